@@ -1,0 +1,302 @@
+//! Instruction-set levels, and the one place where code is compiled for each of them.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// An instruction-set level that node bodies are compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Level {
+    /// What every processor has: plain Rust.
+    Scalar,
+    /// x86-64-v3: AVX2, BMI1/2, FMA.
+    V3,
+    /// x86-64-v4: AVX-512 F, BW, CD, DQ, VL on top of v3.
+    V4,
+}
+
+/// A level was asked for by a name nobody knows, or that this processor lacks.
+#[derive(Debug, PartialEq, Eq)]
+pub enum LevelError {
+    /// The name is none of `auto`, `scalar`, `x86-64-v3`, `x86-64-v4`.
+    Unknown(String),
+    /// The processor does not have this level.
+    Missing(Level),
+}
+
+impl fmt::Display for LevelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LevelError::Unknown(name) => {
+                write!(
+                    f,
+                    "unknown instruction-set level `{name}`: use auto, scalar, x86-64-v3 or x86-64-v4"
+                )
+            }
+            LevelError::Missing(level) => {
+                write!(
+                    f,
+                    "this processor lacks {level}: use {} or auto",
+                    Level::detect()
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for LevelError {}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Level::Scalar => "scalar",
+            Level::V3 => "x86-64-v3",
+            Level::V4 => "x86-64-v4",
+        })
+    }
+}
+
+impl FromStr for Level {
+    type Err = LevelError;
+
+    /// Parse a level's name and check that this processor has it.
+    fn from_str(s: &str) -> Result<Self, LevelError> {
+        let level = match s {
+            "auto" => return Ok(Level::detect()),
+            "scalar" => Level::Scalar,
+            "x86-64-v3" | "v3" => Level::V3,
+            "x86-64-v4" | "v4" => Level::V4,
+            other => return Err(LevelError::Unknown(other.to_owned())),
+        };
+        if level.is_available() {
+            Ok(level)
+        } else {
+            Err(LevelError::Missing(level))
+        }
+    }
+}
+
+impl Level {
+    /// Every level, lowest first.
+    pub const ALL: [Level; 3] = [Level::Scalar, Level::V3, Level::V4];
+
+    /// The best level of this processor.
+    pub fn detect() -> Level {
+        Self::ALL
+            .into_iter()
+            .rev()
+            .find(|l| l.is_available())
+            .unwrap_or(Level::Scalar)
+    }
+
+    /// The levels that this processor can run, lowest first.
+    pub fn available() -> impl Iterator<Item = Level> {
+        Self::ALL.into_iter().filter(|l| l.is_available())
+    }
+
+    /// Whether this processor can run the level.
+    pub fn is_available(self) -> bool {
+        match self {
+            Level::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Level::V3 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("bmi1")
+                    && is_x86_feature_detected!("bmi2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("lzcnt")
+                    && is_x86_feature_detected!("popcnt")
+                    && is_x86_feature_detected!("movbe")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Level::V4 => {
+                Level::V3.is_available()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512cd")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
+        }
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Proof, as a zero-sized value, that the running processor has a level. Only [`call`] makes one.
+pub trait Isa: Copy + sealed::Sealed + 'static {
+    /// Which level this is.
+    const LEVEL: Level;
+
+    /// Copy the rows of `src` whose bit is set in `bits` to the front of `dst`, in order; returns how many.
+    /// `dst` needs 8 words of slack behind the last row, which may be overwritten.
+    fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize;
+
+    /// The set of rows whose word equals `value`.
+    fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits;
+}
+
+macro_rules! token {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name(());
+        impl sealed::Sealed for $name {}
+    };
+}
+token!(
+    /// Token of [`Level::Scalar`].
+    Scalar
+);
+token!(
+    /// Token of [`Level::V3`].
+    V3
+);
+token!(
+    /// Token of [`Level::V4`].
+    V4
+);
+
+impl Isa for Scalar {
+    const LEVEL: Level = Level::Scalar;
+    #[inline(always)]
+    fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize {
+        crate::compress::compress_scalar(bits, src, dst)
+    }
+    #[inline(always)]
+    fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits {
+        crate::compress::rows_equal_scalar(column, value)
+    }
+}
+
+macro_rules! vector_isa {
+    ($name:ident, $level:expr) => {
+        impl Isa for $name {
+            const LEVEL: Level = $level;
+            #[inline(always)]
+            fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the token proves that the processor has x86-64-v3.
+                unsafe {
+                    crate::compress::x86::compress_v3(bits, src, dst)
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                crate::compress::compress_scalar(bits, src, dst)
+            }
+            #[inline(always)]
+            fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the token proves that the processor has x86-64-v3.
+                unsafe {
+                    crate::compress::x86::rows_equal_v3(column, value)
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                crate::compress::rows_equal_scalar(column, value)
+            }
+        }
+    };
+}
+vector_isa!(V3, Level::V3);
+vector_isa!(V4, Level::V4);
+
+/// A body to be compiled once per level. Mark `run` as `#[inline(always)]`: only then does it inherit the level.
+pub trait Kernel {
+    /// What the body returns.
+    type Out;
+    /// The body.
+    fn run<I: Isa>(self, isa: I) -> Self::Out;
+}
+
+/// Run `kernel` at `level`; a level that this processor lacks falls back to scalar code.
+#[inline(always)]
+pub fn call<K: Kernel>(level: Level, kernel: K) -> K::Out {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `is_available` was asked when the level was chosen; `trusted` repeats it where it is cheap.
+        Level::V3 if trusted(level) => unsafe { call_v3(kernel) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Level::V4 if trusted(level) => unsafe { call_v4(kernel) },
+        _ => call_scalar(kernel),
+    }
+}
+
+/// Feature detection is a cached atomic load in std: about as cheap as the branch around it.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn trusted(level: Level) -> bool {
+    match level {
+        Level::V4 => is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("avx512bw"),
+        _ => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2"),
+    }
+}
+
+#[inline(never)]
+fn call_scalar<K: Kernel>(kernel: K) -> K::Out {
+    kernel.run(Scalar(()))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+#[target_feature(enable = "avx,avx2,bmi1,bmi2,f16c,fma,lzcnt,movbe,popcnt,sse4.2")]
+// SAFETY contract: the processor has x86-64-v3.
+unsafe fn call_v3<K: Kernel>(kernel: K) -> K::Out {
+    kernel.run(V3(()))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(never)]
+#[target_feature(
+    enable = "avx,avx2,bmi1,bmi2,f16c,fma,lzcnt,movbe,popcnt,sse4.2,avx512f,avx512bw,avx512cd,avx512dq,avx512vl"
+)]
+// SAFETY contract: the processor has x86-64-v4.
+unsafe fn call_v4<K: Kernel>(kernel: K) -> K::Out {
+    kernel.run(V4(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Which;
+    impl Kernel for Which {
+        type Out = Level;
+        #[inline(always)]
+        fn run<I: Isa>(self, _isa: I) -> Level {
+            I::LEVEL
+        }
+    }
+
+    #[test]
+    fn a_kernel_runs_at_the_level_asked_for() {
+        for level in Level::available() {
+            assert_eq!(call(level, Which), level);
+        }
+    }
+
+    #[test]
+    fn names_round_trip_and_bad_ones_are_refused() {
+        for level in Level::available() {
+            assert_eq!(level.to_string().parse(), Ok(level));
+        }
+        assert_eq!("auto".parse(), Ok(Level::detect()));
+        assert!(matches!(
+            "mmx".parse::<Level>(),
+            Err(LevelError::Unknown(_))
+        ));
+    }
+
+    #[test]
+    fn a_missing_level_is_refused_by_name() {
+        for level in Level::ALL.into_iter().filter(|l| !l.is_available()) {
+            assert_eq!(
+                level.to_string().parse::<Level>(),
+                Err(LevelError::Missing(level))
+            );
+            assert_eq!(call(level, Which), Level::Scalar);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Whole-column questions, as plain loops that every level vectorises.
+
+/// Whether every word equals the first one (true for an empty column).
+#[inline(always)]
+pub fn all_equal(column: &[u32]) -> bool {
+    let Some(&first) = column.first() else {
+        return true;
+    };
+    column.iter().fold(0, |acc, &x| acc | (x ^ first)) == 0
+}
+
+/// The OR of all words.
+#[inline(always)]
+pub fn or_all(column: &[u32]) -> u32 {
+    column.iter().fold(0, |acc, &x| acc | x)
+}
+
+/// The sum of all words, without overflow.
+#[inline(always)]
+pub fn sum(column: &[u32]) -> u64 {
+    column.iter().map(|&x| u64::from(x)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_column_answers() {
+        assert!(all_equal(&[]) && all_equal(&[7]) && all_equal(&[7; 33]));
+        assert!(!all_equal(&[7, 7, 8]));
+        assert_eq!(or_all(&[1, 4, 0]), 5);
+        assert_eq!(sum(&[u32::MAX; 3]), 3 * u64::from(u32::MAX));
+    }
+}

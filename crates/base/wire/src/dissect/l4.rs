@@ -1,0 +1,223 @@
+//! Text of UDP, TCP, ICMP, ICMPv6 and neighbour discovery.
+
+use core::fmt;
+
+use super::{Next, Out, Step};
+use crate::checksum::Sum;
+use crate::icmp4::{Icmp4, Icmp4Type};
+use crate::icmp6::{Icmp6, Icmp6Type};
+use crate::ip4::Ip4Header;
+use crate::ip6::Ip6Header;
+use crate::nd::{NdBody, NdMessage, NdOption};
+use crate::tcp::{Tcp, flag};
+use crate::udp::{Udp, UdpHeader};
+use crate::{EtherType, Header, IpProto};
+
+/// An IP payload with what its checksum needs of the header before it.
+#[derive(Clone, Copy)]
+pub(super) struct Over<'a> {
+    payload: &'a [u8],
+    ip: Ip<'a>,
+    /// All of the message is here and its destination is the header's: lengths and checksums can be judged.
+    whole: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Ip<'a> {
+    V4(&'a Ip4Header),
+    V6(&'a Ip6Header),
+}
+
+impl<'a> Over<'a> {
+    pub(super) fn ip4(header: &'a Ip4Header, payload: &'a [u8], whole: bool) -> Self {
+        Over {
+            payload,
+            ip: Ip::V4(header),
+            whole,
+        }
+    }
+
+    pub(super) fn ip6(header: &'a Ip6Header, payload: &'a [u8], whole: bool) -> Self {
+        Over {
+            payload,
+            ip: Ip::V6(header),
+            whole,
+        }
+    }
+
+    fn pseudo(&self, proto: IpProto) -> Sum {
+        let len = self.payload.len();
+        match self.ip {
+            Ip::V4(h) => Sum::pseudo4(
+                h.src(),
+                h.dst(),
+                proto,
+                u16::try_from(len).unwrap_or(u16::MAX),
+            ),
+            Ip::V6(h) => h.pseudo(proto, len),
+        }
+    }
+}
+
+/// What a protocol number announces.
+pub(super) fn payload<'a>(out: &mut Out<'_, '_>, proto: IpProto, over: Over<'a>) -> Step<'a> {
+    match proto {
+        IpProto::UDP => udp(out, &over),
+        IpProto::TCP => tcp(out, &over),
+        IpProto::ICMP => icmp4(out, &over),
+        IpProto::ICMP6 => icmp6(out, &over),
+        IpProto::IP4 => Ok(Some(Next::Type(EtherType::IP4, over.payload))),
+        IpProto::IP6 => Ok(Some(Next::Type(EtherType::IP6, over.payload))),
+        IpProto::NO_NEXT if over.payload.is_empty() => Ok(None),
+        _ => {
+            out.layer(format_args!("{} bytes", over.payload.len()))?;
+            Ok(None)
+        }
+    }
+}
+
+fn checksum(out: &mut Out<'_, '_>, over: &Over<'_>, field: u16, right: bool) -> fmt::Result {
+    if over.whole && !right {
+        out.add(format_args!(" bad checksum 0x{field:04x}"))?;
+    }
+    Ok(())
+}
+
+fn udp<'a>(out: &mut Out<'_, '_>, over: &Over<'_>) -> Step<'a> {
+    let (header, _) = UdpHeader::split(over.payload)?;
+    out.layer(format_args!(
+        "ports {} -> {}",
+        header.src_port.get(),
+        header.dst_port.get()
+    ))?;
+    if !over.whole {
+        return Ok(None);
+    }
+    let udp = Udp::parse(over.payload)?;
+    let right = match over.ip {
+        Ip::V4(h) => udp.checksum_ok4(h.src(), h.dst()),
+        Ip::V6(h) => udp.checksum_ok6(h.src(), h.dst()),
+    };
+    checksum(out, over, header.checksum.get(), right)?;
+    Ok(None)
+}
+
+fn tcp<'a>(out: &mut Out<'_, '_>, over: &Over<'_>) -> Step<'a> {
+    let tcp = Tcp::parse(over.payload)?;
+    let h = tcp.header;
+    out.layer(format_args!(
+        "ports {} -> {}",
+        h.src_port.get(),
+        h.dst_port.get()
+    ))?;
+    for (bit, name) in flag::NAMES.iter().enumerate() {
+        if h.flags >> bit & 1 == 1 {
+            out.add(format_args!(" {name}"))?;
+        }
+    }
+    out.add(format_args!(
+        " seq {} ack {} win {}",
+        h.seq.get(),
+        h.ack.get(),
+        h.window.get()
+    ))?;
+    if let Some(mss) = tcp.mss() {
+        out.add(format_args!(" mss {mss}"))?;
+    }
+    checksum(
+        out,
+        over,
+        h.checksum.get(),
+        tcp.checksum_ok(over.pseudo(IpProto::TCP)),
+    )?;
+    Ok(None)
+}
+
+fn icmp4<'a>(out: &mut Out<'_, '_>, over: &Over<'a>) -> Step<'a> {
+    let icmp = Icmp4::parse(over.payload)?;
+    let h = icmp.header;
+    out.layer(format_args!("{} code {}", h.kind, h.code))?;
+    match h.kind {
+        Icmp4Type::ECHO_REQUEST | Icmp4Type::ECHO_REPLY => {
+            let (id, seq) = h.echo();
+            out.add(format_args!(" id {id} seq {seq}"))?;
+        }
+        Icmp4Type::UNREACHABLE if h.mtu() != 0 => out.add(format_args!(" mtu {}", h.mtu()))?,
+        Icmp4Type::REDIRECT => out.add(format_args!(" gateway {}", h.gateway()))?,
+        Icmp4Type::PARAMETER_PROBLEM => out.add(format_args!(" pointer {}", h.pointer()))?,
+        _ => {}
+    }
+    checksum(out, over, h.checksum.get(), icmp.checksum_ok())?;
+    Ok(icmp
+        .is_error()
+        .then_some(Next::Quoted(EtherType::IP4, icmp.body)))
+}
+
+fn icmp6<'a>(out: &mut Out<'_, '_>, over: &Over<'a>) -> Step<'a> {
+    let icmp = Icmp6::parse(over.payload)?;
+    let h = icmp.header;
+    out.layer(format_args!("{} code {}", h.kind, h.code))?;
+    match h.kind {
+        Icmp6Type::ECHO_REQUEST | Icmp6Type::ECHO_REPLY => {
+            let (id, seq) = h.echo();
+            out.add(format_args!(" id {id} seq {seq}"))?;
+        }
+        Icmp6Type::PACKET_TOO_BIG => out.add(format_args!(" mtu {}", h.word()))?,
+        Icmp6Type::PARAMETER_PROBLEM => out.add(format_args!(" pointer {}", h.word()))?,
+        _ => {}
+    }
+    checksum(
+        out,
+        over,
+        h.checksum.get(),
+        icmp.checksum_ok(over.pseudo(IpProto::ICMP6)),
+    )?;
+    if let Some(message) = NdMessage::parse(&icmp) {
+        nd(out, &message?)?;
+    }
+    Ok(h.kind
+        .is_error()
+        .then_some(Next::Quoted(EtherType::IP6, icmp.body)))
+}
+
+fn nd(out: &mut Out<'_, '_>, message: &NdMessage<'_>) -> fmt::Result {
+    match message.body {
+        NdBody::RouterSolicitation => {}
+        NdBody::RouterAdvertisement {
+            hop_limit,
+            lifetime_s,
+            ..
+        } => {
+            out.add(format_args!(
+                " hop-limit {hop_limit} lifetime {lifetime_s}s"
+            ))?;
+        }
+        NdBody::NeighbourSolicitation { target } => out.add(format_args!(" who-has {target}"))?,
+        NdBody::NeighbourAdvertisement { target, flags } => {
+            out.add(format_args!(" {target} flags 0x{flags:02x}"))?
+        }
+        NdBody::Redirect {
+            target,
+            destination,
+        } => out.add(format_args!(" {destination} via {target}"))?,
+    }
+    for option in message.options().take(8) {
+        match option {
+            NdOption::SourceMac(mac) => out.add(format_args!(" source {mac}"))?,
+            NdOption::TargetMac(mac) => out.add(format_args!(" target {mac}"))?,
+            NdOption::Mtu(mtu) => out.add(format_args!(" mtu {mtu}"))?,
+            NdOption::Prefix(info) => {
+                out.add(format_args!(
+                    " prefix {}/{}",
+                    core::net::Ipv6Addr::from(info.prefix),
+                    info.prefix_len
+                ))?;
+            }
+            NdOption::Redirected(packet) => {
+                out.add(format_args!(" about {} bytes", packet.len()))?
+            }
+            NdOption::Other { kind, .. } => out.add(format_args!(" option {kind}"))?,
+        }
+    }
+    Ok(())
+}

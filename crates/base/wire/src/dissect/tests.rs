@@ -1,0 +1,265 @@
+use super::*;
+use crate::MacAddr;
+use crate::arp::ArpPacket;
+use crate::build::Packet;
+use crate::icmp4::{Icmp4Header, Icmp4Type, unreachable};
+use crate::icmp6::{Icmp6Header, Icmp6Type};
+use crate::tcp::flag;
+use crate::vlan::Tci;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+const MACS: &str = "02:00:00:00:00:01 -> 02:00:00:00:00:02";
+
+fn base() -> Packet {
+    Packet::eth(MacAddr::local(2), MacAddr::local(1))
+}
+
+fn ip4() -> Packet {
+    base().ip4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 1, 0, 1))
+}
+
+fn ip6() -> Packet {
+    let addr = |n| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, n);
+    base().ip6(addr(1), addr(2))
+}
+
+#[test]
+fn one_line_per_kind_of_packet() {
+    let quoted = Packet::bare()
+        .ip4([10, 1, 0, 1].into(), [10, 9, 0, 1].into())
+        .ttl(1)
+        .udp(7, 8)
+        .build();
+    let quoted = Packet::payload(ip4(), quoted);
+    let unreachable = |p: Packet| {
+        p.icmp4(Icmp4Header::new(
+            Icmp4Type::UNREACHABLE,
+            unreachable::HOST,
+            [0; 4],
+        ))
+    };
+    let ns = Icmp6Header::new(Icmp6Type::NEIGHBOUR_SOLICITATION, 0, [0; 4]);
+    let ns_body = [
+        &"fe80::9".parse::<Ipv6Addr>().unwrap().octets()[..],
+        &[1, 1, 2, 0, 0, 0, 0, 1],
+    ]
+    .concat();
+    let arp = ArpPacket::request(
+        MacAddr::local(1),
+        [10, 0, 0, 1].into(),
+        [10, 0, 0, 2].into(),
+    );
+    let cases = [
+        (
+            ip4().udp(1234, 80).payload([0; 18]),
+            "IP4",
+            " / UDP 10.0.0.1 -> 10.1.0.1 ttl 64 len 46 / ports 1234 -> 80",
+        ),
+        (
+            ip4()
+                .tos(4)
+                .dont_fragment()
+                .options(&[148, 4, 0, 0])
+                .tcp(1, 2, flag::SYN)
+                .options(&[2, 4, 5, 0xb4]),
+            "IP4",
+            " / TCP 10.0.0.1 -> 10.1.0.1 ttl 64 len 48 tos 0x04 DF options router-alert / ports 1 -> 2 SYN seq 0 ack 0 win 65535 mss 1460",
+        ),
+        (
+            ip4()
+                .fragment4(16, true, 5)
+                .proto(IpProto::UDP)
+                .payload([1; 8]),
+            "IP4",
+            " / UDP 10.0.0.1 -> 10.1.0.1 ttl 64 len 28 fragment id 5 offset 16 more",
+        ),
+        (
+            unreachable(quoted),
+            "IP4",
+            " / ICMP 10.0.0.1 -> 10.1.0.1 ttl 64 len 56 / unreachable code 1 / quoted UDP 10.1.0.1 -> 10.9.0.1 ttl 1 ports 7 -> 8",
+        ),
+        (
+            ip6()
+                .flow_label(0x1)
+                .hop_by_hop(&[5, 2, 0, 0])
+                .fragment6(0, true, 9)
+                .udp(1, 2),
+            "IP6",
+            " / UDP 2001:db8::1 -> 2001:db8::2 hop-limit 64 len 24 flow 0x00001 [hop-by-hop] [fragment id 9 offset 0 more] / ports 1 -> 2",
+        ),
+        (
+            ip6().ttl(255).icmp6(ns).payload(ns_body),
+            "IP6",
+            " / ICMP6 2001:db8::1 -> 2001:db8::2 hop-limit 255 len 32 / neighbour-solicitation code 0 who-has fe80::9 source 02:00:00:00:00:01",
+        ),
+        (
+            ip6()
+                .ip4([1, 1, 1, 1].into(), [2, 2, 2, 2].into())
+                .echo4(3, 4),
+            "IP6",
+            " / IP4 2001:db8::1 -> 2001:db8::2 hop-limit 64 len 28 / ICMP 1.1.1.1 -> 2.2.2.2 ttl 64 len 28 / echo-request code 0 id 3 seq 4",
+        ),
+        (
+            base().tag(EtherType::QINQ, Tci::new(7, 3)).vlan(8).arp(arp),
+            "ARP",
+            " svlan 7 pcp 3 vlan 8 / request who-has 10.0.0.2 tell 10.0.0.1",
+        ),
+        (
+            base().ether_type(EtherType::LLDP).payload([0; 9]),
+            "LLDP",
+            " / 9 bytes",
+        ),
+        (
+            base().ether_type(EtherType::new(60)).payload([0; 60]),
+            "802.3",
+            " len 60",
+        ),
+    ];
+    for (packet, name, rest) in cases {
+        assert_eq!(
+            one_line(&packet.build()),
+            alloc::format!("{name}: {MACS}{rest}")
+        );
+    }
+}
+
+#[test]
+fn one_layer_per_line() {
+    let text = multi_line(&ip4().udp(1, 2).build());
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "IP4: ".to_string() + MACS,
+            "  UDP 10.0.0.1 -> 10.1.0.1 ttl 64 len 28".into(),
+            "  ports 1 -> 2".into()
+        ]
+    );
+}
+
+#[test]
+fn faults_are_named_where_they_are() {
+    let bytes = ip4().udp(1, 2).payload([0; 8]).build();
+    let tail = |bytes: &[u8]| one_line(bytes).split(" / ").last().unwrap().to_string();
+    assert_eq!(
+        tail(&bytes[..9]),
+        "Ethernet header cut short: needs 14 bytes, has 9"
+    );
+    assert_eq!(
+        tail(&bytes[..30]),
+        "IPv4 header cut short: needs 20 bytes, has 16"
+    );
+    assert_eq!(
+        tail(&bytes[..45]),
+        "IPv4 total length field is 36, more than the 31 bytes there are"
+    );
+    let mut wrong = bytes.clone();
+    wrong[24] ^= 1;
+    assert!(
+        one_line(&wrong).contains(" bad header checksum 0x"),
+        "{}",
+        one_line(&wrong)
+    );
+    let mut wrong = bytes.clone();
+    wrong[49] ^= 1;
+    assert!(
+        tail(&wrong).starts_with("ports 1 -> 2 bad checksum 0x"),
+        "{}",
+        one_line(&wrong)
+    );
+    let mut wrong = bytes;
+    wrong[14] = 0x65;
+    assert_eq!(tail(&wrong), "IPv4 header says version 6");
+}
+
+#[test]
+fn starts_other_than_ethernet() {
+    let bytes = ip4().udp(1, 2).build();
+    let text = packet(&bytes[14..], From::Ip).to_string();
+    assert_eq!(
+        text,
+        "UDP 10.0.0.1 -> 10.1.0.1 ttl 64 len 28 / ports 1 -> 2"
+    );
+    assert_eq!(
+        packet(&bytes[14..], From::Type(EtherType::IP4)).to_string(),
+        text
+    );
+    assert!(
+        packet(&ip6().udp(1, 2).build()[14..], From::Ip)
+            .to_string()
+            .starts_with("UDP 2001:db8::1")
+    );
+    assert_eq!(
+        packet(&[], From::Ip).to_string(),
+        "IPv4 header cut short: needs 20 bytes, has 0"
+    );
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let mut packet = base();
+    for _ in 0..100 {
+        packet = packet.ip4([1, 1, 1, 1].into(), [2, 2, 2, 2].into());
+    }
+    let text = one_line(&packet.udp(1, 2).build());
+    assert_eq!(text.split(" / ").count(), MAX_LAYERS + 1);
+    assert!(text.ends_with(" / ..."), "{text}");
+    let tags = (0..50).fold(base(), |p, n| p.vlan(n));
+    assert!(one_line(&tags.build()).contains("vlan 7 and 42 tags more"));
+}
+
+/// Every truncation of every kind of packet, and every single-bit error in their headers: a text of bounded length.
+#[test]
+fn cuts_and_flips() {
+    let packets = [
+        ip4()
+            .options(&[7, 7, 4, 1, 1, 1, 1])
+            .tcp(1, 2, 0xff)
+            .options(&[2, 4, 1, 1])
+            .build(),
+        ip6()
+            .hop_by_hop(&[])
+            .routing(0, 1, 1)
+            .dest_options(&[9, 1, 1])
+            .fragment6(0, false, 1)
+            .udp(1, 2)
+            .build(),
+        ip6()
+            .icmp6(Icmp6Header::new(Icmp6Type::ROUTER_ADVERTISEMENT, 0, [0; 4]))
+            .payload([3u8; 40])
+            .build(),
+        base()
+            .vlan(1)
+            .vlan(2)
+            .ip4([1, 1, 1, 1].into(), [2, 2, 2, 2].into())
+            .echo4(1, 1)
+            .build(),
+    ];
+    for bytes in packets {
+        for cut in 0..=bytes.len() {
+            assert!(one_line(&bytes[..cut]).len() < 2000);
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut wrong = bytes.clone();
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            assert!(multi_line(&wrong).len() < 2000);
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_give_a_text(bytes: Vec<u8>, which in 0usize..4) {
+        let from = [From::Ethernet, From::Ip, From::Type(EtherType::ARP), From::Type(EtherType::IP6)][which];
+        proptest::prop_assert!(packet(&bytes, from).to_string().len() < 4000);
+    }
+
+    #[test]
+    fn any_payload_behind_a_right_header(bytes: Vec<u8>, proto: u8) {
+        let text = one_line(&ip4().proto(IpProto(proto)).payload(&bytes).build());
+        proptest::prop_assert!(!text.contains("bad header checksum"));
+        let _ = one_line(&ip6().proto(IpProto(proto)).payload(&bytes).build());
+    }
+}

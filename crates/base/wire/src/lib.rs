@@ -1,0 +1,52 @@
+//! Wire formats: what the bytes of a packet mean, and nothing about what to do with it.
+//!
+//! Contract of every module here:
+//! - A header is a `#[repr(C)]` struct of big-endian fields with no padding and alignment 1; its size is asserted at compile time.
+//! - `split` / `parse` take any bytes whatever and return a view into them or a [`WireError`]; they never panic, allocate or
+//!   read past the slice. A view that was returned holds what the function's documentation promises, so its accessors are infallible.
+//! - `emit` writes into a caller's slice and returns the rest of it, or says how much room it needs.
+//! - Nothing is checked twice and nothing silently: checksums are checked only by functions that say so.
+//!
+//! | module | what | source |
+//! |---|---|---|
+//! | [`eth`], [`vlan`], [`arp`] | Ethernet II / 802.3, 802.1Q and 802.1ad tags, ARP | IEEE 802.3, 802.1Q, RFC 826 |
+//! | [`ip4`], [`icmp4`] | IPv4 with options, ICMP | RFC 791, 792, 1812 |
+//! | [`ip6`], [`ip6_ext`], [`icmp6`], [`nd`] | IPv6, extension headers, ICMPv6, neighbour discovery | RFC 8200, 4443, 4861 |
+//! | [`udp`], [`tcp`] | transport headers | RFC 768, 9293 |
+//! | [`checksum`] | Internet checksum, whole and incremental | RFC 1071, 1624 |
+//! | [`addr`], [`prefix`] | MAC addresses, protocol numbers, prefixes and ranges, with their text | |
+//! | [`dissect`] | a packet's headers as text for people | |
+//! | [`build`] | packets put together for tests and templates | |
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod addr;
+pub mod arp;
+pub mod build;
+pub mod checksum;
+pub mod dissect;
+mod error;
+pub mod eth;
+mod header;
+pub mod icmp4;
+pub mod icmp6;
+pub mod ip4;
+pub mod ip6;
+pub mod ip6_ext;
+pub mod nd;
+pub mod prefix;
+pub mod tcp;
+pub mod tlv;
+pub mod udp;
+pub mod vlan;
+
+pub use addr::{EtherType, IpProto, MacAddr};
+pub use error::{TextError, WireError};
+pub use header::Header;
+pub use prefix::{Prefix, Prefix4, Prefix6, Range4, Range6};
+pub use zerocopy::byteorder::network_endian::{U16, U32, U64};
+pub use zerocopy::{FromBytes, IntoBytes};

@@ -1,0 +1,116 @@
+//! The memory under the buffers: huge pages if there are any, else transparent huge pages, else plain pages.
+
+use crate::STRIDE;
+use memmap2::{MmapMut, MmapOptions};
+use std::fmt;
+
+/// What kind of pages an arena stands on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backing {
+    /// Reserved huge pages (2 MB).
+    Huge,
+    /// Transparent huge pages were asked for.
+    Transparent,
+    /// Plain pages.
+    Plain,
+}
+
+impl fmt::Display for Backing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Backing::Huge => "huge pages",
+            Backing::Transparent => "transparent huge pages",
+            Backing::Plain => "plain pages",
+        })
+    }
+}
+
+/// Why there is no pool.
+#[derive(Debug, thiserror::Error)]
+pub enum BufError {
+    /// The system refused the memory.
+    #[error(
+        "no memory for {buffers} packet buffers ({megabytes} MB): {source}; lower `buffers` in [engine]"
+    )]
+    NoMemory {
+        /// Buffers asked for.
+        buffers: usize,
+        /// Their size.
+        megabytes: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The number of buffers is out of range.
+    #[error("{0} packet buffers are out of range: choose 64 to 16777216")]
+    Count(usize),
+}
+
+/// One contiguous mapping of slots. Never moves.
+pub(crate) struct Arena {
+    base: *mut u8,
+    buffers: usize,
+    backing: Backing,
+    _map: MmapMut,
+}
+
+// SAFETY: the arena is plain memory; who may touch which slot is the contract of the pool's indices.
+unsafe impl Send for Arena {}
+// SAFETY: as above.
+unsafe impl Sync for Arena {}
+
+impl Arena {
+    pub(crate) fn new(buffers: usize) -> Result<Self, BufError> {
+        let bytes = (buffers * STRIDE).next_multiple_of(2 << 20);
+        let failed = |source| BufError::NoMemory {
+            buffers,
+            megabytes: bytes >> 20,
+            source,
+        };
+        let huge = MmapOptions::new()
+            .len(bytes)
+            .huge(Some(21))
+            .populate()
+            .map_anon();
+        let (mut map, backing) = match huge {
+            Ok(map) => (map, Backing::Huge),
+            Err(_) => {
+                let map = MmapOptions::new()
+                    .len(bytes + (2 << 20))
+                    .map_anon()
+                    .map_err(failed)?;
+                let advised = map.advise(memmap2::Advice::HugePage).is_ok();
+                (
+                    map,
+                    if advised {
+                        Backing::Transparent
+                    } else {
+                        Backing::Plain
+                    },
+                )
+            }
+        };
+        // Slots start on a 2 MB boundary where the mapping has room for it, so that huge pages can back all of them.
+        let start = map.as_mut_ptr();
+        let room = map.len() - bytes;
+        let base = start.wrapping_add(start.align_offset(2 << 20).min(room));
+        Ok(Arena {
+            base,
+            buffers,
+            backing,
+            _map: map,
+        })
+    }
+
+    pub(crate) fn buffers(&self) -> usize {
+        self.buffers
+    }
+
+    pub(crate) fn backing(&self) -> Backing {
+        self.backing
+    }
+
+    #[inline(always)]
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base
+    }
+}

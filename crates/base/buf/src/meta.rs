@@ -1,0 +1,26 @@
+//! What a buffer's first two cache lines say. The fast lane never touches them: only chains, held packets and drivers do.
+
+/// "No further buffer" in [`Meta::next`].
+pub const NO_BUFFER: u32 = u32::MAX;
+
+/// Metadata of a buffer; of a chain's head and members alike.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub struct Meta {
+    /// The next buffer of the chain, or [`NO_BUFFER`].
+    pub next: u32,
+    /// Offset in the slot of this segment's first byte (members of a chain; a head's offset travels with its row).
+    pub start: u32,
+    /// Offset in the slot behind this segment's last byte.
+    pub end: u32,
+}
+
+impl Default for Meta {
+    fn default() -> Self {
+        Meta {
+            next: NO_BUFFER,
+            start: crate::START as u32,
+            end: crate::START as u32,
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Tables that workers read without locks while one writer changes them.
+//!
+//! - [`qsbr`]: snapshots ([`Snap`], [`Publisher`]) and the grace periods ([`Domain`], [`Reader`]) that
+//!   say when an old value may be freed. Readers never write shared memory except one store per loop,
+//!   and the writer never waits for them.
+//! - [`lpm4`], [`lpm6`]: longest-prefix match from addresses to 31-bit leaf ids. Leaf 0 means "no route".
+//!
+//! The control thread owns the writer halves ([`Lpm4`], [`Lpm6`], [`Publisher`]); workers hold the cloneable
+//! reader halves ([`Lpm4Snap`], [`Lpm6Snap`], [`Snap`]) and read them under a [`Guard`], once per frame.
+//! A change is visible to every read that starts after the writer's call returned; to learn that all
+//! workers use it, take a ticket from [`Domain::epoch`] and poll [`Domain::passed`].
+
+mod error;
+mod limbo;
+pub mod lpm4;
+pub mod lpm6;
+mod pages;
+pub mod qsbr;
+mod sync;
+
+pub use error::LpmError;
+pub use lpm4::{Lpm4, Lpm4Snap, Lpm4View};
+pub use lpm6::{Lpm6, Lpm6Snap, Lpm6View};
+pub use qsbr::{Domain, Guard, Publisher, Reader, Snap};
+
+/// The largest leaf id a table can hold.
+pub const MAX_LEAF: u32 = (1 << 31) - 1;

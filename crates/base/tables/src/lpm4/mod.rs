@@ -1,0 +1,185 @@
+//! IPv4 longest-prefix match: a bitmap root and short runs of answers.
+//!
+//! # Contract
+//! - One writer ([`Lpm4`]) on the control thread; any number of readers ([`Lpm4Snap`], [`Lpm4View`]).
+//! - [`Lpm4::insert`] and [`Lpm4::remove`] are visible to every read that starts after they return. While they run, a
+//!   reader sees for each address the old or the new answer, never a third; different addresses of one prefix may
+//!   change at slightly different times.
+//! - A view read under a guard stays valid for the guard's life. If the table moved to bigger memory meanwhile, the view
+//!   shows the state before the move: read a new one per frame.
+//! - Lookups neither panic nor allocate. Updates allocate when the table grows.
+//! - Cost of an update: one root entry (about 100 ns), unless the prefix is /18 or shorter: then `2^(19 - len)` entries.
+//!
+//! Layout and why no reader ever sees a torn state: `view.rs`.
+
+mod plane;
+mod rib;
+mod view;
+
+use std::sync::Arc;
+
+use crate::error::check;
+use crate::{Domain, Guard, LpmError, Snap};
+use plane::{Plane, needs_wide};
+use rib::Rib;
+pub use view::Lpm4View;
+
+/// Most /24 networks with longer prefixes in one table (1 GiB of answers).
+const MAX_LONG: usize = 1 << 20;
+
+/// The writer's side of one IPv4 table: the prefixes, and the answers painted from them.
+pub struct Lpm4 {
+    rib: Rib,
+    plane: Plane,
+}
+
+impl Lpm4 {
+    /// An empty table: every lookup gives leaf 0.
+    pub fn new(domain: &Arc<Domain>) -> Self {
+        Self {
+            rib: Rib::new(),
+            plane: Plane::new(domain),
+        }
+    }
+
+    /// Sets the leaf of `addr/len` (host byte order; bits beyond `len` are ignored) and returns the leaf it had.
+    ///
+    /// # Errors
+    /// [`LpmError::Length`], [`LpmError::Leaf`], [`LpmError::TooManyLong`]; the table is then unchanged.
+    pub fn insert(&mut self, addr: u32, len: u8, leaf: u32) -> Result<Option<u32>, LpmError> {
+        check(len, 32, leaf)?;
+        self.plane.collect();
+        if needs_wide(leaf, 0) {
+            self.plane.widen();
+        }
+        let net = addr >> 8;
+        let old = if len > 24 && !self.rib.has_long(net) {
+            check_long(self.rib.long_count() + 1)?;
+            let chunk = self.plane.new_chunk();
+            let old = self.rib.set(addr, len, leaf);
+            self.rib.set_chunk(net, chunk);
+            old
+        } else {
+            self.rib.set(addr, len, leaf)
+        };
+        if old != Some(leaf) {
+            self.repaint(addr, len);
+        }
+        Ok(old)
+    }
+
+    /// Takes `addr/len` out and returns the leaf it had.
+    pub fn remove(&mut self, addr: u32, len: u8) -> Option<u32> {
+        if len > 32 {
+            return None;
+        }
+        self.plane.collect();
+        let (leaf, chunk) = self.rib.unset(addr, len)?;
+        self.repaint(addr, len);
+        if let Some(chunk) = chunk {
+            self.plane.free_chunk(chunk);
+        }
+        Some(leaf)
+    }
+
+    /// The leaf of exactly this prefix.
+    pub fn get(&self, addr: u32, len: u8) -> Option<u32> {
+        if len > 32 {
+            None
+        } else {
+            self.rib.get(addr, len)
+        }
+    }
+
+    /// Adds many prefixes at once, `(address, length, leaf)`: like inserting each, but every part of the table is
+    /// painted once and readers change over at the end.
+    ///
+    /// # Errors
+    /// As [`Lpm4::insert`]; the table is then unchanged.
+    pub fn load_bulk(
+        &mut self,
+        routes: impl IntoIterator<Item = (u32, u8, u32)>,
+    ) -> Result<(), LpmError> {
+        let routes: Vec<_> = routes.into_iter().collect();
+        let mut most = 0;
+        let mut long = Vec::new();
+        for &(addr, len, leaf) in &routes {
+            check(len, 32, leaf)?;
+            most = most.max(leaf);
+            if len > 24 && !self.rib.has_long(addr >> 8) {
+                long.push(addr >> 8);
+            }
+        }
+        long.sort_unstable();
+        long.dedup();
+        let long = self.rib.long_count() + long.len();
+        check_long(long)?;
+        for (addr, len, leaf) in routes {
+            self.rib.set(addr, len, leaf);
+        }
+        let wide = self.plane.view().is_wide() || needs_wide(most, long + long / 4);
+        self.plane.load(&mut self.rib, wide);
+        Ok(())
+    }
+
+    /// A handle for readers.
+    pub fn snap(&self) -> Lpm4Snap {
+        Lpm4Snap(self.plane.snap())
+    }
+
+    /// The leaf of the longest prefix that holds `addr`; 0 if there is none.
+    pub fn lookup(&self, addr: u32) -> u32 {
+        self.plane.view().lookup(addr)
+    }
+
+    /// The bytes that readers may touch. The writer's own knowledge is not counted.
+    pub fn bytes(&self) -> usize {
+        self.plane.view().bytes()
+    }
+
+    /// How many prefixes there are.
+    pub fn len(&self) -> usize {
+        self.rib.len()
+    }
+
+    /// Whether there is no prefix.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn repaint(&mut self, addr: u32, len: u8) {
+        let Self { rib, plane } = self;
+        if len <= rib::SHORT {
+            rib.blocks_under(addr, len, |rib, block, inherited| {
+                plane.paint(rib, block, inherited)
+            });
+        } else {
+            let block = view::block(addr);
+            plane.paint(rib, block, rib.inherited(block));
+        }
+    }
+}
+
+fn check_long(long: usize) -> Result<(), LpmError> {
+    if long > MAX_LONG {
+        return Err(LpmError::TooManyLong {
+            max: MAX_LONG as u32,
+        });
+    }
+    Ok(())
+}
+
+/// A reader's handle on an IPv4 table. Clone it into every worker.
+#[derive(Clone)]
+pub struct Lpm4Snap(Snap<Lpm4View>);
+
+impl Lpm4Snap {
+    /// The table as it is now. Once per frame.
+    ///
+    /// # Panics
+    /// If the guard is of another [`Domain`] than the table's.
+    #[inline]
+    pub fn read<'g>(&self, guard: Guard<'g>) -> &'g Lpm4View {
+        self.0.read(guard)
+    }
+}

@@ -1,0 +1,398 @@
+//! The writer's hand on what readers see: runs and chunks, given out, recycled, moved to bigger memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::rib::{Cells, Rib, Slots};
+use super::view::{CHUNK, IS_CHUNK, Leaves, Lpm4View, Store, Word};
+use crate::limbo::Limbo;
+use crate::{Domain, Publisher, Snap};
+
+/// Largest leaf id and number of chunks with 16-bit answers.
+const NARROW: u32 = 1 << 15;
+/// Room beyond what is in use when memory is (re)made: a quarter and this many answers.
+const SLACK: usize = 4096;
+const FIRST_CHUNKS: usize = 16;
+/// Longest run.
+const SLOTS: usize = 32;
+
+/// Memory that readers may still look at.
+enum Piece {
+    Run { base: u32, len: u32 },
+    Chunk(u32),
+}
+
+/// The free parts of a pool, by run length; parts beyond `next` were never used.
+struct Runs {
+    free: [Vec<u32>; SLOTS + 1],
+    next: u32,
+    end: u32,
+    /// Answers in use or in limbo.
+    used: usize,
+}
+
+impl Runs {
+    fn new(leaves: usize) -> Self {
+        Self {
+            free: std::array::from_fn(|_| Vec::new()),
+            // Index 0 means "no run" to readers.
+            next: 1,
+            end: leaves as u32,
+            used: 0,
+        }
+    }
+
+    fn take(&mut self, len: u32) -> Option<u32> {
+        let base = if let Some(base) = self.free[len as usize].pop() {
+            base
+        } else if self.next + len <= self.end {
+            self.next += len;
+            self.next - len
+        } else {
+            self.split(len)?
+        };
+        self.used += len as usize;
+        Some(base)
+    }
+
+    /// Cuts a longer free run in two.
+    fn split(&mut self, len: u32) -> Option<u32> {
+        let longer = (len as usize + 1..=SLOTS).find(|&l| !self.free[l].is_empty())?;
+        let base = self.free[longer].pop()?;
+        self.free[longer - len as usize].push(base + len);
+        Some(base)
+    }
+
+    fn give(&mut self, base: u32, len: u32) {
+        self.used -= len as usize;
+        self.free[len as usize].push(base);
+    }
+}
+
+/// Free chunks; those from `next` to `end` were never used.
+#[derive(Default)]
+struct Chunks {
+    free: Vec<u32>,
+    next: u32,
+    end: u32,
+}
+
+impl Chunks {
+    fn take(&mut self) -> Option<u32> {
+        if let Some(chunk) = self.free.pop() {
+            return Some(chunk);
+        }
+        (self.next < self.end).then(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+}
+
+/// The answers of a block as readers want them: where they change, and to what.
+struct Run {
+    bitmap: u32,
+    len: usize,
+    answers: Slots,
+}
+
+impl Run {
+    fn new(slots: &Slots) -> Self {
+        let mut run = Self {
+            bitmap: 0,
+            len: 1,
+            answers: [slots[0]; SLOTS],
+        };
+        for s in 1..SLOTS {
+            let change = slots[s] != slots[s - 1];
+            run.bitmap |= u32::from(change) << s;
+            run.len += usize::from(change);
+            run.answers[run.len - 1] = slots[s];
+        }
+        run
+    }
+
+    fn plain(answer: u32) -> Self {
+        Self {
+            bitmap: 0,
+            len: 1,
+            answers: [answer; SLOTS],
+        }
+    }
+}
+
+/// The pool has no run of the length that is needed.
+struct Full;
+
+fn pack(bitmap: u32, base: u32) -> u64 {
+    u64::from(bitmap) | u64::from(base) << 32
+}
+
+/// The run behind a root entry.
+fn unpack(entry: u64) -> Option<(u32, u32)> {
+    let bitmap = entry as u32;
+    (bitmap != 0).then_some(((entry >> 32) as u32, bitmap.count_ones() + 1))
+}
+
+/// Brings one root entry up to date; returns the run that nobody can find any more.
+fn set_entry<W: Word>(
+    entry: &AtomicU64,
+    store: &Store<W>,
+    runs: &mut Runs,
+    run: &Run,
+) -> Result<Option<(u32, u32)>, Full> {
+    let old = entry.load(Ordering::Relaxed);
+    let answers = &run.answers[..run.len];
+    if run.bitmap == 0 {
+        let new = pack(0, W::raw(answers[0]));
+        if new != old {
+            entry.store(new, Ordering::Release);
+        }
+        return Ok(if new == old { None } else { unpack(old) });
+    }
+    if let Some((base, _)) = unpack(old)
+        && old as u32 == run.bitmap
+    {
+        // Same slots per answer: each slot goes from its old answer to its new one in place.
+        for (word, &answer) in store.pool[base as usize..].iter().zip(answers) {
+            if word.load() != W::raw(answer) {
+                word.store(W::raw(answer));
+            }
+        }
+        return Ok(None);
+    }
+    let base = runs.take(run.len as u32).ok_or(Full)?;
+    for (word, &answer) in store.pool[base as usize..].iter().zip(answers) {
+        word.store(W::raw(answer));
+    }
+    entry.store(pack(run.bitmap, base), Ordering::Release);
+    Ok(unpack(old))
+}
+
+fn set_entry_of(
+    view: &Lpm4View,
+    runs: &mut Runs,
+    block: usize,
+    run: &Run,
+) -> Result<Option<(u32, u32)>, Full> {
+    match &view.leaves {
+        Leaves::Narrow(s) => set_entry(&view.root[block], s, runs, run),
+        Leaves::Wide(s) => set_entry(&view.root[block], s, runs, run),
+    }
+}
+
+fn set_cells<W: Word>(store: &Store<W>, chunk: u32, cells: &Cells) {
+    let words = &store.chunks[chunk as usize * CHUNK..][..CHUNK];
+    for (word, &answer) in words.iter().zip(cells) {
+        if word.load() != W::raw(answer) {
+            word.store(W::raw(answer));
+        }
+    }
+}
+
+fn set_cells_of(view: &Lpm4View, chunk: u32, cells: &Cells) {
+    match &view.leaves {
+        Leaves::Narrow(s) => set_cells(s, chunk, cells),
+        Leaves::Wide(s) => set_cells(s, chunk, cells),
+    }
+}
+
+/// Copies all answers, widening them if need be, and packs the runs.
+fn copy<A: Word, B: Word>(
+    from: (&Lpm4View, &Store<A>),
+    to: (&Lpm4View, &Store<B>),
+    runs: &mut Runs,
+) -> Result<(), Full> {
+    let convert = |word: &A| B::raw(A::answer(word.load()));
+    for (old, new) in from.0.root.iter().zip(to.0.root.iter()) {
+        let entry = old.load(Ordering::Relaxed);
+        let copied = match unpack(entry) {
+            None => pack(0, B::raw(A::answer((entry >> 32) as u32))),
+            Some((base, len)) => {
+                let copy = runs.take(len).ok_or(Full)?;
+                let words = from.1.pool[base as usize..].iter().take(len as usize);
+                for (a, b) in words.zip(to.1.pool[copy as usize..].iter()) {
+                    b.store(convert(a));
+                }
+                pack(entry as u32, copy)
+            }
+        };
+        if copied != 0 {
+            new.store(copied, Ordering::Relaxed);
+        }
+    }
+    for (a, b) in from.1.chunks.iter().zip(to.1.chunks.iter()) {
+        b.store(convert(a));
+    }
+    Ok(())
+}
+
+/// Whether answers must be wide for this leaf id and number of chunks.
+pub(super) fn needs_wide(leaf: u32, chunks: usize) -> bool {
+    leaf >= NARROW || chunks > NARROW as usize
+}
+
+pub(super) struct Plane {
+    publisher: Publisher<Lpm4View>,
+    runs: Runs,
+    chunks: Chunks,
+    limbo: Limbo<Piece>,
+}
+
+impl Plane {
+    pub(super) fn new(domain: &Arc<Domain>) -> Self {
+        Self {
+            publisher: Publisher::new(domain, Lpm4View::new(false, SLACK, 0)),
+            runs: Runs::new(SLACK),
+            chunks: Chunks::default(),
+            limbo: Limbo::new(),
+        }
+    }
+
+    pub(super) fn view(&self) -> &Lpm4View {
+        self.publisher.current()
+    }
+
+    pub(super) fn snap(&self) -> Snap<Lpm4View> {
+        self.publisher.snap()
+    }
+
+    /// Takes back what no reader can see any more. Between two updates.
+    pub(super) fn collect(&mut self) {
+        let Self {
+            publisher,
+            runs,
+            chunks,
+            limbo,
+        } = self;
+        limbo.collect(publisher.domain(), |piece| match piece {
+            Piece::Run { base, len } => runs.give(base, len),
+            Piece::Chunk(chunk) => chunks.free.push(chunk),
+        });
+    }
+
+    /// Makes room for leaf ids of 31 bits.
+    pub(super) fn widen(&mut self) {
+        if !self.view().is_wide() {
+            self.grow(true, self.chunks.end as usize);
+        }
+    }
+
+    pub(super) fn new_chunk(&mut self) -> u32 {
+        loop {
+            if let Some(chunk) = self.chunks.take() {
+                return chunk;
+            }
+            let chunks = (2 * self.chunks.end as usize).max(FIRST_CHUNKS);
+            self.grow(self.view().is_wide() || needs_wide(0, chunks), chunks);
+        }
+    }
+
+    pub(super) fn free_chunk(&mut self, chunk: u32) {
+        self.limbo.push(Piece::Chunk(chunk));
+    }
+
+    pub(super) fn set_cells(&mut self, chunk: u32, cells: &Cells) {
+        set_cells_of(self.publisher.current(), chunk, cells);
+    }
+
+    pub(super) fn set_plain(&mut self, block: usize, answer: u32) {
+        self.set(block, &Run::plain(answer));
+    }
+
+    fn set(&mut self, block: usize, run: &Run) {
+        loop {
+            match set_entry_of(self.publisher.current(), &mut self.runs, block, run) {
+                Ok(Some((base, len))) => return self.limbo.push(Piece::Run { base, len }),
+                Ok(None) => return,
+                Err(Full) => self.grow(self.view().is_wide(), self.chunks.end as usize),
+            }
+        }
+    }
+
+    /// Moves everything to new memory with room to spare. Readers change over at their next frame.
+    fn grow(&mut self, wide: bool, chunks: usize) {
+        // More than enough: `used` counts runs in limbo, too, and those are not copied.
+        let leaves = self.runs.used + self.runs.used / 4 + SLACK;
+        let mut runs = Runs::new(leaves);
+        let from = self.publisher.current();
+        let to = Lpm4View::new(wide || from.is_wide(), leaves, chunks);
+        let copied = match (&from.leaves, &to.leaves) {
+            (Leaves::Narrow(a), Leaves::Narrow(b)) => copy((from, a), (&to, b), &mut runs),
+            (Leaves::Narrow(a), Leaves::Wide(b)) => copy((from, a), (&to, b), &mut runs),
+            (Leaves::Wide(a), Leaves::Wide(b)) => copy((from, a), (&to, b), &mut runs),
+            (Leaves::Wide(_), Leaves::Narrow(_)) => Err(Full),
+        };
+        debug_assert!(copied.is_ok());
+        self.runs = runs;
+        self.chunks.end = chunks as u32;
+        let free = &mut self.chunks.free;
+        self.limbo.clear(|piece| {
+            if let Piece::Chunk(chunk) = piece {
+                free.push(chunk);
+            }
+        });
+        self.publisher.publish(to);
+    }
+
+    /// Paints the whole table into new memory, every block once, and publishes it.
+    pub(super) fn load(&mut self, rib: &mut Rib, wide: bool) {
+        let leaves = rib.most_leaves() + rib.most_leaves() / 8 + SLACK;
+        let count = rib.long_count();
+        let mut chunks = Chunks {
+            end: (count + count / 4) as u32,
+            ..Chunks::default()
+        };
+        let nets: Vec<u32> = rib.long_nets().collect();
+        for net in nets {
+            if let Some(chunk) = chunks.take() {
+                rib.set_chunk(net, chunk);
+            }
+        }
+        let mut runs = Runs::new(leaves);
+        let view = Lpm4View::new(wide, leaves, chunks.end as usize);
+        for (block, inherited) in rib.all_inherited().into_iter().enumerate() {
+            if inherited == 0 && rib.is_plain(block) {
+                continue;
+            }
+            let run = Self::run(rib, block, inherited, |chunk, cells| {
+                set_cells_of(&view, chunk, cells)
+            });
+            let done = set_entry_of(&view, &mut runs, block, &run);
+            debug_assert!(done.is_ok());
+        }
+        self.runs = runs;
+        self.chunks = chunks;
+        self.limbo.clear(drop);
+        self.publisher.publish(view);
+    }
+
+    /// Repaints one block.
+    pub(super) fn paint(&mut self, rib: &Rib, block: usize, inherited: u32) {
+        if rib.is_plain(block) {
+            return self.set_plain(block, inherited);
+        }
+        let run = Self::run(rib, block, inherited, |chunk, cells| {
+            self.set_cells(chunk, cells)
+        });
+        self.set(block, &run);
+    }
+
+    /// What a block's entry must say; chunks below it are set on the way, through `set_cells`.
+    fn run(rib: &Rib, block: usize, inherited: u32, mut set_cells: impl FnMut(u32, &Cells)) -> Run {
+        if rib.is_plain(block) {
+            return Run::plain(inherited);
+        }
+        let mut slots = rib.slots(block, inherited);
+        let mut long = rib.long_slots(block);
+        while long != 0 {
+            let slot = long.trailing_zeros();
+            long &= long - 1;
+            let net = (block as u32) << 5 | slot;
+            let chunk = rib.chunk(net);
+            set_cells(chunk, &rib.cells(net, slots[slot as usize]));
+            slots[slot as usize] = IS_CHUNK | chunk;
+        }
+        Run::new(&slots)
+    }
+}

@@ -1,0 +1,368 @@
+//! What IPv6 lookups read: ranges of keys, in blocks under a small index.
+//!
+//! The prefixes are flattened to ranges; a range begins where the answer changes. About 46 (at most 54) consecutive
+//! ranges share a *block*: one line of 8 separators, then up to 9 lines that hold 5 range starts and 6 answers each, so
+//! that the last comparison and the answer cost one cache line together. Above the blocks lies an implicit
+//! 9-ary tree, a cache line per node, that is rebuilt (some ten microseconds) when a block is split or merged.
+//!
+//! The keys of a block never change while a reader can find it: an update writes another block and replaces the
+//! pointer. If only answers change they are stored in place, so that every address goes from old to new.
+//!
+//! Bounds are stored as "start minus one", so that a single greater-than, which is all AVX2 has, decides.
+
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use volley_simd::prefetch;
+
+use super::key::Key;
+use crate::pages::{Pages, Zeroed};
+
+/// Separators in a node.
+const KEYS: usize = 8;
+const WAYS: usize = KEYS + 1;
+/// Range starts in a line.
+const LINE_KEYS: usize = 5;
+const LINE_RANGES: usize = LINE_KEYS + 1;
+/// Most ranges of a block.
+pub(super) const RANGES: usize = WAYS * LINE_RANGES;
+/// An answer with this bit: a longer prefix may know better; the other bits are the answer if none does.
+pub(super) const LONGER: u32 = 1 << 31;
+/// Keys between a prefetch and its use: about one memory latency's worth of work.
+const STRIP: usize = 64;
+
+/// A node of the index: one cache line of sorted bounds.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Node<K: Key>([K::Stored; KEYS]);
+
+#[repr(C, align(64))]
+struct Line<K: Key> {
+    keys: [K::Stored; LINE_KEYS],
+    answers: [AtomicU32; LINE_RANGES],
+}
+
+/// Up to [`RANGES`] consecutive ranges.
+#[repr(C, align(64))]
+pub(super) struct Block<K: Key> {
+    separators: Node<K>,
+    lines: [Line<K>; WAYS],
+}
+
+const _: () = assert!(size_of::<Line<u64>>() == 64 && size_of::<Block<u64>>() == 640);
+
+// SAFETY: integers and atomics: all-zero is a value, nothing needs dropping, alignment 64.
+unsafe impl<K: Key> Zeroed for UnsafeCell<Block<K>> {}
+
+/// How many of the sorted bounds `x` exceeds.
+#[inline(always)]
+fn above<S: Copy + Ord, const N: usize>(bounds: &[S; N], x: S) -> usize {
+    // Summed in bytes: that keeps this sum apart from the caller's arithmetic, and compilers then make
+    // vector compares, one move-mask and one population count of it.
+    bounds.iter().map(|&b| u8::from(x > b)).sum::<u8>() as usize
+}
+
+impl<K: Key> Block<K> {
+    /// The block of `ranges` (start, answer), sorted, at most [`RANGES`]; the first start is implied.
+    pub(super) fn new(ranges: &[(K, u32)]) -> Self {
+        let bound = |i: usize| ranges.get(i + 1).map_or(K::PAD, |r| r.0.bound());
+        let answer = |i: usize| AtomicU32::new(ranges.get(i).map_or(0, |r| r.1));
+        Self {
+            separators: Node(std::array::from_fn(|i| bound(i * LINE_RANGES + LINE_KEYS))),
+            lines: std::array::from_fn(|c| Line {
+                keys: std::array::from_fn(|k| bound(c * LINE_RANGES + k)),
+                answers: std::array::from_fn(|k| answer(c * LINE_RANGES + k)),
+            }),
+        }
+    }
+
+    /// Whether the block has exactly the starts of `ranges`.
+    pub(super) fn has_starts(&self, ranges: &[(K, u32)]) -> bool {
+        (1..RANGES).all(|i| self.bound(i - 1) == ranges.get(i).map_or(K::PAD, |r| r.0.bound()))
+    }
+
+    /// The bound above range `i`: where range `i + 1` starts.
+    fn bound(&self, i: usize) -> K::Stored {
+        let (c, k) = (i / LINE_RANGES, i % LINE_RANGES);
+        if k == LINE_KEYS {
+            self.separators.0[c]
+        } else {
+            self.lines[c].keys[k]
+        }
+    }
+
+    fn answer(&self, i: usize) -> &AtomicU32 {
+        &self.lines[i / LINE_RANGES].answers[i % LINE_RANGES]
+    }
+
+    /// Gives `start..next` a new answer if exactly that is one of the block's `ranges` (number of them) and stays one,
+    /// because its neighbours have other answers. `next` is `None` at the end of the block.
+    pub(super) fn set_range(
+        &self,
+        ranges: usize,
+        lo: K,
+        start: K,
+        next: Option<K>,
+        answer: u32,
+    ) -> bool {
+        let x = start.stored();
+        let c = above(&self.separators.0, x);
+        let i = c * LINE_RANGES + above(&self.lines[c].keys, x);
+        let differs = |i: usize| self.answer(i).load(Ordering::Relaxed) != answer;
+        let begins = if i == 0 {
+            start == lo
+        } else {
+            self.bound(i - 1) == start.bound() && differs(i - 1)
+        };
+        let ends = match next {
+            Some(next) => i + 1 < ranges && self.bound(i) == next.bound() && differs(i + 1),
+            None => i + 1 == ranges,
+        };
+        if begins && ends {
+            self.answer(i).store(answer, Ordering::Release);
+        }
+        begins && ends
+    }
+
+    /// Replaces the answers that differ, one at a time.
+    pub(super) fn set_answers(&self, ranges: &[(K, u32)]) {
+        let answers = self.lines.iter().flat_map(|l| &l.answers);
+        for (own, &(_, answer)) in answers.zip(ranges) {
+            if own.load(Ordering::Relaxed) != answer {
+                own.store(answer, Ordering::Release);
+            }
+        }
+    }
+}
+
+impl<K: Key> Line<K> {
+    #[inline(always)]
+    fn lookup(&self, x: K::Stored) -> u32 {
+        self.answers[above(&self.keys, x)].load(Ordering::Acquire)
+    }
+}
+
+/// Memory for blocks.
+pub(super) struct Segment<K: Key>(Pages<UnsafeCell<Block<K>>>);
+
+// SAFETY: a block is written only by the one writer while no reader can reach it (a fresh slot, or one whose grace
+// period is over), and is shared read-only (answers: atomics) from its publication on.
+unsafe impl<K: Key> Sync for Segment<K> {}
+// SAFETY: plain memory without ties to a thread.
+unsafe impl<K: Key> Send for Segment<K> {}
+
+impl<K: Key> Segment<K> {
+    pub(super) fn new(blocks: usize) -> Self {
+        Self(Pages::new(blocks))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Where block `i` lives. Valid as long as the segment.
+    pub(super) fn at(&self, i: usize) -> *mut Block<K> {
+        self.0[i].get()
+    }
+}
+
+/// One state of a range table's index, over blocks that may change under it.
+pub(super) struct RangeView<K: Key> {
+    /// Top first.
+    levels: Vec<Box<[Node<K>]>>,
+    /// In key order; always valid pointers into `segments`, which live as long as this view.
+    blocks: Box<[AtomicPtr<Block<K>>]>,
+    segments: Vec<Arc<Segment<K>>>,
+}
+
+impl<K: Key> RangeView<K> {
+    /// The view of blocks that begin at `starts` (sorted, the first is zero).
+    ///
+    /// # Safety
+    /// `blocks` has one pointer per start, each to an initialised block in `segments`; whoever replaces one by
+    /// [`RangeView::replace`] keeps it so, and does not write to a block or reuse it before a grace period has
+    /// passed after the last pointer to it was replaced.
+    pub(super) unsafe fn new(
+        starts: &[K],
+        blocks: impl Iterator<Item = *mut Block<K>>,
+        segments: Vec<Arc<Segment<K>>>,
+    ) -> Self {
+        let bounds = &starts[1..];
+        let mut unit = 1;
+        let mut levels = Vec::new();
+        // Bottom up: level by level, a node's separators are `unit` bounds apart.
+        while unit <= bounds.len() {
+            let nodes = bounds.len() / (WAYS * unit) + 1;
+            let bound = |i: usize| bounds.get(i).map_or(K::PAD, |k| k.bound());
+            let node = |n: usize| {
+                Node(std::array::from_fn(|j| {
+                    bound((n * WAYS + j + 1) * unit - 1)
+                }))
+            };
+            levels.push((0..nodes).map(node).collect());
+            unit *= WAYS;
+        }
+        levels.reverse();
+        Self {
+            levels,
+            blocks: blocks.map(AtomicPtr::new).collect(),
+            segments,
+        }
+    }
+
+    /// Publishes a rewritten block. The safety contract of [`RangeView::new`] holds.
+    pub(super) unsafe fn replace(&self, i: usize, block: *mut Block<K>) {
+        self.blocks[i].store(block, Ordering::Release);
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let levels: usize = self.levels.iter().map(|l| size_of_val(&**l)).sum();
+        let blocks: usize = self.segments.iter().map(|s| s.0.bytes()).sum();
+        levels + size_of_val(&*self.blocks) + blocks
+    }
+
+    #[inline(always)]
+    fn block(&self, i: usize) -> &Block<K> {
+        // SAFETY: by the contract of `new` the pointer is to an initialised block in `segments`; its keys are not
+        // written while it can be reached from here plus a grace period, which our caller's guard prevents from ending.
+        unsafe { &*self.blocks[i].load(Ordering::Acquire) }
+    }
+
+    #[inline(always)]
+    pub(super) fn lookup(&self, key: K) -> u32 {
+        let x = key.stored();
+        let block = self.block(
+            self.levels
+                .iter()
+                .fold(0, |at, level| Self::step(level, at, x)),
+        );
+        block.lines[above(&block.separators.0, x)].lookup(x)
+    }
+
+    /// Starts loading the node of the index's last level that a lookup will need: the ones above are always near.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, key: K) {
+        let x = key.stored();
+        if let [above @ .., last] = &*self.levels {
+            let at = above.iter().fold(0, |at, level| Self::step(level, at, x));
+            prefetch(last.as_ptr().wrapping_add(at));
+        }
+    }
+
+    /// Descends one level.
+    #[inline(always)]
+    fn step(level: &[Node<K>], at: usize, x: K::Stored) -> usize {
+        at * WAYS + above(&level[at].0, x)
+    }
+
+    /// Looks up at most [`STRIP`] keys, a level or two at a time for all; returns the union of the answers' bits.
+    #[inline(always)]
+    fn lookup_strip(&self, keys: &[K], answers: &mut [u32]) -> u32 {
+        let mut at = [0u32; STRIP];
+        let mut levels = &*self.levels;
+        // Two levels per loop: enough work to hide its latency, and few enough instructions to overlap many keys.
+        while let [first, second, rest @ ..] = levels {
+            for (&key, at) in keys.iter().zip(&mut at) {
+                let x = key.stored();
+                *at = Self::step(second, Self::step(first, *at as usize, x), x) as u32;
+            }
+            levels = rest;
+            if let Some(next) = levels.first() {
+                for at in at.iter().take(keys.len()) {
+                    prefetch(next.as_ptr().wrapping_add(*at as usize));
+                }
+            }
+        }
+        if let [last] = levels {
+            for (&key, at) in keys.iter().zip(&mut at) {
+                *at = Self::step(last, *at as usize, key.stored()) as u32;
+            }
+        }
+        let mut block = [self.block(0); STRIP];
+        for (at, block) in at.iter().take(keys.len()).zip(&mut block) {
+            *block = self.block(*at as usize);
+            prefetch(*block);
+        }
+        for ((&key, block), at) in keys.iter().zip(&block).zip(&mut at) {
+            let line = above(&block.separators.0, key.stored());
+            prefetch(&raw const block.lines[line]);
+            *at = line as u32;
+        }
+        let mut any = 0;
+        for (((&key, block), &at), answer) in keys.iter().zip(&block).zip(&at).zip(answers) {
+            *answer = block.lines[at as usize].lookup(key.stored());
+            any |= *answer;
+        }
+        any
+    }
+}
+
+/// The reader's side of one IPv6 table. Get it from [`crate::Lpm6Snap::read`].
+pub struct Lpm6View {
+    /// Prefixes up to /64, by the upper 64 bits.
+    pub(super) upper: Arc<RangeView<u64>>,
+    /// Longer ones, by the whole address; [`LONGER`] where there is none.
+    pub(super) whole: Arc<RangeView<u128>>,
+}
+
+/// The whole address as one number.
+pub(super) fn join(hi: u64, lo: u64) -> u128 {
+    u128::from(hi) << 64 | u128::from(lo)
+}
+
+impl Lpm6View {
+    /// The bytes that readers may touch.
+    pub fn bytes(&self) -> usize {
+        self.upper.bytes() + self.whole.bytes()
+    }
+
+    /// Starts loading what a lookup of this address (two halves in host byte order) will need.
+    #[inline(always)]
+    pub fn prefetch(&self, hi: u64, _lo: u64) {
+        self.upper.prefetch(hi);
+    }
+
+    /// The leaf of the longest prefix that holds the address; 0 if there is none.
+    #[inline(always)]
+    pub fn lookup(&self, hi: u64, lo: u64) -> u32 {
+        let answer = self.upper.lookup(hi);
+        if answer & LONGER == 0 {
+            answer
+        } else {
+            self.longer(answer, hi, lo)
+        }
+    }
+
+    /// Looks up a vector: `leaf[i]` becomes the answer for `(hi[i], lo[i])`, as [`Lpm6View::lookup`] gives it.
+    /// The shortest slice counts.
+    #[inline(always)]
+    pub fn lookup_batch(&self, hi: &[u64], lo: &[u64], leaf: &mut [u32]) {
+        for ((hi, lo), leaf) in hi
+            .chunks(STRIP)
+            .zip(lo.chunks(STRIP))
+            .zip(leaf.chunks_mut(STRIP))
+        {
+            let n = hi.len().min(lo.len()).min(leaf.len());
+            let (hi, lo, leaf) = (&hi[..n], &lo[..n], &mut leaf[..n]);
+            if self.upper.lookup_strip(hi, leaf) & LONGER != 0 {
+                for ((&hi, &lo), leaf) in hi.iter().zip(lo).zip(leaf) {
+                    if *leaf & LONGER != 0 {
+                        *leaf = self.longer(*leaf, hi, lo);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks the longer prefixes.
+    #[inline(always)]
+    fn longer(&self, answer: u32, hi: u64, lo: u64) -> u32 {
+        let longer = self.whole.lookup(join(hi, lo));
+        if longer & LONGER == 0 {
+            longer
+        } else {
+            answer & !LONGER
+        }
+    }
+}

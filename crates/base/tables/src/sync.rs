@@ -1,0 +1,17 @@
+//! The synchronisation primitives of this crate, so that loom can drive them.
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicPtr, AtomicU64, Ordering, fence},
+};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Mutex, MutexGuard,
+    atomic::{AtomicPtr, AtomicU64, Ordering, fence},
+};
+
+/// Locks, going on after a panic elsewhere: the guarded lists are valid between any two statements.
+pub(crate) fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

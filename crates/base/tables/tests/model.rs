@@ -1,0 +1,388 @@
+//! Random changes against a model that tries every prefix, through the writer and through readers' batches.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use volley_tables::{Domain, Lpm4, Lpm6, LpmError, MAX_LEAF};
+
+/// `VOLLEY_TEST_SCALE` (percent) shrinks or grows the number of cases.
+fn scale(n: u32) -> u32 {
+    let percent = std::env::var("VOLLEY_TEST_SCALE")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or(100);
+    (n * percent / 100).max(1)
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: scale(cases),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// Prefixes by (first address, length), addresses left-aligned in 128 bits.
+#[derive(Default)]
+struct Model(HashMap<(u128, u8), u32>);
+
+fn mask(len: u8) -> u128 {
+    u128::MAX.checked_shl(128 - u32::from(len)).unwrap_or(0)
+}
+
+impl Model {
+    fn insert(&mut self, addr: u128, len: u8, leaf: u32) -> Option<u32> {
+        self.0.insert((addr & mask(len), len), leaf)
+    }
+    fn remove(&mut self, addr: u128, len: u8) -> Option<u32> {
+        self.0.remove(&(addr & mask(len), len))
+    }
+    fn lookup(&self, addr: u128) -> u32 {
+        let holds =
+            |(p, len): (&(u128, u8), &u32)| (addr & mask(p.1) == p.0).then_some((p.1, *len));
+        self.0
+            .iter()
+            .filter_map(holds)
+            .max()
+            .map_or(0, |best| best.1)
+    }
+    /// The edges of every prefix, where answers change.
+    fn edges(&self) -> Vec<u128> {
+        let edges = |&(start, len): &(u128, u8)| {
+            let last = start | !mask(len);
+            [start, start.wrapping_sub(1), last, last.wrapping_add(1)]
+        };
+        self.0.keys().flat_map(edges).collect()
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Insert(u128, u8, u32),
+    Remove(u128, u8),
+    /// Removes the n-th of what is there.
+    RemoveOne(usize),
+    Bulk(Vec<(u128, u8, u32)>),
+}
+
+/// Addresses that share few values in every byte, so that prefixes nest and touch.
+fn addr() -> impl Strategy<Value = u128> {
+    let byte = prop_oneof![Just(0u8), Just(0xff), Just(0x80), Just(1), any::<u8>()];
+    let near = proptest::collection::vec(byte, 16)
+        .prop_map(|b| b.iter().fold(0u128, |a, &b| a << 8 | u128::from(b)));
+    let nested = any::<u128>().prop_map(|a| (a & 0xf0f) | (0x2001 << 112) | (a & (0x3 << 64)));
+    prop_oneof![4 => near, 3 => nested, 1 => any::<u128>()]
+}
+
+fn leaf(wide: bool) -> impl Strategy<Value = u32> {
+    let top = if wide { MAX_LEAF } else { 0x7fff };
+    prop_oneof![0..4u32, Just(top), 0..=top]
+}
+
+fn op(bits: u8, wide: bool) -> impl Strategy<Value = Op> {
+    let route = (addr(), 0..=bits, leaf(wide));
+    prop_oneof![
+        6 => route.prop_map(|(a, l, v)| Op::Insert(a, l, v)),
+        1 => (addr(), 0..=bits).prop_map(|(a, l)| Op::Remove(a, l)),
+        2 => any::<usize>().prop_map(Op::RemoveOne),
+        1 => proptest::collection::vec((addr(), 0..=bits, leaf(wide)), 0..200).prop_map(Op::Bulk),
+    ]
+}
+
+/// One table of either family behind left-aligned addresses.
+trait Table {
+    const BITS: u8;
+    fn insert(&mut self, addr: u128, len: u8, leaf: u32) -> Option<u32>;
+    fn remove(&mut self, addr: u128, len: u8) -> Option<u32>;
+    fn get(&self, addr: u128, len: u8) -> Option<u32>;
+    fn load(&mut self, routes: Vec<(u128, u8, u32)>);
+    fn len(&self) -> usize;
+    /// Looks all up in every way there is; they must agree.
+    fn lookup(&self, domain: &Arc<Domain>, addr: &[u128]) -> Vec<u32>;
+}
+
+fn v4(addr: u128) -> u32 {
+    (addr >> 96) as u32
+}
+
+impl Table for Lpm4 {
+    const BITS: u8 = 32;
+    fn insert(&mut self, addr: u128, len: u8, leaf: u32) -> Option<u32> {
+        Lpm4::insert(self, v4(addr), len, leaf).unwrap()
+    }
+    fn remove(&mut self, addr: u128, len: u8) -> Option<u32> {
+        Lpm4::remove(self, v4(addr), len)
+    }
+    fn get(&self, addr: u128, len: u8) -> Option<u32> {
+        Lpm4::get(self, v4(addr), len)
+    }
+    fn load(&mut self, routes: Vec<(u128, u8, u32)>) {
+        self.load_bulk(routes.into_iter().map(|(a, l, v)| (v4(a), l, v)))
+            .unwrap();
+    }
+    fn len(&self) -> usize {
+        Lpm4::len(self)
+    }
+    fn lookup(&self, domain: &Arc<Domain>, addr: &[u128]) -> Vec<u32> {
+        let reader = domain.register();
+        let snap = self.snap();
+        let view = snap.read(reader.guard());
+        let dst: Vec<u32> = addr.iter().map(|&a| v4(a)).collect();
+        let mut leaf = vec![u32::MAX; dst.len()];
+        for d in &dst {
+            view.prefetch(*d);
+        }
+        view.lookup_batch(&dst, &mut leaf);
+        for (d, l) in dst.iter().zip(&leaf) {
+            assert_eq!(view.lookup(*d), *l);
+            assert_eq!(Lpm4::lookup(self, *d), *l);
+        }
+        leaf
+    }
+}
+
+fn v6(addr: u128) -> (u64, u64) {
+    ((addr >> 64) as u64, addr as u64)
+}
+
+impl Table for Lpm6 {
+    const BITS: u8 = 128;
+    fn insert(&mut self, addr: u128, len: u8, leaf: u32) -> Option<u32> {
+        Lpm6::insert(self, v6(addr).0, v6(addr).1, len, leaf).unwrap()
+    }
+    fn remove(&mut self, addr: u128, len: u8) -> Option<u32> {
+        Lpm6::remove(self, v6(addr).0, v6(addr).1, len)
+    }
+    fn get(&self, addr: u128, len: u8) -> Option<u32> {
+        Lpm6::get(self, v6(addr).0, v6(addr).1, len)
+    }
+    fn load(&mut self, routes: Vec<(u128, u8, u32)>) {
+        self.load_bulk(routes.into_iter().map(|(a, l, v)| (v6(a).0, v6(a).1, l, v)))
+            .unwrap();
+    }
+    fn len(&self) -> usize {
+        Lpm6::len(self)
+    }
+    fn lookup(&self, domain: &Arc<Domain>, addr: &[u128]) -> Vec<u32> {
+        let reader = domain.register();
+        let snap = self.snap();
+        let view = snap.read(reader.guard());
+        let (hi, lo): (Vec<u64>, Vec<u64>) = addr.iter().map(|&a| v6(a)).unzip();
+        let mut leaf = vec![u32::MAX; hi.len()];
+        for (h, l) in hi.iter().zip(&lo) {
+            view.prefetch(*h, *l);
+        }
+        view.lookup_batch(&hi, &lo, &mut leaf);
+        for ((h, l), got) in hi.iter().zip(&lo).zip(&leaf) {
+            assert_eq!(view.lookup(*h, *l), *got);
+            assert_eq!(Lpm6::lookup(self, *h, *l), *got);
+        }
+        leaf
+    }
+}
+
+fn cut<T: Table>(addr: u128) -> u128 {
+    addr & mask(T::BITS)
+}
+
+fn play<T: Table>(domain: &Arc<Domain>, table: &mut T, ops: Vec<Op>, probes: &[u128]) {
+    let mut model = Model::default();
+    for op in ops {
+        match op {
+            Op::Insert(a, len, leaf) => assert_eq!(
+                table.insert(a, len, leaf),
+                model.insert(cut::<T>(a), len, leaf)
+            ),
+            Op::Remove(a, len) => assert_eq!(table.remove(a, len), model.remove(cut::<T>(a), len)),
+            Op::RemoveOne(n) => {
+                let mut all: Vec<_> = model.0.keys().copied().collect();
+                all.sort_unstable();
+                if let Some(&(a, len)) = all.get(n % all.len().max(1)) {
+                    assert_eq!(table.get(a, len), model.0.get(&(a, len)).copied());
+                    assert_eq!(table.remove(a, len), model.remove(a, len));
+                    assert_eq!(table.get(a, len), None);
+                }
+            }
+            Op::Bulk(routes) => {
+                for &(a, len, leaf) in &routes {
+                    model.insert(cut::<T>(a), len, leaf);
+                }
+                table.load(routes);
+            }
+        }
+        assert_eq!(table.len(), model.0.len());
+    }
+    let mut addr = model.edges();
+    addr.extend(probes);
+    let expect: Vec<u32> = addr.iter().map(|&a| model.lookup(cut::<T>(a))).collect();
+    assert_eq!(table.lookup(domain, &addr), expect);
+    for (&(a, len), &leaf) in &model.0 {
+        assert_eq!(table.get(a, len), Some(leaf));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(32))]
+
+    #[test]
+    fn v4_agrees_with_the_model(
+        ops in any::<bool>().prop_flat_map(|w| proptest::collection::vec(op(32, w), 1..60)),
+        probes in proptest::collection::vec(addr(), 1..300),
+    ) {
+        let domain = Domain::new();
+        play(&domain, &mut Lpm4::new(&domain), ops, &probes);
+    }
+
+    #[test]
+    fn v6_agrees_with_the_model(
+        ops in any::<bool>().prop_flat_map(|w| proptest::collection::vec(op(128, w), 1..120)),
+        probes in proptest::collection::vec(addr(), 1..300),
+    ) {
+        let domain = Domain::new();
+        play(&domain, &mut Lpm6::new(&domain), ops, &probes);
+    }
+
+    /// Many single inserts and removals in a small region: blocks split and merge, pools grow.
+    #[test]
+    fn dense_changes(
+        inserts in proptest::collection::vec((any::<u16>(), 0..=16u8, 1..5u32), 300..900),
+        keep in 0..100usize,
+    ) {
+        let at = |v: u16, len: u8| (u128::from(v) & (mask(len) >> 112)) << 96 | 0x2a00 << 112;
+        let ops: Vec<Op> = inserts.iter().map(|&(v, len, leaf)| Op::Insert(at(v, len), 16 + len, leaf))
+            .chain(inserts.iter().skip(keep).map(|&(v, len, _)| Op::Remove(at(v, len), 16 + len))).collect();
+        let probes: Vec<u128> = (0..=0xffff).step_by(97).map(|v| at(v, 16)).collect();
+        let domain = Domain::new();
+        play(&domain, &mut Lpm6::new(&domain), ops.clone(), &probes);
+        play(&domain, &mut Lpm4::new(&domain), ops, &probes);
+    }
+}
+
+#[test]
+fn refuses_what_does_not_fit() {
+    let domain = Domain::new();
+    let (mut t4, mut t6) = (Lpm4::new(&domain), Lpm6::new(&domain));
+    assert_eq!(
+        t4.insert(0, 33, 1),
+        Err(LpmError::Length { len: 33, max: 32 })
+    );
+    assert_eq!(
+        t4.insert(0, 8, MAX_LEAF + 1),
+        Err(LpmError::Leaf { leaf: MAX_LEAF + 1 })
+    );
+    assert_eq!(
+        t6.insert(0, 0, 129, 1),
+        Err(LpmError::Length { len: 129, max: 128 })
+    );
+    assert_eq!(
+        t6.load_bulk([(0, 0, 0, 5), (0, 0, 0, u32::MAX)]),
+        Err(LpmError::Leaf { leaf: u32::MAX })
+    );
+    assert_eq!(
+        t4.load_bulk([(0, 0, 5), (0, 40, 1)]),
+        Err(LpmError::Length { len: 40, max: 32 })
+    );
+    assert_eq!((t4.remove(0, 33), t6.remove(0, 0, 200)), (None, None));
+    assert_eq!((t4.get(0, 255), t6.get(0, 0, 255)), (None, None));
+    assert!(t4.is_empty() && t6.is_empty());
+    assert_eq!((t4.lookup(0), t6.lookup(0, 0)), (0, 0));
+}
+
+#[test]
+fn ids_beyond_15_bits_widen_the_table() {
+    let domain = Domain::new();
+    let mut t = Lpm4::new(&domain);
+    let reader = domain.register();
+    let snap = t.snap();
+    for i in 0..200u32 {
+        t.insert(0x0a00_0000 + (i << 8), 24, i + 1).unwrap();
+        t.insert(0x0a00_0000 + (i << 8) + 7, 32, 0x7fff).unwrap();
+    }
+    let narrow = snap.read(reader.guard());
+    assert!(!narrow.is_wide());
+    t.insert(0x0a00_0500, 25, 0x8000).unwrap();
+    let wide = snap.read(reader.guard());
+    assert!(wide.is_wide());
+    assert_eq!(wide.lookup(0x0a00_0501), 0x8000);
+    assert_eq!(
+        (wide.lookup(0x0a00_0507), wide.lookup(0x0a00_0580)),
+        (0x7fff, 6)
+    );
+    assert_eq!(
+        (wide.lookup(0x0a00_0907), wide.lookup(0x0a00_0908)),
+        (0x7fff, 10)
+    );
+    // The old view is still what it was.
+    assert_eq!(narrow.lookup(0x0a00_0501), 6);
+}
+
+#[test]
+fn host_routes_beyond_16_bit_chunks() {
+    let domain = Domain::new();
+    let mut t = Lpm4::new(&domain);
+    let n = if cfg!(debug_assertions) && scale(100) < 100 {
+        2_000
+    } else {
+        33_000
+    };
+    for i in 0..n {
+        t.insert((i << 8) + (i & 255), 32, i % 1000 + 1).unwrap();
+    }
+    for i in 0..n {
+        assert_eq!(t.lookup((i << 8) + (i & 255)), i % 1000 + 1);
+        assert_eq!(t.lookup((i << 8) + ((i + 1) & 255)), 0);
+    }
+    for i in 0..n {
+        assert_eq!(t.remove((i << 8) + (i & 255), 32), Some(i % 1000 + 1));
+    }
+    assert!(t.is_empty());
+    assert_eq!(t.lookup(0), 0);
+}
+
+#[test]
+fn memory_is_recycled() {
+    let domain = Domain::new();
+    let mut t = Lpm4::new(&domain);
+    let mut reader = domain.register();
+    let churn = |t: &mut Lpm4, round: u32| {
+        for i in 0..2000u32 {
+            let addr = i << 13 | (round & 31) << 8;
+            t.insert(addr, 24, 1 + (i + round) % 100).unwrap();
+            t.remove(i << 13 | (round.wrapping_sub(3) & 31) << 8, 24);
+        }
+    };
+    let mut bytes = Vec::new();
+    for round in 0..40 {
+        churn(&mut t, round);
+        reader.quiescent();
+        domain.reclaim();
+        bytes.push(t.bytes());
+    }
+    // 3 prefixes in each of 2000 blocks: at most 7 answers each, and slack.
+    assert!(t.bytes() < (4 << 20) + 2000 * 7 * 2 * 8, "{bytes:?}");
+    assert!(bytes[39] <= bytes[10], "memory still grows: {bytes:?}");
+}
+
+#[test]
+fn a_stalled_reader_makes_tables_grow_not_fail() {
+    let domain = Domain::new();
+    let (mut t4, mut t6) = (Lpm4::new(&domain), Lpm6::new(&domain));
+    let stalled = domain.register();
+    let (s4, s6) = (t4.snap(), t6.snap());
+    let (old4, old6) = (s4.read(stalled.guard()), s6.read(stalled.guard()));
+    for i in 0..30_000u32 {
+        t4.insert((i % 500) << 13 | (i % 31) << 8, 24, 1 + i % 7)
+            .unwrap();
+        t4.remove((i % 500) << 13 | ((i + 5) % 31) << 8, 24);
+        t6.insert(u64::from(i % 5000) << 32, 0, 32, 1 + i % 7)
+            .unwrap();
+        t6.remove(u64::from((i + 77) % 5000) << 32, 0, 32);
+    }
+    // What a stalled reader sees may be old or new, but stays readable.
+    assert!(old4.lookup(5 << 13) < 8 && old6.lookup(5 << 32, 0) < 8);
+    assert_eq!(domain.reclaim(), 0);
+    drop(stalled);
+    assert!(domain.reclaim() > 0);
+    assert_eq!(domain.retired(), 0);
+}

@@ -1,0 +1,254 @@
+//! Feature arcs: ordered lists of optional nodes per interface between two fixed points of the graph.
+
+use crate::{GraphError, NodeId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A feature arc.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct ArcId(pub u8);
+
+/// A feature that can be switched on for an interface: a node on an arc.
+#[derive(Clone, Debug)]
+pub struct Feature {
+    /// Name, public interface; the node has the same name.
+    pub name: &'static str,
+    /// Features that must come later.
+    pub before: &'static [&'static str],
+    /// Features that must come earlier.
+    pub after: &'static [&'static str],
+}
+
+/// An arc as `show features` tells it.
+#[derive(Clone, Debug)]
+pub struct ArcReport {
+    /// Its name.
+    pub name: &'static str,
+    /// The node that sends packets into it.
+    pub start: &'static str,
+    /// The node behind it.
+    pub end: &'static str,
+    /// Its features in order, each with the interfaces where it is on.
+    pub features: Vec<(&'static str, Vec<u32>)>,
+}
+
+/// What a worker knows of the arcs.
+#[derive(Default)]
+pub(crate) struct ArcTables {
+    arcs: Vec<ArcTable>,
+}
+
+#[derive(Default)]
+struct ArcTable {
+    active: bool,
+    /// Per interface: 1 + position in `chains`, 0 for none.
+    chain_of: Vec<u8>,
+    /// Each chain ends with the node behind the arc.
+    chains: Vec<Vec<NodeId>>,
+}
+
+/// A place on an arc as the `Feature` column carries it: arc, chain, position; 0 is no place.
+fn place(arc: usize, chain: usize, position: usize) -> u32 {
+    1 << 31 | (arc as u32) << 20 | (chain as u32) << 8 | position as u32
+}
+
+impl ArcTables {
+    #[inline(always)]
+    pub(crate) fn is_active(&self, arc: ArcId) -> bool {
+        self.arcs.get(arc.0 as usize).is_some_and(|a| a.active)
+    }
+
+    /// The first feature of `interface`, and the packet's place.
+    pub(crate) fn enter(&self, arc: ArcId, interface: u32) -> Option<(NodeId, u32)> {
+        let table = self.arcs.get(arc.0 as usize)?;
+        let chain = (*table.chain_of.get(interface as usize)? as usize).checked_sub(1)?;
+        Some((
+            *table.chains.get(chain)?.first()?,
+            place(arc.0 as usize, chain, 0),
+        ))
+    }
+
+    /// The node behind a place.
+    pub(crate) fn step(&self, word: u32) -> Option<(NodeId, u32)> {
+        let (arc, chain, position) = (
+            (word >> 20 & 0xff) as usize,
+            (word >> 8 & 0xfff) as usize,
+            (word & 0xff) as usize,
+        );
+        let node = *self.arcs.get(arc)?.chains.get(chain)?.get(position + 1)?;
+        (word >> 31 == 1).then(|| (node, place(arc, chain, position + 1)))
+    }
+}
+
+/// The control thread's account of arcs: what exists, and what is on where.
+#[derive(Default)]
+pub(crate) struct ArcBook {
+    pub(crate) arcs: Vec<ArcEntry>,
+}
+
+pub(crate) struct ArcEntry {
+    pub(crate) name: &'static str,
+    /// The node that sends packets into the arc.
+    pub(crate) start: &'static str,
+    /// The node behind the arc.
+    pub(crate) end: &'static str,
+    pub(crate) features: Vec<Feature>,
+    /// Interface -> names of the features that are on.
+    pub(crate) enabled: BTreeMap<u32, BTreeSet<&'static str>>,
+}
+
+impl ArcBook {
+    pub(crate) fn declare(
+        &mut self,
+        name: &'static str,
+        start: &'static str,
+        end: &'static str,
+    ) -> ArcId {
+        if let Some(at) = self.arcs.iter().position(|a| a.name == name) {
+            return ArcId(at as u8);
+        }
+        self.arcs.push(ArcEntry {
+            name,
+            start,
+            end,
+            features: Vec::new(),
+            enabled: BTreeMap::new(),
+        });
+        ArcId((self.arcs.len() - 1) as u8)
+    }
+
+    pub(crate) fn find(&mut self, arc: &str) -> Result<&mut ArcEntry, GraphError> {
+        self.arcs
+            .iter_mut()
+            .find(|a| a.name == arc)
+            .ok_or_else(|| GraphError::NoArc(arc.to_owned()))
+    }
+
+    /// Add a feature, keeping the list in an order that obeys every before and after.
+    pub(crate) fn add(&mut self, arc: &str, feature: Feature) -> Result<(), GraphError> {
+        let entry = self.find(arc)?;
+        let mut features = entry.features.clone();
+        features.retain(|f| f.name != feature.name);
+        features.push(feature);
+        entry.features = sorted(arc, features)?;
+        Ok(())
+    }
+
+    /// The workers' form. `node` finds a node by name.
+    pub(crate) fn tables(
+        &self,
+        node: impl Fn(&str) -> Result<NodeId, GraphError>,
+    ) -> Result<ArcTables, GraphError> {
+        let mut out = ArcTables::default();
+        for arc in &self.arcs {
+            let mut table = ArcTable {
+                active: false,
+                ..ArcTable::default()
+            };
+            for (&interface, on) in arc.enabled.iter().filter(|(_, on)| !on.is_empty()) {
+                let mut chain = Vec::with_capacity(on.len() + 1);
+                for feature in arc.features.iter().filter(|f| on.contains(f.name)) {
+                    chain.push(node(feature.name)?);
+                }
+                chain.push(node(arc.end)?);
+                let known = table.chains.iter().position(|c| *c == chain);
+                let at = known.unwrap_or_else(|| {
+                    table.chains.push(chain);
+                    table.chains.len() - 1
+                });
+                if at >= u8::MAX as usize {
+                    return Err(GraphError::TooManyChains(u8::MAX as usize));
+                }
+                let slot = interface as usize;
+                table.chain_of.resize(table.chain_of.len().max(slot + 1), 0);
+                table.chain_of[slot] = at as u8 + 1;
+                table.active = true;
+            }
+            out.arcs.push(table);
+        }
+        Ok(out)
+    }
+}
+
+/// Repeatedly take the first feature whose predecessors are all taken.
+fn sorted(arc: &str, mut left: Vec<Feature>) -> Result<Vec<Feature>, GraphError> {
+    let mut out: Vec<Feature> = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let free = left.iter().position(|f| {
+            left.iter().all(|g| {
+                g.name == f.name || !(f.after.contains(&g.name) || g.before.contains(&f.name))
+            })
+        });
+        match free {
+            Some(at) => out.push(left.remove(at)),
+            None => {
+                return Err(GraphError::FeatureCycle {
+                    arc: arc.to_owned(),
+                    feature: left[0].name.to_owned(),
+                });
+            }
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn feature(
+        name: &'static str,
+        before: &'static [&'static str],
+        after: &'static [&'static str],
+    ) -> Feature {
+        Feature {
+            name,
+            before,
+            after,
+        }
+    }
+
+    #[test]
+    fn constraints_order_the_arc_and_cycles_are_refused() {
+        let mut book = ArcBook::default();
+        book.declare("ip4-unicast", "ip4-input", "ip4-lookup");
+        book.add("ip4-unicast", feature("nat", &[], &["acl"]))
+            .unwrap();
+        book.add("ip4-unicast", feature("acl", &[], &[])).unwrap();
+        book.add("ip4-unicast", feature("first", &["acl"], &[]))
+            .unwrap();
+        let names: Vec<_> = book.arcs[0].features.iter().map(|f| f.name).collect();
+        assert_eq!(names, ["first", "acl", "nat"]);
+        let bad = book.add("ip4-unicast", feature("loop", &["first"], &["nat"]));
+        assert!(matches!(bad, Err(GraphError::FeatureCycle { .. })));
+        assert_eq!(
+            book.arcs[0].features.len(),
+            3,
+            "a refused feature changes nothing"
+        );
+    }
+
+    #[test]
+    fn packets_walk_the_chain_of_their_interface() {
+        let mut book = ArcBook::default();
+        let arc = book.declare("ip4-unicast", "start", "end");
+        book.add("ip4-unicast", feature("a", &[], &[])).unwrap();
+        book.add("ip4-unicast", feature("b", &[], &["a"])).unwrap();
+        book.arcs[0].enabled.insert(3, BTreeSet::from(["a", "b"]));
+        let node = |name: &str| {
+            Ok(NodeId(match name {
+                "a" => 10,
+                "b" => 11,
+                _ => 12,
+            }))
+        };
+        let tables = book.tables(node).unwrap();
+        assert!(tables.is_active(arc));
+        assert_eq!(tables.enter(arc, 2), None);
+        let (first, at) = tables.enter(arc, 3).unwrap();
+        let (second, at) = tables.step(at).unwrap();
+        let (end, at) = tables.step(at).unwrap();
+        assert_eq!((first, second, end), (NodeId(10), NodeId(11), NodeId(12)));
+        assert_eq!(tables.step(at), None);
+        assert_eq!(tables.step(0), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! A node or source without its type: what the dispatcher calls.
+
+use crate::cx::{Cx, RawCx};
+use crate::frame::Frame;
+use crate::lanes::Lanes;
+use crate::{Node, NodeId, Output, Source, Vector};
+use std::marker::PhantomData;
+use volley_simd::{Isa, Kernel, Level};
+
+/// One node's instance on one worker.
+pub(crate) trait Body: Send {
+    /// Handle one frame.
+    fn run(
+        &mut self,
+        level: Level,
+        cx: RawCx<'_>,
+        edges: &[NodeId],
+        lanes: &mut Lanes,
+        frame: Box<Frame>,
+    );
+    /// Make packets.
+    fn poll(&mut self, level: Level, cx: RawCx<'_>, edges: &[NodeId], lanes: &mut Lanes) -> usize;
+    /// Note the traced rows of a frame that is about to run.
+    fn note(&self, cx: RawCx<'_>, lanes: &Lanes, frame: &Frame);
+}
+
+/// Adapter of a [`Node`].
+pub(crate) struct NodeBody<N>(pub(crate) N);
+/// Adapter of a [`Source`].
+pub(crate) struct SourceBody<S>(pub(crate) S);
+
+struct RunCall<'a, N: Node> {
+    node: &'a mut N,
+    cx: RawCx<'a>,
+    edges: &'a [NodeId],
+    lanes: &'a mut Lanes,
+    frame: Box<Frame>,
+}
+
+impl<N: Node> Kernel for RunCall<'_, N> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let cx = Cx {
+            raw: self.cx,
+            count: PhantomData,
+        };
+        let RunCall {
+            node,
+            edges,
+            lanes,
+            frame,
+            cx: raw,
+        } = self;
+        let vector = Vector {
+            frame,
+            lanes,
+            edges,
+            node: raw.node,
+            isa,
+            next: PhantomData,
+        };
+        let crate::Done(()) = node.run(&cx, vector);
+    }
+}
+
+struct PollCall<'a, S: Source> {
+    source: &'a mut S,
+    cx: RawCx<'a>,
+    edges: &'a [NodeId],
+    lanes: &'a mut Lanes,
+}
+
+impl<S: Source> Kernel for PollCall<'_, S> {
+    type Out = usize;
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> usize {
+        let cx = Cx {
+            raw: self.cx,
+            count: PhantomData,
+        };
+        let PollCall {
+            source,
+            edges,
+            lanes,
+            cx: raw,
+        } = self;
+        let mut out = Output::<I, S::Next> {
+            lanes,
+            edges,
+            node: raw.node,
+            now_ns: raw.now_ns,
+            isa,
+            next: PhantomData,
+        };
+        source.poll(&cx, &mut out)
+    }
+}
+
+impl<N: Node> Body for NodeBody<N> {
+    #[inline]
+    fn run(
+        &mut self,
+        level: Level,
+        cx: RawCx<'_>,
+        edges: &[NodeId],
+        lanes: &mut Lanes,
+        frame: Box<Frame>,
+    ) {
+        volley_simd::call(
+            level,
+            RunCall {
+                node: &mut self.0,
+                cx,
+                edges,
+                lanes,
+                frame,
+            },
+        );
+    }
+
+    fn poll(&mut self, _: Level, _: RawCx<'_>, _: &[NodeId], _: &mut Lanes) -> usize {
+        0
+    }
+
+    fn note(&self, cx: RawCx<'_>, lanes: &Lanes, frame: &Frame) {
+        crate::trace::note_rows::<N::Trace>(lanes, cx.node, cx.now_ns, frame);
+    }
+}
+
+impl<S: Source> Body for SourceBody<S> {
+    /// Nothing may be sent to a source: what arrives is freed where dropped packets are.
+    fn run(&mut self, _: Level, _: RawCx<'_>, _: &[NodeId], lanes: &mut Lanes, frame: Box<Frame>) {
+        let target = lanes.drop_node;
+        lanes.push_frame(target, frame);
+    }
+
+    #[inline]
+    fn poll(&mut self, level: Level, cx: RawCx<'_>, edges: &[NodeId], lanes: &mut Lanes) -> usize {
+        volley_simd::call(
+            level,
+            PollCall {
+                source: &mut self.0,
+                cx,
+                edges,
+                lanes,
+            },
+        )
+    }
+
+    fn note(&self, cx: RawCx<'_>, lanes: &Lanes, frame: &Frame) {
+        crate::trace::note_rows::<crate::Glance>(lanes, cx.node, cx.now_ns, frame);
+    }
+}

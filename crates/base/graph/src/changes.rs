@@ -1,0 +1,68 @@
+//! The engine's own changes to a worker.
+
+use crate::arc::ArcTables;
+use crate::frame::Frame;
+use crate::lanes::Queue;
+use crate::ranks::Pending;
+use crate::worker::{Slot, Worker};
+use crate::{Change, NodeId};
+
+/// A node comes, or another takes its number.
+pub(crate) struct AddNode {
+    pub(crate) id: NodeId,
+    pub(crate) slot: Option<Slot>,
+    pub(crate) source: bool,
+    pub(crate) pending: Pending,
+    pub(crate) spare: Vec<Box<Frame>>,
+}
+
+impl Change for AddNode {
+    fn swap(&mut self, worker: &mut Worker) {
+        let Some(slot) = self.slot.take() else { return };
+        if let Some(old) = worker.slots.get_mut(self.id.index()) {
+            self.slot = Some(std::mem::replace(old, slot));
+        } else {
+            // Vectors are made with room for the largest graph, so nothing is allocated here.
+            worker.slots.push(slot);
+            worker.lanes.queues.push(Queue::default());
+        }
+        worker.sources.retain(|&s| s != self.id);
+        if self.source {
+            worker.sources.push(self.id);
+        }
+        std::mem::swap(&mut worker.lanes.pending, &mut self.pending);
+        worker.lanes.spare.append(&mut self.spare);
+    }
+}
+
+/// Feature arcs change.
+pub(crate) struct SetArcs {
+    pub(crate) tables: Box<ArcTables>,
+}
+
+impl Change for SetArcs {
+    fn swap(&mut self, worker: &mut Worker) {
+        std::mem::swap(&mut worker.lanes.arcs, &mut self.tables);
+    }
+}
+
+/// Traces start at a node, or all stop.
+pub(crate) struct SetTrace {
+    pub(crate) node: Option<NodeId>,
+    pub(crate) packets: u32,
+}
+
+impl Change for SetTrace {
+    fn swap(&mut self, worker: &mut Worker) {
+        let tracer = &mut worker.lanes.tracer;
+        match self.node {
+            None => tracer.budget.fill(0),
+            Some(node) => {
+                if let Some(budget) = tracer.budget.get_mut(node.index()) {
+                    *budget = budget.saturating_add(self.packets);
+                }
+            }
+        }
+        tracer.armed = tracer.budget.iter().any(|&b| b > 0);
+    }
+}

@@ -1,0 +1,644 @@
+//! The control thread's hand on the graph: what nodes there are, how they hang together, and every change to it.
+//!
+//! Nodes may be added, arcs changed and traces started before and after the workers run. A change is prepared here and
+//! swapped in by each worker between two vectors; [`Engine::settled`] says when all of them use it.
+
+use crate::arc::ArcBook;
+use crate::body::{Body, NodeBody, SourceBody};
+use crate::changes::{AddNode, SetArcs, SetTrace};
+use crate::frame::Frame;
+use crate::lanes::{Lanes, Queue};
+use crate::ranks::{self, Pending};
+use crate::stats::NodeStats;
+use crate::trace::{Note, Tracer};
+use crate::worker::{Channel, Slot, Worker};
+use crate::{
+    ArcId, ArcReport, Change, Clock, Column, CounterInfo, CounterReport, Counters, DropNode,
+    DropTap, Feature, GraphError, Names, Nexts, Node, NodeId, NodeReport, NodeState, Source,
+    Traced,
+};
+use crossbeam_queue::ArrayQueue;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use volley_buf::Pool;
+use volley_simd::Level;
+use volley_tables::qsbr::Domain;
+
+/// The most nodes a graph may have.
+pub(crate) const MAX_NODES: usize = 1024;
+
+/// What is fixed when an engine is made.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Most packets in one vector, 4 to 1024.
+    pub vector_size: usize,
+    /// Packet buffers of the pool.
+    pub buffers: usize,
+    /// Instruction-set level of node bodies.
+    pub level: Level,
+    /// How many workers.
+    pub workers: usize,
+    /// The clock that workers see.
+    pub clock: Clock,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            vector_size: 256,
+            buffers: 16_384,
+            level: Level::detect(),
+            workers: 1,
+            clock: Clock::system(),
+        }
+    }
+}
+
+type Maker = Box<dyn FnMut(usize) -> Box<dyn Body>>;
+
+struct Definition {
+    name: String,
+    edges: &'static [&'static str],
+    counters: &'static [CounterInfo],
+    source: bool,
+    removed: bool,
+    make: Maker,
+    stats: Vec<Arc<NodeStats>>,
+    cleared: Vec<Baseline>,
+}
+
+/// Values at the last `clear`: workers own the cells, so a report subtracts.
+#[derive(Clone, Default)]
+struct Baseline {
+    calls: u64,
+    vectors: u64,
+    clocks: u64,
+    suspends: u64,
+    counters: Vec<u64>,
+}
+
+/// The graph as the control thread knows it.
+pub struct Engine {
+    settings: Settings,
+    defs: Vec<Definition>,
+    by_name: HashMap<String, NodeId>,
+    arcs: ArcBook,
+    pool: Arc<Pool>,
+    domain: Arc<Domain>,
+    channels: Vec<Arc<Channel>>,
+    sent: Vec<u64>,
+    notes: Vec<Arc<ArrayQueue<Note>>>,
+    traces: BTreeMap<u32, Traced>,
+}
+
+/// Node and counter names for trace texts, with interface names from whoever knows them.
+pub struct EngineNames<'a> {
+    /// The graph.
+    pub engine: &'a Engine,
+    /// Interface names by index.
+    pub interface: &'a dyn Fn(u32) -> String,
+}
+
+impl Names for EngineNames<'_> {
+    fn node(&self, node: NodeId) -> String {
+        self.engine.name(node).to_owned()
+    }
+    fn counter(&self, node: NodeId, counter: usize) -> (String, String) {
+        let info = self.engine.counter_info(node, counter);
+        info.map_or_else(Default::default, |i| (i.name.to_owned(), i.text.to_owned()))
+    }
+    fn interface(&self, index: u32) -> String {
+        (self.interface)(index)
+    }
+}
+
+impl Engine {
+    /// An engine with the drop node only.
+    pub fn new(
+        settings: Settings,
+        pool: Arc<Pool>,
+        domain: Arc<Domain>,
+    ) -> Result<Self, GraphError> {
+        if !(4..=1024).contains(&settings.vector_size) {
+            return Err(GraphError::VectorSize(settings.vector_size));
+        }
+        if !(1..=64).contains(&settings.workers) {
+            return Err(GraphError::Workers(settings.workers));
+        }
+        let mut engine = Engine {
+            settings,
+            defs: Vec::new(),
+            by_name: HashMap::new(),
+            arcs: ArcBook::default(),
+            pool,
+            domain,
+            channels: Vec::new(),
+            sent: Vec::new(),
+            notes: Vec::new(),
+            traces: BTreeMap::new(),
+        };
+        engine.add(DropNode::NAME, |w| DropNode::new(w, None))?;
+        Ok(engine)
+    }
+
+    /// What the engine was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The buffers.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// Whose quiescent points published tables wait for.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// Add a node; `make` is asked for one instance per worker.
+    pub fn add<N: Node>(
+        &mut self,
+        name: &str,
+        mut make: impl FnMut(usize) -> N + 'static,
+    ) -> Result<NodeId, GraphError> {
+        let maker: Maker = Box::new(move |w| Box::new(NodeBody(make(w))));
+        self.define(name, N::Next::EDGES, N::Count::INFO, false, maker)
+    }
+
+    /// Add a source; `make` is asked for one instance per worker.
+    pub fn add_source<S: Source>(
+        &mut self,
+        name: &str,
+        mut make: impl FnMut(usize) -> S + 'static,
+    ) -> Result<NodeId, GraphError> {
+        let maker: Maker = Box::new(move |w| Box::new(SourceBody(make(w))));
+        self.define(name, S::Next::EDGES, S::Count::INFO, true, maker)
+    }
+
+    fn define(
+        &mut self,
+        name: &str,
+        edges: &'static [&'static str],
+        counters: &'static [CounterInfo],
+        source: bool,
+        make: Maker,
+    ) -> Result<NodeId, GraphError> {
+        if self.by_name.contains_key(name) {
+            return Err(GraphError::NodeExists(name.to_owned()));
+        }
+        if self.defs.len() >= MAX_NODES {
+            return Err(GraphError::TooManyNodes(MAX_NODES));
+        }
+        let workers = self.settings.workers;
+        let id = NodeId(self.defs.len() as u16);
+        self.defs.push(Definition {
+            name: name.to_owned(),
+            edges,
+            counters,
+            source,
+            removed: false,
+            make,
+            stats: (0..workers)
+                .map(|_| Arc::new(NodeStats::new(counters.len())))
+                .collect(),
+            cleared: vec![Baseline::default(); workers],
+        });
+        self.by_name.insert(name.to_owned(), id);
+        if !self.channels.is_empty()
+            && let Err(error) = self.send_node(id)
+        {
+            self.defs.pop();
+            self.by_name.remove(name);
+            return Err(error);
+        }
+        Ok(id)
+    }
+
+    /// Hand a node that was added at run time to every worker.
+    fn send_node(&mut self, id: NodeId) -> Result<(), GraphError> {
+        self.targets(id)?;
+        self.room_for_changes()?;
+        for worker in 0..self.channels.len() {
+            let pending = Pending::new(self.order()?);
+            let slot = self.slot(id, worker)?;
+            let source = self.defs[id.index()].source;
+            let spare = (0..2)
+                .map(|_| Frame::new(self.settings.vector_size))
+                .collect();
+            self.send(
+                worker,
+                Box::new(AddNode {
+                    id,
+                    slot: Some(slot),
+                    source,
+                    pending,
+                    spare,
+                }),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Take a node out: packets that still reach it are dropped. Its name becomes free. Refused while another node has
+    /// an edge to it.
+    pub fn remove(&mut self, name: &str) -> Result<(), GraphError> {
+        let id = self.node(name)?;
+        let user = self
+            .defs
+            .iter()
+            .find(|d| !d.removed && d.edges.contains(&name));
+        if let Some(user) = user {
+            return Err(GraphError::EdgeToNowhere {
+                node: user.name.clone(),
+                target: name.to_owned(),
+            });
+        }
+        self.room_for_changes()?;
+        self.by_name.remove(name);
+        let def = &mut self.defs[id.index()];
+        (def.removed, def.edges, def.source) = (true, &[], false);
+        def.make = Box::new(|w| Box::new(NodeBody(DropNode::new(w, None))));
+        if self.channels.is_empty() {
+            return Ok(());
+        }
+        self.send_node(id)
+    }
+
+    /// Let `tap` look at every dropped packet. Before the workers are built.
+    pub fn tap_drops(&mut self, tap: Arc<dyn DropTap>) {
+        if let Some(def) = self
+            .by_name
+            .get(DropNode::NAME)
+            .and_then(|id| self.defs.get_mut(id.index()))
+        {
+            def.make = Box::new(move |w| Box::new(NodeBody(DropNode::new(w, Some(tap.clone())))));
+        }
+    }
+
+    /// Number of the node called `name`.
+    pub fn node(&self, name: &str) -> Result<NodeId, GraphError> {
+        self.by_name
+            .get(name)
+            .copied()
+            .ok_or_else(|| GraphError::NoNode(name.to_owned()))
+    }
+
+    /// Name of a node; empty for a number that is none.
+    pub fn name(&self, node: NodeId) -> &str {
+        self.defs.get(node.index()).map_or("", |d| &d.name)
+    }
+
+    /// A counter's description.
+    pub fn counter_info(&self, node: NodeId, counter: usize) -> Option<&'static CounterInfo> {
+        self.defs.get(node.index())?.counters.get(counter)
+    }
+
+    /// Every node's name and the names it has edges to.
+    pub fn edges(&self) -> impl Iterator<Item = (&str, &'static [&'static str])> {
+        self.defs
+            .iter()
+            .filter(|d| !d.removed)
+            .map(|d| (d.name.as_str(), d.edges))
+    }
+
+    /// Declare a feature arc from node `start` to node `end`.
+    pub fn arc(&mut self, name: &'static str, start: &'static str, end: &'static str) -> ArcId {
+        self.arcs.declare(name, start, end)
+    }
+
+    /// Make a node available as a feature of an arc.
+    pub fn add_feature(&mut self, arc: &str, feature: Feature) -> Result<(), GraphError> {
+        self.arcs.add(arc, feature)
+    }
+
+    /// Every arc, its features in order, and the interfaces where each is on.
+    pub fn arcs(&self) -> Vec<ArcReport> {
+        let report = |a: &crate::arc::ArcEntry| {
+            let on = |name| {
+                a.enabled
+                    .iter()
+                    .filter(|(_, set)| set.contains(name))
+                    .map(|(&i, _)| i)
+                    .collect()
+            };
+            let features = a.features.iter().map(|f| (f.name, on(f.name))).collect();
+            ArcReport {
+                name: a.name,
+                start: a.start,
+                end: a.end,
+                features,
+            }
+        };
+        self.arcs.arcs.iter().map(report).collect()
+    }
+
+    /// Switch a feature on or off for an interface.
+    pub fn set_feature(
+        &mut self,
+        arc: &str,
+        feature: &str,
+        interface: u32,
+        on: bool,
+    ) -> Result<(), GraphError> {
+        self.room_for_changes()?;
+        let entry = self.arcs.find(arc)?;
+        let missing = || GraphError::NoFeature {
+            arc: arc.to_owned(),
+            feature: feature.to_owned(),
+        };
+        let name = entry
+            .features
+            .iter()
+            .find(|f| f.name == feature)
+            .map(|f| f.name)
+            .ok_or_else(missing)?;
+        let before = entry.enabled.clone();
+        let set = entry.enabled.entry(interface).or_default();
+        if on {
+            set.insert(name)
+        } else {
+            set.remove(name)
+        };
+        let sent = self.send_arcs();
+        if sent.is_err()
+            && let Ok(entry) = self.arcs.find(arc)
+        {
+            entry.enabled = before;
+        }
+        sent
+    }
+
+    fn send_arcs(&mut self) -> Result<(), GraphError> {
+        for worker in 0..self.channels.len() {
+            let tables = Box::new(self.arcs.tables(|name| self.node(name))?);
+            self.send(worker, Box::new(SetArcs { tables }))?;
+        }
+        self.arcs.tables(|name| self.node(name)).map(drop)
+    }
+
+    /// Check that every edge leads somewhere, and build the workers.
+    pub fn build(&mut self) -> Result<Vec<Worker>, GraphError> {
+        let workers = self.settings.workers;
+        self.channels = (0..workers).map(|_| Arc::new(Channel::new())).collect();
+        self.sent = vec![0; workers];
+        let built = (0..workers)
+            .map(|w| self.build_worker(w))
+            .collect::<Result<Vec<_>, _>>();
+        match &built {
+            Ok(built) => self.notes = built.iter().map(|w| w.lanes.tracer.notes.clone()).collect(),
+            Err(_) => self.channels.clear(),
+        }
+        built
+    }
+
+    fn build_worker(&mut self, worker: usize) -> Result<Worker, GraphError> {
+        let mut slots = Vec::with_capacity(MAX_NODES);
+        for id in 0..self.defs.len() {
+            slots.push(self.slot(NodeId(id as u16), worker)?);
+        }
+        let mut sources = Vec::with_capacity(MAX_NODES);
+        sources.extend(
+            (0..self.defs.len())
+                .filter(|&n| self.defs[n].source)
+                .map(|n| NodeId(n as u16)),
+        );
+        Ok(Worker {
+            lanes: self.lanes()?,
+            slots,
+            sources,
+            reader: self.domain.register(),
+            level: self.settings.level,
+            clock: self.settings.clock.clone(),
+            channel: self.channels[worker].clone(),
+        })
+    }
+
+    fn lanes(&self) -> Result<Lanes, GraphError> {
+        let size = self.settings.vector_size;
+        let mut queues = Vec::with_capacity(MAX_NODES);
+        queues.extend((0..self.defs.len()).map(|_| Queue::default()));
+        let mut spare = Vec::with_capacity(4 * MAX_NODES);
+        spare.extend((0..64 + 2 * self.defs.len()).map(|_| Frame::new(size)));
+        Ok(Lanes {
+            queues,
+            pending: Pending::new(self.order()?),
+            spare,
+            vector_size: size,
+            bufs: self.pool.cache(),
+            arcs: Box::new(self.arcs.tables(|name| self.node(name))?),
+            tracer: Tracer::new(MAX_NODES),
+            drop_node: self.node(crate::DROP_NODE)?,
+            targets: Column::new(size),
+            grown: 0,
+        })
+    }
+
+    fn order(&self) -> Result<Vec<NodeId>, GraphError> {
+        let edges = (0..self.defs.len())
+            .map(|n| self.targets(NodeId(n as u16)))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(ranks::order(&edges, self.node(crate::DROP_NODE)?))
+    }
+
+    fn targets(&self, id: NodeId) -> Result<Vec<NodeId>, GraphError> {
+        let def = &self.defs[id.index()];
+        let missing = |target: &str| GraphError::EdgeToNowhere {
+            node: def.name.clone(),
+            target: target.to_owned(),
+        };
+        def.edges
+            .iter()
+            .map(|t| self.node(t).map_err(|_| missing(t)))
+            .collect()
+    }
+
+    fn slot(&mut self, id: NodeId, worker: usize) -> Result<Slot, GraphError> {
+        let edges = self.targets(id)?.into();
+        let def = &mut self.defs[id.index()];
+        Ok(Slot {
+            body: (def.make)(worker),
+            edges,
+            stats: def.stats[worker].clone(),
+        })
+    }
+
+    /// Send a prepared change to one worker.
+    pub fn send(&mut self, worker: usize, change: Box<dyn Change>) -> Result<(), GraphError> {
+        let Some(channel) = self.channels.get(worker) else {
+            return Err(GraphError::Workers(worker));
+        };
+        while channel.done.pop().is_some() {}
+        channel
+            .todo
+            .push(change)
+            .map_err(|_| GraphError::WorkerBusy(worker))?;
+        self.sent[worker] += 1;
+        Ok(())
+    }
+
+    fn room_for_changes(&self) -> Result<(), GraphError> {
+        let full = self
+            .channels
+            .iter()
+            .position(|c| c.todo.len() + 8 > c.todo.capacity());
+        full.map_or(Ok(()), |worker| Err(GraphError::WorkerBusy(worker)))
+    }
+
+    /// Whether every worker uses every change sent so far. Also frees what the changes replaced.
+    pub fn settled(&self) -> bool {
+        self.domain.reclaim();
+        self.channels
+            .iter()
+            .zip(&self.sent)
+            .all(|(channel, &sent)| {
+                while channel.done.pop().is_some() {}
+                channel.changes.load(Relaxed) == sent
+            })
+    }
+
+    /// Start traces for the next `packets` packets at `node`.
+    pub fn trace(&mut self, node: &str, packets: u32) -> Result<(), GraphError> {
+        let node = self.node(node)?;
+        self.room_for_changes()?;
+        (0..self.channels.len()).try_for_each(|w| {
+            self.send(
+                w,
+                Box::new(SetTrace {
+                    node: Some(node),
+                    packets,
+                }),
+            )
+        })
+    }
+
+    /// Forget traces, and stop those under way.
+    pub fn clear_traces(&mut self) -> Result<(), GraphError> {
+        self.room_for_changes()?;
+        (0..self.channels.len()).try_for_each(|w| {
+            self.send(
+                w,
+                Box::new(SetTrace {
+                    node: None,
+                    packets: 0,
+                }),
+            )
+        })?;
+        self.notes.iter().for_each(|q| while q.pop().is_some() {});
+        self.traces.clear();
+        Ok(())
+    }
+
+    /// Make text of what workers have noted, and return all traces so far, oldest first.
+    pub fn traces(&mut self, interface: &dyn Fn(u32) -> String) -> Vec<Traced> {
+        let mut steps = Vec::new();
+        for note in self
+            .notes
+            .iter()
+            .flat_map(|q| std::iter::from_fn(|| q.pop()))
+        {
+            let names = EngineNames {
+                engine: self,
+                interface,
+            };
+            steps.push((note.packet, note.step(&names)));
+        }
+        for (packet, step) in steps {
+            self.traces
+                .entry(packet)
+                .or_insert_with(|| Traced {
+                    packet,
+                    steps: Vec::new(),
+                })
+                .steps
+                .push(step);
+        }
+        self.traces.values().cloned().collect()
+    }
+
+    /// What every node did on `worker` since the last clear.
+    pub fn runtime(&self, worker: usize) -> Vec<NodeReport> {
+        let line = |def: &Definition| {
+            let (stats, base) = (&def.stats[worker], &def.cleared[worker]);
+            NodeReport {
+                name: def.name.clone(),
+                state: if def.source {
+                    NodeState::Polling
+                } else {
+                    NodeState::Active
+                },
+                calls: stats.calls.load(Relaxed) - base.calls,
+                vectors: stats.vectors.load(Relaxed) - base.vectors,
+                suspends: stats.suspends.load(Relaxed) - base.suspends,
+                clocks: stats.clocks.load(Relaxed) - base.clocks,
+                largest: stats.largest.load(Relaxed),
+            }
+        };
+        self.defs
+            .iter()
+            .filter(|d| !d.removed && worker < d.stats.len())
+            .map(line)
+            .collect()
+    }
+
+    /// Every counter of every node, all workers together, since the last clear.
+    pub fn counters(&self) -> Vec<CounterReport> {
+        let value = |def: &Definition, c: usize| {
+            let of = |w: usize| {
+                let base = def.cleared[w].counters.get(c).copied().unwrap_or(0);
+                def.stats[w].counters[c].load(Relaxed) - base
+            };
+            (0..def.stats.len()).map(of).sum()
+        };
+        let of_node = |def: &Definition| {
+            let line = |(c, info): (usize, &CounterInfo)| CounterReport {
+                node: def.name.clone(),
+                info: *info,
+                count: value(def, c),
+            };
+            def.counters
+                .iter()
+                .enumerate()
+                .map(line)
+                .collect::<Vec<_>>()
+        };
+        self.defs
+            .iter()
+            .filter(|d| !d.removed)
+            .flat_map(of_node)
+            .collect()
+    }
+
+    /// Start `show runtime` from zero.
+    pub fn clear_runtime(&mut self) {
+        for def in &mut self.defs {
+            for (stats, base) in def.stats.iter().zip(&mut def.cleared) {
+                base.calls = stats.calls.load(Relaxed);
+                base.vectors = stats.vectors.load(Relaxed);
+                base.clocks = stats.clocks.load(Relaxed);
+                base.suspends = stats.suspends.load(Relaxed);
+            }
+        }
+    }
+
+    /// Start `show errors` from zero.
+    pub fn clear_counters(&mut self) {
+        for def in &mut self.defs {
+            for (stats, base) in def.stats.iter().zip(&mut def.cleared) {
+                base.counters = stats.counters.iter().map(|c| c.load(Relaxed)).collect();
+            }
+        }
+    }
+
+    /// Rounds, rounds that found packets, packets, and frames allocated while running, of one worker.
+    pub fn load(&self, worker: usize) -> Option<(u64, u64, u64, u64)> {
+        let c = self.channels.get(worker)?;
+        Some((
+            c.rounds.load(Relaxed),
+            c.busy.load(Relaxed),
+            c.packets.load(Relaxed),
+            c.grown.load(Relaxed),
+        ))
+    }
+}

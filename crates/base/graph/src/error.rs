@@ -1,0 +1,66 @@
+//! What can be wrong with a graph.
+
+/// A graph that cannot be built or changed that way.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    /// An edge's target does not exist.
+    #[error(
+        "node `{node}` has an edge to `{target}`, which is no node: register the crate that brings it"
+    )]
+    EdgeToNowhere {
+        /// The node with the edge.
+        node: String,
+        /// The name it wants.
+        target: String,
+    },
+    /// Two nodes with one name.
+    #[error("node `{0}` exists already: choose another name")]
+    NodeExists(String),
+    /// No node of this name.
+    #[error("no node `{0}`: `show graph` lists them")]
+    NoNode(String),
+    /// No feature arc of this name.
+    #[error("no feature arc `{0}`: `show features` lists them")]
+    NoArc(String),
+    /// No feature of this name on the arc.
+    #[error("no feature `{feature}` on arc `{arc}`: `show features` lists them")]
+    NoFeature {
+        /// The arc.
+        arc: String,
+        /// The feature.
+        feature: String,
+    },
+    /// Before and after contradict each other.
+    #[error(
+        "the features of arc `{arc}` cannot be ordered: `{feature}` is both before and after another"
+    )]
+    FeatureCycle {
+        /// The arc.
+        arc: String,
+        /// One of the features.
+        feature: String,
+    },
+    /// Too many nodes for the numbers.
+    #[error("the graph is full: {0} nodes is the limit")]
+    TooManyNodes(usize),
+    /// Too many interfaces with different feature sets.
+    #[error("too many different feature chains: {0} is the limit")]
+    TooManyChains(usize),
+    /// The vector size is out of range.
+    #[error("vector size {0} is out of range: choose 4 to 1024")]
+    VectorSize(usize),
+    /// The number of workers is out of range.
+    #[error("{0} workers are out of range: choose 1 to 64")]
+    Workers(usize),
+    /// A worker's change queue is full: it has stopped taking changes.
+    #[error("worker {0} takes no changes: its queue is full")]
+    WorkerBusy(usize),
+    /// A thread could not be started.
+    #[error("worker {worker} could not be started: {why}")]
+    Thread {
+        /// Which worker.
+        worker: usize,
+        /// What the system said.
+        why: String,
+    },
+}

@@ -1,0 +1,267 @@
+//! A test bench for nodes: packets in, node, packets out, at every vector length and instruction-set level.
+//!
+//! The node under test is wired to collectors in place of its edges. The bench requires that no packet is lost or
+//! doubled, that every level gives the same result, and that buffers balance.
+
+use crate::Domain;
+use crate::{
+    Clock, Col, Counters, Cx, DROP_NODE, Done, Engine, Glance, GraphError, Isa, Level, Nexts,
+    NoCounters, NoNext, Node, Output, Settings, Source, Vector, Worker,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use volley_buf::Pool;
+
+/// Vector lengths that every node is tested with.
+pub const LENGTHS: [usize; 8] = [1, 2, 3, 5, 7, 64, 255, 256];
+
+/// A packet that goes in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct In {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// The interface that it comes in by.
+    pub rx: u32,
+    /// Columns that an earlier node would have filled.
+    pub columns: Vec<(Col, u32)>,
+    /// Bytes to move the position on before the node sees it.
+    pub advance: usize,
+}
+
+impl In {
+    /// A packet on interface 0.
+    pub fn new(bytes: &[u8]) -> Self {
+        In {
+            bytes: bytes.to_vec(),
+            rx: 0,
+            columns: Vec::new(),
+            advance: 0,
+        }
+    }
+
+    /// On another interface.
+    pub fn rx(mut self, rx: u32) -> Self {
+        self.rx = rx;
+        self
+    }
+
+    /// With a column filled.
+    pub fn column(mut self, col: Col, word: u32) -> Self {
+        self.columns.push((col, word));
+        self
+    }
+
+    /// With the position moved on.
+    pub fn advance(mut self, bytes: usize) -> Self {
+        self.advance = bytes;
+        self
+    }
+}
+
+/// A packet that came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Out {
+    /// The node that the edge leads to.
+    pub to: String,
+    /// Its bytes from the current position.
+    pub bytes: Vec<u8>,
+    /// The columns that were filled, by number.
+    pub columns: BTreeMap<u8, u32>,
+    /// The drop reason, where there is one: the counter's name.
+    pub reason: Option<String>,
+}
+
+type Shared = Arc<Mutex<Vec<Out>>>;
+
+/// Collects what an edge delivers.
+struct Collector {
+    to: &'static str,
+    out: Shared,
+}
+
+impl Node for Collector {
+    const NAME: &'static str = "collector";
+    type Next = NoNext;
+    type Count = NoCounters;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+        let mut out = self.out.lock().unwrap_or_else(|e| e.into_inner());
+        for row in 0..v.len() {
+            let view = v.view(row);
+            let mut bytes = Vec::new();
+            view.segments(0, |s| bytes.extend_from_slice(s));
+            let all = [
+                Col::Rx,
+                Col::Dst,
+                Col::Dst1,
+                Col::Dst2,
+                Col::Dst3,
+                Col::Hash,
+                Col::Dpo,
+                Col::Tx,
+                Col::Err,
+                Col::User0,
+            ];
+            let columns = all
+                .iter()
+                .filter_map(|&c| view.get(c).map(|w| (c as u8, w)))
+                .collect();
+            out.push(Out {
+                to: self.to.to_owned(),
+                bytes,
+                columns,
+                reason: None,
+            });
+        }
+        drop(out);
+        v.free()
+    }
+}
+
+/// Gives the test's packets to the node, `size` at a time.
+struct Feeder {
+    packets: Arc<Mutex<Vec<In>>>,
+    size: usize,
+}
+
+crate::nexts! {
+    enum ToTest { Test => "node-under-test" }
+}
+
+impl Source for Feeder {
+    const NAME: &'static str = "feeder";
+    type Next = ToTest;
+    type Count = NoCounters;
+
+    fn poll<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, out: &mut Output<'_, I, ToTest>) -> usize {
+        let mut waiting = self.packets.lock().unwrap_or_else(|e| e.into_inner());
+        let n = waiting.len().min(self.size);
+        let batch: Vec<In> = waiting.drain(..n).collect();
+        let mut fresh = out.alloc(n, 0);
+        for (row, packet) in batch.iter().enumerate().take(fresh.len()) {
+            fresh.write(row, &packet.bytes);
+            fresh.set_rx(row, packet.rx);
+        }
+        fresh.prepare(|row, packet| {
+            batch[row]
+                .columns
+                .iter()
+                .for_each(|&(col, word)| packet.set(col, word));
+            packet.advance(batch[row].advance);
+        });
+        if fresh.is_empty() {
+            0
+        } else {
+            fresh.send(ToTest::Test)
+        }
+    }
+}
+
+/// Run `packets` through one node, `size` in a vector, at one level; packets out in the order in which the edges'
+/// nodes got them, grouped by edge.
+pub fn run_once<N: Node>(
+    level: Level,
+    size: usize,
+    packets: &[In],
+    domain: &Arc<Domain>,
+    make: impl FnMut(usize) -> N + 'static,
+) -> Result<Vec<Out>, GraphError> {
+    let pool = Pool::new(4096).map_err(|_| GraphError::Workers(0))?;
+    let vector_size = size.max(4);
+    let settings = Settings {
+        vector_size,
+        buffers: 4096,
+        level,
+        workers: 1,
+        clock: Clock::manual(),
+    };
+    let mut engine = Engine::new(settings, pool.clone(), domain.clone())?;
+    let (out, waiting) = (Shared::default(), Arc::new(Mutex::new(packets.to_vec())));
+    let mut edges: Vec<&'static str> = N::Next::EDGES.to_vec();
+    edges.sort_unstable();
+    edges.dedup();
+    let drops = edges.contains(&DROP_NODE);
+    if drops {
+        engine.remove(DROP_NODE)?;
+    }
+    for to in edges {
+        let out = out.clone();
+        engine.add(to, move |_| Collector {
+            to,
+            out: out.clone(),
+        })?;
+    }
+    let feed = waiting.clone();
+    engine.add_source("feeder", move |_| Feeder {
+        packets: feed.clone(),
+        size,
+    })?;
+    let under_test = engine.add("node-under-test", make)?;
+    let mut workers = engine.build()?;
+    let worker: &mut Worker = &mut workers[0];
+    while worker.step() > 0 {}
+    assert_eq!(pool.report().in_use(), 0, "every buffer came back");
+    let mut out = std::mem::take(&mut *out.lock().unwrap_or_else(|e| e.into_inner()));
+    for packet in out.iter_mut().filter(|p| p.to == DROP_NODE) {
+        // Of a dropped packet only the reason counts: other columns may hold words from behind its end.
+        let word = std::mem::take(&mut packet.columns).remove(&(Col::Err as u8));
+        packet.reason = word.and_then(|word| {
+            let (node, counter) = crate::NodeId::of_reason(word);
+            (node == under_test).then(|| N::Count::INFO.get(counter).map(|i| i.name.to_owned()))?
+        });
+    }
+    out.sort_by(|a, b| a.to.cmp(&b.to));
+    Ok(out)
+}
+
+/// Run `packets` through one node at every vector length and level; all must agree, and as many packets come out as go
+/// in. Returns what came out, grouped by edge, in order within an edge.
+pub fn run<N: Node>(
+    packets: &[In],
+    domain: &Arc<Domain>,
+    make: impl Fn(usize) -> N + Clone + 'static,
+) -> Vec<Out> {
+    let mut reference: Option<Vec<Out>> = None;
+    for level in Level::available() {
+        for size in LENGTHS {
+            // Repeat the packets so that long vectors are really filled.
+            let copies = size.div_ceil(packets.len().max(1));
+            let many: Vec<In> = (0..copies).flat_map(|_| packets.iter().cloned()).collect();
+            let got = match run_once(level, size, &many, domain, make.clone()) {
+                Ok(got) => got,
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(
+                got.len(),
+                many.len(),
+                "packets lost or doubled at {level}, vectors of {size}"
+            );
+            let once = collapse(&got, copies);
+            match &reference {
+                None => reference = Some(once),
+                Some(first) => assert_eq!(*first, once, "{level}, vectors of {size}"),
+            }
+        }
+    }
+    reference.unwrap_or_default()
+}
+
+/// Undo the repetition: of each edge's packets, the first of `copies` equal parts, which must all be equal.
+fn collapse(out: &[Out], copies: usize) -> Vec<Out> {
+    let mut once = Vec::new();
+    for edge in out.chunk_by(|a, b| a.to == b.to) {
+        let part = edge.len() / copies;
+        assert_eq!(part * copies, edge.len());
+        for other in edge.chunks(part.max(1)) {
+            assert_eq!(
+                &edge[..part],
+                other,
+                "equal packets were treated differently"
+            );
+        }
+        once.extend_from_slice(&edge[..part]);
+    }
+    once
+}

@@ -1,0 +1,211 @@
+//! What lies between the nodes of one worker: pending frames, spare frames, buffers, arcs and the tracer.
+
+use crate::NodeId;
+use crate::arc::ArcTables;
+use crate::column::Column;
+use crate::frame::{ALWAYS, Frame, IDX, POS, bits};
+use crate::ranks::Pending;
+use crate::trace::Tracer;
+use std::collections::VecDeque;
+use volley_buf::Cache;
+use volley_simd::{Bits, Isa, all_equal};
+
+/// A node's waiting rows: full frames in order, then the open one that is being filled.
+#[derive(Default)]
+pub(crate) struct Queue {
+    full: VecDeque<Box<Frame>>,
+    open: Option<Box<Frame>>,
+}
+
+/// Everything between the nodes of one worker.
+pub(crate) struct Lanes {
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) pending: Pending,
+    pub(crate) spare: Vec<Box<Frame>>,
+    pub(crate) vector_size: usize,
+    pub(crate) bufs: Cache,
+    pub(crate) arcs: Box<ArcTables>,
+    pub(crate) tracer: Tracer,
+    /// Where rows go that a feature arc lost track of.
+    pub(crate) drop_node: NodeId,
+    pub(crate) targets: Column,
+    /// Frames that had to be allocated while running: a sizing fault, shown in tests.
+    pub(crate) grown: u64,
+}
+
+impl Lanes {
+    /// An empty frame.
+    #[inline(always)]
+    pub(crate) fn frame(&mut self) -> Box<Frame> {
+        match self.spare.pop() {
+            Some(frame) => frame,
+            None => self.grow(),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) -> Box<Frame> {
+        self.grown += 1;
+        Frame::new(self.vector_size)
+    }
+
+    /// Give an empty frame back.
+    #[inline(always)]
+    pub(crate) fn recycle(&mut self, mut frame: Box<Frame>) {
+        frame.n = 0;
+        frame.valid = ALWAYS;
+        self.spare.push(frame);
+    }
+
+    /// The next frame to run, of the node that is first in graph order.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<(NodeId, Box<Frame>)> {
+        let node = self.pending.first()?;
+        let queue = &mut self.queues[node.index()];
+        let frame = queue.full.pop_front().or_else(|| queue.open.take());
+        if queue.full.is_empty() && queue.open.is_none() {
+            self.pending.clear(node);
+        }
+        frame.map(|f| (node, f))
+    }
+
+    /// Hand a whole frame to `target`: moved when nothing waits there, appended otherwise.
+    #[inline(always)]
+    pub(crate) fn push_frame(&mut self, target: NodeId, frame: Box<Frame>) {
+        if frame.n == 0 {
+            return self.recycle(frame);
+        }
+        let queue = &mut self.queues[target.index()];
+        match &mut queue.open {
+            None => queue.open = Some(frame),
+            Some(open) if open.n + frame.n > self.vector_size => {
+                queue.full.push_back(std::mem::replace(open, frame));
+            }
+            Some(open) => {
+                append(open, &frame);
+                self.recycle(frame);
+            }
+        }
+        self.pending.set(target);
+    }
+
+    /// The frame of `target` that has room for `rows` more rows.
+    #[inline(always)]
+    fn open(&mut self, target: NodeId, rows: usize) -> &mut Frame {
+        let fits = |open: &Frame, size: usize| open.n + rows <= size;
+        if !self.queues[target.index()]
+            .open
+            .as_ref()
+            .is_some_and(|o| fits(o, self.vector_size))
+        {
+            let fresh = self.frame();
+            let queue = &mut self.queues[target.index()];
+            if let Some(full) = queue.open.replace(fresh) {
+                queue.full.push_back(full);
+            }
+            self.pending.set(target);
+        }
+        // The branch above left an open frame behind.
+        self.queues[target.index()]
+            .open
+            .get_or_insert_with(|| Frame::new(0))
+    }
+
+    /// Append the rows of `frame` that `set` names to `target`.
+    #[inline(always)]
+    pub(crate) fn push_rows<I: Isa>(&mut self, isa: I, target: NodeId, frame: &Frame, set: &Bits) {
+        let rows = set.count();
+        let open = self.open(target, rows);
+        let zero = open.meet(frame.valid);
+        for col in bits(open.valid) {
+            let at = open.n;
+            let dst = &mut open.cols[col].all_mut()[at..];
+            if zero & 1 << col != 0 {
+                dst[..rows].fill(0);
+            } else {
+                isa.compress(set, frame.words(col), dst);
+            }
+        }
+        open.n += rows;
+    }
+
+    /// Append one row of `frame` to `target`.
+    pub(crate) fn push_row(&mut self, target: NodeId, frame: &Frame, row: usize) {
+        let open = self.open(target, 1);
+        let zero = open.meet(frame.valid);
+        for col in bits(open.valid) {
+            let word = if zero & 1 << col != 0 {
+                0
+            } else {
+                frame.words(col)[row]
+            };
+            open.cols[col].all_mut()[open.n] = word;
+        }
+        open.n += 1;
+    }
+
+    /// Send each row of `frame` to the node that `target` names for its code; the frame is consumed.
+    /// One code for all: the frame moves. Up to eight: one compress each. More: row by row.
+    #[inline(always)]
+    pub(crate) fn split<I: Isa>(
+        &mut self,
+        isa: I,
+        frame: Box<Frame>,
+        codes: &[u32],
+        target: impl Fn(u32) -> NodeId,
+    ) {
+        let Some(&first) = codes.first() else {
+            return self.recycle(frame);
+        };
+        if all_equal(codes) {
+            return self.push_frame(target(first), frame);
+        }
+        let mut done = Bits::none(codes.len());
+        for _ in 0..8 {
+            let Some(row) = done.first_missing() else {
+                break;
+            };
+            let set = isa.rows_equal(codes, codes[row]);
+            self.push_rows(isa, target(codes[row]), &frame, &set);
+            done = done.or(&set);
+        }
+        for row in done.inverted().iter() {
+            self.push_row(target(codes[row]), &frame, row);
+        }
+        self.recycle(frame);
+    }
+
+    /// Free the buffers of all rows of `frame`, chains with all their members.
+    #[inline(always)]
+    pub(crate) fn free(&mut self, frame: Box<Frame>) {
+        if volley_simd::or_all(frame.words(POS)) & crate::frame::CHAINED != 0 {
+            self.free_members(&frame);
+        }
+        self.bufs.free(frame.words(IDX));
+        self.recycle(frame);
+    }
+
+    #[cold]
+    fn free_members(&mut self, frame: &Frame) {
+        for (&idx, &pos) in frame.words(IDX).iter().zip(frame.words(POS)) {
+            if pos & crate::frame::CHAINED != 0 {
+                crate::packet::free_members(&mut self.bufs, idx);
+            }
+        }
+    }
+}
+
+/// Append all rows of `frame` to `open`, which has room.
+#[inline(always)]
+fn append(open: &mut Frame, frame: &Frame) {
+    let zero = open.meet(frame.valid);
+    for col in bits(open.valid) {
+        let dst = &mut open.cols[col].all_mut()[open.n..][..frame.n];
+        if zero & 1 << col != 0 {
+            dst.fill(0);
+        } else {
+            dst.copy_from_slice(frame.words(col));
+        }
+    }
+    open.n += frame.n;
+}

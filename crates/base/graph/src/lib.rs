@@ -1,0 +1,59 @@
+//! The vector engine: nodes, vectors with columns, the dispatcher, feature arcs, traces and clocks.
+//!
+//! A packet is a *row* of a vector: its buffer index, position and length are columns, and so is everything that one
+//! node tells the next about it. A node is handed a whole [`Vector`] by value and must give back [`Done`], which only
+//! the sending verbs make: a packet cannot be lost or sent twice.
+//!
+//! Contract of the data path: no allocation, no locks, no system calls, no formatting. The control thread hands
+//! prepared changes over a lock-free queue ([`Engine`]); a worker swaps them in between two vectors and never waits.
+
+mod arc;
+mod body;
+mod changes;
+mod clock;
+mod column;
+mod counters;
+mod cx;
+mod drop_node;
+mod engine;
+mod error;
+mod frame;
+pub mod harness;
+mod ids;
+mod lanes;
+mod macros;
+mod node;
+mod output;
+mod packet;
+mod process;
+mod ranks;
+mod running;
+mod stats;
+mod trace;
+mod vector;
+mod worker;
+
+pub use arc::{ArcId, ArcReport, Feature};
+pub use clock::Clock;
+pub use column::{Column, Words};
+pub use counters::{CounterInfo, Counters, NoCounters, Severity};
+pub use cx::Cx;
+pub use drop_node::{DROP_NODE, DropNode, DropTap};
+pub use engine::{Engine, EngineNames, Settings};
+pub use error::GraphError;
+pub use frame::Col;
+pub use ids::NodeId;
+pub use node::{Nexts, NoNext, Node, Source};
+pub use output::{Aside, Fresh, Output};
+pub use packet::{Packet, PacketView};
+pub use process::{ProcessInfo, Processes};
+pub use running::Running;
+pub use stats::{CounterReport, NodeReport, NodeState};
+pub use trace::{Glance, Names, Trace, TraceStep, Traced};
+pub use vector::{Done, Vector};
+pub use worker::{Change, Worker};
+
+pub use volley_buf as buf;
+pub use volley_simd::{Isa, Level, all_equal, cycles, or_all, prefetch, sum};
+pub use volley_tables::qsbr::Domain;
+pub use volley_tables::qsbr::Guard;

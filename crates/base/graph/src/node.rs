@@ -1,0 +1,54 @@
+//! What a node's author writes.
+
+use crate::{Counters, Cx, Done, Isa, Output, Trace, Vector};
+
+/// The edges of a node, as an enum. Made by [`crate::nexts!`].
+pub trait Nexts: Copy + 'static {
+    /// Name of the node that each edge leads to.
+    const EDGES: &'static [&'static str];
+    /// Position of a variant.
+    fn index(self) -> usize;
+}
+
+/// A node without edges.
+#[derive(Clone, Copy)]
+pub struct NoNext;
+
+impl Nexts for NoNext {
+    const EDGES: &'static [&'static str] = &[];
+    fn index(self) -> usize {
+        0
+    }
+}
+
+/// A node that packets pass through or end in. The struct is its state on one worker.
+pub trait Node: Send + Sized + 'static {
+    /// Name in the graph, public interface. Instances of one kind (such as `pg0-tx`) are named when they are added.
+    const NAME: &'static str;
+    /// Edges.
+    type Next: Nexts;
+    /// Counters.
+    type Count: Counters;
+    /// What a traced packet leaves behind here.
+    type Trace: Trace;
+
+    /// Handle one vector. Mark it `#[inline(always)]`: the framework compiles it once per instruction-set level.
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Self::Count>, v: Vector<'_, I, Self::Next>) -> Done;
+}
+
+/// A node that packets begin in: it is polled once per round.
+pub trait Source: Send + Sized + 'static {
+    /// Name in the graph, public interface.
+    const NAME: &'static str;
+    /// Edges.
+    type Next: Nexts;
+    /// Counters.
+    type Count: Counters;
+
+    /// Make packets, at most one vector of them, and send them; returns how many.
+    fn poll<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Self::Count>,
+        out: &mut Output<'_, I, Self::Next>,
+    ) -> usize;
+}

@@ -1,0 +1,337 @@
+//! Where a source gets its buffers and puts its packets.
+
+use crate::frame::{CHAINED, Col, Frame, IDX, POS};
+use crate::lanes::Lanes;
+use crate::{Column, Nexts, NodeId, Packet, PacketView};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use volley_buf::{DATA, END, Meta, NO_BUFFER, START};
+use volley_simd::Isa;
+
+/// A source's way into the graph.
+pub struct Output<'a, I: Isa, X: Nexts> {
+    pub(crate) lanes: &'a mut Lanes,
+    pub(crate) edges: &'a [NodeId],
+    pub(crate) node: NodeId,
+    pub(crate) now_ns: u64,
+    pub(crate) isa: I,
+    pub(crate) next: PhantomData<X>,
+}
+
+impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
+    /// The most packets one vector takes.
+    #[inline(always)]
+    pub fn vector_size(&self) -> usize {
+        self.lanes.vector_size
+    }
+
+    /// Up to `rows` packets with fresh buffers (fewer, down to none, when buffers run short), each empty, received on
+    /// interface `rx`.
+    #[inline(always)]
+    pub fn alloc(&mut self, rows: usize, rx: u32) -> Fresh<'_, I, X> {
+        let mut frame = self.lanes.frame();
+        let rows = rows.min(self.lanes.vector_size);
+        frame.n = self.lanes.bufs.alloc(frame.cols[IDX].words_mut(rows));
+        let n = frame.n;
+        frame.cols[POS].words_mut(n).fill(START as u32);
+        frame.cols[Col::Len as usize].words_mut(n).fill(0);
+        frame.cols[Col::Rx as usize].words_mut(n).fill(rx);
+        self.fresh(frame)
+    }
+
+    #[inline(always)]
+    fn fresh(&mut self, frame: Box<Frame>) -> Fresh<'_, I, X> {
+        Fresh {
+            frame: ManuallyDrop::new(frame),
+            lanes: self.lanes,
+            edges: self.edges,
+            node: self.node,
+            now_ns: self.now_ns,
+            isa: self.isa,
+            next: PhantomData,
+        }
+    }
+
+    /// The next packets (at most `rows`, at most one vector) that were set aside with [`Fresh::set_aside`].
+    #[inline(always)]
+    pub fn resume(&mut self, aside: &mut Aside, rows: usize) -> Fresh<'_, I, X> {
+        let mut frame = self.lanes.frame();
+        let ready = &aside.rows[aside.at..];
+        let n = rows.min(ready.len()).min(self.lanes.vector_size);
+        frame.n = n;
+        frame.cols[POS].words_mut(n).fill(START as u32);
+        let [idx, _, len, rx, ..] = &mut frame.cols;
+        let (idx, len, rx) = (idx.words_mut(n), len.words_mut(n), rx.words_mut(n));
+        for (row, r) in ready[..n].iter().enumerate() {
+            (idx[row], len[row], rx[row]) = (r.idx, r.len, r.rx);
+        }
+        aside.at += n;
+        self.fresh(frame)
+    }
+
+    /// Free what was set aside and not resumed.
+    pub fn release(&mut self, aside: &mut Aside) {
+        for row in &aside.rows[aside.at..] {
+            self.lanes.bufs.free(&[row.idx]);
+        }
+        aside.clear();
+    }
+}
+
+/// Prepared packets that wait in a source. They count as held; give them back with [`Output::release`].
+#[derive(Default)]
+pub struct Aside {
+    rows: Vec<Prepared>,
+    at: usize,
+}
+
+struct Prepared {
+    idx: u32,
+    len: u32,
+    rx: u32,
+}
+
+impl Aside {
+    /// Room for `rows` packets, so that setting them aside does not allocate.
+    pub fn with_capacity(rows: usize) -> Self {
+        Aside {
+            rows: Vec::with_capacity(rows),
+            at: 0,
+        }
+    }
+
+    /// Packets still to be resumed.
+    pub fn len(&self) -> usize {
+        self.rows.len() - self.at
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.at = 0;
+    }
+}
+
+/// A vector in the making, in the hands of a source. Dropped unsent, it frees its buffers.
+pub struct Fresh<'a, I: Isa, X: Nexts> {
+    frame: ManuallyDrop<Box<Frame>>,
+    lanes: &'a mut Lanes,
+    edges: &'a [NodeId],
+    node: NodeId,
+    now_ns: u64,
+    isa: I,
+    next: PhantomData<X>,
+}
+
+impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
+    /// How many packets there are.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.frame.n
+    }
+
+    /// Whether there is none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.frame.n == 0
+    }
+
+    /// Write every packet: `body` fills the buffer and returns the length.
+    #[inline(always)]
+    pub fn fill(&mut self, mut body: impl FnMut(usize, &mut [u8; DATA]) -> usize) {
+        let n = self.frame.n;
+        for row in 0..n {
+            // SAFETY: the row's buffer is ours, its data area is DATA bytes behind START, and rows do not share buffers.
+            let data = unsafe {
+                &mut *self
+                    .lanes
+                    .bufs
+                    .pool()
+                    .at(self.frame.words(IDX)[row], START)
+                    .cast::<[u8; DATA]>()
+            };
+            let len = body(row, data).min(DATA);
+            self.frame.cols[Col::Len as usize].words_mut(n)[row] = len as u32;
+        }
+    }
+
+    /// Write one packet of any length, as a chain where one buffer does not hold it. False (and an empty packet) when
+    /// buffers run out.
+    pub fn write(&mut self, row: usize, bytes: &[u8]) -> bool {
+        let head = self.frame.words(IDX)[row];
+        let (first, rest) = bytes.split_at(bytes.len().min(DATA));
+        // SAFETY: the row's buffer is ours; `first` fits its data area.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                first.as_ptr(),
+                self.lanes.bufs.pool().at(head, START),
+                first.len(),
+            )
+        };
+        let n = self.frame.n;
+        if !rest.is_empty() {
+            if !self.chain(head, START + first.len(), rest) {
+                return false;
+            }
+            self.frame.cols[POS].words_mut(n)[row] |= CHAINED;
+        }
+        self.frame.cols[Col::Len as usize].words_mut(n)[row] = bytes.len() as u32;
+        true
+    }
+
+    /// Hang buffers with `rest` behind `head`, whose data end at `end`.
+    fn chain(&mut self, head: u32, end: usize, rest: &[u8]) -> bool {
+        // SAFETY: head and members are ours; every part fits its data area.
+        unsafe {
+            let pool = self.lanes.bufs.pool().clone();
+            *pool.meta(head) = Meta {
+                next: NO_BUFFER,
+                start: START as u32,
+                end: end as u32,
+            };
+            let mut last = head;
+            for part in rest.chunks(DATA) {
+                let mut idx = [0];
+                if self.lanes.bufs.alloc(&mut idx) == 0 {
+                    crate::packet::free_members(&mut self.lanes.bufs, head);
+                    return false;
+                }
+                std::ptr::copy_nonoverlapping(part.as_ptr(), pool.at(idx[0], START), part.len());
+                *pool.meta(idx[0]) = Meta {
+                    next: NO_BUFFER,
+                    start: START as u32,
+                    end: (START + part.len()) as u32,
+                };
+                pool.meta(last).next = idx[0];
+                last = idx[0];
+            }
+        }
+        debug_assert!(end <= END);
+        true
+    }
+
+    /// Say by which interface a packet came in.
+    #[inline(always)]
+    pub fn set_rx(&mut self, row: usize, rx: u32) {
+        let n = self.frame.n;
+        self.frame.cols[Col::Rx as usize].words_mut(n)[row] = rx;
+    }
+
+    /// Change packets and their columns one by one before they go.
+    pub fn prepare(&mut self, mut body: impl FnMut(usize, &mut Packet<'_>)) {
+        for row in 0..self.frame.n {
+            body(
+                row,
+                &mut Packet {
+                    pool: self.lanes.bufs.pool(),
+                    frame: &mut self.frame,
+                    row,
+                },
+            );
+        }
+    }
+
+    /// Keep the first `rows` packets and free the others.
+    pub fn truncate(&mut self, rows: usize) {
+        while self.frame.n > rows {
+            let last = self.frame.n - 1;
+            if self.frame.words(POS)[last] & CHAINED != 0 {
+                crate::packet::free_members(&mut self.lanes.bufs, self.frame.words(IDX)[last]);
+            }
+            self.lanes.bufs.free(&[self.frame.words(IDX)[last]]);
+            self.frame.n = last;
+        }
+    }
+
+    /// Set the packets (single-buffer ones) aside for later, in order.
+    pub fn set_aside(mut self, aside: &mut Aside) {
+        if aside.is_empty() {
+            aside.clear();
+        }
+        for row in 0..self.frame.n {
+            let word = |col: usize| self.frame.words(col)[row];
+            debug_assert!(word(POS) & CHAINED == 0, "chains cannot be set aside");
+            aside.rows.push(Prepared {
+                idx: word(IDX),
+                len: word(Col::Len as usize),
+                rx: word(Col::Rx as usize),
+            });
+        }
+        self.frame.n = 0;
+    }
+
+    /// Send all packets by an edge.
+    #[inline(always)]
+    pub fn send(self, next: X) -> usize {
+        let target = self.edges[next.index()];
+        self.send_to(target)
+    }
+
+    /// Send all packets to a node chosen at run time.
+    #[inline(always)]
+    pub fn send_to(self, target: NodeId) -> usize {
+        let (frame, lanes, _) = self.release();
+        let n = frame.n;
+        let target = if target.index() < lanes.queues.len() {
+            target
+        } else {
+            lanes.drop_node
+        };
+        lanes.push_frame(target, frame);
+        n
+    }
+
+    /// Send each packet to the node that `nodes` names ([`NodeId`] as a word).
+    #[inline(always)]
+    pub fn send_each(self, nodes: &Column) -> usize {
+        let (frame, lanes, isa) = self.release();
+        let (n, count, last) = (frame.n, lanes.queues.len(), lanes.drop_node);
+        let node = |code| {
+            if (code as usize) < count {
+                NodeId(code as u16)
+            } else {
+                last
+            }
+        };
+        lanes.split(isa, frame, nodes.words(n), node);
+        n
+    }
+}
+
+impl<'a, I: Isa, X: Nexts> Fresh<'a, I, X> {
+    /// A packet of the vector, to be looked at.
+    pub fn view(&self, row: usize) -> PacketView<'_> {
+        PacketView::new(self.lanes.bufs.pool(), &self.frame, row)
+    }
+
+    /// Take the frame out for sending, with traces started.
+    #[inline(always)]
+    fn release(self) -> (Box<Frame>, &'a mut Lanes, I) {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped, so its frame is taken and its lanes are borrowed on exactly once.
+        let (mut frame, lanes) = unsafe {
+            (
+                ManuallyDrop::take(&mut this.frame),
+                &mut *std::ptr::from_mut(this.lanes),
+            )
+        };
+        if lanes.tracer.armed {
+            lanes.tracer.mark(this.node, &mut frame);
+            crate::trace::note_rows::<crate::Glance>(lanes, this.node, this.now_ns, &frame);
+        }
+        (frame, lanes, this.isa)
+    }
+}
+
+impl<I: Isa, X: Nexts> Drop for Fresh<'_, I, X> {
+    fn drop(&mut self) {
+        self.truncate(0);
+        // SAFETY: this is the only place but `send_to` (which forgets `self`) that takes the frame, and the last.
+        let frame = unsafe { ManuallyDrop::take(&mut self.frame) };
+        self.lanes.recycle(frame);
+    }
+}

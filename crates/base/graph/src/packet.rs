@@ -1,0 +1,203 @@
+//! One packet at a time: the slow lane's view of a row, and the chain walk.
+
+use crate::frame::{CHAINED, Col, Frame, IDX, POS};
+use crate::{Counters, Cx};
+use volley_buf::{Cache, END, META, NO_BUFFER, POS_MAX, Pool, START};
+
+/// A packet that may be read.
+#[derive(Clone, Copy)]
+pub struct PacketView<'a> {
+    pool: &'a Pool,
+    frame: &'a Frame,
+    row: usize,
+}
+
+impl<'a> PacketView<'a> {
+    /// A view of row `row`, whose buffer belongs to `frame`.
+    pub(crate) fn new(pool: &'a Pool, frame: &'a Frame, row: usize) -> Self {
+        PacketView { pool, frame, row }
+    }
+
+    /// The packet's first segment from its current position.
+    pub fn bytes(&self) -> &'a [u8] {
+        let (at, n) = first_segment(self.pool, self.frame, self.row);
+        // SAFETY: the frame owns the buffer and is borrowed; the segment lies inside its slot.
+        unsafe { std::slice::from_raw_parts(at, n) }
+    }
+
+    /// Length of the whole packet from its current position.
+    pub fn len(&self) -> usize {
+        self.frame.words(Col::Len as usize)[self.row] as usize
+    }
+
+    /// Whether nothing is left behind the current position.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How far the position is behind where a fresh packet starts: bytes of outer headers in front of it. Zero when it
+    /// is there or in the headroom.
+    pub fn moved(&self) -> usize {
+        let pos = self.frame.words(POS)[self.row];
+        ((pos & !CHAINED) as usize).saturating_sub(START)
+    }
+
+    /// The interface that it came in by.
+    pub fn rx(&self) -> u32 {
+        self.frame.words(Col::Rx as usize)[self.row]
+    }
+
+    /// A column's word, where the column is valid.
+    pub fn get(&self, col: Col) -> Option<u32> {
+        self.frame
+            .has(col)
+            .then(|| self.frame.words(col as usize)[self.row])
+    }
+
+    /// Visit the segments in order, `back` bytes earlier than the current position (as far as the headroom goes).
+    pub fn segments(&self, back: usize, mut visit: impl FnMut(&[u8])) {
+        let pos = self.frame.words(POS)[self.row];
+        let at = (pos & !CHAINED) as usize;
+        let back = back.min(at.saturating_sub(META));
+        let (_, first) = first_segment(self.pool, self.frame, self.row);
+        // SAFETY: as in `bytes`; `at - back` is at least META.
+        let head = unsafe {
+            let start = self.pool.at(self.frame.words(IDX)[self.row], at - back);
+            std::slice::from_raw_parts(start, (back + first).min(END - (at - back)))
+        };
+        visit(head);
+        if pos & CHAINED != 0 {
+            let mut left = self.len().saturating_sub(first);
+            walk(self.pool, self.frame.words(IDX)[self.row], |segment| {
+                let n = segment.len().min(left);
+                left -= n;
+                visit(&segment[..n]);
+            });
+        }
+    }
+}
+
+/// Address and length of a row's first segment.
+fn first_segment(pool: &Pool, frame: &Frame, row: usize) -> (*mut u8, usize) {
+    let (idx, pos) = (frame.words(IDX)[row], frame.words(POS)[row]);
+    let at = ((pos & !CHAINED) as usize).min(POS_MAX);
+    // SAFETY: the frame owns `idx`, so its metadata is ours to read; `at` is at most POS_MAX.
+    let (start, end) = unsafe {
+        let end = if pos & CHAINED != 0 {
+            (pool.meta(idx).end as usize).min(END)
+        } else {
+            END
+        };
+        (pool.at(idx, at), end)
+    };
+    let len = frame.words(Col::Len as usize)[row] as usize;
+    (start, len.min(end.saturating_sub(at)))
+}
+
+/// Visit the segments behind the head of a chain.
+fn walk(pool: &Pool, head: u32, mut visit: impl FnMut(&[u8])) {
+    // SAFETY: whoever owns the head owns the whole chain; members' bounds are clamped to their slots.
+    unsafe {
+        let mut idx = pool.meta(head).next;
+        while idx != NO_BUFFER {
+            let meta = *pool.meta(idx);
+            let end = (meta.end as usize).clamp(META, END);
+            let start = (meta.start as usize).clamp(META, end);
+            visit(std::slice::from_raw_parts(
+                pool.at(idx, start.min(POS_MAX)),
+                end - start.min(end),
+            ));
+            idx = meta.next;
+        }
+    }
+}
+
+/// Free the members behind the head of a chain.
+pub(crate) fn free_members(bufs: &mut Cache, head: u32) {
+    // SAFETY: as in `walk`; the head no longer points anywhere afterwards.
+    unsafe {
+        let mut idx = std::mem::replace(&mut bufs.pool().meta(head).next, NO_BUFFER);
+        while idx != NO_BUFFER {
+            let next = bufs.pool().meta(idx).next;
+            bufs.free(&[idx]);
+            idx = next;
+        }
+    }
+}
+
+/// A packet that may be changed: one row of a vector in the slow lane.
+pub struct Packet<'a> {
+    pub(crate) pool: &'a Pool,
+    pub(crate) frame: &'a mut Frame,
+    pub(crate) row: usize,
+}
+
+impl Packet<'_> {
+    /// The same packet, to be read.
+    pub fn view(&self) -> PacketView<'_> {
+        PacketView::new(self.pool, self.frame, self.row)
+    }
+
+    /// The packet's first segment from its current position.
+    pub fn bytes(&self) -> &[u8] {
+        self.view().bytes()
+    }
+
+    /// The packet's first segment, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let (at, n) = first_segment(self.pool, self.frame, self.row);
+        // SAFETY: the frame owns the buffer and is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(at, n) }
+    }
+
+    /// Length of the whole packet from its current position.
+    pub fn len(&self) -> usize {
+        self.view().len()
+    }
+
+    /// Whether nothing is left behind the current position.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Shorten the packet to `len` bytes from the current position (longer is not possible).
+    pub fn truncate(&mut self, len: usize) {
+        let word = &mut self.frame.cols[Col::Len as usize].words_mut(self.frame.n)[self.row];
+        *word = (*word).min(len as u32);
+    }
+
+    /// The interface that it came in by.
+    pub fn rx(&self) -> u32 {
+        self.view().rx()
+    }
+
+    /// A column's word, where the column is valid.
+    pub fn get(&self, col: Col) -> Option<u32> {
+        self.view().get(col)
+    }
+
+    /// Write a column's word; the other rows get 0 where the column was not valid.
+    pub fn set(&mut self, col: Col, word: u32) {
+        self.frame.require(col, 0);
+        let n = self.frame.n;
+        self.frame.cols[col as usize].words_mut(n)[self.row] = word;
+    }
+
+    /// Count the packet under `counter` and tag it with that as the reason of its drop. Always false, so that it can
+    /// end a test in [`crate::Vector::sift`].
+    pub fn fail<C: Counters>(&mut self, cx: &Cx<'_, C>, counter: C) -> bool {
+        cx.count(counter, 1);
+        self.set(Col::Err, cx.node().reason(counter.index()));
+        false
+    }
+
+    /// Move the current position `bytes` on.
+    pub fn advance(&mut self, bytes: usize) {
+        let (n, row) = (self.frame.n, self.row);
+        let pos = &mut self.frame.cols[POS].words_mut(n)[row];
+        let at = ((*pos & !CHAINED) as usize + bytes).min(POS_MAX);
+        *pos = (*pos & CHAINED) | at as u32;
+        let len = &mut self.frame.cols[Col::Len as usize].words_mut(n)[row];
+        *len = len.saturating_sub(bytes as u32);
+    }
+}

@@ -1,0 +1,131 @@
+//! In which order waiting nodes run: the order of the graph, so that what several nodes send to one meets in one frame.
+
+use crate::NodeId;
+
+/// The set of nodes with waiting rows, first in graph order first.
+#[derive(Default)]
+pub(crate) struct Pending {
+    rank: Vec<u16>,
+    node: Vec<NodeId>,
+    words: Vec<u64>,
+}
+
+impl Pending {
+    /// `order` lists every node once, first to run first.
+    pub(crate) fn new(order: Vec<NodeId>) -> Self {
+        let mut rank = vec![0; order.len()];
+        for (position, node) in order.iter().enumerate() {
+            rank[node.index()] = position as u16;
+        }
+        Pending {
+            rank,
+            words: vec![0; order.len().div_ceil(64)],
+            node: order,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&mut self, node: NodeId) {
+        let rank = self.rank[node.index()] as usize;
+        self.words[rank / 64] |= 1 << (rank % 64);
+    }
+
+    #[inline(always)]
+    pub(crate) fn clear(&mut self, node: NodeId) {
+        let rank = self.rank[node.index()] as usize;
+        self.words[rank / 64] &= !(1 << (rank % 64));
+    }
+
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Option<NodeId> {
+        let word = self.words.iter().position(|&w| w != 0)?;
+        Some(self.node[word * 64 + self.words[word].trailing_zeros() as usize])
+    }
+}
+
+/// Order nodes so that edges point forward where the graph allows it: depth-first from every node, reversed.
+/// `last` (the drop node) comes behind everything else.
+pub(crate) fn order(edges: &[Vec<NodeId>], last: NodeId) -> Vec<NodeId> {
+    let mut seen = vec![false; edges.len()];
+    let mut out = Vec::with_capacity(edges.len());
+    // Nodes without edges of their own (transmit, drop) are visited first, so that they end up behind all others; then
+    // from where packets begin, so that loops are entered at their natural start.
+    let mut reached = vec![false; edges.len()];
+    edges
+        .iter()
+        .flatten()
+        .for_each(|n| reached[n.index()] = true);
+    let mut roots: Vec<usize> = (0..edges.len()).collect();
+    roots.sort_by_key(|&n| {
+        (
+            n != last.index(),
+            !edges[n].is_empty(),
+            reached[n],
+            std::cmp::Reverse(n),
+        )
+    });
+    for root in roots {
+        visit(root, edges, &mut seen, &mut out);
+    }
+    out.reverse();
+    out
+}
+
+fn visit(root: usize, edges: &[Vec<NodeId>], seen: &mut [bool], out: &mut Vec<NodeId>) {
+    let mut stack = vec![(root, 0)];
+    while let Some((node, edge)) = stack.pop() {
+        if edge == 0 && std::mem::replace(&mut seen[node], true) {
+            continue;
+        }
+        match edges[node].get(edge) {
+            Some(next) => {
+                stack.push((node, edge + 1));
+                if !seen[next.index()] {
+                    stack.push((next.index(), 0));
+                }
+            }
+            None => out.push(NodeId(node as u16)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_point_forward_and_drop_is_last() {
+        let ids = |v: &[u16]| v.iter().map(|&n| NodeId(n)).collect::<Vec<_>>();
+        // 0 drop, 1 source -> 2 -> {3, 4, 0}, 3 -> 4 -> 5, 6 alone (tx), a loop 4 -> 2
+        let edges = vec![
+            vec![],
+            ids(&[2]),
+            ids(&[3, 4, 0]),
+            ids(&[4]),
+            ids(&[5, 2]),
+            vec![],
+            vec![],
+        ];
+        let order = order(&edges, NodeId(0));
+        let place = |n: u16| order.iter().position(|&x| x == NodeId(n)).unwrap();
+        assert_eq!(order.len(), 7);
+        assert_eq!(place(0), 6);
+        assert!(
+            place(1) < place(2)
+                && place(2) < place(3)
+                && place(3) < place(4)
+                && place(4) < place(5)
+        );
+    }
+
+    #[test]
+    fn pending_gives_the_first_in_order() {
+        let mut pending = Pending::new(vec![NodeId(2), NodeId(0), NodeId(1)]);
+        assert_eq!(pending.first(), None);
+        pending.set(NodeId(1));
+        pending.set(NodeId(0));
+        assert_eq!(pending.first(), Some(NodeId(0)));
+        pending.clear(NodeId(0));
+        assert_eq!(pending.first(), Some(NodeId(1)));
+    }
+}

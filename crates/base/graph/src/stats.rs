@@ -1,0 +1,84 @@
+//! Per-node clocks and counters: written by one worker, read by anybody.
+
+use crate::CounterInfo;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What one node did on one worker.
+pub(crate) struct NodeStats {
+    pub(crate) calls: AtomicU64,
+    pub(crate) vectors: AtomicU64,
+    pub(crate) clocks: AtomicU64,
+    pub(crate) suspends: AtomicU64,
+    pub(crate) largest: AtomicU64,
+    pub(crate) counters: Box<[AtomicU64]>,
+}
+
+/// Add by the only writer: no read-modify-write cycle on the bus.
+#[inline(always)]
+pub(crate) fn bump(cell: &AtomicU64, by: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
+}
+
+impl NodeStats {
+    pub(crate) fn new(counters: usize) -> Self {
+        NodeStats {
+            calls: AtomicU64::new(0),
+            vectors: AtomicU64::new(0),
+            clocks: AtomicU64::new(0),
+            suspends: AtomicU64::new(0),
+            largest: AtomicU64::new(0),
+            counters: (0..counters).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn ran(&self, rows: usize, clocks: u64) {
+        bump(&self.calls, 1);
+        bump(&self.vectors, rows as u64);
+        bump(&self.clocks, clocks);
+        if rows as u64 > self.largest.load(Relaxed) {
+            self.largest.store(rows as u64, Relaxed);
+        }
+    }
+}
+
+/// What a node is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeState {
+    /// A source that is polled.
+    Polling,
+    /// Runs when packets wait for it.
+    Active,
+    /// An asynchronous task on the control thread.
+    Process,
+}
+
+/// One line of `show runtime`.
+#[derive(Clone, Debug)]
+pub struct NodeReport {
+    /// Name in the graph.
+    pub name: String,
+    /// What it is doing.
+    pub state: NodeState,
+    /// Times it ran.
+    pub calls: u64,
+    /// Packets that it handled.
+    pub vectors: u64,
+    /// Times that it waited (processes).
+    pub suspends: u64,
+    /// Cycles spent in it.
+    pub clocks: u64,
+    /// The largest vector it saw.
+    pub largest: u64,
+}
+
+/// One line of `show errors`.
+#[derive(Clone, Debug)]
+pub struct CounterReport {
+    /// The node that counts.
+    pub node: String,
+    /// Which counter.
+    pub info: CounterInfo,
+    /// Its value.
+    pub count: u64,
+}

@@ -1,0 +1,224 @@
+//! Packet traces: a worker notes plain bytes, the control thread makes them text.
+
+use crate::frame::{Col, Frame};
+use crate::lanes::Lanes;
+use crate::{NodeId, PacketView};
+use crossbeam_queue::ArrayQueue;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+/// Names that a trace's text may need.
+pub trait Names {
+    /// A node's name.
+    fn node(&self, node: NodeId) -> String;
+    /// A counter's name and its sentence.
+    fn counter(&self, node: NodeId, counter: usize) -> (String, String);
+    /// An interface's name.
+    fn interface(&self, index: u32) -> String;
+}
+
+/// What a traced packet leaves behind at a node: plain data, at most [`MAX`] bytes.
+pub trait Trace: Copy + Send + 'static {
+    /// Note the packet as it arrives at the node. Runs on the worker: no formatting here.
+    fn note(packet: &PacketView<'_>) -> Self;
+    /// The text an operator reads. Runs on the control thread.
+    fn text(&self, names: &dyn Names) -> String;
+}
+
+/// Bytes that a node's trace may take.
+pub const MAX: usize = 112;
+
+/// The trace of a node that has nothing special to say: the packet's first bytes.
+#[derive(Clone, Copy)]
+pub struct Glance {
+    head: [u8; 80],
+    held: u8,
+    len: u32,
+    rx: u32,
+    tx: Option<u32>,
+}
+
+impl Glance {
+    /// The bytes that were noted.
+    pub fn bytes(&self) -> &[u8] {
+        &self.head[..self.held as usize]
+    }
+
+    /// Length of the packet from its position at the node.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether the packet was empty.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Interface that it came in by.
+    pub fn rx(&self) -> u32 {
+        self.rx
+    }
+
+    /// Interface that it leaves by, where that is known.
+    pub fn tx(&self) -> Option<u32> {
+        self.tx
+    }
+}
+
+impl Trace for Glance {
+    fn note(packet: &PacketView<'_>) -> Self {
+        let bytes = packet.bytes();
+        let held = bytes.len().min(80);
+        let mut head = [0; 80];
+        head[..held].copy_from_slice(&bytes[..held]);
+        Glance {
+            head,
+            held: held as u8,
+            len: packet.len() as u32,
+            rx: packet.rx(),
+            tx: packet.get(Col::Tx),
+        }
+    }
+
+    fn text(&self, names: &dyn Names) -> String {
+        let by = self
+            .tx
+            .map(|tx| format!(" tx {}", names.interface(tx)))
+            .unwrap_or_default();
+        let hex: Vec<String> = self.bytes().chunks(4).take(10).map(hex).collect();
+        format!(
+            "{} bytes, rx {}{by}\n{}",
+            self.len,
+            names.interface(self.rx),
+            hex.join(" ")
+        )
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// A trace note on its way to the control thread.
+pub(crate) struct Note {
+    pub(crate) packet: u32,
+    pub(crate) node: NodeId,
+    pub(crate) at_ns: u64,
+    data: MaybeUninit<[u64; MAX / 8]>,
+    text: fn(&MaybeUninit<[u64; MAX / 8]>, &dyn Names) -> String,
+}
+
+impl Note {
+    pub(crate) fn new<T: Trace>(packet: u32, node: NodeId, at_ns: u64, trace: T) -> Self {
+        const { assert!(size_of::<T>() <= MAX && align_of::<T>() <= 8) };
+        let mut data = MaybeUninit::<[u64; MAX / 8]>::uninit();
+        // SAFETY: the assertion above makes room and alignment certain; `Copy` means that nothing needs dropping.
+        unsafe { data.as_mut_ptr().cast::<T>().write(trace) };
+        let text = |data: &MaybeUninit<[u64; MAX / 8]>, names: &dyn Names| {
+            // SAFETY: this function is stored together with data that `new::<T>` wrote.
+            unsafe { &*data.as_ptr().cast::<T>() }.text(names)
+        };
+        Note {
+            packet,
+            node,
+            at_ns,
+            data,
+            text,
+        }
+    }
+
+    pub(crate) fn step(&self, names: &dyn Names) -> TraceStep {
+        TraceStep {
+            node: names.node(self.node),
+            at_ns: self.at_ns,
+            text: (self.text)(&self.data, names),
+        }
+    }
+}
+
+/// One node on a traced packet's way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceStep {
+    /// The node.
+    pub node: String,
+    /// Nanoseconds on the worker's clock.
+    pub at_ns: u64,
+    /// What the node has to say.
+    pub text: String,
+}
+
+/// One traced packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// Its number, from 1.
+    pub packet: u32,
+    /// Its way through the graph.
+    pub steps: Vec<TraceStep>,
+}
+
+/// The worker's side of tracing.
+pub(crate) struct Tracer {
+    /// Packets still to be marked at each node.
+    pub(crate) budget: Vec<u32>,
+    pub(crate) armed: bool,
+    pub(crate) next: u32,
+    pub(crate) notes: Arc<ArrayQueue<Note>>,
+}
+
+impl Tracer {
+    pub(crate) fn new(nodes: usize) -> Self {
+        Tracer {
+            budget: vec![0; nodes],
+            armed: false,
+            next: 1,
+            notes: Arc::new(ArrayQueue::new(4096)),
+        }
+    }
+
+    /// Whether rows of `frame` may have to be marked or noted at `node`.
+    #[inline(always)]
+    pub(crate) fn concerns(&self, frame: &Frame) -> bool {
+        self.armed | frame.has(Col::Trace)
+    }
+
+    /// Give numbers to the first packets that reach a node which was asked to start traces.
+    #[cold]
+    pub(crate) fn mark(&mut self, node: NodeId, frame: &mut Frame) {
+        let Some(budget) = self.budget.get_mut(node.index()).filter(|b| **b > 0) else {
+            return;
+        };
+        frame.require(Col::Trace, 0);
+        let n = frame.n;
+        for word in frame.cols[Col::Trace as usize]
+            .words_mut(n)
+            .iter_mut()
+            .filter(|w| **w == 0)
+        {
+            if *budget == 0 {
+                break;
+            }
+            *budget -= 1;
+            *word = self.next;
+            self.next = self.next.wrapping_add(1).max(1);
+        }
+        self.armed = self.budget.iter().any(|&b| b > 0);
+    }
+}
+
+/// Note every marked row of `frame`; a full queue loses notes, never packets.
+#[cold]
+pub(crate) fn note_rows<T: Trace>(lanes: &Lanes, node: NodeId, now_ns: u64, frame: &Frame) {
+    if !frame.has(Col::Trace) {
+        return;
+    }
+    for row in 0..frame.n {
+        let packet = frame.words(Col::Trace as usize)[row];
+        if packet != 0 {
+            let view = PacketView::new(lanes.bufs.pool(), frame, row);
+            let _ = lanes
+                .tracer
+                .notes
+                .push(Note::new(packet, node, now_ns, T::note(&view)));
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The vector in the hands of a node.
+//!
+//! Fast lane: whole columns. Slow lane: [`Vector::each`], one packet at a time. Either way the rows leave by a sending
+//! verb, and only those make [`Done`].
+
+use crate::arc::ArcId;
+use crate::column::{Column, Words};
+use crate::cx::Cx;
+use crate::frame::{CHAINED, Col, Frame, IDX, POS};
+use crate::lanes::Lanes;
+use crate::{Counters, Nexts, NodeId, Packet, PacketView};
+use std::marker::PhantomData;
+use volley_buf::{META, POS_MAX, READABLE};
+use volley_simd::{Bits, Isa, or_all, prefetch};
+
+/// Rows ahead whose header line is asked for while this one is read.
+const AHEAD: usize = 16;
+
+/// Proof that every row of a vector was sent, held or freed.
+#[must_use = "a node returns what the sending verb gave it"]
+pub struct Done(pub(crate) ());
+
+/// A vector of packets, owned by the node that runs.
+pub struct Vector<'a, I: Isa, X: Nexts> {
+    pub(crate) frame: Box<Frame>,
+    pub(crate) lanes: &'a mut Lanes,
+    pub(crate) edges: &'a [NodeId],
+    pub(crate) node: NodeId,
+    pub(crate) isa: I,
+    pub(crate) next: PhantomData<X>,
+}
+
+impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
+    /// How many packets there are.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.frame.n
+    }
+
+    /// Whether every packet was dropped out.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.frame.n == 0
+    }
+
+    /// Whether a column was filled by an earlier node.
+    #[inline(always)]
+    pub fn has(&self, col: Col) -> bool {
+        self.frame.has(col)
+    }
+
+    /// A column, one word for each packet. Check [`Vector::has`] first: an unfilled column holds old words.
+    #[inline(always)]
+    pub fn column(&self, col: Col) -> &[u32] {
+        self.frame.words(col as usize)
+    }
+
+    /// A column to be written in place; it counts as filled from now on.
+    #[inline(always)]
+    pub fn column_mut(&mut self, col: Col) -> &mut [u32] {
+        self.frame.valid |= col.bit();
+        self.frame.cols[col as usize].words_mut(self.frame.n)
+    }
+
+    /// Fill a column with `default` where no earlier node filled it.
+    #[inline(always)]
+    pub fn require(&mut self, col: Col, default: u32) {
+        self.frame.require(col, default);
+    }
+
+    /// Hand a column of the node's own to the vector, by exchange: nothing is copied.
+    /// The node gets the old column's memory to work in next time.
+    #[inline(always)]
+    pub fn put(&mut self, col: Col, column: &mut Column) {
+        std::mem::swap(&mut self.frame.cols[col as usize], column);
+        self.frame.valid |= col.bit();
+    }
+
+    /// Take a column out of the vector, by exchange; it is no longer filled.
+    #[inline(always)]
+    pub fn take(&mut self, col: Col, into: &mut Column) {
+        std::mem::swap(&mut self.frame.cols[col as usize], into);
+        self.frame.valid &= !col.bit();
+    }
+
+    /// Forget columns that nobody behind this node reads, so that splits do not copy them.
+    #[inline(always)]
+    pub fn forget(&mut self, cols: &[Col]) {
+        for col in cols {
+            self.frame.valid &= !(col.bit() & !crate::frame::ALWAYS);
+        }
+    }
+
+    /// Load `K` 32-bit header words from byte `offset` of every packet, in host order (the first byte is the highest).
+    /// Bytes behind the packet's end are whatever the buffer held: compare with the length column.
+    #[inline(always)]
+    pub fn words<const K: usize>(&self, offset: usize, out: &mut Words<K>) {
+        const { assert!(K * 4 <= READABLE / 2) };
+        let offset = offset.min(READABLE - K * 4);
+        let (n, pool) = (self.frame.n, self.lanes.bufs.pool());
+        let (idx, pos) = (
+            &self.frame.cols[IDX].all()[..n + AHEAD],
+            self.frame.words(POS),
+        );
+        let rows = out.0.each_mut().map(|c| c.words_mut(n));
+        for row in 0..n {
+            prefetch(pool.hint(idx[row + AHEAD], volley_buf::START));
+            // SAFETY: rows own their buffers, positions are at most POS_MAX, and READABLE bytes follow.
+            let words: [[u8; 4]; K] = unsafe {
+                pool.at(idx[row], (pos[row] & !CHAINED) as usize + offset)
+                    .cast::<[[u8; 4]; K]>()
+                    .read_unaligned()
+            };
+            for k in 0..K {
+                rows[k][row] = u32::from_be_bytes(words[k]);
+            }
+        }
+    }
+
+    /// Change the first `N` bytes of every packet in place.
+    #[inline(always)]
+    pub fn apply<const N: usize>(&mut self, mut body: impl FnMut(usize, &mut [u8; N])) {
+        const { assert!(N <= READABLE) };
+        let (n, pool) = (self.frame.n, self.lanes.bufs.pool());
+        let (idx, pos) = (
+            &self.frame.cols[IDX].all()[..n + AHEAD],
+            self.frame.words(POS),
+        );
+        for row in 0..n {
+            // SAFETY: rows own their buffers, each row its own; N bytes behind the position lie in the slot.
+            body(row, unsafe {
+                &mut *pool
+                    .at(idx[row], (pos[row] & !CHAINED) as usize)
+                    .cast::<[u8; N]>()
+            });
+        }
+    }
+
+    /// Move every packet's position `bytes` on.
+    #[inline(always)]
+    pub fn advance(&mut self, bytes: u32) {
+        let n = self.frame.n;
+        for pos in self.frame.cols[POS].words_mut(n) {
+            *pos = (*pos & CHAINED) | ((*pos & !CHAINED) + bytes).min(POS_MAX as u32);
+        }
+        for len in self.frame.cols[Col::Len as usize].words_mut(n) {
+            *len = len.saturating_sub(bytes);
+        }
+    }
+
+    /// Move every packet's position `bytes` back, into the headroom.
+    #[inline(always)]
+    pub fn retreat(&mut self, bytes: u32) {
+        let n = self.frame.n;
+        for pos in self.frame.cols[POS].words_mut(n) {
+            *pos = (*pos & CHAINED) | (*pos & !CHAINED).saturating_sub(bytes).max(META as u32);
+        }
+        for len in self.frame.cols[Col::Len as usize].words_mut(n) {
+            *len = len.wrapping_add(bytes);
+        }
+    }
+
+    /// Drop out the packets whose `verdict` is not 0: each is counted under its code (see [`Counters::code`]), tagged
+    /// with the reason and sent by the edge that `route` names. The others stay, in order. Costs one pass over the
+    /// verdicts when there are none.
+    #[inline(always)]
+    pub fn drop_out<C: Counters>(
+        &mut self,
+        cx: &Cx<'_, C>,
+        verdict: &Column,
+        route: impl Fn(C) -> X,
+    ) {
+        if or_all(verdict.words(self.frame.n)) != 0 {
+            self.drop_rows(cx, verdict, route);
+        }
+    }
+
+    #[inline(never)]
+    fn drop_rows<C: Counters>(&mut self, cx: &Cx<'_, C>, verdict: &Column, route: impl Fn(C) -> X) {
+        let codes = verdict.words(self.frame.n);
+        let stay = self.isa.rows_equal(codes, 0);
+        self.frame.require(Col::Err, 0);
+        for row in stay.inverted().iter() {
+            let counter = C::from_code(codes[row]);
+            cx.count(counter, 1);
+            let n = self.frame.n;
+            self.frame.cols[Col::Err as usize].words_mut(n)[row] =
+                self.node.reason(counter.index());
+            self.lanes
+                .push_row(self.edges[route(counter).index()], &self.frame, row);
+        }
+        self.frame.valid &= !Col::Err.bit();
+        self.keep(&stay);
+    }
+
+    /// Drop every packet for one reason, by edge `drop`.
+    #[inline(always)]
+    pub fn fail_all<C: Counters>(mut self, cx: &Cx<'_, C>, counter: C, drop: X) -> Done {
+        cx.count(counter, self.frame.n as u64);
+        let reason = self.node.reason(counter.index());
+        self.column_mut(Col::Err).fill(reason);
+        self.send_all(drop)
+    }
+
+    /// Keep only the rows of `set`.
+    #[inline(always)]
+    fn keep(&mut self, set: &Bits) {
+        let mut kept = self.lanes.frame();
+        kept.valid = self.frame.valid;
+        for col in crate::frame::bits(self.frame.valid) {
+            self.isa
+                .compress(set, self.frame.words(col), kept.cols[col].all_mut());
+        }
+        kept.n = set.count();
+        self.lanes.recycle(std::mem::replace(&mut self.frame, kept));
+    }
+
+    /// Send all packets by one edge: the frame moves uncopied where nothing waits at the other end.
+    #[inline(always)]
+    pub fn send_all(self, next: X) -> Done {
+        self.lanes.push_frame(self.edges[next.index()], self.frame);
+        Done(())
+    }
+
+    /// Send all packets to a node chosen at run time; a number that is no node takes the drop node.
+    #[inline(always)]
+    pub fn send_all_to(self, node: NodeId) -> Done {
+        let known = node.index() < self.lanes.queues.len();
+        self.lanes
+            .push_frame(if known { node } else { self.lanes.drop_node }, self.frame);
+        Done(())
+    }
+
+    /// Send each packet by the edge whose position `codes` names; a position that is no edge takes the last edge.
+    #[inline(always)]
+    pub fn send_by(self, codes: &Column) -> Done {
+        let edges = self.edges;
+        let codes = codes.words(self.frame.n);
+        self.lanes.split(self.isa, self.frame, codes, |code| {
+            edges[(code as usize).min(edges.len() - 1)]
+        });
+        Done(())
+    }
+
+    /// Send each packet to the node that `nodes` names ([`NodeId`] as a word): edges made at run time.
+    /// A number that is no node takes the drop node.
+    #[inline(always)]
+    pub fn send_to(self, nodes: &Column) -> Done {
+        let (count, last) = (self.lanes.queues.len(), self.lanes.drop_node);
+        let codes = nodes.words(self.frame.n);
+        let node = |code| {
+            if (code as usize) < count {
+                NodeId(code as u16)
+            } else {
+                last
+            }
+        };
+        self.lanes.split(self.isa, self.frame, codes, node);
+        Done(())
+    }
+
+    /// Enter feature arc `arc`: packets whose interface (column `by`) has features go to the first of them, all
+    /// others by `next`. Costs one branch when no interface has any.
+    #[inline(always)]
+    pub fn send_arc(self, arc: ArcId, by: Col, next: X) -> Done {
+        if !self.lanes.arcs.is_active(arc) {
+            return self.send_all(next);
+        }
+        self.enter_arc(arc, by, next)
+    }
+
+    #[inline(never)]
+    fn enter_arc(mut self, arc: ArcId, by: Col, next: X) -> Done {
+        let end = self.edges[next.index()];
+        let mut targets = std::mem::take(&mut self.lanes.targets);
+        self.frame.require(Col::Feature, 0);
+        for row in 0..self.frame.n {
+            let interface = self.frame.words(by as usize)[row];
+            let (node, place) = self.lanes.arcs.enter(arc, interface).unwrap_or((end, 0));
+            let n = self.frame.n;
+            self.frame.cols[Col::Feature as usize].words_mut(n)[row] = place;
+            targets.words_mut(n)[row] = u32::from(node.0);
+        }
+        self.leave_by(targets)
+    }
+
+    /// Go on along the feature arc that each packet is on; a packet that is on none goes to the drop node.
+    #[inline(never)]
+    pub fn next_feature(mut self) -> Done {
+        let mut targets = std::mem::take(&mut self.lanes.targets);
+        self.frame.require(Col::Feature, 0);
+        for row in 0..self.frame.n {
+            let n = self.frame.n;
+            let word = &mut self.frame.cols[Col::Feature as usize].words_mut(n)[row];
+            let (node, place) = self
+                .lanes
+                .arcs
+                .step(*word)
+                .unwrap_or((self.lanes.drop_node, 0));
+            *word = place;
+            targets.words_mut(n)[row] = u32::from(node.0);
+        }
+        self.leave_by(targets)
+    }
+
+    fn leave_by(self, targets: Column) -> Done {
+        let n = self.frame.n;
+        self.lanes
+            .split(self.isa, self.frame, targets.words(n), |code| {
+                NodeId(code as u16)
+            });
+        self.lanes.targets = targets;
+        Done(())
+    }
+
+    /// Free all packets: they have left by a driver, or are dropped.
+    #[inline(always)]
+    pub fn free(self) -> Done {
+        self.lanes.free(self.frame);
+        Done(())
+    }
+
+    /// A packet of the vector, to be looked at.
+    pub fn view(&self, row: usize) -> PacketView<'_> {
+        PacketView::new(self.lanes.bufs.pool(), &self.frame, row)
+    }
+
+    /// The slow lane for dropping out: packets for which `keep` says false go by edge `drop` (after
+    /// [`Packet::fail`], which counts and tags them); the others stay, in order.
+    pub fn sift(&mut self, mut keep: impl FnMut(&mut Packet<'_>) -> bool, drop: X) {
+        let n = self.frame.n;
+        let mut marks = std::mem::take(&mut self.lanes.targets);
+        for row in 0..n {
+            let mut packet = Packet {
+                pool: self.lanes.bufs.pool(),
+                frame: &mut self.frame,
+                row,
+            };
+            marks.words_mut(n)[row] = u32::from(!keep(&mut packet));
+        }
+        if or_all(marks.words(n)) != 0 {
+            let stay = self.isa.rows_equal(marks.words(n), 0);
+            for row in stay.inverted().iter() {
+                self.lanes
+                    .push_row(self.edges[drop.index()], &self.frame, row);
+            }
+            self.keep(&stay);
+        }
+        self.lanes.targets = marks;
+    }
+
+    /// The slow lane: decide the edge of one packet at a time.
+    #[inline(always)]
+    pub fn each(mut self, mut body: impl FnMut(&mut Packet<'_>) -> X) -> Done {
+        let mut targets = std::mem::take(&mut self.lanes.targets);
+        for row in 0..self.frame.n {
+            let mut packet = Packet {
+                pool: self.lanes.bufs.pool(),
+                frame: &mut self.frame,
+                row,
+            };
+            let next = body(&mut packet);
+            targets.words_mut(self.frame.n)[row] = u32::from(self.edges[next.index()].0);
+        }
+        self.leave_by(targets)
+    }
+}

@@ -1,0 +1,171 @@
+//! A worker: polls its sources, runs what waits in graph order, marks a quiescent point, begins again.
+
+use crate::body::Body;
+use crate::cx::RawCx;
+use crate::lanes::Lanes;
+use crate::stats::NodeStats;
+use crate::{Clock, NodeId};
+use crossbeam_queue::ArrayQueue;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use volley_simd::{Level, cycles};
+use volley_tables::qsbr::Reader;
+
+/// A node's place on one worker.
+pub(crate) struct Slot {
+    pub(crate) body: Box<dyn Body>,
+    pub(crate) edges: Box<[NodeId]>,
+    pub(crate) stats: Arc<NodeStats>,
+}
+
+/// A prepared change to a worker, swapped in between two vectors. It keeps what it replaced and is dropped by the
+/// control thread.
+pub trait Change: Send {
+    /// Exchange what has to change; must not allocate, lock or free.
+    fn swap(&mut self, worker: &mut Worker);
+}
+
+/// The queues between the control thread and one worker.
+pub(crate) struct Channel {
+    pub(crate) todo: ArrayQueue<Box<dyn Change>>,
+    pub(crate) done: ArrayQueue<Box<dyn Change>>,
+    /// Rounds that found work, and rounds in all.
+    pub(crate) busy: AtomicU64,
+    pub(crate) rounds: AtomicU64,
+    /// Packets that entered the graph.
+    pub(crate) packets: AtomicU64,
+    /// Frames that had to be allocated while running.
+    pub(crate) grown: AtomicU64,
+    /// Changes swapped in so far.
+    pub(crate) changes: AtomicU64,
+}
+
+impl Channel {
+    pub(crate) fn new() -> Self {
+        Channel {
+            todo: ArrayQueue::new(256),
+            done: ArrayQueue::new(512),
+            busy: AtomicU64::new(0),
+            rounds: AtomicU64::new(0),
+            packets: AtomicU64::new(0),
+            grown: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+        }
+    }
+}
+
+/// One worker's whole state.
+pub struct Worker {
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) sources: Vec<NodeId>,
+    pub(crate) lanes: Lanes,
+    pub(crate) reader: Reader,
+    pub(crate) level: Level,
+    pub(crate) clock: Clock,
+    pub(crate) channel: Arc<Channel>,
+}
+
+impl Worker {
+    /// One round. Returns how many packets entered the graph.
+    pub fn step(&mut self) -> usize {
+        self.take_changes();
+        let start = cycles();
+        let now_ns = self.clock.at(start);
+        let (entered, polled) = self.poll_sources(now_ns, start);
+        if entered > 0 {
+            self.run_pending(now_ns, polled);
+        }
+        self.reader.quiescent();
+        self.publish(entered);
+        entered
+    }
+
+    fn poll_sources(&mut self, now_ns: u64, mut from: u64) -> (usize, u64) {
+        let mut entered = 0;
+        let Worker {
+            slots,
+            sources,
+            lanes,
+            reader,
+            level,
+            ..
+        } = self;
+        for &node in sources.iter() {
+            let Slot { body, edges, stats } = &mut slots[node.index()];
+            let cx = RawCx {
+                node,
+                stats,
+                guard: reader.guard(),
+                now_ns,
+            };
+            let rows = body.poll(*level, cx, edges, lanes);
+            let until = cycles();
+            stats.ran(rows, until - from);
+            from = until;
+            entered += rows;
+        }
+        (entered, from)
+    }
+
+    /// Run frames until none waits. The end of one node's time is the start of the next one's.
+    fn run_pending(&mut self, now_ns: u64, mut from: u64) {
+        let Worker {
+            slots,
+            lanes,
+            reader,
+            level,
+            ..
+        } = self;
+        while let Some((node, mut frame)) = lanes.next() {
+            let Slot { body, edges, stats } = &mut slots[node.index()];
+            let cx = RawCx {
+                node,
+                stats,
+                guard: reader.guard(),
+                now_ns,
+            };
+            if lanes.tracer.concerns(&frame) {
+                lanes.tracer.mark(node, &mut frame);
+                body.note(cx, lanes, &frame);
+            }
+            let rows = frame.n;
+            body.run(*level, cx, edges, lanes, frame);
+            let until = cycles();
+            stats.ran(rows, until - from);
+            from = until;
+        }
+    }
+
+    #[inline(always)]
+    fn take_changes(&mut self) {
+        if !self.channel.todo.is_empty() {
+            self.swap_changes();
+        }
+    }
+
+    #[cold]
+    fn swap_changes(&mut self) {
+        while let Some(mut change) = self.channel.todo.pop() {
+            change.swap(self);
+            self.channel.changes.fetch_add(1, Relaxed);
+            // The queue back is twice as long as the queue here, and the control thread empties it before it adds.
+            if let Err(change) = self.channel.done.push(change) {
+                drop(change);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn publish(&mut self, entered: usize) {
+        let channel = &self.channel;
+        crate::stats::bump(&channel.rounds, 1);
+        crate::stats::bump(&channel.busy, u64::from(entered > 0));
+        crate::stats::bump(&channel.packets, entered as u64);
+        channel.grown.store(self.lanes.grown, Relaxed);
+    }
+
+    /// Whether the free frames and queues are as they were before any packet came: nothing waits anywhere.
+    pub fn is_idle(&self) -> bool {
+        self.lanes.pending.first().is_none()
+    }
+}

@@ -1,0 +1,157 @@
+//! The pieces of a command, taken one after the other.
+//!
+//! The pattern has already made sure of their order, so a missing piece is a fault of the table; it is still reported as
+//! an error and not a panic.
+
+use crate::grammar::Piece;
+use crate::token::Token;
+use std::fmt::Display;
+use std::str::FromStr;
+use volley_model::{Family, SyntaxError};
+
+pub(crate) struct Args<'a> {
+    pieces: &'a [Piece],
+    at: usize,
+    end: usize,
+    seen: Vec<&'static str>,
+}
+
+impl<'a> Args<'a> {
+    /// All pieces; `end` is the column behind the line.
+    pub(crate) fn new(pieces: &'a [Piece], end: usize) -> Args<'a> {
+        Args {
+            pieces,
+            at: 0,
+            end,
+            seen: Vec::new(),
+        }
+    }
+
+    pub(crate) fn peek(&self) -> Option<&'a Piece> {
+        self.pieces.get(self.at)
+    }
+
+    /// The next piece when it is a word.
+    pub(crate) fn word(&mut self) -> Option<(&'static str, usize)> {
+        match self.peek() {
+            Some(Piece::Word(word, column)) => {
+                self.at += 1;
+                Some((word, *column))
+            }
+            _ => None,
+        }
+    }
+
+    /// The next word, the first word of an option: an option may be given once.
+    pub(crate) fn option(&mut self) -> Result<Option<(&'static str, usize)>, SyntaxError> {
+        let Some((word, column)) = self.word() else {
+            return Ok(None);
+        };
+        let repeats = [
+            "via",
+            "weight",
+            "preference",
+            "edit",
+            "drop",
+            "local",
+            "unreachable",
+            "prohibit",
+        ];
+        if self.seen.contains(&word) && !repeats.contains(&word) {
+            return Err(SyntaxError::new(column, format!("'{word}' is given twice")));
+        }
+        self.seen.push(word);
+        Ok(Some((word, column)))
+    }
+
+    /// True, and the word taken, when the next piece is this word.
+    pub(crate) fn take(&mut self, word: &str) -> bool {
+        let here = matches!(self.peek(), Some(Piece::Word(w, _)) if *w == word);
+        self.at += usize::from(here);
+        here
+    }
+
+    /// True when one of the words still to come is this one.
+    pub(crate) fn has(&self, word: &str) -> bool {
+        self.pieces[self.at..]
+            .iter()
+            .any(|p| matches!(p, Piece::Word(w, _) if *w == word))
+    }
+
+    /// Skips words up to the next slot.
+    pub(crate) fn slot(&mut self) -> Option<&'a Token> {
+        while let Some(piece) = self.peek() {
+            self.at += 1;
+            if let Piece::Slot(_, token) = piece {
+                return Some(token);
+            }
+        }
+        None
+    }
+
+    /// The next piece when it is a slot of this name.
+    pub(crate) fn named(&mut self, name: &str) -> Option<&'a Token> {
+        match self.peek() {
+            Some(Piece::Slot(slot, token)) if *slot == name => {
+                self.at += 1;
+                Some(token)
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn token(&mut self) -> Result<&'a Token, SyntaxError> {
+        let end = self.end;
+        self.slot()
+            .ok_or_else(|| SyntaxError::new(end, "a value is missing"))
+    }
+
+    pub(crate) fn text(&mut self) -> Result<String, SyntaxError> {
+        self.token().map(|t| t.text.clone())
+    }
+
+    pub(crate) fn maybe_text(&mut self) -> Option<String> {
+        self.slot().map(|t| t.text.clone())
+    }
+
+    /// The next slot's text, or nothing.
+    pub(crate) fn rest(&mut self) -> Result<String, SyntaxError> {
+        Ok(self.maybe_text().unwrap_or_default())
+    }
+
+    /// The next slot, read as T.
+    pub(crate) fn read<T: FromStr<Err: Display>>(&mut self) -> Result<T, SyntaxError> {
+        let token = self.token()?;
+        token
+            .text
+            .parse()
+            .map_err(|e| SyntaxError::new(token.column, e))
+    }
+
+    /// The next slot, a number of at most `max`.
+    pub(crate) fn number(&mut self, max: u64) -> Result<u64, SyntaxError> {
+        let token = self.token()?;
+        let digits = token.text.bytes().all(|b| b.is_ascii_digit());
+        let number = token.text.parse().ok().filter(|n| digits && *n <= max);
+        let bad = || {
+            SyntaxError::new(
+                token.column,
+                format!("'{}' is not a number from 0 to {max}", token.text),
+            )
+        };
+        number.ok_or_else(bad)
+    }
+
+    pub(crate) fn number32(&mut self) -> Result<u32, SyntaxError> {
+        self.number(u64::from(u32::MAX)).map(|n| n as u32)
+    }
+
+    /// The family that the word `ip` or `ip6` among the next words says; IPv4 without.
+    pub(crate) fn family(&mut self) -> Family {
+        let six = self
+            .pieces
+            .iter()
+            .any(|p| matches!(p, Piece::Word("ip6", _)));
+        if six { Family::V6 } else { Family::V4 }
+    }
+}

@@ -1,0 +1,135 @@
+//! Interfaces, their addresses, neighbours, L2 bindings and features.
+
+use super::args::Args;
+use crate::grammar::Id;
+use volley_model::{
+    AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, Request,
+    Switch, SyntaxError,
+};
+
+pub(super) fn create(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let name = args.text()?;
+    let (mut mac, mut mtu, mut files) = (None, None, PcapFiles::default());
+    while let Some((word, column)) = args.option()? {
+        match word {
+            "mac" => mac = Some(args.read()?),
+            "mtu" => mtu = Some(args.number32()?),
+            "rx" => files.rx = Some(args.text()?.into()),
+            "tx" => files.tx = Some(args.text()?.into()),
+            "loop" if args.take("forever") => files.repeat = Repeat::Forever,
+            "loop" => files.repeat = Repeat::Times(args.number(u64::MAX)?),
+            "pace" if args.take("recorded") => files.pace = Pace::Recorded,
+            "pace" => args
+                .take("fast")
+                .then_some(())
+                .map_or_else(|| stray(word, column), Ok)?,
+            _ => stray(word, column)?,
+        }
+    }
+    let kind = match id {
+        Id::CreatePcap => InterfaceKind::Pcap(files),
+        _ => InterfaceKind::Pg,
+    };
+    Ok(Request::InterfaceCreate(InterfaceSpec {
+        name,
+        kind,
+        mac,
+        mtu,
+    }))
+}
+
+/// A word that the pattern has and the builder does not know: a fault of the table, reported.
+pub(super) fn stray(word: &str, column: usize) -> Result<(), SyntaxError> {
+    Err(SyntaxError::new(
+        column,
+        format!("'{word}' has no meaning here"),
+    ))
+}
+
+pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let (family, del) = (args.family(), args.has("del"));
+    Ok(match id {
+        Id::SetState => {
+            let name = args.text()?;
+            let state = if args.has("up") {
+                AdminState::Up
+            } else {
+                AdminState::Down
+            };
+            Request::InterfaceState { name, state }
+        }
+        Id::SetMtu => {
+            let mtu = args.number32()?;
+            Request::InterfaceMtu {
+                name: args.text()?,
+                mtu,
+            }
+        }
+        Id::SetMac => Request::InterfaceMac {
+            name: args.text()?,
+            mac: args.read()?,
+        },
+        Id::SetTable => Request::InterfaceTable {
+            name: args.text()?,
+            family,
+            table: args.number32()?,
+        },
+        Id::SetAddress if del => Request::AddressDel {
+            interface: args.text()?,
+            address: args.read()?,
+        },
+        Id::SetAddress => Request::AddressAdd {
+            interface: args.text()?,
+            address: args.read()?,
+        },
+        _ => Request::InterfaceDelete { name: args.text()? },
+    })
+}
+
+pub(super) fn l2(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let rx = args.text()?;
+    Ok(match id {
+        Id::SetL3 => Request::XconnectUnset { rx },
+        Id::SetXconnect => Request::XconnectSet {
+            rx,
+            tx: args.text()?,
+        },
+        _ => {
+            let tx = args.text()?;
+            match args.has("del") {
+                true => Request::L2PatchDel { rx, tx },
+                false => Request::L2PatchAdd { rx, tx },
+            }
+        }
+    })
+}
+
+pub(super) fn feature(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let interface = args.text()?;
+    let feature = args.text()?;
+    let arc = args.text()?;
+    let switch = if args.has("disable") {
+        Switch::Off
+    } else {
+        Switch::On
+    };
+    Ok(Request::Feature(Feature {
+        interface,
+        arc,
+        feature,
+        switch,
+    }))
+}
+
+pub(super) fn neighbor(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let interface = args.text()?;
+    let address = args.read()?;
+    Ok(match id {
+        Id::DelNeighbor => Request::NeighborDel { interface, address },
+        _ => Request::NeighborAdd(Neighbor {
+            interface,
+            address,
+            mac: args.read()?,
+        }),
+    })
+}

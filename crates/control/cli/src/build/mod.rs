@@ -1,0 +1,140 @@
+//! From what the automaton read to a typed request or query.
+
+mod args;
+mod interface;
+mod route;
+mod show;
+mod stream;
+
+use crate::grammar::{Id, Piece, run};
+use crate::pipe::{self, Pipe};
+use crate::render::View;
+use crate::{MAX_LINE, token};
+use args::Args;
+use volley_model::{Clear, ModelError, Query, Request, SyntaxError};
+
+/// A line that was understood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// What it asks for.
+    pub action: Action,
+    /// What its text goes through, in order.
+    pub pipes: Vec<Pipe>,
+}
+
+/// What a line asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Nothing: the line is empty or a comment.
+    Nothing,
+    /// A change.
+    Request(Box<Request>),
+    /// A question, and how its answer is shown.
+    Query(Query, View),
+    /// Something the command line does itself.
+    Builtin(Builtin),
+}
+
+/// What the command line does itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Builtin {
+    /// List commands that begin so.
+    Help(String),
+    /// Leave.
+    Quit,
+    /// List lines typed.
+    History,
+    /// Run the commands of a file.
+    Exec(String),
+}
+
+/// Reads one line.
+pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
+    if line.len() > MAX_LINE {
+        let message = format!("the line has {} bytes, the limit is {MAX_LINE}", line.len());
+        return Err(SyntaxError::new(1, message));
+    }
+    let (command, pipes) = pipe::split(line)?;
+    if token::tokens(&command, 1)?.is_empty() {
+        if pipes.is_empty() {
+            return Ok(Command {
+                action: Action::Nothing,
+                pipes,
+            });
+        }
+        return Err(SyntaxError::new(1, "a command is missing before the pipe"));
+    }
+    let (definition, pieces) = run(&command)?;
+    let end = command.trim_end().chars().count() + 1;
+    let mut args = Args::new(&pieces, end);
+    let action = build(definition.id, &mut args)?;
+    if let Action::Request(request) = &action {
+        request.validate().map_err(|e| located(e, &pieces))?;
+    }
+    if pipes.contains(&Pipe::Json) && matches!(action, Action::Builtin(_)) {
+        return Err(SyntaxError::new(
+            1,
+            "json is for show commands and changes only",
+        ));
+    }
+    Ok(Command { action, pipes })
+}
+
+/// A value that is wrong by itself: at the word that has it, when there is one, else at the start.
+fn located(error: ModelError, pieces: &[Piece]) -> SyntaxError {
+    let what = match &error {
+        ModelError::Invalid { what, .. } | ModelError::Unsupported { what, .. } => what.as_str(),
+        _ => "",
+    };
+    let words: Vec<_> = what
+        .split_whitespace()
+        .map(|w| w.trim_matches(['\'', ':', ',']))
+        .collect();
+    let column = pieces.iter().find_map(|piece| match piece {
+        Piece::Slot(_, token) if words.contains(&token.text.as_str()) => Some(token.column),
+        _ => None,
+    });
+    SyntaxError::new(column.unwrap_or(1), error)
+}
+
+fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
+    let request = match id {
+        Id::Help => return args.rest().map(|t| Action::Builtin(Builtin::Help(t))),
+        Id::Quit => return Ok(Action::Builtin(Builtin::Quit)),
+        Id::History => return Ok(Action::Builtin(Builtin::History)),
+        Id::Exec => return args.text().map(|t| Action::Builtin(Builtin::Exec(t))),
+        Id::ClearRuntime => Request::Clear(Clear::Runtime),
+        Id::ClearErrors => Request::Clear(Clear::Errors),
+        Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
+        Id::ClearTrace => Request::Clear(Clear::Trace),
+        Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
+        Id::DeleteInterface
+        | Id::SetState
+        | Id::SetMtu
+        | Id::SetMac
+        | Id::SetTable
+        | Id::SetAddress => interface::set(id, args)?,
+        Id::SetXconnect | Id::SetL3 | Id::L2Patch => interface::l2(id, args)?,
+        Id::SetFeature => interface::feature(args)?,
+        Id::SetNeighbor | Id::DelNeighbor => interface::neighbor(id, args)?,
+        Id::TableAdd | Id::TableDel => route::table(id, args)?,
+        Id::RouteAdd => Request::RouteAdd(route::route(args)?),
+        Id::RouteReplace => Request::RouteReplace(route::route(args)?),
+        Id::RouteDel => Request::RouteDel(route::route(args)?),
+        Id::RouteLoad => Request::RouteLoad(route::load(args)?),
+        Id::StreamNew => Request::StreamNew(stream::stream(args)?),
+        Id::StreamEnable => Request::StreamEnable {
+            name: args.maybe_text(),
+        },
+        Id::StreamDisable => Request::StreamDisable {
+            name: args.maybe_text(),
+        },
+        Id::StreamDelete => Request::StreamDelete { name: args.text()? },
+        Id::PgCapture => stream::capture(args)?,
+        Id::TraceAdd => stream::trace(args)?,
+        Id::PcapOff => Request::PcapTraceOff,
+        Id::PcapOn => stream::pcap(args)?,
+        show => return show::query(show, args),
+    };
+    Ok(Action::Request(Box::new(request)))
+}

@@ -1,0 +1,189 @@
+//! Tables, routes, route files.
+
+use super::args::Args;
+use super::interface::stray;
+use crate::grammar::{Id, Piece};
+use std::net::IpAddr;
+use volley_model::{
+    Family, Fold, NextHops, Path, PathTarget, Prefix, Request, Route, RouteFormat, RouteLoad,
+    RouteSource, SyntaxError,
+};
+
+pub(super) fn table(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let family = args.family();
+    let table = args.number32()?;
+    Ok(match id {
+        Id::TableAdd => Request::TableAdd { family, table },
+        _ => Request::TableDel { family, table },
+    })
+}
+
+/// Skips the words of the command itself.
+fn skip(args: &mut Args<'_>, words: &[&str]) {
+    while words.iter().any(|w| args.take(w)) {}
+}
+
+pub(super) fn route(args: &mut Args<'_>) -> Result<Route, SyntaxError> {
+    skip(args, &["ip", "ip6", "route", "add", "replace", "del"]);
+    let (mut prefix, mut table, mut count, mut source) = (None, 0, 1, RouteSource::Static);
+    let mut paths = Vec::new();
+    while args.peek().is_some() {
+        if let Some(token) = args.named("prefix") {
+            let read: Prefix = token
+                .text
+                .parse()
+                .map_err(|e| SyntaxError::new(token.column, e))?;
+            prefix = Some(read);
+            continue;
+        }
+        let Some((word, column)) = args.option()? else {
+            break;
+        };
+        match word {
+            "table" => table = args.number32()?,
+            "count" => count = args.number(u64::MAX)?,
+            "source" => source = self::source(args)?,
+            word => path(word, column, args, &mut paths)?,
+        }
+    }
+    let prefix = prefix.ok_or_else(|| SyntaxError::new(1, "the prefix is missing"))?;
+    Ok(Route {
+        prefix,
+        table,
+        source,
+        paths,
+        count,
+    })
+}
+
+fn source(args: &mut Args<'_>) -> Result<RouteSource, SyntaxError> {
+    let token = args.token()?;
+    let found = RouteSource::ALL
+        .iter()
+        .find(|(name, _)| *name == token.text);
+    let bad = || SyntaxError::new(token.column, format!("'{}' is not a source", token.text));
+    found.map(|(_, source)| *source).ok_or_else(bad)
+}
+
+/// One path, or weight or preference of the last.
+fn path(
+    word: &'static str,
+    column: usize,
+    args: &mut Args<'_>,
+    paths: &mut Vec<Path>,
+) -> Result<(), SyntaxError> {
+    let first = || {
+        SyntaxError::new(
+            column,
+            format!("'{word}' belongs to a path: give the path first, such as 'via 192.0.2.1'"),
+        )
+    };
+    match word {
+        "weight" => paths.last_mut().ok_or_else(first)?.weight = args.number32()?,
+        "preference" => paths.last_mut().ok_or_else(first)?.preference = args.number(255)? as u8,
+        "via" => {
+            let target = match args.peek() {
+                Some(Piece::Word(word, column)) => {
+                    args.word();
+                    special(word, *column, args)?
+                }
+                _ => via(args)?,
+            };
+            paths.push(Path::to(target));
+        }
+        other => paths.push(Path::to(special(other, column, args)?)),
+    }
+    Ok(())
+}
+
+fn special(word: &str, column: usize, args: &mut Args<'_>) -> Result<PathTarget, SyntaxError> {
+    Ok(match word {
+        "drop" => PathTarget::Drop,
+        "unreachable" => PathTarget::Unreachable,
+        "prohibit" => PathTarget::Prohibit,
+        "local" => PathTarget::Local,
+        word if word.ends_with("lookup-in-table") => PathTarget::LookupIn(args.number32()?),
+        word => return stray(word, column).map(|()| PathTarget::Drop),
+    })
+}
+
+fn via(args: &mut Args<'_>) -> Result<PathTarget, SyntaxError> {
+    if let Some(token) = args.named("interface") {
+        return Ok(PathTarget::Interface(token.text.clone()));
+    }
+    let addr = address(args)?;
+    let interface = args.named("interface").map(|t| t.text.clone());
+    let table = match args.take("next-hop-table") {
+        true => Some(args.number32()?),
+        false => None,
+    };
+    Ok(PathTarget::Via {
+        addr,
+        interface,
+        table,
+    })
+}
+
+fn address(args: &mut Args<'_>) -> Result<IpAddr, SyntaxError> {
+    let token = args.token()?;
+    let message = format!(
+        "'{}' is not an IP address: write one such as 192.0.2.1 or 2001:db8::1",
+        token.text
+    );
+    token
+        .text
+        .parse()
+        .map_err(|_| SyntaxError::new(token.column, message))
+}
+
+pub(super) fn load(args: &mut Args<'_>) -> Result<RouteLoad, SyntaxError> {
+    skip(args, &["ip", "ip6", "route", "load"]);
+    let path = args.text()?.into();
+    let (mut format, mut table, mut family, mut limit) = (RouteFormat::Auto, 0, None, None);
+    let (mut fold, mut range, mut paths) = (Fold::Modulo, None, Vec::new());
+    while let Some((word, column)) = args.option()? {
+        match word {
+            "format" if args.take("mrt") => format = RouteFormat::Mrt,
+            "format" if args.take("text") => format = RouteFormat::Text,
+            "format" => _ = args.take("auto"),
+            "fold" if args.take("clamp") => fold = Fold::Clamp,
+            "fold" => _ = args.take("modulo"),
+            "family" if args.take("ip6") => family = Some(Family::V6),
+            "family" => family = args.take("ip4").then_some(Family::V4),
+            "table" => table = args.number32()?,
+            "limit" => limit = Some(args.number(u64::MAX)?),
+            "next-hops" => {
+                range = Some((column, address(args)?, args.number32()?, interfaces(args)))
+            }
+            word => self::path(word, column, args, &mut paths)?,
+        }
+    }
+    let next_hops = match (range, paths.is_empty()) {
+        (None, true) => NextHops::Listed,
+        (None, false) => NextHops::Paths { paths, fold },
+        (Some((_, first, count, interfaces)), true) => NextHops::Range {
+            first,
+            count,
+            interfaces,
+            fold,
+        },
+        (Some((column, ..)), false) => {
+            let message = "give either 'next-hops' or paths ('via ...'), not both";
+            return Err(SyntaxError::new(column, message));
+        }
+    };
+    Ok(RouteLoad {
+        path,
+        format,
+        table,
+        family,
+        next_hops,
+        limit,
+    })
+}
+
+fn interfaces(args: &mut Args<'_>) -> Vec<String> {
+    std::iter::from_fn(|| args.named("interface"))
+        .map(|t| t.text.clone())
+        .collect()
+}

@@ -1,0 +1,113 @@
+//! The client's end of the socket.
+
+use crate::server::{Answer, Ask, Op};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Largest answer that is read, in bytes.
+const MAX_ANSWER: u64 = 1 << 30;
+
+/// Why the daemon could not be asked, or what it refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nobody serves the socket.
+    #[error(
+        "{path}: cannot reach the daemon: {source}; is 'volley run' running, and is this its socket?"
+    )]
+    Connect {
+        /// The socket.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The connection broke.
+    #[error("the connection to the daemon broke: {0}")]
+    Broken(std::io::Error),
+    /// The daemon does not speak this protocol.
+    #[error("the daemon's answer is not understood: {0}")]
+    Answer(serde_json::Error),
+    /// The daemon refused the line.
+    #[error("{}{message}", .column.map(|c| format!("column {c}: ")).unwrap_or_default())]
+    Refused {
+        /// Character of the line, from 1.
+        column: Option<usize>,
+        /// One sentence.
+        message: String,
+    },
+    /// A file of commands went wrong.
+    #[error("{place}: {why}")]
+    Batch {
+        /// File, and line.
+        place: String,
+        /// What.
+        why: String,
+    },
+    /// The terminal failed.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(String),
+    /// The output cannot be written.
+    #[error("the output cannot be written: {0}")]
+    Output(std::io::Error),
+}
+
+/// A connection to the daemon.
+#[derive(Debug)]
+pub struct Connection {
+    stream: BufReader<UnixStream>,
+}
+
+impl Connection {
+    /// Connects.
+    pub fn open(socket: &Path) -> Result<Connection, ClientError> {
+        let connect = |source| ClientError::Connect {
+            path: socket.to_path_buf(),
+            source,
+        };
+        let stream = UnixStream::connect(socket).map_err(connect)?;
+        stream
+            .set_write_timeout(Some(Duration::from_secs(30)))
+            .map_err(connect)?;
+        Ok(Connection {
+            stream: BufReader::new(stream),
+        })
+    }
+
+    /// Asks and waits for the answer, refusals included.
+    pub fn ask(&mut self, ask: &Ask) -> Result<Answer, ClientError> {
+        let mut line = serde_json::to_vec(ask).map_err(ClientError::Answer)?;
+        line.push(b'\n');
+        self.stream
+            .get_mut()
+            .write_all(&line)
+            .map_err(ClientError::Broken)?;
+        let mut answer = Vec::new();
+        let mut limited = (&mut self.stream).take(MAX_ANSWER);
+        limited
+            .read_until(b'\n', &mut answer)
+            .map_err(ClientError::Broken)?;
+        if answer.is_empty() {
+            let end = std::io::ErrorKind::UnexpectedEof;
+            return Err(ClientError::Broken(end.into()));
+        }
+        serde_json::from_slice(&answer).map_err(ClientError::Answer)
+    }
+
+    /// Runs a line; a refusal is an error.
+    pub fn exec(&mut self, line: &str, json: bool) -> Result<Answer, ClientError> {
+        let line = line.to_string();
+        let answer = self.ask(&Ask {
+            op: Op::Exec,
+            line,
+            json,
+        })?;
+        match answer.error {
+            Some(e) => Err(ClientError::Refused {
+                column: e.column,
+                message: e.message,
+            }),
+            None => Ok(answer),
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! All commands as one automaton, and a line run through it.
+
+use super::commands::{COMMANDS, CommandDef};
+use super::pattern::{Pattern, Word, read};
+use super::slots::{Fit, Slot, Takes};
+use crate::token::{Form, Token, tokens};
+use std::sync::OnceLock;
+use volley_model::SyntaxError;
+
+/// A step that eats a word.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Eats {
+    Word(Word),
+    Slot(&'static Slot),
+}
+
+#[derive(Debug, Default)]
+struct State {
+    free: Vec<usize>,
+    eats: Option<(Eats, usize)>,
+    accepts: Option<usize>,
+}
+
+/// The automaton: states, of which 0 is the start.
+#[derive(Debug, Default)]
+pub(super) struct Automaton {
+    states: Vec<State>,
+}
+
+impl Automaton {
+    /// The automaton of all commands.
+    pub(super) fn all() -> &'static Automaton {
+        static ALL: OnceLock<Automaton> = OnceLock::new();
+        ALL.get_or_init(|| {
+            let mut a = Automaton::default();
+            let start = a.state();
+            for (i, command) in COMMANDS.iter().enumerate() {
+                if let Some(pattern) = read(command.pattern) {
+                    let end = a.add(&pattern, start);
+                    let last = a.state();
+                    a.states[end].free.push(last);
+                    a.states[last].accepts = Some(i);
+                }
+            }
+            a
+        })
+    }
+
+    fn state(&mut self) -> usize {
+        self.states.push(State::default());
+        self.states.len() - 1
+    }
+
+    /// Adds a pattern behind a state; returns the state behind the pattern.
+    fn add(&mut self, pattern: &Pattern, from: usize) -> usize {
+        match pattern {
+            Pattern::Word(word) => self.eat(Eats::Word(*word), from),
+            Pattern::Slot(slot) => self.eat(Eats::Slot(slot), from),
+            Pattern::Seq(items) => items.iter().fold(from, |at, item| self.add(item, at)),
+            Pattern::OneOf(choices) => {
+                let end = self.state();
+                for choice in choices {
+                    let last = self.add(choice, from);
+                    self.states[last].free.push(end);
+                }
+                end
+            }
+            Pattern::Optional(inner) => {
+                let end = self.state();
+                let last = self.add(inner, from);
+                self.states[last].free.push(end);
+                self.states[from].free.push(end);
+                end
+            }
+            Pattern::Many(inner) => {
+                let hub = self.state();
+                self.states[from].free.push(hub);
+                let last = self.add(inner, hub);
+                self.states[last].free.push(hub);
+                // What follows must not be joined to the hub itself: an inner pattern could begin there.
+                let end = self.state();
+                self.states[hub].free.push(end);
+                end
+            }
+        }
+    }
+
+    fn eat(&mut self, eats: Eats, from: usize) -> usize {
+        let (step, next) = (self.state(), self.state());
+        self.states[from].free.push(step);
+        self.states[step].eats = Some((eats, next));
+        next
+    }
+
+    /// Every state reached from these without eating a word.
+    fn closure(&self, threads: &[Thread]) -> Vec<Thread> {
+        let mut seen = vec![false; self.states.len()];
+        let mut stack: Vec<Thread> = threads.iter().rev().copied().collect();
+        let mut all = Vec::new();
+        while let Some(thread) = stack.pop() {
+            if !std::mem::replace(&mut seen[thread.state], true) {
+                all.push(thread);
+                let behind = self.states[thread.state].free.iter().rev();
+                stack.extend(behind.map(|state| Thread {
+                    state: *state,
+                    ..thread
+                }));
+            }
+        }
+        all
+    }
+}
+
+/// A way through the automaton: where it is, and the last thing it ate.
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    state: usize,
+    last: Option<usize>,
+}
+
+/// One thing eaten.
+#[derive(Clone, Debug)]
+pub(crate) enum Piece {
+    /// A word of the pattern, with the column where it stood.
+    Word(&'static str, usize),
+    /// What stood in a slot.
+    Slot(&'static str, Token),
+}
+
+/// A line on its way through the automaton.
+pub(super) struct Walk {
+    automaton: &'static Automaton,
+    threads: Vec<Thread>,
+    eaten: Vec<(Piece, Option<usize>)>,
+}
+
+impl Walk {
+    pub(super) fn new() -> Walk {
+        let automaton = Automaton::all();
+        let start = Thread {
+            state: 0,
+            last: None,
+        };
+        Walk {
+            automaton,
+            threads: automaton.closure(&[start]),
+            eaten: Vec::new(),
+        }
+    }
+
+    /// What may come next.
+    pub(super) fn expected(&self) -> impl Iterator<Item = Eats> + '_ {
+        let eats = |t: &Thread| self.automaton.states[t.state].eats.map(|(e, _)| e);
+        self.threads.iter().filter_map(eats)
+    }
+
+    /// The command that is complete here.
+    pub(super) fn accepted(&self) -> Option<(&'static CommandDef, Vec<Piece>)> {
+        let accepts = |t: &Thread| self.automaton.states[t.state].accepts.map(|i| (i, t.last));
+        let (index, mut last) = self.threads.iter().find_map(accepts)?;
+        let mut pieces = Vec::new();
+        while let Some((piece, before)) = last.and_then(|i| self.eaten.get(i)) {
+            pieces.push(piece.clone());
+            last = *before;
+        }
+        pieces.reverse();
+        COMMANDS.get(index).map(|command| (command, pieces))
+    }
+
+    /// Eats a word; an error when it fits nowhere or fits several words.
+    pub(super) fn eat(&mut self, token: &Token) -> Result<(), SyntaxError> {
+        let fits: Vec<(Fit, Eats, Thread)> = self.fits(token);
+        let Some(best) = fits.iter().map(|(fit, _, _)| *fit).max() else {
+            return Err(self.unexpected(token));
+        };
+        let chosen: Vec<_> = fits
+            .into_iter()
+            .filter(|(fit, _, _)| *fit == best)
+            .collect();
+        if best == Fit::Beginning {
+            unambiguous(token, chosen.iter().map(|(_, eats, _)| *eats))?;
+        }
+        let mut next = Vec::with_capacity(chosen.len());
+        for (_, eats, thread) in chosen {
+            let piece = match eats {
+                Eats::Word(word) => Piece::Word(word.text, token.column),
+                Eats::Slot(slot) => Piece::Slot(slot.name, token.clone()),
+            };
+            self.eaten.push((piece, thread.last));
+            let last = Some(self.eaten.len() - 1);
+            next.push(Thread { last, ..thread });
+        }
+        self.threads = self.automaton.closure(&next);
+        Ok(())
+    }
+
+    fn fits(&self, token: &Token) -> Vec<(Fit, Eats, Thread)> {
+        let mut fits = Vec::new();
+        for thread in &self.threads {
+            if let Some((eats, state)) = self.automaton.states[thread.state].eats {
+                let fit = match eats {
+                    Eats::Word(_) if token.form != Form::Plain => None,
+                    Eats::Word(word) if word.is(&token.text) => Some(Fit::Exact),
+                    Eats::Word(word) if word.begins(&token.text) => Some(Fit::Beginning),
+                    Eats::Word(_) => None,
+                    Eats::Slot(slot) => slot.fit(token),
+                };
+                let thread = Thread { state, ..*thread };
+                fits.extend(fit.map(|fit| (fit, eats, thread)));
+            }
+        }
+        fits
+    }
+
+    /// True when all that follows belongs to the slot that comes now.
+    fn wants_rest(&self, token: &Token) -> bool {
+        let rest = |(fit, eats, _): &(Fit, Eats, Thread)| {
+            *fit == Fit::Any && matches!(eats, Eats::Slot(s) if s.takes == Takes::Rest)
+        };
+        let fits = self.fits(token);
+        token.form == Form::Plain && !fits.is_empty() && fits.iter().all(rest)
+    }
+
+    fn wants_block(&self) -> bool {
+        self.expected()
+            .any(|e| matches!(e, Eats::Slot(s) if s.takes == Takes::Block))
+    }
+
+    fn unexpected(&self, token: &Token) -> SyntaxError {
+        let shown: String = token.text.chars().take(64).collect();
+        let message = format!(
+            "'{}' is not understood here: expected {}",
+            shown.escape_debug(),
+            self.wanted()
+        );
+        SyntaxError::new(token.column, message)
+    }
+
+    /// What may come next, in words.
+    pub(super) fn wanted(&self) -> String {
+        let mut all: Vec<String> = Vec::new();
+        for eats in self.expected() {
+            let text = match eats {
+                Eats::Word(word) => word.text.to_string(),
+                Eats::Slot(slot) => format!("<{}> ({})", slot.name, slot.text),
+            };
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+        if self.accepted().is_some() {
+            all.push("the end of the line".to_string());
+        }
+        match all.pop() {
+            Some(last) if !all.is_empty() => format!("{} or {last}", all.join(", ")),
+            last => last.unwrap_or_default(),
+        }
+    }
+}
+
+fn unambiguous(token: &Token, choices: impl Iterator<Item = Eats>) -> Result<(), SyntaxError> {
+    let mut words: Vec<&str> = Vec::new();
+    for eats in choices {
+        match eats {
+            Eats::Word(word) if !words.contains(&word.text) => words.push(word.text),
+            _ => {}
+        }
+    }
+    if words.len() <= 1 {
+        return Ok(());
+    }
+    let message = format!(
+        "'{}' is ambiguous: it could be {}",
+        token.text,
+        words.join(", ")
+    );
+    Err(SyntaxError::new(token.column, message))
+}
+
+/// Braces inside braces that are read as if they were not there.
+const MAX_DEPTH: usize = 4;
+
+/// Words of one line at most: the control thread reads lines, and must not be kept from its work by one.
+const MAX_WORDS: usize = 16_384;
+
+/// Walks as far as the words lead; braces where none are expected only group.
+pub(super) fn walk(
+    line: &str,
+    base: usize,
+    walk_so_far: &mut Walk,
+    depth: usize,
+) -> Result<(), SyntaxError> {
+    for token in tokens(line, base)? {
+        if walk_so_far.eaten.len() >= MAX_WORDS {
+            let message = format!("the line has more than {MAX_WORDS} words");
+            return Err(SyntaxError::new(token.column, message));
+        }
+        if token.form == Form::Block && !walk_so_far.wants_block() && depth < MAX_DEPTH {
+            walk(&token.text, token.column + 1, walk_so_far, depth + 1)?;
+        } else if walk_so_far.wants_rest(&token) {
+            let skip = token.column - base;
+            let text: String = line.chars().skip(skip).collect();
+            let text = text.trim_end().to_string();
+            let end = token.column + text.chars().count();
+            return walk_so_far.eat(&Token { text, end, ..token });
+        } else {
+            walk_so_far.eat(&token)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads a whole command: its definition and what was eaten.
+pub(crate) fn run(line: &str) -> Result<(&'static CommandDef, Vec<Piece>), SyntaxError> {
+    let mut way = Walk::new();
+    walk(line, 1, &mut way, 0)?;
+    let end = line.trim_end().chars().count() + 1;
+    let incomplete = || {
+        SyntaxError::new(
+            end,
+            format!("the command is not complete: expected {}", way.wanted()),
+        )
+    };
+    way.accepted().ok_or_else(incomplete)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_of_the_table_reads() {
+        for command in COMMANDS {
+            assert!(read(command.pattern).is_some(), "{}", command.pattern);
+            assert!(
+                !command.text.is_empty() && !command.example.is_empty(),
+                "{}",
+                command.pattern
+            );
+        }
+    }
+}

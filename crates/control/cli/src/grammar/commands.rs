@@ -1,0 +1,128 @@
+//! The table of commands. Everything the command line knows is here or in the slots.
+
+/// One command.
+#[derive(Debug)]
+pub(crate) struct CommandDef {
+    pub(crate) id: Id,
+    pub(crate) pattern: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) example: &'static str,
+}
+
+macro_rules! commands {
+    ($($id:ident: $pattern:expr, $text:literal, $example:literal;)*) => {
+        /// Which command was read.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Id { $($id),* }
+
+        /// Every command, by its first word.
+        pub(crate) static COMMANDS: &[CommandDef] = &[
+            $(CommandDef { id: Id::$id, pattern: $pattern, text: $text, example: $example }),*
+        ];
+    };
+}
+
+/// The paths of a route.
+macro_rules! path {
+    () => {
+        "via (<address> [<interface>] [next-hop-table <table>] | <interface> | drop | unreachable | prohibit | local | \
+         (lookup-in-table | ip4-lookup-in-table | ip6-lookup-in-table) <table>) | \
+         drop | unreachable | prohibit | local | weight <weight> | preference <preference>"
+    };
+}
+
+/// What stands around the prefix of a route.
+macro_rules! route {
+    ($verb:literal) => {
+        concat!(
+            "(ip | ip6) route ",
+            $verb,
+            " {table <table> | count <n> | source <source>} <prefix> \
+             {table <table> | count <n> | source <source> | ",
+            path!(),
+            "}"
+        )
+    };
+}
+
+commands! {
+    Help: "help [<command>]", "List commands, or those that begin so.", "help show";
+    Quit: "(quit | exit)", "Leave the interactive command line.", "quit";
+    History: "history", "List the lines typed.", "history";
+    Exec: "exec <file>", "Run the commands of a file; the first error stops it.", "exec setup.vly";
+
+    ShowVersion: "show version", "Version, processor, instruction-set level, uptime.", "show version";
+    ShowInterfaces: "show interface~s [<interface>]", "State, MTU and counters of interfaces.", "show interfaces";
+    ShowAddresses: "show interface~s address~es [<interface>]", "Addresses of interfaces.", "show interface address";
+    ShowInterfaceFeatures: "show interface~s feature~s <interface>", "Features that are on for an interface.", "show interface features pg0";
+    ShowHardware: "show hardware-interfaces [<interface>]", "Interfaces as their drivers see them.", "show hardware";
+    ShowRuntime: "show runtime [verbose]", "Calls, vectors and clocks of nodes; verbose: idle ones too.", "show runtime";
+    ShowErrors: "show errors", "Counters of nodes that are not zero.", "show errors";
+    ShowDrops: "show drops", "Dropped packets by node and reason.", "show drops";
+    ShowTrace: "show trace [max <n>]", "Traced packets.", "show trace max 3";
+    ShowNode: "show node <node>", "One node: edges, clocks, counters.", "show node ip4-lookup";
+    ShowGraph: "show graph [dot | text]", "All nodes and edges, as text or for graphviz.", "show graph dot";
+    ShowFib: "show (ip | ip6) fib {table <table> | limit <n> | summary | <prefix> | <address>}",
+        "Routes: all (1000 unless a limit is given), of one prefix, or the one that forwards an address.", "show ip fib 10.0.0.1";
+    ShowNeighbors: "show (ip | ip6) neighbor~s [<interface>]", "Neighbours.", "show ip neighbors";
+    ShowTables: "show [ip | ip6] table~s", "IP tables.", "show tables";
+    ShowBuffers: "show buffers", "Buffer arenas.", "show buffers";
+    ShowPacketGenerator: "show packet-generator", "Streams.", "show packet-generator";
+    ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
+    ShowL2: "show (l2 | l2patch | mode)", "L2 patches and cross-connects.", "show l2patch";
+    ShowPcap: "(show pcap trace | pcap trace status)", "The capture.", "pcap trace status";
+
+    ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";
+    ClearErrors: "clear errors", "Set counters of nodes back.", "clear errors";
+    ClearInterfaces: "clear interfaces", "Set counters of interfaces back.", "clear interfaces";
+    ClearTrace: "clear trace", "Forget traced packets.", "clear trace";
+
+    CreatePg: "create packet-generator interface <name> {mac <mac> | mtu <mtu>}",
+        "Create a packet-generator interface.", "create packet-generator interface pg0";
+    CreatePcap: "create pcap interface <name> {rx <file> | tx <file> | loop (<n> | forever) | pace (fast | recorded) | mac <mac> | mtu <mtu>}",
+        "Create an interface that receives from one capture file and transmits into another.", "create pcap interface pcap0 rx in.pcap tx out.pcap";
+    DeleteInterface: "delete [packet-generator | pcap] interface <interface>", "Delete an interface.", "delete interface pg0";
+
+    SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
+    SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";
+    SetMac: "set interface mac address <interface> <mac>", "Set the MAC address.", "set interface mac address pg0 02:fe:00:00:00:01";
+    SetTable: "set interface (ip | ip6) table <interface> <table>", "Bind an interface to an IP table.", "set interface ip table pg0 7";
+    SetAddress: "set interface (ip | ip6) address [del] <interface> <ifaddress>",
+        "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";
+    SetXconnect: "set interface l2 xconnect <rx> <tx>", "Send what one interface receives out of another (L2 cross-connect).", "set interface l2 xconnect pg0 pg1";
+    SetL3: "set interface l3 <rx>", "Put an interface back in L3 mode.", "set interface l3 pg0";
+    SetFeature: "set [interface] feature <interface> <feature> arc <arc> [disable]",
+        "Switch a feature on or off.", "set interface feature pg0 ip4-drop arc ip4-unicast";
+    SetNeighbor: "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]",
+        "Add a static neighbour.", "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:02";
+    DelNeighbor: "set (ip | ip6) neighbor del <interface> <address> [<mac>]", "Remove a neighbour.", "set ip neighbor del pg1 192.0.2.2";
+
+    TableAdd: "(ip | ip6) table add <table>", "Add an IP table (VRF).", "ip table add 7";
+    TableDel: "(ip | ip6) table del <table>", "Remove an IP table.", "ip table del 7";
+    RouteAdd: route!("add"), "Add paths to a route.", "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000";
+    RouteReplace: route!("replace"), "Make a route have exactly these paths.", "ip route replace 10.0.0.0/8 via drop";
+    RouteDel: route!("del~ete"), "Remove paths of a route, or all of it.", "ip route del 10.0.0.0/8";
+    RouteLoad: concat!("(ip | ip6) route load <file> {format (auto | text | mrt) | table <table> | family (ip4 | ip6) | limit <n> | \
+         fold (modulo | clamp) | next-hops <address> <n> <interface> {<interface>} | ", path!(), "}"),
+        "Load routes from a text or MRT file; its next hops are meant as they are, or folded into those given.",
+        "ip route load rib4.txt.xz next-hops 192.0.2.2 2 pg1";
+
+    L2Patch: "test l2patch rx <rx> tx <tx> [del]", "Patch one interface to another, or undo it.", "test l2patch rx pg0 tx pg1";
+
+    StreamNew: "packet-generator new {name <name> | interface <interface> | source <interface> | node <node> | limit <n> | rate <rate> | \
+         size (<size> | random <size> | imix [<imix>]) | maxframe <n> | seed <n> | worker <n> | no-recycle | \
+         edit (<field> | offset <n> size <n>) (fixed <value> | increment <value> <value> [step <n>] | random <value> <value> | \
+         list <value> {<value>} | file <file>) | template <packet> | data <data> | pcap <file>}",
+        "Make a stream from a template, from data in the classic form, or from a file. Braces around it all are fine.",
+        "packet-generator new name s0 interface pg0 limit 100 template { eth / ip4 dst 10.0.0.1 / udp / payload 20 }";
+    StreamEnable: "packet-generator enable~-stream [<stream>]", "Let a stream send, or all.", "packet-generator enable s0";
+    StreamDisable: "packet-generator disable~-stream [<stream>]", "Stop a stream, or all.", "packet-generator disable";
+    StreamDelete: "packet-generator delete <stream>", "Delete a stream.", "packet-generator delete s0";
+    PgCapture: "packet-generator capture <interface> (disable | pcap <file> {count <n> | disable})",
+        "Write what a packet-generator interface transmits into a file, or stop.", "packet-generator capture pg1 pcap out.pcap";
+
+    TraceAdd: "trace add <node> <n>", "Trace the next packets of a node.", "trace add pg-input 10";
+    PcapOff: "pcap trace off", "Stop the capture.", "pcap trace off";
+    PcapOn: "pcap trace {rx | tx | drop | max <n> | intfc (any | <interface>) | file <file> | max-bytes-per-packet <n> | filter <expression>}",
+        "Capture packets into a pcap file (/tmp/volley.pcap, 1000 packets, any interface).", "pcap trace rx tx max 100 intfc pg0 file /tmp/a.pcap";
+}

@@ -1,0 +1,196 @@
+//! Completion and `?` help.
+
+use super::automaton::{Eats, Walk, walk};
+use super::commands::COMMANDS;
+use super::slots::Takes;
+use super::{NameKind, Names};
+use serde::{Deserialize, Serialize};
+use volley_model::quote;
+
+/// Longest line that is completed, in bytes: it is walked once for every word that fits.
+const MAX_COMPLETED: usize = 4096;
+
+/// Names of a kind shown at most.
+const MAX_NAMES: usize = 200;
+
+/// One way to go on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Text to put in place of the word begun; empty for a slot of which no name is known.
+    pub text: String,
+    /// What is shown: the word, or `<slot>`.
+    pub show: String,
+    /// What it means.
+    pub help: String,
+}
+
+/// All ways to go on.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Completion {
+    /// Character (from 0) at which the word begun starts.
+    pub start: usize,
+    /// Words, then slots.
+    pub candidates: Vec<Candidate>,
+}
+
+/// Ways to complete a line that ends at the cursor.
+pub fn complete(line: &str, names: &dyn Names) -> Completion {
+    let mut all = ways(line, names);
+    all.candidates.retain(|c| !c.text.is_empty());
+    all
+}
+
+/// Text for `?` at the end of a line: what may come here, one a line.
+pub fn help(line: &str, names: &dyn Names) -> String {
+    let all = ways(line, names);
+    let width = all
+        .candidates
+        .iter()
+        .map(|c| c.show.chars().count())
+        .max()
+        .unwrap_or(0);
+    let mut out = String::new();
+    for c in all.candidates {
+        out += &format!("  {:width$}  {}\n", c.show, c.help);
+    }
+    if out.is_empty() {
+        out = "  nothing fits here\n".to_string();
+    }
+    out
+}
+
+fn ways(line: &str, names: &dyn Names) -> Completion {
+    let (before, begun) = split(line);
+    let start = before.chars().count();
+    let mut way = Walk::new();
+    if line.len() > MAX_COMPLETED || walk(before, 1, &mut way, 0).is_err() {
+        return Completion {
+            start,
+            candidates: Vec::new(),
+        };
+    }
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for eats in way.expected() {
+        match eats {
+            Eats::Word(word) if word.text.starts_with(begun) => push(
+                &mut candidates,
+                word.text,
+                word.text,
+                &meaning(before, word.text),
+            ),
+            Eats::Word(_) => {}
+            Eats::Slot(slot) => {
+                let shown = format!("<{}>", slot.name);
+                push(&mut candidates, "", &shown, slot.text);
+                for name in words(slot.takes, names)
+                    .into_iter()
+                    .filter(|n| n.starts_with(begun))
+                {
+                    push(&mut candidates, &quote(&name), &name, slot.text);
+                }
+            }
+        }
+    }
+    if begun.is_empty() && way.accepted().is_some() {
+        push(&mut candidates, "", "<enter>", "run it");
+    }
+    candidates.sort_by_key(|c| c.show.starts_with('<'));
+    Completion { start, candidates }
+}
+
+fn push(candidates: &mut Vec<Candidate>, text: &str, show: &str, help: &str) {
+    if !candidates.iter().any(|c| c.show == show) {
+        candidates.push(Candidate {
+            text: text.to_string(),
+            show: show.to_string(),
+            help: help.to_string(),
+        });
+    }
+}
+
+/// The line up to the word begun, and that word.
+fn split(line: &str) -> (&str, &str) {
+    let at = line.rfind(char::is_whitespace);
+    let at = at.map_or(0, |i| {
+        i + line[i..].chars().next().map_or(1, char::len_utf8)
+    });
+    line.split_at(at)
+}
+
+fn words(takes: Takes, names: &dyn Names) -> Vec<String> {
+    let of = |kind: NameKind| names.names(kind).into_iter().take(MAX_NAMES).collect();
+    match takes {
+        Takes::Name(kind) => of(kind),
+        Takes::OneOf(words) => words.iter().map(|w| w.to_string()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What a word does: the sentence of the only command that it leads to, else how many there are.
+fn meaning(before: &str, word: &str) -> String {
+    let mut way = Walk::new();
+    let line = format!("{before}{word}");
+    let reached = walk(&line, 1, &mut way, 0).is_ok();
+    if let Some((command, _)) = way.accepted().filter(|_| reached) {
+        return command.text.to_string();
+    }
+    let typed: Vec<&str> = line.split_whitespace().collect();
+    let begins = |pattern: &str| {
+        let mut parts = pattern.split_whitespace();
+        typed
+            .iter()
+            .all(|t| parts.next().is_some_and(|p| p.starts_with(t)))
+    };
+    let mut found = COMMANDS.iter().filter(|c| begins(c.pattern));
+    match (found.next(), found.count()) {
+        (Some(only), 0) => only.text.to_string(),
+        (Some(first), more) => format!("{} (and {more} more)", first.text),
+        (None, _) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Some2;
+    impl Names for Some2 {
+        fn names(&self, kind: NameKind) -> Vec<String> {
+            match kind {
+                NameKind::Interface => vec!["pg0".into(), "pg1".into(), "tap0".into()],
+                _ => Vec::new(),
+            }
+        }
+    }
+
+    fn texts(line: &str) -> (usize, Vec<String>) {
+        let c = complete(line, &Some2);
+        (c.start, c.candidates.into_iter().map(|c| c.text).collect())
+    }
+
+    #[test]
+    fn words_and_names_that_exist_are_offered() {
+        assert_eq!(texts("sho"), (0, vec!["show".to_string()]));
+        assert_eq!(texts("show ru"), (5, vec!["runtime".to_string()]));
+        assert_eq!(
+            texts("set int state p"),
+            (14, vec!["pg0".to_string(), "pg1".into()])
+        );
+        assert_eq!(
+            texts("set int state pg0 "),
+            (18, vec!["up".to_string(), "down".into()])
+        );
+        let (_, route) = texts("ip route add 10.0.0.0/8 via 192.0.2.1 p");
+        assert_eq!(route, ["pg0", "pg1", "prohibit", "preference"]);
+        assert_eq!(texts("bogus "), (6, vec![]));
+    }
+
+    #[test]
+    fn help_tells_what_may_come() {
+        let text = help("trace add ", &Some2);
+        assert_eq!(text, "  <node>  graph node such as pg-input\n");
+        let text = help("show trace ", &Some2);
+        assert!(text.contains("max") && text.contains("<enter>"), "{text}");
+        assert!(help("", &Some2).contains("  packet-generator  "));
+    }
+}

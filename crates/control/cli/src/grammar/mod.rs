@@ -1,0 +1,49 @@
+//! The table of commands and the automaton made from it.
+//!
+//! A command is written as a pattern: words, `<slots>`, `[optional]`, `(one | of)`, `{any | number | of}`, and `word~s`
+//! for a word with a second spelling. All patterns together form one automaton, so a word is judged against every
+//! command at once: exact words win, then slots of a recognisable shape (numbers, addresses), then unambiguous
+//! beginnings of words, then slots that take anything (names, files).
+
+mod automaton;
+mod commands;
+mod complete;
+mod pattern;
+mod slots;
+
+pub(crate) use automaton::{Piece, run};
+pub(crate) use commands::{COMMANDS, CommandDef, Id};
+pub use complete::{Candidate, Completion, complete, help};
+
+/// Kinds of names that exist now and can be completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NameKind {
+    /// Interfaces.
+    Interface,
+    /// Graph nodes.
+    Node,
+    /// Packet-generator streams.
+    Stream,
+    /// Features of all arcs.
+    Feature,
+    /// Feature arcs.
+    Arc,
+    /// IP tables, both families.
+    Table,
+}
+
+/// Names that exist now, told by the daemon.
+pub trait Names {
+    /// Names of a kind, in the order they shall be shown.
+    fn names(&self, kind: NameKind) -> Vec<String>;
+}
+
+/// Knows no names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoNames;
+
+impl Names for NoNames {
+    fn names(&self, _: NameKind) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,100 @@
+//! Patterns of commands, read into a small tree.
+
+use super::slots::{Slot, slot};
+
+/// A pattern.
+#[derive(Debug)]
+pub(super) enum Pattern {
+    Word(Word),
+    Slot(&'static Slot),
+    Seq(Vec<Pattern>),
+    OneOf(Vec<Pattern>),
+    Optional(Box<Pattern>),
+    Many(Box<Pattern>),
+}
+
+/// A word, with a second spelling that is longer by a tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Word {
+    pub(crate) text: &'static str,
+    pub(crate) tail: &'static str,
+}
+
+impl Word {
+    /// True for one of its spellings.
+    pub(crate) fn is(self, text: &str) -> bool {
+        text.strip_prefix(self.text)
+            .is_some_and(|rest| rest.is_empty() || rest == self.tail)
+    }
+
+    /// True for the beginning of one of its spellings.
+    pub(crate) fn begins(self, text: &str) -> bool {
+        match text.strip_prefix(self.text) {
+            Some(rest) => self.tail.starts_with(rest),
+            None => self.text.starts_with(text),
+        }
+    }
+}
+
+/// Reads a pattern of the table; `None` = the pattern is wrong (a test reads them all).
+pub(super) fn read(text: &'static str) -> Option<Pattern> {
+    let mut parts = split(text).into_iter().peekable();
+    let pattern = one_of(&mut parts)?;
+    parts.next().is_none().then_some(pattern)
+}
+
+type Parts = std::iter::Peekable<std::vec::IntoIter<&'static str>>;
+
+/// Words and signs of a pattern.
+fn split(text: &'static str) -> Vec<&'static str> {
+    let mut parts = Vec::new();
+    for word in text.split_whitespace() {
+        let mut rest = word;
+        while let Some(at) = rest.find(['[', ']', '(', ')', '{', '}', '|']) {
+            if at > 0 {
+                parts.push(&rest[..at]);
+            }
+            parts.push(&rest[at..=at]);
+            rest = &rest[at + 1..];
+        }
+        if !rest.is_empty() {
+            parts.push(rest);
+        }
+    }
+    parts
+}
+
+fn one_of(parts: &mut Parts) -> Option<Pattern> {
+    let mut choices = vec![sequence(parts)?];
+    while parts.next_if_eq(&"|").is_some() {
+        choices.push(sequence(parts)?);
+    }
+    match choices.len() {
+        1 => choices.pop(),
+        _ => Some(Pattern::OneOf(choices)),
+    }
+}
+
+fn sequence(parts: &mut Parts) -> Option<Pattern> {
+    let mut items = Vec::new();
+    while let Some(part) = parts.next_if(|p| !["]", ")", "}", "|"].contains(p)) {
+        items.push(match part {
+            "[" => Pattern::Optional(Box::new(inner(parts, "]")?)),
+            "{" => Pattern::Many(Box::new(inner(parts, "}")?)),
+            "(" => inner(parts, ")")?,
+            part => match part.strip_prefix('<') {
+                Some(name) => Pattern::Slot(slot(name.strip_suffix('>')?)?),
+                None => {
+                    let (text, tail) = part.split_once('~').unwrap_or((part, ""));
+                    Pattern::Word(Word { text, tail })
+                }
+            },
+        });
+    }
+    Some(Pattern::Seq(items))
+}
+
+fn inner(parts: &mut Parts, close: &str) -> Option<Pattern> {
+    let pattern = one_of(parts)?;
+    parts.next_if_eq(&close).map(|_| pattern)
+}

@@ -1,0 +1,187 @@
+//! What stands in a command where its pattern has a `<slot>`.
+
+use super::NameKind;
+use crate::token::{Form, Token};
+
+/// A slot.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) name: &'static str,
+    pub(crate) takes: Takes,
+    pub(crate) text: &'static str,
+}
+
+/// What a slot takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// A number, perhaps with unit or range: begins with a digit.
+    Number,
+    /// An IP address with a length.
+    Prefix,
+    /// An IP address.
+    Address,
+    /// A MAC address.
+    Mac,
+    /// A number, MAC or IP address.
+    Value,
+    /// A word from this list.
+    OneOf(&'static [&'static str]),
+    /// The name of something that is there.
+    Name(NameKind),
+    /// Any word.
+    Any,
+    /// Text in braces or quotes.
+    Block,
+    /// All that follows; in quotes, one word.
+    Rest,
+}
+
+const fn slot_of(name: &'static str, takes: Takes, text: &'static str) -> Slot {
+    Slot { name, takes, text }
+}
+
+use Takes as T;
+
+static SLOTS: &[Slot] = &[
+    slot_of("interface", T::Name(NameKind::Interface), "interface"),
+    slot_of("rx", T::Name(NameKind::Interface), "receiving interface"),
+    slot_of("tx", T::Name(NameKind::Interface), "transmitting interface"),
+    slot_of(
+        "node",
+        T::Name(NameKind::Node),
+        "graph node such as pg-input",
+    ),
+    slot_of(
+        "stream",
+        T::Name(NameKind::Stream),
+        "packet-generator stream",
+    ),
+    slot_of("feature", T::Name(NameKind::Feature), "feature"),
+    slot_of(
+        "arc",
+        T::Name(NameKind::Arc),
+        "feature arc such as ip4-unicast",
+    ),
+    slot_of("table", T::Number, "number of an IP table"),
+    slot_of("name", T::Any, "new name"),
+    slot_of(
+        "prefix",
+        T::Prefix,
+        "prefix such as 10.0.0.0/8 or 2001:db8::/32",
+    ),
+    slot_of("ifaddress", T::Prefix, "address such as 192.0.2.1/24"),
+    slot_of("address", T::Address, "IP address such as 192.0.2.1"),
+    slot_of("mac", T::Mac, "MAC address such as 02:fe:00:00:00:01"),
+    slot_of("value", T::Value, "number, MAC or IP address"),
+    slot_of("mtu", T::Number, "bytes, 68 to 65535"),
+    slot_of("n", T::Number, "number"),
+    slot_of("weight", T::Number, "share of the traffic, 1 to 255"),
+    slot_of(
+        "preference",
+        T::Number,
+        "0 to 255, the smallest usable one forwards",
+    ),
+    slot_of(
+        "rate",
+        T::Number,
+        "packets per second such as 1000, 250k, 1.5M, 1e6",
+    ),
+    slot_of("size", T::Number, "bytes such as 64 or 64-1500"),
+    slot_of(
+        "imix",
+        T::Number,
+        "sizes and weights such as 64:7,594:4,1518:1",
+    ),
+    slot_of(
+        "file",
+        T::Any,
+        "path of a file, in quotes when it has blanks",
+    ),
+    slot_of(
+        "field",
+        T::Any,
+        "field of the packet such as ip4.dst or udp.sport",
+    ),
+    slot_of(
+        "packet",
+        T::Block,
+        "packet such as { eth / ip4 dst 10.0.0.1 / udp / payload 20 }",
+    ),
+    slot_of(
+        "data",
+        T::Block,
+        "packet such as { UDP: 192.0.2.1 -> 10.0.0.1 UDP: 1 -> 2 incrementing 30 }",
+    ),
+    slot_of(
+        "expression",
+        T::Rest,
+        "filter, in quotes when something follows",
+    ),
+    slot_of(
+        "source",
+        T::OneOf(&[
+            "special",
+            "interface",
+            "static",
+            "file",
+            "dynamic",
+            "adjacency",
+            "default",
+        ]),
+        "source of the route",
+    ),
+    slot_of("command", T::Rest, "beginning of a command"),
+];
+
+/// The slot of this name. Patterns are checked against the table by a test.
+pub(crate) fn slot(name: &str) -> Option<&'static Slot> {
+    SLOTS.iter().find(|s| s.name == name)
+}
+
+impl Slot {
+    /// How well a word fits: by its shape, by being any word, or not.
+    pub(super) fn fit(&self, token: &Token) -> Option<Fit> {
+        let text = token.text.as_str();
+        let plain = token.form == Form::Plain;
+        let shaped = |yes: bool| yes.then_some(Fit::Shape);
+        match self.takes {
+            T::Block => (token.form != Form::Plain).then_some(Fit::Shape),
+            _ if token.form == Form::Block => None,
+            T::Number => {
+                shaped(plain && text.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+            }
+            T::Prefix => shaped(plain && text.contains('/') && addressed(text)),
+            T::Address => shaped(plain && !text.contains('/') && addressed(text)),
+            T::Mac => shaped(plain && text.split([':', '-', '.']).count() >= 3),
+            T::Value => {
+                shaped(plain && (addressed(text) || text.starts_with(|c: char| c.is_ascii_digit())))
+            }
+            T::OneOf(words) => shaped(plain && words.contains(&text)),
+            T::Name(_) | T::Any | T::Rest => Some(Fit::Any),
+        }
+    }
+}
+
+/// Ways to fit, better ones larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// A slot that takes anything.
+    Any,
+    /// The beginning of a word.
+    Beginning,
+    /// A slot that knows the shape.
+    Shape,
+    /// The word itself.
+    Exact,
+}
+
+/// Looks like an IP or MAC address, rightly written or not.
+fn addressed(text: &str) -> bool {
+    let addr = text.split('/').next().unwrap_or(text);
+    let six = addr.contains(':')
+        && addr
+            .chars()
+            .all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
+    let four = addr.contains('.') && addr.chars().all(|c| c.is_ascii_digit() || c == '.');
+    six || four || (text.contains('/') && addr.chars().all(|c| c.is_ascii_digit()))
+}

@@ -1,0 +1,108 @@
+//! `show ip fib | ip neighbors | tables`.
+
+use super::table::{bytes, or_dash, table};
+use volley_model::reply::{FibPath, FibReply, FibRoute, FibTable, NeighborsReply, TablesReply};
+
+pub(super) fn fib(reply: &FibReply) -> String {
+    let mut out = String::new();
+    for t in &reply.tables {
+        out += &head(t);
+        t.routes.iter().for_each(|r| out += &route(r));
+    }
+    if reply.more > 0 {
+        out += &format!(
+            "... and {} more routes ('limit N' shows more of them)\n",
+            reply.more
+        );
+    }
+    if out.is_empty() {
+        out = "no such route\n".to_string();
+    }
+    out
+}
+
+fn head(t: &FibTable) -> String {
+    let family = t.family.to_string().to_lowercase();
+    let mut out = format!(
+        "{family}-VRF:{}, {} prefixes, {}\n",
+        t.table,
+        t.prefixes,
+        bytes(t.bytes)
+    );
+    if t.routes.is_empty() {
+        for l in &t.lengths {
+            out += &format!("  /{:<3} {:>10}\n", l.len, l.count);
+        }
+    }
+    out
+}
+
+fn route(r: &FibRoute) -> String {
+    let others: Vec<_> = r.others.iter().map(|s| s.name()).collect();
+    let others = if others.is_empty() {
+        String::new()
+    } else {
+        format!(" (also {})", others.join(", "))
+    };
+    let mut out = format!("{}  source {}{others}\n", r.prefix, r.source);
+    r.paths.iter().for_each(|p| out += &path(p));
+    if !r.buckets.is_empty() {
+        out += &format!(
+            "  load-balance {}, {} buckets\n",
+            r.load_balance,
+            r.buckets.len()
+        );
+    }
+    for (i, b) in r.buckets.iter().enumerate() {
+        out += &format!("    [{i}] {} {} {}\n", b.kind, b.index, b.text);
+    }
+    out
+}
+
+fn path(p: &FibPath) -> String {
+    let state = if p.resolved { "" } else { " (unresolved)" };
+    let preference = if p.preference == 0 {
+        String::new()
+    } else {
+        format!(" preference {}", p.preference)
+    };
+    format!(
+        "  via {} weight {}{preference}{state}\n",
+        p.target, p.weight
+    )
+}
+
+pub(super) fn neighbors(reply: &NeighborsReply) -> String {
+    if reply.neighbors.is_empty() {
+        return "no neighbors\n".to_string();
+    }
+    let row = |n: &volley_model::reply::NeighborRow| {
+        let flag = if n.fixed { "S" } else { "D" };
+        vec![
+            n.age_s.to_string(),
+            n.address.to_string(),
+            flag.to_string(),
+            or_dash(n.mac),
+            n.interface.clone(),
+        ]
+    };
+    let rows: Vec<_> = reply.neighbors.iter().map(row).collect();
+    table(&[">Age", "IP", "Flags", "Ethernet", "Interface"], &rows)
+}
+
+pub(super) fn tables(reply: &TablesReply) -> String {
+    let row = |t: &volley_model::reply::TableRow| {
+        vec![
+            t.table.to_string(),
+            t.family.to_string(),
+            t.prefixes.to_string(),
+            bytes(t.bytes),
+            t.interfaces.join(" "),
+        ]
+    };
+    let rows: Vec<_> = reply.tables.iter().map(row).collect();
+    table(
+        &[">Table", "Family", ">Prefixes", ">Lookup", "Interfaces"],
+        &rows,
+    )
+}

@@ -1,0 +1,110 @@
+//! `show interfaces | interface address | hardware | l2`.
+
+use super::table::{or_dash, table};
+use volley_model::reply::{Counter, HardwareReply, InterfaceRow, InterfacesReply, L2Mode, L2Reply};
+
+/// One line per interface and one per counter that is not zero.
+pub(super) fn interfaces(reply: &InterfacesReply) -> String {
+    let mut rows = Vec::new();
+    for i in &reply.interfaces {
+        let mut first = vec![
+            i.name.clone(),
+            i.index.to_string(),
+            i.state.to_string(),
+            i.mtu.to_string(),
+        ];
+        for (name, value) in counters(i) {
+            first.extend([name, value.to_string()]);
+            rows.push(std::mem::replace(&mut first, vec![String::new(); 4]));
+        }
+        if first.first().is_some_and(|name| !name.is_empty()) {
+            rows.push(first);
+        }
+    }
+    table(
+        &["Name", ">Idx", "State", ">MTU", "Counter", ">Count"],
+        &rows,
+    )
+}
+
+fn counters(i: &InterfaceRow) -> Vec<(String, u64)> {
+    let pair = |name: &str, c: Counter| {
+        [
+            (format!("{name} packets"), c.packets),
+            (format!("{name} bytes"), c.bytes),
+        ]
+    };
+    let mut all: Vec<(String, u64)> = [pair("rx", i.rx), pair("tx", i.tx)].concat();
+    let rest = [
+        ("drops", i.drops),
+        ("rx-error", i.rx_errors),
+        ("tx-error", i.tx_errors),
+    ];
+    all.extend(rest.map(|(name, value)| (name.to_string(), value)));
+    all.extend(i.more.iter().map(|m| (m.name.clone(), m.value)));
+    all.retain(|(_, value)| *value > 0);
+    all
+}
+
+pub(super) fn addresses(reply: &InterfacesReply) -> String {
+    let mut out = String::new();
+    for i in &reply.interfaces {
+        out += &format!(
+            "{} ({}):\n",
+            i.name,
+            if i.state == volley_model::AdminState::Up {
+                "up"
+            } else {
+                "dn"
+            }
+        );
+        for a in &i.addresses {
+            let (family, table) = match a.family() {
+                volley_model::Family::V4 => ("ip4", i.tables.ip4),
+                volley_model::Family::V6 => ("ip6", i.tables.ip6),
+            };
+            let table = if table == 0 {
+                String::new()
+            } else {
+                format!(" {family} table {table}")
+            };
+            out += &format!("  L3 {a}{table}\n");
+        }
+    }
+    out
+}
+
+pub(super) fn hardware(reply: &HardwareReply) -> String {
+    let mut out = String::new();
+    for h in &reply.hardware {
+        out += &format!(
+            "{} (index {}), driver {}, link {}\n",
+            h.name, h.index, h.driver, h.link
+        );
+        out += &format!(
+            "  MAC {}, max frame {}, {} rx queues, {} tx queues\n",
+            or_dash(h.mac),
+            h.max_frame,
+            h.rx_queues,
+            h.tx_queues
+        );
+        for line in &h.details {
+            out += &format!("  {line}\n");
+        }
+    }
+    out
+}
+
+pub(super) fn l2(reply: &L2Reply) -> String {
+    if reply.bindings.is_empty() {
+        return "no L2 patches or cross-connects\n".to_string();
+    }
+    let mode = |m| match m {
+        L2Mode::Patch => "patch",
+        L2Mode::Xconnect => "xconnect",
+    };
+    let row =
+        |b: &volley_model::reply::L2Row| vec![b.rx.clone(), b.tx.clone(), mode(b.mode).to_string()];
+    let rows: Vec<_> = reply.bindings.iter().map(row).collect();
+    table(&["Rx", "Tx", "Mode"], &rows)
+}

@@ -1,0 +1,213 @@
+//! Answers as text: tables for people, or JSON.
+
+mod fib;
+mod graph;
+mod interfaces;
+mod runtime;
+mod system;
+mod table;
+
+use volley_model::{Applied, Reply};
+
+/// How an answer is shown as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum View {
+    /// The usual table.
+    #[default]
+    Table,
+    /// Addresses of interfaces.
+    Addresses,
+    /// Nodes that never ran, too.
+    Verbose,
+    /// A graph for graphviz.
+    Dot,
+}
+
+/// An answer as text; ends with a newline unless empty.
+pub fn text(reply: &Reply, view: View) -> String {
+    match (reply, view) {
+        (Reply::Version(r), _) => system::version(r),
+        (Reply::Interfaces(r), View::Addresses) => interfaces::addresses(r),
+        (Reply::Interfaces(r), _) => interfaces::interfaces(r),
+        (Reply::Hardware(r), _) => interfaces::hardware(r),
+        (Reply::Runtime(r), view) => runtime::runtime(r, view == View::Verbose),
+        (Reply::Errors(r), _) => runtime::errors(r),
+        (Reply::Drops(r), _) => runtime::drops(r),
+        (Reply::Trace(r), _) => runtime::trace(r),
+        (Reply::Node(r), _) => graph::node(r),
+        (Reply::Graph(r), View::Dot) => graph::dot(r),
+        (Reply::Graph(r), _) => graph::graph(r),
+        (Reply::Fib(r), _) => fib::fib(r),
+        (Reply::Neighbors(r), _) => fib::neighbors(r),
+        (Reply::Tables(r), _) => fib::tables(r),
+        (Reply::Buffers(r), _) => system::buffers(r),
+        (Reply::PacketGenerator(r), _) => system::packet_generator(r),
+        (Reply::Features(r), _) => graph::features(r),
+        (Reply::L2(r), _) => interfaces::l2(r),
+        (Reply::PcapTrace(r), _) => system::pcap(r),
+    }
+}
+
+/// An answer as JSON, without the name of the query around it.
+pub fn json(reply: &Reply) -> serde_json::Value {
+    match serde_json::to_value(reply) {
+        Ok(serde_json::Value::Object(map)) => map
+            .into_iter()
+            .next()
+            .map_or(serde_json::Value::Null, |(_, v)| v),
+        Ok(other) => other,
+        Err(_) => serde_json::Value::Null,
+    }
+}
+
+/// What a change did, as text: nothing when all is said by its success.
+pub fn applied(applied: &Applied) -> String {
+    let mut out = String::new();
+    for note in &applied.notes {
+        out += &format!("{note}\n");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_model::reply::*;
+
+    #[test]
+    fn runtime_looks_as_operators_know_it() {
+        let nodes = vec![
+            NodeRuntime::new("ip4-lookup", "active", 4, 1024, 0, 8192),
+            NodeRuntime::new("ip6-lookup", "active", 0, 0, 0, 0),
+        ];
+        let worker = WorkerRuntime {
+            name: "worker0".into(),
+            core: Some(1),
+            seconds: 2.0,
+            vectors_per_loop: 256.0,
+            rx_pps: 10.4e6,
+            nodes,
+            ..WorkerRuntime::default()
+        };
+        let reply = Reply::Runtime(RuntimeReply {
+            workers: vec![worker],
+        });
+        assert_eq!(
+            text(&reply, View::Table),
+            "\
+Thread worker0, core 1: 2.0 s, 0.00 loops/sec, 256.00 vectors/node call
+  vector rates in 10.4M, out 0.00, drop 0.00 packets/sec
+Name        State   Calls  Vectors  Suspends  Clocks  Vectors/Call
+ip4-lookup  active      4     1024         0    8.00        256.00
+"
+        );
+        assert!(text(&reply, View::Verbose).contains("ip6-lookup"));
+        assert_eq!(
+            json(&reply)["workers"][0]["nodes"][0]["cycles_per_packet"],
+            8.0
+        );
+    }
+
+    #[test]
+    fn errors_keep_their_columns() {
+        let row = ErrorRow {
+            count: 7,
+            node: "ip4-input".into(),
+            reason: "bad-checksum".into(),
+            severity: Severity::Error,
+            text: "header checksum is wrong".into(),
+        };
+        let reply = Reply::Errors(ErrorsReply { errors: vec![row] });
+        let out = text(&reply, View::Table);
+        let lines: Vec<_> = out.lines().collect();
+        assert_eq!(
+            lines[0].split_whitespace().collect::<Vec<_>>(),
+            ["Count", "Node", "Reason", "Severity"]
+        );
+        assert_eq!(&lines[1][..10], "         7");
+        assert_eq!(lines[1][10..45].trim(), "ip4-input");
+        assert_eq!(lines[1][45..80].trim(), "header checksum is wrong");
+        assert_eq!(lines[1][80..].trim(), "error");
+    }
+
+    #[test]
+    fn traces_and_empty_answers() {
+        let step = TraceStep {
+            time_s: 3661.5,
+            node: "pg-input".into(),
+            text: "stream s0\nlength 64".into(),
+        };
+        let packet = TracedPacket {
+            packet: 1,
+            worker: 0,
+            steps: vec![step],
+        };
+        let reply = Reply::Trace(TraceReply {
+            packets: vec![packet],
+            more: 2,
+        });
+        assert_eq!(
+            text(&reply, View::Table),
+            "Packet 1\n\n01:01:01:500000: pg-input\n  stream s0\n  length 64\n\n2 more traced packets are not shown\n"
+        );
+        let none = Reply::PacketGenerator(PacketGeneratorReply::default());
+        assert!(!text(&none, View::Table).contains("Yes"));
+        assert_eq!(
+            text(&Reply::Trace(TraceReply::default()), View::Table),
+            "No packets in trace buffer\n"
+        );
+    }
+
+    #[test]
+    fn graphs_are_drawn_and_interfaces_listed() {
+        let edge = NodeEdge {
+            index: 0,
+            node: "ip4-lookup".into(),
+            vectors: 3,
+        };
+        let node = GraphNode {
+            name: "ip4-input".into(),
+            kind: "internal".into(),
+            next: vec![edge],
+        };
+        let out = text(&Reply::Graph(GraphReply { nodes: vec![node] }), View::Dot);
+        assert!(
+            out.contains("  \"ip4-input\" -> \"ip4-lookup\";\n"),
+            "{out}"
+        );
+        let row = InterfaceRow {
+            name: "pg0".into(),
+            index: 1,
+            mtu: 9000,
+            addresses: vec!["192.0.2.1/24".parse().unwrap()],
+            rx: Counter {
+                packets: 5,
+                bytes: 300,
+            },
+            ..InterfaceRow::default()
+        };
+        let quiet = InterfaceRow {
+            name: "pg1".into(),
+            ..row.clone()
+        };
+        let quiet = InterfaceRow {
+            rx: Counter::default(),
+            ..quiet
+        };
+        let reply = Reply::Interfaces(InterfacesReply {
+            interfaces: vec![row, quiet],
+        });
+        let out = text(&reply, View::Table);
+        let words: Vec<Vec<_>> = out
+            .lines()
+            .map(|l| l.split_whitespace().collect())
+            .collect();
+        assert_eq!(words[1], ["pg0", "1", "down", "9000", "rx", "packets", "5"]);
+        assert_eq!(words[2], ["rx", "bytes", "300"]);
+        assert_eq!(words[3], ["pg1", "1", "down", "9000"]);
+        assert_eq!(
+            text(&reply, View::Addresses),
+            "pg0 (dn):\n  L3 192.0.2.1/24\npg1 (dn):\n  L3 192.0.2.1/24\n"
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! `show version | buffers | packet-generator | pcap trace`.
+
+use super::table::{or_dash, table};
+use volley_model::reply::{
+    ArenaRow, BuffersReply, PacketGeneratorReply, PcapTraceReply, StreamRow, VersionReply,
+};
+
+pub(super) fn version(r: &VersionReply) -> String {
+    let commit = r
+        .commit
+        .as_ref()
+        .map_or_else(String::new, |c| format!(" ({c})"));
+    format!(
+        "volley {}{commit}, {}\n  cpu {}, isa {}\n  vector size {}, {} workers, up {:.0} s, pid {}\n",
+        r.version, r.build, r.cpu, r.isa, r.vector_size, r.workers, r.uptime_s, r.pid
+    )
+}
+
+pub(super) fn buffers(r: &BuffersReply) -> String {
+    let row = |a: &ArenaRow| {
+        let cells = [
+            u64::from(a.slot_bytes),
+            u64::from(a.data_bytes),
+            a.total,
+            a.free,
+            a.cached,
+            a.failures,
+            a.used,
+        ];
+        let mut row = vec![a.name.clone(), a.numa.to_string(), a.backing.clone()];
+        row.extend(cells.map(|n| n.to_string()));
+        row
+    };
+    let rows: Vec<_> = r.arenas.iter().map(row).collect();
+    let heads = [
+        "Pool Name",
+        ">NUMA",
+        "Pages",
+        ">Size",
+        ">Data Size",
+        ">Total",
+        ">Avail",
+        ">Cached",
+        ">Failed",
+        ">Used",
+    ];
+    table(&heads, &rows)
+}
+
+pub(super) fn packet_generator(r: &PacketGeneratorReply) -> String {
+    let row = |s: &StreamRow| {
+        let on = if s.enabled { "Yes" } else { "No" };
+        vec![
+            s.name.clone(),
+            on.to_string(),
+            s.sent.to_string(),
+            or_dash(s.limit),
+            or_dash(s.rate_pps),
+            s.enters.clone(),
+            s.parameters.clone(),
+        ]
+    };
+    let rows: Vec<_> = r.streams.iter().map(row).collect();
+    let mut out = match rows.is_empty() {
+        true => "no streams currently defined\n".to_string(),
+        false => table(
+            &[
+                "Name",
+                "Enabled",
+                ">Count",
+                ">Limit",
+                ">Rate",
+                "Enters",
+                "Parameters",
+            ],
+            &rows,
+        ),
+    };
+    for c in &r.captures {
+        let of = c.count.map_or_else(String::new, |n| format!(" of {n}"));
+        out += &format!(
+            "capture of {} to {}: {}{of} packets\n",
+            c.interface, c.file, c.packets
+        );
+    }
+    out
+}
+
+pub(super) fn pcap(r: &PcapTraceReply) -> String {
+    let Some(spec) = &r.spec else {
+        return "no capture was started\n".to_string();
+    };
+    let state = if r.active { "running" } else { "stopped" };
+    format!(
+        "{spec}\n  {state}, {} packets written, {} lost\n",
+        r.packets, r.lost
+    )
+}

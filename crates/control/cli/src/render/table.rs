@@ -1,0 +1,73 @@
+//! Columns of text.
+
+/// Which side of its column a cell stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Left,
+    Right,
+}
+
+use Side::{Left, Right};
+
+/// A table: `headers` beginning with `>` are right-aligned. Ends with a newline.
+pub(super) fn table(headers: &[&str], rows: &[Vec<String>]) -> String {
+    let sides: Vec<Side> = headers
+        .iter()
+        .map(|h| if h.starts_with('>') { Right } else { Left })
+        .collect();
+    let heads: Vec<String> = headers
+        .iter()
+        .map(|h| h.trim_start_matches('>').to_string())
+        .collect();
+    let mut widths: Vec<usize> = heads.iter().map(|h| h.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut out = String::new();
+    for row in std::iter::once(&heads).chain(rows) {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .zip(&sides)
+            .map(|((cell, w), side)| match side {
+                Left => format!("{cell:<w$}"),
+                Right => format!("{cell:>w$}"),
+            });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+/// `-` for nothing.
+pub(super) fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_string(), |v| v.to_string())
+}
+
+/// A rate with three digits and a unit: `1.04e7` becomes `10.4M`.
+pub(super) fn rate(n: f64) -> String {
+    let (n, unit) = match n {
+        n if n >= 1e9 => (n / 1e9, "G"),
+        n if n >= 1e6 => (n / 1e6, "M"),
+        n if n >= 1e3 => (n / 1e3, "k"),
+        n => (n, ""),
+    };
+    match n {
+        n if n >= 100.0 => format!("{n:.0}{unit}"),
+        n if n >= 10.0 => format!("{n:.1}{unit}"),
+        n => format!("{n:.2}{unit}"),
+    }
+}
+
+/// Bytes with a binary unit.
+pub(super) fn bytes(n: u64) -> String {
+    match n {
+        n if n >= 1 << 30 => format!("{:.1} GiB", n as f64 / (1u64 << 30) as f64),
+        n if n >= 1 << 20 => format!("{:.1} MiB", n as f64 / (1u64 << 20) as f64),
+        n if n >= 1 << 10 => format!("{:.1} KiB", n as f64 / 1024.0),
+        n => format!("{n} B"),
+    }
+}

@@ -1,0 +1,121 @@
+//! The listening socket.
+
+use super::{Backend, Limits, session};
+use std::cell::Cell;
+use std::future::Future;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::UnixListener;
+
+/// Why the socket cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// A daemon answers there.
+    #[error(
+        "{0}: another daemon serves this socket; stop it or choose another path with engine.socket"
+    )]
+    Taken(PathBuf),
+    /// Something that is no socket is there.
+    #[error("{0}: is not a socket; remove it or choose another path with engine.socket")]
+    NotASocket(PathBuf),
+    /// The system refused.
+    #[error("{path}: {step}: {source}")]
+    Io {
+        /// The socket.
+        path: PathBuf,
+        /// What was tried.
+        step: &'static str,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// A bound socket. Its file is removed when it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    listener: UnixListener,
+    path: PathBuf,
+    limits: Limits,
+}
+
+impl Server {
+    /// Binds the socket, readable and writable by owner and group; takes the place of one that nobody serves any more.
+    /// Must be called inside a tokio runtime.
+    pub fn bind(path: &Path) -> Result<Server, ServerError> {
+        let io = |step| {
+            let path = path.to_path_buf();
+            move |source| ServerError::Io { path, step, source }
+        };
+        if let Ok(meta) = std::fs::symlink_metadata(path) {
+            if !meta.file_type().is_socket() {
+                return Err(ServerError::NotASocket(path.to_path_buf()));
+            }
+            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                return Err(ServerError::Taken(path.to_path_buf()));
+            }
+            std::fs::remove_file(path).map_err(io("cannot remove the old socket"))?;
+        }
+        let listener = UnixListener::bind(path).map_err(io("cannot bind"))?;
+        let mode = std::fs::Permissions::from_mode(0o660);
+        std::fs::set_permissions(path, mode).map_err(io("cannot set permissions"))?;
+        Ok(Server {
+            listener,
+            path: path.to_path_buf(),
+            limits: Limits::default(),
+        })
+    }
+
+    /// With other bounds.
+    pub fn with_limits(mut self, limits: Limits) -> Server {
+        self.limits = limits;
+        self
+    }
+
+    /// Serves until `stop` is done. Must run inside a `LocalSet`.
+    pub async fn run(self, backend: Rc<dyn Backend>, stop: impl Future<Output = ()>) {
+        let clients = Rc::new(Cell::new(0usize));
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                () = &mut stop => return,
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let (backend, limits) = (Rc::clone(&backend), self.limits);
+                    let place = Place::take(&clients, limits.clients);
+                    tokio::task::spawn_local(session::serve(stream, backend, limits, place));
+                }
+                // Out of file descriptors, most likely: those in use will come back.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// One client's place among those allowed; given back when dropped.
+pub(super) struct Place(Rc<Cell<usize>>);
+
+impl Place {
+    fn take(clients: &Rc<Cell<usize>>, limit: usize) -> Option<Place> {
+        if clients.get() >= limit {
+            return None;
+        }
+        clients.set(clients.get() + 1);
+        Some(Place(Rc::clone(clients)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.set(self.0.get().saturating_sub(1));
+    }
+}

@@ -1,0 +1,58 @@
+//! The command line on a unix socket: JSON lines in, JSON lines out.
+//!
+//! A request is one line `{"op":"exec","line":"show version"}`, its answer one line [`Answer`]. Operations: `exec` (with
+//! `"json":true` the answer's data come along), `complete` and `help` (of `line` up to the cursor, which is its end).
+//!
+//! Clients are not trusted: a line too long, not UTF-8 or not JSON gets a clear error; a client that sends half a line and
+//! stops, or does not read its answers, is cut off; the number of clients is bounded, and what one of them holds of the
+//! server's memory is one line and one answer. Nothing a client does stops the others.
+
+mod listen;
+mod protocol;
+mod session;
+
+pub use listen::{Server, ServerError};
+pub use protocol::{Answer, Ask, Failure, Op};
+
+use crate::grammar::Names;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+use volley_model::{Applied, ModelError, Query, Reply, Request};
+
+/// An answer that comes later (a change is confirmed when all workers use it).
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
+
+/// What the daemon gives the command line. Lives on the control thread, so it need not be `Send`.
+pub trait Backend: Names {
+    /// Carries out a change.
+    fn apply(&self, request: Request) -> Pending<'_, Applied>;
+
+    /// Answers a question.
+    fn query(&self, query: Query) -> Pending<'_, Reply>;
+}
+
+/// Bounds that clients meet.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Longest request line in bytes.
+    pub line: usize,
+    /// Clients at once; further ones are told so and closed.
+    pub clients: usize,
+    /// Time to send the rest of a line that was begun.
+    pub finish_line: Duration,
+    /// Time to read an answer.
+    pub read_answer: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            // A line of commands may double when it is written as JSON.
+            line: 2 * crate::MAX_LINE + 1024,
+            clients: 64,
+            finish_line: Duration::from_secs(10),
+            read_answer: Duration::from_secs(10),
+        }
+    }
+}

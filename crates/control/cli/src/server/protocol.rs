@@ -1,0 +1,77 @@
+//! What goes over the socket.
+
+use crate::grammar::Candidate;
+use serde::{Deserialize, Serialize};
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// What to do with the line.
+    pub op: Op,
+    /// The line; for completion and help, up to the cursor.
+    pub line: String,
+    /// `exec`: the data of the answer, too.
+    #[serde(default)]
+    pub json: bool,
+}
+
+/// Operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Op {
+    /// Run it.
+    Exec,
+    /// How could it go on.
+    Complete,
+    /// What may come here.
+    Help,
+}
+
+/// An answer: either `error`, or the rest.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct Answer {
+    /// Text to show; empty when there is nothing to say.
+    #[serde(default)]
+    pub text: String,
+    /// Data of the answer, when asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<serde_json::Value>,
+    /// Completion: the character (from 0) at which the word begun starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<usize>,
+    /// Completion: ways to go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
+    /// The request was refused and changed nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+}
+
+/// Why a request was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Character of the line, from 1, when the line is at fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    /// One sentence.
+    pub message: String,
+}
+
+impl Answer {
+    pub(crate) fn text(text: String) -> Answer {
+        Answer {
+            text,
+            ..Answer::default()
+        }
+    }
+
+    pub(crate) fn failure(column: Option<usize>, message: impl ToString) -> Answer {
+        let message = message.to_string();
+        let error = Some(Failure { column, message });
+        Answer {
+            error,
+            ..Answer::default()
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! One client, from its first byte to its last.
+
+use super::listen::Place;
+use super::protocol::{Answer, Ask, Op};
+use super::{Backend, Limits};
+use crate::build::{Action, Builtin, Command, parse_line};
+use crate::grammar::{complete, help};
+use crate::pipe::Pipe;
+use crate::{reference, render};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+/// How long a client that is cut off may take to read why.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+pub(super) async fn serve(
+    mut stream: UnixStream,
+    backend: Rc<dyn Backend>,
+    limits: Limits,
+    place: Option<Place>,
+) {
+    if place.is_none() {
+        let text = format!(
+            "{} clients are connected, no more are allowed; try again later",
+            limits.clients
+        );
+        let _ = timeout(GOODBYE, send(&mut stream, &Answer::failure(None, text))).await;
+        return;
+    }
+    let mut lines = Lines::default();
+    loop {
+        let answer = match lines.next(&mut stream, limits).await {
+            Line::Text(line) => answer(&line, &*backend).await,
+            Line::Closed => return,
+            Line::Bad(why) => {
+                let _ = timeout(GOODBYE, send(&mut stream, &Answer::failure(None, why))).await;
+                return;
+            }
+        };
+        match timeout(limits.read_answer, send(&mut stream, &answer)).await {
+            Ok(Ok(())) => {}
+            // It does not read, or is gone.
+            _ => return,
+        }
+    }
+}
+
+async fn send(stream: &mut UnixStream, answer: &Answer) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(answer)?;
+    line.push(b'\n');
+    stream.write_all(&line).await
+}
+
+enum Line {
+    Text(Vec<u8>),
+    Closed,
+    Bad(String),
+}
+
+/// Bytes read and not yet used.
+#[derive(Default)]
+struct Lines {
+    held: Vec<u8>,
+    searched: usize,
+}
+
+impl Lines {
+    async fn next(&mut self, stream: &mut UnixStream, limits: Limits) -> Line {
+        let mut deadline = None;
+        loop {
+            if let Some(at) = self.held[self.searched..].iter().position(|b| *b == b'\n') {
+                let rest = self.held.split_off(self.searched + at + 1);
+                let mut line = std::mem::replace(&mut self.held, rest);
+                self.searched = 0;
+                line.pop();
+                return Line::Text(line);
+            }
+            self.searched = self.held.len();
+            if self.held.len() > limits.line {
+                return Line::Bad(format!("the line is longer than {} bytes", limits.line));
+            }
+            let mut chunk = [0; 8192];
+            let read = match self.held.is_empty() {
+                // Between lines a client may be silent as long as it likes.
+                true => stream.read(&mut chunk).await,
+                false => {
+                    let wait = limits.finish_line;
+                    let by = *deadline.get_or_insert_with(|| tokio::time::Instant::now() + wait);
+                    match tokio::time::timeout_at(by, stream.read(&mut chunk)).await {
+                        Ok(read) => read,
+                        Err(_) => {
+                            return Line::Bad(format!(
+                                "the line was not finished within {} s",
+                                wait.as_secs_f32()
+                            ));
+                        }
+                    }
+                }
+            };
+            match read {
+                Ok(n @ 1..) => self.held.extend_from_slice(&chunk[..n]),
+                _ => return Line::Closed,
+            }
+        }
+    }
+}
+
+async fn answer(line: &[u8], backend: &dyn Backend) -> Answer {
+    let line = match std::str::from_utf8(line) {
+        Ok(line) => line,
+        Err(e) => {
+            let why = format!(
+                "the request is not UTF-8 text: byte {} does not belong there",
+                e.valid_up_to()
+            );
+            return Answer::failure(None, why);
+        }
+    };
+    let ask: Ask = match serde_json::from_str(line) {
+        Ok(ask) => ask,
+        Err(e) => {
+            let why = format!(
+                "the request is not of the form {{\"op\":\"exec\",\"line\":\"show version\"}}: {e}"
+            );
+            return Answer::failure(None, why);
+        }
+    };
+    match ask.op {
+        Op::Exec => exec(&ask.line, ask.json, backend).await,
+        Op::Help => Answer::text(help(&ask.line, backend)),
+        Op::Complete => {
+            let found = complete(&ask.line, backend);
+            Answer {
+                start: Some(found.start),
+                candidates: found.candidates,
+                ..Answer::default()
+            }
+        }
+    }
+}
+
+/// Runs one line.
+pub(crate) async fn exec(line: &str, data: bool, backend: &dyn Backend) -> Answer {
+    let Command { action, pipes } = match parse_line(line) {
+        Ok(command) => command,
+        Err(e) => return Answer::failure(Some(e.column), e.message),
+    };
+    let wants_json = pipes.contains(&Pipe::Json);
+    let (text, value) = match action {
+        Action::Nothing => return Answer::default(),
+        Action::Builtin(Builtin::Help(words)) => (reference::listing(&words), None),
+        Action::Builtin(_) => {
+            let why = "this is a command of the interactive command line";
+            return Answer::failure(Some(1), why);
+        }
+        Action::Request(request) => match backend.apply(*request).await {
+            Ok(applied) => (
+                render::applied(&applied),
+                serde_json::to_value(&applied).ok(),
+            ),
+            Err(e) => return Answer::failure(None, e),
+        },
+        Action::Query(query, view) => match backend.query(query).await {
+            Ok(reply) => {
+                let value = (data || wants_json).then(|| render::json(&reply));
+                (render::text(&reply, view), value)
+            }
+            Err(e) => return Answer::failure(None, e),
+        },
+    };
+    let text = match &value {
+        Some(value) if wants_json => format!("{value:#}\n"),
+        _ => text,
+    };
+    let text = pipes.iter().fold(text, |text, pipe| pipe.run(&text));
+    let data = value.filter(|_| data);
+    Answer {
+        text,
+        data,
+        ..Answer::default()
+    }
+}

@@ -1,0 +1,725 @@
+//! Lines and what they mean: the well-known spellings, every request through its own spelling, the exact sentences of
+//! errors, and lines that mean nothing.
+
+use proptest::prelude::*;
+use volley_cli::{Action, Builtin, Pipe, View, parse_line, reference};
+use volley_model::*;
+
+fn request(line: &str) -> Request {
+    match parse_line(line)
+        .unwrap_or_else(|e| panic!("{line}: {e}"))
+        .action
+    {
+        Action::Request(request) => *request,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn query(line: &str) -> (Query, View) {
+    match parse_line(line)
+        .unwrap_or_else(|e| panic!("{line}: {e}"))
+        .action
+    {
+        Action::Query(query, view) => (query, view),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn error(line: &str) -> String {
+    parse_line(line).expect_err(line).to_string()
+}
+
+const SPELLINGS: &[(&str, &str)] = &[
+    ("set int state pg0 up", "set interface state pg0 up"),
+    ("set interface ip address pg0 192.0.2.1/24", ""),
+    (
+        "set int ip addr del pg0 192.0.2.1/24",
+        "set interface ip address del pg0 192.0.2.1/24",
+    ),
+    ("set interface ip table pg0 7", ""),
+    ("set interface ip6 table pg0 7", ""),
+    (
+        "set interface mtu packet 1500 pg0",
+        "set interface mtu 1500 pg0",
+    ),
+    ("ip table add 7", ""),
+    (
+        "set ip neighbor static pg1 192.0.2.2 02fe.0000.0001",
+        "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:01",
+    ),
+    (
+        "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000",
+        "ip route add 10.0.0.0/24 count 1000 via 192.0.2.1 pg1 weight 2",
+    ),
+    (
+        "ip route add table 7 10.0.0.0/8 drop",
+        "ip route add 10.0.0.0/8 table 7 via drop",
+    ),
+    ("ip route add 10.0.0.0/8 via pg1", ""),
+    ("ip route add ::/0 via 2001:db8::1 next-hop-table 3", ""),
+    (
+        "ip route add 10.0.0.0/8 via ip4-lookup-in-table 7",
+        "ip route add 10.0.0.0/8 via lookup-in-table 7",
+    ),
+    (
+        "ip route add 10.0.0.0/8 via 192.0.2.1 pg1 via 192.0.2.2 pg2 weight 3",
+        "",
+    ),
+    ("ip route delete 10.0.0.0/8", "ip route del 10.0.0.0/8"),
+    ("ip route load \"a b.xz\" next-hops 192.0.2.2 2 pg1 pg2", ""),
+    ("test l2patch rx pg0 tx pg1", ""),
+    ("test l2patch rx pg0 tx pg1 del", ""),
+    ("set interface l2 xconnect pg0 pg1", ""),
+    ("set interface l3 pg0", ""),
+    ("create packet-generator interface pg0", ""),
+    (
+        "create pcap interface pcap0 rx in.pcap tx out.pcap loop forever",
+        "",
+    ),
+    (
+        "set feature pg0 ip4-acl arc ip4-unicast disable",
+        "set interface feature pg0 ip4-acl arc ip4-unicast disable",
+    ),
+    ("pa en", "packet-generator enable"),
+    (
+        "packet-generator enable-stream s0",
+        "packet-generator enable s0",
+    ),
+    ("packet-generator disable", ""),
+    ("packet-generator delete s0", ""),
+    ("packet-generator capture pg1 pcap /tmp/a.pcap count 3", ""),
+    (
+        "packet-generator capture pg1 pcap /tmp/a.pcap disable",
+        "packet-generator capture pg1 disable",
+    ),
+    (
+        "packet-generator new pcap /tmp/in.pcap source pg0 name pcap0-sw_if_index-1 maxframe 32 limit 9",
+        "packet-generator new name pcap0-sw_if_index-1 interface pg0 limit 9 maxframe 32 pcap /tmp/in.pcap",
+    ),
+    ("trace add pg-input 10", ""),
+    (
+        "pcap trace rx tx drop max 10 intfc pg0 file /tmp/x.pcap filter ip4.dst == 10.0.0.1 and udp",
+        "pcap trace rx tx drop max 10 intfc pg0 file /tmp/x.pcap filter \"ip4.dst == 10.0.0.1 and udp\"",
+    ),
+    (
+        "pcap trace tx intfc any",
+        "pcap trace tx max 1000 file /tmp/volley.pcap",
+    ),
+    ("pcap trace off", ""),
+    ("clear run", "clear runtime"),
+    ("clear interface", "clear interfaces"),
+    ("delete interface pg0 # gone", "delete interface pg0"),
+];
+
+#[test]
+fn well_known_spellings_and_their_canonical_form() {
+    for &(line, canonical) in SPELLINGS {
+        let canonical = if canonical.is_empty() {
+            line
+        } else {
+            canonical
+        };
+        assert_eq!(request(line).to_string(), canonical, "{line}");
+    }
+}
+
+#[test]
+fn the_classic_stream_in_braces() {
+    let line = "packet-generator new {\n name s0\n limit 100\n node ethernet-input\n size 64-64\n no-recycle\n interface pg0\n \
+                data {\n IP4: 1.2.3 -> 4.5.6\n UDP: 192.0.2.1 - 192.0.2.9 -> 10.0.0.1\n UDP: 1234 -> 2345\n incrementing 30\n }\n }";
+    assert_eq!(
+        request(line).to_string(),
+        "packet-generator new name s0 interface pg0 node ethernet-input limit 100 size 64 \
+         edit ip4.src increment 192.0.2.1 192.0.2.9 template { eth type 2048 src 00:01:00:02:00:03 dst 00:04:00:05:00:06 \
+         / ip4 src 192.0.2.1 dst 10.0.0.1 / udp sport 1234 dport 2345 / payload size 30 }"
+    );
+}
+
+#[test]
+fn show_commands_and_pipes() {
+    assert_eq!(query("sh ver"), (Query::Version, View::Table));
+    for line in ["show interfaces", "show interface", "show int"] {
+        assert_eq!(query(line), (Query::Interfaces { name: None }, View::Table));
+    }
+    assert_eq!(query("show int addr").1, View::Addresses);
+    assert_eq!(
+        query("show int pg0").0,
+        Query::Interfaces {
+            name: Some("pg0".into())
+        }
+    );
+    assert_eq!(query("show hardware").0, Query::Hardware { name: None });
+    assert_eq!(
+        query("show hardware-interfaces pg0").0,
+        Query::Hardware {
+            name: Some("pg0".into())
+        }
+    );
+    assert_eq!(query("show run verbose"), (Query::Runtime, View::Verbose));
+    assert_eq!(query("sh err").0, Query::Errors);
+    assert_eq!(query("show trace max 5").0, Query::Trace { max: Some(5) });
+    assert_eq!(query("show graph dot"), (Query::Graph, View::Dot));
+    assert_eq!(
+        query("show node ip4-input").0,
+        Query::Node {
+            name: "ip4-input".into()
+        }
+    );
+    assert_eq!(query("pcap trace status").0, Query::PcapTrace);
+    assert_eq!(query("show l2patch").0, Query::L2);
+    assert_eq!(query("show packet-generator").0, Query::PacketGenerator);
+}
+
+#[test]
+fn show_fib_and_pipes() {
+    let fib = |family, table, select, limit| Query::Fib {
+        family,
+        table,
+        select,
+        limit: Some(limit),
+    };
+    assert_eq!(
+        query("sh ip fib").0,
+        fib(Family::V4, None, FibSelect::All, 1000)
+    );
+    assert_eq!(
+        query("sh ip6 fib table 7 limit 5").0,
+        fib(Family::V6, Some(7), FibSelect::All, 5)
+    );
+    assert_eq!(
+        query("sh ip fib 10.0.0.1").0,
+        fib(
+            Family::V4,
+            None,
+            FibSelect::Match("10.0.0.1".parse().unwrap()),
+            1000
+        )
+    );
+    assert_eq!(
+        query("sh ip fib ::/0").0,
+        fib(
+            Family::V6,
+            None,
+            FibSelect::Exact("::/0".parse().unwrap()),
+            1000
+        )
+    );
+    let piped = parse_line("show errors | grep drop | count").unwrap();
+    assert_eq!(piped.pipes, [Pipe::Grep("drop".into()), Pipe::Count]);
+    assert_eq!(parse_line("show run json").unwrap().pipes, [Pipe::Json]);
+    assert_eq!(
+        parse_line("  # only a comment").unwrap().action,
+        Action::Nothing
+    );
+    assert_eq!(
+        parse_line("help ip route").unwrap().action,
+        Action::Builtin(Builtin::Help("ip route".into()))
+    );
+}
+
+const ERRORS: &[(&str, &str)] = &[
+    (
+        "shw run",
+        "column 1: 'shw' is not understood here: expected help, quit, exit",
+    ),
+    (
+        "show",
+        "column 5: the command is not complete: expected version, interface",
+    ),
+    (
+        "show i",
+        "column 6: 'i' is ambiguous: it could be interface, ip, ip6",
+    ),
+    (
+        "set interface state pg0",
+        "column 24: the command is not complete: expected up or down",
+    ),
+    (
+        "set interface state pg0 sideways",
+        "column 25: 'sideways' is not understood here: expected up or down",
+    ),
+    (
+        "ip route add 10.0.0.1/8 via drop",
+        "column 14: '10.0.0.1/8' has host bits set: the prefix is 10.0.0.0/8",
+    ),
+    (
+        "ip route add 10.0.0.0/33 via drop",
+        "column 14: '10.0.0.0/33' has a bad prefix length: IPv4 allows /0 to /32",
+    ),
+    (
+        "ip route add 10.0.0.0/8 via 192.0.2.300",
+        "column 29: '192.0.2.300' is not an IP address: write one such as 192.0.2.1 or 2001:db8::1",
+    ),
+    (
+        "ip route add 10.0.0.0/8 via 192.0.2.1 weight 0",
+        "column 46: weight 0 is not valid: it must be 1 to 255",
+    ),
+    (
+        "ip route add 10.0.0.0/8 weight 3",
+        "column 25: 'weight' belongs to a path: give the path first, such as 'via 192.0.2.1'",
+    ),
+    (
+        "ip route add 10.0.0.0/8",
+        "column 14: route 10.0.0.0/8 is not valid: it leads nowhere",
+    ),
+    (
+        "ip route add 10.0.0.0/8 table 1 table 2 drop",
+        "column 33: 'table' is given twice",
+    ),
+    (
+        "ip route add 255.0.0.0/8 count 2 drop",
+        "column 32: count 2 is not valid: 255.0.0.0/8 has fewer prefixes behind it",
+    ),
+    (
+        "ip route add ::/0 via 10.0.0.1",
+        "column 23: next hop 10.0.0.1 for IPv6 is not supported; give an IPv6 next hop",
+    ),
+    (
+        "set ip neighbor pg0 10.0.0.1 01:00:00:00:00:01",
+        "column 30: MAC address 01:00:00:00:00:01 is not valid",
+    ),
+    (
+        "set ip neighbor pg0 10.0.0.1 02:00:00:00:01",
+        "column 30: '02:00:00:00:01' is not a MAC address",
+    ),
+    (
+        "set interface mtu 20 pg0",
+        "column 19: mtu 20 is not valid: it must be 68 to 65535",
+    ),
+    (
+        "packet-generator new interface pg0 template { eth }",
+        "column 1: the stream has no name: give one such as 'name s0'",
+    ),
+    (
+        "packet-generator new name s interface pg0 template { eth srv 1 }",
+        "column 58: 'srv' is not a field of eth: there are dst, src, type",
+    ),
+    (
+        "packet-generator new name s interface pg0 template { eth",
+        "column 52: this brace has no end: close it with }",
+    ),
+    (
+        "packet-generator new name s interface pg0 edit ip4.dst random 9 8",
+        "column 63: '9' is not an IPv4 address",
+    ),
+    (
+        "packet-generator new name s interface pg0 data { UDP: 1 }",
+        "column 55: '1' is neither a MAC nor an IP address",
+    ),
+    (
+        "pcap trace max 7",
+        "column 1: pcap trace is not valid: give rx, tx, drop or several of them",
+    ),
+    (
+        "trace add pg-input",
+        "column 19: the command is not complete: expected <n> (number)",
+    ),
+    (
+        "show version | frobnicate",
+        "column 16: expected a pipe: grep TEXT, grep -v TEXT, count or json",
+    ),
+    ("| count", "column 1: a command is missing before the pipe"),
+    (
+        "set interface state \"pg0 up",
+        "column 21: this quote has no end: close it with \"",
+    ),
+];
+
+#[test]
+fn errors_are_one_sentence_with_the_column() {
+    for &(line, expected) in ERRORS {
+        let found = error(line);
+        assert!(
+            found.starts_with(expected),
+            "{line}\n  found    {found}\n  expected {expected}"
+        );
+    }
+}
+
+#[test]
+fn lines_that_never_end_are_refused_quickly() {
+    let begun = std::time::Instant::now();
+    let long = "x".repeat(volley_cli::MAX_LINE + 1);
+    assert!(error(&long).starts_with("column 1: the line has"));
+    let words = format!(
+        "packet-generator new edit ip4.ttl list{}",
+        " 1".repeat(100_000)
+    );
+    assert!(error(&words).contains("more than 16384 words"));
+    assert!(error(&"{".repeat(100_000)).starts_with("column 1: this brace has no end"));
+    let deep = format!("{}a{}", "{".repeat(100_000), "}".repeat(100_000));
+    assert!(parse_line(&deep).is_err());
+    let line = format!("ip route add {}", "via 10.0.0.1 ".repeat(5000));
+    let _ = volley_cli::help(&line, &volley_cli::NoNames);
+    let _ = volley_cli::complete(&line, &volley_cli::NoNames);
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn the_reference_has_every_command_and_its_examples_parse() {
+    let text = reference();
+    let examples: Vec<_> = text
+        .lines()
+        .filter_map(|l| l.split_once(" Example: `"))
+        .collect();
+    assert!(examples.len() > 50);
+    for (_, example) in examples {
+        let example = example.trim_end_matches('`');
+        assert!(
+            parse_line(example).is_ok(),
+            "{example}: {:?}",
+            parse_line(example)
+        );
+    }
+    // The checked-in copy is made by `VOLLEY_BLESS=1 cargo test -p volley-cli reference`.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/commands.md");
+    if std::env::var_os("VOLLEY_BLESS").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    assert_eq!(
+        std::fs::read_to_string(path).unwrap_or_default(),
+        text,
+        "commands.md is stale"
+    );
+}
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("pg0".to_string()),
+        Just("via".to_string()),
+        Just("del".to_string()),
+        Just("weight".to_string()),
+        Just("any".to_string()),
+        Just("d".to_string()),
+        "[a-z][a-z0-9-]{0,8}",
+        "[a-z]{1,4}[0-9]{1,3}/[0-9]",
+    ]
+}
+
+fn mac() -> impl Strategy<Value = Mac> {
+    any::<[u8; 5]>().prop_map(|b| Mac([2, b[0], b[1], b[2], b[3], b[4]]))
+}
+
+fn addr4() -> impl Strategy<Value = std::net::IpAddr> {
+    (1u32..0xdfff_ffff).prop_map(|n| std::net::IpAddr::V4(n.into()))
+}
+
+fn addr6() -> impl Strategy<Value = std::net::IpAddr> {
+    any::<u128>().prop_map(|n| std::net::IpAddr::V6((n >> 4 | 0x2 << 124).into()))
+}
+
+fn target(v6: bool) -> BoxedStrategy<PathTarget> {
+    let addr = if v6 { addr6().boxed() } else { addr4().boxed() };
+    prop_oneof![
+        (addr.clone(), proptest::option::of(name())).prop_map(|(addr, interface)| {
+            PathTarget::Via {
+                addr,
+                interface,
+                table: None,
+            }
+        }),
+        (addr, any::<u32>()).prop_map(|(addr, t)| PathTarget::Via {
+            addr,
+            interface: None,
+            table: Some(t)
+        }),
+        name().prop_map(PathTarget::Interface),
+        Just(PathTarget::Drop),
+        Just(PathTarget::Unreachable),
+        Just(PathTarget::Prohibit),
+        Just(PathTarget::Local),
+        any::<u32>().prop_map(PathTarget::LookupIn),
+    ]
+    .boxed()
+}
+
+fn paths(v6: bool) -> impl Strategy<Value = Vec<Path>> {
+    let path = (target(v6), 1u32..=255, any::<u8>());
+    let path = path.prop_map(|(target, weight, preference)| Path {
+        target,
+        weight,
+        preference,
+    });
+    proptest::collection::vec(path, 1..4)
+}
+
+fn route() -> impl Strategy<Value = Route> {
+    let prefix = |v6: bool| {
+        if v6 {
+            (addr6().boxed(), 1u8..=128).boxed()
+        } else {
+            (addr4().boxed(), 1u8..=32).boxed()
+        }
+    };
+    let parts = any::<bool>().prop_flat_map(move |v6| (prefix(v6), paths(v6), 0u32..9, 0usize..7));
+    parts.prop_map(|((addr, len), paths, table, source)| Route {
+        prefix: Prefix::masked(addr, len).unwrap(),
+        table,
+        source: RouteSource::ALL[source].1,
+        paths,
+        count: 1,
+    })
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let text = prop_oneof![
+        Just("ip4.dst increment 10.0.0.0 10.0.255.255 step 256"),
+        Just("udp.sport random 1024 65535"),
+        Just("ip4.ttl list 1 2 3"),
+        Just("offset 30 size 4 fixed 7"),
+        Just("eth.src file macs.txt"),
+    ];
+    text.prop_map(|t| t.parse().unwrap())
+}
+
+fn stream() -> impl Strategy<Value = StreamSpec> {
+    let sizes = prop_oneof![
+        Just(Sizes::AsBuilt),
+        (64u32..1500).prop_map(Sizes::Fixed),
+        Just(Sizes::simple_imix()),
+        Just(Sizes::Increment { min: 64, max: 99 }),
+        Just(Sizes::Random { min: 64, max: 99 }),
+    ];
+    let source = prop_oneof![
+        "[a-z /|{}\"\\\\#]{1,12}".prop_map(|p| StreamSource::File(p.into())),
+        Just(StreamSource::Template(
+            "eth / ip4 dst 10.0.0.1 options 0x0101 / udp / payload 20"
+                .parse()
+                .unwrap()
+        )),
+    ];
+    let option = |range| proptest::option::of(range);
+    (
+        name(),
+        option(0u64..9),
+        sizes,
+        source,
+        proptest::collection::vec(edit(), 0..3),
+        proptest::option::of(name()),
+    )
+        .prop_map(|(name, n, sizes, source, edits, node)| {
+            let edits = if matches!(source, StreamSource::File(_)) {
+                Vec::new()
+            } else {
+                edits
+            };
+            StreamSpec {
+                name,
+                enter: Enter {
+                    interface: Some("pg0".into()),
+                    node,
+                },
+                source,
+                edits,
+                sizes,
+                rate_pps: n.map(|n| n + 1),
+                limit: n.map(|n| n + 7),
+                max_frame: n.map(|_| 9),
+                seed: n,
+                worker: n.map(|_| 0),
+            }
+        })
+}
+
+fn file() -> impl Strategy<Value = std::path::PathBuf> {
+    "[a-z /|{}\"\\\\#]{1,12}".prop_map(std::path::PathBuf::from)
+}
+
+fn interface_request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        (
+            name(),
+            proptest::option::of(mac()),
+            file(),
+            1u64..4,
+            any::<bool>()
+        )
+            .prop_map(|(name, mac, file, n, pcap)| {
+                let files = PcapFiles {
+                    rx: Some(file),
+                    tx: None,
+                    repeat: Repeat::Times(n),
+                    pace: Pace::Recorded,
+                };
+                let kind = if pcap {
+                    InterfaceKind::Pcap(files)
+                } else {
+                    InterfaceKind::Pg
+                };
+                Request::InterfaceCreate(InterfaceSpec {
+                    name,
+                    kind,
+                    mac,
+                    mtu: Some(1500),
+                })
+            }),
+        name().prop_map(|name| Request::InterfaceDelete { name }),
+        name().prop_map(|name| Request::InterfaceState {
+            name,
+            state: AdminState::Down
+        }),
+        name().prop_map(|name| Request::InterfaceMtu { name, mtu: 1500 }),
+        (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
+        (name(), any::<u32>()).prop_map(|(name, table)| Request::InterfaceTable {
+            name,
+            family: Family::V6,
+            table
+        }),
+        (name(), addr4(), 0u8..=32).prop_map(|(interface, a, len)| Request::AddressAdd {
+            interface,
+            address: IfAddress::new(a, len).unwrap()
+        }),
+        (name(), addr6(), 0u8..=128).prop_map(|(interface, a, len)| Request::AddressDel {
+            interface,
+            address: IfAddress::new(a, len).unwrap()
+        }),
+        any::<u32>().prop_map(|table| Request::TableAdd {
+            family: Family::V4,
+            table
+        }),
+        (name(), addr6(), mac()).prop_map(|(interface, address, mac)| Request::NeighborAdd(
+            Neighbor {
+                interface,
+                address,
+                mac
+            }
+        )),
+        (name(), addr4())
+            .prop_map(|(interface, address)| Request::NeighborDel { interface, address }),
+    ]
+}
+
+fn route_request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        route().prop_map(Request::RouteAdd),
+        route().prop_map(Request::RouteReplace),
+        route().prop_map(Request::RouteDel),
+        (file(), paths(false), any::<bool>()).prop_map(|(path, paths, clamp)| Request::RouteLoad(
+            RouteLoad {
+                path,
+                format: RouteFormat::Mrt,
+                table: 3,
+                family: Some(Family::V4),
+                limit: Some(9),
+                next_hops: NextHops::Paths {
+                    paths,
+                    fold: if clamp { Fold::Clamp } else { Fold::Modulo }
+                },
+            }
+        )),
+        (file(), addr4(), proptest::collection::vec(name(), 1..4)).prop_map(
+            |(path, first, interfaces)| Request::RouteLoad(RouteLoad {
+                path,
+                format: RouteFormat::Auto,
+                table: 0,
+                family: None,
+                limit: None,
+                next_hops: NextHops::Range {
+                    first,
+                    count: 7,
+                    interfaces,
+                    fold: Fold::Clamp
+                },
+            })
+        ),
+    ]
+}
+
+fn traffic_request() -> impl Strategy<Value = Request> {
+    let side = |on: u8, bit: u8| on & bit != 0;
+    prop_oneof![
+        (name(), name()).prop_map(|(rx, tx)| Request::L2PatchDel { rx, tx }),
+        (name(), name()).prop_map(|(rx, tx)| Request::XconnectSet { rx, tx }),
+        (name(), name(), name()).prop_map(|(interface, arc, feature)| Request::Feature(Feature {
+            interface,
+            arc,
+            feature,
+            switch: Switch::Off
+        })),
+        stream().prop_map(Request::StreamNew),
+        proptest::option::of(name()).prop_map(|name| Request::StreamEnable { name }),
+        (name(), file(), proptest::option::of(1u64..9)).prop_map(|(interface, file, count)| {
+            Request::PgCaptureOn {
+                interface,
+                file,
+                count,
+            }
+        }),
+        (name(), 1u64..9).prop_map(|(node, count)| Request::TraceAdd(TraceSpec { node, count })),
+        (
+            1u8..8,
+            proptest::option::of(name()),
+            file(),
+            proptest::option::of("[a-z=. |{\"]{0,9}x")
+        )
+            .prop_map(move |(d, interface, file, filter)| {
+                let directions = Directions {
+                    rx: side(d, 1),
+                    tx: side(d, 2),
+                    drop: side(d, 4),
+                };
+                Request::PcapTraceOn(PcapTrace {
+                    directions,
+                    interface,
+                    max: 5,
+                    snap: Some(64),
+                    file,
+                    filter,
+                })
+            }),
+        Just(Request::PcapTraceOff),
+        Just(Request::Clear(Clear::Trace)),
+    ]
+}
+
+fn any_request() -> impl Strategy<Value = Request> {
+    prop_oneof![interface_request(), route_request(), traffic_request()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn every_request_comes_back_from_its_spelling(request in any_request()) {
+        prop_assert_eq!(request.validate(), Ok(()));
+        let line = request.to_string();
+        let back = parse_line(&line).map_err(|e| TestCaseError::fail(format!("{line}\n{e}")))?;
+        prop_assert_eq!(back.action, Action::Request(Box::new(request.clone())), "{}", line);
+        let json = serde_json::to_string(&request).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Request>(&json).unwrap(), request, "{}", json);
+    }
+
+    #[test]
+    fn any_line_is_read_or_refused(line in "(?s).{0,120}") {
+        if let Err(e) = parse_line(&line) {
+            prop_assert!(e.column >= 1 && e.column <= line.chars().count() + 1, "{e}");
+        }
+        let _ = volley_cli::help(&line, &volley_cli::NoNames);
+    }
+
+    #[test]
+    fn mutations_of_valid_lines_are_read_or_refused(
+        request in any_request(), at in 0.0f64..1.0, cut in 0usize..12, insert in "[ -~]{0,6}",
+    ) {
+        let line = request.to_string();
+        let at = line.floor_char_boundary((line.len() as f64 * at) as usize);
+        let end = line.floor_char_boundary((at + cut).min(line.len()));
+        let line = format!("{}{insert}{}", &line[..at], &line[end..]);
+        match parse_line(&line) {
+            Ok(command) => if let Action::Request(r) = command.action {
+                prop_assert_eq!(r.validate(), Ok(()));
+            },
+            Err(e) => prop_assert!(e.column >= 1 && !e.message.is_empty() && !e.message.contains('\n')),
+        }
+        let _ = volley_cli::complete(&line, &volley_cli::NoNames);
+    }
+
+    #[test]
+    fn words_of_the_grammar_in_any_order(words in proptest::collection::vec(prop::sample::select(vec![
+        "show", "set", "ip", "ip6", "route", "add", "via", "10.0.0.0/8", "192.0.2.1", "pg0", "weight", "7", "interface",
+        "packet-generator", "new", "name", "template", "{ eth }", "{", "}", "edit", "ip4.dst", "fixed", "list", "|", "count",
+        "json", "\"", "pcap", "trace", "rx", "filter", "offset", "size", "data", "load", "next-hops", "-1", "del",
+    ]), 0..14)) {
+        let _ = parse_line(&words.join(" "));
+    }
+}

@@ -1,0 +1,269 @@
+//! The socket: answers, and clients that mean harm.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use volley_cli::client::{Connection, one_shot};
+use volley_cli::server::{Answer, Ask, Limits, Op, Pending, Server};
+use volley_cli::{Backend, NameKind, Names};
+use volley_model::reply::{ErrorRow, ErrorsReply, VersionReply};
+use volley_model::{Applied, ModelError, ObjectKind, Query, Reply, Request};
+
+struct Fake;
+
+impl Names for Fake {
+    fn names(&self, kind: NameKind) -> Vec<String> {
+        match kind {
+            NameKind::Interface => vec!["pg0".into(), "pg1".into()],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Backend for Fake {
+    fn apply(&self, request: Request) -> Pending<'_, Applied> {
+        Box::pin(async move {
+            match request {
+                Request::InterfaceDelete { name } => {
+                    Err(ModelError::not_found(ObjectKind::Interface, name, ["pg0"]))
+                }
+                _ => Ok(Applied::one().note("done")),
+            }
+        })
+    }
+
+    fn query(&self, query: Query) -> Pending<'_, Reply> {
+        Box::pin(async move {
+            Ok(match query {
+                Query::Errors => {
+                    let text = "x".repeat(1000);
+                    let row = |count| ErrorRow {
+                        count,
+                        node: "n".into(),
+                        text: text.clone(),
+                        ..ErrorRow::default()
+                    };
+                    Reply::Errors(ErrorsReply {
+                        errors: (0..10_000).map(row).collect(),
+                    })
+                }
+                _ => Reply::Version(VersionReply {
+                    version: "0.1.0".into(),
+                    ..VersionReply::default()
+                }),
+            })
+        })
+    }
+}
+
+/// Runs a test against a server on its own thread, which ends with it.
+fn with_server(name: &str, test: impl FnOnce(&Path)) {
+    let path = std::env::temp_dir().join(format!("volley-{name}-{}.sock", std::process::id()));
+    let (tell, told) = std::sync::mpsc::channel();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let at: PathBuf = path.clone();
+    let server = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let limits = Limits {
+            line: 4096,
+            clients: 3,
+            finish_line: Duration::from_millis(200),
+            read_answer: Duration::from_millis(300),
+        };
+        tokio::task::LocalSet::new().block_on(&runtime, async move {
+            let server = Server::bind(&at).unwrap().with_limits(limits);
+            tell.send(()).unwrap();
+            server.run(Rc::new(Fake), async { _ = stopped.await }).await;
+        });
+    });
+    told.recv().unwrap();
+    test(&path);
+    drop(stop);
+    server.join().unwrap();
+    assert!(!path.exists(), "the socket file is left behind");
+}
+
+fn raw(path: &Path, bytes: &[u8]) -> Answer {
+    let mut stream = UnixStream::connect(path).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    // The server may cut a client off while it still writes.
+    let _ = stream.write_all(bytes);
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
+}
+
+fn message(answer: Answer) -> String {
+    answer.error.expect("an error").message
+}
+
+#[test]
+fn lines_are_answered() {
+    with_server("answers", |path| {
+        let mut out = Vec::new();
+        one_shot(path, "show version", false, &mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().starts_with("volley 0.1.0"));
+        let mut out = Vec::new();
+        one_shot(path, "show version", true, &mut out).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(value["version"], "0.1.0");
+        let mut out = Vec::new();
+        one_shot(path, "show version | grep size | count", false, &mut out).unwrap();
+        assert_eq!(out, b"1\n");
+        let mut out = Vec::new();
+        one_shot(path, "set interface state pg0 up", false, &mut out).unwrap();
+        assert_eq!(out, b"done\n");
+        let e = one_shot(path, "show verzion", false, &mut out)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            e.starts_with("column 6: 'verzion' is not understood here"),
+            "{e}"
+        );
+        let e = one_shot(path, "delete interface pg7", false, &mut out)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(e, "there is no interface pg7; there are: pg0");
+        let mut connection = Connection::open(path).unwrap();
+        let ask = |op, line: &str| Ask {
+            op,
+            line: line.into(),
+            json: false,
+        };
+        let answer = connection
+            .ask(&ask(Op::Complete, "set interface state p"))
+            .unwrap();
+        assert_eq!((answer.start, answer.candidates.len()), (Some(20), 2));
+        let answer = connection.ask(&ask(Op::Help, "set interface ")).unwrap();
+        assert!(answer.text.contains("state"), "{}", answer.text);
+    });
+}
+
+#[test]
+fn files_of_commands_stop_at_the_first_error() {
+    with_server("batch", |path| {
+        let file = std::env::temp_dir().join(format!("volley-batch-{}.vly", std::process::id()));
+        std::fs::write(&file, "# set up\nset interface state pg0 up\npacket-generator new {\n name s\n interface pg0\n template { eth }\n}\nbogus\n").unwrap();
+        let mut out = Vec::new();
+        let line = format!("exec {}", file.display());
+        let e = one_shot(path, &line, false, &mut out)
+            .unwrap_err()
+            .to_string();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(out, b"done\ndone\n");
+        assert!(
+            e.contains(".vly:8: column 1: 'bogus' is not understood here"),
+            "{e}"
+        );
+    });
+}
+
+#[test]
+fn hostile_clients_get_an_error_or_are_cut_off() {
+    with_server("hostile", |path| {
+        assert!(
+            message(raw(path, b"show version\n")).starts_with("the request is not of the form")
+        );
+        assert!(
+            message(raw(path, b"{\"op\":\"exec\",\"line\":\"\xff\"}\n"))
+                .starts_with("the request is not UTF-8 text: byte 21")
+        );
+        assert!(
+            message(raw(path, b"{\"op\":\"exec\",\"line\":\"x\",\"root\":1}\n"))
+                .contains("unknown field")
+        );
+        assert!(
+            message(raw(path, b"{\"op\":\"fly\",\"line\":\"x\"}\n")).contains("unknown variant")
+        );
+        assert!(
+            message(raw(
+                path,
+                &vec![b'['; 4000]
+                    .into_iter()
+                    .chain([b'\n'])
+                    .collect::<Vec<_>>()
+            ))
+            .contains("not of the form")
+        );
+        assert_eq!(
+            message(raw(path, &vec![b'a'; 20_000])),
+            "the line is longer than 4096 bytes"
+        );
+        assert_eq!(
+            message(raw(path, b"{\"op\"")),
+            "the line was not finished within 0.2 s"
+        );
+    });
+}
+
+#[test]
+fn a_client_that_never_reads_is_cut_off_and_harms_nobody() {
+    with_server("stalled", |path| {
+        let mut stalled = UnixStream::connect(path).unwrap();
+        stalled
+            .write_all(b"{\"op\":\"exec\",\"line\":\"show errors\"}\n")
+            .unwrap();
+        let begun = Instant::now();
+        let mut out = Vec::new();
+        one_shot(path, "show version", false, &mut out).unwrap();
+        assert!(
+            begun.elapsed() < Duration::from_secs(5),
+            "the other client waited"
+        );
+        std::thread::sleep(Duration::from_millis(1200));
+        // What was buffered comes, then the end: not all of the ten megabytes.
+        stalled
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        let mut all = Vec::new();
+        let _ = stalled.read_to_end(&mut all);
+        assert!(
+            all.len() < 9_000_000 && !all.ends_with(b"\n"),
+            "{} bytes",
+            all.len()
+        );
+    });
+}
+
+#[test]
+fn clients_beyond_the_limit_are_told_so() {
+    with_server("many", |path| {
+        let held: Vec<_> = (0..3).map(|_| Connection::open(path).unwrap()).collect();
+        assert!(message(raw(path, b"")).starts_with("3 clients are connected"));
+        drop(held);
+        let begun = Instant::now();
+        while one_shot(path, "show version", false, &mut Vec::new()).is_err() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(10),
+                "places are not given back"
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    });
+}
+
+#[test]
+fn a_socket_in_use_or_no_socket_is_not_taken() {
+    with_server("taken", |path| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let _guard = runtime.enter();
+        let e = Server::bind(path).unwrap_err().to_string();
+        assert!(e.contains("another daemon serves this socket"), "{e}");
+        let file = path.with_extension("txt");
+        std::fs::write(&file, "mine").unwrap();
+        let e = Server::bind(&file).unwrap_err().to_string();
+        assert!(e.contains("is not a socket"), "{e}");
+        assert_eq!(std::fs::read(&file).unwrap(), b"mine");
+        std::fs::remove_file(&file).unwrap();
+    });
+}

@@ -1,0 +1,370 @@
+//! Typed access to the parsed file: every reader reports what is wrong at its place and goes on.
+
+use crate::error::{ConfigError, ConfigErrors, Lines};
+use crate::schema::Table;
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+use volley_model::ObjectKind;
+use volley_model::limits::NAMES_LISTED;
+
+/// The file: where errors gather, and what it declares and refers to.
+pub(crate) struct Doc<'a> {
+    file: &'a str,
+    lines: Lines<'a>,
+    errors: RefCell<Vec<(usize, String, String)>>,
+    uses: RefCell<Vec<Use>>,
+}
+
+/// Names declared in the file, in its order.
+#[derive(Default)]
+pub(crate) struct Names {
+    order: Vec<String>,
+    set: HashSet<String>,
+}
+
+impl Names {
+    /// Adds a name; false when it is there already.
+    pub(crate) fn add(&mut self, name: String) -> bool {
+        let new = self.set.insert(name.clone());
+        if new {
+            self.order.push(name);
+        }
+        new
+    }
+
+    /// The first dozen, as the tail of a sentence.
+    fn listed(&self) -> String {
+        let first: Vec<_> = self
+            .order
+            .iter()
+            .take(NAMES_LISTED)
+            .map(String::as_str)
+            .collect();
+        match self.order.len().saturating_sub(NAMES_LISTED) {
+            _ if first.is_empty() => String::new(),
+            0 => format!("; there are: {}", first.join(", ")),
+            more => format!("; there are: {} and {more} more", first.join(", ")),
+        }
+    }
+}
+
+/// A name used somewhere.
+struct Use {
+    at: usize,
+    key: String,
+    kind: ObjectKind,
+    name: String,
+}
+
+impl<'a> Doc<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str) -> Doc<'a> {
+        Doc {
+            file,
+            lines: Lines::new(text),
+            errors: RefCell::default(),
+            uses: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn error(&self, at: usize, key: &str, message: impl Display) {
+        let entry = (at, key.to_string(), message.to_string());
+        self.errors.borrow_mut().push(entry);
+    }
+
+    /// Reports every name used that is not among the declared ones of its kind.
+    pub(crate) fn check_uses(&self, kind: ObjectKind, declared: &Names) {
+        let known = declared.listed();
+        let missing = |u: &&Use| u.kind == kind && !declared.set.contains(&u.name);
+        for u in self.uses.borrow().iter().filter(missing) {
+            let name = &u.name;
+            self.error(
+                u.at,
+                &u.key,
+                format!("there is no {kind} {name} in this file{known}"),
+            );
+        }
+    }
+
+    /// All errors in order of place, or none.
+    pub(crate) fn finish(self) -> Result<(), ConfigErrors> {
+        let mut errors = self.errors.into_inner();
+        errors.sort_by_key(|(at, _, _)| *at);
+        let place = |(at, key, message)| {
+            let (line, column) = self.lines.place(at);
+            let file = self.file.to_string();
+            ConfigError {
+                file,
+                line,
+                column,
+                key,
+                message,
+            }
+        };
+        let errors: Vec<_> = errors.into_iter().map(place).collect();
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(ConfigErrors(errors))
+        }
+    }
+}
+
+/// One table of the file.
+#[derive(Clone, Copy)]
+pub(crate) struct Section<'a> {
+    pub(crate) doc: &'a Doc<'a>,
+    pub(crate) schema: &'static Table,
+    pub(crate) at: usize,
+    table: &'a DeTable<'a>,
+}
+
+impl<'a> Section<'a> {
+    /// The table, after its unknown keys were reported.
+    pub(crate) fn new(
+        doc: &'a Doc<'a>,
+        schema: &'static Table,
+        at: usize,
+        table: &'a DeTable<'a>,
+    ) -> Self {
+        let section = Section {
+            doc,
+            schema,
+            at,
+            table,
+        };
+        for key in table.keys() {
+            if !schema.keys.iter().any(|k| k.name == key.get_ref()) {
+                let names = schema.keys.iter().map(|k| k.name);
+                doc.error(
+                    key.span().start,
+                    "",
+                    unknown(key.get_ref(), &schema.title(), names),
+                );
+            }
+        }
+        section
+    }
+
+    pub(crate) fn error(&self, message: impl Display) {
+        self.doc.error(self.at, self.schema.name, message);
+    }
+
+    pub(crate) fn get(&self, key: &'static str) -> Option<Field<'a>> {
+        debug_assert!(
+            self.schema.keys.iter().any(|k| k.name == key),
+            "{key} is not in the schema"
+        );
+        let mut found = self.table.iter().filter(|(k, _)| k.get_ref() == key);
+        found.next().map(|(_, value)| Field {
+            doc: self.doc,
+            key: format!("{}.{key}", self.schema.name),
+            value,
+        })
+    }
+
+    pub(crate) fn required(&self, key: &'static str) -> Option<Field<'a>> {
+        let field = self.get(key);
+        if field.is_none() {
+            let text = self
+                .schema
+                .keys
+                .iter()
+                .find(|k| k.name == key)
+                .map_or("", |k| k.text);
+            self.error(format!("the key '{key}' is missing: {text}"));
+        }
+        field
+    }
+}
+
+/// "unknown key", with the nearest allowed one and all of them.
+pub(crate) fn unknown<'n>(
+    key: &str,
+    place: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> String {
+    let near = names.clone().map(|n| (distance(key, n), n)).min();
+    let hint = match near {
+        Some((d, name)) if d <= 2 && d < name.len() => format!("did you mean '{name}'? "),
+        _ => String::new(),
+    };
+    let shown: String = key.chars().take(64).collect();
+    let all = names.collect::<Vec<_>>().join(", ");
+    format!(
+        "unknown key '{}' in {place}: {hint}allowed are {all}",
+        shown.escape_debug()
+    )
+}
+
+/// Edit distance of two names, of which only the first 64 characters count.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let change = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// One value of the file.
+pub(crate) struct Field<'a> {
+    doc: &'a Doc<'a>,
+    key: String,
+    value: &'a Spanned<DeValue<'a>>,
+}
+
+impl<'a> Field<'a> {
+    pub(crate) fn error(&self, message: impl Display) {
+        self.doc.error(self.value.span().start, &self.key, message);
+    }
+
+    fn wrong_type<T>(&self, wanted: &str) -> Option<T> {
+        let found = self.value.get_ref().type_str();
+        self.error(format!("must be {wanted}, not {} {found}", article(found)));
+        None
+    }
+
+    pub(crate) fn text(&self) -> Option<&'a str> {
+        let text = self.value.get_ref().as_str();
+        text.or_else(|| self.wrong_type("a string"))
+    }
+
+    pub(crate) fn boolean(&self) -> Option<bool> {
+        let value = self.value.get_ref().as_bool();
+        value.or_else(|| self.wrong_type("true or false"))
+    }
+
+    pub(crate) fn uint(&self, range: RangeInclusive<u64>) -> Option<u64> {
+        let Some(number) = self.value.get_ref().as_integer() else {
+            return self.wrong_type("a whole number");
+        };
+        let value = u64::from_str_radix(number.as_str(), number.radix()).ok();
+        let value = value.filter(|v| range.contains(v));
+        if value.is_none() {
+            let (min, max) = (range.start(), range.end());
+            self.error(format!("must be {min} to {max}, not {number}"));
+        }
+        value
+    }
+
+    pub(crate) fn uint32(&self, range: RangeInclusive<u32>) -> Option<u32> {
+        let range = u64::from(*range.start())..=u64::from(*range.end());
+        self.uint(range).and_then(|n| u32::try_from(n).ok())
+    }
+
+    /// A string, or the digits of a whole number.
+    pub(crate) fn text_or_number(&self) -> Option<String> {
+        match self.value.get_ref() {
+            DeValue::String(text) => Some(text.to_string()),
+            DeValue::Integer(_) => self.uint(0..=u64::MAX).map(|n| n.to_string()),
+            _ => self.wrong_type("a string or a whole number"),
+        }
+    }
+
+    /// A string, read as T.
+    pub(crate) fn read<T: FromStr<Err: Display>>(&self) -> Option<T> {
+        self.text().and_then(|text| self.check(text.parse()))
+    }
+
+    /// The value, or its error reported here.
+    pub(crate) fn check<T, E: Display>(&self, result: Result<T, E>) -> Option<T> {
+        result.map_err(|e| self.error(e)).ok()
+    }
+
+    /// A string that is one of these.
+    pub(crate) fn one_of<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
+        let text = self.text()?;
+        let found = choices.iter().find(|(name, _)| *name == text);
+        if found.is_none() {
+            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+            let shown: String = text.chars().take(64).collect();
+            self.error(format!(
+                "must be one of {}, not '{}'",
+                names.join(", "),
+                shown.escape_debug()
+            ));
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    /// The elements of an array.
+    pub(crate) fn list(&self) -> Vec<Field<'a>> {
+        let Some(array) = self.value.get_ref().as_array() else {
+            self.wrong_type::<()>("a list");
+            return Vec::new();
+        };
+        elements(self.doc, &self.key, array)
+    }
+
+    /// A table in braces.
+    pub(crate) fn section(&self, schema: &'static Table) -> Option<Section<'a>> {
+        let Some(table) = self.value.get_ref().as_table() else {
+            return self.wrong_type("a table");
+        };
+        Some(Section::new(
+            self.doc,
+            schema,
+            self.value.span().start,
+            table,
+        ))
+    }
+
+    /// The name of something that the file must declare.
+    pub(crate) fn refers(&self, kind: ObjectKind) -> Option<String> {
+        let name = self.text()?.to_string();
+        self.check(volley_model::check_name(kind, &name))?;
+        self.refers_to(kind, name.clone());
+        Some(name)
+    }
+
+    /// Notes that the file must declare this name.
+    pub(crate) fn refers_to(&self, kind: ObjectKind, name: String) {
+        let at = self.value.span().start;
+        let key = self.key.clone();
+        self.doc.uses.borrow_mut().push(Use {
+            at,
+            key,
+            kind,
+            name,
+        });
+    }
+
+    /// The name of something that is declared here; reports a second one.
+    pub(crate) fn declares(&self, kind: ObjectKind, declared: &mut Names) -> Option<String> {
+        let name = self.text()?.to_string();
+        self.check(volley_model::check_name(kind, &name))?;
+        if !declared.add(name.clone()) {
+            self.error(format!("{kind} {name} is declared twice"));
+            return None;
+        }
+        Some(name)
+    }
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    }
+}
+
+fn elements<'a>(doc: &'a Doc<'a>, key: &str, array: &'a DeArray<'a>) -> Vec<Field<'a>> {
+    let field = |value| Field {
+        doc,
+        key: key.to_string(),
+        value,
+    };
+    array.iter().map(field).collect()
+}

@@ -1,0 +1,64 @@
+//! The configuration file: `volley.toml`, the declared desired state, read into typed requests.
+//!
+//! - True on entry: nothing; any bytes may be given.
+//! - True on exit: either a [`Config`] whose requests have all passed `Request::validate`, name only interfaces and
+//!   tables that the file declares, and stand in dependency order; or [`ConfigErrors`] with **every** error of the file,
+//!   each with file, line, column, key, and what is allowed. Never half of it.
+//! - Nothing here panics; nothing here touches the daemon.
+#![forbid(unsafe_code)]
+
+mod error;
+mod field;
+mod read;
+mod route;
+mod schema;
+mod stream;
+
+pub use error::{ConfigError, ConfigErrors};
+pub use schema::{Key, Table, schema};
+
+use std::path::Path;
+use volley_model::{EngineSettings, Request};
+
+/// Largest configuration file that is read, in bytes.
+pub const MAX_FILE: u64 = 64 << 20;
+
+/// What a configuration file asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Config {
+    /// Sizes of the engine, chosen once at start.
+    pub engine: EngineSettings,
+    /// Changes that lead from an empty router to the desired state, in dependency order.
+    pub requests: Vec<Request>,
+}
+
+/// Reads a configuration from text; errors call the file `volley.toml`.
+pub fn parse(text: &str) -> Result<Config, ConfigErrors> {
+    parse_named("volley.toml", text)
+}
+
+/// Reads a configuration from text; errors call the file `name`.
+pub fn parse_named(name: &str, text: &str) -> Result<Config, ConfigErrors> {
+    read::read(name, text)
+}
+
+/// Reads a configuration file.
+pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
+    let name = path.display().to_string();
+    let whole = |why: String| ConfigErrors::whole(&name, why);
+    let meta = std::fs::metadata(path).map_err(|e| whole(format!("cannot be read: {e}")))?;
+    if meta.len() > MAX_FILE {
+        return Err(whole(format!(
+            "has {} bytes, the limit is {MAX_FILE}",
+            meta.len()
+        )));
+    }
+    let bytes = std::fs::read(path).map_err(|e| whole(format!("cannot be read: {e}")))?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        whole(format!(
+            "is not UTF-8 text: byte {at} does not belong there"
+        ))
+    })?;
+    parse_named(&name, &text)
+}

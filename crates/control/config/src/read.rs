@@ -1,0 +1,379 @@
+//! Reads the whole file, table by table, and puts the requests in dependency order.
+
+use crate::error::ConfigErrors;
+use crate::field::{Doc, Field, Names, Section, unknown};
+use crate::schema as s;
+use crate::{Config, route, stream};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+use volley_model::{
+    AdminState, EngineSettings, Family, Feature, InterfaceKind, InterfaceSpec, IsaChoice, Neighbor,
+    ObjectKind, Pace, PcapFiles, Repeat, Request, Switch, limits,
+};
+
+/// Requests by the step they belong to. Later steps need earlier ones.
+#[derive(Default)]
+pub(crate) struct Plan {
+    tables: Vec<Request>,
+    interfaces: Vec<Request>,
+    objects: Vec<Request>,
+    states: Vec<Request>,
+    starts: Vec<Request>,
+    names: Names,
+    table_ids: Names,
+    pub(crate) streams: Names,
+}
+
+impl Plan {
+    /// Adds a request when it is well-formed, else reports it at its table.
+    pub(crate) fn object(&mut self, section: &Section<'_>, request: Request) {
+        if valid(section, &request) {
+            self.objects.push(request);
+        }
+    }
+
+    /// Adds a request that comes when everything else stands.
+    pub(crate) fn start(&mut self, request: Request) {
+        self.starts.push(request);
+    }
+}
+
+fn valid(section: &Section<'_>, request: &Request) -> bool {
+    request.validate().map_err(|e| section.error(e)).is_ok()
+}
+
+pub(crate) const FAMILIES: [(&str, Family); 2] = [("ip4", Family::V4), ("ip6", Family::V6)];
+
+pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
+    let (root, syntax) = DeTable::parse_recoverable(text);
+    let doc = Doc::new(file, text);
+    for error in &syntax {
+        let at = error.span().map_or(0, |s| s.start);
+        doc.error(at, "", error.message().replace('\n', ", "));
+    }
+    let mut config = Config::default();
+    if syntax.is_empty() {
+        config = tables(&doc, root.get_ref());
+    }
+    doc.finish().map(|()| config)
+}
+
+type Reader = fn(Section<'_>, &mut Plan);
+
+const READERS: [(&s::Table, Reader); 10] = [
+    (&s::TABLE, table),
+    (&s::INTERFACE, interface),
+    (&s::NEIGHBOR, neighbor),
+    (&s::ROUTE, route::route),
+    (&s::ROUTE_FILE, route::route_file),
+    (&s::XCONNECT, xconnect),
+    (&s::L2PATCH, l2patch),
+    (&s::FEATURE, feature),
+    (&s::STREAM, stream::stream),
+    (&s::ENGINE, |_, _| ()),
+];
+
+fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
+    let mut config = Config::default();
+    let mut plan = Plan::default();
+    for (_, family) in FAMILIES {
+        plan.table_ids.add(table_name(family, 0));
+    }
+    let names = READERS.iter().map(|(schema, _)| schema.name);
+    for key in root
+        .keys()
+        .filter(|k| !names.clone().any(|n| n == k.get_ref()))
+    {
+        doc.error(
+            key.span().start,
+            "",
+            unknown(key.get_ref(), "the file", names.clone()),
+        );
+    }
+    for (schema, reader) in READERS {
+        for (_, value) in root.iter().filter(|(k, _)| k.get_ref() == schema.name) {
+            for section in sections(doc, schema, value) {
+                if schema.name == "engine" {
+                    config.engine = engine(section);
+                }
+                reader(section, &mut plan);
+            }
+        }
+    }
+    doc.check_uses(ObjectKind::Interface, &plan.names);
+    doc.check_uses(ObjectKind::Table, &plan.table_ids);
+    let steps = [
+        plan.tables,
+        plan.interfaces,
+        plan.objects,
+        plan.states,
+        plan.starts,
+    ];
+    config.requests = steps.into_iter().flatten().collect();
+    config
+}
+
+fn sections<'a>(
+    doc: &'a Doc<'a>,
+    schema: &'static s::Table,
+    value: &'a Spanned<DeValue<'a>>,
+) -> Vec<Section<'a>> {
+    let section = |value: &'a Spanned<DeValue<'a>>| match value.get_ref() {
+        DeValue::Table(table) => Some(Section::new(doc, schema, value.span().start, table)),
+        _ => {
+            doc.error(
+                value.span().start,
+                schema.name,
+                format!("must be a table {}", schema.title()),
+            );
+            None
+        }
+    };
+    match value.get_ref() {
+        DeValue::Array(array) if schema.repeats => array.iter().filter_map(section).collect(),
+        _ if schema.repeats => {
+            let message = format!("must be written {}", schema.title());
+            doc.error(value.span().start, schema.name, message);
+            Vec::new()
+        }
+        _ => section(value).into_iter().collect(),
+    }
+}
+
+fn engine(section: Section<'_>) -> EngineSettings {
+    let mut e = EngineSettings::default();
+    let get = |key, range| section.get(key).and_then(|f| f.uint32(range));
+    e.vector_size = get("vector_size", limits::VECTOR_SIZE).unwrap_or(e.vector_size);
+    e.buffers = get("buffers", limits::BUFFERS).unwrap_or(e.buffers);
+    e.worker_core = get("worker_core", 0..=65_535);
+    let isa = section.get("isa").and_then(|f| f.one_of(&IsaChoice::ALL));
+    e.isa = isa.unwrap_or(e.isa);
+    if let Some(path) = section.get("socket").and_then(|f| path(&f)) {
+        e.socket = path;
+    }
+    let seed = section.get("seed").and_then(|f| f.uint(0..=u64::MAX));
+    e.seed = seed.unwrap_or(e.seed);
+    if let Err(error) = e.validate() {
+        section.error(error);
+    }
+    e
+}
+
+/// A path that is not empty.
+pub(crate) fn path(field: &Field<'_>) -> Option<std::path::PathBuf> {
+    let text = field.text()?;
+    if text.is_empty() || text.contains('\0') {
+        field.error("must be the path of a file");
+        return None;
+    }
+    Some(text.into())
+}
+
+/// Name of an IP table as references carry it.
+pub(crate) fn table_name(family: Family, id: impl std::fmt::Display) -> String {
+    match family {
+        Family::V4 => format!("{id} of IPv4"),
+        Family::V6 => format!("{id} of IPv6"),
+    }
+}
+
+fn table(section: Section<'_>, plan: &mut Plan) {
+    let family = section.get("family").and_then(|f| f.one_of(&FAMILIES));
+    let Some(field) = section.required("id") else {
+        return;
+    };
+    let Some(table) = field.uint32(1..=u32::MAX) else {
+        return;
+    };
+    let families = match family {
+        Some(family) => vec![family],
+        None => vec![Family::V4, Family::V6],
+    };
+    for family in families {
+        let name = table_name(family, table);
+        if !plan.table_ids.add(name.clone()) {
+            field.error(format!("table {name} is declared twice"));
+            continue;
+        }
+        plan.tables.push(Request::TableAdd { family, table });
+    }
+}
+
+fn interface(section: Section<'_>, plan: &mut Plan) {
+    let name = section
+        .required("name")
+        .and_then(|f| f.declares(ObjectKind::Interface, &mut plan.names));
+    let kind = kind(&section);
+    let mac = section.get("mac").and_then(|f| f.read());
+    let mtu = section.get("mtu").and_then(|f| f.uint32(limits::MTU));
+    let states = [("up", AdminState::Up), ("down", AdminState::Down)];
+    let state = section
+        .get("state")
+        .map_or(Some(AdminState::Up), |f| f.one_of(&states));
+    let (Some(name), Some(kind), Some(state)) = (name, kind, state) else {
+        return;
+    };
+    let is_pg = kind == InterfaceKind::Pg;
+    let spec = InterfaceSpec {
+        name: name.clone(),
+        kind,
+        mac,
+        mtu,
+    };
+    let create = Request::InterfaceCreate(spec);
+    if valid(&section, &create) {
+        plan.interfaces.push(create);
+    }
+    for (key, family) in [("table", Family::V4), ("table6", Family::V6)] {
+        if let Some(table) = section.get(key).and_then(|f| table_ref(&f, family)) {
+            plan.interfaces.push(Request::InterfaceTable {
+                name: name.clone(),
+                family,
+                table,
+            });
+        }
+    }
+    addresses(&section, &name, plan);
+    if let Some(field) = section.get("capture") {
+        capture(&field, name.clone(), is_pg, plan);
+    }
+    plan.states.push(Request::InterfaceState { name, state });
+}
+
+fn addresses(section: &Section<'_>, name: &str, plan: &mut Plan) {
+    let mut seen = Vec::new();
+    for field in section.get("addresses").map_or(Vec::new(), |f| f.list()) {
+        let Some(address) = field.read() else {
+            continue;
+        };
+        let interface = name.to_string();
+        let request = Request::AddressAdd { interface, address };
+        if seen.contains(&address) {
+            field.error(format!("{address} is given twice"));
+        } else if field.check(request.validate()).is_some() {
+            plan.interfaces.push(request);
+        }
+        seen.push(address);
+    }
+}
+
+fn capture(field: &Field<'_>, interface: String, is_pg: bool, plan: &mut Plan) {
+    if !is_pg {
+        field.error("is for kind pg only; kind pcap has tx");
+    } else if let Some(file) = path(field) {
+        plan.start(Request::PgCaptureOn {
+            interface,
+            file,
+            count: None,
+        });
+    }
+}
+
+/// A table that the file must declare.
+pub(crate) fn table_ref(field: &Field<'_>, family: Family) -> Option<u32> {
+    let table = field.uint32(0..=u32::MAX)?;
+    field.refers_to(ObjectKind::Table, table_name(family, table));
+    Some(table)
+}
+
+fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
+    let is_pcap = section
+        .required("kind")?
+        .one_of(&[("pg", false), ("pcap", true)])?;
+    let keys = ["rx", "tx", "loop", "pace"];
+    if !is_pcap {
+        for field in keys.iter().filter_map(|key| section.get(key)) {
+            field.error("is for kind pcap only");
+        }
+        return Some(InterfaceKind::Pg);
+    }
+    let file = |key| section.get(key).and_then(|f| path(&f));
+    let paces = [("fast", Pace::Fast), ("recorded", Pace::Recorded)];
+    let files = PcapFiles {
+        rx: file("rx"),
+        tx: file("tx"),
+        repeat: section
+            .get("loop")
+            .map_or(Some(Repeat::default()), |f| repeat(&f))?,
+        pace: section
+            .get("pace")
+            .map_or(Some(Pace::Fast), |f| f.one_of(&paces))?,
+    };
+    Some(InterfaceKind::Pcap(files))
+}
+
+fn repeat(field: &Field<'_>) -> Option<Repeat> {
+    let text = field.text_or_number()?;
+    let times = match text.as_str() {
+        "forever" => return Some(Repeat::Forever),
+        number => number.parse().ok().filter(|n| *n > 0),
+    };
+    if times.is_none() {
+        field.error("must be a number of times from 1, or \"forever\"");
+    }
+    times.map(Repeat::Times)
+}
+
+fn neighbor(section: Section<'_>, plan: &mut Plan) {
+    let interface = section
+        .required("interface")
+        .and_then(|f| f.refers(ObjectKind::Interface));
+    let address = section.required("address").and_then(|f| f.read());
+    let mac = section.required("mac").and_then(|f| f.read());
+    if let (Some(interface), Some(address), Some(mac)) = (interface, address, mac) {
+        plan.object(
+            &section,
+            Request::NeighborAdd(Neighbor {
+                interface,
+                address,
+                mac,
+            }),
+        );
+    }
+}
+
+fn pair(section: &Section<'_>) -> Option<(String, String)> {
+    let name = |key| {
+        section
+            .required(key)
+            .and_then(|f| f.refers(ObjectKind::Interface))
+    };
+    let (rx, tx) = (name("rx"), name("tx"));
+    Some((rx?, tx?))
+}
+
+fn xconnect(section: Section<'_>, plan: &mut Plan) {
+    if let Some((rx, tx)) = pair(&section) {
+        plan.object(&section, Request::XconnectSet { rx, tx });
+    }
+}
+
+fn l2patch(section: Section<'_>, plan: &mut Plan) {
+    if let Some((rx, tx)) = pair(&section) {
+        plan.object(&section, Request::L2PatchAdd { rx, tx });
+    }
+}
+
+fn feature(section: Section<'_>, plan: &mut Plan) {
+    let interface = section
+        .required("interface")
+        .and_then(|f| f.refers(ObjectKind::Interface));
+    let text = |key| {
+        section
+            .required(key)
+            .and_then(|f| f.text().map(str::to_string))
+    };
+    let (arc, feature) = (text("arc"), text("feature"));
+    if let (Some(interface), Some(arc), Some(feature)) = (interface, arc, feature) {
+        let switch = Switch::On;
+        plan.object(
+            &section,
+            Request::Feature(Feature {
+                interface,
+                arc,
+                feature,
+                switch,
+            }),
+        );
+    }
+}

@@ -1,0 +1,222 @@
+//! Every table and key of the file with its meaning: unknown keys are judged by it, and the reference is printed from it.
+
+/// One key of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value and meaning.
+    pub text: &'static str,
+}
+
+/// One table of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
+    /// Written as `[[name]]`, any number of times; else `[name]`, once. Inner tables are written `{ ... }`.
+    pub repeats: bool,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+impl Table {
+    /// Name with brackets.
+    pub fn title(&self) -> String {
+        match (self.repeats, self.name.contains('.')) {
+            (_, true) => format!("{} {{ }}", self.name),
+            (true, _) => format!("[[{}]]", self.name),
+            (false, _) => format!("[{}]", self.name),
+        }
+    }
+}
+
+const fn k(name: &'static str, text: &'static str) -> Key {
+    Key { name, text }
+}
+
+const fn many(name: &'static str, keys: &'static [Key]) -> Table {
+    let repeats = true;
+    Table {
+        name,
+        repeats,
+        keys,
+    }
+}
+
+pub(crate) static ENGINE: Table = Table {
+    name: "engine",
+    repeats: false,
+    keys: &[
+        k("vector_size", "packets per vector, 4 to 1024 (256)"),
+        k("buffers", "buffers, 256 to 16777216 (16384)"),
+        k("isa", "auto, scalar, x86-64-v3 or x86-64-v4 (auto)"),
+        k("worker_core", "processor core of the worker (not pinned)"),
+        k("socket", "unix socket of volley ctl (/tmp/volley.sock)"),
+        k("seed", "seed of everything random (1)"),
+    ],
+};
+pub(crate) static TABLE: Table = many(
+    "table",
+    &[
+        k("id", "number of the IP table"),
+        k("family", "ip4 or ip6 (both)"),
+    ],
+);
+pub(crate) static INTERFACE: Table = many(
+    "interface",
+    &[
+        k("name", "its name"),
+        k("kind", "pg or pcap"),
+        k("mac", "MAC address (made from the seed)"),
+        k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
+        k("state", "up or down (up)"),
+        k("addresses", "list of addresses such as 192.0.2.1/24"),
+        k("table", "IPv4 table (0)"),
+        k("table6", "IPv6 table (0)"),
+        k("rx", "kind pcap: file to receive from"),
+        k("tx", "kind pcap: file to transmit into"),
+        k("loop", "kind pcap: times to play rx, or \"forever\" (1)"),
+        k("pace", "kind pcap: fast or recorded (fast)"),
+        k("capture", "kind pg: pcap file of what it transmits"),
+    ],
+);
+pub(crate) static NEIGHBOR: Table = many(
+    "neighbor",
+    &[
+        k("interface", "interface it is reached by"),
+        k("address", "its IP address"),
+        k("mac", "its MAC address"),
+    ],
+);
+pub(crate) static ROUTE: Table = many(
+    "route",
+    &[
+        k("prefix", "prefix such as 10.0.0.0/8"),
+        k("table", "IP table (0)"),
+        k("count", "number of consecutive prefixes (1)"),
+        k("paths", "list of paths; or the keys of one path here:"),
+        k("via", "next-hop address"),
+        k("interface", "interface of the next hop, or alone: attached"),
+        k("next_hop_table", "table to look the next hop up in"),
+        k("action", "drop, unreachable, prohibit or local"),
+        k("lookup_in", "look the destination up in this table"),
+        k("weight", "share of the traffic, 1 to 255 (1)"),
+        k("preference", "smallest usable one forwards, 0 to 255 (0)"),
+    ],
+);
+pub(crate) static PATH: Table = Table {
+    name: "route.paths",
+    repeats: true,
+    keys: &[
+        k("via", "next-hop address"),
+        k("interface", "interface of the next hop, or alone: attached"),
+        k("next_hop_table", "table to look the next hop up in"),
+        k("action", "drop, unreachable, prohibit or local"),
+        k("lookup_in", "look the destination up in this table"),
+        k("weight", "share of the traffic, 1 to 255 (1)"),
+        k("preference", "smallest usable one forwards, 0 to 255 (0)"),
+    ],
+};
+pub(crate) static ROUTE_FILE: Table = many(
+    "route_file",
+    &[
+        k(
+            "path",
+            "file: text (PREFIX NEXTHOP) or MRT, plain or compressed",
+        ),
+        k("format", "auto, text or mrt (auto)"),
+        k("table", "IP table (0)"),
+        k("family", "take only ip4 or ip6 (both)"),
+        k("limit", "stop after this many routes"),
+        k(
+            "next_hops",
+            "{ first, count, interfaces, fold } or { paths, fold } (next hops of the file)",
+        ),
+    ],
+);
+pub(crate) static NEXT_HOPS: Table = Table {
+    name: "route_file.next_hops",
+    repeats: false,
+    keys: &[
+        k("first", "first next-hop address"),
+        k("count", "number of next hops, 1 to 65536 (1)"),
+        k("interfaces", "list of interfaces, taken in turn"),
+        k("paths", "list of paths instead"),
+        k("fold", "modulo or clamp (modulo)"),
+    ],
+};
+pub(crate) static XCONNECT: Table = many(
+    "xconnect",
+    &[
+        k("rx", "receiving interface"),
+        k("tx", "transmitting interface"),
+    ],
+);
+pub(crate) static L2PATCH: Table = many(
+    "l2patch",
+    &[
+        k("rx", "receiving interface"),
+        k("tx", "transmitting interface"),
+    ],
+);
+pub(crate) static FEATURE: Table = many(
+    "feature",
+    &[
+        k("interface", "interface"),
+        k("arc", "feature arc such as ip4-unicast"),
+        k("feature", "feature"),
+    ],
+);
+pub(crate) static STREAM: Table = many(
+    "stream",
+    &[
+        k("name", "its name"),
+        k("interface", "packet-generator interface it comes in by"),
+        k("node", "node it enters at"),
+        k(
+            "template",
+            "packet such as \"eth / ip4 dst 10.0.0.1 / udp / payload 20\"",
+        ),
+        k(
+            "data",
+            "packet in the form of 'packet-generator new { data { ... } }'",
+        ),
+        k("pcap", "file of packets instead"),
+        k(
+            "edits",
+            "list such as \"ip4.dst increment 10.0.0.0 10.0.0.255\"",
+        ),
+        k(
+            "size",
+            "64, \"64-128\", \"random 64-1500\" or \"imix 64:7,594:4,1518:1\" (as built)",
+        ),
+        k(
+            "rate",
+            "packets per second such as 1000 or \"1.5M\" (as fast as possible)",
+        ),
+        k("limit", "packets in all (endless)"),
+        k("max_frame", "packets per vector, 1 to 1024 (the engine's)"),
+        k("seed", "seed of random edits (the engine's)"),
+        k("worker", "worker (the first)"),
+        k("enabled", "true or false (false)"),
+    ],
+);
+
+/// Every table of the file.
+pub fn schema() -> [&'static Table; 12] {
+    [
+        &ENGINE,
+        &TABLE,
+        &INTERFACE,
+        &NEIGHBOR,
+        &ROUTE,
+        &PATH,
+        &ROUTE_FILE,
+        &NEXT_HOPS,
+        &XCONNECT,
+        &L2PATCH,
+        &FEATURE,
+        &STREAM,
+    ]
+}

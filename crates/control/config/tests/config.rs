@@ -1,0 +1,245 @@
+//! The file as its readers see it: the example, the exact sentences of errors, and text that means nothing.
+
+use proptest::prelude::*;
+use volley_config::{parse, parse_named};
+
+const EXAMPLE: &str = include_str!("../examples/router.toml");
+
+fn errors(text: &str) -> String {
+    parse(text).expect_err("the text has errors").to_string()
+}
+
+#[test]
+fn the_example_reads_in_dependency_order() {
+    let config = parse(EXAMPLE).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(config.engine.vector_size, 256);
+    let lines: Vec<String> = config.requests.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "ip table add 7",
+            "ip6 table add 7",
+            "create packet-generator interface pg0 mac 02:fe:00:00:00:01",
+            "set interface ip address pg0 192.0.2.1/24",
+            "set interface ip address pg0 2001:db8::1/64",
+            "create packet-generator interface pg1 mtu 1500",
+            "set interface ip address pg1 198.51.100.1/24",
+            "set interface ip address pg1 2001:db8:1::1/64",
+            "create packet-generator interface pg2",
+            "set interface ip table pg2 7",
+            "set interface ip address pg2 203.0.113.1/24",
+            "set ip neighbor pg1 198.51.100.2 02:fe:00:00:00:02",
+            "set ip neighbor pg1 198.51.100.3 02:fe:00:00:00:03",
+            "set ip neighbor pg1 2001:db8:1::2 02:fe:00:00:00:02",
+            "ip route add 10.0.0.0/8 via 198.51.100.2 pg1",
+            "ip route add 172.16.0.0/12 via 198.51.100.2 pg1 weight 3 via 198.51.100.3 pg1",
+            "ip route add 20.0.0.0/24 count 1000 via 172.16.0.1",
+            "ip route add 192.168.0.0/16 via drop",
+            "ip route add ::/0 via 2001:db8:1::2",
+            "ip route add 0.0.0.0/0 table 7 via lookup-in-table 0",
+            "packet-generator new name s0 interface pg0 limit 1000000 rate 100000 \
+             size imix 64:7,594:4,1518:1 seed 42 edit ip4.dst increment 10.0.0.0 10.0.255.255 \
+             edit udp.sport random 1024 65535 template { eth src 02:00:00:00:00:99 \
+             dst 02:fe:00:00:00:01 / ip4 src 192.0.2.9 dst 10.0.0.0 / udp sport 1024 dport 53 / \
+             payload size 20 }",
+            "set interface state pg0 up",
+            "set interface state pg1 up",
+            "set interface state pg2 down",
+            "packet-generator enable s0",
+        ]
+    );
+}
+
+#[test]
+fn all_errors_come_at_once_with_their_places() {
+    let text = r#"
+[engine]
+vector_size = 2000
+isa = "avx"
+[[interface]]
+name = "pg0"
+kind = "pg"
+adresses = ["10.0.0.1/24"]
+[[route]]
+prefix = "10.0.0.1/8"
+via = 5
+[[route]]
+prefix = "10.0.0.0/8"
+interface = "pg7"
+weight = -1
+[[neighbour]]
+"#;
+    assert_eq!(
+        errors(text),
+        "\
+volley.toml:3:15: engine.vector_size: must be 4 to 1024, not 2000
+volley.toml:4:7: engine.isa: must be one of auto, scalar, x86-64-v3, x86-64-v4, not 'avx'
+volley.toml:8:1: unknown key 'adresses' in [[interface]]: did you mean 'addresses'? allowed are name, kind, mac, mtu, state, addresses, table, table6, rx, tx, loop, pace, capture
+volley.toml:10:10: route.prefix: '10.0.0.1/8' has host bits set: the prefix is 10.0.0.0/8
+volley.toml:11:7: route.via: must be a string, not an integer
+volley.toml:14:13: route.interface: there is no interface pg7 in this file; there are: pg0
+volley.toml:15:10: route.weight: must be 1 to 255, not -1
+volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are table, interface, neighbor, route, route_file, xconnect, l2patch, feature, stream, engine"
+    );
+}
+
+const WRONG: &[(&str, &str)] = &[
+    ("[engine\n", "volley.toml:1:8: "),
+    ("a = 1\na = 2\n", "volley.toml:2:1: duplicate key"),
+    (
+        "route = 1",
+        "volley.toml:1:9: route: must be written [[route]]",
+    ),
+    (
+        "[[route]]\n",
+        "volley.toml:1:1: route: the key 'prefix' is missing",
+    ),
+    (
+        "[[route]]\nprefix = '::/0'\n",
+        "volley.toml:1:1: route: leads nowhere",
+    ),
+    (
+        "[[route]]\nprefix = '::/0'\nvia = '::1'\naction='drop'",
+        "volley.toml:1:1: route: leads to several places",
+    ),
+    (
+        "[[route]]\nprefix = '::/0'\nvia = '1.1.1.1'\n",
+        "volley.toml:1:1: route: next hop 1.1.1.1 for IPv6 is not supported; give an IPv6 next hop",
+    ),
+    (
+        "[[route]]\nprefix = '::/0'\ntable = 3\naction='drop'",
+        "volley.toml:3:9: route.table: there is no table 3 of IPv6 in this file; there are: 0 of IPv4, 0 of IPv6",
+    ),
+    (
+        "[[table]]\nid = 3\n[[table]]\nid = 3\nfamily='ip6'",
+        "volley.toml:4:6: table.id: table 3 of IPv6 is declared twice",
+    ),
+    (
+        "[[interface]]\nname = 'p'\nkind = 'pcap'\n",
+        "volley.toml:1:1: interface: pcap interface p is not valid: it has no file",
+    ),
+    (
+        "[[interface]]\nname = 'p'\nkind = 'pg'\nrx = 'a'",
+        "volley.toml:4:6: interface.rx: is for kind pcap only",
+    ),
+    (
+        "[[interface]]\nname = 'p q'\nkind = 'pg'\n",
+        "volley.toml:2:8: interface.name: interface name 'p q' is not valid",
+    ),
+    (
+        "[[stream]]\nname = 's'\nnode='x'\n",
+        "volley.toml:1:1: stream: has no packets",
+    ),
+    (
+        "[[stream]]\nname = 's'\nnode='x'\ntemplate='eth srv 1'",
+        "volley.toml:4:10: stream.template: column 5: 'srv' is not a field of eth",
+    ),
+    (
+        "[[stream]]\nname = 's'\ntemplate='eth'",
+        "volley.toml:1:1: stream: stream s is not valid: it enters nowhere",
+    ),
+    (
+        "[[stream]]\nname = 's'\nnode='x'\ntemplate='eth'\nsize = 1.5",
+        "volley.toml:5:8: stream.size: must be a string or a whole number, not a float",
+    ),
+];
+
+#[test]
+fn each_wrong_thing_has_its_sentence() {
+    let pg = "[[interface]]\nname = 'pg0'\nkind = 'pg'\n";
+    for &(text, error) in WRONG {
+        let all = errors(text);
+        assert!(all.starts_with(error), "{text}\n{all}");
+    }
+    let twice = errors(&format!("{pg}{pg}"));
+    assert_eq!(
+        twice,
+        "volley.toml:5:8: interface.name: interface pg0 is declared twice"
+    );
+}
+
+#[test]
+fn ten_thousand_objects_read_fast() {
+    let mut text = String::new();
+    for i in 0..5000 {
+        text += &format!("[[interface]]\nname = 'pg{i}'\nkind = 'pg'\n");
+        text += &format!(
+            "[[route]]\nprefix = '10.{}.{}.0/24'\ninterface = 'pg{i}'\n",
+            i / 256,
+            i % 256
+        );
+    }
+    assert_eq!(parse(&text).map(|c| c.requests.len()), Ok(15_000));
+}
+
+#[test]
+fn nesting_without_end_is_refused() {
+    let deep = format!("a = {}", "[".repeat(100_000));
+    assert!(parse(&deep).is_err());
+    let deep = format!("a = {}1{}", "{ b = ".repeat(50_000), " }".repeat(50_000));
+    assert!(parse(&deep).is_err());
+    let dotted = format!("a{} = 1", ".b".repeat(50_000));
+    assert!(parse(&dotted).is_err());
+}
+
+#[test]
+fn files_are_named_and_must_be_text() {
+    let dir = std::env::temp_dir().join(format!("volley-config-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let path = dir.join("a.toml");
+    let load = || volley_config::load(&path).unwrap_err().to_string();
+    assert!(
+        load().contains("a.toml:0:0: cannot be read: "),
+        "{}",
+        load()
+    );
+    std::fs::write(&path, b"a = '\xff'").unwrap();
+    assert!(
+        load().ends_with("is not UTF-8 text: byte 5 does not belong there"),
+        "{}",
+        load()
+    );
+    std::fs::remove_dir_all(&dir).unwrap();
+    let named = parse_named("x.toml", "]").unwrap_err().to_string();
+    assert!(named.starts_with("x.toml:1:1: "), "{named}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "(?s).{0,200}") {
+        let _ = parse(&text);
+    }
+
+    #[test]
+    fn mutations_of_the_example_are_read_or_refused(
+        at in 0..EXAMPLE.len(), cut in 0usize..40, insert in "[\\[\\]{}=\"'0-9a-z.,/:\n -]{0,6}",
+    ) {
+        let at = EXAMPLE.floor_char_boundary(at);
+        let end = EXAMPLE.floor_char_boundary((at + cut).min(EXAMPLE.len()));
+        let text = format!("{}{insert}{}", &EXAMPLE[..at], &EXAMPLE[end..]);
+        if let Err(e) = parse(&text) {
+            prop_assert!(!e.0.is_empty());
+            for error in e.0 {
+                prop_assert!(error.line >= 1 && error.column >= 1 && !error.message.is_empty());
+                prop_assert!(!error.message.contains('\n'), "{}", error.message);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_with_any_value_are_read_or_refused(
+        table in prop::sample::select(volley_config::schema().to_vec()),
+        key in 0usize..14,
+        value in prop::sample::select(vec!["1", "-1", "''", "'a'", "true", "[]", "[1]", "{}", "1.5", "[{}]",
+            "'10.0.0.0/8'", "99999999999999999", "0x1f", "['a', 2]", "1979-05-27"]),
+    ) {
+        let key = table.keys[key % table.keys.len()].name;
+        let text = match table.name.split_once('.') {
+            Some((outer, inner)) => format!("[[{outer}]]\n{inner} = {{ {key} = {value} }}"),
+            None => format!("{}\n{key} = {value}\n", table.title()),
+        };
+        let _ = parse(&text);
+    }
+}

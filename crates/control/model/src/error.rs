@@ -1,0 +1,250 @@
+//! Errors of the control plane: each one sentence that says what, where, and how to mend it.
+
+use crate::limits::NAMES_LISTED;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Kinds of objects that requests name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectKind {
+    /// Interface (`pg0`).
+    Interface,
+    /// Graph node (`ip4-input`).
+    Node,
+    /// Packet-generator stream.
+    Stream,
+    /// Feature of an arc.
+    Feature,
+    /// Feature arc (`ip4-unicast`).
+    Arc,
+    /// IP table (VRF).
+    Table,
+    /// Route.
+    Route,
+    /// Path of a route.
+    Path,
+    /// Address of an interface.
+    Address,
+    /// Neighbour.
+    Neighbor,
+    /// L2 patch.
+    L2Patch,
+    /// L2 cross-connect.
+    Xconnect,
+    /// Packet capture.
+    Capture,
+}
+
+impl fmt::Display for ObjectKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ObjectKind::Interface => "interface",
+            ObjectKind::Node => "node",
+            ObjectKind::Stream => "stream",
+            ObjectKind::Feature => "feature",
+            ObjectKind::Arc => "feature arc",
+            ObjectKind::Table => "table",
+            ObjectKind::Route => "route",
+            ObjectKind::Path => "path",
+            ObjectKind::Address => "address",
+            ObjectKind::Neighbor => "neighbor",
+            ObjectKind::L2Patch => "l2patch",
+            ObjectKind::Xconnect => "l2 cross-connect",
+            ObjectKind::Capture => "capture",
+        })
+    }
+}
+
+/// Why a request or query was refused. A refused request changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "error", rename_all = "kebab-case")]
+pub enum ModelError {
+    /// The object is not there.
+    #[error("there is no {kind} {name}{}", listed(.known))]
+    NotFound {
+        /// Kind of object.
+        kind: ObjectKind,
+        /// The name asked for.
+        name: String,
+        /// Names that exist (may be empty; the message lists the first dozen).
+        known: Vec<String>,
+    },
+    /// The object is there already.
+    #[error("{kind} {name} exists already: delete it first or choose another name")]
+    Exists {
+        /// Kind of object.
+        kind: ObjectKind,
+        /// Its name.
+        name: String,
+    },
+    /// A value is wrong by itself or does not fit the state.
+    #[error("{what} is not valid: {why}")]
+    Invalid {
+        /// Which value, as the user wrote it.
+        what: String,
+        /// What is wrong and what would be right.
+        why: String,
+    },
+    /// More was asked than there may be.
+    #[error("{what} is {asked}, the limit is {limit}")]
+    Limit {
+        /// Which quantity.
+        what: String,
+        /// Largest allowed.
+        limit: u64,
+        /// Asked for.
+        asked: u64,
+    },
+    /// Something still needs the object.
+    #[error("{kind} {name} is in use by {by}: remove that first")]
+    InUse {
+        /// Kind of object.
+        kind: ObjectKind,
+        /// Its name.
+        name: String,
+        /// Who uses it.
+        by: String,
+    },
+    /// Well-formed, but not (yet) something Volley does.
+    #[error("{what} is not supported; {instead}")]
+    Unsupported {
+        /// What was asked.
+        what: String,
+        /// What to do instead.
+        instead: String,
+    },
+    /// A file named by the request could not be used.
+    #[error("{path}{}: {why}", .place.as_ref().map(|p| format!(", {p}")).unwrap_or_default())]
+    File {
+        /// Its path.
+        path: String,
+        /// Line, record or byte where it went wrong, when known.
+        place: Option<String>,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl ModelError {
+    /// The object is not there; `known` are the names that are.
+    pub fn not_found<S: Into<String>>(
+        kind: ObjectKind,
+        name: impl fmt::Display,
+        known: impl IntoIterator<Item = S>,
+    ) -> ModelError {
+        let known = known.into_iter().map(Into::into).collect();
+        let name = name.to_string();
+        ModelError::NotFound { kind, name, known }
+    }
+
+    /// The object is there already.
+    pub fn exists(kind: ObjectKind, name: impl fmt::Display) -> ModelError {
+        let name = name.to_string();
+        ModelError::Exists { kind, name }
+    }
+
+    /// A value is wrong.
+    pub fn invalid(what: impl fmt::Display, why: impl fmt::Display) -> ModelError {
+        ModelError::Invalid {
+            what: what.to_string(),
+            why: why.to_string(),
+        }
+    }
+
+    /// More was asked than allowed.
+    pub fn limit(what: impl fmt::Display, asked: u64, limit: u64) -> ModelError {
+        let what = what.to_string();
+        ModelError::Limit { what, limit, asked }
+    }
+
+    /// Something still needs the object.
+    pub fn in_use(kind: ObjectKind, name: impl fmt::Display, by: impl fmt::Display) -> ModelError {
+        ModelError::InUse {
+            kind,
+            name: name.to_string(),
+            by: by.to_string(),
+        }
+    }
+
+    /// Not something Volley does.
+    pub fn unsupported(what: impl fmt::Display, instead: impl fmt::Display) -> ModelError {
+        ModelError::Unsupported {
+            what: what.to_string(),
+            instead: instead.to_string(),
+        }
+    }
+
+    /// A file could not be used.
+    pub fn file(path: impl AsRef<std::path::Path>, why: impl fmt::Display) -> ModelError {
+        ModelError::File {
+            path: path.as_ref().display().to_string(),
+            place: None,
+            why: why.to_string(),
+        }
+    }
+}
+
+fn listed(known: &[String]) -> String {
+    if known.is_empty() {
+        return String::new();
+    }
+    let shown = known.iter().take(NAMES_LISTED).cloned();
+    let more = known.len().saturating_sub(NAMES_LISTED);
+    let tail = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!(
+        "; there are: {}{tail}",
+        shown.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// A text that does not read: where, and what was expected. `column` counts characters from 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("column {column}: {message}")]
+pub struct SyntaxError {
+    /// Character of the line, from 1.
+    pub column: usize,
+    /// One sentence without the place.
+    pub message: String,
+}
+
+impl SyntaxError {
+    /// An error at a column.
+    pub fn new(column: usize, message: impl fmt::Display) -> SyntaxError {
+        let message = message.to_string();
+        SyntaxError { column, message }
+    }
+
+    /// The same error in a text that starts `columns` characters further right.
+    pub fn shifted(mut self, columns: usize) -> SyntaxError {
+        self.column += columns;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_one_sentence() {
+        let e = ModelError::not_found(ObjectKind::Interface, "pg7", ["pg0", "pg1"]);
+        assert_eq!(
+            e.to_string(),
+            "there is no interface pg7; there are: pg0, pg1"
+        );
+        let many = (0..20).map(|i| format!("n{i}"));
+        let e = ModelError::not_found(ObjectKind::Node, "x", many).to_string();
+        assert!(e.ends_with("n11 and 8 more"), "{e}");
+        let e = ModelError::File {
+            path: "a.mrt".into(),
+            place: Some("byte 12".into()),
+            why: "truncated".into(),
+        };
+        assert_eq!(e.to_string(), "a.mrt, byte 12: truncated");
+    }
+}

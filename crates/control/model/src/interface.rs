@@ -1,0 +1,130 @@
+//! Interfaces and what hangs on them: kinds, states, neighbours, feature bindings.
+
+use crate::addr::Mac;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// A new interface. It is created administratively down, in table 0, without addresses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterfaceSpec {
+    /// Its name, unique in the daemon.
+    pub name: String,
+    /// What stands behind it.
+    pub kind: InterfaceKind,
+    /// MAC address; none = a locally administered one is made from the engine's seed and the name.
+    #[serde(default)]
+    pub mac: Option<Mac>,
+    /// L3 MTU in bytes; none = the kind's default (9000).
+    #[serde(default)]
+    pub mtu: Option<u32>,
+}
+
+/// What stands behind an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterfaceKind {
+    /// Packet generator: receives what streams make, transmits into a capture or nowhere.
+    Pg,
+    /// Capture files: receives from one, transmits into another.
+    Pcap(PcapFiles),
+}
+
+impl InterfaceKind {
+    /// Name of the kind: `packet-generator` or `pcap`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            InterfaceKind::Pg => "packet-generator",
+            InterfaceKind::Pcap(_) => "pcap",
+        }
+    }
+}
+
+/// Files of a pcap interface. At least one of them must be there.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PcapFiles {
+    /// Packets to receive (pcap or pcapng).
+    pub rx: Option<PathBuf>,
+    /// Where transmitted packets are written (pcap; overwritten); none = they are dropped and counted as sent.
+    pub tx: Option<PathBuf>,
+    /// How often `rx` is played.
+    pub repeat: Repeat,
+    /// How fast `rx` is played.
+    pub pace: Pace,
+}
+
+/// How often a file is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repeat {
+    /// This many times (at least once).
+    Times(u64),
+    /// Until the interface goes down.
+    Forever,
+}
+
+impl Default for Repeat {
+    fn default() -> Self {
+        Repeat::Times(1)
+    }
+}
+
+/// How fast a file is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// As fast as the graph takes the packets.
+    #[default]
+    Fast,
+    /// With the gaps of the time stamps in the file.
+    Recorded,
+}
+
+/// Administrative state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdminState {
+    /// Packets pass.
+    Up,
+    /// Packets are dropped and counted.
+    #[default]
+    Down,
+}
+
+/// Something switched on or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+/// A static neighbour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbor {
+    /// Interface it is reached by.
+    pub interface: String,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its MAC address.
+    pub mac: Mac,
+}
+
+/// A feature on an arc of an interface, switched on or off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Feature {
+    /// Interface.
+    pub interface: String,
+    /// Arc (`ip4-unicast`).
+    pub arc: String,
+    /// Feature (the node's name).
+    pub feature: String,
+    /// On or off.
+    pub switch: Switch,
+}

@@ -1,0 +1,47 @@
+//! The typed language of Volley's control plane: what can be asked for, and what is answered.
+//!
+//! Every face (configuration file, command line, HTTP, binary API, netlink mirror) builds [`Request`]s for changes and
+//! [`Query`]s for questions, and nothing else. Feature crates answer them through [`Handler`]. This crate is a leaf: it
+//! knows only `std`, `serde` and `thiserror`, no other crate of Volley.
+//!
+//! - True on entry: nothing; every parser here takes any text.
+//! - True on exit: a value that passed [`Request::validate`] is well-formed by itself (host bits, ranges, name syntax,
+//!   families that fit); whether the objects it names exist is for the handlers to say.
+//! - Nothing here panics on any input.
+//! - `Display` of a [`Request`] is its command-line spelling: journals and histories print commands.
+#![forbid(unsafe_code)]
+
+mod addr;
+mod error;
+mod handler;
+mod interface;
+pub mod limits;
+mod name;
+mod query;
+pub mod reply;
+mod request;
+mod route;
+mod settings;
+mod spell;
+mod stream;
+mod trace;
+mod validate;
+
+pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
+pub use error::{ModelError, ObjectKind, SyntaxError};
+pub use handler::{Applied, Handler};
+pub use interface::{
+    AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, Switch,
+};
+pub use name::{check_name, quote};
+pub use query::{FibSelect, Query};
+pub use reply::Reply;
+pub use request::{Clear, Request};
+pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
+pub use settings::{EngineSettings, IsaChoice};
+pub use stream::{
+    Edit, EditKind, EditTarget, Enter, FieldDef, FieldDefault, FieldKind, FieldPath, FieldValue,
+    ImixPart, Layer, LayerKind, Sizes, StreamSource, StreamSpec, Template, Value, parse_rate,
+    vpp_data,
+};
+pub use trace::{Directions, PcapTrace, TraceSpec};

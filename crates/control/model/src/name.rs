@@ -1,0 +1,68 @@
+//! Names: their syntax, and how they are quoted on a command line.
+
+use crate::error::{ModelError, ObjectKind};
+use crate::limits::NAME_LEN;
+
+/// Checks a name: 1 to 63 ASCII letters, digits or `- _ . / : @`, beginning with a letter or digit.
+pub fn check_name(kind: ObjectKind, name: &str) -> Result<(), ModelError> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || b"-_./:@".contains(&b);
+    let what = || format!("{kind} name '{}'", name.escape_debug());
+    if name.len() > NAME_LEN {
+        let why = format!(
+            "it has {} bytes, at most {NAME_LEN} are allowed",
+            name.len()
+        );
+        return Err(ModelError::invalid(format!("{kind} name"), why));
+    }
+    if !name.bytes().all(allowed) {
+        let why = "use ASCII letters, digits and - _ . / : @ only";
+        return Err(ModelError::invalid(what(), why));
+    }
+    if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        return Err(ModelError::invalid(
+            what(),
+            "begin it with a letter or digit",
+        ));
+    }
+    Ok(())
+}
+
+/// A word as it is written on a command line: in quotes when it has blanks or signs that mean something there.
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| !c.is_whitespace() && !c.is_control() && !"\"'\\{}|#".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_string();
+    }
+    let mut out = String::with_capacity(word.len() + 2);
+    out.push('"');
+    for c in word.chars() {
+        if c == '"' || c == '\\' {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_syntax() {
+        for good in ["pg0", "host-eth0.100", "0/1/2", "a"] {
+            assert_eq!(check_name(ObjectKind::Interface, good), Ok(()));
+        }
+        for bad in ["", "-x", "a b", "é", &"x".repeat(64), "a\n", "a\"b"] {
+            assert!(check_name(ObjectKind::Interface, bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn quoting_is_only_where_needed() {
+        assert_eq!(quote("/tmp/a.pcap"), "/tmp/a.pcap");
+        assert_eq!(quote("a b\"c\\"), "\"a b\\\"c\\\\\"");
+        assert_eq!(quote(""), "\"\"");
+    }
+}

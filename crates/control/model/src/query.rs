@@ -1,0 +1,102 @@
+//! Every question (`show ...`) as one typed value.
+
+use crate::addr::{Family, Prefix};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// One question. Each variant is answered by the [`crate::Reply`] of the same name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Query {
+    /// Version of the daemon and what it runs on.
+    Version,
+    /// Interfaces, all or one.
+    Interfaces {
+        /// Only this one.
+        #[serde(default)]
+        name: Option<String>,
+    },
+    /// What drivers know of interfaces, all or one.
+    Hardware {
+        /// Only this one.
+        #[serde(default)]
+        name: Option<String>,
+    },
+    /// Calls, vectors and clocks of every node.
+    Runtime,
+    /// Counters of nodes that are not zero.
+    Errors,
+    /// Dropped packets by node and reason.
+    Drops,
+    /// Traced packets.
+    Trace {
+        /// At most this many packets; none = all.
+        #[serde(default)]
+        max: Option<u64>,
+    },
+    /// One node of the graph.
+    Node {
+        /// Its name.
+        name: String,
+    },
+    /// All nodes and edges.
+    Graph,
+    /// Routes.
+    Fib {
+        /// IP version.
+        family: Family,
+        /// Only this table; none = all.
+        #[serde(default)]
+        table: Option<u32>,
+        /// Which routes.
+        #[serde(default)]
+        select: FibSelect,
+        /// At most this many routes in the answer; none = all.
+        #[serde(default)]
+        limit: Option<u64>,
+    },
+    /// Neighbours.
+    Neighbors {
+        /// Only this IP version.
+        #[serde(default)]
+        family: Option<Family>,
+        /// Only this interface.
+        #[serde(default)]
+        interface: Option<String>,
+    },
+    /// IP tables.
+    Tables {
+        /// Only this IP version.
+        #[serde(default)]
+        family: Option<Family>,
+    },
+    /// Buffer arenas.
+    Buffers,
+    /// Streams.
+    PacketGenerator,
+    /// Feature arcs, and which features are on.
+    Features {
+        /// Only what is on for this interface.
+        #[serde(default)]
+        interface: Option<String>,
+    },
+    /// L2 patches and cross-connects.
+    L2,
+    /// The capture.
+    PcapTrace,
+}
+
+/// Which routes a [`Query::Fib`] is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FibSelect {
+    /// All.
+    #[default]
+    All,
+    /// Counts by length only: `routes` of the answer is empty.
+    Summary,
+    /// The route of exactly this prefix.
+    Exact(Prefix),
+    /// The route that forwards this address.
+    Match(IpAddr),
+}

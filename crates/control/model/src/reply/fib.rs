@@ -1,0 +1,126 @@
+//! Routes, tables and neighbours.
+
+use crate::addr::{Family, Mac, Prefix};
+use crate::route::{PathTarget, RouteSource};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// Routes of one family.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FibReply {
+    /// In order of number.
+    pub tables: Vec<FibTable>,
+    /// Routes that matched and are not in this answer.
+    pub more: u64,
+}
+
+/// One table.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FibTable {
+    /// IP version.
+    pub family: Family,
+    /// Its number.
+    pub table: u32,
+    /// Prefixes in it.
+    pub prefixes: u64,
+    /// Bytes of the data-plane lookup structure.
+    pub bytes: u64,
+    /// Prefixes by length, lengths that have none left out.
+    pub lengths: Vec<LengthCount>,
+    /// The routes asked for, in order of address and length.
+    pub routes: Vec<FibRoute>,
+}
+
+/// Prefixes of one length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LengthCount {
+    /// Length in bits.
+    pub len: u8,
+    /// Prefixes.
+    pub count: u64,
+}
+
+/// One route: its best source's paths, and what the data plane does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FibRoute {
+    /// Prefix.
+    pub prefix: Prefix,
+    /// Source that forwards.
+    pub source: RouteSource,
+    /// Other sources that have this prefix, best first.
+    pub others: Vec<RouteSource>,
+    /// Paths of the source that forwards.
+    pub paths: Vec<FibPath>,
+    /// Load balance (data-plane leaf) id.
+    pub load_balance: u32,
+    /// Buckets in order: flow hash modulo their number chooses.
+    pub buckets: Vec<FibBucket>,
+}
+
+/// One path of a route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FibPath {
+    /// Where to.
+    pub target: PathTarget,
+    /// Weight.
+    pub weight: u32,
+    /// Preference.
+    pub preference: u8,
+    /// It leads somewhere now.
+    pub resolved: bool,
+}
+
+/// One bucket of a load balance.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FibBucket {
+    /// `adjacency`, `glean`, `incomplete`, `local`, `drop`, ...
+    pub kind: String,
+    /// Index of the object of that kind.
+    pub index: u32,
+    /// In words: `via 192.0.2.1 pg1 02fe...`.
+    pub text: String,
+}
+
+/// Neighbours.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct NeighborsReply {
+    /// In order of interface and address.
+    pub neighbors: Vec<NeighborRow>,
+}
+
+/// One neighbour.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NeighborRow {
+    /// Interface.
+    pub interface: String,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its MAC address; none = not known yet.
+    pub mac: Option<Mac>,
+    /// Configured, not learned.
+    pub fixed: bool,
+    /// Seconds since it was made or confirmed.
+    pub age_s: u64,
+}
+
+/// IP tables.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TablesReply {
+    /// In order of family and number.
+    pub tables: Vec<TableRow>,
+}
+
+/// One IP table.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TableRow {
+    /// IP version.
+    pub family: Family,
+    /// Its number.
+    pub table: u32,
+    /// Prefixes in it.
+    pub prefixes: u64,
+    /// Bytes of the data-plane lookup structure.
+    pub bytes: u64,
+    /// Interfaces bound to it.
+    pub interfaces: Vec<String>,
+}

@@ -1,0 +1,132 @@
+//! Interfaces, as the stack and as the driver sees them; L2 bindings.
+
+use crate::addr::{IfAddress, Mac};
+use crate::interface::AdminState;
+use serde::{Deserialize, Serialize};
+
+/// Interfaces.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InterfacesReply {
+    /// In order of index.
+    pub interfaces: Vec<InterfaceRow>,
+}
+
+/// One interface.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InterfaceRow {
+    /// Its name.
+    pub name: String,
+    /// Its index.
+    pub index: u32,
+    /// `packet-generator`, `pcap`, `local`, ...
+    pub kind: String,
+    /// Administrative state.
+    pub state: AdminState,
+    /// State of the link.
+    pub link: AdminState,
+    /// MAC address; none where there is no Ethernet.
+    pub mac: Option<Mac>,
+    /// L3 MTU in bytes.
+    pub mtu: u32,
+    /// Addresses, in the order they were added.
+    pub addresses: Vec<IfAddress>,
+    /// IP tables it is bound to.
+    pub tables: InterfaceTables,
+    /// Received, bytes without frame check sequence.
+    pub rx: Counter,
+    /// Transmitted.
+    pub tx: Counter,
+    /// Packets received on it and dropped anywhere.
+    pub drops: u64,
+    /// Receive errors.
+    pub rx_errors: u64,
+    /// Transmit errors.
+    pub tx_errors: u64,
+    /// Counters of the kind or of features (`ip4`, `rx-no-buffer`), only those not zero.
+    pub more: Vec<NamedValue>,
+}
+
+/// Tables of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InterfaceTables {
+    /// IPv4 table.
+    pub ip4: u32,
+    /// IPv6 table.
+    pub ip6: u32,
+}
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Counter {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A counter by name.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct NamedValue {
+    /// Name.
+    pub name: String,
+    /// Value.
+    pub value: u64,
+}
+
+/// Interfaces as drivers see them.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HardwareReply {
+    /// In order of index.
+    pub hardware: Vec<HardwareRow>,
+}
+
+/// One interface as its driver sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HardwareRow {
+    /// Its name.
+    pub name: String,
+    /// Its index.
+    pub index: u32,
+    /// Driver.
+    pub driver: String,
+    /// State of the link.
+    pub link: AdminState,
+    /// MAC address.
+    pub mac: Option<Mac>,
+    /// Largest frame in bytes.
+    pub max_frame: u32,
+    /// Receive queues.
+    pub rx_queues: u32,
+    /// Transmit queues.
+    pub tx_queues: u32,
+    /// What the driver has to say, a line each (files, modes, counters).
+    pub details: Vec<String>,
+}
+
+/// L2 patches and cross-connects.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct L2Reply {
+    /// In order of receiving interface.
+    pub bindings: Vec<L2Row>,
+}
+
+/// One binding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct L2Row {
+    /// Receiving interface.
+    pub rx: String,
+    /// Transmitting interface.
+    pub tx: String,
+    /// Which kind.
+    pub mode: L2Mode,
+}
+
+/// Kind of an L2 binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum L2Mode {
+    /// `test l2patch`.
+    Patch,
+    /// `set interface l2 xconnect`.
+    Xconnect,
+}

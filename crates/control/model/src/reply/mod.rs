@@ -1,0 +1,69 @@
+//! Answers to [`crate::Query`]: one plain struct each, rich enough for text tables and JSON alike.
+//!
+//! Units are in the field's text. Counters count since start or since the last `clear`.
+
+mod fib;
+mod graph;
+mod interfaces;
+mod runtime;
+mod system;
+
+pub use fib::{
+    FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborRow, NeighborsReply,
+    TableRow, TablesReply,
+};
+pub use graph::{ArcRow, FeatureRow, FeaturesReply, GraphNode, GraphReply, NodeEdge, NodeReply};
+pub use interfaces::{
+    Counter, HardwareReply, HardwareRow, InterfaceRow, InterfaceTables, InterfacesReply, L2Mode,
+    L2Reply, L2Row, NamedValue,
+};
+pub use runtime::{
+    DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
+    TraceStep, TracedPacket, WorkerRuntime,
+};
+pub use system::{
+    ArenaRow, BuffersReply, PacketGeneratorReply, PcapTraceReply, PgCaptureRow, StreamRow,
+    VersionReply,
+};
+
+use serde::{Deserialize, Serialize};
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// To [`crate::Query::Version`].
+    Version(VersionReply),
+    /// To [`crate::Query::Interfaces`].
+    Interfaces(InterfacesReply),
+    /// To [`crate::Query::Hardware`].
+    Hardware(HardwareReply),
+    /// To [`crate::Query::Runtime`].
+    Runtime(RuntimeReply),
+    /// To [`crate::Query::Errors`].
+    Errors(ErrorsReply),
+    /// To [`crate::Query::Drops`].
+    Drops(DropsReply),
+    /// To [`crate::Query::Trace`].
+    Trace(TraceReply),
+    /// To [`crate::Query::Node`].
+    Node(NodeReply),
+    /// To [`crate::Query::Graph`].
+    Graph(GraphReply),
+    /// To [`crate::Query::Fib`].
+    Fib(FibReply),
+    /// To [`crate::Query::Neighbors`].
+    Neighbors(NeighborsReply),
+    /// To [`crate::Query::Tables`].
+    Tables(TablesReply),
+    /// To [`crate::Query::Buffers`].
+    Buffers(BuffersReply),
+    /// To [`crate::Query::PacketGenerator`].
+    PacketGenerator(PacketGeneratorReply),
+    /// To [`crate::Query::Features`].
+    Features(FeaturesReply),
+    /// To [`crate::Query::L2`].
+    L2(L2Reply),
+    /// To [`crate::Query::PcapTrace`].
+    PcapTrace(PcapTraceReply),
+}

@@ -1,0 +1,113 @@
+//! Version, buffers, packet generator, capture.
+
+use crate::trace::PcapTrace;
+use serde::{Deserialize, Serialize};
+
+/// Version of the daemon and what it runs on.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct VersionReply {
+    /// `0.1.0`.
+    pub version: String,
+    /// Commit it was built from, when known.
+    pub commit: Option<String>,
+    /// Compiler and build profile.
+    pub build: String,
+    /// Processor's name.
+    pub cpu: String,
+    /// Instruction-set level in use.
+    pub isa: String,
+    /// Packets per vector.
+    pub vector_size: u32,
+    /// Worker threads.
+    pub workers: u32,
+    /// Seconds since start.
+    pub uptime_s: f64,
+    /// Process id.
+    pub pid: u32,
+}
+
+/// Buffer arenas.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BuffersReply {
+    /// One per NUMA node.
+    pub arenas: Vec<ArenaRow>,
+}
+
+/// One arena. `total = free + cached + used`.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ArenaRow {
+    /// Its name.
+    pub name: String,
+    /// NUMA node.
+    pub numa: u32,
+    /// Bytes of a slot, metadata and headroom included.
+    pub slot_bytes: u32,
+    /// Bytes of data in a slot.
+    pub data_bytes: u32,
+    /// Buffers.
+    pub total: u64,
+    /// On the shared free list.
+    pub free: u64,
+    /// In workers' free caches.
+    pub cached: u64,
+    /// Held by packets.
+    pub used: u64,
+    /// Allocations that failed.
+    pub failures: u64,
+    /// What backs it: `hugetlb`, `thp`, `pages`.
+    pub backing: String,
+}
+
+/// Streams.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PacketGeneratorReply {
+    /// One per stream.
+    pub streams: Vec<StreamRow>,
+    /// Captures of packet-generator interfaces.
+    pub captures: Vec<PgCaptureRow>,
+}
+
+/// One stream.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StreamRow {
+    /// Its name.
+    pub name: String,
+    /// Sends now. False only when every packet made has been processed.
+    pub enabled: bool,
+    /// Interface or node it enters at.
+    pub enters: String,
+    /// Packets made.
+    pub sent: u64,
+    /// Packets to make; none = endless.
+    pub limit: Option<u64>,
+    /// Packets per second asked for; none = as fast as possible.
+    pub rate_pps: Option<u64>,
+    /// What it sends, in words.
+    pub parameters: String,
+}
+
+/// One capture of what a packet-generator interface transmits.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PgCaptureRow {
+    /// Interface.
+    pub interface: String,
+    /// File.
+    pub file: String,
+    /// Packets written.
+    pub packets: u64,
+    /// Packets to write; none = unlimited.
+    pub count: Option<u64>,
+}
+
+/// The capture.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PcapTraceReply {
+    /// What was asked; none = no capture was started.
+    pub spec: Option<PcapTrace>,
+    /// Still running.
+    pub active: bool,
+    /// Packets written.
+    pub packets: u64,
+    /// Packets lost because the writer was behind.
+    pub lost: u64,
+}

@@ -1,0 +1,200 @@
+//! Every configuration change as one typed value.
+
+use crate::addr::{Family, IfAddress, Mac};
+use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
+use crate::route::{Route, RouteLoad};
+use crate::stream::StreamSpec;
+use crate::trace::{PcapTrace, TraceSpec};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// One change. `Display` gives its command-line spelling; [`Request::validate`] checks what needs no state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Create an interface.
+    InterfaceCreate(InterfaceSpec),
+    /// Delete an interface with its addresses, neighbours and bindings.
+    InterfaceDelete {
+        /// Interface.
+        name: String,
+    },
+    /// Set it up or down.
+    InterfaceState {
+        /// Interface.
+        name: String,
+        /// New state.
+        state: AdminState,
+    },
+    /// Set its L3 MTU.
+    InterfaceMtu {
+        /// Interface.
+        name: String,
+        /// Bytes, 68..=65535.
+        mtu: u32,
+    },
+    /// Set its MAC address.
+    InterfaceMac {
+        /// Interface.
+        name: String,
+        /// Unicast address.
+        mac: Mac,
+    },
+    /// Bind it to an IP table of one family. It must have no address of that family yet.
+    InterfaceTable {
+        /// Interface.
+        name: String,
+        /// IP version.
+        family: Family,
+        /// Table, which must exist.
+        table: u32,
+    },
+    /// Add an address.
+    AddressAdd {
+        /// Interface.
+        interface: String,
+        /// Address and subnet length.
+        address: IfAddress,
+    },
+    /// Remove an address.
+    AddressDel {
+        /// Interface.
+        interface: String,
+        /// Address and subnet length.
+        address: IfAddress,
+    },
+    /// Add an IP table (VRF). Table 0 is always there.
+    TableAdd {
+        /// IP version.
+        family: Family,
+        /// Its number.
+        table: u32,
+    },
+    /// Remove an empty IP table.
+    TableDel {
+        /// IP version.
+        family: Family,
+        /// Its number.
+        table: u32,
+    },
+    /// Add a static neighbour, or change its MAC address.
+    NeighborAdd(Neighbor),
+    /// Remove a neighbour.
+    NeighborDel {
+        /// Interface.
+        interface: String,
+        /// Its address.
+        address: IpAddr,
+    },
+    /// Add paths to a route, making it when it is not there.
+    RouteAdd(Route),
+    /// Make a route have exactly these paths.
+    RouteReplace(Route),
+    /// Take paths away from a route, or the whole route when no path is given.
+    RouteDel(Route),
+    /// Load routes from a file, as source `file`.
+    RouteLoad(RouteLoad),
+    /// Send what `rx` receives out of `tx`, straight from the driver, no L2 processing.
+    L2PatchAdd {
+        /// Receiving interface.
+        rx: String,
+        /// Transmitting interface.
+        tx: String,
+    },
+    /// Undo it.
+    L2PatchDel {
+        /// Receiving interface.
+        rx: String,
+        /// Transmitting interface.
+        tx: String,
+    },
+    /// Put `rx` in L2 mode, cross-connected to `tx` (one direction).
+    XconnectSet {
+        /// Receiving interface.
+        rx: String,
+        /// Transmitting interface.
+        tx: String,
+    },
+    /// Put it back in L3 mode.
+    XconnectUnset {
+        /// Receiving interface.
+        rx: String,
+    },
+    /// Switch a feature of an interface's arc on or off.
+    Feature(Feature),
+    /// Make a packet-generator stream. It does not send yet.
+    StreamNew(StreamSpec),
+    /// Let a stream send; none named = all.
+    StreamEnable {
+        /// Stream.
+        name: Option<String>,
+    },
+    /// Stop a stream; none named = all.
+    StreamDisable {
+        /// Stream.
+        name: Option<String>,
+    },
+    /// Delete a stream.
+    StreamDelete {
+        /// Stream.
+        name: String,
+    },
+    /// Write what a packet-generator interface transmits into a pcap file, made with its first packet.
+    PgCaptureOn {
+        /// Packet-generator interface.
+        interface: String,
+        /// File; it must not exist.
+        file: PathBuf,
+        /// Stop after this many packets; none = unlimited.
+        #[serde(default)]
+        count: Option<u64>,
+    },
+    /// Stop that capture and close its file. Fine when there is none.
+    PgCaptureOff {
+        /// Packet-generator interface.
+        interface: String,
+    },
+    /// Trace packets.
+    TraceAdd(TraceSpec),
+    /// Start a capture, or change the running one.
+    PcapTraceOn(PcapTrace),
+    /// Stop the capture and close its file.
+    PcapTraceOff,
+    /// Set counters back.
+    Clear(Clear),
+}
+
+/// Which counters are set back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clear {
+    /// Calls, vectors and clocks of nodes.
+    Runtime,
+    /// Error and drop counters.
+    Errors,
+    /// Interface counters.
+    Interfaces,
+    /// Traced packets, and traces not yet full.
+    Trace,
+}
+
+impl Request {
+    /// True when every handler is asked, not only the first that takes it.
+    pub fn is_for_all(&self) -> bool {
+        matches!(self, Request::Clear(_))
+    }
+
+    /// True when it changes configuration; false when it only starts, stops or clears an observation.
+    pub fn is_configuration(&self) -> bool {
+        !matches!(
+            self,
+            Request::Clear(_)
+                | Request::TraceAdd(_)
+                | Request::PcapTraceOn(_)
+                | Request::PcapTraceOff
+                | Request::PgCaptureOn { .. }
+                | Request::PgCaptureOff { .. }
+        )
+    }
+}

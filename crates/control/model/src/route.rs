@@ -1,0 +1,245 @@
+//! Routes: prefix, table, source and the paths it leads to; and loading many from a file.
+
+use crate::addr::{Family, Prefix};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// One route, or `count` of them on consecutive prefixes with the same paths.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// First prefix.
+    pub prefix: Prefix,
+    /// IP table (VRF) of the prefix's family.
+    #[serde(default)]
+    pub table: u32,
+    /// Who says so.
+    #[serde(default)]
+    pub source: RouteSource,
+    /// Where to. Add: joined to the paths this source has there already; replace: exactly these; delete: these are
+    /// taken away, and none given = the source's whole route is.
+    #[serde(default)]
+    pub paths: Vec<Path>,
+    /// Number of consecutive prefixes of this length, the first included.
+    #[serde(default = "one")]
+    pub count: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Route {
+    /// A static route in table 0.
+    pub fn new(prefix: Prefix, paths: Vec<Path>) -> Route {
+        Route {
+            prefix,
+            table: 0,
+            source: RouteSource::Static,
+            paths,
+            count: 1,
+        }
+    }
+}
+
+/// Who put a route there. When several sources have one prefix, the smallest [`RouteSource::preference`] forwards.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum RouteSource {
+    /// Built in (broadcast, multicast and class E drops).
+    Special,
+    /// Addresses of interfaces: connected subnets and own addresses.
+    Interface,
+    /// Operator: configuration file, command line, API.
+    #[default]
+    Static,
+    /// A loaded table ([`RouteLoad`]).
+    File,
+    /// A routing protocol.
+    Dynamic,
+    /// Neighbours: host routes that complete an adjacency.
+    Adjacency,
+    /// The default drop that every table begins with.
+    Default,
+}
+
+impl RouteSource {
+    /// Every source with its name, best first.
+    pub const ALL: [(&'static str, RouteSource); 7] = [
+        ("special", RouteSource::Special),
+        ("interface", RouteSource::Interface),
+        ("static", RouteSource::Static),
+        ("file", RouteSource::File),
+        ("dynamic", RouteSource::Dynamic),
+        ("adjacency", RouteSource::Adjacency),
+        ("default", RouteSource::Default),
+    ];
+
+    /// Name, as in `show ip fib`.
+    pub fn name(self) -> &'static str {
+        let found = RouteSource::ALL.iter().find(|(_, s)| *s == self);
+        found.map_or("static", |(name, _)| name)
+    }
+
+    /// Rank, smaller wins.
+    pub fn preference(self) -> u8 {
+        self as u8
+    }
+}
+
+/// One path of a route.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// Where to.
+    pub target: PathTarget,
+    /// Share of the traffic among paths of the same preference, 1..=255.
+    #[serde(default = "weight_one")]
+    pub weight: u32,
+    /// Smallest preference that is usable forwards, 0..=255.
+    #[serde(default)]
+    pub preference: u8,
+}
+
+fn weight_one() -> u32 {
+    1
+}
+
+impl Path {
+    /// A path of weight 1 and preference 0.
+    pub fn to(target: PathTarget) -> Path {
+        Path {
+            target,
+            weight: 1,
+            preference: 0,
+        }
+    }
+
+    /// Via a next hop, over an interface when given, else resolved recursively in the route's table.
+    pub fn via(addr: IpAddr, interface: Option<&str>) -> Path {
+        Path::to(PathTarget::Via {
+            addr,
+            interface: interface.map(str::to_string),
+            table: None,
+        })
+    }
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum PathTarget {
+    /// A next hop.
+    Via {
+        /// Its address.
+        addr: IpAddr,
+        /// Interface it is attached to; none = look the address up (recursive).
+        #[serde(default)]
+        interface: Option<String>,
+        /// Table to look the address up in; none = the route's own. Only without an interface.
+        #[serde(default)]
+        table: Option<u32>,
+    },
+    /// Attached: destinations are neighbours on this interface.
+    Interface(String),
+    /// Discarded silently.
+    Drop,
+    /// Discarded; ICMP destination unreachable.
+    Unreachable,
+    /// Discarded; ICMP administratively prohibited.
+    Prohibit,
+    /// For this router itself.
+    Local,
+    /// Look the destination up again in another table of the same family.
+    LookupIn(u32),
+}
+
+/// Load a table from a file, in text (`PREFIX NEXTHOP` a line; the next hop an address or a number) or as an MRT dump,
+/// plain or compressed (`.gz`, `.bz2`, `.xz`, `.zst`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RouteLoad {
+    /// The file.
+    pub path: PathBuf,
+    /// Its format.
+    #[serde(default)]
+    pub format: RouteFormat,
+    /// IP table (VRF) the routes go to; prefixes of both families are taken, each to its family's table.
+    #[serde(default)]
+    pub table: u32,
+    /// Take only this family; none = both.
+    #[serde(default)]
+    pub family: Option<Family>,
+    /// Which path a file's next hop means.
+    pub next_hops: NextHops,
+    /// Stop after this many routes; none = all.
+    #[serde(default)]
+    pub limit: Option<u64>,
+}
+
+/// Format of a route file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RouteFormat {
+    /// By the first bytes of the content.
+    #[default]
+    Auto,
+    /// `PREFIX NEXTHOP`, one a line.
+    Text,
+    /// MRT (RFC 6396) table dump.
+    Mrt,
+}
+
+/// How the next hops of a route file become paths. Every distinct next hop of the file has a rank: its number when the
+/// file has numbers, else the order of its first appearance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum NextHops {
+    /// The file's next hops are addresses and are meant: recursive via them.
+    Listed,
+    /// Rank r means `paths[fold(r)]`.
+    Paths {
+        /// The paths, at least one.
+        paths: Vec<Path>,
+        /// How ranks beyond the last path are folded.
+        #[serde(default)]
+        fold: Fold,
+    },
+    /// Rank r means address `first + fold(r)` on interface `interfaces[fold(r) % interfaces.len()]`.
+    Range {
+        /// First next-hop address; its family is the family of routes that may be loaded.
+        first: IpAddr,
+        /// Number of next hops, 1..=65536.
+        count: u32,
+        /// Interfaces, taken in turn, at least one.
+        interfaces: Vec<String>,
+        /// How ranks beyond the last next hop are folded.
+        #[serde(default)]
+        fold: Fold,
+    },
+}
+
+/// How a rank is folded into n next hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fold {
+    /// `rank % n`: spreads evenly.
+    #[default]
+    Modulo,
+    /// `min(rank, n - 1)`: keeps the skew.
+    Clamp,
+}
+
+impl Fold {
+    /// Index of a rank among n (n = 0 counts as 1).
+    pub fn index(self, rank: u64, n: u64) -> u64 {
+        let n = n.max(1);
+        match self {
+            Fold::Modulo => rank % n,
+            Fold::Clamp => rank.min(n - 1),
+        }
+    }
+}

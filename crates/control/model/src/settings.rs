@@ -1,0 +1,109 @@
+//! What is chosen once, at start: sizes of the engine and where it runs.
+
+use crate::error::ModelError;
+use crate::limits;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Which instruction-set level the data path uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IsaChoice {
+    /// The best that this processor has.
+    #[default]
+    Auto,
+    /// Portable code only.
+    Scalar,
+    /// x86-64-v3 (AVX2).
+    #[serde(rename = "x86-64-v3")]
+    V3,
+    /// x86-64-v4 (AVX-512).
+    #[serde(rename = "x86-64-v4")]
+    V4,
+}
+
+impl IsaChoice {
+    /// Every choice with its name.
+    pub const ALL: [(&'static str, IsaChoice); 4] = [
+        ("auto", IsaChoice::Auto),
+        ("scalar", IsaChoice::Scalar),
+        ("x86-64-v3", IsaChoice::V3),
+        ("x86-64-v4", IsaChoice::V4),
+    ];
+}
+
+impl fmt::Display for IsaChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = IsaChoice::ALL.iter().find(|(_, isa)| isa == self);
+        f.write_str(name.map_or("auto", |(name, _)| name))
+    }
+}
+
+impl FromStr for IsaChoice {
+    type Err = ModelError;
+
+    /// Reads the names of [`IsaChoice::ALL`]; `v3` and `v4` are short for the x86 ones.
+    fn from_str(text: &str) -> Result<Self, ModelError> {
+        let full = match text {
+            "v3" => "x86-64-v3",
+            "v4" => "x86-64-v4",
+            other => other,
+        };
+        let found = IsaChoice::ALL.iter().find(|(name, _)| *name == full);
+        let why = "choose auto, scalar, x86-64-v3 or x86-64-v4";
+        let bad = || ModelError::invalid(format!("isa '{text}'"), why);
+        found.map(|(_, isa)| *isa).ok_or_else(bad)
+    }
+}
+
+/// The engine's settings. They hold from start to stop; changing them means a restart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EngineSettings {
+    /// Most packets per vector, 4..=1024.
+    pub vector_size: u32,
+    /// Buffers in the arena.
+    pub buffers: u32,
+    /// Instruction-set level.
+    pub isa: IsaChoice,
+    /// Processor core to pin the worker to; none = wherever the system puts it.
+    pub worker_core: Option<u32>,
+    /// Unix socket of `volley ctl`.
+    pub socket: PathBuf,
+    /// Seed of everything random (stream edits without a seed of their own, MAC addresses).
+    pub seed: u64,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        EngineSettings {
+            vector_size: 256,
+            buffers: 16_384,
+            isa: IsaChoice::Auto,
+            worker_core: None,
+            socket: PathBuf::from("/tmp/volley.sock"),
+            seed: 1,
+        }
+    }
+}
+
+impl EngineSettings {
+    /// Checks ranges.
+    pub fn validate(&self) -> Result<(), ModelError> {
+        crate::validate::within("vector_size", self.vector_size, limits::VECTOR_SIZE)?;
+        crate::validate::within("buffers", self.buffers, limits::BUFFERS)?;
+        if self.buffers < 2 * self.vector_size {
+            let why = format!(
+                "a vector of {} needs at least twice as many",
+                self.vector_size
+            );
+            return Err(ModelError::invalid(
+                format!("buffers {}", self.buffers),
+                why,
+            ));
+        }
+        Ok(())
+    }
+}

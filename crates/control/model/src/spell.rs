@@ -1,0 +1,370 @@
+//! `Display` of requests: the command line that makes the same request again.
+
+use crate::interface::{AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, Switch};
+use crate::name::quote;
+use crate::request::{Clear, Request};
+use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
+use crate::stream::{Enter, Sizes, StreamSource, StreamSpec};
+use crate::trace::PcapTrace;
+use crate::{Family, Feature};
+use std::fmt::{self, Display, Formatter};
+
+type Out<'a, 'b> = &'a mut Formatter<'b>;
+
+/// ` word value` when there is a value.
+fn opt(f: Out<'_, '_>, word: &str, value: Option<impl Display>) -> fmt::Result {
+    value.map_or(Ok(()), |v| write!(f, " {word} {v}"))
+}
+
+fn file(path: &std::path::Path) -> String {
+    quote(&path.display().to_string())
+}
+
+fn ip(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "ip",
+        Family::V6 => "ip6",
+    }
+}
+
+/// A name where a keyword could stand as well: in quotes unless no keyword looks like it.
+fn apart(name: &str) -> String {
+    let letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    let digit = name.ends_with(|c: char| c.is_ascii_digit());
+    let unlike = letter
+        && digit
+        && !name.contains(':')
+        && !name.starts_with("ip")
+        && !name.starts_with("l2");
+    if unlike {
+        quote(name)
+    } else {
+        format!("\"{name}\"")
+    }
+}
+
+impl Display for AdminState {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AdminState::Up => "up",
+            AdminState::Down => "down",
+        })
+    }
+}
+
+impl Display for RouteSource {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Display for Clear {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Clear::Runtime => "runtime",
+            Clear::Errors => "errors",
+            Clear::Interfaces => "interfaces",
+            Clear::Trace => "trace",
+        })
+    }
+}
+
+impl Display for Request {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Request::InterfaceCreate(spec) => write!(f, "{spec}"),
+            Request::InterfaceDelete { name } => write!(f, "delete interface {name}"),
+            Request::InterfaceState { name, state } => {
+                write!(f, "set interface state {name} {state}")
+            }
+            Request::InterfaceMtu { name, mtu } => write!(f, "set interface mtu {mtu} {name}"),
+            Request::InterfaceMac { name, mac } => {
+                write!(f, "set interface mac address {name} {mac}")
+            }
+            Request::InterfaceTable {
+                name,
+                family,
+                table,
+            } => {
+                write!(f, "set interface {} table {name} {table}", ip(*family))
+            }
+            Request::AddressAdd { interface, address } => {
+                write!(
+                    f,
+                    "set interface ip address {} {address}",
+                    del_apart(interface)
+                )
+            }
+            Request::AddressDel { interface, address } => {
+                write!(f, "set interface ip address del {interface} {address}")
+            }
+            Request::TableAdd { family, table } => write!(f, "{} table add {table}", ip(*family)),
+            Request::TableDel { family, table } => write!(f, "{} table del {table}", ip(*family)),
+            Request::NeighborAdd(n) => {
+                write!(
+                    f,
+                    "set ip neighbor {} {} {}",
+                    del_apart(&n.interface),
+                    n.address,
+                    n.mac
+                )
+            }
+            Request::NeighborDel { interface, address } => {
+                write!(f, "set ip neighbor del {interface} {address}")
+            }
+            Request::RouteAdd(route) => write!(f, "ip route add {route}"),
+            Request::RouteReplace(route) => write!(f, "ip route replace {route}"),
+            Request::RouteDel(route) => write!(f, "ip route del {route}"),
+            Request::RouteLoad(load) => write!(f, "ip route load {load}"),
+            other => other.spell_traffic(f),
+        }
+    }
+}
+
+impl Request {
+    /// L2 bindings, features, streams and observations; `Display` spells the others.
+    fn spell_traffic(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Request::L2PatchAdd { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx}"),
+            Request::L2PatchDel { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx} del"),
+            Request::XconnectSet { rx, tx } => write!(f, "set interface l2 xconnect {rx} {tx}"),
+            Request::XconnectUnset { rx } => write!(f, "set interface l3 {rx}"),
+            Request::Feature(feature) => write!(f, "{feature}"),
+            Request::StreamNew(spec) => write!(f, "packet-generator new {spec}"),
+            Request::StreamEnable { name } => named(f, "packet-generator enable", name.as_deref()),
+            Request::StreamDisable { name } => {
+                named(f, "packet-generator disable", name.as_deref())
+            }
+            Request::StreamDelete { name } => write!(f, "packet-generator delete {name}"),
+            Request::PgCaptureOn {
+                interface,
+                file: path,
+                count,
+            } => {
+                write!(
+                    f,
+                    "packet-generator capture {interface} pcap {}",
+                    file(path)
+                )?;
+                opt(f, "count", *count)
+            }
+            Request::PgCaptureOff { interface } => {
+                write!(f, "packet-generator capture {interface} disable")
+            }
+            Request::TraceAdd(trace) => write!(f, "trace add {} {}", trace.node, trace.count),
+            Request::PcapTraceOn(trace) => write!(f, "{trace}"),
+            Request::PcapTraceOff => f.write_str("pcap trace off"),
+            Request::Clear(what) => write!(f, "clear {what}"),
+            // Display has spelled all others.
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An interface where the word `del` could stand.
+fn del_apart(name: &str) -> String {
+    if "del".starts_with(name) {
+        format!("\"{name}\"")
+    } else {
+        name.to_string()
+    }
+}
+
+fn named(f: Out<'_, '_>, command: &str, name: Option<&str>) -> fmt::Result {
+    f.write_str(command)?;
+    name.map_or(Ok(()), |n| write!(f, " {n}"))
+}
+
+impl Display for InterfaceSpec {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "create {} interface {}", self.kind.name(), self.name)?;
+        if let InterfaceKind::Pcap(files) = &self.kind {
+            write!(f, "{files}")?;
+        }
+        opt(f, "mac", self.mac)?;
+        opt(f, "mtu", self.mtu)
+    }
+}
+
+impl Display for PcapFiles {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        opt(f, "rx", self.rx.as_deref().map(file))?;
+        opt(f, "tx", self.tx.as_deref().map(file))?;
+        match self.repeat {
+            Repeat::Times(1) => {}
+            Repeat::Times(n) => write!(f, " loop {n}")?,
+            Repeat::Forever => f.write_str(" loop forever")?,
+        }
+        match self.pace {
+            Pace::Fast => Ok(()),
+            Pace::Recorded => f.write_str(" pace recorded"),
+        }
+    }
+}
+
+impl Display for Feature {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Feature {
+            interface,
+            arc,
+            feature,
+            switch,
+        } = self;
+        write!(f, "set interface feature {interface} {feature} arc {arc}")?;
+        match switch {
+            Switch::On => Ok(()),
+            Switch::Off => f.write_str(" disable"),
+        }
+    }
+}
+
+impl Display for Route {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.prefix)?;
+        opt(f, "table", Some(self.table).filter(|t| *t != 0))?;
+        opt(
+            f,
+            "source",
+            Some(self.source).filter(|s| *s != RouteSource::Static),
+        )?;
+        opt(f, "count", Some(self.count).filter(|c| *c != 1))?;
+        self.paths.iter().try_for_each(|p| write!(f, " {p}"))
+    }
+}
+
+impl Display for Path {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "via {}", self.target)?;
+        opt(f, "weight", Some(self.weight).filter(|w| *w != 1))?;
+        opt(f, "preference", Some(self.preference).filter(|p| *p != 0))
+    }
+}
+
+impl Display for PathTarget {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            PathTarget::Via {
+                addr,
+                interface,
+                table,
+            } => {
+                write!(f, "{addr}")?;
+                interface
+                    .as_deref()
+                    .map_or(Ok(()), |i| write!(f, " {}", apart(i)))?;
+                opt(f, "next-hop-table", *table)
+            }
+            PathTarget::Interface(name) => f.write_str(&apart(name)),
+            PathTarget::Drop => f.write_str("drop"),
+            PathTarget::Unreachable => f.write_str("unreachable"),
+            PathTarget::Prohibit => f.write_str("prohibit"),
+            PathTarget::Local => f.write_str("local"),
+            PathTarget::LookupIn(table) => write!(f, "lookup-in-table {table}"),
+        }
+    }
+}
+
+impl Display for RouteLoad {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&file(&self.path))?;
+        match self.format {
+            RouteFormat::Auto => {}
+            RouteFormat::Text => f.write_str(" format text")?,
+            RouteFormat::Mrt => f.write_str(" format mrt")?,
+        }
+        opt(f, "table", Some(self.table).filter(|t| *t != 0))?;
+        match self.family {
+            None => {}
+            Some(Family::V4) => f.write_str(" family ip4")?,
+            Some(Family::V6) => f.write_str(" family ip6")?,
+        }
+        opt(f, "limit", self.limit)?;
+        write!(f, "{}", self.next_hops)
+    }
+}
+
+impl Display for NextHops {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let fold = |fold| match fold {
+            Fold::Modulo => "",
+            Fold::Clamp => " fold clamp",
+        };
+        match self {
+            NextHops::Listed => Ok(()),
+            NextHops::Paths { paths, fold: how } => {
+                f.write_str(fold(*how))?;
+                paths.iter().try_for_each(|p| write!(f, " {p}"))
+            }
+            NextHops::Range {
+                first,
+                count,
+                interfaces,
+                fold: how,
+            } => {
+                write!(f, "{} next-hops {first} {count}", fold(*how))?;
+                interfaces
+                    .iter()
+                    .try_for_each(|i| write!(f, " {}", apart(i)))
+            }
+        }
+    }
+}
+
+impl Display for StreamSpec {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "name {}{}", self.name, self.enter)?;
+        opt(f, "limit", self.limit)?;
+        opt(f, "rate", self.rate_pps)?;
+        write!(f, "{}", self.sizes)?;
+        opt(f, "maxframe", self.max_frame)?;
+        opt(f, "seed", self.seed)?;
+        opt(f, "worker", self.worker)?;
+        self.edits.iter().try_for_each(|e| write!(f, " edit {e}"))?;
+        match &self.source {
+            StreamSource::Template(t) => write!(f, " template {{ {t} }}"),
+            StreamSource::File(path) => write!(f, " pcap {}", file(path)),
+        }
+    }
+}
+
+impl Display for Enter {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        opt(f, "interface", self.interface.as_deref())?;
+        opt(f, "node", self.node.as_deref())
+    }
+}
+
+impl Display for Sizes {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Sizes::AsBuilt => Ok(()),
+            Sizes::Fixed(n) => write!(f, " size {n}"),
+            Sizes::Increment { min, max } => write!(f, " size {min}-{max}"),
+            Sizes::Random { min, max } => write!(f, " size random {min}-{max}"),
+            Sizes::Imix(parts) => {
+                f.write_str(" size imix ")?;
+                let mut comma = "";
+                for part in parts {
+                    write!(f, "{comma}{}:{}", part.size, part.weight)?;
+                    comma = ",";
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Display for PcapTrace {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("pcap trace")?;
+        let d = self.directions;
+        for (on, word) in [(d.rx, " rx"), (d.tx, " tx"), (d.drop, " drop")] {
+            f.write_str(if on { word } else { "" })?;
+        }
+        write!(f, " max {}", self.max)?;
+        opt(f, "intfc", self.interface.as_deref().map(apart))?;
+        opt(f, "max-bytes-per-packet", self.snap)?;
+        write!(f, " file {}", file(&self.file))?;
+        opt(f, "filter", self.filter.as_deref().map(quote))
+    }
+}

@@ -1,0 +1,47 @@
+//! Looking at packets: traces through the graph and captures into pcap files.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Trace the next packets that enter the graph at a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceSpec {
+    /// Node (`pg-input`).
+    pub node: String,
+    /// Packets, 1..=1000000.
+    pub count: u64,
+}
+
+/// Where packets are captured. At least one must be true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Directions {
+    /// On receipt from an interface.
+    pub rx: bool,
+    /// On transmission to an interface.
+    pub tx: bool,
+    /// When dropped.
+    pub drop: bool,
+}
+
+/// Capture packets into a pcap file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PcapTrace {
+    /// Where.
+    pub directions: Directions,
+    /// Only this interface; none = any.
+    #[serde(default)]
+    pub interface: Option<String>,
+    /// Stop after this many packets, 1..=1000000.
+    pub max: u64,
+    /// Bytes kept of each packet; none = all.
+    #[serde(default)]
+    pub snap: Option<u32>,
+    /// File to write (overwritten).
+    pub file: PathBuf,
+    /// Only packets that match this expression; checked by the capture's owner.
+    #[serde(default)]
+    pub filter: Option<String>,
+}

@@ -1,0 +1,430 @@
+//! Checks of requests that need no state: ranges, name syntax, families that fit, what must be there together.
+
+use crate::addr::Family;
+use crate::error::{ModelError, ObjectKind};
+use crate::interface::{InterfaceKind, InterfaceSpec, PcapFiles, Repeat};
+use crate::limits;
+use crate::name::check_name;
+use crate::request::Request;
+use crate::route::{NextHops, Path, PathTarget, Route, RouteLoad};
+use crate::stream::{
+    Edit, EditKind, EditTarget, Enter, ImixPart, Sizes, StreamSource, StreamSpec, Value,
+};
+use crate::trace::{PcapTrace, TraceSpec};
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+type Check = Result<(), ModelError>;
+
+pub(crate) fn within<T: PartialOrd + Display>(
+    what: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Check {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let why = format!("it must be {} to {}", range.start(), range.end());
+    Err(ModelError::invalid(format!("{what} {value}"), why))
+}
+
+fn interface(name: &str) -> Check {
+    check_name(ObjectKind::Interface, name)
+}
+
+impl Request {
+    /// Checks everything that needs no state.
+    pub fn validate(&self) -> Check {
+        match self {
+            Request::InterfaceCreate(spec) => spec.validate(),
+            Request::InterfaceMtu { name, mtu } => {
+                interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
+            }
+            Request::InterfaceMac { name, mac } => interface(name).and_then(|()| unicast(*mac)),
+            Request::InterfaceDelete { name }
+            | Request::InterfaceState { name, .. }
+            | Request::InterfaceTable { name, .. } => interface(name),
+            Request::AddressAdd {
+                interface: name,
+                address,
+            }
+            | Request::AddressDel {
+                interface: name,
+                address,
+            } => interface(name).and_then(|()| host_address(address.addr())),
+            Request::TableAdd { .. } => Ok(()),
+            Request::TableDel { table: 0, .. } => Err(ModelError::invalid(
+                "ip table 0",
+                "it is always there and cannot be deleted",
+            )),
+            Request::TableDel { .. } => Ok(()),
+            Request::NeighborAdd(n) => {
+                interface(&n.interface)?;
+                host_address(n.address)?;
+                unicast(n.mac)
+            }
+            Request::NeighborDel {
+                interface: name, ..
+            } => interface(name),
+            Request::RouteAdd(route) | Request::RouteReplace(route) => {
+                some_path(route).and_then(|()| route.validate())
+            }
+            Request::RouteDel(route) => route.validate(),
+            Request::RouteLoad(load) => load.validate(),
+            Request::L2PatchAdd { rx, tx } | Request::L2PatchDel { rx, tx } => two(rx, tx),
+            Request::XconnectSet { rx, tx } => two(rx, tx),
+            Request::XconnectUnset { rx } => interface(rx),
+            Request::Feature(f) => {
+                interface(&f.interface)?;
+                check_name(ObjectKind::Arc, &f.arc)?;
+                check_name(ObjectKind::Feature, &f.feature)
+            }
+            Request::StreamNew(spec) => spec.validate(),
+            Request::StreamEnable { name: Some(name) }
+            | Request::StreamDisable { name: Some(name) }
+            | Request::StreamDelete { name } => check_name(ObjectKind::Stream, name),
+            Request::StreamEnable { name: None } | Request::StreamDisable { name: None } => Ok(()),
+            Request::PgCaptureOn {
+                interface: name,
+                count,
+                file,
+            } => {
+                interface(name)?;
+                some_file("capture", file)?;
+                within("count", count.unwrap_or(1), 1..=u64::MAX)
+            }
+            Request::PgCaptureOff { interface: name } => interface(name),
+            Request::TraceAdd(TraceSpec { node, count }) => {
+                check_name(ObjectKind::Node, node)?;
+                within("packets to trace:", *count, limits::TRACE_PACKETS)
+            }
+            Request::PcapTraceOn(trace) => trace.validate(),
+            Request::PcapTraceOff | Request::Clear(_) => Ok(()),
+        }
+    }
+}
+
+fn some_path(route: &Route) -> Check {
+    if route.paths.is_empty() {
+        let why = "it leads nowhere: give a path such as 'via 192.0.2.1' or 'via drop'";
+        return Err(ModelError::invalid(format!("route {}", route.prefix), why));
+    }
+    Ok(())
+}
+
+fn two(rx: &str, tx: &str) -> Check {
+    interface(rx)?;
+    interface(tx)
+}
+
+fn unicast(mac: crate::Mac) -> Check {
+    if mac.is_multicast() || mac.0 == [0; 6] {
+        let why = "it must be a unicast address (first octet even) and not zero";
+        return Err(ModelError::invalid(format!("MAC address {mac}"), why));
+    }
+    Ok(())
+}
+
+fn host_address(addr: IpAddr) -> Check {
+    let bad = addr.is_unspecified()
+        || addr.is_multicast()
+        || matches!(addr, IpAddr::V4(a) if a.is_broadcast());
+    if bad {
+        let why = "it must be the address of one host, not zero, multicast or broadcast";
+        return Err(ModelError::invalid(format!("address {addr}"), why));
+    }
+    Ok(())
+}
+
+fn some_file(what: &str, path: &std::path::Path) -> Check {
+    if path.as_os_str().is_empty() {
+        return Err(ModelError::invalid(
+            format!("file of {what}"),
+            "its path is empty",
+        ));
+    }
+    Ok(())
+}
+
+impl InterfaceSpec {
+    fn validate(&self) -> Check {
+        interface(&self.name)?;
+        if let Some(mac) = self.mac {
+            unicast(mac)?;
+        }
+        if let Some(mtu) = self.mtu {
+            within("mtu", mtu, limits::MTU)?;
+        }
+        match &self.kind {
+            InterfaceKind::Pg => Ok(()),
+            InterfaceKind::Pcap(files) => files.validate(&self.name),
+        }
+    }
+}
+
+impl PcapFiles {
+    fn validate(&self, name: &str) -> Check {
+        if self.rx.is_none() && self.tx.is_none() {
+            let why = "it has no file: give rx FILE, tx FILE or both";
+            return Err(ModelError::invalid(format!("pcap interface {name}"), why));
+        }
+        for file in [&self.rx, &self.tx].into_iter().flatten() {
+            some_file(name, file)?;
+        }
+        if self.rx.is_some() && self.rx == self.tx {
+            let why = "rx and tx are the same file: it would be overwritten while it is read";
+            return Err(ModelError::invalid(format!("pcap interface {name}"), why));
+        }
+        match self.repeat {
+            Repeat::Times(n) => within("loop", n, 1..=u64::MAX),
+            Repeat::Forever => Ok(()),
+        }
+    }
+}
+
+impl Route {
+    fn validate(&self) -> Check {
+        if self.paths.len() > limits::PATHS {
+            let what = format!("number of paths of {}", self.prefix);
+            return Err(ModelError::limit(
+                what,
+                self.paths.len() as u64,
+                limits::PATHS as u64,
+            ));
+        }
+        within("count", self.count, limits::ROUTE_COUNT)?;
+        if self.prefix.step(self.count.saturating_sub(1)).is_none() {
+            let why = format!("{} has fewer prefixes behind it", self.prefix);
+            return Err(ModelError::invalid(format!("count {}", self.count), why));
+        }
+        self.paths
+            .iter()
+            .try_for_each(|p| p.validate(Some(self.prefix.family())))
+    }
+}
+
+impl Path {
+    /// Checks weight, names and, when known, the family.
+    fn validate(&self, family: Option<Family>) -> Check {
+        within("weight", self.weight, limits::WEIGHT)?;
+        match &self.target {
+            PathTarget::Via {
+                addr,
+                interface: via,
+                table,
+            } => {
+                host_address(*addr)?;
+                if let Some(family) = family.filter(|f| *f != Family::of(*addr)) {
+                    let instead = format!("give an {family} next hop");
+                    return Err(ModelError::unsupported(
+                        format!("next hop {addr} for {family}"),
+                        instead,
+                    ));
+                }
+                if via.is_some() && table.is_some() {
+                    let why = "give an interface (attached) or a table to look it up in, not both";
+                    return Err(ModelError::invalid(format!("next hop {addr}"), why));
+                }
+                via.as_deref().map_or(Ok(()), interface)
+            }
+            PathTarget::Interface(name) => interface(name),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl RouteLoad {
+    fn validate(&self) -> Check {
+        some_file("routes", &self.path)?;
+        within("limit", self.limit.unwrap_or(1), 1..=u64::MAX)?;
+        match &self.next_hops {
+            NextHops::Listed => Ok(()),
+            NextHops::Paths { paths, .. } => {
+                if paths.is_empty() {
+                    return Err(ModelError::invalid("next hops", "give at least one path"));
+                }
+                let limit = *limits::NEXT_HOPS.end() as usize;
+                if paths.len() > limit {
+                    return Err(ModelError::limit(
+                        "number of next hops",
+                        paths.len() as u64,
+                        limit as u64,
+                    ));
+                }
+                paths.iter().try_for_each(|p| p.validate(self.family))
+            }
+            NextHops::Range {
+                first,
+                count,
+                interfaces,
+                ..
+            } => {
+                host_address(*first)?;
+                within("number of next hops:", *count, limits::NEXT_HOPS)?;
+                if self.family.is_some_and(|f| f != Family::of(*first)) {
+                    let why = "it is of another IP version than the routes";
+                    return Err(ModelError::invalid(format!("next hop {first}"), why));
+                }
+                let room = match first {
+                    IpAddr::V4(a) => u128::from(u32::MAX - a.to_bits()),
+                    IpAddr::V6(a) => u128::MAX - a.to_bits(),
+                };
+                if u128::from(count - 1) > room {
+                    let why = format!("the address space ends before {count} next hops");
+                    return Err(ModelError::invalid(format!("next hop {first}"), why));
+                }
+                if interfaces.is_empty() {
+                    return Err(ModelError::invalid(
+                        "next hops",
+                        "give at least one interface",
+                    ));
+                }
+                interfaces.iter().try_for_each(|i| interface(i))
+            }
+        }
+    }
+}
+
+impl StreamSpec {
+    fn validate(&self) -> Check {
+        check_name(ObjectKind::Stream, &self.name)?;
+        self.enter.validate(&self.name)?;
+        self.sizes.validate()?;
+        within("rate", self.rate_pps.unwrap_or(1), 1..=1_000_000_000)?;
+        within("limit", self.limit.unwrap_or(1), 1..=u64::MAX)?;
+        within(
+            "maxframe",
+            self.max_frame.unwrap_or(1),
+            1..=*limits::VECTOR_SIZE.end(),
+        )?;
+        if self.edits.len() > limits::EDITS {
+            return Err(ModelError::limit(
+                "number of edits",
+                self.edits.len() as u64,
+                limits::EDITS as u64,
+            ));
+        }
+        match &self.source {
+            StreamSource::File(path) => some_file("stream", path)?,
+            StreamSource::Template(t) if t.layers.is_empty() => {
+                return Err(ModelError::invalid("template", "it has no layers"));
+            }
+            StreamSource::Template(t) => self.edits.iter().try_for_each(|e| in_template(e, t))?,
+        }
+        self.edits.iter().try_for_each(Edit::validate)
+    }
+}
+
+impl Enter {
+    fn validate(&self, stream: &str) -> Check {
+        if self.interface.is_none() && self.node.is_none() {
+            let why = "it enters nowhere: give an interface, a node or both";
+            return Err(ModelError::invalid(format!("stream {stream}"), why));
+        }
+        self.interface.as_deref().map_or(Ok(()), interface)?;
+        let node = |n| check_name(ObjectKind::Node, n);
+        self.node.as_deref().map_or(Ok(()), node)
+    }
+}
+
+impl Sizes {
+    fn validate(&self) -> Check {
+        let size = |n: u32| within("size", n, limits::PACKET_SIZE);
+        match self {
+            Sizes::AsBuilt => Ok(()),
+            Sizes::Fixed(n) => size(*n),
+            Sizes::Increment { min, max } | Sizes::Random { min, max } => {
+                size(*min)?;
+                size(*max)?;
+                within("size", *min, 0..=*max)
+            }
+            Sizes::Imix(parts) => {
+                if parts.is_empty() || parts.len() > limits::IMIX_PARTS {
+                    let why = format!("give 1 to {} parts such as 64:7", limits::IMIX_PARTS);
+                    return Err(ModelError::invalid("imix", why));
+                }
+                let part =
+                    |p: &ImixPart| size(p.size).and_then(|()| within("weight", p.weight, 1..=1000));
+                parts.iter().try_for_each(part)
+            }
+        }
+    }
+}
+
+fn in_template(edit: &Edit, template: &crate::Template) -> Check {
+    let EditTarget::Field(path) = edit.target else {
+        return Ok(());
+    };
+    let same = template
+        .layers
+        .iter()
+        .filter(|l| l.kind == path.layer)
+        .count();
+    if usize::from(path.nth) >= same {
+        let why = format!("the template has {same} such layers");
+        return Err(ModelError::invalid(format!("edit of {path}"), why));
+    }
+    Ok(())
+}
+
+impl Edit {
+    /// Checks that values fit the target and ranges are ranges.
+    pub fn validate(&self) -> Check {
+        let what = || format!("edit of {}", self.target);
+        if let EditTarget::Bytes { size, .. } = self.target {
+            within("size of an edit", size, 1..=8)?;
+        }
+        let fits = |v: &Value| {
+            let bad = |e| ModelError::invalid(what(), e);
+            self.target.value(&v.to_string()).map(|_| ()).map_err(bad)
+        };
+        let range = |min: &Value, max: &Value| {
+            fits(min)?;
+            fits(max)?;
+            if min.to_u128() > max.to_u128() {
+                let why = format!("{min} is larger than {max}: give the smaller first");
+                return Err(ModelError::invalid(what(), why));
+            }
+            Ok(())
+        };
+        match &self.how {
+            EditKind::Fixed(v) => fits(v),
+            EditKind::Random { min, max } => range(min, max),
+            EditKind::Increment { min, max, step } => {
+                range(min, max)?;
+                within("step", *step, 1..=u64::MAX)
+            }
+            EditKind::List(values) => {
+                within("number of values:", values.len(), 1..=limits::EDIT_LIST)?;
+                values.iter().try_for_each(fits)
+            }
+            EditKind::File(path) => some_file("edit", path),
+        }
+    }
+}
+
+impl PcapTrace {
+    fn validate(&self) -> Check {
+        let d = self.directions;
+        if !(d.rx || d.tx || d.drop) {
+            return Err(ModelError::invalid(
+                "pcap trace",
+                "give rx, tx, drop or several of them",
+            ));
+        }
+        within("max", self.max, limits::TRACE_PACKETS)?;
+        within("snap", self.snap.unwrap_or(14), 14..=65_535)?;
+        some_file("pcap trace", &self.file)?;
+        if let Some(filter) = &self.filter {
+            if filter.trim().is_empty() {
+                return Err(ModelError::invalid("filter", "it is empty"));
+            }
+            if filter.len() > limits::FILTER_LEN {
+                let (asked, limit) = (filter.len() as u64, limits::FILTER_LEN as u64);
+                return Err(ModelError::limit("length of the filter", asked, limit));
+            }
+        }
+        self.interface.as_deref().map_or(Ok(()), interface)
+    }
+}

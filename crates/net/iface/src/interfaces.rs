@@ -1,0 +1,278 @@
+//! The control thread's account of interfaces.
+
+use crate::{Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACES};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use volley_graph::NodeId;
+use volley_model::AdminState;
+
+/// One interface.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Its number.
+    pub index: IfIdx,
+    /// Its name.
+    pub name: String,
+    /// What kind of driver it has.
+    pub kind: &'static str,
+    /// Its MAC address.
+    pub mac: [u8; 6],
+    /// The largest IP packet it takes, in bytes.
+    pub mtu: u32,
+    /// Whether it is meant to be up.
+    pub state: AdminState,
+    /// What the driver has to say.
+    pub details: Vec<String>,
+    cleared: IfCounts,
+}
+
+/// What a driver says of the interface it makes.
+#[derive(Clone, Debug)]
+pub struct NewInterface {
+    /// Its name.
+    pub name: String,
+    /// What kind of driver it has.
+    pub kind: &'static str,
+    /// Its MAC address; none asks for a locally administered one made from the name.
+    pub mac: Option<[u8; 6]>,
+    /// The largest IP packet it takes, in bytes.
+    pub mtu: u32,
+    /// The node that transmits for it.
+    pub tx_node: NodeId,
+    /// What the driver has to say.
+    pub details: Vec<String>,
+}
+
+/// A change that others (the FIB, for example) follow.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// It has come.
+    Created(Interface),
+    /// It goes.
+    Deleted(Interface),
+    /// Its state, MAC address or MTU is new.
+    Updated(Interface),
+}
+
+type Listener = Rc<dyn Fn(&Change)>;
+
+/// All interfaces.
+pub struct Interfaces {
+    table: Arc<IfTable>,
+    by_index: BTreeMap<IfIdx, Interface>,
+    default_rx_node: NodeId,
+    listeners: Vec<Listener>,
+}
+
+impl Interfaces {
+    /// No interfaces yet.
+    pub fn new(table: Arc<IfTable>) -> Self {
+        Interfaces {
+            table,
+            by_index: BTreeMap::new(),
+            default_rx_node: NodeId(0),
+            listeners: Vec::new(),
+        }
+    }
+
+    /// The workers' side.
+    pub fn table(&self) -> &Arc<IfTable> {
+        &self.table
+    }
+
+    /// Where packets of new interfaces go first (`ethernet-input`).
+    pub fn set_default_rx_node(&mut self, node: NodeId) {
+        self.default_rx_node = node;
+    }
+
+    /// Where packets of an interface go first that has nothing special.
+    pub fn default_rx_node(&self) -> NodeId {
+        self.default_rx_node
+    }
+
+    /// Tell `listener` of every change from now on.
+    pub fn listen(&mut self, listener: impl Fn(&Change) + 'static) {
+        self.listeners.push(Rc::new(listener));
+    }
+
+    fn tell(&self, change: &Change) {
+        self.listeners.iter().for_each(|l| l(change));
+    }
+
+    /// Make an interface, down.
+    pub fn create(&mut self, new: NewInterface) -> Result<IfIdx, IfError> {
+        if self.by_name(&new.name).is_some() {
+            return Err(IfError::Exists(new.name));
+        }
+        let free = (0..MAX_INTERFACES as u32)
+            .map(IfIdx)
+            .find(|i| !self.by_index.contains_key(i));
+        let index = free.ok_or(IfError::Full)?;
+        let mac = new.mac.unwrap_or_else(|| made_up_mac(&new.name));
+        let cleared = self.table.counts(index);
+        let (name, kind, mtu, details) = (new.name, new.kind, new.mtu, new.details);
+        let interface = Interface {
+            index,
+            name,
+            kind,
+            mac,
+            mtu,
+            state: AdminState::Down,
+            details,
+            cleared,
+        };
+        for flag in [Flag::Up, Flag::L2, Flag::Promiscuous] {
+            self.table.set(index, flag, false);
+        }
+        self.table.set_mac(index, mac);
+        self.table.set_tx_node(index, new.tx_node);
+        self.table.set_rx_node(index, self.default_rx_node);
+        self.by_index.insert(index, interface.clone());
+        self.tell(&Change::Created(interface));
+        Ok(index)
+    }
+
+    /// Take an interface away. Its driver removes its nodes.
+    pub fn delete(&mut self, name: &str) -> Result<Interface, IfError> {
+        let index = self.index(name)?;
+        let gone = self
+            .by_index
+            .remove(&index)
+            .ok_or_else(|| IfError::Missing(name.to_owned()))?;
+        self.table.set(index, Flag::Up, false);
+        self.tell(&Change::Deleted(gone.clone()));
+        Ok(gone)
+    }
+
+    /// An interface by name.
+    pub fn by_name(&self, name: &str) -> Option<&Interface> {
+        self.by_index.values().find(|i| i.name == name)
+    }
+
+    /// An interface by number.
+    pub fn get(&self, index: IfIdx) -> Option<&Interface> {
+        self.by_index.get(&index)
+    }
+
+    /// An interface's number.
+    pub fn index(&self, name: &str) -> Result<IfIdx, IfError> {
+        self.by_name(name)
+            .map(|i| i.index)
+            .ok_or_else(|| IfError::Missing(name.to_owned()))
+    }
+
+    /// A name for messages, also for numbers that nobody has.
+    pub fn name(&self, index: u32) -> String {
+        self.get(IfIdx(index))
+            .map_or_else(|| format!("interface {index}"), |i| i.name.clone())
+    }
+
+    /// All of them, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &Interface> {
+        self.by_index.values()
+    }
+
+    /// Change an interface and let workers and listeners know.
+    pub fn update(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut Interface),
+    ) -> Result<(), IfError> {
+        let index = self.index(name)?;
+        let entry = self
+            .by_index
+            .get_mut(&index)
+            .ok_or_else(|| IfError::Missing(name.to_owned()))?;
+        change(entry);
+        let after = entry.clone();
+        self.table.set_mac(index, after.mac);
+        self.table
+            .set(index, Flag::Up, after.state == AdminState::Up);
+        self.tell(&Change::Updated(after));
+        Ok(())
+    }
+
+    /// Counters since the last clear.
+    pub fn counts(&self, interface: &Interface) -> IfCounts {
+        let (now, base) = (self.table.counts(interface.index), interface.cleared);
+        IfCounts {
+            rx_packets: now.rx_packets - base.rx_packets,
+            rx_bytes: now.rx_bytes - base.rx_bytes,
+            tx_packets: now.tx_packets - base.tx_packets,
+            tx_bytes: now.tx_bytes - base.tx_bytes,
+            drops: now.drops - base.drops,
+            rx_errors: now.rx_errors - base.rx_errors,
+            tx_errors: now.tx_errors - base.tx_errors,
+        }
+    }
+
+    /// Start all counters from zero.
+    pub fn clear(&mut self) {
+        for interface in self.by_index.values_mut() {
+            interface.cleared = self.table.counts(interface.index);
+        }
+    }
+}
+
+/// A locally administered unicast address that depends on the name only (FNV-1a), so that runs repeat.
+fn made_up_mac(name: &str) -> [u8; 6] {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let [a, b, c, d, ..] = hash.to_be_bytes();
+    [0x02, 0xfe, a, b, c, d]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    fn new(name: &str) -> NewInterface {
+        NewInterface {
+            name: name.into(),
+            kind: "test",
+            mac: None,
+            mtu: 1500,
+            tx_node: NodeId(7),
+            details: vec![],
+        }
+    }
+
+    #[test]
+    fn life_of_an_interface() {
+        let table = IfTable::new(1);
+        let mut all = Interfaces::new(table.clone());
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let sink = told.clone();
+        all.listen(move |change| {
+            sink.borrow_mut()
+                .push(format!("{change:?}").chars().take(7).collect::<String>())
+        });
+        let index = all.create(new("pg0")).unwrap();
+        assert_eq!(all.create(new("pg0")), Err(IfError::Exists("pg0".into())));
+        assert!(!table.has(index.0, Flag::Up));
+        all.update("pg0", |i| i.state = AdminState::Up).unwrap();
+        assert!(table.has(index.0, Flag::Up) && table.tx_node(index.0) == NodeId(7));
+        table.count(0, index.0, Direction::Rx, 3, 180);
+        all.clear();
+        table.count(0, index.0, Direction::Rx, 1, 60);
+        let counts = all.counts(all.by_name("pg0").unwrap());
+        assert_eq!((counts.rx_packets, counts.rx_bytes), (1, 60));
+        all.delete("pg0").unwrap();
+        assert_eq!(all.index("pg0"), Err(IfError::Missing("pg0".into())));
+        assert_eq!(*told.borrow(), ["Created", "Updated", "Deleted"]);
+        let again = all.create(new("pg1")).unwrap();
+        assert_eq!(again, index, "numbers are used again");
+        assert_eq!(all.counts(all.get(again).unwrap()), IfCounts::default());
+    }
+
+    use crate::Direction;
+
+    #[test]
+    fn made_up_addresses_are_local_unicast_and_differ() {
+        let (a, b) = (made_up_mac("pg0"), made_up_mac("pg1"));
+        assert!(a != b && a[0] & 3 == 2);
+    }
+}

@@ -1,0 +1,20 @@
+//! Interfaces: what they are called, what they may do, what passed through them, and how packets leave by them.
+//!
+//! Workers see [`IfTable`], plain atomics by interface index; the control thread's [`Interfaces`] owns the truth.
+//! A driver crate makes an interface with [`Interfaces::create`] and adds a transmit node of its own to the graph.
+
+mod control;
+mod error;
+mod interfaces;
+pub mod node;
+mod registry;
+mod table;
+mod tap;
+
+pub use control::InterfaceHandler;
+pub use error::IfError;
+pub use interfaces::{Change, Interface, Interfaces, NewInterface};
+pub use node::interface_output::InterfaceOutput;
+pub use registry::{Registry, register};
+pub use table::{Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES};
+pub use tap::{Tap, Tapped};

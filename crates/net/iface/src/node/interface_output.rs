@@ -1,0 +1,78 @@
+//! interface-output: checks that the egress interface is up, shows packets to captures, runs the output features.
+
+use crate::{Direction, Flag, IfTable};
+use std::sync::Arc;
+use volley_graph::{
+    ArcId, Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts,
+};
+
+/// The feature arc of packets that leave.
+pub const OUTPUT_ARC: &str = "interface-output";
+
+nexts! {
+    /// Where interface-output sends packets.
+    pub enum Next { Drop => "error-drop", Transmit => "interface-tx" }
+}
+
+counters! {
+    /// What interface-output counts.
+    pub enum Count {
+        /// the egress interface is administratively down
+        InterfaceDown = "interface-down" (Error),
+    }
+}
+
+/// State of interface-output.
+pub struct InterfaceOutput {
+    table: Arc<IfTable>,
+    arc: ArcId,
+    verdict: Column,
+}
+
+impl InterfaceOutput {
+    /// For vectors of up to `size` packets.
+    pub fn new(table: Arc<IfTable>, arc: ArcId, size: usize) -> Self {
+        InterfaceOutput {
+            table,
+            arc,
+            verdict: Column::new(size),
+        }
+    }
+}
+
+impl Node for InterfaceOutput {
+    const NAME: &'static str = "interface-output";
+    type Next = Next;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        v.require(Col::Tx, 0);
+        let down = |tx: u32| u32::from(!self.table.has(tx, Flag::Up)) * Count::InterfaceDown.code();
+        let tx = v.column(Col::Tx);
+        if volley_graph::all_equal(tx) {
+            let one = tx.first().map_or(0, |&tx| down(tx));
+            if one != 0 {
+                self.verdict.words_mut(v.len()).fill(one);
+                v.drop_out(cx, &self.verdict, |_| Next::Drop);
+            }
+        } else {
+            for (verdict, &tx) in self.verdict.words_mut(v.len()).iter_mut().zip(tx) {
+                *verdict = down(tx);
+            }
+            v.drop_out(cx, &self.verdict, |_| Next::Drop);
+        }
+        if let Some(tap) = self.table.tap(Direction::Tx) {
+            for row in 0..v.len() {
+                tap.pass(
+                    Direction::Tx,
+                    v.column(Col::Tx)[row],
+                    &v.view(row),
+                    cx.now_ns(),
+                );
+            }
+        }
+        v.send_arc(self.arc, Col::Tx, Next::Transmit)
+    }
+}

@@ -1,0 +1,61 @@
+//! What a crate is handed when it registers its nodes and handlers.
+
+use crate::node::interface_output::{InterfaceOutput, OUTPUT_ARC};
+use crate::tap::DropWatch;
+use crate::{IfTable, InterfaceHandler, Interfaces};
+use std::cell::RefCell;
+use std::rc::Rc;
+use volley_graph::{Engine, GraphError, Node};
+use volley_model::Handler;
+
+/// The parts of a daemon in the making. Lives on the control thread.
+pub struct Registry {
+    /// The graph.
+    pub engine: Rc<RefCell<Engine>>,
+    /// The interfaces.
+    pub interfaces: Rc<RefCell<Interfaces>>,
+    /// Who carries out requests, in the order in which they are asked.
+    pub handlers: Vec<Box<dyn Handler>>,
+}
+
+impl Registry {
+    /// A registry around a fresh engine.
+    pub fn new(engine: Engine) -> Self {
+        let table = IfTable::new(engine.settings().workers);
+        Registry {
+            engine: Rc::new(RefCell::new(engine)),
+            interfaces: Rc::new(RefCell::new(Interfaces::new(table))),
+            handlers: Vec::new(),
+        }
+    }
+
+    /// The workers' view of interfaces.
+    pub fn table(&self) -> std::sync::Arc<IfTable> {
+        self.interfaces.borrow().table().clone()
+    }
+}
+
+/// Bring in this crate: `interface-output` and the requests that every interface takes.
+pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
+    let table = registry.table();
+    {
+        let mut engine = registry.engine.borrow_mut();
+        engine.tap_drops(std::sync::Arc::new(DropWatch(table.clone())));
+        let arc = engine.arc(
+            OUTPUT_ARC,
+            InterfaceOutput::NAME,
+            crate::node::interface_tx::InterfaceTx::NAME,
+        );
+        let size = engine.settings().vector_size;
+        let output_table = table.clone();
+        engine.add(InterfaceOutput::NAME, move |_| {
+            InterfaceOutput::new(output_table.clone(), arc, size)
+        })?;
+        engine.add(crate::node::interface_tx::InterfaceTx::NAME, move |_| {
+            crate::node::interface_tx::InterfaceTx::new(table.clone(), size)
+        })?;
+    }
+    let handler = InterfaceHandler::new(registry.engine.clone(), registry.interfaces.clone());
+    registry.handlers.push(Box::new(handler));
+    Ok(())
+}

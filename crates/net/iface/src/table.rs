@@ -1,0 +1,255 @@
+//! What workers know of interfaces: atomics by index, written by the control thread, and counters per worker.
+
+use crate::tap::Tap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use volley_graph::NodeId;
+
+/// The most interfaces there can be.
+pub const MAX_INTERFACES: usize = 1024;
+
+/// An interface by number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct IfIdx(pub u32);
+
+/// Properties of an interface that workers ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Flag {
+    /// Administratively up.
+    Up = 1,
+    /// In L2 mode: cross-connected.
+    L2 = 2,
+    /// Takes frames for any MAC address.
+    Promiscuous = 4,
+}
+
+/// Which way a packet passes an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Received.
+    Rx,
+    /// Transmitted.
+    Tx,
+}
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Slot {
+    flags: AtomicU32,
+    rx_node: AtomicU32,
+    tx_node: AtomicU32,
+    peer: AtomicU32,
+    mac: AtomicU64,
+}
+
+/// Counters of one interface on one worker, each written by that worker only.
+#[derive(Default)]
+#[repr(align(64))]
+struct Cells {
+    rx_packets: AtomicU64,
+    rx_bytes: AtomicU64,
+    tx_packets: AtomicU64,
+    tx_bytes: AtomicU64,
+    drops: AtomicU64,
+    rx_errors: AtomicU64,
+    tx_errors: AtomicU64,
+}
+
+/// Counters of one interface.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct IfCounts {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets transmitted.
+    pub tx_packets: u64,
+    /// Bytes transmitted.
+    pub tx_bytes: u64,
+    /// Packets received on it and dropped anywhere.
+    pub drops: u64,
+    /// Packets lost on receipt.
+    pub rx_errors: u64,
+    /// Packets lost on transmission.
+    pub tx_errors: u64,
+}
+
+/// What workers know of interfaces.
+pub struct IfTable {
+    slots: Box<[Slot]>,
+    cells: Box<[Box<[Cells]>]>,
+    tap: OnceLock<Arc<dyn Tap>>,
+}
+
+#[inline(always)]
+fn bump(cell: &AtomicU64, by: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
+}
+
+impl IfTable {
+    /// A table for `workers` workers, all interfaces down.
+    pub fn new(workers: usize) -> Arc<Self> {
+        let cells = || (0..MAX_INTERFACES).map(|_| Cells::default()).collect();
+        Arc::new(IfTable {
+            slots: (0..MAX_INTERFACES).map(|_| Slot::default()).collect(),
+            cells: (0..workers).map(|_| cells()).collect(),
+            tap: OnceLock::new(),
+        })
+    }
+
+    #[inline(always)]
+    fn slot(&self, interface: u32) -> &Slot {
+        &self.slots[interface as usize % MAX_INTERFACES]
+    }
+
+    /// Whether an interface has a property.
+    #[inline(always)]
+    pub fn has(&self, interface: u32, flag: Flag) -> bool {
+        self.slot(interface).flags.load(Relaxed) & flag as u32 != 0
+    }
+
+    /// All properties of an interface as [`Flag`] bits.
+    #[inline(always)]
+    pub fn flags(&self, interface: u32) -> u32 {
+        self.slot(interface).flags.load(Relaxed)
+    }
+
+    /// Its MAC address in the low 48 bits, first byte highest.
+    #[inline(always)]
+    pub fn mac(&self, interface: u32) -> u64 {
+        self.slot(interface).mac.load(Relaxed)
+    }
+
+    /// The node that its received packets go to.
+    #[inline(always)]
+    pub fn rx_node(&self, interface: u32) -> NodeId {
+        NodeId(self.slot(interface).rx_node.load(Relaxed) as u16)
+    }
+
+    /// The node that transmits for it.
+    #[inline(always)]
+    pub fn tx_node(&self, interface: u32) -> NodeId {
+        NodeId(self.slot(interface).tx_node.load(Relaxed) as u16)
+    }
+
+    /// The interface that an L2 cross-connect or patch leads to.
+    #[inline(always)]
+    pub fn peer(&self, interface: u32) -> u32 {
+        self.slot(interface).peer.load(Relaxed)
+    }
+
+    /// Say whether an interface has a property.
+    pub fn set(&self, interface: IfIdx, flag: Flag, on: bool) {
+        let flags = &self.slot(interface.0).flags;
+        if on {
+            flags.fetch_or(flag as u32, Relaxed)
+        } else {
+            flags.fetch_and(!(flag as u32), Relaxed)
+        };
+    }
+
+    /// Set its MAC address.
+    pub fn set_mac(&self, interface: IfIdx, mac: [u8; 6]) {
+        let [a, b, c, d, e, f] = mac;
+        self.slot(interface.0)
+            .mac
+            .store(u64::from_be_bytes([0, 0, a, b, c, d, e, f]), Relaxed);
+    }
+
+    /// Say where its received packets go.
+    pub fn set_rx_node(&self, interface: IfIdx, node: NodeId) {
+        self.slot(interface.0)
+            .rx_node
+            .store(u32::from(node.0), Relaxed);
+    }
+
+    /// Say who transmits for it.
+    pub fn set_tx_node(&self, interface: IfIdx, node: NodeId) {
+        self.slot(interface.0)
+            .tx_node
+            .store(u32::from(node.0), Relaxed);
+    }
+
+    /// Say where an L2 cross-connect or patch leads.
+    pub fn set_peer(&self, interface: IfIdx, peer: IfIdx) {
+        self.slot(interface.0).peer.store(peer.0, Relaxed);
+    }
+
+    /// Count packets that passed `interface` on `worker`.
+    #[inline(always)]
+    pub fn count(
+        &self,
+        worker: usize,
+        interface: u32,
+        direction: Direction,
+        packets: u64,
+        bytes: u64,
+    ) {
+        let cells = &self.cells[worker][interface as usize % MAX_INTERFACES];
+        let (p, b) = match direction {
+            Direction::Rx => (&cells.rx_packets, &cells.rx_bytes),
+            Direction::Tx => (&cells.tx_packets, &cells.tx_bytes),
+        };
+        bump(p, packets);
+        bump(b, bytes);
+    }
+
+    /// Count packets lost at `interface` itself.
+    #[inline(always)]
+    pub fn count_errors(&self, worker: usize, interface: u32, direction: Direction, packets: u64) {
+        let cells = &self.cells[worker][interface as usize % MAX_INTERFACES];
+        bump(
+            if direction == Direction::Rx {
+                &cells.rx_errors
+            } else {
+                &cells.tx_errors
+            },
+            packets,
+        );
+    }
+
+    /// Count a packet that came in by `interface` and was dropped.
+    #[inline(always)]
+    pub fn count_drop(&self, worker: usize, interface: u32) {
+        bump(
+            &self.cells[worker][interface as usize % MAX_INTERFACES].drops,
+            1,
+        );
+    }
+
+    /// The counters of an interface, all workers together.
+    pub fn counts(&self, interface: IfIdx) -> IfCounts {
+        self.cells.iter().fold(IfCounts::default(), |sum, cells| {
+            let c = &cells[interface.0 as usize % MAX_INTERFACES];
+            IfCounts {
+                rx_packets: sum.rx_packets + c.rx_packets.load(Relaxed),
+                rx_bytes: sum.rx_bytes + c.rx_bytes.load(Relaxed),
+                tx_packets: sum.tx_packets + c.tx_packets.load(Relaxed),
+                tx_bytes: sum.tx_bytes + c.tx_bytes.load(Relaxed),
+                drops: sum.drops + c.drops.load(Relaxed),
+                rx_errors: sum.rx_errors + c.rx_errors.load(Relaxed),
+                tx_errors: sum.tx_errors + c.tx_errors.load(Relaxed),
+            }
+        })
+    }
+
+    /// Let `tap` watch packets; the first tap stays. False when there is one already.
+    pub fn set_tap(&self, tap: Arc<dyn Tap>) -> bool {
+        self.tap.set(tap).is_ok()
+    }
+
+    /// The tap, when it wants to see packets that pass in `direction`.
+    #[inline(always)]
+    pub fn tap(&self, direction: Direction) -> Option<&dyn Tap> {
+        let tap = self.tap.get()?;
+        tap.wants(crate::Tapped::Passing(direction))
+            .then_some(tap.as_ref())
+    }
+
+    /// The tap, when it wants to see dropped packets.
+    pub fn drop_tap(&self) -> Option<&dyn Tap> {
+        let tap = self.tap.get()?;
+        tap.wants(crate::Tapped::Dropped).then_some(tap.as_ref())
+    }
+}

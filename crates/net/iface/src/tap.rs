@@ -1,0 +1,37 @@
+//! Where somebody may look at packets as they pass: captures hang here.
+
+use crate::{Direction, IfTable};
+use std::sync::Arc;
+use volley_graph::{DropTap, PacketView};
+
+/// What a tap may want to see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tapped {
+    /// Packets that pass an interface.
+    Passing(Direction),
+    /// Packets that are dropped.
+    Dropped,
+}
+
+/// Somebody who looks at packets. Called on workers: no allocation, no locks, no formatting.
+pub trait Tap: Send + Sync {
+    /// Whether it wants to see such packets now. Asked once per vector.
+    fn wants(&self, what: Tapped) -> bool;
+    /// A packet that passes `interface`. `back` bytes in front of its position belong to it (its Ethernet header, where
+    /// the position is behind it).
+    fn pass(&self, direction: Direction, interface: u32, packet: &PacketView<'_>, now_ns: u64);
+    /// A packet that is dropped; its `Err` column says why.
+    fn drop(&self, packet: &PacketView<'_>, now_ns: u64);
+}
+
+/// Counts drops by receiving interface, and shows them to the tap.
+pub(crate) struct DropWatch(pub(crate) Arc<IfTable>);
+
+impl DropTap for DropWatch {
+    fn dropped(&self, worker: usize, packet: &PacketView<'_>, now_ns: u64) {
+        self.0.count_drop(worker, packet.rx());
+        if let Some(tap) = self.0.drop_tap() {
+            tap.drop(packet, now_ns);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Loading route files: their next hops become paths, then both families go in, or neither.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Instant;
+
+use volley_model::{Applied, Fold, ModelError, NextHops, RouteLoad};
+
+use super::Done;
+use crate::error::FibError;
+use crate::family::{Af, Prefix, V4, V6};
+use crate::load::{Hops, ReadOptions, Routes, read_routes};
+use crate::source::{Fib, Path, Side, Source, Via};
+
+/// Routes of one family, ready for the FIB: paths, and rows that index them.
+struct Ready<F: Side> {
+    paths: Vec<Vec<Path>>,
+    rows: Vec<(F::Addr, u8, u32)>,
+}
+
+impl Fib {
+    pub(super) fn route_load(&mut self, load: &RouteLoad) -> Done {
+        let start = Instant::now();
+        let options = ReadOptions {
+            format: load.format,
+            only: load.family,
+            limit: load.limit,
+        };
+        let read = read_routes(&load.path, options);
+        let Routes { v4, v6, hops, .. } = self.said(read)?;
+        let v4 = self.ready::<V4>(load, v4, &hops)?;
+        let v6 = self.ready::<V6>(load, v6, &hops)?;
+        let new = self.both(load, &v4, &v6)?;
+        let all = v4.rows.len() + v6.rows.len();
+        let secs = start.elapsed().as_secs_f64();
+        let note = format!("loaded {all} routes in {secs:.2} s, {new} of them new");
+        Ok(Applied::changed(all as u64).note(note))
+    }
+
+    /// The smaller family goes in first, since it may have to be taken out again.
+    fn both(
+        &mut self,
+        load: &RouteLoad,
+        v4: &Ready<V4>,
+        v6: &Ready<V6>,
+    ) -> Result<usize, ModelError> {
+        if v4.rows.len() < v6.rows.len() {
+            self.pair(load.table, v4, v6)
+        } else {
+            self.pair(load.table, v6, v4)
+        }
+    }
+
+    fn pair<A: Side, B: Side>(
+        &mut self,
+        table: u32,
+        first: &Ready<A>,
+        second: &Ready<B>,
+    ) -> Result<usize, ModelError> {
+        let before = self.before(table, first)?;
+        let new = self.put_in(table, first)?;
+        match self.put_in(table, second) {
+            Ok(more) => Ok(new + more),
+            Err(e) => {
+                let index = self.table_index(A::AF, table);
+                self.take_back(self.said(index)?, Source::File, before);
+                Err(e)
+            }
+        }
+    }
+
+    fn before<F: Side>(
+        &self,
+        table: u32,
+        ready: &Ready<F>,
+    ) -> Result<Vec<super::Undo<F>>, ModelError> {
+        if ready.rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let index = self.table_index(F::AF, table);
+        let index = self.said(index)?;
+        let undo = |&(addr, len, _): &(F::Addr, u8, u32)| {
+            let prefix = Prefix::around(addr, len);
+            (prefix, self.paths_of(index, prefix, Source::File))
+        };
+        Ok(ready.rows.iter().map(undo).collect())
+    }
+
+    fn put_in<F: Side>(&mut self, table: u32, ready: &Ready<F>) -> Result<usize, ModelError> {
+        if ready.rows.is_empty() {
+            return Ok(0);
+        }
+        let done = self.load::<F>(table, Source::File, &ready.paths, &ready.rows);
+        self.said(done)
+    }
+
+    /// Gives every rank that occurs its paths.
+    fn ready<F: Side>(
+        &self,
+        load: &RouteLoad,
+        mut rows: Vec<(F::Addr, u8, u32)>,
+        hops: &Hops,
+    ) -> Result<Ready<F>, ModelError> {
+        let mut paths = Vec::new();
+        if rows.is_empty() {
+            return Ok(Ready { paths, rows });
+        }
+        let index = self.table_index(F::AF, load.table);
+        let index = self.said(index)?;
+        let (count, fold) = self.choices(load, hops)?;
+        let mut places: Vec<Option<u32>> = vec![None; count as usize];
+        for row in &mut rows {
+            let choice = fold.index(row.2.into(), count);
+            let place = &mut places[choice as usize];
+            let at = match *place {
+                Some(at) => at,
+                None => {
+                    paths.push(self.choice(F::AF, index, load, hops, choice)?);
+                    *place.insert(paths.len() as u32 - 1)
+                }
+            };
+            row.2 = at;
+        }
+        Ok(Ready { paths, rows })
+    }
+
+    /// How many different paths there may be, and how ranks fold into them.
+    fn choices(&self, load: &RouteLoad, hops: &Hops) -> Result<(u64, Fold), ModelError> {
+        match &load.next_hops {
+            NextHops::Listed if hops.are_numbers() => Err(ModelError::file(
+                &load.path,
+                "its next hops are numbers: say which paths they mean",
+            )),
+            NextHops::Listed => Ok((hops.count().max(1), Fold::Modulo)),
+            NextHops::Paths { paths, fold } => Ok((paths.len().max(1) as u64, *fold)),
+            NextHops::Range { count, fold, .. } => Ok((u64::from(*count).max(1), *fold)),
+        }
+    }
+
+    fn choice(
+        &self,
+        af: Af,
+        index: u32,
+        load: &RouteLoad,
+        hops: &Hops,
+        choice: u64,
+    ) -> Result<Vec<Path>, ModelError> {
+        let no = |why| ModelError::invalid("the list of next hops", why);
+        let at = choice as usize;
+        let via = match &load.next_hops {
+            NextHops::Listed => {
+                let addr = *hops.addresses.get(at).ok_or_else(|| no("it is empty"))?;
+                Via::Recursive { addr, table: index }
+            }
+            NextHops::Paths { paths, .. } => {
+                let path = paths.get(at).ok_or_else(|| no("it is empty"))?;
+                return self.paths(af, load.table, std::slice::from_ref(path));
+            }
+            NextHops::Range {
+                first, interfaces, ..
+            } => {
+                if Af::of(*first) != af {
+                    let why = FibError::Path {
+                        path: format!("from {first}"),
+                        why: "the file has routes of the other IP version: load one family at a time",
+                    };
+                    return self.said(Err(why));
+                }
+                let name = interfaces
+                    .get(at % interfaces.len().max(1))
+                    .ok_or_else(|| no("no interface"))?;
+                let addr = further(*first, choice)
+                    .ok_or_else(|| no("it runs over the end of the addresses"))?;
+                Via::NextHop {
+                    addr,
+                    iface: self.named(name)?,
+                }
+            }
+        };
+        Ok(vec![via.into()])
+    }
+}
+
+/// The address `n` further on.
+fn further(addr: IpAddr, n: u64) -> Option<IpAddr> {
+    Some(match addr {
+        IpAddr::V4(a) => {
+            Ipv4Addr::from_bits(a.to_bits().checked_add(u32::try_from(n).ok()?)?).into()
+        }
+        IpAddr::V6(a) => Ipv6Addr::from_bits(a.to_bits().checked_add(n.into())?).into(),
+    })
+}

@@ -1,0 +1,221 @@
+//! Requests and queries of `volley-model` that are the FIB's: routes, tables, neighbours, addresses, table bindings.
+//!
+//! A request is carried out whole or refused and nothing has changed, `count N` and file loads included.
+
+mod convert;
+mod load;
+mod reply;
+
+use volley_model::{
+    Applied, Handler, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request, Route,
+};
+
+use crate::error::FibError;
+use crate::family::{Af, Prefix, V4, V6};
+use crate::source::{Fib, Neighbor, Path, Side, Source};
+
+type Done = Result<Applied, ModelError>;
+
+impl Handler for Fib {
+    fn apply(&mut self, request: &Request) -> Option<Done> {
+        Some(match request {
+            Request::TableAdd { family, table } => {
+                let done = self.add_table(*family, *table);
+                self.said(done).map(|()| Applied::one())
+            }
+            Request::TableDel { family, table } => {
+                let done = self.del_table(*family, *table);
+                self.said(done).map(|()| Applied::one())
+            }
+            Request::InterfaceTable {
+                name,
+                family,
+                table,
+            } => self.bind(name, *family, *table),
+            Request::AddressAdd { interface, address } => self.named(interface).and_then(|iface| {
+                let done = self.add_address(iface, *address);
+                self.said(done).map(|()| Applied::one())
+            }),
+            Request::AddressDel { interface, address } => self.named(interface).and_then(|iface| {
+                let done = self.del_address(iface, *address);
+                self.said(done).map(|()| Applied::one())
+            }),
+            Request::NeighborAdd(neighbor) => self.neighbor_add(neighbor),
+            Request::NeighborDel { interface, address } => {
+                self.named(interface).and_then(|iface| {
+                    let done = self.remove_neighbor(iface, *address);
+                    self.said(done).map(|()| Applied::one())
+                })
+            }
+            Request::RouteAdd(route) => self.route(route, Change::Add),
+            Request::RouteReplace(route) => self.route(route, Change::Replace),
+            Request::RouteDel(route) => self.route(route, Change::Delete),
+            Request::RouteLoad(load) => self.route_load(load),
+            _ => return None,
+        })
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        Some(match query {
+            Query::Fib {
+                family: Af::V4,
+                table,
+                select,
+                limit,
+            } => self
+                .fib_reply::<V4>(*table, *select, *limit)
+                .map(Reply::Fib),
+            Query::Fib {
+                family: Af::V6,
+                table,
+                select,
+                limit,
+            } => self
+                .fib_reply::<V6>(*table, *select, *limit)
+                .map(Reply::Fib),
+            Query::Neighbors { family, interface } => self
+                .neighbors_reply(*family, interface.as_deref())
+                .map(Reply::Neighbors),
+            Query::Tables { family } => Ok(Reply::Tables(self.tables_reply(*family))),
+            _ => return None,
+        })
+    }
+
+    /// Adds addresses and tables to the rows of `show interface`.
+    fn amend(&mut self, _query: &Query, reply: &mut Reply) {
+        let Reply::Interfaces(interfaces) = reply else {
+            return;
+        };
+        for row in &mut interfaces.interfaces {
+            row.addresses = self.addresses(row.index).to_vec();
+            row.tables.ip4 = self.interface_table(row.index, Af::V4);
+            row.tables.ip6 = self.interface_table(row.index, Af::V6);
+        }
+    }
+}
+
+/// What a route request does.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Change {
+    Add,
+    Replace,
+    Delete,
+}
+
+/// One step of a request that may have to be taken back: the paths a prefix had before.
+type Undo<F> = (Prefix<F>, Option<Vec<Path>>);
+
+impl Fib {
+    fn bind(&mut self, name: &str, family: Af, table: u32) -> Done {
+        let iface = self.named(name)?;
+        let same = self.interface_table(iface, family) == table;
+        let done = self.bind_interface(iface, family, table);
+        self.said(done).map(|()| {
+            if same {
+                Applied::nothing()
+            } else {
+                Applied::one()
+            }
+        })
+    }
+
+    fn neighbor_add(&mut self, neighbor: &ModelNeighbor) -> Done {
+        let iface = self.named(&neighbor.interface)?;
+        let done = self.set_neighbor(iface, neighbor.address, Neighbor::new(neighbor.mac.0));
+        self.said(done)
+            .map(|changed| Applied::changed(changed.into()))
+    }
+
+    fn route(&mut self, route: &Route, change: Change) -> Done {
+        if !matches!(
+            route.source,
+            Source::Static | Source::File | Source::Dynamic
+        ) {
+            let what = format!("source {}", route.source.name());
+            return Err(ModelError::invalid(
+                what,
+                "the FIB makes these routes itself; use static",
+            ));
+        }
+        match route.prefix.family() {
+            Af::V4 => self.route_in::<V4>(route, change),
+            Af::V6 => self.route_in::<V6>(route, change),
+        }
+    }
+
+    fn route_in<F: Side>(&mut self, route: &Route, change: Change) -> Done {
+        let paths = self.paths(F::AF, route.table, &route.paths)?;
+        let index = self.table_index(F::AF, route.table);
+        let index = self.said(index)?;
+        let prefixes = self.steps::<F>(route)?;
+        let fresh = |p: &Prefix<F>| self.paths_of(index, *p, route.source).is_none();
+        if change != Change::Delete && prefixes.len() > 1 && prefixes.iter().all(fresh) {
+            let rows: Vec<_> = prefixes.iter().map(|p| (p.addr(), p.len(), 0)).collect();
+            let done = self.load::<F>(route.table, route.source, &[paths], &rows);
+            return self.said(done).map(|_| Applied::changed(rows.len() as u64));
+        }
+        let mut undo: Vec<Undo<F>> = Vec::new();
+        let mut changed = 0;
+        for prefix in prefixes {
+            let before = self.paths_of(index, prefix, route.source);
+            match self.one(route, prefix, &paths, change) {
+                Ok(did) => changed += u64::from(did),
+                Err(e) => {
+                    self.take_back(index, route.source, undo);
+                    return self.said(Err(e));
+                }
+            }
+            undo.push((prefix, before));
+        }
+        Ok(Applied::changed(changed))
+    }
+
+    fn one<F: Side>(
+        &mut self,
+        route: &Route,
+        prefix: Prefix<F>,
+        paths: &[Path],
+        change: Change,
+    ) -> Result<bool, FibError> {
+        match change {
+            Change::Add => self.add_paths(route.table, prefix, route.source, paths),
+            Change::Replace => self.set_route(route.table, prefix, route.source, paths),
+            Change::Delete if paths.is_empty() => self
+                .remove_route(route.table, prefix, route.source)
+                .map(|()| true),
+            Change::Delete => self
+                .remove_paths(route.table, prefix, route.source, paths)
+                .map(|()| true),
+        }
+    }
+
+    /// Puts back what was there; the room for it was there a moment ago.
+    fn take_back<F: Side>(&mut self, index: u32, source: Source, undo: Vec<Undo<F>>) {
+        for (prefix, before) in undo.into_iter().rev() {
+            match before {
+                Some(paths) => {
+                    let done = self.set_in(index, prefix, source, &paths);
+                    debug_assert!(done.is_ok());
+                }
+                None => {
+                    self.remove_in(index, prefix, source);
+                }
+            }
+        }
+    }
+
+    fn steps<F: Side>(&self, route: &Route) -> Result<Vec<Prefix<F>>, ModelError> {
+        let step = |i| {
+            let p = route.prefix.step(i)?;
+            Some(Prefix::around(F::number(p.addr())?, p.len()))
+        };
+        let all: Option<Vec<_>> = (0..route.count).map(step).collect();
+        all.ok_or_else(|| {
+            let what = format!("count {} from {}", route.count, route.prefix);
+            ModelError::invalid(what, "the prefixes run over the end of the address space")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! Answers to `show ip fib`, `show ip neighbors` and `show ip tables`.
+
+use volley_model::reply::{
+    FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborRow, NeighborsReply,
+    TableRow, TablesReply,
+};
+use volley_model::{FibSelect, Mac, ModelError};
+
+use crate::dataplane::DpoKind;
+use crate::family::{Af, Prefix, V4, V6};
+use crate::source::{Bucket, Fib, PathState, Shown, Side};
+
+impl Fib {
+    pub(super) fn fib_reply<F: Side>(
+        &self,
+        table: Option<u32>,
+        select: FibSelect,
+        limit: Option<u64>,
+    ) -> Result<FibReply, ModelError> {
+        let numbers = match table {
+            Some(number) => vec![number],
+            None => self.numbers(F::AF),
+        };
+        let mut reply = FibReply::default();
+        let mut room = limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
+        for number in numbers {
+            let index = self.table_index(F::AF, number);
+            let index = self.said(index)?;
+            let mut out = self.table_head::<F>(number, index);
+            let prefixes = self.selected::<F>(index, select);
+            let shown = prefixes.len().min(room);
+            room -= shown;
+            reply.more += (prefixes.len() - shown) as u64;
+            let routes = prefixes[..shown]
+                .iter()
+                .filter_map(|p| self.show(index, *p));
+            out.routes = routes.filter_map(|r| self.fib_route(number, &r)).collect();
+            reply.tables.push(out);
+        }
+        Ok(reply)
+    }
+
+    fn selected<F: Side>(&self, index: u32, select: FibSelect) -> Vec<Prefix<F>> {
+        let found = match select {
+            FibSelect::All => return self.prefixes(index),
+            FibSelect::Summary => None,
+            FibSelect::Exact(p) => {
+                F::number(p.addr()).and_then(|a| self.show::<F>(index, Prefix::around(a, p.len())))
+            }
+            FibSelect::Match(addr) => F::number(addr).and_then(|a| self.show_match::<F>(index, a)),
+        };
+        found.into_iter().map(|r| r.prefix).collect()
+    }
+
+    fn table_head<F: Side>(&self, number: u32, index: u32) -> FibTable {
+        let mut out = FibTable {
+            family: F::AF,
+            table: number,
+            ..FibTable::default()
+        };
+        if let Some(table) = self.table::<F>(index) {
+            out.prefixes = table.routes.len() as u64;
+            out.bytes = F::bytes(&table.lpm) as u64;
+            let count = |(len, n): (u8, u32)| LengthCount {
+                len,
+                count: n.into(),
+            };
+            out.lengths = table.routes.lengths().map(count).collect();
+        }
+        out
+    }
+
+    fn fib_route<F: Side>(&self, number: u32, route: &Shown<F>) -> Option<FibRoute> {
+        let prefix = route.prefix;
+        let path = |p: &PathState| FibPath {
+            target: self.target(F::AF, number, p.path.via),
+            weight: p.path.weight.into(),
+            preference: p.path.preference,
+            resolved: p.share.is_ok(),
+        };
+        let bucket = |b: &Bucket| FibBucket {
+            kind: kind_name(b.dpo.kind()).into(),
+            index: b.dpo.index(),
+            text: b.text.clone(),
+        };
+        Some(FibRoute {
+            prefix: volley_model::Prefix::masked(F::ip(prefix.addr()), prefix.len()).ok()?,
+            source: *route.sources.first()?,
+            others: route.sources.iter().skip(1).copied().collect(),
+            paths: route.paths.iter().map(path).collect(),
+            load_balance: route.load_balance,
+            buckets: route.buckets.iter().map(bucket).collect(),
+        })
+    }
+
+    pub(super) fn neighbors_reply(
+        &self,
+        family: Option<Af>,
+        interface: Option<&str>,
+    ) -> Result<NeighborsReply, ModelError> {
+        let only = interface.map(|name| self.named(name)).transpose()?;
+        let wanted =
+            |iface: u32, af| only.is_none_or(|o| o == iface) && family.is_none_or(|f| f == af);
+        let neighbors = self
+            .neighbors()
+            .filter(|(iface, addr, _)| wanted(*iface, Af::of(*addr)))
+            .map(|(iface, address, n)| NeighborRow {
+                interface: self.iface_name(iface),
+                address,
+                mac: Some(Mac(n.mac)),
+                fixed: true,
+                age_s: 0,
+            })
+            .collect();
+        Ok(NeighborsReply { neighbors })
+    }
+
+    pub(super) fn tables_reply(&self, family: Option<Af>) -> TablesReply {
+        let mut tables = Vec::new();
+        if family != Some(Af::V6) {
+            self.table_rows::<V4>(&mut tables);
+        }
+        if family != Some(Af::V4) {
+            self.table_rows::<V6>(&mut tables);
+        }
+        TablesReply { tables }
+    }
+
+    fn table_rows<F: Side>(&self, out: &mut Vec<TableRow>) {
+        for (number, table) in F::side(self).1.iter() {
+            let bound = self
+                .interfaces()
+                .filter(|i| self.interface_table(i.index, F::AF) == number);
+            out.push(TableRow {
+                family: F::AF,
+                table: number,
+                prefixes: table.routes.len() as u64,
+                bytes: F::bytes(&table.lpm) as u64,
+                interfaces: bound.map(|i| i.name.clone()).collect(),
+            });
+        }
+    }
+}
+
+fn kind_name(kind: DpoKind) -> &'static str {
+    match kind {
+        DpoKind::Drop => "drop",
+        DpoKind::Adj => "adjacency",
+        DpoKind::Glean => "glean",
+        DpoKind::Local => "local",
+        DpoKind::Unreachable => "unreachable",
+        DpoKind::Prohibit => "prohibit",
+        DpoKind::Multi => "load-balance",
+        DpoKind::Incomplete => "incomplete",
+        DpoKind::LookupIn => "lookup",
+    }
+}

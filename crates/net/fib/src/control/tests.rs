@@ -1,0 +1,317 @@
+//! Requests as an operator gives them.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use volley_model::reply::FibReply;
+use volley_model::{
+    Applied, Family, FibSelect, Fold, Handler, IfAddress, Mac, ModelError, Neighbor, NextHops,
+    Path, PathTarget, Prefix, Query, Reply, Request, Route, RouteFormat, RouteLoad, RouteSource,
+};
+use volley_tables::Domain;
+
+use crate::source::{Fib, IfInfo};
+
+fn fib() -> Fib {
+    let mut fib = Fib::new(&Domain::new());
+    for i in 0..2 {
+        let info = IfInfo {
+            index: i,
+            name: format!("pg{i}"),
+            mac: [2; 6],
+            mtu: 1500,
+            up: true,
+        };
+        fib.set_interface(info).unwrap();
+    }
+    let address: IfAddress = "10.0.0.1/24".parse().unwrap();
+    run(
+        &mut fib,
+        Request::AddressAdd {
+            interface: "pg0".into(),
+            address,
+        },
+    )
+    .unwrap();
+    let mac: Mac = "06:00:00:00:00:02".parse().unwrap();
+    let neighbor = Neighbor {
+        interface: "pg0".into(),
+        address: "10.0.0.2".parse().unwrap(),
+        mac,
+    };
+    run(&mut fib, Request::NeighborAdd(neighbor)).unwrap();
+    fib
+}
+
+fn run(fib: &mut Fib, request: Request) -> Result<Applied, ModelError> {
+    fib.apply(&request).expect("the FIB's request")
+}
+
+fn route(prefix: &str, via: &str, count: u64) -> Route {
+    let path = Path::via(via.parse().unwrap(), None);
+    Route {
+        count,
+        ..Route::new(prefix.parse().unwrap(), vec![path])
+    }
+}
+
+fn show(fib: &mut Fib, select: FibSelect) -> FibReply {
+    let query = Query::Fib {
+        family: Family::V4,
+        table: None,
+        select,
+        limit: None,
+    };
+    match fib.query(&query).expect("the FIB's query").unwrap() {
+        Reply::Fib(reply) => reply,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn count(fib: &mut Fib) -> u64 {
+    show(fib, FibSelect::Summary).tables[0].prefixes
+}
+
+#[test]
+fn a_route_is_added_shown_and_deleted() {
+    let mut fib = fib();
+    assert_eq!(
+        run(
+            &mut fib,
+            Request::RouteAdd(route("20.0.0.0/8", "10.0.0.2", 1))
+        ),
+        Ok(Applied::one())
+    );
+    assert_eq!(
+        run(
+            &mut fib,
+            Request::RouteAdd(route("20.0.0.0/8", "10.0.0.2", 1))
+        ),
+        Ok(Applied::nothing())
+    );
+    let reply = show(&mut fib, FibSelect::Match("20.1.2.3".parse().unwrap()));
+    let shown = &reply.tables[0].routes[0];
+    assert_eq!(
+        (shown.prefix.to_string().as_str(), shown.source),
+        ("20.0.0.0/8", RouteSource::Static)
+    );
+    assert!(shown.paths[0].resolved);
+    assert_eq!(shown.buckets[0].kind, "adjacency");
+    assert_eq!(
+        shown.buckets[0].text,
+        "10.0.0.2 by 10.0.0.2/32 -> via 10.0.0.2 pg0 06:00:00:00:00:02"
+    );
+    let mut del = route("20.0.0.0/8", "10.0.0.3", 1);
+    let e = run(&mut fib, Request::RouteDel(del.clone())).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "there is no path 'via 10.0.0.3' of route 20.0.0.0/8"
+    );
+    del.paths.clear();
+    assert_eq!(
+        run(&mut fib, Request::RouteDel(del.clone())),
+        Ok(Applied::one())
+    );
+    let e = run(&mut fib, Request::RouteDel(del)).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "there is no route 20.0.0.0/8 of source static in table 0"
+    );
+}
+
+#[test]
+fn count_is_all_or_nothing() {
+    let mut fib = fib();
+    let before = count(&mut fib);
+    assert_eq!(
+        run(
+            &mut fib,
+            Request::RouteAdd(route("20.0.0.0/24", "10.0.0.2", 5000))
+        ),
+        Ok(Applied::changed(5000))
+    );
+    assert_eq!(count(&mut fib), before + 5000);
+    let mut del = route("20.0.0.0/24", "10.0.0.2", 5001);
+    assert!(run(&mut fib, Request::RouteDel(del.clone())).is_err());
+    assert_eq!(
+        count(&mut fib),
+        before + 5000,
+        "the last one was missing: none is gone"
+    );
+    del.count = 5000;
+    assert_eq!(
+        run(&mut fib, Request::RouteDel(del)),
+        Ok(Applied::changed(5000))
+    );
+    assert_eq!(count(&mut fib), before);
+    let over = route("255.255.255.0/24", "10.0.0.2", 2);
+    assert!(
+        run(&mut fib, Request::RouteAdd(over))
+            .unwrap_err()
+            .to_string()
+            .contains("end of the address space")
+    );
+}
+
+#[test]
+fn refusals_are_sentences_that_name_the_thing() {
+    let mut fib = fib();
+    let mut r = route("20.0.0.0/8", "10.0.0.2", 1);
+    r.table = 9;
+    let e = run(&mut fib, Request::RouteAdd(r.clone())).unwrap_err();
+    assert_eq!(e.to_string(), "there is no table 9 (IPv4); there are: 0");
+    r.table = 0;
+    r.paths = vec![Path::to(PathTarget::Interface("pg7".into()))];
+    let e = run(&mut fib, Request::RouteAdd(r.clone())).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "there is no interface pg7; there are: pg0, pg1"
+    );
+    r.source = RouteSource::Special;
+    assert!(run(&mut fib, Request::RouteAdd(r)).is_err());
+    let del = Request::TableDel {
+        family: Family::V4,
+        table: 0,
+    };
+    assert!(
+        run(&mut fib, del)
+            .unwrap_err()
+            .to_string()
+            .contains("in use by every interface")
+    );
+}
+
+/// A file in the temporary directory, gone with its owner.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("volley-fib-{}-{name}", std::process::id()));
+        std::fs::File::create(&path)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+        Self(path)
+    }
+    fn load(&self, next_hops: NextHops) -> Request {
+        let format = RouteFormat::Auto;
+        let path = self.0.clone();
+        Request::RouteLoad(RouteLoad {
+            path,
+            format,
+            table: 0,
+            family: None,
+            next_hops,
+            limit: None,
+        })
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn a_file_is_loaded_with_its_next_hops_folded() {
+    let mut fib = fib();
+    let file = File::new(
+        "fold",
+        "30.0.0.0/8 0\n31.0.0.0/8 1\n32.0.0.0/8 2\n33.0.0.0/8 7\n",
+    );
+    let first = "10.0.0.2".parse().unwrap();
+    let interfaces = vec!["pg0".to_string(), "pg1".to_string()];
+    let range = NextHops::Range {
+        first,
+        count: 2,
+        interfaces,
+        fold: Fold::Clamp,
+    };
+    let done = run(&mut fib, file.load(range)).unwrap();
+    assert_eq!(done.changed, 4);
+    let via = |fib: &mut Fib, prefix: &str| {
+        let prefix: Prefix = prefix.parse().unwrap();
+        show(fib, FibSelect::Exact(prefix)).tables[0].routes[0].buckets[0]
+            .text
+            .clone()
+    };
+    assert_eq!(
+        via(&mut fib, "30.0.0.0/8"),
+        "via 10.0.0.2 pg0 06:00:00:00:00:02"
+    );
+    for prefix in ["31.0.0.0/8", "32.0.0.0/8", "33.0.0.0/8"] {
+        assert_eq!(via(&mut fib, prefix), "via 10.0.0.3 pg1, MAC unknown");
+    }
+}
+
+#[test]
+fn a_bad_file_changes_nothing() {
+    let mut fib = fib();
+    let before = show(&mut fib, FibSelect::All);
+    let listed = File::new(
+        "listed",
+        "30.0.0.0/8 10.0.0.2\n2001:db8::/32 2001:db8::1\n31.0.0.0/8\n",
+    );
+    let e = run(&mut fib, listed.load(NextHops::Listed))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.ends_with(", line 3: the next hop is missing: write PREFIX NEXTHOP"),
+        "{e}"
+    );
+    let crossed = File::new("crossed", "30.0.0.0/8 10.0.0.2\n2001:db8::/32 10.0.0.2\n");
+    let e = run(&mut fib, crossed.load(NextHops::Listed))
+        .unwrap_err()
+        .to_string();
+    assert!(e.contains("other family"), "{e}");
+    assert_eq!(show(&mut fib, FibSelect::All), before);
+    let good = File::new("good", "30.0.0.0/8 10.0.0.2\n2001:db8::/32 2001:db8::1\n");
+    assert_eq!(
+        run(&mut fib, good.load(NextHops::Listed)).unwrap().changed,
+        2
+    );
+}
+
+#[test]
+fn neighbors_tables_and_interfaces_are_shown() {
+    let mut fib = fib();
+    let query = Query::Neighbors {
+        family: None,
+        interface: Some("pg0".into()),
+    };
+    let Some(Ok(Reply::Neighbors(n))) = fib.query(&query) else {
+        panic!()
+    };
+    assert_eq!(
+        (n.neighbors.len(), n.neighbors[0].interface.as_str()),
+        (1, "pg0")
+    );
+    run(
+        &mut fib,
+        Request::TableAdd {
+            family: Family::V4,
+            table: 7,
+        },
+    )
+    .unwrap();
+    let bind = Request::InterfaceTable {
+        name: "pg1".into(),
+        family: Family::V4,
+        table: 7,
+    };
+    assert_eq!(run(&mut fib, bind.clone()), Ok(Applied::one()));
+    assert_eq!(run(&mut fib, bind), Ok(Applied::nothing()));
+    let Some(Ok(Reply::Tables(t))) = fib.query(&Query::Tables {
+        family: Some(Family::V4),
+    }) else {
+        panic!()
+    };
+    let rows: Vec<_> = t
+        .tables
+        .iter()
+        .map(|t| (t.table, t.interfaces.join(",")))
+        .collect();
+    assert_eq!(rows, [(0, "pg0".to_string()), (7, "pg1".to_string())]);
+    assert!(fib.query(&Query::Runtime).is_none() && fib.apply(&Request::PcapTraceOff).is_none());
+}

@@ -1,0 +1,262 @@
+//! Adjacency slots: the rewrite of a neighbour and where it leaves, one cache line each.
+//!
+//! A published slot never changes. A neighbour that gets a new MAC gets a new slot, the load balances move to it by one
+//! store each, and the old slot is reused after the grace period: no reader ever sees half a rewrite.
+//! Words 0..5 are the rewrite bytes in memory order, word 5 the last eight of them once more, word 6 the facts.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use volley_tables::{Domain, Guard};
+
+use super::grow::{Cell, Grow, GrowSnap, GrowView};
+use super::limbo::Slots;
+
+/// Longest rewrite that fits a slot.
+pub const MAX_REWRITE: usize = 40;
+/// Flag: the neighbour's MAC is known, the rewrite is valid.
+pub const ADJ_COMPLETE: u8 = 1;
+/// Flag: the rewrite is exactly one Ethernet header (14 bytes).
+pub const ADJ_ETHERNET: u8 = 2;
+
+/// One adjacency as the control plane writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdjData {
+    /// Bytes in front of the IP header; at most [`MAX_REWRITE`]. For an incomplete adjacency the next hop's address (16 bytes, IPv4 mapped).
+    pub rewrite: Vec<u8>,
+    /// Interface to send on.
+    pub tx_if: u32,
+    /// Largest IP packet that may leave there.
+    pub mtu: u16,
+    /// `ADJ_*` bits.
+    pub flags: u8,
+}
+
+#[repr(C, align(64))]
+pub(crate) struct Slot([AtomicU64; 8]);
+
+impl Cell for Slot {
+    fn empty() -> Self {
+        Slot(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+    fn copied(&self) -> Self {
+        Slot(std::array::from_fn(|i| {
+            AtomicU64::new(self.0[i].load(Ordering::Relaxed))
+        }))
+    }
+}
+
+/// Writer's side. Slot 0 stays empty (incomplete, interface 0): what a stray index reads.
+pub(crate) struct Adjacencies {
+    slots: Grow<Slot>,
+    ids: Slots,
+}
+
+impl Adjacencies {
+    pub fn new(domain: &Arc<Domain>) -> Self {
+        Self {
+            slots: Grow::new(domain, 256),
+            ids: Slots::new(domain, 1),
+        }
+    }
+
+    /// Writes a new slot and returns its index.
+    pub fn publish(&mut self, data: &AdjData) -> u32 {
+        let id = self.ids.take();
+        let len = data.rewrite.len().min(MAX_REWRITE);
+        let mut bytes = [0u8; MAX_REWRITE];
+        bytes[..len].copy_from_slice(&data.rewrite[..len]);
+        let word = |at: usize| {
+            let mut w = [0u8; 8];
+            w.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_ne_bytes(w)
+        };
+        let info = u64::from(data.tx_if)
+            | u64::from(data.mtu) << 32
+            | (len as u64) << 48
+            | u64::from(data.flags) << 56;
+        let slot = self.slots.cell(id as usize);
+        for i in 0..5 {
+            slot.0[i].store(word(i * 8), Ordering::Relaxed);
+        }
+        slot.0[5].store(word(len.saturating_sub(8)), Ordering::Relaxed);
+        slot.0[6].store(info, Ordering::Release);
+        id
+    }
+
+    /// Gives a slot back that no load balance names any more.
+    pub fn free(&mut self, id: u32) {
+        self.ids.give_back(id);
+    }
+
+    pub fn reclaim(&mut self) {
+        self.ids.reclaim();
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.ids.waiting()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.slots.bytes()
+    }
+
+    pub fn snap(&self) -> AdjSnap {
+        AdjSnap(self.slots.snap())
+    }
+}
+
+/// Reader handle of the adjacencies.
+#[derive(Clone)]
+pub struct AdjSnap(GrowSnap<Slot>);
+
+impl AdjSnap {
+    /// The adjacencies during one frame.
+    #[inline(always)]
+    pub fn read<'g>(&'g self, guard: Guard<'g>) -> AdjTable<'g> {
+        AdjTable {
+            slots: self.0.read(guard),
+        }
+    }
+}
+
+/// The adjacencies as one worker reads them during one frame.
+#[derive(Copy, Clone)]
+pub struct AdjTable<'g> {
+    slots: GrowView<'g, Slot>,
+}
+
+/// What a plain Ethernet rewrite needs, in registers.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct AdjWords {
+    /// Rewrite bytes 0..8 in memory order (store with `to_ne_bytes`).
+    pub head: u64,
+    /// The last eight rewrite bytes (6..14 of an Ethernet header) in memory order.
+    pub tail: u64,
+    /// Interface to send on.
+    pub tx_if: u32,
+    /// Largest IP packet.
+    pub mtu: u16,
+    /// Rewrite bytes.
+    pub len: u8,
+    /// `ADJ_*` bits.
+    pub flags: u8,
+}
+
+/// A whole adjacency, by value.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct AdjView {
+    /// Rewrite bytes; `rewrite_len` of them count.
+    pub rewrite: [u8; MAX_REWRITE],
+    /// Rewrite bytes that count.
+    pub rewrite_len: u8,
+    /// Interface to send on.
+    pub tx_if: u32,
+    /// Largest IP packet.
+    pub mtu: u16,
+    /// `ADJ_*` bits.
+    pub flags: u8,
+}
+
+impl AdjTable<'_> {
+    #[inline(always)]
+    fn word(slot: &Slot, i: usize) -> u64 {
+        slot.0[i].load(Ordering::Relaxed)
+    }
+
+    /// Head, tail and facts: all that a 14-byte rewrite needs, from one cache line. A stray index reads as all zero.
+    #[inline(always)]
+    pub fn words(&self, i: u32) -> AdjWords {
+        let (head, tail, info) = match self.slots.get(i as usize) {
+            Some(s) => (Self::word(s, 0), Self::word(s, 5), Self::word(s, 6)),
+            None => (0, 0, 0),
+        };
+        AdjWords {
+            head,
+            tail,
+            tx_if: info as u32,
+            mtu: (info >> 32) as u16,
+            len: (info >> 48) as u8,
+            flags: (info >> 56) as u8,
+        }
+    }
+
+    /// Interface, MTU, length and flags packed as in word 6: `tx_if | mtu << 32 | len << 48 | flags << 56`.
+    #[inline(always)]
+    pub fn info(&self, i: u32) -> u64 {
+        self.slots.get(i as usize).map_or(0, |s| Self::word(s, 6))
+    }
+
+    /// Everything, for rewrites longer than 14 bytes, traces and shows.
+    #[inline]
+    pub fn view(&self, i: u32) -> AdjView {
+        let w = self.words(i);
+        let mut rewrite = [0u8; MAX_REWRITE];
+        if let Some(slot) = self.slots.get(i as usize) {
+            for (k, chunk) in rewrite.chunks_exact_mut(8).enumerate() {
+                chunk.copy_from_slice(&Self::word(slot, k).to_ne_bytes());
+            }
+        }
+        AdjView {
+            rewrite,
+            rewrite_len: w.len,
+            tx_if: w.tx_if,
+            mtu: w.mtu,
+            flags: w.flags,
+        }
+    }
+}
+
+impl AdjView {
+    /// The rewrite bytes that count.
+    pub fn bytes(&self) -> &[u8] {
+        &self.rewrite[..usize::from(self.rewrite_len).min(MAX_REWRITE)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(len: u8) -> AdjData {
+        AdjData {
+            rewrite: (1..=len).collect(),
+            tx_if: 0x1234_5678,
+            mtu: 9000,
+            flags: ADJ_COMPLETE,
+        }
+    }
+
+    #[test]
+    fn an_ethernet_rewrite_is_two_overlapping_words_and_the_facts() {
+        let domain = Domain::new();
+        let mut adjs = Adjacencies::new(&domain);
+        let id = adjs.publish(&data(14));
+        let reader = domain.register();
+        let snap = adjs.snap();
+        let w = snap.read(reader.guard()).words(id);
+        let mut out = [0u8; 14];
+        out[..8].copy_from_slice(&w.head.to_ne_bytes());
+        out[6..].copy_from_slice(&w.tail.to_ne_bytes());
+        assert_eq!(out.to_vec(), data(14).rewrite);
+        assert_eq!(
+            (w.tx_if, w.mtu, w.len, w.flags),
+            (0x1234_5678, 9000, 14, ADJ_COMPLETE)
+        );
+    }
+
+    #[test]
+    fn all_lengths_read_back_and_stray_indexes_are_empty() {
+        let domain = Domain::new();
+        let mut adjs = Adjacencies::new(&domain);
+        let reader = domain.register();
+        let snap = adjs.snap();
+        let ids: Vec<u32> = (0..=40).map(|n| adjs.publish(&data(n))).collect();
+        let table = snap.read(reader.guard());
+        for (n, id) in ids.iter().enumerate() {
+            assert_eq!(table.view(*id).bytes(), data(n as u8).rewrite);
+        }
+        assert_eq!(table.words(1 << 27).flags, 0);
+        assert_eq!(std::mem::size_of::<Slot>(), 64);
+    }
+}

@@ -1,0 +1,24 @@
+//! What workers read: see [`DataPlane`].
+//!
+//! True while a worker holds a guard: every leaf, group and slot it has read stays valid; each prefix, each load balance
+//! and each group changes by one atomic store, so a packet is forwarded by the old or by the new state, never by a mixture.
+
+mod adjacency;
+mod balance;
+mod dpo;
+mod grow;
+mod limbo;
+mod view;
+
+pub use adjacency::{
+    ADJ_COMPLETE, ADJ_ETHERNET, AdjData, AdjSnap, AdjTable, AdjView, AdjWords, MAX_REWRITE,
+};
+pub use balance::{LbSnap, LbView, MAX_BUCKETS};
+pub use dpo::{Dpo, DpoKind, DropWhy};
+pub use view::{DataPlane, Fib4Snap, Fib6Snap, View};
+
+pub(crate) use adjacency::Adjacencies;
+pub(crate) use balance::LoadBalances;
+pub(crate) use grow::Grow;
+pub(crate) use limbo::Slots;
+pub(crate) use view::TableSet;

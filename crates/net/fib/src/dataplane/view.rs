@@ -1,0 +1,151 @@
+//! The handle that nodes hold, and what they see through it during one frame.
+//!
+//! A node keeps a [`DataPlane`] (cheap to clone, `Send + Sync`) and takes a [`View`] once per frame under its guard.
+//! Everything in the view is infallible: strange interfaces look in table 0 (the default), tables that do not exist are empty,
+//! stray leaves read as "no route".
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use volley_tables::{Guard, Snap};
+
+use super::adjacency::{AdjSnap, AdjTable, AdjView, AdjWords};
+use super::balance::{LbSnap, LbView};
+use super::dpo::Dpo;
+use super::grow::{GrowSnap, GrowView};
+use crate::family::{Family, V4, V6};
+
+/// The tables of one family, by table index.
+pub(crate) struct TableSet<F: Family> {
+    pub tables: Vec<Option<F::LpmSnap>>,
+    /// What an index without a table reads.
+    pub none: F::LpmSnap,
+}
+
+impl<F: Family> TableSet<F> {
+    #[inline(always)]
+    fn table(&self, index: u32) -> &F::LpmSnap {
+        self.tables
+            .get(index as usize)
+            .and_then(Option::as_ref)
+            .unwrap_or(&self.none)
+    }
+}
+
+/// Reader handle of the forwarding state of one family.
+pub struct DataPlane<F: Family> {
+    pub(crate) tables: Snap<TableSet<F>>,
+    pub(crate) bindings: GrowSnap<AtomicU32>,
+    pub(crate) lbs: LbSnap,
+    pub(crate) adjs: AdjSnap,
+}
+
+/// What IPv4 nodes hold.
+pub type Fib4Snap = DataPlane<V4>;
+/// What IPv6 nodes hold.
+pub type Fib6Snap = DataPlane<V6>;
+
+impl<F: Family> Clone for DataPlane<F> {
+    fn clone(&self) -> Self {
+        Self {
+            tables: self.tables.clone(),
+            bindings: self.bindings.clone(),
+            lbs: self.lbs.clone(),
+            adjs: self.adjs.clone(),
+        }
+    }
+}
+
+impl<F: Family> DataPlane<F> {
+    /// The forwarding state during one frame.
+    #[inline(always)]
+    pub fn read<'g>(&'g self, guard: Guard<'g>) -> View<'g, F> {
+        View {
+            tables: self.tables.read(guard),
+            bindings: self.bindings.read(guard),
+            lbs: self.lbs.read(guard),
+            adjs: self.adjs.read(guard),
+            guard,
+        }
+    }
+}
+
+/// The forwarding state as one worker reads it during one frame.
+pub struct View<'g, F: Family> {
+    tables: &'g TableSet<F>,
+    bindings: GrowView<'g, AtomicU32>,
+    lbs: LbView<'g>,
+    adjs: AdjTable<'g>,
+    guard: Guard<'g>,
+}
+
+impl<F: Family> Clone for View<'_, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<F: Family> Copy for View<'_, F> {}
+
+impl<'g, F: Family> View<'g, F> {
+    /// Index of the table that an interface looks in (0 unless it is bound to another).
+    #[inline(always)]
+    pub fn table_of(&self, rx_if: u32) -> u32 {
+        self.bindings
+            .get(rx_if as usize)
+            .map_or(0, |c| c.load(Ordering::Acquire))
+    }
+
+    /// The longest-prefix match of a table; an empty one when the table does not exist.
+    #[inline(always)]
+    pub fn lpm(&self, table: u32) -> &'g F::LpmView {
+        F::read(self.tables.table(table), self.guard)
+    }
+
+    /// The load balances.
+    #[inline(always)]
+    pub fn lbs(&self) -> LbView<'g> {
+        self.lbs
+    }
+
+    /// The adjacencies.
+    #[inline(always)]
+    pub fn adjs(&self) -> AdjTable<'g> {
+        self.adjs
+    }
+
+    /// Object of a leaf.
+    #[inline(always)]
+    pub fn resolve(&self, leaf: u32) -> Dpo {
+        self.lbs.resolve(leaf)
+    }
+
+    /// Objects of a column of leaves.
+    #[inline(always)]
+    pub fn resolve_batch(&self, leaf: &[u32], dpo: &mut [u32]) {
+        self.lbs.resolve_batch(leaf, dpo);
+    }
+
+    /// Bucket of a `Multi` object: see [`LbView::pick`].
+    #[inline(always)]
+    pub fn pick(&self, multi: Dpo, hash: u32) -> Dpo {
+        self.lbs.pick(multi, hash)
+    }
+
+    /// What a 14-byte rewrite needs: see [`AdjTable::words`].
+    #[inline(always)]
+    pub fn words(&self, adj: u32) -> AdjWords {
+        self.adjs.words(adj)
+    }
+
+    /// A whole adjacency.
+    #[inline]
+    pub fn adj(&self, adj: u32) -> AdjView {
+        self.adjs.view(adj)
+    }
+
+    /// One destination the whole way, for slow paths and tests: lookup, load balance, bucket by `hash`.
+    #[inline]
+    pub fn forward(&self, table: u32, dst: F::Addr, hash: u32) -> Dpo {
+        let leaf = F::leaf(self.lpm(table), dst);
+        self.lbs.pick_through(self.resolve(leaf), hash)
+    }
+}

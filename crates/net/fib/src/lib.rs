@@ -1,0 +1,22 @@
+//! Forwarding information base: from routes as their owners say them to what a worker does with a destination.
+//!
+//! - [`Fib`] is the source of truth (control thread): tables, routes of several sources, recursive next hops, neighbours,
+//!   interface addresses. It implements `volley_model::Handler`.
+//! - [`dataplane`] is what nodes read: leaf of the longest-prefix match -> load balance -> adjacency, all in 32-bit words.
+//! - [`load`] reads whole tables from text and MRT files, and makes synthetic ones.
+//!
+//! Invariants, with their tests: the data plane answers as a linear walk over all routes would (`tests/reference.rs`); one change
+//! of a neighbour or covering route is one store per path list, however many prefixes use it (`tests/fib.rs`); a bad file or
+//! request changes nothing (`load`, `control`).
+#![forbid(unsafe_code)]
+
+mod control;
+pub mod dataplane;
+mod error;
+mod family;
+pub mod load;
+mod source;
+
+pub use error::FibError;
+pub use family::{Af, Family, Prefix, V4, V6};
+pub use source::*;

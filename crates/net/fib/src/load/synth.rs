@@ -1,0 +1,233 @@
+//! Made-up tables with the prefix lengths of a real one, for machines without a real table.
+//!
+//! Lengths follow the full tables of RIPE RIS peer AS3333, 11 May 2026 (counts below). Addresses are random, but as in real
+//! tables a good part of the longer prefixes lie inside shorter ones, and next-hop ranks are skewed (top one 19 %, top ten
+//! 64 %) and often the same for neighbours. The same count and seed give the same table on every machine.
+
+use hashbrown::HashSet;
+
+use crate::family::{Family, Prefix, V4, V6};
+
+/// Distinct next hops of a made-up table.
+pub const NEXT_HOPS: u32 = 3362;
+
+/// IPv4 lengths and how many prefixes have them.
+pub const V4_LENGTHS: &[(u8, u32)] = &[
+    (8, 16),
+    (9, 14),
+    (10, 39),
+    (11, 95),
+    (12, 297),
+    (13, 584),
+    (14, 1201),
+    (15, 2129),
+    (16, 13635),
+    (17, 8347),
+    (18, 13387),
+    (19, 25516),
+    (20, 45627),
+    (21, 52463),
+    (22, 113741),
+    (23, 107869),
+    (24, 657365),
+];
+
+/// IPv6 lengths and how many prefixes have them.
+pub const V6_LENGTHS: &[(u8, u32)] = &[
+    (16, 1),
+    (19, 1),
+    (20, 14),
+    (21, 3),
+    (22, 6),
+    (23, 6),
+    (24, 42),
+    (25, 12),
+    (26, 17),
+    (27, 18),
+    (28, 161),
+    (29, 5435),
+    (30, 827),
+    (31, 341),
+    (32, 26740),
+    (33, 5407),
+    (34, 5197),
+    (35, 1837),
+    (36, 9424),
+    (37, 1208),
+    (38, 2677),
+    (39, 1829),
+    (40, 23096),
+    (41, 1697),
+    (42, 2924),
+    (43, 1453),
+    (44, 24860),
+    (45, 4511),
+    (46, 5640),
+    (47, 8925),
+    (48, 111866),
+];
+
+/// A made-up IPv4 table of `count` prefixes, sorted, each once: address, length, rank of the next hop.
+pub fn synthetic4(count: usize, seed: u64) -> Vec<(u32, u8, u32)> {
+    let draw = |r: &mut Random| loop {
+        let addr = r.next() as u32;
+        // Unicast space without 0/8, 10/8 and 127/8.
+        if !matches!(addr >> 24, 0 | 10 | 127 | 224..) {
+            return addr;
+        }
+    };
+    generate::<V4>(count, seed, V4_LENGTHS, draw)
+}
+
+/// A made-up IPv6 table of `count` prefixes, sorted, each once: address, length, rank of the next hop.
+pub fn synthetic6(count: usize, seed: u64) -> Vec<(u128, u8, u32)> {
+    // Blocks that registries give out of, with about their share.
+    let blocks = [
+        0x2001u128, 0x2400, 0x2400, 0x2600, 0x2600, 0x2800, 0x2a00, 0x2a00, 0x2c00,
+    ];
+    let draw = |r: &mut Random| {
+        let block = blocks[r.below(blocks.len() as u64) as usize];
+        let spread = if block == 0x2001 {
+            0
+        } else {
+            u128::from(r.below(16))
+        };
+        (block + spread) << 112 | u128::from(r.next()) << 48
+    };
+    generate::<V6>(count, seed, V6_LENGTHS, draw)
+}
+
+fn generate<F: Family>(
+    count: usize,
+    seed: u64,
+    lengths: &[(u8, u32)],
+    draw: impl Fn(&mut Random) -> F::Addr,
+) -> Vec<(F::Addr, u8, u32)> {
+    let mut random = Random(seed);
+    let mut out: Vec<(F::Addr, u8, u32)> = Vec::with_capacity(count);
+    let mut seen: HashSet<Prefix<F>> = HashSet::with_capacity(count);
+    for (len, n) in plan::<F>(count, lengths) {
+        let shorter = out.len() as u64;
+        let mut tries = 0;
+        let target = out.len() + n;
+        // A crowded length gives up after some tries: the table is then a little smaller than asked for.
+        while out.len() < target && tries < 20 * n + 1000 {
+            tries += 1;
+            let inside = shorter > 0 && random.below(100) < 55;
+            let parent = inside.then(|| out[random.below(shorter) as usize]);
+            let addr = match parent {
+                Some((addr, plen, _)) => mix::<F>(addr, plen, draw(&mut random)),
+                None => draw(&mut random),
+            };
+            let prefix = Prefix::<F>::around(addr, len);
+            if seen.insert(prefix) {
+                out.push((prefix.addr(), len, random.rank(parent.map(|p| p.2))));
+            }
+        }
+    }
+    out.sort_unstable_by_key(|r| (r.0, r.1));
+    out
+}
+
+/// The first `len` bits of `parent`, then those of `addr`.
+fn mix<F: Family>(parent: F::Addr, len: u8, addr: F::Addr) -> F::Addr {
+    let host = F::wide(F::last(F::from_wide(0), len));
+    F::from_wide(F::wide(parent) | F::wide(addr) & host)
+}
+
+/// How many prefixes of each length: in proportion, at most half of what the length has room for, the rest to longer lengths.
+fn plan<F: Family>(count: usize, lengths: &[(u8, u32)]) -> Vec<(u8, usize)> {
+    let all: u64 = lengths.iter().map(|l| u64::from(l.1)).sum();
+    let (mut given, mut so_far) = (0usize, 0u64);
+    let longest = lengths.last().map_or(F::BITS, |l| l.0);
+    let longer = (longest + 1..=F::BITS).map(|len| (len, 0));
+    lengths
+        .iter()
+        .copied()
+        .chain(longer)
+        .map(|(len, n)| {
+            so_far += u64::from(n);
+            let due = (count as u128 * u128::from(so_far) / u128::from(all)) as usize - given;
+            let n = due.min(1usize << (len - 1).min(40));
+            given += n;
+            (len, n)
+        })
+        .collect()
+}
+
+/// SplitMix64: small, quick, the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+    }
+
+    /// A next hop: mostly the parent's, else skewed.
+    fn rank(&mut self, parent: Option<u32>) -> u32 {
+        match parent {
+            Some(rank) if self.below(1000) < 658 => rank,
+            _ => match self.below(1000) {
+                0..186 => 0,
+                186..636 => 1 + (self.below(9).min(self.below(9))) as u32,
+                _ => {
+                    // Evenly over the logarithm between 10 and the last.
+                    let octaves = f64::from(NEXT_HOPS / 10).log2();
+                    let at = self.below(1 << 20) as f64 / f64::from(1 << 20) * octaves;
+                    (10.0 * at.exp2()) as u32
+                }
+            }
+            .min(NEXT_HOPS - 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_sorted_table_and_another_one_does_not() {
+        let a = synthetic4(20_000, 1);
+        assert_eq!(a, synthetic4(20_000, 1));
+        assert_ne!(a, synthetic4(20_000, 2));
+        assert_eq!(a.len(), 20_000);
+        assert!(a.is_sorted_by(|x, y| (x.0, x.1) < (y.0, y.1)));
+        assert!(
+            a.iter()
+                .all(|r| Prefix::<V4>::exact(r.0, r.1).is_some() && r.2 < NEXT_HOPS)
+        );
+    }
+
+    #[test]
+    fn lengths_have_the_real_shares() {
+        let all: u32 = V6_LENGTHS.iter().map(|l| l.1).sum();
+        assert_eq!(all, 246_175);
+        assert_eq!(V4_LENGTHS.iter().map(|l| l.1).sum::<u32>(), 1_042_325);
+        let table = synthetic6(50_000, 7);
+        assert_eq!(table.len(), 50_000);
+        for &(len, n) in V6_LENGTHS {
+            let got = table.iter().filter(|r| r.1 == len).count();
+            let want = n as usize * 50_000 / all as usize;
+            assert!(got.abs_diff(want) <= 1, "/{len}: {got}, {want}");
+        }
+        let top = table.iter().filter(|r| r.2 == 0).count();
+        assert!((6_000..13_000).contains(&top), "{top}");
+    }
+
+    #[test]
+    fn more_than_the_lengths_have_room_for_spills_into_longer_ones() {
+        let plan = plan::<V4>(40_000_000, V4_LENGTHS);
+        assert_eq!(plan.iter().map(|p| p.1).sum::<usize>(), 40_000_000);
+        assert_eq!(plan[0], (8, 128));
+        assert!(plan.iter().any(|p| p.0 > 24 && p.1 > 0));
+        assert_eq!(synthetic4(0, 0), []);
+    }
+}

@@ -1,0 +1,525 @@
+//! The FIB of one daemon: tables of both families over shared path lists, adjacencies and neighbours.
+//!
+//! Contract: the control thread owns it and is the only writer; no method waits for a worker. Every method either does all
+//! it says or returns an error and has changed nothing. When it returns, each worker sees the change with the frame it starts
+//! next; to know that all do, take `Domain::epoch` and poll `Domain::passed`.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use volley_model::IfAddress;
+use volley_tables::Domain;
+
+use super::path::{ListKey, Path, Via};
+use super::resolver::Resolver;
+use super::routes::MAX_LISTS;
+use super::table::Table;
+use super::tables::{Side, Tables};
+use crate::dataplane::{DropWhy, Fib4Snap, Fib6Snap};
+use crate::error::FibError;
+use crate::family::{Af, Family, Prefix, V4, V6};
+use crate::source::{Neighbor, Source};
+
+/// The FIB.
+pub struct Fib {
+    pub(crate) res: Resolver,
+    pub(crate) v4: Tables<V4>,
+    pub(crate) v6: Tables<V6>,
+    pub(crate) addresses: BTreeMap<u32, Vec<IfAddress>>,
+    pub(crate) neighbors: BTreeMap<(u32, IpAddr), Neighbor>,
+}
+
+/// Sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FibStats {
+    /// Prefixes in all tables of both families.
+    pub prefixes: usize,
+    /// Path lists (= load balances).
+    pub lists: usize,
+    /// Adjacencies.
+    pub adjacencies: usize,
+    /// Bytes that workers read besides the longest-prefix matches.
+    pub dataplane_bytes: usize,
+    /// Bytes of the longest-prefix matches of both families.
+    pub lpm_bytes: usize,
+    /// Bytes of the prefix maps of the control side.
+    pub control_bytes: usize,
+    /// Stores to load balances and groups since start.
+    pub writes: u64,
+    /// Freed indexes that wait for the workers.
+    pub waiting: usize,
+}
+
+impl Fib {
+    /// A FIB with table 0 of both families.
+    pub fn new(domain: &Arc<Domain>) -> Self {
+        let mut fib = Self {
+            res: Resolver::new(domain),
+            v4: Tables::new(domain),
+            v6: Tables::new(domain),
+            addresses: BTreeMap::new(),
+            neighbors: BTreeMap::new(),
+        };
+        fib.special::<V4>(0);
+        fib.special::<V6>(0);
+        fib
+    }
+
+    /// What IPv4 nodes hold.
+    pub fn dataplane4(&self) -> Fib4Snap {
+        self.v4.dataplane(&self.res)
+    }
+
+    /// What IPv6 nodes hold.
+    pub fn dataplane6(&self) -> Fib6Snap {
+        self.v6.dataplane(&self.res)
+    }
+
+    /// Index of a table (what paths and the data plane name) by its number.
+    pub fn table_index(&self, af: Af, number: u32) -> Result<u32, FibError> {
+        match af {
+            Af::V4 => self.v4.index(number),
+            Af::V6 => self.v6.index(number),
+        }
+    }
+
+    /// Number of a table by its index.
+    pub fn table_number(&self, af: Af, index: u32) -> Option<u32> {
+        match af {
+            Af::V4 => self.v4.get(index).map(|t| t.number),
+            Af::V6 => self.v6.get(index).map(|t| t.number),
+        }
+    }
+
+    /// Adds a table with the routes every table has.
+    pub fn add_table(&mut self, af: Af, number: u32) -> Result<(), FibError> {
+        match af {
+            Af::V4 => {
+                let index = self.v4.add(number)?;
+                self.special::<V4>(index);
+            }
+            Af::V6 => {
+                let index = self.v6.add(number)?;
+                self.special::<V6>(index);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a table that nothing uses: no route of its own, no interface bound to it, no path that looks in it.
+    pub fn del_table(&mut self, af: Af, number: u32) -> Result<(), FibError> {
+        match af {
+            Af::V4 => self.del::<V4>(number),
+            Af::V6 => self.del::<V6>(number),
+        }
+    }
+
+    fn del<F: Side>(&mut self, number: u32) -> Result<(), FibError> {
+        let (_, tables) = F::side(self);
+        let index = tables.index(number)?;
+        if let Some(by) = self.table_user::<F>(index) {
+            return Err(FibError::TableInUse {
+                af: F::AF,
+                table: number,
+                by,
+            });
+        }
+        let Some(table) = tables.get(index) else {
+            return Ok(());
+        };
+        let rest: Vec<u32> = table.routes.iter().map(|(_, list)| list).collect();
+        let (res, tables) = F::side_mut(self);
+        tables.remove(index);
+        for list in rest {
+            res.release(list, 1);
+        }
+        Ok(())
+    }
+
+    fn table_user<F: Side>(&self, index: u32) -> Option<String> {
+        let (res, tables) = F::side(self);
+        let table = tables.get(index)?;
+        if index == 0 {
+            return Some("every interface that is not bound elsewhere".into());
+        }
+        if let Some(info) = res.ifs.values().find(|i| tables.table_of(i.index) == index) {
+            return Some(format!("interface {}", info.name));
+        }
+        let own = |list| res.list(list).is_none_or(|l| !built_in(l.key.source));
+        if let Some((prefix, _)) = table.routes.iter().find(|(_, list)| own(*list)) {
+            return Some(format!("route {prefix}"));
+        }
+        let looks_in = res.lists().any(|l| {
+            l.key.af == F::AF
+                && l.key
+                    .paths
+                    .iter()
+                    .any(|p| p.via == Via::LookupIn { table: index })
+        });
+        (looks_in || res.watches(F::AF, index))
+            .then(|| "routes of other tables that look in it".into())
+    }
+
+    /// The routes every table begins with.
+    fn special<F: Side>(&mut self, index: u32) {
+        let drops: &[(&str, u8, Source, DropWhy)] = match F::AF {
+            Af::V4 => &[
+                ("0.0.0.0", 0, Source::Default, DropWhy::NoRoute),
+                ("0.0.0.0", 32, Source::Special, DropWhy::Unspecified),
+                ("224.0.0.0", 4, Source::Special, DropWhy::Multicast),
+                ("240.0.0.0", 4, Source::Special, DropWhy::Reserved),
+                ("255.255.255.255", 32, Source::Special, DropWhy::Broadcast),
+            ],
+            Af::V6 => &[
+                ("::", 0, Source::Default, DropWhy::NoRoute),
+                ("fe80::", 10, Source::Special, DropWhy::LinkLocal),
+            ],
+        };
+        for (addr, len, source, why) in drops {
+            let number = addr.parse().ok().and_then(F::number);
+            let Some(prefix) = number.map(|n| Prefix::<F>::around(n, *len)) else {
+                continue;
+            };
+            let done = self.set_in(index, prefix, *source, &[Via::Drop(*why).into()]);
+            debug_assert!(done.is_ok());
+        }
+    }
+
+    /// Makes a source's route have exactly these paths; true when that changed anything.
+    pub fn set_route<F: Side>(
+        &mut self,
+        table: u32,
+        prefix: Prefix<F>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<bool, FibError> {
+        let index = F::side(self).1.index(table)?;
+        self.set_in(index, prefix, source, paths)
+    }
+
+    /// [`Self::set_route`] with the table's index.
+    pub(crate) fn set_in<F: Side>(
+        &mut self,
+        index: u32,
+        prefix: Prefix<F>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<bool, FibError> {
+        self.check_paths::<F>(index, paths)?;
+        let list = self.hold::<F>(source, paths)?;
+        self.put(index, prefix, source, list)
+    }
+
+    /// The list of these paths with one more reference. The paths have been checked.
+    pub(crate) fn hold<F: Side>(
+        &mut self,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<u32, FibError> {
+        let (res, tables) = F::side_mut(self);
+        if res.len() >= MAX_LISTS as usize - 1 {
+            return Err(FibError::TooManyLists { limit: MAX_LISTS });
+        }
+        let key = ListKey::new(F::AF, source, paths);
+        Ok(res.hold(key, |table, addr| tables.cover(table, F::from_wide(addr))))
+    }
+
+    /// Installs a held list; its reference goes to the route (or back, on an error).
+    pub(crate) fn put<F: Side>(
+        &mut self,
+        index: u32,
+        prefix: Prefix<F>,
+        source: Source,
+        list: u32,
+    ) -> Result<bool, FibError> {
+        let (res, tables) = F::side_mut(self);
+        let Some(table) = tables.get_mut(index) else {
+            res.release(list, 1);
+            return Err(FibError::NoTable {
+                af: F::AF,
+                table: index,
+            });
+        };
+        let change = match table.set(prefix, source, list, |l| res.source_of(l)) {
+            Ok(change) => change,
+            Err(source) => {
+                res.release(list, 1);
+                return Err(FibError::Lpm {
+                    prefix: prefix.to_string(),
+                    source,
+                });
+            }
+        };
+        if change.forwards {
+            self.moved::<F>(index, prefix);
+        }
+        if let Some(before) = change.before {
+            self.res.release(before, 1);
+        }
+        Ok(change.before != Some(list))
+    }
+
+    /// Adds paths to a source's route, or makes it. A path that is there gets the new weight and preference.
+    pub fn add_paths<F: Side>(
+        &mut self,
+        table: u32,
+        prefix: Prefix<F>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<bool, FibError> {
+        let index = F::side(self).1.index(table)?;
+        let mut all = self.paths_of(index, prefix, source).unwrap_or_default();
+        all.extend_from_slice(paths);
+        self.set_in(index, prefix, source, &all)
+    }
+
+    /// Takes paths away from a source's route (with the last one the route goes).
+    pub fn remove_paths<F: Side>(
+        &mut self,
+        table: u32,
+        prefix: Prefix<F>,
+        source: Source,
+        paths: &[Path],
+    ) -> Result<(), FibError> {
+        let index = F::side(self).1.index(table)?;
+        let Some(mut all) = self.paths_of(index, prefix, source) else {
+            return Err(no_route(table, prefix, source));
+        };
+        for path in paths {
+            let Some(at) = all.iter().position(|p| p.same_way(path)) else {
+                let path = self.path_text(F::AF, path);
+                return Err(FibError::NoPath {
+                    prefix: prefix.to_string(),
+                    path,
+                });
+            };
+            all.remove(at);
+        }
+        if all.is_empty() {
+            return self.remove_route(table, prefix, source);
+        }
+        self.set_in(index, prefix, source, &all).map(drop)
+    }
+
+    /// Takes a source's route away.
+    pub fn remove_route<F: Side>(
+        &mut self,
+        table: u32,
+        prefix: Prefix<F>,
+        source: Source,
+    ) -> Result<(), FibError> {
+        let index = F::side(self).1.index(table)?;
+        let removed = self.remove_in(index, prefix, source);
+        removed
+            .then_some(())
+            .ok_or_else(|| no_route(table, prefix, source))
+    }
+
+    /// [`Self::remove_route`] with the table's index; false when there was none.
+    pub(crate) fn remove_in<F: Side>(
+        &mut self,
+        index: u32,
+        prefix: Prefix<F>,
+        source: Source,
+    ) -> bool {
+        let (res, tables) = F::side_mut(self);
+        let Some(table) = tables.get_mut(index) else {
+            return false;
+        };
+        let Some(change) = table.unset(prefix, source, |l| res.source_of(l)) else {
+            return false;
+        };
+        if change.forwards {
+            self.moved::<F>(index, prefix);
+        }
+        if let Some(before) = change.before {
+            self.res.release(before, 1);
+        }
+        true
+    }
+
+    /// Paths a source has for a prefix.
+    pub fn paths_of<F: Side>(
+        &self,
+        index: u32,
+        prefix: Prefix<F>,
+        source: Source,
+    ) -> Option<Vec<Path>> {
+        let (res, tables) = F::side(self);
+        let sources = tables.get(index)?.sources(prefix, |l| res.source_of(l));
+        let (_, list) = sources.into_iter().find(|s| s.0 == source)?;
+        res.list(list).map(|l| l.key.paths.to_vec())
+    }
+
+    /// The forwarding of a prefix changed: next hops and neighbours inside it look again.
+    pub(crate) fn moved<F: Side>(&mut self, index: u32, prefix: Prefix<F>) {
+        let (res, tables) = F::side_mut(self);
+        let (first, last) = (F::wide(prefix.addr()), F::wide(prefix.last()));
+        res.recover(F::AF, index, first, last, |addr| {
+            tables.cover(index, F::from_wide(addr))
+        });
+        if prefix.len() < F::BITS {
+            self.neighbors_in::<F>(index, prefix);
+        }
+    }
+
+    /// Loads many routes of one source at once, all or none. A row is a prefix and an index into `hops`; of a prefix named
+    /// twice the later row counts. Returns the number of prefixes that are new to the table.
+    pub fn load<F: Side>(
+        &mut self,
+        table: u32,
+        source: Source,
+        hops: &[Vec<Path>],
+        rows: &[(F::Addr, u8, u32)],
+    ) -> Result<usize, FibError> {
+        let index = F::side(self).1.index(table)?;
+        for paths in hops {
+            self.check_paths::<F>(index, paths)?;
+        }
+        let mut lists = Vec::with_capacity(hops.len());
+        for paths in hops {
+            match self.hold::<F>(source, paths) {
+                Ok(list) => lists.push(list),
+                Err(e) => {
+                    lists.iter().for_each(|l| self.res.release(*l, 1));
+                    return Err(e);
+                }
+            }
+        }
+        let done = self.load_lists::<F>(index, source, &lists, rows);
+        lists.iter().for_each(|l| self.res.release(*l, 1));
+        done
+    }
+
+    fn load_lists<F: Side>(
+        &mut self,
+        index: u32,
+        source: Source,
+        lists: &[u32],
+        rows: &[(F::Addr, u8, u32)],
+    ) -> Result<usize, FibError> {
+        let (res, tables) = F::side_mut(self);
+        let Some(table) = tables.get_mut(index) else {
+            return Ok(0);
+        };
+        let list_of = |hop: u32| lists.get(hop as usize).copied().unwrap_or(0);
+        let routes = rows
+            .iter()
+            .map(|&(addr, len, hop)| (Prefix::around(addr, len), list_of(hop)));
+        let [fresh, known] = table.claim(routes);
+        let failed = |source| FibError::Lpm {
+            prefix: "the routes were not loaded".into(),
+            source,
+        };
+        table.load(&fresh).map_err(failed)?;
+        let mut counts = vec![0u32; lists.iter().max().map_or(0, |m| *m as usize + 1)];
+        fresh
+            .iter()
+            .for_each(|(_, list)| counts[*list as usize] += 1);
+        for (list, n) in counts.into_iter().enumerate().filter(|(_, n)| *n > 0) {
+            res.hold_again(list as u32, n);
+        }
+        // These prefixes are in the match already, so setting them needs no room there and cannot fail.
+        for (prefix, list) in known {
+            self.res.hold_again(list, 1);
+            self.put(index, prefix, source, list)?;
+        }
+        self.moved::<F>(index, Prefix::around(F::from_wide(0), 0));
+        Ok(fresh.len())
+    }
+
+    fn check_paths<F: Side>(&self, index: u32, paths: &[Path]) -> Result<(), FibError> {
+        let none = FibError::Path {
+            path: "list".into(),
+            why: "a route needs at least one path",
+        };
+        paths.first().ok_or(none)?;
+        for path in paths {
+            if let Some(iface) = path.via.iface() {
+                self.res
+                    .ifs
+                    .get(&iface)
+                    .ok_or(FibError::NoInterface { iface })?;
+            }
+            if let Some(why) = self.path_fault::<F>(index, path) {
+                return Err(FibError::Path {
+                    path: self.path_text(F::AF, path),
+                    why,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn path_fault<F: Side>(&self, index: u32, path: &Path) -> Option<&'static str> {
+        let no_table = |table: u32| F::side(self).1.get(table).is_none();
+        match path.via {
+            _ if path.weight == 0 => Some("the weight is 1 to 255"),
+            Via::NextHop { addr, .. } | Via::Recursive { addr, .. }
+                if addr.is_multicast() || addr.is_unspecified() =>
+            {
+                Some("a next hop is one host's address")
+            }
+            Via::NextHop { addr, .. } if F::AF == Af::V6 && addr.is_ipv4() => {
+                Some("an IPv6 route needs an IPv6 next hop")
+            }
+            Via::Recursive { addr, .. } if Af::of(addr) != F::AF => {
+                Some("a next hop of the other family needs its interface")
+            }
+            Via::Recursive { table, .. } | Via::LookupIn { table } if no_table(table) => {
+                Some("the table it looks in does not exist")
+            }
+            Via::LookupIn { table } if table == index => Some("it looks in the route's own table"),
+            _ => None,
+        }
+    }
+
+    /// The table of a family by index.
+    pub(crate) fn table<F: Side>(&self, index: u32) -> Option<&Table<F>> {
+        F::side(self).1.get(index)
+    }
+
+    /// Takes back what every worker has let go of; call it now and then from the control thread.
+    pub fn reclaim(&mut self) {
+        self.res.reclaim();
+        self.v4.reclaim();
+        self.v6.reclaim();
+    }
+
+    /// Sizes.
+    pub fn stats(&self) -> FibStats {
+        let mut s = FibStats {
+            lists: self.res.len(),
+            adjacencies: self.res.adjs.len(),
+            dataplane_bytes: self.res.lbs.bytes() + self.res.adjs.bytes(),
+            writes: self.res.lbs.writes(),
+            waiting: self.res.lbs.waiting() + self.res.adjs.waiting(),
+            ..FibStats::default()
+        };
+        self.add_stats::<V4>(&mut s);
+        self.add_stats::<V6>(&mut s);
+        s
+    }
+
+    fn add_stats<F: Side>(&self, s: &mut FibStats) {
+        for (_, table) in F::side(self).1.iter() {
+            s.prefixes += table.routes.len();
+            s.lpm_bytes += F::bytes(&table.lpm);
+            s.control_bytes += table.routes.bytes();
+        }
+    }
+}
+
+/// Sources that belong to the table itself and do not keep it from being deleted.
+fn built_in(source: Source) -> bool {
+    matches!(source, Source::Special | Source::Default)
+}
+
+fn no_route<F: Family>(table: u32, prefix: Prefix<F>, source: Source) -> FibError {
+    FibError::NoRoute {
+        prefix: prefix.to_string(),
+        table,
+        source_name: source.name(),
+    }
+}

@@ -1,0 +1,288 @@
+//! What interfaces contribute: connected networks and own addresses, while they are up.
+//!
+//! The FIB knows of an interface only what it is told through [`Fib::set_interface`]: no interface crate is needed here.
+//! An address `a/n` on an interface that is up gives the network (attached), the own address (local), and for IPv4 shorter than
+//! /31 the network and broadcast addresses (drop). When several addresses ask for one prefix, local wins over attached over
+//! drop, then the lowest interface. A link-local IPv6 address gives only itself: its network is not routed.
+
+use volley_model::IfAddress;
+
+use super::fib::Fib;
+use super::path::{Path, Via};
+use super::tables::Side;
+use crate::dataplane::DropWhy;
+use crate::error::FibError;
+use crate::family::{Af, Prefix, V4, V6};
+use crate::source::Source;
+
+/// An interface as the FIB needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IfInfo {
+    /// Its index; small, since tables are indexed by it.
+    pub index: u32,
+    /// Its name, for shows and errors.
+    pub name: String,
+    /// Its MAC address, the source of what leaves.
+    pub mac: [u8; 6],
+    /// Largest IP packet in bytes.
+    pub mtu: u16,
+    /// Administratively up.
+    pub up: bool,
+}
+
+impl Fib {
+    /// Adds an interface or tells what changed about it (state, MAC, MTU, name). The error is the first route that found no
+    /// room; everything else is done.
+    pub fn set_interface(&mut self, info: IfInfo) -> Result<(), FibError> {
+        let index = info.index;
+        let Some(before) = self.res.ifs.insert(index, info.clone()) else {
+            return Ok(());
+        };
+        if (before.mac, before.mtu) != (info.mac, info.mtu) {
+            self.res.iface_renewed(index);
+        }
+        if before.up == info.up {
+            return Ok(());
+        }
+        self.res.iface_turned(index);
+        let addresses = self.addresses.get(&index).cloned().unwrap_or_default();
+        let mut done = Ok(());
+        for addr in addresses {
+            done = done.and(self.connect(index, addr, info.up));
+        }
+        done
+    }
+
+    /// What the FIB knows of an interface.
+    pub fn interface(&self, iface: u32) -> Option<&IfInfo> {
+        self.res.ifs.get(&iface)
+    }
+
+    /// All interfaces in order of index.
+    pub fn interfaces(&self) -> impl Iterator<Item = &IfInfo> {
+        self.res.ifs.values()
+    }
+
+    /// Index of an interface by name.
+    pub fn interface_index(&self, name: &str) -> Option<u32> {
+        self.res
+            .ifs
+            .values()
+            .find(|i| i.name == name)
+            .map(|i| i.index)
+    }
+
+    pub(crate) fn info(&self, iface: u32) -> Result<&IfInfo, FibError> {
+        self.res
+            .ifs
+            .get(&iface)
+            .ok_or(FibError::NoInterface { iface })
+    }
+
+    /// Forgets an interface with its addresses, neighbours and table bindings; refused while a route names it.
+    pub fn remove_interface(&mut self, iface: u32) -> Result<(), FibError> {
+        let name = self.info(iface)?.name.clone();
+        if let Some(by) = self.user_of(iface) {
+            return Err(FibError::InterfaceInUse { name, by });
+        }
+        for addr in self.addresses.remove(&iface).unwrap_or_default() {
+            self.connect(iface, addr, false)?;
+        }
+        for addr in self.neighbors_on(iface) {
+            self.remove_neighbor(iface, addr)?;
+        }
+        self.v4.bind(iface, 0);
+        self.v6.bind(iface, 0);
+        self.res.ifs.remove(&iface);
+        Ok(())
+    }
+
+    /// Who needs the interface: a route that names it and is not its own doing, in words.
+    pub fn user_of(&self, iface: u32) -> Option<String> {
+        let names = |p: &Path| p.via.iface() == Some(iface);
+        let own = |s| matches!(s, Source::Interface | Source::Adjacency);
+        let list = self
+            .res
+            .lists()
+            .find(|l| !own(l.key.source) && l.key.paths.iter().any(names))?;
+        let path = list.key.paths.iter().find(|p| names(p))?;
+        Some(format!(
+            "routes with path {}",
+            self.path_text(list.key.af, path)
+        ))
+    }
+
+    /// Binds an interface to a table of a family. It must have no address of that family.
+    pub fn bind_interface(&mut self, iface: u32, af: Af, table: u32) -> Result<(), FibError> {
+        let index = self.table_index(af, table)?;
+        let name = self.info(iface)?.name.clone();
+        let addr = self
+            .addresses(iface)
+            .iter()
+            .find(|a| a.family() == af)
+            .copied();
+        if let Some(addr) = addr {
+            return Err(FibError::InterfaceInUse {
+                name,
+                by: format!("its address {addr}"),
+            });
+        }
+        match af {
+            Af::V4 => self.rebind::<V4>(iface, index),
+            Af::V6 => self.rebind::<V6>(iface, index),
+        }
+        Ok(())
+    }
+
+    fn rebind<F: Side>(&mut self, iface: u32, index: u32) {
+        let (_, tables) = F::side_mut(self);
+        let before = tables.table_of(iface);
+        tables.bind(iface, index);
+        self.move_neighbors::<F>(iface, before, index);
+    }
+
+    /// Number of the table of a family that an interface looks in.
+    pub fn interface_table(&self, iface: u32, af: Af) -> u32 {
+        let index = match af {
+            Af::V4 => self.v4.table_of(iface),
+            Af::V6 => self.v6.table_of(iface),
+        };
+        self.table_number(af, index).unwrap_or(0)
+    }
+
+    /// Addresses of an interface in the order they were added.
+    pub fn addresses(&self, iface: u32) -> &[IfAddress] {
+        self.addresses.get(&iface).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds an address.
+    pub fn add_address(&mut self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
+        let up = self.info(iface)?.up;
+        self.check_address(iface, addr)?;
+        if up && let Err(e) = self.connect(iface, addr, true) {
+            let undone = self.connect(iface, addr, false);
+            debug_assert!(undone.is_ok(), "taking routes out needs no room");
+            return Err(e);
+        }
+        self.addresses.entry(iface).or_default().push(addr);
+        Ok(())
+    }
+
+    fn check_address(&self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
+        let ip = addr.addr();
+        let fault = |why| Err(FibError::Address { addr: ip, why });
+        if ip.is_unspecified() || ip.is_multicast() {
+            return fault("it is no host's address");
+        }
+        if matches!(ip, std::net::IpAddr::V4(a) if a.is_broadcast()) {
+            return fault("it is the broadcast address");
+        }
+        if addr.len() == 0 {
+            return fault("a network of length 0 would be the whole address space");
+        }
+        let af = addr.family();
+        let table = self.interface_table(iface, af);
+        let rivals = self.addresses.iter().filter(|(other, _)| {
+            **other == iface || (self.interface_table(**other, af) == table && !link_local(ip))
+        });
+        for (other, addresses) in rivals {
+            if addresses.iter().any(|a| a.addr() == ip) {
+                let name = self.info(*other)?.name.clone();
+                return Err(FibError::AddressExists { addr: ip, name });
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes an address.
+    pub fn del_address(&mut self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
+        let (name, up) = (self.info(iface)?.name.clone(), self.info(iface)?.up);
+        let all = self.addresses.entry(iface).or_default();
+        let Some(at) = all.iter().position(|a| *a == addr) else {
+            return Err(FibError::NoAddress {
+                addr: addr.addr(),
+                name,
+            });
+        };
+        all.remove(at);
+        if up {
+            self.connect(iface, addr, false)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Puts in (or takes out) what an address contributes.
+    fn connect(&mut self, iface: u32, addr: IfAddress, present: bool) -> Result<(), FibError> {
+        match addr.family() {
+            Af::V4 => self.connect_in::<V4>(iface, addr, present),
+            Af::V6 => self.connect_in::<V6>(iface, addr, present),
+        }
+    }
+
+    fn connect_in<F: Side>(
+        &mut self,
+        iface: u32,
+        addr: IfAddress,
+        present: bool,
+    ) -> Result<(), FibError> {
+        let index = F::side(self).1.table_of(iface);
+        let mut done = Ok(());
+        for (prefix, via) in contributions::<F>(iface, addr) {
+            let Some(table) = F::side_mut(self).1.get_mut(index) else {
+                continue;
+            };
+            let asked = table.connected.entry(prefix).or_default();
+            if present {
+                asked.push(via.into());
+            } else if let Some(at) = asked.iter().position(|p| p.via == via) {
+                asked.swap_remove(at);
+            }
+            let best = asked.iter().min_by_key(|p| rank(p)).copied();
+            done = done.and(match best {
+                Some(path) => self
+                    .set_in(index, prefix, Source::Interface, &[path])
+                    .map(drop),
+                None => {
+                    table.connected.remove(&prefix);
+                    self.remove_in(index, prefix, Source::Interface);
+                    Ok(())
+                }
+            });
+        }
+        done
+    }
+}
+
+fn rank(path: &Path) -> (u8, u32) {
+    match path.via {
+        Via::Local { iface } => (0, iface.unwrap_or(u32::MAX)),
+        Via::Attached { iface } => (1, iface),
+        _ => (2, 0),
+    }
+}
+
+fn link_local(ip: std::net::IpAddr) -> bool {
+    matches!(ip, std::net::IpAddr::V6(a) if a.is_unicast_link_local())
+}
+
+/// The routes of an address on an interface that is up.
+fn contributions<F: Side>(iface: u32, addr: IfAddress) -> Vec<(Prefix<F>, Via)> {
+    let Some(own) = F::number(addr.addr()) else {
+        return Vec::new();
+    };
+    let mut out = vec![(Prefix::host(own), Via::Local { iface: Some(iface) })];
+    if link_local(addr.addr()) {
+        return out;
+    }
+    let net = Prefix::around(own, addr.len());
+    if addr.len() < F::BITS {
+        out.push((net, Via::Attached { iface }));
+    }
+    if F::AF == Af::V4 && addr.len() < 31 {
+        let drop = Via::Drop(DropWhy::SubnetBroadcast);
+        out.push((Prefix::host(net.addr()), drop));
+        out.push((Prefix::host(net.last()), drop));
+    }
+    out
+}

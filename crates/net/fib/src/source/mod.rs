@@ -1,0 +1,23 @@
+//! The source of truth: who says what of each prefix, and how it is resolved down to adjacencies. Control thread only.
+
+mod adjacency;
+mod buckets;
+mod fib;
+mod interface;
+mod neighbor;
+mod path;
+mod resolver;
+mod routes;
+mod scc;
+mod show;
+mod table;
+mod tables;
+
+pub use fib::{Fib, FibStats};
+pub use interface::IfInfo;
+pub use neighbor::Neighbor;
+pub use path::{Path, Via};
+pub use show::{Bucket, PathState, Shown};
+pub use tables::Side;
+/// Who a route comes from; of several sources for one prefix the smallest wins.
+pub use volley_model::RouteSource as Source;

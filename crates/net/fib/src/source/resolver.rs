@@ -1,0 +1,506 @@
+//! Path lists and their resolution: from paths down to adjacencies, loops found, dependents moved.
+//!
+//! Every prefix with the same source and paths shares one list; the list's number is the leaf in the longest-prefix match. A
+//! recursive path hangs on a [`Tracker`]: one per next-hop address and table, which knows the list that covers the address
+//! now. When something changes, exactly the lists that can depend on it (the upward closure) are evaluated again, each
+//! once, dependencies first. A path is looped when the list it leads to depends on its own list; looped paths carry nothing.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use volley_tables::Domain;
+
+use super::adjacency::{AdjKey, Adjs, Macs};
+use super::buckets;
+use super::path::{ListKey, Path, Via};
+use super::scc;
+use crate::dataplane::{Dpo, DpoKind, DropWhy, LoadBalances};
+use crate::family::Af;
+use crate::source::{IfInfo, Source};
+
+/// A path list. Its index is its leaf.
+pub(crate) struct List {
+    pub key: Arc<ListKey>,
+    /// Routes (installed or shadowed by a better source) that have it.
+    refs: u32,
+    /// Tracker of each recursive path, in path order.
+    trackers: Vec<u32>,
+    /// Adjacencies it leads over.
+    adjs: Vec<AdjKey>,
+    /// Trackers whose next hop it covers.
+    covered: HashSet<u32>,
+    /// What each path contributed at the last evaluation.
+    pub shares: Vec<Result<Dpo, DropWhy>>,
+}
+
+/// A next hop of recursive paths.
+struct Tracker {
+    af: Af,
+    table: u32,
+    addr: u128,
+    /// The list that forwards the address now; 0 = none.
+    cover: u32,
+    lists: HashSet<u32>,
+}
+
+pub(crate) struct Resolver {
+    pub lbs: LoadBalances,
+    pub adjs: Adjs,
+    pub macs: Macs,
+    pub ifs: BTreeMap<u32, IfInfo>,
+    lists: Vec<Option<List>>,
+    by_key: HashMap<Arc<ListKey>, u32>,
+    by_iface: HashMap<u32, HashSet<u32>>,
+    trackers: Vec<Option<Tracker>>,
+    free_trackers: Vec<u32>,
+    /// Tracker of each address, by family and table.
+    watched: [Vec<BTreeMap<u128, u32>>; 2],
+}
+
+pub(crate) fn wide(addr: IpAddr) -> u128 {
+    match addr {
+        IpAddr::V4(a) => u128::from(a.to_bits()),
+        IpAddr::V6(a) => a.to_bits(),
+    }
+}
+
+impl Resolver {
+    pub fn new(domain: &Arc<Domain>) -> Self {
+        Self {
+            lbs: LoadBalances::new(domain),
+            adjs: Adjs::new(domain),
+            macs: HashMap::new(),
+            ifs: BTreeMap::new(),
+            lists: vec![None],
+            by_key: HashMap::new(),
+            by_iface: HashMap::new(),
+            trackers: Vec::new(),
+            free_trackers: Vec::new(),
+            watched: [Vec::new(), Vec::new()],
+        }
+    }
+
+    pub fn list(&self, id: u32) -> Option<&List> {
+        self.lists.get(id as usize).and_then(Option::as_ref)
+    }
+
+    fn list_mut(&mut self, id: u32) -> Option<&mut List> {
+        self.lists.get_mut(id as usize).and_then(Option::as_mut)
+    }
+
+    /// All lists.
+    pub fn lists(&self) -> impl Iterator<Item = &List> {
+        self.lists.iter().flatten()
+    }
+
+    /// The source of a list.
+    pub fn source_of(&self, id: u32) -> Option<Source> {
+        self.list(id).map(|l| l.key.source)
+    }
+
+    /// Number of path lists.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// The list of a key with one more reference; made and resolved when it is new. `cover` tells the list that
+    /// forwards an address in a table now.
+    pub fn hold(&mut self, key: ListKey, cover: impl Fn(u32, u128) -> u32) -> u32 {
+        if let Some(&id) = self.by_key.get(&key) {
+            self.hold_again(id, 1);
+            return id;
+        }
+        let id = self.lbs.alloc();
+        let key = Arc::new(key);
+        self.by_key.insert(key.clone(), id);
+        if self.lists.len() <= id as usize {
+            self.lists.resize_with(id as usize + 1, || None);
+        }
+        for iface in key.paths.iter().filter_map(|p| p.via.iface()) {
+            self.by_iface.entry(iface).or_default().insert(id);
+        }
+        let trackers = self.track_all(id, &key, cover);
+        self.lists[id as usize] = Some(List {
+            key,
+            refs: 1,
+            trackers,
+            adjs: Vec::new(),
+            covered: HashSet::new(),
+            shares: Vec::new(),
+        });
+        self.resolve(&[id]);
+        id
+    }
+
+    /// `n` more references to a list that is held already.
+    pub fn hold_again(&mut self, id: u32, n: u32) {
+        if let Some(list) = self.list_mut(id) {
+            list.refs += n;
+        }
+    }
+
+    /// `n` references fewer; the last one ends the list.
+    pub fn release(&mut self, id: u32, n: u32) {
+        let Some(list) = self.list_mut(id) else {
+            return;
+        };
+        list.refs = list.refs.saturating_sub(n);
+        if list.refs > 0 {
+            return;
+        }
+        let Some(list) = self.lists[id as usize].take() else {
+            return;
+        };
+        self.by_key.remove(&list.key);
+        for iface in list.key.paths.iter().filter_map(|p| p.via.iface()) {
+            if let Some(lists) = self.by_iface.get_mut(&iface) {
+                lists.remove(&id);
+            }
+        }
+        for &t in &list.trackers {
+            self.untrack(t, id);
+        }
+        for &adj in &list.adjs {
+            self.adjs.let_go(adj, id);
+        }
+        self.lbs.free(id);
+        self.adjs.bury();
+    }
+
+    fn watch(&mut self, af: Af, table: u32) -> &mut BTreeMap<u128, u32> {
+        let tables = &mut self.watched[af as usize];
+        if tables.len() <= table as usize {
+            tables.resize_with(table as usize + 1, BTreeMap::new);
+        }
+        &mut tables[table as usize]
+    }
+
+    fn track_all(
+        &mut self,
+        list: u32,
+        key: &ListKey,
+        cover: impl Fn(u32, u128) -> u32,
+    ) -> Vec<u32> {
+        let mut out = Vec::new();
+        for path in &key.paths {
+            let Via::Recursive { addr, table } = path.via else {
+                continue;
+            };
+            let (af, addr) = (Af::of(addr), wide(addr));
+            let known = self.watch(af, table).get(&addr).copied();
+            let id = known.unwrap_or_else(|| self.track(af, table, addr, cover(table, addr)));
+            if let Some(t) = &mut self.trackers[id as usize] {
+                t.lists.insert(list);
+            }
+            out.push(id);
+        }
+        out
+    }
+
+    fn track(&mut self, af: Af, table: u32, addr: u128, cover: u32) -> u32 {
+        let id = self.free_trackers.pop().unwrap_or_else(|| {
+            self.trackers.push(None);
+            (self.trackers.len() - 1) as u32
+        });
+        self.trackers[id as usize] = Some(Tracker {
+            af,
+            table,
+            addr,
+            cover,
+            lists: HashSet::new(),
+        });
+        self.watch(af, table).insert(addr, id);
+        if let Some(list) = self.list_mut(cover) {
+            list.covered.insert(id);
+        }
+        id
+    }
+
+    fn untrack(&mut self, id: u32, list: u32) {
+        let Some(t) = self.trackers[id as usize].as_mut() else {
+            return;
+        };
+        t.lists.remove(&list);
+        if !t.lists.is_empty() {
+            return;
+        }
+        let (af, table, addr, cover) = (t.af, t.table, t.addr, t.cover);
+        self.trackers[id as usize] = None;
+        self.free_trackers.push(id);
+        self.watch(af, table).remove(&addr);
+        if let Some(list) = self.list_mut(cover) {
+            list.covered.remove(&id);
+        }
+    }
+
+    /// True when a list resolves next hops in the table.
+    pub fn watches(&self, af: Af, table: u32) -> bool {
+        self.watched[af as usize]
+            .get(table as usize)
+            .is_some_and(|w| !w.is_empty())
+    }
+
+    /// The routes from `first` to `last` of a table changed: next hops there look for their covering list again.
+    pub fn recover(
+        &mut self,
+        af: Af,
+        table: u32,
+        first: u128,
+        last: u128,
+        cover: impl Fn(u128) -> u32,
+    ) {
+        let Some(watched) = self.watched[af as usize].get(table as usize) else {
+            return;
+        };
+        if watched.is_empty() {
+            return;
+        }
+        let moved: Vec<(u32, u32)> = watched
+            .range(first..=last)
+            .filter_map(|(&addr, &id)| {
+                let now = cover(addr);
+                let t = self.trackers[id as usize].as_ref()?;
+                (t.cover != now).then_some((id, now))
+            })
+            .collect();
+        let mut dirty = Vec::new();
+        for (id, now) in moved {
+            self.set_cover(id, now, &mut dirty);
+        }
+        self.resolve(&dirty);
+    }
+
+    fn set_cover(&mut self, id: u32, now: u32, dirty: &mut Vec<u32>) {
+        let Some(t) = self.trackers[id as usize].as_mut() else {
+            return;
+        };
+        let before = std::mem::replace(&mut t.cover, now);
+        dirty.extend(t.lists.iter().copied());
+        if let Some(list) = self.list_mut(before) {
+            list.covered.remove(&id);
+        }
+        if let Some(list) = self.list_mut(now) {
+            list.covered.insert(id);
+        }
+    }
+
+    /// An interface went up or down.
+    pub fn iface_turned(&mut self, iface: u32) {
+        let lists: Vec<u32> = self
+            .by_iface
+            .get(&iface)
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
+        self.resolve(&lists);
+    }
+
+    /// MAC or MTU of an interface changed.
+    pub fn iface_renewed(&mut self, iface: u32) {
+        let keys = self.adjs.of_iface(iface);
+        self.renew(&keys);
+    }
+
+    /// A neighbour was learned, changed or lost.
+    pub fn neighbor_changed(&mut self, iface: u32, addr: IpAddr) {
+        let keys = [Af::V4, Af::V6].map(|af| AdjKey { iface, addr, af });
+        self.renew(&keys);
+    }
+
+    fn renew(&mut self, keys: &[AdjKey]) {
+        let mut dirty = Vec::new();
+        for &key in keys {
+            if let Some(info) = self.ifs.get(&key.iface) {
+                dirty.extend(self.adjs.renew(key, info, &self.macs));
+            }
+        }
+        self.resolve(&dirty);
+    }
+
+    /// Evaluates these lists and all that depend on them.
+    fn resolve(&mut self, dirty: &[u32]) {
+        let closure = self.closure(dirty);
+        let alone = closure.len() == 1 && self.covers_of(closure[0]).is_empty();
+        if alone {
+            self.evaluate(closure[0], &[]);
+        } else {
+            for component in scc::components(&closure, |l| self.covers_of(l)) {
+                for &list in &component {
+                    self.evaluate(list, &component);
+                }
+            }
+        }
+        self.adjs.bury();
+    }
+
+    fn closure(&self, dirty: &[u32]) -> Vec<u32> {
+        let mut seen: HashSet<u32> = HashSet::new();
+        let mut out: Vec<u32> = dirty.iter().copied().filter(|l| seen.insert(*l)).collect();
+        let mut i = 0;
+        while i < out.len() {
+            let covered = self.list(out[i]).into_iter().flat_map(|l| &l.covered);
+            for t in covered.filter_map(|t| self.trackers[*t as usize].as_ref()) {
+                out.extend(t.lists.iter().copied().filter(|l| seen.insert(*l)));
+            }
+            i += 1;
+        }
+        out
+    }
+
+    fn covers_of(&self, list: u32) -> Vec<u32> {
+        let trackers = self.list(list).into_iter().flat_map(|l| &l.trackers);
+        trackers
+            .filter_map(|t| self.trackers[*t as usize].as_ref())
+            .map(|t| t.cover)
+            .filter(|&c| c != 0)
+            .collect()
+    }
+
+    /// Writes the load balance of a list from what its paths lead to now. `looped` are the lists it is in a loop with.
+    fn evaluate(&mut self, id: u32, looped: &[u32]) {
+        let Some(list) = self.list(id) else { return };
+        let key = list.key.clone();
+        let mut trackers = list.trackers.clone().into_iter();
+        let mut adjs = Vec::new();
+        let mut shares = Vec::with_capacity(key.paths.len());
+        for path in &key.paths {
+            let share = match path.via {
+                Via::Recursive { addr, .. } => {
+                    let cover = trackers
+                        .next()
+                        .and_then(|t| self.trackers[t as usize].as_ref());
+                    let cover = cover.map_or(0, |t| t.cover);
+                    self.recurse(id, &key, addr, cover, looped, &mut adjs)
+                }
+                via => self.direct(id, key.af, via, &mut adjs),
+            };
+            shares.push(share);
+        }
+        self.write(id, &key.paths, &shares);
+        let Some(list) = self.list_mut(id) else {
+            return;
+        };
+        list.shares = shares;
+        let before = std::mem::replace(&mut list.adjs, adjs.clone());
+        for adj in before.into_iter().filter(|a| !adjs.contains(a)) {
+            self.adjs.let_go(adj, id);
+        }
+    }
+
+    fn recurse(
+        &mut self,
+        id: u32,
+        key: &ListKey,
+        addr: IpAddr,
+        cover: u32,
+        looped: &[u32],
+        adjs: &mut Vec<AdjKey>,
+    ) -> Result<Dpo, DropWhy> {
+        if cover == id || looped.contains(&cover) {
+            return Err(DropWhy::RecursionLoop);
+        }
+        let dpo = self.lbs.dpo(cover);
+        match dpo.kind() {
+            DpoKind::Drop => Err(DropWhy::Unresolved),
+            // The packet goes to the next hop's neighbour, not to its own destination's.
+            DpoKind::Glean => self.adjacency(
+                id,
+                AdjKey {
+                    iface: dpo.index(),
+                    addr,
+                    af: key.af,
+                },
+                adjs,
+            ),
+            _ => Ok(dpo),
+        }
+    }
+
+    fn direct(
+        &mut self,
+        id: u32,
+        af: Af,
+        via: Via,
+        adjs: &mut Vec<AdjKey>,
+    ) -> Result<Dpo, DropWhy> {
+        match via {
+            Via::NextHop { addr, iface } => {
+                self.if_up(iface)?;
+                self.adjacency(id, AdjKey { iface, addr, af }, adjs)
+            }
+            Via::Attached { iface } => {
+                self.if_up(iface)?;
+                Ok(Dpo::new(DpoKind::Glean, iface))
+            }
+            Via::Recursive { .. } => Err(DropWhy::Unresolved),
+            Via::Drop(why) => Err(why),
+            Via::Unreachable => Ok(Dpo::new(DpoKind::Unreachable, 0)),
+            Via::Prohibit => Ok(Dpo::new(DpoKind::Prohibit, 0)),
+            Via::LookupIn { table } => Ok(Dpo::new(DpoKind::LookupIn, table)),
+            Via::Local { iface } => Ok(Dpo::new(DpoKind::Local, iface.unwrap_or(Dpo::NO_IFACE))),
+        }
+    }
+
+    fn if_up(&self, iface: u32) -> Result<(), DropWhy> {
+        let up = self.ifs.get(&iface).is_some_and(|i| i.up);
+        up.then_some(()).ok_or(DropWhy::InterfaceDown)
+    }
+
+    fn adjacency(&mut self, id: u32, key: AdjKey, adjs: &mut Vec<AdjKey>) -> Result<Dpo, DropWhy> {
+        let info = self.ifs.get(&key.iface).ok_or(DropWhy::InterfaceDown)?;
+        if !adjs.contains(&key) {
+            adjs.push(key);
+        }
+        Ok(self.adjs.hold(key, id, info, &self.macs))
+    }
+
+    /// The usable paths of the smallest preference share the traffic by weight; none usable drops for the first one's reason.
+    fn write(&mut self, id: u32, paths: &[Path], shares: &[Result<Dpo, DropWhy>]) {
+        let usable = || {
+            paths
+                .iter()
+                .zip(shares)
+                .filter_map(|(p, s)| s.ok().map(|d| (p, d)))
+        };
+        let Some(best) = usable().map(|(p, _)| p.preference).min() else {
+            let why = shares
+                .iter()
+                .find_map(|s| s.err())
+                .unwrap_or(DropWhy::NoRoute);
+            self.lbs.set(id, Dpo::drop(why));
+            return;
+        };
+        let (weights, dpos): (Vec<u8>, Vec<Dpo>) = usable()
+            .filter(|(p, _)| p.preference == best)
+            .map(|(p, d)| (p.weight, d))
+            .unzip();
+        match dpos[..] {
+            [one] => self.lbs.set(id, one),
+            _ => {
+                let buckets: Vec<Dpo> = buckets::layout(&weights)
+                    .into_iter()
+                    .map(|i| dpos[i])
+                    .collect();
+                self.lbs.set_buckets(id, &buckets);
+            }
+        }
+    }
+
+    /// What a load balance leads to, bucket by bucket.
+    pub fn buckets(&self, id: u32) -> Vec<Dpo> {
+        let dpo = self.lbs.dpo(id);
+        match dpo.kind() {
+            DpoKind::Multi => self.lbs.group(dpo.index()),
+            _ => vec![dpo],
+        }
+    }
+
+    /// Takes back what every worker has let go of.
+    pub fn reclaim(&mut self) {
+        self.lbs.reclaim();
+        self.adjs.reclaim();
+    }
+}

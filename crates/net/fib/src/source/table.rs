@@ -1,0 +1,165 @@
+//! One table (VRF) of one family: prefixes, who says what, and the longest-prefix match that workers read.
+//!
+//! The longest-prefix match always holds the list of the best source of every prefix. Only prefixes with two or more sources
+//! have a row in `extra`; the source of all others is the source of their list.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use volley_tables::{Domain, LpmError};
+
+use super::path::Path;
+use super::routes::Routes;
+use crate::family::{Family, Prefix};
+use crate::source::Source;
+
+pub(crate) struct Table<F: Family> {
+    /// The operator's number.
+    pub number: u32,
+    pub lpm: F::Lpm,
+    pub routes: Routes<F>,
+    /// All lists, best source first, of prefixes that have more than one.
+    extra: HashMap<Prefix<F>, Vec<(Source, u32)>>,
+    /// What interface addresses ask for, by prefix; the best of them is the prefix's interface route.
+    pub connected: HashMap<Prefix<F>, Vec<Path>>,
+    /// Neighbours on interfaces of this table.
+    pub neighbors: BTreeSet<(F::Addr, u32)>,
+}
+
+/// What a change did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// The list the source had there before, to be released.
+    pub before: Option<u32>,
+    /// The list that forwards has changed.
+    pub forwards: bool,
+}
+
+impl<F: Family> Table<F> {
+    pub fn new(domain: &Arc<Domain>, number: u32) -> Self {
+        Self {
+            number,
+            lpm: F::lpm(domain),
+            routes: Routes::new(),
+            extra: HashMap::new(),
+            connected: HashMap::new(),
+            neighbors: BTreeSet::new(),
+        }
+    }
+
+    /// The lists of a prefix, best source first.
+    pub fn sources(
+        &self,
+        prefix: Prefix<F>,
+        source_of: impl Fn(u32) -> Option<Source>,
+    ) -> Vec<(Source, u32)> {
+        if let Some(all) = self.extra.get(&prefix) {
+            return all.clone();
+        }
+        let one = self
+            .routes
+            .get(prefix)
+            .and_then(|list| Some((source_of(list)?, list)));
+        one.into_iter().collect()
+    }
+
+    /// Sets what a source says of a prefix.
+    pub fn set(
+        &mut self,
+        prefix: Prefix<F>,
+        source: Source,
+        list: u32,
+        source_of: impl Fn(u32) -> Option<Source>,
+    ) -> Result<Change, LpmError> {
+        let mut all = self.sources(prefix, source_of);
+        let best_before = all.first().map(|s| s.1);
+        let before = match all.binary_search_by_key(&source, |s| s.0) {
+            Ok(at) => Some(std::mem::replace(&mut all[at].1, list)),
+            Err(at) => {
+                all.insert(at, (source, list));
+                None
+            }
+        };
+        let best = all.first().map_or(list, |s| s.1);
+        let forwards = best_before != Some(best);
+        if forwards {
+            F::insert(&mut self.lpm, prefix.addr(), prefix.len(), best)?;
+            self.routes.set(prefix, best);
+        }
+        self.keep(prefix, all);
+        Ok(Change { before, forwards })
+    }
+
+    /// Takes back what a source says of a prefix; `None` when it said nothing.
+    pub fn unset(
+        &mut self,
+        prefix: Prefix<F>,
+        source: Source,
+        source_of: impl Fn(u32) -> Option<Source>,
+    ) -> Option<Change> {
+        let mut all = self.sources(prefix, source_of);
+        let at = all.binary_search_by_key(&source, |s| s.0).ok()?;
+        let (_, list) = all.remove(at);
+        let forwards = at == 0;
+        match all.first() {
+            Some(&(_, best)) if forwards => {
+                // Changing the leaf of a prefix that is there cannot fail for want of room.
+                let done = F::insert(&mut self.lpm, prefix.addr(), prefix.len(), best);
+                debug_assert!(done.is_ok());
+                self.routes.set(prefix, best);
+            }
+            None => {
+                F::remove(&mut self.lpm, prefix.addr(), prefix.len());
+                self.routes.remove(prefix);
+            }
+            Some(_) => {}
+        }
+        self.keep(prefix, all);
+        Some(Change {
+            before: Some(list),
+            forwards,
+        })
+    }
+
+    fn keep(&mut self, prefix: Prefix<F>, all: Vec<(Source, u32)>) {
+        if all.len() > 1 {
+            self.extra.insert(prefix, all);
+        } else if !self.extra.is_empty() {
+            self.extra.remove(&prefix);
+        }
+    }
+
+    /// Puts many routes of one source in at once: all or, on an error, none. The prefixes must be new to the table
+    /// and different from each other: see [`Self::claim`].
+    pub fn load(&mut self, rows: &[(Prefix<F>, u32)]) -> Result<(), LpmError> {
+        let routes = rows.iter().map(|(p, list)| (p.addr(), p.len(), *list));
+        F::load(&mut self.lpm, routes).inspect_err(|_| {
+            for (prefix, _) in rows {
+                self.routes.remove(*prefix);
+            }
+        })
+    }
+
+    /// Takes the prefixes that are new into the map (not yet into the match) and returns them; the others come back as
+    /// the second list, to be set one by one.
+    pub fn claim(
+        &mut self,
+        rows: impl Iterator<Item = (Prefix<F>, u32)>,
+    ) -> [Vec<(Prefix<F>, u32)>; 2] {
+        let most = rows.size_hint().0;
+        self.routes.reserve(most);
+        let mut fresh = Vec::with_capacity(most);
+        let mut known = Vec::new();
+        for (prefix, list) in rows {
+            match self.routes.get(prefix) {
+                Some(_) => known.push((prefix, list)),
+                None => {
+                    self.routes.set(prefix, list);
+                    fresh.push((prefix, list));
+                }
+            }
+        }
+        [fresh, known]
+    }
+}

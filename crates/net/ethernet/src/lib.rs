@@ -1,0 +1,21 @@
+//! Ethernet: where received frames are told apart.
+#![forbid(unsafe_code)]
+
+pub mod node;
+
+use volley_graph::{GraphError, Node};
+use volley_iface::Registry;
+
+pub use node::ethernet_input::EthernetInput;
+
+/// Bring in `ethernet-input`, and make it the first node of received packets.
+pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
+    let table = registry.table();
+    let mut engine = registry.engine.borrow_mut();
+    let size = engine.settings().vector_size;
+    let node = engine.add(EthernetInput::NAME, move |_| {
+        EthernetInput::new(table.clone(), size)
+    })?;
+    registry.interfaces.borrow_mut().set_default_rx_node(node);
+    Ok(())
+}

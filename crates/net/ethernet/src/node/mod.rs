@@ -1,0 +1,3 @@
+//! The nodes of Ethernet.
+
+pub mod ethernet_input;

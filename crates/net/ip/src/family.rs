@@ -1,0 +1,183 @@
+//! What differs between IPv4 and IPv6 behind the input nodes.
+
+use crate::hash::{hash4, hash6};
+use volley_fib::{Family, V4, V6};
+use volley_graph::{Col, Isa, Nexts, PacketView, Vector};
+
+/// A lookup's steps for one vector, in the node's own memory.
+pub struct Step {
+    high: Vec<u64>,
+    low: Vec<u64>,
+}
+
+/// An IP version, as forwarding nodes see it.
+pub trait Ip: Family {
+    /// Length of the fixed header.
+    const HEADER: usize;
+    /// Name of the lookup node.
+    const LOOKUP: &'static str;
+    /// Name of the node that picks one of several paths.
+    const LOAD_BALANCE: &'static str;
+    /// Name of the rewrite node.
+    const REWRITE: &'static str;
+    /// Name of the local delivery node.
+    const LOCAL: &'static str;
+    /// Name of the node for unknown neighbours.
+    const GLEAN: &'static str;
+    /// Name of the feature that switches the family off.
+    const NOT_ENABLED: &'static str;
+
+    /// Fill the destination columns from the packets where no input node did.
+    fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>);
+    /// Destination of one packet, from its columns.
+    fn dst<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, row: usize) -> Self::Addr;
+    /// Look up all destinations in one table.
+    fn lookup_all<I: Isa, X: Nexts>(
+        v: &Vector<'_, I, X>,
+        table: &Self::LpmView,
+        step: &mut Step,
+        leaf: &mut [u32],
+    );
+    /// Flow hash of one packet, whose position is at the IP header.
+    fn hash(packet: &PacketView<'_>) -> u32;
+    /// One hop less: `header` is the IP header.
+    fn decrement(header: &mut [u8]);
+    /// Whether a packet that does not fit may be fragmented on its way.
+    fn may_fragment(header: &[u8]) -> bool;
+}
+
+impl Ip for V4 {
+    const HEADER: usize = 20;
+    const LOOKUP: &'static str = "ip4-lookup";
+    const LOAD_BALANCE: &'static str = "ip4-load-balance";
+    const REWRITE: &'static str = "ip4-rewrite";
+    const LOCAL: &'static str = "ip4-local";
+    const GLEAN: &'static str = "ip4-glean";
+    const NOT_ENABLED: &'static str = "ip4-not-enabled";
+
+    #[inline(always)]
+    fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>) {
+        if !v.has(Col::Dst) {
+            fill_from_packets(v, 16, [Col::Dst]);
+        }
+    }
+
+    #[inline(always)]
+    fn dst<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, row: usize) -> u32 {
+        v.column(Col::Dst)[row]
+    }
+
+    #[inline(always)]
+    fn lookup_all<I: Isa, X: Nexts>(
+        v: &Vector<'_, I, X>,
+        table: &Self::LpmView,
+        _step: &mut Step,
+        leaf: &mut [u32],
+    ) {
+        table.lookup_batch(v.column(Col::Dst), leaf);
+    }
+
+    fn hash(packet: &PacketView<'_>) -> u32 {
+        hash4(&packet.bytes()[..packet.len().min(packet.bytes().len())], 0)
+    }
+
+    #[inline(always)]
+    fn decrement(header: &mut [u8]) {
+        header[8] = header[8].wrapping_sub(1);
+        // RFC 1624, equation 3, with a word that shrinks by 0x0100: ~HC' = ~HC + 0xfeff in one's complement.
+        let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + 0xfeff;
+        let folded = (sum & 0xffff) + (sum >> 16);
+        header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+    }
+
+    fn may_fragment(header: &[u8]) -> bool {
+        header.get(6).is_some_and(|flags| flags & 0x40 == 0)
+    }
+}
+
+impl Ip for V6 {
+    const HEADER: usize = 40;
+    const LOOKUP: &'static str = "ip6-lookup";
+    const LOAD_BALANCE: &'static str = "ip6-load-balance";
+    const REWRITE: &'static str = "ip6-rewrite";
+    const LOCAL: &'static str = "ip6-local";
+    const GLEAN: &'static str = "ip6-glean";
+    const NOT_ENABLED: &'static str = "ip6-not-enabled";
+
+    #[inline(always)]
+    fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>) {
+        if !(v.has(Col::Dst) && v.has(Col::Dst1) && v.has(Col::Dst2) && v.has(Col::Dst3)) {
+            fill_from_packets(v, 24, [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3]);
+        }
+    }
+
+    #[inline(always)]
+    fn dst<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, row: usize) -> u128 {
+        let word = |col| u128::from(v.column(col)[row]);
+        word(Col::Dst) << 96 | word(Col::Dst1) << 64 | word(Col::Dst2) << 32 | word(Col::Dst3)
+    }
+
+    #[inline(always)]
+    fn lookup_all<I: Isa, X: Nexts>(
+        v: &Vector<'_, I, X>,
+        table: &Self::LpmView,
+        step: &mut Step,
+        leaf: &mut [u32],
+    ) {
+        let n = v.len();
+        let (high, low) = (&mut step.high[..n], &mut step.low[..n]);
+        join(v.column(Col::Dst), v.column(Col::Dst1), high);
+        join(v.column(Col::Dst2), v.column(Col::Dst3), low);
+        table.lookup_batch(high, low, leaf);
+    }
+
+    fn hash(packet: &PacketView<'_>) -> u32 {
+        hash6(&packet.bytes()[..packet.len().min(packet.bytes().len())], 0)
+    }
+
+    #[inline(always)]
+    fn decrement(header: &mut [u8]) {
+        header[7] = header[7].wrapping_sub(1);
+    }
+
+    fn may_fragment(_header: &[u8]) -> bool {
+        false
+    }
+}
+
+impl Step {
+    /// Memory for vectors of up to `rows` packets.
+    pub fn new(rows: usize) -> Self {
+        Step {
+            high: vec![0; rows],
+            low: vec![0; rows],
+        }
+    }
+}
+
+#[inline(always)]
+fn join(high: &[u32], low: &[u32], out: &mut [u64]) {
+    for ((out, &high), &low) in out.iter_mut().zip(high).zip(low) {
+        *out = u64::from(high) << 32 | u64::from(low);
+    }
+}
+
+/// Packets that entered the graph behind the input node bring no columns: read them from the headers.
+#[cold]
+fn fill_from_packets<I: Isa, X: Nexts, const K: usize>(
+    v: &mut Vector<'_, I, X>,
+    offset: usize,
+    cols: [Col; K],
+) {
+    for row in 0..v.len() {
+        for (k, &col) in cols.iter().enumerate() {
+            let at = offset + 4 * k;
+            let word = v
+                .view(row)
+                .bytes()
+                .get(at..at + 4)
+                .map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
+            v.column_mut(col)[row] = word;
+        }
+    }
+}

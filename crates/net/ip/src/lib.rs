@@ -1,0 +1,86 @@
+//! IPv4 and IPv6 forwarding: validity, lookup, load balance, rewrite. One generic body for both where they are alike.
+//!
+//! What each node drops and why is `docs/forwarding-rules.md`, sections 4 to 11.
+#![forbid(unsafe_code)]
+
+mod family;
+mod hash;
+pub mod node;
+mod trace;
+
+pub use family::{Ip, Step};
+pub use hash::{hash4, hash6};
+pub use trace::IpTrace;
+
+use node::ip_glean::Glean;
+use node::ip_load_balance::LoadBalance;
+use node::ip_local::Local;
+use node::ip_lookup::Lookup;
+use node::ip_not_enabled::NotEnabled;
+use node::ip_rewrite::Rewrite;
+use node::ip4_input::Ip4Input;
+use node::ip4_options::Ip4Options;
+use node::ip6_hop_by_hop::Ip6HopByHop;
+use node::ip6_input::Ip6Input;
+use volley_fib::dataplane::DataPlane;
+use volley_fib::{V4, V6};
+use volley_graph::{Engine, Feature, GraphError, Node};
+use volley_iface::Registry;
+
+/// The feature arc of received unicast IPv4 packets.
+pub const IP4_UNICAST: &str = "ip4-unicast";
+/// The feature arc of received unicast IPv6 packets.
+pub const IP6_UNICAST: &str = "ip6-unicast";
+
+/// Bring in the IP nodes over the FIB's forwarding state.
+pub fn register(
+    registry: &mut Registry,
+    fib4: DataPlane<V4>,
+    fib6: DataPlane<V6>,
+) -> Result<(), GraphError> {
+    let mut engine = registry.engine.borrow_mut();
+    let size = engine.settings().vector_size;
+    let arc4 = engine.arc(IP4_UNICAST, Ip4Input::NAME, Lookup::<V4>::NAME);
+    let arc6 = engine.arc(IP6_UNICAST, Ip6Input::NAME, Lookup::<V6>::NAME);
+    let fib = fib4.clone();
+    engine.add(Ip4Input::NAME, move |_| {
+        Ip4Input::new(fib.clone(), arc4, size)
+    })?;
+    engine.add(Ip4Options::NAME, move |_| Ip4Options::new(arc4))?;
+    let fib = fib6.clone();
+    engine.add(Ip6Input::NAME, move |_| {
+        Ip6Input::new(fib.clone(), arc6, size)
+    })?;
+    engine.add(Ip6HopByHop::NAME, move |_| Ip6HopByHop::new(arc6))?;
+    family::<V4>(&mut engine, fib4, IP4_UNICAST)?;
+    family::<V6>(&mut engine, fib6, IP6_UNICAST)
+}
+
+/// The nodes that are one body for both families.
+fn family<F: Ip>(
+    engine: &mut Engine,
+    fib: DataPlane<F>,
+    arc: &'static str,
+) -> Result<(), GraphError> {
+    let size = engine.settings().vector_size;
+    let lookup = fib.clone();
+    engine.add(Lookup::<F>::NAME, move |_| {
+        Lookup::new(lookup.clone(), size)
+    })?;
+    let balance = fib.clone();
+    engine.add(LoadBalance::<F>::NAME, move |_| {
+        LoadBalance::new(balance.clone(), size)
+    })?;
+    engine.add(Rewrite::<F>::NAME, move |_| Rewrite::new(fib.clone(), size))?;
+    engine.add(Local::<F>::NAME, |_| Local::<F>::default())?;
+    engine.add(Glean::<F>::NAME, |_| Glean::<F>::default())?;
+    engine.add(NotEnabled::<F>::NAME, |_| NotEnabled::<F>::default())?;
+    engine.add_feature(
+        arc,
+        Feature {
+            name: NotEnabled::<F>::NAME,
+            before: &[],
+            after: &[],
+        },
+    )
+}

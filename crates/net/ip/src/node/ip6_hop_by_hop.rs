@@ -1,0 +1,133 @@
+//! ip6-hop-by-hop: the slow lane of IPv6 packets with a hop-by-hop header (RFC 8200, 4.2 and 4.3; RFC 2675).
+//!
+//! ip6-input found everything else right. The order of the checks is section 11 of `docs/forwarding-rules.md`.
+
+use crate::IpTrace;
+use volley_graph::{ArcId, Col, Cx, Done, Isa, Node, Vector, counters, nexts};
+
+nexts! {
+    /// Where ip6-hop-by-hop sends packets.
+    pub enum Next { Drop => "error-drop", Lookup => "ip6-lookup" }
+}
+
+counters! {
+    /// What ip6-hop-by-hop counts.
+    pub enum Count {
+        /// the payload length is 0: a jumbogram, which is not supported (RFC 2675)
+        Jumbogram = "jumbogram" (Error),
+        /// the header or an option does not fit, or stands where it must not
+        Bad = "bad-hop-by-hop" (Error),
+        /// an unknown option says that it must not be ignored
+        UnknownOption = "unknown-option" (Error),
+    }
+}
+
+/// State of ip6-hop-by-hop.
+pub struct Ip6HopByHop {
+    arc: ArcId,
+}
+
+impl Ip6HopByHop {
+    /// `arc` is `ip6-unicast`.
+    pub fn new(arc: ArcId) -> Self {
+        Ip6HopByHop { arc }
+    }
+}
+
+/// What is wrong with the hop-by-hop header of a packet, if anything.
+fn fault(packet: &[u8]) -> Option<Count> {
+    let payload = usize::from(u16::from_be_bytes([*packet.get(4)?, *packet.get(5)?]));
+    if payload == 0 {
+        return Some(Count::Jumbogram);
+    }
+    let Some(&[next, units]) = packet.get(40..42).filter(|_| payload >= 8) else {
+        return Some(Count::Bad);
+    };
+    let size = 8 * (usize::from(units) + 1);
+    match packet.get(42..40 + size) {
+        Some(options) if size <= payload && next != 0 => option_fault(options),
+        _ => Some(Count::Bad),
+    }
+}
+
+fn option_fault(options: &[u8]) -> Option<Count> {
+    let mut left = options;
+    loop {
+        match left {
+            [] => return None,
+            [0, rest @ ..] => left = rest,
+            [_] => return Some(Count::Bad),
+            [_, len, rest @ ..] if usize::from(*len) > rest.len() => return Some(Count::Bad),
+            [0xc2, ..] => return Some(Count::Bad),
+            [kind, ..] if !matches!(kind, 1 | 5) && kind >> 6 != 0 => {
+                return Some(Count::UnknownOption);
+            }
+            [_, len, rest @ ..] => left = &rest[usize::from(*len)..],
+        }
+    }
+}
+
+impl Node for Ip6HopByHop {
+    const NAME: &'static str = "ip6-hop-by-hop";
+    type Next = Next;
+    type Count = Count;
+    type Trace = IpTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        v.forget(&[Col::Err]);
+        v.sift(
+            |packet| match fault(packet.bytes()) {
+                Some(count) => packet.fail(cx, count),
+                None => {
+                    let payload = packet
+                        .bytes()
+                        .get(4..6)
+                        .map_or(0, |b| usize::from(u16::from_be_bytes([b[0], b[1]])));
+                    packet.truncate(40 + payload);
+                    true
+                }
+            },
+            Next::Drop,
+        );
+        v.send_arc(self.arc, Col::Rx, Next::Lookup)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_graph::Domain;
+    use volley_graph::harness::{In, run};
+
+    #[test]
+    fn headers_are_walked_to_their_end() {
+        let cases: [(u8, &[u8], &str); 11] = [
+            (16, &[17, 0, 5, 2, 0, 0, 1, 0], "ip6-lookup"),
+            (16, &[17, 0, 0, 0, 0, 0, 0, 0], "ip6-lookup"),
+            (16, &[17, 0, 0x1e, 4, 9, 9, 9, 9], "ip6-lookup"),
+            (0, &[17, 0, 0xc2, 4, 0, 1, 0, 0], "jumbogram"),
+            (16, &[17, 0, 0xc2, 4, 0, 1, 0, 0], "bad-hop-by-hop"),
+            (7, &[17, 0, 1, 4, 0, 0, 0, 0], "bad-hop-by-hop"),
+            (16, &[17, 2, 1, 4, 0, 0, 0, 0], "bad-hop-by-hop"),
+            (16, &[0, 0, 1, 4, 0, 0, 0, 0], "bad-hop-by-hop"),
+            (16, &[17, 0, 1, 5, 0, 0, 0, 0], "bad-hop-by-hop"),
+            (16, &[17, 0, 0, 0, 0, 0, 0, 7], "bad-hop-by-hop"),
+            (16, &[17, 0, 0x5e, 4, 0, 0, 0, 0], "unknown-option"),
+        ];
+        for (payload, header, want) in cases {
+            let mut bytes = vec![0x60, 0, 0, 0, 0, payload, 0, 64];
+            bytes.extend([0x20; 32]);
+            bytes.extend(header);
+            bytes.extend([7; 8]);
+            let out = run(&[In::new(&bytes)], &Domain::new(), |_| {
+                Ip6HopByHop::new(ArcId(0))
+            });
+            assert_eq!(
+                out[0].reason.as_deref().unwrap_or(&out[0].to),
+                want,
+                "{header:02x?}"
+            );
+        }
+    }
+}

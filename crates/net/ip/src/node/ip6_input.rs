@@ -1,0 +1,247 @@
+//! ip6-input: validity of received IPv6 packets (RFC 8200, 3; RFC 4291, 2) and addresses that are never forwarded.
+//!
+//! The order of the checks is section 10 of `docs/forwarding-rules.md`. On entry the position is at the IP header; on
+//! exit too, and the length is the packet's own length.
+
+use crate::IpTrace;
+use volley_fib::V6;
+use volley_fib::dataplane::DataPlane;
+use volley_graph::{
+    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts,
+};
+
+nexts! {
+    /// Where ip6-input sends packets.
+    pub enum Next { Drop => "error-drop", Lookup => "ip6-lookup", HopByHop => "ip6-hop-by-hop" }
+}
+
+counters! {
+    /// What ip6-input counts.
+    pub enum Count {
+        /// the frame ends inside the IPv6 header
+        TooShort = "too-short" (Error),
+        /// the version is not 6
+        BadVersion = "bad-version" (Error),
+        /// the packet says it is longer than the frame
+        Truncated = "truncated" (Error),
+        /// the destination is multicast, which is not routed
+        Multicast = "multicast-destination" (Error),
+        /// the destination is unspecified or loopback
+        MartianDestination = "martian-destination" (Error),
+        /// an address is link-local (RFC 4291, 2.5.6)
+        LinkLocal = "link-local" (Error),
+        /// the hop limit is used up
+        HopLimit = "hop-limit-exceeded" (Error),
+        /// the source is an address that no host may use
+        MartianSource = "martian-source" (Error),
+        /// packets with a hop-by-hop header, handed to ip6-hop-by-hop
+        HopByHop = "hop-by-hop" (Info),
+    }
+}
+
+/// State of ip6-input.
+pub struct Ip6Input {
+    fib: DataPlane<V6>,
+    arc: ArcId,
+    header: Words<10>,
+    verdict: Column,
+    length: Column,
+}
+
+impl Ip6Input {
+    /// For vectors of up to `size` packets; `arc` is `ip6-unicast`.
+    pub fn new(fib: DataPlane<V6>, arc: ArcId, size: usize) -> Self {
+        Ip6Input {
+            fib,
+            arc,
+            header: Words::new(size),
+            verdict: Column::new(size),
+            length: Column::new(size),
+        }
+    }
+}
+
+/// Whether an address is :: or ::1.
+#[inline(always)]
+fn none_or_self(a: [u32; 4]) -> bool {
+    a[0] | a[1] | a[2] | (a[3] & !1) == 0
+}
+
+/// Whether an address is in fe80::/10.
+#[inline(always)]
+fn link_local(a: [u32; 4]) -> bool {
+    a[0] >> 22 == 0x3fa
+}
+
+/// The verdict on one packet. Later lines win, so they stand in reverse order.
+#[inline(always)]
+fn judge(len: u32, first: [u32; 2], src: [u32; 4], dst: [u32; 4]) -> u32 {
+    let (payload, proto, hops) = (first[1] >> 16, first[1] >> 8 & 0xff, first[1] & 0xff);
+    let mapped = src[0] | src[1] | (src[2] ^ 0xffff) == 0;
+    let mut v = if proto == 0 {
+        Count::HopByHop.code()
+    } else {
+        0
+    };
+    v = if none_or_self(src) || src[0] >> 24 == 0xff || mapped {
+        Count::MartianSource.code()
+    } else {
+        v
+    };
+    v = if hops <= 1 { Count::HopLimit.code() } else { v };
+    v = if link_local(src) || link_local(dst) {
+        Count::LinkLocal.code()
+    } else {
+        v
+    };
+    v = if none_or_self(dst) {
+        Count::MartianDestination.code()
+    } else {
+        v
+    };
+    v = if dst[0] >> 24 == 0xff {
+        Count::Multicast.code()
+    } else {
+        v
+    };
+    v = if 40 + payload > len {
+        Count::Truncated.code()
+    } else {
+        v
+    };
+    v = if first[0] >> 28 != 6 {
+        Count::BadVersion.code()
+    } else {
+        v
+    };
+    if len < 40 { Count::TooShort.code() } else { v }
+}
+
+impl Node for Ip6Input {
+    const NAME: &'static str = "ip6-input";
+    type Next = Next;
+    type Count = Count;
+    type Trace = IpTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        let n = v.len();
+        v.words(0, &mut self.header);
+        let [h0, h1, h2, h3, h4, h5, h6, h7, h8, h9] = self.header.rows(n);
+        let (verdict, length, lens) = (
+            self.verdict.words_mut(n),
+            self.length.words_mut(n),
+            v.column(Col::Len),
+        );
+        for row in 0..n {
+            let (src, dst) = (
+                [h2[row], h3[row], h4[row], h5[row]],
+                [h6[row], h7[row], h8[row], h9[row]],
+            );
+            verdict[row] = judge(lens[row], [h0[row], h1[row]], src, dst);
+            length[row] = 40 + (h1[row] >> 16);
+        }
+        for (col, word) in [
+            (Col::Dst, 6),
+            (Col::Dst1, 7),
+            (Col::Dst2, 8),
+            (Col::Dst3, 9),
+        ] {
+            v.put(col, &mut self.header.0[word]);
+        }
+        v.put(Col::User0, &mut self.length);
+        v.drop_out(cx, &self.verdict, |c| {
+            if c == Count::HopByHop {
+                Next::HopByHop
+            } else {
+                Next::Drop
+            }
+        });
+        v.take(Col::User0, &mut self.length);
+        v.put(Col::Len, &mut self.length);
+        if all_equal(v.column(Col::Rx)) {
+            let view = self.fib.read(cx.guard());
+            let rx = v.column(Col::Rx).first().map_or(0, |&rx| rx);
+            let table = view.lpm(view.table_of(rx));
+            for (&high, &low) in v.column(Col::Dst).iter().zip(v.column(Col::Dst1)) {
+                table.prefetch(u64::from(high) << 32 | u64::from(low), 0);
+            }
+        }
+        v.send_arc(self.arc, Col::Rx, Next::Lookup)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_fib::Fib;
+    use volley_graph::Domain;
+    use volley_graph::harness::{In, Out, run};
+
+    fn packet(src: &str, dst: &str) -> Vec<u8> {
+        let address = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().octets();
+        let mut p = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
+        p.extend(address(src));
+        p.extend(address(dst));
+        p.extend([4, 210, 0, 80, 0, 8, 0, 0]);
+        p
+    }
+
+    fn with(at: usize, byte: u8) -> Vec<u8> {
+        let mut p = packet("2001:db8::1", "2001:db8:1::1");
+        p[at] = byte;
+        p
+    }
+
+    fn outcome(out: &Out) -> &str {
+        out.reason.as_deref().unwrap_or(&out.to)
+    }
+
+    #[test]
+    fn packets_are_judged_in_the_order_of_the_rules() {
+        let good = "2001:db8::1";
+        let cases = vec![
+            (packet(good, "2001:db8:1::1"), "ip6-lookup"),
+            (packet(good, "2001:db8:1::1")[..39].to_vec(), "too-short"),
+            (with(0, 0x40), "bad-version"),
+            (with(5, 9), "truncated"),
+            (packet(good, "ff02::1"), "multicast-destination"),
+            (packet(good, "::1"), "martian-destination"),
+            (packet(good, "::"), "martian-destination"),
+            (packet(good, "::2"), "ip6-lookup"),
+            (packet(good, "fe80::1"), "link-local"),
+            (packet("febf::1", good), "link-local"),
+            (packet("fec0::1", good), "ip6-lookup"),
+            (with(7, 1), "hop-limit-exceeded"),
+            (with(7, 0), "hop-limit-exceeded"),
+            (packet("::", good), "martian-source"),
+            (packet("ff05::1", good), "martian-source"),
+            (packet("::ffff:10.0.0.1", good), "martian-source"),
+            (with(6, 0), "ip6-hop-by-hop"),
+        ];
+        let packets: Vec<In> = cases.iter().map(|(p, _)| In::new(p)).collect();
+        for (packet, (_, want)) in packets.iter().zip(&cases) {
+            assert_eq!(
+                outcome(&bench(std::slice::from_ref(packet))[0]),
+                *want,
+                "{packet:02x?}"
+            );
+        }
+        let mut got: Vec<String> = bench(&packets)
+            .iter()
+            .map(|o| outcome(o).to_owned())
+            .collect();
+        let mut want: Vec<String> = cases.iter().map(|c| c.1.to_owned()).collect();
+        got.sort();
+        want.sort();
+        assert_eq!(got, want);
+    }
+
+    fn bench(packets: &[In]) -> Vec<Out> {
+        let domain = Domain::new();
+        let fib = Fib::new(&domain).dataplane6();
+        run(packets, &domain, move |_| {
+            Ip6Input::new(fib.clone(), ArcId(0), 256)
+        })
+    }
+}

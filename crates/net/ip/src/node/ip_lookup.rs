@@ -1,0 +1,231 @@
+//! ip4-lookup, ip6-lookup: the longest prefix of the destination in the receiving interface's table, and what its route
+//! says. Section 6 of `docs/forwarding-rules.md`.
+
+use crate::{Ip, IpTrace, Step};
+use std::marker::PhantomData;
+use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, DropWhy, View};
+use volley_graph::{
+    Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters,
+};
+
+/// Tables that one packet may be sent through before it is taken for a loop.
+const MAX_TABLES: usize = 4;
+
+/// Edges of the lookup and load-balance nodes, in the order of [`Edge::EDGES`].
+pub struct Edge<F>(u8, PhantomData<F>);
+
+impl<F> Clone for Edge<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<F> Copy for Edge<F> {}
+
+impl<F: Ip> Edge<F> {
+    /// To the drop node.
+    pub const DROP: Self = Edge(0, PhantomData);
+    /// To the rewrite node: a complete adjacency was found.
+    pub const REWRITE: Self = Edge(1, PhantomData);
+    /// To the load-balance node: several paths were found.
+    pub const BALANCE: Self = Edge(2, PhantomData);
+    /// To local delivery.
+    pub const LOCAL: Self = Edge(3, PhantomData);
+    /// To the node for unknown neighbours.
+    pub const GLEAN: Self = Edge(4, PhantomData);
+}
+
+impl<F: Ip> Nexts for Edge<F> {
+    const EDGES: &'static [&'static str] = &[
+        "error-drop",
+        F::REWRITE,
+        F::LOAD_BALANCE,
+        F::LOCAL,
+        F::GLEAN,
+    ];
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+counters! {
+    /// What lookups count.
+    pub enum Count {
+        /// no prefix covers the destination
+        NoRoute = "no-route" (Error),
+        /// the route says drop
+        DropRoute = "drop-route" (Error),
+        /// the route says unreachable, or none of its next hops can be reached
+        Unreachable = "unreachable" (Error),
+        /// the route says administratively prohibited
+        Prohibited = "prohibited" (Error),
+        /// too many tables send the packet on to each other
+        Loop = "lookup-loop" (Error),
+        /// the destination is the network or broadcast address of a connected subnet
+        SubnetBroadcast = "subnet-broadcast" (Error),
+        /// the destination is one that routers do not forward to
+        NotForwarded = "not-forwarded" (Error),
+        /// the interface behind the route is down
+        InterfaceDown = "interface-down" (Error),
+    }
+}
+
+/// State of a lookup node.
+pub struct Lookup<F: Ip> {
+    fib: DataPlane<F>,
+    step: Step,
+    leaf: Column,
+    dpo: Column,
+    verdict: Column,
+    next: Column,
+}
+
+impl<F: Ip> Lookup<F> {
+    /// For vectors of up to `size` packets.
+    pub fn new(fib: DataPlane<F>, size: usize) -> Self {
+        let column = || Column::new(size);
+        Lookup {
+            fib,
+            step: Step::new(size),
+            leaf: column(),
+            dpo: column(),
+            verdict: column(),
+            next: column(),
+        }
+    }
+
+    /// Receiving interfaces of several tables in one vector: packet by packet.
+    #[cold]
+    fn lookup_each<I: Isa>(&mut self, view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>) {
+        for row in 0..v.len() {
+            let table = view.table_of(v.column(Col::Rx)[row]);
+            self.leaf.words_mut(v.len())[row] = F::leaf(view.lpm(table), F::dst(v, row));
+        }
+    }
+
+    /// Follow routes that say "look in another table".
+    #[cold]
+    fn follow<I: Isa>(&mut self, view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>) {
+        for row in 0..v.len() {
+            let word = &mut self.dpo.words_mut(v.len())[row];
+            for _ in 0..MAX_TABLES {
+                if Dpo(*word).kind() != DpoKind::LookupIn {
+                    break;
+                }
+                let leaf = F::leaf(view.lpm(Dpo(*word).index()), F::dst(v, row));
+                *word = view.resolve(leaf).0;
+            }
+        }
+    }
+}
+
+/// Why a packet with this object is dropped here; none when it goes on.
+fn refusal(dpo: Dpo) -> Option<Count> {
+    Some(match dpo.kind() {
+        DpoKind::Adj | DpoKind::Multi | DpoKind::Local | DpoKind::Glean | DpoKind::Incomplete => {
+            return None;
+        }
+        DpoKind::Unreachable => Count::Unreachable,
+        DpoKind::Prohibit => Count::Prohibited,
+        DpoKind::LookupIn => Count::Loop,
+        DpoKind::Drop => match dpo.why() {
+            DropWhy::NoRoute => Count::NoRoute,
+            DropWhy::Blackhole => Count::DropRoute,
+            DropWhy::Unresolved | DropWhy::RecursionLoop => Count::Unreachable,
+            DropWhy::SubnetBroadcast => Count::SubnetBroadcast,
+            DropWhy::InterfaceDown => Count::InterfaceDown,
+            DropWhy::Unspecified
+            | DropWhy::Multicast
+            | DropWhy::Reserved
+            | DropWhy::Broadcast
+            | DropWhy::LinkLocal => Count::NotForwarded,
+        },
+    })
+}
+
+/// The edge of a packet whose object is not refused.
+fn edge<F: Ip>(dpo: Dpo) -> Edge<F> {
+    match dpo.kind() {
+        DpoKind::Adj => Edge::REWRITE,
+        DpoKind::Multi => Edge::BALANCE,
+        DpoKind::Local => Edge::LOCAL,
+        DpoKind::Glean | DpoKind::Incomplete => Edge::GLEAN,
+        _ => Edge::DROP,
+    }
+}
+
+/// Send packets on by the objects in `dpo`: all to the rewrite when all are complete adjacencies, else told apart.
+#[inline(always)]
+pub(crate) fn send<F: Ip, I: Isa>(
+    cx: &Cx<'_, Count>,
+    mut v: Vector<'_, I, Edge<F>>,
+    dpo: &mut Column,
+    verdict: &mut Column,
+    next: &mut Column,
+) -> Done {
+    let n = v.len();
+    let adjacent = (DpoKind::Adj as u32) << 28;
+    let odd = dpo
+        .words(n)
+        .iter()
+        .fold(0, |odd, word| odd | (word ^ adjacent) >> 28);
+    v.put(Col::Dpo, dpo);
+    if odd == 0 {
+        return v.send_all(Edge::REWRITE);
+    }
+    tell_apart(cx, v, verdict, next)
+}
+
+#[inline(never)]
+fn tell_apart<F: Ip, I: Isa>(
+    cx: &Cx<'_, Count>,
+    mut v: Vector<'_, I, Edge<F>>,
+    verdict: &mut Column,
+    next: &mut Column,
+) -> Done {
+    let n = v.len();
+    for (verdict, &word) in verdict.words_mut(n).iter_mut().zip(v.column(Col::Dpo)) {
+        *verdict = refusal(Dpo(word)).map_or(0, Counters::code);
+    }
+    v.drop_out(cx, verdict, |_| Edge::DROP);
+    for (next, &word) in next.words_mut(v.len()).iter_mut().zip(v.column(Col::Dpo)) {
+        *next = edge::<F>(Dpo(word)).index() as u32;
+    }
+    v.send_by(next)
+}
+
+impl<F: Ip> Node for Lookup<F> {
+    const NAME: &'static str = F::LOOKUP;
+    type Next = Edge<F>;
+    type Count = Count;
+    type Trace = IpTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Edge<F>>) -> Done {
+        let n = v.len();
+        F::require_dst(&mut v);
+        let fib = self.fib.clone();
+        let view = fib.read(cx.guard());
+        if all_equal(v.column(Col::Rx)) {
+            let rx = v.column(Col::Rx).first().map_or(0, |&rx| rx);
+            let table = view.lpm(view.table_of(rx));
+            F::lookup_all(&v, table, &mut self.step, self.leaf.words_mut(n));
+        } else {
+            self.lookup_each(&view, &v);
+        }
+        view.resolve_batch(self.leaf.words(n), self.dpo.words_mut(n));
+        let elsewhere = (DpoKind::LookupIn as u32) << 28;
+        if self
+            .dpo
+            .words(n)
+            .iter()
+            .any(|&word| word & 0xf000_0000 == elsewhere)
+        {
+            self.follow(&view, &v);
+        }
+        let Lookup {
+            dpo, verdict, next, ..
+        } = self;
+        send(cx, v, dpo, verdict, next)
+    }
+}

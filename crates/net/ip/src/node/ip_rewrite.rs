@@ -1,0 +1,159 @@
+//! ip4-rewrite, ip6-rewrite: one hop less and a new Ethernet header (RFC 1812, 5.3.1; RFC 1624; RFC 8200, 3). Section 7 of
+//! `docs/forwarding-rules.md`.
+//!
+//! On entry the position is at the IP header and the `Dpo` column names a complete adjacency; on exit at the Ethernet
+//! header, with `Tx` filled.
+
+use crate::{Ip, IpTrace};
+use std::marker::PhantomData;
+use volley_fib::dataplane::{ADJ_ETHERNET, DataPlane, Dpo};
+use volley_graph::{
+    Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters,
+};
+
+/// Length of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// Edges of the rewrite nodes.
+pub struct Next<F>(u8, PhantomData<F>);
+
+impl<F> Clone for Next<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<F> Copy for Next<F> {}
+
+impl<F: Ip> Next<F> {
+    /// To the drop node.
+    pub const DROP: Self = Next(0, PhantomData);
+    /// To interface-output.
+    pub const OUTPUT: Self = Next(1, PhantomData);
+}
+
+impl<F: Ip> Nexts for Next<F> {
+    const EDGES: &'static [&'static str] = &["error-drop", "interface-output"];
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+counters! {
+    /// What rewrites count.
+    pub enum Count {
+        /// too long for the egress interface, and must not be fragmented
+        FragNeeded = "frag-needed" (Error),
+        /// too long for the egress interface, and fragmentation is not there yet
+        NeedsFragmentation = "needs-fragmentation" (Error),
+        /// too long for the egress interface
+        TooBig = "packet-too-big" (Error),
+        /// the adjacency is not a complete Ethernet one
+        NoAdjacency = "no-adjacency" (Error),
+    }
+}
+
+/// State of a rewrite node.
+pub struct Rewrite<F: Ip> {
+    fib: DataPlane<F>,
+    verdict: Column,
+    tx: Column,
+    adj: Column,
+}
+
+impl<F: Ip> Rewrite<F> {
+    /// For vectors of up to `size` packets.
+    pub fn new(fib: DataPlane<F>, size: usize) -> Self {
+        Rewrite {
+            fib,
+            verdict: Column::new(size),
+            tx: Column::new(size),
+            adj: Column::new(size),
+        }
+    }
+}
+
+/// The fields of an adjacency's facts: see `AdjTable::info`.
+#[inline(always)]
+fn facts(info: u64) -> (u32, u32, bool) {
+    (
+        info as u32,
+        (info >> 32 & 0xffff) as u32,
+        (info >> 56) as u8 & ADJ_ETHERNET != 0,
+    )
+}
+
+/// Tell packets that do not fit apart: whether they may be fragmented stands in the header.
+#[cold]
+fn too_long<F: Ip, I: Isa>(v: &Vector<'_, I, Next<F>>, verdict: &mut [u32]) {
+    for (row, code) in verdict
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, code)| **code == Count::TooBig.code())
+    {
+        if F::HEADER == 20 {
+            let count = if F::may_fragment(v.view(row).bytes()) {
+                Count::NeedsFragmentation
+            } else {
+                Count::FragNeeded
+            };
+            *code = count.code();
+        }
+    }
+}
+
+impl<F: Ip> Node for Rewrite<F> {
+    const NAME: &'static str = F::REWRITE;
+    type Next = Next<F>;
+    type Count = Count;
+    type Trace = IpTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+        let n = v.len();
+        v.require(Col::Dpo, 0);
+        let fib = self.fib.clone();
+        let view = fib.read(cx.guard());
+        let adjs = view.adjs();
+        let judge = |len: u32, mtu: u32, ethernet: bool| {
+            let code = if len > mtu { Count::TooBig.code() } else { 0 };
+            if ethernet {
+                code
+            } else {
+                Count::NoAdjacency.code()
+            }
+        };
+        let (dpo, lens) = (v.column(Col::Dpo), v.column(Col::Len));
+        let (verdict, tx) = (self.verdict.words_mut(n), self.tx.words_mut(n));
+        if all_equal(dpo) {
+            let (egress, mtu, ethernet) =
+                facts(adjs.info(dpo.first().map_or(0, |&d| Dpo(d).index())));
+            tx.fill(egress);
+            for row in 0..n {
+                verdict[row] = judge(lens[row], mtu, ethernet);
+            }
+        } else {
+            for row in 0..n {
+                let (egress, mtu, ethernet) = facts(adjs.info(Dpo(dpo[row]).index()));
+                tx[row] = egress;
+                verdict[row] = judge(lens[row], mtu, ethernet);
+            }
+        }
+        if volley_graph::or_all(verdict) != 0 {
+            too_long(&v, verdict);
+        }
+        v.put(Col::Tx, &mut self.tx);
+        v.drop_out(cx, &self.verdict, |_| Next::DROP);
+        v.take(Col::Dpo, &mut self.adj);
+        v.forget(&[Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Hash]);
+        v.retreat(ETHERNET as u32);
+        let adj = self.adj.words(v.len());
+        v.apply::<64>(|row, frame| {
+            let words = adjs.words(Dpo(adj[row]).index());
+            F::decrement(&mut frame[ETHERNET..]);
+            frame[..8].copy_from_slice(&words.head.to_ne_bytes());
+            frame[6..14].copy_from_slice(&words.tail.to_ne_bytes());
+        });
+        v.send_all(Next::OUTPUT)
+    }
+}

@@ -1,0 +1,13 @@
+//! The nodes of IP. `ip_*` files hold one body for both families: `ip4-lookup` and `ip6-lookup` are `ip_lookup`.
+
+mod ends;
+pub mod ip4_input;
+pub mod ip4_options;
+pub mod ip6_hop_by_hop;
+pub mod ip6_input;
+pub mod ip_glean;
+pub mod ip_load_balance;
+pub mod ip_local;
+pub mod ip_lookup;
+pub mod ip_not_enabled;
+pub mod ip_rewrite;

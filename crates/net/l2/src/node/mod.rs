@@ -1,0 +1,21 @@
+//! The nodes of layer 2.
+
+pub mod l2_patch;
+pub mod l2_xconnect;
+
+use volley_graph::{Col, Isa, Nexts, Vector, all_equal};
+use volley_iface::IfTable;
+
+/// Write the interface that each packet's receiving interface is bound to into the `Tx` column.
+#[inline(always)]
+pub(crate) fn to_peers<I: Isa, X: Nexts>(table: &IfTable, v: &mut Vector<'_, I, X>) {
+    let rx = v.column(Col::Rx);
+    if all_equal(rx) {
+        let peer = rx.first().map_or(0, |&rx| table.peer(rx));
+        return v.column_mut(Col::Tx).fill(peer);
+    }
+    for row in 0..v.len() {
+        let peer = table.peer(v.column(Col::Rx)[row]);
+        v.column_mut(Col::Tx)[row] = peer;
+    }
+}

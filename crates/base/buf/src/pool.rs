@@ -4,6 +4,7 @@ use crate::arena::Arena;
 use crate::ring::{BATCH, BatchRing};
 use crate::{Backing, BufError, Cache, Meta, POS_MAX, STRIDE};
 use std::sync::atomic::{AtomicU64, Ordering};
+// tidy: allow(RwLock) taken only while a cache is made or dropped and by reports, all on the control thread
 use std::sync::{Arc, RwLock};
 
 /// Buffers of one memory node, shared by all its users.

@@ -33,6 +33,19 @@ impl Column {
         &mut self.all_mut()[..n]
     }
 
+    /// The first `n` words in strips of 16, the last one filled up with whatever the slack holds: fixed arrays, so that
+    /// loops over them become vector code without asking about lengths or overlaps.
+    #[inline(always)]
+    pub fn strips(&self, n: usize) -> &[[u32; 16]] {
+        &self.all().as_chunks().0[..n.div_ceil(16)]
+    }
+
+    /// The same, to be written.
+    #[inline(always)]
+    pub fn strips_mut(&mut self, n: usize) -> &mut [[u32; 16]] {
+        &mut self.all_mut().as_chunks_mut().0[..n.div_ceil(16)]
+    }
+
     /// All words with the slack.
     #[inline(always)]
     pub(crate) fn all(&self) -> &[u32] {
@@ -56,6 +69,12 @@ impl<const K: usize> Words<K> {
     /// Columns for up to `rows` rows.
     pub fn new(rows: usize) -> Self {
         Words(std::array::from_fn(|_| Column::new(rows)))
+    }
+
+    /// The first `n` words of each column, in strips.
+    #[inline(always)]
+    pub fn strips(&self, n: usize) -> [&[[u32; 16]]; K] {
+        std::array::from_fn(|k| self.0[k].strips(n))
     }
 
     /// The first `n` words of each column.

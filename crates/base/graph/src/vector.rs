@@ -13,9 +13,6 @@ use std::marker::PhantomData;
 use volley_buf::{META, POS_MAX, READABLE};
 use volley_simd::{Bits, Isa, or_all, prefetch};
 
-/// Rows ahead whose header line is asked for while this one is read.
-const AHEAD: usize = 16;
-
 /// Proof that every row of a vector was sent, held or freed.
 #[must_use = "a node returns what the sending verb gave it"]
 pub struct Done(pub(crate) ());
@@ -55,6 +52,12 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.frame.words(col as usize)
     }
 
+    /// A column in strips of 16: see [`Column::strips`].
+    #[inline(always)]
+    pub fn strips(&self, col: Col) -> &[[u32; 16]] {
+        self.frame.cols[col as usize].strips(self.frame.n)
+    }
+
     /// A column to be written in place; it counts as filled from now on.
     #[inline(always)]
     pub fn column_mut(&mut self, col: Col) -> &mut [u32] {
@@ -91,28 +94,52 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
+    /// Ask for the first header line of every packet: for the node that touches packets first.
+    #[inline(always)]
+    pub fn prefetch(&self) {
+        let pool = self.lanes.bufs.pool();
+        for &idx in self.frame.words(IDX) {
+            prefetch(pool.hint(idx, volley_buf::START));
+        }
+    }
+
     /// Load `K` 32-bit header words from byte `offset` of every packet, in host order (the first byte is the highest).
     /// Bytes behind the packet's end are whatever the buffer held: compare with the length column.
     #[inline(always)]
     pub fn words<const K: usize>(&self, offset: usize, out: &mut Words<K>) {
         const { assert!(K * 4 <= READABLE / 2) };
-        let offset = offset.min(READABLE - K * 4);
+        let offset = offset.min(READABLE - K.next_multiple_of(8) * 4);
         let (n, pool) = (self.frame.n, self.lanes.bufs.pool());
-        let (idx, pos) = (
-            &self.frame.cols[IDX].all()[..n + AHEAD],
-            self.frame.words(POS),
-        );
-        let rows = out.0.each_mut().map(|c| c.words_mut(n));
-        for row in 0..n {
-            prefetch(pool.hint(idx[row + AHEAD], volley_buf::START));
-            // SAFETY: rows own their buffers, positions are at most POS_MAX, and READABLE bytes follow.
+        let (idx, pos) = (&self.frame.cols[IDX].all()[..n], self.frame.words(POS));
+        let whole = n / 8 * 8;
+        for row in (0..whole).step_by(8) {
+            for first in (0..K).step_by(8) {
+                // SAFETY: rows own their buffers, positions are at most POS_MAX, READABLE bytes follow, and the offset
+                // leaves room for every 32 bytes that are read.
+                let words = unsafe {
+                    let address = |r: usize| {
+                        pool.at(
+                            idx[row + r],
+                            (pos[row + r] & !CHAINED) as usize + offset + 4 * first,
+                        )
+                        .cast_const()
+                    };
+                    self.isa.load_words(std::array::from_fn(address))
+                };
+                for (column, words) in out.0[first..].iter_mut().zip(words) {
+                    column.all_mut()[row..row + 8].copy_from_slice(&words);
+                }
+            }
+        }
+        for row in whole..n {
+            // SAFETY: as above.
             let words: [[u8; 4]; K] = unsafe {
                 pool.at(idx[row], (pos[row] & !CHAINED) as usize + offset)
                     .cast::<[[u8; 4]; K]>()
                     .read_unaligned()
             };
-            for k in 0..K {
-                rows[k][row] = u32::from_be_bytes(words[k]);
+            for (column, word) in out.0.iter_mut().zip(words) {
+                column.all_mut()[row] = u32::from_be_bytes(word);
             }
         }
     }
@@ -122,10 +149,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     pub fn apply<const N: usize>(&mut self, mut body: impl FnMut(usize, &mut [u8; N])) {
         const { assert!(N <= READABLE) };
         let (n, pool) = (self.frame.n, self.lanes.bufs.pool());
-        let (idx, pos) = (
-            &self.frame.cols[IDX].all()[..n + AHEAD],
-            self.frame.words(POS),
-        );
+        let (idx, pos) = (&self.frame.cols[IDX].all()[..n], self.frame.words(POS));
         for row in 0..n {
             // SAFETY: rows own their buffers, each row its own; N bytes behind the position lie in the slot.
             body(row, unsafe {

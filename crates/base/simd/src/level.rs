@@ -137,6 +137,12 @@ pub trait Isa: Copy + sealed::Sealed + 'static {
 
     /// The set of rows whose word equals `value`.
     fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits;
+
+    /// Eight big-endian words from each of eight addresses: word `k` of row `r` at `[k][r]`, in host order.
+    ///
+    /// # Safety
+    /// 32 bytes are readable at every address.
+    unsafe fn load_words(self, at: [*const u8; 8]) -> [[u32; 8]; 8];
 }
 
 macro_rules! token {
@@ -170,6 +176,11 @@ impl Isa for Scalar {
     fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits {
         crate::compress::rows_equal_scalar(column, value)
     }
+    #[inline(always)]
+    unsafe fn load_words(self, at: [*const u8; 8]) -> [[u32; 8]; 8] {
+        // SAFETY: the caller's contract.
+        unsafe { crate::transpose::load_words_scalar(at) }
+    }
 }
 
 macro_rules! vector_isa {
@@ -195,6 +206,19 @@ macro_rules! vector_isa {
                 }
                 #[cfg(not(target_arch = "x86_64"))]
                 crate::compress::rows_equal_scalar(column, value)
+            }
+            #[inline(always)]
+            unsafe fn load_words(self, at: [*const u8; 8]) -> [[u32; 8]; 8] {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the token proves that the processor has x86-64-v3; the rest is the caller's contract.
+                unsafe {
+                    crate::transpose::x86::load_words_v3(at)
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                // SAFETY: the caller's contract.
+                unsafe {
+                    crate::transpose::load_words_scalar(at)
+                }
             }
         }
     };

@@ -1,5 +1,6 @@
 //! The synchronisation primitives of this crate, so that loom can drive them.
 
+// tidy: allow(Mutex) re-exported for the domain's registration
 #[cfg(loom)]
 pub(crate) use loom::sync::{
     Mutex, MutexGuard,

@@ -3,6 +3,8 @@
 //! Workers see [`IfTable`], plain atomics by interface index; the control thread's [`Interfaces`] owns the truth.
 //! A driver crate makes an interface with [`Interfaces::create`] and adds a transmit node of its own to the graph.
 
+#![forbid(unsafe_code)]
+
 mod control;
 mod error;
 mod interfaces;

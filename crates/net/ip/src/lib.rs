@@ -3,6 +3,7 @@
 //! What each node drops and why is `docs/forwarding-rules.md`, sections 4 to 11.
 #![forbid(unsafe_code)]
 
+mod drops;
 mod family;
 mod hash;
 pub mod node;
@@ -47,10 +48,7 @@ pub fn register(
         Ip4Input::new(fib.clone(), arc4, size)
     })?;
     engine.add(Ip4Options::NAME, move |_| Ip4Options::new(arc4))?;
-    let fib = fib6.clone();
-    engine.add(Ip6Input::NAME, move |_| {
-        Ip6Input::new(fib.clone(), arc6, size)
-    })?;
+    engine.add(Ip6Input::NAME, move |_| Ip6Input::new(arc6, size))?;
     engine.add(Ip6HopByHop::NAME, move |_| Ip6HopByHop::new(arc6))?;
     family::<V4>(&mut engine, fib4, IP4_UNICAST)?;
     family::<V6>(&mut engine, fib6, IP6_UNICAST)

@@ -1,5 +1,6 @@
 //! Grace periods: who reads, since when, and what waits to be dropped.
 
+// tidy: allow(Mutex) guards registration and retired values: writers and starting workers only
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;

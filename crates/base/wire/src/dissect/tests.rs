@@ -7,6 +7,7 @@ use crate::icmp6::{Icmp6Header, Icmp6Type};
 use crate::tcp::flag;
 use crate::vlan::Tci;
 use alloc::string::ToString;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -27,6 +28,17 @@ fn ip6() -> Packet {
 
 #[test]
 fn one_line_per_kind_of_packet() {
+    for (packet, name, rest) in ip4_cases().into_iter().chain(other_cases()) {
+        assert_eq!(
+            one_line(&packet.build()),
+            alloc::format!("{name}: {MACS}{rest}")
+        );
+    }
+}
+
+type Case = (Packet, &'static str, &'static str);
+
+fn ip4_cases() -> Vec<Case> {
     let quoted = Packet::bare()
         .ip4([10, 1, 0, 1].into(), [10, 9, 0, 1].into())
         .ttl(1)
@@ -40,18 +52,7 @@ fn one_line_per_kind_of_packet() {
             [0; 4],
         ))
     };
-    let ns = Icmp6Header::new(Icmp6Type::NEIGHBOUR_SOLICITATION, 0, [0; 4]);
-    let ns_body = [
-        &"fe80::9".parse::<Ipv6Addr>().unwrap().octets()[..],
-        &[1, 1, 2, 0, 0, 0, 0, 1],
-    ]
-    .concat();
-    let arp = ArpPacket::request(
-        MacAddr::local(1),
-        [10, 0, 0, 1].into(),
-        [10, 0, 0, 2].into(),
-    );
-    let cases = [
+    vec![
         (
             ip4().udp(1234, 80).payload([0; 18]),
             "IP4",
@@ -80,6 +81,22 @@ fn one_line_per_kind_of_packet() {
             "IP4",
             " / ICMP 10.0.0.1 -> 10.1.0.1 ttl 64 len 56 / unreachable code 1 / quoted UDP 10.1.0.1 -> 10.9.0.1 ttl 1 ports 7 -> 8",
         ),
+    ]
+}
+
+fn other_cases() -> Vec<Case> {
+    let ns = Icmp6Header::new(Icmp6Type::NEIGHBOUR_SOLICITATION, 0, [0; 4]);
+    let ns_body = [
+        &"fe80::9".parse::<Ipv6Addr>().unwrap().octets()[..],
+        &[1, 1, 2, 0, 0, 0, 0, 1],
+    ]
+    .concat();
+    let arp = ArpPacket::request(
+        MacAddr::local(1),
+        [10, 0, 0, 1].into(),
+        [10, 0, 0, 2].into(),
+    );
+    vec![
         (
             ip6()
                 .flow_label(0x1)
@@ -116,13 +133,7 @@ fn one_line_per_kind_of_packet() {
             "802.3",
             " len 60",
         ),
-    ];
-    for (packet, name, rest) in cases {
-        assert_eq!(
-            one_line(&packet.build()),
-            alloc::format!("{name}: {MACS}{rest}")
-        );
-    }
+    ]
 }
 
 #[test]

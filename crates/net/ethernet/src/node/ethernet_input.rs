@@ -154,19 +154,22 @@ impl Node for EthernetInput {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         let n = v.len();
         if self.interfaces(v.column(Col::Rx)) {
+            v.prefetch();
             v.words(0, &mut self.header);
-            let lens = v.column(Col::Len);
-            let (flags, high, low) = (
-                self.flags.words(n),
-                self.mac_high.words(n),
-                self.mac_low.words(n),
-            );
-            let [h0, h1, h2, h3] = self.header.rows(n);
-            let (verdict, next) = (self.verdict.words_mut(n), self.next.words_mut(n));
-            for row in 0..n {
-                let header = [h0[row], h1[row], h2[row], h3[row]];
-                (verdict[row], next[row]) =
-                    judge(lens[row], flags[row], (high[row], low[row]), header);
+            let flags = self.flags.strips(n);
+            let (high, low) = (self.mac_high.strips(n), self.mac_low.strips(n));
+            let [h0, h1, h2, h3] = self.header.strips(n);
+            let (verdict, next) = (self.verdict.strips_mut(n), self.next.strips_mut(n));
+            for (strip, lens) in v.strips(Col::Len).iter().enumerate() {
+                let (flags, high, low) = (flags[strip], high[strip], low[strip]);
+                let (h0, h1, h2, h3) = (h0[strip], h1[strip], h2[strip], h3[strip]);
+                let (mut codes, mut edges) = ([0; 16], [0; 16]);
+                for row in 0..16 {
+                    let (mac, header) =
+                        ((high[row], low[row]), [h0[row], h1[row], h2[row], h3[row]]);
+                    (codes[row], edges[row]) = judge(lens[row], flags[row], mac, header);
+                }
+                (verdict[strip], next[strip]) = (codes, edges);
             }
         } else {
             // A cross-connect looks at no byte of the frame.

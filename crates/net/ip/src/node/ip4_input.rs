@@ -8,7 +8,6 @@ use volley_fib::V4;
 use volley_fib::dataplane::DataPlane;
 use volley_graph::{
     ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts,
-    or_all,
 };
 
 nexts! {
@@ -53,7 +52,6 @@ pub struct Ip4Input {
     fib: DataPlane<V4>,
     arc: ArcId,
     header: Words<5>,
-    sum: Column,
     verdict: Column,
     length: Column,
 }
@@ -66,7 +64,6 @@ impl Ip4Input {
             fib,
             arc,
             header: Words::new(size),
-            sum: column(),
             verdict: column(),
             length: column(),
         }
@@ -151,16 +148,20 @@ fn judge(len: u32, header: [u32; 5], sum: u32) -> u32 {
     if len < 20 { Count::TooShort.code() } else { v }
 }
 
-/// Add the options to the sums of packets that have any.
+/// Judge packets with options again, their whole header added up.
 #[cold]
-fn add_options<I: Isa>(v: &Vector<'_, I, Next>, words: &[u32], sum: &mut [u32]) {
+fn judge_options<I: Isa>(v: &Vector<'_, I, Next>, header: &Words<5>, verdict: &mut Column) {
+    let columns = header.rows(v.len());
     for row in 0..v.len() {
-        let end = (words[row] >> 24 & 15) as usize * 4;
+        let words = columns.map(|c| c[row]);
+        let end = (words[0] >> 24 & 15) as usize * 4;
         let options = v.view(row).bytes().get(20..end).unwrap_or(&[]);
-        sum[row] += options
+        let sum: u32 = options
             .chunks_exact(2)
             .map(|b| u32::from(u16::from_be_bytes([b[0], b[1]])))
-            .sum::<u32>();
+            .sum();
+        verdict.words_mut(v.len())[row] =
+            judge(v.column(Col::Len)[row], words, add_up(words) + sum);
     }
 }
 
@@ -174,27 +175,28 @@ impl Node for Ip4Input {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         let n = v.len();
         v.words(0, &mut self.header);
-        let [h0, h1, h2, h3, h4] = self.header.rows(n);
-        let (sum, length) = (self.sum.words_mut(n), self.length.words_mut(n));
-        for row in 0..n {
-            sum[row] = add_up([h0[row], h1[row], h2[row], h3[row], h4[row]]);
-            length[row] = h0[row] & 0xffff;
+        let [h0, h1, h2, h3, h4] = self.header.strips(n);
+        let (verdict, length) = (self.verdict.strips_mut(n), self.length.strips_mut(n));
+        let mut longer = 0;
+        for (strip, lens) in v.strips(Col::Len).iter().enumerate() {
+            let header = [h0[strip], h1[strip], h2[strip], h3[strip], h4[strip]];
+            let (mut codes, mut totals) = ([0; 16], [0; 16]);
+            for row in 0..16 {
+                let header = [
+                    header[0][row],
+                    header[1][row],
+                    header[2][row],
+                    header[3][row],
+                    header[4][row],
+                ];
+                codes[row] = judge(lens[row], header, add_up(header));
+                totals[row] = header[0] & 0xffff;
+                longer |= u32::from(header[0] >> 24 & 15 > 5);
+            }
+            (verdict[strip], length[strip]) = (codes, totals);
         }
-        // Sets a bit for headers longer than 20 bytes: IHL above 5.
-        let longer = self.verdict.words_mut(n);
-        for row in 0..n {
-            longer[row] = u32::from(h0[row] >> 24 & 15 > 5);
-        }
-        if or_all(longer) != 0 {
-            add_options(&v, h0, sum);
-        }
-        let (verdict, lens) = (self.verdict.words_mut(n), v.column(Col::Len));
-        for row in 0..n {
-            verdict[row] = judge(
-                lens[row],
-                [h0[row], h1[row], h2[row], h3[row], h4[row]],
-                sum[row],
-            );
+        if longer != 0 {
+            judge_options(&v, &self.header, &mut self.verdict);
         }
         v.put(Col::Dst, &mut self.header.0[4]);
         v.put(Col::User0, &mut self.length);

@@ -4,10 +4,8 @@
 //! exit too, and the length is the packet's own length.
 
 use crate::IpTrace;
-use volley_fib::V6;
-use volley_fib::dataplane::DataPlane;
 use volley_graph::{
-    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts,
+    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, counters, nexts,
 };
 
 nexts! {
@@ -41,7 +39,6 @@ counters! {
 
 /// State of ip6-input.
 pub struct Ip6Input {
-    fib: DataPlane<V6>,
     arc: ArcId,
     header: Words<10>,
     verdict: Column,
@@ -50,9 +47,8 @@ pub struct Ip6Input {
 
 impl Ip6Input {
     /// For vectors of up to `size` packets; `arc` is `ip6-unicast`.
-    pub fn new(fib: DataPlane<V6>, arc: ArcId, size: usize) -> Self {
+    pub fn new(arc: ArcId, size: usize) -> Self {
         Ip6Input {
-            fib,
             arc,
             header: Words::new(size),
             verdict: Column::new(size),
@@ -127,19 +123,18 @@ impl Node for Ip6Input {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         let n = v.len();
         v.words(0, &mut self.header);
-        let [h0, h1, h2, h3, h4, h5, h6, h7, h8, h9] = self.header.rows(n);
-        let (verdict, length, lens) = (
-            self.verdict.words_mut(n),
-            self.length.words_mut(n),
-            v.column(Col::Len),
-        );
-        for row in 0..n {
-            let (src, dst) = (
-                [h2[row], h3[row], h4[row], h5[row]],
-                [h6[row], h7[row], h8[row], h9[row]],
-            );
-            verdict[row] = judge(lens[row], [h0[row], h1[row]], src, dst);
-            length[row] = 40 + (h1[row] >> 16);
+        let header = self.header.strips(n);
+        let (verdict, length) = (self.verdict.strips_mut(n), self.length.strips_mut(n));
+        for (strip, lens) in v.strips(Col::Len).iter().enumerate() {
+            let h: [[u32; 16]; 10] = std::array::from_fn(|k| header[k][strip]);
+            let (mut codes, mut totals) = ([0; 16], [0; 16]);
+            for row in 0..16 {
+                let src = [h[2][row], h[3][row], h[4][row], h[5][row]];
+                let dst = [h[6][row], h[7][row], h[8][row], h[9][row]];
+                codes[row] = judge(lens[row], [h[0][row], h[1][row]], src, dst);
+                totals[row] = 40 + (h[1][row] >> 16);
+            }
+            (verdict[strip], length[strip]) = (codes, totals);
         }
         for (col, word) in [
             (Col::Dst, 6),
@@ -159,14 +154,6 @@ impl Node for Ip6Input {
         });
         v.take(Col::User0, &mut self.length);
         v.put(Col::Len, &mut self.length);
-        if all_equal(v.column(Col::Rx)) {
-            let view = self.fib.read(cx.guard());
-            let rx = v.column(Col::Rx).first().map_or(0, |&rx| rx);
-            let table = view.lpm(view.table_of(rx));
-            for (&high, &low) in v.column(Col::Dst).iter().zip(v.column(Col::Dst1)) {
-                table.prefetch(u64::from(high) << 32 | u64::from(low), 0);
-            }
-        }
         v.send_arc(self.arc, Col::Rx, Next::Lookup)
     }
 }
@@ -174,7 +161,6 @@ impl Node for Ip6Input {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_fib::Fib;
     use volley_graph::Domain;
     use volley_graph::harness::{In, Out, run};
 
@@ -238,10 +224,6 @@ mod tests {
     }
 
     fn bench(packets: &[In]) -> Vec<Out> {
-        let domain = Domain::new();
-        let fib = Fib::new(&domain).dataplane6();
-        run(packets, &domain, move |_| {
-            Ip6Input::new(fib.clone(), ArcId(0), 256)
-        })
+        run(packets, &Domain::new(), |_| Ip6Input::new(ArcId(0), 256))
     }
 }

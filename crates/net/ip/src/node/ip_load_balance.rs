@@ -35,17 +35,19 @@ impl<F: Ip> Node for LoadBalance<F> {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Edge<F>>) -> Done {
         v.require(Col::Dpo, 0);
-        let fib = self.fib.clone();
+        let LoadBalance {
+            fib,
+            dpo,
+            verdict,
+            next,
+        } = self;
         let view = fib.read(cx.guard());
         let lbs = view.lbs();
         for row in 0..v.len() {
             let multi = Dpo(v.column(Col::Dpo)[row]);
-            self.dpo.words_mut(v.len())[row] =
-                lbs.pick_through(multi, <F as Ip>::hash(&v.view(row))).0;
+            let hash = <F as Ip>::hash(&v.view(row));
+            dpo.words_mut(v.len())[row] = lbs.pick_through(multi, hash).0;
         }
-        let LoadBalance {
-            dpo, verdict, next, ..
-        } = self;
         send(cx, v, dpo, verdict, next)
     }
 }

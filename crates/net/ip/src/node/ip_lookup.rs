@@ -93,28 +93,28 @@ impl<F: Ip> Lookup<F> {
             next: column(),
         }
     }
+}
 
-    /// Receiving interfaces of several tables in one vector: packet by packet.
-    #[cold]
-    fn lookup_each<I: Isa>(&mut self, view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>) {
-        for row in 0..v.len() {
-            let table = view.table_of(v.column(Col::Rx)[row]);
-            self.leaf.words_mut(v.len())[row] = F::leaf(view.lpm(table), F::dst(v, row));
-        }
+/// Receiving interfaces of several tables in one vector: packet by packet.
+#[cold]
+fn lookup_each<F: Ip, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, leaf: &mut Column) {
+    for row in 0..v.len() {
+        let table = view.table_of(v.column(Col::Rx)[row]);
+        leaf.words_mut(v.len())[row] = F::leaf(view.lpm(table), F::dst(v, row));
     }
+}
 
-    /// Follow routes that say "look in another table".
-    #[cold]
-    fn follow<I: Isa>(&mut self, view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>) {
-        for row in 0..v.len() {
-            let word = &mut self.dpo.words_mut(v.len())[row];
-            for _ in 0..MAX_TABLES {
-                if Dpo(*word).kind() != DpoKind::LookupIn {
-                    break;
-                }
-                let leaf = F::leaf(view.lpm(Dpo(*word).index()), F::dst(v, row));
-                *word = view.resolve(leaf).0;
+/// Follow routes that say "look in another table".
+#[cold]
+fn follow<F: Ip, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, dpo: &mut Column) {
+    for row in 0..v.len() {
+        let word = &mut dpo.words_mut(v.len())[row];
+        for _ in 0..MAX_TABLES {
+            if Dpo(*word).kind() != DpoKind::LookupIn {
+                break;
             }
+            let leaf = F::leaf(view.lpm(Dpo(*word).index()), F::dst(v, row));
+            *word = view.resolve(leaf).0;
         }
     }
 }
@@ -204,28 +204,32 @@ impl<F: Ip> Node for Lookup<F> {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Edge<F>>) -> Done {
         let n = v.len();
         F::require_dst(&mut v);
-        let fib = self.fib.clone();
+        let Lookup {
+            fib,
+            step,
+            leaf,
+            dpo,
+            verdict,
+            next,
+        } = self;
         let view = fib.read(cx.guard());
         if all_equal(v.column(Col::Rx)) {
             let rx = v.column(Col::Rx).first().map_or(0, |&rx| rx);
             let table = view.lpm(view.table_of(rx));
-            F::lookup_all(&v, table, &mut self.step, self.leaf.words_mut(n));
+            F::lookup_all(&v, table, step, leaf.words_mut(n));
         } else {
-            self.lookup_each(&view, &v);
+            lookup_each(&view, &v, leaf);
         }
-        view.resolve_batch(self.leaf.words(n), self.dpo.words_mut(n));
-        let elsewhere = (DpoKind::LookupIn as u32) << 28;
-        if self
-            .dpo
+        view.resolve_batch(leaf.words(n), dpo.words_mut(n));
+        let elsewhere = |word: &u32| u32::from(word >> 28 == DpoKind::LookupIn as u32);
+        if dpo
             .words(n)
             .iter()
-            .any(|&word| word & 0xf000_0000 == elsewhere)
+            .fold(0, |any, word| any | elsewhere(word))
+            != 0
         {
-            self.follow(&view, &v);
+            follow(&view, &v, dpo);
         }
-        let Lookup {
-            dpo, verdict, next, ..
-        } = self;
         send(cx, v, dpo, verdict, next)
     }
 }

@@ -1,6 +1,6 @@
 //! ip4-not-enabled, ip6-not-enabled: the feature that switches an IP version off on an interface.
 
-super::ends::drops_all! {
+crate::drops::drops_all! {
     /// State of a feature node that lets nothing pass.
     NotEnabled, NOT_ENABLED,
     /// the IP version is switched off on the receiving interface

@@ -6,7 +6,7 @@
 
 use crate::{Ip, IpTrace};
 use std::marker::PhantomData;
-use volley_fib::dataplane::{ADJ_ETHERNET, DataPlane, Dpo};
+use volley_fib::dataplane::{ADJ_ETHERNET, AdjWords, DataPlane, Dpo};
 use volley_graph::{
     Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters,
 };
@@ -83,6 +83,25 @@ fn facts(info: u64) -> (u32, u32, bool) {
     )
 }
 
+/// The verdict on one packet.
+#[inline(always)]
+fn judge(len: u32, mtu: u32, ethernet: bool) -> u32 {
+    let code = if len > mtu { Count::TooBig.code() } else { 0 };
+    if ethernet {
+        code
+    } else {
+        Count::NoAdjacency.code()
+    }
+}
+
+/// One hop less, and the new Ethernet header.
+#[inline(always)]
+fn rewrite<F: Ip>(frame: &mut [u8; 64], words: AdjWords) {
+    F::decrement(&mut frame[ETHERNET..]);
+    frame[..8].copy_from_slice(&words.head.to_ne_bytes());
+    frame[6..14].copy_from_slice(&words.tail.to_ne_bytes());
+}
+
 /// Tell packets that do not fit apart: whether they may be fragmented stands in the header.
 #[cold]
 fn too_long<F: Ip, I: Isa>(v: &Vector<'_, I, Next<F>>, verdict: &mut [u32]) {
@@ -112,48 +131,47 @@ impl<F: Ip> Node for Rewrite<F> {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
         let n = v.len();
         v.require(Col::Dpo, 0);
-        let fib = self.fib.clone();
+        let Rewrite {
+            fib,
+            verdict,
+            tx,
+            adj,
+        } = self;
         let view = fib.read(cx.guard());
         let adjs = view.adjs();
-        let judge = |len: u32, mtu: u32, ethernet: bool| {
-            let code = if len > mtu { Count::TooBig.code() } else { 0 };
-            if ethernet {
-                code
-            } else {
-                Count::NoAdjacency.code()
+        let dpo = v.column(Col::Dpo);
+        let one = all_equal(dpo).then(|| dpo.first().map_or(0, |&d| Dpo(d).index()));
+        match one {
+            Some(index) => {
+                let (egress, mtu, ethernet) = facts(adjs.info(index));
+                tx.words_mut(n).fill(egress);
+                for (code, &len) in verdict.words_mut(n).iter_mut().zip(v.column(Col::Len)) {
+                    *code = judge(len, mtu, ethernet);
+                }
             }
-        };
-        let (dpo, lens) = (v.column(Col::Dpo), v.column(Col::Len));
-        let (verdict, tx) = (self.verdict.words_mut(n), self.tx.words_mut(n));
-        if all_equal(dpo) {
-            let (egress, mtu, ethernet) =
-                facts(adjs.info(dpo.first().map_or(0, |&d| Dpo(d).index())));
-            tx.fill(egress);
-            for row in 0..n {
-                verdict[row] = judge(lens[row], mtu, ethernet);
-            }
-        } else {
-            for row in 0..n {
-                let (egress, mtu, ethernet) = facts(adjs.info(Dpo(dpo[row]).index()));
-                tx[row] = egress;
-                verdict[row] = judge(lens[row], mtu, ethernet);
+            None => {
+                let (codes, tx, lens) = (verdict.words_mut(n), tx.words_mut(n), v.column(Col::Len));
+                for row in 0..n {
+                    let (egress, mtu, ethernet) = facts(adjs.info(Dpo(dpo[row]).index()));
+                    (tx[row], codes[row]) = (egress, judge(lens[row], mtu, ethernet));
+                }
             }
         }
-        if volley_graph::or_all(verdict) != 0 {
-            too_long(&v, verdict);
+        if volley_graph::or_all(verdict.words(n)) != 0 {
+            too_long(&v, verdict.words_mut(n));
         }
-        v.put(Col::Tx, &mut self.tx);
-        v.drop_out(cx, &self.verdict, |_| Next::DROP);
-        v.take(Col::Dpo, &mut self.adj);
+        v.put(Col::Tx, tx);
+        v.drop_out(cx, verdict, |_| Next::DROP);
+        v.take(Col::Dpo, adj);
         v.forget(&[Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Hash]);
         v.retreat(ETHERNET as u32);
-        let adj = self.adj.words(v.len());
-        v.apply::<64>(|row, frame| {
-            let words = adjs.words(Dpo(adj[row]).index());
-            F::decrement(&mut frame[ETHERNET..]);
-            frame[..8].copy_from_slice(&words.head.to_ne_bytes());
-            frame[6..14].copy_from_slice(&words.tail.to_ne_bytes());
-        });
+        if let Some(index) = one {
+            let words = adjs.words(index);
+            v.apply::<64>(|_, frame| rewrite::<F>(frame, words));
+        } else {
+            let adj = adj.words(v.len());
+            v.apply::<64>(|row, frame| rewrite::<F>(frame, adjs.words(Dpo(adj[row]).index())));
+        }
         v.send_all(Next::OUTPUT)
     }
 }

@@ -1,6 +1,5 @@
 //! The nodes of IP. `ip_*` files hold one body for both families: `ip4-lookup` and `ip6-lookup` are `ip_lookup`.
 
-mod ends;
 pub mod ip4_input;
 pub mod ip4_options;
 pub mod ip6_hop_by_hop;

@@ -1,0 +1,178 @@
+//! pcap and pcapng files as packets, and packets as files.
+//!
+//! Contract:
+//! - [`Reader`] takes any bytes whatever, compressed or not, and never panics; memory stays below [`MAX_BLOCK`] plus what a
+//!   decompressor needs, whatever lengths the file claims. [`read_packets`] is bounded by [`MAX_CAPTURE`].
+//! - A file that is cut or lies gives a [`PcapError`] that names file, packet number and byte offset (of the content, if
+//!   compressed). Packets before the fault have been given by then. After an error or the end a reader stays at its end.
+//! - Times are nanoseconds since 1970; a file that knows better than nanoseconds loses the rest. An original length below the
+//!   captured one is told as the captured one. Frame check sequences that a file says are there are cut off.
+//! - What [`Writer`] wrote, [`Reader`] gives back: time (to the format's resolution), lengths, bytes, and in pcapng comment and
+//!   interface.
+//!
+//! Formats: draft-ietf-opsawg-pcap (µs and ns, both byte orders, and the older 24-byte record variant) and
+//! draft-ietf-opsawg-pcapng (section, interface, enhanced, simple and obsolete packet blocks; others are passed over).
+
+mod classic;
+mod error;
+mod ng;
+mod read;
+mod source;
+mod write;
+
+use std::fmt;
+use std::path::Path;
+
+pub use error::{Fault, PcapError};
+pub use read::{Reader, read_packets, read_packets_limited};
+pub use write::{Writer, WriterOptions};
+
+/// The longest packet a file may hold, as in libpcap.
+pub const MAX_PACKET: usize = 256 << 10;
+/// The longest pcapng block.
+pub const MAX_BLOCK: usize = 16 << 20;
+/// What [`read_packets`] may take in memory.
+pub const MAX_CAPTURE: u64 = 4 << 30;
+
+/// What a packet's first byte belongs to (numbers of tcpdump.org's link-layer type registry).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LinkType(pub u16);
+
+impl LinkType {
+    /// BSD loopback: address family in host order, then IP
+    pub const NULL: LinkType = LinkType(0);
+    /// Ethernet
+    pub const ETHERNET: LinkType = LinkType(1);
+    /// IPv4 or IPv6 by its version field
+    pub const RAW: LinkType = LinkType(101);
+    /// Linux "cooked" capture
+    pub const LINUX_SLL: LinkType = LinkType(113);
+    /// IPv4
+    pub const IPV4: LinkType = LinkType(228);
+    /// IPv6
+    pub const IPV6: LinkType = LinkType(229);
+}
+
+impl fmt::Display for LinkType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            LinkType::NULL => f.write_str("BSD-loopback"),
+            LinkType::ETHERNET => f.write_str("Ethernet"),
+            LinkType::RAW => f.write_str("raw-IP"),
+            LinkType::LINUX_SLL => f.write_str("Linux-SLL"),
+            LinkType::IPV4 => f.write_str("IPv4"),
+            LinkType::IPV6 => f.write_str("IPv6"),
+            LinkType(other) => write!(f, "link-type-{other}"),
+        }
+    }
+}
+
+/// Which format a file is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    /// pcap, times in microseconds
+    PcapUs,
+    /// pcap, times in nanoseconds
+    PcapNs,
+    /// pcapng
+    PcapNg,
+}
+
+impl FileFormat {
+    /// The format to write a file of this name in: pcapng by its ending, else pcap with microseconds, which everything reads.
+    pub fn for_path(path: &Path) -> FileFormat {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("pcapng" | "ntar") => FileFormat::PcapNg,
+            _ => FileFormat::PcapUs,
+        }
+    }
+}
+
+/// A packet in the reader's buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketRef<'a> {
+    /// Nanoseconds since 1970.
+    pub timestamp_ns: u64,
+    /// Bytes it had on the wire; at least `data.len()`.
+    pub orig_len: u32,
+    /// Number of the interface within its section (0 in pcap).
+    pub interface: u32,
+    /// What `data` starts with.
+    pub linktype: LinkType,
+    /// What was captured.
+    pub data: &'a [u8],
+    /// The first comment (pcapng).
+    pub comment: Option<&'a str>,
+}
+
+impl PacketRef<'_> {
+    /// A copy that lives on.
+    pub fn to_packet(&self) -> Packet {
+        Packet {
+            timestamp_ns: self.timestamp_ns,
+            orig_len: self.orig_len,
+            interface: self.interface,
+            linktype: self.linktype,
+            data: self.data.to_vec(),
+            comment: self.comment.map(str::to_owned),
+        }
+    }
+}
+
+/// A packet of its own; the fields are those of [`PacketRef`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    /// Nanoseconds since 1970.
+    pub timestamp_ns: u64,
+    /// Bytes it had on the wire; at least `data.len()`.
+    pub orig_len: u32,
+    /// Number of the interface within its section (0 in pcap).
+    pub interface: u32,
+    /// What `data` starts with.
+    pub linktype: LinkType,
+    /// What was captured.
+    pub data: Vec<u8>,
+    /// The first comment (pcapng).
+    pub comment: Option<String>,
+}
+
+impl Packet {
+    /// An Ethernet packet captured whole.
+    pub fn ethernet(timestamp_ns: u64, data: Vec<u8>) -> Packet {
+        let orig_len = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        Packet {
+            timestamp_ns,
+            orig_len,
+            interface: 0,
+            linktype: LinkType::ETHERNET,
+            data,
+            comment: None,
+        }
+    }
+
+    /// To hand it to a [`Writer`].
+    pub fn as_ref(&self) -> PacketRef<'_> {
+        PacketRef {
+            timestamp_ns: self.timestamp_ns,
+            orig_len: self.orig_len,
+            interface: self.interface,
+            linktype: self.linktype,
+            data: &self.data,
+            comment: self.comment.as_deref(),
+        }
+    }
+}
+
+/// A whole file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture {
+    /// Its format.
+    pub format: FileFormat,
+    /// Link type of the first packet, or of the file if it has none.
+    pub linktype: LinkType,
+    /// Its packets in the file's order.
+    pub packets: Vec<Packet>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Writing: pcap and pcapng, little-endian, times in microseconds (pcap) or nanoseconds.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::{FileFormat, LinkType, MAX_PACKET, PacketRef, PcapError};
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriterOptions {
+    /// Format and resolution of times.
+    pub format: FileFormat,
+    /// Link type of the file, or of interface 0 in pcapng.
+    pub linktype: LinkType,
+    /// Packets are cut to this length; at most [`MAX_PACKET`].
+    pub snaplen: u32,
+}
+
+impl WriterOptions {
+    /// Ethernet, packets whole.
+    pub fn new(format: FileFormat) -> WriterOptions {
+        WriterOptions {
+            format,
+            linktype: LinkType::ETHERNET,
+            snaplen: MAX_PACKET as u32,
+        }
+    }
+}
+
+/// A capture file being written. Call [`Writer::finish`]: dropping it writes out what is buffered, but cannot tell of errors.
+pub struct Writer<W: Write = BufWriter<File>> {
+    out: W,
+    path: PathBuf,
+    options: WriterOptions,
+    /// pcapng interfaces described so far.
+    interfaces: u32,
+    block: Vec<u8>,
+    packets: u64,
+}
+
+impl Writer {
+    /// Creates the file (an older one is replaced) and writes its header.
+    pub fn create(path: impl AsRef<Path>, options: WriterOptions) -> Result<Writer, PcapError> {
+        let path = path.as_ref();
+        let file = File::create(path).map_err(|source| PcapError::Write {
+            path: path.to_owned(),
+            source,
+        })?;
+        Writer::new(BufWriter::with_capacity(256 << 10, file), path, options)
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes to anything; `name` is what errors call it.
+    pub fn new(
+        out: W,
+        name: impl AsRef<Path>,
+        options: WriterOptions,
+    ) -> Result<Writer<W>, PcapError> {
+        let options = WriterOptions {
+            snaplen: options.snaplen.min(MAX_PACKET as u32),
+            ..options
+        };
+        let path = name.as_ref().to_owned();
+        let mut writer = Writer {
+            out,
+            path,
+            options,
+            interfaces: 0,
+            block: Vec::new(),
+            packets: 0,
+        };
+        writer.start()?;
+        Ok(writer)
+    }
+
+    fn start(&mut self) -> Result<(), PcapError> {
+        self.block.clear();
+        let magic: u32 = match self.options.format {
+            FileFormat::PcapUs => 0xa1b2_c3d4,
+            FileFormat::PcapNs => 0xa1b2_3c4d,
+            FileFormat::PcapNg => {
+                self.put(&[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]);
+                self.put(&u64::MAX.to_le_bytes()); // section length: not known
+                self.option(4, b"Volley");
+                self.option(0, b"");
+                return self.flush_block(0x0a0d_0d0a);
+            }
+        };
+        self.words(&[
+            magic,
+            0x0004_0002,
+            0,
+            0,
+            self.options.snaplen,
+            self.options.linktype.0.into(),
+        ]);
+        self.flush_raw()
+    }
+
+    /// Describes one more interface of a pcapng file and gives its number, from 0. Without this the first packet describes one
+    /// named `volley`. In pcap, which knows no interfaces, it does nothing and gives 0.
+    pub fn add_interface(&mut self, name: &str, linktype: LinkType) -> Result<u32, PcapError> {
+        if self.options.format != FileFormat::PcapNg {
+            return Ok(0);
+        }
+        self.block.clear();
+        self.words(&[linktype.0.into(), self.options.snaplen]);
+        self.option(2, name.as_bytes());
+        self.option(9, &[9]); // nanoseconds
+        self.option(0, b"");
+        self.flush_block(1)?;
+        self.interfaces += 1;
+        Ok(self.interfaces - 1)
+    }
+
+    /// Writes one packet. pcapng keeps comment and interface (one not described is written as the last one); pcap keeps neither.
+    pub fn write(&mut self, packet: PacketRef<'_>) -> Result<(), PcapError> {
+        let data = packet
+            .data
+            .get(..self.options.snaplen as usize)
+            .unwrap_or(packet.data);
+        let orig_len = packet
+            .orig_len
+            .max(u32::try_from(packet.data.len()).unwrap_or(u32::MAX));
+        let lens = [data.len() as u32, orig_len];
+        match self.options.format {
+            FileFormat::PcapUs => self.record(packet.timestamp_ns, 1000, lens, data)?,
+            FileFormat::PcapNs => self.record(packet.timestamp_ns, 1, lens, data)?,
+            FileFormat::PcapNg => self.enhanced(&packet, lens, data)?,
+        }
+        self.packets += 1;
+        Ok(())
+    }
+
+    /// Packets written so far.
+    pub fn packets_written(&self) -> u64 {
+        self.packets
+    }
+
+    /// Writes out what is buffered and gives back what was written to.
+    pub fn finish(mut self) -> Result<W, PcapError> {
+        match self.out.flush() {
+            Ok(()) => Ok(self.out),
+            Err(source) => Err(PcapError::Write {
+                path: self.path,
+                source,
+            }),
+        }
+    }
+
+    fn record(
+        &mut self,
+        timestamp_ns: u64,
+        unit_ns: u64,
+        lens: [u32; 2],
+        data: &[u8],
+    ) -> Result<(), PcapError> {
+        // the format has 32 bits for seconds: it ends in 2106
+        let seconds = u32::try_from(timestamp_ns / 1_000_000_000).unwrap_or(u32::MAX);
+        let fraction = (timestamp_ns % 1_000_000_000 / unit_ns) as u32;
+        self.block.clear();
+        self.words(&[seconds, fraction, lens[0], lens[1]]);
+        self.put(data);
+        self.flush_raw()
+    }
+
+    fn enhanced(
+        &mut self,
+        packet: &PacketRef<'_>,
+        lens: [u32; 2],
+        data: &[u8],
+    ) -> Result<(), PcapError> {
+        if self.interfaces == 0 {
+            self.add_interface("volley", self.options.linktype)?;
+        }
+        let interface = packet.interface.min(self.interfaces - 1);
+        let (high, low) = (
+            (packet.timestamp_ns >> 32) as u32,
+            packet.timestamp_ns as u32,
+        );
+        self.block.clear();
+        self.words(&[interface, high, low, lens[0], lens[1]]);
+        self.put(data);
+        self.pad();
+        if let Some(comment) = packet.comment {
+            self.option(1, comment.as_bytes());
+            self.option(0, b"");
+        }
+        self.flush_block(6)
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.block.extend_from_slice(bytes);
+    }
+
+    fn words(&mut self, words: &[u32]) {
+        words
+            .iter()
+            .for_each(|word| self.block.extend_from_slice(&word.to_le_bytes()));
+    }
+
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    /// An option; a value that does not fit in its 16 bits of length is cut.
+    fn option(&mut self, code: u16, value: &[u8]) {
+        let len = u16::try_from(value.len()).unwrap_or(u16::MAX);
+        self.put(&code.to_le_bytes());
+        self.put(&len.to_le_bytes());
+        self.put(value.get(..len.into()).unwrap_or(value));
+        self.pad();
+    }
+
+    /// Writes the block between its type and its two lengths.
+    fn flush_block(&mut self, kind: u32) -> Result<(), PcapError> {
+        let len = (self.block.len() as u32 + 12).to_le_bytes();
+        let head = [kind.to_le_bytes(), len].concat();
+        let result = [&head[..], &self.block, &len]
+            .iter()
+            .try_for_each(|part| self.out.write_all(part));
+        self.check(result)
+    }
+
+    fn flush_raw(&mut self) -> Result<(), PcapError> {
+        let result = self.out.write_all(&self.block);
+        self.check(result)
+    }
+
+    fn check(&self, result: io::Result<()>) -> Result<(), PcapError> {
+        result.map_err(|source| PcapError::Write {
+            path: self.path.clone(),
+            source,
+        })
+    }
+}

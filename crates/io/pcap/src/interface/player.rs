@@ -1,0 +1,113 @@
+//! A file being played on one worker.
+
+use crossbeam_queue::ArrayQueue;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use volley_iface::MAX_INTERFACES;
+use volley_model::{Pace, Repeat};
+
+/// The way players take to a worker and back.
+pub struct Inbox {
+    pub(crate) new: ArrayQueue<Box<Player>>,
+    pub(crate) gone: ArrayQueue<Box<Player>>,
+}
+
+impl Inbox {
+    /// One for each worker.
+    pub fn for_workers(workers: usize) -> Vec<Arc<Inbox>> {
+        let inbox = || Inbox {
+            new: ArrayQueue::new(MAX_INTERFACES),
+            gone: ArrayQueue::new(MAX_INTERFACES),
+        };
+        (0..workers).map(|_| Arc::new(inbox())).collect()
+    }
+}
+
+/// What the control thread sees and says of a player.
+#[derive(Default)]
+pub(crate) struct Progress {
+    pub(crate) gone: AtomicBool,
+    pub(crate) played: AtomicU64,
+}
+
+/// A packet of the file: when, and what.
+pub(crate) struct Played {
+    pub(crate) at_ns: u64,
+    pub(crate) bytes: Box<[u8]>,
+}
+
+/// A file being played. It starts when its interface first comes up. While the interface is down again what is due is
+/// dropped; one that repeats for ever stops instead, and starts anew with the interface.
+pub struct Player {
+    pub(crate) rx: u32,
+    pub(crate) progress: Arc<Progress>,
+    packets: Box<[Played]>,
+    repeat: Repeat,
+    pace: Pace,
+    next: usize,
+    laps: u64,
+    started_ns: Option<u64>,
+}
+
+impl Player {
+    /// A player of `packets`, whose times count from the first packet's.
+    pub(crate) fn new(
+        rx: u32,
+        packets: Box<[Played]>,
+        repeat: Repeat,
+        pace: Pace,
+        progress: Arc<Progress>,
+    ) -> Self {
+        Player {
+            rx,
+            progress,
+            packets,
+            repeat,
+            pace,
+            next: 0,
+            laps: 0,
+            started_ns: None,
+        }
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.progress.gone.load(Relaxed)
+    }
+
+    /// How many packets are due now, at most `most`.
+    pub(crate) fn due(&mut self, now_ns: u64, up: bool, most: usize) -> usize {
+        if !up && (self.started_ns.is_none() || self.repeat == Repeat::Forever) {
+            (self.started_ns, self.next) = (None, 0);
+            return 0;
+        }
+        let over = matches!(self.repeat, Repeat::Times(n) if self.laps >= n);
+        if self.packets.is_empty() || over {
+            return 0;
+        }
+        let started = *self.started_ns.get_or_insert(now_ns);
+        let rest = &self.packets[self.next..];
+        match self.pace {
+            Pace::Fast => most.min(rest.len()),
+            Pace::Recorded => {
+                let elapsed = now_ns.saturating_sub(started);
+                let due = rest.iter().take(most);
+                due.take_while(|p| p.at_ns <= elapsed).count()
+            }
+        }
+    }
+
+    /// The next packet; asked for at most as often as [`Player::due`] said.
+    pub(crate) fn next(&mut self) -> &[u8] {
+        let at = self.next;
+        self.next += 1;
+        if self.next == self.packets.len() {
+            self.next = 0;
+            self.laps += 1;
+            let lap = self.packets.iter().map(|p| p.at_ns).max().unwrap_or(0);
+            self.started_ns = self.started_ns.map(|s| s + lap);
+        }
+        let played = &self.progress.played;
+        played.store(played.load(Relaxed) + 1, Relaxed);
+        &self.packets[at].bytes
+    }
+}

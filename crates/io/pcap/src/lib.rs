@@ -1,0 +1,70 @@
+//! Capture files, and what brings them and interfaces together.
+//!
+//! - [`file`] reads pcap and pcapng (plain or compressed) and writes both; it knows nothing of the graph.
+//! - [`spool`] takes packets from workers to a file: bounded, lock-free, losses counted.
+//! - [`interface`] is the interface kind `pcap`: receives from one file, transmits into another.
+//! - [`trace`] is `pcap trace`: captures on any interface, with a filter, and of dropped packets with the reason.
+#![forbid(unsafe_code)]
+
+pub mod file;
+pub mod interface;
+pub mod node;
+pub mod spool;
+pub mod trace;
+
+pub use file::{
+    Capture, FileFormat, LinkType, Packet, PacketRef, PcapError, Reader, Writer, WriterOptions,
+    read_packets,
+};
+pub use interface::PcapHandler;
+pub use node::capture_tx::CaptureTx;
+pub use node::pcap_input::PcapInput;
+pub use trace::{Filter, TraceHandler};
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use volley_graph::{GraphError, NodeId, Source};
+use volley_iface::Registry;
+
+/// What the daemon keeps of this crate: it calls [`Pcap::drain`] often, and once more at the end.
+pub struct Pcap {
+    ports: Rc<RefCell<interface::Ports>>,
+    trace: Rc<RefCell<trace::Control>>,
+}
+
+impl Pcap {
+    /// Write what workers have handed over since the last time; returns how many packets.
+    pub fn drain(&self) -> usize {
+        self.ports.borrow_mut().drain() + self.trace.borrow_mut().drain()
+    }
+}
+
+/// Bring in `pcap-input`, the interface kind `pcap`, `pcap trace` and their requests.
+pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
+    let workers = registry.engine.borrow().settings().workers;
+    let inboxes = interface::Inbox::for_workers(workers);
+    {
+        let mut engine = registry.engine.borrow_mut();
+        let (table, size) = (registry.table(), engine.settings().vector_size);
+        let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
+        let inboxes = inboxes.clone();
+        engine.add_source(PcapInput::NAME, move |worker| {
+            PcapInput::new(worker, table.clone(), inboxes[worker].clone(), drop, size)
+        })?;
+    }
+    let engine = registry.engine.clone();
+    let interfaces = registry.interfaces.clone();
+    let ports = Rc::new(RefCell::new(interface::Ports::new(
+        engine.clone(),
+        interfaces.clone(),
+        inboxes,
+    )));
+    let trace = Rc::new(RefCell::new(trace::Control::new(engine, interfaces)));
+    registry
+        .handlers
+        .push(Box::new(PcapHandler::new(ports.clone())));
+    registry
+        .handlers
+        .push(Box::new(TraceHandler::new(trace.clone())));
+    Ok(Pcap { ports, trace })
+}

@@ -1,0 +1,71 @@
+//! capture-tx: transmits for an interface without hardware: counts, hands packets to a capture if there is one, frees.
+
+use crate::spool::{Given, Note, Spool};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use volley_graph::{Col, Cx, Done, Glance, Isa, NoNext, Node, Vector, counters};
+use volley_iface::{Direction, IfTable};
+use volley_tables::qsbr::Snap;
+
+counters! {
+    /// What a transmit node counts.
+    pub enum Count {
+        /// packets sent that the capture had no room for: it is written slower than packets come
+        CaptureLost = "capture-lost" (Warn),
+    }
+}
+
+/// Where packets go that an interface transmits: nowhere, or into a capture.
+pub type Capturing = Option<Arc<Spool>>;
+
+/// State of an interface's transmit node, which is named after it (`pg0-tx`).
+pub struct CaptureTx {
+    worker: usize,
+    table: Arc<IfTable>,
+    interface: Arc<AtomicU32>,
+    capture: Snap<Capturing>,
+}
+
+impl CaptureTx {
+    /// The instance of `worker`; `interface` holds the number once there is one.
+    pub fn new(
+        worker: usize,
+        table: Arc<IfTable>,
+        interface: Arc<AtomicU32>,
+        capture: Snap<Capturing>,
+    ) -> Self {
+        CaptureTx {
+            worker,
+            table,
+            interface,
+            capture,
+        }
+    }
+}
+
+impl Node for CaptureTx {
+    const NAME: &'static str = "capture-tx";
+    type Next = NoNext;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Done {
+        let interface = self.interface.load(Relaxed);
+        let bytes = volley_graph::sum(v.column(Col::Len));
+        let (worker, n) = (self.worker, v.len() as u64);
+        self.table.count(worker, interface, Direction::Tx, n, bytes);
+        if let Some(spool) = self.capture.read(cx.guard()) {
+            let note = Note {
+                at_ns: cx.now_ns(),
+                interface,
+                ..Note::default()
+            };
+            let lost = (0..v.len())
+                .filter(|&row| spool.give(note, &v.view(row), 0) == Given::Lost)
+                .count();
+            cx.count(Count::CaptureLost, lost as u64);
+        }
+        v.free()
+    }
+}

@@ -1,0 +1,291 @@
+//! Packets on their way from workers into a file.
+//!
+//! Contract: [`Spool::give`] is for workers: it copies into a record made beforehand, never waits, never allocates, and
+//! counts what it could not take. [`Sink::drain`] is for the control thread: it writes what came, in order, and gives the
+//! records back. The number of records bounds what can be lost of: a burst longer than that between two drains.
+
+use crate::{FileFormat, LinkType, PacketRef, PcapError, Writer, WriterOptions};
+use crossbeam_queue::ArrayQueue;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{SystemTime, UNIX_EPOCH};
+use volley_graph::{Clock, PacketView};
+
+/// Records of a spool, unless its maker knows better.
+pub const RECORDS: usize = 2048;
+/// The longest packet there is.
+pub const WHOLE: usize = 65_535;
+
+/// What is told about a packet besides its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Note {
+    /// Nanoseconds on the worker's clock.
+    pub at_ns: u64,
+    /// The interface it passed.
+    pub interface: u32,
+    /// Whatever the two ends agree on.
+    pub tag: u32,
+    /// Word of the `Err` column, where it was dropped.
+    pub reason: Option<u32>,
+}
+
+/// One packet.
+pub struct Record {
+    /// What is told about it.
+    pub note: Note,
+    /// Bytes it has in all.
+    pub len: u32,
+    /// The first of them.
+    pub bytes: Vec<u8>,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// It is on its way.
+    Taken,
+    /// The number of packets asked for is reached.
+    Over,
+    /// No record was free.
+    Lost,
+}
+
+/// The queue between workers and the control thread.
+pub struct Spool {
+    empty: ArrayQueue<Box<Record>>,
+    full: ArrayQueue<Box<Record>>,
+    snap: usize,
+    left: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl Spool {
+    /// A spool with room for `records` packets of up to `snap` bytes (longer ones are cut), which takes `max` in all.
+    pub fn new(records: usize, snap: usize, max: u64) -> Arc<Spool> {
+        let snap = snap.min(WHOLE);
+        let empty = ArrayQueue::new(records.max(1));
+        // Memory that is not written to costs address space only, so whole packets may be provided for.
+        let record = || Record {
+            note: Note::default(),
+            len: 0,
+            bytes: Vec::with_capacity(snap),
+        };
+        while empty.push(Box::new(record())).is_ok() {}
+        Arc::new(Spool {
+            full: ArrayQueue::new(empty.capacity()),
+            empty,
+            snap,
+            left: AtomicU64::new(max),
+            lost: AtomicU64::new(0),
+        })
+    }
+
+    /// Copy a packet, from `back` bytes in front of its position.
+    pub fn give(&self, note: Note, packet: &PacketView<'_>, back: usize) -> Given {
+        if self.left.load(Relaxed) == 0 {
+            return Given::Over;
+        }
+        let Some(mut record) = self.empty.pop() else {
+            self.lost.fetch_add(1, Relaxed);
+            return Given::Lost;
+        };
+        let claimed = self
+            .left
+            .fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
+        if claimed.is_err() {
+            let _ = self.empty.push(record);
+            return Given::Over;
+        }
+        record.note = note;
+        record.len = (packet.len() + back) as u32;
+        record.bytes.clear();
+        packet.segments(back, |segment| {
+            let room = self.snap - record.bytes.len();
+            record
+                .bytes
+                .extend_from_slice(&segment[..segment.len().min(room)]);
+        });
+        // Both queues have room for all records there are.
+        let _ = self.full.push(record);
+        Given::Taken
+    }
+
+    /// Hand what came to `each`, oldest first; returns how many.
+    pub fn take(&self, mut each: impl FnMut(&Record)) -> usize {
+        let mut taken = 0;
+        // Bounded, so that a worker that never stops cannot keep the control thread here.
+        while taken < 2 * self.full.capacity() {
+            let Some(record) = self.full.pop() else { break };
+            each(&record);
+            let _ = self.empty.push(record);
+            taken += 1;
+        }
+        taken
+    }
+
+    /// Packets that found no record.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Relaxed)
+    }
+
+    /// Whether all packets that it may take were taken.
+    pub fn is_over(&self) -> bool {
+        self.left.load(Relaxed) == 0
+    }
+}
+
+/// The control thread's end of a spool: a file.
+pub struct Sink {
+    spool: Arc<Spool>,
+    path: PathBuf,
+    options: WriterOptions,
+    writer: Option<Writer>,
+    /// Numbers in the file of interfaces met so far (pcapng).
+    numbers: HashMap<u32, u32>,
+    base_ns: u64,
+    packets: u64,
+    fault: Option<String>,
+}
+
+/// Who knows what a capture says about packets in words.
+pub trait Describe {
+    /// Name of an interface.
+    fn interface(&self, index: u32) -> String;
+    /// What to say about a packet.
+    fn comment(&self, note: &Note) -> Option<String>;
+}
+
+/// Nothing to say: for files of one interface.
+pub struct Plain;
+
+impl Describe for Plain {
+    fn interface(&self, index: u32) -> String {
+        format!("interface {index}")
+    }
+    fn comment(&self, _note: &Note) -> Option<String> {
+        None
+    }
+}
+
+impl Sink {
+    /// A sink whose file is made with the first packet.
+    pub fn lazy(spool: Arc<Spool>, path: &Path, format: FileFormat, clock: &Clock) -> Sink {
+        let options = WriterOptions {
+            format,
+            linktype: LinkType::ETHERNET,
+            snaplen: spool.snap as u32,
+        };
+        let base_ns = wall_base(clock);
+        Sink {
+            spool,
+            path: path.to_owned(),
+            options,
+            writer: None,
+            numbers: HashMap::new(),
+            base_ns,
+            packets: 0,
+            fault: None,
+        }
+    }
+
+    /// A sink whose file is made now (an older one is replaced).
+    pub fn create(
+        spool: Arc<Spool>,
+        path: &Path,
+        format: FileFormat,
+        clock: &Clock,
+    ) -> Result<Sink, PcapError> {
+        let mut sink = Sink::lazy(spool, path, format, clock);
+        sink.writer = Some(Writer::create(path, sink.options)?);
+        Ok(sink)
+    }
+
+    /// The file's name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The workers' end.
+    pub fn spool(&self) -> &Arc<Spool> {
+        &self.spool
+    }
+
+    /// Packets written.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// What went wrong in writing; packets that came afterwards are lost.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    fn open(&mut self) -> Result<(), PcapError> {
+        if self.writer.is_none() {
+            self.writer = Some(Writer::create(&self.path, self.options)?);
+        }
+        Ok(())
+    }
+
+    /// Write what came, with what `words` says about it; returns how many packets came.
+    pub fn drain(&mut self, words: &dyn Describe) -> usize {
+        let spool = self.spool.clone();
+        spool.take(|record| {
+            if self.fault.is_some() {
+                return;
+            }
+            match self.put(record, words) {
+                Ok(()) => self.packets += 1,
+                Err(error) => self.fault = Some(error.to_string()),
+            }
+        })
+    }
+
+    fn put(&mut self, record: &Record, words: &dyn Describe) -> Result<(), PcapError> {
+        self.open()?;
+        let Some(writer) = &mut self.writer else {
+            return Ok(());
+        };
+        let (note, mut interface) = (record.note, 0);
+        if self.options.format == FileFormat::PcapNg {
+            interface = match self.numbers.get(&note.interface) {
+                Some(&number) => number,
+                None => {
+                    let name = words.interface(note.interface);
+                    writer.add_interface(&name, self.options.linktype)?
+                }
+            };
+            self.numbers.insert(note.interface, interface);
+        }
+        let comment = words.comment(&note);
+        writer.write(PacketRef {
+            timestamp_ns: self.base_ns.saturating_add(note.at_ns),
+            orig_len: record.len,
+            interface,
+            linktype: self.options.linktype,
+            data: &record.bytes,
+            comment: comment.as_deref(),
+        })
+    }
+
+    /// Write the rest and close the file; returns how many packets are in it.
+    pub fn finish(mut self, words: &dyn Describe) -> Result<u64, String> {
+        self.drain(words);
+        if let Some(writer) = self.writer {
+            writer.finish().map_err(|e| e.to_string())?;
+        }
+        self.fault.map_or(Ok(self.packets), Err)
+    }
+}
+
+/// What to add to a worker's time to get nanoseconds since 1970; nothing for a clock that tests move by hand.
+fn wall_base(clock: &Clock) -> u64 {
+    if matches!(clock, Clock::Manual(_)) {
+        return 0;
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |d| d.as_nanos() as u64);
+    now.saturating_sub(clock.now_ns())
+}

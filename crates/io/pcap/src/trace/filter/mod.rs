@@ -1,0 +1,110 @@
+//! Capture filters: `ip4.dst == 10.0.0.0/8 and (udp.dport == 53 or not tcp)`.
+//!
+//! ```text
+//! expression   tests joined with and, or, not (or && || !) and parentheses; `and` binds tighter than `or`
+//! test         FIELD OP VALUE     OP: == != < <= > >=; addresses take a prefix, and only == and !=
+//!              FIELD              the packet has it
+//!              host A, net P      source or destination of IPv4, IPv6 or ARP
+//!              port N             source or destination port of UDP or TCP
+//!              proto N            IP protocol, by number or as udp, tcp, icmp, icmp6
+//!              eth arp ip4 ip6 vlan udp tcp icmp icmp6
+//! ```
+//! A test of a field that the packet does not have is false, `!=` too. A packet is read from its Ethernet header.
+//!
+//! True on exit of [`Filter::compile`]: the program is at most as long as the text, and needs at most [`DEPTH`] open
+//! results. [`Filter::matches`] takes any bytes, never panics and never allocates.
+
+mod fields;
+mod parse;
+
+use fields::{Field, Packet};
+use volley_model::SyntaxError;
+
+/// How deep parentheses and `not` may nest.
+pub const DEPTH: usize = 32;
+
+/// How a value is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compare {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Compare {
+    fn holds(self, left: u128, right: u128) -> bool {
+        match self {
+            Compare::Equal => left == right,
+            Compare::NotEqual => left != right,
+            Compare::Less => left < right,
+            Compare::LessOrEqual => left <= right,
+            Compare::Greater => left > right,
+            Compare::GreaterOrEqual => left >= right,
+        }
+    }
+}
+
+/// One step of a program: a test leaves a result, the others take results and leave one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    /// The packet has the field.
+    Has(Field),
+    /// The field, masked, compares so.
+    Test {
+        field: Field,
+        mask: u128,
+        compare: Compare,
+        value: u128,
+    },
+    Not,
+    And,
+    Or,
+}
+
+/// A compiled filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    program: Box<[Op]>,
+}
+
+impl Filter {
+    /// Reads a filter; the error has the column.
+    pub fn compile(text: &str) -> Result<Filter, SyntaxError> {
+        parse::parse(text).map(|program| Filter {
+            program: program.into(),
+        })
+    }
+
+    /// Whether a packet passes: `bytes` are its first ones, from the Ethernet header; `len` is its length in all.
+    pub fn matches(&self, bytes: &[u8], len: usize) -> bool {
+        let packet = Packet::new(bytes, len);
+        // Open results as bits, the newest lowest; the parser bounds their number.
+        let mut stack = 0u128;
+        for op in &self.program {
+            stack = match *op {
+                Op::Has(field) => stack << 1 | u128::from(packet.get(field).is_some()),
+                Op::Test {
+                    field,
+                    mask,
+                    compare,
+                    value,
+                } => {
+                    let hit = packet
+                        .get(field)
+                        .is_some_and(|found| compare.holds(found & mask, value));
+                    stack << 1 | u128::from(hit)
+                }
+                Op::Not => stack ^ 1,
+                Op::And => stack >> 1 & (stack | !1),
+                Op::Or => stack >> 1 | stack & 1,
+            };
+        }
+        stack & 1 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! `pcap trace`: packets as they pass interfaces, or as they are dropped, into a pcapng file.
+//!
+//! The control thread compiles the filter and publishes a [`Session`]; workers look at it through the interface table's
+//! tap. A dropped packet is captured from where it was received on, outer headers included, with the reason as comment.
+
+mod control;
+mod filter;
+
+pub use control::{Control, TraceHandler};
+pub use filter::Filter;
+
+use crate::spool::{Note, Spool};
+use arc_swap::ArcSwapOption;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use volley_graph::{Col, PacketView};
+use volley_iface::{Direction, Tap, Tapped};
+
+/// A capture under way, as workers see it.
+pub struct Session {
+    /// Where packets go.
+    pub spool: Arc<Spool>,
+    /// Only this interface.
+    pub interface: Option<u32>,
+    /// Only packets that match.
+    pub filter: Option<Filter>,
+}
+
+/// The tap of the interface table.
+#[derive(Default)]
+pub struct TraceTap {
+    /// Bits of what is wanted, so that nothing else is touched while there is no capture.
+    wants: AtomicU32,
+    session: ArcSwapOption<Session>,
+}
+
+fn bit(what: Tapped) -> u32 {
+    match what {
+        Tapped::Passing(Direction::Rx) => 1,
+        Tapped::Passing(Direction::Tx) => 2,
+        Tapped::Dropped => 4,
+    }
+}
+
+impl TraceTap {
+    /// Change the session; returns the one before. Workers may be in it for a moment more.
+    pub(crate) fn set(&self, wants: u32, session: Option<Arc<Session>>) -> Option<Arc<Session>> {
+        self.wants.store(0, Relaxed);
+        let old = self.session.swap(session);
+        self.wants.store(wants, Relaxed);
+        old
+    }
+
+    fn offer(&self, note: Note, packet: &PacketView<'_>, back: usize) {
+        let session = self.session.load();
+        let Some(session) = session.as_deref() else {
+            return;
+        };
+        if session.interface.is_some_and(|only| only != note.interface) {
+            return;
+        }
+        if let Some(filter) = &session.filter {
+            let (len, mut hit) = (packet.len() + back, None);
+            packet.segments(back, |first| {
+                hit.get_or_insert_with(|| filter.matches(first, len));
+            });
+            if hit != Some(true) {
+                return;
+            }
+        }
+        session.spool.give(note, packet, back);
+    }
+}
+
+impl Tap for TraceTap {
+    fn wants(&self, what: Tapped) -> bool {
+        self.wants.load(Relaxed) & bit(what) != 0
+    }
+
+    fn pass(&self, direction: Direction, interface: u32, packet: &PacketView<'_>, now_ns: u64) {
+        let note = Note {
+            at_ns: now_ns,
+            interface,
+            tag: bit(Tapped::Passing(direction)),
+            reason: None,
+        };
+        self.offer(note, packet, 0);
+    }
+
+    fn drop(&self, packet: &PacketView<'_>, now_ns: u64) {
+        let note = Note {
+            at_ns: now_ns,
+            interface: packet.rx(),
+            tag: bit(Tapped::Dropped),
+            reason: packet.get(Col::Err),
+        };
+        self.offer(note, packet, packet.moved());
+    }
+}

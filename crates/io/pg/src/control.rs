@@ -1,0 +1,351 @@
+//! Requests of the packet generator: its interfaces, streams and captures.
+
+use crate::compile::{Setting, check_preload, compile, describe};
+use crate::stream::{GONE, Inbox, MAX_STREAMS, OFF, ON, Preload, Shared, Stream};
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use volley_graph::Engine;
+use volley_iface::Interfaces;
+use volley_model::reply::{PacketGeneratorReply, PgCaptureRow, StreamRow};
+use volley_model::{
+    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request,
+    StreamSpec,
+};
+use volley_pcap::FileFormat;
+use volley_pcap::interface::{add, explain, remove};
+use volley_pcap::node::capture_tx::Capturing;
+use volley_pcap::spool::{Plain, RECORDS, Sink, Spool, WHOLE};
+use volley_tables::qsbr::Publisher;
+
+/// Name of the interface kind.
+const KIND: &str = "packet-generator";
+
+struct Entry {
+    spec: StreamSpec,
+    limit: Option<u64>,
+    worker: usize,
+    shared: Arc<Shared>,
+}
+
+struct Port {
+    name: String,
+    capture: Publisher<Capturing>,
+    sink: Option<(Sink, Option<u64>)>,
+}
+
+/// Everything of the packet generator on the control thread.
+pub(crate) struct Control {
+    engine: Rc<RefCell<Engine>>,
+    interfaces: Rc<RefCell<Interfaces>>,
+    inboxes: Vec<Arc<Inbox>>,
+    /// Streams that each worker has, deleted ones included that it has not given back yet.
+    held: Vec<usize>,
+    streams: Vec<Entry>,
+    ports: Vec<Port>,
+    seed: u64,
+}
+
+impl Control {
+    pub(crate) fn new(
+        engine: Rc<RefCell<Engine>>,
+        interfaces: Rc<RefCell<Interfaces>>,
+        inboxes: Vec<Arc<Inbox>>,
+    ) -> Self {
+        Control {
+            engine,
+            interfaces,
+            held: vec![0; inboxes.len()],
+            inboxes,
+            streams: Vec::new(),
+            ports: Vec::new(),
+            seed: 1,
+        }
+    }
+
+    /// Write what captures got, and free what workers gave back.
+    fn drain(&mut self) -> usize {
+        for (inbox, held) in self.inboxes.iter().zip(&mut self.held) {
+            while inbox.gone.pop().is_some() {
+                *held -= 1;
+            }
+        }
+        let sinks = self.ports.iter_mut().filter_map(|p| p.sink.as_mut());
+        sinks.map(|(sink, _)| sink.drain(&Plain)).sum()
+    }
+
+    fn create(&mut self, spec: &InterfaceSpec) -> Result<Applied, ModelError> {
+        if self.interfaces.borrow().by_name(&spec.name).is_some() {
+            return Err(ModelError::exists(ObjectKind::Interface, &spec.name));
+        }
+        let domain = self.engine.borrow().domain().clone();
+        let capture = Publisher::new(&domain, None);
+        let (index, snap) = (Arc::new(AtomicU32::new(0)), capture.snap());
+        let (engine, interfaces) = (&self.engine, &self.interfaces);
+        add(engine, interfaces, spec, KIND, Vec::new(), &index, snap)?;
+        let name = spec.name.clone();
+        self.ports.push(Port {
+            name,
+            capture,
+            sink: None,
+        });
+        Ok(Applied::one().named(&spec.name))
+    }
+
+    fn delete(&mut self, name: &str) -> Option<Result<Applied, ModelError>> {
+        let at = self.ports.iter().position(|p| p.name == name)?;
+        let enters = |e: &&Entry| e.spec.enter.interface.as_deref() == Some(name);
+        if let Some(user) = self.streams.iter().find(enters) {
+            let by = format!("stream {}", user.spec.name);
+            return Some(Err(ModelError::in_use(ObjectKind::Interface, name, by)));
+        }
+        if let Err(error) = remove(&self.engine, &self.interfaces, name) {
+            return Some(Err(error));
+        }
+        let closed = self.capture_off(name);
+        self.ports.remove(at);
+        Some(closed.map(|_| Applied::one()))
+    }
+
+    fn setting(&self, spec: &StreamSpec) -> Result<Setting, ModelError> {
+        let engine = self.engine.borrow();
+        let rx = spec.enter.interface.as_deref().map(|name| {
+            let all = self.interfaces.borrow();
+            all.index(name).map(|i| i.0).map_err(|e| explain(&all, e))
+        });
+        let node = spec.enter.node.as_deref().map(|name| {
+            let known = engine.edges().map(|(name, _)| name);
+            engine
+                .node(name)
+                .map_err(|_| ModelError::not_found(ObjectKind::Node, name, known))
+        });
+        Ok(Setting {
+            rx: rx.transpose()?,
+            node: node.transpose()?,
+            seed: self.seed,
+            vector_size: engine.settings().vector_size,
+        })
+    }
+
+    pub(crate) fn new_stream(
+        &mut self,
+        spec: &StreamSpec,
+        preload: Option<Preload>,
+    ) -> Result<Applied, ModelError> {
+        self.drain();
+        if self.streams.iter().any(|e| e.spec.name == spec.name) {
+            return Err(ModelError::exists(ObjectKind::Stream, &spec.name));
+        }
+        let worker = spec.worker.unwrap_or(0) as usize;
+        let Some(inbox) = self.inboxes.get(worker) else {
+            let last = self.inboxes.len() - 1;
+            let why = format!("workers are numbered 0 to {last}");
+            return Err(ModelError::invalid(format!("worker {worker}"), why));
+        };
+        if self.held[worker] == MAX_STREAMS {
+            let (limit, what) = (MAX_STREAMS as u64, "number of streams of a worker");
+            return Err(ModelError::limit(what, limit + 1, limit));
+        }
+        let parts = compile(spec, &self.setting(spec)?)?;
+        if let Some(preload) = preload {
+            check_preload(spec, &parts, preload)?;
+        }
+        let limit = parts.limit;
+        let stream = Box::new(Stream::new(parts, preload));
+        let shared = stream.shared.clone();
+        // There is room: no more streams are held than the queue has places.
+        let _ = inbox.new.push(stream);
+        self.held[worker] += 1;
+        self.streams.push(Entry {
+            spec: spec.clone(),
+            limit,
+            worker,
+            shared,
+        });
+        Ok(Applied::one().named(&spec.name))
+    }
+
+    fn find(&self, name: &str) -> Result<usize, ModelError> {
+        let names = self.streams.iter().map(|e| e.spec.name.as_str());
+        let at = self.streams.iter().position(|e| e.spec.name == name);
+        at.ok_or_else(|| ModelError::not_found(ObjectKind::Stream, name, names))
+    }
+
+    /// Enable or disable one stream, or all.
+    fn switch(&mut self, name: Option<&str>, want: u32) -> Result<Applied, ModelError> {
+        let only = name.map(|name| self.find(name)).transpose()?;
+        let entries = self.streams.iter().enumerate();
+        let mut changed = 0;
+        for (_, entry) in entries.filter(|(at, _)| only.is_none_or(|o| o == *at)) {
+            if entry.shared.is_wanted() != (want == ON) {
+                entry.shared.order(want);
+                changed += 1;
+            }
+        }
+        Ok(Applied::changed(changed))
+    }
+
+    fn delete_stream(&mut self, name: &str) -> Result<Applied, ModelError> {
+        let at = self.find(name)?;
+        let entry = self.streams.remove(at);
+        entry.shared.order(GONE);
+        debug_assert!(self.held[entry.worker] > 0);
+        Ok(Applied::one())
+    }
+
+    fn capture_on(
+        &mut self,
+        name: &str,
+        file: &Path,
+        count: Option<u64>,
+    ) -> Result<Applied, ModelError> {
+        let at = self.port(name)?;
+        if file.exists() {
+            let why = "it exists already: delete it first or choose another name";
+            return Err(ModelError::file(file, why));
+        }
+        if self.ports[at].sink.is_some() {
+            return Err(ModelError::exists(ObjectKind::Capture, name));
+        }
+        let clock = self.engine.borrow().settings().clock.clone();
+        let spool = Spool::new(RECORDS, WHOLE, count.unwrap_or(u64::MAX));
+        let sink = Sink::lazy(spool.clone(), file, FileFormat::for_path(file), &clock);
+        let port = &mut self.ports[at];
+        port.sink = Some((sink, count));
+        port.capture.publish(Some(spool));
+        Ok(Applied::one())
+    }
+
+    fn port(&self, name: &str) -> Result<usize, ModelError> {
+        let at = self.ports.iter().position(|p| p.name == name);
+        let names = self.ports.iter().map(|p| p.name.as_str());
+        at.ok_or_else(|| ModelError::not_found(ObjectKind::Interface, name, names))
+    }
+
+    fn capture_off(&mut self, name: &str) -> Result<Applied, ModelError> {
+        let at = self.port(name)?;
+        let domain = self.engine.borrow().domain().clone();
+        let port = &mut self.ports[at];
+        let Some((mut sink, _)) = port.sink.take() else {
+            return Ok(Applied::nothing());
+        };
+        sink.drain(&Plain);
+        let ticket = port.capture.publish(None);
+        // A running worker is past the vector in its hands soon; one that stands still has nothing in its hands.
+        for _ in 0..10_000 {
+            if domain.passed(ticket) {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        let (path, lost): (PathBuf, u64) = (sink.path().to_owned(), sink.spool().lost());
+        let packets = sink.finish(&Plain);
+        let packets = packets.map_err(|e| ModelError::file(&path, e))?;
+        let note = format!("{packets} packets in {}, {lost} lost", path.display());
+        Ok(Applied::one().note(note))
+    }
+
+    fn report(&mut self) -> PacketGeneratorReply {
+        self.drain();
+        let stream = |e: &Entry| StreamRow {
+            name: e.spec.name.clone(),
+            enabled: e.shared.is_enabled(),
+            enters: {
+                let enter = &e.spec.enter;
+                let names = [&enter.interface, &enter.node];
+                let names: Vec<&str> = names.iter().filter_map(|n| n.as_deref()).collect();
+                names.join(" at ")
+            },
+            sent: e.shared.sent.load(Relaxed),
+            limit: e.limit,
+            rate_pps: e.spec.rate_pps,
+            parameters: describe(&e.spec),
+        };
+        let capture = |port: &Port| {
+            let (sink, count) = port.sink.as_ref()?;
+            Some(PgCaptureRow {
+                interface: port.name.clone(),
+                file: sink.path().display().to_string(),
+                packets: sink.packets(),
+                count: *count,
+            })
+        };
+        PacketGeneratorReply {
+            streams: self.streams.iter().map(stream).collect(),
+            captures: self.ports.iter().filter_map(capture).collect(),
+        }
+    }
+}
+
+/// What the daemon keeps of this crate: it calls [`Pg::drain`] often, and once more at the end.
+#[derive(Clone)]
+pub struct Pg(Rc<RefCell<Control>>);
+
+impl Pg {
+    pub(crate) fn new(control: Rc<RefCell<Control>>) -> Self {
+        Pg(control)
+    }
+
+    /// Write what workers handed to captures since the last time; returns how many packets.
+    pub fn drain(&self) -> usize {
+        self.0.borrow_mut().drain()
+    }
+
+    /// Seed of streams that have none of their own, from now on.
+    pub fn set_seed(&self, seed: u64) {
+        self.0.borrow_mut().seed = seed;
+    }
+
+    /// Make a stream whose packets are made ahead. It does not send yet.
+    pub fn preloaded(&self, spec: &StreamSpec, preload: Preload) -> Result<Applied, ModelError> {
+        self.0.borrow_mut().new_stream(spec, Some(preload))
+    }
+
+    /// Whether no stream sends: every packet made was processed.
+    pub fn is_quiet(&self) -> bool {
+        let control = self.0.borrow();
+        !control.streams.iter().any(|e| e.shared.is_enabled())
+    }
+}
+
+/// Carries out requests of the packet generator.
+pub struct PgHandler(Rc<RefCell<Control>>);
+
+impl PgHandler {
+    pub(crate) fn new(control: Rc<RefCell<Control>>) -> Self {
+        PgHandler(control)
+    }
+}
+
+impl Handler for PgHandler {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        let mut control = self.0.borrow_mut();
+        Some(match request {
+            Request::InterfaceCreate(spec) if spec.kind == InterfaceKind::Pg => {
+                control.create(spec)
+            }
+            Request::InterfaceDelete { name } => return control.delete(name),
+            Request::StreamNew(spec) => control.new_stream(spec, None),
+            Request::StreamEnable { name } => control.switch(name.as_deref(), ON),
+            Request::StreamDisable { name } => control.switch(name.as_deref(), OFF),
+            Request::StreamDelete { name } => control.delete_stream(name),
+            Request::PgCaptureOn {
+                interface,
+                file,
+                count,
+            } => control.capture_on(interface, file, *count),
+            Request::PgCaptureOff { interface } => control.capture_off(interface),
+            _ => return None,
+        })
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        let Query::PacketGenerator = query else {
+            return None;
+        };
+        let report = self.0.borrow_mut().report();
+        Some(Ok(Reply::PacketGenerator(report)))
+    }
+}

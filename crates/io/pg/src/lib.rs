@@ -1,0 +1,42 @@
+//! The packet generator: streams of packets made from templates or capture files, and the interfaces that they enter by.
+//!
+//! A stream is compiled on the control thread ([`StreamSpec`](volley_model::StreamSpec) to packets with a few writes
+//! each) and handed to a worker's `pg-input` over a lock-free queue. The worker copies, edits and sends; it allocates
+//! nothing. The same seed gives the same packets, whatever the vector size.
+#![forbid(unsafe_code)]
+
+mod compile;
+mod control;
+mod make;
+pub mod node;
+mod stream;
+
+pub use control::{Pg, PgHandler};
+pub use node::pg_input::PgInput;
+pub use stream::{MAX_STREAMS, Preload};
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use volley_graph::{GraphError, NodeId, Source};
+use volley_iface::Registry;
+
+/// Bring in `pg-input`, the interface kind `packet-generator` and their requests.
+pub fn register(registry: &mut Registry) -> Result<Pg, GraphError> {
+    let table = registry.table();
+    let mut engine = registry.engine.borrow_mut();
+    let (workers, size) = (engine.settings().workers, engine.settings().vector_size);
+    let inboxes = stream::Inbox::for_workers(workers);
+    let drop_node = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
+    let mine = inboxes.clone();
+    engine.add_source(PgInput::NAME, move |worker| {
+        PgInput::new(worker, table.clone(), mine[worker].clone(), drop_node, size)
+    })?;
+    drop(engine);
+    let (engine, interfaces) = (registry.engine.clone(), registry.interfaces.clone());
+    let control = control::Control::new(engine, interfaces, inboxes);
+    let control = Rc::new(RefCell::new(control));
+    registry
+        .handlers
+        .push(Box::new(PgHandler::new(control.clone())));
+    Ok(Pg::new(control))
+}

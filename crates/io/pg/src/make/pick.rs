@@ -1,0 +1,113 @@
+//! Which packet of a stream comes next, and how long it is.
+
+use super::values::{Random, below};
+use volley_model::ImixPart;
+
+/// The order of a stream's packets.
+#[derive(Clone, Debug)]
+pub(crate) enum Pick {
+    /// There is one.
+    Only,
+    /// One after the other, and over again.
+    InTurn { count: usize, at: usize },
+    /// By weight, in an order in which each comes as evenly as can be.
+    Mix { order: Box<[u8]>, at: usize },
+    /// One, of every length in turn.
+    Step { min: usize, max: usize, next: usize },
+    /// One, of any length in the range.
+    Random { min: usize, max: usize },
+}
+
+/// As long as the packet is.
+const WHOLE: usize = usize::MAX;
+
+impl Pick {
+    /// The order of a mix: the part that is furthest behind its share comes next (the first such).
+    pub(crate) fn mix(parts: &[ImixPart]) -> Pick {
+        let total: i64 = parts.iter().map(|p| i64::from(p.weight)).sum();
+        let mut credit = vec![0i64; parts.len()];
+        let next = |_| {
+            for (credit, part) in credit.iter_mut().zip(parts) {
+                *credit += i64::from(part.weight);
+            }
+            let most = credit.iter().copied().max().unwrap_or(0);
+            let chosen = credit.iter().position(|c| *c == most).unwrap_or(0);
+            credit[chosen] -= total;
+            chosen as u8
+        };
+        let order = (0..total).map(next).collect();
+        Pick::Mix { order, at: 0 }
+    }
+
+    /// Begin again.
+    pub(crate) fn reset(&mut self) {
+        match self {
+            Pick::InTurn { at, .. } | Pick::Mix { at, .. } => *at = 0,
+            Pick::Step { min, next, .. } => *next = *min,
+            Pick::Only | Pick::Random { .. } => {}
+        }
+    }
+
+    /// Number of the next packet, and the length to cut it to.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, random: &mut Random) -> (usize, usize) {
+        match self {
+            Pick::Only => (0, WHOLE),
+            Pick::InTurn { count, at } => {
+                let this = *at;
+                *at = if this + 1 < *count { this + 1 } else { 0 };
+                (this, WHOLE)
+            }
+            Pick::Mix { order, at } => {
+                let this = order[*at];
+                *at = if *at + 1 < order.len() { *at + 1 } else { 0 };
+                (this.into(), WHOLE)
+            }
+            Pick::Step { min, max, next } => {
+                let this = *next;
+                *next = if this < *max { this + 1 } else { *min };
+                (0, this)
+            }
+            Pick::Random { min, max } => {
+                (0, *min + below(random, (*max - *min + 1) as u128) as usize)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_xoshiro::rand_core::SeedableRng;
+    use volley_model::Sizes;
+
+    #[test]
+    fn the_classic_mix_is_spread_out() {
+        let Sizes::Imix(parts) = Sizes::simple_imix() else {
+            panic!("a mix")
+        };
+        let mut pick = Pick::mix(&parts);
+        let mut random = Random::seed_from_u64(1);
+        let order: Vec<usize> = (0..24).map(|_| pick.next(&mut random).0).collect();
+        assert_eq!(order[..12], [0, 1, 0, 0, 1, 0, 2, 0, 1, 0, 1, 0]);
+        assert_eq!(order[..12], order[12..]);
+        let share = |part| order.iter().filter(|p| **p == part).count();
+        assert_eq!([share(0), share(1), share(2)], [14, 8, 2]);
+    }
+
+    #[test]
+    fn lengths_in_turn_and_at_random() {
+        let mut random = Random::seed_from_u64(1);
+        let mut pick = Pick::Step {
+            min: 64,
+            max: 66,
+            next: 64,
+        };
+        let lengths: Vec<usize> = (0..4).map(|_| pick.next(&mut random).1).collect();
+        assert_eq!(lengths, [64, 65, 66, 64]);
+        let mut pick = Pick::Random { min: 64, max: 66 };
+        let seen: std::collections::BTreeSet<usize> =
+            (0..100).map(|_| pick.next(&mut random).1).collect();
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), [64, 65, 66]);
+    }
+}

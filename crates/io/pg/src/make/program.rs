@@ -1,0 +1,118 @@
+//! One packet of a stream in the making: its bytes, and what is written over them.
+
+use super::bits::{Place, Write};
+use super::sums::Update;
+use super::template::{Built, Length};
+use super::values::{Random, Values};
+
+/// Bytes that are copied at a time.
+pub(crate) const BLOCK: usize = 64;
+
+/// Everything a worker needs for one packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    /// The packet, filled up to whole blocks.
+    bytes: Box<[u8]>,
+    len: usize,
+    /// The least it may be cut to.
+    headers: usize,
+    /// One for each edit of the stream.
+    writes: Box<[Write]>,
+    lengths: Box<[Length]>,
+    sums: Box<[Update]>,
+}
+
+impl Program {
+    /// A packet as it is, with the edits at `places` (those that lie inside it).
+    pub(crate) fn plain(bytes: &[u8], places: &[Place]) -> Program {
+        let inside = |place: &Place| match place.bytes().end <= bytes.len() {
+            true => place.write(),
+            false => Write::Nowhere,
+        };
+        let mut padded = bytes.to_vec();
+        padded.resize(bytes.len().next_multiple_of(BLOCK), 0);
+        Program {
+            bytes: padded.into(),
+            len: bytes.len(),
+            headers: 0,
+            writes: places.iter().map(inside).collect(),
+            lengths: Box::default(),
+            sums: Box::default(),
+        }
+    }
+
+    /// A template's packet; `any_length` when it will be cut to different lengths.
+    pub(crate) fn of(built: &Built, places: &[Place], any_length: bool) -> Program {
+        let len = built.bytes.len();
+        let mut program = Program::plain(&built.bytes, places);
+        program.headers = built.headers;
+        let mut dirty = vec![false; len];
+        let mut touch = |range: std::ops::Range<usize>| {
+            let end = range.end.min(len);
+            dirty[range.start.min(end)..end].fill(true);
+        };
+        places.iter().for_each(|place| touch(place.bytes()));
+        if any_length {
+            built.lengths.iter().for_each(|l| touch(l.at..l.at + 2));
+            program.lengths = built.lengths.clone().into();
+        }
+        let edited = |at: usize| places.iter().any(|p| p.bytes().contains(&at));
+        let mut sums = Vec::new();
+        // Innermost first: an outer checksum covers the inner ones.
+        for sum in built
+            .sums
+            .iter()
+            .filter(|s| !edited(s.at) && !edited(s.at + 1))
+        {
+            let update = match any_length && sum.end.is_none() {
+                true => Some(Update::Whole(*sum)),
+                false => sum.plan(&built.bytes, len, &dirty),
+            };
+            if let Some(update) = update {
+                dirty[sum.at..sum.at + 2].fill(true);
+                sums.push(update);
+            }
+        }
+        program.sums = sums.into();
+        program
+    }
+
+    /// Its length before any cut.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes when nothing changes them from packet to packet.
+    pub(crate) fn unchanged(&self) -> Option<&[u8]> {
+        let same = self.writes.is_empty() && self.lengths.is_empty() && self.sums.is_empty();
+        same.then(|| &self.bytes[..self.len])
+    }
+
+    /// Make the packet, `len` bytes long, in `packet`, which has room for whole blocks; returns its length.
+    #[inline(always)]
+    pub(crate) fn make(
+        &self,
+        packet: &mut [u8],
+        len: usize,
+        values: &mut [Values],
+        random: &mut Random,
+    ) -> usize {
+        let len = len.clamp(self.headers, self.len);
+        let blocks = packet.as_chunks_mut::<BLOCK>().0.iter_mut();
+        // Edits may lie behind a cut: everything is there for them all the same.
+        for (to, from) in blocks.zip(self.bytes.as_chunks::<BLOCK>().0) {
+            *to = *from;
+        }
+        for length in &self.lengths {
+            let value = (len - length.less).min(0xffff) as u16;
+            packet[length.at..length.at + 2].copy_from_slice(&value.to_be_bytes());
+        }
+        for (write, values) in self.writes.iter().zip(values) {
+            write.put(packet, values.next(random));
+        }
+        for sum in &self.sums {
+            sum.run(packet, len);
+        }
+        len
+    }
+}

@@ -1,0 +1,134 @@
+//! Checksums of generated packets: worked out once for the template, and per packet from what has changed.
+//!
+//! A packet starts as a copy of its template every time, so nothing is carried from packet to packet: the sum over all
+//! that stays the same is taken on the control thread, and the worker adds the words that its edits touched (RFC 1071:
+//! a one's complement sum may be taken in parts). Where the length changes too, the worker sums the whole.
+
+use volley_wire::checksum::Sum;
+
+/// The pseudo-header of a transport checksum (RFC 768, RFC 9293, RFC 8200 8.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pseudo {
+    /// Where the two addresses are.
+    pub(crate) at: usize,
+    /// How long they are together.
+    pub(crate) len: usize,
+    /// The transport's number.
+    pub(crate) protocol: u16,
+}
+
+/// A checksum that is kept right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Checksum {
+    /// Where its field is.
+    pub(crate) at: usize,
+    /// First byte that it covers.
+    pub(crate) start: usize,
+    /// Behind the last one; none = the end of the packet.
+    pub(crate) end: Option<usize>,
+    /// What else it covers.
+    pub(crate) pseudo: Option<Pseudo>,
+    /// Zero means "none" and is sent as 0xffff.
+    pub(crate) is_udp: bool,
+}
+
+impl Checksum {
+    /// Compute and store it in a packet of `len` bytes.
+    #[inline]
+    pub(crate) fn compute(&self, packet: &mut [u8], len: usize) {
+        packet[self.at..self.at + 2].fill(0);
+        let sum = self.sum(packet, len).folded();
+        self.store(packet, sum.to_be());
+    }
+
+    fn sum(&self, packet: &[u8], len: usize) -> Sum {
+        let end = self.end.unwrap_or(len);
+        let pseudo = self.pseudo.map_or(Sum::new(), |p| {
+            let addresses = Sum::new().bytes(&packet[p.at..p.at + p.len]);
+            addresses.word(p.protocol).word((end - self.start) as u16)
+        });
+        pseudo.bytes(&packet[self.start..end])
+    }
+
+    /// Store the complement of a folded sum of native words.
+    #[inline(always)]
+    fn store(&self, packet: &mut [u8], folded: u16) {
+        let sum = match !folded {
+            0 if self.is_udp => 0xffff,
+            sum => sum,
+        };
+        packet[self.at..self.at + 2].copy_from_slice(&sum.to_ne_bytes());
+    }
+
+    /// The words of what it covers that hold a byte for which `dirty` holds, and the odd last byte if that is one.
+    fn touched(&self, len: usize, dirty: &[bool]) -> (Vec<usize>, Option<usize>) {
+        let end = self.end.unwrap_or(len);
+        let addresses = self.pseudo.map_or(0..0, |p| p.at..p.at + p.len);
+        let is_dirty = |at: usize| dirty.get(at).copied().unwrap_or(false);
+        let words = addresses
+            .step_by(2)
+            .chain((self.start..end.saturating_sub(1)).step_by(2))
+            .filter(|at| *at != self.at && (is_dirty(*at) || is_dirty(at + 1)));
+        let tail = ((end - self.start) % 2 == 1 && is_dirty(end - 1)).then(|| end - 1);
+        (words.collect(), tail)
+    }
+
+    /// What a worker has to do for it after edits of the bytes for which `dirty` holds; none when nothing.
+    pub(crate) fn plan(&self, packet: &[u8], len: usize, dirty: &[bool]) -> Option<Update> {
+        let (words, tail) = self.touched(len, dirty);
+        if words.is_empty() && tail.is_none() {
+            return None;
+        }
+        let mut rest = packet.to_vec();
+        let touched = words.iter().flat_map(|at| [*at, at + 1]).chain(tail);
+        touched
+            .chain([self.at, self.at + 1])
+            .for_each(|at| rest[at] = 0);
+        Some(Update::Words {
+            sum: *self,
+            base: self.sum(&rest, len).folded().to_be(),
+            words: words.into(),
+            tail,
+        })
+    }
+}
+
+/// One checksum's work per packet.
+#[derive(Clone, Debug)]
+pub(crate) enum Update {
+    /// Add the words that changed to the sum of all others.
+    Words {
+        sum: Checksum,
+        base: u16,
+        words: Box<[usize]>,
+        tail: Option<usize>,
+    },
+    /// Sum everything: the length is another each time.
+    Whole(Checksum),
+}
+
+impl Update {
+    #[inline(always)]
+    pub(crate) fn run(&self, packet: &mut [u8], len: usize) {
+        match self {
+            Update::Whole(sum) => sum.compute(packet, len),
+            Update::Words {
+                sum,
+                base,
+                words,
+                tail,
+            } => {
+                let mut acc = u32::from(*base);
+                for &at in words {
+                    acc += u32::from(u16::from_ne_bytes([packet[at], packet[at + 1]]));
+                }
+                if let Some(at) = *tail {
+                    acc += u32::from(u16::from_ne_bytes([packet[at], 0]));
+                }
+                // Fewer than 2^16 words, so two folds are enough.
+                let acc = (acc & 0xffff) + (acc >> 16);
+                sum.store(packet, ((acc & 0xffff) + (acc >> 16)) as u16);
+            }
+        }
+    }
+}

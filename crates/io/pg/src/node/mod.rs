@@ -1,0 +1,4 @@
+//! The packet generator's nodes.
+
+pub mod pg_input;
+mod send;

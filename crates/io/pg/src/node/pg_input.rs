@@ -1,0 +1,304 @@
+//! pg-input: makes the packets of enabled streams, interleaved packet by packet within one vector.
+
+use crate::stream::{GONE, Inbox, Lap, MAX_STREAMS, ON, Stream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use volley_graph::{Column, Cx, Isa, NodeId, Output, Source, counters, nexts};
+use volley_iface::{Direction, Flag, IfTable};
+
+nexts! {
+    /// Where pg-input sends packets, besides to where each stream enters.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// What pg-input counts.
+    pub enum Count {
+        /// no packet buffer was free
+        NoBuffers = "no-buffers" (Error),
+        /// the interface that the packet would have been received on is administratively down
+        AdminDown = "admin-down" (Error),
+    }
+}
+
+/// State of pg-input on one worker.
+pub struct PgInput {
+    pub(super) worker: usize,
+    pub(super) table: Arc<IfTable>,
+    inbox: Arc<Inbox>,
+    /// Boxes, because they came as boxes and go back as such, for the control thread to free.
+    #[allow(clippy::vec_box)]
+    pub(super) streams: Vec<Box<Stream>>,
+    /// The stream that gives the next packet.
+    turn: usize,
+    /// The stream of each row of the vector being made.
+    pub(super) plan: Column,
+    pub(super) nodes: Column,
+    /// Rows that cannot go their way, with the reason, in order.
+    pub(super) faulty: Vec<(u32, u32)>,
+    pub(super) drop_node: NodeId,
+}
+
+impl PgInput {
+    /// The instance of `worker`, for vectors of up to `size` packets.
+    pub(crate) fn new(
+        worker: usize,
+        table: Arc<IfTable>,
+        inbox: Arc<Inbox>,
+        drop_node: NodeId,
+        size: usize,
+    ) -> Self {
+        PgInput {
+            worker,
+            table,
+            inbox,
+            streams: Vec::with_capacity(MAX_STREAMS),
+            turn: 0,
+            plan: Column::new(size),
+            nodes: Column::new(size),
+            faulty: Vec::with_capacity(size),
+            drop_node,
+        }
+    }
+
+    /// Carry out what the control thread wants, and end streams whose last packet was processed.
+    #[inline(always)]
+    fn change<I: Isa>(&mut self, out: &mut Output<'_, I, Next>) {
+        let wanted = |s: &Stream| s.shared.command.load(Ordering::Acquire) != s.seen;
+        if !self.inbox.new.is_empty() || self.streams.iter().any(|s| wanted(s)) {
+            self.obey(out);
+        }
+        let laps_left = self.streams.iter().any(|s| lap_left(s) > 0);
+        for stream in &mut self.streams {
+            if stream.on && stream.is_over() && !laps_left {
+                stream.on = false;
+                stream.shared.done.store(stream.seen, Ordering::Release);
+            }
+        }
+    }
+
+    #[cold]
+    fn obey<I: Isa>(&mut self, out: &mut Output<'_, I, Next>) {
+        // What was made ahead may be of a stream that goes.
+        for lap in self.streams.iter_mut().filter_map(|s| s.lap.as_mut()) {
+            out.release(&mut lap.aside);
+            (lap.at, _) = (0, lap.rows.clear());
+        }
+        while self.streams.len() < MAX_STREAMS {
+            let Some(stream) = self.inbox.new.pop() else {
+                break;
+            };
+            self.streams.push(stream);
+        }
+        for stream in &mut self.streams {
+            let command = stream.shared.command.load(Ordering::Acquire);
+            if command == stream.seen {
+                continue;
+            }
+            stream.seen = command;
+            if command & 3 == ON {
+                stream.restart();
+            } else {
+                stream.on = false;
+                stream.shared.done.store(command, Ordering::Release);
+            }
+        }
+        while let Some(at) = self.streams.iter().position(|s| s.seen & 3 == GONE) {
+            // There is room for as many streams as there can be.
+            let _ = self.inbox.gone.push(self.streams.remove(at));
+        }
+        self.turn = 0;
+    }
+
+    /// Find out how many packets each stream has to give, and where they go.
+    #[inline(always)]
+    fn survey(&mut self, now_ns: u64, size: usize) {
+        for stream in &mut self.streams {
+            (stream.packets, stream.bytes, stream.quota) = (0, 0, 0);
+            if !stream.on {
+                continue;
+            }
+            stream.quota = stream.due(now_ns, size);
+            stream.is_down = stream.rx().is_some_and(|rx| !self.table.has(rx, Flag::Up));
+            let receiver = || stream.rx().map(|rx| self.table.rx_node(rx));
+            stream.target = stream.node().or_else(receiver).unwrap_or(self.drop_node);
+        }
+    }
+
+    /// Packets whose interface is down are dropped before they are made.
+    fn drop_down(&mut self, cx: &Cx<'_, Count>) -> usize {
+        let mut dropped = 0;
+        for stream in self.streams.iter_mut().filter(|s| s.is_down) {
+            let n = std::mem::take(&mut stream.quota);
+            for _ in 0..n {
+                stream.skip();
+                self.table.count_drop(self.worker, stream.rx().unwrap_or(0));
+            }
+            stream.publish(n as u64);
+            dropped += n;
+        }
+        if dropped > 0 {
+            cx.count(Count::AdminDown, dropped as u64);
+        }
+        dropped
+    }
+
+    /// Name the stream of each of at most `most` rows: one packet of each in turn. Returns how many rows.
+    #[inline(always)]
+    fn interleave(&mut self, most: usize) -> usize {
+        let waiting = self.streams.iter().filter(|s| s.quota > 0).count();
+        let n = self
+            .streams
+            .iter()
+            .map(|s| s.quota)
+            .sum::<usize>()
+            .min(most);
+        let rows = self.plan.words_mut(n);
+        if let (1, Some(only)) = (waiting, self.streams.iter().position(|s| s.quota > 0)) {
+            rows.fill(only as u32);
+            self.streams[only].quota -= n;
+            return n;
+        }
+        let mut at = self.turn;
+        for row in rows {
+            if at >= self.streams.len() {
+                at = 0;
+            }
+            // Some stream has a packet left, for `n` is at most their sum.
+            while self.streams[at].quota == 0 {
+                at = if at + 1 < self.streams.len() {
+                    at + 1
+                } else {
+                    0
+                };
+            }
+            self.streams[at].quota -= 1;
+            *row = at as u32;
+            at += 1;
+        }
+        self.turn = at;
+        n
+    }
+
+    /// Make one vector and send it.
+    #[inline(always)]
+    fn live<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        let dropped = self.drop_down(cx);
+        let n = self.interleave(out.vector_size());
+        if n == 0 {
+            return dropped;
+        }
+        let mut fresh = out.alloc(n, 0);
+        let got = fresh.len();
+        self.fill(cx, &mut fresh);
+        self.lose(cx, got, n);
+        self.dispatch(cx, fresh);
+        dropped + n
+    }
+
+    /// Rows that found no buffer.
+    fn lose(&mut self, cx: &Cx<'_, Count>, got: usize, n: usize) {
+        if got == n {
+            return;
+        }
+        cx.count(Count::NoBuffers, (n - got) as u64);
+        for row in got..n {
+            let stream = &mut self.streams[self.plan.words(n)[row] as usize];
+            stream.skip();
+            stream.publish(1);
+            if let Some(rx) = stream.rx() {
+                self.table.count_drop(self.worker, rx);
+                self.table.count_errors(self.worker, rx, Direction::Rx, 1);
+            }
+        }
+    }
+
+    /// The stream whose lap is in use: the longest one of those that are on.
+    #[inline(always)]
+    fn lap(&self) -> Option<usize> {
+        let laps = self.streams.iter().enumerate().filter(|(_, s)| s.on);
+        laps.filter_map(|(at, s)| Some((s.lap.as_ref()?.packets, at)))
+            .max()
+            .map(|(_, at)| at)
+    }
+
+    /// Send a vector of packets made ahead; make the next lap when there are none.
+    fn preloaded<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        out: &mut Output<'_, I, Next>,
+        owner: usize,
+    ) -> usize {
+        let Some(mut lap) = self.streams[owner].lap.take() else {
+            return 0;
+        };
+        if lap.aside.is_empty() {
+            self.fill_lap(cx, out, &mut lap);
+        }
+        if lap.aside.is_empty() {
+            // Nothing to send, or no buffer free: the latter has to be counted.
+            self.streams[owner].lap = Some(lap);
+            return self.live(cx, out);
+        }
+        let most = self.streams.iter().filter(|s| s.on);
+        let most = most.map(|s| s.max_frame()).sum::<usize>();
+        let fresh = out.resume(&mut lap.aside, most);
+        let n = fresh.len();
+        for (row, &stream) in self.plan.words_mut(n).iter_mut().zip(&lap.rows[lap.at..]) {
+            *row = u32::from(stream);
+        }
+        lap.at += n;
+        self.streams[owner].lap = Some(lap);
+        self.weigh(cx, &fresh);
+        self.dispatch(cx, fresh);
+        n
+    }
+
+    #[cold]
+    fn fill_lap<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        out: &mut Output<'_, I, Next>,
+        lap: &mut Lap,
+    ) {
+        lap.rows.clear();
+        lap.at = 0;
+        while lap.rows.len() < lap.packets {
+            let left = lap.packets - lap.rows.len();
+            self.survey(cx.now_ns(), out.vector_size());
+            let mut fresh = out.alloc(left, 0);
+            let n = self.interleave(fresh.len());
+            fresh.truncate(n);
+            if n == 0 {
+                break;
+            }
+            self.fill(cx, &mut fresh);
+            lap.rows.extend(self.plan.words(n).iter().map(|s| *s as u8));
+            fresh.set_aside(&mut lap.aside);
+        }
+        self.survey(cx.now_ns(), out.vector_size());
+    }
+}
+
+fn lap_left(stream: &Stream) -> usize {
+    stream.lap.as_ref().map_or(0, |lap| lap.aside.len())
+}
+
+impl Source for PgInput {
+    const NAME: &'static str = "pg-input";
+    type Next = Next;
+    type Count = Count;
+
+    #[inline(always)]
+    fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        self.change(out);
+        if self.streams.is_empty() {
+            return 0;
+        }
+        self.survey(cx.now_ns(), out.vector_size());
+        match self.lap() {
+            None => self.live(cx, out),
+            Some(owner) => self.preloaded(cx, out, owner),
+        }
+    }
+}

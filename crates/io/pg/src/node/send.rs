@@ -1,0 +1,140 @@
+//! The second half of `pg-input`: packets into buffers, on the books, and on their way.
+
+use super::pg_input::{Count, Next, PgInput};
+use crate::stream::Stream;
+use volley_graph::{Col, Counters, Cx, Fresh, Isa};
+use volley_iface::Direction;
+
+impl PgInput {
+    /// Make the packets that the plan names.
+    #[inline(always)]
+    pub(super) fn fill<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut Fresh<'_, I, Next>) {
+        let n = fresh.len();
+        let (streams, plan) = (&mut self.streams, self.plan.words(n));
+        let mut big = false;
+        fresh.fill(|row, packet| {
+            let stream: &mut Stream = &mut streams[plan[row] as usize];
+            if stream.is_big {
+                big = true;
+                return 0;
+            }
+            let len = stream.make(packet);
+            stream.packets += 1;
+            stream.bytes += len as u64;
+            len
+        });
+        let (first, mut other) = (plan.first().copied(), 0);
+        for &row in plan {
+            other |= u32::from(Some(row) != first);
+        }
+        let rx = |stream: u32| streams[stream as usize].rx().unwrap_or(0);
+        if other != 0 || first.is_some_and(|first| rx(first) != 0) {
+            (0..n).for_each(|row| fresh.set_rx(row, rx(plan[row])));
+        }
+        if big {
+            self.fill_long(cx, fresh);
+        }
+    }
+
+    /// Make the packets that may be chains.
+    #[cold]
+    fn fill_long<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut Fresh<'_, I, Next>) {
+        for row in 0..fresh.len() {
+            let stream = &mut self.streams[self.plan.words(row + 1)[row] as usize];
+            if !stream.is_big {
+                continue;
+            }
+            let bytes = stream.make_long();
+            let len = bytes.len();
+            if fresh.write(row, bytes) {
+                stream.packets += 1;
+                stream.bytes += len as u64;
+                continue;
+            }
+            stream.publish(1);
+            cx.count(Count::NoBuffers, 1);
+            if let Some(rx) = stream.rx() {
+                let table = &self.table;
+                table.count_errors(self.worker, rx, Direction::Rx, 1);
+            }
+            let reason = cx.node().reason(Count::NoBuffers.index());
+            self.faulty.push((row as u32, reason));
+        }
+    }
+
+    /// Account for packets that were made ahead.
+    #[inline(always)]
+    pub(super) fn weigh<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>) {
+        for stream in &mut self.streams {
+            (stream.packets, stream.bytes) = (0, 0);
+        }
+        for (row, &which) in self.plan.words(fresh.len()).iter().enumerate() {
+            let stream = &mut self.streams[which as usize];
+            if stream.is_down {
+                stream.publish(1);
+                cx.count(Count::AdminDown, 1);
+                let reason = cx.node().reason(Count::AdminDown.index());
+                self.faulty.push((row as u32, reason));
+            } else {
+                stream.packets += 1;
+                stream.bytes += fresh.view(row).len() as u64;
+            }
+        }
+    }
+
+    /// Count the packets as received, show them to a capture, and send each to where its stream enters.
+    #[inline(always)]
+    pub(super) fn dispatch<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: Fresh<'_, I, Next>) {
+        let n = fresh.len();
+        let (mut target, mut one) = (None, true);
+        for stream in self.streams.iter().filter(|s| s.packets > 0) {
+            one &= target.is_none_or(|t| t == stream.target);
+            target = Some(stream.target);
+            stream.publish(stream.packets);
+            if let Some(rx) = stream.rx() {
+                let (packets, bytes) = (stream.packets, stream.bytes);
+                let table = &self.table;
+                table.count(self.worker, rx, Direction::Rx, packets, bytes);
+            }
+        }
+        self.show(cx, &fresh);
+        if let (true, true, Some(target)) = (one, self.faulty.is_empty(), target) {
+            fresh.send_to(target);
+            return;
+        }
+        let nodes = self.nodes.words_mut(n);
+        for (node, &stream) in nodes.iter_mut().zip(self.plan.words(n)) {
+            *node = u32::from(self.streams[stream as usize].target.0);
+        }
+        self.send_faulty(fresh);
+    }
+
+    /// Send rows to their nodes, and those at fault to be dropped.
+    fn send_faulty<I: Isa>(&mut self, mut fresh: Fresh<'_, I, Next>) {
+        let nodes = self.nodes.words_mut(fresh.len());
+        let mut faulty = self.faulty.iter().peekable();
+        if !self.faulty.is_empty() {
+            fresh.prepare(|row, packet| {
+                if let Some((_, reason)) = faulty.next_if(|(at, _)| *at as usize == row) {
+                    packet.set(Col::Err, *reason);
+                    nodes[row] = u32::from(self.drop_node.0);
+                }
+            });
+            self.faulty.clear();
+        }
+        fresh.send_each(&self.nodes);
+    }
+
+    #[inline(always)]
+    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>) {
+        let Some(tap) = self.table.tap(Direction::Rx) else {
+            return;
+        };
+        for (row, &stream) in self.plan.words(fresh.len()).iter().enumerate() {
+            let faulty = self.faulty.iter().any(|(at, _)| *at as usize == row);
+            if let (Some(rx), false) = (self.streams[stream as usize].rx(), faulty) {
+                tap.pass(Direction::Rx, rx, &fresh.view(row), cx.now_ns());
+            }
+        }
+    }
+}

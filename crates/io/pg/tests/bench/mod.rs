@@ -1,0 +1,190 @@
+//! A graph around the packet generator: what enters is noted, and leaves again by the interface it came in by.
+#![allow(dead_code)]
+
+use std::sync::{Arc, Mutex};
+use volley_graph::buf::Pool;
+use volley_graph::*;
+use volley_iface::{Interfaces, Registry};
+use volley_model::reply::{PacketGeneratorReply, StreamRow};
+use volley_model::*;
+use volley_pg::Pg;
+
+/// Packets as they came to the node behind the source: interface and bytes.
+pub type Seen = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
+
+nexts! { pub enum Out { Output => "interface-output" } }
+
+struct Bounce(Seen);
+
+impl Node for Bounce {
+    const NAME: &'static str = "bounce";
+    type Next = Out;
+    type Count = NoCounters;
+    type Trace = Glance;
+    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Out>) -> Done {
+        for row in 0..v.len() {
+            let mut bytes = Vec::new();
+            v.view(row).segments(0, |s| bytes.extend_from_slice(s));
+            self.0.lock().unwrap().push((v.view(row).rx(), bytes));
+        }
+        let rx = v.column(Col::Rx).to_vec();
+        v.column_mut(Col::Tx).copy_from_slice(&rx);
+        v.send_all(Out::Output)
+    }
+}
+
+/// A generator with its graph.
+pub struct Bench {
+    pub registry: Registry,
+    pub worker: Worker,
+    pub pg: Pg,
+    pub seen: Seen,
+    pub clock: Clock,
+    pub pool: Arc<Pool>,
+}
+
+/// A generator with `buffers` buffers and interfaces `pg0`, `pg1`, `pg2`, all up.
+pub fn bench(vector_size: usize, buffers: usize) -> Bench {
+    let pool = Pool::new(buffers).unwrap();
+    let clock = Clock::manual();
+    let settings = Settings {
+        vector_size,
+        clock: clock.clone(),
+        ..Settings::default()
+    };
+    let engine = Engine::new(settings, pool.clone(), Domain::new()).unwrap();
+    let mut registry = Registry::new(engine);
+    volley_iface::register(&mut registry).unwrap();
+    let pg = volley_pg::register(&mut registry).unwrap();
+    let seen = Seen::default();
+    let mine = seen.clone();
+    let node = registry
+        .engine
+        .borrow_mut()
+        .add("bounce", move |_| Bounce(mine.clone()));
+    registry
+        .interfaces
+        .borrow_mut()
+        .set_default_rx_node(node.unwrap());
+    let worker = registry.engine.borrow_mut().build().unwrap().pop().unwrap();
+    let mut bench = Bench {
+        registry,
+        worker,
+        pg,
+        seen,
+        clock,
+        pool,
+    };
+    for name in ["pg0", "pg1", "pg2"] {
+        let spec = InterfaceSpec {
+            name: name.into(),
+            kind: InterfaceKind::Pg,
+            mac: None,
+            mtu: None,
+        };
+        bench.ask(Request::InterfaceCreate(spec)).unwrap();
+        bench.state(name, AdminState::Up);
+    }
+    bench
+}
+
+/// A stream of a template into `pg0`.
+pub fn stream(name: &str, template: &str, edits: &[&str]) -> StreamSpec {
+    StreamSpec {
+        name: name.into(),
+        enter: Enter {
+            interface: Some("pg0".into()),
+            node: None,
+        },
+        source: StreamSource::Template(template.parse().unwrap()),
+        edits: edits.iter().map(|e| e.parse().unwrap()).collect(),
+        sizes: Sizes::AsBuilt,
+        rate_pps: None,
+        limit: Some(100),
+        max_frame: None,
+        seed: Some(7),
+        worker: None,
+    }
+}
+
+impl Bench {
+    pub fn ask(&mut self, request: Request) -> Result<Applied, ModelError> {
+        request.validate()?;
+        let mut answers = self.registry.handlers.iter_mut();
+        answers
+            .find_map(|h| h.apply(&request))
+            .expect("somebody's request")
+    }
+
+    pub fn state(&mut self, name: &str, state: AdminState) {
+        let name = name.into();
+        self.ask(Request::InterfaceState { name, state }).unwrap();
+    }
+
+    pub fn add(&mut self, spec: StreamSpec) {
+        self.ask(Request::StreamNew(spec)).unwrap();
+    }
+
+    pub fn enable(&mut self, name: Option<&str>) -> u64 {
+        let name = name.map(String::from);
+        self.ask(Request::StreamEnable { name }).unwrap().changed
+    }
+
+    pub fn disable(&mut self, name: Option<&str>) {
+        let name = name.map(String::from);
+        self.ask(Request::StreamDisable { name }).unwrap();
+    }
+
+    /// Step until nothing comes any more, with captures written in between.
+    pub fn run(&mut self) {
+        while self.worker.step() > 0 {
+            self.pg.drain();
+        }
+        self.pg.drain();
+    }
+
+    /// One stream, all of its packets.
+    pub fn play(&mut self, spec: StreamSpec) -> Vec<Vec<u8>> {
+        self.add(spec);
+        self.enable(None);
+        self.run();
+        self.packets()
+    }
+
+    /// What was seen since the last time.
+    pub fn packets(&mut self) -> Vec<Vec<u8>> {
+        let seen = std::mem::take(&mut *self.seen.lock().unwrap());
+        seen.into_iter().map(|(_, bytes)| bytes).collect()
+    }
+
+    pub fn report(&mut self) -> PacketGeneratorReply {
+        let mut answers = self.registry.handlers.iter_mut();
+        let reply = answers.find_map(|h| h.query(&Query::PacketGenerator));
+        let Some(Ok(Reply::PacketGenerator(report))) = reply else {
+            panic!("{reply:?}")
+        };
+        report
+    }
+
+    pub fn row(&mut self, name: &str) -> StreamRow {
+        let rows = self.report().streams;
+        rows.into_iter().find(|r| r.name == name).unwrap()
+    }
+
+    pub fn counter(&self, node: &str, name: &str) -> u64 {
+        let counters = self.registry.engine.borrow().counters();
+        let found = counters
+            .iter()
+            .find(|c| c.node == node && c.info.name == name);
+        found.unwrap().count
+    }
+
+    pub fn counts(&self, name: &str) -> volley_iface::IfCounts {
+        let all: std::cell::Ref<'_, Interfaces> = self.registry.interfaces.borrow();
+        all.counts(all.by_name(name).unwrap())
+    }
+
+    pub fn in_use(&self) -> usize {
+        self.pool.report().in_use()
+    }
+}

@@ -1,0 +1,285 @@
+"""At least one packet for every row of docs/forwarding-rules.md, made by hand, each with the outcome it must have.
+
+The outcome is written down here as text, so that these cases test the oracle (test_oracle.py) as well as Volley
+(`oracle.py corpus` writes them as pcap files).
+"""
+
+import ipaddress
+import struct
+from typing import NamedTuple
+
+from rules import ones_complement_sum
+
+
+class Case(NamedTuple):
+    rule: str
+    rx: str
+    frame: bytes
+    outcome: str
+
+
+MAC = {name: bytes([0x02, 0xFE, 0, 0, 0, index]) for index, name in enumerate(
+    ("pg0", "pg1", "pg2", "pg3", "pg4", "pg5", "pg6", "pg7", "pg8", "pg9"))}
+
+
+def _mac_text(mac: bytes) -> str:
+    return ":".join(f"{byte:02x}" for byte in mac)
+
+
+def _path(tx: str, host: int, hop: str, **more) -> dict:
+    return {"tx": tx, "mac": f"02:00:00:00:{int(tx[2:]):02x}:{host:02x}", "next_hop": hop, **more}
+
+
+ROUTER = {
+    "interfaces": [
+        {"name": "pg0", "mac": _mac_text(MAC["pg0"])},
+        {"name": "pg1", "mac": _mac_text(MAC["pg1"])},
+        {"name": "pg2", "mac": _mac_text(MAC["pg2"]), "mtu": 1280},
+        {"name": "pg3", "mac": _mac_text(MAC["pg3"]), "admin": False},
+        {"name": "pg4", "mac": _mac_text(MAC["pg4"]), "table": 7, "table6": 7},
+        {"name": "pg5", "mac": _mac_text(MAC["pg5"]), "mode": "l2xc", "peer": "pg1"},
+        {"name": "pg6", "mac": _mac_text(MAC["pg6"]), "mode": "l2patch", "peer": "pg1"},
+        {"name": "pg7", "mac": _mac_text(MAC["pg7"]), "promiscuous": True},
+        {"name": "pg8", "mac": _mac_text(MAC["pg8"]), "ip4": False, "ip6": False},
+        {"name": "pg9", "mac": _mac_text(MAC["pg9"]), "mode": "l2patch", "peer": "pg3"},
+    ],
+    "routes": [
+        {"prefix": "10.0.0.0/8", "paths": [_path("pg1", 1, "192.0.2.2")]},
+        {"prefix": "10.2.0.0/16", "paths": [_path("pg2", 1, "198.51.100.2")]},
+        {"prefix": "10.3.0.0/16", "paths": [_path("pg3", 1, "203.0.113.2")]},
+        {"prefix": "10.4.0.0/16", "kind": "drop"},
+        {"prefix": "10.5.0.0/16", "kind": "unreachable"},
+        {"prefix": "10.6.0.0/16", "kind": "prohibit"},
+        {"prefix": "10.7.0.1/32", "kind": "local"},
+        {"prefix": "10.8.0.0/16", "kind": "glean"},
+        {"prefix": "10.9.0.0/16", "paths": [{"tx": "pg1", "next_hop": "192.0.2.9"}]},
+        {"prefix": "10.10.0.0/16", "paths": [_path("pg2", 2, "198.51.100.3"), _path("pg1", 2, "192.0.2.3")]},
+        {"prefix": "10.11.0.0/16", "kind": "lookup", "to_table": 7},
+        {"prefix": "10.12.0.0/16", "kind": "lookup", "to_table": 0},
+        {"prefix": "10.13.0.255/32", "kind": "subnet-broadcast"},
+        {"prefix": "10.14.0.0/16", "paths": [_path("pg3", 3, "203.0.113.3"), _path("pg1", 3, "192.0.2.4")]},
+        {"prefix": "10.11.0.0/16", "table": 7, "paths": [_path("pg1", 7, "192.0.2.7")]},
+        {"prefix": "2001:db8::/32", "paths": [_path("pg1", 1, "2001:db8:ffff::2")]},
+        {"prefix": "2001:db8:2::/48", "paths": [_path("pg2", 1, "2001:db8:fffe::2")]},
+        {"prefix": "2001:db8:4::/48", "kind": "drop"},
+        {"prefix": "2001:db8:5::/48", "kind": "unreachable"},
+        {"prefix": "2001:db8:6::/48", "kind": "prohibit"},
+        {"prefix": "2001:db8:7::1/128", "kind": "local"},
+        {"prefix": "2001:db8:8::/48", "kind": "glean"},
+        {"prefix": "2001:db8:10::/48", "paths": [_path("pg2", 2, "2001:db8:fffe::3"), _path("pg1", 2, "2001:db8:ffff::3")]},
+        {"prefix": "2001:db8:11::/48", "table": 7, "paths": [_path("pg1", 7, "2001:db8:ffff::7")]},
+        {"prefix": "::ffff:0:0/96", "paths": [_path("pg1", 1, "2001:db8:ffff::2")]},
+    ],
+}
+
+UDP = struct.pack(">HHHH", 1000, 2000, 16, 0) + b"abcdefgh"
+
+
+def eth(kind: int, payload: bytes, dst: bytes = MAC["pg0"]) -> bytes:
+    return dst + b"\x02\xaa\0\0\0\x01" + struct.pack(">H", kind) + payload
+
+
+def ip4(dst: str = "10.1.2.3", src: str = "192.168.1.1", ttl: int = 64, options: bytes = b"", body: bytes = UDP,
+        fragment: int = 0, proto: int = 17, **lie) -> bytes:
+    """A right IPv4 packet, except for what `lie` says: version, ihl, total, checksum (added to the right one)."""
+    ihl = lie.get("ihl", 5 + len(options) // 4)
+    total = lie.get("total", 20 + len(options) + len(body))
+    header = bytearray(struct.pack(">BBHHHBBH", lie.get("version", 4) << 4 | ihl, 0, total, lie.get("ident", 1),
+                                   fragment, ttl, proto, 0))
+    header += ipaddress.IPv4Address(src).packed + ipaddress.IPv4Address(dst).packed + options
+    right = ones_complement_sum(bytes(header[:max(ihl, 5) * 4])) ^ 0xFFFF
+    struct.pack_into(">H", header, 10, (right + lie.get("checksum", 0)) & 0xFFFF)
+    return bytes(header) + body
+
+
+def ip6(dst: str = "2001:db8:1::1", src: str = "2001:db8:aaaa::1", hops: int = 64, nh: int = 17, body: bytes = UDP,
+        **lie) -> bytes:
+    head = struct.pack(">IHBB", lie.get("version", 6) << 28 | lie.get("label", 0), lie.get("length", len(body)), nh, hops)
+    return head + ipaddress.IPv6Address(src).packed + ipaddress.IPv6Address(dst).packed + body
+
+
+def hop_by_hop(options: bytes, nh: int = 17, length: int = -1) -> bytes:
+    options += b"\0" * (-(len(options) + 2) % 8)
+    return bytes([nh, (len(options) + 2) // 8 - 1 if length < 0 else length]) + options + UDP
+
+
+def with_checksum(wanted: int) -> bytes:
+    """A packet whose right checksum is `wanted`, by choice of its identification."""
+    ident = next(i for i in range(65536) if ip4(ident=i)[10:12] == struct.pack(">H", wanted))
+    return ip4(ident=ident)
+
+
+def v4(rule: str, outcome: str, packet: bytes, rx: str = "pg0") -> Case:
+    return Case(rule, rx, eth(0x0800, packet, MAC[rx]), outcome)
+
+
+def v6(rule: str, outcome: str, packet: bytes, rx: str = "pg0") -> Case:
+    return Case(rule, rx, eth(0x86DD, packet, MAC[rx]), outcome)
+
+
+ETHERNET = [
+    Case("1.2", "pg3", eth(0x0800, ip4(), MAC["pg3"]), "pg-input: admin-down"),
+    Case("2", "pg6", b"\x01\x02\x03\x04", "pg1"),
+    Case("2", "pg6", eth(0x1234, b"anything", b"\x02" * 6), "pg1"),
+    Case("2", "pg5", eth(0x8100, b"\x00\x05\x08\x00" + ip4(), b"\x02" * 6), "pg1"),
+    Case("3.1", "pg5", b"\x01" * 13, "ethernet-input: too-short"),
+    Case("3.1", "pg0", MAC["pg0"] + b"\x01" * 7, "ethernet-input: too-short"),
+    Case("3.3", "pg0", eth(0x0800, ip4(), b"\x02" * 6), "ethernet-input: not-my-mac"),
+    Case("3.3", "pg7", eth(0x0800, ip4(), b"\x02" * 6), "pg1"),
+    Case("3.4", "pg0", eth(0x8100, b"\0\x05\x08\0" + ip4()), "ethernet-input: unknown-vlan"),
+    Case("3.4", "pg0", eth(0x88A8, b"\0\x05\x08\0" + ip4()), "ethernet-input: unknown-vlan"),
+    Case("3.4", "pg0", eth(0x9100, b"\0\x05\x08\0" + ip4()), "ethernet-input: unknown-vlan"),
+    Case("3.5", "pg0", eth(0x0806, b"\0" * 28, b"\xff" * 6), "ethernet-input: arp-unsupported"),
+    Case("3.6", "pg0", eth(0x88CC, b"\0" * 46), "ethernet-input: unknown-ethertype"),
+    Case("3.6", "pg0", eth(0x0026, b"\x42\x42\x03" + b"\0" * 43, b"\x01\x80\xc2\0\0\0"), "ethernet-input: unknown-ethertype"),
+    Case("3.7", "pg0", eth(0x0800, ip4(), b"\xff" * 6), "ethernet-input: group-mac"),
+    Case("3.7", "pg0", eth(0x86DD, ip6(), b"\x33\x33\0\0\0\x01"), "ethernet-input: group-mac"),
+]
+
+IPV4 = [
+    v4("4", "pg1", ip4()),
+    v4("4", "pg1", ip4(ttl=2)),
+    v4("4", "pg1", ip4(ttl=255)),
+    v4("4", "pg1", ip4(body=b"")),
+    v4("4", "pg1", ip4(src="10.1.2.3")),
+    v4("4", "pg1", ip4(fragment=0x2000)),
+    v4("4", "pg1", ip4(fragment=0x1FFF)),
+    v4("4.1", "ip4-input: too-short", ip4()[:19]),
+    v4("4.1", "ip4-input: too-short", b""),
+    v4("4.2", "ip4-input: bad-version", ip4(version=6)),
+    v4("4.3", "ip4-input: bad-header-length", ip4(ihl=4)),
+    v4("4.3", "ip4-input: bad-header-length", ip4(ihl=0)),
+    v4("4.4", "ip4-input: bad-total-length", ip4(total=19)),
+    v4("4.4", "ip4-input: bad-total-length", ip4(total=0)),
+    v4("4.4", "ip4-input: bad-total-length", ip4(options=b"\1\1\1\1", total=23)),
+    v4("4.5", "ip4-input: truncated", ip4(total=37)),
+    v4("4.5", "ip4-input: truncated", ip4(body=b"", ihl=15, total=60)),
+    v4("4.6", "ip4-input: bad-checksum", ip4(checksum=1)),
+    v4("4.6", "ip4-input: bad-checksum", ip4(options=b"\1\1\1\0", checksum=0x100)),
+    v4("4.7", "ip4-input: multicast-destination", ip4(dst="224.0.0.5", ttl=1)),
+    v4("4.7", "ip4-input: multicast-destination", ip4(dst="239.255.255.255", src="0.0.0.0")),
+    v4("4.8", "ip4-input: broadcast-destination", ip4(dst="255.255.255.255", src="0.0.0.0")),
+    v4("4.9", "ip4-input: martian-destination", ip4(dst="0.1.2.3")),
+    v4("4.9", "ip4-input: martian-destination", ip4(dst="127.0.0.1", src="127.0.0.1")),
+    v4("4.9", "ip4-input: martian-destination", ip4(dst="240.0.0.1")),
+    v4("4.9", "ip4-input: martian-destination", ip4(dst="255.255.255.254")),
+    v4("4.10", "ip4-input: link-local", ip4(dst="169.254.1.1", ttl=1)),
+    v4("4.10", "ip4-input: link-local", ip4(src="169.254.1.1")),
+    v4("4.11", "ip4-input: ttl-expired", ip4(ttl=1)),
+    v4("4.11", "ip4-input: ttl-expired", ip4(ttl=0)),
+    v4("4.11", "ip4-input: ttl-expired", ip4(ttl=1, src="127.0.0.1")),
+    v4("4.11", "ip4-input: ttl-expired", ip4(ttl=1, dst="10.7.0.1")),
+    v4("4.12", "ip4-input: martian-source", ip4(src="0.0.0.0")),
+    v4("4.12", "ip4-input: martian-source", ip4(src="127.255.255.255")),
+    v4("4.12", "ip4-input: martian-source", ip4(src="224.0.0.1")),
+    v4("4.12", "ip4-input: martian-source", ip4(src="240.0.0.1")),
+    v4("4.12", "ip4-input: martian-source", ip4(src="255.255.255.255")),
+    v4("4", "pg1", ip4(src="126.255.255.255")),
+    v4("4", "pg1", ip4(src="128.0.0.0")),
+    v4("4", "pg1", ip4(src="223.255.255.255")),
+    v4("4", "pg1", ip4(src="169.253.255.255")),
+    v4("4", "pg1", ip4(src="169.255.0.0")),
+    v4("5.1", "ip4-options: bad-options", ip4(options=b"\1\1\1\7")),
+    v4("5.1", "ip4-options: bad-options", ip4(options=b"\7\1\1\1")),
+    v4("5.1", "ip4-options: bad-options", ip4(options=b"\7\0\1\1")),
+    v4("5.1", "ip4-options: bad-options", ip4(options=b"\7\5\4\0")),
+    v4("5.1", "ip4-options: bad-options", ip4(options=b"\x83\5\4\0")),
+    v4("5.2", "ip4-options: source-route", ip4(options=b"\1\x83\3\4")),
+    v4("5.2", "ip4-options: source-route", ip4(options=b"\x89\7\4\x0a\0\0\1\0")),
+    v4("5.2", "ip4-options: source-route", ip4(options=b"\x83\3\4\7")),
+    v4("5", "pg1", ip4(options=b"\0\x83\1\1")),
+    v4("5", "pg1", ip4(options=b"\x94\4\0\0")),
+    v4("5", "pg1", ip4(options=b"\7\7\4\0\0\0\0\0", body=b"")),
+    v4("5", "pg1", ip4(options=b"\1" * 40)),
+]
+
+ROUTES = [
+    v4("6.1", "ip4-lookup: no-route", ip4(dst="11.0.0.1")),
+    v4("6.1", "ip4-lookup: no-route", ip4(dst="10.1.2.3"), "pg4"),
+    v4("6.2", "ip4-lookup: drop-route", ip4(dst="10.4.0.1")),
+    v4("6.3", "ip4-lookup: unreachable", ip4(dst="10.5.0.1")),
+    v4("6.4", "ip4-lookup: prohibited", ip4(dst="10.6.0.1")),
+    v4("6.5", "ip4-local: local", ip4(dst="10.7.0.1")),
+    v4("6.5", "pg1", ip4(dst="10.7.0.2")),
+    v4("6.6", "ip4-glean: unresolved", ip4(dst="10.8.0.1")),
+    v4("6.6", "ip4-glean: unresolved", ip4(dst="10.9.0.1")),
+    v4("6.7", "pg1", ip4(dst="10.11.0.1"), "pg4"),
+    v4("6.9", "pg1", ip4(dst="10.11.0.1")),
+    v4("6.9", "ip4-lookup: lookup-loop", ip4(dst="10.12.0.1")),
+    v4("7.1", "ip4-rewrite: frag-needed", ip4(dst="10.2.0.1", body=b"x" * 1261, fragment=0x4000)),
+    v4("7.2", "ip4-rewrite: needs-fragmentation", ip4(dst="10.2.0.1", body=b"x" * 1261)),
+    v4("7.2", "ip4-rewrite: needs-fragmentation", ip4(body=b"x" * 9000)),
+    v4("7", "pg2", ip4(dst="10.2.0.1", body=b"x" * 1260)),
+    v4("7", "pg1", ip4(body=b"x" * 1480)),
+    v4("7", "pg1", ip4() + b"padding to be cut"),
+    v4("7", "pg2", ip4(dst="10.2.0.1", body=b"x" * 1260) + b"trailer beyond the MTU"),
+    v4("7", "pg1", with_checksum(0xFEFF)),
+    v4("7", "pg1", with_checksum(0xFFFE)),
+    v4("7", "pg1", with_checksum(0x0000)),
+    v4("6.0", "ip4-not-enabled: not-enabled", ip4(), "pg8"),
+    v6("6.0", "ip6-not-enabled: not-enabled", ip6(), "pg8"),
+    v4("6.0", "ip4-input: ttl-expired", ip4(ttl=1), "pg8"),
+    v4("6.10", "ip4-lookup: subnet-broadcast", ip4(dst="10.13.0.255")),
+    v4("6.11", "ip4-lookup: interface-down", ip4(dst="10.3.0.1")),
+    v4("6.11", "ip4-lookup: interface-down", ip4(dst="10.3.0.1", body=b"x" * 1481)),
+    v4("6.8", "pg1", ip4(dst="10.14.0.1")),
+    v4("6.8", "pg1", ip4(dst="10.14.0.2")),
+    Case("8.1", "pg9", eth(0x0800, ip4()), "interface-output: interface-down"),
+    v6("6.1", "ip6-lookup: no-route", ip6(dst="2001:db9::1")),
+    v6("6.2", "ip6-lookup: drop-route", ip6(dst="2001:db8:4::1")),
+    v6("6.3", "ip6-lookup: unreachable", ip6(dst="2001:db8:5::1")),
+    v6("6.4", "ip6-lookup: prohibited", ip6(dst="2001:db8:6::1")),
+    v6("6.5", "ip6-local: local", ip6(dst="2001:db8:7::1")),
+    v6("6.6", "ip6-glean: unresolved", ip6(dst="2001:db8:8::1")),
+    v6("6.7", "pg1", ip6(dst="2001:db8:11::1"), "pg4"),
+    v6("7.3", "ip6-rewrite: packet-too-big", ip6(dst="2001:db8:2::1", body=b"x" * 1241)),
+    v6("7", "pg2", ip6(dst="2001:db8:2::1", body=b"x" * 1240) + b"padding"),
+]
+# Flows enough that both members of each pair of paths are used; which one each takes is computed, not written here.
+SPREAD = [v4("6.8", "pg1|pg2", ip4(dst=f"10.10.0.{n}", proto=(17, 6, 1)[n % 3], fragment=0x2000 if n % 5 == 0 else 0))
+          for n in range(32)]
+SPREAD += [v6("6.8", "pg1|pg2", ip6(dst=f"2001:db8:10::{n:x}", label=n * 1000, nh=(17, 6, 58)[n % 3])) for n in range(31)]
+SPREAD += [v6("6.8", "pg1|pg2", ip6(dst="2001:db8:10::ff", nh=0, body=hop_by_hop(b"\5\2\0\0")))]
+
+IPV6 = [
+    v6("10", "pg1", ip6()),
+    v6("10", "pg1", ip6(hops=2)),
+    v6("10", "pg1", ip6(body=b"", nh=59)),
+    v6("10", "pg1", ip6(body=b"", nh=17)),
+    v6("10", "pg1", ip6(label=0x0FFFFFFF)),
+    v6("10.1", "ip6-input: too-short", ip6()[:39]),
+    v6("10.2", "ip6-input: bad-version", ip6(version=4)),
+    v6("10.3", "ip6-input: truncated", ip6(length=17)),
+    v6("10.4", "ip6-input: multicast-destination", ip6(dst="ff02::1", src="fe80::1", hops=1)),
+    v6("10.5", "ip6-input: martian-destination", ip6(dst="::")),
+    v6("10.5", "ip6-input: martian-destination", ip6(dst="::1", src="::1")),
+    v6("10.6", "ip6-input: link-local", ip6(dst="fe80::1", hops=255)),
+    v6("10.6", "ip6-input: link-local", ip6(src="febf::1", hops=1)),
+    v6("10.7", "ip6-input: hop-limit-exceeded", ip6(hops=1)),
+    v6("10.7", "ip6-input: hop-limit-exceeded", ip6(hops=0, src="::")),
+    v6("10.8", "ip6-input: martian-source", ip6(src="::")),
+    v6("10.8", "ip6-input: martian-source", ip6(src="::1")),
+    v6("10.8", "ip6-input: martian-source", ip6(src="ff02::1")),
+    v6("10.8", "ip6-input: martian-source", ip6(src="::ffff:10.0.0.1")),
+    v6("10", "pg1", ip6(dst="::ffff:10.0.0.1")),
+    v6("10", "pg1", ip6(src="fec0::1")),
+    v6("10", "pg1", ip6(nh=43, body=b"\x11\x02\x00\x01" + b"\0" * 20 + UDP)),
+    v6("10", "pg1", ip6(nh=60, body=b"\x00\x00\1\4\0\0\0\0" + hop_by_hop(b"\xc1\0"))),
+    v6("11", "pg1", ip6(nh=0, body=hop_by_hop(b"\5\2\0\0\1\0"))),
+    v6("11", "pg1", ip6(nh=0, body=hop_by_hop(b"\1\x0c" + b"\0" * 12))),
+    v6("11", "pg1", ip6(nh=0, body=hop_by_hop(b"\x3e\2\0\0"))),
+    v6("11", "pg1", ip6(nh=0, body=hop_by_hop(b"")[:8])),
+    v6("11.1", "ip6-hop-by-hop: jumbogram", ip6(nh=0, length=0, body=hop_by_hop(b"\xc2\4\0\1\0\0"))),
+    v6("11.1", "ip6-hop-by-hop: jumbogram", ip6(nh=0, body=b"")),
+    v6("11.2", "ip6-hop-by-hop: bad-hop-by-hop", ip6(nh=0, body=b"\x11\0\1\0\0\0\0")),
+    v6("11.2", "ip6-hop-by-hop: bad-hop-by-hop", ip6(nh=0, body=hop_by_hop(b"\1\4\0\0\0\0", length=3))),
+    v6("11.3", "ip6-hop-by-hop: bad-hop-by-hop", ip6(nh=0, body=hop_by_hop(b"\1\4\0\0\0\0", nh=0))),
+    v6("11.4", "ip6-hop-by-hop: bad-hop-by-hop", ip6(nh=0, body=hop_by_hop(b"\1\3\0\0\0\5"))),
+    v6("11.4", "ip6-hop-by-hop: bad-hop-by-hop", ip6(nh=0, body=hop_by_hop(b"\1\5\0\0\0\0"))),
+    v6("11.5", "ip6-hop-by-hop: bad-hop-by-hop", ip6(nh=0, body=hop_by_hop(b"\xc2\4\0\1\0\0"))),
+    v6("11.6", "ip6-hop-by-hop: unknown-option", ip6(nh=0, body=hop_by_hop(b"\x40\0"))),
+    v6("11.6", "ip6-hop-by-hop: unknown-option", ip6(nh=0, body=hop_by_hop(b"\x8a\1\0"))),
+    v6("11.6", "ip6-hop-by-hop: unknown-option", ip6(nh=0, body=hop_by_hop(b"\1\0\xff\0"))),
+]
+
+CASES = ETHERNET + IPV4 + ROUTES + SPREAD + IPV6

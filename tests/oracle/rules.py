@@ -1,0 +1,303 @@
+"""What a router described by `router.json` must do with one frame: docs/forwarding-rules.md, rule by rule.
+
+`Oracle.decide(interface, frame)` returns a `Drop` (node and reason) or a `Forward` (every acceptable pair of egress
+interface and output bytes; one, unless the paths have weights whose bucket layout the rules leave open).
+Nothing here looks at Volley's code. Rule numbers are those of the page.
+"""
+
+import ipaddress
+import struct
+from typing import NamedTuple, Union
+
+import flowhash
+from router import Interface, Path, Router
+
+VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
+MAX_TABLE_HOPS = 4
+
+
+class Drop(NamedTuple):
+    node: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.reason}"
+
+
+class Forward(NamedTuple):
+    choices: tuple[tuple[str, bytes], ...]
+    flow: bytes
+    slow: bool
+
+
+Outcome = Union[Drop, Forward]
+
+
+def ones_complement_sum(data: bytes) -> int:
+    if len(data) % 2:
+        data += b"\0"
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def inside4(address: bytes, *prefixes: str) -> bool:
+    value = ipaddress.IPv4Address(address)
+    return any(value in ipaddress.IPv4Network(prefix) for prefix in prefixes)
+
+
+def inside6(address: bytes, *prefixes: str) -> bool:
+    value = ipaddress.IPv6Address(address)
+    return any(value in ipaddress.IPv6Network(prefix) for prefix in prefixes)
+
+
+class Oracle:
+    def __init__(self, router: Router):
+        self.router = router
+
+    def decide(self, interface: str, frame: bytes) -> Outcome:
+        rx = self.router.interfaces[interface]
+        if not rx.admin:
+            return Drop(rx.source_node, "admin-down")  # 1.2
+        if rx.mode == "l2patch":
+            return self._cross_connect(rx, frame)  # 1.3
+        return self._ethernet(rx, frame)
+
+    def _cross_connect(self, rx: Interface, frame: bytes) -> Outcome:
+        tx = self.router.interfaces[rx.peer]
+        if not tx.admin:
+            return Drop("interface-output", "interface-down")  # 8.1
+        return Forward(((tx.name, frame),), b"l2" + rx.name.encode(), False)
+
+    def _ethernet(self, rx: Interface, frame: bytes) -> Outcome:
+        node = "ethernet-input"
+        if len(frame) < 14:
+            return Drop(node, "too-short")  # 3.1
+        if rx.mode == "l2xc":
+            return self._cross_connect(rx, frame)  # 3.2
+        group = frame[0] & 1
+        if not group and not rx.promiscuous and frame[:6] != rx.mac:
+            return Drop(node, "not-my-mac")  # 3.3
+        kind = struct.unpack_from(">H", frame, 12)[0]
+        if kind in VLAN_TYPES:
+            return Drop(node, "unknown-vlan")  # 3.4
+        if kind == 0x0806:
+            return Drop(node, "arp-unsupported")  # 3.5
+        if kind not in (0x0800, 0x86DD):
+            return Drop(node, "unknown-ethertype")  # 3.6
+        if group:
+            return Drop(node, "group-mac")  # 3.7
+        return (self._ip4 if kind == 0x0800 else self._ip6)(rx, frame[14:])  # 3.8
+
+    def _ip4(self, rx: Interface, payload: bytes) -> Outcome:
+        reason = judge_ip4(payload)
+        if reason:
+            return Drop("ip4-input", reason)
+        header = (payload[0] & 15) * 4
+        packet = payload[:struct.unpack_from(">H", payload, 2)[0]]
+        if header > 20:
+            reason = judge_options(packet[20:header])  # 4.13
+            if reason:
+                return Drop("ip4-options", reason)
+        if not rx.ip4:
+            return Drop("ip4-not-enabled", "not-enabled")  # 6.0
+        return self._route(rx.table, packet, packet[16:20], header > 20)
+
+    def _ip6(self, rx: Interface, payload: bytes) -> Outcome:
+        reason = judge_ip6(payload)
+        if reason:
+            return Drop("ip6-input", reason)
+        packet = payload[:40 + struct.unpack_from(">H", payload, 4)[0]]
+        slow = packet[6] == 0
+        if slow:
+            reason = judge_hop_by_hop(packet[40:])  # 10.9
+            if reason:
+                return Drop("ip6-hop-by-hop", reason)
+        if not rx.ip6:
+            return Drop("ip6-not-enabled", "not-enabled")  # 6.0
+        return self._route(rx.table6, packet, packet[24:40], slow)
+
+    def _route(self, table: int, packet: bytes, destination: bytes, slow: bool) -> Outcome:
+        """Section 6. `packet` is already cut to its own length."""
+        family = "ip4" if len(destination) == 4 else "ip6"
+        for _ in range(MAX_TABLE_HOPS + 1):
+            route = self.router.lookup(table, destination)
+            if route is None:
+                return Drop(f"{family}-lookup", "no-route")  # 6.1
+            if route.kind == "lookup":
+                table = route.table
+                continue
+            if route.kind == "forward":
+                return self._spread(family, packet, route.paths, slow)
+            return dead_end(family, route.kind)
+        return Drop(f"{family}-lookup", "lookup-loop")  # 6.9
+
+    def _spread(self, family: str, packet: bytes, paths: list[Path], slow: bool) -> Outcome:
+        """Rule 6.8 and section 9."""
+        paths = [path for path in paths if self.router.interfaces[path.tx].admin]
+        if not paths:
+            return Drop(f"{family}-lookup", "interface-down")  # 6.11
+        ordered = sorted(paths, key=lambda path: (path.sort_key, self.router.interfaces[path.tx].index))
+        flow_hash = flowhash.hash4 if family == "ip4" else flowhash.hash6
+        value = flow_hash(packet, self.router.hash_config, self.router.router_id)
+        even = len({path.weight for path in ordered}) == 1 and len(ordered) & (len(ordered) - 1) == 0
+        candidates = [ordered[value & (len(ordered) - 1)]] if even else ordered
+        results = [self._rewrite(family, packet, path) for path in candidates]
+        drops = [result for result in results if isinstance(result, Drop)]
+        if drops:
+            # With an open layout a drop cannot be told from a forward; the corpus keeps such routes uniform.
+            return drops[0]
+        return Forward(tuple(results), flow_key(family, packet), slow)
+
+    def _rewrite(self, family: str, packet: bytes, path: Path):
+        """Section 7 on one path."""
+        if path.mac is None:
+            return Drop(f"{family}-glean", "unresolved")  # 6.6
+        tx = self.router.interfaces[path.tx]
+        if len(packet) > tx.mtu:
+            return Drop(f"{family}-rewrite", too_big(family, packet))
+        kind = b"\x08\x00" if family == "ip4" else b"\x86\xdd"
+        return tx.name, path.mac + tx.mac + kind + age(family, packet)
+
+
+def judge_ip4(payload: bytes) -> str:
+    """Rules 4.1 to 4.12; the empty string for a packet that may go on."""
+    if len(payload) < 20:
+        return "too-short"
+    if payload[0] >> 4 != 4:
+        return "bad-version"
+    header = (payload[0] & 15) * 4
+    total = struct.unpack_from(">H", payload, 2)[0]
+    if header < 20:
+        return "bad-header-length"
+    if total < header:
+        return "bad-total-length"
+    if total > len(payload):
+        return "truncated"
+    if ones_complement_sum(payload[:header]) != 0xFFFF:
+        return "bad-checksum"
+    return judge_addresses4(payload[12:16], payload[16:20], payload[8])
+
+
+def judge_addresses4(source: bytes, destination: bytes, ttl: int) -> str:
+    if inside4(destination, "224.0.0.0/4"):
+        return "multicast-destination"
+    if destination == b"\xff\xff\xff\xff":
+        return "broadcast-destination"
+    if inside4(destination, "0.0.0.0/8", "127.0.0.0/8", "240.0.0.0/4"):
+        return "martian-destination"
+    if inside4(source, "169.254.0.0/16") or inside4(destination, "169.254.0.0/16"):
+        return "link-local"
+    if ttl <= 1:
+        return "ttl-expired"
+    if inside4(source, "0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4"):
+        return "martian-source"
+    return ""
+
+
+def judge_options(options: bytes) -> str:
+    """Section 5; `options` are the bytes from 20 to the end of the header."""
+    at = 0
+    while at < len(options):
+        kind = options[at]
+        if kind == 0:
+            break
+        if kind == 1:
+            at += 1
+            continue
+        if at + 1 >= len(options):
+            return "bad-options"
+        length = options[at + 1]
+        if length < 2 or at + length > len(options):
+            return "bad-options"
+        if kind in (131, 137):
+            return "source-route"
+        at += length
+    return ""
+
+
+def judge_ip6(payload: bytes) -> str:
+    """Rules 10.1 to 10.8."""
+    if len(payload) < 40:
+        return "too-short"
+    if payload[0] >> 4 != 6:
+        return "bad-version"
+    if 40 + struct.unpack_from(">H", payload, 4)[0] > len(payload):
+        return "truncated"
+    source, destination = payload[8:24], payload[24:40]
+    if inside6(destination, "ff00::/8"):
+        return "multicast-destination"
+    if inside6(destination, "::/128", "::1/128"):
+        return "martian-destination"
+    if inside6(source, "fe80::/10") or inside6(destination, "fe80::/10"):
+        return "link-local"
+    if payload[7] <= 1:
+        return "hop-limit-exceeded"
+    if inside6(source, "::/128", "::1/128", "ff00::/8", "::ffff:0:0/96"):
+        return "martian-source"
+    return ""
+
+
+def judge_hop_by_hop(body: bytes) -> str:
+    """Section 11; `body` is everything behind the fixed header, already cut to the payload length."""
+    if not body:
+        return "jumbogram"
+    if len(body) < 8 or 8 * (body[1] + 1) > len(body):
+        return "bad-hop-by-hop"
+    if body[0] == 0:
+        return "bad-hop-by-hop"
+    options = body[2:8 * (body[1] + 1)]
+    at = 0
+    while at < len(options):
+        kind = options[at]
+        if kind == 0:
+            at += 1
+            continue
+        if at + 1 >= len(options) or at + 2 + options[at + 1] > len(options):
+            return "bad-hop-by-hop"
+        if kind == 0xC2:
+            return "bad-hop-by-hop"
+        if kind not in (1, 5) and kind & 0xC0:
+            return "unknown-option"
+        at += 2 + options[at + 1]
+    return ""
+
+
+def dead_end(family: str, kind: str) -> Drop:
+    """Rules 6.2 to 6.6 and 6.10: a route without paths."""
+    node, reason = {
+        "drop": ("lookup", "drop-route"),
+        "unreachable": ("lookup", "unreachable"),
+        "prohibit": ("lookup", "prohibited"),
+        "local": ("local", "local"),
+        "subnet-broadcast": ("lookup", "subnet-broadcast"),
+        "glean": ("glean", "unresolved"),
+    }[kind]
+    return Drop(f"{family}-{node}", reason)
+
+
+def too_big(family: str, packet: bytes) -> str:
+    if family == "ip6":
+        return "packet-too-big"  # 7.3
+    return "frag-needed" if packet[6] & 0x40 else "needs-fragmentation"  # 7.1, 7.2
+
+
+def age(family: str, packet: bytes) -> bytes:
+    """TTL or hop limit minus one, checksum computed anew over the whole header."""
+    out = bytearray(packet)
+    if family == "ip6":
+        out[7] -= 1
+        return bytes(out)
+    out[8] -= 1
+    out[10:12] = b"\0\0"
+    header = (out[0] & 15) * 4
+    struct.pack_into(">H", out, 10, ones_complement_sum(bytes(out[:header])) ^ 0xFFFF)
+    return bytes(out)
+
+
+def flow_key(family: str, packet: bytes) -> bytes:
+    """Packets with the same key must leave in the order they came."""
+    if family == "ip4":
+        return packet[12:20] + packet[9:10]
+    return packet[8:40] + packet[6:7]

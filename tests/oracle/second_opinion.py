@@ -1,0 +1,64 @@
+"""scapy's view of a packet that the rules forward: a second, separately written reading of the same bytes.
+
+`check(received, sent)` takes the frame as it came and as the rules want it to leave, and returns a list of complaints.
+A complaint means that the oracle itself is wrong (or scapy is), so it is reported apart from disagreements with Volley.
+"""
+
+try:
+    from scapy.layers.inet import IP
+    from scapy.layers.inet6 import IPv6
+    from scapy.layers.l2 import Ether
+    from scapy.utils import checksum
+    AVAILABLE = True
+except ImportError:
+    AVAILABLE = False
+
+
+def check(received: bytes, sent: bytes, next_hop: str, egress: str) -> list[str]:
+    outer = Ether(sent[:14])
+    complaints = []
+    if outer.dst != next_hop or outer.src != egress:
+        complaints.append(f"MAC addresses are {outer.src} > {outer.dst}, not {egress} > {next_hop}")
+    if outer.type == 0x0800:
+        complaints += _check_ip4(received[14:], sent[14:])
+    elif outer.type == 0x86DD:
+        complaints += _check_ip6(received[14:], sent[14:])
+    else:
+        complaints.append(f"type {outer.type:#06x} cannot be routed")
+    return complaints
+
+
+def _check_ip4(received: bytes, sent: bytes) -> list[str]:
+    # Headers only: what is behind them may be anything, and scapy would try to dissect it.
+    before = IP(received[:(received[0] & 15) * 4])
+    after = IP(sent[:(sent[0] & 15) * 4])
+    complaints = []
+    if after.ttl != before.ttl - 1:
+        complaints.append(f"TTL {before.ttl} became {after.ttl}")
+    if after.len != len(sent):
+        complaints.append(f"total length {after.len} but {len(sent)} bytes are sent")
+    header = bytearray(sent[:after.ihl * 4])
+    header[10:12] = b"\0\0"
+    if checksum(bytes(header)) != after.chksum:
+        complaints.append(f"checksum {after.chksum:#06x}, scapy has {checksum(bytes(header)):#06x}")
+    for field in ("version", "ihl", "tos", "len", "id", "flags", "frag", "proto", "src", "dst"):
+        if getattr(before, field) != getattr(after, field):
+            complaints.append(f"{field} changed from {getattr(before, field)} to {getattr(after, field)}")
+    if sent[20:] != received[20:len(sent)]:
+        complaints.append("bytes behind the fixed header changed")
+    return complaints
+
+
+def _check_ip6(received: bytes, sent: bytes) -> list[str]:
+    before, after = IPv6(received[:40]), IPv6(sent[:40])
+    complaints = []
+    if after.hlim != before.hlim - 1:
+        complaints.append(f"hop limit {before.hlim} became {after.hlim}")
+    if after.plen + 40 != len(sent):
+        complaints.append(f"payload length {after.plen} but {len(sent) - 40} bytes are sent")
+    for field in ("version", "tc", "fl", "plen", "nh", "src", "dst"):
+        if getattr(before, field) != getattr(after, field):
+            complaints.append(f"{field} changed from {getattr(before, field)} to {getattr(after, field)}")
+    if sent[40:] != received[40:len(sent)]:
+        complaints.append("bytes behind the fixed header changed")
+    return complaints

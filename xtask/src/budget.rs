@@ -1,0 +1,256 @@
+//! Instructions per packet, counted by callgrind and held against `bench/budgets.toml`.
+//!
+//! Cycles depend on the machine and its neighbours; instructions do not. Two runs with different packet counts are made:
+//! what they have in common (start, tables, the report) cancels out in the difference.
+
+use crate::error::Error;
+use crate::home::Home;
+use crate::report::{Fail, Outcome, Skip};
+use crate::run::{Program, exists};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const FILE: &str = "bench/budgets.toml";
+const SCENARIOS: [&str; 3] = ["xc", "ip4", "ip6"];
+/// valgrind 3.19 knows no AVX-512, so v4 cannot be counted.
+const LEVELS: [&str; 2] = ["scalar", "x86-64-v3"];
+const PACKETS: (u64, u64) = (51_200, 153_600);
+
+/// The checked-in budgets.
+#[derive(Debug, Deserialize, Serialize, PartialEq)]
+pub struct Budgets {
+    /// How far a count may move, up or down, before the budget has to be looked at.
+    pub tolerance_percent: f64,
+    /// Instructions per packet by `scenario/isa`.
+    pub budget: BTreeMap<String, f64>,
+}
+
+/// Counts everything and compares; with `update` the file is written instead.
+pub fn run(home: &Home, update: bool) -> Outcome {
+    if !exists("valgrind") {
+        return Skip("valgrind is not installed".into());
+    }
+    if !home.volley().is_file() {
+        return Skip(format!(
+            "{} is not built (cargo build --release)",
+            home.volley().display()
+        ));
+    }
+    let mut counted = BTreeMap::new();
+    for scenario in SCENARIOS {
+        for level in LEVELS {
+            match count(home, scenario, level) {
+                Ok(figure) => counted.insert(format!("{scenario}/{level}"), figure),
+                Err(reason) => return Fail(reason),
+            };
+        }
+    }
+    let path = home.root.join(FILE);
+    let result = if update {
+        write(&path, counted)
+    } else {
+        read(&path)
+            .map_err(|error| error.to_string())
+            .and_then(|budgets| judge(&budgets, &counted))
+    };
+    Outcome::of(result)
+}
+
+fn read(path: &Path) -> Result<Budgets, Error> {
+    let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
+    toml::from_str(&text).map_err(|error| Error::format(FILE, error))
+}
+
+fn write(path: &Path, counted: BTreeMap<String, f64>) -> Result<String, String> {
+    let rounded = counted
+        .into_iter()
+        .map(|(name, figure)| (name, (figure * 10.0).round() / 10.0))
+        .collect();
+    let budgets = Budgets {
+        tolerance_percent: 3.0,
+        budget: rounded,
+    };
+    let text = toml::to_string(&budgets).map_err(|error| error.to_string())?;
+    let head = "# Instructions per packet, all nodes and the source, counted by callgrind: `cargo xtask budget --update`.\n";
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::write(path, format!("{head}{text}")))
+        .map_err(|error| format!("{FILE}: {error}"))?;
+    Ok(format!("{FILE} written: {text}"))
+}
+
+fn judge(budgets: &Budgets, counted: &BTreeMap<String, f64>) -> Result<String, String> {
+    let mut problems = Vec::new();
+    let mut lines = Vec::new();
+    for (name, figure) in counted {
+        let Some(budget) = budgets.budget.get(name) else {
+            problems.push(format!(
+                "{name}: {figure:.1} instructions per packet, and no budget in {FILE}"
+            ));
+            continue;
+        };
+        let percent = (figure / budget - 1.0) * 100.0;
+        lines.push(format!("{name} {figure:.1}"));
+        if percent.abs() > budgets.tolerance_percent || !percent.is_finite() {
+            problems.push(format!("{name}: {figure:.1} instructions per packet, budget {budget:.1} ({percent:+.1} %); if that is meant, `cargo xtask budget --update`"));
+        }
+    }
+    problems.extend(
+        budgets
+            .budget
+            .keys()
+            .filter(|name| !counted.contains_key(*name))
+            .map(|name| format!("{name}: in {FILE}, but not counted any more")),
+    );
+    if problems.is_empty() {
+        Ok(lines.join(", "))
+    } else {
+        Err(problems.join("\n"))
+    }
+}
+
+/// Instructions per packet of one scenario.
+pub fn count(home: &Home, scenario: &str, level: &str) -> Result<f64, String> {
+    let few = instructions(home, scenario, level, PACKETS.0)?;
+    let many = instructions(home, scenario, level, PACKETS.1)?;
+    per_packet((PACKETS.0, few), (PACKETS.1, many))
+}
+
+fn per_packet(few: (u64, u64), many: (u64, u64)) -> Result<f64, String> {
+    if many.1 <= few.1 || many.0 <= few.0 {
+        return Err(format!(
+            "{} packets cost {} instructions and {} cost {}: that cannot be",
+            few.0, few.1, many.0, many.1
+        ));
+    }
+    Ok((many.1 - few.1) as f64 / (many.0 - few.0) as f64)
+}
+
+fn instructions(home: &Home, scenario: &str, level: &str, packets: u64) -> Result<u64, String> {
+    let file = home
+        .target
+        .join(format!("callgrind.{scenario}.{level}.{packets}"));
+    Program::new(home, "valgrind")
+        .args(["--tool=callgrind", "--quiet"])
+        .arg(format!("--callgrind-out-file={}", file.display()))
+        .arg(home.volley())
+        .args([
+            "bench",
+            "--scenario",
+            scenario,
+            "--isa",
+            level,
+            "--callgrind",
+            "--packets",
+            &packets.to_string(),
+        ])
+        .limit_seconds(300)
+        .require()?;
+    let text =
+        std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    total(&text).ok_or_else(|| format!("{}: no total of Ir in it", file.display()))
+}
+
+/// The total of `Ir` in a callgrind file: the column of `events:` that says so, in the `totals:` (or `summary:`) line.
+fn total(text: &str) -> Option<u64> {
+    let value = |key: &str| {
+        text.lines()
+            .rev()
+            .find_map(|line| line.strip_prefix(key))
+            .map(str::trim)
+    };
+    let column = value("events:")?
+        .split_whitespace()
+        .position(|event| event == "Ir")?;
+    value("totals:")
+        .or_else(|| value("summary:"))?
+        .split_whitespace()
+        .nth(column)?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(figures: &[(&str, f64)]) -> BTreeMap<String, f64> {
+        figures
+            .iter()
+            .map(|(name, figure)| ((*name).to_owned(), *figure))
+            .collect()
+    }
+
+    #[test]
+    fn totals_are_read() {
+        assert_eq!(
+            total("version: 1\nevents: Ir\nfn=(1) main\n1 5\n\ntotals: 12345\n"),
+            Some(12345)
+        );
+        assert_eq!(total("events: Dr Ir Dw\nsummary: 1 22 3\n"), Some(22));
+        assert_eq!(total("events: Dr\ntotals: 1\n"), None);
+        assert_eq!(total("events: Ir\n"), None);
+        assert_eq!(total("events: Ir\ntotals: many\n"), None);
+    }
+
+    #[test]
+    fn the_common_part_cancels_out() {
+        assert_eq!(
+            per_packet((100, 1_000_000 + 100 * 60), (300, 1_000_000 + 300 * 60)),
+            Ok(60.0)
+        );
+        assert!(per_packet((100, 5), (300, 5)).is_err());
+    }
+
+    #[test]
+    fn the_gate_closes_on_both_sides() {
+        let budgets = Budgets {
+            tolerance_percent: 3.0,
+            budget: counted(&[("ip4/scalar", 100.0)]),
+        };
+        assert!(judge(&budgets, &counted(&[("ip4/scalar", 102.9)])).is_ok());
+        assert!(judge(&budgets, &counted(&[("ip4/scalar", 97.1)])).is_ok());
+        assert!(
+            judge(&budgets, &counted(&[("ip4/scalar", 103.1)]))
+                .unwrap_err()
+                .contains("+3.1 %")
+        );
+        assert!(judge(&budgets, &counted(&[("ip4/scalar", 96.0)])).is_err());
+        assert!(
+            judge(
+                &budgets,
+                &counted(&[("ip4/scalar", 100.0), ("xc/scalar", 9.0)])
+            )
+            .unwrap_err()
+            .contains("no budget")
+        );
+        assert!(
+            judge(&budgets, &counted(&[]))
+                .unwrap_err()
+                .contains("not counted")
+        );
+    }
+
+    #[test]
+    fn the_file_goes_there_and_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bench/budgets.toml");
+        write(&path, counted(&[("ip4/x86-64-v3", 61.2345)])).unwrap();
+        let budgets = read(&path).unwrap();
+        assert_eq!(
+            budgets,
+            Budgets {
+                tolerance_percent: 3.0,
+                budget: counted(&[("ip4/x86-64-v3", 61.2)])
+            }
+        );
+        std::fs::write(&path, "budget = 3").unwrap();
+        assert!(
+            read(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("budgets.toml")
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! Everything that must hold before a change lands, in one command.
+
+use crate::home::Home;
+use crate::report::{Fail, Outcome, Pass, Report, Skip};
+use crate::run::Program;
+use crate::{budget, docs, install, readme, sanitize, tidy};
+
+/// How much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// While working: no sanitizers, no release build.
+    Quick,
+    /// Before a change lands.
+    Usual,
+    /// More cases, longer fuzzing.
+    Long,
+}
+
+impl Depth {
+    pub fn from_flags(quick: bool, long: bool) -> Self {
+        match (quick, long) {
+            (true, _) => Self::Quick,
+            (false, true) => Self::Long,
+            (false, false) => Self::Usual,
+        }
+    }
+
+    /// Cases per property test under a sanitizer, which is slow.
+    fn cases(self) -> u32 {
+        if self == Self::Long { 64 } else { 4 }
+    }
+
+    fn fuzz_seconds(self) -> u32 {
+        if self == Self::Long { 120 } else { 10 }
+    }
+}
+
+type Work = fn(&Home, Depth) -> Outcome;
+
+/// Name, whether `--quick` runs it, and the work. The cheap ones come first: a slip of the pen is found in a minute.
+const STAGES: [(&str, bool, Work); 14] = [
+    ("install", true, |home, _| install::stage(home)),
+    ("fmt", true, |home, _| fmt(home)),
+    ("tidy", true, |home, _| tidy::run(home)),
+    ("clippy", true, |home, _| clippy(home)),
+    ("test", true, tests),
+    ("oracle", true, |home, _| oracle(home)),
+    ("rustdoc", false, |home, _| rustdoc(home)),
+    ("build", false, |home, _| build(home)),
+    ("readme", false, |home, _| readme::run(home, false)),
+    ("docs", false, |home, _| docs::run(home, false)),
+    ("budget", false, |home, _| budget::run(home, false)),
+    ("loom", false, |home, _| sanitize::loom(home)),
+    ("asan", false, |home, depth| {
+        sanitize::address(home, depth.cases())
+    }),
+    ("memcheck", false, |home, depth| {
+        sanitize::memcheck(home, depth.cases())
+    }),
+];
+
+/// Runs the stages (or those in `only`), prints each with its time, and the closing line last.
+pub fn run(home: &Home, depth: Depth, only: &[String]) -> bool {
+    let mut report = Report::default();
+    for (name, quick, work) in STAGES.iter().chain(&[FUZZ]) {
+        if !only.is_empty() && !only.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        if depth == Depth::Quick && !quick && only.is_empty() {
+            report.add(name, &Skip("--quick".into()), None);
+        } else {
+            report.stage(name, || work(home, depth));
+        }
+    }
+    for name in only
+        .iter()
+        .filter(|name| !STAGES.iter().chain(&[FUZZ]).any(|stage| stage.0 == **name))
+    {
+        report.add(name, &Fail("there is no stage of this name".into()), None);
+    }
+    report.summary();
+    report.close()
+}
+
+const FUZZ: (&str, bool, Work) = ("fuzz", false, |home, depth| {
+    sanitize::fuzz(home, depth.fuzz_seconds())
+});
+
+fn fmt(home: &Home) -> Outcome {
+    plain(Program::cargo(home).args(["fmt", "--all", "--check"]))
+}
+
+fn clippy(home: &Home) -> Outcome {
+    plain(Program::cargo(home).args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ]))
+}
+
+fn rustdoc(home: &Home) -> Outcome {
+    let doc = [
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--locked",
+        "--document-private-items",
+    ];
+    plain(
+        Program::cargo(home)
+            .args(doc)
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
+}
+
+fn build(home: &Home) -> Outcome {
+    plain(Program::cargo(home).args(["build", "--release", "--locked"]))
+}
+
+fn tests(home: &Home, depth: Depth) -> Outcome {
+    let cases = if depth == Depth::Long { "1024" } else { "64" };
+    let run = Program::cargo(home)
+        .args(["test", "--workspace", "--locked"])
+        .env("PROPTEST_CASES", cases)
+        .require();
+    Outcome::of(run.map(|output| sanitize::tests_line(&output.stdout)))
+}
+
+/// The oracle's own tests. What Volley does against the oracle is a test of apps/volley.
+fn oracle(home: &Home) -> Outcome {
+    let run = Program::new(home, home.python())
+        .args(["-m", "unittest", "--quiet"])
+        .dir(&home.root.join("tests/oracle"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .require();
+    let opinion = if install::has_scapy(home) {
+        "with scapy's opinion"
+    } else {
+        "without scapy, which is not installed"
+    };
+    Outcome::of(run.map(|output| format!("{}, {opinion}", unittest_line(&output.stderr))))
+}
+
+fn unittest_line(stderr: &str) -> String {
+    let line = stderr.lines().find_map(|line| {
+        line.strip_prefix("Ran ")?
+            .split_once(" in ")
+            .map(|(tests, _)| tests.to_owned())
+    });
+    line.unwrap_or_else(|| "no tests".into())
+}
+
+fn plain(program: Program) -> Outcome {
+    match program.require() {
+        Ok(_) => Pass(String::new()),
+        Err(reason) => Fail(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_choose_the_depth() {
+        assert_eq!(Depth::from_flags(false, false), Depth::Usual);
+        assert_eq!(Depth::from_flags(true, true), Depth::Quick);
+        assert!(Depth::Long.fuzz_seconds() > Depth::Usual.fuzz_seconds());
+    }
+
+    #[test]
+    fn an_unknown_stage_fails() {
+        assert!(!run(
+            &Home::find().unwrap(),
+            Depth::Usual,
+            &["no-such-stage".into()]
+        ));
+    }
+
+    #[test]
+    fn unittest_output_is_read() {
+        assert_eq!(
+            unittest_line("-----\nRan 24 tests in 1.2s\n\nOK"),
+            "24 tests"
+        );
+        assert_eq!(unittest_line(""), "no tests");
+    }
+}

@@ -1,0 +1,79 @@
+//! Pages that a program writes: they fail when they are stale, and `--update` writes them anew.
+
+use crate::home::Home;
+use crate::report::{Fail, Outcome, Pass, Skip};
+use crate::run::Program;
+
+/// Page, and the arguments of `volley` whose output it is.
+const PAGES: [(&str, &[&str]); 2] = [
+    ("docs/generated/counters.md", &["doc", "counters"]),
+    ("docs/generated/graph.dot", &["doc", "graph"]),
+];
+
+/// Compares (or writes) every page. Needs the release binary.
+pub fn run(home: &Home, update: bool) -> Outcome {
+    if !home.volley().is_file() {
+        return Skip(format!(
+            "{} is not built (cargo build --release)",
+            home.volley().display()
+        ));
+    }
+    let mut problems = Vec::new();
+    for (page, args) in PAGES {
+        if let Err(problem) = one(home, page, args, update) {
+            problems.push(problem);
+        }
+    }
+    match problems.is_empty() {
+        true => Pass(format!("{} pages", PAGES.len())),
+        false => Fail(problems.join("\n")),
+    }
+}
+
+fn one(home: &Home, page: &str, args: &[&str], update: bool) -> Result<(), String> {
+    let fresh = Program::new(home, home.volley())
+        .args(args)
+        .limit_seconds(60)
+        .require()?
+        .stdout;
+    let path = home.root.join(page);
+    if update {
+        let folder = path.parent().unwrap_or(&home.root);
+        return std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&path, fresh))
+            .map_err(|error| format!("{page}: {error}"));
+    }
+    let stored = std::fs::read_to_string(&path)
+        .map_err(|error| format!("{page}: {error}; `cargo xtask docs --update` writes it"))?;
+    match first_difference(&stored, &fresh) {
+        None => Ok(()),
+        Some(line) => Err(format!(
+            "{page}:{line}: stale; `cargo xtask docs --update` writes it anew"
+        )),
+    }
+}
+
+fn first_difference(stored: &str, fresh: &str) -> Option<usize> {
+    if stored == fresh {
+        return None;
+    }
+    let same = stored
+        .lines()
+        .zip(fresh.lines())
+        .take_while(|(a, b)| a == b)
+        .count();
+    Some(same + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_stale_line_is_named() {
+        assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
+        assert_eq!(first_difference("a\nb\n", "a\nc\n"), Some(2));
+        assert_eq!(first_difference("a\n", "a\nb\n"), Some(2));
+        assert_eq!(first_difference("", "a\n"), Some(1));
+    }
+}

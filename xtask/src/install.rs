@@ -1,0 +1,165 @@
+//! What the tests need beyond cargo. Everything here is optional: what cannot be had is a SKIP with its reason, and the
+//! stages that need it skip too.
+
+use crate::home::Home;
+use crate::report::{Outcome, Pass, Report, Skip};
+use crate::run::{Program, exists};
+
+/// A Debian package, and a program that shows that it is there.
+struct Package {
+    program: &'static str,
+    packages: &'static [&'static str],
+}
+
+const PACKAGES: [Package; 5] = [
+    Package {
+        program: "valgrind",
+        packages: &["valgrind"],
+    },
+    Package {
+        program: "xz",
+        packages: &["xz-utils"],
+    },
+    Package {
+        program: "g++",
+        packages: &["g++"],
+    },
+    Package {
+        program: "python3",
+        packages: &["python3", "python3-venv"],
+    },
+    Package {
+        program: "dpdk-test-fib",
+        packages: &["dpdk", "dpdk-dev"],
+    },
+];
+const PIP_SECONDS: u64 = 180;
+const APT_SECONDS: u64 = 600;
+
+/// The command.
+pub fn run(home: &Home) -> bool {
+    let mut report = Report::default();
+    for package in &PACKAGES {
+        report.stage(package.program, || debian(home, package));
+    }
+    report.stage("scapy", || scapy(home));
+    report.close()
+}
+
+/// The stage of `ci`: one line for all of it.
+pub fn stage(home: &Home) -> Outcome {
+    let mut outcomes: Vec<(&str, Outcome)> = PACKAGES
+        .iter()
+        .map(|package| (package.program, debian(home, package)))
+        .collect();
+    outcomes.push(("scapy", scapy(home)));
+    let missing: Vec<String> = outcomes
+        .iter()
+        .filter_map(|(name, outcome)| match outcome {
+            Skip(reason) => Some(format!("{name} ({reason})")),
+            _ => None,
+        })
+        .collect();
+    if missing.is_empty() {
+        Pass("everything is there".into())
+    } else {
+        Skip(missing.join("; "))
+    }
+}
+
+fn debian(home: &Home, package: &Package) -> Outcome {
+    if exists(package.program) {
+        return Pass("there".into());
+    }
+    if !exists("apt-get") {
+        return Skip("no apt-get on this machine".into());
+    }
+    let install = || {
+        apt(
+            home,
+            &[
+                &["install", "-y", "--no-install-recommends"],
+                package.packages,
+            ]
+            .concat(),
+        )
+    };
+    // The lists of a fresh container are empty or old: once more after an update.
+    let result = install().or_else(|_| apt(home, &["update"]).and_then(|()| install()));
+    match result {
+        Ok(()) if exists(package.program) => Pass("installed".into()),
+        Ok(()) => Skip(format!(
+            "{} came without {}",
+            package.packages.join(" "),
+            package.program
+        )),
+        Err(reason) => Skip(reason),
+    }
+}
+
+fn apt(home: &Home, args: &[&str]) -> Result<(), String> {
+    let as_root = std::env::var("USER").is_ok_and(|user| user == "root") || id(home) == "0";
+    let program = if as_root {
+        Program::new(home, "apt-get")
+    } else if exists("sudo") {
+        Program::new(home, "sudo").arg("-n").arg("apt-get")
+    } else {
+        return Err("apt-get needs root".into());
+    };
+    let run = program
+        .args(args)
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .limit_seconds(APT_SECONDS)
+        .require();
+    run.map(|_| ())
+        .map_err(|text| text.lines().last().unwrap_or_default().to_owned())
+}
+
+fn id(home: &Home) -> String {
+    let output = Program::new(home, "id").arg("-u").output();
+    output
+        .map(|output| output.stdout.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// A virtual environment of our own with the pinned scapy.
+fn scapy(home: &Home) -> Outcome {
+    if has_scapy(home) {
+        return Pass("there".into());
+    }
+    let venv = home.venv();
+    let make = Program::new(home, "python3")
+        .args(["-m", "venv"])
+        .arg(&venv)
+        .limit_seconds(PIP_SECONDS)
+        .require();
+    let pip = || {
+        let install = [
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "-r",
+            "tests/oracle/requirements.txt",
+        ];
+        Program::new(home, home.python())
+            .args(install)
+            .limit_seconds(PIP_SECONDS)
+            .require()
+    };
+    match make.and_then(|_| pip()) {
+        Ok(_) if has_scapy(home) => Pass(format!("installed in {}", venv.display())),
+        Ok(_) => Skip("installed, but it cannot be imported".into()),
+        Err(reason) => Skip(reason.lines().last().unwrap_or_default().to_owned()),
+    }
+}
+
+/// Can the oracle have its second opinion?
+pub fn has_scapy(home: &Home) -> bool {
+    let probe = Program::new(home, home.python())
+        .args(["-c", "import scapy.layers.inet6"])
+        .limit_seconds(60)
+        .output();
+    probe.is_ok_and(|output| output.ok)
+}

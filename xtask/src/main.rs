@@ -1,0 +1,124 @@
+//! `cargo xtask`: the tools of the house. Every command prints what it does and ends with a line that says how it went.
+//!
+//! Exit code: 0 when nothing failed, 1 when something did, 2 when the command line or the machine is to blame.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod budget;
+mod chart;
+mod ci;
+mod docs;
+mod error;
+mod home;
+mod install;
+mod measure;
+mod new_node;
+mod readme;
+mod report;
+mod run;
+mod sanitize;
+mod show;
+mod tidy;
+
+use error::Error;
+use home::Home;
+use pico_args::Arguments;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  ci [--quick | --long] [--only STAGE]...  everything that must hold before a change lands
+  install                                  what the tests need beyond cargo; says SKIP for what cannot be had
+  tidy                                     sizes, layers, unsafe code, banned words, dependencies
+  new-node NAME --crate CRATE              a new node with its test, from the template
+  bench [--seconds N] [--quick]            run the bench matrix, write docs/bench.md and its picture
+  budget [--update]                        instructions per packet against bench/budgets.toml
+  docs [--update]                          generated pages: stale or not
+  readme [--update]                        run the commands of README.md and look at their output
+  show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`
+";
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_env();
+    match dispatch(&mut arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn dispatch(arguments: &mut Arguments) -> Result<bool, Error> {
+    let home = Home::find()?;
+    let command = arguments.subcommand().map_err(Error::usage)?;
+    match command.as_deref() {
+        Some("ci") => {
+            let depth =
+                ci::Depth::from_flags(arguments.contains("--quick"), arguments.contains("--long"));
+            let only = words(arguments, "--only")?;
+            finish(arguments)?;
+            Ok(ci::run(&home, depth, &only))
+        }
+        Some("install") => finish(arguments).map(|()| install::run(&home)),
+        Some("tidy") => finish(arguments).and_then(|()| tidy::command(&home)),
+        Some("new-node") => {
+            let of_crate: String = arguments.value_from_str("--crate").map_err(Error::usage)?;
+            let name: String = arguments.free_from_str().map_err(Error::usage)?;
+            finish(arguments)?;
+            new_node::run(&home, &name, &of_crate).map(|()| true)
+        }
+        Some("bench") => {
+            let seconds = arguments
+                .opt_value_from_str("--seconds")
+                .map_err(Error::usage)?;
+            let quick = arguments.contains("--quick");
+            finish(arguments)?;
+            bench::run(&home, seconds, quick).map(|()| true)
+        }
+        Some("budget") => {
+            let update = arguments.contains("--update");
+            finish(arguments).map(|()| report::single("budget", budget::run(&home, update)))
+        }
+        Some("docs") => {
+            let update = arguments.contains("--update");
+            finish(arguments).map(|()| report::single("docs", docs::run(&home, update)))
+        }
+        Some("readme") => {
+            let update = arguments.contains("--update");
+            finish(arguments).map(|()| report::single("readme", readme::run(&home, update)))
+        }
+        Some("show") => {
+            let long = arguments.contains("--long");
+            let only = words(arguments, "--only")?;
+            let name: String = arguments.free_from_str().map_err(Error::usage)?;
+            finish(arguments)?;
+            show::run(&home, &name, long, &only)
+        }
+        Some("help") | None => {
+            print!("{HELP}");
+            Ok(true)
+        }
+        Some(other) => Err(Error::Usage(format!(
+            "there is no command `{other}`; `cargo xtask help` lists them"
+        ))),
+    }
+}
+
+fn words(arguments: &mut Arguments, flag: &'static str) -> Result<Vec<String>, Error> {
+    arguments.values_from_str(flag).map_err(Error::usage)
+}
+
+/// What is left on the command line was not understood.
+fn finish(arguments: &mut Arguments) -> Result<(), Error> {
+    let rest = std::mem::replace(arguments, Arguments::from_vec(Vec::new())).finish();
+    match rest.first() {
+        None => Ok(()),
+        Some(word) => Err(Error::Usage(format!(
+            "`{}` was not understood; see `cargo xtask help`",
+            word.to_string_lossy()
+        ))),
+    }
+}

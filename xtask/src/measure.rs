@@ -1,0 +1,137 @@
+//! `volley bench --json`, as far as the tools here read it. What is missing in the output is an error that names it.
+
+use crate::home::Home;
+use crate::run::Program;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Lowest, middle and highest of the repetitions.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+pub struct Spread {
+    pub min: f64,
+    pub median: f64,
+    pub max: f64,
+}
+
+/// One run of `volley bench --scenario ... --json`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Bench {
+    pub scenario: String,
+    pub destinations: String,
+    /// Prefixes in the table.
+    pub prefixes: u64,
+    pub vector_size: u32,
+    pub isa: String,
+    pub style: String,
+    pub packets: u64,
+    pub seconds: f64,
+    pub mpps: Spread,
+    pub cycles_per_packet: Spread,
+    #[serde(default)]
+    pub nodes: Vec<NodeCost>,
+    #[serde(default)]
+    pub source_cycles_per_packet: f64,
+    #[serde(default)]
+    pub lpm_bytes: Option<u64>,
+    #[serde(default)]
+    pub table_load_seconds: Option<f64>,
+    #[serde(default)]
+    pub drops: BTreeMap<String, u64>,
+    /// True only after a sample of outputs was checked against a plain model.
+    pub verified: bool,
+}
+
+/// What one node costs.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct NodeCost {
+    pub name: String,
+    pub calls: u64,
+    pub vectors: u64,
+    pub cycles_per_packet: f64,
+    pub vectors_per_call: f64,
+}
+
+/// One run of `volley bench lpm --json`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct LpmBench {
+    pub prefixes: u64,
+    pub bytes: u64,
+    pub build_seconds: f64,
+    pub batched_cycles_per_lookup: Spread,
+    pub batched_lookups_per_second: f64,
+    #[serde(default)]
+    pub single_cycles_per_lookup: Option<Spread>,
+    #[serde(default)]
+    pub updates_per_second: Option<f64>,
+    /// Every lookup of the sample agreed with the linear reference.
+    pub verified: bool,
+}
+
+/// Runs `volley ARGS --json` and reads what it prints.
+pub fn json<T: for<'de> Deserialize<'de>>(
+    home: &Home,
+    args: &[&str],
+    limit_seconds: u64,
+) -> Result<T, String> {
+    let volley = home.volley();
+    if !volley.is_file() {
+        return Err(format!(
+            "{} is not built (cargo build --release)",
+            volley.display()
+        ));
+    }
+    let output = Program::new(home, &volley)
+        .args(args)
+        .arg("--json")
+        .limit_seconds(limit_seconds)
+        .require()?;
+    parse(&output.stdout).map_err(|reason| format!("`volley {} --json`: {reason}", args.join(" ")))
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, String> {
+    // A notice before the object (which table was loaded, say) is no fault.
+    let start = text.find('{').ok_or("no JSON object in its output")?;
+    serde_json::from_str(text[start..].trim_end()).map_err(|error| error.to_string())
+}
+
+/// A run that counts: its outputs were checked.
+pub fn bench(home: &Home, args: &[&str], seconds: u64) -> Result<Bench, String> {
+    let full: Vec<&str> = ["bench"].iter().chain(args).copied().collect();
+    let run: Bench = json(home, &full, 120 + 12 * seconds)?;
+    if run.verified {
+        Ok(run)
+    } else {
+        Err(format!(
+            "`volley {}`: its outputs were not verified",
+            full.join(" ")
+        ))
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    pub const SAMPLE: &str = r#"loading...
+        {"scenario":"ip4","destinations":"uniform","prefixes":1042325,"vector_size":256,"isa":"x86-64-v3","style":"graph",
+         "packets":1000,"seconds":1.0,"mpps":{"min":50.0,"median":55.5,"max":60.0},
+         "cycles_per_packet":{"min":30.0,"median":33.25,"max":40.0},
+         "nodes":[{"name":"ip4-lookup","calls":4,"vectors":1000,"cycles_per_packet":7.5,"vectors_per_call":250.0}],
+         "source_cycles_per_packet":9.0,"lpm_bytes":7000000,"table_load_seconds":0.4,"drops":{"ip4-lookup: no-route":3},
+         "verified":true,"something_new":1}"#;
+
+    #[test]
+    fn the_schema_of_the_issue_is_read() {
+        let run: Bench = parse(SAMPLE).unwrap();
+        assert_eq!(run.cycles_per_packet.median, 33.25);
+        assert_eq!(run.nodes[0].name, "ip4-lookup");
+        assert_eq!(run.drops["ip4-lookup: no-route"], 3);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let error = parse::<Bench>(&SAMPLE.replace("\"verified\":true,", "")).unwrap_err();
+        assert!(error.contains("verified"), "{error}");
+        assert!(parse::<Bench>("nothing").is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! Outcomes, one line each, and the closing line that a machine can read.
+
+use std::time::{Duration, Instant};
+
+/// How one stage or item ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It holds; the text is the figure, with its bar.
+    Pass(String),
+    /// It does not; the text says what is wrong.
+    Fail(String),
+    /// It could not be judged here; the text says why.
+    Skip(String),
+}
+
+pub use Outcome::{Fail, Pass, Skip};
+
+impl Outcome {
+    /// `Err` is a failure.
+    pub fn of(result: Result<String, String>) -> Self {
+        match result {
+            Ok(text) => Pass(text),
+            Err(text) => Fail(text),
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        match self {
+            Pass(_) => "PASS",
+            Fail(_) => "FAIL",
+            Skip(_) => "SKIP",
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Pass(text) | Fail(text) | Skip(text) => text,
+        }
+    }
+}
+
+/// Counts outcomes and prints them as they come.
+#[derive(Default)]
+pub struct Report {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    lines: Vec<String>,
+}
+
+impl Report {
+    /// Run one stage and print its line, with the time it took.
+    pub fn stage(&mut self, name: &str, work: impl FnOnce() -> Outcome) {
+        let started = Instant::now();
+        println!("---- {name}");
+        let outcome = work();
+        self.add(name, &outcome, Some(started.elapsed()));
+    }
+
+    /// Print an outcome that is known already.
+    pub fn add(&mut self, name: &str, outcome: &Outcome, took: Option<Duration>) {
+        match outcome {
+            Pass(_) => self.passed += 1,
+            Fail(_) => self.failed += 1,
+            Skip(_) => self.skipped += 1,
+        }
+        let time = took
+            .map(|took| format!(" ({:.1} s)", took.as_secs_f64()))
+            .unwrap_or_default();
+        let text = outcome.text();
+        let gap = if text.is_empty() { "" } else { ": " };
+        println!("{} {name}{gap}{text}{time}", outcome.word());
+        let first = text.lines().next().unwrap_or_default();
+        self.lines
+            .push(format!("{} {name}{gap}{first}{time}", outcome.word()));
+    }
+
+    /// Everything once more, one line each, so that the end of a long log tells the whole story.
+    pub fn summary(&self) {
+        println!("\n==== summary");
+        for line in &self.lines {
+            println!("{line}");
+        }
+    }
+
+    /// The closing line; true when nothing failed.
+    pub fn close(&self) -> bool {
+        println!("{}", self.closing());
+        self.failed == 0
+    }
+
+    fn closing(&self) -> String {
+        format!(
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        )
+    }
+}
+
+/// A command that is one stage.
+pub fn single(name: &str, outcome: Outcome) -> bool {
+    let mut report = Report::default();
+    report.add(name, &outcome, None);
+    report.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_and_closes() {
+        let mut report = Report::default();
+        report.stage("a", || Pass("1 of 1".into()));
+        report.stage("b", || Skip("no tool".into()));
+        assert!(report.close());
+        report.add("c", &Outcome::of(Err("first\nsecond".into())), None);
+        assert!(!report.close());
+        assert_eq!(report.closing(), "1 passed, 1 failed, 1 skipped");
+        assert_eq!(report.lines[2], "FAIL c: first");
+        assert!(report.lines[1].starts_with("SKIP b: no tool ("));
+    }
+}

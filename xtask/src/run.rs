@@ -1,0 +1,226 @@
+//! Starting programs: with a time limit, without stdin, with what they print kept or shown.
+
+use crate::error::Error;
+use crate::home::Home;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What came of a program.
+pub struct Output {
+    /// It ended with 0, in time.
+    pub ok: bool,
+    /// `exit code 1`, `signal 11`, `no end after 60 s`.
+    pub ending: String,
+    pub stdout: String,
+    pub stderr: String,
+    pub took: Duration,
+}
+
+/// A command line that is built up step by step.
+pub struct Program {
+    command: Command,
+    text: String,
+    limit: Duration,
+}
+
+impl Program {
+    pub fn new(home: &Home, program: impl AsRef<OsStr>) -> Self {
+        let mut command = Command::new(program.as_ref());
+        command.current_dir(&home.root).stdin(Stdio::null());
+        Self {
+            command,
+            text: program.as_ref().to_string_lossy().into_owned(),
+            limit: Duration::from_secs(1800),
+        }
+    }
+
+    pub fn cargo(home: &Home) -> Self {
+        Self::new(
+            home,
+            std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
+        )
+    }
+
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg.as_ref());
+        self.text = format!("{} {}", self.text, arg.as_ref().to_string_lossy());
+        self
+    }
+
+    pub fn args<T: AsRef<OsStr>>(self, args: impl IntoIterator<Item = T>) -> Self {
+        args.into_iter().fold(self, Self::arg)
+    }
+
+    pub fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(key, value);
+        self
+    }
+
+    pub fn dir(mut self, dir: &Path) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
+    /// The program is killed after this long.
+    pub fn limit_seconds(mut self, seconds: u64) -> Self {
+        self.limit = Duration::from_secs(seconds);
+        self
+    }
+
+    /// Run to the end and keep what it prints. Fails only when it cannot be started.
+    pub fn output(mut self) -> Result<Output, Error> {
+        // Files, not pipes: a child that prints much can never block, and no thread is needed to empty a pipe.
+        let mut out = scratch_file()?;
+        let mut err = scratch_file()?;
+        self.command
+            .stdout(duplicate(&out)?)
+            .stderr(duplicate(&err)?);
+        let started = Instant::now();
+        let ending = self.wait(started)?;
+        Ok(Output {
+            ok: ending == "exit code 0",
+            ending,
+            stdout: text_of(&mut out)?,
+            stderr: text_of(&mut err)?,
+            took: started.elapsed(),
+        })
+    }
+
+    /// Run to the end and require success; the last lines of its output are the reason when there is none.
+    pub fn require(self) -> Result<Output, String> {
+        let text = self.text.clone();
+        let output = self.output().map_err(|error| error.to_string())?;
+        if output.ok {
+            Ok(output)
+        } else {
+            Err(format!("`{text}`: {}\n{}", output.ending, output.tail(30)))
+        }
+    }
+
+    fn wait(&mut self, started: Instant) -> Result<String, Error> {
+        use std::os::unix::process::ExitStatusExt;
+        let refuse = |text: &str, reason: std::io::Error| Error::Command {
+            command: text.to_owned(),
+            reason: reason.to_string(),
+        };
+        let mut child = self
+            .command
+            .spawn()
+            .map_err(|error| refuse(&self.text, error))?;
+        loop {
+            if let Some(status) = child
+                .try_wait()
+                .map_err(|error| refuse(&self.text, error))?
+            {
+                return Ok(match (status.code(), status.signal()) {
+                    (Some(code), _) => format!("exit code {code}"),
+                    (None, signal) => format!("signal {}", signal.unwrap_or(0)),
+                });
+            }
+            if started.elapsed() > self.limit {
+                // Failure to kill means that it has ended by itself meanwhile.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Ok(format!("no end after {} s", self.limit.as_secs()));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Output {
+    /// The last lines of what it printed, stderr behind stdout.
+    pub fn tail(&self, lines: usize) -> String {
+        let all: Vec<&str> = self.stdout.lines().chain(self.stderr.lines()).collect();
+        all[all.len().saturating_sub(lines)..].join("\n")
+    }
+}
+
+/// Is there such a program on this machine?
+pub fn exists(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+}
+
+fn scratch_file() -> Result<File, Error> {
+    let dir = std::env::temp_dir();
+    // The name is gone at once; only the open file is left, so nothing has to be cleaned up.
+    static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let path = dir.join(format!("volley-xtask-{}-{number}", std::process::id()));
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&path)
+        .map_err(Error::file(&path))?;
+    std::fs::remove_file(&path).map_err(Error::file(&path))?;
+    Ok(file)
+}
+
+fn duplicate(file: &File) -> Result<Stdio, Error> {
+    Ok(Stdio::from(
+        file.try_clone().map_err(Error::file("temporary file"))?,
+    ))
+}
+
+fn text_of(file: &mut File) -> Result<String, Error> {
+    let mut bytes = Vec::new();
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut bytes))
+        .map_err(Error::file("temporary file"))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Program {
+        Program::new(&Home::find().unwrap(), "sh")
+            .arg("-c")
+            .arg(script)
+    }
+
+    #[test]
+    fn keeps_output_and_ending() {
+        let output = shell("echo out; echo err >&2; exit 3").output().unwrap();
+        assert!(!output.ok);
+        assert_eq!(
+            (
+                output.stdout.as_str(),
+                output.stderr.as_str(),
+                output.ending.as_str()
+            ),
+            ("out\n", "err\n", "exit code 3")
+        );
+        assert_eq!(output.tail(1), "err");
+    }
+
+    #[test]
+    fn has_no_stdin_and_ends_in_time() {
+        assert_eq!(shell("cat").output().unwrap().stdout, "");
+        let output = shell("sleep 20").limit_seconds(0).output().unwrap();
+        assert_eq!(
+            (output.ok, output.ending.as_str()),
+            (false, "no end after 0 s")
+        );
+        assert!(output.took < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn names_the_signal_and_the_missing_program() {
+        assert_eq!(shell("kill -9 $$").output().unwrap().ending, "signal 9");
+        let error = Program::new(&Home::find().unwrap(), "no-such-program")
+            .arg("x")
+            .require()
+            .err()
+            .unwrap();
+        assert!(error.contains("no-such-program x"), "{error}");
+        assert!(exists("sh") && !exists("no-such-program"));
+    }
+}

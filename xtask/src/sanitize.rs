@@ -1,0 +1,237 @@
+//! Tests again under AddressSanitizer, valgrind memcheck and loom, and the fuzz targets for a while.
+
+use crate::home::Home;
+use crate::report::{Fail, Outcome, Pass, Skip};
+use crate::run::{Program, exists};
+use std::path::PathBuf;
+
+/// Crates with unsafe code: the ones to look at.
+const BASE: [&str; 5] = [
+    "volley-simd",
+    "volley-wire",
+    "volley-buf",
+    "volley-tables",
+    "volley-graph",
+];
+const LOOM: [&str; 2] = ["volley-buf", "volley-tables"];
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+/// What cargo-fuzz passes to rustc, so that cargo-fuzz itself is not needed.
+const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address --cfg fuzzing -Ccodegen-units=1";
+
+fn packages(names: &[&str]) -> Vec<String> {
+    names
+        .iter()
+        .flat_map(|name| ["-p".to_owned(), (*name).to_owned()])
+        .collect()
+}
+
+/// AddressSanitizer with the stable compiler: the runtime comes with it, only the switch is hidden.
+pub fn address(home: &Home, cases: u32) -> Outcome {
+    if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
+        return Skip("AddressSanitizer is set up for x86-64 Linux".into());
+    }
+    let run = Program::cargo(home)
+        .args(["test", "--lib", "--tests", "--target", TRIPLE])
+        .args(packages(&BASE))
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-Zsanitizer=address")
+        .env("CARGO_TARGET_DIR", home.target.join("asan"))
+        .env("PROPTEST_CASES", cases.to_string())
+        .env("VOLLEY_SMALL", "1")
+        .require();
+    Outcome::of(run.map(|output| tests_line(&output.stdout)))
+}
+
+/// valgrind memcheck over the unit tests of base, one binary after the other.
+pub fn memcheck(home: &Home, cases: u32) -> Outcome {
+    if !exists("valgrind") {
+        return Skip("valgrind is not installed".into());
+    }
+    let binaries = match test_binaries(home) {
+        Ok(binaries) => binaries,
+        Err(reason) => return Fail(reason),
+    };
+    for binary in &binaries {
+        let run = Program::new(home, "valgrind")
+            .args([
+                "--quiet",
+                "--error-exitcode=99",
+                "--leak-check=full",
+                "--errors-for-leak-kinds=definite",
+            ])
+            .arg(binary)
+            .args(["--test-threads", "1"])
+            .env("PROPTEST_CASES", cases.to_string())
+            .env("VOLLEY_SMALL", "1")
+            .limit_seconds(900)
+            .require();
+        if let Err(reason) = run {
+            return Fail(reason);
+        }
+    }
+    Pass(format!("{} test binaries of base", binaries.len()))
+}
+
+fn test_binaries(home: &Home) -> Result<Vec<PathBuf>, String> {
+    let build = ["test", "--no-run", "--lib", "--message-format", "json"];
+    let output = Program::cargo(home)
+        .args(build)
+        .args(packages(&BASE))
+        .require()?;
+    let binaries = executables(&output.stdout);
+    if binaries.is_empty() {
+        Err("cargo named no test binary".into())
+    } else {
+        Ok(binaries)
+    }
+}
+
+fn executables(messages: &str) -> Vec<PathBuf> {
+    let lines = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    lines
+        .filter_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
+        .collect()
+}
+
+/// Every interleaving that loom can find, in the test files named `loom_*.rs`.
+pub fn loom(home: &Home) -> Outcome {
+    let run = Program::cargo(home)
+        .args(["test", "--release", "--test", "loom_*"])
+        .args(packages(&LOOM))
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", home.target.join("loom"))
+        .limit_seconds(900)
+        .require();
+    match run {
+        Ok(output) if tests_run(&output.stdout) == 0 => {
+            Fail("no test ran in tests/loom_*.rs under --cfg loom".into())
+        }
+        Ok(output) => Pass(tests_line(&output.stdout)),
+        Err(reason) => Fail(reason),
+    }
+}
+
+/// Each fuzz target for some seconds, from its corpus in the tree.
+pub fn fuzz(home: &Home, seconds: u32) -> Outcome {
+    let dir = home.root.join("fuzz");
+    if !dir.join("Cargo.toml").is_file() {
+        return Skip("there is no fuzz folder yet".into());
+    }
+    if !exists("g++") && !exists("c++") {
+        return Skip("libFuzzer needs a C++ compiler".into());
+    }
+    let target = home.target.join("fuzz");
+    let build = Program::cargo(home)
+        .args([
+            "build",
+            "--release",
+            "--bins",
+            "--target",
+            TRIPLE,
+            "--manifest-path",
+            "fuzz/Cargo.toml",
+        ])
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", COVERAGE)
+        .env("CARGO_TARGET_DIR", &target)
+        .require();
+    if let Err(reason) = build {
+        return Fail(reason);
+    }
+    match fuzz_targets(&dir) {
+        Ok(names) if names.is_empty() => Fail("fuzz/fuzz_targets is empty".into()),
+        Ok(names) => fuzz_each(home, &names, seconds),
+        Err(error) => Fail(error.to_string()),
+    }
+}
+
+fn fuzz_targets(dir: &std::path::Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir.join("fuzz_targets"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            names.extend(
+                path.file_stem()
+                    .map(|stem| stem.to_string_lossy().into_owned()),
+            );
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn fuzz_each(home: &Home, names: &[String], seconds: u32) -> Outcome {
+    for name in names {
+        let found = home.target.join("fuzz/found").join(name);
+        if let Err(error) = std::fs::create_dir_all(&found) {
+            return Fail(format!("{}: {error}", found.display()));
+        }
+        let run = Program::new(
+            home,
+            home.target
+                .join("fuzz")
+                .join(TRIPLE)
+                .join("release")
+                .join(name),
+        )
+        .arg(format!("-max_total_time={seconds}"))
+        .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
+        .arg(format!("-artifact_prefix={}/", found.display()))
+        // New inputs go into the first folder, so that a run does not change the checkout.
+        .arg(&found)
+        .args(Some(home.root.join("fuzz/corpus").join(name)).filter(|path| path.is_dir()))
+        .limit_seconds(u64::from(seconds) + 120)
+        .require();
+        if let Err(reason) = run {
+            return Fail(reason);
+        }
+    }
+    Pass(format!(
+        "{} targets, {seconds} s each: {}",
+        names.len(),
+        names.join(", ")
+    ))
+}
+
+/// Sum of "N passed" over all `test result:` lines.
+pub fn tests_run(stdout: &str) -> usize {
+    let lines = stdout
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("test result: "));
+    lines
+        .filter_map(|line| {
+            line.split_once(". ")?
+                .1
+                .split_once(" passed")?
+                .0
+                .parse::<usize>()
+                .ok()
+        })
+        .sum()
+}
+
+pub fn tests_line(stdout: &str) -> String {
+    format!("{} tests", tests_run(stdout))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_results_are_added_up() {
+        let text = "test result: ok. 12 passed; 0 failed; 1 ignored\nx\ntest result: FAILED. 3 passed; 1 failed\n";
+        assert_eq!(tests_run(text), 15);
+        assert_eq!(tests_line(""), "0 tests");
+    }
+
+    #[test]
+    fn executables_are_found_in_cargo_messages() {
+        let text = "{\"reason\":\"compiler-artifact\",\"executable\":\"/t/deps/a-1\"}\n{\"executable\":null}\nnot json\n";
+        assert_eq!(executables(text), [PathBuf::from("/t/deps/a-1")]);
+    }
+}

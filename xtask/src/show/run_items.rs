@@ -1,0 +1,83 @@
+//! Items that are commands: tests, the demo, a fresh clone.
+
+use super::Sitting;
+use crate::report::{Fail, Outcome, Pass};
+use crate::run::Program;
+use crate::sanitize::{tests_line, tests_run};
+
+/// `cargo WORDS`; when it is a test run, at least one test must have run.
+pub fn command(sitting: &Sitting<'_>, words: &[&str]) -> Outcome {
+    match Program::cargo(sitting.home).args(words).require() {
+        Err(reason) => Fail(reason),
+        Ok(output) if words.first() == Some(&"test") && tests_run(&output.stdout) == 0 => {
+            Fail(format!("`cargo {}`: no test ran", words.join(" ")))
+        }
+        Ok(output) => Pass(format!(
+            "{}, cargo {}",
+            tests_line(&output.stdout),
+            words.join(" ")
+        )),
+    }
+}
+
+/// The demo, as the README gives it.
+pub fn demo(sitting: &Sitting<'_>) -> Outcome {
+    match Program::new(sitting.home, sitting.home.volley())
+        .arg("demo")
+        .limit_seconds(60)
+        .require()
+    {
+        Ok(output) => Pass(format!("{:.0} s, under 60", output.took.as_secs_f64())),
+        Err(reason) => Fail(reason),
+    }
+}
+
+pub fn oracle(sitting: &Sitting<'_>) -> Outcome {
+    let run = Program::new(sitting.home, sitting.home.python())
+        .args(["-m", "unittest", "--quiet"])
+        .dir(&sitting.home.root.join("tests/oracle"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .require();
+    Outcome::of(run.map(|_| "tests/oracle".into()))
+}
+
+/// A clone into a new folder, with a build of its own.
+pub fn fresh_clone(sitting: &Sitting<'_>) -> Outcome {
+    let folder = sitting.home.target.join("fresh-clone");
+    // An earlier clone may be there; that there is none is no error.
+    let _ = std::fs::remove_dir_all(&folder);
+    let clone = Program::new(sitting.home, "git")
+        .args(["clone", "--quiet", "."])
+        .arg(&folder)
+        .require();
+    let inside = |program: &str| {
+        let program = Program::new(sitting.home, program)
+            .dir(&folder)
+            .env("CARGO_TARGET_DIR", folder.join("target"));
+        program.env("VOLLEY_SHARED", sitting.home.shared().unwrap_or_default())
+    };
+    let demo = || {
+        inside("cargo")
+            .args(["run", "--release", "--", "demo"])
+            .limit_seconds(900)
+            .require()
+    };
+    let ci = || {
+        inside(".ci/run")
+            .env("CI", "true")
+            .limit_seconds(2400)
+            .require()
+    };
+    let run = clone
+        .and_then(|_| demo())
+        .and_then(|demo| ci().map(|ci| (demo, ci)));
+    let last = |text: &str| text.lines().last().unwrap_or_default().to_owned();
+    Outcome::of(run.map(|(demo, ci)| {
+        format!(
+            "demo {:.0} s with its build, tests {:.0} s: {}",
+            demo.took.as_secs_f64(),
+            ci.took.as_secs_f64(),
+            last(&ci.stdout)
+        )
+    }))
+}

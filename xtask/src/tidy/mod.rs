@@ -1,0 +1,92 @@
+//! House rules that the compiler does not know. Each rule is a function from a file (or the workspace) to findings, and
+//! has tests on samples that break it. `cargo test -p xtask` runs all rules over the checkout as well.
+
+mod layers;
+mod shared;
+mod sizes;
+mod source;
+mod tokens;
+mod unsafe_code;
+mod words;
+
+use crate::error::Error;
+use crate::home::Home;
+use crate::report::{Fail, Outcome, Pass};
+use source::Source;
+use std::fmt;
+
+/// One breach of one rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Path in the checkout.
+    pub path: String,
+    /// Line, from 1; 0 when it is the whole file.
+    pub line: usize,
+    /// What is wrong and what to do.
+    pub text: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.path, self.text),
+            line => write!(f, "{}:{line}: {}", self.path, self.text),
+        }
+    }
+}
+
+/// Every rule over the whole checkout, and how many files were looked at.
+pub fn check(home: &Home) -> Result<(Vec<Finding>, usize), Error> {
+    let sources = source::all(home)?;
+    let mut findings: Vec<Finding> = sources.iter().flat_map(check_file).collect();
+    findings.extend(unsafe_code::crate_roots(&sources));
+    let workspace = layers::Workspace::read(home)?;
+    findings.extend(layers::arrows(&workspace));
+    findings.extend(layers::documented(home, &workspace)?);
+    findings.extend(shared::copies(home)?);
+    Ok((findings, sources.len()))
+}
+
+fn check_file(source: &Source) -> Vec<Finding> {
+    let mut findings = sizes::lines(source);
+    findings.extend(sizes::functions(source));
+    findings.extend(unsafe_code::places(source));
+    findings.extend(unsafe_code::reasons(source));
+    findings.extend(words::banned(source));
+    findings.extend(words::x86(source));
+    findings.extend(words::node_head(source));
+    findings
+}
+
+/// The stage of `ci`.
+pub fn run(home: &Home) -> Outcome {
+    match check(home) {
+        Ok((findings, files)) if findings.is_empty() => Pass(format!("{files} files")),
+        Ok((findings, _)) => {
+            let list: Vec<String> = findings.iter().map(Finding::to_string).collect();
+            Fail(format!("{} findings\n{}", findings.len(), list.join("\n")))
+        }
+        Err(error) => Fail(error.to_string()),
+    }
+}
+
+/// The command: the stage, and how the code is spread.
+pub fn command(home: &Home) -> Result<bool, Error> {
+    for line in sizes::statistics(&source::all(home)?) {
+        println!("{line}");
+    }
+    Ok(crate::report::single("tidy", run(home)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checkout_is_tidy() {
+        let (findings, files) = check(&Home::find().unwrap()).unwrap();
+        assert!(files > 20, "only {files} files were found");
+        let list: Vec<String> = findings.iter().map(Finding::to_string).collect();
+        assert!(list.is_empty(), "{}", list.join("\n"));
+    }
+}

@@ -1,0 +1,137 @@
+//! A flat view of a file's tokens, with those that only tests see left out. Works inside macros too, where a syntax tree
+//! ends. Comments and strings are no identifiers, so they cannot raise a false alarm.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// A token and the line it stands in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    pub text: String,
+    pub line: usize,
+}
+
+/// All tokens of a text; nothing when it is not Rust.
+pub fn all(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    if let Ok(stream) = text.parse::<TokenStream>() {
+        flatten(stream, &mut tokens);
+    }
+    tokens
+}
+
+/// All tokens but those of items under `#[cfg(test)]` or `#[test]`.
+pub fn outside_tests(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    if let Ok(stream) = text.parse::<TokenStream>() {
+        flatten(without_tests(stream), &mut tokens);
+    }
+    tokens
+}
+
+fn flatten(stream: TokenStream, out: &mut Vec<Token>) {
+    for tree in stream {
+        let line = tree.span().start().line;
+        match tree {
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                out.push(Token {
+                    text: open.to_owned(),
+                    line,
+                });
+                flatten(group.stream(), out);
+                out.push(Token {
+                    text: close.to_owned(),
+                    line: group.span_close().start().line,
+                });
+            }
+            other => out.push(Token {
+                text: other.to_string(),
+                line,
+            }),
+        }
+    }
+}
+
+/// Drops each item behind a test attribute: up to its braces, or its semicolon when it has none.
+fn without_tests(stream: TokenStream) -> TokenStream {
+    let mut kept = TokenStream::new();
+    let mut skipping = false;
+    let mut trees = stream.into_iter().peekable();
+    while let Some(tree) = trees.next() {
+        if skipping {
+            let end = match &tree {
+                TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+                TokenTree::Punct(punct) => punct.as_char() == ';',
+                _ => false,
+            };
+            skipping = !end;
+            continue;
+        }
+        if is_hash(&tree) && trees.peek().is_some_and(is_test_attribute) {
+            trees.next();
+            skipping = true;
+            continue;
+        }
+        kept.extend([match tree {
+            TokenTree::Group(group) => {
+                let mut inner =
+                    proc_macro2::Group::new(group.delimiter(), without_tests(group.stream()));
+                inner.set_span(group.span());
+                TokenTree::Group(inner)
+            }
+            other => other,
+        }]);
+    }
+    kept
+}
+
+fn is_hash(tree: &TokenTree) -> bool {
+    matches!(tree, TokenTree::Punct(punct) if punct.as_char() == '#')
+}
+
+fn is_test_attribute(tree: &TokenTree) -> bool {
+    let TokenTree::Group(group) = tree else {
+        return false;
+    };
+    let text: String = group.stream().to_string().split_whitespace().collect();
+    text == "test"
+        || text == "cfg(test)"
+        || (text.starts_with("cfg(all(") && text.contains("test") && !text.contains("not(test"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(tokens: &[Token]) -> Vec<&str> {
+        tokens.iter().map(|token| token.text.as_str()).collect()
+    }
+
+    #[test]
+    fn tokens_have_lines_and_no_comments() {
+        let tokens = all("fn a() {}\n// unsafe\nlet s = \"unsafe\"; m!{ unsafe }\n");
+        let found: Vec<_> = tokens
+            .iter()
+            .filter(|token| token.text == "unsafe")
+            .collect();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].line, 3);
+    }
+
+    #[test]
+    fn tests_are_left_out_and_nothing_else() {
+        let text = "fn a() { b.c() }\n#[cfg(test)] mod tests { fn x() { d.unwrap() } }\n#[test] fn t() { e }\n#[cfg(test)] use g;\nfn f() {}";
+        assert_eq!(
+            texts(&outside_tests(text)).join(" "),
+            "fn a ( ) { b . c ( ) } fn f ( ) { }"
+        );
+        let nested = "mod m { #[cfg(all(test, not(loom)))] mod tests { unwrap } fn k() {} } #[cfg(not(test))] fn l() {}";
+        let left = texts(&outside_tests(nested)).join(" ");
+        assert!(!left.contains("unwrap") && left.contains("k") && left.contains("fn l"));
+    }
+}

@@ -1,0 +1,14 @@
+//! Configuration files: never a panic; every error has a sentence; what is accepted passes the checks of its requests.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| match volley_config::parse(text) {
+    Ok(config) => {
+        assert!(config.engine.validate().is_ok());
+        for request in &config.requests {
+            assert!(request.validate().is_ok(), "{request}");
+        }
+    }
+    Err(errors) => assert!(!errors.to_string().is_empty()),
+});

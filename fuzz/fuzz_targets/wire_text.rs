@@ -1,0 +1,30 @@
+//! Addresses, prefixes and ranges in text: never a panic, and what parses displays as a text that parses to the same.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use std::fmt::Display;
+use std::str::FromStr;
+use volley_wire::{EtherType, MacAddr, Prefix, Range4, Range6};
+
+fuzz_target!(|text: &str| {
+    both_ways::<MacAddr>(text);
+    both_ways::<EtherType>(text);
+    both_ways::<Prefix>(text);
+    both_ways::<Range4>(text);
+    both_ways::<Range6>(text);
+    if let Err(error) = Prefix::parse_interface(text) {
+        assert!(!error.to_string().is_empty());
+    }
+});
+
+fn both_ways<T: FromStr + Display + PartialEq>(text: &str) {
+    if let Ok(value) = text.parse::<T>() {
+        assert!(
+            value
+                .to_string()
+                .parse::<T>()
+                .is_ok_and(|again| again == value),
+            "{text} -> {value}"
+        );
+    }
+}

@@ -612,6 +612,9 @@ impl Engine {
 
     /// Start `show runtime` from zero.
     pub fn clear_runtime(&mut self) {
+        self.channels
+            .iter()
+            .for_each(|c| c.longest.store(0, Relaxed));
         for def in &mut self.defs {
             for (stats, base) in def.stats.iter().zip(&mut def.cleared) {
                 base.calls = stats.calls.load(Relaxed);
@@ -629,6 +632,16 @@ impl Engine {
                 base.counters = stats.counters.iter().map(|c| c.load(Relaxed)).collect();
             }
         }
+    }
+
+    /// The longest round of a worker since the last clear, in microseconds: the longest that anything, a change of the
+    /// configuration included, has kept packets waiting.
+    pub fn longest_round_us(&self, worker: usize) -> f64 {
+        let cycles = self
+            .channels
+            .get(worker)
+            .map_or(0, |c| c.longest.load(Relaxed));
+        cycles as f64 * 1e6 / volley_simd::cycles_per_second()
     }
 
     /// Rounds, rounds that found packets, packets, and frames allocated while running, of one worker.

@@ -25,10 +25,12 @@ pub struct ProcessInfo {
     pub text: &'static str,
 }
 
+type Entry = (ProcessInfo, Rc<Meter>);
+
 /// The process nodes of a daemon. Lives on the control thread.
 #[derive(Clone, Default)]
 pub struct Processes {
-    list: Rc<RefCell<Vec<(ProcessInfo, Rc<Meter>)>>>,
+    list: Rc<RefCell<Vec<Entry>>>,
 }
 
 /// A future that counts how often it runs and waits.
@@ -72,7 +74,7 @@ impl Processes {
 
     /// Lines for `show runtime`.
     pub fn report(&self) -> Vec<NodeReport> {
-        let line = |(info, meter): &(ProcessInfo, Rc<Meter>)| NodeReport {
+        let line = |(info, meter): &Entry| NodeReport {
             name: info.name.to_owned(),
             state: NodeState::Process,
             calls: meter.calls.get(),

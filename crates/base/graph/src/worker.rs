@@ -38,6 +38,8 @@ pub(crate) struct Channel {
     pub(crate) grown: AtomicU64,
     /// Changes swapped in so far.
     pub(crate) changes: AtomicU64,
+    /// The longest round, in cycles, changes included. Set back by the control thread.
+    pub(crate) longest: AtomicU64,
 }
 
 impl Channel {
@@ -50,6 +52,7 @@ impl Channel {
             packets: AtomicU64::new(0),
             grown: AtomicU64::new(0),
             changes: AtomicU64::new(0),
+            longest: AtomicU64::new(0),
         }
     }
 }
@@ -68,6 +71,7 @@ pub struct Worker {
 impl Worker {
     /// One round. Returns how many packets entered the graph.
     pub fn step(&mut self) -> usize {
+        let round = cycles();
         self.take_changes();
         let start = cycles();
         let now_ns = self.clock.at(start);
@@ -76,7 +80,7 @@ impl Worker {
             self.run_pending(now_ns, polled);
         }
         self.reader.quiescent();
-        self.publish(entered);
+        self.publish(entered, cycles().wrapping_sub(round));
         entered
     }
 
@@ -156,12 +160,15 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn publish(&mut self, entered: usize) {
+    fn publish(&mut self, entered: usize, took: u64) {
         let channel = &self.channel;
         crate::stats::bump(&channel.rounds, 1);
         crate::stats::bump(&channel.busy, u64::from(entered > 0));
         crate::stats::bump(&channel.packets, entered as u64);
         channel.grown.store(self.lanes.grown, Relaxed);
+        if took > channel.longest.load(Relaxed) {
+            channel.longest.store(took, Relaxed);
+        }
     }
 
     /// Whether the free frames and queues are as they were before any packet came: nothing waits anywhere.

@@ -131,7 +131,10 @@ impl Node for End {
         for row in 0..v.len() {
             let bytes = v.view(row).bytes();
             let number = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            assert!(number % 11 != 0, "dropped packets do not come here");
+            assert!(
+                !number.is_multiple_of(11),
+                "dropped packets do not come here"
+            );
             assert_eq!(number % self.modulo, self.expect, "sorted");
             assert!(number > self.last, "order is kept");
             self.last = number;
@@ -485,4 +488,46 @@ fn packets_longer_than_a_buffer_are_chains() {
         want[0] ^= 1;
         assert_eq!(out.bytes, want);
     }
+}
+
+#[test]
+fn changes_never_stop_a_worker() {
+    let (mut engine, worker) = arc_engine();
+    let running = Running::start(vec![worker], &[]).unwrap();
+    let start = std::time::Instant::now();
+    let wait = |engine: &Engine| {
+        while !engine.settled() {
+            assert!(start.elapsed().as_secs() < 60, "changes are taken");
+            std::thread::yield_now();
+        }
+    };
+    for round in 0..200 {
+        engine
+            .set_feature("test-arc", "f1", round % 7, round % 2 == 0)
+            .unwrap();
+        engine.trace("end", 1).unwrap();
+        wait(&engine);
+    }
+    for late in 0..20 {
+        engine.add(&format!("late{late}"), |_| Pass).unwrap();
+        wait(&engine);
+    }
+    assert!(running.is_alive());
+    assert!(
+        engine.longest_round_us(0) > 0.0,
+        "the longest round is published"
+    );
+    let (rounds, ..) = engine.load(0).unwrap();
+    assert!(rounds >= 220, "every change was taken between two rounds");
+    let worker = running.stop().pop().unwrap();
+    assert!(worker.is_idle());
+    assert_eq!(
+        engine
+            .runtime(0)
+            .iter()
+            .find(|r| r.name == "error-drop")
+            .unwrap()
+            .vectors,
+        0
+    );
 }

@@ -56,7 +56,7 @@ impl Bits {
         for i in 0..self.rows.div_ceil(64) {
             out.words[i] = !self.words[i];
         }
-        if self.rows % 64 != 0 {
+        if !self.rows.is_multiple_of(64) {
             out.words[self.rows / 64] &= (1 << (self.rows % 64)) - 1;
         }
         out
@@ -144,8 +144,8 @@ pub(crate) mod x86 {
             }
             out += byte.count_ones() as usize;
         }
-        for row in whole..bits.rows() {
-            dst[out] = src[row];
+        for (row, &word) in src.iter().enumerate().take(bits.rows()).skip(whole) {
+            dst[out] = word;
             out += usize::from(bits.has(row));
         }
         out

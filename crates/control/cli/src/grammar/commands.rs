@@ -92,7 +92,7 @@ commands! {
     SetXconnect: "set interface l2 xconnect <rx> <tx>", "Send what one interface receives out of another (L2 cross-connect).", "set interface l2 xconnect pg0 pg1";
     SetL3: "set interface l3 <rx>", "Put an interface back in L3 mode.", "set interface l3 pg0";
     SetFeature: "set [interface] feature <interface> <feature> arc <arc> [disable]",
-        "Switch a feature on or off.", "set interface feature pg0 ip4-drop arc ip4-unicast";
+        "Switch a feature on or off.", "set interface feature pg0 ip4-not-enabled arc ip4-unicast";
     SetNeighbor: "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]",
         "Add a static neighbour.", "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:02";
     DelNeighbor: "set (ip | ip6) neighbor del <interface> <address> [<mac>]", "Remove a neighbour.", "set ip neighbor del pg1 192.0.2.2";

@@ -35,7 +35,7 @@ fn head(w: &WorkerRuntime) -> String {
         .core
         .map_or_else(String::new, |core| format!(", core {core}"));
     format!(
-        "Thread {}{core}: {:.1} s, {} loops/sec, {:.2} vectors/node call\n  vector rates in {}, out {}, drop {} packets/sec\n",
+        "Thread {}{core}: {:.1} s, {} loops/sec, {:.2} vectors/node call\n  vector rates in {}, out {}, drop {} packets/sec, longest round {:.1} us\n",
         w.name,
         w.seconds,
         rate(w.loops_per_second),
@@ -43,6 +43,7 @@ fn head(w: &WorkerRuntime) -> String {
         rate(w.rx_pps),
         rate(w.tx_pps),
         rate(w.drop_pps),
+        w.longest_round_us,
     )
 }
 

@@ -29,6 +29,9 @@ pub struct WorkerRuntime {
     pub tx_pps: f64,
     /// Packets dropped per second.
     pub drop_pps: f64,
+    /// The longest round in microseconds: the longest that anything kept packets waiting.
+    #[serde(default)]
+    pub longest_round_us: f64,
     /// Nodes in order of name.
     pub nodes: Vec<NodeRuntime>,
 }

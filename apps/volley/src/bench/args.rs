@@ -1,0 +1,191 @@
+//! The command line of `volley bench`.
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// What is forwarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scenario {
+    /// Patch: from the driver straight to the other interface.
+    Xc,
+    /// Cross-connect through ethernet-input.
+    L2xc,
+    /// IPv4 routing.
+    Ip4,
+    /// IPv6 routing.
+    Ip6,
+    /// A third each of L2 cross-connect, IPv4 and IPv6, packet by packet.
+    Mix,
+}
+
+impl Scenario {
+    /// Name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scenario::Xc => "xc",
+            Scenario::L2xc => "l2xc",
+            Scenario::Ip4 => "ip4",
+            Scenario::Ip6 => "ip6",
+            Scenario::Mix => "mix",
+        }
+    }
+
+    /// Whether a share of the packets is IPv4.
+    pub fn has_ip4(self) -> bool {
+        matches!(self, Scenario::Ip4 | Scenario::Mix)
+    }
+
+    /// Whether a share of the packets is IPv6.
+    pub fn has_ip6(self) -> bool {
+        matches!(self, Scenario::Ip6 | Scenario::Mix)
+    }
+}
+
+/// Which destinations the packets have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Destinations {
+    /// One address.
+    Static,
+    /// The table's prefixes one after the other, one address in each.
+    RoundRobin,
+    /// Random, inside the table's prefixes.
+    Uniform,
+    /// Random over the whole address space.
+    Any,
+}
+
+impl Destinations {
+    /// Name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Destinations::Static => "static",
+            Destinations::RoundRobin => "round-robin",
+            Destinations::Uniform => "uniform",
+            Destinations::Any => "any",
+        }
+    }
+}
+
+/// How the work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Style {
+    /// Vectors through the graph.
+    Graph,
+    /// One packet at a time through the whole path: the classic baseline.
+    Rtc,
+}
+
+impl Style {
+    /// Name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Style::Graph => "graph",
+            Style::Rtc => "rtc",
+        }
+    }
+}
+
+/// Measure forwarding.
+#[derive(Clone, Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Args {
+    /// Measure something smaller than forwarding.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// What is forwarded.
+    #[arg(long, value_enum, default_value = "ip4")]
+    pub scenario: Scenario,
+    /// Which destinations the packets have.
+    #[arg(long, value_enum, default_value = "static")]
+    pub destinations: Destinations,
+    /// Different destinations.
+    #[arg(long, default_value_t = 65_536)]
+    pub distinct: usize,
+    /// IPv4 routes, `PREFIX NEXTHOP` a line or MRT, plain or compressed.
+    #[arg(long)]
+    pub table: Option<PathBuf>,
+    /// IPv6 routes.
+    #[arg(long)]
+    pub table6: Option<PathBuf>,
+    /// A made-up table of so many prefixes where no file is given.
+    #[arg(long)]
+    pub prefixes: Option<usize>,
+    /// Bytes of a packet without frame check sequence.
+    #[arg(long, default_value_t = 64)]
+    pub size: u32,
+    /// Most packets per vector, 4 to 1024.
+    #[arg(long, default_value_t = 256)]
+    pub vector_size: u32,
+    /// Packets that the source sends at once (default: the vector size).
+    #[arg(long)]
+    pub maxframe: Option<u32>,
+    /// Buffers in circulation: 512 stay in the cache, 65536 do not.
+    #[arg(long, default_value_t = 512)]
+    pub buffers: usize,
+    /// Vectors through the graph, or one packet at a time.
+    #[arg(long, value_enum, default_value = "graph")]
+    pub style: Style,
+    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
+    #[arg(long, default_value = "auto")]
+    pub isa: String,
+    /// Seconds of each repetition.
+    #[arg(long, default_value_t = 0.5)]
+    pub seconds: f64,
+    /// How often it is measured.
+    #[arg(long, default_value_t = 9)]
+    pub repetitions: usize,
+    /// Stop after so many packets instead (one repetition).
+    #[arg(long)]
+    pub packets: Option<u64>,
+    /// A short run for callgrind: with --packets, nothing is warmed up or verified.
+    #[arg(long, requires = "packets")]
+    pub callgrind: bool,
+    /// Processor core to run on (default: the last).
+    #[arg(long)]
+    pub core: Option<usize>,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What else can be measured.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Longest-prefix match alone: lookups, size, build time, updates while another thread looks up.
+    Lpm(LpmArgs),
+}
+
+/// Measure the longest-prefix match.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct LpmArgs {
+    /// Routes, `PREFIX NEXTHOP` a line or MRT, plain or compressed.
+    #[arg(long)]
+    pub table: Option<PathBuf>,
+    /// A made-up table of so many prefixes where no file is given.
+    #[arg(long, default_value_t = 1_042_325)]
+    pub prefixes: usize,
+    /// IPv6 instead of IPv4.
+    #[arg(long)]
+    pub v6: bool,
+    /// `A|W PREFIX` lines to replay while another thread looks up.
+    #[arg(long)]
+    pub updates: Option<PathBuf>,
+    /// Different destinations, random inside the table's prefixes.
+    #[arg(long, default_value_t = 65_536)]
+    pub distinct: usize,
+    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
+    #[arg(long, default_value = "auto")]
+    pub isa: String,
+    /// How often it is measured.
+    #[arg(long, default_value_t = 15)]
+    pub repetitions: usize,
+    /// Seed of everything random.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,58 @@
+//! `volley bench`: what forwarding costs, by scenario, table, vector size and instruction-set level.
+
+mod args;
+mod lpm;
+mod measure;
+mod report;
+mod rtc;
+mod scenario;
+mod tables;
+mod verify;
+
+pub use args::Args;
+
+use args::Command;
+use std::process::ExitCode;
+
+/// What can go wrong in a benchmark.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// Volley could not be put together.
+    #[error(transparent)]
+    Stack(#[from] crate::stack::StackError),
+    /// The scenario's configuration was refused.
+    #[error("the scenario cannot be set up: {0}")]
+    Model(#[from] volley_model::ModelError),
+    /// A table could not be read.
+    #[error("{0}")]
+    Fib(#[from] volley_fib::FibError),
+    /// The arguments do not fit each other.
+    #[error("{0}")]
+    Args(String),
+    /// What came out is not what the reference model says.
+    #[error("the outputs are wrong: {0}")]
+    Wrong(String),
+    /// A file could not be used.
+    #[error("{path}: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// What the system said.
+        why: String,
+    },
+}
+
+/// Run what the command line asks for.
+pub fn main(args: Args) -> ExitCode {
+    let done = match &args.command {
+        Some(Command::Lpm(lpm)) => lpm::run(lpm),
+        None => measure::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("volley bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The result: a table for people, JSON for programs.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Lowest, middle and highest of the repetitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// Lowest.
+    pub min: f64,
+    /// Middle.
+    pub median: f64,
+    /// Highest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of some values; all zero when there are none.
+    pub fn of(values: impl Iterator<Item = f64>) -> Spread {
+        let mut all: Vec<f64> = values.collect();
+        all.sort_by(f64::total_cmp);
+        let Some((&min, &max)) = all.first().zip(all.last()) else {
+            return Spread::default();
+        };
+        Spread {
+            min,
+            median: all[all.len() / 2],
+            max,
+        }
+    }
+}
+
+impl std::fmt::Display for Spread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.2} ({:.2} to {:.2})", self.median, self.min, self.max)
+    }
+}
+
+/// What one node did.
+#[derive(Clone, Debug)]
+pub struct NodeCost {
+    /// Its name.
+    pub name: String,
+    /// Times it ran.
+    pub calls: u64,
+    /// Packets it handled.
+    pub vectors: u64,
+    /// TSC cycles it took.
+    pub clocks: u64,
+    /// Whether packets begin in it.
+    pub is_source: bool,
+}
+
+#[derive(Serialize)]
+struct NodeLine<'a> {
+    name: &'a str,
+    calls: u64,
+    vectors: u64,
+    cycles_per_packet: f64,
+    vectors_per_call: f64,
+}
+
+impl NodeCost {
+    fn line(&self) -> NodeLine<'_> {
+        NodeLine {
+            name: &self.name,
+            calls: self.calls,
+            vectors: self.vectors,
+            cycles_per_packet: self.clocks as f64 / self.vectors.max(1) as f64,
+            vectors_per_call: self.vectors as f64 / self.calls.max(1) as f64,
+        }
+    }
+}
+
+fn lines<S: serde::Serializer>(nodes: &[NodeCost], out: S) -> Result<S::Ok, S::Error> {
+    out.collect_seq(nodes.iter().map(NodeCost::line))
+}
+
+/// The result of one benchmark.
+#[derive(Serialize)]
+pub struct Report {
+    pub scenario: &'static str,
+    pub destinations: &'static str,
+    pub distinct: usize,
+    pub prefixes: usize,
+    pub size: u32,
+    pub vector_size: u32,
+    pub maxframe: u32,
+    pub buffers: usize,
+    pub isa: String,
+    pub style: &'static str,
+    pub packets: u64,
+    pub seconds: f64,
+    pub repetitions: usize,
+    /// Without the source's cost, as peers are measured.
+    pub mpps: Spread,
+    /// With it.
+    pub mpps_with_source: Spread,
+    pub cycles_per_packet: Spread,
+    pub source_cycles_per_packet: f64,
+    #[serde(serialize_with = "lines")]
+    pub nodes: Vec<NodeCost>,
+    pub lpm_bytes: u64,
+    pub table_load_seconds: f64,
+    pub drops: BTreeMap<String, u64>,
+    pub verified: bool,
+}
+
+impl Report {
+    /// One JSON object on standard output.
+    pub fn print_json(&self) {
+        println!("{}", serde_json::to_string_pretty(self).unwrap_or_default());
+    }
+
+    /// A table on standard output.
+    pub fn print_table(&self) {
+        let (scenario, style, to) = (self.scenario, self.style, self.destinations);
+        println!(
+            "{scenario}, {style}, destinations {to} ({} distinct), {} prefixes",
+            self.distinct, self.prefixes
+        );
+        println!(
+            "{} B packets, vectors of {}, {}, {} buffers",
+            self.size, self.vector_size, self.isa, self.buffers
+        );
+        println!(
+            "  Mpps                    {}   (without the source's cost; with it {:.2})",
+            self.mpps, self.mpps_with_source.median
+        );
+        println!(
+            "  cycles per packet       {}   (all nodes but the source)",
+            self.cycles_per_packet
+        );
+        println!(
+            "  source                  {:.2}",
+            self.source_cycles_per_packet
+        );
+        println!(
+            "  LPM                     {:.2} MiB, loaded in {:.3} s",
+            self.lpm_bytes as f64 / 1048576.0,
+            self.table_load_seconds
+        );
+        println!(
+            "  {:<22} {:>12} {:>14} {:>10} {:>12}",
+            "node", "calls", "packets", "cycles/p", "packets/call"
+        );
+        for n in self.nodes.iter().map(NodeCost::line) {
+            let (cycles, size) = (n.cycles_per_packet, n.vectors_per_call);
+            println!(
+                "  {:<22} {:>12} {:>14} {cycles:>10.2} {size:>12.1}",
+                n.name, n.calls, n.vectors
+            );
+        }
+        for (reason, count) in &self.drops {
+            println!("  dropped {count:>12}  {reason}");
+        }
+        println!(
+            "  outputs {}",
+            if self.verified {
+                "verified against the reference model"
+            } else {
+                "NOT verified"
+            }
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_values() {
+        let spread = Spread::of([3.0, 1.0, 2.0].into_iter());
+        assert_eq!((spread.min, spread.median, spread.max), (1.0, 2.0, 3.0));
+        assert_eq!(Spread::of(std::iter::empty()), Spread::default());
+    }
+}

@@ -1,0 +1,310 @@
+//! A scenario put together: interfaces, neighbours, routes, streams. Everything goes through typed requests except the
+//! routes, which are loaded in bulk as `ip route load` does.
+
+use super::BenchError;
+use super::args::{Args, Scenario, Style};
+use super::rtc::Rtc;
+use super::tables::{self, Rows};
+use crate::reference::{Hop, Reference, Table};
+use crate::stack::Stack;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Instant;
+use volley_fib::{Path, Source, V4, V6, Via};
+use volley_graph::{Clock, Worker};
+use volley_model::{
+    AdminState, Edit, EditKind, EngineSettings, Enter, InterfaceKind, InterfaceSpec, IsaChoice,
+    Mac, Neighbor, Request, Sizes, StreamSource, StreamSpec, Value,
+};
+use volley_pg::Preload;
+
+/// Where packets come in, by family, and where they all leave.
+const RX_L2: &str = "pg0";
+const RX_IP4: &str = "pg1";
+const RX_IP6: &str = "pg2";
+/// Where all packets leave.
+pub const TX: &str = "pg3";
+/// Largest IP packet on every interface.
+const MTU: u32 = 9000;
+/// Destination address of frames that are cross-connected.
+pub const L2_DST: [u8; 6] = [0x02, 0, 0, 0, 0, 0x98];
+/// First next hops: benchmark address space (RFC 2544, RFC 5180).
+const HOPS4: u32 = 0xc612_0001;
+const HOPS6: u128 = 0x2001_0002_0000_0000_0000_0000_0000_0001;
+
+/// A benchmark ready to run.
+pub struct Bench {
+    /// Everything on the control side.
+    pub stack: Stack,
+    /// The worker, stepped by the benchmark itself.
+    pub worker: Worker,
+    /// What should come out.
+    pub reference: Reference,
+    /// Prefixes in the tables.
+    pub prefixes: usize,
+    /// Seconds from rows in memory to a usable table.
+    pub load_seconds: f64,
+}
+
+fn mac_of(rank: u32) -> [u8; 6] {
+    let [a, b, c, d] = rank.to_be_bytes();
+    [0x02, 0x01, a, b, c, d]
+}
+
+/// Address of the interfaces that receive, and of the one that transmits.
+const RX_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
+const TX_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
+
+fn hop(rank: u32) -> Hop {
+    Hop {
+        mac: mac_of(rank),
+        source: TX_MAC,
+        tx: TX.to_owned(),
+        mtu: MTU as usize,
+    }
+}
+
+impl Bench {
+    /// Put a scenario together.
+    pub fn new(args: &Args) -> Result<Bench, BenchError> {
+        let isa: IsaChoice = args.isa.parse()?;
+        let settings = EngineSettings {
+            vector_size: args.vector_size,
+            buffers: (args.buffers + 8 * args.vector_size as usize + 4096) as u32,
+            isa,
+            seed: args.seed,
+            ..EngineSettings::default()
+        };
+        let (stack, mut workers) = Stack::new(&settings, Clock::system())?;
+        let worker = workers
+            .pop()
+            .ok_or_else(|| BenchError::Args("no worker".into()))?;
+        let reference = Reference::new(
+            RX_MAC,
+            Table::new(&[], Vec::new()),
+            Table::new(&[], Vec::new()),
+        );
+        let mut bench = Bench {
+            stack,
+            worker,
+            reference,
+            prefixes: 0,
+            load_seconds: 0.0,
+        };
+        bench.interfaces()?;
+        let rows4 = tables::rows4(args.table.as_deref(), args.prefixes, args.seed)?;
+        let rows6 = tables::rows6(args.table6.as_deref(), args.prefixes, args.seed)?;
+        bench.routes(args.scenario, &rows4, &rows6)?;
+        bench.style(args)?;
+        bench.streams(args, &rows4, &rows6)?;
+        bench.settle();
+        Ok(bench)
+    }
+
+    /// Carry out a change and wait until the worker uses it.
+    pub fn apply(&mut self, request: Request) -> Result<(), BenchError> {
+        self.stack.apply(&request)?;
+        self.settle();
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        while !self.stack.settled() {
+            self.worker.step();
+        }
+    }
+
+    fn interfaces(&mut self) -> Result<(), BenchError> {
+        for name in [RX_L2, RX_IP4, RX_IP6, TX] {
+            let mac = Some(Mac(if name == TX { TX_MAC } else { RX_MAC }));
+            let spec = InterfaceSpec {
+                name: name.to_owned(),
+                kind: InterfaceKind::Pg,
+                mac,
+                mtu: Some(MTU),
+            };
+            self.apply(Request::InterfaceCreate(spec))?;
+            self.apply(Request::InterfaceState {
+                name: name.to_owned(),
+                state: AdminState::Up,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn routes(
+        &mut self,
+        scenario: Scenario,
+        rows4: &Rows<u32>,
+        rows6: &Rows<u128>,
+    ) -> Result<(), BenchError> {
+        let count = |ranks: &mut dyn Iterator<Item = u32>| ranks.max().map_or(0, |rank| rank + 1);
+        let (mut table4, mut table6) = (Table::new(&[], Vec::new()), Table::new(&[], Vec::new()));
+        if scenario.has_ip4() {
+            let hops = count(&mut rows4.iter().map(|r| r.2));
+            let paths = self.neighbors(hops, |r| IpAddr::V4(Ipv4Addr::from_bits(HOPS4 + r)))?;
+            let start = Instant::now();
+            self.stack
+                .fib
+                .borrow_mut()
+                .load::<V4>(0, Source::Static, &paths, rows4)?;
+            self.load_seconds += start.elapsed().as_secs_f64();
+            self.prefixes += rows4.len();
+            table4 = Table::new(rows4, (0..hops).map(hop).collect());
+        }
+        if scenario.has_ip6() {
+            let hops = count(&mut rows6.iter().map(|r| r.2));
+            let paths = self.neighbors(hops, |r| {
+                IpAddr::V6(Ipv6Addr::from_bits(HOPS6 + u128::from(r)))
+            })?;
+            let start = Instant::now();
+            self.stack
+                .fib
+                .borrow_mut()
+                .load::<V6>(0, Source::Static, &paths, rows6)?;
+            self.load_seconds += start.elapsed().as_secs_f64();
+            self.prefixes += rows6.len();
+            table6 = Table::new(rows6, (0..hops).map(hop).collect());
+        }
+        self.reference = Reference::new(RX_MAC, table4, table6);
+        Ok(())
+    }
+
+    /// Static neighbours for every next hop, and the paths to them in order of rank.
+    fn neighbors(
+        &mut self,
+        count: u32,
+        address: impl Fn(u32) -> IpAddr,
+    ) -> Result<Vec<Vec<Path>>, BenchError> {
+        let iface = self.stack.interfaces.borrow().index(TX).map_or(0, |i| i.0);
+        let mut paths = Vec::new();
+        for rank in 0..count {
+            let neighbor = Neighbor {
+                interface: TX.to_owned(),
+                address: address(rank),
+                mac: Mac(mac_of(rank)),
+            };
+            self.stack.apply(&Request::NeighborAdd(neighbor))?;
+            paths.push(vec![Path::from(Via::NextHop {
+                addr: address(rank),
+                iface,
+            })]);
+        }
+        self.settle();
+        Ok(paths)
+    }
+
+    /// Patch, cross-connect, or the run-to-completion node in place of the graph.
+    fn style(&mut self, args: &Args) -> Result<(), BenchError> {
+        let (rx, tx) = (RX_L2.to_owned(), TX.to_owned());
+        match args.scenario {
+            Scenario::Xc => self.apply(Request::L2PatchAdd { rx, tx })?,
+            Scenario::L2xc | Scenario::Mix => self.apply(Request::XconnectSet { rx, tx })?,
+            Scenario::Ip4 | Scenario::Ip6 => {}
+        }
+        if args.style == Style::Rtc {
+            let table = self.stack.interfaces.borrow().table().clone();
+            let (fib4, fib6) = (
+                self.stack.fib.borrow().dataplane4(),
+                self.stack.fib.borrow().dataplane6(),
+            );
+            let (patch, size) = (args.scenario == Scenario::Xc, args.vector_size as usize);
+            let make_table = table.clone();
+            let node = self.stack.engine.borrow_mut().add("bench-rtc", move |_| {
+                Rtc::new(make_table.clone(), fib4.clone(), fib6.clone(), patch, size)
+            });
+            let node = node.map_err(crate::stack::StackError::Graph)?;
+            self.settle();
+            for name in [RX_L2, RX_IP4, RX_IP6] {
+                if let Ok(index) = self.stack.interfaces.borrow().index(name) {
+                    table.set_rx_node(index, node);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn streams(
+        &mut self,
+        args: &Args,
+        rows4: &Rows<u32>,
+        rows6: &Rows<u128>,
+    ) -> Result<(), BenchError> {
+        let distinct = args.distinct.max(1);
+        let dst4 = tables::destinations(rows4, args.destinations, distinct, args.seed);
+        let dst6 = tables::destinations(rows6, args.destinations, distinct, args.seed);
+        let list4: Vec<Value> = dst4
+            .iter()
+            .map(|&d| Value::Ip4(Ipv4Addr::from_bits(d)))
+            .collect();
+        let list6: Vec<Value> = dst6
+            .iter()
+            .map(|&d| Value::Ip6(Ipv6Addr::from_bits(d)))
+            .collect();
+        match args.scenario {
+            Scenario::Xc | Scenario::L2xc => self.stream(args, RX_L2, "l2", Vec::new())?,
+            Scenario::Ip4 => self.stream(args, RX_IP4, "ip4", list4)?,
+            Scenario::Ip6 => self.stream(args, RX_IP6, "ip6", list6)?,
+            Scenario::Mix => {
+                self.stream(args, RX_L2, "l2", Vec::new())?;
+                self.stream(args, RX_IP4, "ip4", list4)?;
+                self.stream(args, RX_IP6, "ip6", list6)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stream(
+        &mut self,
+        args: &Args,
+        rx: &str,
+        family: &str,
+        list: Vec<Value>,
+    ) -> Result<(), BenchError> {
+        let mac = Mac(RX_MAC);
+        let template = match family {
+            "ip6" => format!("eth src 02:00:00:00:00:99 dst {mac} / ip6 src 2001:2:1::1 dst 2001:db8::1 hops 64 / udp sport 1234 dport 80"),
+            "ip4" => format!("eth src 02:00:00:00:00:99 dst {mac} / ip4 src 198.19.0.1 dst 20.0.0.1 ttl 64 / udp sport 1234 dport 80"),
+            _ => "eth src 02:00:00:00:00:99 dst 02:00:00:00:00:98 / ip4 src 198.19.0.1 dst 20.0.0.1 ttl 64 / udp sport 1234 dport 80".to_owned(),
+        };
+        let bad =
+            |e: volley_model::SyntaxError| BenchError::Args(format!("template `{template}`: {e}"));
+        let mut edits = Vec::new();
+        if let Some(first) = list.first() {
+            let mut edit: Edit = format!("{family}.dst fixed {first}").parse().map_err(bad)?;
+            edit.how = EditKind::List(list);
+            edits.push(edit);
+        }
+        let spec = StreamSpec {
+            name: format!("bench-{family}"),
+            enter: Enter {
+                interface: Some(rx.to_owned()),
+                node: None,
+            },
+            source: StreamSource::Template(template.parse().map_err(bad)?),
+            edits,
+            sizes: Sizes::Fixed(args.size),
+            rate_pps: None,
+            limit: None,
+            max_frame: args.maxframe,
+            seed: Some(args.seed),
+            worker: None,
+        };
+        self.stack.pg.preloaded(
+            &spec,
+            Preload {
+                packets: args.buffers,
+            },
+        )?;
+        self.settle();
+        Ok(())
+    }
+
+    /// Let the streams run, or stop them.
+    pub fn enable(&mut self, on: bool) -> Result<(), BenchError> {
+        self.apply(if on {
+            Request::StreamEnable { name: None }
+        } else {
+            Request::StreamDisable { name: None }
+        })
+    }
+}

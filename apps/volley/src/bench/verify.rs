@@ -1,0 +1,122 @@
+//! Whether what comes out is right: a sample of packets is captured on receipt and on transmission, and compared with
+//! what the plain reference model makes of the received ones. Every packet counts, lost and doubled ones too.
+
+use super::BenchError;
+use super::scenario::{Bench, L2_DST, TX};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use volley_model::{Directions, PcapTrace, Request};
+
+/// Rounds whose packets are compared.
+const ROUNDS: usize = 8;
+
+/// Run a sample through and compare; returns how many packets were received.
+pub fn sample(bench: &mut Bench) -> Result<usize, BenchError> {
+    let folder = Scratch::new()?;
+    let (rx, tx) = (folder.0.join("rx.pcap"), folder.0.join("tx.pcap"));
+    let capture = PcapTrace {
+        directions: Directions {
+            rx: true,
+            tx: false,
+            drop: false,
+        },
+        interface: None,
+        max: 1_000_000,
+        snap: None,
+        file: rx.clone(),
+        filter: None,
+    };
+    bench.apply(Request::PcapTraceOn(capture))?;
+    bench.apply(Request::PgCaptureOn {
+        interface: TX.to_owned(),
+        file: tx.clone(),
+        count: None,
+    })?;
+    bench.enable(true)?;
+    for _ in 0..ROUNDS {
+        bench.worker.step();
+        bench.stack.drain();
+    }
+    bench.enable(false)?;
+    bench.stack.drain();
+    bench.apply(Request::PcapTraceOff)?;
+    bench.apply(Request::PgCaptureOff {
+        interface: TX.to_owned(),
+    })?;
+    let received = packets(&rx)?;
+    compare(bench, &received, &packets(&tx)?)?;
+    Ok(received.len())
+}
+
+fn packets(path: &Path) -> Result<Vec<Vec<u8>>, BenchError> {
+    if !path.exists() {
+        // A capture makes its file with its first packet.
+        return Ok(Vec::new());
+    }
+    let failed = |e: volley_pcap::PcapError| BenchError::File {
+        path: path.display().to_string(),
+        why: e.to_string(),
+    };
+    Ok(volley_pcap::read_packets(path)
+        .map_err(failed)?
+        .packets
+        .into_iter()
+        .map(|p| p.data)
+        .collect())
+}
+
+fn compare(bench: &Bench, received: &[Vec<u8>], sent: &[Vec<u8>]) -> Result<(), BenchError> {
+    if received.is_empty() {
+        return Err(BenchError::Wrong("no packet was received".into()));
+    }
+    let mut open: HashMap<&[u8], i64> = HashMap::new();
+    for frame in sent {
+        *open.entry(frame).or_default() += 1;
+    }
+    let mut missing = 0;
+    for frame in received {
+        let expected = if frame.starts_with(&L2_DST) {
+            Some(frame.clone())
+        } else {
+            bench
+                .reference
+                .expect(frame)
+                .filter(|(tx, _)| tx == TX)
+                .map(|(_, bytes)| bytes)
+        };
+        let Some(expected) = expected else { continue };
+        match open.get_mut(expected.as_slice()) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ => missing += 1,
+        }
+    }
+    let stray: i64 = open.values().sum();
+    if missing > 0 || stray > 0 {
+        let text = format!(
+            "of {} packets received, {missing} did not leave as the reference says, and {stray} left that it does not know",
+            received.len()
+        );
+        return Err(BenchError::Wrong(text));
+    }
+    Ok(())
+}
+
+/// A folder that goes when it is no longer needed.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self, BenchError> {
+        let path = std::env::temp_dir().join(format!("volley-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|e| BenchError::File {
+            path: path.display().to_string(),
+            why: e.to_string(),
+        })?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

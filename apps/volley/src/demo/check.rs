@@ -1,0 +1,167 @@
+//! Comparing what came out with what the plain model says.
+
+use super::DemoError;
+use super::router::Output;
+use crate::reference::{Reference, Verdict};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use volley_model::reply::DropsReply;
+use volley_pcap::read_packets;
+
+/// What must come out of some packets.
+#[derive(Default)]
+pub struct Expected {
+    /// Packets that came in.
+    pub packets: usize,
+    /// How many of them leave.
+    pub sent: usize,
+    /// How many of them are dropped.
+    pub dropped: usize,
+    /// How often each frame leaves, by interface.
+    frames: HashMap<String, HashMap<Vec<u8>, usize>>,
+    /// How many are dropped, by reason.
+    reasons: BTreeMap<String, u64>,
+}
+
+/// Frames of a capture; one that made no file saw no packet.
+pub fn read(path: &Path) -> Result<Vec<Vec<u8>>, DemoError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    Ok(read_packets(path)?
+        .packets
+        .into_iter()
+        .map(|p| p.data)
+        .collect())
+}
+
+/// An error unless both are the same.
+pub fn same<T: PartialEq + std::fmt::Display>(
+    what: &str,
+    found: T,
+    wanted: T,
+) -> Result<(), DemoError> {
+    if found == wanted {
+        return Ok(());
+    }
+    Err(DemoError::Wrong(format!(
+        "{what}: {found}, where {wanted} had to be"
+    )))
+}
+
+impl Expected {
+    /// What the model makes of these packets.
+    pub fn of(model: &Reference, input: &[Vec<u8>]) -> Self {
+        let mut expected = Expected {
+            packets: input.len(),
+            ..Expected::default()
+        };
+        for frame in input {
+            match model.judge(frame) {
+                Verdict::Sent { tx, frame } => {
+                    *expected
+                        .frames
+                        .entry(tx)
+                        .or_default()
+                        .entry(frame)
+                        .or_default() += 1;
+                    expected.sent += 1;
+                }
+                Verdict::Dropped(reason) => {
+                    *expected.reasons.entry(reason.to_owned()).or_default() += 1;
+                    expected.dropped += 1;
+                }
+            }
+        }
+        expected
+    }
+
+    /// Exactly this left, and was dropped, once each.
+    pub fn equals(&self, outputs: &[Output], drops: &DropsReply) -> Result<(), DemoError> {
+        let mut left = 0;
+        for output in outputs {
+            let mut open = self.frames.get(&output.tx).cloned().unwrap_or_default();
+            for frame in read(&output.file)? {
+                match open.get_mut(&frame) {
+                    Some(times @ 1..) => *times -= 1,
+                    Some(_) => return Err(wrong(output, &frame, "too often")),
+                    None => return Err(wrong(output, &frame, "and should not have, so")),
+                }
+                left += 1;
+            }
+        }
+        let found = drops
+            .drops
+            .iter()
+            .map(|d| (format!("{}: {}", d.node, d.reason), d.count))
+            .collect();
+        differences(&found, &self.reasons)?;
+        same("packets that left", left, self.sent)
+    }
+
+    /// Each packet that left is one that some packet makes; returns how many there were.
+    pub fn contains(&self, outputs: &[Output]) -> Result<usize, DemoError> {
+        let mut left = 0;
+        for output in outputs {
+            let known = self.frames.get(&output.tx);
+            for frame in read(&output.file)? {
+                if !known.is_some_and(|frames| frames.contains_key(&frame)) {
+                    return Err(wrong(
+                        output,
+                        &frame,
+                        "at full speed and should not have, so",
+                    ));
+                }
+                left += 1;
+            }
+        }
+        Ok(left)
+    }
+}
+
+fn differences(
+    found: &BTreeMap<String, u64>,
+    wanted: &BTreeMap<String, u64>,
+) -> Result<(), DemoError> {
+    let reasons = found.keys().chain(wanted.keys());
+    let count = |of: &BTreeMap<String, u64>, reason| of.get(reason).copied().unwrap_or(0);
+    for reason in reasons {
+        same(
+            &format!("packets dropped by {reason}"),
+            count(found, reason),
+            count(wanted, reason),
+        )?;
+    }
+    Ok(())
+}
+
+fn wrong(output: &Output, frame: &[u8], how: &str) -> DemoError {
+    let start: String = frame
+        .iter()
+        .take(80)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    DemoError::Wrong(format!(
+        "a packet of {} bytes left {} {how}: {start}",
+        frame.len(),
+        output.tx
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_in_one_count_is_found() {
+        let map = |n| BTreeMap::from([("ip4-input: ttl-expired".to_owned(), n)]);
+        assert!(differences(&map(3), &map(3)).is_ok());
+        let error = differences(&map(3), &map(4)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "NOT verified: packets dropped by ip4-input: ttl-expired: 3, where 4 had to be"
+        );
+        assert!(differences(&map(1), &BTreeMap::new()).is_err());
+        assert!(differences(&BTreeMap::new(), &map(1)).is_err());
+    }
+}

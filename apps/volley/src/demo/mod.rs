@@ -1,0 +1,206 @@
+//! `volley demo`: a full-size table, real packets, what each node costs, and a check of every packet that left.
+//!
+//! - First every packet goes through once: what came in and what left is captured, and compared with the plain model
+//!   of [`crate::reference`]: each frame byte for byte with its interface, each drop with its reason, all counts.
+//! - Then the same packets go round and round for some seconds, and the clocks of the nodes are shown. A sample of what
+//!   leaves meanwhile must be among the frames of the first part.
+//! - Any difference ends it with an error.
+
+mod check;
+mod error;
+mod router;
+mod table;
+mod traffic;
+
+pub use error::DemoError;
+
+use crate::reference::Reference;
+use check::Expected;
+use router::{HOPS, Lab, Scratch, Speed};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use table::RouteTable;
+use traffic::{Stream, Traffic};
+use volley_model::quote;
+
+/// `volley demo ...`
+#[derive(clap::Args)]
+pub struct Args {
+    /// IPv4 routes, as text or MRT; none: the shared data, else made up.
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    /// IPv6 routes, likewise.
+    #[arg(long, value_name = "FILE")]
+    table6: Option<PathBuf>,
+    /// Packets to replay, pcap or pcapng; none: the shared data, else made up.
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    /// How long to measure.
+    #[arg(long, default_value_t = 5.0, value_parser = seconds)]
+    seconds: f64,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text
+        .parse::<f64>()
+        .ok()
+        .filter(|s| (0.1..=3600.0).contains(s));
+    seconds.ok_or_else(|| "write seconds from 0.1 to 3600".to_owned())
+}
+
+/// Print a line; a reader that has gone away is no error.
+macro_rules! say {
+    ($($what:tt)*) => { _ = writeln!(std::io::stdout(), $($what)*) };
+}
+
+/// Run the demo.
+pub fn main(args: Args) -> Result<(), DemoError> {
+    let scratch = Scratch::new()?;
+    let mut lab = Lab::new()?;
+    say!("{}", lab.show("show version")?.trim_end());
+    lab.wire()?;
+    let (v4, v6) = tables(&args, &mut lab, &scratch)?;
+    let traffic = Traffic::prepare(&args.capture, &v4, &v6, &scratch)?;
+    say!("Packets:");
+    for stream in &traffic.streams {
+        say!(
+            "  {:<9} {:>7} packets, {}",
+            stream.name,
+            stream.packets,
+            stream.what
+        );
+    }
+    let model = router::model(&v4.routes.v4, &v6.routes.v6);
+    let expected = once_through(&mut lab, &traffic, &model, &scratch)?;
+    let sampled = round_and_round(&mut lab, &traffic, &expected, &args, &scratch)?;
+    say!(
+        "\nverified: {} packets ({} in, {} out as the reference model says, {} dropped for the reason it gives; {} more sampled at full speed)",
+        expected.packets + sampled,
+        expected.packets,
+        expected.sent,
+        expected.dropped,
+        sampled
+    );
+    Ok(())
+}
+
+/// Find, load and describe both tables.
+fn tables(
+    args: &Args,
+    lab: &mut Lab,
+    scratch: &Scratch,
+) -> Result<(RouteTable, RouteTable), DemoError> {
+    let v4 = RouteTable::v4(&args.table, scratch)?;
+    let v6 = RouteTable::v6(&args.table6, scratch)?;
+    say!("Tables:");
+    for (table, family) in [(&v4, "ip"), (&v6, "ip6")] {
+        let start = Instant::now();
+        let file = quote(&table.path.display().to_string());
+        lab.line(&format!(
+            "{family} route load {file} {}",
+            router::paths(family)
+        ))?;
+        let took = start.elapsed().as_secs_f64();
+        let version = if family == "ip" { "IPv4" } else { "IPv6" };
+        let count = table.routes.len();
+        say!(
+            "  {count:>9} {version} prefixes over {HOPS} next hops, {}; loaded in {took:.2} s",
+            table.what
+        );
+    }
+    Ok((v4, v6))
+}
+
+/// Every packet once, everything captured and compared.
+fn once_through(
+    lab: &mut Lab,
+    traffic: &Traffic,
+    model: &Reference,
+    scratch: &Scratch,
+) -> Result<Expected, DemoError> {
+    let input = scratch.file("in.pcap");
+    lab.line(&format!(
+        "pcap trace rx max 1000000 intfc pg0 file {}",
+        quote(&input.display().to_string())
+    ))?;
+    let outputs = lab.capture(scratch, "once", None)?;
+    for stream in &traffic.streams {
+        lab.line(&stream.once())?;
+    }
+    lab.line("packet-generator enable")?;
+    lab.step_until_idle()?;
+    lab.stop_captures()?;
+    lab.line("pcap trace off")?;
+    traffic.delete(lab)?;
+    let input = check::read(&input)?;
+    let wanted: usize = traffic.streams.iter().map(|s| s.packets).sum();
+    check::same("packets that came in", input.len(), wanted)?;
+    let expected = Expected::of(model, &input);
+    expected.equals(&outputs, &lab.drops()?)?;
+    check::same(
+        "packets counted on receipt",
+        lab.balance()?,
+        expected.packets as u64,
+    )?;
+    Ok(expected)
+}
+
+/// As fast as it goes, for some seconds: first all streams while samples are taken, then some of them, then all.
+fn round_and_round(
+    lab: &mut Lab,
+    traffic: &Traffic,
+    expected: &Expected,
+    args: &Args,
+    scratch: &Scratch,
+) -> Result<usize, DemoError> {
+    for stream in &traffic.streams {
+        lab.line(&stream.endless())?;
+    }
+    lab.line("packet-generator enable")?;
+    let outputs = lab.capture(scratch, "sample", Some(5_000))?;
+    lab.run_for(Duration::from_secs_f64((args.seconds / 10.0).min(0.5)))?;
+    lab.stop_captures()?;
+    let part = Duration::from_secs_f64(args.seconds / 3.0);
+    let captures = measure(lab, traffic, |stream| !stream.uniform, part)?;
+    let uniform = measure(lab, traffic, |stream| stream.uniform, part)?;
+    let all = measure(lab, traffic, |_| true, part)?;
+    say!(
+        "\nshow runtime (all streams at once)\n{}",
+        lab.show("show runtime")?.trim_end()
+    );
+    say!("\nshow drops\n{}", lab.show("show drops")?.trim_end());
+    say!("\nOne core, cycles per packet in all nodes but the source (and in the source):");
+    for (what, speed) in [
+        ("captures", captures),
+        ("uniform", uniform),
+        ("all at once", all),
+    ] {
+        let Speed {
+            mpps,
+            cycles,
+            source,
+        } = speed;
+        say!("  {what:<11} {mpps:6.2} Mpps {cycles:7.1} cycles per packet ({source:.1})");
+    }
+    traffic.delete(lab)?;
+    lab.balance()?;
+    expected.contains(&outputs)
+}
+
+/// Let some streams send for a time, all counters set back before.
+fn measure(
+    lab: &mut Lab,
+    traffic: &Traffic,
+    of: impl Fn(&Stream) -> bool,
+    time: Duration,
+) -> Result<Speed, DemoError> {
+    lab.line("packet-generator disable")?;
+    for stream in traffic.streams.iter().filter(|s| of(s)) {
+        lab.line(&format!("packet-generator enable {}", stream.name))?;
+    }
+    // What the changes themselves let through is not measured.
+    lab.clear()?;
+    lab.run_for(time)?;
+    lab.speed()
+}

@@ -1,0 +1,364 @@
+//! The demo's router: three packet-generator interfaces, neighbours behind two of them, and hands to work it.
+
+use super::DemoError;
+use crate::reference::{Hop, Reference, Table, To};
+use crate::stack::Stack;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use volley_cli::{Action, parse_line, render};
+use volley_graph::{Clock, Running, Worker};
+use volley_model::reply::{BuffersReply, DropsReply, InterfaceRow};
+use volley_model::{EngineSettings, Query, Reply};
+
+/// Next hops, half of them behind each egress interface.
+pub const HOPS: u32 = 16;
+/// MAC address of the interface that receives.
+pub const RX_MAC: [u8; 6] = [0x02, 0xfe, 0, 0, 0, 0];
+/// L3 MTU of the egress interfaces.
+const MTU: usize = 1500;
+/// How long limited streams may take.
+const LIMIT_S: u64 = 120;
+
+/// A folder that goes away with its owner.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// A new one among the system's temporary files.
+    pub fn new() -> Result<Self, DemoError> {
+        let path = std::env::temp_dir().join(format!("volley-demo-{}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|source| DemoError::Io {
+            path: path.clone(),
+            source,
+        })?;
+        Ok(Scratch(path))
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A temporary folder that stays is no failure of the demo.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Where next hop `n` is: number of the interface, and its number in the subnet there.
+fn place(n: u32) -> (u32, u32) {
+    (1 + n % 2, 10 + n / 2)
+}
+
+fn address(family: &str, interface: u32, host: u32) -> String {
+    match family {
+        "ip" => format!("198.18.{interface}.{host}"),
+        _ => format!("2001:2:0:{interface}::{host:x}"),
+    }
+}
+
+/// The next hops of a family, as paths of a command.
+pub fn paths(family: &str) -> String {
+    let path = |n| {
+        let (interface, host) = place(n);
+        format!("via {} pg{interface}", address(family, interface, host))
+    };
+    (0..HOPS).map(path).collect::<Vec<_>>().join(" ")
+}
+
+/// The same next hops, for the model.
+fn hops() -> Vec<Hop> {
+    let hop = |n| {
+        let (interface, _) = place(n);
+        let source = [0x02, 0xfe, 0, 0, 0, interface as u8];
+        Hop {
+            mac: [0x02, 0xaa, 0, 0, 0, n as u8],
+            source,
+            tx: format!("pg{interface}"),
+            mtu: MTU,
+        }
+    };
+    (0..HOPS).map(hop).collect()
+}
+
+/// The model of this router with these routes: those of files, and those that addresses and neighbours bring.
+pub fn model(v4: &[(u32, u8, u32)], v6: &[(u128, u8, u32)]) -> Reference {
+    let net4 = |interface: u32| 198 << 24 | 18 << 16 | interface << 8;
+    let net6 = |interface: u32| 0x2001_0002u128 << 96 | u128::from(interface) << 64;
+    let (mut v4, mut v6) = (Table::new(v4, hops()), Table::new(v6, hops()));
+    for n in 0..3 {
+        v4.set(net4(n), 24, To::Drop("ip4-glean: unresolved"));
+        v4.set(net4(n), 32, To::Drop("ip4-lookup: subnet-broadcast"));
+        v4.set(net4(n) | 255, 32, To::Drop("ip4-lookup: subnet-broadcast"));
+        v4.set(net4(n) | 1, 32, To::Drop("ip4-local: local"));
+        v6.set(net6(n), 64, To::Drop("ip6-glean: unresolved"));
+        v6.set(net6(n) | 1, 128, To::Drop("ip6-local: local"));
+    }
+    for n in 0..HOPS {
+        let (interface, host) = place(n);
+        v4.set(net4(interface) | host, 32, To::Hop(n));
+        v6.set(net6(interface) | u128::from(host), 128, To::Hop(n));
+    }
+    Reference::new(RX_MAC, v4, v6)
+}
+
+/// One capture of what an interface transmits.
+pub struct Output {
+    /// The interface.
+    pub tx: String,
+    /// The file, which is there once a packet was captured.
+    pub file: PathBuf,
+}
+
+/// What the measurement says.
+pub struct Speed {
+    /// Packets that came in per microsecond.
+    pub mpps: f64,
+    /// Cycles per packet of all nodes but the source.
+    pub cycles: f64,
+    /// Cycles per packet of the source.
+    pub source: f64,
+}
+
+/// The router, stepped by hand or on its thread.
+pub struct Lab {
+    stack: Stack,
+    workers: Vec<Worker>,
+    ran: Duration,
+}
+
+impl Lab {
+    /// Without an interface.
+    pub fn new() -> Result<Self, DemoError> {
+        let (stack, workers) = Stack::new(&EngineSettings::default(), Clock::system())?;
+        Ok(Lab {
+            stack,
+            workers,
+            ran: Duration::ZERO,
+        })
+    }
+
+    /// Make the interfaces, with addresses and neighbours.
+    pub fn wire(&mut self) -> Result<(), DemoError> {
+        for n in 0..3 {
+            self.line(&format!(
+                "create packet-generator interface pg{n} mac 02:fe:00:00:00:{n:02x} mtu {MTU}"
+            ))?;
+            self.line(&format!(
+                "set interface ip address pg{n} {}/24",
+                address("ip", n, 1)
+            ))?;
+            self.line(&format!(
+                "set interface ip6 address pg{n} {}/64",
+                address("ip6", n, 1)
+            ))?;
+            self.line(&format!("set interface state pg{n} up"))?;
+        }
+        for n in 0..HOPS {
+            let (interface, host) = place(n);
+            for family in ["ip", "ip6"] {
+                let neighbour = address(family, interface, host);
+                self.line(&format!(
+                    "set {family} neighbor pg{interface} {neighbour} 02:aa:00:00:00:{n:02x}"
+                ))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Carry out a command, and have the worker take it up.
+    pub fn line(&mut self, line: &str) -> Result<(), DemoError> {
+        let refused = |why: String| DemoError::Refused {
+            line: line.chars().take(120).collect(),
+            why,
+        };
+        match parse_line(line).map_err(|e| refused(e.to_string()))?.action {
+            Action::Request(request) => self
+                .stack
+                .apply(&request)
+                .map_err(|e| refused(e.to_string()))?,
+            _ => return Err(refused("it is no change".to_owned())),
+        };
+        while !self.stack.settled() {
+            self.step();
+        }
+        Ok(())
+    }
+
+    /// The answer to a `show` command.
+    pub fn show(&self, line: &str) -> Result<String, DemoError> {
+        let refused = |why: String| DemoError::Refused {
+            line: line.to_owned(),
+            why,
+        };
+        match parse_line(line).map_err(|e| refused(e.to_string()))?.action {
+            Action::Query(query, view) => Ok(render::text(&self.ask(query)?, view)),
+            _ => Err(refused("it is no question".to_owned())),
+        }
+    }
+
+    fn ask(&self, query: Query) -> Result<Reply, DemoError> {
+        let refused = |e: volley_model::ModelError| DemoError::Refused {
+            line: format!("{query:?}"),
+            why: e.to_string(),
+        };
+        self.stack.query(&query).map_err(refused)
+    }
+
+    fn step(&mut self) -> usize {
+        let entered = self.workers.iter_mut().map(Worker::step).sum();
+        self.stack.drain();
+        entered
+    }
+
+    /// Until limited streams have sent everything.
+    pub fn step_until_idle(&mut self) -> Result<(), DemoError> {
+        let start = Instant::now();
+        let mut idle = 0;
+        while idle < 1000 {
+            idle = if self.step() == 0 { idle + 1 } else { 0 };
+            if start.elapsed() > Duration::from_secs(LIMIT_S) {
+                return Err(DemoError::Endless(LIMIT_S));
+            }
+        }
+        Ok(())
+    }
+
+    /// On the worker's own thread, for a time.
+    pub fn run_for(&mut self, time: Duration) -> Result<(), DemoError> {
+        let start = Instant::now();
+        let running = Running::start(std::mem::take(&mut self.workers), &[])
+            .map_err(|_| DemoError::Worker)?;
+        while start.elapsed() < time && running.is_alive() {
+            std::thread::sleep(Duration::from_millis(2));
+            self.stack.drain();
+        }
+        self.workers = running.stop();
+        self.ran = start.elapsed();
+        self.stack.drain();
+        if self.workers.is_empty() {
+            Err(DemoError::Worker)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Capture what leaves, without end or that many packets of each interface.
+    pub fn capture(
+        &mut self,
+        scratch: &Scratch,
+        name: &str,
+        count: Option<u64>,
+    ) -> Result<Vec<Output>, DemoError> {
+        let mut outputs = Vec::new();
+        for tx in ["pg1", "pg2"] {
+            let file = scratch.file(&format!("{name}-{tx}.pcap"));
+            let count = count.map_or_else(String::new, |n| format!(" count {n}"));
+            self.line(&format!(
+                "packet-generator capture {tx} pcap {}{count}",
+                quoted(&file)
+            ))?;
+            outputs.push(Output {
+                tx: tx.to_owned(),
+                file,
+            });
+        }
+        Ok(outputs)
+    }
+
+    /// Close the captures.
+    pub fn stop_captures(&mut self) -> Result<(), DemoError> {
+        self.stack.drain();
+        self.line("packet-generator capture pg1 disable")?;
+        self.line("packet-generator capture pg2 disable")
+    }
+
+    /// Packets dropped so far, with reasons.
+    pub fn drops(&self) -> Result<DropsReply, DemoError> {
+        match self.ask(Query::Drops)? {
+            Reply::Drops(drops) => Ok(drops),
+            other => Err(DemoError::Wrong(format!("show drops answers {other:?}"))),
+        }
+    }
+
+    fn interfaces(&self) -> Result<Vec<InterfaceRow>, DemoError> {
+        match self.ask(Query::Interfaces { name: None })? {
+            Reply::Interfaces(reply) => Ok(reply.interfaces),
+            other => Err(DemoError::Wrong(format!(
+                "show interfaces answers {other:?}"
+            ))),
+        }
+    }
+
+    fn buffers(&self) -> Result<BuffersReply, DemoError> {
+        match self.ask(Query::Buffers)? {
+            Reply::Buffers(reply) => Ok(reply),
+            other => Err(DemoError::Wrong(format!("show buffers answers {other:?}"))),
+        }
+    }
+
+    /// Set all counters back.
+    pub fn clear(&mut self) -> Result<(), DemoError> {
+        for what in ["runtime", "errors", "interfaces"] {
+            self.line(&format!("clear {what}"))?;
+        }
+        Ok(())
+    }
+
+    /// How fast the last [`Lab::run_for`] was, if counters were set back before it.
+    pub fn speed(&self) -> Result<Speed, DemoError> {
+        let received: u64 = self.interfaces()?.iter().map(|i| i.rx.packets).sum();
+        let Reply::Runtime(runtime) = self.ask(Query::Runtime)? else {
+            return Err(DemoError::Wrong("show runtime does not answer".to_owned()));
+        };
+        let nodes = || runtime.workers.iter().flat_map(|w| &w.nodes);
+        let cycles = |state: &str| {
+            nodes()
+                .filter(|n| n.state == state)
+                .map(|n| n.cycles)
+                .sum::<u64>() as f64
+        };
+        let packets = received.max(1) as f64;
+        Ok(Speed {
+            mpps: received as f64 / self.ran.as_secs_f64() / 1e6,
+            cycles: cycles("active") / packets,
+            source: cycles("polling") / packets,
+        })
+    }
+
+    /// After all streams are gone: in = out + dropped, and every buffer is back. Returns the packets in.
+    pub fn balance(&mut self) -> Result<u64, DemoError> {
+        self.step_until_idle()?;
+        let rows = self.interfaces()?;
+        let received: u64 = rows.iter().map(|i| i.rx.packets).sum();
+        let sent: u64 = rows.iter().map(|i| i.tx.packets).sum();
+        let dropped: u64 = self
+            .drops()?
+            .drops
+            .iter()
+            .filter(|d| d.reason != "no-buffers")
+            .map(|d| d.count)
+            .sum();
+        if received != sent + dropped {
+            let what =
+                format!("{received} packets came in, but {sent} left and {dropped} were dropped");
+            return Err(DemoError::Wrong(what));
+        }
+        for arena in self.buffers()?.arenas {
+            if arena.free + arena.cached != arena.total {
+                let what = format!(
+                    "{} of {} buffers did not come back",
+                    arena.used, arena.total
+                );
+                return Err(DemoError::Wrong(what));
+            }
+        }
+        Ok(received)
+    }
+}
+
+/// A path as a word of a command.
+pub fn quoted(path: &Path) -> String {
+    volley_model::quote(&path.display().to_string())
+}

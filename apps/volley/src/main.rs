@@ -1,0 +1,71 @@
+//! `volley`: the daemon, its command line, the check of configuration files, the demo and the benchmark.
+//!
+//! Every error is one sentence on standard error (a configuration file: one per error) and exit code 1.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod config;
+mod ctl;
+mod demo;
+mod doc;
+mod observe;
+mod reference;
+mod run;
+mod stack;
+
+use clap::{Parser, Subcommand};
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// A vector packet processor.
+#[derive(Parser)]
+#[command(name = "volley", version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the daemon with a configuration file.
+    Run(run::Args),
+    /// Talk to a running daemon: one command, or interactively.
+    Ctl(ctl::Args),
+    /// Work with configuration files.
+    Config {
+        #[command(subcommand)]
+        command: config::Command,
+    },
+    /// Forward packets over a full-size table, show what it costs, and check the result.
+    Demo(demo::Args),
+    /// Measure.
+    Bench(Box<bench::Args>),
+    /// Print a page of the documentation that is made from the program.
+    Doc {
+        /// Which page.
+        page: doc::Page,
+    },
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Run(args) => exit(run::main(args)),
+        Command::Ctl(args) => exit(ctl::main(args)),
+        Command::Config { command } => exit(config::main(command)),
+        Command::Demo(args) => exit(demo::main(args)),
+        Command::Bench(args) => bench::main(*args),
+        Command::Doc { page } => exit(doc::page(page).map(|text| {
+            let _ = std::io::stdout().write_all(text.as_bytes());
+        })),
+    }
+}
+
+/// Tell an error; a reader of the output that has gone away is none.
+fn exit<E: Display>(done: Result<(), E>) -> ExitCode {
+    let Err(error) = done else {
+        return ExitCode::SUCCESS;
+    };
+    let _ = writeln!(std::io::stderr(), "volley: {error}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,359 @@
+//! What operators see of the engine: clocks, counters, drops, traces, the graph, buffers, the version.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Instant;
+use volley_graph::buf::{DATA, STRIDE};
+use volley_graph::{CounterReport, Engine, NodeReport, NodeState, Processes, Severity};
+use volley_iface::{Interfaces, Registry};
+use volley_model::reply::{
+    ArenaRow, BuffersReply, DropRow, DropsReply, ErrorRow, ErrorsReply, GraphNode, GraphReply,
+    NodeEdge, NodeReply, NodeRuntime, RuntimeReply, Severity as ModelSeverity, TraceReply,
+    TraceStep, TracedPacket, VersionReply, WorkerRuntime,
+};
+use volley_model::{
+    Applied, Clear, EngineSettings, Handler, ModelError, ObjectKind, Query, Reply, Request,
+};
+
+/// Answers questions about the engine.
+pub struct Observer {
+    engine: Rc<RefCell<Engine>>,
+    interfaces: Rc<RefCell<Interfaces>>,
+    processes: Processes,
+    settings: EngineSettings,
+    started: Instant,
+    cleared: Instant,
+    base: (u64, u64, u64),
+}
+
+impl Observer {
+    /// Over the daemon's engine and interfaces.
+    pub fn new(registry: &Registry, processes: Processes, settings: EngineSettings) -> Self {
+        Observer {
+            engine: registry.engine.clone(),
+            interfaces: registry.interfaces.clone(),
+            processes,
+            settings,
+            started: Instant::now(),
+            cleared: Instant::now(),
+            base: (0, 0, 0),
+        }
+    }
+
+    fn version(&self) -> VersionReply {
+        let engine = self.engine.borrow();
+        VersionReply {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("VOLLEY_COMMIT").map(str::to_owned),
+            build: if cfg!(debug_assertions) {
+                "debug"
+            } else {
+                "release"
+            }
+            .to_owned(),
+            cpu: cpu_name(),
+            isa: engine.settings().level.to_string(),
+            vector_size: engine.settings().vector_size as u32,
+            workers: engine.settings().workers as u32,
+            uptime_s: self.started.elapsed().as_secs_f64(),
+            pid: std::process::id(),
+        }
+    }
+
+    fn runtime(&self) -> RuntimeReply {
+        let engine = self.engine.borrow();
+        let seconds = self.cleared.elapsed().as_secs_f64();
+        let rate = |n: u64| {
+            if seconds > 0.0 {
+                n as f64 / seconds
+            } else {
+                0.0
+            }
+        };
+        let worker = |w: usize| {
+            let mut nodes = engine.runtime(w);
+            if w == 0 {
+                nodes.extend(self.processes.report());
+            }
+            nodes.sort_by(|a, b| a.name.cmp(&b.name));
+            let (rounds, busy, packets, _) = engine.load(w).unwrap_or_default();
+            let (rounds, busy, packets) = (
+                rounds - self.base.0,
+                busy - self.base.1,
+                packets - self.base.2,
+            );
+            let sum = |name: &str| {
+                nodes
+                    .iter()
+                    .filter(|n| n.name == name)
+                    .map(|n| n.vectors)
+                    .sum()
+            };
+            WorkerRuntime {
+                name: format!("worker{w}"),
+                core: self.settings.worker_core,
+                seconds,
+                vectors_per_loop: if busy == 0 {
+                    0.0
+                } else {
+                    packets as f64 / busy as f64
+                },
+                loops_per_second: rate(rounds),
+                rx_pps: rate(packets),
+                tx_pps: rate(sum("interface-tx")),
+                drop_pps: rate(sum("error-drop")),
+                longest_round_us: engine.longest_round_us(w),
+                nodes: nodes.iter().map(row).collect(),
+            }
+        };
+        RuntimeReply {
+            workers: (0..engine.settings().workers).map(worker).collect(),
+        }
+    }
+
+    fn errors(&self) -> ErrorsReply {
+        let counters = self.engine.borrow().counters();
+        ErrorsReply {
+            errors: counters
+                .iter()
+                .filter(|c| c.count > 0)
+                .map(error_row)
+                .collect(),
+        }
+    }
+
+    fn drops(&self) -> DropsReply {
+        let counters = self.engine.borrow().counters();
+        let lost = counters
+            .iter()
+            .filter(|c| c.count > 0 && c.info.severity == Severity::Error);
+        let drop = |c: &CounterReport| DropRow {
+            count: c.count,
+            node: c.node.clone(),
+            reason: c.info.name.to_owned(),
+            text: c.info.text.to_owned(),
+            interface: None,
+            sample: None,
+        };
+        let mut drops: Vec<DropRow> = lost.map(drop).collect();
+        drops.sort_by(|a, b| {
+            b.count
+                .cmp(&a.count)
+                .then_with(|| (&a.node, &a.reason).cmp(&(&b.node, &b.reason)))
+        });
+        DropsReply {
+            total: drops.iter().map(|d| d.count).sum(),
+            drops,
+        }
+    }
+
+    fn trace(&self, max: u64) -> TraceReply {
+        let interfaces = self.interfaces.borrow();
+        let traced = self.engine.borrow_mut().traces(&|i| interfaces.name(i));
+        let step = |s: &volley_graph::TraceStep| TraceStep {
+            time_s: s.at_ns as f64 / 1e9,
+            node: s.node.clone(),
+            text: s.text.clone(),
+        };
+        let packet = |t: &volley_graph::Traced| TracedPacket {
+            packet: t.packet,
+            worker: 0,
+            steps: t.steps.iter().map(step).collect(),
+        };
+        let shown = traced.len().min(usize::try_from(max).unwrap_or(usize::MAX));
+        TraceReply {
+            packets: traced[..shown].iter().map(packet).collect(),
+            more: (traced.len() - shown) as u64,
+        }
+    }
+
+    fn graph(&self) -> GraphReply {
+        let engine = self.engine.borrow();
+        let node = |(name, edges): (&str, &[&str])| GraphNode {
+            name: name.to_owned(),
+            kind: kind(&engine, name, edges).to_owned(),
+            next: edges.iter().enumerate().map(edge).collect(),
+        };
+        let mut nodes: Vec<GraphNode> = engine.edges().map(|(n, e)| node((n, e))).collect();
+        nodes.sort_by(|a, b| a.name.cmp(&b.name));
+        GraphReply { nodes }
+    }
+
+    fn node(&self, name: &str) -> Result<NodeReply, ModelError> {
+        let engine = self.engine.borrow();
+        let known = || {
+            engine
+                .edges()
+                .map(|(n, _)| n.to_owned())
+                .collect::<Vec<_>>()
+        };
+        let id = engine
+            .node(name)
+            .map_err(|_| ModelError::not_found(ObjectKind::Node, name, known()))?;
+        let edges = engine
+            .edges()
+            .find(|(n, _)| *n == name)
+            .map_or(&[][..], |(_, e)| e);
+        let rows = |w: usize| {
+            engine
+                .runtime(w)
+                .iter()
+                .filter(|n| n.name == name)
+                .map(row)
+                .collect::<Vec<_>>()
+        };
+        Ok(NodeReply {
+            name: name.to_owned(),
+            index: u32::from(id.0),
+            kind: kind(&engine, name, edges).to_owned(),
+            text: String::new(),
+            next: edges.iter().enumerate().map(edge).collect(),
+            previous: engine
+                .edges()
+                .filter(|(_, e)| e.contains(&name))
+                .map(|(n, _)| n.to_owned())
+                .collect(),
+            runtime: (0..engine.settings().workers).flat_map(rows).collect(),
+            counters: engine
+                .counters()
+                .iter()
+                .filter(|c| c.node == name)
+                .map(error_row)
+                .collect(),
+        })
+    }
+
+    fn buffers(&self) -> BuffersReply {
+        let report = self.engine.borrow().pool().report();
+        let arena = ArenaRow {
+            name: "default".to_owned(),
+            numa: 0,
+            slot_bytes: STRIDE as u32,
+            data_bytes: DATA as u32,
+            total: report.total as u64,
+            free: report.shared_free as u64,
+            cached: report.cached_free as u64,
+            used: report.in_use() as u64,
+            failures: report.failures,
+            backing: report.backing.to_string(),
+        };
+        BuffersReply {
+            arenas: vec![arena],
+        }
+    }
+
+    fn clear(&mut self, what: Clear) -> Result<Applied, ModelError> {
+        let mut engine = self.engine.borrow_mut();
+        match what {
+            Clear::Runtime => {
+                engine.clear_runtime();
+                self.cleared = Instant::now();
+                self.base = engine
+                    .load(0)
+                    .map(|(r, b, p, _)| (r, b, p))
+                    .unwrap_or_default();
+            }
+            Clear::Errors => engine.clear_counters(),
+            Clear::Trace => engine
+                .clear_traces()
+                .map_err(|e| ModelError::invalid("clear trace", e))?,
+            Clear::Interfaces => return Ok(Applied::nothing()),
+        }
+        Ok(Applied::one())
+    }
+
+    fn start_trace(&self, node: &str, count: u64) -> Result<Applied, ModelError> {
+        let mut engine = self.engine.borrow_mut();
+        let known = || {
+            engine
+                .edges()
+                .map(|(n, _)| n.to_owned())
+                .collect::<Vec<_>>()
+        };
+        if engine.node(node).is_err() {
+            return Err(ModelError::not_found(ObjectKind::Node, node, known()));
+        }
+        let packets = u32::try_from(count).unwrap_or(u32::MAX);
+        engine
+            .trace(node, packets)
+            .map_err(|e| ModelError::invalid("trace add", e))?;
+        Ok(Applied::one())
+    }
+}
+
+fn row(n: &NodeReport) -> NodeRuntime {
+    let state = match n.state {
+        NodeState::Polling => "polling",
+        NodeState::Active => "active",
+        NodeState::Process => "event wait",
+    };
+    let mut row = NodeRuntime::new(&n.name, state, n.calls, n.vectors, n.suspends, n.clocks);
+    row.max_vector = n.largest as u32;
+    row
+}
+
+fn error_row(c: &CounterReport) -> ErrorRow {
+    ErrorRow {
+        count: c.count,
+        node: c.node.clone(),
+        reason: c.info.name.to_owned(),
+        severity: match c.info.severity {
+            Severity::Info => ModelSeverity::Info,
+            Severity::Warn => ModelSeverity::Warn,
+            Severity::Error => ModelSeverity::Error,
+        },
+        text: c.info.text.to_owned(),
+    }
+}
+
+fn kind(engine: &Engine, name: &str, edges: &[&str]) -> &'static str {
+    let polled = |n: &NodeReport| n.name == name && n.state == NodeState::Polling;
+    match edges {
+        _ if engine.runtime(0).iter().any(polled) => "source",
+        [] => "sink",
+        _ => "internal",
+    }
+}
+
+fn edge((index, to): (usize, &&str)) -> NodeEdge {
+    NodeEdge {
+        index: index as u32,
+        node: (*to).to_owned(),
+        vectors: 0,
+    }
+}
+
+fn cpu_name() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = info
+        .lines()
+        .find_map(|l| l.strip_prefix("model name")?.split_once(": "));
+    line.map_or_else(
+        || std::env::consts::ARCH.to_owned(),
+        |(_, name)| name.to_owned(),
+    )
+}
+
+impl Handler for Observer {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        match request {
+            Request::Clear(what) => Some(self.clear(*what)),
+            Request::TraceAdd(spec) => Some(self.start_trace(&spec.node, spec.count)),
+            _ => None,
+        }
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        Some(Ok(match query {
+            Query::Version => Reply::Version(self.version()),
+            Query::Runtime => Reply::Runtime(self.runtime()),
+            Query::Errors => Reply::Errors(self.errors()),
+            Query::Drops => Reply::Drops(self.drops()),
+            Query::Trace { max } => Reply::Trace(self.trace(max.unwrap_or(u64::MAX))),
+            Query::Node { name } => return Some(self.node(name).map(Reply::Node)),
+            Query::Graph => Reply::Graph(self.graph()),
+            Query::Buffers => Reply::Buffers(self.buffers()),
+            _ => return None,
+        }))
+    }
+}

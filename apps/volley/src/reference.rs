@@ -1,0 +1,477 @@
+//! A plain model of what Volley must do to a packet: written to `docs/forwarding-rules.md`, shares no code with the nodes.
+//!
+//! - True on entry: nothing; a frame may be any bytes.
+//! - True on exit: the frame that must leave and the interface it leaves by, or the node and reason that must drop it.
+//! - One next hop per route (no load balance), one interface in L3 mode that receives.
+//!
+//! It is slow on purpose: one hash table per prefix length, one packet at a time, checksums computed in full.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// A next hop: what the rewrite needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Destination MAC address.
+    pub mac: [u8; 6],
+    /// Source MAC address: that of the egress interface.
+    pub source: [u8; 6],
+    /// Egress interface.
+    pub tx: String,
+    /// L3 MTU of the egress interface, in bytes.
+    pub mtu: usize,
+}
+
+/// What a route says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// Forward to the next hop of this rank (modulo the number of next hops).
+    Hop(u32),
+    /// Drop, for this reason.
+    Drop(&'static str),
+}
+
+/// What must happen to a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It leaves.
+    Sent {
+        /// By this interface.
+        tx: String,
+        /// As these bytes.
+        frame: Vec<u8>,
+    },
+    /// It is dropped: `node: reason`.
+    Dropped(&'static str),
+}
+
+/// An address with prefixes.
+pub trait Address: Copy + Eq + Hash {
+    /// Its bits.
+    const BITS: u8;
+    /// Its first `len` bits, the others zero.
+    fn masked(self, len: u8) -> Self;
+}
+
+impl Address for u32 {
+    const BITS: u8 = 32;
+    fn masked(self, len: u8) -> u32 {
+        self & u32::MAX.checked_shl(32 - u32::from(len)).unwrap_or(0)
+    }
+}
+
+impl Address for u128 {
+    const BITS: u8 = 128;
+    fn masked(self, len: u8) -> u128 {
+        self & u128::MAX.checked_shl(128 - u32::from(len)).unwrap_or(0)
+    }
+}
+
+/// Routes of one IP version.
+#[derive(Debug)]
+pub struct Table<A> {
+    by_length: Vec<HashMap<A, To>>,
+    hops: Vec<Hop>,
+}
+
+impl<A: Address> Table<A> {
+    /// Routes as address, length and rank of the next hop.
+    pub fn new(routes: &[(A, u8, u32)], hops: Vec<Hop>) -> Self {
+        let by_length = (0..=A::BITS).map(|_| HashMap::new()).collect();
+        let mut table = Table { by_length, hops };
+        for &(address, length, rank) in routes {
+            table.set(address, length, To::Hop(rank));
+        }
+        table
+    }
+
+    /// Add a route, or change it.
+    pub fn set(&mut self, address: A, length: u8, to: To) {
+        let length = length.min(A::BITS);
+        self.by_length[usize::from(length)].insert(address.masked(length), to);
+    }
+
+    fn find(&self, address: A) -> Option<To> {
+        let longest_first = (0..=A::BITS).rev().zip(self.by_length.iter().rev());
+        let mut there = longest_first.filter(|(_, routes)| !routes.is_empty());
+        there.find_map(|(length, routes)| routes.get(&address.masked(length)).copied())
+    }
+
+    fn hop(&self, address: A, no_route: &'static str) -> Result<&Hop, &'static str> {
+        match self.find(address).ok_or(no_route)? {
+            To::Drop(reason) => Err(reason),
+            To::Hop(rank) => self
+                .hops
+                .get(rank as usize % self.hops.len().max(1))
+                .ok_or(no_route),
+        }
+    }
+}
+
+/// The model.
+#[derive(Debug)]
+pub struct Reference {
+    mac: [u8; 6],
+    v4: Table<u32>,
+    v6: Table<u128>,
+}
+
+impl Reference {
+    /// Packets come in by an interface with this MAC address.
+    pub fn new(mac: [u8; 6], v4: Table<u32>, v6: Table<u128>) -> Self {
+        Reference { mac, v4, v6 }
+    }
+
+    /// What must leave, and by which interface; none when the packet must be dropped.
+    pub fn expect(&self, frame: &[u8]) -> Option<(String, Vec<u8>)> {
+        match self.judge(frame) {
+            Verdict::Sent { tx, frame } => Some((tx, frame)),
+            Verdict::Dropped(_) => None,
+        }
+    }
+
+    /// What must happen, drops with their reasons.
+    pub fn judge(&self, frame: &[u8]) -> Verdict {
+        match self.forward(frame) {
+            Ok((hop, frame)) => Verdict::Sent {
+                tx: hop.tx.clone(),
+                frame,
+            },
+            Err(reason) => Verdict::Dropped(reason),
+        }
+    }
+
+    /// Section 3 of the rules.
+    fn forward(&self, frame: &[u8]) -> Result<(&Hop, Vec<u8>), &'static str> {
+        if frame.len() < 14 {
+            return Err("ethernet-input: too-short");
+        }
+        let group = frame[0] & 1 == 1;
+        if !group && frame[..6] != self.mac {
+            return Err("ethernet-input: not-my-mac");
+        }
+        match be16(frame, 12) {
+            0x8100 | 0x88a8 | 0x9100 => Err("ethernet-input: unknown-vlan"),
+            0x0806 => Err("ethernet-input: arp-unsupported"),
+            0x0800 | 0x86dd if group => Err("ethernet-input: group-mac"),
+            0x0800 => self.forward4(frame),
+            0x86dd => self.forward6(frame),
+            _ => Err("ethernet-input: unknown-ethertype"),
+        }
+    }
+
+    fn forward4(&self, frame: &[u8]) -> Result<(&Hop, Vec<u8>), &'static str> {
+        let packet = &frame[14..];
+        valid4(packet)?;
+        options4(&packet[20..4 * usize::from(packet[0] & 15)])?;
+        let hop = self.v4.hop(be32(packet, 16), "ip4-lookup: no-route")?;
+        let total = usize::from(be16(packet, 2));
+        if total > hop.mtu {
+            let may_not = packet[6] & 0x40 != 0;
+            return Err(if may_not {
+                "ip4-rewrite: frag-needed"
+            } else {
+                "ip4-rewrite: needs-fragmentation"
+            });
+        }
+        let mut out = rewritten(frame, 14 + total, hop);
+        out[22] -= 1;
+        out[24..26].fill(0);
+        let header = 4 * usize::from(out[14] & 15);
+        let checksum = !ones_sum(&out[14..14 + header]);
+        out[24..26].copy_from_slice(&checksum.to_be_bytes());
+        Ok((hop, out))
+    }
+
+    fn forward6(&self, frame: &[u8]) -> Result<(&Hop, Vec<u8>), &'static str> {
+        let packet = &frame[14..];
+        valid6(packet)?;
+        let payload = usize::from(be16(packet, 4));
+        if packet[6] == 0 {
+            hop_by_hop(&packet[40..40 + payload])?;
+        }
+        let hop = self.v6.hop(be128(packet, 24), "ip6-lookup: no-route")?;
+        if 40 + payload > hop.mtu {
+            return Err("ip6-rewrite: packet-too-big");
+        }
+        let mut out = rewritten(frame, 14 + 40 + payload, hop);
+        out[21] -= 1;
+        Ok((hop, out))
+    }
+}
+
+/// The frame cut to its packet, with the next hop's addresses.
+fn rewritten(frame: &[u8], length: usize, hop: &Hop) -> Vec<u8> {
+    let mut out = frame[..length].to_vec();
+    out[..6].copy_from_slice(&hop.mac);
+    out[6..12].copy_from_slice(&hop.source);
+    out
+}
+
+/// Section 4.
+fn valid4(p: &[u8]) -> Result<(), &'static str> {
+    if p.len() < 20 {
+        return Err("ip4-input: too-short");
+    }
+    let (header, total) = (4 * usize::from(p[0] & 15), usize::from(be16(p, 2)));
+    let (source, destination) = (be32(p, 12), be32(p, 16));
+    let link_local = |a: u32| a.masked(16) == 0xa9fe_0000;
+    let faults = [
+        (p[0] >> 4 != 4, "ip4-input: bad-version"),
+        (header < 20, "ip4-input: bad-header-length"),
+        (total < header, "ip4-input: bad-total-length"),
+        (total > p.len(), "ip4-input: truncated"),
+        (
+            p.get(..header).is_some_and(|h| ones_sum(h) != 0xffff),
+            "ip4-input: bad-checksum",
+        ),
+        (
+            destination.masked(4) == 0xe000_0000,
+            "ip4-input: multicast-destination",
+        ),
+        (destination == u32::MAX, "ip4-input: broadcast-destination"),
+        (
+            matches!(destination >> 24, 0 | 127 | 240..),
+            "ip4-input: martian-destination",
+        ),
+        (
+            link_local(source) || link_local(destination),
+            "ip4-input: link-local",
+        ),
+        (p[8] <= 1, "ip4-input: ttl-expired"),
+        (
+            matches!(source >> 24, 0 | 127 | 224..),
+            "ip4-input: martian-source",
+        ),
+    ];
+    first(&faults)
+}
+
+/// Section 5.
+fn options4(mut rest: &[u8]) -> Result<(), &'static str> {
+    while let Some(&kind) = rest.first() {
+        let length = match kind {
+            0 => return Ok(()),
+            1 => 1,
+            _ => rest.get(1).map_or(0, |l| usize::from(*l)),
+        };
+        if length == 0 || (kind > 1 && length < 2) || length > rest.len() {
+            return Err("ip4-options: bad-options");
+        }
+        if matches!(kind, 131 | 137) {
+            return Err("ip4-options: source-route");
+        }
+        rest = &rest[length..];
+    }
+    Ok(())
+}
+
+/// Section 10.
+fn valid6(p: &[u8]) -> Result<(), &'static str> {
+    if p.len() < 40 {
+        return Err("ip6-input: too-short");
+    }
+    let (source, destination) = (be128(p, 8), be128(p, 24));
+    let link_local = |a: u128| a >> 118 == 0xfe80 >> 6;
+    let group = |a: u128| a >> 120 == 0xff;
+    let faults = [
+        (p[0] >> 4 != 6, "ip6-input: bad-version"),
+        (
+            40 + usize::from(be16(p, 4)) > p.len(),
+            "ip6-input: truncated",
+        ),
+        (group(destination), "ip6-input: multicast-destination"),
+        (destination <= 1, "ip6-input: martian-destination"),
+        (
+            link_local(source) || link_local(destination),
+            "ip6-input: link-local",
+        ),
+        (p[7] <= 1, "ip6-input: hop-limit-exceeded"),
+        (
+            source <= 1 || group(source) || source >> 32 == 0xffff,
+            "ip6-input: martian-source",
+        ),
+    ];
+    first(&faults)
+}
+
+/// Section 11; `p` is what follows the fixed header, as long as the payload length says.
+fn hop_by_hop(p: &[u8]) -> Result<(), &'static str> {
+    const BAD: &str = "ip6-hop-by-hop: bad-hop-by-hop";
+    if p.is_empty() {
+        return Err("ip6-hop-by-hop: jumbogram");
+    }
+    let length = 8 * (p.get(1).map_or(0, |l| usize::from(*l)) + 1);
+    if p.len() < 8 || length > p.len() || p[0] == 0 {
+        return Err(BAD);
+    }
+    let mut rest = &p[2..length];
+    while let Some(&kind) = rest.first() {
+        if kind == 0 {
+            rest = &rest[1..];
+            continue;
+        }
+        let end = rest.get(1).map(|l| 2 + usize::from(*l));
+        match end.filter(|e| *e <= rest.len()) {
+            None => return Err(BAD),
+            Some(_) if kind == 0xc2 => return Err(BAD),
+            Some(_) if !matches!(kind, 1 | 5) && kind >> 6 != 0 => {
+                return Err("ip6-hop-by-hop: unknown-option");
+            }
+            Some(end) => rest = &rest[end..],
+        }
+    }
+    Ok(())
+}
+
+/// The first fault that is there.
+fn first(faults: &[(bool, &'static str)]) -> Result<(), &'static str> {
+    faults
+        .iter()
+        .find(|(there, _)| *there)
+        .map_or(Ok(()), |(_, reason)| Err(*reason))
+}
+
+/// One's complement sum of the 16-bit words.
+pub fn ones_sum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 = bytes
+        .chunks(2)
+        .map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)))
+        .sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+fn be16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from(be16(bytes, at)) << 16 | u32::from(be16(bytes, at + 2))
+}
+
+fn be128(bytes: &[u8], at: usize) -> u128 {
+    (0..4).fold(0, |sum, word| {
+        sum << 32 | u128::from(be32(bytes, at + 4 * word))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ME: [u8; 6] = [2, 0xfe, 0, 0, 0, 1];
+
+    fn hop(n: u8) -> Hop {
+        Hop {
+            mac: [2, 0, 0, 0, 1, n],
+            source: [2, 0xfe, 0, 0, 0, 2],
+            tx: format!("pg{n}"),
+            mtu: 1500,
+        }
+    }
+
+    fn model() -> Reference {
+        let mut v4 = Table::new(
+            &[(0x0a00_0000, 8, 0), (0x0a01_0000, 16, 1)],
+            vec![hop(1), hop(2)],
+        );
+        v4.set(0x0a01_0203, 32, To::Drop("ip4-local: local"));
+        let v6 = Table::new(&[(0x2001_0db8 << 96, 32, 1)], vec![hop(1), hop(2)]);
+        Reference::new(ME, v4, v6)
+    }
+
+    /// 192.0.2.9 to 10.1.0.1 with TTL 64 and two bytes of trailer; the checksum is worked out by hand.
+    fn packet() -> Vec<u8> {
+        let mut p = ME.to_vec();
+        p.extend([2, 0, 0, 0, 0, 9, 8, 0]);
+        p.extend([
+            0x45, 0, 0, 22, 0, 0, 0, 0, 64, 17, 0xae, 0xcc, 192, 0, 2, 9, 10, 1, 0, 1, 0xaa, 0xbb,
+            1, 2,
+        ]);
+        p
+    }
+
+    #[test]
+    fn the_longest_prefix_forwards_with_new_ttl_checksum_and_addresses() {
+        let (tx, frame) = model().expect(&packet()).unwrap();
+        assert_eq!(tx, "pg2");
+        let mut want = vec![2, 0, 0, 0, 1, 2, 2, 0xfe, 0, 0, 0, 2, 8, 0];
+        want.extend([
+            0x45, 0, 0, 22, 0, 0, 0, 0, 63, 17, 0xaf, 0xcc, 192, 0, 2, 9, 10, 1, 0, 1, 0xaa, 0xbb,
+        ]);
+        assert_eq!(frame, want);
+    }
+
+    #[test]
+    fn drops_have_the_first_reason_in_the_order_of_the_rules() {
+        let cases: [(usize, u8, &str); 7] = [
+            (0, 4, "ethernet-input: not-my-mac"),
+            (12, 0x81, "ethernet-input: unknown-vlan"),
+            (14, 0x55, "ip4-input: bad-version"),
+            (14, 0x44, "ip4-input: bad-header-length"),
+            (16, 1, "ip4-input: truncated"),
+            (22, 1, "ip4-input: bad-checksum"),
+            (24, 0, "ip4-input: bad-checksum"),
+        ];
+        for (at, byte, reason) in cases {
+            let mut p = packet();
+            p[at] = byte;
+            assert_eq!(model().judge(&p), Verdict::Dropped(reason), "byte {at}");
+        }
+        assert_eq!(
+            model().judge(&packet()[..13]),
+            Verdict::Dropped("ethernet-input: too-short")
+        );
+        assert_eq!(
+            model().judge(&packet()[..33]),
+            Verdict::Dropped("ip4-input: too-short")
+        );
+    }
+
+    #[test]
+    fn options_are_walked() {
+        assert_eq!(options4(&[1, 1, 1, 0]), Ok(()));
+        assert_eq!(options4(&[0x94, 4, 0, 0]), Ok(()));
+        assert_eq!(options4(&[0, 131, 9, 9]), Ok(()));
+        for bad in [&[0x94][..], &[0x94, 1], &[0x94, 5, 0, 0], &[7, 0, 0, 0]] {
+            assert_eq!(options4(bad), Err("ip4-options: bad-options"), "{bad:?}");
+        }
+        assert_eq!(options4(&[131, 3, 4, 0]), Err("ip4-options: source-route"));
+    }
+
+    #[test]
+    fn ip6_is_forwarded_and_judged() {
+        let mut p = ME.to_vec();
+        p.extend([2, 0, 0, 0, 0, 9, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 1, 59, 64]);
+        p.extend((0x2001_0002u128 << 96 | 9).to_be_bytes());
+        p.extend((0x2001_0db8u128 << 96 | 1).to_be_bytes());
+        p.extend([0x77, 0x88]);
+        let (tx, frame) = model().expect(&p).unwrap();
+        assert_eq!(
+            (tx.as_str(), frame.len(), frame[21], frame[54]),
+            ("pg2", 55, 63, 0x77)
+        );
+        p[38] = 0xff;
+        assert_eq!(
+            model().judge(&p),
+            Verdict::Dropped("ip6-input: multicast-destination")
+        );
+        p[38..54].fill(0);
+        assert_eq!(
+            model().judge(&p),
+            Verdict::Dropped("ip6-input: martian-destination")
+        );
+        assert_eq!(hop_by_hop(&[59, 0, 5, 2, 0, 0, 1, 0]), Ok(()));
+        assert_eq!(
+            hop_by_hop(&[59, 0, 0xc2, 4, 0, 0, 0, 0]),
+            Err("ip6-hop-by-hop: bad-hop-by-hop")
+        );
+        assert_eq!(
+            hop_by_hop(&[59, 0, 0x40, 4, 0, 0, 0, 0]),
+            Err("ip6-hop-by-hop: unknown-option")
+        );
+    }
+}

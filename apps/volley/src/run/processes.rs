@@ -1,0 +1,56 @@
+//! Process nodes: what the control thread does by itself.
+
+use super::backend::Daemon;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use volley_graph::{ProcessInfo, Running};
+
+/// Between two looks for packets to write: a capture must not overflow in between.
+const WRITE: Duration = Duration::from_millis(1);
+/// Between two looks for memory that no worker uses any more.
+const RECLAIM: Duration = Duration::from_millis(20);
+/// Between two looks at the worker.
+const WATCH: Duration = Duration::from_millis(100);
+
+/// Start them all. The handle is done when a worker has died.
+pub fn start(daemon: &Rc<Daemon>, running: &Rc<Running>) -> JoinHandle<()> {
+    let processes = daemon.stack.processes.clone();
+    let info = |name, text| ProcessInfo { name, text };
+    let writer = info("capture-writer", "Writes captured packets to their files.");
+    processes.spawn(writer, write_captures(Rc::downgrade(daemon)));
+    let reclaim = info(
+        "fib-reclaim",
+        "Frees what changes have replaced, once no worker uses it.",
+    );
+    processes.spawn(reclaim, free_replaced(Rc::downgrade(daemon)));
+    let watch = info("worker-watch", "Notices a worker that has died.");
+    processes.spawn(watch, watch_workers(Rc::downgrade(running)))
+}
+
+async fn write_captures(daemon: Weak<Daemon>) {
+    while let Some(daemon) = daemon.upgrade() {
+        let written = daemon.stack.drain();
+        drop(daemon);
+        // After a burst others get their turn, and then it goes on at once.
+        match written {
+            0 => sleep(WRITE).await,
+            _ => tokio::task::yield_now().await,
+        }
+    }
+}
+
+async fn free_replaced(daemon: Weak<Daemon>) {
+    while let Some(daemon) = daemon.upgrade() {
+        daemon.stack.settled();
+        drop(daemon);
+        sleep(RECLAIM).await;
+    }
+}
+
+async fn watch_workers(running: Weak<Running>) {
+    while running.upgrade().is_some_and(|r| r.is_alive()) {
+        sleep(WATCH).await;
+    }
+}

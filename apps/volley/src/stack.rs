@@ -1,0 +1,216 @@
+//! The whole of Volley put together: engine, interfaces, FIB, nodes, drivers, and who carries out which request.
+//!
+//! Everything here lives on the control thread. [`Stack::apply`] changes the state that workers will use;
+//! [`Stack::settled`] says when they all do.
+
+use crate::observe::Observer;
+use std::cell::RefCell;
+use std::rc::Rc;
+use volley_fib::{Fib, IfInfo};
+use volley_graph::buf::{BufError, Pool};
+use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
+use volley_iface::{Change, Interface, Interfaces, Registry};
+use volley_model::{
+    AdminState, Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Query, Reply,
+    Request,
+};
+
+/// Why Volley cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StackError {
+    /// The graph is not closed, or too large.
+    #[error("the graph cannot be built: {0}")]
+    Graph(#[from] GraphError),
+    /// There is no memory for packet buffers.
+    #[error(transparent)]
+    Buffers(#[from] BufError),
+    /// The processor lacks the wanted instruction-set level.
+    #[error("isa: {0}")]
+    Level(#[from] volley_simd::LevelError),
+    /// A setting is out of range.
+    #[error(transparent)]
+    Setting(#[from] ModelError),
+}
+
+/// Everything, on the control thread.
+pub struct Stack {
+    /// The graph.
+    pub engine: Rc<RefCell<Engine>>,
+    /// The interfaces.
+    pub interfaces: Rc<RefCell<Interfaces>>,
+    /// Routes, neighbours, addresses.
+    pub fib: Rc<RefCell<Fib>>,
+    /// Process nodes.
+    pub processes: Processes,
+    /// The packet generator.
+    pub pg: volley_pg::Pg,
+    pcap: volley_pcap::Pcap,
+    handlers: RefCell<Vec<Box<dyn Handler>>>,
+}
+
+/// The level that a configuration asks for.
+pub fn level(choice: IsaChoice) -> Result<Level, volley_simd::LevelError> {
+    choice.to_string().parse()
+}
+
+impl Stack {
+    /// Put everything together; the workers are ready to be stepped or started.
+    pub fn new(
+        settings: &EngineSettings,
+        clock: Clock,
+    ) -> Result<(Stack, Vec<Worker>), StackError> {
+        settings.validate()?;
+        let pool = Pool::new(settings.buffers as usize)?;
+        let domain = Domain::new();
+        let engine_settings = Settings {
+            vector_size: settings.vector_size as usize,
+            buffers: settings.buffers as usize,
+            level: level(settings.isa)?,
+            workers: 1,
+            clock,
+        };
+        let fib = Rc::new(RefCell::new(Fib::new(&domain)));
+        let mut registry = Registry::new(Engine::new(engine_settings, pool, domain)?);
+        let processes = Processes::default();
+        registry.handlers.push(Box::new(FibHandler(fib.clone())));
+        volley_iface::register(&mut registry)?;
+        volley_ethernet::register(&mut registry)?;
+        volley_l2::register(&mut registry)?;
+        let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
+        volley_ip::register(&mut registry, fib4, fib6)?;
+        let pg = volley_pg::register(&mut registry)?;
+        let pcap = volley_pcap::register(&mut registry)?;
+        follow_interfaces(&registry.interfaces, &fib);
+        let workers = registry.engine.borrow_mut().build()?;
+        let observer = Observer::new(&registry, processes.clone(), settings.clone());
+        registry.handlers.push(Box::new(observer));
+        let Registry {
+            engine,
+            interfaces,
+            handlers,
+        } = registry;
+        let handlers = RefCell::new(handlers);
+        Ok((
+            Stack {
+                engine,
+                interfaces,
+                fib,
+                processes,
+                pg,
+                pcap,
+                handlers,
+            },
+            workers,
+        ))
+    }
+
+    /// Carry out one change: all of it, or none and an error.
+    pub fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
+        request.validate()?;
+        let mut joined: Option<Applied> = None;
+        for handler in self.handlers.borrow_mut().iter_mut() {
+            let Some(answer) = handler.apply(request) else {
+                continue;
+            };
+            let answer = answer?;
+            if !request.is_for_all() {
+                return Ok(answer);
+            }
+            joined = Some(match joined {
+                Some(before) => before.and(answer),
+                None => answer,
+            });
+        }
+        joined.ok_or_else(|| self.nobody(request))
+    }
+
+    /// Nobody takes a request: it names something that does not exist.
+    fn nobody(&self, request: &Request) -> ModelError {
+        let known: Vec<String> = self
+            .interfaces
+            .borrow()
+            .iter()
+            .map(|i| i.name.clone())
+            .collect();
+        match request {
+            Request::InterfaceDelete { name } => {
+                ModelError::not_found(ObjectKind::Interface, name.clone(), known)
+            }
+            other => ModelError::unsupported(other, "a command that `help` lists"),
+        }
+    }
+
+    /// Answer a question.
+    pub fn query(&self, query: &Query) -> Result<Reply, ModelError> {
+        let mut handlers = self.handlers.borrow_mut();
+        let found = handlers.iter_mut().find_map(|h| h.query(query));
+        let mut reply = found.unwrap_or_else(|| {
+            Err(ModelError::unsupported(
+                format!("{query:?}"),
+                "another command",
+            ))
+        })?;
+        handlers.iter_mut().for_each(|h| h.amend(query, &mut reply));
+        Ok(reply)
+    }
+
+    /// Whether every worker uses every change so far. Frees what changes have replaced.
+    pub fn settled(&self) -> bool {
+        self.fib.borrow_mut().reclaim();
+        self.engine.borrow().settled()
+    }
+
+    /// Write what captures have gathered; returns how many packets.
+    pub fn drain(&self) -> usize {
+        self.pg.drain() + self.pcap.drain()
+    }
+}
+
+/// Keep the FIB in step with interfaces.
+fn follow_interfaces(interfaces: &Rc<RefCell<Interfaces>>, fib: &Rc<RefCell<Fib>>) {
+    let fib = fib.clone();
+    let info = |i: &Interface| IfInfo {
+        index: i.index.0,
+        name: i.name.clone(),
+        mac: i.mac,
+        mtu: u16::try_from(i.mtu).unwrap_or(u16::MAX),
+        up: i.state == AdminState::Up,
+    };
+    interfaces.borrow_mut().listen(move |change| {
+        // The only error is a full adjacency table, whose routes then drop by name.
+        let _ = match change {
+            Change::Created(i) | Change::Updated(i) => fib.borrow_mut().set_interface(info(i)),
+            Change::Deleted(i) => fib.borrow_mut().remove_interface(i.index.0),
+        };
+    });
+}
+
+/// The FIB as one of the handlers.
+struct FibHandler(Rc<RefCell<Fib>>);
+
+impl Handler for FibHandler {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        if let Request::InterfaceDelete { name } = request {
+            return self.refuse_deletion(name);
+        }
+        self.0.borrow_mut().apply(request)
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        self.0.borrow_mut().query(query)
+    }
+
+    fn amend(&mut self, query: &Query, reply: &mut Reply) {
+        self.0.borrow_mut().amend(query, reply);
+    }
+}
+
+impl FibHandler {
+    /// An interface that routes of others lead through cannot go.
+    fn refuse_deletion(&self, name: &str) -> Option<Result<Applied, ModelError>> {
+        let fib = self.0.borrow();
+        let index = fib.interface_index(name)?;
+        let by = fib.user_of(index)?;
+        Some(Err(ModelError::in_use(ObjectKind::Interface, name, by)))
+    }
+}

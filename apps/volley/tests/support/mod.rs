@@ -1,0 +1,205 @@
+//! A daemon of one's own for a test: its folder, its socket, and hands for `volley ctl`. Everything ends in bounded time.
+// Each test file uses its own part of this.
+#![allow(dead_code)]
+
+pub mod oracle;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long anything may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A folder that goes away with its owner.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "volley-test-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Run the program to its end; one that takes too long is killed, and the test fails.
+pub fn volley(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_volley"));
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let id = child.id();
+    let (done, ended) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || done.send(child.wait_with_output().unwrap()));
+    let output = ended.recv_timeout(LIMIT).unwrap_or_else(|_| {
+        signal(id, "KILL");
+        panic!("`volley {}` took too long", args.join(" "));
+    });
+    thread.join().unwrap().unwrap();
+    output
+}
+
+fn signal(id: u32, name: &str) {
+    let status = Command::new("kill")
+        .args([&format!("-{name}"), &id.to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
+
+/// Text of an output.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A running daemon; killed with its owner.
+pub struct Daemon {
+    child: Child,
+    socket: PathBuf,
+    pub folder: Folder,
+}
+
+impl Daemon {
+    /// With this configuration, in which `@` stands for the folder; ready when this returns.
+    pub fn start(config: &str, more: &[&str]) -> Self {
+        let folder = Folder::new();
+        let (file, socket) = (folder.file("volley.toml"), folder.file("s"));
+        std::fs::write(&file, config.replace('@', &folder.0.display().to_string())).unwrap();
+        let log = std::fs::File::create(folder.file("log")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_volley"));
+        command
+            .arg("run")
+            .arg("-c")
+            .arg(&file)
+            .arg("--socket")
+            .arg(&socket)
+            .args(more);
+        let child = command.stdin(Stdio::null()).stderr(log).spawn().unwrap();
+        let mut daemon = Daemon {
+            child,
+            socket,
+            folder,
+        };
+        daemon.wait_for("the socket", |d| {
+            assert!(
+                d.child.try_wait().unwrap().is_none(),
+                "it ended: {}",
+                d.log()
+            );
+            d.log().contains("ready")
+        });
+        daemon
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.file("log")).unwrap_or_default()
+    }
+
+    pub fn wait_for(&mut self, what: &str, mut ready: impl FnMut(&mut Self) -> bool) {
+        let start = Instant::now();
+        while !ready(self) {
+            assert!(
+                start.elapsed() < LIMIT,
+                "waiting for {what}: {}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn ctl(&self, more: &[&str], line: &str) -> Output {
+        let socket = self.socket.display().to_string();
+        let mut args = vec!["ctl", "--socket", &socket];
+        args.extend(more);
+        args.extend(line.split(' '));
+        volley(&args)
+    }
+
+    /// The answer to a line that must be taken.
+    pub fn ok(&self, line: &str) -> String {
+        let output = self.ctl(&[], line);
+        assert!(
+            output.status.success(),
+            "`{line}`: {}",
+            text(&output.stderr)
+        );
+        text(&output.stdout)
+    }
+
+    /// The answer as data.
+    pub fn json(&self, line: &str) -> serde_json::Value {
+        let output = self.ctl(&["--json"], line);
+        assert!(
+            output.status.success(),
+            "`{line}`: {}",
+            text(&output.stderr)
+        );
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|e| panic!("`{line}`: {e}: {}", text(&output.stdout)))
+    }
+
+    /// The one sentence with which a line is refused.
+    pub fn refused(&self, line: &str) -> String {
+        let output = self.ctl(&[], line);
+        assert_eq!(
+            output.status.code(),
+            Some(1),
+            "`{line}` is taken: {}",
+            text(&output.stdout)
+        );
+        assert!(output.stdout.is_empty());
+        let error = text(&output.stderr);
+        assert_eq!(error.trim_end().lines().count(), 1, "`{line}`: {error}");
+        error
+    }
+
+    /// Wait until a line's answer holds a text.
+    pub fn wait_for_answer(&mut self, line: &str, part: &str) {
+        self.wait_for(part, |d| d.ok(line).contains(part));
+    }
+
+    /// End it with a signal; its socket must be gone.
+    pub fn stop(&mut self, name: &str) {
+        signal(self.child.id(), name);
+        self.wait_for("its end", |d| d.child.try_wait().unwrap().is_some());
+        let status = self.child.wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{}", self.log());
+        assert!(!self.socket.exists());
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Frames of a capture file.
+pub fn frames(path: &Path) -> Vec<Vec<u8>> {
+    volley_pcap::read_packets(path)
+        .unwrap()
+        .packets
+        .into_iter()
+        .map(|p| p.data)
+        .collect()
+}

@@ -255,20 +255,7 @@ fn measure<T: Table>(args: &LpmArgs, level: Level) -> Result<LpmReport, BenchErr
         let start = cycles();
         match single {
             false => T::batch(&snap, guard, level, &dst, &mut leaf),
-            true => {
-                // Each lookup waits for the one before, as a packet at a time does.
-                let mut last = 0;
-                for (dst, leaf) in dst.iter().zip(&mut leaf) {
-                    last = T::single(
-                        &snap,
-                        guard,
-                        tables::Addr::from_bits(
-                            tables::Addr::to_bits(*dst) ^ u128::from(last >> 31),
-                        ),
-                    );
-                    *leaf = last;
-                }
-            }
+            true => one_by_one::<T>(&snap, guard, &dst, &mut leaf),
         }
         black_box(&leaf);
         let spent = (cycles() - start) as f64 / dst.len() as f64;
@@ -305,6 +292,16 @@ fn measure<T: Table>(args: &LpmArgs, level: Level) -> Result<LpmReport, BenchErr
         lookups_meanwhile: replay.map(|r| r.2),
         verified,
     })
+}
+
+/// Single lookups, each of which waits for the one before, as a packet at a time does.
+fn one_by_one<T: Table>(snap: &T::Snap, guard: Guard<'_>, dst: &[T::Addr], leaf: &mut [u32]) {
+    let mut last = 0;
+    for (dst, leaf) in dst.iter().zip(leaf) {
+        let bits = tables::Addr::to_bits(*dst) ^ u128::from(last >> 31);
+        last = T::single(snap, guard, tables::Addr::from_bits(bits));
+        *leaf = last;
+    }
 }
 
 /// Compare a sample of answers with a search through all rows.

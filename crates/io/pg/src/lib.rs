@@ -9,6 +9,7 @@ mod compile;
 mod control;
 mod make;
 pub mod node;
+mod send;
 mod stream;
 
 pub use control::{Pg, PgHandler};

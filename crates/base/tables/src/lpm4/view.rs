@@ -107,14 +107,16 @@ impl<W: Word> Store<W> {
     /// At most [`STRIP`] destinations; `leaf` is as long as `dst`.
     #[inline(always)]
     fn lookup_strip(&self, root: &[AtomicU64; ROOT], dst: &[u32], leaf: &mut [u32]) {
+        // Taken once: behind a reference it would be loaded again after every store to `leaf`.
+        let pool: &[W] = &self.pool;
         let mut index = [0u32; STRIP];
         for ((&d, i), l) in dst.iter().zip(&mut index).zip(leaf.iter_mut()) {
             (*i, *l) = split(root[block(d)].load(Ordering::Acquire), d);
-            prefetch(self.pool.as_ptr().wrapping_add(*i as usize));
+            prefetch(pool.as_ptr().wrapping_add(*i as usize));
         }
         let mut any = 0;
         for (&i, l) in index.iter().zip(leaf.iter_mut()) {
-            let pooled = self.pool[i as usize].load();
+            let pooled = pool[i as usize].load();
             *l = select_unpredictable(i == 0, *l, pooled);
             any |= *l;
         }

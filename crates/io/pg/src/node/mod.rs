@@ -1,4 +1,3 @@
 //! The packet generator's nodes.
 
 pub mod pg_input;
-mod send;

@@ -23,20 +23,20 @@ counters! {
 
 /// State of pg-input on one worker.
 pub struct PgInput {
-    pub(super) worker: usize,
-    pub(super) table: Arc<IfTable>,
+    pub(crate) worker: usize,
+    pub(crate) table: Arc<IfTable>,
     inbox: Arc<Inbox>,
     /// Boxes, because they came as boxes and go back as such, for the control thread to free.
     #[allow(clippy::vec_box)]
-    pub(super) streams: Vec<Box<Stream>>,
+    pub(crate) streams: Vec<Box<Stream>>,
     /// The stream that gives the next packet.
     turn: usize,
     /// The stream of each row of the vector being made.
-    pub(super) plan: Column,
-    pub(super) nodes: Column,
+    pub(crate) plan: Column,
+    pub(crate) nodes: Column,
     /// Rows that cannot go their way, with the reason, in order.
-    pub(super) faulty: Vec<(u32, u32)>,
-    pub(super) drop_node: NodeId,
+    pub(crate) faulty: Vec<(u32, u32)>,
+    pub(crate) drop_node: NodeId,
 }
 
 impl PgInput {

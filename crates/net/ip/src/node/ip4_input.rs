@@ -8,6 +8,7 @@ use volley_fib::V4;
 use volley_fib::dataplane::DataPlane;
 use volley_graph::{
     ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts,
+    or_all,
 };
 
 nexts! {
@@ -148,11 +149,36 @@ fn judge(len: u32, header: [u32; 5], sum: u32) -> u32 {
     if len < 20 { Count::TooShort.code() } else { v }
 }
 
-/// Judge packets with options again, their whole header added up.
+/// Nonzero for a packet that [`judge`] has something to say about, in as few operations as all of them together allow:
+/// what exactly is told apart only for those packets.
+#[inline(always)]
+fn suspicious(len: u32, header: [u32; 5]) -> u32 {
+    let [w0, _, w2, src, dst] = header;
+    let sum = add_up(header);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    // Two folds of a correct header give 0xffff, and its one fold is 0xffff or 0x1fffe.
+    let checksum = ((folded & 0xffff) + (folded >> 16)) ^ 0xffff;
+    let (total, len) = ((w0 & 0xffff) as i32, len as i32);
+    let lengths = u32::from(total < 20) | u32::from(total > len) | u32::from(len < 20);
+    // First byte 0 or from 224 on, 127, or 169.254: the same for both addresses.
+    let odd = |a: u32| {
+        u32::from(a.wrapping_sub(1 << 24) >= 223 << 24)
+            | u32::from(a >> 24 == 127)
+            | u32::from(a >> 16 == 0xa9fe)
+    };
+    (w0 >> 24 ^ 0x45) | checksum | lengths | odd(src) | odd(dst) | u32::from(w2 >> 25 == 0)
+}
+
+/// Tell apart what is wrong with suspicious packets; headers longer than 20 bytes are added up whole.
 #[cold]
-fn judge_options<I: Isa>(v: &Vector<'_, I, Next>, header: &Words<5>, verdict: &mut Column) {
+fn judge_suspicious<I: Isa>(v: &Vector<'_, I, Next>, header: &Words<5>, verdict: &mut Column) {
     let columns = header.rows(v.len());
-    for row in 0..v.len() {
+    for (row, code) in verdict
+        .words_mut(v.len())
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, code)| **code != 0)
+    {
         let words = columns.map(|c| c[row]);
         let end = (words[0] >> 24 & 15) as usize * 4;
         let options = v.view(row).bytes().get(20..end).unwrap_or(&[]);
@@ -160,8 +186,7 @@ fn judge_options<I: Isa>(v: &Vector<'_, I, Next>, header: &Words<5>, verdict: &m
             .chunks_exact(2)
             .map(|b| u32::from(u16::from_be_bytes([b[0], b[1]])))
             .sum();
-        verdict.words_mut(v.len())[row] =
-            judge(v.column(Col::Len)[row], words, add_up(words) + sum);
+        *code = judge(v.column(Col::Len)[row], words, add_up(words) + sum);
     }
 }
 
@@ -177,26 +202,17 @@ impl Node for Ip4Input {
         v.words(0, &mut self.header);
         let [h0, h1, h2, h3, h4] = self.header.strips(n);
         let (verdict, length) = (self.verdict.strips_mut(n), self.length.strips_mut(n));
-        let mut longer = 0;
         for (strip, lens) in v.strips(Col::Len).iter().enumerate() {
-            let header = [h0[strip], h1[strip], h2[strip], h3[strip], h4[strip]];
+            let (h0, h1, h2, h3, h4) = (h0[strip], h1[strip], h2[strip], h3[strip], h4[strip]);
             let (mut codes, mut totals) = ([0; 16], [0; 16]);
             for row in 0..16 {
-                let header = [
-                    header[0][row],
-                    header[1][row],
-                    header[2][row],
-                    header[3][row],
-                    header[4][row],
-                ];
-                codes[row] = judge(lens[row], header, add_up(header));
-                totals[row] = header[0] & 0xffff;
-                longer |= u32::from(header[0] >> 24 & 15 > 5);
+                codes[row] = suspicious(lens[row], [h0[row], h1[row], h2[row], h3[row], h4[row]]);
+                totals[row] = h0[row] & 0xffff;
             }
             (verdict[strip], length[strip]) = (codes, totals);
         }
-        if longer != 0 {
-            judge_options(&v, &self.header, &mut self.verdict);
+        if or_all(self.verdict.words(n)) != 0 {
+            judge_suspicious(&v, &self.header, &mut self.verdict);
         }
         v.put(Col::Dst, &mut self.header.0[4]);
         v.put(Col::User0, &mut self.length);
@@ -310,6 +326,78 @@ mod tests {
         got.sort();
         want.sort();
         assert_eq!(got, want, "a mixed vector gives the same verdicts");
+    }
+
+    #[test]
+    fn nothing_escapes_the_quick_look() {
+        // Every field at its edges, checksums right and wrong: a packet is suspicious exactly when there is a verdict.
+        let edges: &[&[u32]] = &[
+            &[
+                0x4500_0014,
+                0x4500_002e,
+                0x4500_0013,
+                0x4500_ffff,
+                0x4400_0014,
+                0x4600_0018,
+                0x6500_0014,
+                0x5500_0014,
+            ],
+            &[0, 0x0001_4000, u32::MAX],
+            &[
+                0x4011_0000,
+                0x0011_0000,
+                0x0111_0000,
+                0x0211_0000,
+                0xff11_0000,
+            ],
+            &[
+                0x0a00_0001,
+                0x00ff_ffff,
+                0x0100_0000,
+                0x7e00_0001,
+                0x7f00_0001,
+                0x8000_0000,
+                0xa9fe_0001,
+                0xdfff_ffff,
+            ],
+            &[
+                0x0a01_0001,
+                0,
+                0x0100_0000,
+                0x7fff_ffff,
+                0xa9fd_ffff,
+                0xa9fe_0000,
+                0xe000_0000,
+                0xf000_0000,
+                u32::MAX,
+            ],
+        ];
+        let mut seen = [0; 2];
+        for index in 0..edges.iter().map(|e| e.len()).product::<usize>() {
+            let mut left = index;
+            let mut header: [u32; 5] = std::array::from_fn(|k| {
+                let word = edges[k][left % edges[k].len()];
+                left /= edges[k].len();
+                word
+            });
+            let sum = add_up(header);
+            let folded = (sum & 0xffff) + (sum >> 16);
+            header[2] |= !((folded & 0xffff) + (folded >> 16)) & 0xffff;
+            for wrong in [0, 1, 0x100] {
+                let mut header = header;
+                header[2] ^= wrong;
+                for len in [0, 19, 20, 46, 1500, 65_535] {
+                    let verdict = judge(len, header, add_up(header));
+                    assert_eq!(
+                        suspicious(len, header) == 0,
+                        verdict == 0,
+                        "{len} {header:08x?}"
+                    );
+                    seen[usize::from(verdict == 0)] += 1;
+                }
+            }
+        }
+        assert!(seen[0] > 1000 && seen[1] > 100, "{seen:?}");
     }
 
     fn bench(packets: &[In]) -> Vec<Out> {

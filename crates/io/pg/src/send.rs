@@ -1,6 +1,6 @@
 //! The second half of `pg-input`: packets into buffers, on the books, and on their way.
 
-use super::pg_input::{Count, Next, PgInput};
+use crate::node::pg_input::{Count, Next, PgInput};
 use crate::stream::Stream;
 use volley_graph::{Col, Counters, Cx, Fresh, Isa};
 use volley_iface::Direction;
@@ -8,7 +8,7 @@ use volley_iface::Direction;
 impl PgInput {
     /// Make the packets that the plan names.
     #[inline(always)]
-    pub(super) fn fill<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut Fresh<'_, I, Next>) {
+    pub(crate) fn fill<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut Fresh<'_, I, Next>) {
         let n = fresh.len();
         let (streams, plan) = (&mut self.streams, self.plan.words(n));
         let mut big = false;
@@ -64,7 +64,7 @@ impl PgInput {
 
     /// Account for packets that were made ahead.
     #[inline(always)]
-    pub(super) fn weigh<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>) {
+    pub(crate) fn weigh<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>) {
         for stream in &mut self.streams {
             (stream.packets, stream.bytes) = (0, 0);
         }
@@ -84,7 +84,7 @@ impl PgInput {
 
     /// Count the packets as received, show them to a capture, and send each to where its stream enters.
     #[inline(always)]
-    pub(super) fn dispatch<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: Fresh<'_, I, Next>) {
+    pub(crate) fn dispatch<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: Fresh<'_, I, Next>) {
         let n = fresh.len();
         let (mut target, mut one) = (None, true);
         for stream in self.streams.iter().filter(|s| s.packets > 0) {

@@ -206,7 +206,6 @@ impl Observer {
             name: name.to_owned(),
             index: u32::from(id.0),
             kind: kind(&engine, name, edges).to_owned(),
-            text: String::new(),
             next: edges.iter().enumerate().map(edge).collect(),
             previous: engine
                 .edges()
@@ -319,7 +318,6 @@ fn edge((index, to): (usize, &&str)) -> NodeEdge {
     NodeEdge {
         index: index as u32,
         node: (*to).to_owned(),
-        vectors: 0,
     }
 }
 

@@ -4,20 +4,11 @@ use super::table::table;
 use volley_model::reply::{FeaturesReply, GraphReply, NodeReply};
 
 pub(super) fn node(n: &NodeReply) -> String {
-    let mut out = format!(
-        "node {} (index {}, {}): {}\n",
-        n.name, n.index, n.kind, n.text
-    );
-    let row = |e: &volley_model::reply::NodeEdge| {
-        vec![
-            format!("  {}", e.index),
-            e.node.clone(),
-            e.vectors.to_string(),
-        ]
-    };
+    let mut out = format!("node {} (index {}, {})\n", n.name, n.index, n.kind);
+    let row = |e: &volley_model::reply::NodeEdge| vec![format!("  {}", e.index), e.node.clone()];
     let rows: Vec<_> = n.next.iter().map(row).collect();
     if !rows.is_empty() {
-        out += &table(&["  Next", "Node", ">Vectors"], &rows);
+        out += &table(&["  Next", "Node"], &rows);
     }
     if !n.previous.is_empty() {
         out += &format!("  known previous nodes: {}\n", n.previous.join(", "));

@@ -163,7 +163,6 @@ ip4-lookup  active      4     1024         0    8.00        256.00
         let edge = NodeEdge {
             index: 0,
             node: "ip4-lookup".into(),
-            vectors: 3,
         };
         let node = GraphNode {
             name: "ip4-input".into(),

@@ -12,8 +12,6 @@ pub struct NodeReply {
     pub index: u32,
     /// `source`, `internal`, `sink` or `process`.
     pub kind: String,
-    /// What it does, one sentence.
-    pub text: String,
     /// Edges out, by index.
     pub next: Vec<NodeEdge>,
     /// Names of nodes with an edge to it.
@@ -31,8 +29,6 @@ pub struct NodeEdge {
     pub index: u32,
     /// Node it leads to.
     pub node: String,
-    /// Packets sent over it.
-    pub vectors: u64,
 }
 
 /// All nodes and edges.

@@ -48,7 +48,8 @@ impl Pool {
         }
         let buffers = buffers.next_multiple_of(BATCH);
         let arena = Arena::new(buffers)?;
-        let ring = BatchRing::new(buffers / BATCH);
+        // Twice the room, so that a thread that was interrupted in the middle of a batch is in nobody's way.
+        let ring = BatchRing::new(2 * buffers / BATCH);
         for first in (0..buffers as u32).step_by(BATCH) {
             ring.push(&std::array::from_fn(|i| first + i as u32));
         }

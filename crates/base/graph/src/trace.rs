@@ -17,7 +17,7 @@ pub trait Names {
     fn interface(&self, index: u32) -> String;
 }
 
-/// What a traced packet leaves behind at a node: plain data, at most [`MAX`] bytes.
+/// What a traced packet leaves behind at a node: plain data, at most 112 bytes.
 pub trait Trace: Copy + Send + 'static {
     /// Note the packet as it arrives at the node. Runs on the worker: no formatting here.
     fn note(packet: &PacketView<'_>) -> Self;

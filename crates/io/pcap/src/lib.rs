@@ -1,6 +1,6 @@
 //! Capture files, and what brings them and interfaces together.
 //!
-//! - [`file`] reads pcap and pcapng (plain or compressed) and writes both; it knows nothing of the graph.
+//! - [`mod@file`] reads pcap and pcapng (plain or compressed) and writes both; it knows nothing of the graph.
 //! - [`spool`] takes packets from workers to a file: bounded, lock-free, losses counted.
 //! - [`interface`] is the interface kind `pcap`: receives from one file, transmits into another.
 //! - [`trace`] is `pcap trace`: captures on any interface, with a filter, and of dropped packets with the reason.

@@ -96,7 +96,7 @@ mod tests {
             text(&reply, View::Table),
             "\
 Thread worker0, core 1: 2.0 s, 0.00 loops/sec, 256.00 vectors/node call
-  vector rates in 10.4M, out 0.00, drop 0.00 packets/sec
+  vector rates in 10.4M, out 0.00, drop 0.00 packets/sec, longest round 0.0 us
 Name        State   Calls  Vectors  Suspends  Clocks  Vectors/Call
 ip4-lookup  active      4     1024         0    8.00        256.00
 "

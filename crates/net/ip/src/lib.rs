@@ -8,6 +8,7 @@ mod family;
 mod hash;
 pub mod node;
 mod trace;
+mod valid4;
 
 pub use family::{Ip, Step};
 pub use hash::{hash4, hash6};

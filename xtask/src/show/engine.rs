@@ -129,14 +129,13 @@ pub const ITEMS: [Item; 39] = [
     item(
         "replay",
         "captures through vector sizes and ISA levels, against the oracle",
-        Work::Command(&["test", "--release", "-p", "volley", "--test", "replay"]),
+        Work::Command(&["test", "-p", "volley", "--test", "replay"]),
     ),
     long(
         "replay-all",
         "every capture, vector size and ISA level",
         Work::Command(&[
             "test",
-            "--release",
             "-p",
             "volley",
             "--test",

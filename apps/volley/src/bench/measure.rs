@@ -14,6 +14,7 @@ struct Run {
     seconds: f64,
     graph_clocks: u64,
     source_clocks: u64,
+    core_speed: f64,
 }
 
 /// Set up, verify, measure, report.
@@ -90,7 +91,24 @@ fn until(bench: &mut Bench, limit: Duration) {
     }
 }
 
+/// How fast the core runs now, in core cycles per cycle of the time-stamp counter: a chain of shifts and exclusive ors,
+/// each of which waits a cycle for the one before. Shared machines change it from minute to minute, and cycles per packet
+/// with it.
+fn core_speed() -> f64 {
+    const ROUNDS: u64 = 50_000;
+    let mut x = std::hint::black_box(0x9e37_79b9_7f4a_7c15u64);
+    let start = volley_simd::cycles();
+    for _ in 0..ROUNDS {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+    }
+    std::hint::black_box(x);
+    (6 * ROUNDS) as f64 / (volley_simd::cycles() - start) as f64
+}
+
 fn repetition(bench: &mut Bench, args: &Args) -> Run {
+    let core_speed = if args.callgrind { 1.0 } else { core_speed() };
     let before = nodes(bench);
     let start = Instant::now();
     match args.packets {
@@ -119,6 +137,7 @@ fn repetition(bench: &mut Bench, args: &Args) -> Run {
         seconds,
         graph_clocks: clocks(false),
         source_clocks: clocks(true),
+        core_speed,
     }
 }
 
@@ -184,6 +203,7 @@ fn report(
         mpps: per(&|r| r.packets as f64 * hertz / r.graph_clocks as f64 / 1e6),
         mpps_with_source: per(&|r| r.packets as f64 / r.seconds / 1e6),
         cycles_per_packet: per(&|r| r.graph_clocks as f64 / r.packets as f64),
+        core_cycles_per_tsc: per(&|r| r.core_speed),
         source_cycles_per_packet: per(&|r| r.source_clocks as f64 / r.packets as f64).median,
         nodes: costs(start, &nodes(bench)),
         lpm_bytes: bench.stack.fib.borrow().stats().lpm_bytes as u64,

@@ -97,6 +97,8 @@ pub struct Report {
     /// With it.
     pub mpps_with_source: Spread,
     pub cycles_per_packet: Spread,
+    /// How fast the core ran: core cycles per cycle of the time-stamp counter.
+    pub core_cycles_per_tsc: Spread,
     pub source_cycles_per_packet: f64,
     #[serde(serialize_with = "lines")]
     pub nodes: Vec<NodeCost>,
@@ -130,6 +132,10 @@ impl Report {
         println!(
             "  cycles per packet       {}   (all nodes but the source)",
             self.cycles_per_packet
+        );
+        println!(
+            "  core cycles per TSC     {}   (the speed of the core in this sitting)",
+            self.core_cycles_per_tsc
         );
         println!(
             "  source                  {:.2}",

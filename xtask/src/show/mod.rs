@@ -63,7 +63,7 @@ impl<'a> Sitting<'a> {
             return known.clone();
         }
         let full = format!(
-            "{} --seconds {}",
+            "{} --repetitions 5 --seconds {}",
             args.replace("TABLES", &self.tables),
             self.seconds
         );
@@ -120,7 +120,7 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
     let built = crate::run::Program::cargo(home)
         .args(["build", "--release", "--locked"])
         .require();
-    let sitting = Sitting::new(home, if long { 5 } else { 2 });
+    let sitting = Sitting::new(home, if long { 2 } else { 1 });
     let mut report = Report::default();
     for item in items
         .iter()

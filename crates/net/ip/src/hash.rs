@@ -108,12 +108,11 @@ mod tests {
         let mut p = packet4([20, 0, 0, 1], [10, 0, 0, 1], 17);
         p[6] = 0x20; // ports off, as with a fragment
         assert_eq!(hash4(&p, 0x1111_1111) & 1, 1);
+        // 3000:1::1 -> 3000::1 likewise: bucket 1 of 2. The packet ends before its ports, so they are 0.
         let mut p = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
-        p.extend([0x30, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+        p.extend([0x30, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         p.extend([0x30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
-        p[9] = 0;
-        let expected = hash6(&p, 0x1111_1111);
-        assert_eq!(expected, hash6(&p, 0x1111_1111));
+        assert_eq!(hash6(&p, 0x1111_1111) & 1, 1);
     }
 
     #[test]

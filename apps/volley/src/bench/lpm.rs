@@ -86,12 +86,12 @@ impl Kernel for Batch6<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, _isa: I) {
         let view = self.0.read(self.1);
-        let (mut high, mut low) = ([0u64; BATCH], [0u64; BATCH]);
+        let mut high = [0u64; BATCH];
         for (dst, leaf) in self.2.chunks(BATCH).zip(self.3.chunks_mut(BATCH)) {
-            for (i, &d) in dst.iter().enumerate() {
-                (high[i], low[i]) = ((d >> 64) as u64, d as u64);
+            for (high, &dst) in high.iter_mut().zip(dst) {
+                *high = (dst >> 64) as u64;
             }
-            view.lookup_batch(&high[..dst.len()], &low[..dst.len()], leaf);
+            view.lookup_batch(&high[..dst.len()], |row| dst[row] as u64, leaf);
         }
     }
 }

@@ -17,7 +17,7 @@ mod sync;
 pub use arena::{Backing, BufError};
 pub use cache::Cache;
 pub use meta::{Meta, NO_BUFFER};
-pub use pool::{Pool, PoolReport};
+pub use pool::{Base, Pool, PoolReport};
 pub use ring::BatchRing;
 
 /// Bytes of metadata at the start of a slot.

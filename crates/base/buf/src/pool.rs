@@ -18,6 +18,28 @@ pub struct Pool {
     pub(crate) leftovers: RwLock<Vec<u32>>,
 }
 
+/// Where a pool's arena begins.
+#[derive(Clone, Copy)]
+pub struct Base(*mut u8);
+
+impl Base {
+    /// The address of a place that [`Pool::offsets`] gave.
+    ///
+    /// # Safety
+    /// As for [`Pool::at`], of the slot and the position that the offset was made of, while the pool lives.
+    #[inline(always)]
+    pub unsafe fn at(self, offset: usize) -> *mut u8 {
+        // SAFETY: the caller's contract keeps the sum inside the arena.
+        unsafe { self.0.add(offset) }
+    }
+
+    /// The same address, only to be prefetched: any offset will do.
+    #[inline(always)]
+    pub fn hint(self, offset: usize) -> *const u8 {
+        self.0.wrapping_add(offset)
+    }
+}
+
 /// A pool's account at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolReport {
@@ -108,12 +130,19 @@ impl Pool {
         unsafe { self.arena.base().add(idx as usize * STRIDE + pos) }
     }
 
-    /// Address of byte `pos` of slot `idx`, only to be prefetched: any index will do.
+    /// Where bytes `pos` of slots `idx` lie in the arena, for a whole column at once. Any numbers will do; the shortest
+    /// slice counts.
     #[inline(always)]
-    pub fn hint(&self, idx: u32, pos: usize) -> *const u8 {
-        self.arena
-            .base()
-            .wrapping_add((idx as usize).wrapping_mul(STRIDE).wrapping_add(pos))
+    pub fn offsets(idx: &[u32], pos: impl Iterator<Item = u32>, out: &mut [usize]) {
+        for ((&idx, pos), out) in idx.iter().zip(pos).zip(out) {
+            *out = (u64::from(idx) * STRIDE as u64 + u64::from(pos)) as usize;
+        }
+    }
+
+    /// The arena, by value: for loops whose stores could change what a reference leads to, as far as compilers know.
+    #[inline(always)]
+    pub fn base(&self) -> Base {
+        Base(self.arena.base())
     }
 
     /// A buffer's metadata.

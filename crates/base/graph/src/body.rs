@@ -7,6 +7,9 @@ use crate::{Node, NodeId, Output, Source, Vector};
 use std::marker::PhantomData;
 use volley_simd::{Isa, Kernel, Level};
 
+/// Vectors with fewer packets than this run code that goes packet by packet. The packets that come out are the same.
+pub(crate) const FEW: usize = 8;
+
 /// One node's instance on one worker.
 pub(crate) trait Body: Send {
     /// Handle one frame.
@@ -107,16 +110,19 @@ impl<N: Node> Body for NodeBody<N> {
         lanes: &mut Lanes,
         frame: Box<Frame>,
     ) {
-        volley_simd::call(
-            level,
-            RunCall {
-                node: &mut self.0,
-                cx,
-                edges,
-                lanes,
-                frame,
-            },
-        );
+        let few = frame.n < FEW;
+        let call = RunCall {
+            node: &mut self.0,
+            cx,
+            edges,
+            lanes,
+            frame,
+        };
+        if few {
+            volley_simd::call_few(call);
+        } else {
+            volley_simd::call(level, call);
+        }
     }
 
     fn poll(&mut self, _: Level, _: RawCx<'_>, _: &[NodeId], _: &mut Lanes) -> usize {

@@ -1,11 +1,24 @@
 //! A column: one 32-bit word for every row of a vector, aligned and padded for whole-register loads and stores.
 
+use volley_simd::Isa;
+
 /// Words behind the last row that a kernel may read or overwrite.
 pub(crate) const SLACK: usize = 16;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Lane([u32; 16]);
+
+/// How many rows of strip number `strip` of `n` rows a loop handles: all 16, as vector code wants it, or just those that
+/// there are, in code for a handful of packets.
+#[inline(always)]
+pub fn strip_rows<I: Isa>(n: usize, strip: usize) -> usize {
+    if I::FEW {
+        n.saturating_sub(strip * 16).min(16)
+    } else {
+        16
+    }
+}
 
 /// One 32-bit word for every row of a vector. The default has no room at all, and no memory.
 #[derive(Default)]
@@ -62,24 +75,57 @@ impl Column {
     }
 }
 
-/// `K` columns of header words, filled by [`crate::Vector::words`].
-pub struct Words<const K: usize>(pub [Column; K]);
+/// `K` header words of every packet, filled by [`crate::Vector::words`]: strips of 16 packets, in a strip one word of all
+/// packets after the other. Loops over strips need one pointer, however many words there are.
+pub struct Words<const K: usize> {
+    strips: Box<[Block<K>]>,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Block<const K: usize>([[u32; 16]; K]);
 
 impl<const K: usize> Words<K> {
-    /// Columns for up to `rows` rows.
+    /// Room for up to `rows` rows.
     pub fn new(rows: usize) -> Self {
-        Words(std::array::from_fn(|_| Column::new(rows)))
+        Words {
+            strips: vec![Block([[0; 16]; K]); rows.div_ceil(16)].into(),
+        }
     }
 
-    /// The first `n` words of each column, in strips.
+    /// The words of the first `n` rows: `[k][row]` in each strip, the last one filled up with whatever was there.
     #[inline(always)]
-    pub fn strips(&self, n: usize) -> [&[[u32; 16]]; K] {
-        std::array::from_fn(|k| self.0[k].strips(n))
+    pub fn strips(&self, n: usize) -> &[[[u32; 16]; K]] {
+        let strips = &self.strips[..n.div_ceil(16)];
+        // SAFETY: `Block` is its array, transparently but for the alignment, and a multiple of its alignment in size.
+        unsafe { std::slice::from_raw_parts(strips.as_ptr().cast(), strips.len()) }
     }
 
-    /// The first `n` words of each column.
+    /// The words of one row.
     #[inline(always)]
-    pub fn rows(&self, n: usize) -> [&[u32]; K] {
-        std::array::from_fn(|k| self.0[k].words(n))
+    pub fn row(&self, row: usize) -> [u32; K] {
+        let strip = &self.strips[row / 16].0;
+        std::array::from_fn(|k| strip[k][row % 16])
+    }
+
+    /// The words of one row, to be written.
+    #[inline(always)]
+    pub(crate) fn set_row(&mut self, row: usize, words: [u32; K]) {
+        let strip = &mut self.strips[row / 16].0;
+        for (to, word) in strip.iter_mut().zip(words) {
+            to[row % 16] = word;
+        }
+    }
+
+    /// Where the words of rows `8 * eight..` go, one place for each word: eight words each.
+    ///
+    /// # Panics
+    /// If there is no room for that row.
+    #[inline(always)]
+    pub(crate) fn places(&mut self, eight: usize) -> [*mut u32; K] {
+        let strip = &mut self.strips[eight / 2].0;
+        strip
+            .each_mut()
+            .map(|word| word[eight % 2 * 8..].as_mut_ptr())
     }
 }

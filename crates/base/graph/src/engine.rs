@@ -431,6 +431,7 @@ impl Engine {
             tracer: Tracer::new(MAX_NODES),
             drop_node: self.node(crate::DROP_NODE)?,
             targets: Column::new(size),
+            offsets: vec![0; size.next_multiple_of(8)].into(),
             grown: 0,
         })
     }

@@ -29,6 +29,8 @@ pub(crate) struct Lanes {
     /// Where rows go that a feature arc lost track of.
     pub(crate) drop_node: NodeId,
     pub(crate) targets: Column,
+    /// Where packets begin in the arena: see [`crate::Vector::words`].
+    pub(crate) offsets: Box<[usize]>,
     /// Frames that had to be allocated while running: a sizing fault, shown in tests.
     pub(crate) grown: u64,
 }

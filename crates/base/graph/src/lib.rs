@@ -35,7 +35,7 @@ mod worker;
 
 pub use arc::{ArcId, ArcReport, Feature};
 pub use clock::Clock;
-pub use column::{Column, Words};
+pub use column::{Column, Words, strip_rows};
 pub use counters::{CounterInfo, Counters, NoCounters, Severity};
 pub use cx::Cx;
 pub use drop_node::{DROP_NODE, DropNode, DropTap};
@@ -54,6 +54,6 @@ pub use vector::{Done, Vector};
 pub use worker::{Change, Worker};
 
 pub use volley_buf as buf;
-pub use volley_simd::{Isa, Level, all_equal, cycles, or_all, prefetch, sum};
+pub use volley_simd::{Isa, Level, all_equal, cycles, mask, or_all, prefetch, sum};
 pub use volley_tables::qsbr::Domain;
 pub use volley_tables::qsbr::Guard;

@@ -10,8 +10,8 @@ use crate::frame::{CHAINED, Col, Frame, IDX, POS};
 use crate::lanes::Lanes;
 use crate::{Counters, Nexts, NodeId, Packet, PacketView};
 use std::marker::PhantomData;
-use volley_buf::{META, POS_MAX, READABLE};
-use volley_simd::{Bits, Isa, or_all, prefetch};
+use volley_buf::{META, POS_MAX, Pool, READABLE};
+use volley_simd::{Bits, Isa, bytes_read, or_all, prefetch};
 
 /// Proof that every row of a vector was sent, held or freed.
 #[must_use = "a node returns what the sending verb gave it"]
@@ -94,52 +94,78 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
-    /// Ask for the first header line of every packet: for the node that touches packets first.
+    /// Where every packet begins, as offsets into the arena; up to a whole eight the last packet stands again.
     #[inline(always)]
-    pub fn prefetch(&self) {
-        let pool = self.lanes.bufs.pool();
-        for &idx in self.frame.words(IDX) {
-            prefetch(pool.hint(idx, volley_buf::START));
+    fn locate(&mut self) {
+        let n = self.frame.n;
+        let room = if I::FEW { n } else { n.next_multiple_of(8) };
+        let offsets = &mut self.lanes.offsets[..room];
+        let pos = self.frame.cols[POS].words(n).iter();
+        Pool::offsets(self.frame.words(IDX), pos.map(|p| p & !CHAINED), offsets);
+        if room > n {
+            let last = offsets[n - 1];
+            offsets[n..].fill(last);
         }
     }
 
     /// Load `K` 32-bit header words from byte `offset` of every packet, in host order (the first byte is the highest).
     /// Bytes behind the packet's end are whatever the buffer held: compare with the length column.
     #[inline(always)]
-    pub fn words<const K: usize>(&self, offset: usize, out: &mut Words<K>) {
-        const { assert!(K * 4 <= READABLE / 2) };
-        let offset = offset.min(READABLE - K.next_multiple_of(8) * 4);
-        let (n, pool) = (self.frame.n, self.lanes.bufs.pool());
-        let (idx, pos) = (&self.frame.cols[IDX].all()[..n], self.frame.words(POS));
-        let whole = n / 8 * 8;
-        for row in (0..whole).step_by(8) {
-            for first in (0..K).step_by(8) {
-                // SAFETY: rows own their buffers, positions are at most POS_MAX, READABLE bytes follow, and the offset
-                // leaves room for every 32 bytes that are read.
-                let words = unsafe {
-                    let address = |r: usize| {
-                        pool.at(
-                            idx[row + r],
-                            (pos[row + r] & !CHAINED) as usize + offset + 4 * first,
-                        )
-                        .cast_const()
-                    };
-                    self.isa.load_words(std::array::from_fn(address))
-                };
-                for (column, words) in out.0[first..].iter_mut().zip(words) {
-                    column.all_mut()[row..row + 8].copy_from_slice(&words);
-                }
-            }
+    pub fn words<const K: usize>(&mut self, offset: usize, out: &mut Words<K>) {
+        self.locate();
+        self.transpose(offset, out);
+    }
+
+    /// [`Vector::words`] for the node that touches packets first: all their lines are asked for before the first is read.
+    #[inline(always)]
+    pub fn first_words<const K: usize>(&mut self, offset: usize, out: &mut Words<K>) {
+        self.locate();
+        let base = self.lanes.bufs.pool().base();
+        for &at in &self.lanes.offsets[..self.frame.n] {
+            prefetch(base.hint(at));
         }
-        for row in whole..n {
-            // SAFETY: as above.
-            let words: [[u8; 4]; K] = unsafe {
-                pool.at(idx[row], (pos[row] & !CHAINED) as usize + offset)
-                    .cast::<[[u8; 4]; K]>()
-                    .read_unaligned()
-            };
-            for (column, word) in out.0.iter_mut().zip(words) {
-                column.all_mut()[row] = u32::from_be_bytes(word);
+        self.transpose(offset, out);
+    }
+
+    /// [`Vector::words`] from two places: for headers with words in between that nobody needs.
+    #[inline(always)]
+    pub fn words_of_two<const K: usize, const L: usize>(
+        &mut self,
+        first: (usize, &mut Words<K>),
+        second: (usize, &mut Words<L>),
+    ) {
+        self.locate();
+        self.transpose(first.0, first.1);
+        self.transpose(second.0, second.1);
+    }
+
+    /// Header words of the packets that were located.
+    #[inline(always)]
+    fn transpose<const K: usize>(&self, offset: usize, out: &mut Words<K>) {
+        const { assert!(bytes_read(K) <= READABLE / 2) };
+        let (isa, base) = (self.isa, self.lanes.bufs.pool().base());
+        let offset = offset.min(READABLE - bytes_read(K));
+        if I::FEW {
+            for (row, &at) in self.lanes.offsets[..self.frame.n].iter().enumerate() {
+                // SAFETY: as below.
+                let words = unsafe {
+                    base.at(at)
+                        .add(offset)
+                        .cast::<[[u8; 4]; K]>()
+                        .read_unaligned()
+                };
+                out.set_row(row, words.map(u32::from_be_bytes));
+            }
+            return;
+        }
+        let eights = self.lanes.offsets[..self.frame.n.next_multiple_of(8)].as_chunks::<8>();
+        for (eight, at) in eights.0.iter().enumerate() {
+            let places = out.places(eight);
+            // SAFETY: the rows own their buffers, READABLE bytes follow every position, and `offset` leaves room for all
+            // bytes that are read. Every place has room for eight words, and they do not overlap.
+            unsafe {
+                let at = at.map(|at| base.at(at).add(offset).cast_const());
+                isa.load_words(&at, &places);
             }
         }
     }
@@ -148,15 +174,19 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn apply<const N: usize>(&mut self, mut body: impl FnMut(usize, &mut [u8; N])) {
         const { assert!(N <= READABLE) };
-        let (n, pool) = (self.frame.n, self.lanes.bufs.pool());
-        let (idx, pos) = (&self.frame.cols[IDX].all()[..n], self.frame.words(POS));
-        for row in 0..n {
-            // SAFETY: rows own their buffers, each row its own; N bytes behind the position lie in the slot.
-            body(row, unsafe {
-                &mut *pool
-                    .at(idx[row], (pos[row] & !CHAINED) as usize)
-                    .cast::<[u8; N]>()
-            });
+        self.locate();
+        let base = self.lanes.bufs.pool().base();
+        // SAFETY: rows own their buffers, each row its own; N bytes behind the position lie in the slot.
+        let mut one =
+            |row: usize, at: usize| body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
+        let (eights, rest) = self.lanes.offsets[..self.frame.n].as_chunks::<8>();
+        for (eight, at) in eights.iter().enumerate() {
+            for r in 0..8 {
+                one(8 * eight + r, at[r]);
+            }
+        }
+        for (r, &at) in rest.iter().enumerate() {
+            one(8 * eights.len() + r, at);
         }
     }
 

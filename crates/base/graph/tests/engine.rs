@@ -100,13 +100,13 @@ impl Node for Sorter {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, FromSorter>) -> Done {
         v.words(0, &mut self.words);
         let n = v.len();
-        let [number] = self.words.rows(n);
-        for (verdict, number) in self.verdict.words_mut(n).iter_mut().zip(number) {
-            *verdict = u32::from(number % 11 == 0) * Count::Unwanted.code();
+        let number = |row| self.words.row(row)[0];
+        for (row, verdict) in self.verdict.words_mut(n).iter_mut().enumerate() {
+            *verdict = u32::from(number(row) % 11 == 0) * Count::Unwanted.code();
         }
         let ways = self.ways;
-        for (code, number) in v.column_mut(Col::User0).iter_mut().zip(number) {
-            *code = 1 + number % ways;
+        for (row, code) in v.column_mut(Col::User0).iter_mut().enumerate() {
+            *code = 1 + number(row) % ways;
         }
         v.drop_out(cx, &self.verdict, |_| FromSorter::Drop);
         v.take(Col::User0, &mut self.verdict);

@@ -131,6 +131,9 @@ pub trait Isa: Copy + sealed::Sealed + 'static {
     /// Which level this is.
     const LEVEL: Level;
 
+    /// Whether the code is for a handful of rows: loops then go row by row, where whole strips would be mostly waste.
+    const FEW: bool = false;
+
     /// Copy the rows of `src` whose bit is set in `bits` to the front of `dst`, in order; returns how many.
     /// `dst` needs 8 words of slack behind the last row, which may be overwritten.
     fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize;
@@ -138,11 +141,12 @@ pub trait Isa: Copy + sealed::Sealed + 'static {
     /// The set of rows whose word equals `value`.
     fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits;
 
-    /// Eight big-endian words from each of eight addresses: word `k` of row `r` at `[k][r]`, in host order.
+    /// `K` big-endian words from each of eight addresses, in host order: word `k` of row `r` goes to `out[k][r]`.
     ///
     /// # Safety
-    /// 32 bytes are readable at every address.
-    unsafe fn load_words(self, at: [*const u8; 8]) -> [[u32; 8]; 8];
+    /// [`crate::bytes_read`]`(K)` bytes are readable at every address, and eight words writable at every `out`, which are
+    /// neither read nor written by anybody else and do not overlap.
+    unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]);
 }
 
 macro_rules! token {
@@ -166,22 +170,34 @@ token!(
     V4
 );
 
-impl Isa for Scalar {
-    const LEVEL: Level = Level::Scalar;
-    #[inline(always)]
-    fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize {
-        crate::compress::compress_scalar(bits, src, dst)
-    }
-    #[inline(always)]
-    fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits {
-        crate::compress::rows_equal_scalar(column, value)
-    }
-    #[inline(always)]
-    unsafe fn load_words(self, at: [*const u8; 8]) -> [[u32; 8]; 8] {
-        // SAFETY: the caller's contract.
-        unsafe { crate::transpose::load_words_scalar(at) }
-    }
+token!(
+    /// Token of [`call_few`].
+    Few
+);
+
+macro_rules! scalar_isa {
+    ($name:ident, $few:expr) => {
+        impl Isa for $name {
+            const LEVEL: Level = Level::Scalar;
+            const FEW: bool = $few;
+            #[inline(always)]
+            fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize {
+                crate::compress::compress_scalar(bits, src, dst)
+            }
+            #[inline(always)]
+            fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits {
+                crate::compress::rows_equal_scalar(column, value)
+            }
+            #[inline(always)]
+            unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]) {
+                // SAFETY: the caller's contract.
+                unsafe { crate::transpose::load_words_scalar(at, out) }
+            }
+        }
+    };
 }
+scalar_isa!(Scalar, false);
+scalar_isa!(Few, true);
 
 macro_rules! vector_isa {
     ($name:ident, $level:expr) => {
@@ -208,16 +224,16 @@ macro_rules! vector_isa {
                 crate::compress::rows_equal_scalar(column, value)
             }
             #[inline(always)]
-            unsafe fn load_words(self, at: [*const u8; 8]) -> [[u32; 8]; 8] {
+            unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]) {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: the token proves that the processor has x86-64-v3; the rest is the caller's contract.
                 unsafe {
-                    crate::transpose::x86::load_words_v3(at)
+                    crate::transpose::x86::load_words_v3(at, out)
                 }
                 #[cfg(not(target_arch = "x86_64"))]
                 // SAFETY: the caller's contract.
                 unsafe {
-                    crate::transpose::load_words_scalar(at)
+                    crate::transpose::load_words_scalar(at, out)
                 }
             }
         }
@@ -263,6 +279,12 @@ fn call_scalar<K: Kernel>(kernel: K) -> K::Out {
     kernel.run(Scalar(()))
 }
 
+/// Run `kernel` as code for a handful of rows: plain, and short.
+#[inline(never)]
+pub fn call_few<K: Kernel>(kernel: K) -> K::Out {
+    kernel.run(Few(()))
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
 #[target_feature(enable = "avx,avx2,bmi1,bmi2,f16c,fma,lzcnt,movbe,popcnt,sse4.2")]
@@ -296,6 +318,7 @@ mod tests {
 
     #[test]
     fn a_kernel_runs_at_the_level_asked_for() {
+        assert_eq!(call_few(Which), Level::Scalar);
         for level in Level::available() {
             assert_eq!(call(level, Which), level);
         }

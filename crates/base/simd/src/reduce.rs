@@ -9,6 +9,12 @@ pub fn all_equal(column: &[u32]) -> bool {
     column.iter().fold(0, |acc, &x| acc | (x ^ first)) == 0
 }
 
+/// All ones for true, none for false: what a vector comparison gives, so that loops over columns need no conversion.
+#[inline(always)]
+pub fn mask(is: bool) -> u32 {
+    u32::from(is).wrapping_neg()
+}
+
 /// The OR of all words.
 #[inline(always)]
 pub fn or_all(column: &[u32]) -> u32 {
@@ -29,6 +35,7 @@ mod tests {
     fn whole_column_answers() {
         assert!(all_equal(&[]) && all_equal(&[7]) && all_equal(&[7; 33]));
         assert!(!all_equal(&[7, 7, 8]));
+        assert_eq!((mask(true), mask(false)), (u32::MAX, 0));
         assert_eq!(or_all(&[1, 4, 0]), 5);
         assert_eq!(sum(&[u32::MAX; 3]), 3 * u64::from(u32::MAX));
     }

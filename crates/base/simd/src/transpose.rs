@@ -1,62 +1,72 @@
-//! Header words of eight packets at once: eight rows of bytes become eight columns of words.
+//! Header words of eight packets at once: eight rows of bytes become columns of words.
 
-/// Words that one call turns into columns.
-pub const WORDS: usize = 8;
+/// How many bytes a load of `words` words reads at every address: whole 16-byte quarters of a line.
+pub const fn bytes_read(words: usize) -> usize {
+    words.next_multiple_of(4) * 4
+}
 
-/// Plain definition: word `k` of row `r`, big-endian, at `[k][r]`.
+/// Plain definition: word `k` of row `r`, big-endian, to `out[k][r]`.
 ///
 /// # Safety
-/// 32 bytes are readable at every address.
+/// `K` words are readable at every address, and eight words writable at every `out`, which do not overlap.
 #[inline(always)]
-pub(crate) unsafe fn load_words_scalar(at: [*const u8; 8]) -> [[u32; 8]; WORDS] {
-    let mut out = [[0; 8]; WORDS];
-    for (row, from) in at.into_iter().enumerate() {
+pub(crate) unsafe fn load_words_scalar<const K: usize>(at: &[*const u8; 8], out: &[*mut u32; K]) {
+    for (row, from) in at.iter().enumerate() {
         // SAFETY: the caller's contract.
-        let words = unsafe { from.cast::<[[u8; 4]; WORDS]>().read_unaligned() };
-        for k in 0..WORDS {
-            out[k][row] = u32::from_be_bytes(words[k]);
+        let words = unsafe { from.cast::<[[u8; 4]; K]>().read_unaligned() };
+        for (word, to) in words.into_iter().zip(out) {
+            // SAFETY: the caller's contract.
+            unsafe { to.add(row).write(u32::from_be_bytes(word)) };
         }
     }
-    out
 }
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86 {
-    use super::WORDS;
     use core::arch::x86_64::*;
 
-    /// An 8 x 8 transpose in registers, bytes swapped on the way in.
+    /// 16 bytes of two rows, one in each half of a register.
     ///
     /// # Safety
-    /// 32 bytes are readable at every address, and the processor has AVX2.
+    /// 16 bytes are readable at both addresses, and the processor has AVX2.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(crate) unsafe fn load_words_v3(at: [*const u8; 8]) -> [[u32; 8]; WORDS] {
+    unsafe fn two_rows(low: *const u8, high: *const u8) -> __m256i {
+        // SAFETY: the caller's contract.
+        unsafe { _mm256_loadu2_m128i(high.cast(), low.cast()) }
+    }
+
+    /// Transposes of 4 x 4 words in both halves of registers; rows `r` and `r + 4` share a register, so the columns come
+    /// out in row order. Bytes are swapped on the way out, once a column.
+    ///
+    /// # Safety
+    /// [`super::bytes_read`]`(K)` bytes are readable at every address, eight words writable at every `out`, which do not
+    /// overlap, and the processor has AVX2.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(crate) unsafe fn load_words_v3<const K: usize>(at: &[*const u8; 8], out: &[*mut u32; K]) {
         let swap = _mm256_setr_epi8(
             3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10,
             9, 8, 15, 14, 13, 12,
         );
-        // SAFETY: the caller's contract.
-        let row = |r: usize| unsafe { _mm256_shuffle_epi8(_mm256_loadu_si256(at[r].cast()), swap) };
-        let pair = |a, b| (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
-        let quad = |a, b| (_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
-        let half = |r: usize| {
-            let ((a, b), (c, d)) = (pair(row(r), row(r + 1)), pair(row(r + 2), row(r + 3)));
-            let ((w0, w1), (w2, w3)) = (quad(a, c), quad(b, d));
-            [w0, w1, w2, w3]
-        };
-        let (low, high) = (half(0), half(4));
-        let mut out = [[0; 8]; WORDS];
-        for k in 0..4 {
-            let first = _mm256_permute2x128_si256::<0x20>(low[k], high[k]);
-            let second = _mm256_permute2x128_si256::<0x31>(low[k], high[k]);
-            // SAFETY: eight words fit each array.
-            unsafe {
-                _mm256_storeu_si256(out[k].as_mut_ptr().cast(), first);
-                _mm256_storeu_si256(out[k + 4].as_mut_ptr().cast(), second);
+        for first in (0..K).step_by(4) {
+            // SAFETY: the caller's contract.
+            let row =
+                |r: usize| unsafe { two_rows(at[r].add(4 * first), at[r + 4].add(4 * first)) };
+            let (a, b, c, d) = (row(0), row(1), row(2), row(3));
+            let (ab, cd) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
+            let (ef, gh) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
+            let columns = [
+                _mm256_unpacklo_epi64(ab, cd),
+                _mm256_unpackhi_epi64(ab, cd),
+                _mm256_unpacklo_epi64(ef, gh),
+                _mm256_unpackhi_epi64(ef, gh),
+            ];
+            for (to, column) in out[first..].iter().zip(columns) {
+                // SAFETY: the caller's contract.
+                unsafe { _mm256_storeu_si256(to.cast(), _mm256_shuffle_epi8(column, swap)) };
             }
         }
-        out
     }
 }
 
@@ -64,37 +74,40 @@ pub(crate) mod x86 {
 mod tests {
     use crate::{Isa, Kernel, Level, call};
 
-    struct Load<'a>(&'a [u8]);
-    impl Kernel for Load<'_> {
-        type Out = [[u32; 8]; super::WORDS];
+    struct Load<'a, const K: usize>(&'a [u8]);
+    impl<const K: usize> Kernel for Load<'_, K> {
+        type Out = [[u32; 8]; K];
         #[inline(always)]
         fn run<I: Isa>(self, isa: I) -> Self::Out {
-            let at = std::array::from_fn(|r| self.0[r * 33..].as_ptr());
-            // SAFETY: 8 rows of 33 bytes and 32 more are in the slice.
-            unsafe { isa.load_words(at) }
+            let at = std::array::from_fn(|r| self.0[r * 49..].as_ptr());
+            let mut out = [[0; 8]; K];
+            // SAFETY: 8 rows of 49 bytes are in the slice, at most 48 are read; every column has eight words.
+            unsafe { isa.load_words(&at, &out.each_mut().map(|c| c.as_mut_ptr())) };
+            out
+        }
+    }
+
+    fn check<const K: usize>(bytes: &[u8]) {
+        for level in Level::available() {
+            let got = call(level, Load::<K>(bytes));
+            for (k, column) in got.iter().enumerate() {
+                for (r, word) in column.iter().enumerate() {
+                    let at = r * 49 + 4 * k;
+                    let want = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
+                    assert_eq!(*word, u32::from_be_bytes(want), "{level} {k} {r}");
+                }
+            }
         }
     }
 
     #[test]
     fn every_level_agrees_with_the_plain_definition() {
-        let bytes: Vec<u8> = (0..300u32).map(|i| (i * 7 + i / 13) as u8).collect();
-        for level in Level::available() {
-            let got = call(level, Load(&bytes));
-            for (k, column) in got.iter().enumerate() {
-                for (r, word) in column.iter().enumerate() {
-                    let at = r * 33 + 4 * k;
-                    assert_eq!(
-                        *word,
-                        u32::from_be_bytes([
-                            bytes[at],
-                            bytes[at + 1],
-                            bytes[at + 2],
-                            bytes[at + 3]
-                        ]),
-                        "{level}"
-                    );
-                }
-            }
-        }
+        let bytes: Vec<u8> = (0..392u32).map(|i| (i * 7 + i / 13) as u8).collect();
+        check::<1>(&bytes);
+        check::<4>(&bytes);
+        check::<5>(&bytes);
+        check::<8>(&bytes);
+        check::<10>(&bytes);
+        check::<12>(&bytes);
     }
 }

@@ -119,7 +119,7 @@ fn v6_answers_stay_legal() {
     let read = |reader: &Reader| {
         let mut leaf = [0; 1024];
         let view = snap.read(reader.guard());
-        view.lookup_batch(&hi, &lo, &mut leaf);
+        view.lookup_batch(&hi, |row| lo[row], &mut leaf);
         for ((h, l), leaf) in hi.iter().zip(&lo).zip(leaf) {
             check((h >> 56) as usize, leaf);
             check((h >> 56) as usize, view.lookup(*h, *l));

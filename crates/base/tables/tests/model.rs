@@ -173,7 +173,7 @@ impl Table for Lpm6 {
         for (h, l) in hi.iter().zip(&lo) {
             view.prefetch(*h, *l);
         }
-        view.lookup_batch(&hi, &lo, &mut leaf);
+        view.lookup_batch(&hi, |row| lo[row], &mut leaf);
         for ((h, l), got) in hi.iter().zip(&lo).zip(&leaf) {
             assert_eq!(view.lookup(*h, *l), *got);
             assert_eq!(Lpm6::lookup(self, *h, *l), *got);

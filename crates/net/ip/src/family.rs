@@ -7,7 +7,6 @@ use volley_graph::{Col, Isa, Nexts, PacketView, Vector};
 /// A lookup's steps for one vector, in the node's own memory.
 pub struct Step {
     high: Vec<u64>,
-    low: Vec<u64>,
 }
 
 /// An IP version, as forwarding nodes see it.
@@ -84,10 +83,11 @@ impl Ip for V4 {
     #[inline(always)]
     fn decrement(header: &mut [u8]) {
         header[8] = header[8].wrapping_sub(1);
-        // RFC 1624, equation 3, with a word that shrinks by 0x0100: ~HC' = ~HC + 0xfeff in one's complement.
-        let sum = u32::from(!u16::from_be_bytes([header[10], header[11]])) + 0xfeff;
-        let folded = (sum & 0xffff) + (sum >> 16);
-        header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+        // RFC 1624, equation 3, with a word that shrinks by 0x0100: the checksum grows by 0x0100 in one's complement.
+        // Read with its bytes exchanged, that is by 1, and the carry out of 0xffff (twice zero) by one more.
+        let sum = u16::from_le_bytes([header[10], header[11]]);
+        let sum = sum.wrapping_add(1 + u16::from(sum >= 0xfffe));
+        header[10..12].copy_from_slice(&sum.to_le_bytes());
     }
 
     fn may_fragment(header: &[u8]) -> bool {
@@ -125,9 +125,10 @@ impl Ip for V6 {
         leaf: &mut [u32],
     ) {
         let n = v.len();
-        let (high, low) = (&mut step.high[..n], &mut step.low[..n]);
+        let high = &mut step.high[..n];
         join(v.column(Col::Dst), v.column(Col::Dst1), high);
-        join(v.column(Col::Dst2), v.column(Col::Dst3), low);
+        let low =
+            |row| u64::from(v.column(Col::Dst2)[row]) << 32 | u64::from(v.column(Col::Dst3)[row]);
         table.lookup_batch(high, low, leaf);
     }
 
@@ -150,7 +151,6 @@ impl Step {
     pub fn new(rows: usize) -> Self {
         Step {
             high: vec![0; rows],
-            low: vec![0; rows],
         }
     }
 }

@@ -2,7 +2,7 @@
 //! as a quick look that is right about the good ones.
 
 use crate::node::ip4_input::Count;
-use volley_graph::Counters;
+use volley_graph::{Counters, mask};
 
 /// The words of a header, added up as 16-bit words (not folded).
 #[inline(always)]
@@ -87,19 +87,17 @@ pub(crate) fn judge(len: u32, header: [u32; 5], sum: u32) -> u32 {
 #[inline(always)]
 pub(crate) fn suspicious(len: u32, header: [u32; 5]) -> u32 {
     let [w0, _, w2, src, dst] = header;
+    // A correct header adds up to a multiple of 0xffff, at least one and at most ten: one fold makes 0xffff of all these.
     let sum = add_up(header);
-    let folded = (sum & 0xffff) + (sum >> 16);
-    // Two folds of a correct header give 0xffff, and its one fold is 0xffff or 0x1fffe.
-    let checksum = ((folded & 0xffff) + (folded >> 16)) ^ 0xffff;
+    let checksum = ((sum & 0xffff) + (sum >> 16)) ^ 0xffff;
     let (total, len) = ((w0 & 0xffff) as i32, len as i32);
-    let lengths = u32::from(total < 20) | u32::from(total > len) | u32::from(len < 20);
+    // A frame shorter than 20 bytes is shorter than a total length of 20 or more.
+    let lengths = mask(total < 20) | mask(total > len);
     // First byte 0 or from 224 on, 127, or 169.254: the same for both addresses.
-    let odd = |a: u32| {
-        u32::from(a.wrapping_sub(1 << 24) >= 223 << 24)
-            | u32::from(a >> 24 == 127)
-            | u32::from(a >> 16 == 0xa9fe)
-    };
-    (w0 >> 24 ^ 0x45) | checksum | lengths | odd(src) | odd(dst) | u32::from(w2 >> 25 == 0)
+    let from_one = |a: u32| a.wrapping_sub(1 << 24);
+    let range = mask(from_one(src).max(from_one(dst)) >= 223 << 24);
+    let odd = |a: u32| mask(a >> 24 == 127) | mask(a >> 16 == 0xa9fe);
+    (w0 >> 24 ^ 0x45) | checksum | lengths | range | odd(src) | odd(dst) | mask(w2 >> 25 == 0)
 }
 
 #[cfg(test)]

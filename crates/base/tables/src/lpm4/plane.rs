@@ -1,5 +1,6 @@
 //! The writer's hand on what readers see: runs and chunks, given out, recycled, moved to bigger memory.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,7 +36,7 @@ impl Runs {
     fn new(leaves: usize) -> Self {
         Self {
             free: std::array::from_fn(|_| Vec::new()),
-            // Index 0 means "no run" to readers.
+            // Index 0 is answer 0: what every entry of an empty table names.
             next: 1,
             end: leaves as u32,
             used: 0,
@@ -128,56 +129,122 @@ fn pack(bitmap: u32, base: u32) -> u64 {
     u64::from(bitmap) | u64::from(base) << 32
 }
 
-/// The run behind a root entry.
-fn unpack(entry: u64) -> Option<(u32, u32)> {
-    let bitmap = entry as u32;
-    (bitmap != 0).then_some(((entry >> 32) as u32, bitmap.count_ones() + 1))
+/// The run behind a root entry: where, and how many answers; one answer may be shared.
+fn unpack(entry: u64) -> (u32, u32) {
+    ((entry >> 32) as u32, (entry as u32).count_ones() + 1)
+}
+
+/// Places of single answers, shared by all blocks that have nothing but this answer.
+#[derive(Default)]
+struct Singles(HashMap<u32, Single>);
+
+struct Single {
+    base: u32,
+    /// Entries that name it.
+    users: u32,
+}
+
+impl Singles {
+    /// The place of `answer` for one more entry; place 0 is answer 0 whoever asks.
+    fn take<W: Word>(
+        &mut self,
+        answer: u32,
+        store: &Store<W>,
+        runs: &mut Runs,
+    ) -> Result<u32, Full> {
+        if answer == 0 {
+            return Ok(0);
+        }
+        if let Some(single) = self.0.get_mut(&answer) {
+            single.users += 1;
+            return Ok(single.base);
+        }
+        let base = runs.take(1).ok_or(Full)?;
+        store.pool[base as usize].store(W::raw(answer));
+        self.0.insert(answer, Single { base, users: 1 });
+        Ok(base)
+    }
+
+    /// One entry less names `answer`; its place when that was the last one.
+    fn give<W: Word>(&mut self, base: u32, store: &Store<W>) -> Option<(u32, u32)> {
+        let answer = W::answer(store.pool[base as usize].load());
+        let single = self.0.get_mut(&answer)?;
+        single.users -= 1;
+        if single.users > 0 {
+            return None;
+        }
+        self.0.remove(&answer);
+        Some((base, 1))
+    }
+}
+
+/// Where the writer finds room: runs of several answers and shared single ones.
+struct Room {
+    runs: Runs,
+    singles: Singles,
+}
+
+impl Room {
+    fn new(leaves: usize) -> Self {
+        Self {
+            runs: Runs::new(leaves),
+            singles: Singles::default(),
+        }
+    }
+
+    /// The room that nobody needs any more once `entry` is gone.
+    fn release<W: Word>(&mut self, entry: u64, store: &Store<W>) -> Option<(u32, u32)> {
+        match unpack(entry) {
+            (base, 1) => self.singles.give(base, store),
+            run => Some(run),
+        }
+    }
 }
 
 /// Brings one root entry up to date; returns the run that nobody can find any more.
 fn set_entry<W: Word>(
     entry: &AtomicU64,
     store: &Store<W>,
-    runs: &mut Runs,
+    room: &mut Room,
     run: &Run,
 ) -> Result<Option<(u32, u32)>, Full> {
     let old = entry.load(Ordering::Relaxed);
     let answers = &run.answers[..run.len];
+    let (old_base, old_len) = unpack(old);
     if run.bitmap == 0 {
-        let new = pack(0, W::raw(answers[0]));
-        if new != old {
-            entry.store(new, Ordering::Release);
+        if old_len == 1 && store.pool[old_base as usize].load() == W::raw(answers[0]) {
+            return Ok(None);
         }
-        return Ok(if new == old { None } else { unpack(old) });
+        let base = room.singles.take(answers[0], store, &mut room.runs)?;
+        entry.store(pack(0, base), Ordering::Release);
+        return Ok(room.release(old, store));
     }
-    if let Some((base, _)) = unpack(old)
-        && old as u32 == run.bitmap
-    {
+    if old as u32 == run.bitmap {
         // Same slots per answer: each slot goes from its old answer to its new one in place.
-        for (word, &answer) in store.pool[base as usize..].iter().zip(answers) {
+        for (word, &answer) in store.pool[old_base as usize..].iter().zip(answers) {
             if word.load() != W::raw(answer) {
                 word.store(W::raw(answer));
             }
         }
         return Ok(None);
     }
-    let base = runs.take(run.len as u32).ok_or(Full)?;
+    let base = room.runs.take(run.len as u32).ok_or(Full)?;
     for (word, &answer) in store.pool[base as usize..].iter().zip(answers) {
         word.store(W::raw(answer));
     }
     entry.store(pack(run.bitmap, base), Ordering::Release);
-    Ok(unpack(old))
+    Ok(room.release(old, store))
 }
 
 fn set_entry_of(
     view: &Lpm4View,
-    runs: &mut Runs,
+    room: &mut Room,
     block: usize,
     run: &Run,
 ) -> Result<Option<(u32, u32)>, Full> {
     match &view.leaves {
-        Leaves::Narrow(s) => set_entry(&view.root[block], s, runs, run),
-        Leaves::Wide(s) => set_entry(&view.root[block], s, runs, run),
+        Leaves::Narrow(s) => set_entry(&view.root[block], s, room, run),
+        Leaves::Wide(s) => set_entry(&view.root[block], s, room, run),
     }
 }
 
@@ -201,25 +268,26 @@ fn set_cells_of(view: &Lpm4View, chunk: u32, cells: &Cells) {
 fn copy<A: Word, B: Word>(
     from: (&Lpm4View, &Store<A>),
     to: (&Lpm4View, &Store<B>),
-    runs: &mut Runs,
+    room: &mut Room,
 ) -> Result<(), Full> {
     let convert = |word: &A| B::raw(A::answer(word.load()));
     for (old, new) in from.0.root.iter().zip(to.0.root.iter()) {
         let entry = old.load(Ordering::Relaxed);
-        let copied = match unpack(entry) {
-            None => pack(0, B::raw(A::answer((entry >> 32) as u32))),
-            Some((base, len)) => {
-                let copy = runs.take(len).ok_or(Full)?;
-                let words = from.1.pool[base as usize..].iter().take(len as usize);
-                for (a, b) in words.zip(to.1.pool[copy as usize..].iter()) {
-                    b.store(convert(a));
-                }
-                pack(entry as u32, copy)
-            }
-        };
-        if copied != 0 {
-            new.store(copied, Ordering::Relaxed);
+        if entry == 0 {
+            continue;
         }
+        let (base, len) = unpack(entry);
+        let words = from.1.pool[base as usize..].iter().take(len as usize);
+        let copy = if len == 1 {
+            let answer = A::answer(from.1.pool[base as usize].load());
+            room.singles.take(answer, to.1, &mut room.runs)?
+        } else {
+            room.runs.take(len).ok_or(Full)?
+        };
+        for (a, b) in words.zip(to.1.pool[copy as usize..].iter()) {
+            b.store(convert(a));
+        }
+        new.store(pack(entry as u32, copy), Ordering::Relaxed);
     }
     for (a, b) in from.1.chunks.iter().zip(to.1.chunks.iter()) {
         b.store(convert(a));
@@ -234,7 +302,7 @@ pub(super) fn needs_wide(leaf: u32, chunks: usize) -> bool {
 
 pub(super) struct Plane {
     publisher: Publisher<Lpm4View>,
-    runs: Runs,
+    room: Room,
     chunks: Chunks,
     limbo: Limbo<Piece>,
 }
@@ -243,7 +311,7 @@ impl Plane {
     pub(super) fn new(domain: &Arc<Domain>) -> Self {
         Self {
             publisher: Publisher::new(domain, Lpm4View::new(false, SLACK, 0)),
-            runs: Runs::new(SLACK),
+            room: Room::new(SLACK),
             chunks: Chunks::default(),
             limbo: Limbo::new(),
         }
@@ -261,12 +329,12 @@ impl Plane {
     pub(super) fn collect(&mut self) {
         let Self {
             publisher,
-            runs,
+            room,
             chunks,
             limbo,
         } = self;
         limbo.collect(publisher.domain(), |piece| match piece {
-            Piece::Run { base, len } => runs.give(base, len),
+            Piece::Run { base, len } => room.runs.give(base, len),
             Piece::Chunk(chunk) => chunks.free.push(chunk),
         });
     }
@@ -302,7 +370,7 @@ impl Plane {
 
     fn set(&mut self, block: usize, run: &Run) {
         loop {
-            match set_entry_of(self.publisher.current(), &mut self.runs, block, run) {
+            match set_entry_of(self.publisher.current(), &mut self.room, block, run) {
                 Ok(Some((base, len))) => return self.limbo.push(Piece::Run { base, len }),
                 Ok(None) => return,
                 Err(Full) => self.grow(self.view().is_wide(), self.chunks.end as usize),
@@ -313,18 +381,19 @@ impl Plane {
     /// Moves everything to new memory with room to spare. Readers change over at their next frame.
     fn grow(&mut self, wide: bool, chunks: usize) {
         // More than enough: `used` counts runs in limbo, too, and those are not copied.
-        let leaves = self.runs.used + self.runs.used / 4 + SLACK;
-        let mut runs = Runs::new(leaves);
+        let used = self.room.runs.used;
+        let leaves = used + used / 4 + SLACK;
+        let mut room = Room::new(leaves);
         let from = self.publisher.current();
         let to = Lpm4View::new(wide || from.is_wide(), leaves, chunks);
         let copied = match (&from.leaves, &to.leaves) {
-            (Leaves::Narrow(a), Leaves::Narrow(b)) => copy((from, a), (&to, b), &mut runs),
-            (Leaves::Narrow(a), Leaves::Wide(b)) => copy((from, a), (&to, b), &mut runs),
-            (Leaves::Wide(a), Leaves::Wide(b)) => copy((from, a), (&to, b), &mut runs),
+            (Leaves::Narrow(a), Leaves::Narrow(b)) => copy((from, a), (&to, b), &mut room),
+            (Leaves::Narrow(a), Leaves::Wide(b)) => copy((from, a), (&to, b), &mut room),
+            (Leaves::Wide(a), Leaves::Wide(b)) => copy((from, a), (&to, b), &mut room),
             (Leaves::Wide(_), Leaves::Narrow(_)) => Err(Full),
         };
         debug_assert!(copied.is_ok());
-        self.runs = runs;
+        self.room = room;
         self.chunks.end = chunks as u32;
         let free = &mut self.chunks.free;
         self.limbo.clear(|piece| {
@@ -349,7 +418,7 @@ impl Plane {
                 rib.set_chunk(net, chunk);
             }
         }
-        let mut runs = Runs::new(leaves);
+        let mut room = Room::new(leaves);
         let view = Lpm4View::new(wide, leaves, chunks.end as usize);
         for (block, inherited) in rib.all_inherited().into_iter().enumerate() {
             if inherited == 0 && rib.is_plain(block) {
@@ -358,10 +427,10 @@ impl Plane {
             let run = Self::run(rib, block, inherited, |chunk, cells| {
                 set_cells_of(&view, chunk, cells)
             });
-            let done = set_entry_of(&view, &mut runs, block, &run);
+            let done = set_entry_of(&view, &mut room, block, &run);
             debug_assert!(done.is_ok());
         }
-        self.runs = runs;
+        self.room = room;
         self.chunks = chunks;
         self.limbo.clear(drop);
         self.publisher.publish(view);

@@ -2,13 +2,16 @@
 //!
 //! The root has one 64-bit entry per 8192 addresses (32 /24 slots): a bitmap (low half) and a base (high half).
 //! Bit `s` says that slot `s` differs from slot `s - 1`; bit 0 is never set. The answer of a slot is at
-//! `pool[base + ones(bitmap up to s)]`; when the bitmap is empty, `base` *is* the answer. An answer with
-//! its top bit set names a chunk of 256 answers, one per address of the /24.
+//! `pool[base + ones(bitmap up to s)]`; blocks of one answer share its place in the pool, so that they need no case of
+//! their own, and no cache line of their own. An answer with its top bit set names a chunk of 256 answers, one per
+//! address of the /24.
 //!
-//! Every word is atomic and every intermediate state of the writer gives each address an old or a new answer, so
-//! this is plain safe code. A run or chunk is reused only after a grace period.
+//! Every word is atomic and every intermediate state of the writer gives each address an old or a new answer. A run or
+//! chunk is reused only after a grace period.
+//!
+//! The one invariant that readers rely on without asking: `base + ones(bitmap)` of every entry lies inside the pool of
+//! the same view.
 
-use std::hint::select_unpredictable;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use volley_simd::prefetch;
@@ -72,7 +75,7 @@ impl Word for AtomicU32 {
 
 /// Answers of one width.
 pub(super) struct Store<W> {
-    /// The runs. Index 0 is not part of any run.
+    /// The runs. Index 0 holds answer 0 for ever.
     pub(super) pool: Pages<W>,
     /// Chunk `c` is at `c * CHUNK`.
     pub(super) chunks: Pages<W>,
@@ -94,9 +97,7 @@ impl<W: Word> Store<W> {
 
     #[inline(always)]
     fn lookup(&self, entry: u64, dst: u32) -> u32 {
-        let (index, direct) = split(entry, dst);
-        let pooled = self.pool[index as usize].load();
-        let raw = select_unpredictable(index == 0, direct, pooled);
+        let raw = at(&self.pool, place(entry, dst));
         if raw & W::FLAG == 0 {
             raw
         } else {
@@ -104,30 +105,61 @@ impl<W: Word> Store<W> {
         }
     }
 
-    /// At most [`STRIP`] destinations; `leaf` is as long as `dst`.
+    /// [`STRIP`] destinations, or fewer at the end of a vector. Written out in eights, because
+    /// compilers do not unroll it and the counter costs a fifth of so short a body.
     #[inline(always)]
     fn lookup_strip(&self, root: &[AtomicU64; ROOT], dst: &[u32], leaf: &mut [u32]) {
-        // Taken once: behind a reference it would be loaded again after every store to `leaf`.
+        // Taken once: behind a reference it would be loaded again after every store.
         let pool: &[W] = &self.pool;
-        let mut index = [0u32; STRIP];
-        for ((&d, i), l) in dst.iter().zip(&mut index).zip(leaf.iter_mut()) {
-            (*i, *l) = split(root[block(d)].load(Ordering::Acquire), d);
-            prefetch(pool.as_ptr().wrapping_add(*i as usize));
+        let mut places = [0u32; STRIP];
+        let places = &mut places[..dst.len()];
+        let (eights, rest) = dst.as_chunks::<8>();
+        let (to, to_rest) = places.as_chunks_mut::<8>();
+        for (dst, to) in eights.iter().zip(to) {
+            for k in 0..8 {
+                to[k] = find(root, pool, dst[k]);
+            }
+        }
+        for (&dst, to) in rest.iter().zip(to_rest) {
+            *to = find(root, pool, dst);
         }
         let mut any = 0;
-        for (&i, l) in index.iter().zip(leaf.iter_mut()) {
-            let pooled = pool[i as usize].load();
-            *l = select_unpredictable(i == 0, *l, pooled);
-            any |= *l;
+        let (eights, rest) = places.as_chunks::<8>();
+        let (to, to_rest) = leaf.as_chunks_mut::<8>();
+        for (places, to) in eights.iter().zip(to) {
+            for k in 0..8 {
+                to[k] = at(pool, places[k]);
+                any |= to[k];
+            }
+        }
+        for (&place, to) in rest.iter().zip(to_rest) {
+            *to = at(pool, place);
+            any |= *to;
         }
         if any & W::FLAG != 0 {
-            for (&d, l) in dst.iter().zip(leaf) {
-                if *l & W::FLAG != 0 {
-                    *l = self.in_chunk(*l, d);
+            for (&d, leaf) in dst.iter().zip(leaf) {
+                if *leaf & W::FLAG != 0 {
+                    *leaf = self.in_chunk(*leaf, d);
                 }
             }
         }
     }
+}
+
+/// Where the answer of one destination is, with its line on the way.
+#[inline(always)]
+fn find<W>(root: &[AtomicU64; ROOT], pool: &[W], dst: u32) -> u32 {
+    let place = place(root[block(dst)].load(Ordering::Acquire), dst);
+    prefetch(pool.as_ptr().wrapping_add(place as usize));
+    place
+}
+
+/// The answer at a place that [`place`] gave for an entry of the same view.
+#[inline(always)]
+fn at<W: Word>(pool: &[W], place: u32) -> u32 {
+    debug_assert!((place as usize) < pool.len());
+    // SAFETY: the view's invariant: every place that one of its entries names lies inside its pool.
+    unsafe { pool.get_unchecked(place as usize) }.load()
 }
 
 /// The root entry of an address.
@@ -136,18 +168,12 @@ pub(super) fn block(dst: u32) -> usize {
     (dst >> 13) as usize
 }
 
-/// Where the answer is: `(pool index, _)`, or `(0, answer)` when the entry has it.
+/// Where in the pool the answer is.
 #[inline(always)]
-fn split(entry: u64, dst: u32) -> (u32, u32) {
-    let bitmap = entry as u32;
-    let base = (entry >> 32) as u32;
+fn place(entry: u64, dst: u32) -> u32 {
     let slot = (dst >> 8) & 31;
-    let rank = (bitmap << (31 - slot)).count_ones();
-    // No branch: which of the two it is cannot be predicted.
-    (
-        select_unpredictable(bitmap == 0, 0, base.wrapping_add(rank)),
-        base,
-    )
+    let rank = ((entry as u32) << (31 - slot)).count_ones();
+    ((entry >> 32) as u32).wrapping_add(rank)
 }
 
 /// Answers, as narrow as the largest leaf id and chunk number allow.

@@ -12,6 +12,7 @@
 //!
 //! An address is a pair of host-order halves, `hi` with the network part.
 
+mod index;
 mod key;
 mod ranges;
 mod view;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use volley_graph::{
     Col, Column, Counters, Cx, Done, Glance, Isa, Names, Node, PacketView, Trace, Vector, Words,
-    all_equal, counters, nexts,
+    all_equal, counters, mask, nexts, or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
 use volley_wire::dissect;
@@ -63,85 +63,149 @@ impl EthernetInput {
         }
     }
 
-    /// Write each packet's interface properties into columns; returns whether any is in L3 mode.
+    /// The flags and the MAC address, in words as headers have them, of an interface.
     #[inline(always)]
-    fn interfaces(&mut self, rx: &[u32]) -> bool {
+    fn interface(&self, rx: u32) -> (u32, (u32, u32)) {
+        let mac = self.table.mac(rx);
+        (
+            self.table.flags(rx),
+            ((mac >> 16) as u32, mac as u32 & 0xffff),
+        )
+    }
+
+    /// Every packet's flags and MAC address, by its interface, into columns.
+    #[inline(always)]
+    fn interfaces(&mut self, rx: &[u32]) {
         let n = rx.len();
         let (flags, high, low) = (
             self.flags.words_mut(n),
             self.mac_high.words_mut(n),
             self.mac_low.words_mut(n),
         );
-        if all_equal(rx) {
-            let rx = rx.first().map_or(0, |&rx| rx);
-            let (f, mac) = (self.table.flags(rx), self.table.mac(rx));
-            flags.fill(f);
-            high.fill((mac >> 16) as u32);
-            low.fill(mac as u32 & 0xffff);
-            return f & Flag::L2 as u32 == 0;
+        for (row, &rx) in rx.iter().enumerate() {
+            let mac = self.table.mac(rx);
+            flags[row] = self.table.flags(rx);
+            (high[row], low[row]) = ((mac >> 16) as u32, mac as u32 & 0xffff);
         }
-        let mut any_l3 = 0;
-        for row in 0..n {
-            let mac = self.table.mac(rx[row]);
-            flags[row] = self.table.flags(rx[row]);
-            high[row] = (mac >> 16) as u32;
-            low[row] = mac as u32 & 0xffff;
-            any_l3 |= !flags[row] & Flag::L2 as u32;
+    }
+
+    /// The edge of every packet, and which packets need a closer look, as `verdict`.
+    #[inline(always)]
+    fn glance<I: Isa>(
+        &mut self,
+        lens: &[[u32; 16]],
+        n: usize,
+        facts: impl Fn(usize, usize) -> (u32, (u32, u32)),
+    ) {
+        // All slices to one length, which the loop then need not ask about.
+        let strips = n.div_ceil(16);
+        let header = &self.header.strips(n)[..strips];
+        let (odd, next) = (
+            &mut self.verdict.strips_mut(n)[..strips],
+            &mut self.next.strips_mut(n)[..strips],
+        );
+        let lens = &lens[..strips];
+        for strip in 0..strips {
+            let [h0, h1, _, h3] = &header[strip];
+            for row in 0..strip_rows::<I>(n, strip) {
+                let (flags, mac) = facts(strip, row);
+                let (o, e) = glance(lens[strip][row], flags, mac, (h0[row], h1[row], h3[row]));
+                (odd[strip][row], next[strip][row]) = (o, e);
+            }
         }
-        any_l3 != 0
+    }
+
+    /// Vectors of several interfaces: their facts stand in columns.
+    #[inline(always)]
+    fn glance_each<I: Isa>(&mut self, v: &Vector<'_, I, Next>) {
+        self.interfaces(v.column(Col::Rx));
+        let (flags, high, low) = (
+            std::mem::take(&mut self.flags),
+            std::mem::take(&mut self.mac_high),
+            std::mem::take(&mut self.mac_low),
+        );
+        let n = v.len();
+        let (f, h, l) = (flags.strips(n), high.strips(n), low.strips(n));
+        self.glance::<I>(v.strips(Col::Len), n, |strip, row| {
+            (f[strip][row], (h[strip][row], l[strip][row]))
+        });
+        (self.flags, self.mac_high, self.mac_low) = (flags, high, low);
+    }
+
+    /// What is wrong with the packets of a vector that needs a closer look.
+    #[inline(never)]
+    fn judge_all<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
+        let n = v.len();
+        self.interfaces(v.column(Col::Rx));
+        let (flags, high, low) = (
+            self.flags.words(n),
+            self.mac_high.words(n),
+            self.mac_low.words(n),
+        );
+        for (row, verdict) in self.verdict.words_mut(n).iter_mut().enumerate() {
+            let len = v.column(Col::Len)[row];
+            *verdict = judge(len, flags[row], (high[row], low[row]), self.header.row(row));
+        }
+        v.put(Col::User0, &mut self.next);
+        v.drop_out(cx, &self.verdict, |_| Next::Drop);
+        v.take(Col::User0, &mut self.next);
+    }
+
+    /// A cross-connect looks at no byte of the frame.
+    #[inline(always)]
+    fn cross_connected<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        let short = Count::TooShort.code();
+        let verdicts = self.verdict.words_mut(v.len());
+        for (verdict, &len) in verdicts.iter_mut().zip(v.column(Col::Len)) {
+            *verdict = if len < HEADER { short } else { 0 };
+        }
+        v.drop_out(cx, &self.verdict, |_| Next::Drop);
+        v.advance(HEADER);
+        v.send_all(Next::L2)
     }
 }
 
-/// The verdict for one frame in L3 mode, and its next edge. Later lines win, so they stand in reverse order.
+/// Nonzero for a frame that [`judge`] has something to say about, and the edge of all others.
 #[inline(always)]
-fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> (u32, u32) {
+fn glance(len: u32, flags: u32, mac: (u32, u32), header: (u32, u32, u32)) -> (u32, u32) {
+    let (dst_high, dst_low_src, type_word) = header;
+    // All in masks, not in truth values: loops over those become code that packs and unpacks.
+    let ip6 = mask(type_word >> 16 == 0x86dd);
+    let ip = ip6 | mask(type_word >> 16 == 0x0800);
+    let l2 = mask(flags & Flag::L2 as u32 != 0);
+    let mine = mask((dst_high ^ mac.0) | ((dst_low_src >> 16) ^ mac.1) == 0);
+    let promiscuous = mask(flags & Flag::Promiscuous as u32 != 0) & mask(dst_high & 1 << 24 == 0);
+    let goes = (l2 | (ip & (mine | promiscuous))) & mask(len >= HEADER);
+    // The edges in order: one on from IPv4 is IPv6.
+    let edge = (Next::Ip4 as u32).wrapping_sub(ip6);
+    (!goes, (edge & !l2) | (Next::L2 as u32 & l2))
+}
+
+const _: () = assert!(Next::Ip6 as u32 == Next::Ip4 as u32 + 1);
+
+/// The verdict on one frame, in the order of the rules.
+fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
     let [dst_high, dst_low_src, _, type_word] = header;
     let kind = type_word >> 16;
-    let group = dst_high >> 24 & 1;
-    let mine = (dst_high ^ mac.0) | ((dst_low_src >> 16) ^ mac.1);
-    let foreign = group == 0 && mine != 0 && flags & Flag::Promiscuous as u32 == 0;
-    let tagged = kind == 0x8100 || kind == 0x88a8 || kind == 0x9100;
-    let (ip4, ip6, l2) = (kind == 0x0800, kind == 0x86dd, flags & Flag::L2 as u32 != 0);
-    let mut next = if ip6 {
-        Next::Ip6 as u32
-    } else {
-        Next::Ip4 as u32
-    };
-    let mut verdict = if group != 0 {
-        Count::GroupMac.code()
-    } else {
-        0
-    };
-    verdict = if ip4 || ip6 {
-        verdict
-    } else {
-        Count::UnknownType.code()
-    };
-    verdict = if kind == 0x0806 {
-        Count::Arp.code()
-    } else {
-        verdict
-    };
-    verdict = if tagged {
-        Count::UnknownVlan.code()
-    } else {
-        verdict
-    };
-    verdict = if foreign {
-        Count::NotMyMac.code()
-    } else {
-        verdict
-    };
-    next = if l2 { Next::L2 as u32 } else { next };
-    verdict = if l2 { 0 } else { verdict };
-    (
-        if len < HEADER {
-            Count::TooShort.code()
-        } else {
-            verdict
-        },
-        next,
-    )
+    let group = dst_high >> 24 & 1 != 0;
+    let mine = (dst_high ^ mac.0) | ((dst_low_src >> 16) ^ mac.1) == 0;
+    let foreign = !group && !mine && flags & Flag::Promiscuous as u32 == 0;
+    if len < HEADER {
+        return Count::TooShort.code();
+    }
+    if flags & Flag::L2 as u32 != 0 {
+        return 0;
+    }
+    if foreign {
+        return Count::NotMyMac.code();
+    }
+    match kind {
+        0x8100 | 0x88a8 | 0x9100 => Count::UnknownVlan.code(),
+        0x0806 => Count::Arp.code(),
+        0x0800 | 0x86dd if group => Count::GroupMac.code(),
+        0x0800 | 0x86dd => 0,
+        _ => Count::UnknownType.code(),
+    }
 }
 
 impl Node for EthernetInput {
@@ -153,38 +217,21 @@ impl Node for EthernetInput {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         let n = v.len();
-        if self.interfaces(v.column(Col::Rx)) {
-            v.prefetch();
-            v.words(0, &mut self.header);
-            let flags = self.flags.strips(n);
-            let (high, low) = (self.mac_high.strips(n), self.mac_low.strips(n));
-            let [h0, h1, h2, h3] = self.header.strips(n);
-            let (verdict, next) = (self.verdict.strips_mut(n), self.next.strips_mut(n));
-            for (strip, lens) in v.strips(Col::Len).iter().enumerate() {
-                let (flags, high, low) = (flags[strip], high[strip], low[strip]);
-                let (h0, h1, h2, h3) = (h0[strip], h1[strip], h2[strip], h3[strip]);
-                let (mut codes, mut edges) = ([0; 16], [0; 16]);
-                for row in 0..16 {
-                    let (mac, header) =
-                        ((high[row], low[row]), [h0[row], h1[row], h2[row], h3[row]]);
-                    (codes[row], edges[row]) = judge(lens[row], flags[row], mac, header);
-                }
-                (verdict[strip], next[strip]) = (codes, edges);
-            }
-        } else {
-            // A cross-connect looks at no byte of the frame.
-            self.next.words_mut(n).fill(Next::L2 as u32);
-            for (verdict, &len) in self.verdict.words_mut(n).iter_mut().zip(v.column(Col::Len)) {
-                *verdict = if len < HEADER {
-                    Count::TooShort.code()
-                } else {
-                    0
-                };
-            }
+        let rx = v.column(Col::Rx);
+        let one = all_equal(rx);
+        let (flags, mac) = self.interface(rx.first().map_or(0, |&rx| rx));
+        if one && flags & Flag::L2 as u32 != 0 {
+            return self.cross_connected(cx, v);
         }
-        v.put(Col::User0, &mut self.next);
-        v.drop_out(cx, &self.verdict, |_| Next::Drop);
-        v.take(Col::User0, &mut self.next);
+        v.first_words(0, &mut self.header);
+        if one {
+            self.glance::<I>(v.strips(Col::Len), n, |_, _| (flags, mac));
+        } else {
+            self.glance_each(&v);
+        }
+        if or_all(self.verdict.words(n)) != 0 {
+            self.judge_all(cx, &mut v);
+        }
         v.advance(HEADER);
         v.send_by(&self.next)
     }

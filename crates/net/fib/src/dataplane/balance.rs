@@ -241,8 +241,25 @@ impl LbView<'_> {
     /// [`Self::resolve`] for a column; only as many rows as the shorter slice has.
     #[inline(always)]
     pub fn resolve_batch(&self, leaf: &[u32], dpo: &mut [u32]) {
-        for (leaf, dpo) in leaf.iter().zip(dpo) {
-            *dpo = self.resolve(*leaf).0;
+        let n = leaf.len().min(dpo.len());
+        let (eights, rest) = leaf[..n].as_chunks::<8>();
+        let (to, to_rest) = dpo[..n].as_chunks_mut::<8>();
+        // By value, or every store to `dpo` makes the compiler load the array's place again.
+        let lbs = self.lbs;
+        for (leaf, dpo) in eights.iter().zip(to) {
+            let mut strays = false;
+            for k in 0..8 {
+                match lbs.here(leaf[k]) {
+                    Some(cell) => dpo[k] = cell.load(Ordering::Acquire),
+                    None => strays = true,
+                }
+            }
+            if strays {
+                *dpo = leaf.map(|leaf| self.resolve(leaf).0);
+            }
+        }
+        for (&leaf, dpo) in rest.iter().zip(to_rest) {
+            *dpo = self.resolve(leaf).0;
         }
     }
 

@@ -119,6 +119,12 @@ impl<'g, T: Cell> GrowView<'g, T> {
         }
     }
 
+    /// The cell of index `i`, if this reader's own array has it.
+    #[inline(always)]
+    pub fn here(&self, i: u32) -> Option<&'g T> {
+        self.cells.get(i as usize)
+    }
+
     #[cold]
     #[inline(never)]
     fn newest(&self, i: usize) -> Option<&'g T> {

@@ -9,6 +9,7 @@ use volley_fib::V4;
 use volley_fib::dataplane::DataPlane;
 use volley_graph::{
     ArcId, Col, Column, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts, or_all,
+    strip_rows,
 };
 
 nexts! {
@@ -55,6 +56,7 @@ pub struct Ip4Input {
     header: Words<5>,
     verdict: Column,
     length: Column,
+    dst: Column,
 }
 
 impl Ip4Input {
@@ -67,21 +69,40 @@ impl Ip4Input {
             header: Words::new(size),
             verdict: column(),
             length: column(),
+            dst: column(),
+        }
+    }
+
+    /// Every packet's total length, and which packets need a closer look, as `verdict`.
+    #[inline(always)]
+    fn glance<I: Isa>(&mut self, lens: &[[u32; 16]], n: usize) {
+        // All slices to one length, which the loop then need not ask about.
+        let strips = n.div_ceil(16);
+        let header = &self.header.strips(n)[..strips];
+        let (odd, length, to) = (
+            &mut self.verdict.strips_mut(n)[..strips],
+            &mut self.length.strips_mut(n)[..strips],
+            &mut self.dst.strips_mut(n)[..strips],
+        );
+        let lens = &lens[..strips];
+        for strip in 0..strips {
+            let [w0, w1, w2, src, dst] = &header[strip];
+            for row in 0..strip_rows::<I>(n, strip) {
+                let words = [w0[row], w1[row], w2[row], src[row], dst[row]];
+                odd[strip][row] = suspicious(lens[strip][row], words);
+                length[strip][row] = w0[row] & 0xffff;
+            }
+            to[strip] = *dst;
         }
     }
 }
 
-/// Tell apart what is wrong with suspicious packets; headers longer than 20 bytes are added up whole.
+/// What exactly is wrong with the packets of a vector that has suspicious ones; headers longer than 20 bytes are added up
+/// whole.
 #[cold]
-fn judge_suspicious<I: Isa>(v: &Vector<'_, I, Next>, header: &Words<5>, verdict: &mut Column) {
-    let columns = header.rows(v.len());
-    for (row, code) in verdict
-        .words_mut(v.len())
-        .iter_mut()
-        .enumerate()
-        .filter(|(_, code)| **code != 0)
-    {
-        let words = columns.map(|c| c[row]);
+fn judge_all<I: Isa>(v: &Vector<'_, I, Next>, header: &Words<5>, verdict: &mut Column) {
+    for (row, code) in verdict.words_mut(v.len()).iter_mut().enumerate() {
+        let words = header.row(row);
         let end = (words[0] >> 24 & 15) as usize * 4;
         let options = v.view(row).bytes().get(20..end).unwrap_or(&[]);
         let sum: u32 = options
@@ -102,29 +123,22 @@ impl Node for Ip4Input {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         let n = v.len();
         v.words(0, &mut self.header);
-        let [h0, h1, h2, h3, h4] = self.header.strips(n);
-        let (verdict, length) = (self.verdict.strips_mut(n), self.length.strips_mut(n));
-        for (strip, lens) in v.strips(Col::Len).iter().enumerate() {
-            let (h0, h1, h2, h3, h4) = (h0[strip], h1[strip], h2[strip], h3[strip], h4[strip]);
-            let (mut codes, mut totals) = ([0; 16], [0; 16]);
-            for row in 0..16 {
-                codes[row] = suspicious(lens[row], [h0[row], h1[row], h2[row], h3[row], h4[row]]);
-                totals[row] = h0[row] & 0xffff;
-            }
-            (verdict[strip], length[strip]) = (codes, totals);
+        self.glance::<I>(v.strips(Col::Len), n);
+        let odd = or_all(self.verdict.words(n));
+        if odd != 0 {
+            judge_all(&v, &self.header, &mut self.verdict);
         }
-        if or_all(self.verdict.words(n)) != 0 {
-            judge_suspicious(&v, &self.header, &mut self.verdict);
-        }
-        v.put(Col::Dst, &mut self.header.0[4]);
+        v.put(Col::Dst, &mut self.dst);
         v.put(Col::User0, &mut self.length);
-        v.drop_out(cx, &self.verdict, |c| {
-            if c == Count::Options {
-                Next::Options
-            } else {
-                Next::Drop
-            }
-        });
+        if odd != 0 {
+            v.drop_out(cx, &self.verdict, |c| {
+                if c == Count::Options {
+                    Next::Options
+                } else {
+                    Next::Drop
+                }
+            });
+        }
         v.take(Col::User0, &mut self.length);
         v.put(Col::Len, &mut self.length);
         if all_equal(v.column(Col::Rx)) {

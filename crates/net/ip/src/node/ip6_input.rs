@@ -5,7 +5,8 @@
 
 use crate::IpTrace;
 use volley_graph::{
-    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, counters, nexts, or_all,
+    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, counters, mask, nexts,
+    or_all, strip_rows,
 };
 
 nexts! {
@@ -40,7 +41,11 @@ counters! {
 /// State of ip6-input.
 pub struct Ip6Input {
     arc: ArcId,
-    header: Words<10>,
+    /// Version, lengths, hops, and the first half of the source.
+    start: Words<4>,
+    /// The destination.
+    end: Words<4>,
+    dst: [Column; 4],
     verdict: Column,
     length: Column,
 }
@@ -50,9 +55,46 @@ impl Ip6Input {
     pub fn new(arc: ArcId, size: usize) -> Self {
         Ip6Input {
             arc,
-            header: Words::new(size),
+            start: Words::new(size),
+            end: Words::new(size),
+            dst: std::array::from_fn(|_| Column::new(size)),
             verdict: Column::new(size),
             length: Column::new(size),
+        }
+    }
+
+    /// Every packet's length, and which packets need a closer look, as `verdict`.
+    #[inline(always)]
+    fn glance<I: Isa>(&mut self, lens: &[[u32; 16]], n: usize) {
+        // All slices to one length, which the loop then need not ask about.
+        let strips = n.div_ceil(16);
+        let (start, end) = (
+            &self.start.strips(n)[..strips],
+            &self.end.strips(n)[..strips],
+        );
+        let (odd, length) = (
+            &mut self.verdict.strips_mut(n)[..strips],
+            &mut self.length.strips_mut(n)[..strips],
+        );
+        let mut dst = self
+            .dst
+            .each_mut()
+            .map(|column| &mut column.strips_mut(n)[..strips]);
+        let lens = &lens[..strips];
+        for strip in 0..strips {
+            let ([w0, w1, src0, src1], [dst0, dst1, ..]) = (&start[strip], &end[strip]);
+            for row in 0..strip_rows::<I>(n, strip) {
+                odd[strip][row] = suspicious(
+                    lens[strip][row],
+                    [w0[row], w1[row]],
+                    [src0[row], src1[row]],
+                    [dst0[row], dst1[row]],
+                );
+                length[strip][row] = 40 + (w1[row] >> 16);
+            }
+            for (to, from) in dst.iter_mut().zip(&end[strip]) {
+                to[strip] = *from;
+            }
         }
     }
 }
@@ -115,42 +157,41 @@ fn judge(len: u32, first: [u32; 2], src: [u32; 4], dst: [u32; 4]) -> u32 {
 
 /// Nonzero for a packet that [`judge`] has something to say about, in as few operations as all of them together allow.
 #[inline(always)]
-fn suspicious(len: u32, first: [u32; 2], src: [u32; 4], dst: [u32; 4]) -> u32 {
-    let (payload, proto, hops) = (
-        (first[1] >> 16) as i32,
-        first[1] >> 8 & 0xff,
-        first[1] & 0xff,
-    );
-    let lengths = u32::from(40 + payload > len as i32) | u32::from((len as i32) < 40);
-    // Multicast, link-local, or three zero words in front (unspecified and loopback lie there, and so do mapped
-    // addresses but for their third word).
-    let odd = |a: [u32; 4]| {
-        u32::from(a[0] >> 24 == 0xff) | u32::from(a[0] >> 22 == 0x3fa) | u32::from(a[0] | a[1] == 0)
-    };
-    (first[0] >> 28 ^ 6)
-        | lengths
-        | odd(src)
-        | odd(dst)
-        | u32::from(hops <= 1)
-        | u32::from(proto == 0)
+fn suspicious(len: u32, first: [u32; 2], src: [u32; 2], dst: [u32; 2]) -> u32 {
+    let [w0, w1] = first;
+    // A frame shorter than 40 bytes is shorter than header and payload.
+    let lengths = mask(40 + (w1 >> 16) as i32 > len as i32);
+    // Multicast, link-local, or two zero words in front (unspecified, loopback and mapped addresses lie there).
+    let odd =
+        |a: [u32; 2]| mask(a[0] >> 24 == 0xff) | mask(a[0] >> 22 == 0x3fa) | mask(a[0] | a[1] == 0);
+    // At most one hop left, or a hop-by-hop header.
+    let tail = mask(w1 & 0xfe == 0) | mask(w1 & 0xff00 == 0);
+    (w0 >> 28 ^ 6) | lengths | odd(src) | odd(dst) | tail
 }
 
 /// Tell apart what is wrong with suspicious packets; some turn out to be good.
 #[cold]
-fn judge_suspicious<I: Isa>(v: &Vector<'_, I, Next>, header: &Words<10>, verdict: &mut Column) {
-    let h = header.rows(v.len());
+fn judge_suspicious<I: Isa>(
+    v: &Vector<'_, I, Next>,
+    start: &Words<4>,
+    end: &Words<4>,
+    verdict: &mut Column,
+) {
+    let n = v.len();
     for (row, code) in verdict
-        .words_mut(v.len())
+        .words_mut(n)
         .iter_mut()
         .enumerate()
         .filter(|(_, code)| **code != 0)
     {
-        let word = |k: usize| h[k][row];
-        let (src, dst) = (
-            [word(2), word(3), word(4), word(5)],
-            [word(6), word(7), word(8), word(9)],
-        );
-        *code = judge(v.column(Col::Len)[row], [word(0), word(1)], src, dst);
+        let [w0, w1, src0, src1] = start.row(row);
+        let view = v.view(row);
+        let word = |at: usize| {
+            let bytes = view.bytes().get(at..at + 4).unwrap_or(&[0; 4]);
+            bytes.iter().fold(0, |word, &b| word << 8 | u32::from(b))
+        };
+        let src = [src0, src1, word(16), word(20)];
+        *code = judge(v.column(Col::Len)[row], [w0, w1], src, end.row(row));
     }
 }
 
@@ -163,39 +204,28 @@ impl Node for Ip6Input {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         let n = v.len();
-        v.words(0, &mut self.header);
-        let header = self.header.strips(n);
-        let (verdict, length) = (self.verdict.strips_mut(n), self.length.strips_mut(n));
-        for (strip, lens) in v.strips(Col::Len).iter().enumerate() {
-            let h: [[u32; 16]; 10] = std::array::from_fn(|k| header[k][strip]);
-            let (mut codes, mut totals) = ([0; 16], [0; 16]);
-            for row in 0..16 {
-                let src = [h[2][row], h[3][row], h[4][row], h[5][row]];
-                let dst = [h[6][row], h[7][row], h[8][row], h[9][row]];
-                codes[row] = suspicious(lens[row], [h[0][row], h[1][row]], src, dst);
-                totals[row] = 40 + (h[1][row] >> 16);
-            }
-            (verdict[strip], length[strip]) = (codes, totals);
+        v.words_of_two((0, &mut self.start), (24, &mut self.end));
+        self.glance::<I>(v.strips(Col::Len), n);
+        let odd = or_all(self.verdict.words(n));
+        if odd != 0 {
+            judge_suspicious(&v, &self.start, &self.end, &mut self.verdict);
         }
-        if or_all(self.verdict.words(n)) != 0 {
-            judge_suspicious(&v, &self.header, &mut self.verdict);
-        }
-        for (col, word) in [
-            (Col::Dst, 6),
-            (Col::Dst1, 7),
-            (Col::Dst2, 8),
-            (Col::Dst3, 9),
-        ] {
-            v.put(col, &mut self.header.0[word]);
+        for (col, word) in [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3]
+            .into_iter()
+            .zip(&mut self.dst)
+        {
+            v.put(col, word);
         }
         v.put(Col::User0, &mut self.length);
-        v.drop_out(cx, &self.verdict, |c| {
-            if c == Count::HopByHop {
-                Next::HopByHop
-            } else {
-                Next::Drop
-            }
-        });
+        if odd != 0 {
+            v.drop_out(cx, &self.verdict, |c| {
+                if c == Count::HopByHop {
+                    Next::HopByHop
+                } else {
+                    Next::Drop
+                }
+            });
+        }
         v.take(Col::User0, &mut self.length);
         v.put(Col::Len, &mut self.length);
         v.send_arc(self.arc, Col::Rx, Next::Lookup)
@@ -297,7 +327,8 @@ mod tests {
                 for len in [39, 40, 48, 65_535] {
                     let verdict = judge(len, first, src, dst);
                     assert!(
-                        verdict == 0 || suspicious(len, first, src, dst) != 0,
+                        verdict == 0
+                            || suspicious(len, first, [src[0], src[1]], [dst[0], dst[1]]) != 0,
                         "{len} {first:x?} {src:x?} {dst:x?}"
                     );
                     seen[usize::from(verdict == 0)] += 1;

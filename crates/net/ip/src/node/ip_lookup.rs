@@ -154,6 +154,13 @@ fn edge<F: Ip>(dpo: Dpo) -> Edge<F> {
     }
 }
 
+/// Whether anything but complete adjacencies was found.
+#[inline(always)]
+fn odd(dpo: &[u32]) -> bool {
+    let adjacent = (DpoKind::Adj as u32) << 28;
+    dpo.iter().fold(0, |odd, word| odd | (word ^ adjacent)) >> 28 != 0
+}
+
 /// Send packets on by the objects in `dpo`: all to the rewrite when all are complete adjacencies, else told apart.
 #[inline(always)]
 pub(crate) fn send<F: Ip, I: Isa>(
@@ -163,14 +170,9 @@ pub(crate) fn send<F: Ip, I: Isa>(
     verdict: &mut Column,
     next: &mut Column,
 ) -> Done {
-    let n = v.len();
-    let adjacent = (DpoKind::Adj as u32) << 28;
-    let odd = dpo
-        .words(n)
-        .iter()
-        .fold(0, |odd, word| odd | (word ^ adjacent) >> 28);
+    let odd = odd(dpo.words(v.len()));
     v.put(Col::Dpo, dpo);
-    if odd == 0 {
+    if !odd {
         return v.send_all(Edge::REWRITE);
     }
     tell_apart(cx, v, verdict, next)
@@ -221,13 +223,7 @@ impl<F: Ip> Node for Lookup<F> {
             lookup_each(&view, &v, leaf);
         }
         view.resolve_batch(leaf.words(n), dpo.words_mut(n));
-        let elsewhere = |word: &u32| u32::from(word >> 28 == DpoKind::LookupIn as u32);
-        if dpo
-            .words(n)
-            .iter()
-            .fold(0, |any, word| any | elsewhere(word))
-            != 0
-        {
+        if odd(dpo.words(n)) {
             follow(&view, &v, dpo);
         }
         send(cx, v, dpo, verdict, next)

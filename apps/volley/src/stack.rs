@@ -11,8 +11,7 @@ use volley_graph::buf::{BufError, Pool};
 use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
 use volley_iface::{Change, Interface, Interfaces, Registry};
 use volley_model::{
-    AdminState, Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Query, Reply,
-    Request,
+    Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Query, Reply, Request,
 };
 
 /// Why Volley cannot start.
@@ -71,7 +70,7 @@ impl Stack {
         };
         let fib = Rc::new(RefCell::new(Fib::new(&domain)));
         let mut registry = Registry::new(Engine::new(engine_settings, pool, domain)?);
-        let processes = Processes::default();
+        let processes = registry.processes.clone();
         registry.handlers.push(Box::new(FibHandler(fib.clone())));
         volley_iface::register(&mut registry)?;
         volley_ethernet::register(&mut registry)?;
@@ -88,6 +87,7 @@ impl Stack {
             engine,
             interfaces,
             handlers,
+            ..
         } = registry;
         let handlers = RefCell::new(handlers);
         Ok((
@@ -107,6 +107,12 @@ impl Stack {
     /// Carry out one change: all of it, or none and an error.
     pub fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
         request.validate()?;
+        let done = self.carry_out(request);
+        self.engine.borrow().wake();
+        done
+    }
+
+    fn carry_out(&self, request: &Request) -> Result<Applied, ModelError> {
         let mut joined: Option<Applied> = None;
         for handler in self.handlers.borrow_mut().iter_mut() {
             let Some(answer) = handler.apply(request) else {
@@ -160,8 +166,14 @@ impl Stack {
         self.engine.borrow().settled()
     }
 
+    /// Whether anything is written into a capture file.
+    pub fn is_capturing(&self) -> bool {
+        self.pg.is_capturing() || self.pcap.is_capturing()
+    }
+
     /// Write what captures have gathered; returns how many packets.
     pub fn drain(&self) -> usize {
+        self.processes.turn();
         self.pg.drain() + self.pcap.drain()
     }
 }
@@ -174,7 +186,7 @@ fn follow_interfaces(interfaces: &Rc<RefCell<Interfaces>>, fib: &Rc<RefCell<Fib>
         name: i.name.clone(),
         mac: i.mac,
         mtu: u16::try_from(i.mtu).unwrap_or(u16::MAX),
-        up: i.state == AdminState::Up,
+        up: i.is_up(),
     };
     interfaces.borrow_mut().listen(move |change| {
         // The only error is a full adjacency table, whose routes then drop by name.
@@ -212,5 +224,45 @@ impl FibHandler {
         let index = fib.interface_index(name)?;
         let by = fib.user_of(index)?;
         Some(Err(ModelError::in_use(ObjectKind::Interface, name, by)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_iface::Link;
+
+    fn shown(stack: &Stack, query: &Query) -> String {
+        let view = volley_cli::View::Table;
+        volley_cli::render::text(&stack.query(query).unwrap(), view)
+    }
+
+    #[test]
+    fn routes_follow_the_link() {
+        let (stack, _workers) = Stack::new(&EngineSettings::default(), Clock::manual()).unwrap();
+        let config = volley_config::parse(
+            "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\naddresses = [\"192.0.2.1/24\"]\n",
+        );
+        for request in config.unwrap().requests {
+            stack.apply(&request).unwrap();
+        }
+        let connected = || {
+            let fib = Query::Fib {
+                family: volley_model::Family::V4,
+                table: None,
+                select: volley_model::FibSelect::Match("192.0.2.77".parse().unwrap()),
+                limit: None,
+            };
+            shown(&stack, &fib).contains("192.0.2.0/24")
+        };
+        assert!(connected());
+        let index = stack.interfaces.borrow().index("pg0").unwrap();
+        let set = |link| stack.interfaces.borrow_mut().set_link(index, link);
+        set(Link::down("the peer is gone"));
+        assert!(!connected());
+        let shown = shown(&stack, &Query::Interfaces { name: None });
+        assert!(shown.contains("no-link") && shown.contains("pg0: no link: the peer is gone"));
+        set(Link::Up);
+        assert!(connected());
     }
 }

@@ -37,6 +37,11 @@ impl Pcap {
     pub fn drain(&self) -> usize {
         self.ports.borrow_mut().drain() + self.trace.borrow_mut().drain()
     }
+
+    /// Whether anything is written into a file.
+    pub fn is_capturing(&self) -> bool {
+        self.ports.borrow().is_writing() || self.trace.borrow().is_on()
+    }
 }
 
 /// Bring in `pcap-input`, the interface kind `pcap`, `pcap trace` and their requests.
@@ -54,11 +59,8 @@ pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
     }
     let engine = registry.engine.clone();
     let interfaces = registry.interfaces.clone();
-    let ports = Rc::new(RefCell::new(interface::Ports::new(
-        engine.clone(),
-        interfaces.clone(),
-        inboxes,
-    )));
+    let ports = interface::Ports::new(registry.host(), inboxes);
+    let ports = Rc::new(RefCell::new(ports));
     let trace = Rc::new(RefCell::new(trace::Control::new(engine, interfaces)));
     registry
         .handlers

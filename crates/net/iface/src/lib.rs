@@ -1,22 +1,28 @@
 //! Interfaces: what they are called, what they may do, what passed through them, and how packets leave by them.
 //!
 //! Workers see [`IfTable`], plain atomics by interface index; the control thread's [`Interfaces`] owns the truth.
-//! A driver crate makes an interface with [`Interfaces::create`] and adds a transmit node of its own to the graph.
+//! A driver crate makes interfaces, each with a transmit node of its own, by [`driver::Host::attach`].
 
 #![forbid(unsafe_code)]
 
 mod control;
+pub mod driver;
 mod error;
 mod interfaces;
 pub mod node;
+mod offload;
 mod registry;
 mod table;
 mod tap;
+pub mod virtio;
 
 pub use control::InterfaceHandler;
+pub use driver::NewInterface;
 pub use error::IfError;
-pub use interfaces::{Change, Interface, Interfaces, NewInterface};
+pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use node::interface_output::InterfaceOutput;
 pub use registry::{Registry, register};
-pub use table::{Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES};
+pub use table::{
+    ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES, MAX_QUEUES,
+};
 pub use tap::{Tap, Tapped};

@@ -1,7 +1,10 @@
 //! `show interfaces | interface address | hardware | l2`.
 
 use super::table::{or_dash, table};
-use volley_model::reply::{Counter, HardwareReply, InterfaceRow, InterfacesReply, L2Mode, L2Reply};
+use volley_model::AdminState;
+use volley_model::reply::{
+    Counter, HardwareReply, InterfaceRow, InterfacesReply, L2Mode, L2Reply, RxPlacementReply,
+};
 
 /// One line per interface and one per counter that is not zero.
 pub(super) fn interfaces(reply: &InterfacesReply) -> String {
@@ -10,7 +13,7 @@ pub(super) fn interfaces(reply: &InterfacesReply) -> String {
         let mut first = vec![
             i.name.clone(),
             i.index.to_string(),
-            i.state.to_string(),
+            state(i),
             i.mtu.to_string(),
         ];
         for (name, value) in counters(i) {
@@ -21,10 +24,24 @@ pub(super) fn interfaces(reply: &InterfacesReply) -> String {
             rows.push(first);
         }
     }
-    table(
+    let mut out = table(
         &["Name", ">Idx", "State", ">MTU", "Counter", ">Count"],
         &rows,
-    )
+    );
+    for i in &reply.interfaces {
+        if let Some(why) = &i.link_reason {
+            out += &format!("{}: no link: {why}\n", i.name);
+        }
+    }
+    out
+}
+
+/// What an operator asks first: do packets pass?
+fn state(i: &InterfaceRow) -> String {
+    match (i.state, i.link) {
+        (AdminState::Up, AdminState::Down) => "no-link".to_string(),
+        (state, _) => state.to_string(),
+    }
 }
 
 fn counters(i: &InterfaceRow) -> Vec<(String, u64)> {
@@ -77,9 +94,14 @@ pub(super) fn addresses(reply: &InterfacesReply) -> String {
 pub(super) fn hardware(reply: &HardwareReply) -> String {
     let mut out = String::new();
     for h in &reply.hardware {
+        let why = h.link_reason.as_ref().map(|why| format!(" ({why})"));
         out += &format!(
-            "{} (index {}), driver {}, link {}\n",
-            h.name, h.index, h.driver, h.link
+            "{} (index {}), driver {}, link {}{}\n",
+            h.name,
+            h.index,
+            h.driver,
+            h.link,
+            why.unwrap_or_default()
         );
         out += &format!(
             "  MAC {}, max frame {}, {} rx queues, {} tx queues\n",
@@ -88,9 +110,43 @@ pub(super) fn hardware(reply: &HardwareReply) -> String {
             h.rx_queues,
             h.tx_queues
         );
+        let promiscuous = if h.promiscuous { ", promiscuous" } else { "" };
+        let offloads = match &h.offloads[..] {
+            [] => "none".to_string(),
+            some => some.join(" "),
+        };
+        out += &format!(
+            "  rx mode {}{promiscuous}, tx offloads {offloads}\n",
+            h.rx_mode
+        );
+        for q in &h.queues {
+            let Counter { packets, bytes } = q.passed;
+            let (direction, queue) = (&q.direction, q.queue);
+            out += &format!("  {direction} queue {queue}: {packets} packets, {bytes} bytes\n");
+        }
         for line in &h.details {
             out += &format!("  {line}\n");
         }
+    }
+    out
+}
+
+/// By worker and node, as operators know it.
+pub(super) fn placement(reply: &RxPlacementReply) -> String {
+    let (mut out, mut last) = (String::new(), None);
+    for row in &reply.placement {
+        let place = (row.worker, &row.node);
+        if last.map(|(worker, _)| worker) != Some(row.worker) {
+            out += &format!("Thread worker{}:\n", row.worker);
+        }
+        if last != Some(place) {
+            out += &format!("  node {}:\n", row.node);
+        }
+        last = Some(place);
+        out += &format!("    {} queue {} ({})\n", row.interface, row.queue, row.mode);
+    }
+    if out.is_empty() {
+        out += "no receive queues\n";
     }
     out
 }

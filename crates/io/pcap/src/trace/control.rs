@@ -2,12 +2,13 @@
 
 use super::{Filter, Session, TraceTap, bit};
 use crate::FileFormat;
-use crate::interface::{explain, file_error};
+use crate::interface::file_error;
 use crate::spool::{Describe, Note, RECORDS, Sink, Spool, WHOLE};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_graph::{Engine, NodeId};
+use volley_iface::driver::explain;
 use volley_iface::{Direction, Interfaces, Tapped};
 use volley_model::reply::PcapTraceReply;
 use volley_model::{
@@ -78,6 +79,11 @@ impl Control {
             ended: (0, 0),
             old: Vec::new(),
         }
+    }
+
+    /// Whether a capture is written.
+    pub(crate) fn is_on(&self) -> bool {
+        self.sink.is_some()
     }
 
     /// Write what workers captured; closes the file when all packets asked for are in it.

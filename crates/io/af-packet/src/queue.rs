@@ -97,16 +97,14 @@ impl RxQueue for PacketRx {
 /// Where packets for a host interface go.
 pub struct PacketTx {
     socket: OwnedFd,
-    offload: bool,
     batch: Batch,
 }
 
 impl PacketTx {
     /// A queue over a sending socket.
-    pub fn new(socket: OwnedFd, offload: bool) -> Self {
+    pub fn new(socket: OwnedFd) -> Self {
         PacketTx {
             socket,
-            offload,
             batch: Batch::default(),
         }
     }
@@ -125,7 +123,7 @@ impl TxQueue for PacketTx {
         while row < v.len() {
             let end = (row + BATCH).min(v.len());
             let packets = (row..end).map(|row| v.view(row));
-            match self.batch.send(&self.socket, self.offload, packets) {
+            match self.batch.send(&self.socket, packets) {
                 Ok(sent) => row += sent.max(1),
                 // The error is about the first packet of the batch only; what is behind it may fare better.
                 Err(error) => {

@@ -22,7 +22,7 @@ pub struct Frame<'a> {
     pub bytes: &'a [u8],
     /// Whether that is less than there were.
     pub is_cut: bool,
-    /// The offload header, when the ring has them.
+    /// The offload header.
     pub header: vnet::Bytes,
     /// The tag that has to be put back.
     pub tag: Option<Tag>,
@@ -32,20 +32,18 @@ pub struct Frame<'a> {
 pub struct RxRing {
     map: MmapRaw,
     geometry: Geometry,
-    offload: bool,
     at: usize,
     socket: OwnedFd,
 }
 
 impl RxRing {
     /// Open a ring on an interface of this thread's namespace.
-    pub fn open(interface: u32, geometry: Geometry, offload: bool) -> io::Result<Self> {
-        let socket = receiver(interface, geometry, offload)?;
+    pub fn open(interface: u32, geometry: Geometry) -> io::Result<Self> {
+        let socket = receiver(interface, geometry)?;
         let map = MmapOptions::new().len(geometry.bytes()).populate().map_raw(&socket)?;
         Ok(RxRing {
             map,
             geometry,
-            offload,
             at: 0,
             socket,
         })
@@ -103,11 +101,8 @@ impl RxRing {
         let len = (header.tp_snaplen as usize).min(self.geometry.slot - start);
         // SAFETY: start and length are clamped to the slot, and the borrow of the ring keeps it ours.
         let bytes = unsafe { std::slice::from_raw_parts(at.wrapping_add(start), len) };
-        let mut vnet = [0; HEADER];
-        if self.offload {
-            // SAFETY: `start` is at least HEADER, so these bytes lie in the slot.
-            vnet = unsafe { at.wrapping_add(start - HEADER).cast::<vnet::Bytes>().read() };
-        }
+        // SAFETY: `start` is at least HEADER, so these bytes lie in the slot.
+        let vnet = unsafe { at.wrapping_add(start - HEADER).cast::<vnet::Bytes>().read() };
         let tag = (status & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
             let kind = match status & libc::TP_STATUS_VLAN_TPID_VALID {
                 0 => libc::ETH_P_8021Q as u16,

@@ -4,8 +4,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use volley_graph::PacketView;
-use volley_graph::{MAX_SEGMENTS, buf::DATA};
+use volley_graph::{MAX_SEGMENTS, PacketView};
 use volley_linux::sys::{bind_packet, check, option, set_option, socket};
 use volley_linux::vnet::{self, HEADER};
 
@@ -13,6 +12,9 @@ const LEVEL: i32 = libc::SOL_PACKET;
 const ALL: u16 = libc::ETH_P_ALL as u16;
 /// Frames of a batch.
 pub const BATCH: usize = 64;
+
+/// Bytes of a slot in front of the frame: the kernel's headers, with room for how it aligns them.
+const OVERHEAD: usize = HEADER + size_of::<libc::tpacket2_hdr>() + 128;
 
 /// Geometry of a receive ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub struct Geometry {
 impl Geometry {
     /// For `slots` frames of up to `frame` bytes. A slot is an odd number of cache lines, so that slots do not share sets.
     pub fn new(slots: usize, frame: usize) -> Self {
-        let room = frame + HEADER + size_of::<libc::tpacket2_hdr>() + 128;
+        let room = frame + OVERHEAD;
         let lines = room.div_ceil(64) | 1;
         let slot = lines * 64;
         let per_block = ((1 << 20) / slot).clamp(1, slots);
@@ -40,6 +42,11 @@ impl Geometry {
             blocks: slots.div_ceil(per_block),
             block: (per_block * slot).next_multiple_of(4096),
         }
+    }
+
+    /// Bytes of the longest frame.
+    pub fn longest(&self) -> usize {
+        self.slot - OVERHEAD
     }
 
     /// Slots in all.
@@ -54,14 +61,12 @@ impl Geometry {
 }
 
 /// A socket that receives what `interface` does, not what is sent on it, into a ring.
-pub fn receiver(interface: u32, geometry: Geometry, offload: bool) -> io::Result<OwnedFd> {
+pub fn receiver(interface: u32, geometry: Geometry) -> io::Result<OwnedFd> {
     let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     let set = |name, value: i32| set_option(fd.as_fd(), LEVEL, name, &value);
     set(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as i32)?;
     set(libc::PACKET_IGNORE_OUTGOING, 1)?;
-    if offload {
-        set(libc::PACKET_VNET_HDR, 1)?;
-    }
+    set(libc::PACKET_VNET_HDR, 1)?;
     let request = libc::tpacket_req {
         tp_block_size: geometry.block as u32,
         tp_block_nr: geometry.blocks as u32,
@@ -87,12 +92,10 @@ pub fn share(fd: &OwnedFd, group: u16) -> io::Result<()> {
 }
 
 /// A socket that sends on `interface` and receives nothing.
-pub fn sender(interface: u32, offload: bool) -> io::Result<OwnedFd> {
+pub fn sender(interface: u32) -> io::Result<OwnedFd> {
     let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     set_option(fd.as_fd(), LEVEL, libc::PACKET_QDISC_BYPASS, &1i32)?;
-    if offload {
-        set_option(fd.as_fd(), LEVEL, libc::PACKET_VNET_HDR, &1i32)?;
-    }
+    set_option(fd.as_fd(), LEVEL, libc::PACKET_VNET_HDR, &1i32)?;
     set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, &(16i32 << 20))?;
     bind_packet(fd.as_fd(), interface, 0)?;
     Ok(fd)
@@ -125,22 +128,19 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Send up to [`BATCH`] packets by `fd`, each with an offload header in front when `offload` says so. Returns how many
-    /// the kernel took; an error is about the first.
+    /// Send up to [`BATCH`] packets by `fd`, each with an offload header in front. Returns how many the kernel took; an
+    /// error is about the first.
     pub fn send<'a>(
         &mut self,
         fd: &OwnedFd,
-        offload: bool,
         packets: impl Iterator<Item = PacketView<'a>>,
     ) -> io::Result<usize> {
         self.pieces.clear();
         self.messages.clear();
         for (packet, header) in packets.zip(&mut self.headers) {
             let first = self.pieces.len();
-            if offload {
-                *header = vnet::emit(&packet.offload());
-                self.pieces.push(piece(header));
-            }
+            *header = vnet::emit(&packet.offload());
+            self.pieces.push(piece(header));
             self.pieces.extend(packet.slices().take(MAX_SEGMENTS + 1).map(piece));
             // SAFETY: zero is a value of this plain struct.
             let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
@@ -170,5 +170,3 @@ fn piece(bytes: impl AsRef<[u8]>) -> libc::iovec {
         iov_len: bytes.len(),
     }
 }
-
-const _: () = assert!(DATA > 0 && MAX_SEGMENTS > 0);

@@ -4,6 +4,7 @@
 //! - [`vnet`]: the header that carries checksum and segmentation offload between kernel and user space.
 //! - [`node`]: the receive and transmit nodes, generic over how a queue is read and written.
 //! - [`status`]: queues on their way to workers and back, and what workers report.
+//! - [`testbed`]: what the drivers are tested with.
 //! - [`sys`]: the system calls behind it; the only unsafe code.
 //!
 //! Contract: nothing here panics on what the kernel or the owner of a namespace does. An interface may vanish, go down or
@@ -17,6 +18,7 @@ pub mod netns;
 pub mod node;
 pub mod status;
 pub mod sys;
+pub mod testbed;
 pub mod vnet;
 
 pub use driver::{Driver, Made};

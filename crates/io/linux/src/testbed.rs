@@ -263,7 +263,11 @@ impl Daemon {
     pub fn until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
         let end = Instant::now() + Duration::from_secs(5);
         while !done(self) {
-            assert!(Instant::now() < end, "in five seconds it did not come to this: {what}");
+            assert!(
+                Instant::now() < end,
+                "in five seconds it did not come to this: {what}; {:?}",
+                self.registry.interfaces.borrow().iter().map(|i| (i.name.clone(), i.link.clone())).collect::<Vec<_>>()
+            );
             self.registry.processes.turn();
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -247,7 +247,7 @@ impl Default for XdpSpec {
             host: String::new(),
             namespace: None,
             queues: None,
-            ring: 2048,
+            ring: 1024,
             mode: XdpMode::default(),
             copy: XdpCopy::default(),
         }

@@ -2,7 +2,7 @@
 
 use crate::ring::{Frame, RxRing};
 use crate::sys::{BATCH, Batch};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use volley_graph::{Fresh, Isa, Offload, Vector};
 use volley_linux::node::{input, transmit};
 use volley_linux::{RxQueue, Status, Taken, TxQueue, vnet};
@@ -41,6 +41,10 @@ fn with_tag<'a>(whole: &'a mut Vec<u8>, frame: &Frame<'_>, (kind, value): (u16, 
 
 impl RxQueue for PacketRx {
     const INPUT: &'static str = "af-packet-input";
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.ring.socket().as_fd()
+    }
 
     fn ready(&mut self, most: usize) -> usize {
         self.ring.waiting(most)
@@ -115,7 +119,7 @@ impl TxQueue for PacketTx {
 
     fn send<I: Isa>(
         &mut self,
-        v: &Vector<'_, I, transmit::Next>,
+        v: &mut Vector<'_, I, transmit::Next>,
         verdicts: &mut [u32],
         status: &Status,
     ) {

@@ -113,6 +113,7 @@ impl<R: RxQueue> Driver<R> {
         new.link = state(&link, Some(&link));
         new.rx_queues = (0..rx.len()).map(|queue| queue % workers).collect();
         new.tx_queues = tx.len() as u32;
+        new.rx_node = R::INPUT;
         let name = new.name.clone();
         let (table, size) = {
             let engine = self.host.engine.borrow();
@@ -125,14 +126,15 @@ impl<R: RxQueue> Driver<R> {
             let queue = tx.next();
             Transmit::new(worker, table.clone(), shared.clone(), size, queue)
         })?;
-        let watch = follow(&self.host, index, links, link).map_err(|error| {
+        let watch = follow(&self.host, index, links, link, status.clone()).map_err(|error| {
             let _ = self.host.detach(index);
             error.about(&name)
         })?;
         for (queue, rx) in rx.into_iter().enumerate() {
             // There are as many places as there may be interfaces, twice; a queue too many is polled by nobody.
-            self.inboxes[queue % workers].give(&status, rx);
+            self.inboxes[queue % workers].give(&status, queue, rx);
         }
+        self.host.wake();
         self.entries.push(Entry {
             index,
             status,
@@ -150,6 +152,7 @@ impl<R: RxQueue> Driver<R> {
             return Some(Err(error));
         }
         self.entries.remove(at).status.set_gone();
+        self.host.wake();
         self.reap();
         Some(Ok(Applied::one()))
     }
@@ -182,7 +185,13 @@ fn duplicate(links: &Links) -> Result<OwnedFd, LinuxError> {
 }
 
 /// Keep an interface's link in step with the kernel's interface.
-fn follow(host: &Host, index: IfIdx, links: Rc<Links>, link: Link) -> Result<Watch, LinuxError> {
+fn follow(
+    host: &Host,
+    index: IfIdx,
+    links: Rc<Links>,
+    link: Link,
+    status: Arc<Status>,
+) -> Result<Watch, LinuxError> {
     let info = ProcessInfo {
         name: "linux-links",
         text: "Follows the state of the kernel's interfaces.",
@@ -195,6 +204,9 @@ fn follow(host: &Host, index: IfIdx, links: Rc<Links>, link: Link) -> Result<Wat
             // What cannot be asked stays as it is; the next event asks again.
             if let Ok(now) = links.by_index(link.index) {
                 let now = state(&link, now.as_ref());
+                if now == State::Up {
+                    status.clear_fault();
+                }
                 hand.borrow_mut().set_link(index, now.clone());
                 *last.borrow_mut() = Some(now);
             }

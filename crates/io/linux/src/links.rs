@@ -4,7 +4,7 @@ use crate::{LinuxError, Namespace};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST};
 use netlink_packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage};
+use netlink_packet_route::link::{InfoKind, LinkInfo, LinkAttribute, LinkFlags, LinkLayerType, LinkMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
@@ -34,6 +34,8 @@ pub struct Link {
     pub rx_queues: u32,
     /// How many transmit queues it has.
     pub tx_queues: u32,
+    /// Whether its other end is a kernel on this machine.
+    pub is_virtual: bool,
 }
 
 /// The interfaces of one namespace.
@@ -213,6 +215,7 @@ fn describe(message: LinkMessage) -> Link {
         carrier: flags.contains(LinkFlags::LowerUp),
         rx_queues: 1,
         tx_queues: 1,
+        is_virtual: false,
     };
     for attribute in message.attributes {
         match attribute {
@@ -221,6 +224,12 @@ fn describe(message: LinkMessage) -> Link {
             LinkAttribute::Mtu(mtu) => link.mtu = mtu,
             LinkAttribute::NumRxQueues(n) => link.rx_queues = n,
             LinkAttribute::NumTxQueues(n) => link.tx_queues = n,
+            LinkAttribute::LinkInfo(infos) => {
+                let cable = |i: &LinkInfo| {
+                    matches!(i, LinkInfo::Kind(InfoKind::Veth | InfoKind::Tun | InfoKind::Bridge))
+                };
+                link.is_virtual = infos.iter().any(cable);
+            }
             _ => {}
         }
     }

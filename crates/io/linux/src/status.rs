@@ -32,7 +32,7 @@ impl Status {
         self.gone.store(true, Relaxed);
     }
 
-    fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Relaxed)
     }
 
@@ -41,19 +41,32 @@ impl Status {
         self.fault.store(error.raw_os_error().unwrap_or(libc::EIO), Relaxed);
     }
 
-    /// The latest such error since the last time.
-    pub fn take_fault(&self) -> Option<std::io::Error> {
-        match self.fault.swap(0, Relaxed) {
+    /// The latest such error, as long as nobody said that all is well again.
+    pub fn fault(&self) -> Option<std::io::Error> {
+        match self.fault.load(Relaxed) {
             0 => None,
             code => Some(std::io::Error::from_raw_os_error(code)),
         }
+    }
+
+    /// All is well again.
+    pub fn clear_fault(&self) {
+        self.fault.store(0, Relaxed);
     }
 }
 
 /// A queue on a worker, with its interface.
 pub struct Placed<Q> {
     pub(crate) status: Arc<Status>,
+    pub(crate) number: usize,
     pub(crate) queue: Q,
+}
+
+impl<Q> Placed<Q> {
+    /// Whether its descriptor says "ready" for an error that stays: it must not keep a worker awake.
+    pub(crate) fn is_faulty(&self) -> bool {
+        self.status.fault.load(Relaxed) != 0
+    }
 }
 
 /// The way of receive queues to one worker and back.
@@ -73,9 +86,19 @@ impl<Q> Inbox<Q> {
     }
 
     /// Hand a queue to the worker. False when it has too many.
-    pub fn give(&self, status: &Arc<Status>, queue: Q) -> bool {
+    pub fn give(&self, status: &Arc<Status>, number: usize, queue: Q) -> bool {
         let status = status.clone();
-        self.new.push(Box::new(Placed { status, queue })).is_ok()
+        let placed = Placed {
+            status,
+            number,
+            queue,
+        };
+        self.new.push(Box::new(placed)).is_ok()
+    }
+
+    /// Whether a queue waits to be taken in.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.new.is_empty()
     }
 
     /// Drop the queues that came back; returns how many.

@@ -292,8 +292,17 @@ impl Daemon {
         found.map_or(0, |c| c.count)
     }
 
-    /// Stop the worker; no buffer may be missing.
+    /// Delete all interfaces and stop the worker; no buffer may be missing.
     pub fn stop(mut self) {
+        let names: Vec<String> = {
+            let all = self.registry.interfaces.borrow();
+            all.iter().map(|i| i.name.clone()).collect()
+        };
+        for name in names {
+            self.must(Request::InterfaceDelete { name });
+        }
+        let pool = self.pool.clone();
+        self.until("every buffer came back", |_| pool.report().in_use() == 0);
         if let Some(running) = self.running.take() {
             drop(running.stop());
         }

@@ -3,6 +3,7 @@
 use crate::sys::Layer;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use volley_graph::buf::DATA;
 use volley_graph::{Fresh, Isa, MAX_SEGMENTS, Offload, Vector};
@@ -153,6 +154,10 @@ fn ethernet(buffer: &mut [u8], addresses: &[u8; 12]) {
 impl RxQueue for TapRx {
     const INPUT: &'static str = "tap-input";
 
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
     fn ready(&mut self, most: usize) -> usize {
         if self.rest > 0 {
             self.rest -= 1;
@@ -211,7 +216,7 @@ impl TxQueue for TapTx {
 
     fn send<I: Isa>(
         &mut self,
-        v: &Vector<'_, I, transmit::Next>,
+        v: &mut Vector<'_, I, transmit::Next>,
         verdicts: &mut [u32],
         status: &Status,
     ) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
-use volley_model::{InterfaceKind, InterfaceSpec, Request, Switch, TapMode, TapSpec};
+use volley_model::{InterfaceKind, InterfaceSpec, Mac, Request, Switch, TapMode, TapSpec};
 
 fn daemon() -> Daemon {
     Daemon::new(8192, None, |registry| {
@@ -15,6 +15,8 @@ fn spec(bed: &Testbed, at: usize) -> TapSpec {
     TapSpec {
         host: Some("e".into()),
         namespace: Some(bed.name(at).into()),
+        // The same after it was made anew, so that its neighbour need not learn another.
+        host_mac: Some(Mac([2, 0, 0, 0, 0, at as u8 + 1])),
         host_addresses: vec![format!("10.0.0.{}/24", at + 1).parse().unwrap()],
         ..TapSpec::default()
     }

@@ -39,6 +39,8 @@ impl Common {
 
 pub(super) fn tap(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let (mut common, mut tap, mut id) = (Common::default(), TapSpec::default(), 0);
+    // The command's own words, which no value parts from its options.
+    let _ = (args.take("create"), args.take("tap"));
     while let Some((word, column)) = args.option()? {
         match word {
             "id" => id = args.number32()?,

@@ -1,9 +1,10 @@
 //! Receives from all interfaces of one kind, a queue at a time, in turn: `af-packet-input`, `tap-input`, `af-xdp-input`.
 
 use crate::status::{Inbox, MAX_QUEUES, Placed};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Source, counters, nexts,
+    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
 };
 use volley_iface::{Direction, Flag, IfTable};
 
@@ -54,8 +55,33 @@ pub trait RxQueue: Send + 'static {
     /// Receive into the rows of `fresh`, in order, as many as there are. The rows of bad packets are set in `bad`, which
     /// is 0 on entry.
     fn take<I: Isa>(&mut self, fresh: &mut Fresh<'_, I, Next>, bad: &mut [u32]) -> Taken;
+    /// Receive up to `due` packets for interface `rx`. A queue that has no buffers of its own copies into fresh ones; none
+    /// when there are none.
+    #[inline(always)]
+    fn receive<'o, I: Isa>(
+        &mut self,
+        out: &'o mut Output<'_, I, Next>,
+        rx: u32,
+        due: usize,
+        bad: &mut Column,
+    ) -> Option<(Fresh<'o, I, Next>, Taken)> {
+        let mut fresh = out.alloc(due, rx);
+        let rows = fresh.len();
+        if rows == 0 {
+            return None;
+        }
+        let bad = bad.words_mut(rows);
+        bad.fill(0);
+        let taken = self.take(&mut fresh, bad);
+        Some((fresh, taken))
+    }
+    /// Called on every poll, to give a device empty buffers.
+    #[inline(always)]
+    fn refill<I: Isa>(&mut self, _out: &mut Output<'_, I, Next>) {}
     /// Forget up to `most` packets that wait; returns how many.
     fn skip(&mut self, most: usize) -> usize;
+    /// Readable when a packet waits.
+    fn fd(&self) -> BorrowedFd<'_>;
     /// What the kernel had no room for since the last time.
     fn lost(&mut self) -> u64 {
         0
@@ -106,20 +132,6 @@ impl<Q: RxQueue> Input<Q> {
         }
     }
 
-    /// Drop up to `due` packets of a queue unseen.
-    fn discard(&mut self, cx: &Cx<'_, Count>, at: usize, due: usize, why: Count) -> usize {
-        let rx = self.queues[at].status.interface();
-        let gone = self.queues[at].queue.skip(due);
-        match why {
-            Count::AdminDown => {
-                cx.count(why, gone as u64);
-                (0..gone).for_each(|_| self.table.count_drop(self.worker, rx));
-            }
-            _ => self.lose(cx, rx, why, gone as u64),
-        }
-        gone
-    }
-
     fn receive<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,
@@ -128,23 +140,23 @@ impl<Q: RxQueue> Input<Q> {
         due: usize,
     ) -> usize {
         let rx = self.queues[at].status.interface();
+        let queue = &mut self.queues[at].queue;
+        let Some((mut fresh, taken)) = queue.receive(out, rx, due, &mut self.bad) else {
+            let gone = self.queues[at].queue.skip(due);
+            self.lose(cx, rx, Count::NoBuffers, gone as u64);
+            return gone;
+        };
         if !self.table.has(rx, Flag::Up) {
-            return self.discard(cx, at, due, Count::AdminDown);
+            cx.count(Count::AdminDown, taken.rows as u64);
+            (0..taken.rows).for_each(|_| self.table.count_drop(self.worker, rx));
+            return taken.rows;
         }
-        let mut fresh = out.alloc(due, rx);
-        if fresh.is_empty() {
-            drop(fresh);
-            return self.discard(cx, at, due, Count::NoBuffers);
-        }
-        let rows = fresh.len();
-        self.bad.words_mut(rows).fill(0);
-        let bad = self.bad.words_mut(rows);
-        let taken = self.queues[at].queue.take(&mut fresh, bad);
         fresh.truncate(taken.rows);
         self.lose(cx, rx, Count::NoBuffers, taken.no_buffers);
         self.lose(cx, rx, Count::TooLong, taken.too_long);
         if taken.rows > 0 {
-            self.send(cx, fresh, rx, taken.bad);
+            let place = (rx, self.queues[at].number);
+            self.send(cx, fresh, place, taken.bad);
         }
         taken.rows + (taken.no_buffers + taken.too_long) as usize
     }
@@ -153,12 +165,13 @@ impl<Q: RxQueue> Input<Q> {
         &mut self,
         cx: &Cx<'_, Count>,
         mut fresh: Fresh<'_, I, Next>,
-        rx: u32,
+        (rx, queue): (u32, usize),
         bad: u64,
     ) {
         let packets = fresh.len() as u64;
         let bytes = (0..fresh.len()).map(|row| fresh.view(row).len() as u64).sum();
         self.table.count(self.worker, rx, Direction::Rx, packets, bytes);
+        self.table.count_queue(rx, Direction::Rx, queue, packets, bytes);
         self.show(cx, &fresh, rx);
         let target = self.table.rx_node(rx);
         if bad == 0 {
@@ -202,6 +215,16 @@ impl<Q: RxQueue> Source for Input<Q> {
     type Next = Next;
     type Count = Count;
 
+    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+        let may = |q: &Box<Placed<Q>>| self.table.may_rest(q.status.interface(), idle_ns);
+        self.queues.iter().all(may)
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        let all = self.queues.iter().all(|q| q.is_faulty() || rest.fd(q.queue.fd()));
+        all && !self.inbox.is_waiting() && !self.queues.iter().any(|q| q.status.is_gone())
+    }
+
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         self.inbox.exchange(&mut self.queues);
         if cx.now_ns() >= self.ask_ns {
@@ -209,6 +232,7 @@ impl<Q: RxQueue> Source for Input<Q> {
         }
         for step in 0..self.queues.len() {
             let at = (self.turn + step) % self.queues.len();
+            self.queues[at].queue.refill(out);
             let due = self.queues[at].queue.ready(out.vector_size());
             if due > 0 {
                 let got = self.receive(cx, out, at, due);

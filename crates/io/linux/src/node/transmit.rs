@@ -45,7 +45,13 @@ pub trait TxQueue: Send + 'static {
 
     /// Send the packets of `v` in order. Of a packet that cannot be sent the verdict becomes the code of a [`Count`]; the
     /// verdicts are 0 on entry.
-    fn send<I: Isa>(&mut self, v: &Vector<'_, I, Next>, verdicts: &mut [u32], status: &Status);
+    fn send<I: Isa>(&mut self, v: &mut Vector<'_, I, Next>, verdicts: &mut [u32], status: &Status);
+
+    /// The end of the packets that were sent: their buffers are free, unless the device still has them.
+    #[inline(always)]
+    fn finish<I: Isa>(&mut self, v: Vector<'_, I, Next>) -> Done {
+        v.free()
+    }
 }
 
 /// State of the node on one worker.
@@ -89,7 +95,7 @@ impl<Q: TxQueue> Node for Transmit<Q> {
         let verdicts = self.verdict.words_mut(n);
         verdicts.fill(0);
         match &mut self.queue {
-            Some(queue) => queue.send(&v, verdicts, &self.status),
+            Some(queue) => queue.send(&mut v, verdicts, &self.status),
             None => verdicts.fill(Count::LinkDown.code()),
         }
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
@@ -100,7 +106,10 @@ impl<Q: TxQueue> Node for Transmit<Q> {
             let lost = (n - sent) as u64;
             table.count_errors(worker, interface, Direction::Tx, lost);
         }
-        v.free()
+        match &mut self.queue {
+            Some(queue) => queue.finish(v),
+            None => v.free(),
+        }
     }
 }
 

@@ -23,12 +23,17 @@ pub const XDP_RING: RangeInclusive<u32> = 64..=32_768;
 
 fn host_name(name: &str) -> Check {
     let what = || format!("kernel interface name '{}'", name.escape_debug());
-    let odd = |b: u8| b.is_ascii_whitespace() || b.is_ascii_control() || b == b'/' || b == b':' || b == b'%';
+    let odd = |b: u8| {
+        b.is_ascii_whitespace() || b.is_ascii_control() || b == b'/' || b == b':' || b == b'%'
+    };
     if name.is_empty() || name.len() > HOST_NAME {
         return Err(ModelError::invalid(what(), "use 1 to 15 characters"));
     }
     if name == "." || name == ".." || name.bytes().any(odd) {
-        return Err(ModelError::invalid(what(), "use letters, digits and - _ . @ only"));
+        return Err(ModelError::invalid(
+            what(),
+            "use letters, digits and - _ . @ only",
+        ));
     }
     Ok(())
 }
@@ -37,7 +42,10 @@ fn namespace(name: Option<&String>) -> Check {
     let bad = name.filter(|n| n.is_empty() || n.contains('\0') || *n == "." || *n == "..");
     bad.map_or(Ok(()), |n| {
         let why = "give a name that `ip netns list` shows, a path, or pid:N";
-        Err(ModelError::invalid(format!("network namespace '{}'", n.escape_debug()), why))
+        Err(ModelError::invalid(
+            format!("network namespace '{}'", n.escape_debug()),
+            why,
+        ))
     })
 }
 
@@ -49,7 +57,8 @@ impl TapSpec {
         if let Some(mac) = self.host_mac {
             unicast(mac)?;
         }
-        self.host_mtu.map_or(Ok(()), |mtu| within("host mtu", mtu, crate::limits::MTU))
+        self.host_mtu
+            .map_or(Ok(()), |mtu| within("host mtu", mtu, crate::limits::MTU))
     }
 }
 
@@ -74,7 +83,10 @@ impl XdpSpec {
         }
         if self.mode == XdpMode::Generic && self.copy == XdpCopy::Zero {
             let why = "the generic path copies: leave zero-copy or generic out";
-            return Err(ModelError::invalid(format!("interface on {}", self.host), why));
+            return Err(ModelError::invalid(
+                format!("interface on {}", self.host),
+                why,
+            ));
         }
         Ok(())
     }
@@ -119,7 +131,12 @@ pub(crate) fn spell_tap(f: Out<'_, '_>, name: &str, tap: &TapSpec) -> fmt::Resul
 }
 
 pub(crate) fn spell_host(f: Out<'_, '_>, name: &str, host: &PacketSpec) -> fmt::Result {
-    write!(f, "create host-interface name {} as {}", word(&host.host), word(name))?;
+    write!(
+        f,
+        "create host-interface name {} as {}",
+        word(&host.host),
+        word(name)
+    )?;
     opt(f, "netns", host.namespace.as_deref().map(word))?;
     opt(f, "num-rx-queues", Some(host.queues).filter(|n| *n != 1))?;
     let usual = PacketSpec::default().ring;

@@ -49,13 +49,17 @@ fn open(spec: &PacketSpec, link: &Link, workers: usize) -> Result<Queues, LinuxE
     let group = (std::process::id() as u16) ^ GROUP.fetch_add(1, Ordering::Relaxed).rotate_right(6);
     let mut rx = Vec::new();
     for _ in 0..spec.queues {
-        let ring = RxRing::open(link.index, geometry).map_err(|error| match error.raw_os_error() {
-            Some(libc::ENOMEM) => LinuxError::System(
-                format!("a ring of {} MB; choose a smaller ring-size", geometry.bytes() >> 20),
-                error,
-            ),
-            _ => failed(error),
-        })?;
+        let ring =
+            RxRing::open(link.index, geometry).map_err(|error| match error.raw_os_error() {
+                Some(libc::ENOMEM) => LinuxError::System(
+                    format!(
+                        "a ring of {} MB; choose a smaller ring-size",
+                        geometry.bytes() >> 20
+                    ),
+                    error,
+                ),
+                _ => failed(error),
+            })?;
         if spec.queues > 1 {
             sys::share(ring.socket(), group).map_err(failed)?;
         }
@@ -118,7 +122,9 @@ impl PacketHandler {
             return Err(about(LinuxError::NotEthernet(host.host.clone())));
         }
         let workers = self.driver.workers();
-        let (rx, tx) = namespace.run(|| open(host, &link, workers)).map_err(about)?;
+        let (rx, tx) = namespace
+            .run(|| open(host, &link, workers))
+            .map_err(about)?;
         let port = PacketPort {
             links: links.clone(),
             link: link.index,

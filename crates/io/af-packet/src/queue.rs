@@ -54,7 +54,9 @@ impl RxQueue for PacketRx {
         let (mut taken, rows) = (Taken::default(), fresh.len());
         // A frame that is lost takes no row, and the next one gets its place.
         for _ in 0..rows {
-            let Some(frame) = self.ring.first() else { break };
+            let Some(frame) = self.ring.first() else {
+                break;
+            };
             let row = taken.rows;
             let bytes = match frame.tag {
                 None => frame.bytes,
@@ -68,15 +70,16 @@ impl RxQueue for PacketRx {
                 taken.rows += 1;
                 let inserted = if frame.tag.is_some() { TAG as u16 } else { 0 };
                 let header = frame.header;
-                let set = match header[0] | header[1] {
-                    0 => Ok(()),
-                    _ => vnet::parse(&header, fresh.view(row).bytes(), inserted).and_then(|asked| {
-                        match asked {
-                            Offload::NONE => Ok(()),
-                            _ => fresh.set_offload(row, &asked),
-                        }
-                    }),
-                };
+                let set =
+                    match header[0] | header[1] {
+                        0 => Ok(()),
+                        _ => vnet::parse(&header, fresh.view(row).bytes(), inserted).and_then(
+                            |asked| match asked {
+                                Offload::NONE => Ok(()),
+                                _ => fresh.set_offload(row, &asked),
+                            },
+                        ),
+                    };
                 if set.is_err() {
                     bad[row] = 1;
                     taken.bad += 1;

@@ -40,7 +40,10 @@ impl RxRing {
     /// Open a ring on an interface of this thread's namespace.
     pub fn open(interface: u32, geometry: Geometry) -> io::Result<Self> {
         let socket = receiver(interface, geometry)?;
-        let map = MmapOptions::new().len(geometry.bytes()).populate().map_raw(&socket)?;
+        let map = MmapOptions::new()
+            .len(geometry.bytes())
+            .populate()
+            .map_raw(&socket)?;
         Ok(RxRing {
             map,
             geometry,
@@ -61,13 +64,18 @@ impl RxRing {
 
     fn slot(&self, ahead: usize) -> *mut u8 {
         let Geometry {
-            slot, per_block, block, ..
+            slot,
+            per_block,
+            block,
+            ..
         } = self.geometry;
         let mut at = self.at + ahead;
         if at >= self.geometry.slots() {
             at -= self.geometry.slots();
         }
-        self.map.as_mut_ptr().wrapping_add(at / per_block * block + at % per_block * slot)
+        self.map
+            .as_mut_ptr()
+            .wrapping_add(at / per_block * block + at % per_block * slot)
     }
 
     fn status(&self, ahead: usize) -> &AtomicU32 {
@@ -120,7 +128,8 @@ impl RxRing {
 
     /// Give the frame in turn back.
     pub fn release(&mut self) {
-        self.status(0).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.status(0)
+            .store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.at += 1;
         if self.at == self.geometry.slots() {
             self.at = 0;

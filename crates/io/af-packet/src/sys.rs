@@ -64,7 +64,10 @@ impl Geometry {
 pub fn receiver(interface: u32, geometry: Geometry) -> io::Result<OwnedFd> {
     let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     let set = |name, value: i32| set_option(fd.as_fd(), LEVEL, name, &value);
-    set(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as i32)?;
+    set(
+        libc::PACKET_VERSION,
+        libc::tpacket_versions::TPACKET_V2 as i32,
+    )?;
     set(libc::PACKET_IGNORE_OUTGOING, 1)?;
     set(libc::PACKET_VNET_HDR, 1)?;
     let request = libc::tpacket_req {
@@ -96,7 +99,12 @@ pub fn sender(interface: u32) -> io::Result<OwnedFd> {
     let fd = socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     set_option(fd.as_fd(), LEVEL, libc::PACKET_QDISC_BYPASS, &1i32)?;
     set_option(fd.as_fd(), LEVEL, libc::PACKET_VNET_HDR, &1i32)?;
-    set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, &(16i32 << 20))?;
+    set_option(
+        fd.as_fd(),
+        libc::SOL_SOCKET,
+        libc::SO_SNDBUF,
+        &(16i32 << 20),
+    )?;
     bind_packet(fd.as_fd(), interface, 0)?;
     Ok(fd)
 }
@@ -141,7 +149,8 @@ impl Batch {
             let first = self.pieces.len();
             *header = vnet::emit(&packet.offload());
             self.pieces.push(piece(header));
-            self.pieces.extend(packet.slices().take(MAX_SEGMENTS + 1).map(piece));
+            self.pieces
+                .extend(packet.slices().take(MAX_SEGMENTS + 1).map(piece));
             // SAFETY: zero is a value of this plain struct.
             let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
             message.msg_hdr.msg_iovlen = self.pieces.len() - first;
@@ -157,7 +166,12 @@ impl Batch {
         // SAFETY: messages point at pieces, pieces at headers of ours and at packets that the caller's views borrow; all
         // of them outlive the call, which only reads them.
         let sent = unsafe {
-            libc::sendmmsg(fd.as_raw_fd(), self.messages.as_mut_ptr(), n, libc::MSG_DONTWAIT)
+            libc::sendmmsg(
+                fd.as_raw_fd(),
+                self.messages.as_mut_ptr(),
+                n,
+                libc::MSG_DONTWAIT,
+            )
         };
         check(sent).map(|sent| sent as usize)
     }

@@ -29,13 +29,17 @@ fn joined(bed: &Testbed, mtu: u32) -> (Daemon, [String; 2]) {
         ends.push(ours);
     }
     daemon.patch("a", "b");
-    daemon.until("link", |d| d.link_fault("a").is_none() && d.link_fault("b").is_none());
+    daemon.until("link", |d| {
+        d.link_fault("a").is_none() && d.link_fault("b").is_none()
+    });
     (daemon, [ends.remove(0), ends.remove(0)])
 }
 
 #[test]
 fn two_namespaces_ping_and_exchange_datagrams_of_all_sizes() {
-    let Some(bed) = Testbed::new(2, &["ping"]) else { return };
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
     let (daemon, _) = joined(&bed, 9000);
     assert!(bed.pings(0, "10.0.0.2", 56));
     assert!(bed.pings(1, "10.0.0.1", 8972));
@@ -44,14 +48,19 @@ fn two_namespaces_ping_and_exchange_datagrams_of_all_sizes() {
     datagrams(&a, &b, (18..8972).step_by(61));
     datagrams(&b, &a, [18, 1472, 2006, 2007, 4054, 4055, 8972].into_iter());
     let counts = daemon.counts("a");
-    assert!(counts.rx_packets > 140 && counts.tx_packets > 10, "{counts:?}");
+    assert!(
+        counts.rx_packets > 140 && counts.tx_packets > 10,
+        "{counts:?}"
+    );
     assert_eq!((counts.rx_errors, counts.tx_errors), (0, 0));
     daemon.stop();
 }
 
 #[test]
 fn tcp_with_offloads_on() {
-    let Some(bed) = Testbed::new(2, &["iperf3"]) else { return };
+    let Some(bed) = Testbed::new(2, &["iperf3"]) else {
+        return;
+    };
     let (daemon, _) = joined(&bed, 1500);
     let _server = bed.start(1, 12, "iperf3 -s -1");
     std::thread::sleep(Duration::from_millis(300));
@@ -69,7 +78,9 @@ fn tcp_with_offloads_on() {
 
 #[test]
 fn a_tag_that_the_kernel_took_out_is_put_back() {
-    let Some(bed) = Testbed::new(2, &["python3"]) else { return };
+    let Some(bed) = Testbed::new(2, &["python3"]) else {
+        return;
+    };
     let (daemon, _) = joined(&bed, 1500);
     let receive = "import socket,sys\n\
         s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3))\n\
@@ -92,7 +103,11 @@ fn a_tag_that_the_kernel_took_out_is_put_back() {
     let child = bed.start(1, 8, &format!("python3 {}", rx.display()));
     std::thread::sleep(Duration::from_millis(700));
     let sent = bed.exec(0, 5, &format!("python3 {}", tx.display()));
-    assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
+    assert!(
+        sent.status.success(),
+        "{}",
+        String::from_utf8_lossy(&sent.stderr)
+    );
     let text = child.output();
     // The receiving kernel takes the tag out again: 0x202a.
     assert!(text.contains("0800") && text.contains("8234"), "{text}");
@@ -102,7 +117,9 @@ fn a_tag_that_the_kernel_took_out_is_put_back() {
 
 #[test]
 fn it_comes_and_goes_under_traffic() {
-    let Some(bed) = Testbed::new(2, &["ping"]) else { return };
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
     let (mut daemon, ends) = joined(&bed, 1500);
     let flood = bed.start(0, 20, "ping -q -i 0.001 10.0.0.2");
     for _ in 0..10 {
@@ -117,20 +134,28 @@ fn it_comes_and_goes_under_traffic() {
 
 #[test]
 fn the_kernels_interface_goes_down_and_vanishes() {
-    let Some(bed) = Testbed::new(2, &["ping"]) else { return };
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
     let (mut daemon, ends) = joined(&bed, 1500);
     let flood = bed.start(0, 20, "ping -q -i 0.001 10.0.0.2");
     bed.ip(0, "link set e down");
-    daemon.until("no carrier", |d| d.link_fault("a").is_some_and(|w| w.contains("carrier")));
+    daemon.until("no carrier", |d| {
+        d.link_fault("a").is_some_and(|w| w.contains("carrier"))
+    });
     bed.ip(0, "link set e up");
     daemon.until("carrier", |d| d.link_fault("a").is_none());
     must(5, "ip", &["link", "set", &ends[0], "down"]);
-    daemon.until("down", |d| d.link_fault("a").is_some_and(|w| w.contains("is down")));
+    daemon.until("down", |d| {
+        d.link_fault("a").is_some_and(|w| w.contains("is down"))
+    });
     must(5, "ip", &["link", "set", &ends[0], "up"]);
     daemon.until("up", |d| d.link_fault("a").is_none());
     assert!(bed.pings(1, "10.0.0.1", 56), "it goes on after it was down");
     must(5, "ip", &["link", "del", &ends[0]]);
-    daemon.until("gone", |d| d.link_fault("a").is_some_and(|w| w.contains("gone")));
+    daemon.until("gone", |d| {
+        d.link_fault("a").is_some_and(|w| w.contains("gone"))
+    });
     daemon.must(Request::InterfaceDelete { name: "a".into() });
     drop(flood);
     daemon.stop();
@@ -138,7 +163,9 @@ fn the_kernels_interface_goes_down_and_vanishes() {
 
 #[test]
 fn several_queues_share_the_flows() {
-    let Some(bed) = Testbed::new(2, &[]) else { return };
+    let Some(bed) = Testbed::new(2, &[]) else {
+        return;
+    };
     let mut daemon = daemon();
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let host = bed.veth(at, "e", "");
@@ -164,7 +191,9 @@ fn several_queues_share_the_flows() {
 
 #[test]
 fn what_cannot_be_is_refused_in_a_sentence() {
-    let Some(bed) = Testbed::new(1, &[]) else { return };
+    let Some(bed) = Testbed::new(1, &[]) else {
+        return;
+    };
     let mut daemon = daemon();
     let mut refused = |host: &str, namespace: Option<&str>, part: &str| {
         let kind = InterfaceKind::HostInterface(PacketSpec {
@@ -178,12 +207,19 @@ fn what_cannot_be_is_refused_in_a_sentence() {
             mac: None,
             mtu: None,
         };
-        let error = daemon.ask(Request::InterfaceCreate(spec)).unwrap_err().to_string();
+        let error = daemon
+            .ask(Request::InterfaceCreate(spec))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(part), "{error}");
     };
     refused("nobody", None, "the kernel has no interface `nobody`");
     refused("lo", None, "not an Ethernet");
-    refused("lo", Some("nowhere"), "namespace `nowhere` cannot be entered");
+    refused(
+        "lo",
+        Some("nowhere"),
+        "namespace `nowhere` cannot be entered",
+    );
     refused("e", Some(bed.name(0)), "in namespace vt");
     assert!(daemon.registry.interfaces.borrow().by_name("x").is_none());
     assert!(run(5, "ip", &["link"]).status.success());

@@ -55,7 +55,9 @@ fn sockets(pool: &Arc<Pool>, spec: &XdpSpec, link: &Link) -> io::Result<Vec<(RxH
         match ring::open(pool, wanted) {
             Ok(both) => halves.push(both),
             // The kernel counts queues that are not in use too.
-            Err(e) if e.raw_os_error() == Some(libc::EINVAL) && queue > 0 && spec.queues.is_none() => {
+            Err(e)
+                if e.raw_os_error() == Some(libc::EINVAL) && queue > 0 && spec.queues.is_none() =>
+            {
                 break;
             }
             Err(error) => return Err(error),
@@ -80,7 +82,8 @@ fn open(pool: &Arc<Pool>, spec: &XdpSpec, link: &Link) -> Result<Opened, LinuxEr
     let failed = |what| move |error| LinuxError::of(what, NEEDS, error);
     let halves = sockets(pool, spec, link).map_err(|error| match error.raw_os_error() {
         Some(libc::EAFNOSUPPORT) => LinuxError::Unsupported(
-            "this kernel has no XDP sockets (CONFIG_XDP_SOCKETS): use host-interface instead".into(),
+            "this kernel has no XDP sockets (CONFIG_XDP_SOCKETS): use host-interface instead"
+                .into(),
         ),
         Some(libc::EOPNOTSUPP) if spec.copy == XdpCopy::Zero => LinuxError::Unsupported(format!(
             "the driver of {} has no zero-copy: leave zero-copy out",
@@ -136,7 +139,11 @@ fn details(spec: &XdpSpec, link: &Link, opened: &Opened) -> Vec<String> {
     let namespace = Namespace::new(spec.namespace.as_deref());
     let mode = if opened.native { "native" } else { "generic" };
     let zero = opened.halves.iter().all(|(_, tx)| tx.is_zero_copy());
-    let copy = if zero { "zero-copy" } else { "copied once, by the kernel" };
+    let copy = if zero {
+        "zero-copy"
+    } else {
+        "copied once, by the kernel"
+    };
     vec![
         format!("kernel interface {}{}", link.name, namespace.place()),
         format!(
@@ -156,7 +163,12 @@ impl XdpHandler {
     }
 
     /// Open, and wait a little for a queue that was ours a moment ago.
-    fn open(&self, namespace: &Namespace, spec: &XdpSpec, link: &Link) -> Result<Opened, LinuxError> {
+    fn open(
+        &self,
+        namespace: &Namespace,
+        spec: &XdpSpec,
+        link: &Link,
+    ) -> Result<Opened, LinuxError> {
         let end = Instant::now() + PATIENCE;
         loop {
             self.driver.reap();

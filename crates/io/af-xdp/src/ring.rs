@@ -45,7 +45,11 @@ impl Ring {
         page: u64,
     ) -> io::Result<Self> {
         let len = offsets.desc as usize + entries as usize * entry;
-        let map = MmapOptions::new().len(len).offset(page).populate().map_raw(fd)?;
+        let map = MmapOptions::new()
+            .len(len)
+            .offset(page)
+            .populate()
+            .map_raw(fd)?;
         Ok(Ring {
             map,
             offsets,
@@ -75,7 +79,10 @@ impl Ring {
 
     /// Where entry `at` of type `T` is, wrapped.
     fn entry<T>(&self, at: u32) -> *mut T {
-        let base = self.map.as_mut_ptr().wrapping_add(self.offsets.desc as usize);
+        let base = self
+            .map
+            .as_mut_ptr()
+            .wrapping_add(self.offsets.desc as usize);
         base.cast::<T>().wrapping_add((at & self.mask) as usize)
     }
 
@@ -456,7 +463,11 @@ impl TxHalf {
             self.tx.put(libc::xdp_desc {
                 addr: start | (address - start) << OFFSET,
                 len: bytes.len() as u32,
-                options: if at + 1 < parts { libc::XDP_PKT_CONTD } else { 0 },
+                options: if at + 1 < parts {
+                    libc::XDP_PKT_CONTD
+                } else {
+                    0
+                },
             });
         }
         true

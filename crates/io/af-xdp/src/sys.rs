@@ -105,8 +105,14 @@ struct LinkCreate {
 
 fn bpf<T>(command: libc::c_long, attribute: &T) -> io::Result<libc::c_int> {
     // SAFETY: the kernel reads as many bytes as the attribute has; what it points at outlives the call.
-    let result =
-        unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attribute), size_of::<T>()) };
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            std::ptr::from_ref(attribute),
+            size_of::<T>(),
+        )
+    };
     check(result as libc::c_int)
 }
 

@@ -7,7 +7,9 @@ use volley_model::ModelError;
 #[derive(Debug, thiserror::Error)]
 pub enum LinuxError {
     /// The namespace is not there.
-    #[error("network namespace `{0}` cannot be entered: {1}; `ip netns list` shows those that have names")]
+    #[error(
+        "network namespace `{0}` cannot be entered: {1}; `ip netns list` shows those that have names"
+    )]
     Namespace(String, io::Error),
     /// The interface is not there.
     #[error("the kernel has no interface `{0}`{1}; `ip link` lists them")]

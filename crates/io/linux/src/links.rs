@@ -4,7 +4,9 @@ use crate::{LinuxError, Namespace};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST};
 use netlink_packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{InfoKind, LinkInfo, LinkAttribute, LinkFlags, LinkLayerType, LinkMessage};
+use netlink_packet_route::link::{
+    InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
+};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
@@ -149,7 +151,11 @@ impl Links {
     pub fn set_up(&self, index: u32, up: bool) -> Result<(), LinuxError> {
         self.set("setting a kernel interface up or down", index, |m| {
             m.header.change_mask = LinkFlags::Up;
-            m.header.flags = if up { LinkFlags::Up } else { LinkFlags::empty() };
+            m.header.flags = if up {
+                LinkFlags::Up
+            } else {
+                LinkFlags::empty()
+            };
         })
     }
 
@@ -162,9 +168,13 @@ impl Links {
 
     /// Set its MAC address.
     pub fn set_mac(&self, index: u32, mac: [u8; 6]) -> Result<(), LinuxError> {
-        self.set("setting the MAC address of a kernel interface", index, |m| {
-            m.attributes.push(LinkAttribute::Address(mac.to_vec()));
-        })
+        self.set(
+            "setting the MAC address of a kernel interface",
+            index,
+            |m| {
+                m.attributes.push(LinkAttribute::Address(mac.to_vec()));
+            },
+        )
     }
 
     /// Make it a port of bridge `bridge`.
@@ -182,7 +192,10 @@ impl Links {
             IpAddr::V6(_) => AddressFamily::Inet6,
         };
         (message.header.prefix_len, message.header.index) = (length, index);
-        let attributes = [AddressAttribute::Local(address), AddressAttribute::Address(address)];
+        let attributes = [
+            AddressAttribute::Local(address),
+            AddressAttribute::Address(address),
+        ];
         message.attributes = attributes.into();
         let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
         self.ask(RouteNetlinkMessage::NewAddress(message), flags)
@@ -226,7 +239,10 @@ fn describe(message: LinkMessage) -> Link {
             LinkAttribute::NumTxQueues(n) => link.tx_queues = n,
             LinkAttribute::LinkInfo(infos) => {
                 let cable = |i: &LinkInfo| {
-                    matches!(i, LinkInfo::Kind(InfoKind::Veth | InfoKind::Tun | InfoKind::Bridge))
+                    matches!(
+                        i,
+                        LinkInfo::Kind(InfoKind::Veth | InfoKind::Tun | InfoKind::Bridge)
+                    )
                 };
                 link.is_virtual = infos.iter().any(cable);
             }

@@ -38,7 +38,8 @@ impl Status {
 
     /// The kernel answered with an error that is not about one packet.
     pub fn report(&self, error: &std::io::Error) {
-        self.fault.store(error.raw_os_error().unwrap_or(libc::EIO), Relaxed);
+        self.fault
+            .store(error.raw_os_error().unwrap_or(libc::EIO), Relaxed);
     }
 
     /// The latest such error, as long as nobody said that all is well again.

@@ -55,7 +55,12 @@ pub fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
 }
 
 /// Set a socket option.
-pub fn set_option<T: Plain>(fd: BorrowedFd<'_>, level: i32, name: i32, value: &T) -> io::Result<()> {
+pub fn set_option<T: Plain>(
+    fd: BorrowedFd<'_>,
+    level: i32,
+    name: i32,
+    value: &T,
+) -> io::Result<()> {
     // SAFETY: the kernel reads as many bytes as the value has.
     check(unsafe {
         libc::setsockopt(

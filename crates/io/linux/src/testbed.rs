@@ -26,7 +26,9 @@ fn can(program: &str) -> bool {
 /// Run a program for at most `seconds`.
 pub fn run(seconds: u32, program: &str, args: &[&str]) -> Output {
     let mut command = Command::new("timeout");
-    command.args(["-k", "1", &seconds.to_string(), program]).args(args);
+    command
+        .args(["-k", "1", &seconds.to_string(), program])
+        .args(args);
     match command.output() {
         Ok(output) => output,
         Err(error) => panic!("{program} {args:?}: {error}"),
@@ -77,14 +79,24 @@ impl Testbed {
 
     /// `ip ...` in a namespace, words parted by blanks.
     pub fn ip(&self, at: usize, words: &str) -> String {
-        let args: Vec<&str> = ["-n", self.name(at)].into_iter().chain(words.split(' ')).collect();
+        let args: Vec<&str> = ["-n", self.name(at)]
+            .into_iter()
+            .chain(words.split(' '))
+            .collect();
         must(10, "ip", &args)
     }
 
     /// A pair of virtual interfaces: `name` in namespace `at`, up, and its other end in our own namespace.
     pub fn veth(&self, at: usize, name: &str, extra: &str) -> String {
-        let ours = format!("v{}x{}{name}{at}", std::process::id() % 100_000, self.number);
-        let words = format!("link add {ours} {extra} type veth peer name {name} {extra} netns {}", self.name(at));
+        let ours = format!(
+            "v{}x{}{name}{at}",
+            std::process::id() % 100_000,
+            self.number
+        );
+        let words = format!(
+            "link add {ours} {extra} type veth peer name {name} {extra} netns {}",
+            self.name(at)
+        );
         let words = words.split_whitespace();
         must(10, "ip", &words.collect::<Vec<_>>());
         self.ip(at, &format!("link set {name} up"));
@@ -97,7 +109,10 @@ impl Testbed {
 
     /// A program in a namespace.
     pub fn exec(&self, at: usize, seconds: u32, words: &str) -> Output {
-        let args: Vec<&str> = ["netns", "exec", self.name(at)].into_iter().chain(words.split(' ')).collect();
+        let args: Vec<&str> = ["netns", "exec", self.name(at)]
+            .into_iter()
+            .chain(words.split(' '))
+            .collect();
         run(seconds, "ip", &args)
     }
 
@@ -105,8 +120,13 @@ impl Testbed {
     pub fn start(&self, at: usize, seconds: u32, words: &str) -> Started {
         let bound = seconds.to_string();
         let mut command = Command::new("timeout");
-        command.args(["-k", "1", &bound, "ip", "netns", "exec", self.name(at)]).args(words.split(' '));
-        command.stdout(Stdio::piped()).stderr(Stdio::null()).stdin(Stdio::null());
+        command
+            .args(["-k", "1", &bound, "ip", "netns", "exec", self.name(at)])
+            .args(words.split(' '));
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .stdin(Stdio::null());
         match command.spawn() {
             Ok(child) => Started(Some(child)),
             Err(error) => panic!("{words}: {error}"),
@@ -168,7 +188,9 @@ impl Drop for Testbed {
 
 /// A datagram of `size` bytes that tells its size and place.
 pub fn payload(size: usize) -> Vec<u8> {
-    (0..size).map(|i| (i.wrapping_mul(31) ^ (i >> 8) ^ size) as u8).collect()
+    (0..size)
+        .map(|i| (i.wrapping_mul(31) ^ (i >> 8) ^ size) as u8)
+        .collect()
 }
 
 /// Send datagrams of many sizes from `a` to `b`, each of which must arrive as it was.
@@ -177,9 +199,15 @@ pub fn datagrams(a: &UdpSocket, b: &UdpSocket, sizes: impl Iterator<Item = usize
     let mut got = vec![0; 1 << 16];
     for size in sizes {
         let sent = payload(size);
-        a.send_to(&sent, to).unwrap_or_else(|e| panic!("{size} bytes: {e}"));
-        let n = b.recv(&mut got).unwrap_or_else(|e| panic!("{size} bytes did not arrive: {e}"));
-        assert!(got[..n] == sent[..], "{size} bytes: {n} other bytes arrived");
+        a.send_to(&sent, to)
+            .unwrap_or_else(|e| panic!("{size} bytes: {e}"));
+        let n = b
+            .recv(&mut got)
+            .unwrap_or_else(|e| panic!("{size} bytes did not arrive: {e}"));
+        assert!(
+            got[..n] == sent[..],
+            "{size} bytes: {n} other bytes arrived"
+        );
     }
 }
 
@@ -227,7 +255,9 @@ impl Daemon {
         let mut handlers = self.registry.handlers.iter_mut();
         let answer = handlers.find_map(|h| h.apply(&request));
         let answer = answer.unwrap_or_else(|| panic!("nobody takes `{request}`"));
-        self.until("changes are used", |daemon| daemon.registry.engine.borrow().settled());
+        self.until("changes are used", |daemon| {
+            daemon.registry.engine.borrow().settled()
+        });
         answer
     }
 
@@ -266,7 +296,12 @@ impl Daemon {
             assert!(
                 Instant::now() < end,
                 "in five seconds it did not come to this: {what}; {:?}",
-                self.registry.interfaces.borrow().iter().map(|i| (i.name.clone(), i.link.clone())).collect::<Vec<_>>()
+                self.registry
+                    .interfaces
+                    .borrow()
+                    .iter()
+                    .map(|i| (i.name.clone(), i.link.clone()))
+                    .collect::<Vec<_>>()
             );
             self.registry.processes.turn();
             std::thread::sleep(Duration::from_millis(2));
@@ -276,19 +311,23 @@ impl Daemon {
     /// Why an interface has no link.
     pub fn link_fault(&self, name: &str) -> Option<String> {
         let all = self.registry.interfaces.borrow();
-        all.by_name(name).and_then(|i| i.link.reason().map(str::to_owned))
+        all.by_name(name)
+            .and_then(|i| i.link.reason().map(str::to_owned))
     }
 
     /// What passed an interface.
     pub fn counts(&self, name: &str) -> IfCounts {
         let all = self.registry.interfaces.borrow();
-        all.by_name(name).map_or(IfCounts::default(), |i| all.counts(i))
+        all.by_name(name)
+            .map_or(IfCounts::default(), |i| all.counts(i))
     }
 
     /// A node's counter.
     pub fn counter(&self, node: &str, name: &str) -> u64 {
         let counters = self.registry.engine.borrow().counters();
-        let found = counters.iter().find(|c| c.node == node && c.info.name == name);
+        let found = counters
+            .iter()
+            .find(|c| c.node == node && c.info.name == name);
         found.map_or(0, |c| c.count)
     }
 

@@ -29,7 +29,12 @@ pub fn parse(bytes: &Bytes, first: &[u8], inserted: u16) -> Result<Offload, BadO
         offset: word(bytes, 8),
     });
     let kind = match bytes[1] & !ECN {
-        0 => return Ok(Offload { checksum, gso: None }),
+        0 => {
+            return Ok(Offload {
+                checksum,
+                gso: None,
+            });
+        }
         TCP4 => GsoKind::Tcp4,
         TCP6 => GsoKind::Tcp6,
         UDP => GsoKind::Udp,
@@ -112,7 +117,10 @@ mod tests {
         };
         assert_eq!(parse(&tcp(34, 0), &[0; 100], 0), Err(BadOffload::Checksum));
         assert_eq!(parse(&tcp(90, 1), &[0; 100], 0), Err(BadOffload::Headers));
-        assert_eq!(parse(&tcp(u16::MAX, 1), &[0; 100], 4), Err(BadOffload::Headers));
+        assert_eq!(
+            parse(&tcp(u16::MAX, 1), &[0; 100], 4),
+            Err(BadOffload::Headers)
+        );
         let mut unknown = tcp(34, 1);
         unknown[1] = 3;
         assert_eq!(parse(&unknown, &[0; 100], 0), Err(BadOffload::Headers));

@@ -116,7 +116,12 @@ fn details(spec: &TapSpec, link: &Link) -> Vec<String> {
         false => "/dev/vhost-net is not on this machine: no vhost acceleration",
     };
     vec![
-        format!("{mode} {}{}, {} queue(s)", link.name, namespace.place(), spec.queues),
+        format!(
+            "{mode} {}{}, {} queue(s)",
+            link.name,
+            namespace.place(),
+            spec.queues
+        ),
         format!("offload {offload}"),
         vhost.to_owned(),
     ]
@@ -180,7 +185,12 @@ impl TapHandler {
             ..NewInterface::new(&spec.name, KIND)
         };
         let rx = files.iter().map(|file| {
-            TapRx::new(file.clone(), status.clone(), layer, spec.mac.map_or([0; 6], |m| m.0))
+            TapRx::new(
+                file.clone(),
+                status.clone(),
+                layer,
+                spec.mac.map_or([0; 6], |m| m.0),
+            )
         });
         let tx = (0..self.driver.workers())
             .map(|worker| TapTx::new(files[worker % files.len()].clone(), layer));

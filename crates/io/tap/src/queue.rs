@@ -111,7 +111,11 @@ impl TapRx {
         stored: usize,
         len: usize,
     ) -> bool {
-        self.long = if len > DATA { CALM } else { self.long.saturating_sub(1) };
+        self.long = if len > DATA {
+            CALM
+        } else {
+            self.long.saturating_sub(1)
+        };
         if len <= stored {
             return true;
         }
@@ -123,7 +127,10 @@ impl TapRx {
     }
 
     fn refused(&mut self, error: &io::Error) {
-        if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) {
+        if !matches!(
+            error.kind(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+        ) {
             self.status.report(error);
             self.rest = REST;
         }
@@ -227,7 +234,8 @@ impl TxQueue for TapTx {
         for row in 0..v.len() {
             let view = v.view(row);
             let header = vnet::emit(&behind(view.offload(), front as u16));
-            let mut all: [IoSlice<'_>; MAX_SEGMENTS + 2] = std::array::from_fn(|_| IoSlice::new(&[]));
+            let mut all: [IoSlice<'_>; MAX_SEGMENTS + 2] =
+                std::array::from_fn(|_| IoSlice::new(&[]));
             all[0] = IoSlice::new(&header);
             let mut n = 1;
             for segment in view.slices().take(MAX_SEGMENTS + 1) {

@@ -10,7 +10,8 @@ use volley_linux::sys::check;
 
 const DEVICE: &str = "/dev/net/tun";
 /// Offloads that we take from the kernel: checksums, TCP segments with and without congestion marks.
-const TCP: libc::c_uint = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
+const TCP: libc::c_uint =
+    libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
 /// UDP segments, which kernels before 6.2 do not know.
 const UDP: libc::c_uint = libc::TUN_F_USO4 | libc::TUN_F_USO6;
 
@@ -36,7 +37,11 @@ fn request(name: &str) -> libc::ifreq {
 /// One queue of the device `name`, which the first queue makes, in this thread's namespace.
 pub fn open(name: &str, layer: Layer) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
-    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(DEVICE)?;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(flags)
+        .open(DEVICE)?;
     let mut request = request(name);
     let kind = match layer {
         Layer::Ethernet => libc::IFF_TAP,
@@ -67,5 +72,6 @@ pub fn take_offloads(file: &File) -> io::Result<bool> {
 pub fn set_carrier(file: &File, on: bool) -> io::Result<()> {
     let word = libc::c_int::from(on);
     // SAFETY: the kernel reads one integer.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETCARRIER, &raw const word) }).map(|_| ())
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETCARRIER, &raw const word) })
+        .map(|_| ())
 }

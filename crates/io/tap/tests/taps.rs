@@ -31,7 +31,9 @@ fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapSpec)) -> Daemon {
         daemon.create(name, InterfaceKind::Tap(tap), Some(mtu));
     }
     daemon.patch("a", "b");
-    daemon.until("link", |d| d.link_fault("a").is_none() && d.link_fault("b").is_none());
+    daemon.until("link", |d| {
+        d.link_fault("a").is_none() && d.link_fault("b").is_none()
+    });
     daemon
 }
 
@@ -41,12 +43,20 @@ fn exchange(bed: &Testbed, largest: usize) {
     let wait = Duration::from_secs(2);
     let (a, b) = (bed.udp(0, "10.0.0.1", wait), bed.udp(1, "10.0.0.2", wait));
     datagrams(&a, &b, (18..largest).step_by(61));
-    datagrams(&b, &a, [18, 1472, 2006, 2007, 4054, 4055, largest].into_iter().filter(|n| *n <= largest));
+    datagrams(
+        &b,
+        &a,
+        [18, 1472, 2006, 2007, 4054, 4055, largest]
+            .into_iter()
+            .filter(|n| *n <= largest),
+    );
 }
 
 #[test]
 fn two_namespaces_ping_and_exchange_datagrams_of_all_sizes() {
-    let Some(bed) = Testbed::new(2, &["ping"]) else { return };
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
     let daemon = joined(&bed, 9000, |_| {});
     exchange(&bed, 8972);
     let counts = daemon.counts("a");
@@ -56,7 +66,9 @@ fn two_namespaces_ping_and_exchange_datagrams_of_all_sizes() {
 
 #[test]
 fn without_offload_and_with_several_queues() {
-    let Some(bed) = Testbed::new(2, &["ping"]) else { return };
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
     let daemon = joined(&bed, 1500, |tap| {
         tap.offload = Switch::Off;
         tap.queues = 4;
@@ -69,7 +81,9 @@ fn without_offload_and_with_several_queues() {
 
 #[test]
 fn tuns_carry_ip() {
-    let Some(bed) = Testbed::new(2, &["ping"]) else { return };
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
     let daemon = joined(&bed, 1500, |tap| tap.mode = TapMode::Tun);
     exchange(&bed, 1472);
     daemon.stop();
@@ -86,7 +100,9 @@ fn stream(bed: &Testbed) {
 
 #[test]
 fn tcp_with_offloads_on() {
-    let Some(bed) = Testbed::new(2, &["iperf3"]) else { return };
+    let Some(bed) = Testbed::new(2, &["iperf3"]) else {
+        return;
+    };
     for mode in [TapMode::Tap, TapMode::Tun] {
         let daemon = joined(&bed, 1500, |tap| tap.mode = mode);
         stream(&bed);
@@ -101,12 +117,17 @@ fn tcp_with_offloads_on() {
 
 #[test]
 fn it_comes_and_goes_under_traffic_and_leaves_nothing_behind() {
-    let Some(bed) = Testbed::new(2, &["ping"]) else { return };
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
     let mut daemon = joined(&bed, 1500, |_| {});
     for _ in 0..10 {
         let flood = bed.start(1, 20, "ping -q -i 0.001 10.0.0.1");
         daemon.must(Request::InterfaceDelete { name: "a".into() });
-        assert!(!bed.ip(0, "-o link").contains(" e:"), "the kernel's end is gone at once");
+        assert!(
+            !bed.ip(0, "-o link").contains(" e:"),
+            "the kernel's end is gone at once"
+        );
         daemon.create("a", InterfaceKind::Tap(spec(&bed, 0)), None);
         daemon.patch("a", "b");
         drop(flood);
@@ -120,16 +141,22 @@ fn it_comes_and_goes_under_traffic_and_leaves_nothing_behind() {
 
 #[test]
 fn the_kernels_end_goes_down_and_vanishes() {
-    let Some(bed) = Testbed::new(2, &["ping"]) else { return };
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
     let mut daemon = joined(&bed, 1500, |_| {});
     let flood = bed.start(1, 20, "ping -q -i 0.001 10.0.0.1");
     bed.ip(0, "link set e down");
-    daemon.until("down", |d| d.link_fault("a").is_some_and(|w| w.contains("e is down")));
+    daemon.until("down", |d| {
+        d.link_fault("a").is_some_and(|w| w.contains("e is down"))
+    });
     bed.ip(0, "link set e up");
     daemon.until("up", |d| d.link_fault("a").is_none());
     assert!(bed.pings(1, "10.0.0.1", 56), "it goes on after it was down");
     bed.ip(0, "link del e");
-    daemon.until("gone", |d| d.link_fault("a").is_some_and(|w| w.contains("gone")));
+    daemon.until("gone", |d| {
+        d.link_fault("a").is_some_and(|w| w.contains("gone"))
+    });
     std::thread::sleep(Duration::from_millis(100));
     daemon.must(Request::InterfaceDelete { name: "a".into() });
     drop(flood);
@@ -138,7 +165,9 @@ fn the_kernels_end_goes_down_and_vanishes() {
 
 #[test]
 fn what_cannot_be_is_refused_in_a_sentence() {
-    let Some(bed) = Testbed::new(1, &[]) else { return };
+    let Some(bed) = Testbed::new(1, &[]) else {
+        return;
+    };
     let mut daemon = daemon();
     let mut refused = |name: &str, change: &dyn Fn(&mut TapSpec), part: &str| {
         let mut tap = spec(&bed, 0);
@@ -150,13 +179,31 @@ fn what_cannot_be_is_refused_in_a_sentence() {
             mac: None,
             mtu: None,
         };
-        let error = daemon.ask(Request::InterfaceCreate(spec)).unwrap_err().to_string();
+        let error = daemon
+            .ask(Request::InterfaceCreate(spec))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(part), "{error}");
     };
-    refused("x", &|t| t.host = Some("lo".into()), "has an interface lo in namespace");
-    refused("a-name-that-is-too-long", &|t| t.host = None, "1 to 15 characters");
-    refused("x", &|t| t.namespace = Some("nowhere".into()), "cannot be entered");
+    refused(
+        "x",
+        &|t| t.host = Some("lo".into()),
+        "has an interface lo in namespace",
+    );
+    refused(
+        "a-name-that-is-too-long",
+        &|t| t.host = None,
+        "1 to 15 characters",
+    );
+    refused(
+        "x",
+        &|t| t.namespace = Some("nowhere".into()),
+        "cannot be entered",
+    );
     refused("x", &|t| t.host_mtu = Some(65_535), "MTU");
-    assert!(!bed.ip(0, "-o link").contains(" e"), "nothing half-made stays");
+    assert!(
+        !bed.ip(0, "-o link").contains(" e"),
+        "nothing half-made stays"
+    );
     daemon.stop();
 }

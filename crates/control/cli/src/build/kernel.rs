@@ -58,7 +58,11 @@ pub(super) fn tap(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
             _ => stray(word, column)?,
         }
     }
-    let prefix = if tap.mode == TapMode::Tun { "tun" } else { "tap" };
+    let prefix = if tap.mode == TapMode::Tun {
+        "tun"
+    } else {
+        "tap"
+    };
     Ok(common.create(format!("{prefix}{id}"), InterfaceKind::Tap(tap)))
 }
 

@@ -127,7 +127,8 @@ impl<Q: RxQueue> Input<Q> {
     fn lose(&self, cx: &Cx<'_, Count>, rx: u32, counter: Count, packets: u64) {
         if packets > 0 {
             cx.count(counter, packets);
-            self.table.count_errors(self.worker, rx, Direction::Rx, packets);
+            self.table
+                .count_errors(self.worker, rx, Direction::Rx, packets);
             (0..packets).for_each(|_| self.table.count_drop(self.worker, rx));
         }
     }
@@ -169,9 +170,13 @@ impl<Q: RxQueue> Input<Q> {
         bad: u64,
     ) {
         let packets = fresh.len() as u64;
-        let bytes = (0..fresh.len()).map(|row| fresh.view(row).len() as u64).sum();
-        self.table.count(self.worker, rx, Direction::Rx, packets, bytes);
-        self.table.count_queue(rx, Direction::Rx, queue, packets, bytes);
+        let bytes = (0..fresh.len())
+            .map(|row| fresh.view(row).len() as u64)
+            .sum();
+        self.table
+            .count(self.worker, rx, Direction::Rx, packets, bytes);
+        self.table
+            .count_queue(rx, Direction::Rx, queue, packets, bytes);
         self.show(cx, &fresh, rx);
         let target = self.table.rx_node(rx);
         if bad == 0 {
@@ -205,7 +210,12 @@ impl<Q: RxQueue> Input<Q> {
         self.ask_ns = cx.now_ns() + ASK_NS;
         for at in 0..self.queues.len() {
             let lost = self.queues[at].queue.lost();
-            self.lose(cx, self.queues[at].status.interface(), Count::KernelDrops, lost);
+            self.lose(
+                cx,
+                self.queues[at].status.interface(),
+                Count::KernelDrops,
+                lost,
+            );
         }
     }
 }
@@ -216,12 +226,15 @@ impl<Q: RxQueue> Source for Input<Q> {
     type Count = Count;
 
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
-        let may = |q: &Box<Placed<Q>>| self.table.may_rest(q.status.interface(), idle_ns);
-        self.queues.iter().all(may)
+        let mut all = self.queues.iter().map(|q| q.status.interface());
+        all.all(|interface| self.table.may_rest(interface, idle_ns))
     }
 
     fn rest(&mut self, rest: &mut Rest) -> bool {
-        let all = self.queues.iter().all(|q| q.is_faulty() || rest.fd(q.queue.fd()));
+        let all = self
+            .queues
+            .iter()
+            .all(|q| q.is_faulty() || rest.fd(q.queue.fd()));
         all && !self.inbox.is_waiting() && !self.queues.iter().any(|q| q.status.is_gone())
     }
 

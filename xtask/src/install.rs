@@ -11,7 +11,19 @@ struct Package {
     packages: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 5] = [
+const PACKAGES: [Package; 8] = [
+    Package {
+        program: "ip",
+        packages: &["iproute2"],
+    },
+    Package {
+        program: "ping",
+        packages: &["iputils-ping"],
+    },
+    Package {
+        program: "iperf3",
+        packages: &["iperf3"],
+    },
     Package {
         program: "valgrind",
         packages: &["valgrind"],

@@ -133,6 +133,10 @@ fn may_use(from: &str, to: &str) -> bool {
         }
         // The generator replays capture files; io/pcap is where their format is known.
         "crates/io/pg" if to == "crates/io/pcap" => true,
+        // What the drivers of the kernel's interfaces share.
+        "crates/io/tap" | "crates/io/af-packet" | "crates/io/af-xdp" if to == "crates/io/linux" => {
+            true
+        }
         _ if inside(from, "crates/io/") => {
             base || ["crates/net/iface", "crates/control/model"].contains(&to)
         }

@@ -738,3 +738,30 @@ proptest! {
         let _ = parse_line(&words.join(" "));
     }
 }
+
+#[test]
+fn interfaces_of_the_kernel_are_spelled_as_in_vpp_and_back() {
+    for (line, canonical) in [
+        ("create tap", "create tap name \"tap0\""),
+        (
+            "create tap id 3 host-if-name lan host-ns red host-ip4-addr 10.0.0.2/24 host-ip6-addr 2001:db8::2/64 tun",
+            "create tap name \"tun3\" tun host-if-name \"lan\" host-ns \"red\" host-ip-addr 10.0.0.2/24 host-ip-addr 2001:db8::2/64",
+        ),
+        (
+            "create host-interface name veth0 hw-addr 02:fe:00:00:00:01 num-rx-queues 2",
+            "create host-interface name \"veth0\" as \"host-veth0\" num-rx-queues 2 mac 02:fe:00:00:00:01",
+        ),
+        (
+            "create interface af_xdp host-if veth0 zero-copy native",
+            "create interface af_xdp host-if \"veth0\" name \"veth0\" native zero-copy",
+        ),
+    ] {
+        let request = |line: &str| match parse_line(line).unwrap().action {
+            Action::Request(request) => request,
+            other => panic!("{other:?}"),
+        };
+        let first = request(line);
+        assert_eq!(first.to_string(), canonical);
+        assert_eq!(request(canonical), first);
+    }
+}

@@ -9,6 +9,7 @@
 
 mod error;
 mod field;
+mod kernel;
 mod read;
 mod route;
 mod schema;

@@ -3,7 +3,7 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
-use crate::{Config, route, stream};
+use crate::{Config, kernel, route, stream};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
@@ -294,13 +294,16 @@ pub(crate) fn table_ref(field: &Field<'_>, family: Family) -> Option<u32> {
 }
 
 fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
-    let is_pcap = section
-        .required("kind")?
-        .one_of(&[("pg", false), ("pcap", true)])?;
+    let kinds = ["pg", "pcap", "tap", "host-interface", "af_xdp"].map(|kind| (kind, kind));
+    let kind = section.required("kind")?.one_of(&kinds)?;
+    kernel::refuse(section, kind);
     let keys = ["rx", "tx", "loop", "pace"];
-    if !is_pcap {
+    if kind != "pcap" {
         for field in keys.iter().filter_map(|key| section.get(key)) {
             field.error("is for kind pcap only");
+        }
+        if kernel::KINDS.contains(&kind) {
+            return kernel::kind(section, kind);
         }
         return Some(InterfaceKind::Pg);
     }

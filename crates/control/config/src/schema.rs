@@ -67,7 +67,7 @@ pub(crate) static INTERFACE: Table = many(
     "interface",
     &[
         k("name", "its name"),
-        k("kind", "pg or pcap"),
+        k("kind", "pg, pcap, tap, host-interface or af_xdp"),
         k("mac", "MAC address (made from the seed)"),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
@@ -84,6 +84,31 @@ pub(crate) static INTERFACE: Table = many(
         k("loop", "kind pcap: times to play rx, or \"forever\" (1)"),
         k("pace", "kind pcap: fast or recorded (fast)"),
         k("capture", "kind pg: pcap file of what it transmits"),
+        k(
+            "host",
+            "kinds tap, host-interface, af_xdp: interface of the kernel (tap: ours)",
+        ),
+        k("namespace", "its network namespace (Volley's)"),
+        k(
+            "mode",
+            "kind tap: tap or tun (tap); af_xdp: auto, native or generic (auto)",
+        ),
+        k(
+            "queues",
+            "kinds of the kernel: receive queues (1; af_xdp: all)",
+        ),
+        k(
+            "ring",
+            "kinds host-interface, af_xdp: frames in a ring (1024)",
+        ),
+        k("offload", "kinds tap, host-interface: true or false (true)"),
+        k("copy", "kind af_xdp: auto, copy or zero (auto)"),
+        k("host_mac", "kind tap: MAC address of the kernel's end"),
+        k("host_mtu", "kind tap: MTU of the kernel's end (mtu)"),
+        k(
+            "host_addresses",
+            "kind tap: list of addresses of the kernel's end",
+        ),
     ],
 );
 pub(crate) static NEIGHBOR: Table = many(

@@ -245,3 +245,44 @@ proptest! {
         let _ = parse(&text);
     }
 }
+
+#[test]
+fn interfaces_of_the_kernel() {
+    let text = "[[interface]]\nname = \"lan\"\nkind = \"tap\"\nhost = \"eth9\"\nnamespace = \"red\"\n\
+        host_addresses = [\"10.0.0.2/24\"]\nqueues = 2\noffload = false\n\
+        [[interface]]\nname = \"wan\"\nkind = \"host-interface\"\nhost = \"veth0\"\n\
+        [[interface]]\nname = \"x\"\nkind = \"af_xdp\"\nhost = \"veth1\"\nmode = \"generic\"\nring = 256\n";
+    let config = volley_config::parse(text).unwrap();
+    let made: Vec<String> = config.requests.iter().map(|r| r.to_string()).collect();
+    assert_eq!(
+        made[..3],
+        [
+            "create tap name \"lan\" host-if-name \"eth9\" host-ns \"red\" host-ip-addr 10.0.0.2/24 num-rx-queues 2 no-offload",
+            "create host-interface name \"veth0\" as \"wan\"",
+            "create interface af_xdp host-if \"veth1\" name \"x\" ring-size 256 generic",
+        ]
+    );
+    for (bad, part) in [
+        (
+            "kind = \"tap\"\nring = 5",
+            "is for kind host-interface, af_xdp only",
+        ),
+        (
+            "kind = \"pg\"\nhost = \"a\"",
+            "is for kind tap, host-interface, af_xdp only",
+        ),
+        (
+            "kind = \"af_xdp\"\nhost = \"a\"\nring = 100",
+            "power of two",
+        ),
+        (
+            "kind = \"host-interface\"\nhost = \"much-too-long-a-name\"",
+            "1 to 15",
+        ),
+        ("kind = \"host-interface\"", "host"),
+    ] {
+        let error = volley_config::parse(&format!("[[interface]]\nname = \"a\"\n{bad}\n"));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Interfaces and what hangs on them: kinds, states, neighbours, feature bindings.
 
 use crate::addr::Mac;
+use crate::kernel::{PacketSpec, TapSpec, XdpSpec};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -29,14 +30,23 @@ pub enum InterfaceKind {
     Pg,
     /// Capture files: receives from one, transmits into another.
     Pcap(PcapFiles),
+    /// A tap or tun that Volley makes in the kernel.
+    Tap(TapSpec),
+    /// An interface of the kernel through packet sockets.
+    HostInterface(PacketSpec),
+    /// An interface of the kernel through XDP sockets.
+    AfXdp(XdpSpec),
 }
 
 impl InterfaceKind {
-    /// Name of the kind: `packet-generator` or `pcap`.
+    /// Name of the kind, such as `packet-generator` or `tap`.
     pub fn name(&self) -> &'static str {
         match self {
             InterfaceKind::Pg => "packet-generator",
             InterfaceKind::Pcap(_) => "pcap",
+            InterfaceKind::Tap(_) => "tap",
+            InterfaceKind::HostInterface(_) => "host-interface",
+            InterfaceKind::AfXdp(_) => "af_xdp",
         }
     }
 }

@@ -15,6 +15,7 @@ mod addr;
 mod error;
 mod handler;
 mod interface;
+mod kernel;
 pub mod limits;
 mod name;
 mod query;
@@ -34,6 +35,7 @@ pub use interface::{
     AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, RxMode,
     Switch,
 };
+pub use kernel::{PacketSpec, TapMode, TapSpec, XdpCopy, XdpMode, XdpSpec};
 pub use name::{check_name, quote};
 pub use query::{FibSelect, Query};
 pub use reply::Reply;

@@ -3,6 +3,7 @@
 use crate::interface::{
     AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, RxMode, Switch,
 };
+use crate::kernel;
 use crate::name::quote;
 use crate::request::{Clear, Request};
 use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
@@ -205,9 +206,13 @@ fn named(f: Out<'_, '_>, command: &str, name: Option<&str>) -> fmt::Result {
 
 impl Display for InterfaceSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "create {} interface {}", self.kind.name(), self.name)?;
-        if let InterfaceKind::Pcap(files) = &self.kind {
-            write!(f, "{files}")?;
+        let name = &self.name;
+        match &self.kind {
+            InterfaceKind::Tap(tap) => kernel::spell_tap(f, name, tap)?,
+            InterfaceKind::HostInterface(host) => kernel::spell_host(f, name, host)?,
+            InterfaceKind::AfXdp(xdp) => kernel::spell_xdp(f, name, xdp)?,
+            InterfaceKind::Pg => write!(f, "create packet-generator interface {name}")?,
+            InterfaceKind::Pcap(files) => write!(f, "create pcap interface {name}{files}")?,
         }
         opt(f, "mac", self.mac)?;
         opt(f, "mtu", self.mtu)

@@ -120,7 +120,7 @@ fn two(rx: &str, tx: &str) -> Check {
     interface(tx)
 }
 
-fn unicast(mac: crate::Mac) -> Check {
+pub(crate) fn unicast(mac: crate::Mac) -> Check {
     if mac.is_multicast() || mac.0 == [0; 6] {
         let why = "it must be a unicast address (first octet even) and not zero";
         return Err(ModelError::invalid(format!("MAC address {mac}"), why));
@@ -161,6 +161,9 @@ impl InterfaceSpec {
         match &self.kind {
             InterfaceKind::Pg => Ok(()),
             InterfaceKind::Pcap(files) => files.validate(&self.name),
+            InterfaceKind::Tap(tap) => tap.validate(&self.name),
+            InterfaceKind::HostInterface(host) => host.validate(),
+            InterfaceKind::AfXdp(xdp) => xdp.validate(),
         }
     }
 }

@@ -56,6 +56,9 @@ impl<'a> Args<'a> {
             "local",
             "unreachable",
             "prohibit",
+            "host-ip-addr",
+            "host-ip4-addr",
+            "host-ip6-addr",
         ];
         if self.seen.contains(&word) && !repeats.contains(&word) {
             return Err(SyntaxError::new(column, format!("'{word}' is given twice")));

@@ -82,7 +82,16 @@ commands! {
         "Create a packet-generator interface.", "create packet-generator interface pg0";
     CreatePcap: "create pcap interface <name> {rx <file> | tx <file> | loop (<n> | forever) | pace (fast | recorded) | mac <mac> | mtu <mtu>}",
         "Create an interface that receives from one capture file and transmits into another.", "create pcap interface pcap0 rx in.pcap tx out.pcap";
-    DeleteInterface: "delete [packet-generator | pcap] interface <interface>", "Delete an interface.", "delete interface pg0";
+    CreateTap: "create tap {name <name> | id <n> | tun | host-if-name <host> | host-ns <namespace> | host-mac-addr <mac> | host-mtu-size <mtu> | \
+         (host-ip-addr | host-ip4-addr | host-ip6-addr) <ifaddress> | num-rx-queues <n> | no-offload | mac <mac> | mtu <mtu>}",
+        "Make a tap (or tun) in the kernel, and an interface that is its other end.", "create tap id 0 host-if-name lan host-ns red host-ip4-addr 10.0.0.2/24";
+    CreateHost: "create host-interface name <host> {as <name> | netns <namespace> | num-rx-queues <n> | ring-size <n> | no-offload | \
+         (mac | hw-addr) <mac> | mtu <mtu>}",
+        "Create an interface on one of the kernel, through packet sockets.", "create host-interface name veth0";
+    CreateXdp: "create interface af_xdp host-if <host> {name <name> | netns <namespace> | num-rx-queues <n> | ring-size <n> | native | generic | \
+         zero-copy | no-zero-copy | mac <mac> | mtu <mtu>}",
+        "Create an interface on one of the kernel, through XDP sockets.", "create interface af_xdp host-if veth0";
+    DeleteInterface: "delete [packet-generator | pcap | tap | host-interface | af_xdp] interface <interface>", "Delete an interface.", "delete interface pg0";
 
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";

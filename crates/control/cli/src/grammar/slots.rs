@@ -64,6 +64,12 @@ static SLOTS: &[Slot] = &[
     ),
     slot_of("table", T::Number, "number of an IP table"),
     slot_of("name", T::Any, "new name"),
+    slot_of("host", T::Any, "interface of the kernel"),
+    slot_of(
+        "namespace",
+        T::Any,
+        "network namespace: a name of ip netns, a path, or pid:N",
+    ),
     slot_of(
         "prefix",
         T::Prefix,

@@ -1,0 +1,218 @@
+//! The control thread's side of a driver of Linux interfaces: makes an interface whole or not at all, follows the kernel's
+//! interface behind it, and takes it away again.
+
+use crate::node::input::{Input, RxQueue};
+use crate::node::transmit::{Transmit, TxQueue};
+use crate::{Inbox, Link, Links, LinuxError, Status};
+use std::any::Any;
+use std::cell::RefCell;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use volley_graph::{GraphError, NodeId, ProcessInfo, Source, Turn, Watch};
+use volley_iface::driver::Host;
+use volley_iface::{IfIdx, Link as State, NewInterface, Registry};
+use volley_model::{Applied, ModelError};
+
+/// Between two looks for queues that workers gave back.
+const REAP: Duration = Duration::from_millis(50);
+
+/// What a driver has made and an interface is to be put over.
+pub struct Made<R, T> {
+    /// The interface; its link, queues and details are filled in here.
+    pub new: NewInterface,
+    /// Shared with the queues.
+    pub status: Arc<Status>,
+    /// Receive queues; queue `q` goes to worker `q % workers`.
+    pub rx: Vec<R>,
+    /// One transmit queue for each worker.
+    pub tx: Vec<T>,
+    /// The namespace of the kernel's interface.
+    pub links: Rc<Links>,
+    /// The kernel's interface.
+    pub link: Link,
+    /// What has to live as long as the interface does.
+    pub keep: Box<dyn Any>,
+}
+
+struct Entry {
+    index: IfIdx,
+    status: Arc<Status>,
+    _watch: Watch,
+    _keep: Box<dyn Any>,
+}
+
+/// All interfaces of a kind.
+pub struct Driver<R: RxQueue> {
+    host: Host,
+    inboxes: Vec<Arc<Inbox<R>>>,
+    entries: Vec<Entry>,
+    _reaper: Watch,
+}
+
+impl<R: RxQueue> Driver<R> {
+    /// Bring in the kind's receive node; no interfaces yet.
+    pub fn register(registry: &mut Registry) -> Result<Self, GraphError> {
+        let host = registry.host();
+        let workers = host.engine.borrow().settings().workers;
+        let inboxes = Inbox::<R>::for_workers(workers);
+        {
+            let mut engine = host.engine.borrow_mut();
+            let (table, size) = (registry.table(), engine.settings().vector_size);
+            let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
+            let inboxes = inboxes.clone();
+            engine.add_source(Input::<R>::NAME, move |worker| {
+                Input::new(worker, table.clone(), inboxes[worker].clone(), drop, size)
+            })?;
+        }
+        let returned = inboxes.clone();
+        let info = ProcessInfo {
+            name: "linux-queues",
+            text: "Closes queues of deleted Linux interfaces once no worker has them.",
+        };
+        let reaper = host.processes.every(info, move || {
+            returned.iter().for_each(|inbox| _ = inbox.reap());
+            Some(REAP)
+        });
+        Ok(Driver {
+            host,
+            inboxes,
+            entries: Vec::new(),
+            _reaper: reaper,
+        })
+    }
+
+    /// Where interfaces are made.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// How many workers there are: so many transmit queues an interface has.
+    pub fn workers(&self) -> usize {
+        self.inboxes.len()
+    }
+
+    /// Close queues that workers gave back.
+    pub fn reap(&self) {
+        self.inboxes.iter().for_each(|inbox| _ = inbox.reap());
+    }
+
+    /// Make the interface.
+    pub fn attach<T: TxQueue>(&mut self, made: Made<R, T>) -> Result<IfIdx, ModelError> {
+        let Made {
+            mut new,
+            status,
+            rx,
+            tx,
+            links,
+            link,
+            keep,
+        } = made;
+        let workers = self.workers();
+        new.link = state(&link, Some(&link));
+        new.rx_queues = (0..rx.len()).map(|queue| queue % workers).collect();
+        new.tx_queues = tx.len() as u32;
+        new.rx_node = R::INPUT;
+        let name = new.name.clone();
+        let (table, size) = {
+            let engine = self.host.engine.borrow();
+            let table = self.host.interfaces.borrow().table().clone();
+            (table, engine.settings().vector_size)
+        };
+        let (mut tx, shared) = (tx.into_iter(), status.clone());
+        let index = self.host.attach(new, move |worker, index| {
+            shared.set_interface(index.0);
+            let queue = tx.next();
+            Transmit::new(worker, table.clone(), shared.clone(), size, queue)
+        })?;
+        let watch = follow(&self.host, index, links, link, status.clone()).map_err(|error| {
+            let _ = self.host.detach(index);
+            error.about(&name)
+        })?;
+        for (queue, rx) in rx.into_iter().enumerate() {
+            // There are as many places as there may be interfaces, twice; a queue too many is polled by nobody.
+            self.inboxes[queue % workers].give(&status, queue, rx);
+        }
+        self.host.wake();
+        self.entries.push(Entry {
+            index,
+            status,
+            _watch: watch,
+            _keep: keep,
+        });
+        Ok(index)
+    }
+
+    /// Delete an interface, when it is one of these.
+    pub fn delete(&mut self, name: &str) -> Option<Result<Applied, ModelError>> {
+        let index = self.host.index(name).ok()?;
+        let at = self.entries.iter().position(|e| e.index == index)?;
+        if let Err(error) = self.host.detach(index) {
+            return Some(Err(error));
+        }
+        self.entries.remove(at).status.set_gone();
+        self.host.wake();
+        self.reap();
+        Some(Ok(Applied::one()))
+    }
+}
+
+impl<R: RxQueue> Drop for Driver<R> {
+    fn drop(&mut self) {
+        self.entries.iter().for_each(|e| e.status.set_gone());
+    }
+}
+
+/// What the kernel's interface, known as `was`, means for ours.
+fn state(was: &Link, now: Option<&Link>) -> State {
+    let name = &was.name;
+    match now {
+        None => State::down(format!("the kernel's interface {name} is gone")),
+        Some(now) if !now.up => State::down(format!("the kernel's interface {name} is down")),
+        Some(now) if !now.carrier => {
+            State::down(format!("the kernel's interface {name} has no carrier"))
+        }
+        Some(_) => State::Up,
+    }
+}
+
+fn duplicate(links: &Links) -> Result<OwnedFd, LinuxError> {
+    let events = links.events();
+    events
+        .try_clone_to_owned()
+        .map_err(|e| LinuxError::System(format!("descriptor {}", events.as_raw_fd()), e))
+}
+
+/// Keep an interface's link in step with the kernel's interface.
+fn follow(
+    host: &Host,
+    index: IfIdx,
+    links: Rc<Links>,
+    link: Link,
+    status: Arc<Status>,
+) -> Result<Watch, LinuxError> {
+    let info = ProcessInfo {
+        name: "linux-links",
+        text: "Follows the state of the kernel's interfaces.",
+    };
+    let (fd, hand) = (duplicate(&links)?, host.interfaces.clone());
+    let last = RefCell::new(None);
+    let look = move || {
+        let first = last.borrow().is_none();
+        if links.changed() || first {
+            // What cannot be asked stays as it is; the next event asks again.
+            if let Ok(now) = links.by_index(link.index) {
+                let now = state(&link, now.as_ref());
+                if now == State::Up {
+                    status.clear_fault();
+                }
+                hand.borrow_mut().set_link(index, now.clone());
+                *last.borrow_mut() = Some(now);
+            }
+        }
+        Turn::Idle
+    };
+    let watch = host.processes.watch(info, fd, look);
+    watch.map_err(|e| LinuxError::System("watching the kernel's interfaces".into(), e))
+}

@@ -1,0 +1,30 @@
+//! What the drivers of Linux interfaces (tap, af-packet, af-xdp) share.
+//!
+//! - [`netns`] and [`links`]: the control thread's dealings with the kernel, over netlink and in any namespace.
+//! - [`vnet`]: the header that carries checksum and segmentation offload between kernel and user space.
+//! - [`node`]: the receive and transmit nodes, generic over how a queue is read and written.
+//! - [`status`]: queues on their way to workers and back, and what workers report.
+//! - [`testbed`]: what the drivers are tested with.
+//! - [`sys`]: the system calls behind it; the only unsafe code.
+//!
+//! Contract: nothing here panics on what the kernel or the owner of a namespace does. An interface may vanish, go down or
+//! refuse packets at any time: that is counted and reported, and other interfaces go on.
+#![deny(unsafe_code)]
+
+pub mod driver;
+pub mod error;
+pub mod links;
+pub mod netns;
+pub mod node;
+pub mod status;
+pub mod sys;
+pub mod testbed;
+pub mod vnet;
+
+pub use driver::{Driver, Made};
+pub use error::LinuxError;
+pub use links::{Link, Links};
+pub use netns::Namespace;
+pub use node::input::{Input, RxQueue, Taken};
+pub use node::transmit::{Transmit, TxQueue};
+pub use status::{Inbox, Status};

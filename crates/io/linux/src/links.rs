@@ -1,0 +1,253 @@
+//! Interfaces of the kernel: what they are, how they change, and changes to them, over netlink.
+
+use crate::{LinuxError, Namespace};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST};
+use netlink_packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{
+    InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// The multicast group of link changes.
+const LINK_GROUP: u32 = 1;
+const NEEDS: &str = "cap_net_admin";
+
+/// An interface as the kernel describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its number in its namespace.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Its MAC address, when it is an Ethernet.
+    pub mac: Option<[u8; 6]>,
+    /// The largest IP packet it takes.
+    pub mtu: u32,
+    /// Administratively up.
+    pub up: bool,
+    /// Whether there is a carrier: a peer that is up, a cable.
+    pub carrier: bool,
+    /// How many receive queues it has.
+    pub rx_queues: u32,
+    /// How many transmit queues it has.
+    pub tx_queues: u32,
+    /// Whether its other end is a kernel on this machine.
+    pub is_virtual: bool,
+}
+
+/// The interfaces of one namespace.
+pub struct Links {
+    requests: Socket,
+    events: Socket,
+    place: String,
+}
+
+fn open(groups: u32) -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind(&SocketAddr::new(0, groups))?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    Ok(socket)
+}
+
+impl Links {
+    /// Those of `namespace`.
+    pub fn open(namespace: &Namespace) -> Result<Self, LinuxError> {
+        let failed = |error| LinuxError::of("a netlink socket", NEEDS, error);
+        namespace.run(|| {
+            let requests = open(0).map_err(failed)?;
+            let events = open(LINK_GROUP).map_err(failed)?;
+            events.set_non_blocking(true).map_err(failed)?;
+            Ok(Links {
+                requests,
+                events,
+                place: namespace.place(),
+            })
+        })
+    }
+
+    /// Readable when something has changed.
+    pub fn events(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+
+    /// Whether anything has changed since the last time.
+    pub fn changed(&self) -> bool {
+        let mut any = false;
+        loop {
+            match self.events.recv(&mut Vec::with_capacity(32_768), 0) {
+                Ok(_) => any = true,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return any,
+                // The kernel says once that it had no room for an event.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => any = true,
+                Err(_) => return true,
+            }
+        }
+    }
+
+    fn ask(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<Option<Link>> {
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | flags;
+        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        request.finalize();
+        let mut bytes = vec![0; request.header.length as usize];
+        request.serialize(&mut bytes);
+        self.requests.send(&bytes, 0)?;
+        let (answer, _) = self.requests.recv_from_full()?;
+        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer);
+        match answer.map_err(io::Error::other)?.payload {
+            NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
+            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) => {
+                Ok(Some(describe(link)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn get(&self, message: LinkMessage) -> io::Result<Option<Link>> {
+        match self.ask(RouteNetlinkMessage::GetLink(message), 0) {
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENODEV | libc::ENXIO)) => Ok(None),
+            other => other,
+        }
+    }
+
+    /// One by name.
+    pub fn by_name(&self, name: &str) -> Result<Link, LinuxError> {
+        let mut message = LinkMessage::default();
+        message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
+        let found = self.get(message);
+        found
+            .map_err(|e| LinuxError::of("asking for an interface", NEEDS, e))?
+            .ok_or_else(|| LinuxError::NoLink(name.to_owned(), self.place.clone()))
+    }
+
+    /// One by number; none when it is gone.
+    pub fn by_index(&self, index: u32) -> Result<Option<Link>, LinuxError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        self.get(message)
+            .map_err(|e| LinuxError::of("asking for an interface", NEEDS, e))
+    }
+
+    fn set(
+        &self,
+        what: &'static str,
+        index: u32,
+        change: impl FnOnce(&mut LinkMessage),
+    ) -> Result<(), LinuxError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        change(&mut message);
+        self.ask(RouteNetlinkMessage::SetLink(message), NLM_F_ACK)
+            .map(|_| ())
+            .map_err(|e| LinuxError::of(what, NEEDS, e))
+    }
+
+    /// Bring it up, or down.
+    pub fn set_up(&self, index: u32, up: bool) -> Result<(), LinuxError> {
+        self.set("setting a kernel interface up or down", index, |m| {
+            m.header.change_mask = LinkFlags::Up;
+            m.header.flags = if up {
+                LinkFlags::Up
+            } else {
+                LinkFlags::empty()
+            };
+        })
+    }
+
+    /// Set its MTU.
+    pub fn set_mtu(&self, index: u32, mtu: u32) -> Result<(), LinuxError> {
+        self.set("setting the MTU of a kernel interface", index, |m| {
+            m.attributes.push(LinkAttribute::Mtu(mtu));
+        })
+    }
+
+    /// Set its MAC address.
+    pub fn set_mac(&self, index: u32, mac: [u8; 6]) -> Result<(), LinuxError> {
+        self.set(
+            "setting the MAC address of a kernel interface",
+            index,
+            |m| {
+                m.attributes.push(LinkAttribute::Address(mac.to_vec()));
+            },
+        )
+    }
+
+    /// Make it a port of bridge `bridge`.
+    pub fn set_master(&self, index: u32, bridge: u32) -> Result<(), LinuxError> {
+        self.set("putting a kernel interface into a bridge", index, |m| {
+            m.attributes.push(LinkAttribute::Controller(bridge));
+        })
+    }
+
+    /// Give it an address.
+    pub fn add_address(&self, index: u32, address: IpAddr, length: u8) -> Result<(), LinuxError> {
+        let mut message = AddressMessage::default();
+        message.header.family = match address {
+            IpAddr::V4(_) => AddressFamily::Inet,
+            IpAddr::V6(_) => AddressFamily::Inet6,
+        };
+        (message.header.prefix_len, message.header.index) = (length, index);
+        let attributes = [
+            AddressAttribute::Local(address),
+            AddressAttribute::Address(address),
+        ];
+        message.attributes = attributes.into();
+        let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+        self.ask(RouteNetlinkMessage::NewAddress(message), flags)
+            .map(|_| ())
+            .map_err(|e| LinuxError::of("giving a kernel interface an address", NEEDS, e))
+    }
+
+    /// Delete it. Fine when it is gone already.
+    pub fn delete(&self, index: u32) -> Result<(), LinuxError> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        match self.ask(RouteNetlinkMessage::DelLink(message), NLM_F_ACK) {
+            Err(e) if e.raw_os_error() != Some(libc::ENODEV) => {
+                Err(LinuxError::of("deleting a kernel interface", NEEDS, e))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn describe(message: LinkMessage) -> Link {
+    let flags = message.header.flags;
+    let ethernet = message.header.link_layer_type == LinkLayerType::Ether;
+    let mut link = Link {
+        index: message.header.index,
+        name: String::new(),
+        mac: None,
+        mtu: 0,
+        up: flags.contains(LinkFlags::Up),
+        carrier: flags.contains(LinkFlags::LowerUp),
+        rx_queues: 1,
+        tx_queues: 1,
+        is_virtual: false,
+    };
+    for attribute in message.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => link.name = name,
+            LinkAttribute::Address(mac) if ethernet => link.mac = mac.try_into().ok(),
+            LinkAttribute::Mtu(mtu) => link.mtu = mtu,
+            LinkAttribute::NumRxQueues(n) => link.rx_queues = n,
+            LinkAttribute::NumTxQueues(n) => link.tx_queues = n,
+            LinkAttribute::LinkInfo(infos) => {
+                let cable = |i: &LinkInfo| {
+                    matches!(
+                        i,
+                        LinkInfo::Kind(InfoKind::Veth | InfoKind::Tun | InfoKind::Bridge)
+                    )
+                };
+                link.is_virtual = infos.iter().any(cable);
+            }
+            _ => {}
+        }
+    }
+    link
+}

@@ -1,0 +1,260 @@
+//! Receives from all interfaces of one kind, a queue at a time, in turn: `af-packet-input`, `tap-input`, `af-xdp-input`.
+
+use crate::status::{Inbox, MAX_QUEUES, Placed};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use volley_graph::{
+    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
+};
+use volley_iface::{Direction, Flag, IfTable};
+
+/// Nanoseconds between two questions to the kernel about what it lost.
+const ASK_NS: u64 = 250_000_000;
+
+nexts! {
+    /// Where packets go, besides to where each interface receives.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// What is counted of packets received from the kernel.
+    pub enum Count {
+        /// no packet buffer was free
+        NoBuffers = "no-buffers" (Error),
+        /// the receiving interface is administratively down
+        AdminDown = "admin-down" (Error),
+        /// the frame is longer than the ring's slots or 65,535 bytes
+        TooLong = "too-long" (Error),
+        /// what the kernel says of checksum or segments does not fit the packet
+        BadHeader = "bad-offload" (Error),
+        /// the kernel had a packet and no room in the ring: packets come faster than they are taken
+        KernelDrops = "kernel-drops" (Error),
+    }
+}
+
+/// What came out of a queue.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Packets written, in the first rows.
+    pub rows: usize,
+    /// Packets lost for want of buffers.
+    pub no_buffers: u64,
+    /// Packets lost for their length.
+    pub too_long: u64,
+    /// Rows with a packet whose offload request does not fit it: to be dropped.
+    pub bad: u64,
+}
+
+/// A queue that packets are received from.
+pub trait RxQueue: Send + 'static {
+    /// Name of the node that polls such queues.
+    const INPUT: &'static str;
+
+    /// How many packets to make room for, at most `most`; 0 when none waits.
+    fn ready(&mut self, most: usize) -> usize;
+    /// Receive into the rows of `fresh`, in order, as many as there are. The rows of bad packets are set in `bad`, which
+    /// is 0 on entry.
+    fn take<I: Isa>(&mut self, fresh: &mut Fresh<'_, I, Next>, bad: &mut [u32]) -> Taken;
+    /// Receive up to `due` packets for interface `rx`. A queue that has no buffers of its own copies into fresh ones; none
+    /// when there are none.
+    #[inline(always)]
+    fn receive<'o, I: Isa>(
+        &mut self,
+        out: &'o mut Output<'_, I, Next>,
+        rx: u32,
+        due: usize,
+        bad: &mut Column,
+    ) -> Option<(Fresh<'o, I, Next>, Taken)> {
+        let mut fresh = out.alloc(due, rx);
+        let rows = fresh.len();
+        if rows == 0 {
+            return None;
+        }
+        let bad = bad.words_mut(rows);
+        bad.fill(0);
+        let taken = self.take(&mut fresh, bad);
+        Some((fresh, taken))
+    }
+    /// Called on every poll, to give a device empty buffers.
+    #[inline(always)]
+    fn refill<I: Isa>(&mut self, _out: &mut Output<'_, I, Next>) {}
+    /// Forget up to `most` packets that wait; returns how many.
+    fn skip(&mut self, most: usize) -> usize;
+    /// Readable when a packet waits.
+    fn fd(&self) -> BorrowedFd<'_>;
+    /// What the kernel had no room for since the last time.
+    fn lost(&mut self) -> u64 {
+        0
+    }
+}
+
+/// State of the node on one worker.
+pub struct Input<Q: RxQueue> {
+    worker: usize,
+    table: Arc<IfTable>,
+    inbox: Arc<Inbox<Q>>,
+    /// Boxes, because they came as boxes and go back as such, for the control thread to free.
+    #[allow(clippy::vec_box)]
+    queues: Vec<Box<Placed<Q>>>,
+    turn: usize,
+    ask_ns: u64,
+    drop_node: NodeId,
+    bad: Column,
+}
+
+impl<Q: RxQueue> Input<Q> {
+    /// The instance of `worker`, for vectors of up to `size` packets.
+    pub fn new(
+        worker: usize,
+        table: Arc<IfTable>,
+        inbox: Arc<Inbox<Q>>,
+        drop_node: NodeId,
+        size: usize,
+    ) -> Self {
+        Input {
+            worker,
+            table,
+            inbox,
+            queues: Vec::with_capacity(MAX_QUEUES),
+            turn: 0,
+            ask_ns: 0,
+            drop_node,
+            bad: Column::new(size),
+        }
+    }
+
+    /// Packets lost before a buffer held them.
+    fn lose(&self, cx: &Cx<'_, Count>, rx: u32, counter: Count, packets: u64) {
+        if packets > 0 {
+            cx.count(counter, packets);
+            self.table
+                .count_errors(self.worker, rx, Direction::Rx, packets);
+            (0..packets).for_each(|_| self.table.count_drop(self.worker, rx));
+        }
+    }
+
+    fn receive<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        out: &mut Output<'_, I, Next>,
+        at: usize,
+        due: usize,
+    ) -> usize {
+        let rx = self.queues[at].status.interface();
+        let queue = &mut self.queues[at].queue;
+        let Some((mut fresh, taken)) = queue.receive(out, rx, due, &mut self.bad) else {
+            let gone = self.queues[at].queue.skip(due);
+            self.lose(cx, rx, Count::NoBuffers, gone as u64);
+            return gone;
+        };
+        if !self.table.has(rx, Flag::Up) {
+            cx.count(Count::AdminDown, taken.rows as u64);
+            (0..taken.rows).for_each(|_| self.table.count_drop(self.worker, rx));
+            return taken.rows;
+        }
+        fresh.truncate(taken.rows);
+        self.lose(cx, rx, Count::NoBuffers, taken.no_buffers);
+        self.lose(cx, rx, Count::TooLong, taken.too_long);
+        if taken.rows > 0 {
+            let place = (rx, self.queues[at].number);
+            self.send(cx, fresh, place, taken.bad);
+        }
+        taken.rows + (taken.no_buffers + taken.too_long) as usize
+    }
+
+    fn send<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        mut fresh: Fresh<'_, I, Next>,
+        (rx, queue): (u32, usize),
+        bad: u64,
+    ) {
+        let packets = fresh.len() as u64;
+        let bytes = (0..fresh.len())
+            .map(|row| fresh.view(row).len() as u64)
+            .sum();
+        self.table
+            .count(self.worker, rx, Direction::Rx, packets, bytes);
+        self.table
+            .count_queue(rx, Direction::Rx, queue, packets, bytes);
+        self.show(cx, &fresh, rx);
+        let target = self.table.rx_node(rx);
+        if bad == 0 {
+            fresh.send_to(target);
+            return;
+        }
+        cx.count(Count::BadHeader, bad);
+        self.table.count_errors(self.worker, rx, Direction::Rx, bad);
+        let reason = cx.node().reason(Count::BadHeader.index());
+        let nodes = self.bad.words_mut(fresh.len());
+        fresh.prepare(|row, packet| {
+            let is_bad = nodes[row] != 0;
+            nodes[row] = u32::from(if is_bad { self.drop_node } else { target }.0);
+            if is_bad {
+                packet.set(Col::Err, reason);
+            }
+        });
+        fresh.send_each(&self.bad);
+    }
+
+    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>, rx: u32) {
+        if let Some(tap) = self.table.tap(Direction::Rx) {
+            for row in 0..fresh.len() {
+                tap.pass(Direction::Rx, rx, &fresh.view(row), cx.now_ns());
+            }
+        }
+    }
+
+    #[cold]
+    fn ask(&mut self, cx: &Cx<'_, Count>) {
+        self.ask_ns = cx.now_ns() + ASK_NS;
+        for at in 0..self.queues.len() {
+            let lost = self.queues[at].queue.lost();
+            self.lose(
+                cx,
+                self.queues[at].status.interface(),
+                Count::KernelDrops,
+                lost,
+            );
+        }
+    }
+}
+
+impl<Q: RxQueue> Source for Input<Q> {
+    const NAME: &'static str = Q::INPUT;
+    type Next = Next;
+    type Count = Count;
+
+    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+        let mut all = self.queues.iter().map(|q| q.status.interface());
+        all.all(|interface| self.table.may_rest(interface, idle_ns))
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        let all = self
+            .queues
+            .iter()
+            .all(|q| q.is_faulty() || rest.fd(q.queue.fd()));
+        all && !self.inbox.is_waiting() && !self.queues.iter().any(|q| q.status.is_gone())
+    }
+
+    fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        self.inbox.exchange(&mut self.queues);
+        if cx.now_ns() >= self.ask_ns {
+            self.ask(cx);
+        }
+        for step in 0..self.queues.len() {
+            let at = (self.turn + step) % self.queues.len();
+            self.queues[at].queue.refill(out);
+            let due = self.queues[at].queue.ready(out.vector_size());
+            if due > 0 {
+                let got = self.receive(cx, out, at, due);
+                if got > 0 {
+                    self.turn = at + 1;
+                    return got;
+                }
+            }
+        }
+        0
+    }
+}

@@ -1,0 +1,119 @@
+//! Transmits for one Linux interface: the node is named after it (`tap0-tx`).
+
+use crate::status::Status;
+use std::sync::Arc;
+use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
+use volley_iface::{Direction, IfTable};
+
+nexts! {
+    /// Where packets go that cannot be sent.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// Why the kernel did not take a packet.
+    pub enum Count {
+        /// the kernel's queue was full
+        NoTxSlots = "no-tx-slots" (Error),
+        /// the kernel's interface is down or gone
+        LinkDown = "link-down" (Error),
+        /// the kernel's interface does not take frames of this length
+        TooLong = "too-long" (Error),
+        /// the kernel refused the packet for another reason
+        Refused = "refused" (Error),
+    }
+}
+
+impl Count {
+    /// The counter of what the kernel said to one packet.
+    pub fn of(error: &std::io::Error) -> Count {
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EBUSY) => Count::NoTxSlots,
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV | libc::EIO | libc::EBADFD) => {
+                Count::LinkDown
+            }
+            Some(libc::EMSGSIZE) => Count::TooLong,
+            _ => Count::Refused,
+        }
+    }
+}
+
+/// A queue that packets are sent into.
+pub trait TxQueue: Send + 'static {
+    /// What the node's instances are called together (`tap-tx`).
+    const OUTPUT: &'static str;
+
+    /// Send the packets of `v` in order. Of a packet that cannot be sent the verdict becomes the code of a [`Count`]; the
+    /// verdicts are 0 on entry.
+    fn send<I: Isa>(&mut self, v: &mut Vector<'_, I, Next>, verdicts: &mut [u32], status: &Status);
+
+    /// The end of the packets that were sent: their buffers are free, unless the device still has them.
+    #[inline(always)]
+    fn finish<I: Isa>(&mut self, v: Vector<'_, I, Next>) -> Done {
+        v.free()
+    }
+}
+
+/// State of the node on one worker.
+pub struct Transmit<Q: TxQueue> {
+    worker: usize,
+    table: Arc<IfTable>,
+    status: Arc<Status>,
+    verdict: Column,
+    /// None when a worker has come that the driver made no queue for.
+    queue: Option<Q>,
+}
+
+impl<Q: TxQueue> Transmit<Q> {
+    /// The instance of `worker`, for vectors of up to `size` packets.
+    pub fn new(
+        worker: usize,
+        table: Arc<IfTable>,
+        status: Arc<Status>,
+        size: usize,
+        queue: Option<Q>,
+    ) -> Self {
+        Transmit {
+            worker,
+            table,
+            status,
+            verdict: Column::new(size),
+            queue,
+        }
+    }
+}
+
+impl<Q: TxQueue> Node for Transmit<Q> {
+    const NAME: &'static str = Q::OUTPUT;
+    type Next = Next;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        let (n, interface) = (v.len(), self.status.interface());
+        let verdicts = self.verdict.words_mut(n);
+        verdicts.fill(0);
+        match &mut self.queue {
+            Some(queue) => queue.send(&mut v, verdicts, &self.status),
+            None => verdicts.fill(Count::LinkDown.code()),
+        }
+        v.drop_out(cx, &self.verdict, |_| Next::Drop);
+        let (sent, bytes) = (v.len(), volley_graph::sum(v.column(Col::Len)));
+        let (worker, table) = (self.worker, &self.table);
+        table.count(worker, interface, Direction::Tx, sent as u64, bytes);
+        if sent < n {
+            let lost = (n - sent) as u64;
+            table.count_errors(worker, interface, Direction::Tx, lost);
+        }
+        match &mut self.queue {
+            Some(queue) => queue.finish(v),
+            None => v.free(),
+        }
+    }
+}
+
+/// Mark packets `from..` with what the kernel said.
+pub fn mark(verdicts: &mut [u32], error: &std::io::Error) {
+    verdicts.fill(Count::of(error).code());
+}

@@ -1,0 +1,350 @@
+//! A test bench for drivers of Linux interfaces: namespaces that live as long as the test, a daemon in the test's own
+//! process, and programs of the kernel's side that are bounded in time. Needs root and `ip`.
+
+use crate::Namespace;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use volley_graph::buf::Pool;
+use volley_graph::{Clock, Domain, Engine, GraphError, Running, Settings};
+use volley_iface::{IfCounts, Registry};
+use volley_model::{AdminState, Applied, InterfaceKind, InterfaceSpec, ModelError, Request};
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// Namespaces, deleted with everything in them at the end.
+pub struct Testbed {
+    spaces: Vec<String>,
+    number: u32,
+}
+
+fn can(program: &str) -> bool {
+    Command::new(program).arg("-V").output().is_ok()
+}
+
+/// Run a program for at most `seconds`.
+pub fn run(seconds: u32, program: &str, args: &[&str]) -> Output {
+    let mut command = Command::new("timeout");
+    command
+        .args(["-k", "1", &seconds.to_string(), program])
+        .args(args);
+    match command.output() {
+        Ok(output) => output,
+        Err(error) => panic!("{program} {args:?}: {error}"),
+    }
+}
+
+/// Run a program that must succeed.
+pub fn must(seconds: u32, program: &str, args: &[&str]) -> String {
+    let output = run(seconds, program, args);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{program} {}: {text}{}",
+        args.join(" "),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    text
+}
+
+impl Testbed {
+    /// With `n` namespaces; none, and a printed reason, where they cannot be made or a program is missing.
+    pub fn new(n: usize, programs: &[&str]) -> Option<Self> {
+        if let Some(missing) = ["ip"].iter().chain(programs).find(|p| !can(p)) {
+            eprintln!("SKIP: {missing} is not installed");
+            return None;
+        }
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mut bed = Testbed {
+            spaces: Vec::new(),
+            number,
+        };
+        for at in 0..n {
+            let name = format!("vt{}-{number}-{at}", std::process::id());
+            if !run(10, "ip", &["netns", "add", &name]).status.success() {
+                eprintln!("SKIP: network namespaces cannot be made (are we root?)");
+                return None;
+            }
+            bed.spaces.push(name);
+            bed.ip(at, "link set lo up");
+        }
+        Some(bed)
+    }
+
+    /// A namespace's name.
+    pub fn name(&self, at: usize) -> &str {
+        &self.spaces[at]
+    }
+
+    /// `ip ...` in a namespace, words parted by blanks.
+    pub fn ip(&self, at: usize, words: &str) -> String {
+        let args: Vec<&str> = ["-n", self.name(at)]
+            .into_iter()
+            .chain(words.split(' '))
+            .collect();
+        must(10, "ip", &args)
+    }
+
+    /// A pair of virtual interfaces: `name` in namespace `at`, up, and its other end in our own namespace.
+    pub fn veth(&self, at: usize, name: &str, extra: &str) -> String {
+        let ours = format!(
+            "v{}x{}{name}{at}",
+            std::process::id() % 100_000,
+            self.number
+        );
+        let words = format!(
+            "link add {ours} {extra} type veth peer name {name} {extra} netns {}",
+            self.name(at)
+        );
+        let words = words.split_whitespace();
+        must(10, "ip", &words.collect::<Vec<_>>());
+        self.ip(at, &format!("link set {name} up"));
+        must(10, "ip", &["link", "set", &ours, "up"]);
+        // Nobody but Volley is to answer or speak here.
+        let quiet = format!("/proc/sys/net/ipv6/conf/{ours}/disable_ipv6");
+        let _ = std::fs::write(quiet, "1");
+        ours
+    }
+
+    /// A program in a namespace.
+    pub fn exec(&self, at: usize, seconds: u32, words: &str) -> Output {
+        let args: Vec<&str> = ["netns", "exec", self.name(at)]
+            .into_iter()
+            .chain(words.split(' '))
+            .collect();
+        run(seconds, "ip", &args)
+    }
+
+    /// A program in a namespace that goes on by itself, until it is dropped, for at most `seconds`.
+    pub fn start(&self, at: usize, seconds: u32, words: &str) -> Started {
+        let bound = seconds.to_string();
+        let mut command = Command::new("timeout");
+        command
+            .args(["-k", "1", &bound, "ip", "netns", "exec", self.name(at)])
+            .args(words.split(' '));
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .stdin(Stdio::null());
+        match command.spawn() {
+            Ok(child) => Started(Some(child)),
+            Err(error) => panic!("{words}: {error}"),
+        }
+    }
+
+    /// Whether `to` answers three pings of `size` bytes without fragments.
+    pub fn pings(&self, at: usize, to: &str, size: usize) -> bool {
+        let words = format!("ping -n -q -i 0.01 -c 3 -W 2 -M do -s {size} {to}");
+        self.exec(at, 10, &words).status.success()
+    }
+
+    /// A UDP socket in a namespace that waits at most `wait` for a datagram.
+    pub fn udp(&self, at: usize, address: &str, wait: Duration) -> UdpSocket {
+        let open = || {
+            let ip: IpAddr = address.parse().unwrap_or_else(|e| panic!("{address}: {e}"));
+            let socket = UdpSocket::bind(SocketAddr::new(ip, 0));
+            Ok(socket.unwrap_or_else(|e| panic!("{address}: {e}")))
+        };
+        let socket = Namespace::Other(self.name(at).to_owned()).run(open);
+        let socket = socket.unwrap_or_else(|e| panic!("{e}"));
+        let set = socket.set_read_timeout(Some(wait));
+        set.unwrap_or_else(|e| panic!("{e}"));
+        socket
+    }
+}
+
+/// A program that goes on by itself.
+pub struct Started(Option<Child>);
+
+impl Started {
+    /// Wait until it ends by itself; what it said.
+    pub fn output(mut self) -> String {
+        let output = self.0.take().map(Child::wait_with_output);
+        match output {
+            Some(Ok(output)) => String::from_utf8_lossy(&output.stdout).into_owned(),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            // `timeout` passes it on to the program.
+            let _ = Command::new("kill").arg(child.id().to_string()).status();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Testbed {
+    fn drop(&mut self) {
+        for name in &self.spaces {
+            let _ = run(10, "ip", &["netns", "del", name]);
+        }
+    }
+}
+
+/// A datagram of `size` bytes that tells its size and place.
+pub fn payload(size: usize) -> Vec<u8> {
+    (0..size)
+        .map(|i| (i.wrapping_mul(31) ^ (i >> 8) ^ size) as u8)
+        .collect()
+}
+
+/// Send datagrams of many sizes from `a` to `b`, each of which must arrive as it was.
+pub fn datagrams(a: &UdpSocket, b: &UdpSocket, sizes: impl Iterator<Item = usize>) {
+    let to = b.local_addr().unwrap_or_else(|e| panic!("{e}"));
+    let mut got = vec![0; 1 << 16];
+    for size in sizes {
+        let sent = payload(size);
+        a.send_to(&sent, to)
+            .unwrap_or_else(|e| panic!("{size} bytes: {e}"));
+        let n = b
+            .recv(&mut got)
+            .unwrap_or_else(|e| panic!("{size} bytes did not arrive: {e}"));
+        assert!(
+            got[..n] == sent[..],
+            "{size} bytes: {n} other bytes arrived"
+        );
+    }
+}
+
+/// A daemon in this process: engine, interfaces, and what `register` brings in.
+pub struct Daemon {
+    /// Its parts.
+    pub registry: Registry,
+    running: Option<Running>,
+    pool: std::sync::Arc<Pool>,
+}
+
+impl Daemon {
+    /// Running, its worker on `core` where one is given.
+    pub fn new(
+        buffers: usize,
+        core: Option<usize>,
+        register: impl FnOnce(&mut Registry) -> Result<(), GraphError>,
+    ) -> Self {
+        let pool = Pool::new(buffers).unwrap_or_else(|e| panic!("{e}"));
+        let settings = Settings {
+            clock: Clock::system(),
+            buffers,
+            ..Settings::default()
+        };
+        let build = || {
+            let engine = Engine::new(settings, pool.clone(), Domain::new())?;
+            let mut registry = Registry::new(engine);
+            volley_iface::register(&mut registry)?;
+            register(&mut registry)?;
+            let workers = registry.engine.borrow_mut().build()?;
+            let cores: Vec<usize> = core.into_iter().collect();
+            Ok::<_, GraphError>((registry, Running::start(workers, &cores)?))
+        };
+        let (registry, running) = build().unwrap_or_else(|e| panic!("{e}"));
+        Daemon {
+            registry,
+            running: Some(running),
+            pool,
+        }
+    }
+
+    /// Carry out a request, and wait until the worker uses it.
+    pub fn ask(&mut self, request: Request) -> Result<Applied, ModelError> {
+        request.validate()?;
+        let mut handlers = self.registry.handlers.iter_mut();
+        let answer = handlers.find_map(|h| h.apply(&request));
+        let answer = answer.unwrap_or_else(|| panic!("nobody takes `{request}`"));
+        self.until("changes are used", |daemon| {
+            daemon.registry.engine.borrow().settled()
+        });
+        answer
+    }
+
+    /// The same for one that must succeed.
+    pub fn must(&mut self, request: Request) {
+        let text = request.to_string();
+        self.ask(request).unwrap_or_else(|e| panic!("{text}: {e}"));
+    }
+
+    /// Make an interface and set it up.
+    pub fn create(&mut self, name: &str, kind: InterfaceKind, mtu: Option<u32>) {
+        self.must(Request::InterfaceCreate(InterfaceSpec {
+            name: name.into(),
+            kind,
+            mac: None,
+            mtu,
+        }));
+        self.must(Request::InterfaceState {
+            name: name.into(),
+            state: AdminState::Up,
+        });
+    }
+
+    /// Patch two interfaces together, both ways.
+    pub fn patch(&mut self, a: &str, b: &str) {
+        for (rx, tx) in [(a, b), (b, a)] {
+            let (rx, tx) = (rx.to_owned(), tx.to_owned());
+            self.must(Request::L2PatchAdd { rx, tx });
+        }
+    }
+
+    /// Let the control thread do its work until `done`, for at most five seconds.
+    pub fn until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
+        let end = Instant::now() + Duration::from_secs(5);
+        while !done(self) {
+            assert!(
+                Instant::now() < end,
+                "in five seconds it did not come to this: {what}; {:?}",
+                self.registry
+                    .interfaces
+                    .borrow()
+                    .iter()
+                    .map(|i| (i.name.clone(), i.link.clone()))
+                    .collect::<Vec<_>>()
+            );
+            self.registry.processes.turn();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Why an interface has no link.
+    pub fn link_fault(&self, name: &str) -> Option<String> {
+        let all = self.registry.interfaces.borrow();
+        all.by_name(name)
+            .and_then(|i| i.link.reason().map(str::to_owned))
+    }
+
+    /// What passed an interface.
+    pub fn counts(&self, name: &str) -> IfCounts {
+        let all = self.registry.interfaces.borrow();
+        all.by_name(name)
+            .map_or(IfCounts::default(), |i| all.counts(i))
+    }
+
+    /// A node's counter.
+    pub fn counter(&self, node: &str, name: &str) -> u64 {
+        let counters = self.registry.engine.borrow().counters();
+        let found = counters
+            .iter()
+            .find(|c| c.node == node && c.info.name == name);
+        found.map_or(0, |c| c.count)
+    }
+
+    /// Delete all interfaces and stop the worker; no buffer may be missing.
+    pub fn stop(mut self) {
+        let names: Vec<String> = {
+            let all = self.registry.interfaces.borrow();
+            all.iter().map(|i| i.name.clone()).collect()
+        };
+        for name in names {
+            self.must(Request::InterfaceDelete { name });
+        }
+        let pool = self.pool.clone();
+        self.until("every buffer came back", |_| pool.report().in_use() == 0);
+        if let Some(running) = self.running.take() {
+            drop(running.stop());
+        }
+        assert_eq!(self.pool.report().in_use(), 0, "every buffer came back");
+    }
+}

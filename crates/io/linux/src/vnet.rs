@@ -1,0 +1,141 @@
+//! `virtio_net_hdr`: what a kernel says of a packet's unfinished checksum and of super-segments, and what it is told.
+//!
+//! Nothing of it is believed: places are checked against the packet by [`volley_graph::Fresh::set_offload`].
+
+use volley_graph::{BadOffload, Checksum, Gso, GsoKind, Offload};
+
+/// Bytes of the header.
+pub const HEADER: usize = 10;
+
+/// A header as bytes.
+pub type Bytes = [u8; HEADER];
+
+const NEEDS_CHECKSUM: u8 = 1;
+const TCP4: u8 = 1;
+const TCP6: u8 = 4;
+const UDP: u8 = 5;
+const ECN: u8 = 0x80;
+const UDP_HEADER: u16 = 8;
+
+fn word(bytes: &Bytes, at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// What a header asks for. `first` is the packet's first segment, in which `inserted` bytes were put in front of layer 3
+/// since the kernel wrote the header.
+pub fn parse(bytes: &Bytes, first: &[u8], inserted: u16) -> Result<Offload, BadOffload> {
+    let checksum = (bytes[0] & NEEDS_CHECKSUM != 0).then(|| Checksum {
+        start: word(bytes, 6).saturating_add(inserted),
+        offset: word(bytes, 8),
+    });
+    let kind = match bytes[1] & !ECN {
+        0 => {
+            return Ok(Offload {
+                checksum,
+                gso: None,
+            });
+        }
+        TCP4 => GsoKind::Tcp4,
+        TCP6 => GsoKind::Tcp6,
+        UDP => GsoKind::Udp,
+        _ => return Err(BadOffload::Headers),
+    };
+    // The kernel's own length of the headers is only a hint: it may include payload.
+    let start = checksum.ok_or(BadOffload::Checksum)?.start;
+    let layer4 = match kind {
+        GsoKind::Udp => UDP_HEADER,
+        _ => {
+            let offset = first.get(usize::from(start) + 12);
+            u16::from(offset.ok_or(BadOffload::Headers)? >> 4) * 4
+        }
+    };
+    let gso = Gso {
+        kind,
+        size: word(bytes, 4),
+        headers: start.saturating_add(layer4),
+        ecn: bytes[1] & ECN != 0,
+    };
+    Ok(Offload {
+        checksum,
+        gso: Some(gso),
+    })
+}
+
+/// The header that tells a kernel what is left to be done.
+pub fn emit(offload: &Offload) -> Bytes {
+    let mut bytes = [0; HEADER];
+    let mut put = |at: usize, word: u16| bytes[at..at + 2].copy_from_slice(&word.to_ne_bytes());
+    if let Some(gso) = offload.gso {
+        put(2, gso.headers);
+        put(4, gso.size);
+    }
+    if let Some(sum) = offload.checksum {
+        put(6, sum.start);
+        put(8, sum.offset);
+    }
+    bytes[0] = u8::from(offload.checksum.is_some()) * NEEDS_CHECKSUM;
+    bytes[1] = offload.gso.map_or(0, |gso| {
+        let kind = match gso.kind {
+            GsoKind::Tcp4 => TCP4,
+            GsoKind::Tcp6 => TCP6,
+            GsoKind::Udp => UDP,
+        };
+        kind | if gso.ecn { ECN } else { 0 }
+    });
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        let mut packet = [0u8; 100];
+        packet[34 + 12] = 0x80;
+        let offload = Offload {
+            checksum: Some(Checksum {
+                start: 34,
+                offset: 16,
+            }),
+            gso: Some(Gso {
+                kind: GsoKind::Tcp4,
+                size: 1448,
+                headers: 66,
+                ecn: true,
+            }),
+        };
+        assert_eq!(parse(&emit(&offload), &packet, 0), Ok(offload));
+        assert_eq!(parse(&emit(&Offload::NONE), &packet, 0), Ok(Offload::NONE));
+    }
+
+    #[test]
+    fn a_header_that_does_not_fit_is_refused() {
+        let tcp = |start: u16, flags| {
+            let [a, b] = start.to_ne_bytes();
+            [flags, TCP4, 0, 0, 0xa8, 5, a, b, 16, 0]
+        };
+        assert_eq!(parse(&tcp(34, 0), &[0; 100], 0), Err(BadOffload::Checksum));
+        assert_eq!(parse(&tcp(90, 1), &[0; 100], 0), Err(BadOffload::Headers));
+        assert_eq!(
+            parse(&tcp(u16::MAX, 1), &[0; 100], 4),
+            Err(BadOffload::Headers)
+        );
+        let mut unknown = tcp(34, 1);
+        unknown[1] = 3;
+        assert_eq!(parse(&unknown, &[0; 100], 0), Err(BadOffload::Headers));
+    }
+
+    #[test]
+    fn an_inserted_tag_moves_places() {
+        let bytes = emit(&Offload {
+            checksum: Some(Checksum {
+                start: 34,
+                offset: 6,
+            }),
+            gso: None,
+        });
+        let got = parse(&bytes, &[0; 60], 4).unwrap().checksum.unwrap();
+        assert_eq!((got.start, got.offset), (38, 6));
+    }
+}

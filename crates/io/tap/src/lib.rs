@@ -1,0 +1,23 @@
+//! Taps and tuns: interfaces whose other end is an interface of the Linux kernel, which Volley makes.
+//!
+//! - True on entry: nothing; the kernel's end may be reconfigured, moved or deleted by others at any time.
+//! - True on exit: an interface that Volley deleted, or whose Volley died, has left nothing behind in the kernel.
+//! - Packets cross with a `virtio_net_hdr` in front, so checksums and segmentation are left to whoever needs them done.
+#![deny(unsafe_code)]
+
+mod control;
+mod queue;
+pub mod sys;
+
+pub use control::{KIND, TapHandler};
+pub use queue::{TapRx, TapTx};
+
+use volley_graph::GraphError;
+use volley_iface::Registry;
+
+/// Bring in `tap-input`, the interface kind `tap` and its requests.
+pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
+    let handler = TapHandler::new(registry)?;
+    registry.handlers.push(Box::new(handler));
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! A queue of a tap: every packet is one `readv` or `writev`, with the kernel's offload header in front.
+
+use crate::sys::Layer;
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use volley_graph::buf::DATA;
+use volley_graph::{Fresh, Isa, MAX_SEGMENTS, Offload, Vector};
+use volley_linux::node::{input, transmit};
+use volley_linux::vnet::{self, HEADER};
+use volley_linux::{RxQueue, Status, Taken, TxQueue};
+
+/// The longest packet there can be, with its Ethernet header and two tags.
+const LONGEST: usize = 65_535 + 14 + 8;
+/// Short packets in a row after which long ones are no longer expected.
+const CALM: u32 = 64;
+/// Polls to let pass after the kernel said no.
+const REST: u32 = 1000;
+const ETHERNET: usize = 14;
+
+/// Where packets of a tap come from.
+pub struct TapRx {
+    file: Arc<File>,
+    status: Arc<Status>,
+    layer: Layer,
+    /// In front of every packet of a tun, up to the type.
+    addresses: [u8; 12],
+    /// What of a long packet does not fit the first buffer is read behind [`DATA`] bytes of it.
+    spill: Box<[u8]>,
+    /// Short packets still to come before long ones are not expected any more; 0 = they are not.
+    long: u32,
+    guess: usize,
+    rest: u32,
+}
+
+impl TapRx {
+    /// A queue's receiving side. For a tun, packets look as if they came from `from` to `to`.
+    pub fn new(file: Arc<File>, status: Arc<Status>, layer: Layer, to: [u8; 6]) -> Self {
+        let mut addresses = [0; 12];
+        addresses[..6].copy_from_slice(&to);
+        addresses[6..].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+        TapRx {
+            file,
+            status,
+            layer,
+            addresses,
+            spill: vec![0; DATA + LONGEST].into(),
+            long: 0,
+            guess: 1,
+            rest: 0,
+        }
+    }
+
+    /// Bytes that we put in front of what is read.
+    fn front(&self) -> usize {
+        match self.layer {
+            Layer::Ethernet => 0,
+            Layer::Ip => ETHERNET,
+        }
+    }
+
+    /// Read a packet into a row. None when there is none; else its header and whether it is whole.
+    fn read<I: Isa>(
+        &mut self,
+        fresh: &mut Fresh<'_, I, input::Next>,
+        row: usize,
+    ) -> Option<(vnet::Bytes, bool)> {
+        let room = if self.long > 0 { LONGEST } else { DATA };
+        let (front, mut header) = (self.front(), [0; HEADER]);
+        let (mut result, spill, mut file) = (Ok(0), &mut self.spill[DATA..], &*self.file);
+        let stored = fresh.scatter(row, room, |buffers| {
+            let mut all: [IoSliceMut<'_>; MAX_SEGMENTS + 2] =
+                std::array::from_fn(|_| IoSliceMut::new(&mut []));
+            let n = buffers.len();
+            all[0] = IoSliceMut::new(&mut header);
+            for (at, buffer) in buffers.iter_mut().enumerate() {
+                let skip = if at == 0 { front } else { 0 };
+                all[at + 1] = IoSliceMut::new(&mut buffer[skip..]);
+            }
+            all[n + 1] = IoSliceMut::new(spill);
+            result = file.read_vectored(&mut all[..n + 2]);
+            let read = result.as_ref().map_or(0, |&n| n.saturating_sub(HEADER));
+            if front > 0 && read > 0 {
+                ethernet(&mut buffers[0], &self.addresses);
+            }
+            if read > 0 { read + front } else { 0 }
+        });
+        let Some(stored) = stored else {
+            return self.skip_one().then_some((header, false));
+        };
+        match result {
+            Ok(n) if n > HEADER => {
+                let len = n - HEADER + front;
+                Some((header, self.spilled(fresh, row, stored, len)))
+            }
+            // A packet of nothing: forget it, and look again next time.
+            Ok(_) => None,
+            Err(error) => {
+                self.refused(&error);
+                None
+            }
+        }
+    }
+
+    /// Hang what did not fit the row's buffers behind them. False when buffers run out.
+    fn spilled<I: Isa>(
+        &mut self,
+        fresh: &mut Fresh<'_, I, input::Next>,
+        row: usize,
+        stored: usize,
+        len: usize,
+    ) -> bool {
+        self.long = if len > DATA {
+            CALM
+        } else {
+            self.long.saturating_sub(1)
+        };
+        if len <= stored {
+            return true;
+        }
+        let len = len.min(self.spill.len());
+        let first = fresh.view(row).bytes();
+        let n = first.len().min(DATA);
+        self.spill[..n].copy_from_slice(&first[..n]);
+        fresh.write(row, &self.spill[..len])
+    }
+
+    fn refused(&mut self, error: &io::Error) {
+        if !matches!(
+            error.kind(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+        ) {
+            self.status.report(error);
+            self.rest = REST;
+        }
+    }
+
+    /// Read a packet and forget it; false when there is none.
+    fn skip_one(&mut self) -> bool {
+        match (&*self.file).read(&mut self.spill) {
+            Ok(n) => n > 0,
+            Err(error) => {
+                self.refused(&error);
+                false
+            }
+        }
+    }
+}
+
+/// Put an Ethernet header in front of the IP packet in `buffer`.
+fn ethernet(buffer: &mut [u8], addresses: &[u8; 12]) {
+    let kind: [u8; 2] = match buffer[ETHERNET] >> 4 {
+        6 => [0x86, 0xdd],
+        _ => [0x08, 0x00],
+    };
+    buffer[..12].copy_from_slice(addresses);
+    buffer[12..ETHERNET].copy_from_slice(&kind);
+}
+
+impl RxQueue for TapRx {
+    const INPUT: &'static str = "tap-input";
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    fn ready(&mut self, most: usize) -> usize {
+        if self.rest > 0 {
+            self.rest -= 1;
+            return 0;
+        }
+        self.guess.min(most)
+    }
+
+    fn take<I: Isa>(&mut self, fresh: &mut Fresh<'_, I, input::Next>, bad: &mut [u32]) -> Taken {
+        let mut taken = Taken::default();
+        while taken.rows < fresh.len() {
+            let row = taken.rows;
+            let Some((header, whole)) = self.read(fresh, row) else {
+                break;
+            };
+            if !whole {
+                taken.no_buffers += 1;
+                break;
+            }
+            let first = fresh.view(row).bytes();
+            let asked = vnet::parse(&header, first, self.front() as u16);
+            let set = asked.and_then(|offload| match offload {
+                Offload::NONE => Ok(()),
+                _ => fresh.set_offload(row, &offload),
+            });
+            if set.is_err() {
+                bad[row] = 1;
+                taken.bad += 1;
+            }
+            taken.rows += 1;
+        }
+        self.guess = (taken.rows * 2).max(8);
+        taken
+    }
+
+    fn skip(&mut self, most: usize) -> usize {
+        (0..most).take_while(|_| self.skip_one()).count()
+    }
+}
+
+/// Where packets for a tap go.
+pub struct TapTx {
+    file: Arc<File>,
+    layer: Layer,
+}
+
+impl TapTx {
+    /// A queue's transmitting side.
+    pub fn new(file: Arc<File>, layer: Layer) -> Self {
+        TapTx { file, layer }
+    }
+}
+
+impl TxQueue for TapTx {
+    const OUTPUT: &'static str = "tap-tx";
+
+    fn send<I: Isa>(
+        &mut self,
+        v: &mut Vector<'_, I, transmit::Next>,
+        verdicts: &mut [u32],
+        status: &Status,
+    ) {
+        let front = match self.layer {
+            Layer::Ethernet => 0,
+            Layer::Ip => ETHERNET,
+        };
+        for row in 0..v.len() {
+            let view = v.view(row);
+            let header = vnet::emit(&behind(view.offload(), front as u16));
+            let mut all: [IoSlice<'_>; MAX_SEGMENTS + 2] =
+                std::array::from_fn(|_| IoSlice::new(&[]));
+            all[0] = IoSlice::new(&header);
+            let mut n = 1;
+            for segment in view.slices().take(MAX_SEGMENTS + 1) {
+                let skip = if n == 1 { front.min(segment.len()) } else { 0 };
+                all[n] = IoSlice::new(&segment[skip..]);
+                n += 1;
+            }
+            let written = loop {
+                match (&*self.file).write_vectored(&all[..n]) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    other => break other,
+                }
+            };
+            if let Err(error) = written {
+                transmit::mark(&mut verdicts[row..=row], &error);
+                if error.kind() != io::ErrorKind::WouldBlock {
+                    status.report(&error);
+                }
+            }
+        }
+    }
+}
+
+/// The same request with places counted from `front` bytes further on.
+fn behind(mut offload: Offload, front: u16) -> Offload {
+    if let Some(sum) = &mut offload.checksum {
+        sum.start = sum.start.saturating_sub(front);
+    }
+    if let Some(gso) = &mut offload.gso {
+        gso.headers = gso.headers.saturating_sub(front);
+    }
+    offload
+}

@@ -1,6 +1,7 @@
 //! Interfaces and what hangs on them: kinds, states, neighbours, feature bindings.
 
 use crate::addr::Mac;
+use crate::memif::MemifSpec;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -29,14 +30,17 @@ pub enum InterfaceKind {
     Pg,
     /// Capture files: receives from one, transmits into another.
     Pcap(PcapFiles),
+    /// Memory shared with another program.
+    Memif(MemifSpec),
 }
 
 impl InterfaceKind {
-    /// Name of the kind: `packet-generator` or `pcap`.
+    /// Name of the kind: `packet-generator`, `pcap`, `memif`, ...
     pub fn name(&self) -> &'static str {
         match self {
             InterfaceKind::Pg => "packet-generator",
             InterfaceKind::Pcap(_) => "pcap",
+            InterfaceKind::Memif(_) => "memif",
         }
     }
 }

@@ -16,6 +16,7 @@ mod error;
 mod handler;
 mod interface;
 pub mod limits;
+mod memif;
 mod name;
 mod query;
 pub mod reply;
@@ -33,6 +34,7 @@ pub use handler::{Applied, Handler};
 pub use interface::{
     AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, Switch,
 };
+pub use memif::{MemifRole, MemifSocket, MemifSpec};
 pub use name::{check_name, quote};
 pub use query::{FibSelect, Query};
 pub use reply::Reply;

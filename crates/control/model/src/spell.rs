@@ -74,6 +74,8 @@ impl Display for Request {
         match self {
             Request::InterfaceCreate(spec) => write!(f, "{spec}"),
             Request::InterfaceDelete { name } => write!(f, "delete interface {name}"),
+            Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
+            Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")
             }
@@ -177,9 +179,14 @@ fn named(f: Out<'_, '_>, command: &str, name: Option<&str>) -> fmt::Result {
 
 impl Display for InterfaceSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "create {} interface {}", self.kind.name(), self.name)?;
-        if let InterfaceKind::Pcap(files) = &self.kind {
-            write!(f, "{files}")?;
+        match &self.kind {
+            InterfaceKind::Memif(memif) => {
+                write!(f, "create interface memif {memif}")?;
+                let name = (self.name != memif.default_name()).then_some(&self.name);
+                opt(f, "name", name)?;
+            }
+            InterfaceKind::Pcap(files) => write!(f, "create pcap interface {}{files}", self.name)?,
+            kind => write!(f, "create {} interface {}", kind.name(), self.name)?,
         }
         opt(f, "mac", self.mac)?;
         opt(f, "mtu", self.mtu)

@@ -60,7 +60,12 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = KINDS.iter().find(|(kind, _)| *kind == self.kind);
-        write!(f, "{} ({})", text.map_or("fault", |(_, text)| text), self.value)
+        write!(
+            f,
+            "{} ({})",
+            text.map_or("fault", |(_, text)| text),
+            self.value
+        )
     }
 }
 

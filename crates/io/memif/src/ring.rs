@@ -218,12 +218,21 @@ pub struct Buffers {
     pub first: u32,
     /// Bytes of each.
     pub size: u32,
+    /// Bytes from one to the next.
+    pub stride: u32,
 }
 
 impl Buffers {
+    const NONE: Buffers = Buffers {
+        region: 0,
+        first: 0,
+        size: 0,
+        stride: 0,
+    };
+
     #[inline(always)]
     fn offset(&self, slot: u16) -> u32 {
-        self.first + u32::from(slot) * self.size
+        self.first + u32::from(slot) * self.stride
     }
 }
 
@@ -285,7 +294,7 @@ impl Rx {
         Ok(Rx {
             ring,
             side: Side::Server,
-            buffers: Buffers { region: 0, first: 0, size: 0 },
+            buffers: Buffers::NONE,
             last,
             posted: AtomicU16::new(0),
         })
@@ -423,7 +432,10 @@ impl Arrived<'_> {
             }
             self.plain &= total <= DATA as u64;
             if total > MAX_PACKET as u64 {
-                return Err(Fault::new(Kind::Long, u32::try_from(total).unwrap_or(u32::MAX)));
+                return Err(Fault::new(
+                    Kind::Long,
+                    u32::try_from(total).unwrap_or(u32::MAX),
+                ));
             }
             self.scratch.start[self.packets] = first as u32;
             self.packets += 1;
@@ -490,7 +502,10 @@ impl Arrived<'_> {
     pub fn len_of(&self, row: usize) -> usize {
         let (first, end) = (self.scratch.start[row], self.scratch.start[row + 1]);
         let segments = first as usize..end as usize;
-        self.scratch.length[segments].iter().map(|l| *l as usize).sum()
+        self.scratch.length[segments]
+            .iter()
+            .map(|l| *l as usize)
+            .sum()
     }
 
     /// All packets are copied: give their buffers back to the peer.
@@ -584,7 +599,7 @@ impl Tx {
         Ok(Tx {
             ring,
             side: Side::Server,
-            buffers: Buffers { region: 0, first: 0, size: 0 },
+            buffers: Buffers::NONE,
             last,
         })
     }
@@ -622,7 +637,14 @@ impl Tx {
         if free > slots {
             return Err(Fault::new(Kind::Index, u32::from(index)));
         }
-        let mut leaving = Leaving { tx: self, scratch, from, free, ready: 0, used: 0 };
+        let mut leaving = Leaving {
+            tx: self,
+            scratch,
+            from,
+            free,
+            ready: 0,
+            used: 0,
+        };
         let ahead = packets.min(free as usize).min(BATCH);
         match self.side {
             Side::Server => leaving.prepare::<false>(ahead as u16)?,
@@ -752,7 +774,15 @@ impl Leaving<'_> {
                 let slot = index & (tx.ring.slots() - 1);
                 let (region, offset) = (tx.buffers.region, tx.buffers.offset(slot));
                 let length = length as u32;
-                tx.ring.write(index, Descriptor { flags, region, length, offset });
+                tx.ring.write(
+                    index,
+                    Descriptor {
+                        flags,
+                        region,
+                        length,
+                        offset,
+                    },
+                );
             }
         }
     }

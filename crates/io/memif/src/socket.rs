@@ -64,7 +64,8 @@ impl Address {
     /// The name of an abstract socket.
     fn abstract_name(&self) -> Option<&str> {
         let text = self.0.to_str()?;
-        text.strip_prefix('@').or_else(|| text.strip_prefix("abstract:"))
+        text.strip_prefix('@')
+            .or_else(|| text.strip_prefix("abstract:"))
     }
 
     fn system(&self) -> Result<SocketAddrUnix, Errno> {
@@ -107,7 +108,9 @@ impl Listener {
             (Err(error), _) => return Err(error.into()),
         }
         rustix::net::listen(&fd, BACKLOG)?;
-        let file = address.file().and_then(|file| Some((file.to_owned(), inode(file)?)));
+        let file = address
+            .file()
+            .and_then(|file| Some((file.to_owned(), inode(file)?)));
         Ok(Listener { fd, file })
     }
 
@@ -297,9 +300,15 @@ mod tests {
             assert!(matches!(b.receive(), Err(ChannelError::Files)));
         }
         rustix::net::send(&a.fd, &[1; 5], SendFlags::empty()).unwrap();
-        assert!(matches!(b.receive(), Err(ChannelError::Wire(WireError::Length(5)))));
+        assert!(matches!(
+            b.receive(),
+            Err(ChannelError::Wire(WireError::Length(5)))
+        ));
         rustix::net::send(&a.fd, &[1; 500], SendFlags::empty()).unwrap();
-        assert!(matches!(b.receive(), Err(ChannelError::Wire(WireError::Length(_)))));
+        assert!(matches!(
+            b.receive(),
+            Err(ChannelError::Wire(WireError::Length(_)))
+        ));
     }
 
     #[test]

@@ -147,7 +147,9 @@ impl Map {
         let guarded = &GUARDED[place];
         guarded.broken.store(false, Ordering::Relaxed);
         guarded.len.store(len, Ordering::Release);
-        guarded.start.store(base.as_ptr() as usize, Ordering::Release);
+        guarded
+            .start
+            .store(base.as_ptr() as usize, Ordering::Release);
         Ok(Map { base, len, place })
     }
 
@@ -205,10 +207,8 @@ extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mu
         );
         if start > 1 && address.wrapping_sub(start) < len {
             guarded.broken.store(true, Ordering::Relaxed);
-            let flags = libc::MAP_PRIVATE
-                | libc::MAP_ANONYMOUS
-                | libc::MAP_FIXED
-                | libc::MAP_NORESERVE;
+            let flags =
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
             // SAFETY: the range is a mapping of ours (it leaves the table before it is unmapped) that is only used
             // through raw pointers, and any bytes are as good as any others there.
             let zeros = unsafe {
@@ -281,7 +281,11 @@ impl Ringer {
         let mut context: libc::c_ulong = 0;
         // SAFETY: `context` is zero and ours to be written, as io_setup wants it.
         let made = unsafe {
-            libc::syscall(libc::SYS_io_setup, COMPLETIONS as libc::c_long, &mut context)
+            libc::syscall(
+                libc::SYS_io_setup,
+                COMPLETIONS as libc::c_long,
+                &mut context,
+            )
         };
         (made == 0).then_some(Ringer { context, nothing })
     }
@@ -314,7 +318,10 @@ impl Ringer {
 
     fn take_completions(&self) {
         let mut events = [[0u64; 4]; COMPLETIONS];
-        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        let now = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
         // SAFETY: an io_event has 32 bytes, and there is room for as many as are asked for.
         unsafe {
             libc::syscall(
@@ -365,8 +372,14 @@ impl Bell {
     /// Where the kernel forbids the other way: the write does not wait unless the peer fills the counter in between.
     #[cold]
     fn ring_by_write(&self) {
-        let mut poll = [rustix::event::PollFd::new(&self.0, rustix::event::PollFlags::OUT)];
-        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut poll = [rustix::event::PollFd::new(
+            &self.0,
+            rustix::event::PollFlags::OUT,
+        )];
+        let now = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
         if rustix::event::poll(&mut poll, Some(&now)).is_ok_and(|n| n == 1) {
             let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
         }
@@ -421,7 +434,7 @@ mod tests {
         let null = std::fs::File::open("/dev/zero").unwrap();
         let error = Map::of_peer(null.as_fd(), 4096).err().unwrap();
         assert!(matches!(error, MapError::NotMemory), "{error}");
-        let (pipe, _other) = rustix::pipe::pipe().unwrap();
+        let (pipe, _other) = std::io::pipe().unwrap();
         assert!(Map::of_peer(pipe.as_fd(), 4096).is_err());
         let (ours, _map) = Map::of_ours(8192).unwrap();
         let error = Map::of_peer(ours.as_fd(), 8193).err().unwrap();
@@ -429,9 +442,15 @@ mod tests {
             error.to_string(),
             "the peer says 8193 bytes, but the file has 8192"
         );
-        assert!(matches!(Map::of_peer(ours.as_fd(), 0), Err(MapError::Range(0))));
+        assert!(matches!(
+            Map::of_peer(ours.as_fd(), 0),
+            Err(MapError::Range(0))
+        ));
         assert!(Map::of_peer(ours.as_fd(), u64::MAX).is_err());
-        assert!(rustix::fs::ftruncate(&ours, 4096).is_err(), "our own cannot be shrunk");
+        assert!(
+            rustix::fs::ftruncate(&ours, 4096).is_err(),
+            "our own cannot be shrunk"
+        );
     }
 
     #[test]
@@ -457,7 +476,7 @@ mod tests {
     fn what_is_no_bell_is_refused() {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(Bell::of_peer(file.into()).is_err());
-        let (pipe, _other) = rustix::pipe::pipe().unwrap();
-        assert!(Bell::of_peer(pipe).is_err());
+        let (pipe, _other) = std::io::pipe().unwrap();
+        assert!(Bell::of_peer(pipe.into()).is_err());
     }
 }

@@ -122,7 +122,13 @@ impl<const N: usize> Text<N> {
     /// To be shown: what is not plain ASCII becomes `?`, so that a peer cannot write on an operator's terminal.
     pub fn shown(&self) -> String {
         let visible = self.0.iter().take_while(|b| **b != 0);
-        let plain = |b: &u8| if (b' '..=b'~').contains(b) { char::from(*b) } else { '?' };
+        let plain = |b: &u8| {
+            if (b' '..=b'~').contains(b) {
+                char::from(*b)
+            } else {
+                '?'
+            }
+        };
         visible.map(plain).collect()
     }
 
@@ -309,9 +315,18 @@ mod tests {
             ring.encode()[..15],
             [5, 0, 1, 0, 2, 0, 1, 0, 0, 0x10, 0, 0, 10, 0, 0]
         );
-        let region = Message::AddRegion { index: 1, size: 1 << 33 };
-        assert_eq!(region.encode()[..13], [4, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0]);
-        let end = Message::Disconnect { code: 1, reason: Text::new("bye") };
+        let region = Message::AddRegion {
+            index: 1,
+            size: 1 << 33,
+        };
+        assert_eq!(
+            region.encode()[..13],
+            [4, 0, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0]
+        );
+        let end = Message::Disconnect {
+            code: 1,
+            reason: Text::new("bye"),
+        };
         assert_eq!(end.encode()[..10], [8, 0, 1, 0, 0, 0, b'b', b'y', b'e', 0]);
     }
 

@@ -2,6 +2,7 @@
 
 mod args;
 mod interface;
+mod memif;
 mod route;
 mod show;
 mod stream;
@@ -108,6 +109,9 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearTrace => Request::Clear(Clear::Trace),
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
+        Id::CreateMemifSocket | Id::DeleteMemifSocket | Id::CreateMemif | Id::DeleteMemif => {
+            memif::request(id, args)?
+        }
         Id::DeleteInterface
         | Id::SetState
         | Id::SetMtu

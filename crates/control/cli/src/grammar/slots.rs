@@ -64,6 +64,7 @@ static SLOTS: &[Slot] = &[
     ),
     slot_of("table", T::Number, "number of an IP table"),
     slot_of("name", T::Any, "new name"),
+    slot_of("secret", T::Any, "what both sides know, up to 24 bytes"),
     slot_of(
         "prefix",
         T::Prefix,

@@ -3,6 +3,7 @@
 mod fib;
 mod graph;
 mod interfaces;
+mod memif;
 mod runtime;
 mod system;
 mod table;
@@ -45,6 +46,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Features(r), _) => graph::features(r),
         (Reply::L2(r), _) => interfaces::l2(r),
         (Reply::PcapTrace(r), _) => system::pcap(r),
+        (Reply::Memif(r), _) => memif::memif(r),
     }
 }
 

@@ -162,14 +162,18 @@ impl MemifInput {
             (packets, bytes) = self.write_long(cx, &mut fresh, &arrived, to);
         }
         if n < due {
-            bytes = self.lose(cx, rx, &arrived, n, plain.then_some(bytes)).unwrap_or(bytes);
+            bytes = self
+                .lose(cx, rx, &arrived, n, plain.then_some(bytes))
+                .unwrap_or(bytes);
         }
         arrived.release();
         let lost = (due as u64) - packets;
         if lost > 0 {
-            self.table.count_errors(self.worker, rx, Direction::Rx, lost);
+            self.table
+                .count_errors(self.worker, rx, Direction::Rx, lost);
         }
-        self.table.count(self.worker, rx, Direction::Rx, packets, bytes);
+        self.table
+            .count(self.worker, rx, Direction::Rx, packets, bytes);
         self.show(cx, &fresh, rx);
         if plain {
             fresh.send_to(to);
@@ -192,7 +196,9 @@ impl MemifInput {
         let lost = arrived.packets() - n;
         cx.count(Count::NoBuffers, lost as u64);
         (0..lost).for_each(|_| self.table.count_drop(self.worker, rx));
-        let gone: u64 = (n..arrived.packets()).map(|row| arrived.len_of(row) as u64).sum();
+        let gone: u64 = (n..arrived.packets())
+            .map(|row| arrived.len_of(row) as u64)
+            .sum();
         bytes.map(|bytes| bytes - gone)
     }
 

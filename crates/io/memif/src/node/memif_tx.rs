@@ -3,7 +3,6 @@
 use crate::link::Link;
 use crate::ring::{Leaving, Scratch, Sent};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use volley_graph::{
     Column, Cx, Done, Glance, Isa, NoNext, Node, PacketView, Vector, Words, counters,
 };
@@ -38,7 +37,7 @@ pub struct MemifTx {
     worker: usize,
     workers: usize,
     table: Arc<IfTable>,
-    interface: Arc<AtomicU32>,
+    interface: u32,
     link: Snap<Connected>,
     scratch: Scratch,
     words: Words<3>,
@@ -54,13 +53,12 @@ struct Tally {
 }
 
 impl MemifTx {
-    /// The instance of `worker` out of `workers`, for vectors of up to `size` packets; `interface` holds the number once
-    /// there is one.
+    /// The instance of `worker` out of `workers`, for vectors of up to `size` packets.
     pub fn new(
         worker: usize,
         workers: usize,
         table: Arc<IfTable>,
-        interface: Arc<AtomicU32>,
+        interface: u32,
         link: Snap<Connected>,
         size: usize,
     ) -> Self {
@@ -230,7 +228,7 @@ impl Node for MemifTx {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Done {
         let mut tally = Tally::default();
         self.transmit(cx, &v, &mut tally);
-        let interface = self.interface.load(Relaxed);
+        let interface = self.interface;
         let (packets, bytes) = (tally.packets, tally.bytes);
         self.table
             .count(self.worker, interface, Direction::Tx, packets, bytes);

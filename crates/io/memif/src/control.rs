@@ -11,13 +11,11 @@ use crate::socket::{Address, Channel, ChannelError, ListenError, Listener};
 use crate::wire::{Init, Message, Text};
 use rustix::event::epoll;
 use rustix::fd::{AsFd, OwnedFd};
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use volley_graph::Turn;
-use volley_iface::driver::{Host, NewInterface, Port as DriverPort, Refusal};
+use volley_iface::driver::{Host, NewInterface};
 use volley_iface::{IfIdx, Link as State};
 use volley_model::{AdminState, InterfaceSpec, MemifRole, MemifSpec, ModelError, ObjectKind};
 use volley_tables::qsbr::Publisher;
@@ -54,7 +52,8 @@ pub(crate) struct Port {
     pub(crate) peer: String,
     pub(crate) reason: String,
     pub(crate) connections: u64,
-    wanted: Rc<Cell<bool>>,
+    /// Set up, as far as is known.
+    wanted: bool,
     connected: Publisher<Connected>,
     connection: Option<u64>,
     since: Instant,
@@ -88,16 +87,6 @@ pub struct Control {
 
 /// Numbers from here on are connections, below are sockets.
 const CONNECTIONS: u64 = 1 << 32;
-
-/// What the rest of the daemon says to an interface.
-struct Hand(Rc<Cell<bool>>);
-
-impl DriverPort for Hand {
-    fn set_admin(&mut self, state: AdminState) -> Result<(), Refusal> {
-        self.0.set(state == AdminState::Up);
-        Ok(())
-    }
-}
 
 impl Control {
     /// No interfaces; socket 0 at `default`.
@@ -208,13 +197,11 @@ impl Control {
             connected.snap(),
             self.host.interfaces.borrow().table().clone(),
         );
-        let wanted = Rc::new(Cell::new(false));
         let mut new = NewInterface::new(&spec.name, KIND);
         new.mac = spec.mac.map(|mac| mac.0);
         new.mtu = spec.mtu.unwrap_or(MTU);
         new.link = State::down("no peer is connected");
         (new.rx_queues, new.tx_queues) = (Vec::new(), 0);
-        new.port = Box::new(Hand(wanted.clone()));
         let index = self.host.attach(new, move |worker, index| {
             MemifTx::new(worker, workers, table.clone(), index.0, snap.clone(), size)
         })?;
@@ -226,7 +213,7 @@ impl Control {
             peer: String::new(),
             reason: "the interface is down".to_owned(),
             connections: 0,
-            wanted,
+            wanted: false,
             connected,
             connection: None,
             since: now,
@@ -289,6 +276,7 @@ impl Control {
     /// Do what is due now.
     pub fn turn(&mut self, now: Instant) -> Turn {
         let mut events = Vec::with_capacity(EVENTS);
+        self.learn_states();
         let zero = rustix::event::Timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -309,6 +297,14 @@ impl Control {
             Turn::Again
         } else {
             Turn::Idle
+        }
+    }
+
+    /// Which interfaces are set up.
+    fn learn_states(&mut self) {
+        let all = self.host.interfaces.borrow();
+        for (index, port) in &mut self.ports {
+            port.wanted = all.get(*index).is_some_and(|i| i.state == AdminState::Up);
         }
     }
 
@@ -359,8 +355,9 @@ impl Control {
             match connection.channel.receive() {
                 Ok(None) => return,
                 Ok(Some((message, file))) => {
-                    if let (Message::Init(init), Talk::Serving { socket, .. }) =
+                    if let (Message::Init(init), Talk::Serving { socket, session }) =
                         (message, &connection.talk)
+                        && session.peer.is_none()
                     {
                         let socket = *socket;
                         self.hear_holder(number, socket, init.id, now);
@@ -421,7 +418,7 @@ impl Control {
                             self.host.interfaces.borrow().name(index.0)
                         });
                         send(&Message::Connected(Text::new(&name)))?;
-                        Some((link, session.peer.clone()))
+                        Some((link, session.peer.clone().unwrap_or_default()))
                     }
                 }
             }
@@ -554,7 +551,7 @@ impl Control {
         if let Some(fault) = port.link.as_ref().and_then(|link| link.fault()) {
             return self.part(index, &format!("peer fault: {fault}"), now);
         }
-        if !port.wanted.get() {
+        if !port.wanted {
             if port.connection.is_some() {
                 self.part(index, "the interface is down", now);
             } else if port.reason.is_empty() {
@@ -618,7 +615,7 @@ fn admit(
     if port.spec.role == MemifRole::Slave {
         return Err("cannot connect to slave".into());
     }
-    if !port.wanted.get() {
+    if !port.wanted {
         return Err("the interface is down".into());
     }
     if port.connection.is_some() {

@@ -35,12 +35,11 @@ pub fn hello() -> Message {
 /// The server's side.
 #[derive(Default)]
 pub struct Serving {
-    admitted: bool,
     regions: Vec<Map>,
     rx: Vec<(Place, Bell)>,
     tx: Vec<(Place, Bell)>,
-    /// The client's name.
-    pub peer: String,
+    /// The client's name, once it has said what it wants and may have it.
+    pub peer: Option<String>,
     up: bool,
 }
 
@@ -79,7 +78,7 @@ impl Serving {
                 Err(format!("the peer disconnected: {}", reason.shown()))
             }
             _ if self.up => Err(unexpected(&message)),
-            Message::Init(init) if !self.admitted => {
+            Message::Init(init) if self.peer.is_none() => {
                 no_file(&message, file)?;
                 if init.version != VERSION {
                     return Err(format!("unsupported version {:#06x}", init.version));
@@ -88,11 +87,10 @@ impl Serving {
                     return Err("mode mismatch: only Ethernet is supported".into());
                 }
                 admit(&init)?;
-                self.peer = init.name.shown();
-                self.admitted = true;
+                self.peer = Some(init.name.shown());
                 Ok(Served::Ack)
             }
-            _ if !self.admitted => Err(unexpected(&message)),
+            _ if self.peer.is_none() => Err(unexpected(&message)),
             Message::AddRegion { index, size } => self.add_region(index, size, file),
             Message::AddRing(ring) => self.add_ring(ring, file),
             Message::Connect(_) => {

@@ -9,6 +9,7 @@
 
 mod error;
 mod field;
+mod memif;
 mod read;
 mod route;
 mod schema;

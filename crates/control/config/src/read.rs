@@ -3,7 +3,7 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
-use crate::{Config, route, stream};
+use crate::{Config, memif, route, stream};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
@@ -29,6 +29,13 @@ impl Plan {
     pub(crate) fn object(&mut self, section: &Section<'_>, request: Request) {
         if valid(section, &request) {
             self.objects.push(request);
+        }
+    }
+
+    /// Adds a request that interfaces need, when it is well-formed.
+    pub(crate) fn before(&mut self, section: &Section<'_>, request: Request) {
+        if valid(section, &request) {
+            self.tables.push(request);
         }
     }
 
@@ -60,8 +67,9 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 10] = [
+const READERS: [(&s::Table, Reader); 11] = [
     (&s::TABLE, table),
+    (&s::MEMIF_SOCKET, memif::socket),
     (&s::INTERFACE, interface),
     (&s::NEIGHBOR, neighbor),
     (&s::ROUTE, route::route),
@@ -277,13 +285,21 @@ pub(crate) fn table_ref(field: &Field<'_>, family: Family) -> Option<u32> {
 }
 
 fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
-    let is_pcap = section
-        .required("kind")?
-        .one_of(&[("pg", false), ("pcap", true)])?;
+    let kinds = [("pg", "pg"), ("pcap", "pcap"), ("memif", "memif")];
+    let kind = section.required("kind")?.one_of(&kinds)?;
+    let is_pcap = kind == "pcap";
+    if kind != "memif"
+        && let Some(field) = section.get("memif")
+    {
+        field.error("is for kind memif only");
+    }
     let keys = ["rx", "tx", "loop", "pace"];
     if !is_pcap {
         for field in keys.iter().filter_map(|key| section.get(key)) {
             field.error("is for kind pcap only");
+        }
+        if kind == "memif" {
+            return memif::kind(section);
         }
         return Some(InterfaceKind::Pg);
     }

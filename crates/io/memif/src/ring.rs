@@ -300,14 +300,13 @@ impl Rx {
         })
     }
 
-    /// The client's: a new ring with all its buffers posted.
+    /// The client's: a new ring with all its buffers ready to be posted: see [`Rx::open`].
     pub fn client(memory: &Arc<Memory>, place: Place, buffers: Buffers) -> Result<Rx, RingError> {
         let ring = our_ring(memory, place, buffers)?;
         let posted = ring.slots();
         for index in 0..posted {
             ring.write(index, empty(buffers, index));
         }
-        ring.half(INDEX_HEAD).store(posted, Ordering::Release);
         Ok(Rx {
             ring,
             side: Side::Client,
@@ -315,6 +314,13 @@ impl Rx {
             last: AtomicU16::new(0),
             posted: AtomicU16::new(posted),
         })
+    }
+
+    /// The server is connected: post the client's buffers. Not before, for there are servers (DPDK's) that set the indices
+    /// of all rings back to 0 when they connect.
+    pub fn open(&self) {
+        let posted = self.posted.load(Ordering::Relaxed);
+        self.ring.half(INDEX_HEAD).store(posted, Ordering::Release);
     }
 
     /// Say whether the peer shall ring the bell when packets have come.
@@ -518,6 +524,9 @@ impl Arrived<'_> {
         let last = rx.last.load(Ordering::Relaxed).wrapping_add(self.slots);
         rx.last.store(last, Ordering::Relaxed);
         if rx.side == Side::Server {
+            if !self.plain {
+                self.unchain(last);
+            }
             rx.ring.half(INDEX_TAIL).store(last, Ordering::Release);
             return;
         }
@@ -530,6 +539,22 @@ impl Arrived<'_> {
         let posted = posted.wrapping_add(self.slots);
         rx.posted.store(posted, Ordering::Relaxed);
         rx.ring.half(INDEX_HEAD).store(posted, Ordering::Release);
+    }
+}
+
+impl Arrived<'_> {
+    /// Take the mark of a chain off what is given back: there are clients (DPDK's) that set it and never take it off, so
+    /// that later packets would look like one.
+    #[cold]
+    fn unchain(&self, end: u16) {
+        let ring = &self.rx.ring;
+        for back in 1..=self.slots {
+            let index = end.wrapping_sub(back);
+            let d = ring.read(index);
+            if d.flags & NEXT != 0 {
+                ring.write_first(index, d.flags & !NEXT, d.region, d.length);
+            }
+        }
     }
 }
 

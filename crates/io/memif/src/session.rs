@@ -245,6 +245,7 @@ impl Joining {
                     self.peer = format!("{} ({})", name.shown(), self.peer);
                 }
                 let link = self.link.take().ok_or_else(|| unexpected(&message))?;
+                link.rx().iter().for_each(|queue| queue.rx.open());
                 Ok(Joined::Up(link))
             }
             _ => Err(unexpected(&message)),

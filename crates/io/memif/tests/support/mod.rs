@@ -1,13 +1,15 @@
 //! A Volley with memif interfaces that a test steps by hand, and a peer that is not Volley's graph.
 #![allow(dead_code)]
 
+pub mod testpmd;
+
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
-use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker};
+use volley_graph::{Clock, Domain, Engine, Level, Running, Settings, Worker};
 use volley_iface::{IfCounts, Interfaces, Registry};
 use volley_memif::link::Link;
 use volley_memif::ring::Scratch;
@@ -28,6 +30,7 @@ pub struct Router {
     pub pool: Arc<Pool>,
     handlers: Vec<Box<dyn Handler>>,
     pub memif: volley_memif::Memif,
+    running: Option<Running>,
 }
 
 /// Packets to hold a ring, a vector and the caches.
@@ -62,6 +65,7 @@ impl Router {
             pool,
             handlers,
             memif,
+            running: None,
         }
     }
 
@@ -114,6 +118,28 @@ impl Router {
         self.engine.borrow().settled();
     }
 
+    /// Let the workers run on threads; from now on [`Router::step`] does the control thread's part only.
+    pub fn start(&mut self, cores: &[usize]) {
+        let workers = std::mem::take(&mut self.workers);
+        self.running = Some(Running::start(workers, cores).unwrap());
+    }
+
+    /// Take the workers back.
+    pub fn stop(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.workers = running.stop();
+        }
+    }
+
+    /// Be the control thread for a while.
+    pub fn pass(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            self.step();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// One round of the workers alone.
     pub fn work(&mut self) {
         self.workers.iter_mut().for_each(|w| _ = w.step());
@@ -158,6 +184,9 @@ impl Router {
         while !done(self) {
             assert!(Instant::now() < end, "waited 20 s for: {what}");
             self.step();
+            if self.running.is_some() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
     }
 

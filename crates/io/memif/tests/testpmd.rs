@@ -122,7 +122,7 @@ fn what_volley_sends_arrives() {
     ] {
         let mut b = bench(role, queues, "", &["--forward-mode=rxonly"]);
         let mut peer = join(&mut b);
-        b.pmd.say("start");
+        b.pmd.forward(|| b.router.step());
         let packets: Vec<_> = (0..32).map(|n| packet(n, size)).collect();
         let (mut sent, end) = (0, Instant::now() + Duration::from_millis(300));
         while Instant::now() < end {
@@ -153,7 +153,7 @@ fn what_testpmd_returns_is_unchanged() {
     ] {
         let mut b = bench(role, queues, more, &["--forward-mode=io"]);
         let mut peer = join(&mut b);
-        b.pmd.say("start");
+        b.pmd.forward(|| b.router.step());
         let mut got = Vec::new();
         let mut all = Vec::new();
         for (round, size) in [60, 64, 65, 128, 512, 1024, 1500, 1518]

@@ -89,6 +89,7 @@ impl Testpmd {
                 "-i",
                 "--total-num-mbufs=16384",
                 "--disable-link-check",
+                "--no-flush-rx",
             ])
             .args(args)
             .stdin(Stdio::piped())
@@ -144,6 +145,16 @@ impl Testpmd {
                     "testpmd does not say {text:?}: {said}"
                 );
             }
+            meanwhile();
+        }
+    }
+
+    /// Start forwarding, and wait until it has: with the first look for packets a client posts its buffers.
+    pub fn forward(&mut self, mut meanwhile: impl FnMut()) {
+        self.say("start");
+        self.wait("nb forwarding cores", &mut meanwhile);
+        let end = Instant::now() + Duration::from_millis(100);
+        while Instant::now() < end {
             meanwhile();
         }
     }

@@ -3,8 +3,9 @@
 //! Nothing here waits. [`Control::turn`] is called when a socket has something to read and at least every [`TICK`]; it
 //! does a bounded amount of work, so that a peer that talks without end keeps nobody waiting.
 
+use crate::MemifInput;
 use crate::link::Link;
-use crate::node::memif_input::{Assigned, Queues};
+use crate::node::memif_input::{Assigned, Inbox};
 use crate::node::memif_tx::{Connected, MemifTx};
 use crate::session::{Joined, Joining, Offer, Served, Serving, hello};
 use crate::socket::{Address, Channel, ChannelError, ListenError, Listener};
@@ -14,7 +15,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use volley_graph::Turn;
+use volley_graph::{Source, Turn};
 use volley_iface::driver::{Host, NewInterface};
 use volley_iface::{IfIdx, Link as State};
 use volley_model::{AdminState, InterfaceSpec, MemifRole, MemifSpec, ModelError, ObjectKind};
@@ -80,7 +81,7 @@ pub struct Control {
     pub(crate) sockets: BTreeMap<u32, Socket>,
     pub(crate) ports: BTreeMap<IfIdx, Port>,
     connections: BTreeMap<u64, Connection>,
-    queues: Vec<Publisher<Queues>>,
+    inboxes: Vec<Arc<Inbox>>,
     events: OwnedFd,
     next: u64,
 }
@@ -90,11 +91,7 @@ const CONNECTIONS: u64 = 1 << 32;
 
 impl Control {
     /// No interfaces; socket 0 at `default`.
-    pub fn new(
-        host: Host,
-        queues: Vec<Publisher<Queues>>,
-        default: Address,
-    ) -> std::io::Result<Self> {
+    pub fn new(host: Host, inboxes: Vec<Arc<Inbox>>, default: Address) -> std::io::Result<Self> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let socket = Socket {
             address: default,
@@ -105,7 +102,7 @@ impl Control {
             sockets: BTreeMap::from([(0, socket)]),
             ports: BTreeMap::new(),
             connections: BTreeMap::new(),
-            queues,
+            inboxes,
             events,
             next: CONNECTIONS,
         })
@@ -200,6 +197,7 @@ impl Control {
         let mut new = NewInterface::new(&spec.name, KIND);
         new.mac = spec.mac.map(|mac| mac.0);
         new.mtu = spec.mtu.unwrap_or(MTU);
+        new.rx_node = MemifInput::NAME;
         new.link = State::down("no peer is connected");
         (new.rx_queues, new.tx_queues) = (Vec::new(), 0);
         let index = self.host.attach(new, move |worker, index| {
@@ -277,6 +275,7 @@ impl Control {
     pub fn turn(&mut self, now: Instant) -> Turn {
         let mut events = Vec::with_capacity(EVENTS);
         self.learn_states();
+        self.inboxes.iter().for_each(|inbox| inbox.free());
         let zero = rustix::event::Timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -449,7 +448,7 @@ impl Control {
         port.reason.clear();
         let (rx, tx) = (link.rx().len(), link.tx().len() as u32);
         port.link = Some(link);
-        let workers = self.queues.len();
+        let workers = self.inboxes.len();
         let placed = (0..rx).map(|q| (q + index.0 as usize) % workers);
         self.host.set_queues(index, placed.collect(), tx);
         self.publish_queues();
@@ -458,8 +457,8 @@ impl Control {
 
     /// Tell each worker which queues are its own.
     fn publish_queues(&mut self) {
-        let workers = self.queues.len();
-        for (worker, publisher) in self.queues.iter_mut().enumerate() {
+        let workers = self.inboxes.len();
+        for (worker, inbox) in self.inboxes.iter().enumerate() {
             let mut queues = Vec::new();
             for port in self.ports.values() {
                 let Some(link) = &port.link else { continue };
@@ -470,8 +469,9 @@ impl Control {
                     queue,
                 }));
             }
-            publisher.publish(queues);
+            inbox.hand(queues);
         }
+        self.host.wake();
     }
 
     /// End what an interface has, if it has something, and say why.

@@ -32,14 +32,15 @@ pub use node::memif_input::MemifInput;
 pub use node::memif_tx::MemifTx;
 
 use control::{Control, TICK};
+use node::memif_input::Inbox;
 use socket::Address;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use volley_graph::{GraphError, NodeId, ProcessInfo, Source, Watch};
 use volley_iface::Registry;
-use volley_tables::qsbr::Publisher;
 
 /// Between two looks when there is no interface.
 const QUIET: Duration = Duration::from_millis(100);
@@ -70,21 +71,21 @@ pub enum MemifError {
 
 /// Bring in `memif-input`, the interface kind `memif` and their requests. Socket 0 is the file `socket`.
 pub fn register(registry: &mut Registry, socket: PathBuf) -> Result<Memif, MemifError> {
-    let mut queues = Vec::new();
+    let mut inboxes = Vec::new();
     {
         let mut engine = registry.engine.borrow_mut();
         let (workers, size) = (engine.settings().workers, engine.settings().vector_size);
-        let (table, domain) = (registry.table(), engine.domain().clone());
-        queues.extend((0..workers).map(|_| Publisher::new(&domain, Vec::new())));
-        let snaps: Vec<_> = queues.iter().map(Publisher::snap).collect();
+        let table = registry.table();
+        inboxes.extend((0..workers).map(|_| Arc::new(Inbox::default())));
+        let mine = inboxes.clone();
         let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
         engine.add_source(MemifInput::NAME, move |worker| {
-            MemifInput::new(worker, table.clone(), snaps[worker].clone(), drop, size)
+            MemifInput::new(worker, table.clone(), mine[worker].clone(), drop, size)
         })?;
     }
     let host = registry.host();
     let processes = host.processes.clone();
-    let control = Control::new(host, queues, Address(socket))?;
+    let control = Control::new(host, inboxes, Address(socket))?;
     let events = control.events()?;
     let control = Rc::new(RefCell::new(control));
     let info = ProcessInfo {

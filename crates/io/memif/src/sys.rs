@@ -238,6 +238,14 @@ extern "C" fn on_bus_error(signal: i32, info: *mut libc::siginfo_t, context: *mu
 #[derive(Debug)]
 pub struct Bell(OwnedFd);
 
+/// The kernel cannot read a bell without the risk of waiting: then it is not waited for, but polled.
+static SLEEPLESS: AtomicBool = AtomicBool::new(false);
+
+/// Whether a worker may sleep until a bell rings.
+pub fn can_sleep() -> bool {
+    !SLEEPLESS.load(Ordering::Relaxed)
+}
+
 /// The kernel's way to ring an eventfd without ever waiting: a read of nothing whose completion rings it.
 struct Ringer {
     context: libc::c_ulong,
@@ -369,6 +377,23 @@ impl Bell {
         }
     }
 
+    /// Take note that it was rung. Does not wait, even when the peer was faster and made the file blocking.
+    pub fn silence(&self) {
+        let mut count = [0u8; 8];
+        let part = libc::iovec {
+            iov_base: count.as_mut_ptr().cast(),
+            iov_len: count.len(),
+        };
+        // SAFETY: one part, which has room for the eight bytes of a counter.
+        let read = unsafe { libc::preadv2(self.0.as_raw_fd(), &part, 1, -1, libc::RWF_NOWAIT) };
+        if read < 0 {
+            let error = io::Error::last_os_error();
+            if error.raw_os_error() == Some(libc::EOPNOTSUPP) {
+                SLEEPLESS.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Where the kernel forbids the other way: the write does not wait unless the peer fills the counter in between.
     #[cold]
     fn ring_by_write(&self) {
@@ -470,6 +495,10 @@ mod tests {
         for _ in 0..200 {
             other.ring();
         }
+        // Read twice: the second read of a blocking eventfd would wait for ever.
+        other.silence();
+        other.silence();
+        assert!(can_sleep());
     }
 
     #[test]

@@ -298,3 +298,35 @@ fn down_is_told_to_the_peer_and_up_connects_again() {
     let router = RefCell::new(&mut router);
     assert!(Peer::join(&socket, offer(0), || router.borrow_mut().step()).is_ok());
 }
+
+#[test]
+fn a_worker_sleeps_until_the_peer_rings() {
+    let (_folder, mut router, mut peer, _) = as_master(offer(0));
+    router.start(&[]);
+    router.pass(std::time::Duration::from_millis(50));
+    let slept = router.engine.borrow().sleeps(0);
+    assert!(slept > 0, "an idle worker sleeps");
+    let mut longest = std::time::Duration::ZERO;
+    for n in 0..50 {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let start = std::time::Instant::now();
+        let turn = peer.link.tx()[0].turn().unwrap();
+        let mut leaving = turn.tx().leaving(&mut peer.scratch, 1).unwrap();
+        leaving.put(&packet(n, 100)).unwrap();
+        if leaving.publish() {
+            peer.link.ring_bell(0);
+        }
+        drop(turn);
+        while peer.receive(0).is_empty() {
+            assert!(start.elapsed().as_secs() < 5, "packet {n} is not answered");
+            std::thread::yield_now();
+        }
+        longest = longest.max(start.elapsed());
+    }
+    assert!(
+        peer.link.rung() > 25,
+        "{} of 50 had to ring",
+        peer.link.rung()
+    );
+    println!("longest answer {longest:?}");
+}

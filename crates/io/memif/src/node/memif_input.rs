@@ -1,13 +1,13 @@
 //! memif-input: receives what peers have put into their rings.
 
-use crate::link::Link;
+use crate::link::{Link, RxQueue};
 use crate::ring::{Arrived, Scratch};
+use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Source, counters, nexts,
+    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
 };
 use volley_iface::{Direction, IfTable};
-use volley_tables::qsbr::Snap;
 
 nexts! {
     /// Where memif-input sends packets, besides to where each interface receives.
@@ -36,14 +36,57 @@ pub struct Assigned {
     pub queue: usize,
 }
 
+impl Assigned {
+    /// The ring, unless its peer has done wrong.
+    #[inline(always)]
+    fn ring(&self) -> Option<&RxQueue> {
+        let queue = self.link.rx().get(self.queue);
+        queue.filter(|_| !self.link.is_faulty())
+    }
+}
+
 /// All queues of one worker.
 pub type Queues = Vec<Assigned>;
+
+/// The way lists of queues take to a worker and back.
+pub struct Inbox {
+    new: ArrayQueue<Box<Queues>>,
+    gone: ArrayQueue<Box<Queues>>,
+}
+
+/// Lists that may be on their way.
+const LISTS: usize = 64;
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Inbox {
+            new: ArrayQueue::new(LISTS),
+            gone: ArrayQueue::new(LISTS),
+        }
+    }
+}
+
+impl Inbox {
+    /// Hand a worker its queues. The newest list counts.
+    pub fn hand(&self, queues: Queues) {
+        self.free();
+        // One that the worker never saw may be pushed out, and is freed here.
+        drop(self.new.force_push(Box::new(queues)));
+    }
+
+    /// Free lists that the worker gave back.
+    pub fn free(&self) {
+        while self.gone.pop().is_some() {}
+    }
+}
 
 /// State of memif-input on one worker.
 pub struct MemifInput {
     worker: usize,
     table: Arc<IfTable>,
-    queues: Snap<Queues>,
+    inbox: Arc<Inbox>,
+    /// A box, because it came as one and goes back as such, for the control thread to free.
+    queues: Option<Box<Queues>>,
     /// Lent to the batch in hand.
     scratch: Option<Scratch>,
     turn: usize,
@@ -58,14 +101,15 @@ impl MemifInput {
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
-        queues: Snap<Queues>,
+        inbox: Arc<Inbox>,
         drop_node: NodeId,
         size: usize,
     ) -> Self {
         MemifInput {
             worker,
             table,
-            queues,
+            inbox,
+            queues: None,
             scratch: Some(Scratch::default()),
             turn: 0,
             whole: Vec::with_capacity(crate::ring::MAX_PACKET),
@@ -119,6 +163,31 @@ impl MemifInput {
         (packets, bytes)
     }
 
+    fn assigned(&self) -> impl Iterator<Item = &Assigned> {
+        self.queues.iter().flat_map(|queues| queues.iter())
+    }
+
+    /// Take up a new list of queues, if there is one.
+    #[inline(always)]
+    fn change(&mut self) {
+        if !self.inbox.new.is_empty() {
+            self.take_up();
+        }
+    }
+
+    #[cold]
+    fn take_up(&mut self) {
+        // What cannot be given back now is taken up later.
+        while !self.inbox.gone.is_full()
+            && let Some(list) = self.inbox.new.pop()
+        {
+            if let Some(old) = self.queues.replace(list) {
+                let _ = self.inbox.gone.push(old);
+            }
+        }
+        self.turn = 0;
+    }
+
     /// Receive from one queue; none when nothing waits there.
     #[inline(always)]
     fn receive<I: Isa>(
@@ -127,11 +196,11 @@ impl MemifInput {
         out: &mut Output<'_, I, Next>,
         from: &Assigned,
     ) -> Option<usize> {
-        let queue = from.link.rx().get(from.queue)?;
+        let queue = from.ring()?;
         let mut scratch = self.scratch.take()?;
         let taken = match queue.rx.arrived(&mut scratch, out.vector_size()) {
             Ok(arrived) if arrived.packets() == 0 => None,
-            Ok(arrived) => Some(self.take_over(cx, out, from.interface, arrived)),
+            Ok(arrived) => Some(self.take_over(cx, out, from, arrived)),
             Err(fault) => {
                 from.link.blame(fault);
                 cx.count(Count::PeerFault, 1);
@@ -147,9 +216,10 @@ impl MemifInput {
         &mut self,
         cx: &Cx<'_, Count>,
         out: &mut Output<'_, I, Next>,
-        rx: u32,
+        from: &Assigned,
         arrived: Arrived<'_>,
     ) -> usize {
+        let rx = from.interface;
         let due = arrived.packets();
         let to = self.table.rx_node(rx);
         let mut fresh = out.alloc(due, rx);
@@ -174,6 +244,8 @@ impl MemifInput {
         }
         self.table
             .count(self.worker, rx, Direction::Rx, packets, bytes);
+        self.table
+            .count_queue(rx, Direction::Rx, from.queue, packets, bytes);
         self.show(cx, &fresh, rx);
         if plain {
             fresh.send_to(to);
@@ -223,18 +295,51 @@ impl Source for MemifInput {
 
     #[inline(always)]
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        let queues = self.queues.read(cx.guard());
+        self.change();
+        // Out of `self` while it is used: nothing is allocated for that.
+        let Some(queues) = self.queues.take() else {
+            return 0;
+        };
+        let mut taken = 0;
         for step in 0..queues.len() {
-            let at = (self.turn + step) % queues.len();
-            let from = &queues[at];
-            if from.link.is_faulty() {
-                continue;
+            let mut at = self.turn + step;
+            if at >= queues.len() {
+                at -= queues.len();
             }
-            if let Some(packets) = self.receive(cx, out, from) {
-                self.turn = at + 1;
-                return packets;
+            if let Some(packets) = self.receive(cx, out, &queues[at]) {
+                self.turn = (at + 1) % queues.len();
+                taken = packets;
+                break;
             }
         }
-        0
+        self.queues = Some(queues);
+        taken
+    }
+
+    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+        crate::sys::can_sleep()
+            && self
+                .assigned()
+                .all(|q| self.table.may_rest(q.interface, idle_ns))
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        if !self.inbox.new.is_empty() {
+            return false;
+        }
+        for queue in self.assigned().filter_map(Assigned::ring) {
+            queue.bell.silence();
+            queue.rx.want_bell(true);
+            if !rest.fd(&queue.bell) || queue.rx.is_waiting() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn wake(&mut self) {
+        for queue in self.assigned().filter_map(Assigned::ring) {
+            queue.rx.want_bell(false);
+        }
     }
 }

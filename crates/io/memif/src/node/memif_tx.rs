@@ -86,6 +86,7 @@ impl MemifTx {
         tally: &mut Tally,
     ) {
         let n = v.len();
+        let before = (tally.packets, tally.bytes);
         let lose = |count: Count, tally: &mut Tally| {
             let rows = (0..n).filter(|&row| mine(row)).count() as u64;
             cx.count(count, rows);
@@ -131,6 +132,9 @@ impl MemifTx {
         }
         let wants_bell = leaving.publish();
         drop(turn);
+        let (packets, bytes) = (tally.packets - before.0, tally.bytes - before.1);
+        self.table
+            .count_queue(self.interface, Direction::Tx, queue, packets, bytes);
         if wants_bell {
             link.ring_bell(queue);
         }

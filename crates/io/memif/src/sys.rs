@@ -18,6 +18,9 @@ use std::sync::{Once, OnceLock};
 const MAPS: usize = 4096;
 /// The largest region that is mapped.
 pub const MAX_REGION: u64 = 16 << 30;
+const PAGE: usize = 4096;
+/// Untouchable bytes around a mapping: more than the longest packet.
+const GUARD: usize = 128 << 10;
 const TMPFS: i64 = 0x0102_1994;
 const HUGETLBFS: i64 = 0x9584_58f6;
 
@@ -75,6 +78,60 @@ pub struct Map {
     base: NonNull<u8>,
     len: usize,
     place: usize,
+    outer: Outer,
+}
+
+/// A mapping with the address space around it that nobody may touch.
+#[derive(Clone, Copy)]
+struct Outer {
+    start: usize,
+    len: usize,
+}
+
+impl Outer {
+    fn unmap(self) {
+        // SAFETY: the span was reserved for one mapping, which its owner lets go of with this call.
+        let _ = unsafe { rustix::mm::munmap(self.start as *mut c_void, self.len) };
+    }
+}
+
+/// Map `len` bytes of `file` with [`GUARD`] bytes on either side whose use is a fault of ours and ends the process: a
+/// packet copied past a region's end would otherwise land in whatever lies there.
+fn map_between_guards(
+    file: BorrowedFd<'_>,
+    len: usize,
+    page: usize,
+) -> Result<(Outer, *mut u8), MapError> {
+    let prot = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+    if page != PAGE {
+        // Huge pages lie where the kernel wants them.
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let base = unsafe { rustix::mm::mmap(null_mut(), len, prot, flags, file, 0) }?;
+        let start = base as usize;
+        return Ok((Outer { start, len }, base.cast()));
+    }
+    let whole = len.next_multiple_of(PAGE) + 2 * GUARD;
+    let nothing = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: as above.
+    let span =
+        unsafe { rustix::mm::mmap_anonymous(null_mut(), whole, ProtFlags::empty(), nothing) }?;
+    let outer = Outer {
+        start: span as usize,
+        len: whole,
+    };
+    // SAFETY: the range lies inside the span that was reserved just now and that nobody uses.
+    let base = unsafe {
+        let at = span.cast::<u8>().add(GUARD).cast();
+        rustix::mm::mmap(at, len, prot, flags | MapFlags::FIXED, file, 0)
+    };
+    match base {
+        Ok(base) => Ok((outer, base.cast())),
+        Err(error) => {
+            outer.unmap();
+            Err(error.into())
+        }
+    }
 }
 
 // SAFETY: the mapping is plain memory without a thread; whoever reads or writes it goes through raw pointers in `ring`.
@@ -103,7 +160,12 @@ impl Map {
         if has < size {
             return Err(MapError::Size { said: size, has });
         }
-        Map::new(file, size as usize)
+        let page = if system == HUGETLBFS {
+            size
+        } else {
+            PAGE as u64
+        };
+        Map::new(file, size as usize, page as usize)
     }
 
     /// Memory of our own for a peer to map: its size is sealed.
@@ -113,35 +175,21 @@ impl Map {
         rustix::fs::ftruncate(&file, size as u64)?;
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&file, seals)?;
-        let map = Map::new(file.as_fd(), size)?;
+        let map = Map::new(file.as_fd(), size, PAGE)?;
         Ok((file, map))
     }
 
-    fn new(file: BorrowedFd<'_>, len: usize) -> Result<Map, MapError> {
+    fn new(file: BorrowedFd<'_>, len: usize, page: usize) -> Result<Map, MapError> {
         static HANDLER: Once = Once::new();
         HANDLER.call_once(install_handler);
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-        let base = unsafe {
-            rustix::mm::mmap(
-                null_mut(),
-                len,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED | MapFlags::NORESERVE,
-                file,
-                0,
-            )
-        }?;
-        let unmap = || {
-            // SAFETY: the mapping was made above and nobody knows of it.
-            let _ = unsafe { rustix::mm::munmap(base, len) };
-        };
+        let (outer, base) = map_between_guards(file, len, page)?;
         let claimed = GUARDED.iter().position(|g| {
             g.start
                 .compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
         });
-        let (Some(place), Some(base)) = (claimed, NonNull::new(base.cast::<u8>())) else {
-            unmap();
+        let (Some(place), Some(base)) = (claimed, NonNull::new(base)) else {
+            outer.unmap();
             return Err(MapError::TooMany);
         };
         let guarded = &GUARDED[place];
@@ -150,7 +198,12 @@ impl Map {
         guarded
             .start
             .store(base.as_ptr() as usize, Ordering::Release);
-        Ok(Map { base, len, place })
+        Ok(Map {
+            base,
+            len,
+            place,
+            outer,
+        })
     }
 
     /// Its first byte.
@@ -172,8 +225,7 @@ impl Map {
 impl Drop for Map {
     fn drop(&mut self) {
         GUARDED[self.place].len.store(0, Ordering::Release);
-        // SAFETY: the mapping is this value's own, and whoever used it has borrowed this value.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+        self.outer.unmap();
         GUARDED[self.place].start.store(0, Ordering::Release);
     }
 }

@@ -1,6 +1,7 @@
 //! A Volley with memif interfaces that a test steps by hand, and a peer that is not Volley's graph.
 #![allow(dead_code)]
 
+pub mod hostile;
 pub mod testpmd;
 
 use std::cell::RefCell;

@@ -423,7 +423,7 @@ impl Control {
             }
             Talk::Joining(session) => match session.receive(message, file)? {
                 Joined::Next => {
-                    if let Some((message, file)) = session.next() {
+                    if let Some((message, file)) = session.say() {
                         channel.send(&message, file).map_err(|e| e.to_string())?;
                     }
                     None
@@ -598,6 +598,17 @@ impl Control {
                 let link = State::down(&port.reason);
                 self.host.set_link(index, link);
             }
+        }
+    }
+}
+
+impl Drop for Control {
+    /// Peers are told; sockets are removed with their listeners.
+    fn drop(&mut self) {
+        let reason = Text::new("Volley ends");
+        for connection in self.connections.values() {
+            let message = Message::Disconnect { code: 0, reason };
+            let _ = connection.channel.send(&message, None);
         }
     }
 }

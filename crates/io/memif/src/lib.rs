@@ -39,7 +39,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use volley_graph::{GraphError, NodeId, ProcessInfo, Source, Watch};
+use volley_graph::{GraphError, NodeId, ProcessInfo, Source, Turn, Watch};
 use volley_iface::Registry;
 
 /// Between two looks when there is no interface.
@@ -92,12 +92,15 @@ pub fn register(registry: &mut Registry, socket: PathBuf) -> Result<Memif, Memif
         name: "memif",
         text: "Talks to memif peers, and looks after their links.",
     };
-    let (heard, tick) = (control.clone(), control.clone());
-    let watch = processes.watch(info.clone(), events, move || {
-        heard.borrow_mut().turn(Instant::now())
+    // Weak, for the control holds what holds these.
+    let (heard, tick) = (Rc::downgrade(&control), Rc::downgrade(&control));
+    let watch = processes.watch(info.clone(), events, move || match heard.upgrade() {
+        Some(control) => control.borrow_mut().turn(Instant::now()),
+        None => Turn::Done,
     })?;
     let every = processes.every(info, move || {
-        let mut control = tick.borrow_mut();
+        let control = tick.upgrade()?;
+        let mut control = control.borrow_mut();
         control.turn(Instant::now());
         Some(if control.ports.is_empty() {
             QUIET

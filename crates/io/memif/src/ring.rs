@@ -66,7 +66,7 @@ impl Memory {
 
     /// How many regions, and their bytes.
     pub fn size(&self) -> (usize, usize) {
-        (self.maps.len(), self.maps.iter().map(Map::len).sum())
+        (self.maps.len(), self.maps.iter().map(Map::size).sum())
     }
 
     /// Address of `len` bytes at `offset` of `region`, when they lie inside it.
@@ -75,7 +75,7 @@ impl Memory {
         let Some(map) = self.maps.get(region as usize) else {
             return Err(Fault::new(Kind::Region, u32::from(region)));
         };
-        if offset as usize + len as usize > map.len() {
+        if offset as usize + len as usize > map.size() {
             return Err(Fault::new(Kind::Bounds, offset));
         }
         Ok(map.base().wrapping_add(offset as usize))
@@ -84,7 +84,7 @@ impl Memory {
     /// Bytes from `address`, which lies in `region`, to the region's end.
     #[inline(always)]
     fn behind(&self, region: u16, offset: u32) -> usize {
-        let len = self.maps.get(region as usize).map_or(0, Map::len);
+        let len = self.maps.get(region as usize).map_or(0, Map::size);
         len.saturating_sub(offset as usize)
     }
 }
@@ -135,7 +135,7 @@ impl Ring {
         if log2 > MAX_LOG2 {
             return Err(RingError::Size(log2));
         }
-        if offset % DESCRIPTOR as u32 != 0 {
+        if !offset.is_multiple_of(DESCRIPTOR as u32) {
             return Err(RingError::Unaligned(offset));
         }
         let bytes = (HEAD + (DESCRIPTOR << log2)) as u32;
@@ -156,7 +156,7 @@ impl Ring {
 
     #[inline(always)]
     fn half(&self, at: usize) -> &AtomicU16 {
-        debug_assert!(at < HEAD && at % 2 == 0);
+        debug_assert!(at < HEAD && at.is_multiple_of(2));
         // SAFETY: HEAD bytes behind the base lie in the mapping, which `self` keeps; the base is a multiple of 16.
         unsafe { AtomicU16::from_ptr(self.base.add(at).cast()) }
     }

@@ -118,7 +118,7 @@ impl Serving {
         if !self.rx.is_empty() || !self.tx.is_empty() {
             return Err("region after the first ring".into());
         }
-        let before: u64 = self.regions.iter().map(|m| m.len() as u64).sum();
+        let before: u64 = self.regions.iter().map(|m| m.size() as u64).sum();
         if before.saturating_add(size) > MAX_REGION {
             return Err("regions of more than 16 GiB".into());
         }
@@ -208,7 +208,7 @@ struct Parts {
 
 /// What follows from a message.
 pub enum Joined {
-    /// Send [`Joining::next`].
+    /// Send [`Joining::say`].
     Next,
     /// The server has taken everything.
     Up(Arc<Link>),
@@ -257,7 +257,7 @@ impl Joining {
     }
 
     /// The next message, with its file.
-    pub fn next(&mut self) -> Option<(Message, Option<BorrowedFd<'_>>)> {
+    pub fn say(&mut self) -> Option<(Message, Option<BorrowedFd<'_>>)> {
         let parts = self.parts.as_ref()?;
         let at = self.sent;
         self.sent += 1;
@@ -353,7 +353,7 @@ impl Layout {
     pub fn new(rings: u16, log2: u8, buffer: u32) -> Result<Layout, Reason> {
         let ring = HEAD as u64 + ((DESCRIPTOR as u64) << log2);
         // An odd number of cache lines, so that equal offsets of neighbours do not share a cache set.
-        let stride = u64::from(buffer).div_ceil(64).max(1) * 64 | 64;
+        let stride = (u64::from(buffer).div_ceil(64).max(1) * 64) | 64;
         let first = (u64::from(rings) * ring).next_multiple_of(4096);
         let size = (first + u64::from(rings) * (stride << log2)).next_multiple_of(4096);
         if size > u64::from(u32::MAX) {

@@ -153,7 +153,7 @@ impl Map {
         if !regular || !matches!(system, TMPFS | HUGETLBFS) {
             return Err(MapError::NotMemory);
         }
-        if system == HUGETLBFS && size % (files.f_bsize as u64).max(1) != 0 {
+        if system == HUGETLBFS && !size.is_multiple_of((files.f_bsize as u64).max(1)) {
             return Err(MapError::HugePages(size));
         }
         let has = stat.st_size as u64;
@@ -212,7 +212,7 @@ impl Map {
     }
 
     /// Its bytes.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.len
     }
 
@@ -474,7 +474,7 @@ mod tests {
     use super::*;
 
     fn read(map: &Map, at: usize) -> u8 {
-        assert!(at < map.len());
+        assert!(at < map.size());
         // SAFETY: inside the mapping, which lives.
         unsafe { map.base().add(at).read_volatile() }
     }

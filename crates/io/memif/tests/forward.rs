@@ -330,3 +330,50 @@ fn a_worker_sleeps_until_the_peer_rings() {
     );
     println!("longest answer {longest:?}");
 }
+
+#[test]
+fn nothing_is_left_behind() {
+    let (folder, router, peer, _) = as_master(offer(0));
+    let socket = folder.path().join("m.sock");
+    assert!(socket.exists());
+    drop(router);
+    assert!(!socket.exists(), "the socket goes with the daemon");
+    let said = peer.channel.receive().unwrap().unwrap().0;
+    assert!(format!("{said:?}").contains("Volley ends"), "{said:?}");
+}
+
+#[test]
+fn bad_requests_leave_nothing_half_made() {
+    let folder = folder();
+    let mut router = Router::new(&folder.path().join("m.sock"), 1);
+    let error = |r: Result<(), volley_model::ModelError>| r.unwrap_err().to_string();
+    let said = error(router.create(slave(0, 5)));
+    assert!(said.contains("create memif socket id 5"), "{said}");
+    let taken = folder.path().join("taken.sock");
+    let _other = Listener::bind(&Address(taken.clone())).unwrap();
+    router.socket(1, taken.clone()).unwrap();
+    let on_1 = MemifSpec {
+        socket_id: 1,
+        ..master(0)
+    };
+    let said = error(router.create(on_1));
+    assert!(
+        said.ends_with(
+            "a running program listens there already: stop it or choose another filename"
+        ),
+        "{said}"
+    );
+    assert!(router.interfaces.borrow().iter().next().is_none());
+    assert!(error(router.socket(2, taken)).contains("memif socket 1 has it"));
+    router.create(master(0)).unwrap();
+    let said = error(router.create(slave(1, 0)));
+    assert!(said.contains("a socket serves one role"), "{said}");
+    assert!(error(router.create(master(0))).contains("memif0/0"));
+    let delete = volley_model::Request::MemifSocketDel { id: 1 };
+    router.apply(delete).unwrap();
+    router.delete("memif0/0").unwrap();
+    assert!(
+        !folder.path().join("m.sock").exists(),
+        "nobody listens any more"
+    );
+}

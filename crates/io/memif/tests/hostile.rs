@@ -42,7 +42,7 @@ proptest! {
 fn attacks_end_with_named_reasons() {
     let mut arena = Arena::new();
     let mut seed = 1u64;
-    for round in 0..200 {
+    for round in 0..400 {
         let script: Vec<u8> = (0..400)
             .map(|_| {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

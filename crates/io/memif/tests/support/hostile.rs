@@ -226,7 +226,7 @@ fn poke(file: &OwnedFd, at: u64, bytes: &[u8]) {
 
 /// Something wrong in a ring at `ring`.
 fn poke_ring(script: &mut Script<'_>, file: &OwnedFd, ring: u64, size: u64) {
-    match script.byte() % 6 {
+    match script.byte() % 24 {
         0 => poke(
             file,
             ring + 6,

@@ -246,7 +246,7 @@ impl Peer {
             };
             match session.receive(message, file)? {
                 Joined::Next => {
-                    let (message, file) = session.next().ok_or("nothing to say")?;
+                    let (message, file) = session.say().ok_or("nothing to say")?;
                     channel.send(&message, file).map_err(|e| e.to_string())?;
                 }
                 Joined::Up(link) => {

@@ -34,6 +34,7 @@ mod rest;
 mod running;
 mod stats;
 mod trace;
+mod unfold;
 mod vector;
 mod worker;
 
@@ -57,6 +58,7 @@ pub use rest::Rest;
 pub use running::Running;
 pub use stats::{CounterReport, NodeReport, NodeState};
 pub use trace::{Glance, Names, Trace, TraceStep, Traced};
+pub use unfold::{Fate, Offspring};
 pub use vector::{Done, Vector};
 pub use worker::{Change, Worker};
 

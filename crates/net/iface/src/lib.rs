@@ -10,9 +10,11 @@ pub mod driver;
 mod error;
 mod interfaces;
 pub mod node;
+mod offload;
 mod registry;
 mod table;
 mod tap;
+pub mod virtio;
 
 pub use control::InterfaceHandler;
 pub use driver::NewInterface;

@@ -26,6 +26,9 @@ pub enum StackError {
     /// The processor lacks the wanted instruction-set level.
     #[error("isa: {0}")]
     Level(#[from] volley_simd::LevelError),
+    /// memif cannot be set up.
+    #[error(transparent)]
+    Memif(#[from] volley_memif::MemifError),
     /// A setting is out of range.
     #[error(transparent)]
     Setting(#[from] ModelError),
@@ -44,6 +47,7 @@ pub struct Stack {
     /// The packet generator.
     pub pg: volley_pg::Pg,
     pcap: volley_pcap::Pcap,
+    _memif: volley_memif::Memif,
     handlers: RefCell<Vec<Box<dyn Handler>>>,
 }
 
@@ -82,6 +86,8 @@ impl Stack {
         volley_tap::register(&mut registry)?;
         volley_af_packet::register(&mut registry)?;
         volley_af_xdp::register(&mut registry)?;
+        let memif_socket = settings.socket.with_file_name("memif.sock");
+        let memif = volley_memif::register(&mut registry, memif_socket)?;
         follow_interfaces(&registry.interfaces, &fib);
         let workers = registry.engine.borrow_mut().build()?;
         let observer = Observer::new(&registry, processes.clone(), settings.clone());
@@ -101,6 +107,7 @@ impl Stack {
                 processes,
                 pg,
                 pcap,
+                _memif: memif,
                 handlers,
             },
             workers,

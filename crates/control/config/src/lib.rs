@@ -10,6 +10,7 @@
 mod error;
 mod field;
 mod kernel;
+mod memif;
 mod read;
 mod route;
 mod schema;

@@ -3,7 +3,7 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
-use crate::{Config, kernel, route, stream};
+use crate::{Config, kernel, memif, route, stream};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
@@ -29,6 +29,13 @@ impl Plan {
     pub(crate) fn object(&mut self, section: &Section<'_>, request: Request) {
         if valid(section, &request) {
             self.objects.push(request);
+        }
+    }
+
+    /// Adds a request that interfaces need, when it is well-formed.
+    pub(crate) fn before(&mut self, section: &Section<'_>, request: Request) {
+        if valid(section, &request) {
+            self.tables.push(request);
         }
     }
 
@@ -60,8 +67,9 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 10] = [
+const READERS: [(&s::Table, Reader); 11] = [
     (&s::TABLE, table),
+    (&s::MEMIF_SOCKET, memif::socket),
     (&s::INTERFACE, interface),
     (&s::NEIGHBOR, neighbor),
     (&s::ROUTE, route::route),
@@ -294,9 +302,10 @@ pub(crate) fn table_ref(field: &Field<'_>, family: Family) -> Option<u32> {
 }
 
 fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
-    let kinds = ["pg", "pcap", "tap", "host-interface", "af_xdp"].map(|kind| (kind, kind));
+    let kinds = ["pg", "pcap", "tap", "host-interface", "af_xdp", "memif"].map(|kind| (kind, kind));
     let kind = section.required("kind")?.one_of(&kinds)?;
     kernel::refuse(section, kind);
+    memif::refuse(section, kind);
     let keys = ["rx", "tx", "loop", "pace"];
     if kind != "pcap" {
         for field in keys.iter().filter_map(|key| section.get(key)) {
@@ -304,6 +313,9 @@ fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
         }
         if kernel::KINDS.contains(&kind) {
             return kernel::kind(section, kind);
+        }
+        if kind == "memif" {
+            return memif::kind(section);
         }
         return Some(InterfaceKind::Pg);
     }

@@ -67,7 +67,7 @@ pub(crate) static INTERFACE: Table = many(
     "interface",
     &[
         k("name", "its name"),
-        k("kind", "pg, pcap, tap, host-interface or af_xdp"),
+        k("kind", "pg, pcap, tap, host-interface, af_xdp or memif"),
         k("mac", "MAC address (made from the seed)"),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
@@ -109,6 +109,37 @@ pub(crate) static INTERFACE: Table = many(
             "host_addresses",
             "kind tap: list of addresses of the kernel's end",
         ),
+        k("memif", "kind memif: { id, socket, role, ... }"),
+    ],
+);
+pub(crate) static MEMIF: Table = Table {
+    name: "interface.memif",
+    repeats: false,
+    keys: &[
+        k("id", "its number, the same on both sides (0)"),
+        k("socket", "number of the socket (0)"),
+        k("role", "master or slave (master)"),
+        k("secret", "what both sides know, up to 24 bytes"),
+        k(
+            "ring_size",
+            "slave: descriptors of a ring, a power of two up to 16384 (1024)",
+        ),
+        k(
+            "buffer_size",
+            "slave: bytes of a packet buffer, 64 to 65535 (2048)",
+        ),
+        k("rx_queues", "slave: rings to receive by, 1 to 64 (1)"),
+        k("tx_queues", "slave: rings to transmit by, 1 to 64 (1)"),
+    ],
+};
+pub(crate) static MEMIF_SOCKET: Table = many(
+    "memif_socket",
+    &[
+        k(
+            "id",
+            "its number, from 1; 0 is memif.sock beside the control socket",
+        ),
+        k("filename", "a file, or @name for an abstract socket"),
     ],
 );
 pub(crate) static NEIGHBOR: Table = many(
@@ -234,11 +265,13 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 12] {
+pub fn schema() -> [&'static Table; 14] {
     [
         &ENGINE,
         &TABLE,
         &INTERFACE,
+        &MEMIF,
+        &MEMIF_SOCKET,
         &NEIGHBOR,
         &ROUTE,
         &PATH,

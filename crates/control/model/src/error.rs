@@ -34,6 +34,8 @@ pub enum ObjectKind {
     Xconnect,
     /// Packet capture.
     Capture,
+    /// Socket that memif interfaces meet at.
+    MemifSocket,
 }
 
 impl fmt::Display for ObjectKind {
@@ -52,6 +54,7 @@ impl fmt::Display for ObjectKind {
             ObjectKind::L2Patch => "l2patch",
             ObjectKind::Xconnect => "l2 cross-connect",
             ObjectKind::Capture => "capture",
+            ObjectKind::MemifSocket => "memif socket",
         })
     }
 }

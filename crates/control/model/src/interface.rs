@@ -2,6 +2,7 @@
 
 use crate::addr::Mac;
 use crate::kernel::{PacketSpec, TapSpec, XdpSpec};
+use crate::memif::MemifSpec;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ pub enum InterfaceKind {
     HostInterface(PacketSpec),
     /// An interface of the kernel through XDP sockets.
     AfXdp(XdpSpec),
+    /// Memory shared with another program.
+    Memif(MemifSpec),
 }
 
 impl InterfaceKind {
@@ -47,6 +50,7 @@ impl InterfaceKind {
             InterfaceKind::Tap(_) => "tap",
             InterfaceKind::HostInterface(_) => "host-interface",
             InterfaceKind::AfXdp(_) => "af_xdp",
+            InterfaceKind::Memif(_) => "memif",
         }
     }
 }

@@ -17,6 +17,7 @@ mod handler;
 mod interface;
 mod kernel;
 pub mod limits;
+mod memif;
 mod name;
 mod query;
 pub mod reply;
@@ -36,6 +37,7 @@ pub use interface::{
     Switch,
 };
 pub use kernel::{PacketSpec, TapMode, TapSpec, XdpCopy, XdpMode, XdpSpec};
+pub use memif::{MemifRole, MemifSocket, MemifSpec};
 pub use name::{check_name, quote};
 pub use query::{FibSelect, Query};
 pub use reply::Reply;

@@ -90,6 +90,8 @@ pub enum Query {
     L2,
     /// The capture.
     PcapTrace,
+    /// memif interfaces and sockets.
+    Memif,
 }
 
 /// Which routes a [`Query::Fib`] is about.

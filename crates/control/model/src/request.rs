@@ -2,6 +2,7 @@
 
 use crate::addr::{Family, IfAddress, Mac};
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
+use crate::memif::MemifSocket;
 use crate::route::{Route, RouteLoad};
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
@@ -40,6 +41,13 @@ pub enum Request {
         name: String,
         /// Unicast address.
         mac: Mac,
+    },
+    /// Make a socket for memif interfaces to meet at.
+    MemifSocketAdd(MemifSocket),
+    /// Remove a memif socket that no interface uses.
+    MemifSocketDel {
+        /// Its number.
+        id: u32,
     },
     /// Give it another name.
     InterfaceRename {

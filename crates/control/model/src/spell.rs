@@ -94,6 +94,8 @@ impl Display for Request {
         match self {
             Request::InterfaceCreate(spec) => write!(f, "{spec}"),
             Request::InterfaceDelete { name } => write!(f, "delete interface {name}"),
+            Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
+            Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")
             }
@@ -213,6 +215,10 @@ impl Display for InterfaceSpec {
             InterfaceKind::AfXdp(xdp) => kernel::spell_xdp(f, name, xdp)?,
             InterfaceKind::Pg => write!(f, "create packet-generator interface {name}")?,
             InterfaceKind::Pcap(files) => write!(f, "create pcap interface {name}{files}")?,
+            InterfaceKind::Memif(memif) => {
+                write!(f, "create interface memif {memif}")?;
+                opt(f, "name", (*name != memif.default_name()).then_some(name))?;
+            }
         }
         opt(f, "mac", self.mac)?;
         opt(f, "mtu", self.mtu)

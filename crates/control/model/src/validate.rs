@@ -38,6 +38,12 @@ impl Request {
     pub fn validate(&self) -> Check {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
+            Request::MemifSocketAdd(socket) => socket.validate(),
+            Request::MemifSocketDel { id: 0 } => Err(ModelError::invalid(
+                "memif socket id 0",
+                "it is always there and cannot be deleted",
+            )),
+            Request::MemifSocketDel { .. } => Ok(()),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
             }
@@ -164,6 +170,7 @@ impl InterfaceSpec {
             InterfaceKind::Tap(tap) => tap.validate(&self.name),
             InterfaceKind::HostInterface(host) => host.validate(),
             InterfaceKind::AfXdp(xdp) => xdp.validate(),
+            InterfaceKind::Memif(memif) => memif.validate(),
         }
     }
 }

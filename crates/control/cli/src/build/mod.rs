@@ -3,6 +3,7 @@
 mod args;
 mod interface;
 mod kernel;
+mod memif;
 mod route;
 mod show;
 mod stream;
@@ -112,6 +113,9 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::CreateTap => kernel::tap(args)?,
         Id::CreateHost => kernel::host(args)?,
         Id::CreateXdp => kernel::xdp(args)?,
+        Id::CreateMemifSocket | Id::DeleteMemifSocket | Id::CreateMemif | Id::DeleteMemif => {
+            memif::request(id, args)?
+        }
         Id::DeleteInterface
         | Id::SetState
         | Id::SetMtu

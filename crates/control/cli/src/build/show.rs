@@ -54,6 +54,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowPacketGenerator => plain(Query::PacketGenerator),
         Id::ShowL2 => plain(Query::L2),
         Id::ShowPcap => plain(Query::PcapTrace),
+        Id::ShowMemif => plain(Query::Memif),
         other => {
             return Err(SyntaxError::new(
                 1,

@@ -71,6 +71,7 @@ commands! {
     ShowPacketGenerator: "show packet-generator", "Streams.", "show packet-generator";
     ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
     ShowL2: "show (l2 | l2patch | mode)", "L2 patches and cross-connects.", "show l2patch";
+    ShowMemif: "show memif", "memif interfaces and sockets: peers, rings, why there is no link.", "show memif";
     ShowPcap: "(show pcap trace | pcap trace status)", "The capture.", "pcap trace status";
 
     ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";
@@ -92,6 +93,13 @@ commands! {
          zero-copy | no-zero-copy | mac <mac> | mtu <mtu>}",
         "Create an interface on one of the kernel, through XDP sockets.", "create interface af_xdp host-if veth0";
     DeleteInterface: "delete [packet-generator | pcap | tap | host-interface | af_xdp] interface <interface>", "Delete an interface.", "delete interface pg0";
+    CreateMemifSocket: "create memif socket id <n> filename <file>",
+        "Make a socket that memif interfaces meet at: a file, or @name for an abstract one.", "create memif socket id 1 filename /run/volley/memif1.sock";
+    DeleteMemifSocket: "delete memif socket id <n>", "Remove a memif socket that no interface uses.", "delete memif socket id 1";
+    CreateMemif: "create interface memif {id <n> | socket-id <n> | master | slave | ring-size <n> | buffer-size <n> | rx-queues <n> | \
+         tx-queues <n> | secret <secret> | no-zero-copy | name <name> | (mac | hw-addr) <mac> | mtu <mtu>}",
+        "Create an interface to another program by shared memory: the master listens, the slave connects.", "create interface memif id 0 socket-id 0 master";
+    DeleteMemif: "delete interface memif <interface>", "Delete a memif interface.", "delete interface memif memif0/0";
 
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";

@@ -70,6 +70,7 @@ static SLOTS: &[Slot] = &[
         T::Any,
         "network namespace: a name of ip netns, a path, or pid:N",
     ),
+    slot_of("secret", T::Any, "what both sides know, up to 24 bytes"),
     slot_of(
         "prefix",
         T::Prefix,

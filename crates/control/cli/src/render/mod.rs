@@ -3,6 +3,7 @@
 mod fib;
 mod graph;
 mod interfaces;
+mod memif;
 mod runtime;
 mod system;
 mod table;
@@ -46,6 +47,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::RxPlacement(r), _) => interfaces::placement(r),
         (Reply::L2(r), _) => interfaces::l2(r),
         (Reply::PcapTrace(r), _) => system::pcap(r),
+        (Reply::Memif(r), _) => memif::memif(r),
     }
 }
 

@@ -5,6 +5,7 @@
 mod fib;
 mod graph;
 mod interfaces;
+mod memif;
 mod runtime;
 mod system;
 
@@ -17,6 +18,7 @@ pub use interfaces::{
     Counter, HardwareReply, HardwareRow, InterfaceRow, InterfaceTables, InterfacesReply, L2Mode,
     L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
 };
+pub use memif::{MemifReply, MemifRow, MemifSocketRow};
 pub use runtime::{
     DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
     TraceStep, TracedPacket, WorkerRuntime,
@@ -68,4 +70,6 @@ pub enum Reply {
     L2(L2Reply),
     /// To [`crate::Query::PcapTrace`].
     PcapTrace(PcapTraceReply),
+    /// To [`crate::Query::Memif`].
+    Memif(MemifReply),
 }

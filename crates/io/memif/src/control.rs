@@ -1,0 +1,645 @@
+//! Interfaces, sockets and connections on the control thread: who listens, who is connected, and who tries again when.
+//!
+//! Nothing here waits. [`Control::turn`] is called when a socket has something to read and at least every [`TICK`]; it
+//! does a bounded amount of work, so that a peer that talks without end keeps nobody waiting.
+
+use crate::MemifInput;
+use crate::link::Link;
+use crate::node::memif_input::{Assigned, Inbox};
+use crate::node::memif_tx::{Connected, MemifTx};
+use crate::session::{Joined, Joining, Offer, Served, Serving, hello};
+use crate::socket::{Address, Channel, ChannelError, ListenError, Listener};
+use crate::wire::{Init, Message, Text};
+use rustix::event::epoll;
+use rustix::fd::{AsFd, OwnedFd};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use volley_graph::{Source, Turn};
+use volley_iface::driver::{Host, NewInterface};
+use volley_iface::{IfIdx, Link as State};
+use volley_model::{AdminState, InterfaceSpec, MemifRole, MemifSpec, ModelError, ObjectKind};
+use volley_tables::qsbr::Publisher;
+
+/// Name of the interface kind.
+pub const KIND: &str = "memif";
+/// L3 MTU unless the interface's maker says otherwise.
+pub const MTU: u32 = 9000;
+/// At least so often the links are looked at.
+pub const TICK: Duration = Duration::from_millis(20);
+/// How long a conversation may take until the rings are there.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// A slave's pauses between attempts.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LAST_PAUSE: Duration = Duration::from_secs(1);
+/// A connection that holds so long was a good one.
+const STEADY: Duration = Duration::from_secs(1);
+/// Connections that may be talking at a time, on one socket.
+const TALKING: usize = 32;
+/// Events and messages of one turn.
+const EVENTS: usize = 64;
+
+/// A socket.
+pub(crate) struct Socket {
+    pub(crate) address: Address,
+    pub(crate) listener: Option<Listener>,
+}
+
+/// An interface.
+pub(crate) struct Port {
+    pub(crate) index: IfIdx,
+    pub(crate) spec: MemifSpec,
+    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) peer: String,
+    pub(crate) reason: String,
+    pub(crate) connections: u64,
+    /// Set up, as far as is known.
+    wanted: bool,
+    connected: Publisher<Connected>,
+    connection: Option<u64>,
+    since: Instant,
+    again: Option<Instant>,
+    pause: Duration,
+}
+
+enum Talk {
+    Serving { socket: u32, session: Serving },
+    Joining(Joining),
+}
+
+struct Connection {
+    channel: Channel,
+    talk: Talk,
+    since: Instant,
+    /// The interface, once it is known.
+    port: Option<IfIdx>,
+}
+
+/// Everything of the crate on the control thread.
+pub struct Control {
+    host: Host,
+    pub(crate) sockets: BTreeMap<u32, Socket>,
+    pub(crate) ports: BTreeMap<IfIdx, Port>,
+    connections: BTreeMap<u64, Connection>,
+    inboxes: Vec<Arc<Inbox>>,
+    events: OwnedFd,
+    next: u64,
+}
+
+/// Numbers from here on are connections, below are sockets.
+const CONNECTIONS: u64 = 1 << 32;
+
+impl Control {
+    /// No interfaces; socket 0 at `default`.
+    pub fn new(host: Host, inboxes: Vec<Arc<Inbox>>, default: Address) -> std::io::Result<Self> {
+        let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let socket = Socket {
+            address: default,
+            listener: None,
+        };
+        Ok(Control {
+            host,
+            sockets: BTreeMap::from([(0, socket)]),
+            ports: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            inboxes,
+            events,
+            next: CONNECTIONS,
+        })
+    }
+
+    /// What becomes readable when there is something to do.
+    pub fn events(&self) -> std::io::Result<OwnedFd> {
+        self.events.try_clone()
+    }
+
+    /// Make an interface.
+    pub fn create(&mut self, spec: &InterfaceSpec, memif: &MemifSpec) -> Result<(), ModelError> {
+        self.host.check_free(&spec.name)?;
+        let Some(socket) = self.sockets.get(&memif.socket_id) else {
+            let why = format!(
+                "there is none: make it with 'create memif socket id {} filename ...'",
+                memif.socket_id
+            );
+            let what = format!("memif socket id {}", memif.socket_id);
+            return Err(ModelError::invalid(what, why));
+        };
+        let others = self
+            .ports
+            .values()
+            .filter(|p| p.spec.socket_id == memif.socket_id);
+        for other in others {
+            if other.spec.id == memif.id {
+                let what = format!("memif id {} on socket {}", memif.id, memif.socket_id);
+                let why = format!(
+                    "interface {} has it: choose another id",
+                    self.name(other.index)
+                );
+                return Err(ModelError::invalid(what, why));
+            }
+            if other.spec.role != memif.role {
+                let what = format!("role {} on memif socket {}", memif.role, memif.socket_id);
+                let why = format!(
+                    "interface {} is {} there, and a socket serves one role: use another socket",
+                    self.name(other.index),
+                    other.spec.role
+                );
+                return Err(ModelError::invalid(what, why));
+            }
+        }
+        if memif.role == MemifRole::Master && socket.listener.is_none() {
+            self.listen(memif.socket_id)?;
+        }
+        let made = self.attach(spec, memif);
+        if made.is_err() {
+            self.close_unused();
+        }
+        made
+    }
+
+    fn listen(&mut self, id: u32) -> Result<(), ModelError> {
+        let Some(socket) = self.sockets.get_mut(&id) else {
+            return Ok(());
+        };
+        let failed = |e: ListenError| ModelError::file(&socket.address.0, e);
+        let listener = Listener::bind(&socket.address).map_err(failed)?;
+        let (data, flags) = (
+            epoll::EventData::new_u64(u64::from(id)),
+            epoll::EventFlags::IN,
+        );
+        epoll::add(&self.events, &listener, data, flags)
+            .map_err(|e| failed(ListenError::from(e)))?;
+        socket.listener = Some(listener);
+        Ok(())
+    }
+
+    /// Stop listening where no master is left.
+    fn close_unused(&mut self) {
+        for (id, socket) in &mut self.sockets {
+            let master = |p: &Port| p.spec.socket_id == *id && p.spec.role == MemifRole::Master;
+            if !self.ports.values().any(master) {
+                socket.listener = None;
+            }
+        }
+    }
+
+    fn attach(&mut self, spec: &InterfaceSpec, memif: &MemifSpec) -> Result<(), ModelError> {
+        let (workers, size) = {
+            let engine = self.host.engine.borrow();
+            (engine.settings().workers, engine.settings().vector_size)
+        };
+        let domain = self.host.engine.borrow().domain().clone();
+        let connected = Publisher::new(&domain, None);
+        let (snap, table) = (
+            connected.snap(),
+            self.host.interfaces.borrow().table().clone(),
+        );
+        let mut new = NewInterface::new(&spec.name, KIND);
+        new.mac = spec.mac.map(|mac| mac.0);
+        new.mtu = spec.mtu.unwrap_or(MTU);
+        new.rx_node = MemifInput::NAME;
+        new.link = State::down("no peer is connected");
+        (new.rx_queues, new.tx_queues) = (Vec::new(), 0);
+        let index = self.host.attach(new, move |worker, index| {
+            MemifTx::new(worker, workers, table.clone(), index.0, snap.clone(), size)
+        })?;
+        let now = Instant::now();
+        let port = Port {
+            index,
+            spec: memif.clone(),
+            link: None,
+            peer: String::new(),
+            reason: "the interface is down".to_owned(),
+            connections: 0,
+            wanted: false,
+            connected,
+            connection: None,
+            since: now,
+            again: None,
+            pause: FIRST_PAUSE,
+        };
+        self.ports.insert(index, port);
+        Ok(())
+    }
+
+    /// Number of a memif interface.
+    pub fn find(&self, name: &str) -> Option<IfIdx> {
+        let index = self.host.interfaces.borrow().by_name(name)?.index;
+        self.ports.contains_key(&index).then_some(index)
+    }
+
+    /// An interface's name now.
+    pub fn name(&self, index: IfIdx) -> String {
+        self.host.interfaces.borrow().name(index.0)
+    }
+
+    /// Take an interface away.
+    pub fn delete(&mut self, index: IfIdx) -> Result<(), ModelError> {
+        self.host.detach(index)?;
+        self.part(index, "the interface was deleted", Instant::now());
+        self.ports.remove(&index);
+        self.close_unused();
+        Ok(())
+    }
+
+    /// Make a socket.
+    pub fn add_socket(&mut self, id: u32, address: Address) -> Result<(), ModelError> {
+        if let Some((other, _)) = self.sockets.iter().find(|(_, s)| s.address == address) {
+            let what = format!("filename {}", address.0.display());
+            let why = format!("memif socket {other} has it: use that one");
+            return Err(ModelError::invalid(what, why));
+        }
+        if self.sockets.contains_key(&id) {
+            return Err(ModelError::exists(ObjectKind::MemifSocket, id));
+        }
+        let listener = None;
+        self.sockets.insert(id, Socket { address, listener });
+        Ok(())
+    }
+
+    /// Remove a socket.
+    pub fn delete_socket(&mut self, id: u32) -> Result<(), ModelError> {
+        if let Some(port) = self.ports.values().find(|p| p.spec.socket_id == id) {
+            let by = format!("interface {}", self.name(port.index));
+            return Err(ModelError::in_use(ObjectKind::MemifSocket, id, by));
+        }
+        let known = self.sockets.keys().map(u32::to_string);
+        let known: Vec<String> = known.collect();
+        match self.sockets.remove(&id) {
+            Some(_) => Ok(()),
+            None => Err(ModelError::not_found(ObjectKind::MemifSocket, id, known)),
+        }
+    }
+
+    /// Do what is due now.
+    pub fn turn(&mut self, now: Instant) -> Turn {
+        let mut events = Vec::with_capacity(EVENTS);
+        self.learn_states();
+        self.inboxes.iter().for_each(|inbox| inbox.free());
+        let zero = rustix::event::Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let waited = epoll::wait(
+            &self.events,
+            rustix::buffer::spare_capacity(&mut events),
+            Some(&zero),
+        );
+        for event in &events {
+            match event.data.u64() {
+                number if number < CONNECTIONS => self.accept(number as u32, now),
+                number => self.hear(number, now),
+            }
+        }
+        self.look_after(now);
+        if waited.is_ok_and(|n| n > 0) {
+            Turn::Again
+        } else {
+            Turn::Idle
+        }
+    }
+
+    /// Which interfaces are set up.
+    fn learn_states(&mut self) {
+        let all = self.host.interfaces.borrow();
+        for (index, port) in &mut self.ports {
+            port.wanted = all.get(*index).is_some_and(|i| i.state == AdminState::Up);
+        }
+    }
+
+    fn accept(&mut self, socket: u32, now: Instant) {
+        for _ in 0..EVENTS {
+            let listener = self.sockets.get(&socket).and_then(|s| s.listener.as_ref());
+            let Some(channel) = listener.and_then(Listener::accept) else {
+                return;
+            };
+            let session = Serving::default();
+            let talk = Talk::Serving { socket, session };
+            let talking = self.connections.values().filter(|c| {
+                c.port.is_none() && matches!(c.talk, Talk::Serving { socket: s, .. } if s == socket)
+            });
+            // One more than there may be is not answered: it is closed.
+            if talking.count() < TALKING && channel.send(&hello(), None).is_ok() {
+                self.begin(channel, talk, None, now);
+            }
+        }
+    }
+
+    fn begin(&mut self, channel: Channel, talk: Talk, port: Option<IfIdx>, now: Instant) {
+        let number = self.next;
+        self.next += 1;
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
+        let data = epoll::EventData::new_u64(number);
+        if epoll::add(&self.events, &channel, data, flags).is_err() {
+            return;
+        }
+        if let Some(port) = port.and_then(|port| self.ports.get_mut(&port)) {
+            port.connection = Some(number);
+        }
+        let connection = Connection {
+            channel,
+            talk,
+            since: now,
+            port,
+        };
+        self.connections.insert(number, connection);
+    }
+
+    /// A connection has something to say.
+    fn hear(&mut self, number: u64, now: Instant) {
+        for _ in 0..EVENTS {
+            let Some(connection) = self.connections.get(&number) else {
+                return;
+            };
+            match connection.channel.receive() {
+                Ok(None) => return,
+                Ok(Some((message, file))) => {
+                    if let (Message::Init(init), Talk::Serving { socket, session }) =
+                        (message, &connection.talk)
+                        && session.peer.is_none()
+                    {
+                        let socket = *socket;
+                        self.hear_holder(number, socket, init.id, now);
+                    }
+                    if let Err(reason) = self.answer(number, message, file, now) {
+                        let polite = !matches!(message, Message::Disconnect { .. });
+                        return self.end(number, &reason, polite, now);
+                    }
+                }
+                Err(error) => {
+                    let polite = !matches!(error, ChannelError::Gone);
+                    return self.end(number, &error.to_string(), polite, now);
+                }
+            }
+        }
+    }
+
+    /// Whoever holds the interface that connection `number` asks for may have gone, unnoticed so far.
+    fn hear_holder(&mut self, number: u64, socket: u32, id: u32, now: Instant) {
+        let mut ports = self.ports.values();
+        let port = ports.find(|p| p.spec.socket_id == socket && p.spec.id == id);
+        if let Some(holder) = port.and_then(|p| p.connection)
+            && holder != number
+        {
+            self.hear(holder, now);
+        }
+    }
+
+    fn answer(
+        &mut self,
+        number: u64,
+        message: Message,
+        file: Option<OwnedFd>,
+        now: Instant,
+    ) -> Result<(), String> {
+        let named = self.connections.get(&number).and_then(|c| c.port);
+        let (ports, connections) = (&mut self.ports, &mut self.connections);
+        let Some(Connection {
+            channel,
+            talk,
+            port,
+            ..
+        }) = connections.get_mut(&number)
+        else {
+            return Ok(());
+        };
+        let send = |message: &Message| channel.send(message, None).map_err(|e| e.to_string());
+        let link = match talk {
+            Talk::Serving { socket, session } => {
+                let admit = |init: &Init| {
+                    *port = Some(admit(ports, *socket, number, init)?);
+                    Ok(())
+                };
+                match session.receive(message, file, admit)? {
+                    Served::Ack => return send(&Message::Ack),
+                    Served::Up(link) => {
+                        let name = named.map_or_else(String::new, |index| {
+                            self.host.interfaces.borrow().name(index.0)
+                        });
+                        send(&Message::Connected(Text::new(&name)))?;
+                        Some((link, session.peer.clone().unwrap_or_default()))
+                    }
+                }
+            }
+            Talk::Joining(session) => match session.receive(message, file)? {
+                Joined::Next => {
+                    if let Some((message, file)) = session.say() {
+                        channel.send(&message, file).map_err(|e| e.to_string())?;
+                    }
+                    None
+                }
+                Joined::Up(link) => Some((link, session.peer.clone())),
+            },
+        };
+        if let (Some((link, peer)), Some(index)) = (link, *port) {
+            self.come_up(index, link, peer, now);
+        }
+        Ok(())
+    }
+
+    fn come_up(&mut self, index: IfIdx, link: Arc<Link>, peer: String, now: Instant) {
+        let Some(port) = self.ports.get_mut(&index) else {
+            return;
+        };
+        port.connected.publish(Some(link.clone()));
+        port.peer = peer;
+        port.connections += 1;
+        port.since = now;
+        port.reason.clear();
+        let (rx, tx) = (link.rx().len(), link.tx().len() as u32);
+        port.link = Some(link);
+        let workers = self.inboxes.len();
+        let placed = (0..rx).map(|q| (q + index.0 as usize) % workers);
+        self.host.set_queues(index, placed.collect(), tx);
+        self.publish_queues();
+        self.host.set_link(index, State::Up);
+    }
+
+    /// Tell each worker which queues are its own.
+    fn publish_queues(&mut self) {
+        let workers = self.inboxes.len();
+        for (worker, inbox) in self.inboxes.iter().enumerate() {
+            let mut queues = Vec::new();
+            for port in self.ports.values() {
+                let Some(link) = &port.link else { continue };
+                let mine = |q: &usize| (q + port.index.0 as usize) % workers == worker;
+                queues.extend((0..link.rx().len()).filter(mine).map(|queue| Assigned {
+                    interface: port.index.0,
+                    link: link.clone(),
+                    queue,
+                }));
+            }
+            inbox.hand(queues);
+        }
+        self.host.wake();
+    }
+
+    /// End what an interface has, if it has something, and say why.
+    fn part(&mut self, index: IfIdx, reason: &str, now: Instant) {
+        let connection = self.ports.get(&index).and_then(|p| p.connection);
+        if let Some(number) = connection {
+            self.end(number, reason, true, now);
+        }
+    }
+
+    /// End a connection.
+    fn end(&mut self, number: u64, reason: &str, polite: bool, now: Instant) {
+        let Some(connection) = self.connections.remove(&number) else {
+            return;
+        };
+        if polite {
+            let (code, reason) = (0, Text::new(reason));
+            let _ = connection
+                .channel
+                .send(&Message::Disconnect { code, reason }, None);
+        }
+        let _ = epoll::delete(&self.events, connection.channel.as_fd());
+        let Some(port) = connection.port.and_then(|p| self.ports.get_mut(&p)) else {
+            return;
+        };
+        if port.connection != Some(number) {
+            return;
+        }
+        port.connection = None;
+        port.reason = reason.to_owned();
+        port.peer.clear();
+        let index = port.index;
+        let was_up = port.link.take().is_some();
+        if was_up && now.duration_since(port.since) >= STEADY {
+            port.pause = FIRST_PAUSE;
+        }
+        port.again = Some(now + port.pause);
+        port.pause = (port.pause * 2).min(LAST_PAUSE);
+        if was_up {
+            port.connected.publish(None);
+        }
+        self.host.set_link(index, State::down(reason));
+        if was_up {
+            self.host.set_queues(index, Vec::new(), 0);
+            self.publish_queues();
+        }
+    }
+
+    /// What needs no message: faults that workers found, conversations that take too long, slaves that try again, and
+    /// interfaces that are set up or down.
+    fn look_after(&mut self, now: Instant) {
+        let late: Vec<u64> = self
+            .connections
+            .iter()
+            .filter(|(_, c)| {
+                let up = c
+                    .port
+                    .and_then(|p| self.ports.get(&p))
+                    .is_some_and(|p| p.link.is_some());
+                !up && now.duration_since(c.since) > HANDSHAKE
+            })
+            .map(|(number, _)| *number)
+            .collect();
+        for number in late {
+            self.end(number, "the handshake took too long", true, now);
+        }
+        let indices: Vec<IfIdx> = self.ports.keys().copied().collect();
+        for index in indices {
+            self.look_after_port(index, now);
+        }
+    }
+
+    fn look_after_port(&mut self, index: IfIdx, now: Instant) {
+        let Some(port) = self.ports.get_mut(&index) else {
+            return;
+        };
+        if let Some(fault) = port.link.as_ref().and_then(|link| link.fault()) {
+            return self.part(index, &format!("peer fault: {fault}"), now);
+        }
+        if !port.wanted {
+            if port.connection.is_some() {
+                self.part(index, "the interface is down", now);
+            } else if port.reason.is_empty() {
+                port.reason = "the interface is down".to_owned();
+            }
+            if let Some(port) = self.ports.get_mut(&index) {
+                (port.again, port.pause) = (None, FIRST_PAUSE);
+            }
+            return;
+        }
+        let due = port.again.is_none_or(|again| again <= now);
+        if port.spec.role == MemifRole::Slave && port.connection.is_none() && due {
+            self.join(index, now);
+        }
+    }
+
+    /// A slave tries to connect.
+    fn join(&mut self, index: IfIdx, now: Instant) {
+        let Some(port) = self.ports.get_mut(&index) else {
+            return;
+        };
+        let Some(socket) = self.sockets.get(&port.spec.socket_id) else {
+            return;
+        };
+        match Channel::connect(&socket.address) {
+            Ok(channel) => {
+                let spec = &port.spec;
+                let offer = Offer {
+                    id: spec.id,
+                    secret: spec.secret.clone().unwrap_or_default(),
+                    name: self.host.interfaces.borrow().name(index.0),
+                    rx_queues: spec.rx_queues as u16,
+                    tx_queues: spec.tx_queues as u16,
+                    log2: spec.ring_size.trailing_zeros() as u8,
+                    buffer_size: spec.buffer_size,
+                };
+                let talk = Talk::Joining(Joining::new(offer));
+                self.begin(channel, talk, Some(index), now);
+            }
+            Err(error) => {
+                port.reason = format!("{}: {error}", socket.address.0.display());
+                port.again = Some(now + port.pause);
+                port.pause = (port.pause * 2).min(LAST_PAUSE);
+                let link = State::down(&port.reason);
+                self.host.set_link(index, link);
+            }
+        }
+    }
+}
+
+impl Drop for Control {
+    /// Peers are told; sockets are removed with their listeners.
+    fn drop(&mut self) {
+        let reason = Text::new("Volley ends");
+        for connection in self.connections.values() {
+            let message = Message::Disconnect { code: 0, reason };
+            let _ = connection.channel.send(&message, None);
+        }
+    }
+}
+
+/// Whether a client may have the interface that it names.
+fn admit(
+    ports: &mut BTreeMap<IfIdx, Port>,
+    socket: u32,
+    number: u64,
+    init: &Init,
+) -> Result<IfIdx, String> {
+    let wanted = |p: &&mut Port| p.spec.socket_id == socket && p.spec.id == init.id;
+    let port = ports.values_mut().find(wanted);
+    let port = port.ok_or("unmatched interface id")?;
+    if port.spec.role == MemifRole::Slave {
+        return Err("cannot connect to slave".into());
+    }
+    if !port.wanted {
+        return Err("the interface is down".into());
+    }
+    if port.connection.is_some() {
+        return Err("already connected".into());
+    }
+    if let Some(secret) = &port.spec.secret {
+        if init.secret.is_empty() {
+            return Err("secret required".into());
+        }
+        if init.secret != Text::new(secret) {
+            return Err("incorrect secret".into());
+        }
+    }
+    port.connection = Some(number);
+    Ok(port.index)
+}

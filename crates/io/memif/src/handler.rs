@@ -1,0 +1,89 @@
+//! Requests and queries about memif interfaces.
+
+use crate::control::{Control, Port};
+use crate::socket::Address;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Instant;
+use volley_model::reply::{MemifReply, MemifRow, MemifSocketRow};
+use volley_model::{Applied, Handler, InterfaceKind, ModelError, Query, Reply, Request};
+
+/// Carries out requests about memif.
+pub struct MemifHandler(Rc<RefCell<Control>>);
+
+impl MemifHandler {
+    /// A handler over the daemon's interfaces.
+    pub fn new(control: Rc<RefCell<Control>>) -> Self {
+        MemifHandler(control)
+    }
+}
+
+fn row(control: &Control, port: &Port) -> MemifRow {
+    let mut row = MemifRow {
+        name: control.name(port.index),
+        id: port.spec.id,
+        socket_id: port.spec.socket_id,
+        role: port.spec.role,
+        peer: port.peer.clone(),
+        reason: port.reason.clone(),
+        has_secret: port.spec.secret.is_some(),
+        connections: port.connections,
+        ..MemifRow::default()
+    };
+    if let Some(link) = &port.link {
+        row.connected = true;
+        let (regions, bytes) = link.memory().size();
+        (row.regions, row.region_bytes) = (regions as u32, bytes as u64);
+        row.rx_rings = link.rx().iter().map(|q| u32::from(q.rx.slots())).collect();
+        row.tx_rings = link.tx().iter().map(|q| u32::from(q.slots())).collect();
+        row.interrupts = link.rung();
+    }
+    row
+}
+
+fn report(control: &Control) -> MemifReply {
+    let sockets = control.sockets.iter().map(|(id, socket)| MemifSocketRow {
+        id: *id,
+        filename: socket.address.0.display().to_string(),
+        listening: socket.listener.is_some(),
+        interfaces: control
+            .ports
+            .values()
+            .filter(|p| p.spec.socket_id == *id)
+            .count() as u32,
+    });
+    MemifReply {
+        sockets: sockets.collect(),
+        interfaces: control.ports.values().map(|p| row(control, p)).collect(),
+    }
+}
+
+impl Handler for MemifHandler {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        let mut control = self.0.borrow_mut();
+        Some(match request {
+            Request::InterfaceCreate(spec) => match &spec.kind {
+                InterfaceKind::Memif(memif) => control
+                    .create(spec, memif)
+                    .map(|()| Applied::one().named(&spec.name)),
+                _ => return None,
+            },
+            Request::InterfaceDelete { name } => {
+                let index = control.find(name)?;
+                control.delete(index).map(|()| Applied::one())
+            }
+            Request::MemifSocketAdd(socket) => control
+                .add_socket(socket.id, Address(socket.filename.clone()))
+                .map(|()| Applied::one()),
+            Request::MemifSocketDel { id } => control.delete_socket(*id).map(|()| Applied::one()),
+            _ => return None,
+        })
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        let Query::Memif = query else { return None };
+        let mut control = self.0.borrow_mut();
+        control.turn(Instant::now());
+        Some(Ok(Reply::Memif(report(&control))))
+    }
+}

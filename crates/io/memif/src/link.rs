@@ -1,0 +1,146 @@
+//! A connection as workers see it: rings and bells, in use until every worker has let go of it.
+
+use crate::fault::Fault;
+use crate::ring::{Memory, Rx, Tx};
+use crate::sys::Bell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A ring that packets come by.
+pub struct RxQueue {
+    /// The ring.
+    pub rx: Rx,
+    /// Rung by the peer when packets have come.
+    pub bell: Bell,
+}
+
+/// A ring that packets leave by.
+pub struct TxQueue {
+    tx: Tx,
+    bell: Bell,
+    /// Somebody is writing into it.
+    taken: AtomicBool,
+}
+
+/// One connection.
+pub struct Link {
+    memory: Arc<Memory>,
+    rx: Vec<RxQueue>,
+    tx: Vec<TxQueue>,
+    fault: AtomicU64,
+    /// Times that a bell was rung.
+    rung: AtomicU64,
+}
+
+/// The right to write into a queue. Dropping it lets others.
+pub struct Turn<'a> {
+    queue: &'a TxQueue,
+}
+
+impl TxQueue {
+    /// A queue nobody uses.
+    pub fn new(tx: Tx, bell: Bell) -> Self {
+        let taken = AtomicBool::new(false);
+        TxQueue { tx, bell, taken }
+    }
+
+    /// Descriptors in its ring.
+    pub fn slots(&self) -> u16 {
+        self.tx.slots()
+    }
+
+    /// The right to write, unless somebody has it and keeps it for long.
+    #[inline(always)]
+    pub fn turn(&self) -> Option<Turn<'_>> {
+        for _ in 0..1000 {
+            if !self.taken.swap(true, Ordering::Acquire) {
+                return Some(Turn { queue: self });
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+}
+
+impl Turn<'_> {
+    /// The ring.
+    #[inline(always)]
+    pub fn tx(&self) -> &Tx {
+        &self.queue.tx
+    }
+}
+
+impl Drop for Turn<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.queue.taken.store(false, Ordering::Release);
+    }
+}
+
+impl Link {
+    /// A connection without faults.
+    pub fn new(memory: Arc<Memory>, rx: Vec<RxQueue>, tx: Vec<TxQueue>) -> Arc<Link> {
+        Arc::new(Link {
+            memory,
+            rx,
+            tx,
+            fault: AtomicU64::new(0),
+            rung: AtomicU64::new(0),
+        })
+    }
+
+    /// Rings that packets come by.
+    #[inline(always)]
+    pub fn rx(&self) -> &[RxQueue] {
+        &self.rx
+    }
+
+    /// Rings that packets leave by.
+    #[inline(always)]
+    pub fn tx(&self) -> &[TxQueue] {
+        &self.tx
+    }
+
+    /// The shared memory.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Whether the peer has done wrong: nobody touches the rings any more.
+    #[inline(always)]
+    pub fn is_faulty(&self) -> bool {
+        self.fault.load(Ordering::Relaxed) != 0
+    }
+
+    /// Note a fault; the first one stays.
+    #[cold]
+    pub fn blame(&self, fault: Fault) {
+        let word = fault.to_word();
+        let _ = self
+            .fault
+            .compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// What the peer did wrong, if it did.
+    pub fn fault(&self) -> Option<String> {
+        let faulty = Fault::of_word(self.fault.load(Ordering::Relaxed));
+        let broken = self.memory.broken();
+        let region = broken.map(|region| format!("region {region} was truncated"));
+        // Zeros in place of a region look like other faults too: the cause comes first.
+        region.or_else(|| faulty.map(|fault| fault.to_string()))
+    }
+
+    /// Wake the peer's reader of queue `queue`.
+    #[inline(never)]
+    pub fn ring_bell(&self, queue: usize) {
+        if let Some(queue) = self.tx.get(queue) {
+            queue.bell.ring();
+            self.rung.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Times that a bell was rung.
+    pub fn rung(&self) -> u64 {
+        self.rung.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,345 @@
+//! memif-input: receives what peers have put into their rings.
+
+use crate::link::{Link, RxQueue};
+use crate::ring::{Arrived, Scratch};
+use crossbeam_queue::ArrayQueue;
+use std::sync::Arc;
+use volley_graph::{
+    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
+};
+use volley_iface::{Direction, IfTable};
+
+nexts! {
+    /// Where memif-input sends packets, besides to where each interface receives.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// What memif-input counts.
+    pub enum Count {
+        /// no packet buffer was free for a packet
+        NoBuffers = "no-buffers" (Error),
+        /// the peer sent a packet without bytes
+        Empty = "empty-packet" (Error),
+        /// the peer broke the rules of shared memory: its interface goes down
+        PeerFault = "peer-fault" (Error),
+    }
+}
+
+/// A queue that one worker receives from.
+pub struct Assigned {
+    /// The interface it belongs to.
+    pub interface: u32,
+    /// Its connection.
+    pub link: Arc<Link>,
+    /// Its number.
+    pub queue: usize,
+}
+
+impl Assigned {
+    /// The ring, unless its peer has done wrong.
+    #[inline(always)]
+    fn ring(&self) -> Option<&RxQueue> {
+        let queue = self.link.rx().get(self.queue);
+        queue.filter(|_| !self.link.is_faulty())
+    }
+}
+
+/// All queues of one worker.
+pub type Queues = Vec<Assigned>;
+
+/// The way lists of queues take to a worker and back.
+pub struct Inbox {
+    new: ArrayQueue<Box<Queues>>,
+    gone: ArrayQueue<Box<Queues>>,
+}
+
+/// Lists that may be on their way.
+const LISTS: usize = 64;
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Inbox {
+            new: ArrayQueue::new(LISTS),
+            gone: ArrayQueue::new(LISTS),
+        }
+    }
+}
+
+impl Inbox {
+    /// Hand a worker its queues. The newest list counts.
+    pub fn hand(&self, queues: Queues) {
+        self.free();
+        // One that the worker never saw may be pushed out, and is freed here.
+        drop(self.new.force_push(Box::new(queues)));
+    }
+
+    /// Free lists that the worker gave back.
+    pub fn free(&self) {
+        while self.gone.pop().is_some() {}
+    }
+}
+
+/// State of memif-input on one worker.
+pub struct MemifInput {
+    worker: usize,
+    table: Arc<IfTable>,
+    inbox: Arc<Inbox>,
+    /// A box, because it came as one and goes back as such, for the control thread to free.
+    queues: Option<Box<Queues>>,
+    /// Lent to the batch in hand.
+    scratch: Option<Scratch>,
+    turn: usize,
+    whole: Vec<u8>,
+    drop_node: NodeId,
+    nodes: Column,
+    reasons: Column,
+}
+
+impl MemifInput {
+    /// The instance of `worker`, for vectors of up to `size` packets.
+    pub fn new(
+        worker: usize,
+        table: Arc<IfTable>,
+        inbox: Arc<Inbox>,
+        drop_node: NodeId,
+        size: usize,
+    ) -> Self {
+        MemifInput {
+            worker,
+            table,
+            inbox,
+            queues: None,
+            scratch: Some(Scratch::default()),
+            turn: 0,
+            whole: Vec::with_capacity(crate::ring::MAX_PACKET),
+            drop_node,
+            nodes: Column::new(size),
+            reasons: Column::new(size),
+        }
+    }
+
+    /// Packets in pieces, or longer than a buffer.
+    #[cold]
+    fn write_long<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        fresh: &mut Fresh<'_, I, Next>,
+        arrived: &Arrived<'_>,
+        to: NodeId,
+    ) -> (u64, u64) {
+        let (mut packets, mut bytes) = (0, 0);
+        let n = fresh.len();
+        for row in 0..n {
+            self.whole.clear();
+            arrived.gather(row, &mut self.whole);
+            let fault = if self.whole.is_empty() {
+                Some(Count::Empty)
+            } else if !fresh.write(row, &self.whole) {
+                Some(Count::NoBuffers)
+            } else {
+                packets += 1;
+                bytes += self.whole.len() as u64;
+                None
+            };
+            let (node, reason) = match fault {
+                None => (to, 0),
+                Some(count) => {
+                    cx.count(count, 1);
+                    (self.drop_node, cx.node().reason(count.index()))
+                }
+            };
+            self.nodes.words_mut(n)[row] = u32::from(node.0);
+            self.reasons.words_mut(n)[row] = reason;
+        }
+        let reasons = self.reasons.words(n);
+        if volley_graph::or_all(reasons) != 0 {
+            fresh.prepare(|row, packet| {
+                if reasons[row] != 0 {
+                    packet.set(Col::Err, reasons[row]);
+                }
+            });
+        }
+        (packets, bytes)
+    }
+
+    fn assigned(&self) -> impl Iterator<Item = &Assigned> {
+        self.queues.iter().flat_map(|queues| queues.iter())
+    }
+
+    /// Take up a new list of queues, if there is one.
+    #[inline(always)]
+    fn change(&mut self) {
+        if !self.inbox.new.is_empty() {
+            self.take_up();
+        }
+    }
+
+    #[cold]
+    fn take_up(&mut self) {
+        // What cannot be given back now is taken up later.
+        while !self.inbox.gone.is_full()
+            && let Some(list) = self.inbox.new.pop()
+        {
+            if let Some(old) = self.queues.replace(list) {
+                let _ = self.inbox.gone.push(old);
+            }
+        }
+        self.turn = 0;
+    }
+
+    /// Receive from one queue; none when nothing waits there.
+    #[inline(always)]
+    fn receive<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        out: &mut Output<'_, I, Next>,
+        from: &Assigned,
+    ) -> Option<usize> {
+        let queue = from.ring()?;
+        let mut scratch = self.scratch.take()?;
+        let taken = match queue.rx.arrived(&mut scratch, out.vector_size()) {
+            Ok(arrived) if arrived.packets() == 0 => None,
+            Ok(arrived) => Some(self.take_over(cx, out, from, arrived)),
+            Err(fault) => {
+                from.link.blame(fault);
+                cx.count(Count::PeerFault, 1);
+                None
+            }
+        };
+        self.scratch = Some(scratch);
+        taken
+    }
+
+    #[inline(always)]
+    fn take_over<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        out: &mut Output<'_, I, Next>,
+        from: &Assigned,
+        arrived: Arrived<'_>,
+    ) -> usize {
+        let rx = from.interface;
+        let due = arrived.packets();
+        let to = self.table.rx_node(rx);
+        let mut fresh = out.alloc(due, rx);
+        let n = fresh.len();
+        let plain = arrived.is_plain();
+        let (mut packets, mut bytes) = (n as u64, arrived.bytes());
+        if plain {
+            fresh.fill(|row, data| arrived.copy(row, data));
+        } else {
+            (packets, bytes) = self.write_long(cx, &mut fresh, &arrived, to);
+        }
+        if n < due {
+            bytes = self
+                .lose(cx, rx, &arrived, n, plain.then_some(bytes))
+                .unwrap_or(bytes);
+        }
+        arrived.release();
+        let lost = (due as u64) - packets;
+        if lost > 0 {
+            self.table
+                .count_errors(self.worker, rx, Direction::Rx, lost);
+        }
+        self.table
+            .count(self.worker, rx, Direction::Rx, packets, bytes);
+        self.table
+            .count_queue(rx, Direction::Rx, from.queue, packets, bytes);
+        self.show(cx, &fresh, rx);
+        if plain {
+            fresh.send_to(to);
+        } else {
+            fresh.send_each(&self.nodes);
+        }
+        due
+    }
+
+    /// Packets from row `n` on found no buffer; the bytes of the others, where they are not counted yet.
+    #[cold]
+    fn lose(
+        &self,
+        cx: &Cx<'_, Count>,
+        rx: u32,
+        arrived: &Arrived<'_>,
+        n: usize,
+        bytes: Option<u64>,
+    ) -> Option<u64> {
+        let lost = arrived.packets() - n;
+        cx.count(Count::NoBuffers, lost as u64);
+        (0..lost).for_each(|_| self.table.count_drop(self.worker, rx));
+        let gone: u64 = (n..arrived.packets())
+            .map(|row| arrived.len_of(row) as u64)
+            .sum();
+        bytes.map(|bytes| bytes - gone)
+    }
+
+    #[inline(always)]
+    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>, rx: u32) {
+        let Some(tap) = self.table.tap(Direction::Rx) else {
+            return;
+        };
+        for row in 0..fresh.len() {
+            let view = fresh.view(row);
+            if !view.is_empty() {
+                tap.pass(Direction::Rx, rx, &view, cx.now_ns());
+            }
+        }
+    }
+}
+
+impl Source for MemifInput {
+    const NAME: &'static str = "memif-input";
+    type Next = Next;
+    type Count = Count;
+
+    #[inline(always)]
+    fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        self.change();
+        // Out of `self` while it is used: nothing is allocated for that.
+        let Some(queues) = self.queues.take() else {
+            return 0;
+        };
+        let mut taken = 0;
+        for step in 0..queues.len() {
+            let mut at = self.turn + step;
+            if at >= queues.len() {
+                at -= queues.len();
+            }
+            if let Some(packets) = self.receive(cx, out, &queues[at]) {
+                self.turn = (at + 1) % queues.len();
+                taken = packets;
+                break;
+            }
+        }
+        self.queues = Some(queues);
+        taken
+    }
+
+    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+        crate::sys::can_sleep()
+            && self
+                .assigned()
+                .all(|q| self.table.may_rest(q.interface, idle_ns))
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        if !self.inbox.new.is_empty() {
+            return false;
+        }
+        for queue in self.assigned().filter_map(Assigned::ring) {
+            queue.bell.silence();
+            queue.rx.want_bell(true);
+            if !rest.fd(&queue.bell) || queue.rx.is_waiting() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn wake(&mut self) {
+        for queue in self.assigned().filter_map(Assigned::ring) {
+            queue.rx.want_bell(false);
+        }
+    }
+}

@@ -1,0 +1,855 @@
+//! The rings: packets out of and into memory that the peer can write to at any time.
+//!
+//! - Everything in shared memory is read once into a local, checked, and only then used. Memory is touched through raw
+//!   pointers only, never through references, and only between the bounds of a [`Map`].
+//! - An index is read with acquire and written with release order, once per batch.
+//! - Any number of threads may call anything here without harm to memory; the packets are right as long as one thread at a
+//!   time uses a ring.
+//! - What the peer does wrong is a [`Fault`], nothing of the batch is then consumed or published.
+//!
+//! The client of a connection owns the memory and posts buffers; where its buffers lie it knows by itself and does not
+//! read. The server believes descriptors, within bounds.
+
+use crate::fault::{Fault, Kind};
+use crate::sys::Map;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+use volley_graph::prefetch;
+
+/// First word of every ring.
+pub const COOKIE: u32 = 0x03E3_1F20;
+/// Bytes in front of the descriptors.
+pub const HEAD: usize = 128;
+/// Bytes of a descriptor.
+pub const DESCRIPTOR: usize = 16;
+/// Binary logarithm of the largest ring.
+pub const MAX_LOG2: u8 = 14;
+/// Most bytes of one packet.
+pub const MAX_PACKET: usize = 65_535;
+/// Most descriptors of one packet.
+pub const MAX_CHAIN: usize = 512;
+/// Descriptors that a batch may name.
+const BATCH: usize = 2048;
+/// Bytes of a packet that fit into one of our buffers.
+const DATA: usize = volley_graph::buf::DATA;
+
+const FLAGS: usize = 4;
+const INDEX_HEAD: usize = 6;
+const INDEX_TAIL: usize = 64;
+const MASK_INT: u16 = 1;
+const NEXT: u16 = 1;
+
+/// Who made the shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The peer.
+    Server,
+    /// We.
+    Client,
+}
+
+/// All regions of a connection.
+pub struct Memory {
+    maps: Vec<Map>,
+}
+
+impl Memory {
+    /// The regions, by number.
+    pub fn new(maps: Vec<Map>) -> Arc<Memory> {
+        Arc::new(Memory { maps })
+    }
+
+    /// The first region whose pages the peer took away.
+    pub fn broken(&self) -> Option<usize> {
+        self.maps.iter().position(Map::is_broken)
+    }
+
+    /// How many regions, and their bytes.
+    pub fn size(&self) -> (usize, usize) {
+        (self.maps.len(), self.maps.iter().map(Map::size).sum())
+    }
+
+    /// Address of `len` bytes at `offset` of `region`, when they lie inside it.
+    #[inline(always)]
+    fn locate(&self, region: u16, offset: u32, len: u32) -> Result<*mut u8, Fault> {
+        let Some(map) = self.maps.get(region as usize) else {
+            return Err(Fault::new(Kind::Region, u32::from(region)));
+        };
+        if offset as usize + len as usize > map.size() {
+            return Err(Fault::new(Kind::Bounds, offset));
+        }
+        Ok(map.base().wrapping_add(offset as usize))
+    }
+
+    /// Bytes from `address`, which lies in `region`, to the region's end.
+    #[inline(always)]
+    fn behind(&self, region: u16, offset: u32) -> usize {
+        let len = self.maps.get(region as usize).map_or(0, Map::size);
+        len.saturating_sub(offset as usize)
+    }
+}
+
+/// Why a ring cannot be where the peer says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RingError {
+    /// Larger than the protocol permits.
+    #[error("ring of 2^{0} descriptors, at most 2^14 are allowed")]
+    Size(u8),
+    /// No such region.
+    #[error("ring in region {0}, which does not exist")]
+    Region(u16),
+    /// Not inside its region.
+    #[error("ring at offset {0} does not lie inside its region")]
+    Bounds(u32),
+    /// Not where a descriptor can be read at once.
+    #[error("ring at offset {0}, which is not a multiple of 16")]
+    Unaligned(u32),
+    /// The first word is wrong.
+    #[error("ring with wrong cookie {0:#x}")]
+    Cookie(u32),
+}
+
+/// One ring in shared memory.
+struct Ring {
+    memory: Arc<Memory>,
+    base: *mut u8,
+    log2: u8,
+}
+
+// SAFETY: the pointer is into `memory`, which the ring keeps; all access goes through atomics.
+unsafe impl Send for Ring {}
+// SAFETY: as above.
+unsafe impl Sync for Ring {}
+
+/// A descriptor, read at once.
+#[derive(Clone, Copy)]
+struct Descriptor {
+    flags: u16,
+    region: u16,
+    length: u32,
+    offset: u32,
+}
+
+impl Ring {
+    fn new(memory: &Arc<Memory>, region: u16, offset: u32, log2: u8) -> Result<Ring, RingError> {
+        if log2 > MAX_LOG2 {
+            return Err(RingError::Size(log2));
+        }
+        if !offset.is_multiple_of(DESCRIPTOR as u32) {
+            return Err(RingError::Unaligned(offset));
+        }
+        let bytes = (HEAD + (DESCRIPTOR << log2)) as u32;
+        let base = memory
+            .locate(region, offset, bytes)
+            .map_err(|fault| match fault.kind {
+                Kind::Region => RingError::Region(region),
+                _ => RingError::Bounds(offset),
+            })?;
+        let memory = memory.clone();
+        Ok(Ring { memory, base, log2 })
+    }
+
+    #[inline(always)]
+    fn slots(&self) -> u16 {
+        1 << self.log2
+    }
+
+    #[inline(always)]
+    fn half(&self, at: usize) -> &AtomicU16 {
+        debug_assert!(at < HEAD && at.is_multiple_of(2));
+        // SAFETY: HEAD bytes behind the base lie in the mapping, which `self` keeps; the base is a multiple of 16.
+        unsafe { AtomicU16::from_ptr(self.base.add(at).cast()) }
+    }
+
+    fn cookie(&self) -> &AtomicU32 {
+        // SAFETY: as in `half`.
+        unsafe { AtomicU32::from_ptr(self.base.cast()) }
+    }
+
+    #[inline(always)]
+    fn words(&self, index: u16) -> &[AtomicU64; 2] {
+        let slot = (index & (self.slots() - 1)) as usize;
+        // SAFETY: `slot` is below the ring's size, whose descriptors lie in the mapping; 16-byte aligned. The peer writes
+        // there too, which atomics are for.
+        unsafe { &*self.base.add(HEAD + slot * DESCRIPTOR).cast() }
+    }
+
+    #[inline(always)]
+    fn read(&self, index: u16) -> Descriptor {
+        let [first, second] = self.words(index);
+        let (first, second) = (
+            u64::from_le(first.load(Ordering::Relaxed)),
+            u64::from_le(second.load(Ordering::Relaxed)),
+        );
+        Descriptor {
+            flags: first as u16,
+            region: (first >> 16) as u16,
+            length: (first >> 32) as u32,
+            offset: second as u32,
+        }
+    }
+
+    #[inline(always)]
+    fn write_first(&self, index: u16, flags: u16, region: u16, length: u32) {
+        let word = u64::from(flags) | u64::from(region) << 16 | u64::from(length) << 32;
+        self.words(index)[0].store(word.to_le(), Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn write(&self, index: u16, d: Descriptor) {
+        self.words(index)[1].store(u64::from(d.offset).to_le(), Ordering::Relaxed);
+        self.write_first(index, d.flags, d.region, d.length);
+    }
+
+    /// Whether the other side wants its bell rung for what was just published.
+    #[inline(always)]
+    fn wants_bell(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.half(FLAGS).load(Ordering::Relaxed) & MASK_INT == 0
+    }
+}
+
+/// Where the client's buffers lie: slot `k` of the ring has the `k`-th one.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers {
+    /// Region of the buffers.
+    pub region: u16,
+    /// Offset of the first one.
+    pub first: u32,
+    /// Bytes of each.
+    pub size: u32,
+    /// Bytes from one to the next.
+    pub stride: u32,
+}
+
+impl Buffers {
+    const NONE: Buffers = Buffers {
+        region: 0,
+        first: 0,
+        size: 0,
+        stride: 0,
+    };
+
+    #[inline(always)]
+    fn offset(&self, slot: u16) -> u32 {
+        self.first + u32::from(slot) * self.stride
+    }
+}
+
+/// Where a ring lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Its region.
+    pub region: u16,
+    /// Where in the region.
+    pub offset: u32,
+    /// Binary logarithm of its descriptors.
+    pub log2: u8,
+}
+
+/// What one thread needs to work on a batch; the same for every ring it uses.
+pub struct Scratch {
+    address: Box<[usize]>,
+    length: Box<[u32]>,
+    start: Box<[u32]>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch {
+            address: vec![0; BATCH].into(),
+            length: vec![0; BATCH].into(),
+            start: vec![0; BATCH + 1].into(),
+        }
+    }
+}
+
+/// The ring that packets come by.
+pub struct Rx {
+    ring: Ring,
+    side: Side,
+    /// Meaningful for the client.
+    buffers: Buffers,
+    /// Consumed up to here.
+    last: AtomicU16,
+    /// The client's posted buffers end here.
+    posted: AtomicU16,
+}
+
+/// Packets that have come and are not yet taken over.
+pub struct Arrived<'a> {
+    rx: &'a Rx,
+    scratch: &'a mut Scratch,
+    packets: usize,
+    slots: u16,
+    bytes: u64,
+    plain: bool,
+}
+
+impl Rx {
+    /// The server's: a ring of the peer's.
+    pub fn server(memory: &Arc<Memory>, place: Place) -> Result<Rx, RingError> {
+        let ring = peers_ring(memory, place)?;
+        let last = AtomicU16::new(ring.half(INDEX_TAIL).load(Ordering::Acquire));
+        Ok(Rx {
+            ring,
+            side: Side::Server,
+            buffers: Buffers::NONE,
+            last,
+            posted: AtomicU16::new(0),
+        })
+    }
+
+    /// The client's: a new ring with all its buffers ready to be posted: see [`Rx::open`].
+    pub fn client(memory: &Arc<Memory>, place: Place, buffers: Buffers) -> Result<Rx, RingError> {
+        let ring = our_ring(memory, place, buffers)?;
+        let posted = ring.slots();
+        for index in 0..posted {
+            ring.write(index, empty(buffers, index));
+        }
+        Ok(Rx {
+            ring,
+            side: Side::Client,
+            buffers,
+            last: AtomicU16::new(0),
+            posted: AtomicU16::new(posted),
+        })
+    }
+
+    /// The server is connected: post the client's buffers. Not before, for there are servers (DPDK's) that set the indices
+    /// of all rings back to 0 when they connect.
+    pub fn open(&self) {
+        let posted = self.posted.load(Ordering::Relaxed);
+        self.ring.half(INDEX_HEAD).store(posted, Ordering::Release);
+    }
+
+    /// Say whether the peer shall ring the bell when packets have come.
+    pub fn want_bell(&self, wanted: bool) {
+        let flags = self.ring.half(FLAGS);
+        flags.store(if wanted { 0 } else { MASK_INT }, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// How many descriptors wait; a fault when the peer's index cannot be.
+    #[inline(always)]
+    fn waiting(&self) -> Result<u16, Fault> {
+        let last = self.last.load(Ordering::Relaxed);
+        let (at, most) = match self.side {
+            Side::Server => (INDEX_HEAD, self.ring.slots()),
+            Side::Client => {
+                let posted = self.posted.load(Ordering::Relaxed);
+                (INDEX_TAIL, posted.wrapping_sub(last))
+            }
+        };
+        let index = self.ring.half(at).load(Ordering::Acquire);
+        let waiting = index.wrapping_sub(last);
+        if waiting > most {
+            return Err(Fault::new(Kind::Index, u32::from(index)));
+        }
+        Ok(waiting)
+    }
+
+    /// Whether packets wait.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting() != Ok(0)
+    }
+
+    /// Descriptors in the ring.
+    pub fn slots(&self) -> u16 {
+        self.ring.slots()
+    }
+
+    /// Up to `most` packets that have come, none of them half.
+    #[inline(always)]
+    pub fn arrived<'a>(
+        &'a self,
+        scratch: &'a mut Scratch,
+        most: usize,
+    ) -> Result<Arrived<'a>, Fault> {
+        let waiting = self.waiting()?;
+        let mut arrived = Arrived {
+            rx: self,
+            scratch,
+            packets: 0,
+            slots: 0,
+            bytes: 0,
+            plain: true,
+        };
+        if waiting > 0 {
+            match self.side {
+                Side::Server => arrived.look::<false>(waiting, most)?,
+                Side::Client => arrived.look::<true>(waiting, most)?,
+            }
+        }
+        Ok(arrived)
+    }
+
+    /// Where the bytes of a descriptor are, how many, and whether whole lines may be read behind its end.
+    #[inline(always)]
+    fn bytes_of<const CLIENT: bool>(
+        &self,
+        index: u16,
+        d: Descriptor,
+    ) -> Result<(*mut u8, bool), Fault> {
+        let (region, offset) = if CLIENT {
+            // Our own memory: where its buffers lie is not for the peer to say.
+            if d.length > self.buffers.size {
+                return Err(Fault::new(Kind::Bounds, d.length));
+            }
+            let slot = index & (self.ring.slots() - 1);
+            (self.buffers.region, self.buffers.offset(slot))
+        } else {
+            (d.region, d.offset)
+        };
+        let address = self.ring.memory.locate(region, offset, d.length)?;
+        let lines = (d.length as usize).next_multiple_of(64);
+        let roomy = self.ring.memory.behind(region, offset) >= lines;
+        Ok((address, roomy))
+    }
+}
+
+impl Arrived<'_> {
+    /// Read descriptors, check them, and remember where the packets are.
+    #[inline(always)]
+    fn look<const CLIENT: bool>(&mut self, waiting: u16, most: usize) -> Result<(), Fault> {
+        let rx = self.rx;
+        let from = rx.last.load(Ordering::Relaxed);
+        let most = most.min(BATCH - MAX_CHAIN);
+        let (mut segment, mut taken, mut at) = (0usize, 0u16, 0u16);
+        let mut first = 0;
+        let mut total = 0u64;
+        while at < waiting && self.packets < most && first <= BATCH - MAX_CHAIN {
+            let index = from.wrapping_add(at);
+            let d = rx.ring.read(index);
+            let (address, roomy) = rx.bytes_of::<CLIENT>(index, d)?;
+            prefetch(address);
+            self.scratch.address[segment] = address as usize;
+            self.scratch.length[segment] = d.length;
+            self.plain &= roomy && d.length != 0;
+            total += u64::from(d.length);
+            at += 1;
+            segment += 1;
+            if d.flags & NEXT != 0 {
+                self.plain = false;
+                if segment - first == MAX_CHAIN {
+                    return Err(Fault::new(Kind::Chain, MAX_CHAIN as u32));
+                }
+                continue;
+            }
+            self.plain &= total <= DATA as u64;
+            if total > MAX_PACKET as u64 {
+                return Err(Fault::new(
+                    Kind::Long,
+                    u32::try_from(total).unwrap_or(u32::MAX),
+                ));
+            }
+            self.scratch.start[self.packets] = first as u32;
+            self.packets += 1;
+            self.bytes += total;
+            (first, taken, total) = (segment, at, 0);
+        }
+        if taken == 0 && waiting == rx.ring.slots() && self.packets < most {
+            return Err(Fault::new(Kind::Chain, u32::from(waiting)));
+        }
+        self.scratch.start[self.packets] = first as u32;
+        self.slots = taken;
+        Ok(())
+    }
+
+    /// How many packets.
+    #[inline(always)]
+    pub fn packets(&self) -> usize {
+        self.packets
+    }
+
+    /// Their bytes together.
+    #[inline(always)]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether [`Arrived::copy`] takes every packet: each has bytes, lies in one piece and fits into one buffer.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
+    /// Copy packet `row` of plain ones; returns its length. Bytes behind its end may be overwritten.
+    #[inline(always)]
+    pub fn copy(&self, row: usize, into: &mut [u8; DATA]) -> usize {
+        assert!(self.plain && row < self.packets);
+        let from = self.scratch.address[row] as *const u8;
+        let len = self.scratch.length[row] as usize;
+        for at in (0..len).step_by(64) {
+            // SAFETY: plain packets have whole lines inside the region up to their end, and are at most DATA long, a
+            // multiple of 64. The peer may write meanwhile: then these are other bytes, nobody has looked at them yet.
+            unsafe {
+                std::ptr::copy_nonoverlapping(from.add(at), into.as_mut_ptr().add(at), 64);
+            }
+        }
+        len
+    }
+
+    /// Append packet `row`, whatever its pieces, to `into`.
+    pub fn gather(&self, row: usize, into: &mut Vec<u8>) {
+        assert!(row < self.packets);
+        let (first, end) = (self.scratch.start[row], self.scratch.start[row + 1]);
+        for segment in first as usize..end as usize {
+            let from = self.scratch.address[segment] as *const u8;
+            let len = self.scratch.length[segment] as usize;
+            let at = into.len();
+            into.resize(at + len, 0);
+            // SAFETY: the segment was found to lie inside its region; the vector has room for it.
+            unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr().add(at), len) };
+        }
+    }
+
+    /// Length of packet `row`.
+    pub fn len_of(&self, row: usize) -> usize {
+        let (first, end) = (self.scratch.start[row], self.scratch.start[row + 1]);
+        let segments = first as usize..end as usize;
+        self.scratch.length[segments]
+            .iter()
+            .map(|l| *l as usize)
+            .sum()
+    }
+
+    /// All packets are copied: give their buffers back to the peer.
+    #[inline(always)]
+    pub fn release(self) {
+        let rx = self.rx;
+        if self.slots == 0 {
+            return;
+        }
+        let last = rx.last.load(Ordering::Relaxed).wrapping_add(self.slots);
+        rx.last.store(last, Ordering::Relaxed);
+        if rx.side == Side::Server {
+            if !self.plain {
+                self.unchain(last);
+            }
+            rx.ring.half(INDEX_TAIL).store(last, Ordering::Release);
+            return;
+        }
+        let posted = rx.posted.load(Ordering::Relaxed);
+        for step in 0..self.slots {
+            let index = posted.wrapping_add(step);
+            let d = empty(rx.buffers, index & (rx.ring.slots() - 1));
+            rx.ring.write(index, d);
+        }
+        let posted = posted.wrapping_add(self.slots);
+        rx.posted.store(posted, Ordering::Relaxed);
+        rx.ring.half(INDEX_HEAD).store(posted, Ordering::Release);
+    }
+}
+
+impl Arrived<'_> {
+    /// Take the mark of a chain off what is given back: there are clients (DPDK's) that set it and never take it off, so
+    /// that later packets would look like one.
+    #[cold]
+    fn unchain(&self, end: u16) {
+        let ring = &self.rx.ring;
+        for back in 1..=self.slots {
+            let index = end.wrapping_sub(back);
+            let d = ring.read(index);
+            if d.flags & NEXT != 0 {
+                ring.write_first(index, d.flags & !NEXT, d.region, d.length);
+            }
+        }
+    }
+}
+
+/// The descriptor of a posted buffer.
+#[inline(always)]
+fn empty(buffers: Buffers, slot: u16) -> Descriptor {
+    Descriptor {
+        flags: 0,
+        region: buffers.region,
+        length: buffers.size,
+        offset: buffers.offset(slot),
+    }
+}
+
+/// A ring that the peer made.
+fn peers_ring(memory: &Arc<Memory>, place: Place) -> Result<Ring, RingError> {
+    let ring = Ring::new(memory, place.region, place.offset, place.log2)?;
+    let cookie = u32::from_le(ring.cookie().load(Ordering::Relaxed));
+    if cookie != COOKIE {
+        return Err(RingError::Cookie(cookie));
+    }
+    Ok(ring)
+}
+
+/// A ring in memory of ours, empty.
+fn our_ring(memory: &Arc<Memory>, place: Place, buffers: Buffers) -> Result<Ring, RingError> {
+    let ring = Ring::new(memory, place.region, place.offset, place.log2)?;
+    let end = buffers.offset(ring.slots());
+    memory
+        .locate(buffers.region, 0, end)
+        .map_err(|_| RingError::Bounds(end))?;
+    ring.cookie().store(COOKIE.to_le(), Ordering::Relaxed);
+    ring.half(FLAGS).store(0, Ordering::Relaxed);
+    ring.half(INDEX_HEAD).store(0, Ordering::Relaxed);
+    ring.half(INDEX_TAIL).store(0, Ordering::Release);
+    Ok(ring)
+}
+
+/// The ring that packets leave by.
+pub struct Tx {
+    ring: Ring,
+    side: Side,
+    /// Meaningful for the client.
+    buffers: Buffers,
+    /// Filled up to here.
+    last: AtomicU16,
+}
+
+/// A batch of packets that is being written.
+pub struct Leaving<'a> {
+    tx: &'a Tx,
+    scratch: &'a mut Scratch,
+    from: u16,
+    /// Descriptors that may be filled.
+    free: u16,
+    /// Of these, read and checked.
+    ready: u16,
+    /// Of these, filled.
+    used: u16,
+}
+
+impl Tx {
+    /// The server's: a ring of the peer's.
+    pub fn server(memory: &Arc<Memory>, place: Place) -> Result<Tx, RingError> {
+        let ring = peers_ring(memory, place)?;
+        let last = AtomicU16::new(ring.half(INDEX_TAIL).load(Ordering::Acquire));
+        Ok(Tx {
+            ring,
+            side: Side::Server,
+            buffers: Buffers::NONE,
+            last,
+        })
+    }
+
+    /// The client's: a new ring.
+    pub fn client(memory: &Arc<Memory>, place: Place, buffers: Buffers) -> Result<Tx, RingError> {
+        Ok(Tx {
+            ring: our_ring(memory, place, buffers)?,
+            side: Side::Client,
+            buffers,
+            last: AtomicU16::new(0),
+        })
+    }
+
+    /// Descriptors in the ring.
+    pub fn slots(&self) -> u16 {
+        self.ring.slots()
+    }
+
+    /// Begin a batch of about `packets` packets.
+    #[inline(always)]
+    pub fn leaving<'a>(
+        &'a self,
+        scratch: &'a mut Scratch,
+        packets: usize,
+    ) -> Result<Leaving<'a>, Fault> {
+        let from = self.last.load(Ordering::Relaxed);
+        let slots = self.ring.slots();
+        let (at, limit) = match self.side {
+            Side::Server => (INDEX_HEAD, 0),
+            Side::Client => (INDEX_TAIL, slots),
+        };
+        let index = self.ring.half(at).load(Ordering::Acquire);
+        let free = limit.wrapping_add(index).wrapping_sub(from);
+        if free > slots {
+            return Err(Fault::new(Kind::Index, u32::from(index)));
+        }
+        let mut leaving = Leaving {
+            tx: self,
+            scratch,
+            from,
+            free,
+            ready: 0,
+            used: 0,
+        };
+        let ahead = packets.min(free as usize).min(BATCH);
+        match self.side {
+            Side::Server => leaving.prepare::<false>(ahead as u16)?,
+            Side::Client => leaving.prepare::<true>(ahead as u16)?,
+        }
+        Ok(leaving)
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is in the ring.
+    Whole,
+    /// There is no room for it now.
+    NoSlots,
+    /// It would need more buffers than a packet may have.
+    TooLong,
+}
+
+impl Leaving<'_> {
+    /// Have the first `wanted` free descriptors read and checked.
+    #[inline(always)]
+    fn prepare<const CLIENT: bool>(&mut self, wanted: u16) -> Result<(), Fault> {
+        let tx = self.tx;
+        while self.ready < wanted {
+            let index = self.from.wrapping_add(self.ready);
+            let (address, room) = if CLIENT {
+                let slot = index & (tx.ring.slots() - 1);
+                let (region, size) = (tx.buffers.region, tx.buffers.size);
+                let offset = tx.buffers.offset(slot);
+                (tx.ring.memory.locate(region, offset, size)?, size)
+            } else {
+                let d = tx.ring.read(index);
+                if d.length == 0 {
+                    return Err(Fault::new(Kind::Empty, u32::from(index)));
+                }
+                let address = tx.ring.memory.locate(d.region, d.offset, d.length)?;
+                self.scratch.start[self.ready as usize % BATCH] = u32::from(d.region);
+                (address, d.length)
+            };
+            prefetch(address);
+            self.scratch.address[self.ready as usize % BATCH] = address as usize;
+            self.scratch.length[self.ready as usize % BATCH] = room;
+            self.ready += 1;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn prepare_more(&mut self, wanted: u16) -> Result<(), Fault> {
+        match self.tx.side {
+            Side::Server => self.prepare::<false>(wanted),
+            Side::Client => self.prepare::<true>(wanted),
+        }
+    }
+
+    /// Write a packet that lies in one piece.
+    #[inline(always)]
+    pub fn put(&mut self, packet: &[u8]) -> Result<Sent, Fault> {
+        let at = self.used as usize % BATCH;
+        if self.used < self.ready && packet.len() <= self.scratch.length[at] as usize {
+            // SAFETY: the buffer was found to lie inside its region and to have room for the packet.
+            unsafe { copy_out(packet, self.scratch.address[at] as *mut u8) };
+            self.describe(self.used, packet.len(), 0);
+            self.used += 1;
+            return Ok(Sent::Whole);
+        }
+        self.put_long(packet.len(), |write| write(packet))
+    }
+
+    /// Write a packet of `len` bytes, whose pieces `walk` shows one after the other, as a chain where one buffer does not
+    /// hold it. All of it, or nothing.
+    #[inline(never)]
+    pub fn put_long(
+        &mut self,
+        len: usize,
+        walk: impl FnOnce(&mut dyn FnMut(&[u8])),
+    ) -> Result<Sent, Fault> {
+        let (mut room, mut needed) = (0usize, 0u16);
+        while room < len || needed == 0 {
+            let place = self.used + needed;
+            if place >= self.free {
+                return Ok(Sent::NoSlots);
+            }
+            if needed as usize == MAX_CHAIN {
+                return Ok(Sent::TooLong);
+            }
+            if place >= self.ready {
+                self.prepare_more(place + 1)?;
+            }
+            room += self.scratch.length[place as usize % BATCH] as usize;
+            needed += 1;
+        }
+        let (mut left, mut place) = (len, self.used);
+        let mut filled = 0usize;
+        walk(&mut |mut piece: &[u8]| {
+            while !piece.is_empty() && left > 0 {
+                let at = place as usize % BATCH;
+                let room = self.scratch.length[at] as usize - filled;
+                let n = piece.len().min(room).min(left);
+                let into = (self.scratch.address[at] as *mut u8).wrapping_add(filled);
+                // SAFETY: `filled + n` is at most the buffer's room, and the buffer lies inside its region.
+                unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), into, n) };
+                (piece, left, filled) = (&piece[n..], left - n, filled + n);
+                if filled == self.scratch.length[at] as usize && left > 0 {
+                    self.describe(place, filled, NEXT);
+                    (place, filled) = (place + 1, 0);
+                }
+            }
+        });
+        self.describe(place, filled, 0);
+        self.used = place + 1;
+        Ok(Sent::Whole)
+    }
+
+    /// Fill in the descriptor of buffer `place`. Nobody reads it before [`Leaving::publish`].
+    #[inline(always)]
+    fn describe(&self, place: u16, length: usize, flags: u16) {
+        let (tx, index) = (self.tx, self.from.wrapping_add(place));
+        match tx.side {
+            Side::Server => {
+                let region = self.scratch.start[place as usize % BATCH] as u16;
+                tx.ring.write_first(index, flags, region, length as u32);
+            }
+            Side::Client => {
+                let slot = index & (tx.ring.slots() - 1);
+                let (region, offset) = (tx.buffers.region, tx.buffers.offset(slot));
+                let length = length as u32;
+                tx.ring.write(
+                    index,
+                    Descriptor {
+                        flags,
+                        region,
+                        length,
+                        offset,
+                    },
+                );
+            }
+        }
+    }
+
+    /// Hand the packets to the peer. True when it wants its bell rung.
+    #[inline(always)]
+    pub fn publish(self) -> bool {
+        if self.used == 0 {
+            return false;
+        }
+        let tx = self.tx;
+        let last = self.from.wrapping_add(self.used);
+        tx.last.store(last, Ordering::Relaxed);
+        let at = match tx.side {
+            Side::Server => INDEX_TAIL,
+            Side::Client => INDEX_HEAD,
+        };
+        tx.ring.half(at).store(last, Ordering::Release);
+        tx.ring.wants_bell()
+    }
+}
+
+/// Copy a packet into a buffer that has room for it.
+///
+/// # Safety
+/// `into` may be written for `packet.len()` bytes.
+#[inline(always)]
+unsafe fn copy_out(packet: &[u8], into: *mut u8) {
+    let (from, len) = (packet.as_ptr(), packet.len());
+    // SAFETY: each copy stays inside both.
+    unsafe {
+        if len < 64 {
+            return std::ptr::copy_nonoverlapping(from, into, len);
+        }
+        let mut at = 0;
+        while at + 64 <= len {
+            std::ptr::copy_nonoverlapping(from.add(at), into.add(at), 64);
+            at += 64;
+        }
+        // The last line may overlap the one before: the same bytes again.
+        if at < len {
+            std::ptr::copy_nonoverlapping(from.add(len - 64), into.add(len - 64), 64);
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! The conversation of one connection, both sides: which message may come when, and what it makes.
+//!
+//! - True on entry: any message, with any file or none, at any time.
+//! - True on exit: a [`Link`] when all was said in order and every ring lies where it may; otherwise one sentence that
+//!   says what was wrong, and whatever came so far is dropped: unmapped, closed.
+
+use crate::link::{Link, RxQueue, TxQueue};
+use crate::ring::{Buffers, DESCRIPTOR, HEAD, MAX_LOG2, Memory, Place, Rx, Tx};
+use crate::sys::{Bell, MAX_REGION, Map};
+use crate::wire::{AddRing, Hello, Init, Message, Text, VERSION};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// Most queues of a connection, each way.
+pub const MAX_QUEUES: u16 = 64;
+/// Most regions of a connection.
+const MAX_REGIONS: u16 = 256;
+
+/// Why a conversation ends, as the other side is told.
+pub type Reason = String;
+
+/// What a server says first.
+pub fn hello() -> Message {
+    Message::Hello(Hello {
+        name: Text::new(concat!("Volley ", env!("CARGO_PKG_VERSION"))),
+        min_version: VERSION,
+        max_version: VERSION,
+        max_region: MAX_REGIONS - 1,
+        max_m2s_ring: MAX_QUEUES - 1,
+        max_s2m_ring: MAX_QUEUES - 1,
+        max_log2_ring_size: MAX_LOG2,
+    })
+}
+
+/// The server's side.
+#[derive(Default)]
+pub struct Serving {
+    regions: Vec<Map>,
+    rx: Vec<(Place, Bell)>,
+    tx: Vec<(Place, Bell)>,
+    /// The client's name, once it has said what it wants and may have it.
+    pub peer: Option<String>,
+    up: bool,
+}
+
+/// What follows from a message.
+pub enum Served {
+    /// Say that it is fine.
+    Ack,
+    /// The rings are there: say CONNECTED.
+    Up(Arc<Link>),
+}
+
+fn unexpected(message: &Message) -> Reason {
+    format!("unexpected message {}", message.kind())
+}
+
+fn no_file(message: &Message, file: Option<OwnedFd>) -> Result<(), Reason> {
+    match file {
+        None => Ok(()),
+        Some(_) => Err(format!(
+            "unexpected file descriptor with {}",
+            message.kind()
+        )),
+    }
+}
+
+impl Serving {
+    /// A message from the client. `admit` is asked whether it may have the interface it names.
+    pub fn receive(
+        &mut self,
+        message: Message,
+        file: Option<OwnedFd>,
+        admit: impl FnOnce(&Init) -> Result<(), Reason>,
+    ) -> Result<Served, Reason> {
+        match message {
+            Message::Disconnect { reason, .. } => {
+                Err(format!("the peer disconnected: {}", reason.shown()))
+            }
+            _ if self.up => Err(unexpected(&message)),
+            Message::Init(init) if self.peer.is_none() => {
+                no_file(&message, file)?;
+                if init.version != VERSION {
+                    return Err(format!("unsupported version {:#06x}", init.version));
+                }
+                if init.mode != 0 {
+                    return Err("mode mismatch: only Ethernet is supported".into());
+                }
+                admit(&init)?;
+                self.peer = Some(init.name.shown());
+                Ok(Served::Ack)
+            }
+            _ if self.peer.is_none() => Err(unexpected(&message)),
+            Message::AddRegion { index, size } => self.add_region(index, size, file),
+            Message::AddRing(ring) => self.add_ring(ring, file),
+            Message::Connect(_) => {
+                no_file(&message, file)?;
+                self.up = true;
+                self.connect().map(Served::Up)
+            }
+            _ => Err(unexpected(&message)),
+        }
+    }
+
+    fn add_region(
+        &mut self,
+        index: u16,
+        size: u64,
+        file: Option<OwnedFd>,
+    ) -> Result<Served, Reason> {
+        let file = file.ok_or("missing memory region fd")?;
+        if usize::from(index) != self.regions.len() {
+            return Err(format!("invalid region index {index}"));
+        }
+        if index >= MAX_REGIONS {
+            return Err("too many regions".into());
+        }
+        if !self.rx.is_empty() || !self.tx.is_empty() {
+            return Err("region after the first ring".into());
+        }
+        let before: u64 = self.regions.iter().map(|m| m.size() as u64).sum();
+        if before.saturating_add(size) > MAX_REGION {
+            return Err("regions of more than 16 GiB".into());
+        }
+        let map = Map::of_peer(file.as_fd(), size);
+        self.regions
+            .push(map.map_err(|e| format!("region {index}: {e}"))?);
+        Ok(Served::Ack)
+    }
+
+    fn add_ring(&mut self, ring: AddRing, file: Option<OwnedFd>) -> Result<Served, Reason> {
+        let file = file.ok_or("missing interrupt fd")?;
+        if ring.private_hdr_size != 0 {
+            return Err("private headers not supported".into());
+        }
+        let rings = if ring.s2m { &mut self.rx } else { &mut self.tx };
+        if usize::from(ring.index) != rings.len() {
+            return Err(format!("invalid ring index {}", ring.index));
+        }
+        if ring.index >= MAX_QUEUES {
+            return Err("too many rings".into());
+        }
+        let bell = Bell::of_peer(file).map_err(|_| "the interrupt fd is no eventfd")?;
+        let (region, offset, log2) = (ring.region, ring.offset, ring.log2_ring_size);
+        rings.push((
+            Place {
+                region,
+                offset,
+                log2,
+            },
+            bell,
+        ));
+        Ok(Served::Ack)
+    }
+
+    fn connect(&mut self) -> Result<Arc<Link>, Reason> {
+        let memory = Memory::new(std::mem::take(&mut self.regions));
+        let (mut rx, mut tx) = (Vec::new(), Vec::new());
+        for (place, bell) in self.rx.drain(..) {
+            let ring = Rx::server(&memory, place).map_err(|e| e.to_string())?;
+            ring.want_bell(false);
+            rx.push(RxQueue { rx: ring, bell });
+        }
+        for (place, bell) in self.tx.drain(..) {
+            let ring = Tx::server(&memory, place).map_err(|e| e.to_string())?;
+            tx.push(TxQueue::new(ring, bell));
+        }
+        Ok(Link::new(memory, rx, tx))
+    }
+}
+
+/// What a client offers.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// Interface at the server.
+    pub id: u32,
+    /// What the server wants to hear.
+    pub secret: String,
+    /// Name of our interface.
+    pub name: String,
+    /// Rings from the server to us.
+    pub rx_queues: u16,
+    /// Rings from us to the server.
+    pub tx_queues: u16,
+    /// Binary logarithm of their descriptors.
+    pub log2: u8,
+    /// Bytes of a packet buffer.
+    pub buffer_size: u32,
+}
+
+/// The client's side.
+pub struct Joining {
+    offer: Offer,
+    parts: Option<Parts>,
+    /// Messages sent so far; each is answered before the next one.
+    sent: usize,
+    link: Option<Arc<Link>>,
+    /// The server's name, then that of its interface.
+    pub peer: String,
+}
+
+/// What the messages are about.
+struct Parts {
+    region: OwnedFd,
+    size: u64,
+    rings: Vec<(AddRing, OwnedFd)>,
+}
+
+/// What follows from a message.
+pub enum Joined {
+    /// Send [`Joining::say`].
+    Next,
+    /// The server has taken everything.
+    Up(Arc<Link>),
+}
+
+impl Joining {
+    /// Nothing said yet.
+    pub fn new(offer: Offer) -> Self {
+        Joining {
+            offer,
+            parts: None,
+            sent: 0,
+            link: None,
+            peer: String::new(),
+        }
+    }
+
+    /// A message from the server.
+    pub fn receive(&mut self, message: Message, file: Option<OwnedFd>) -> Result<Joined, Reason> {
+        if let Message::Disconnect { reason, .. } = &message {
+            return Err(format!("the peer disconnected: {}", reason.shown()));
+        }
+        no_file(&message, file)?;
+        match message {
+            Message::Hello(hello) if self.parts.is_none() => {
+                self.peer = hello.name.shown();
+                self.prepare(&hello)?;
+                Ok(Joined::Next)
+            }
+            // The last message, CONNECT, is not answered by ACK.
+            Message::Ack if self.sent > 0 && self.sent < self.messages() => Ok(Joined::Next),
+            Message::Connected(name) if self.sent > 0 && self.sent == self.messages() => {
+                if !name.is_empty() {
+                    self.peer = format!("{} ({})", name.shown(), self.peer);
+                }
+                let link = self.link.take().ok_or_else(|| unexpected(&message))?;
+                link.rx().iter().for_each(|queue| queue.rx.open());
+                Ok(Joined::Up(link))
+            }
+            _ => Err(unexpected(&message)),
+        }
+    }
+
+    fn messages(&self) -> usize {
+        3 + self.parts.as_ref().map_or(0, |parts| parts.rings.len())
+    }
+
+    /// The next message, with its file.
+    pub fn say(&mut self) -> Option<(Message, Option<BorrowedFd<'_>>)> {
+        let parts = self.parts.as_ref()?;
+        let at = self.sent;
+        self.sent += 1;
+        Some(match at {
+            0 => {
+                let init = Init {
+                    version: VERSION,
+                    id: self.offer.id,
+                    mode: 0,
+                    secret: Text::new(&self.offer.secret),
+                    name: Text::new(concat!("Volley ", env!("CARGO_PKG_VERSION"))),
+                };
+                (Message::Init(init), None)
+            }
+            1 => {
+                let message = Message::AddRegion {
+                    index: 0,
+                    size: parts.size,
+                };
+                (message, Some(parts.region.as_fd()))
+            }
+            at => match parts.rings.get(at - 2) {
+                Some((ring, bell)) => (Message::AddRing(*ring), Some(bell.as_fd())),
+                None => (Message::Connect(Text::new(&self.offer.name)), None),
+            },
+        })
+    }
+
+    /// Make memory and rings, as many as the server takes.
+    fn prepare(&mut self, hello: &Hello) -> Result<(), Reason> {
+        if !(hello.min_version..=hello.max_version).contains(&VERSION) {
+            let (min, max) = (hello.min_version, hello.max_version);
+            return Err(format!(
+                "the server speaks versions {min:#06x} to {max:#06x} only"
+            ));
+        }
+        let offer = &self.offer;
+        let most = |max: u16, wanted: u16| wanted.min(max.saturating_add(1));
+        let tx_count = most(hello.max_s2m_ring, offer.tx_queues);
+        let rx_count = most(hello.max_m2s_ring, offer.rx_queues);
+        let log2 = offer.log2.min(hello.max_log2_ring_size).min(MAX_LOG2);
+        let layout = Layout::new(tx_count + rx_count, log2, offer.buffer_size)?;
+        let failed = |e: &dyn std::fmt::Display| format!("no shared memory: {e}");
+        let (region, map) = Map::of_ours(layout.size as usize).map_err(|e| failed(&e))?;
+        let memory = Memory::new(vec![map]);
+        let (mut rx, mut tx, mut rings) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 0..tx_count + rx_count {
+            let s2m = number < tx_count;
+            let (place, buffers) = (layout.place(number), layout.buffers(number));
+            let bell = Bell::new().map_err(|e| failed(&e))?;
+            let copy = bell.as_fd().try_clone_to_owned();
+            let ring = AddRing {
+                s2m,
+                index: if s2m { number } else { number - tx_count },
+                region: place.region,
+                offset: place.offset,
+                log2_ring_size: place.log2,
+                private_hdr_size: 0,
+            };
+            rings.push((ring, copy.map_err(|e| failed(&e))?));
+            if s2m {
+                let ring = Tx::client(&memory, place, buffers).map_err(|e| failed(&e))?;
+                tx.push(TxQueue::new(ring, bell));
+            } else {
+                let ring = Rx::client(&memory, place, buffers).map_err(|e| failed(&e))?;
+                ring.want_bell(false);
+                rx.push(RxQueue { rx: ring, bell });
+            }
+        }
+        self.link = Some(Link::new(memory, rx, tx));
+        let size = layout.size;
+        self.parts = Some(Parts {
+            region,
+            size,
+            rings,
+        });
+        Ok(())
+    }
+}
+
+/// How a client's region is divided: rings, then the buffers of each ring.
+pub struct Layout {
+    log2: u8,
+    ring: u32,
+    first: u32,
+    buffer: u32,
+    stride: u32,
+    size: u64,
+}
+
+impl Layout {
+    /// For so many rings.
+    pub fn new(rings: u16, log2: u8, buffer: u32) -> Result<Layout, Reason> {
+        let ring = HEAD as u64 + ((DESCRIPTOR as u64) << log2);
+        // An odd number of cache lines, so that equal offsets of neighbours do not share a cache set.
+        let stride = (u64::from(buffer).div_ceil(64).max(1) * 64) | 64;
+        let first = (u64::from(rings) * ring).next_multiple_of(4096);
+        let size = (first + u64::from(rings) * (stride << log2)).next_multiple_of(4096);
+        if size > u64::from(u32::MAX) {
+            let megabytes = size >> 20;
+            return Err(format!(
+                "rings and buffers need {megabytes} MB, at most 4095 are possible"
+            ));
+        }
+        Ok(Layout {
+            log2,
+            ring: ring as u32,
+            first: first as u32,
+            buffer,
+            stride: stride as u32,
+            size,
+        })
+    }
+
+    fn place(&self, number: u16) -> Place {
+        Place {
+            region: 0,
+            offset: u32::from(number) * self.ring,
+            log2: self.log2,
+        }
+    }
+
+    fn buffers(&self, number: u16) -> Buffers {
+        Buffers {
+            region: 0,
+            first: self.first + u32::from(number) * (self.stride << self.log2),
+            size: self.buffer,
+            stride: self.stride,
+        }
+    }
+}

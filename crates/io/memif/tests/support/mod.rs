@@ -1,0 +1,347 @@
+//! A Volley with memif interfaces that a test steps by hand, and a peer that is not Volley's graph.
+#![allow(dead_code)]
+
+pub mod hostile;
+pub mod testpmd;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use volley_graph::buf::Pool;
+use volley_graph::{Clock, Domain, Engine, Level, Running, Settings, Worker};
+use volley_iface::{IfCounts, Interfaces, Registry};
+use volley_memif::link::Link;
+use volley_memif::ring::Scratch;
+use volley_memif::session::{Joined, Joining, Offer, Served, Serving, hello};
+use volley_memif::socket::{Address, Channel, Listener};
+use volley_memif::wire::{Message, Text};
+use volley_model::reply::{MemifReply, MemifRow};
+use volley_model::{
+    AdminState, Handler, InterfaceKind, InterfaceSpec, MemifRole, MemifSocket, MemifSpec,
+    ModelError, Query, Reply, Request,
+};
+
+/// A Volley with memif and patches.
+pub struct Router {
+    pub engine: Rc<RefCell<Engine>>,
+    pub interfaces: Rc<RefCell<Interfaces>>,
+    pub workers: Vec<Worker>,
+    pub pool: Arc<Pool>,
+    handlers: Vec<Box<dyn Handler>>,
+    pub memif: volley_memif::Memif,
+    running: Option<Running>,
+}
+
+/// Packets to hold a ring, a vector and the caches.
+pub const BUFFERS: usize = 8192;
+
+impl Router {
+    pub fn new(socket: &Path, workers: usize) -> Router {
+        let pool = Pool::new(BUFFERS).unwrap();
+        let settings = Settings {
+            vector_size: 256,
+            buffers: BUFFERS,
+            level: Level::detect(),
+            workers,
+            clock: Clock::system(),
+        };
+        let engine = Engine::new(settings, pool.clone(), Domain::new()).unwrap();
+        let mut registry = Registry::new(engine);
+        volley_iface::register(&mut registry).unwrap();
+        volley_l2::register(&mut registry).unwrap();
+        let memif = volley_memif::register(&mut registry, socket.to_owned()).unwrap();
+        let workers = registry.engine.borrow_mut().build().unwrap();
+        let Registry {
+            engine,
+            interfaces,
+            handlers,
+            ..
+        } = registry;
+        Router {
+            engine,
+            interfaces,
+            workers,
+            pool,
+            handlers,
+            memif,
+            running: None,
+        }
+    }
+
+    pub fn apply(&mut self, request: Request) -> Result<(), ModelError> {
+        request.validate()?;
+        let mut answers = self.handlers.iter_mut().filter_map(|h| h.apply(&request));
+        answers.next().expect("somebody takes it").map(|_| ())
+    }
+
+    pub fn socket(&mut self, id: u32, filename: PathBuf) -> Result<(), ModelError> {
+        self.apply(Request::MemifSocketAdd(MemifSocket { id, filename }))
+    }
+
+    /// Make an interface and set it up.
+    pub fn memif(&mut self, memif: MemifSpec) -> String {
+        let name = memif.default_name();
+        self.create(memif).unwrap();
+        self.state(&name, AdminState::Up);
+        name
+    }
+
+    pub fn create(&mut self, memif: MemifSpec) -> Result<(), ModelError> {
+        let spec = InterfaceSpec {
+            name: memif.default_name(),
+            kind: InterfaceKind::Memif(memif),
+            mac: None,
+            mtu: None,
+        };
+        self.apply(Request::InterfaceCreate(spec))
+    }
+
+    pub fn delete(&mut self, name: &str) -> Result<(), ModelError> {
+        self.apply(Request::InterfaceDelete { name: name.into() })
+    }
+
+    pub fn state(&mut self, name: &str, state: AdminState) {
+        let name = name.to_owned();
+        self.apply(Request::InterfaceState { name, state }).unwrap();
+    }
+
+    pub fn patch(&mut self, rx: &str, tx: &str) {
+        let (rx, tx) = (rx.to_owned(), tx.to_owned());
+        self.apply(Request::L2PatchAdd { rx, tx }).unwrap();
+    }
+
+    /// One round of everything.
+    pub fn step(&mut self) {
+        self.memif.turn();
+        self.workers.iter_mut().for_each(|w| _ = w.step());
+        self.engine.borrow().settled();
+    }
+
+    /// Let the workers run on threads; from now on [`Router::step`] does the control thread's part only.
+    pub fn start(&mut self, cores: &[usize]) {
+        let workers = std::mem::take(&mut self.workers);
+        self.running = Some(Running::start(workers, cores).unwrap());
+    }
+
+    /// Take the workers back.
+    pub fn stop(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.workers = running.stop();
+        }
+    }
+
+    /// Be the control thread for a while.
+    pub fn pass(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        while Instant::now() < end {
+            self.step();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// One round of the workers alone.
+    pub fn work(&mut self) {
+        self.workers.iter_mut().for_each(|w| _ = w.step());
+    }
+
+    pub fn report(&mut self) -> MemifReply {
+        let mut answers = self
+            .handlers
+            .iter_mut()
+            .filter_map(|h| h.query(&Query::Memif));
+        match answers.next() {
+            Some(Ok(Reply::Memif(reply))) => reply,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn row(&mut self, name: &str) -> MemifRow {
+        let rows = self.report().interfaces;
+        rows.into_iter().find(|r| r.name == name).unwrap()
+    }
+
+    pub fn counts(&self, name: &str) -> IfCounts {
+        let all = self.interfaces.borrow();
+        all.counts(all.by_name(name).unwrap())
+    }
+
+    /// Why an interface has no link, as `show hardware` says it.
+    pub fn link_reason(&self, name: &str) -> Option<String> {
+        let all = self.interfaces.borrow();
+        all.by_name(name).unwrap().link.reason().map(str::to_owned)
+    }
+
+    pub fn errors(&self, node: &str, counter: &str) -> u64 {
+        let counters = self.engine.borrow().counters();
+        let mine = |c: &&volley_graph::CounterReport| c.node == node && c.info.name == counter;
+        counters.iter().filter(mine).map(|c| c.count).sum()
+    }
+
+    /// Step until `done`, or fail.
+    pub fn until(&mut self, what: &str, mut done: impl FnMut(&mut Router) -> bool) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !done(self) {
+            assert!(Instant::now() < end, "waited 20 s for: {what}");
+            self.step();
+            if self.running.is_some() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    /// Buffers that nobody has given back.
+    pub fn in_use(&self) -> usize {
+        self.pool.report().in_use()
+    }
+}
+
+pub fn master(id: u32) -> MemifSpec {
+    MemifSpec {
+        id,
+        ..MemifSpec::default()
+    }
+}
+
+pub fn slave(id: u32, socket_id: u32) -> MemifSpec {
+    MemifSpec {
+        id,
+        socket_id,
+        role: MemifRole::Slave,
+        ..MemifSpec::default()
+    }
+}
+
+pub fn offer(id: u32) -> Offer {
+    Offer {
+        id,
+        secret: String::new(),
+        name: "peer".into(),
+        rx_queues: 1,
+        tx_queues: 1,
+        log2: 8,
+        buffer_size: 2048,
+    }
+}
+
+/// The other side, without a graph.
+pub struct Peer {
+    pub channel: Channel,
+    pub link: Arc<Link>,
+    pub scratch: Scratch,
+}
+
+impl Peer {
+    /// As client, while `turn` is called over and over.
+    pub fn join(address: &Path, offer: Offer, mut turn: impl FnMut()) -> Result<Peer, String> {
+        let channel = Channel::connect(&Address(address.to_owned())).map_err(|e| e.to_string())?;
+        let mut session = Joining::new(offer);
+        let end = Instant::now() + Duration::from_secs(10);
+        loop {
+            turn();
+            assert!(Instant::now() < end, "no answer");
+            let Some((message, file)) = channel.receive().map_err(|e| e.to_string())? else {
+                continue;
+            };
+            match session.receive(message, file)? {
+                Joined::Next => {
+                    let (message, file) = session.say().ok_or("nothing to say")?;
+                    channel.send(&message, file).map_err(|e| e.to_string())?;
+                }
+                Joined::Up(link) => {
+                    let scratch = Scratch::default();
+                    return Ok(Peer {
+                        channel,
+                        link,
+                        scratch,
+                    });
+                }
+            }
+        }
+    }
+
+    /// As server for whoever comes.
+    pub fn serve(listener: &Listener, mut turn: impl FnMut()) -> Peer {
+        let end = Instant::now() + Duration::from_secs(10);
+        let mut wait = || {
+            turn();
+            assert!(Instant::now() < end, "nobody came");
+        };
+        let channel = loop {
+            wait();
+            if let Some(channel) = listener.accept() {
+                break channel;
+            }
+        };
+        channel.send(&hello(), None).unwrap();
+        let mut session = Serving::default();
+        loop {
+            wait();
+            let Some((message, file)) = channel.receive().unwrap() else {
+                continue;
+            };
+            match session.receive(message, file, |_| Ok(())).unwrap() {
+                Served::Ack => channel.send(&Message::Ack, None).unwrap(),
+                Served::Up(link) => {
+                    channel
+                        .send(&Message::Connected(Text::new("peer")), None)
+                        .unwrap();
+                    let scratch = Scratch::default();
+                    return Peer {
+                        channel,
+                        link,
+                        scratch,
+                    };
+                }
+            }
+        }
+    }
+
+    /// Put packets into queue `queue`; returns how many there was room for.
+    pub fn send(&mut self, queue: usize, packets: &[Vec<u8>]) -> usize {
+        let turn = self.link.tx()[queue].turn().unwrap();
+        let mut leaving = turn.tx().leaving(&mut self.scratch, packets.len()).unwrap();
+        let fits = |p: &&Vec<u8>| leaving.put(p).unwrap() == volley_memif::ring::Sent::Whole;
+        let sent = packets.iter().take_while(fits).count();
+        leaving.publish();
+        sent
+    }
+
+    /// What has come by queue `queue`.
+    pub fn receive(&mut self, queue: usize) -> Vec<Vec<u8>> {
+        let rx = &self.link.rx()[queue].rx;
+        let arrived = rx.arrived(&mut self.scratch, 256).unwrap();
+        let packet = |row| {
+            let mut packet = Vec::new();
+            arrived.gather(row, &mut packet);
+            assert_eq!(packet.len(), arrived.len_of(row));
+            packet
+        };
+        let packets = (0..arrived.packets()).map(packet).collect();
+        arrived.release();
+        packets
+    }
+
+    pub fn receive_all(&mut self) -> Vec<Vec<u8>> {
+        (0..self.link.rx().len())
+            .flat_map(|q| self.receive(q))
+            .collect()
+    }
+}
+
+/// A packet whose bytes say which one it is.
+pub fn packet(number: u32, len: usize) -> Vec<u8> {
+    let mut seed = number.wrapping_mul(0x9e37_79b1) | 1;
+    let mut bytes: Vec<u8> = (0..len)
+        .map(|_| {
+            seed ^= seed << 13;
+            seed ^= seed >> 17;
+            seed ^= seed << 5;
+            seed as u8
+        })
+        .collect();
+    let n = len.min(4);
+    bytes[..n].copy_from_slice(&number.to_be_bytes()[..n]);
+    bytes
+}

@@ -1,0 +1,208 @@
+//! The real peer: DPDK's test program with its memif driver.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// One at a time: it polls on a core of its own.
+static ONE: Mutex<()> = Mutex::new(());
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// A running testpmd. Dropping it kills it.
+pub struct Testpmd {
+    child: Child,
+    stdin: ChildStdin,
+    said: Arc<Mutex<String>>,
+    _one: Option<MutexGuard<'static, ()>>,
+}
+
+/// What one port did between `start` and `stop`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stats {
+    pub rx: u64,
+    pub tx: u64,
+}
+
+/// Whether the program is there; says so when it is not.
+pub fn is_there() -> bool {
+    let there = Command::new("sh")
+        .args(["-c", "command -v dpdk-testpmd"])
+        .output();
+    let there = there.is_ok_and(|out| out.status.success());
+    if !there {
+        eprintln!("SKIP: dpdk-testpmd is not installed (Debian: dpdk)");
+    }
+    there
+}
+
+/// The argument of a memif port.
+pub fn port(number: u32, role: &str, id: u32, socket: &Path, more: &str) -> String {
+    let socket = socket.display();
+    format!("--vdev=net_memif{number},role={role},id={id},socket={socket},socket-abstract=no{more}")
+}
+
+impl Testpmd {
+    /// Run with these ports and arguments, forwarding on the last core. Waits for the prompt.
+    /// Calls `meanwhile` over and over, for it connects while it starts.
+    pub fn start(ports: &[String], args: &[&str], meanwhile: impl FnMut()) -> Testpmd {
+        let one = ONE.lock().unwrap_or_else(|e| e.into_inner());
+        let mut pmd = Testpmd::start_beside(ports, args, meanwhile);
+        pmd._one = Some(one);
+        pmd
+    }
+
+    /// The same, though another one may run.
+    pub fn start_beside(ports: &[String], args: &[&str], meanwhile: impl FnMut()) -> Testpmd {
+        let prefix = format!(
+            "--file-prefix=volley{}x{}",
+            std::process::id(),
+            NUMBER.fetch_add(1, Ordering::Relaxed)
+        );
+        let last = std::thread::available_parallelism().map_or(0, |n| n.get() - 1);
+        let cores = format!("0@0,1@{last}");
+        // It ends by itself should the test be killed.
+        let mut child = Command::new("timeout")
+            .args([
+                "--foreground",
+                "-s",
+                "KILL",
+                "120",
+                "stdbuf",
+                "-oL",
+                "dpdk-testpmd",
+            ])
+            .args([
+                "--no-huge",
+                "-m",
+                "512",
+                "--no-pci",
+                "--no-shconf",
+                "--no-telemetry",
+            ])
+            .args([&prefix, "--lcores", &cores])
+            .args(ports)
+            .args([
+                "--",
+                "-i",
+                "--total-num-mbufs=16384",
+                "--disable-link-check",
+                "--no-flush-rx",
+            ])
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(if std::env::var_os("TESTPMD_SHOW").is_some() {
+                Stdio::inherit()
+            } else {
+                Stdio::null()
+            })
+            .spawn()
+            .unwrap();
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let said = Arc::new(Mutex::new(String::new()));
+        let into = said.clone();
+        std::thread::spawn(move || {
+            let mut from = BufReader::new(stdout);
+            let mut line = Vec::new();
+            // The prompt has no newline behind it: it ends with a blank.
+            while from.read_until(b' ', &mut line).is_ok_and(|n| n > 0) {
+                into.lock()
+                    .unwrap()
+                    .push_str(&String::from_utf8_lossy(&line));
+                line.clear();
+            }
+        });
+        let mut pmd = Testpmd {
+            child,
+            stdin,
+            said,
+            _one: None,
+        };
+        pmd.wait("testpmd> ", meanwhile);
+        pmd
+    }
+
+    /// Type a command.
+    pub fn say(&mut self, command: &str) {
+        writeln!(self.stdin, "{command}").unwrap();
+    }
+
+    /// Wait for a text; returns what was said up to it.
+    pub fn wait(&mut self, text: &str, mut meanwhile: impl FnMut()) -> String {
+        let end = Instant::now() + Duration::from_secs(30);
+        loop {
+            {
+                let mut said = self.said.lock().unwrap();
+                if let Some(at) = said.find(text) {
+                    let before: String = said.drain(..at + text.len()).collect();
+                    return before;
+                }
+                assert!(
+                    Instant::now() < end,
+                    "testpmd does not say {text:?}: {said}"
+                );
+            }
+            meanwhile();
+        }
+    }
+
+    /// Start forwarding, and wait until it has: with the first look for packets a client posts its buffers.
+    pub fn forward(&mut self, mut meanwhile: impl FnMut()) {
+        self.say("start");
+        self.wait("nb forwarding cores", &mut meanwhile);
+        let end = Instant::now() + Duration::from_millis(100);
+        while Instant::now() < end {
+            meanwhile();
+        }
+    }
+
+    /// Stop forwarding; what each port did.
+    pub fn stop(&mut self, meanwhile: impl FnMut()) -> Vec<Stats> {
+        self.say("stop");
+        let text = self.wait("Done.", meanwhile);
+        if std::env::var_os("TESTPMD_SHOW").is_some() {
+            eprintln!("{text}");
+        }
+        let number = |line: &str, word: &str| {
+            let (_, rest) = line.split_once(word)?;
+            rest.split_whitespace().next()?.parse().ok()
+        };
+        let mut stats: Vec<Stats> = Vec::new();
+        // Blocks of streams come first, those of ports next, and the sum over all ports last.
+        let at = text.find("Forward statistics for port").unwrap_or_default();
+        for line in text[at..].lines() {
+            if let Some(rx) = number(line, "RX-packets:") {
+                stats.push(Stats { rx, tx: 0 });
+            }
+            if let (Some(tx), Some(last)) = (number(line, "TX-packets:"), stats.last_mut()) {
+                last.tx = tx;
+            }
+        }
+        stats.pop();
+        stats
+    }
+
+    /// SIGKILL, as a crash would be.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        // `timeout` passes the signal on to its only child before it dies itself.
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let pids = std::fs::read_to_string(children).unwrap_or_default();
+        for pid in pids.split_whitespace() {
+            let _ = Command::new("kill").args(["-KILL", pid]).status();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Testpmd {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -11,8 +11,7 @@ use volley_graph::buf::{BufError, Pool};
 use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
 use volley_iface::{Change, Interface, Interfaces, Registry};
 use volley_model::{
-    AdminState, Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Query, Reply,
-    Request,
+    Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Query, Reply, Request,
 };
 
 /// Why Volley cannot start.
@@ -71,7 +70,7 @@ impl Stack {
         };
         let fib = Rc::new(RefCell::new(Fib::new(&domain)));
         let mut registry = Registry::new(Engine::new(engine_settings, pool, domain)?);
-        let processes = Processes::default();
+        let processes = registry.processes.clone();
         registry.handlers.push(Box::new(FibHandler(fib.clone())));
         volley_iface::register(&mut registry)?;
         volley_ethernet::register(&mut registry)?;
@@ -88,6 +87,7 @@ impl Stack {
             engine,
             interfaces,
             handlers,
+            ..
         } = registry;
         let handlers = RefCell::new(handlers);
         Ok((
@@ -162,6 +162,7 @@ impl Stack {
 
     /// Write what captures have gathered; returns how many packets.
     pub fn drain(&self) -> usize {
+        self.processes.turn();
         self.pg.drain() + self.pcap.drain()
     }
 }
@@ -174,7 +175,7 @@ fn follow_interfaces(interfaces: &Rc<RefCell<Interfaces>>, fib: &Rc<RefCell<Fib>
         name: i.name.clone(),
         mac: i.mac,
         mtu: u16::try_from(i.mtu).unwrap_or(u16::MAX),
-        up: i.state == AdminState::Up,
+        up: i.is_up(),
     };
     interfaces.borrow_mut().listen(move |change| {
         // The only error is a full adjacency table, whose routes then drop by name.

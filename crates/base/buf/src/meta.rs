@@ -13,6 +13,11 @@ pub struct Meta {
     pub start: u32,
     /// Offset in the slot behind this segment's last byte.
     pub end: u32,
+    /// Offset in the slot of the first byte of an unfinished checksum. Says something only while the packet's row asks
+    /// for one to be finished; a head's only.
+    pub sum_start: u16,
+    /// Bytes from there to the checksum's two bytes.
+    pub sum_offset: u16,
 }
 
 impl Default for Meta {
@@ -21,6 +26,8 @@ impl Default for Meta {
             next: NO_BUFFER,
             start: crate::START as u32,
             end: crate::START as u32,
+            sum_start: 0,
+            sum_offset: 0,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::column::Column;
 
 /// How many columns a frame has.
-pub(crate) const COLUMNS: usize = 16;
+pub(crate) const COLUMNS: usize = 17;
 
 /// Column of buffer indices (private: rows own their buffers).
 pub(crate) const IDX: usize = 0;
@@ -44,24 +44,27 @@ pub enum Col {
     User0 = 14,
     /// Free for two neighbouring nodes to agree on.
     User1 = 15,
+    /// What is left to be done with the packet before it is on a wire, 0 for nothing: see [`crate::Offload`].
+    Offload = 16,
 }
 
 impl Col {
     #[inline(always)]
-    pub(crate) fn bit(self) -> u16 {
+    pub(crate) fn bit(self) -> u32 {
         1 << self as u8
     }
 }
 
 /// Columns that every frame has: index, position, length, receiving interface.
-pub(crate) const ALWAYS: u16 = 0b1111;
+pub(crate) const ALWAYS: u32 = 0b1111;
 /// Columns where 0 means "none", so that frames with and without them merge.
-pub(crate) const TAGS: u16 = 1 << Col::Err as u8 | 1 << Col::Trace as u8 | 1 << Col::Feature as u8;
+pub(crate) const TAGS: u32 =
+    1 << Col::Err as u8 | 1 << Col::Trace as u8 | 1 << Col::Feature as u8 | 1 << Col::Offload as u8;
 
 /// The columns of one vector.
 pub(crate) struct Frame {
     pub(crate) n: usize,
-    pub(crate) valid: u16,
+    pub(crate) valid: u32,
     pub(crate) cols: [Column; COLUMNS],
 }
 
@@ -96,7 +99,7 @@ impl Frame {
     /// Agree with `other` on which columns are valid before rows of `other` are appended; `other`'s missing tags are
     /// reported so that the appender can write zeros.
     #[inline(always)]
-    pub(crate) fn meet(&mut self, valid: u16) -> u16 {
+    pub(crate) fn meet(&mut self, valid: u32) -> u32 {
         if self.n == 0 {
             self.valid = valid;
             return 0;
@@ -116,7 +119,7 @@ impl Frame {
 
 /// The numbers of the set bits.
 #[inline(always)]
-pub(crate) fn bits(mut set: u16) -> impl Iterator<Item = usize> {
+pub(crate) fn bits(mut set: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let col = (set != 0).then(|| set.trailing_zeros() as usize)?;
         set &= set - 1;

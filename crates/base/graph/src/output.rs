@@ -118,8 +118,8 @@ impl Aside {
 
 /// A vector in the making, in the hands of a source. Dropped unsent, it frees its buffers.
 pub struct Fresh<'a, I: Isa, X: Nexts> {
-    frame: ManuallyDrop<Box<Frame>>,
-    lanes: &'a mut Lanes,
+    pub(crate) frame: ManuallyDrop<Box<Frame>>,
+    pub(crate) lanes: &'a mut Lanes,
     edges: &'a [NodeId],
     node: NodeId,
     now_ns: u64,
@@ -192,6 +192,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
                 next: NO_BUFFER,
                 start: START as u32,
                 end: end as u32,
+                ..Meta::default()
             };
             let mut last = head;
             for part in rest.chunks(DATA) {
@@ -205,6 +206,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
                     next: NO_BUFFER,
                     start: START as u32,
                     end: (START + part.len()) as u32,
+                    ..Meta::default()
                 };
                 pool.meta(last).next = idx[0];
                 last = idx[0];

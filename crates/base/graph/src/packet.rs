@@ -7,9 +7,9 @@ use volley_buf::{Cache, END, META, NO_BUFFER, POS_MAX, Pool, START};
 /// A packet that may be read.
 #[derive(Clone, Copy)]
 pub struct PacketView<'a> {
-    pool: &'a Pool,
-    frame: &'a Frame,
-    row: usize,
+    pub(crate) pool: &'a Pool,
+    pub(crate) frame: &'a Frame,
+    pub(crate) row: usize,
 }
 
 impl<'a> PacketView<'a> {
@@ -54,6 +54,21 @@ impl<'a> PacketView<'a> {
             .then(|| self.frame.words(col as usize)[self.row])
     }
 
+    /// The segments in order from the current position: what `writev` wants to have.
+    pub fn slices(&self) -> Slices<'a> {
+        let pos = self.frame.words(POS)[self.row];
+        let chained = pos & CHAINED != 0;
+        let first = self.bytes();
+        // SAFETY: whoever owns the head owns the whole chain.
+        let next = unsafe { chained.then(|| self.pool.meta(self.frame.words(IDX)[self.row]).next) };
+        Slices {
+            pool: self.pool,
+            first: Some(first),
+            next: next.unwrap_or(NO_BUFFER),
+            left: self.len() - first.len(),
+        }
+    }
+
     /// Visit the segments in order, `back` bytes earlier than the current position (as far as the headroom goes).
     pub fn segments(&self, back: usize, mut visit: impl FnMut(&[u8])) {
         let pos = self.frame.words(POS)[self.row];
@@ -77,6 +92,50 @@ impl<'a> PacketView<'a> {
     }
 }
 
+/// The segments of a packet. The first may be empty, the others are not.
+pub struct Slices<'a> {
+    pool: &'a Pool,
+    first: Option<&'a [u8]>,
+    next: u32,
+    left: usize,
+}
+
+impl<'a> Iterator for Slices<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        while self.next != NO_BUFFER && self.left > 0 {
+            // SAFETY: the view that made this owns the chain and is borrowed; bounds are clamped to the slot.
+            let segment = unsafe { segment(self.pool, self.next) };
+            // SAFETY: as above.
+            self.next = unsafe { self.pool.meta(self.next).next };
+            let n = segment.len().min(self.left);
+            self.left -= n;
+            if n > 0 {
+                return Some(&segment[..n]);
+            }
+        }
+        None
+    }
+}
+
+/// What a member of a chain holds, clamped to its slot.
+///
+/// # Safety
+/// `idx` belongs to whoever reads, for as long as the slice lives.
+unsafe fn segment(pool: &Pool, idx: u32) -> &[u8] {
+    // SAFETY: the caller's contract; start and end are clamped.
+    unsafe {
+        let meta = *pool.meta(idx);
+        let end = (meta.end as usize).clamp(META, END);
+        let start = (meta.start as usize).clamp(META, end);
+        std::slice::from_raw_parts(pool.at(idx, start.min(POS_MAX)), end - start)
+    }
+}
+
 /// Address and length of a row's first segment.
 fn first_segment(pool: &Pool, frame: &Frame, row: usize) -> (*mut u8, usize) {
     let (idx, pos) = (frame.words(IDX)[row], frame.words(POS)[row]);
@@ -96,18 +155,12 @@ fn first_segment(pool: &Pool, frame: &Frame, row: usize) -> (*mut u8, usize) {
 
 /// Visit the segments behind the head of a chain.
 fn walk(pool: &Pool, head: u32, mut visit: impl FnMut(&[u8])) {
-    // SAFETY: whoever owns the head owns the whole chain; members' bounds are clamped to their slots.
+    // SAFETY: whoever owns the head owns the whole chain.
     unsafe {
         let mut idx = pool.meta(head).next;
         while idx != NO_BUFFER {
-            let meta = *pool.meta(idx);
-            let end = (meta.end as usize).clamp(META, END);
-            let start = (meta.start as usize).clamp(META, end);
-            visit(std::slice::from_raw_parts(
-                pool.at(idx, start.min(POS_MAX)),
-                end - start.min(end),
-            ));
-            idx = meta.next;
+            visit(segment(pool, idx));
+            idx = pool.meta(idx).next;
         }
     }
 }

@@ -3,9 +3,14 @@
 use crate::{NodeReport, NodeState};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::task::AbortHandle;
 
 /// What one process did.
 #[derive(Default)]
@@ -28,9 +33,45 @@ pub struct ProcessInfo {
 type Entry = (ProcessInfo, Rc<Meter>);
 
 /// The process nodes of a daemon. Lives on the control thread.
+///
+/// Where there is no tokio runtime (benchmarks, tests that step their workers) what [`Processes::watch`] and
+/// [`Processes::every`] were given is called by [`Processes::turn`].
 #[derive(Clone, Default)]
 pub struct Processes {
     list: Rc<RefCell<Vec<Entry>>>,
+    by_hand: Rc<RefCell<Vec<ByHand>>>,
+}
+
+/// What somebody who was woken says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Everything was read until the descriptor would block: wait for more.
+    Idle,
+    /// There is more to do: others get their turn, then call again.
+    Again,
+    /// It is over.
+    Done,
+}
+
+/// Somebody who is woken. Dropping it ends that.
+#[must_use = "dropping a watch ends it"]
+pub struct Watch {
+    task: Option<AbortHandle>,
+    over: Rc<Cell<bool>>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.over.set(true);
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+struct ByHand {
+    body: Box<dyn FnMut() -> bool>,
+    over: Rc<Cell<bool>>,
 }
 
 /// A future that counts how often it runs and waits.
@@ -64,12 +105,88 @@ impl Processes {
     where
         F: Future + 'static,
     {
-        let meter = Rc::new(Meter::default());
-        self.list.borrow_mut().push((info, meter.clone()));
+        let meter = self.meter(info);
         tokio::task::spawn_local(Metered {
             inner: Box::pin(task),
             meter,
         })
+    }
+
+    /// The meter of a name: processes of one name (one for each interface, for example) share a line.
+    fn meter(&self, info: ProcessInfo) -> Rc<Meter> {
+        let mut list = self.list.borrow_mut();
+        if let Some((_, meter)) = list.iter().find(|(i, _)| i.name == info.name) {
+            return meter.clone();
+        }
+        let meter = Rc::new(Meter::default());
+        list.push((info, meter.clone()));
+        meter
+    }
+
+    /// Call `body` on the control thread whenever `fd` (non-blocking) can be read or was hung up, and once at the start.
+    pub fn watch(
+        &self,
+        info: ProcessInfo,
+        fd: OwnedFd,
+        mut body: impl FnMut() -> Turn + 'static,
+    ) -> std::io::Result<Watch> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            drop(fd);
+            return Ok(self.by_hand(move || body() != Turn::Done));
+        }
+        // SAFETY: an `OwnedFd` names one open descriptor for as long as it lives, and it is moved in.
+        let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
+        let task = self.spawn(info, async move {
+            loop {
+                match body() {
+                    Turn::Done => break,
+                    Turn::Again => tokio::task::yield_now().await,
+                    Turn::Idle => {
+                        let Ok(mut ready) = fd.readable().await else {
+                            break;
+                        };
+                        // Edge-triggered: what comes from here on makes the descriptor ready again.
+                        ready.clear_ready();
+                    }
+                }
+            }
+        });
+        Ok(watch_of(task.abort_handle()))
+    }
+
+    /// Call `body` on the control thread now and each time that the span it returned has passed; none ends it.
+    pub fn every(
+        &self,
+        info: ProcessInfo,
+        mut body: impl FnMut() -> Option<Duration> + 'static,
+    ) -> Watch {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return self.by_hand(move || body().is_some());
+        }
+        let task = self.spawn(info, async move {
+            while let Some(span) = body() {
+                tokio::time::sleep(span).await;
+            }
+        });
+        watch_of(task.abort_handle())
+    }
+
+    fn by_hand(&self, body: impl FnMut() -> bool + 'static) -> Watch {
+        let over = Rc::new(Cell::new(false));
+        self.by_hand.borrow_mut().push(ByHand {
+            body: Box::new(body),
+            over: over.clone(),
+        });
+        Watch { task: None, over }
+    }
+
+    /// Call everybody once who waits for a call by hand: see [`Processes`].
+    pub fn turn(&self) {
+        let mut waiting = std::mem::take(&mut *self.by_hand.borrow_mut());
+        waiting.retain_mut(|w| !w.over.get() && (w.body)() && !w.over.get());
+        let mut list = self.by_hand.borrow_mut();
+        waiting.append(&mut list);
+        *list = waiting;
     }
 
     /// Lines for `show runtime`.
@@ -87,10 +204,82 @@ impl Processes {
     }
 }
 
+fn watch_of(task: AbortHandle) -> Watch {
+    Watch {
+        task: Some(task),
+        over: Rc::new(Cell::new(false)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    const INFO: ProcessInfo = ProcessInfo {
+        name: "reader",
+        text: "reads",
+    };
+
+    fn reader(mut from: UnixStream, got: Rc<RefCell<Vec<u8>>>) -> impl FnMut() -> Turn {
+        move || {
+            let mut some = [0; 1];
+            match from.read(&mut some) {
+                Ok(0) => Turn::Done,
+                Ok(_) => {
+                    got.borrow_mut().push(some[0]);
+                    Turn::Again
+                }
+                Err(_) => Turn::Idle,
+            }
+        }
+    }
+
+    #[test]
+    fn a_watch_reads_what_comes_with_and_without_a_runtime() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let got = Rc::new(RefCell::new(Vec::new()));
+        let processes = Processes::default();
+        let pair = || {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            ours.set_nonblocking(true).unwrap();
+            (ours.try_clone().unwrap().into(), ours, theirs)
+        };
+        let (fd, ours, mut theirs) = pair();
+        let watch = processes
+            .watch(INFO, fd, reader(ours, got.clone()))
+            .unwrap();
+        theirs.write_all(b"ab").unwrap();
+        (0..4).for_each(|_| processes.turn());
+        assert_eq!(*got.borrow(), b"ab");
+        drop(watch);
+        theirs.write_all(b"x").unwrap();
+        processes.turn();
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let (fd, ours, mut theirs) = pair();
+            let watch = processes
+                .watch(INFO, fd, reader(ours, got.clone()))
+                .unwrap();
+            for text in [&b"cd"[..], b"e"] {
+                theirs.write_all(text).unwrap();
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            assert_eq!(*got.borrow(), b"abcde");
+            drop(watch);
+            theirs.write_all(b"x").unwrap();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        });
+        assert_eq!(
+            *got.borrow(),
+            b"abcde",
+            "nobody is woken after the watch has gone"
+        );
+        assert_eq!(processes.report().len(), 1);
+    }
 
     #[test]
     fn a_process_is_metered_while_tests_own_the_clock() {

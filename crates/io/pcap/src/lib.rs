@@ -54,11 +54,8 @@ pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
     }
     let engine = registry.engine.clone();
     let interfaces = registry.interfaces.clone();
-    let ports = Rc::new(RefCell::new(interface::Ports::new(
-        engine.clone(),
-        interfaces.clone(),
-        inboxes,
-    )));
+    let ports = interface::Ports::new(registry.host(), inboxes);
+    let ports = Rc::new(RefCell::new(ports));
     let trace = Rc::new(RefCell::new(trace::Control::new(engine, interfaces)));
     registry
         .handlers

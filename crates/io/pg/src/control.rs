@@ -6,16 +6,16 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use volley_graph::Engine;
-use volley_iface::Interfaces;
+use std::sync::atomic::Ordering::Relaxed;
+use volley_iface::IfIdx;
+use volley_iface::driver::Host;
 use volley_model::reply::{PacketGeneratorReply, PgCaptureRow, StreamRow};
 use volley_model::{
     Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request,
     StreamSpec,
 };
 use volley_pcap::FileFormat;
-use volley_pcap::interface::{add, explain, remove};
+use volley_pcap::interface::{attach, without_hardware};
 use volley_pcap::node::capture_tx::Capturing;
 use volley_pcap::spool::{Plain, RECORDS, Sink, Spool, WHOLE};
 use volley_tables::qsbr::Publisher;
@@ -25,21 +25,22 @@ const KIND: &str = "packet-generator";
 
 struct Entry {
     spec: StreamSpec,
+    /// The interface that its packets count as received on.
+    rx: Option<IfIdx>,
     limit: Option<u64>,
     worker: usize,
     shared: Arc<Shared>,
 }
 
 struct Port {
-    name: String,
+    interface: IfIdx,
     capture: Publisher<Capturing>,
     sink: Option<(Sink, Option<u64>)>,
 }
 
 /// Everything of the packet generator on the control thread.
 pub(crate) struct Control {
-    engine: Rc<RefCell<Engine>>,
-    interfaces: Rc<RefCell<Interfaces>>,
+    host: Host,
     inboxes: Vec<Arc<Inbox>>,
     /// Streams that each worker has, deleted ones included that it has not given back yet.
     held: Vec<usize>,
@@ -49,14 +50,9 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(
-        engine: Rc<RefCell<Engine>>,
-        interfaces: Rc<RefCell<Interfaces>>,
-        inboxes: Vec<Arc<Inbox>>,
-    ) -> Self {
+    pub(crate) fn new(host: Host, inboxes: Vec<Arc<Inbox>>) -> Self {
         Control {
-            engine,
-            interfaces,
+            host,
             held: vec![0; inboxes.len()],
             inboxes,
             streams: Vec::new(),
@@ -77,17 +73,12 @@ impl Control {
     }
 
     fn create(&mut self, spec: &InterfaceSpec) -> Result<Applied, ModelError> {
-        if self.interfaces.borrow().by_name(&spec.name).is_some() {
-            return Err(ModelError::exists(ObjectKind::Interface, &spec.name));
-        }
-        let domain = self.engine.borrow().domain().clone();
+        let domain = self.host.engine.borrow().domain().clone();
         let capture = Publisher::new(&domain, None);
-        let (index, snap) = (Arc::new(AtomicU32::new(0)), capture.snap());
-        let (engine, interfaces) = (&self.engine, &self.interfaces);
-        add(engine, interfaces, spec, KIND, Vec::new(), &index, snap)?;
-        let name = spec.name.clone();
+        let new = without_hardware(spec, KIND);
+        let interface = attach(&self.host, new, capture.snap())?;
         self.ports.push(Port {
-            name,
+            interface,
             capture,
             sink: None,
         });
@@ -95,26 +86,25 @@ impl Control {
     }
 
     fn delete(&mut self, name: &str) -> Option<Result<Applied, ModelError>> {
-        let at = self.ports.iter().position(|p| p.name == name)?;
-        let enters = |e: &&Entry| e.spec.enter.interface.as_deref() == Some(name);
+        let index = self.host.index(name).ok()?;
+        let at = self.ports.iter().position(|p| p.interface == index)?;
+        let enters = |e: &&Entry| e.rx == Some(index);
         if let Some(user) = self.streams.iter().find(enters) {
             let by = format!("stream {}", user.spec.name);
             return Some(Err(ModelError::in_use(ObjectKind::Interface, name, by)));
         }
-        if let Err(error) = remove(&self.engine, &self.interfaces, name) {
+        if let Err(error) = self.host.detach(index) {
             return Some(Err(error));
         }
-        let closed = self.capture_off(name);
+        let closed = self.close(at);
         self.ports.remove(at);
         Some(closed.map(|_| Applied::one()))
     }
 
     fn setting(&self, spec: &StreamSpec) -> Result<Setting, ModelError> {
-        let engine = self.engine.borrow();
-        let rx = spec.enter.interface.as_deref().map(|name| {
-            let all = self.interfaces.borrow();
-            all.index(name).map(|i| i.0).map_err(|e| explain(&all, e))
-        });
+        let engine = self.host.engine.borrow();
+        let rx = spec.enter.interface.as_deref();
+        let rx = rx.map(|name| self.host.index(name).map(|i| i.0));
         let node = spec.enter.node.as_deref().map(|name| {
             let known = engine.edges().map(|(name, _)| name);
             engine
@@ -148,7 +138,9 @@ impl Control {
             let (limit, what) = (MAX_STREAMS as u64, "number of streams of a worker");
             return Err(ModelError::limit(what, limit + 1, limit));
         }
-        let parts = compile(spec, &self.setting(spec)?)?;
+        let setting = self.setting(spec)?;
+        let rx = setting.rx.map(IfIdx);
+        let parts = compile(spec, &setting)?;
         if let Some(preload) = preload {
             check_preload(spec, &parts, preload)?;
         }
@@ -160,6 +152,7 @@ impl Control {
         self.held[worker] += 1;
         self.streams.push(Entry {
             spec: spec.clone(),
+            rx,
             limit,
             worker,
             shared,
@@ -209,7 +202,7 @@ impl Control {
         if self.ports[at].sink.is_some() {
             return Err(ModelError::exists(ObjectKind::Capture, name));
         }
-        let clock = self.engine.borrow().settings().clock.clone();
+        let clock = self.host.engine.borrow().settings().clock.clone();
         let spool = Spool::new(RECORDS, WHOLE, count.unwrap_or(u64::MAX));
         let sink = Sink::lazy(spool.clone(), file, FileFormat::for_path(file), &clock);
         let port = &mut self.ports[at];
@@ -219,14 +212,20 @@ impl Control {
     }
 
     fn port(&self, name: &str) -> Result<usize, ModelError> {
-        let at = self.ports.iter().position(|p| p.name == name);
-        let names = self.ports.iter().map(|p| p.name.as_str());
+        let all = self.host.interfaces.borrow();
+        let index = all.index(name).ok();
+        let at = self.ports.iter().position(|p| index == Some(p.interface));
+        let names = self.ports.iter().map(|p| all.name(p.interface.0));
         at.ok_or_else(|| ModelError::not_found(ObjectKind::Interface, name, names))
     }
 
     fn capture_off(&mut self, name: &str) -> Result<Applied, ModelError> {
-        let at = self.port(name)?;
-        let domain = self.engine.borrow().domain().clone();
+        self.close(self.port(name)?)
+    }
+
+    /// End the capture of port `at`, if there is one.
+    fn close(&mut self, at: usize) -> Result<Applied, ModelError> {
+        let domain = self.host.engine.borrow().domain().clone();
         let port = &mut self.ports[at];
         let Some((mut sink, _)) = port.sink.take() else {
             return Ok(Applied::nothing());
@@ -249,13 +248,13 @@ impl Control {
 
     fn report(&mut self) -> PacketGeneratorReply {
         self.drain();
+        let all = self.host.interfaces.borrow();
         let stream = |e: &Entry| StreamRow {
             name: e.spec.name.clone(),
             enabled: e.shared.is_enabled(),
             enters: {
-                let enter = &e.spec.enter;
-                let names = [&enter.interface, &enter.node];
-                let names: Vec<&str> = names.iter().filter_map(|n| n.as_deref()).collect();
+                let rx = e.rx.map(|rx| all.name(rx.0));
+                let names: Vec<String> = rx.into_iter().chain(e.spec.enter.node.clone()).collect();
                 names.join(" at ")
             },
             sent: e.shared.sent.load(Relaxed),
@@ -266,7 +265,7 @@ impl Control {
         let capture = |port: &Port| {
             let (sink, count) = port.sink.as_ref()?;
             Some(PgCaptureRow {
-                interface: port.name.clone(),
+                interface: all.name(port.interface.0),
                 file: sink.path().display().to_string(),
                 packets: sink.packets(),
                 count: *count,

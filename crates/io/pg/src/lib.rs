@@ -33,8 +33,7 @@ pub fn register(registry: &mut Registry) -> Result<Pg, GraphError> {
         PgInput::new(worker, table.clone(), mine[worker].clone(), drop_node, size)
     })?;
     drop(engine);
-    let (engine, interfaces) = (registry.engine.clone(), registry.interfaces.clone());
-    let control = control::Control::new(engine, interfaces, inboxes);
+    let control = control::Control::new(registry.host(), inboxes);
     let control = Rc::new(RefCell::new(control));
     registry
         .handlers

@@ -1,6 +1,6 @@
 //! Requests that every interface takes, and what is shown of interfaces.
 
-use crate::{IfError, Interface, Interfaces};
+use crate::{IfError, Interface, Interfaces, Link};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{ArcReport, Engine};
@@ -9,7 +9,7 @@ use volley_model::reply::{
     InterfacesReply,
 };
 use volley_model::{
-    Applied, Clear, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request, Switch,
+    AdminState, Applied, Clear, Handler, Mac, ModelError, Query, Reply, Request, Switch,
 };
 
 /// Carries out interface requests.
@@ -34,23 +34,7 @@ impl InterfaceHandler {
     }
 
     fn explain(&self, error: IfError) -> ModelError {
-        match error {
-            IfError::Missing(name) => {
-                let known: Vec<String> = self
-                    .interfaces
-                    .borrow()
-                    .iter()
-                    .map(|i| i.name.clone())
-                    .collect();
-                ModelError::not_found(ObjectKind::Interface, name, known)
-            }
-            IfError::Exists(name) => ModelError::exists(ObjectKind::Interface, name),
-            IfError::Full => ModelError::limit(
-                "interfaces",
-                crate::MAX_INTERFACES as u64 + 1,
-                crate::MAX_INTERFACES as u64,
-            ),
-        }
+        crate::driver::explain(&self.interfaces.borrow(), error)
     }
 
     fn feature(&self, wanted: &volley_model::Feature) -> Result<Applied, ModelError> {
@@ -79,7 +63,8 @@ impl InterfaceHandler {
             index: i.index.0,
             kind: i.kind.to_owned(),
             state: i.state,
-            link: i.state,
+            link: link_state(i),
+            link_reason: i.link.reason().map(str::to_owned),
             mac: Some(Mac(i.mac)),
             mtu: i.mtu,
             rx: Counter {
@@ -142,6 +127,30 @@ impl InterfaceHandler {
     }
 }
 
+fn link_state(i: &Interface) -> AdminState {
+    match i.link {
+        Link::Up => AdminState::Up,
+        Link::Down(_) => AdminState::Down,
+    }
+}
+
+fn hardware(all: &Interfaces, i: &Interface) -> HardwareRow {
+    let said = all.port(i.index).map(|port| port.borrow().details());
+    let details = i.details.iter().cloned();
+    HardwareRow {
+        name: i.name.clone(),
+        index: i.index.0,
+        driver: i.kind.to_owned(),
+        link: link_state(i),
+        link_reason: i.link.reason().map(str::to_owned),
+        mac: Some(Mac(i.mac)),
+        max_frame: i.mtu + 14,
+        rx_queues: i.rx_queues.len() as u32,
+        tx_queues: i.tx_queues,
+        details: details.chain(said.unwrap_or_default()).collect(),
+    }
+}
+
 impl Handler for InterfaceHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
@@ -164,17 +173,7 @@ impl Handler for InterfaceHandler {
                 Some(rows.map(|interfaces| Reply::Interfaces(InterfacesReply { interfaces })))
             }
             Query::Hardware { name } => {
-                let rows = self.selected(name, |_, i| HardwareRow {
-                    name: i.name.clone(),
-                    index: i.index.0,
-                    driver: i.kind.to_owned(),
-                    link: i.state,
-                    mac: Some(Mac(i.mac)),
-                    max_frame: i.mtu + 14,
-                    rx_queues: 1,
-                    tx_queues: 1,
-                    details: i.details.clone(),
-                });
+                let rows = self.selected(name, hardware);
                 Some(rows.map(|hardware| Reply::Hardware(HardwareReply { hardware })))
             }
             Query::Features { interface } => Some(self.features(interface).map(Reply::Features)),

@@ -1,6 +1,8 @@
 //! The control thread's account of interfaces.
 
+use crate::driver::{Caps, NewInterface, Port};
 use crate::{Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACES};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,26 +24,48 @@ pub struct Interface {
     pub mtu: u32,
     /// Whether it is meant to be up.
     pub state: AdminState,
+    /// Its link.
+    pub link: Link,
+    /// What its transmit node does by itself.
+    pub caps: Caps,
+    /// The worker of each receive queue.
+    pub rx_queues: Vec<usize>,
+    /// Transmit queues.
+    pub tx_queues: u32,
     /// What the driver has to say.
     pub details: Vec<String>,
     cleared: IfCounts,
 }
 
-/// What a driver says of the interface it makes.
-#[derive(Clone, Debug)]
-pub struct NewInterface {
-    /// Its name.
-    pub name: String,
-    /// What kind of driver it has.
-    pub kind: &'static str,
-    /// Its MAC address; none asks for a locally administered one made from the name.
-    pub mac: Option<[u8; 6]>,
-    /// The largest IP packet it takes, in bytes.
-    pub mtu: u32,
-    /// The node that transmits for it.
-    pub tx_node: NodeId,
-    /// What the driver has to say.
-    pub details: Vec<String>,
+impl Interface {
+    /// Whether packets pass: it is meant to be up, and there is link.
+    pub fn is_up(&self) -> bool {
+        self.state == AdminState::Up && self.link == Link::Up
+    }
+}
+
+/// Whether packets can pass what stands behind an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// They can.
+    Up,
+    /// They cannot: why, as a clause ("the peer has closed the socket").
+    Down(String),
+}
+
+impl Link {
+    /// Down for a reason.
+    pub fn down(why: impl std::fmt::Display) -> Self {
+        Link::Down(why.to_string())
+    }
+
+    /// Why it is down, when it is.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Link::Up => None,
+            Link::Down(why) => Some(why),
+        }
+    }
 }
 
 /// A change that others (the FIB, for example) follow.
@@ -51,7 +75,7 @@ pub enum Change {
     Created(Interface),
     /// It goes.
     Deleted(Interface),
-    /// Its state, MAC address or MTU is new.
+    /// Its state, link, MAC address or MTU is new.
     Updated(Interface),
 }
 
@@ -61,6 +85,7 @@ type Listener = Rc<dyn Fn(&Change)>;
 pub struct Interfaces {
     table: Arc<IfTable>,
     by_index: BTreeMap<IfIdx, Interface>,
+    ports: BTreeMap<IfIdx, Rc<RefCell<Box<dyn Port>>>>,
     default_rx_node: NodeId,
     listeners: Vec<Listener>,
 }
@@ -71,6 +96,7 @@ impl Interfaces {
         Interfaces {
             table,
             by_index: BTreeMap::new(),
+            ports: BTreeMap::new(),
             default_rx_node: NodeId(0),
             listeners: Vec::new(),
         }
@@ -100,35 +126,43 @@ impl Interfaces {
         self.listeners.iter().for_each(|l| l(change));
     }
 
-    /// Make an interface, down.
-    pub fn create(&mut self, new: NewInterface) -> Result<IfIdx, IfError> {
-        if self.by_name(&new.name).is_some() {
-            return Err(IfError::Exists(new.name));
+    /// The number that the next interface gets, if it may be called `name`.
+    pub(crate) fn vacant(&self, name: &str) -> Result<IfIdx, IfError> {
+        if self.by_name(name).is_some() {
+            return Err(IfError::Exists(name.to_owned()));
         }
-        let free = (0..MAX_INTERFACES as u32)
-            .map(IfIdx)
-            .find(|i| !self.by_index.contains_key(i));
-        let index = free.ok_or(IfError::Full)?;
+        let mut all = (0..MAX_INTERFACES as u32).map(IfIdx);
+        all.find(|i| !self.by_index.contains_key(i))
+            .ok_or(IfError::Full)
+    }
+
+    /// Make an interface, down, that transmits by node `tx_node`. Drivers use [`crate::driver::Host::attach`].
+    pub fn create(&mut self, new: NewInterface, tx_node: NodeId) -> Result<IfIdx, IfError> {
+        let index = self.vacant(&new.name)?;
         let mac = new.mac.unwrap_or_else(|| made_up_mac(&new.name));
-        let cleared = self.table.counts(index);
-        let (name, kind, mtu, details) = (new.name, new.kind, new.mtu, new.details);
         let interface = Interface {
             index,
-            name,
-            kind,
+            name: new.name,
+            kind: new.kind,
             mac,
-            mtu,
+            mtu: new.mtu,
             state: AdminState::Down,
-            details,
-            cleared,
+            link: new.link,
+            caps: new.caps,
+            rx_queues: new.rx_queues,
+            tx_queues: new.tx_queues,
+            details: new.details,
+            cleared: self.table.counts(index),
         };
         for flag in [Flag::Up, Flag::L2, Flag::Promiscuous] {
             self.table.set(index, flag, false);
         }
         self.table.set_mac(index, mac);
-        self.table.set_tx_node(index, new.tx_node);
+        self.table.set_tx_node(index, tx_node);
+        self.table.set_caps(index, new.caps.bits());
         self.table.set_rx_node(index, self.default_rx_node);
         self.by_index.insert(index, interface.clone());
+        self.ports.insert(index, Rc::new(RefCell::new(new.port)));
         self.tell(&Change::Created(interface));
         Ok(index)
     }
@@ -140,6 +174,7 @@ impl Interfaces {
             .by_index
             .remove(&index)
             .ok_or_else(|| IfError::Missing(name.to_owned()))?;
+        self.ports.remove(&index);
         self.table.set(index, Flag::Up, false);
         self.tell(&Change::Deleted(gone.clone()));
         Ok(gone)
@@ -180,17 +215,46 @@ impl Interfaces {
         change: impl FnOnce(&mut Interface),
     ) -> Result<(), IfError> {
         let index = self.index(name)?;
-        let entry = self
-            .by_index
-            .get_mut(&index)
-            .ok_or_else(|| IfError::Missing(name.to_owned()))?;
+        self.alter(index, change);
+        Ok(())
+    }
+
+    fn alter(&mut self, index: IfIdx, change: impl FnOnce(&mut Interface)) {
+        let Some(entry) = self.by_index.get_mut(&index) else {
+            return;
+        };
         change(entry);
         let after = entry.clone();
         self.table.set_mac(index, after.mac);
-        self.table
-            .set(index, Flag::Up, after.state == AdminState::Up);
+        self.table.set(index, Flag::Up, after.is_up());
         self.tell(&Change::Updated(after));
-        Ok(())
+    }
+
+    /// An interface's link comes or goes; a number that nobody has is nothing.
+    pub fn set_link(&mut self, index: IfIdx, link: Link) {
+        if self.get(index).is_some_and(|i| i.link != link) {
+            self.alter(index, |i| i.link = link);
+        }
+    }
+
+    /// What an interface's transmit node does by itself.
+    pub fn set_caps(&mut self, index: IfIdx, caps: Caps) {
+        if let Some(entry) = self.by_index.get_mut(&index) {
+            entry.caps = caps;
+            self.table.set_caps(index, caps.bits());
+        }
+    }
+
+    /// The worker of each receive queue of an interface, and how many transmit queues it has.
+    pub fn set_queues(&mut self, index: IfIdx, rx: Vec<usize>, tx: u32) {
+        if let Some(entry) = self.by_index.get_mut(&index) {
+            (entry.rx_queues, entry.tx_queues) = (rx, tx);
+        }
+    }
+
+    /// The driver's side of an interface.
+    pub fn port(&self, index: IfIdx) -> Option<Rc<RefCell<Box<dyn Port>>>> {
+        self.ports.get(&index).cloned()
     }
 
     /// Counters since the last clear.
@@ -230,14 +294,7 @@ mod tests {
     use std::cell::RefCell;
 
     fn new(name: &str) -> NewInterface {
-        NewInterface {
-            name: name.into(),
-            kind: "test",
-            mac: None,
-            mtu: 1500,
-            tx_node: NodeId(7),
-            details: vec![],
-        }
+        NewInterface::new(name, "test")
     }
 
     #[test]
@@ -250,8 +307,11 @@ mod tests {
             sink.borrow_mut()
                 .push(format!("{change:?}").chars().take(7).collect::<String>())
         });
-        let index = all.create(new("pg0")).unwrap();
-        assert_eq!(all.create(new("pg0")), Err(IfError::Exists("pg0".into())));
+        let index = all.create(new("pg0"), NodeId(7)).unwrap();
+        assert_eq!(
+            all.create(new("pg0"), NodeId(7)),
+            Err(IfError::Exists("pg0".into()))
+        );
         assert!(!table.has(index.0, Flag::Up));
         all.update("pg0", |i| i.state = AdminState::Up).unwrap();
         assert!(table.has(index.0, Flag::Up) && table.tx_node(index.0) == NodeId(7));
@@ -260,10 +320,19 @@ mod tests {
         table.count(0, index.0, Direction::Rx, 1, 60);
         let counts = all.counts(all.by_name("pg0").unwrap());
         assert_eq!((counts.rx_packets, counts.rx_bytes), (1, 60));
+        all.set_link(index, Link::down("the peer is gone"));
+        assert!(!table.has(index.0, Flag::Up) && !all.get(index).unwrap().is_up());
+        all.set_link(index, Link::down("the peer is gone"));
+        all.set_link(index, Link::Up);
+        assert!(table.has(index.0, Flag::Up));
         all.delete("pg0").unwrap();
         assert_eq!(all.index("pg0"), Err(IfError::Missing("pg0".into())));
-        assert_eq!(*told.borrow(), ["Created", "Updated", "Deleted"]);
-        let again = all.create(new("pg1")).unwrap();
+        assert_eq!(
+            *told.borrow(),
+            ["Created", "Updated", "Updated", "Updated", "Deleted"],
+            "a link that stays as it is is told to nobody"
+        );
+        let again = all.create(new("pg1"), NodeId(7)).unwrap();
         assert_eq!(again, index, "numbers are used again");
         assert_eq!(all.counts(all.get(again).unwrap()), IfCounts::default());
     }

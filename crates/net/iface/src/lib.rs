@@ -1,11 +1,12 @@
 //! Interfaces: what they are called, what they may do, what passed through them, and how packets leave by them.
 //!
 //! Workers see [`IfTable`], plain atomics by interface index; the control thread's [`Interfaces`] owns the truth.
-//! A driver crate makes an interface with [`Interfaces::create`] and adds a transmit node of its own to the graph.
+//! A driver crate makes interfaces, each with a transmit node of its own, by [`driver::Host::attach`].
 
 #![forbid(unsafe_code)]
 
 mod control;
+pub mod driver;
 mod error;
 mod interfaces;
 pub mod node;
@@ -14,8 +15,9 @@ mod table;
 mod tap;
 
 pub use control::InterfaceHandler;
+pub use driver::NewInterface;
 pub use error::IfError;
-pub use interfaces::{Change, Interface, Interfaces, NewInterface};
+pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use node::interface_output::InterfaceOutput;
 pub use registry::{Registry, register};
 pub use table::{Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES};

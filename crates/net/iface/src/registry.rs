@@ -5,7 +5,7 @@ use crate::tap::DropWatch;
 use crate::{IfTable, InterfaceHandler, Interfaces};
 use std::cell::RefCell;
 use std::rc::Rc;
-use volley_graph::{Engine, GraphError, Node};
+use volley_graph::{Engine, GraphError, Node, Processes};
 use volley_model::Handler;
 
 /// The parts of a daemon in the making. Lives on the control thread.
@@ -14,6 +14,8 @@ pub struct Registry {
     pub engine: Rc<RefCell<Engine>>,
     /// The interfaces.
     pub interfaces: Rc<RefCell<Interfaces>>,
+    /// Process nodes.
+    pub processes: Processes,
     /// Who carries out requests, in the order in which they are asked.
     pub handlers: Vec<Box<dyn Handler>>,
 }
@@ -25,7 +27,17 @@ impl Registry {
         Registry {
             engine: Rc::new(RefCell::new(engine)),
             interfaces: Rc::new(RefCell::new(Interfaces::new(table))),
+            processes: Processes::default(),
             handlers: Vec::new(),
+        }
+    }
+
+    /// What a driver leans on.
+    pub fn host(&self) -> crate::driver::Host {
+        crate::driver::Host {
+            engine: self.engine.clone(),
+            interfaces: self.interfaces.clone(),
+            processes: self.processes.clone(),
         }
     }
 

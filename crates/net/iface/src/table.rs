@@ -16,7 +16,7 @@ pub struct IfIdx(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Flag {
-    /// Administratively up.
+    /// Administratively up, with link.
     Up = 1,
     /// In L2 mode: cross-connected.
     L2 = 2,
@@ -40,6 +40,7 @@ struct Slot {
     rx_node: AtomicU32,
     tx_node: AtomicU32,
     peer: AtomicU32,
+    caps: AtomicU32,
     mac: AtomicU64,
 }
 
@@ -137,6 +138,17 @@ impl IfTable {
     #[inline(always)]
     pub fn peer(&self, interface: u32) -> u32 {
         self.slot(interface).peer.load(Relaxed)
+    }
+
+    /// What its transmit node does by itself: [`crate::driver::Caps`] as bits.
+    #[inline(always)]
+    pub fn caps(&self, interface: u32) -> u32 {
+        self.slot(interface).caps.load(Relaxed)
+    }
+
+    /// Say what its transmit node does by itself.
+    pub fn set_caps(&self, interface: IfIdx, caps: u32) {
+        self.slot(interface.0).caps.store(caps, Relaxed);
     }
 
     /// Say whether an interface has a property.

@@ -1,6 +1,7 @@
 //! `show interfaces | interface address | hardware | l2`.
 
 use super::table::{or_dash, table};
+use volley_model::AdminState;
 use volley_model::reply::{Counter, HardwareReply, InterfaceRow, InterfacesReply, L2Mode, L2Reply};
 
 /// One line per interface and one per counter that is not zero.
@@ -10,7 +11,7 @@ pub(super) fn interfaces(reply: &InterfacesReply) -> String {
         let mut first = vec![
             i.name.clone(),
             i.index.to_string(),
-            i.state.to_string(),
+            state(i),
             i.mtu.to_string(),
         ];
         for (name, value) in counters(i) {
@@ -21,10 +22,24 @@ pub(super) fn interfaces(reply: &InterfacesReply) -> String {
             rows.push(first);
         }
     }
-    table(
+    let mut out = table(
         &["Name", ">Idx", "State", ">MTU", "Counter", ">Count"],
         &rows,
-    )
+    );
+    for i in &reply.interfaces {
+        if let Some(why) = &i.link_reason {
+            out += &format!("{}: no link: {why}\n", i.name);
+        }
+    }
+    out
+}
+
+/// What an operator asks first: do packets pass?
+fn state(i: &InterfaceRow) -> String {
+    match (i.state, i.link) {
+        (AdminState::Up, AdminState::Down) => "no-link".to_string(),
+        (state, _) => state.to_string(),
+    }
 }
 
 fn counters(i: &InterfaceRow) -> Vec<(String, u64)> {
@@ -77,9 +92,14 @@ pub(super) fn addresses(reply: &InterfacesReply) -> String {
 pub(super) fn hardware(reply: &HardwareReply) -> String {
     let mut out = String::new();
     for h in &reply.hardware {
+        let why = h.link_reason.as_ref().map(|why| format!(" ({why})"));
         out += &format!(
-            "{} (index {}), driver {}, link {}\n",
-            h.name, h.index, h.driver, h.link
+            "{} (index {}), driver {}, link {}{}\n",
+            h.name,
+            h.index,
+            h.driver,
+            h.link,
+            why.unwrap_or_default()
         );
         out += &format!(
             "  MAC {}, max frame {}, {} rx queues, {} tx queues\n",

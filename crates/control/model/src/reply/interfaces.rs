@@ -24,6 +24,9 @@ pub struct InterfaceRow {
     pub state: AdminState,
     /// State of the link.
     pub link: AdminState,
+    /// Why the link is down, when it is.
+    #[serde(default)]
+    pub link_reason: Option<String>,
     /// MAC address; none where there is no Ethernet.
     pub mac: Option<Mac>,
     /// L3 MTU in bytes.
@@ -91,6 +94,9 @@ pub struct HardwareRow {
     pub driver: String,
     /// State of the link.
     pub link: AdminState,
+    /// Why the link is down, when it is.
+    #[serde(default)]
+    pub link_reason: Option<String>,
     /// MAC address.
     pub mac: Option<Mac>,
     /// Largest frame in bytes.

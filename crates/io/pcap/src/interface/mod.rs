@@ -14,14 +14,13 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use volley_graph::{Engine, NodeId};
-use volley_iface::{IfError, IfIdx, Interfaces, NewInterface};
+use std::sync::atomic::Ordering::Relaxed;
+use volley_iface::driver::Host;
+use volley_iface::{IfIdx, NewInterface};
 use volley_model::{
-    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, PcapFiles, Query,
-    Reply, Request,
+    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, PcapFiles, Query, Reply, Request,
 };
-use volley_tables::qsbr::Publisher;
+use volley_tables::qsbr::{Publisher, Snap};
 
 /// Name of the kind.
 pub const KIND: &str = "pcap";
@@ -29,7 +28,7 @@ pub const KIND: &str = "pcap";
 pub const MTU: u32 = 9000;
 
 struct Port {
-    name: String,
+    interface: IfIdx,
     progress: Option<Arc<Progress>>,
     sink: Option<Sink>,
     /// Keeps the transmit node's capture published.
@@ -38,22 +37,16 @@ struct Port {
 
 /// All interfaces of the kind, on the control thread.
 pub struct Ports {
-    engine: Rc<RefCell<Engine>>,
-    interfaces: Rc<RefCell<Interfaces>>,
+    host: Host,
     inboxes: Vec<Arc<Inbox>>,
     ports: Vec<Port>,
 }
 
 impl Ports {
     /// None yet.
-    pub fn new(
-        engine: Rc<RefCell<Engine>>,
-        interfaces: Rc<RefCell<Interfaces>>,
-        inboxes: Vec<Arc<Inbox>>,
-    ) -> Self {
+    pub fn new(host: Host, inboxes: Vec<Arc<Inbox>>) -> Self {
         Ports {
-            engine,
-            interfaces,
+            host,
             inboxes,
             ports: Vec::new(),
         }
@@ -69,9 +62,7 @@ impl Ports {
     }
 
     fn create(&mut self, spec: &InterfaceSpec, files: &PcapFiles) -> Result<Applied, ModelError> {
-        if self.interfaces.borrow().by_name(&spec.name).is_some() {
-            return Err(ModelError::exists(ObjectKind::Interface, &spec.name));
-        }
+        self.host.check_free(&spec.name)?;
         let packets = files.rx.as_deref().map(load).transpose()?;
         let spool = files
             .tx
@@ -79,28 +70,22 @@ impl Ports {
             .map(|_| Spool::new(RECORDS, WHOLE, u64::MAX));
         let sink = match (&files.tx, &spool) {
             (Some(path), Some(spool)) => {
-                let clock = self.engine.borrow().settings().clock.clone();
+                let clock = self.host.engine.borrow().settings().clock.clone();
                 let sink = Sink::create(spool.clone(), path, FileFormat::for_path(path), &clock);
                 Some(sink.map_err(|e| ModelError::file(path, e))?)
             }
             _ => None,
         };
-        let domain = self.engine.borrow().domain().clone();
+        let domain = self.host.engine.borrow().domain().clone();
         let capture = Publisher::new(&domain, spool);
-        let index = Arc::new(AtomicU32::new(0));
-        let details = details(files, packets.as_ref().map(|p| p.len()));
-        let interface = add(
-            &self.engine,
-            &self.interfaces,
-            spec,
-            KIND,
-            details,
-            &index,
-            capture.snap(),
-        )?;
+        let new = NewInterface {
+            details: details(files, packets.as_ref().map(|p| p.len())),
+            ..without_hardware(spec, KIND)
+        };
+        let interface = attach(&self.host, new, capture.snap())?;
         let progress = packets.map(|packets| self.play(interface, packets, files));
         self.ports.push(Port {
-            name: spec.name.clone(),
+            interface,
             progress,
             sink,
             _capture: capture,
@@ -117,8 +102,9 @@ impl Ports {
     }
 
     fn delete(&mut self, name: &str) -> Option<Result<Applied, ModelError>> {
-        let at = self.ports.iter().position(|p| p.name == name)?;
-        if let Err(error) = remove(&self.engine, &self.interfaces, name) {
+        let index = self.host.index(name).ok()?;
+        let at = self.ports.iter().position(|p| p.interface == index)?;
+        if let Err(error) = self.host.detach(index) {
             return Some(Err(error));
         }
         let port = self.ports.remove(at);
@@ -133,6 +119,27 @@ impl Ports {
     }
 }
 
+/// An interface of a kind that has no hardware, as its request wants it.
+pub fn without_hardware(spec: &InterfaceSpec, kind: &'static str) -> NewInterface {
+    NewInterface {
+        mac: spec.mac.map(|m| m.0),
+        mtu: spec.mtu.unwrap_or(MTU),
+        ..NewInterface::new(&spec.name, kind)
+    }
+}
+
+/// Make an interface whose transmit node is a [`CaptureTx`].
+pub fn attach(
+    host: &Host,
+    new: NewInterface,
+    capture: Snap<Capturing>,
+) -> Result<IfIdx, ModelError> {
+    let table = host.interfaces.borrow().table().clone();
+    host.attach(new, move |worker, interface| {
+        CaptureTx::new(worker, table.clone(), interface, capture.clone())
+    })
+}
+
 fn details(files: &PcapFiles, packets: Option<usize>) -> Vec<String> {
     let rx = files.rx.as_ref().map(|path| {
         let packets = packets.unwrap_or(0);
@@ -143,77 +150,6 @@ fn details(files: &PcapFiles, packets: Option<usize>) -> Vec<String> {
         .as_ref()
         .map(|path| format!("tx {}", path.display()));
     rx.into_iter().chain(tx).collect()
-}
-
-/// Make an interface whose transmit node is a [`CaptureTx`], with both or neither there in the end.
-pub fn add(
-    engine: &Rc<RefCell<Engine>>,
-    interfaces: &Rc<RefCell<Interfaces>>,
-    spec: &InterfaceSpec,
-    kind: &'static str,
-    details: Vec<String>,
-    index: &Arc<AtomicU32>,
-    capture: volley_tables::qsbr::Snap<Capturing>,
-) -> Result<IfIdx, ModelError> {
-    let what = || format!("interface {}", spec.name);
-    let (node, table) = (tx_name(&spec.name), interfaces.borrow().table().clone());
-    let number = index.clone();
-    let tx_node: NodeId = engine
-        .borrow_mut()
-        .add(&node, move |worker| {
-            CaptureTx::new(worker, table.clone(), number.clone(), capture.clone())
-        })
-        .map_err(|e| ModelError::invalid(what(), e))?;
-    let new = NewInterface {
-        name: spec.name.clone(),
-        kind,
-        mac: spec.mac.map(|m| m.0),
-        mtu: spec.mtu.unwrap_or(MTU),
-        tx_node,
-        details,
-    };
-    let made = interfaces.borrow_mut().create(new);
-    match made {
-        Ok(interface) => {
-            index.store(interface.0, Relaxed);
-            Ok(interface)
-        }
-        Err(error) => {
-            let _ = engine.borrow_mut().remove(&node);
-            Err(explain(&interfaces.borrow(), error))
-        }
-    }
-}
-
-/// Undo [`add`].
-pub fn remove(
-    engine: &Rc<RefCell<Engine>>,
-    interfaces: &Rc<RefCell<Interfaces>>,
-    name: &str,
-) -> Result<(), ModelError> {
-    let gone = interfaces.borrow_mut().delete(name);
-    gone.map_err(|e| explain(&interfaces.borrow(), e))?;
-    let node = engine.borrow_mut().remove(&tx_name(name));
-    node.map_err(|e| ModelError::invalid(format!("interface {name}"), e))
-}
-
-fn tx_name(interface: &str) -> String {
-    format!("{interface}-tx")
-}
-
-/// An interface error as the operator is told it.
-pub fn explain(interfaces: &Interfaces, error: IfError) -> ModelError {
-    match error {
-        IfError::Missing(name) => {
-            let known: Vec<String> = interfaces.iter().map(|i| i.name.clone()).collect();
-            ModelError::not_found(ObjectKind::Interface, name, known)
-        }
-        IfError::Exists(name) => ModelError::exists(ObjectKind::Interface, name),
-        IfError::Full => {
-            let limit = volley_iface::MAX_INTERFACES as u64;
-            ModelError::limit("number of interfaces", limit + 1, limit)
-        }
-    }
 }
 
 /// A file's packets with times from the first one's on; every one must be a frame that Volley can carry.

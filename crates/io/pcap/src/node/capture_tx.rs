@@ -2,9 +2,8 @@
 
 use crate::spool::{Given, Note, Spool};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use volley_graph::{Col, Cx, Done, Glance, Isa, NoNext, Node, Vector, counters};
-use volley_iface::{Direction, IfTable};
+use volley_iface::{Direction, IfIdx, IfTable};
 use volley_tables::qsbr::Snap;
 
 counters! {
@@ -22,16 +21,16 @@ pub type Capturing = Option<Arc<Spool>>;
 pub struct CaptureTx {
     worker: usize,
     table: Arc<IfTable>,
-    interface: Arc<AtomicU32>,
+    interface: IfIdx,
     capture: Snap<Capturing>,
 }
 
 impl CaptureTx {
-    /// The instance of `worker`; `interface` holds the number once there is one.
+    /// The instance of `worker`, which transmits for `interface`.
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
-        interface: Arc<AtomicU32>,
+        interface: IfIdx,
         capture: Snap<Capturing>,
     ) -> Self {
         CaptureTx {
@@ -51,7 +50,7 @@ impl Node for CaptureTx {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Done {
-        let interface = self.interface.load(Relaxed);
+        let interface = self.interface.0;
         let bytes = volley_graph::sum(v.column(Col::Len));
         let (worker, n) = (self.worker, v.len() as u64);
         self.table.count(worker, interface, Direction::Tx, n, bytes);

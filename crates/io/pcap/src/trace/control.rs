@@ -2,12 +2,13 @@
 
 use super::{Filter, Session, TraceTap, bit};
 use crate::FileFormat;
-use crate::interface::{explain, file_error};
+use crate::interface::file_error;
 use crate::spool::{Describe, Note, RECORDS, Sink, Spool, WHOLE};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_graph::{Engine, NodeId};
+use volley_iface::driver::explain;
 use volley_iface::{Direction, Interfaces, Tapped};
 use volley_model::reply::PcapTraceReply;
 use volley_model::{

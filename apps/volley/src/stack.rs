@@ -79,6 +79,7 @@ impl Stack {
         volley_ip::register(&mut registry, fib4, fib6)?;
         let pg = volley_pg::register(&mut registry)?;
         let pcap = volley_pcap::register(&mut registry)?;
+        volley_vhost::register(&mut registry)?;
         follow_interfaces(&registry.interfaces, &fib);
         let workers = registry.engine.borrow_mut().build()?;
         let observer = Observer::new(&registry, processes.clone(), settings.clone());

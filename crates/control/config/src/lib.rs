@@ -13,6 +13,7 @@ mod read;
 mod route;
 mod schema;
 mod stream;
+mod vhost;
 
 pub use error::{ConfigError, ConfigErrors};
 pub use schema::{Key, Table, schema};

@@ -277,11 +277,27 @@ pub(crate) fn table_ref(field: &Field<'_>, family: Family) -> Option<u32> {
 }
 
 fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
-    let is_pcap = section
-        .required("kind")?
-        .one_of(&[("pg", false), ("pcap", true)])?;
+    let kind = section.required("kind")?.one_of(&[
+        ("pg", "pg"),
+        ("pcap", "pcap"),
+        ("vhost-user", "vhost-user"),
+        ("virtio-user", "virtio-user"),
+    ])?;
     let keys = ["rx", "tx", "loop", "pace"];
-    if !is_pcap {
+    if matches!(kind, "vhost-user" | "virtio-user") {
+        for field in keys.iter().filter_map(|key| section.get(key)) {
+            field.error("is for kind pcap only");
+        }
+        let spec = crate::vhost::spec(section)?;
+        return Some(match kind {
+            "virtio-user" => InterfaceKind::VirtioUser(spec),
+            _ => InterfaceKind::VhostUser(spec),
+        });
+    }
+    for field in crate::vhost::KEYS.iter().filter_map(|k| section.get(k)) {
+        field.error("is for kinds vhost-user and virtio-user only");
+    }
+    if kind == "pg" {
         for field in keys.iter().filter_map(|key| section.get(key)) {
             field.error("is for kind pcap only");
         }

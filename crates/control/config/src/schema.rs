@@ -67,7 +67,7 @@ pub(crate) static INTERFACE: Table = many(
     "interface",
     &[
         k("name", "its name"),
-        k("kind", "pg or pcap"),
+        k("kind", "pg, pcap, vhost-user or virtio-user"),
         k("mac", "MAC address (made from the seed)"),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
@@ -79,6 +79,25 @@ pub(crate) static INTERFACE: Table = many(
         k("loop", "kind pcap: times to play rx, or \"forever\" (1)"),
         k("pace", "kind pcap: fast or recorded (fast)"),
         k("capture", "kind pg: pcap file of what it transmits"),
+        k("socket", "kinds vhost-user, virtio-user: path of the socket"),
+        k(
+            "role",
+            "kinds vhost-user, virtio-user: client or server (client)",
+        ),
+        k(
+            "gso",
+            "kinds vhost-user, virtio-user: checksum and segment offload (false)",
+        ),
+        k("packed", "kinds vhost-user, virtio-user: packed rings (false)"),
+        k(
+            "event_idx",
+            "kinds vhost-user, virtio-user: event indices (false)",
+        ),
+        k("queues", "kind virtio-user: queue pairs, 1 to 16 (1)"),
+        k(
+            "ring",
+            "kind virtio-user: descriptors, 64 to 32768, a power of two (512)",
+        ),
     ],
 );
 pub(crate) static NEIGHBOR: Table = many(

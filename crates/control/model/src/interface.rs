@@ -1,6 +1,7 @@
 //! Interfaces and what hangs on them: kinds, states, neighbours, feature bindings.
 
 use crate::addr::Mac;
+use crate::vhost::VhostSpec;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -29,14 +30,20 @@ pub enum InterfaceKind {
     Pg,
     /// Capture files: receives from one, transmits into another.
     Pcap(PcapFiles),
+    /// A vhost-user socket, for a guest or a program: we are the device.
+    VhostUser(VhostSpec),
+    /// A vhost-user socket of somebody else's device: we are the driver.
+    VirtioUser(VhostSpec),
 }
 
 impl InterfaceKind {
-    /// Name of the kind: `packet-generator` or `pcap`.
+    /// Name of the kind: `packet-generator`, `pcap`, ...
     pub fn name(&self) -> &'static str {
         match self {
             InterfaceKind::Pg => "packet-generator",
             InterfaceKind::Pcap(_) => "pcap",
+            InterfaceKind::VhostUser(_) => "vhost-user",
+            InterfaceKind::VirtioUser(_) => "virtio-user",
         }
     }
 }

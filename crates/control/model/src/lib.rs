@@ -26,6 +26,7 @@ mod spell;
 mod stream;
 mod trace;
 mod validate;
+mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
 pub use error::{ModelError, ObjectKind, SyntaxError};
@@ -44,4 +45,5 @@ pub use stream::{
     ImixPart, Layer, LayerKind, Sizes, StreamSource, StreamSpec, Template, Value, parse_rate,
     vpp_data,
 };
+pub use vhost::{SocketRole, VhostSpec};
 pub use trace::{Directions, PcapTrace, TraceSpec};

@@ -177,7 +177,16 @@ fn named(f: Out<'_, '_>, command: &str, name: Option<&str>) -> fmt::Result {
 
 impl Display for InterfaceSpec {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "create {} interface {}", self.kind.name(), self.name)?;
+        match &self.kind {
+            InterfaceKind::VhostUser(spec) => write!(f, "create vhost-user {spec}")?,
+            InterfaceKind::VirtioUser(spec) => write!(f, "create interface virtio-user {spec}")?,
+            _ => write!(f, "create {} interface {}", self.kind.name(), self.name)?,
+        }
+        if let (InterfaceKind::VhostUser(_) | InterfaceKind::VirtioUser(_), false) =
+            (&self.kind, self.name.is_empty())
+        {
+            write!(f, " name {}", self.name)?;
+        }
         if let InterfaceKind::Pcap(files) = &self.kind {
             write!(f, "{files}")?;
         }

@@ -149,7 +149,14 @@ fn some_file(what: &str, path: &std::path::Path) -> Check {
 
 impl InterfaceSpec {
     fn validate(&self) -> Check {
-        interface(&self.name)?;
+        // These kinds are numbered by their driver when they are not named.
+        let numbered = matches!(
+            self.kind,
+            InterfaceKind::VhostUser(_) | InterfaceKind::VirtioUser(_)
+        );
+        if !(numbered && self.name.is_empty()) {
+            interface(&self.name)?;
+        }
         if let Some(mac) = self.mac {
             unicast(mac)?;
         }
@@ -159,6 +166,9 @@ impl InterfaceSpec {
         match &self.kind {
             InterfaceKind::Pg => Ok(()),
             InterfaceKind::Pcap(files) => files.validate(&self.name),
+            InterfaceKind::VhostUser(spec) | InterfaceKind::VirtioUser(spec) => {
+                spec.validate(self.kind.name())
+            }
         }
     }
 }

@@ -78,7 +78,13 @@ impl Batch {
 
     /// Add a buffer of the packet that begins at `mark`, wherever its pieces lie.
     #[inline(always)]
-    pub fn part(&mut self, memory: &Memory, mark: usize, addr: u64, len: u32) -> Result<(), RingFault> {
+    pub fn part(
+        &mut self,
+        memory: &Memory,
+        mark: usize,
+        addr: u64,
+        len: u32,
+    ) -> Result<(), RingFault> {
         pieces(memory, &mut self.parts, mark, addr, len)
     }
 

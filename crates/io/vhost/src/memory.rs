@@ -84,7 +84,8 @@ impl Memory {
     pub fn user(&self, user: u64, len: u64) -> Option<Place> {
         let found = self.regions.iter().enumerate().find_map(|(i, r)| {
             let off = user.wrapping_sub(r.spec.user);
-            (off < r.spec.size && len <= r.spec.size - off).then_some((i, r.at as u64 + off))
+            let inside = off < r.spec.size && len <= r.spec.size - off;
+            inside.then(|| (i, r.at as u64 + off))
         });
         let (region, at) = found?;
         Some(Place {
@@ -144,7 +145,8 @@ fn check(number: usize, spec: &RegionSpec, before: &[RegionSpec]) -> Result<(), 
 
 fn region(number: usize, spec: RegionSpec, file: &OwnedFd) -> Result<Region, Fault> {
     let fault = |name, why: String| Fault::new(name, format!("memory region {number} {why}"));
-    let failed = |e: rustix::io::Errno| fault("bad-region-file", format!("has a file that fails: {e}"));
+    let failed =
+        |e: rustix::io::Errno| fault("bad-region-file", format!("has a file that fails: {e}"));
     let stat = rustix::fs::fstat(file).map_err(failed)?;
     let kind = rustix::fs::fstatfs(file).map_err(failed)?;
     let is_memory = MEMORY_FILES.contains(&(kind.f_type as u64));
@@ -207,10 +209,7 @@ mod tests {
         ] {
             assert_eq!(refused(&[overflow], 4096), "region-overflow");
         }
-        for twice in [
-            spec(M - 1, M, 0, 0),
-            spec(2 * M, M, 0x7000_0000 + M - 1, 0),
-        ] {
+        for twice in [spec(M - 1, M, 0, 0), spec(2 * M, M, 0x7000_0000 + M - 1, 0)] {
             assert_eq!(refused(&[good, twice], M as usize), "region-overlap");
         }
         let count = Memory::map(&[good], vec![]).err().unwrap();

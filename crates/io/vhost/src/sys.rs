@@ -366,11 +366,17 @@ mod tests {
         assert!(map.view(0, 4097).is_none() && map.view(usize::MAX, 2).is_none());
         let view = map.view(4000, 96).unwrap();
         view.store32(92, 7);
-        assert_eq!((view.load32(92), map.view(4092, 4).unwrap().load32(0)), (7, 7));
+        assert_eq!(
+            (view.load32(92), map.view(4092, 4).unwrap().load32(0)),
+            (7, 7)
+        );
         view.store32(93, 9);
         view.store64(92, 9);
         view.store16(usize::MAX, 9);
-        assert_eq!((view.load32(93), view.load64(92), view.load16(96)), (0, 0, 0));
+        assert_eq!(
+            (view.load32(93), view.load64(92), view.load16(96)),
+            (0, 0, 0)
+        );
         assert_eq!(view.load32(92), 7);
         assert_eq!(view.write(90, &[1; 100]), 6);
         let mut back = [0; 100];

@@ -5,6 +5,7 @@ mod interface;
 mod route;
 mod show;
 mod stream;
+mod vhost;
 
 use crate::grammar::{Id, Piece, run};
 use crate::pipe::{self, Pipe};
@@ -107,8 +108,10 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearErrors => Request::Clear(Clear::Errors),
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearTrace => Request::Clear(Clear::Trace),
+        Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
         Id::DeleteInterface
+        | Id::DeleteVhostUser
         | Id::SetState
         | Id::SetMtu
         | Id::SetMac

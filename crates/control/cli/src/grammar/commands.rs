@@ -70,6 +70,7 @@ commands! {
     ShowPacketGenerator: "show packet-generator", "Streams.", "show packet-generator";
     ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
     ShowL2: "show (l2 | l2patch | mode)", "L2 patches and cross-connects.", "show l2patch";
+    ShowVhostUser: "show (vhost-user | virtio-user) [<interface>]", "vhost-user and virtio-user interfaces: peers, features, memory, rings, faults.", "show vhost-user";
     ShowPcap: "(show pcap trace | pcap trace status)", "The capture.", "pcap trace status";
 
     ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";
@@ -81,6 +82,13 @@ commands! {
         "Create a packet-generator interface.", "create packet-generator interface pg0";
     CreatePcap: "create pcap interface <name> {rx <file> | tx <file> | loop (<n> | forever) | pace (fast | recorded) | mac <mac> | mtu <mtu>}",
         "Create an interface that receives from one capture file and transmits into another.", "create pcap interface pcap0 rx in.pcap tx out.pcap";
+    CreateVhostUser: "create vhost-user {socket <file> | server | name <name> | hwaddr <mac> | mac <mac> | mtu <mtu> | gso | packed | event-idx}",
+        "Create a virtio device for a guest or program behind a vhost-user socket (the back end); client unless server is given.",
+        "create vhost-user socket /run/vm1.sock server";
+    CreateVirtioUser: "create interface virtio-user {socket <file> | server | name <name> | hwaddr <mac> | mac <mac> | mtu <mtu> | gso | packed | \
+         event-idx | queues <n> | ring <n>}",
+        "Create the driver of somebody's vhost-user device (the front end).", "create interface virtio-user socket /run/vhost.sock queues 2";
+    DeleteVhostUser: "delete vhost-user <interface>", "Delete a vhost-user or virtio-user interface.", "delete vhost-user VirtualEthernet0/0/0";
     DeleteInterface: "delete [packet-generator | pcap] interface <interface>", "Delete an interface.", "delete interface pg0";
 
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";

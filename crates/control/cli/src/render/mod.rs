@@ -6,6 +6,7 @@ mod interfaces;
 mod runtime;
 mod system;
 mod table;
+mod vhost;
 
 use volley_model::{Applied, Reply};
 
@@ -44,6 +45,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::PacketGenerator(r), _) => system::packet_generator(r),
         (Reply::Features(r), _) => graph::features(r),
         (Reply::L2(r), _) => interfaces::l2(r),
+        (Reply::VhostUser(r), _) => vhost::vhost_user(r),
         (Reply::PcapTrace(r), _) => system::pcap(r),
     }
 }

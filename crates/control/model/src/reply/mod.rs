@@ -7,6 +7,7 @@ mod graph;
 mod interfaces;
 mod runtime;
 mod system;
+mod vhost;
 
 pub use fib::{
     FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborRow, NeighborsReply,
@@ -25,6 +26,8 @@ pub use system::{
     ArenaRow, BuffersReply, PacketGeneratorReply, PcapTraceReply, PgCaptureRow, StreamRow,
     VersionReply,
 };
+
+pub use vhost::{VhostRingRow, VhostUserReply, VhostUserRow};
 
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +67,8 @@ pub enum Reply {
     Features(FeaturesReply),
     /// To [`crate::Query::L2`].
     L2(L2Reply),
+    /// To [`crate::Query::VhostUser`].
+    VhostUser(VhostUserReply),
     /// To [`crate::Query::PcapTrace`].
     PcapTrace(PcapTraceReply),
 }

@@ -206,7 +206,7 @@ impl Handler for PcapHandler {
         match request {
             Request::InterfaceCreate(spec) => match &spec.kind {
                 InterfaceKind::Pcap(files) => Some(self.0.borrow_mut().create(spec, files)),
-                InterfaceKind::Pg => None,
+                _ => None,
             },
             Request::InterfaceDelete { name } => self.0.borrow_mut().delete(name),
             _ => None,

@@ -60,7 +60,12 @@ pub trait End {
     /// Give the first `n` packets of the batch back. True when the driver wants to be told.
     fn done(&mut self, memory: &Memory, batch: &Batch, n: usize) -> bool;
     /// Find room for a packet of `len` bytes, header included.
-    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Result<Reserved, RingFault>;
+    fn reserve(
+        &mut self,
+        memory: &Memory,
+        room: &mut Room,
+        len: usize,
+    ) -> Result<Reserved, RingFault>;
     /// Hand over all buffers that were filled. True when the driver wants to be told.
     fn flush(&mut self, memory: &Memory, room: &mut Room) -> bool;
     /// What the header of a packet in `buffers` buffers has as their number.
@@ -106,8 +111,12 @@ fn table<'m>(layout: &Layout, memory: &'m Memory, d: Desc) -> Result<(View<'m>, 
     if d.flags & NEXT != 0 || d.len == 0 || !d.len.is_multiple_of(16) {
         return Err(RingFault::Indirect);
     }
-    let place = memory.guest(d.addr, d.len).map_err(|_| RingFault::Indirect)?;
-    let view = memory.view(place).filter(|v| v.len() == d.len as usize && v.is_aligned(8));
+    let place = memory
+        .guest(d.addr, d.len)
+        .map_err(|_| RingFault::Indirect)?;
+    let view = memory
+        .view(place)
+        .filter(|v| v.len() == d.len as usize && v.is_aligned(8));
     Ok((view.ok_or(RingFault::Indirect)?, d.len as usize / 16))
 }
 

@@ -229,7 +229,11 @@ pub(crate) fn wants(event: View<'_>, layout: &Layout, old: Turn, new: Turn) -> b
         AT_DESC if layout.event_idx => {
             // Both as distances from where we were: the event lies in between when it is nearer.
             let distance = |to: Turn| {
-                let lap = if to.wrap == old.wrap { 0 } else { u32::from(layout.size) };
+                let lap = if to.wrap == old.wrap {
+                    0
+                } else {
+                    u32::from(layout.size)
+                };
                 (u32::from(to.at) + lap).wrapping_sub(u32::from(old.at))
             };
             distance(Turn::of(event.load16(0))) < distance(new)
@@ -270,7 +274,9 @@ impl End for Packed {
             let found = self.chain(memory, ring, turn, &mut reading);
             let len = reading.len;
             match found {
-                Ok(Some(chain)) if slots + u32::from(chain.slots) <= u32::from(self.layout.size) => {
+                Ok(Some(chain))
+                    if slots + u32::from(chain.slots) <= u32::from(self.layout.size) =>
+                {
                     batch.packet(chain.id, chain.slots, len, mark);
                     slots += u32::from(chain.slots);
                     turn = turn.on(chain.slots, self.layout.size);
@@ -297,7 +303,12 @@ impl End for Packed {
         self.wants(memory, old)
     }
 
-    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Result<Reserved, RingFault> {
+    fn reserve(
+        &mut self,
+        memory: &Memory,
+        room: &mut Room,
+        len: usize,
+    ) -> Result<Reserved, RingFault> {
         let Some(ring) = memory.view(self.layout.desc) else {
             return Ok(Reserved::Full);
         };
@@ -317,7 +328,10 @@ impl End for Packed {
     }
 
     fn flush(&mut self, memory: &Memory, room: &mut Room) -> bool {
-        let Some(ring) = memory.view(self.layout.desc).filter(|_| !room.taken.is_empty()) else {
+        let Some(ring) = memory
+            .view(self.layout.desc)
+            .filter(|_| !room.taken.is_empty())
+        else {
             return false;
         };
         let old = self.give(ring, room.taken.iter().map(|t| (t.id, t.slots, t.len)));

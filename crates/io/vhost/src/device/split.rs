@@ -40,7 +40,9 @@ impl Split {
             seen: 0,
             layout,
         };
-        let used = ring.views(memory).map_or(ring.avail, |v| v.used.load16(INDEX));
+        let used = ring
+            .views(memory)
+            .map_or(ring.avail, |v| v.used.load16(INDEX));
         (ring.avail, ring.used, ring.seen) = (used, used, used);
         ring.quiet(memory);
         ring
@@ -194,9 +196,11 @@ impl End for Split {
                 mark,
                 len: 0,
             };
-            let found = self.head(&views, self.avail.wrapping_add(i as u16)).and_then(|(id, first)| {
-                self.chain(memory, &views, first, &mut reading).map(|()| id)
-            });
+            let found = self
+                .head(&views, self.avail.wrapping_add(i as u16))
+                .and_then(|(id, first)| {
+                    self.chain(memory, &views, first, &mut reading).map(|()| id)
+                });
             let len = reading.len;
             match found {
                 Ok(id) => batch.packet(id, 1, len, mark),
@@ -221,7 +225,12 @@ impl End for Split {
         self.publish(&views, old)
     }
 
-    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Result<Reserved, RingFault> {
+    fn reserve(
+        &mut self,
+        memory: &Memory,
+        room: &mut Room,
+        len: usize,
+    ) -> Result<Reserved, RingFault> {
         let Some(views) = self.views(memory) else {
             return Ok(Reserved::Full);
         };
@@ -260,7 +269,9 @@ impl End for Split {
             views.used.store16(FLAGS, QUIET);
             if self.layout.event_idx {
                 let far = self.avail.wrapping_sub(1);
-                views.used.store16(RING + 8 * usize::from(self.layout.size), far);
+                views
+                    .used
+                    .store16(RING + 8 * usize::from(self.layout.size), far);
             }
         }
     }

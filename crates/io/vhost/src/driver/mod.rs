@@ -245,7 +245,13 @@ impl Shared {
 
 impl Spot {
     /// The ring's layout in `memory`.
-    pub fn layout(&self, memory: &Memory, size: u16, event_idx: bool, mergeable: bool) -> Option<Layout> {
+    pub fn layout(
+        &self,
+        memory: &Memory,
+        size: u16,
+        event_idx: bool,
+        mergeable: bool,
+    ) -> Option<Layout> {
         let n = u64::from(size);
         Some(Layout {
             size,

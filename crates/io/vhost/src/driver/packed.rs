@@ -132,7 +132,10 @@ impl End for PackedDriver {
             return false;
         };
         let old = self.avail;
-        let buffers: usize = batch.entries()[..n].iter().map(|e| usize::from(e.slots)).sum();
+        let buffers: usize = batch.entries()[..n]
+            .iter()
+            .map(|e| usize::from(e.slots))
+            .sum();
         for nth in 0..buffers {
             let id = self.slots.seen[nth];
             self.post(view, id);
@@ -142,7 +145,12 @@ impl End for PackedDriver {
     }
 
     #[inline(always)]
-    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Result<Reserved, RingFault> {
+    fn reserve(
+        &mut self,
+        memory: &Memory,
+        room: &mut Room,
+        len: usize,
+    ) -> Result<Reserved, RingFault> {
         room.begin();
         if self.slots.take(memory, room, len)? {
             return Ok(Reserved::Room);
@@ -157,7 +165,10 @@ impl End for PackedDriver {
     }
 
     fn flush(&mut self, memory: &Memory, room: &mut Room) -> bool {
-        let Some(view) = memory.view(self.layout.desc).filter(|_| !room.taken.is_empty()) else {
+        let Some(view) = memory
+            .view(self.layout.desc)
+            .filter(|_| !room.taken.is_empty())
+        else {
             return false;
         };
         let old = self.avail;

@@ -154,7 +154,10 @@ impl End for SplitDriver {
             return false;
         };
         let old = self.avail;
-        let buffers: usize = batch.entries()[..n].iter().map(|e| usize::from(e.slots)).sum();
+        let buffers: usize = batch.entries()[..n]
+            .iter()
+            .map(|e| usize::from(e.slots))
+            .sum();
         for nth in 0..buffers {
             let id = self.slots.seen[nth];
             self.post(&views, id);
@@ -164,7 +167,12 @@ impl End for SplitDriver {
     }
 
     #[inline(always)]
-    fn reserve(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Result<Reserved, RingFault> {
+    fn reserve(
+        &mut self,
+        memory: &Memory,
+        room: &mut Room,
+        len: usize,
+    ) -> Result<Reserved, RingFault> {
         room.begin();
         if self.slots.take(memory, room, len)? {
             return Ok(Reserved::Room);
@@ -185,13 +193,21 @@ impl End for SplitDriver {
         let old = self.avail;
         let mut at = 0;
         while let Some(head) = room.taken.get(at).copied() {
-            let packet = &room.taken[at..][..usize::from(head.slots.max(1)).min(room.taken.len() - at)];
+            let packet =
+                &room.taken[at..][..usize::from(head.slots.max(1)).min(room.taken.len() - at)];
             // A slot without a byte would be an empty descriptor: the packet ends before it.
             for (nth, buffer) in packet.iter().enumerate() {
                 let next = packet.get(nth + 1).map(|b| b.id);
                 let flags = if next.is_some() { NEXT } else { 0 };
                 let addr = self.slots.addr(buffer.id);
-                describe(&views, buffer.id, addr, buffer.len, flags, next.unwrap_or(0));
+                describe(
+                    &views,
+                    buffer.id,
+                    addr,
+                    buffer.len,
+                    flags,
+                    next.unwrap_or(0),
+                );
             }
             self.slots.lend(packet.iter().map(|b| b.id));
             at += packet.len();
@@ -215,7 +231,9 @@ impl End for SplitDriver {
             views.avail.store16(FLAGS, QUIET);
             if self.layout.event_idx {
                 let far = self.used.wrapping_sub(1);
-                views.avail.store16(RING + 2 * usize::from(self.layout.size), far);
+                views
+                    .avail
+                    .store16(RING + 2 * usize::from(self.layout.size), far);
             }
         }
     }

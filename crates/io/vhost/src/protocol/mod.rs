@@ -90,7 +90,11 @@ fn short(code: u32, len: usize) -> Fault {
 pub fn payload_len(head: &[u8; HEAD]) -> Result<usize, Fault> {
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     if word(4) & VERSION_MASK != VERSION {
-        let text = format!("message {} is of version {}", word(0), word(4) & VERSION_MASK);
+        let text = format!(
+            "message {} is of version {}",
+            word(0),
+            word(4) & VERSION_MASK
+        );
         return Err(Fault::new("bad-message-version", text));
     }
     let len = word(8) as usize;
@@ -228,8 +232,12 @@ pub fn ring_addr(addr: &RingAddr) -> Vec<u8> {
 /// Payload of a memory table message.
 pub fn regions(specs: &[RegionSpec]) -> Vec<u8> {
     let head = (specs.len() as u64).to_le_bytes();
-    let words = specs.iter().flat_map(|s| [s.guest, s.size, s.user, s.offset]);
-    head.into_iter().chain(words.flat_map(u64::to_le_bytes)).collect()
+    let words = specs
+        .iter()
+        .flat_map(|s| [s.guest, s.size, s.user, s.offset]);
+    head.into_iter()
+        .chain(words.flat_map(u64::to_le_bytes))
+        .collect()
 }
 
 #[cfg(test)]
@@ -276,8 +284,14 @@ mod tests {
     #[test]
     fn faulty_heads_are_named() {
         let name = |bytes: [u8; 12]| payload_len(&bytes).unwrap_err().name;
-        assert_eq!(name([1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]), "bad-message-version");
-        assert_eq!(name([1, 0, 0, 0, 1, 0, 0, 0, 9, 1, 0, 0]), "bad-message-size");
+        assert_eq!(
+            name([1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]),
+            "bad-message-version"
+        );
+        assert_eq!(
+            name([1, 0, 0, 0, 1, 0, 0, 0, 9, 1, 0, 0]),
+            "bad-message-size"
+        );
         let mut kick = message(&encode(code::SET_VRING_KICK, 0, &0u64.to_le_bytes()));
         assert_eq!(kick.ring_file().unwrap_err().name, "wrong-file-count");
         assert_eq!(kick.ring_addr().unwrap_err().name, "bad-message-size");

@@ -31,7 +31,12 @@ pub enum Bind {
 
 fn socket() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
+    Ok(rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        flags,
+        None,
+    )?)
 }
 
 /// Connect to a server, or fail at once.
@@ -54,7 +59,9 @@ impl Listener {
         match std::fs::symlink_metadata(path) {
             Ok(file) if !file.file_type().is_socket() => return Err(Bind::NoSocket),
             Ok(_) => match connect(path) {
-                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path)?,
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
+                    std::fs::remove_file(path)?
+                }
                 Err(e) if e.kind() != io::ErrorKind::WouldBlock => return Err(e.into()),
                 _ => return Err(Bind::Served),
             },
@@ -172,7 +179,12 @@ impl Link {
                 self.files.extend(files);
             }
         }
-        let too_many = || Fault::new("too-many-files", format!("more than {FILES} files in a message"));
+        let too_many = || {
+            Fault::new(
+                "too-many-files",
+                format!("more than {FILES} files in a message"),
+            )
+        };
         match got {
             Ok(got) if got.flags.contains(ReturnFlags::CTRUNC) || self.files.len() > FILES => {
                 Err(too_many())
@@ -194,12 +206,14 @@ impl Link {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         match rustix::net::sendmsg(&self.fd, &[IoSlice::new(bytes)], &mut control, flags) {
             Ok(n) if n == bytes.len() => Ok(()),
-            Ok(_) | Err(Errno::AGAIN) => {
-                Err(Fault::new("peer-does-not-read", "the peer's socket is full"))
-            }
-            Err(Errno::PIPE | Errno::CONNRESET) => {
-                Err(Fault::new("peer-closed", "the peer has closed the connection"))
-            }
+            Ok(_) | Err(Errno::AGAIN) => Err(Fault::new(
+                "peer-does-not-read",
+                "the peer's socket is full",
+            )),
+            Err(Errno::PIPE | Errno::CONNRESET) => Err(Fault::new(
+                "peer-closed",
+                "the peer has closed the connection",
+            )),
             Err(e) => Err(Fault::new("socket-error", e.to_string())),
         }
     }

@@ -2,6 +2,8 @@
 //! collector of what interfaces receive. Stepped by hand.
 #![allow(dead_code)]
 
+pub mod testpmd;
+
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -239,6 +241,13 @@ impl Bench {
     /// What interfaces have received since the last time.
     pub fn got(&self) -> Vec<(u32, Vec<u8>)> {
         std::mem::take(&mut self.got.lock().unwrap())
+    }
+
+    /// All counters that are not zero.
+    pub fn drops(&self) -> Vec<String> {
+        let all = self.registry.engine.borrow().counters();
+        let some = all.iter().filter(|c| c.count > 0);
+        some.map(|c| format!("{} {} {}", c.node, c.info.name, c.count)).collect()
     }
 
     /// Counter of a node, all workers together.

@@ -77,6 +77,7 @@ fn options() -> Vec<VhostSpec> {
 
 #[test]
 fn every_size_passes_both_ways_in_every_ring_format() {
+    let _alone = support::alone();
     for options in options() {
         let mut bench = Bench::new();
         let _dir = pair(&mut bench, options);
@@ -99,6 +100,7 @@ fn every_size_passes_both_ways_in_every_ring_format() {
 
 #[test]
 fn rings_wrap_and_full_rings_drop_by_name() {
+    let _alone = support::alone();
     for options in options() {
         let mut bench = Bench::new();
         let _dir = pair(&mut bench, options);
@@ -124,6 +126,7 @@ fn rings_wrap_and_full_rings_drop_by_name() {
 
 #[test]
 fn several_queues_keep_the_order_of_each_flow() {
+    let _alone = support::alone();
     for packed in [false, true] {
         let mut bench = Bench::new();
         let options = VhostSpec {
@@ -173,6 +176,7 @@ fn several_queues_keep_the_order_of_each_flow() {
 
 #[test]
 fn peers_come_and_go_and_leave_nothing_behind() {
+    let _alone = support::alone();
     let mut bench = Bench::new();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("v.sock");
@@ -211,6 +215,7 @@ fn peers_come_and_go_and_leave_nothing_behind() {
 
 #[test]
 fn names_and_sockets_that_are_taken_are_refused_and_nothing_stays() {
+    let _alone = support::alone();
     let mut bench = Bench::new();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("v.sock");

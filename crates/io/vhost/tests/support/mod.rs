@@ -306,6 +306,12 @@ pub fn resources() -> (usize, usize) {
     (fds, shared.count())
 }
 
+/// One test at a time: they count this process's files, and share the machine with busy peers.
+pub fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
 /// Whether a program is there; says so when it is not.
 pub fn has(program: &str) -> bool {
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())

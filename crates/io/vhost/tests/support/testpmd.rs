@@ -12,7 +12,7 @@ pub struct TestPmd {
     child: Child,
     stdin: Option<ChildStdin>,
     output: Arc<Mutex<String>>,
-    reader: Option<std::thread::JoinHandle<()>>,
+    readers: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl TestPmd {
@@ -31,13 +31,13 @@ impl TestPmd {
         let output = Arc::new(Mutex::new(String::new()));
         let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let (to, also) = (output.clone(), output.clone());
-        let reader = std::thread::spawn(move || copy(&mut out, &to));
-        std::thread::spawn(move || copy(&mut err, &also));
+        let out = std::thread::spawn(move || copy(&mut out, &to));
+        let err = std::thread::spawn(move || copy(&mut err, &also));
         TestPmd {
             stdin: child.stdin.take(),
             child,
             output,
-            reader: Some(reader),
+            readers: vec![out, err],
         }
     }
 
@@ -71,9 +71,7 @@ impl TestPmd {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        if let Some(reader) = self.reader.take() {
-            let _ = reader.join();
-        }
+        self.readers.drain(..).for_each(|r| _ = r.join());
     }
 
     /// Leave in an orderly way; what it printed.

@@ -79,7 +79,10 @@ pub(crate) static INTERFACE: Table = many(
         k("loop", "kind pcap: times to play rx, or \"forever\" (1)"),
         k("pace", "kind pcap: fast or recorded (fast)"),
         k("capture", "kind pg: pcap file of what it transmits"),
-        k("socket", "kinds vhost-user, virtio-user: path of the socket"),
+        k(
+            "socket",
+            "kinds vhost-user, virtio-user: path of the socket",
+        ),
         k(
             "role",
             "kinds vhost-user, virtio-user: client or server (client)",
@@ -88,7 +91,10 @@ pub(crate) static INTERFACE: Table = many(
             "gso",
             "kinds vhost-user, virtio-user: checksum and segment offload (false)",
         ),
-        k("packed", "kinds vhost-user, virtio-user: packed rings (false)"),
+        k(
+            "packed",
+            "kinds vhost-user, virtio-user: packed rings (false)",
+        ),
         k(
             "event_idx",
             "kinds vhost-user, virtio-user: event indices (false)",

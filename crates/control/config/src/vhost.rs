@@ -23,7 +23,10 @@ pub(crate) fn spec(section: &Section<'_>) -> Option<VhostSpec> {
             .get(key)
             .map_or(Some(usual), |f| f.uint32(1..=32_768))
     };
-    let roles = [("client", SocketRole::Client), ("server", SocketRole::Server)];
+    let roles = [
+        ("client", SocketRole::Client),
+        ("server", SocketRole::Server),
+    ];
     Some(VhostSpec {
         socket: section.required("socket").and_then(|f| path(&f))?,
         role: section

@@ -45,5 +45,5 @@ pub use stream::{
     ImixPart, Layer, LayerKind, Sizes, StreamSource, StreamSpec, Template, Value, parse_rate,
     vpp_data,
 };
-pub use vhost::{SocketRole, VhostSpec};
 pub use trace::{Directions, PcapTrace, TraceSpec};
+pub use vhost::{SocketRole, VhostSpec};

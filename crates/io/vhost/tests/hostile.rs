@@ -38,7 +38,12 @@ struct Ram {
 impl Ram {
     fn new() -> Ram {
         let file = sys::memory_file(FILE as usize).unwrap();
-        let whole = RegionSpec { guest: 0, size: FILE, user: 0, offset: 0 };
+        let whole = RegionSpec {
+            guest: 0,
+            size: FILE,
+            user: 0,
+            offset: 0,
+        };
         let all = Memory::map(&[whole], vec![file.try_clone().unwrap()]).unwrap();
         let ram = Ram { file, all };
         ram.put(0, &vec![CANARY; FILE as usize]);
@@ -63,9 +68,15 @@ impl Ram {
         let mut all = vec![0; FILE as usize];
         let place = self.all.guest(0, FILE as u32).unwrap();
         self.all.view(place).unwrap().read(0, &mut all);
-        let (start, end) = (REGION.offset as usize, (REGION.offset + REGION.size) as usize);
+        let (start, end) = (
+            REGION.offset as usize,
+            (REGION.offset + REGION.size) as usize,
+        );
         let around = all[..start].iter().chain(&all[end..]);
-        assert!(around.copied().all(|b| b == CANARY), "memory outside the region was written");
+        assert!(
+            around.copied().all(|b| b == CANARY),
+            "memory outside the region was written"
+        );
     }
 }
 
@@ -82,16 +93,43 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         let mut bench = Bench::new();
         let other = dir.path().join("other");
-        bench.create("a", InterfaceKind::VhostUser(spec(&other, SocketRole::Server))).unwrap();
-        bench.create("b", InterfaceKind::VirtioUser(spec(&other, SocketRole::Client))).unwrap();
+        bench
+            .create(
+                "a",
+                InterfaceKind::VhostUser(spec(&other, SocketRole::Server)),
+            )
+            .unwrap();
+        bench
+            .create(
+                "b",
+                InterfaceKind::VirtioUser(spec(&other, SocketRole::Client)),
+            )
+            .unwrap();
         let x = dir.path().join("x");
-        let role = if front { SocketRole::Client } else { SocketRole::Server };
-        let options = VhostSpec { socket: x.clone(), role, ..options };
+        let role = if front {
+            SocketRole::Client
+        } else {
+            SocketRole::Server
+        };
+        let options = VhostSpec {
+            socket: x.clone(),
+            role,
+            ..options
+        };
         let listener = front.then(|| Listener::bind(&x).unwrap());
-        let kind = if front { InterfaceKind::VirtioUser } else { InterfaceKind::VhostUser };
+        let kind = if front {
+            InterfaceKind::VirtioUser
+        } else {
+            InterfaceKind::VhostUser
+        };
         bench.create("x", kind(options)).unwrap();
         assert!(bench.until(5, |b| b.is_up("a") && b.is_up("b")));
-        Scene { bench, dir, front, listener }
+        Scene {
+            bench,
+            dir,
+            front,
+            listener,
+        }
     }
 
     fn socket(&self) -> std::path::PathBuf {
@@ -120,7 +158,8 @@ impl Scene {
     fn assert_sound(&mut self) {
         let b = self.bench.index("b");
         self.bench.got();
-        self.bench.send("a", (0..20).map(|i| frame(64 + i as usize, i)));
+        self.bench
+            .send("a", (0..20).map(|i| frame(64 + i as usize, i)));
         let mut passed = 0;
         self.bench.until(5, |bench| {
             passed += bench.got().iter().filter(|(i, _)| *i == b).count();
@@ -153,14 +192,29 @@ fn pair(ring: u32, num: u32) -> [u8; 8] {
 fn handshake(link: &Link, ram: &Ram, features: u64, size: u32) {
     say(link, code::SET_OWNER, &[], &[]);
     say(link, code::SET_FEATURES, &features.to_le_bytes(), &[]);
-    say(link, code::SET_MEM_TABLE, &regions(&[REGION]), &[ram.file.as_fd()]);
+    say(
+        link,
+        code::SET_MEM_TABLE,
+        &regions(&[REGION]),
+        &[ram.file.as_fd()],
+    );
     for ring in 0..2u32 {
         let event = sys::event().unwrap();
         let base = REGION.user + u64::from(ring) * 0x800;
         say(link, code::SET_VRING_NUM, &pair(ring, size), &[]);
-        let wrap = if features & volley_vhost::feature::RING_PACKED != 0 { 0x8000 } else { 0 };
+        let wrap = if features & volley_vhost::feature::RING_PACKED != 0 {
+            0x8000
+        } else {
+            0
+        };
         say(link, code::SET_VRING_BASE, &pair(ring, wrap), &[]);
-        let addr = RingAddr { ring, flags: 0, desc: base + DESC, avail: base + AVAIL, used: base + USED };
+        let addr = RingAddr {
+            ring,
+            flags: 0,
+            desc: base + DESC,
+            avail: base + AVAIL,
+            used: base + USED,
+        };
         say(link, code::SET_VRING_ADDR, &ring_addr(&addr), &[]);
         let number = u64::from(ring).to_le_bytes();
         say(link, code::SET_VRING_CALL, &number, &[event.as_fd()]);
@@ -221,7 +275,9 @@ fn open(file: File) -> OwnedFd {
 
 fn any_file() -> impl Strategy<Value = File> {
     use File::*;
-    prop::sample::select(vec![Memory, Memory, Small, Event, Event, Pipe, Null, Socket, Directory])
+    prop::sample::select(vec![
+        Memory, Memory, Small, Event, Event, Pipe, Null, Socket, Directory,
+    ])
 }
 
 /// One thing that a hostile front end does.
@@ -245,7 +301,16 @@ enum Act {
 
 fn features() -> impl Strategy<Value = u64> {
     use volley_vhost::feature as f;
-    let all = [f::VERSION_1, f::MRG_RXBUF, f::RING_PACKED, f::EVENT_IDX, f::INDIRECT_DESC, f::PROTOCOL, f::CSUM, f::HOST_TSO4];
+    let all = [
+        f::VERSION_1,
+        f::MRG_RXBUF,
+        f::RING_PACKED,
+        f::EVENT_IDX,
+        f::INDIRECT_DESC,
+        f::PROTOCOL,
+        f::CSUM,
+        f::HOST_TSO4,
+    ];
     prop::sample::subsequence(all.to_vec(), 0..all.len())
         .prop_map(|bits| bits.iter().fold(f::VERSION_1, |all, bit| all | bit))
 }
@@ -267,7 +332,9 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 fn perform(act: &Act, link: &Link, ram: &Ram, bench: &mut Bench) {
-    let borrow = |files: &[OwnedFd]| -> Vec<OwnedFd> { files.iter().map(|f| f.try_clone().unwrap()).collect() };
+    let borrow = |files: &[OwnedFd]| -> Vec<OwnedFd> {
+        files.iter().map(|f| f.try_clone().unwrap()).collect()
+    };
     match act {
         Act::Message(what, flags, words, files) => {
             let files: Vec<OwnedFd> = files.iter().map(|f| open(*f)).collect();
@@ -278,7 +345,12 @@ fn perform(act: &Act, link: &Link, ram: &Ram, bench: &mut Bench) {
             let _ = link.send(&bytes, &fds);
         }
         Act::Table(specs, files) => {
-            let spec = |s: &[u64; 4]| RegionSpec { guest: s[0], size: s[1], user: s[2], offset: s[3] };
+            let spec = |s: &[u64; 4]| RegionSpec {
+                guest: s[0],
+                size: s[1],
+                user: s[2],
+                offset: s[3],
+            };
             let specs: Vec<_> = specs.iter().map(spec).collect();
             let files: Vec<OwnedFd> = borrow(&files.iter().map(|f| open(*f)).collect::<Vec<_>>());
             let fds: Vec<_> = files.iter().take(8).map(AsFd::as_fd).collect();
@@ -286,7 +358,13 @@ fn perform(act: &Act, link: &Link, ram: &Ram, bench: &mut Bench) {
         }
         Act::Ring(what, ring, num) => say(link, *what, &pair(*ring, *num), &[]),
         Act::Address(ring, desc, avail, used) => {
-            let addr = RingAddr { ring: *ring, flags: 0, desc: *desc, avail: *avail, used: *used };
+            let addr = RingAddr {
+                ring: *ring,
+                flags: 0,
+                desc: *desc,
+                avail: *avail,
+                used: *used,
+            };
             say(link, code::SET_VRING_ADDR, &ring_addr(&addr), &[]);
         }
         Act::Handshake(features, size) => handshake(link, ram, *features, *size),
@@ -300,12 +378,20 @@ fn perform(act: &Act, link: &Link, ram: &Ram, bench: &mut Bench) {
 
 /// A descriptor of a hostile guest.
 fn descriptor() -> impl Strategy<Value = [u8; 16]> {
-    let good = (0u64..0x6_0000, prop_oneof![0u32..4096, Just(16), Just(32), Just(48)])
+    let good = (
+        0u64..0x6_0000,
+        prop_oneof![0u32..4096, Just(16), Just(32), Just(48)],
+    )
         .prop_map(|(at, len)| (REGION.guest + DATA + (at & !15), len));
     let bad = (near(), prop_oneof![0u32..4096, any::<u32>()]);
     let flags = prop_oneof![6 => 0u16..4, 1 => 4u16..8, 2 => Just(0x80u16), 2 => Just(0x82), 1 => any::<u16>()];
-    (prop_oneof![5 => good, 1 => bad], flags, prop_oneof![8 => 0u16..64, 1 => any::<u16>()], any::<bool>()).prop_map(
-        |((addr, len), flags, next, packed)| {
+    (
+        prop_oneof![5 => good, 1 => bad],
+        flags,
+        prop_oneof![8 => 0u16..64, 1 => any::<u16>()],
+        any::<bool>(),
+    )
+        .prop_map(|((addr, len), flags, next, packed)| {
             let mut d = [0; 16];
             d[..8].copy_from_slice(&addr.to_le_bytes());
             d[8..12].copy_from_slice(&len.to_le_bytes());
@@ -313,8 +399,7 @@ fn descriptor() -> impl Strategy<Value = [u8; 16]> {
             d[12..14].copy_from_slice(&a.to_le_bytes());
             d[14..].copy_from_slice(&b.to_le_bytes());
             d
-        },
-    )
+        })
 }
 
 /// What a hostile guest writes into its rings between two looks of ours.
@@ -334,12 +419,28 @@ struct Scribble {
 fn scribble() -> impl Strategy<Value = Scribble> {
     let head = prop_oneof![9 => 0u16..64, 1 => any::<u16>()];
     let ahead = prop_oneof![6 => 1u16..64, 1 => Just(64), 1 => any::<u16>()];
-    let other = (prop_oneof![DESC..USED + 0x1000, 0..REGION.size], any::<u64>());
+    let other = (
+        prop_oneof![DESC..USED + 0x1000, 0..REGION.size],
+        any::<u64>(),
+    );
     let descs = prop::collection::vec(descriptor(), 64);
     let table = prop::collection::vec(descriptor(), 0..8);
-    (0u64..2, descs, prop::collection::vec(head, 64), ahead, other, table).prop_map(
-        |(ring, descs, heads, ahead, other, table)| Scribble { ring, descs, heads, ahead, other, table },
+    (
+        0u64..2,
+        descs,
+        prop::collection::vec(head, 64),
+        ahead,
+        other,
+        table,
     )
+        .prop_map(|(ring, descs, heads, ahead, other, table)| Scribble {
+            ring,
+            descs,
+            heads,
+            ahead,
+            other,
+            table,
+        })
 }
 
 fn write_scribble(s: &Scribble, ram: &Ram, index: &mut [u16; 2]) {
@@ -356,11 +457,20 @@ fn write_scribble(s: &Scribble, ram: &Ram, index: &mut [u16; 2]) {
 
 fn cases() -> ProptestConfig {
     let small = std::env::var_os("VOLLEY_SMALL").is_some();
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if small { 30 } else { 150 }) }
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(if small { 30 } else { 150 })
+    }
 }
 
 fn options(packed: bool) -> VhostSpec {
-    VhostSpec { packed, event_idx: true, gso: true, ring: 64, ..spec(Path::new("x"), SocketRole::Client) }
+    VhostSpec {
+        packed,
+        event_idx: true,
+        gso: true,
+        ring: 64,
+        ..spec(Path::new("x"), SocketRole::Client)
+    }
 }
 
 proptest! {
@@ -443,7 +553,8 @@ fn answer(scene: &mut Scene, link: &mut Link, answers: &[u64]) -> (RegionSpec, O
         match link.receive() {
             Ok(Arrived::Message(mut m)) => match m.code {
                 1 | 15 | 17 => {
-                    let number = answers[nth % answers.len()] | if m.code == 1 { 1 << 32 } else { 0 };
+                    let number =
+                        answers[nth % answers.len()] | if m.code == 1 { 1 << 32 } else { 0 };
                     let _ = link.send(&reply(m.code, number), &[]);
                     nth += 1;
                 }
@@ -482,14 +593,39 @@ fn faults_have_their_names() {
         ("index-out-of-range", vec![], 64, 1),
         ("index-out-of-range", desc(data, 60, 1, 64).to_vec(), 0, 1),
         ("descriptor-loop", loops, 0, 1),
-        ("address-outside-memory", desc(end - 1, 60, 0, 0).to_vec(), 0, 1),
-        ("address-outside-memory", desc(u64::MAX, 60, 0, 0).to_vec(), 0, 1),
-        ("descriptor-wrong-direction", desc(data, 60, 2, 0).to_vec(), 0, 1),
+        (
+            "address-outside-memory",
+            desc(end - 1, 60, 0, 0).to_vec(),
+            0,
+            1,
+        ),
+        (
+            "address-outside-memory",
+            desc(u64::MAX, 60, 0, 0).to_vec(),
+            0,
+            1,
+        ),
+        (
+            "descriptor-wrong-direction",
+            desc(data, 60, 2, 0).to_vec(),
+            0,
+            1,
+        ),
         ("bad-indirect-table", desc(table, 17, 4, 0).to_vec(), 0, 1),
         ("bad-indirect-table", desc(table, 0, 4, 0).to_vec(), 0, 1),
-        ("bad-indirect-table", desc(end - 16, 32, 4, 0).to_vec(), 0, 1),
+        (
+            "bad-indirect-table",
+            desc(end - 16, 32, 4, 0).to_vec(),
+            0,
+            1,
+        ),
         ("bad-indirect-table", desc(table, 32, 5, 0).to_vec(), 0, 1),
-        ("bad-indirect-table", desc(table + 64, 32, 4, 0).to_vec(), 0, 1),
+        (
+            "bad-indirect-table",
+            desc(table + 64, 32, 4, 0).to_vec(),
+            0,
+            1,
+        ),
     ];
     for (name, descs, head, ahead) in all {
         let mut scene = Scene::new(false, options(false));
@@ -499,13 +635,20 @@ fn faults_have_their_names() {
         let link = scene.meet();
         use volley_vhost::feature as f;
         handshake(&link, &ram, f::VERSION_1 | f::INDIRECT_DESC, 64);
-        assert!(scene.bench.until(5, |b| b.is_up("x")), "{:?}", scene.bench.show("x"));
+        assert!(
+            scene.bench.until(5, |b| b.is_up("x")),
+            "{:?}",
+            scene.bench.show("x")
+        );
         ram.set(0x800 + DESC, &descs);
         ram.set(0x800 + AVAIL + 4, &head.to_le_bytes());
         ram.set(0x800 + AVAIL + 2, &ahead.to_le_bytes());
         assert!(scene.bench.until(5, |b| !b.is_up("x")), "{name}");
         let row = scene.bench.show("x");
-        assert!(row.fault.as_ref().unwrap().starts_with(name), "{name}: {row:?}");
+        assert!(
+            row.fault.as_ref().unwrap().starts_with(name),
+            "{name}: {row:?}"
+        );
         assert!(scene.bench.reason("x").starts_with(name));
         assert_eq!(row.faults, 1);
         scene.assert_sound();
@@ -519,14 +662,26 @@ fn memory_that_shrinks_is_a_fault() {
     let mut scene = Scene::new(false, options(false));
     let file = rustix::fs::memfd_create("t", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
     rustix::fs::ftruncate(&file, FILE).unwrap();
-    let whole = RegionSpec { guest: 0, size: FILE, user: 0, offset: 0 };
-    let ram = Ram { all: Memory::map(&[whole], vec![file.try_clone().unwrap()]).unwrap(), file };
+    let whole = RegionSpec {
+        guest: 0,
+        size: FILE,
+        user: 0,
+        offset: 0,
+    };
+    let ram = Ram {
+        all: Memory::map(&[whole], vec![file.try_clone().unwrap()]).unwrap(),
+        file,
+    };
     let link = scene.meet();
     handshake(&link, &ram, volley_vhost::feature::VERSION_1, 64);
     assert!(scene.bench.until(5, |b| b.is_up("x")));
     rustix::fs::ftruncate(&ram.file, 4096).unwrap();
     assert!(scene.bench.until(5, |b| !b.is_up("x")));
-    assert!(scene.bench.reason("x").starts_with("memory-shrunk"), "{}", scene.bench.reason("x"));
+    assert!(
+        scene.bench.reason("x").starts_with("memory-shrunk"),
+        "{}",
+        scene.bench.reason("x")
+    );
     scene.assert_sound();
 }
 
@@ -541,10 +696,16 @@ fn nothing_leaks() {
         let link = scene.meet();
         handshake(&link, &ram, volley_vhost::feature::VERSION_1, 64);
         let memory = sys::memory_file(4096).unwrap();
-        say(&link, round % 40, &round.to_le_bytes(), &[memory.as_fd(), memory.as_fd()]);
+        say(
+            &link,
+            round % 40,
+            &round.to_le_bytes(),
+            &[memory.as_fd(), memory.as_fd()],
+        );
         scene.bench.step();
         drop((link, memory));
-        assert!(scene.bench.until(5, |b| !b.is_up("x") && b.show("x").state.starts_with("nobody")));
+        assert!(scene.bench.until(5, |b| !b.is_up("x")
+            && b.show("x").state.starts_with("nobody")));
         let now = resources();
         assert_eq!(*before.get_or_insert(now), now, "round {round}");
     }

@@ -2,10 +2,10 @@
 
 mod support;
 
+use std::path::Path;
 use support::testpmd::{self, TestPmd, stat};
 use support::{Bench, frame, has, resources, spec};
 use volley_model::{InterfaceKind, SocketRole, VhostSpec};
-use std::path::Path;
 
 /// Send frames; testpmd sends each back. All come, once each, with the same bytes.
 fn echo(bench: &mut Bench, name: &str, frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
@@ -19,7 +19,13 @@ fn echo(bench: &mut Bench, name: &str, frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     });
     let arrived = got.clone();
     got.sort();
-    assert!(got == missing, "{} of {} came back: {:?}", got.len(), missing.len(), (bench.show(name), bench.drops()));
+    assert!(
+        got == missing,
+        "{} of {} came back: {:?}",
+        got.len(),
+        missing.len(),
+        (bench.show(name), bench.drops())
+    );
     arrived
 }
 
@@ -38,21 +44,34 @@ fn wait_for_echo(bench: &mut Bench, name: &str) {
     bench.got();
 }
 
-const LONG: [&str; 3] = ["--mbuf-size=9728", "--max-pkt-len=9018", "--port-topology=loop"];
+const LONG: [&str; 3] = [
+    "--mbuf-size=9728",
+    "--max-pkt-len=9018",
+    "--port-topology=loop",
+];
 
 fn sizes() -> Vec<usize> {
     let many = (60..200).chain((200..9000).step_by(61));
-    many.chain([1514, 2035, 2036, 2037, 2048, 2049, 9000]).collect()
+    many.chain([1514, 2035, 2036, 2037, 2048, 2049, 9000])
+        .collect()
 }
 
 /// Every size, both directions; testpmd's counters agree.
 fn converse(bench: &mut Bench, name: &str, peer: TestPmd) {
     for (round, some) in sizes().chunks(20).enumerate() {
-        let frames: Vec<_> = some.iter().enumerate().map(|(i, len)| frame(*len, (round * 50 + i) as u32)).collect();
+        let frames: Vec<_> = some
+            .iter()
+            .enumerate()
+            .map(|(i, len)| frame(*len, (round * 50 + i) as u32))
+            .collect();
         echo(bench, name, frames);
     }
     for round in 0..10 {
-        echo(bench, name, (0..100).map(|i| frame(64, round * 100 + i)).collect());
+        echo(
+            bench,
+            name,
+            (0..100).map(|i| frame(64, round * 100 + i)).collect(),
+        );
     }
     let output = peer.quit();
     let counts = bench.counts(name);
@@ -62,7 +81,10 @@ fn converse(bench: &mut Bench, name: &str, peer: TestPmd) {
 }
 
 fn virtio_user(path: &Path, options: &str) -> Vec<String> {
-    vec![format!("net_virtio_user0,path={},{options}", path.display())]
+    vec![format!(
+        "net_virtio_user0,path={},{options}",
+        path.display()
+    )]
 }
 
 fn peers_of_the_back_end(server: SocketRole, options: &[&str], ours: VhostSpec) {
@@ -70,7 +92,11 @@ fn peers_of_the_back_end(server: SocketRole, options: &[&str], ours: VhostSpec) 
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("v.sock");
         let mut bench = Bench::new();
-        let ours = VhostSpec { socket: path.clone(), role: server, ..ours.clone() };
+        let ours = VhostSpec {
+            socket: path.clone(),
+            role: server,
+            ..ours.clone()
+        };
         bench.create("dev", InterfaceKind::VhostUser(ours)).unwrap();
         let peer = TestPmd::start(&virtio_user(&path, options), &LONG);
         let up = bench.until(20, |b| b.is_up("dev"));
@@ -89,8 +115,16 @@ fn virtio_user_split_rings() {
     if !has(testpmd::PROGRAM) {
         return;
     }
-    let options = ["queue_size=256,mrg_rxbuf=1", "queue_size=512,mrg_rxbuf=0,in_order=0", "queue_size=256,mrg_rxbuf=1,vectorized=0,in_order=0"];
-    peers_of_the_back_end(SocketRole::Server, &options, spec(Path::new(""), SocketRole::Server));
+    let options = [
+        "queue_size=256,mrg_rxbuf=1",
+        "queue_size=512,mrg_rxbuf=0,in_order=0",
+        "queue_size=256,mrg_rxbuf=1,vectorized=0,in_order=0",
+    ];
+    peers_of_the_back_end(
+        SocketRole::Server,
+        &options,
+        spec(Path::new(""), SocketRole::Server),
+    );
 }
 
 #[test]
@@ -99,10 +133,21 @@ fn virtio_user_packed_rings_and_server_mode() {
     if !has(testpmd::PROGRAM) {
         return;
     }
-    let ours = VhostSpec { packed: true, event_idx: true, ..spec(Path::new(""), SocketRole::Server) };
-    let options = ["queue_size=256,packed_vq=1,mrg_rxbuf=1", "queue_size=200,packed_vq=1,mrg_rxbuf=0,in_order=0"];
+    let ours = VhostSpec {
+        packed: true,
+        event_idx: true,
+        ..spec(Path::new(""), SocketRole::Server)
+    };
+    let options = [
+        "queue_size=256,packed_vq=1,mrg_rxbuf=1",
+        "queue_size=200,packed_vq=1,mrg_rxbuf=0,in_order=0",
+    ];
     peers_of_the_back_end(SocketRole::Server, &options, ours.clone());
-    peers_of_the_back_end(SocketRole::Client, &["queue_size=256,packed_vq=1,server=1"], ours);
+    peers_of_the_back_end(
+        SocketRole::Client,
+        &["queue_size=256,packed_vq=1,server=1"],
+        ours,
+    );
 }
 
 #[test]
@@ -119,10 +164,19 @@ fn net_vhost_serves_our_front_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("v.sock");
         let mut bench = Bench::new();
-        let ours = VhostSpec { packed, event_idx, ..spec(&path, role) };
-        bench.create("drv", InterfaceKind::VirtioUser(ours)).unwrap();
+        let ours = VhostSpec {
+            packed,
+            event_idx,
+            ..spec(&path, role)
+        };
+        bench
+            .create("drv", InterfaceKind::VirtioUser(ours))
+            .unwrap();
         let client = u8::from(role == SocketRole::Server);
-        let vdev = format!("net_vhost0,iface={},queues=1,client={client}", path.display());
+        let vdev = format!(
+            "net_vhost0,iface={},queues=1,client={client}",
+            path.display()
+        );
         let peer = TestPmd::start(&[vdev], &LONG);
         let up = bench.until(20, |b| b.is_up("drv"));
         assert!(up, "{:?}\n{}", bench.show("drv"), peer.output());
@@ -150,10 +204,22 @@ fn several_queues_with_testpmd() {
         let mut bench = Bench::new();
         let (kind, vdev) = if back {
             let ours = InterfaceKind::VhostUser(spec(&path, SocketRole::Server));
-            (ours, format!("net_virtio_user0,path={},queues=4,queue_size=256", path.display()))
+            (
+                ours,
+                format!(
+                    "net_virtio_user0,path={},queues=4,queue_size=256",
+                    path.display()
+                ),
+            )
         } else {
-            let ours = VhostSpec { queues: 4, ..spec(&path, SocketRole::Client) };
-            (InterfaceKind::VirtioUser(ours), format!("net_vhost0,iface={},queues=4", path.display()))
+            let ours = VhostSpec {
+                queues: 4,
+                ..spec(&path, SocketRole::Client)
+            };
+            (
+                InterfaceKind::VirtioUser(ours),
+                format!("net_vhost0,iface={},queues=4", path.display()),
+            )
         };
         bench.create("x", kind).unwrap();
         let peer = TestPmd::start(&[vdev], &queues);
@@ -161,7 +227,13 @@ fn several_queues_with_testpmd() {
         assert!(up, "{:?}\n{}", bench.show("x"), peer.output());
         wait_for_echo(&mut bench, "x");
         for round in 0..10 {
-            echo(&mut bench, "x", (0..100).map(|i| frame(64 + i as usize, round * 100 + i)).collect());
+            echo(
+                &mut bench,
+                "x",
+                (0..100)
+                    .map(|i| frame(64 + i as usize, round * 100 + i))
+                    .collect(),
+            );
         }
         let row = bench.show("x");
         assert!(row.rings.iter().all(|r| r.packets > 100), "{row:?}");
@@ -177,14 +249,27 @@ fn killed(kind: InterfaceKind, vdev: String) {
     let dir = tempfile::tempdir().unwrap();
     let mut bench = Bench::new();
     let other = dir.path().join("other");
-    bench.create("a", InterfaceKind::VhostUser(spec(&other, SocketRole::Server))).unwrap();
-    bench.create("b", InterfaceKind::VirtioUser(spec(&other, SocketRole::Client))).unwrap();
+    bench
+        .create(
+            "a",
+            InterfaceKind::VhostUser(spec(&other, SocketRole::Server)),
+        )
+        .unwrap();
+    bench
+        .create(
+            "b",
+            InterfaceKind::VirtioUser(spec(&other, SocketRole::Client)),
+        )
+        .unwrap();
     bench.create("x", kind).unwrap();
     assert!(bench.until(5, |b| b.is_up("a") && b.is_up("b")));
     let (x, b) = (bench.index("x"), bench.index("b"));
     let mut before = None;
     for round in 0..20 {
-        let peer = TestPmd::start(&[vdev.clone()], &["--port-topology=loop", "--total-num-mbufs=4096"]);
+        let peer = TestPmd::start(
+            &[vdev.clone()],
+            &["--port-topology=loop", "--total-num-mbufs=4096"],
+        );
         let (mut back, mut passed, mut sent) = (0, 0, 0);
         let served = bench.until(30, |bench| {
             if bench.is_up("x") {
@@ -198,7 +283,13 @@ fn killed(kind: InterfaceKind, vdev: String) {
             }
             back > 200
         });
-        assert!(served, "round {round}: {:?} {:?}\n{}", bench.show("x"), bench.drops(), peer.output());
+        assert!(
+            served,
+            "round {round}: {:?} {:?}\n{}",
+            bench.show("x"),
+            bench.drops(),
+            peer.output()
+        );
         peer.kill();
         // The other interface goes on while the peer is found dead.
         assert!(bench.until(5, |bench| {
@@ -212,7 +303,11 @@ fn killed(kind: InterfaceKind, vdev: String) {
         assert_eq!(passed, sent, "round {round}");
         assert_eq!(bench.pool.report().in_use(), 0);
         let now = resources();
-        assert_eq!(*before.get_or_insert(now), now, "files and maps after round {round}");
+        assert_eq!(
+            *before.get_or_insert(now),
+            now,
+            "files and maps after round {round}"
+        );
     }
     let row = bench.show("x");
     assert_eq!((row.faults, row.connections >= 20), (0, true), "{row:?}");
@@ -225,7 +320,10 @@ fn a_virtio_user_peer_is_killed_twenty_times() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("v.sock");
         let vdev = format!("net_virtio_user0,path={},queue_size=256", path.display());
-        killed(InterfaceKind::VhostUser(spec(&path, SocketRole::Server)), vdev);
+        killed(
+            InterfaceKind::VhostUser(spec(&path, SocketRole::Server)),
+            vdev,
+        );
     }
 }
 
@@ -237,6 +335,9 @@ fn a_vhost_peer_is_killed_twenty_times() {
         let path = dir.path().join("v.sock");
         // The peer is the client: a killed server leaves its socket behind and DPDK does not replace it.
         let vdev = format!("net_vhost0,iface={},client=1", path.display());
-        killed(InterfaceKind::VirtioUser(spec(&path, SocketRole::Server)), vdev);
+        killed(
+            InterfaceKind::VirtioUser(spec(&path, SocketRole::Server)),
+            vdev,
+        );
     }
 }

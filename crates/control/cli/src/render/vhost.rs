@@ -9,9 +9,15 @@ pub(super) fn vhost_user(reply: &VhostUserReply) -> String {
     }
     let mut out = String::new();
     for i in &reply.interfaces {
-        out += &format!("{} ({}), {} on {}: {}\n", i.name, i.kind, i.role, i.socket, i.state);
+        out += &format!(
+            "{} ({}), {} on {}: {}\n",
+            i.name, i.kind, i.role, i.socket, i.state
+        );
         out += &format!("  features: {}\n", i.features);
-        out += &format!("  connections {}, turned away {}\n", i.connections, i.faults);
+        out += &format!(
+            "  connections {}, turned away {}\n",
+            i.connections, i.faults
+        );
         if let Some(fault) = &i.fault {
             out += &format!("  last fault: {fault}\n");
         }

@@ -247,7 +247,8 @@ impl Bench {
     pub fn drops(&self) -> Vec<String> {
         let all = self.registry.engine.borrow().counters();
         let some = all.iter().filter(|c| c.count > 0);
-        some.map(|c| format!("{} {} {}", c.node, c.info.name, c.count)).collect()
+        some.map(|c| format!("{} {} {}", c.node, c.info.name, c.count))
+            .collect()
     }
 
     /// Counter of a node, all workers together.
@@ -314,6 +315,10 @@ pub fn alone() -> std::sync::MutexGuard<'static, ()> {
 
 /// Whether a program is there; says so when it is not.
 pub fn has(program: &str) -> bool {
+    if std::env::var_os("VOLLEY_SMALL").is_some() {
+        println!("skipped: VOLLEY_SMALL is set, and {program} takes long");
+        return false;
+    }
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .any(|dir| dir.join(program).is_file());
     if !found {

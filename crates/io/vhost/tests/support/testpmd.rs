@@ -16,17 +16,39 @@ pub struct TestPmd {
 }
 
 impl TestPmd {
-    /// With these virtual devices and these arguments of its own, on any core.
+    /// With these virtual devices and these arguments of its own, on any core: the machine is shared.
     pub fn start(vdevs: &[String], args: &[&str]) -> TestPmd {
+        TestPmd::on("19", "0@(0-1),1@(0-1)", vdevs, args)
+    }
+
+    /// The same with this niceness and its threads on these cores.
+    pub fn on(nice: &str, lcores: &str, vdevs: &[String], args: &[&str]) -> TestPmd {
         let mut command = Command::new("nice");
-        // Unpinned lcores: the machine is shared.
-        command.args(["-n", "19", "timeout", "-s", "KILL", "300", PROGRAM]);
-        command.args(["--no-huge", "-m", "512", "--no-pci", "--no-shconf", "--no-telemetry"]);
-        command.args(["--lcores", "0@(0-1),1@(0-1)", "--log-level", "lib.vhost.config:5"]);
+        command.args([
+            "-n", nice, "timeout", "-s", "KILL", "300", "stdbuf", "-oL", PROGRAM,
+        ]);
+        command.args([
+            "--no-huge",
+            "-m",
+            "512",
+            "--no-pci",
+            "--no-shconf",
+            "--no-telemetry",
+        ]);
+        command.args(["--lcores", lcores, "--log-level", "lib.vhost.config:5"]);
         vdevs.iter().for_each(|v| _ = command.arg("--vdev").arg(v));
-        command.args(["--", "-i", "--auto-start", "--total-num-mbufs=16384", "--no-flush-rx"]);
+        command.args([
+            "--",
+            "-i",
+            "--auto-start",
+            "--total-num-mbufs=16384",
+            "--no-flush-rx",
+        ]);
         command.args(args);
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let piped = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = piped.spawn().expect("testpmd starts");
         let output = Arc::new(Mutex::new(String::new()));
         let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -100,7 +122,9 @@ fn copy(from: &mut impl Read, to: &Mutex<String>) {
         if n == 0 {
             return;
         }
-        to.lock().unwrap().push_str(&String::from_utf8_lossy(&some[..n]));
+        to.lock()
+            .unwrap()
+            .push_str(&String::from_utf8_lossy(&some[..n]));
     }
 }
 

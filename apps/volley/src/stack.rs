@@ -108,6 +108,12 @@ impl Stack {
     /// Carry out one change: all of it, or none and an error.
     pub fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
         request.validate()?;
+        let done = self.carry_out(request);
+        self.engine.borrow().wake();
+        done
+    }
+
+    fn carry_out(&self, request: &Request) -> Result<Applied, ModelError> {
         let mut joined: Option<Applied> = None;
         for handler in self.handlers.borrow_mut().iter_mut() {
             let Some(answer) = handler.apply(request) else {
@@ -159,6 +165,11 @@ impl Stack {
     pub fn settled(&self) -> bool {
         self.fib.borrow_mut().reclaim();
         self.engine.borrow().settled()
+    }
+
+    /// Whether anything is written into a capture file.
+    pub fn is_capturing(&self) -> bool {
+        self.pg.is_capturing() || self.pcap.is_capturing()
     }
 
     /// Write what captures have gathered; returns how many packets.

@@ -350,3 +350,70 @@ fn settings_of_the_command_line_win_and_signals_end_it() {
     );
     daemon.stop("INT");
 }
+
+/// Share of a core that a process used while `wait` took its time.
+fn share_of_a_core(pid: u32, wait: std::time::Duration) -> f64 {
+    let used = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let behind = stat.rsplit_once(')').unwrap().1;
+        let fields: Vec<&str> = behind.split_whitespace().collect();
+        let ticks: u64 = fields[11..13]
+            .iter()
+            .map(|f| f.parse::<u64>().unwrap())
+            .sum();
+        // A hundred ticks a second, as the kernel tells programs on every platform.
+        ticks as f64 / 100.0
+    };
+    let (before, start) = (used(), std::time::Instant::now());
+    std::thread::sleep(wait);
+    (used() - before) / start.elapsed().as_secs_f64()
+}
+
+#[test]
+fn an_idle_daemon_sleeps_unless_it_is_told_to_poll() {
+    let mut daemon = Daemon::start(CONFIG, &[]);
+    daemon.wait_for_answer("show interfaces", "1000");
+    let wait = std::time::Duration::from_secs(2);
+    let share = share_of_a_core(daemon.pid(), wait);
+    assert!(share < 0.03, "an idle daemon uses {share:.3} of a core");
+    for mode in ["interrupt", "adaptive"] {
+        daemon.ok(&format!("set interface rx-mode pg0 {mode}"));
+        daemon.ok(&stream(mode, 7));
+        daemon.ok(&format!("packet-generator enable {mode}"));
+        daemon.wait_for_answer("show interface rx-placement pg0", mode);
+    }
+    daemon.wait_for_answer("show interfaces", "1014");
+    daemon.ok("set interface rx-mode pg0 polling");
+    daemon.ok("packet-generator new name slow interface pg0 rate 1 template { eth / ip4 / udp }");
+    daemon.ok("packet-generator enable slow");
+    let share = share_of_a_core(daemon.pid(), wait / 4);
+    assert!(share > 0.1, "a polling daemon uses {share:.3} of a core");
+}
+
+#[test]
+fn an_interface_lives_through_its_changes() {
+    let mut daemon = Daemon::start(CONFIG, &[]);
+    daemon.wait_for_answer("show interfaces", "1000");
+    daemon.ok("set interface name pg1 uplink0");
+    assert!(daemon.ok("show ip fib 10.1.2.3").contains("uplink0"));
+    assert!(daemon.ok("show node uplink0-tx").contains("uplink0-tx"));
+    let error = daemon.refused("set interface name uplink0 pg0");
+    assert!(error.contains("exists already"), "{error}");
+    assert!(
+        daemon
+            .refused("show interfaces pg1")
+            .contains("no interface pg1")
+    );
+    daemon.ok("set interface promiscuous on pg0");
+    daemon.ok(
+        "packet-generator new name other interface pg0 limit 3 template { eth dst 02:00:00:00:77:77 / \
+         ip4 src 192.0.2.9 dst 10.0.0.1 / udp / payload 20 }",
+    );
+    assert!(daemon.ok("show hardware pg0").contains("promiscuous"));
+    daemon.ok("packet-generator enable other");
+    daemon.wait_for_answer("show interfaces uplink0", "1003");
+    daemon.ok("packet-generator delete other");
+    daemon.ok("packet-generator delete s0");
+    daemon.ok("set interface name pg0 spare0");
+    daemon.ok("delete interface spare0");
+}

@@ -1,7 +1,9 @@
 //! The stack as the command line sees it: changes that are confirmed when the worker uses them, answers, names.
 
 use crate::stack::Stack;
+use std::rc::Rc;
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use volley_cli::server::{Backend, Pending};
 use volley_cli::{NameKind, Names};
@@ -16,17 +18,23 @@ const LOOK: Duration = Duration::from_millis(1);
 pub struct Daemon {
     /// Everything.
     pub stack: Stack,
+    /// Something was changed: a capture may have begun.
+    pub changed: Rc<Notify>,
 }
 
 impl Daemon {
     /// Around a stack.
     pub fn new(stack: Stack) -> Self {
-        Daemon { stack }
+        Daemon {
+            stack,
+            changed: Rc::default(),
+        }
     }
 
     /// Carry out a change and wait until the worker uses it.
     pub async fn change(&self, request: &Request) -> Result<Applied, ModelError> {
         let applied = self.stack.apply(request)?;
+        self.changed.notify_one();
         let until = Instant::now() + PATIENCE;
         while !self.stack.settled() {
             if Instant::now() > until {

@@ -9,8 +9,10 @@ use volley_graph::{ProcessInfo, Running};
 
 /// Between two looks for packets to write: a capture must not overflow in between.
 const WRITE: Duration = Duration::from_millis(1);
+/// The same while nothing is captured.
+const QUIET: Duration = Duration::from_millis(50);
 /// Between two looks for memory that no worker uses any more.
-const RECLAIM: Duration = Duration::from_millis(20);
+const RECLAIM: Duration = Duration::from_millis(50);
 /// Between two looks at the worker.
 const WATCH: Duration = Duration::from_millis(100);
 
@@ -31,12 +33,21 @@ pub fn start(daemon: &Rc<Daemon>, running: &Rc<Running>) -> JoinHandle<()> {
 
 async fn write_captures(daemon: Weak<Daemon>) {
     while let Some(daemon) = daemon.upgrade() {
-        let written = daemon.stack.drain();
+        let (written, changed) = (daemon.stack.drain(), daemon.changed.clone());
+        let span = if daemon.stack.is_capturing() {
+            WRITE
+        } else {
+            QUIET
+        };
         drop(daemon);
-        // After a burst others get their turn, and then it goes on at once.
-        match written {
-            0 => sleep(WRITE).await,
-            _ => tokio::task::yield_now().await,
+        if written > 0 {
+            // After a burst others get their turn, and then it goes on at once.
+            tokio::task::yield_now().await;
+            continue;
+        }
+        tokio::select! {
+            () = sleep(span) => {}
+            () = changed.notified() => {}
         }
     }
 }

@@ -110,6 +110,10 @@ impl Daemon {
         daemon
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.folder.file("log")).unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 use crate::cx::{Cx, RawCx};
 use crate::frame::Frame;
 use crate::lanes::Lanes;
-use crate::{Node, NodeId, Output, Source, Vector};
+use crate::{Node, NodeId, Output, Rest, Source, Vector};
 use std::marker::PhantomData;
 use volley_simd::{Isa, Kernel, Level};
 
@@ -22,6 +22,16 @@ pub(crate) trait Body: Send {
     fn poll(&mut self, level: Level, cx: RawCx<'_>, edges: &[NodeId], lanes: &mut Lanes) -> usize;
     /// Note the traced rows of a frame that is about to run.
     fn note(&self, cx: RawCx<'_>, lanes: &Lanes, frame: &Frame);
+    /// Sources: see [`Source::may_rest`].
+    fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
+        true
+    }
+    /// Sources: see [`Source::rest`].
+    fn rest(&mut self, _rest: &mut Rest) -> bool {
+        true
+    }
+    /// Sources: see [`Source::wake`].
+    fn wake(&mut self) {}
 }
 
 /// Adapter of a [`Node`].
@@ -146,6 +156,18 @@ impl<S: Source> Body for SourceBody<S> {
                 lanes,
             },
         )
+    }
+
+    fn may_rest(&self, now_ns: u64, idle_ns: u64) -> bool {
+        self.0.may_rest(now_ns, idle_ns)
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        self.0.rest(rest)
+    }
+
+    fn wake(&mut self) {
+        self.0.wake();
     }
 
     fn note(&self, cx: RawCx<'_>, lanes: &Lanes, frame: &Frame) {

@@ -245,16 +245,7 @@ impl Engine {
     /// an edge to it.
     pub fn remove(&mut self, name: &str) -> Result<(), GraphError> {
         let id = self.node(name)?;
-        let user = self
-            .defs
-            .iter()
-            .find(|d| !d.removed && d.edges.contains(&name));
-        if let Some(user) = user {
-            return Err(GraphError::EdgeToNowhere {
-                node: user.name.clone(),
-                target: name.to_owned(),
-            });
-        }
+        self.check_no_edge_to(name)?;
         self.room_for_changes()?;
         self.by_name.remove(name);
         let def = &mut self.defs[id.index()];
@@ -264,6 +255,30 @@ impl Engine {
             return Ok(());
         }
         self.send_node(id)
+    }
+
+    /// Give a node another name. Refused while another node has an edge to it.
+    pub fn rename(&mut self, name: &str, to: &str) -> Result<(), GraphError> {
+        let id = self.node(name)?;
+        if self.by_name.contains_key(to) {
+            return Err(GraphError::NodeExists(to.to_owned()));
+        }
+        self.check_no_edge_to(name)?;
+        self.by_name.remove(name);
+        self.by_name.insert(to.to_owned(), id);
+        self.defs[id.index()].name = to.to_owned();
+        Ok(())
+    }
+
+    fn check_no_edge_to(&self, name: &str) -> Result<(), GraphError> {
+        let mut nodes = self.defs.iter().filter(|d| !d.removed);
+        let user = nodes.find(|d| d.edges.contains(&name));
+        user.map_or(Ok(()), |user| {
+            Err(GraphError::EdgeToNowhere {
+                node: user.name.clone(),
+                target: name.to_owned(),
+            })
+        })
     }
 
     /// Let `tap` look at every dropped packet. Before the workers are built.
@@ -475,7 +490,20 @@ impl Engine {
             .push(change)
             .map_err(|_| GraphError::WorkerBusy(worker))?;
         self.sent[worker] += 1;
+        channel.ring();
         Ok(())
+    }
+
+    /// Wake workers that sleep: something was handed to their sources by another way than a change.
+    pub fn wake(&self) {
+        self.channels.iter().for_each(|c| c.ring());
+    }
+
+    /// How often a worker has slept.
+    pub fn sleeps(&self, worker: usize) -> u64 {
+        self.channels
+            .get(worker)
+            .map_or(0, |c| c.sleeps.load(Relaxed))
     }
 
     fn room_for_changes(&self) -> Result<(), GraphError> {

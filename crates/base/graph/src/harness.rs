@@ -6,7 +6,7 @@
 use crate::Domain;
 use crate::{
     Clock, Col, Counters, Cx, DROP_NODE, Done, Engine, Glance, GraphError, Isa, Level, Nexts,
-    NoCounters, NoNext, Node, Output, Settings, Source, Vector, Worker,
+    NoCounters, NoNext, Node, Offload, Output, Settings, Source, Vector, Worker,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -24,6 +24,8 @@ pub struct In {
     pub rx: u32,
     /// Columns that an earlier node would have filled.
     pub columns: Vec<(Col, u32)>,
+    /// What is left to be done with it.
+    pub offload: Offload,
     /// Bytes to move the position on before the node sees it.
     pub advance: usize,
 }
@@ -35,6 +37,7 @@ impl In {
             bytes: bytes.to_vec(),
             rx: 0,
             columns: Vec::new(),
+            offload: Offload::NONE,
             advance: 0,
         }
     }
@@ -48,6 +51,12 @@ impl In {
     /// With a column filled.
     pub fn column(mut self, col: Col, word: u32) -> Self {
         self.columns.push((col, word));
+        self
+    }
+
+    /// With something left to be done.
+    pub fn offload(mut self, offload: Offload) -> Self {
+        self.offload = offload;
         self
     }
 
@@ -67,6 +76,8 @@ pub struct Out {
     pub bytes: Vec<u8>,
     /// The columns that were filled, by number.
     pub columns: BTreeMap<u8, u32>,
+    /// What is left to be done with it.
+    pub offload: Offload,
     /// The drop reason, where there is one: the counter's name.
     pub reason: Option<String>,
 }
@@ -112,6 +123,7 @@ impl Node for Collector {
                 to: self.to.to_owned(),
                 bytes,
                 columns,
+                offload: view.offload(),
                 reason: None,
             });
         }
@@ -143,6 +155,8 @@ impl Source for Feeder {
         for (row, packet) in batch.iter().enumerate().take(fresh.len()) {
             fresh.write(row, &packet.bytes);
             fresh.set_rx(row, packet.rx);
+            let fits = fresh.set_offload(row, &packet.offload);
+            assert_eq!(fits, Ok(()), "the request fits the packet");
         }
         fresh.prepare(|row, packet| {
             batch[row]
@@ -206,6 +220,7 @@ pub fn run_once<N: Node>(
     let mut out = std::mem::take(&mut *out.lock().unwrap_or_else(|e| e.into_inner()));
     for packet in out.iter_mut().filter(|p| p.to == DROP_NODE) {
         // Of a dropped packet only the reason counts: other columns may hold words from behind its end.
+        packet.offload = Offload::NONE;
         let word = std::mem::take(&mut packet.columns).remove(&(Col::Err as u8));
         packet.reason = word.and_then(|word| {
             let (node, counter) = crate::NodeId::of_reason(word);

@@ -1,6 +1,6 @@
 //! What a node's author writes.
 
-use crate::{Counters, Cx, Done, Isa, Output, Trace, Vector};
+use crate::{Counters, Cx, Done, Isa, Output, Rest, Trace, Vector};
 
 /// The edges of a node, as an enum. Made by [`crate::nexts!`].
 pub trait Nexts: Copy + 'static {
@@ -51,4 +51,19 @@ pub trait Source: Send + Sized + 'static {
         cx: &Cx<'_, Self::Count>,
         out: &mut Output<'_, I, Self::Next>,
     ) -> usize;
+
+    /// Whether the worker may sleep, asked after a round without a packet, `idle_ns` after the last round with one. A
+    /// source that says nothing here has to be polled. Drivers ask [`Clock`](crate::Clock) nothing: `now_ns` is the time.
+    fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
+        false
+    }
+
+    /// The worker goes to sleep, for every source lets it: arm the interrupt, say in `rest` what ends the sleep, then
+    /// look once more; false when there is work after all (packets, or something in an inbox). System calls are allowed.
+    fn rest(&mut self, _rest: &mut Rest) -> bool {
+        true
+    }
+
+    /// The worker is awake again, or did not fall asleep: disarm. Called whenever [`Source::rest`] was.
+    fn wake(&mut self) {}
 }

@@ -67,6 +67,9 @@ pub enum BadOffload {
     /// The segments would be empty.
     #[error("segments of 0 bytes are asked for")]
     Size,
+    /// The kind of segments is none that there is.
+    #[error("the kind of segments is unknown")]
+    Kind,
     /// The headers do not lie in the packet's first segment.
     #[error("the headers are longer than the packet")]
     Headers,
@@ -79,15 +82,17 @@ impl Offload {
         gso: None,
     };
 
-    /// What a word of [`Col::Offload`] needs somebody to be able to do, as bits: 0 a checksum, then [`GsoKind`]s.
+    /// What a word of [`Col::Offload`] needs somebody to be able to do, as bits: 0 a checksum, then [`GsoKind`]s; 4 what
+    /// no device does: segments whose checksum nobody asked for.
     #[inline(always)]
     pub fn needs(word: u32) -> u32 {
-        let kind = word >> 28 & 3;
-        (word >> 31) | u32::from(kind != 0) << kind
+        let (kind, sum) = (word >> 28 & 3, word >> 31);
+        let gso = u32::from(kind != 0);
+        sum | gso << kind | (gso & !sum) << 4
     }
 
-    /// Check against a packet whose position is `at` in its buffer and whose first segment has `first` bytes.
-    fn check(&self, first: usize) -> Result<(), BadOffload> {
+    /// Whether the request fits a packet whose first segment has `first` bytes.
+    pub fn check(&self, first: usize) -> Result<(), BadOffload> {
         if let Some(sum) = self.checksum {
             let end = usize::from(sum.start) + usize::from(sum.offset) + 2;
             (end <= first).then_some(()).ok_or(BadOffload::Checksum)?;
@@ -136,8 +141,8 @@ fn set(
 }
 
 impl PacketView<'_> {
-    /// What is left to be done with the packet; places count from the current position. None of a place that the
-    /// position has passed.
+    /// What is left to be done with the packet; places count from the current position. A place that the
+    /// position has passed is 65535, which is outside any packet's first segment.
     pub fn offload(&self) -> Offload {
         let word = self.get(Col::Offload).unwrap_or(0);
         if word == 0 {
@@ -148,7 +153,9 @@ impl PacketView<'_> {
             // SAFETY: the frame owns the buffer and is borrowed.
             let meta = unsafe { *self.pool.meta(self.frame.words(IDX)[self.row]) };
             Checksum {
-                start: (u32::from(meta.sum_start)).saturating_sub(at) as u16,
+                start: u32::from(meta.sum_start)
+                    .checked_sub(at)
+                    .map_or(u16::MAX, |n| n as u16),
                 offset: meta.sum_offset,
             }
         });
@@ -161,7 +168,9 @@ impl PacketView<'_> {
         let gso = kind.map(|kind| Gso {
             kind,
             size: word as u16,
-            headers: (word >> 16 & 0xfff).saturating_sub(at) as u16,
+            headers: (word >> 16 & 0xfff)
+                .checked_sub(at)
+                .map_or(u16::MAX, |n| n as u16),
             ecn: word & ECN != 0,
         });
         Offload { checksum, gso }
@@ -223,6 +232,6 @@ mod tests {
         let only = |checksum, gso| Offload::needs(Offload { checksum, gso }.word(256));
         assert_eq!(only(checksum, None), 0b0001);
         assert_eq!(only(checksum, gso), 0b0101);
-        assert_eq!(only(None, gso), 0b0100);
+        assert_eq!(only(None, gso), 0b10100);
     }
 }

@@ -1,19 +1,19 @@
 //! Workers on threads of their own.
 
+use crate::rest::{Bell, Rest};
+use crate::worker::Channel;
 use crate::{GraphError, Worker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
-/// Rounds without a packet after which a worker lets others have the core between rounds.
+/// Rounds without a packet after which a worker that must poll lets others have the core between rounds.
 const PATIENCE: u32 = 2_000;
-/// Rounds without a packet after which it sleeps between rounds.
-const BOREDOM: u32 = 20_000;
 
 /// Running workers. Dropping it stops them.
 pub struct Running {
     stop: Arc<AtomicBool>,
+    channels: Vec<Arc<Channel>>,
     threads: Vec<JoinHandle<Worker>>,
 }
 
@@ -23,17 +23,23 @@ impl Running {
         let stop = Arc::new(AtomicBool::new(false));
         let mut running = Running {
             stop: stop.clone(),
+            channels: Vec::new(),
             threads: Vec::new(),
         };
         for (worker, body) in workers.into_iter().enumerate() {
             let (stop, core) = (stop.clone(), cores.get(worker).copied());
+            let failed = |e: std::io::Error| GraphError::Thread {
+                worker,
+                why: e.to_string(),
+            };
+            if body.channel.bell.get().is_none() {
+                let _ = body.channel.bell.set(Bell::new().map_err(failed)?);
+            }
+            running.channels.push(body.channel.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("volley-w{worker}"))
                 .spawn(move || run(body, core, &stop))
-                .map_err(|e| GraphError::Thread {
-                    worker,
-                    why: e.to_string(),
-                })?;
+                .map_err(failed)?;
             running.threads.push(thread);
         }
         Ok(running)
@@ -44,9 +50,14 @@ impl Running {
         self.threads.iter().all(|t| !t.is_finished())
     }
 
+    fn end(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.channels.iter().for_each(|c| c.ring());
+    }
+
     /// Stop the workers between two rounds and take them back.
     pub fn stop(mut self) -> Vec<Worker> {
-        self.stop.store(true, Ordering::Relaxed);
+        self.end();
         self.threads
             .drain(..)
             .filter_map(|t| t.join().ok())
@@ -56,7 +67,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.end();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -67,16 +78,24 @@ fn run(mut worker: Worker, core: Option<usize>, stop: &AtomicBool) -> Worker {
     if let Some(id) = core {
         core_affinity::set_for_current(core_affinity::CoreId { id });
     }
-    let mut idle = 0u32;
+    let channel = worker.channel.clone();
+    let mut rest = Rest::new();
+    let (mut idle, mut since_ns) = (0u32, 0);
     while !stop.load(Ordering::Relaxed) {
         if worker.step() > 0 {
             idle = 0;
             continue;
         }
+        let now_ns = worker.clock.now_ns();
+        if idle == 0 {
+            since_ns = now_ns;
+        }
         idle = idle.saturating_add(1);
-        match idle {
-            BOREDOM.. => std::thread::sleep(Duration::from_micros(100)),
-            PATIENCE.. => std::thread::yield_now(),
+        match channel.bell.get() {
+            Some(bell) if worker.may_rest(now_ns - since_ns.min(now_ns)) => {
+                worker.sleep(&mut rest, bell, stop);
+            }
+            _ if idle > PATIENCE => std::thread::yield_now(),
             _ => std::hint::spin_loop(),
         }
     }

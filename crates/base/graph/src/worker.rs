@@ -3,11 +3,12 @@
 use crate::body::Body;
 use crate::cx::RawCx;
 use crate::lanes::Lanes;
+use crate::rest::Bell;
 use crate::stats::NodeStats;
 use crate::{Clock, NodeId};
 use crossbeam_queue::ArrayQueue;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use volley_simd::{Level, cycles};
 use volley_tables::qsbr::Reader;
 
@@ -40,6 +41,10 @@ pub(crate) struct Channel {
     pub(crate) changes: AtomicU64,
     /// The longest round, in cycles, changes included. Set back by the control thread.
     pub(crate) longest: AtomicU64,
+    /// Times the worker slept.
+    pub(crate) sleeps: AtomicU64,
+    /// Wakes the worker, once it runs on a thread.
+    pub(crate) bell: OnceLock<Bell>,
 }
 
 impl Channel {
@@ -53,6 +58,15 @@ impl Channel {
             grown: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             longest: AtomicU64::new(0),
+            sleeps: AtomicU64::new(0),
+            bell: OnceLock::new(),
+        }
+    }
+
+    /// Wake the worker, if it sleeps.
+    pub(crate) fn ring(&self) {
+        if let Some(bell) = self.bell.get() {
+            bell.ring();
         }
     }
 }

@@ -525,6 +525,20 @@ fn file() -> impl Strategy<Value = std::path::PathBuf> {
     "[a-z /|{}\"\\\\#]{1,12}".prop_map(std::path::PathBuf::from)
 }
 
+fn interface_life() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
+        (name(), 0..3usize).prop_map(|(name, mode)| Request::InterfaceRxMode {
+            name,
+            mode: RxMode::ALL[mode].1
+        }),
+        (name(), any::<bool>()).prop_map(|(name, on)| Request::InterfacePromiscuous {
+            name,
+            switch: if on { Switch::On } else { Switch::Off }
+        }),
+    ]
+}
+
 fn interface_request() -> impl Strategy<Value = Request> {
     prop_oneof![
         (
@@ -560,6 +574,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
         }),
         name().prop_map(|name| Request::InterfaceMtu { name, mtu: 1500 }),
         (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
+        interface_life(),
         (name(), any::<u32>()).prop_map(|(name, table)| Request::InterfaceTable {
             name,
             family: Family::V6,

@@ -8,7 +8,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
     AdminState, EngineSettings, Family, Feature, InterfaceKind, InterfaceSpec, IsaChoice, Neighbor,
-    ObjectKind, Pace, PcapFiles, Repeat, Request, Switch, limits,
+    ObjectKind, Pace, PcapFiles, Repeat, Request, RxMode, Switch, limits,
 };
 
 /// Requests by the step they belong to. Later steps need earlier ones.
@@ -233,11 +233,28 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
             });
         }
     }
+    modes(&section, &name, plan);
     addresses(&section, &name, plan);
     if let Some(field) = section.get("capture") {
         capture(&field, name.clone(), is_pg, plan);
     }
     plan.states.push(Request::InterfaceState { name, state });
+}
+
+/// What an interface is told beside its addresses, as far as the file says something.
+fn modes(section: &Section<'_>, name: &str, plan: &mut Plan) {
+    let name = || name.to_string();
+    let mode = section.get("rx_mode").and_then(|f| f.one_of(&RxMode::ALL));
+    if let Some(mode) = mode {
+        plan.interfaces
+            .push(Request::InterfaceRxMode { name: name(), mode });
+    }
+    if section.get("promiscuous").and_then(|f| f.boolean()) == Some(true) {
+        plan.interfaces.push(Request::InterfacePromiscuous {
+            name: name(),
+            switch: Switch::On,
+        });
+    }
 }
 
 fn addresses(section: &Section<'_>, name: &str, plan: &mut Plan) {

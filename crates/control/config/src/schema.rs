@@ -71,6 +71,11 @@ pub(crate) static INTERFACE: Table = many(
         k("mac", "MAC address (made from the seed)"),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
+        k("rx_mode", "polling, interrupt or adaptive (adaptive)"),
+        k(
+            "promiscuous",
+            "true: takes frames for any MAC address (false)",
+        ),
         k("addresses", "list of addresses such as 192.0.2.1/24"),
         k("table", "IPv4 table (0)"),
         k("table6", "IPv6 table (0)"),

@@ -100,6 +100,28 @@ pub enum AdminState {
     Down,
 }
 
+/// How receive queues are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RxMode {
+    /// Always looked at.
+    Polling,
+    /// Looked at when the driver says that packets came.
+    Interrupt,
+    /// Polled while packets come, interrupts after a short silence.
+    #[default]
+    Adaptive,
+}
+
+impl RxMode {
+    /// All of them, with their names.
+    pub const ALL: [(&'static str, RxMode); 3] = [
+        ("polling", RxMode::Polling),
+        ("interrupt", RxMode::Interrupt),
+        ("adaptive", RxMode::Adaptive),
+    ];
+}
+
 /// Something switched on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

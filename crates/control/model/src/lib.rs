@@ -32,7 +32,8 @@ pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use handler::{Applied, Handler};
 pub use interface::{
-    AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, Switch,
+    AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, RxMode,
+    Switch,
 };
 pub use name::{check_name, quote};
 pub use query::{FibSelect, Query};

@@ -22,6 +22,12 @@ pub enum Query {
         #[serde(default)]
         name: Option<String>,
     },
+    /// Which worker watches which receive queue, and how; all interfaces or one.
+    RxPlacement {
+        /// Only this one.
+        #[serde(default)]
+        interface: Option<String>,
+    },
     /// Calls, vectors and clocks of every node.
     Runtime,
     /// Counters of nodes that are not zero.

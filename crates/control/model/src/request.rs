@@ -1,7 +1,7 @@
 //! Every configuration change as one typed value.
 
 use crate::addr::{Family, IfAddress, Mac};
-use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
+use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
 use crate::route::{Route, RouteLoad};
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
@@ -40,6 +40,27 @@ pub enum Request {
         name: String,
         /// Unicast address.
         mac: Mac,
+    },
+    /// Give it another name.
+    InterfaceRename {
+        /// Interface.
+        name: String,
+        /// New name, which nobody has.
+        new_name: String,
+    },
+    /// Let it take frames for any MAC address, or for its own only.
+    InterfacePromiscuous {
+        /// Interface.
+        name: String,
+        /// On or off.
+        switch: Switch,
+    },
+    /// Say how its receive queues are watched.
+    InterfaceRxMode {
+        /// Interface.
+        name: String,
+        /// How.
+        mode: RxMode,
     },
     /// Bind it to an IP table of one family. It must have no address of that family yet.
     InterfaceTable {

@@ -1,6 +1,8 @@
 //! `Display` of requests: the command line that makes the same request again.
 
-use crate::interface::{AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, Switch};
+use crate::interface::{
+    AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, RxMode, Switch,
+};
 use crate::name::quote;
 use crate::request::{Clear, Request};
 use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
@@ -52,6 +54,23 @@ impl Display for AdminState {
     }
 }
 
+impl Display for Switch {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Switch::On => "on",
+            Switch::Off => "off",
+        })
+    }
+}
+
+impl Display for RxMode {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let all = RxMode::ALL;
+        let name = all.iter().find(|(_, mode)| mode == self);
+        f.write_str(name.map_or("", |(name, _)| name))
+    }
+}
+
 impl Display for RouteSource {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -80,6 +99,15 @@ impl Display for Request {
             Request::InterfaceMtu { name, mtu } => write!(f, "set interface mtu {mtu} {name}"),
             Request::InterfaceMac { name, mac } => {
                 write!(f, "set interface mac address {name} {mac}")
+            }
+            Request::InterfaceRename { name, new_name } => {
+                write!(f, "set interface name {name} {new_name}")
+            }
+            Request::InterfacePromiscuous { name, switch } => {
+                write!(f, "set interface promiscuous {switch} {name}")
+            }
+            Request::InterfaceRxMode { name, mode } => {
+                write!(f, "set interface rx-mode {name} {mode}")
             }
             Request::InterfaceTable {
                 name,

@@ -42,7 +42,10 @@ impl Request {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
             }
             Request::InterfaceMac { name, mac } => interface(name).and_then(|()| unicast(*mac)),
+            Request::InterfaceRename { name, new_name } => two(name, new_name),
             Request::InterfaceDelete { name }
+            | Request::InterfacePromiscuous { name, .. }
+            | Request::InterfaceRxMode { name, .. }
             | Request::InterfaceState { name, .. }
             | Request::InterfaceTable { name, .. } => interface(name),
             Request::AddressAdd {
@@ -53,12 +56,11 @@ impl Request {
                 interface: name,
                 address,
             } => interface(name).and_then(|()| host_address(address.addr())),
-            Request::TableAdd { .. } => Ok(()),
             Request::TableDel { table: 0, .. } => Err(ModelError::invalid(
                 "ip table 0",
                 "it is always there and cannot be deleted",
             )),
-            Request::TableDel { .. } => Ok(()),
+            Request::TableAdd { .. } | Request::TableDel { .. } => Ok(()),
             Request::NeighborAdd(n) => {
                 interface(&n.interface)?;
                 host_address(n.address)?;

@@ -37,6 +37,11 @@ impl Pcap {
     pub fn drain(&self) -> usize {
         self.ports.borrow_mut().drain() + self.trace.borrow_mut().drain()
     }
+
+    /// Whether anything is written into a file.
+    pub fn is_capturing(&self) -> bool {
+        self.ports.borrow().is_writing() || self.trace.borrow().is_on()
+    }
 }
 
 /// Bring in `pcap-input`, the interface kind `pcap`, `pcap trace` and their requests.

@@ -1,14 +1,16 @@
 //! Requests of the packet generator: its interfaces, streams and captures.
 
 use crate::compile::{Setting, check_preload, compile, describe};
+use crate::node::pg_input::PgInput;
 use crate::stream::{GONE, Inbox, MAX_STREAMS, OFF, ON, Preload, Shared, Stream};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use volley_iface::IfIdx;
+use volley_graph::Source;
 use volley_iface::driver::Host;
+use volley_iface::{IfIdx, NewInterface};
 use volley_model::reply::{PacketGeneratorReply, PgCaptureRow, StreamRow};
 use volley_model::{
     Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request,
@@ -75,7 +77,10 @@ impl Control {
     fn create(&mut self, spec: &InterfaceSpec) -> Result<Applied, ModelError> {
         let domain = self.host.engine.borrow().domain().clone();
         let capture = Publisher::new(&domain, None);
-        let new = without_hardware(spec, KIND);
+        let new = NewInterface {
+            rx_node: PgInput::NAME,
+            ..without_hardware(spec, KIND)
+        };
         let interface = attach(&self.host, new, capture.snap())?;
         self.ports.push(Port {
             interface,
@@ -290,6 +295,11 @@ impl Pg {
     /// Write what workers handed to captures since the last time; returns how many packets.
     pub fn drain(&self) -> usize {
         self.0.borrow_mut().drain()
+    }
+
+    /// Whether a capture is written.
+    pub fn is_capturing(&self) -> bool {
+        self.0.borrow().ports.iter().any(|p| p.sink.is_some())
     }
 
     /// Seed of streams that have none of their own, from now on.

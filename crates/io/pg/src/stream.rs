@@ -199,6 +199,15 @@ impl Stream {
         due as usize
     }
 
+    /// When the next packet is due; 0 when that is now, or nobody knows.
+    pub(crate) fn next_due(&self) -> u64 {
+        let (Some(rate), Some(started)) = (self.parts.rate_pps, self.started_ns) else {
+            return 0;
+        };
+        let span = (u128::from(self.made) + 1) * 1_000_000_000 / u128::from(rate.max(1)) + 1;
+        started.saturating_add(u64::try_from(span).unwrap_or(u64::MAX))
+    }
+
     /// Make the next packet in `packet`, which is one buffer's data area (for streams that are not big).
     #[inline(always)]
     pub(crate) fn make(&mut self, packet: &mut [u8]) -> usize {

@@ -1,12 +1,13 @@
 //! Requests that every interface takes, and what is shown of interfaces.
 
-use crate::{IfError, Interface, Interfaces, Link};
+use crate::driver::{Port, Refusal, tx_name};
+use crate::{Direction, IfError, IfIdx, Interface, Interfaces, Link, MAX_QUEUES};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{ArcReport, Engine};
 use volley_model::reply::{
     ArcRow, Counter, FeatureRow, FeaturesReply, HardwareReply, HardwareRow, InterfaceRow,
-    InterfacesReply,
+    InterfacesReply, QueueRow, RxPlacementReply, RxPlacementRow,
 };
 use volley_model::{
     AdminState, Applied, Clear, Handler, Mac, ModelError, Query, Reply, Request, Switch,
@@ -24,13 +25,62 @@ impl InterfaceHandler {
         InterfaceHandler { engine, interfaces }
     }
 
+    /// Ask the driver, then make the change: both or neither.
     fn update(
         &self,
         name: &str,
+        ask: impl FnOnce(&mut dyn Port) -> Result<(), Refusal>,
         change: impl FnOnce(&mut Interface),
-    ) -> Option<Result<Applied, ModelError>> {
+    ) -> Result<Applied, ModelError> {
+        let index = self.index(name)?;
+        let port = self.interfaces.borrow().port(index);
+        if let Some(port) = port {
+            ask(port.borrow_mut().as_mut())
+                .map_err(|why| ModelError::invalid(format!("change of interface {name}"), why))?;
+        }
         let done = self.interfaces.borrow_mut().update(name, change);
-        Some(done.map(|()| Applied::one()).map_err(|e| self.explain(e)))
+        done.map(|()| Applied::one()).map_err(|e| self.explain(e))
+    }
+
+    fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
+        let found = self.interfaces.borrow().index(name);
+        found.map_err(|e| self.explain(e))
+    }
+
+    /// A new name for the interface and its transmit node.
+    fn rename(&self, name: &str, new_name: &str) -> Result<Applied, ModelError> {
+        let index = self.index(name)?;
+        if name == new_name {
+            return Ok(Applied::nothing());
+        }
+        if self.interfaces.borrow().by_name(new_name).is_some() {
+            return Err(self.explain(IfError::Exists(new_name.to_owned())));
+        }
+        let (from, to) = (tx_name(name), tx_name(new_name));
+        let node = self.engine.borrow_mut().rename(&from, &to);
+        node.map_err(|e| ModelError::invalid(format!("name {new_name}"), e))?;
+        let done = self.interfaces.borrow_mut().rename(index, new_name);
+        done.map(|()| Applied::one()).map_err(|e| self.explain(e))
+    }
+
+    fn placement(&self, only: &Option<String>) -> Result<RxPlacementReply, ModelError> {
+        let of = |i: &Interface| {
+            let row = |(queue, worker): (usize, &usize)| RxPlacementRow {
+                worker: *worker as u32,
+                node: i.rx_node.to_owned(),
+                interface: i.name.clone(),
+                queue: queue as u32,
+                mode: i.rx_mode,
+            };
+            i.rx_queues.iter().enumerate().map(row).collect::<Vec<_>>()
+        };
+        let rows = self.selected(only, |_, i| of(i))?;
+        let mut placement = rows.concat();
+        placement.sort_by(|a, b| {
+            let key = |r: &RxPlacementRow| (r.worker, r.node.clone(), r.interface.clone(), r.queue);
+            key(a).cmp(&key(b))
+        });
+        Ok(RxPlacementReply { placement })
     }
 
     fn explain(&self, error: IfError) -> ModelError {
@@ -38,11 +88,7 @@ impl InterfaceHandler {
     }
 
     fn feature(&self, wanted: &volley_model::Feature) -> Result<Applied, ModelError> {
-        let index = self
-            .interfaces
-            .borrow()
-            .index(&wanted.interface)
-            .map_err(|e| self.explain(e))?;
+        let index = self.index(&wanted.interface)?;
         let on = wanted.switch == Switch::On;
         let done = self
             .engine
@@ -65,6 +111,7 @@ impl InterfaceHandler {
             state: i.state,
             link: link_state(i),
             link_reason: i.link.reason().map(str::to_owned),
+            rx_mode: i.rx_mode,
             mac: Some(Mac(i.mac)),
             mtu: i.mtu,
             rx: Counter {
@@ -147,16 +194,53 @@ fn hardware(all: &Interfaces, i: &Interface) -> HardwareRow {
         max_frame: i.mtu + 14,
         rx_queues: i.rx_queues.len() as u32,
         tx_queues: i.tx_queues,
+        rx_mode: i.rx_mode,
+        promiscuous: i.promiscuous,
+        offloads: i.caps.names().into_iter().map(str::to_owned).collect(),
+        queues: queues(all, i),
         details: details.chain(said.unwrap_or_default()).collect(),
     }
+}
+
+/// Counters of queues that have counted something.
+fn queues(all: &Interfaces, i: &Interface) -> Vec<QueueRow> {
+    let of = |name: &'static str, direction| {
+        let row = move |queue: usize| {
+            let (packets, bytes) = all.queue_counts(i.index, direction, queue);
+            (packets > 0).then(|| QueueRow {
+                direction: name.to_owned(),
+                queue: queue as u32,
+                passed: Counter { packets, bytes },
+            })
+        };
+        (0..MAX_QUEUES).filter_map(row)
+    };
+    of("rx", Direction::Rx)
+        .chain(of("tx", Direction::Tx))
+        .collect()
 }
 
 impl Handler for InterfaceHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
-            Request::InterfaceState { name, state } => self.update(name, |i| i.state = *state),
-            Request::InterfaceMtu { name, mtu } => self.update(name, |i| i.mtu = *mtu),
-            Request::InterfaceMac { name, mac } => self.update(name, |i| i.mac = mac.0),
+            Request::InterfaceState { name, state } => {
+                Some(self.update(name, |p| p.set_admin(*state), |i| i.state = *state))
+            }
+            Request::InterfaceMtu { name, mtu } => {
+                Some(self.update(name, |p| p.set_mtu(*mtu), |i| i.mtu = *mtu))
+            }
+            Request::InterfaceMac { name, mac } => {
+                Some(self.update(name, |p| p.set_mac(mac.0), |i| i.mac = mac.0))
+            }
+            Request::InterfacePromiscuous { name, switch } => {
+                let on = *switch == Switch::On;
+                let ask = |p: &mut dyn Port| p.set_promiscuous(*switch);
+                Some(self.update(name, ask, |i| i.promiscuous = on))
+            }
+            Request::InterfaceRxMode { name, mode } => {
+                Some(self.update(name, |p| p.set_rx_mode(*mode), |i| i.rx_mode = *mode))
+            }
+            Request::InterfaceRename { name, new_name } => Some(self.rename(name, new_name)),
             Request::Feature(wanted) => Some(self.feature(wanted)),
             Request::Clear(Clear::Interfaces) => {
                 self.interfaces.borrow_mut().clear();
@@ -175,6 +259,9 @@ impl Handler for InterfaceHandler {
             Query::Hardware { name } => {
                 let rows = self.selected(name, hardware);
                 Some(rows.map(|hardware| Reply::Hardware(HardwareReply { hardware })))
+            }
+            Query::RxPlacement { interface } => {
+                Some(self.placement(interface).map(Reply::RxPlacement))
             }
             Query::Features { interface } => Some(self.features(interface).map(Reply::Features)),
             _ => None,

@@ -8,7 +8,7 @@ use crate::{IfError, IfIdx, Interfaces, Link};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{Engine, Node, Processes};
-use volley_model::{AdminState, ModelError, ObjectKind, Switch};
+use volley_model::{AdminState, ModelError, ObjectKind, RxMode, Switch};
 
 /// Why a driver does not do what is asked: the second half of a sentence that begins with what was asked ("the kernel
 /// says: Operation not permitted; run Volley with CAP_NET_ADMIN").
@@ -40,6 +40,10 @@ pub trait Port {
     }
     /// It takes frames for any MAC address, or for its own only.
     fn set_promiscuous(&mut self, _on: Switch) -> Result<(), Refusal> {
+        Ok(())
+    }
+    /// Its receive queues are to be watched so.
+    fn set_rx_mode(&mut self, _mode: RxMode) -> Result<(), Refusal> {
         Ok(())
     }
     /// Lines of `show hardware`, behind those the interface was made with.
@@ -76,6 +80,18 @@ impl Caps {
         udp: false,
     };
 
+    /// Names of what it does.
+    pub fn names(self) -> Vec<&'static str> {
+        let all = [
+            (self.checksum, "checksum"),
+            (self.tcp4, "tcp4"),
+            (self.tcp6, "tcp6"),
+            (self.udp, "udp"),
+        ];
+        let on = all.into_iter().filter(|(on, _)| *on);
+        on.map(|(_, name)| name).collect()
+    }
+
     /// As bits, in the order of [`volley_graph::Offload::needs`].
     pub fn bits(self) -> u32 {
         let bit = |on, at| u32::from(on) << at;
@@ -99,6 +115,8 @@ pub struct NewInterface {
     pub link: Link,
     /// What its transmit node does by itself.
     pub caps: Caps,
+    /// The source node that receives for it.
+    pub rx_node: &'static str,
     /// The worker of each receive queue.
     pub rx_queues: Vec<usize>,
     /// Transmit queues.
@@ -118,6 +136,7 @@ impl NewInterface {
             details: Vec::new(),
             link: Link::Up,
             caps: Caps::NONE,
+            rx_node: "",
             rx_queues: vec![0],
             tx_queues: 1,
             port: Box::new(NoPort),
@@ -195,6 +214,11 @@ impl Host {
     /// An interface's queues have changed (a peer came): the worker of each receive queue, and how many transmit queues.
     pub fn set_queues(&self, index: IfIdx, rx: Vec<usize>, tx: u32) {
         self.interfaces.borrow_mut().set_queues(index, rx, tx);
+    }
+
+    /// Wake workers that sleep: something was put into a source's inbox.
+    pub fn wake(&self) {
+        self.engine.borrow().wake();
     }
 
     /// An interface error as the operator is told it.

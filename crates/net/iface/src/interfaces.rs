@@ -1,13 +1,13 @@
 //! The control thread's account of interfaces.
 
 use crate::driver::{Caps, NewInterface, Port};
-use crate::{Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACES};
+use crate::{Direction, Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACES, MAX_QUEUES};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_graph::NodeId;
-use volley_model::AdminState;
+use volley_model::{AdminState, RxMode};
 
 /// One interface.
 #[derive(Clone, Debug)]
@@ -28,6 +28,12 @@ pub struct Interface {
     pub link: Link,
     /// What its transmit node does by itself.
     pub caps: Caps,
+    /// How its receive queues are watched.
+    pub rx_mode: RxMode,
+    /// Whether it takes frames for any MAC address.
+    pub promiscuous: bool,
+    /// The node that receives for it; empty where that is nobody's business.
+    pub rx_node: &'static str,
     /// The worker of each receive queue.
     pub rx_queues: Vec<usize>,
     /// Transmit queues.
@@ -35,6 +41,8 @@ pub struct Interface {
     /// What the driver has to say.
     pub details: Vec<String>,
     cleared: IfCounts,
+    /// Receive queues, then transmit queues.
+    cleared_queues: Vec<(u64, u64)>,
 }
 
 impl Interface {
@@ -75,7 +83,7 @@ pub enum Change {
     Created(Interface),
     /// It goes.
     Deleted(Interface),
-    /// Its state, link, MAC address or MTU is new.
+    /// Its name, state, link, MAC address or MTU is new.
     Updated(Interface),
 }
 
@@ -149,17 +157,22 @@ impl Interfaces {
             state: AdminState::Down,
             link: new.link,
             caps: new.caps,
+            rx_mode: RxMode::default(),
+            promiscuous: false,
+            rx_node: new.rx_node,
             rx_queues: new.rx_queues,
             tx_queues: new.tx_queues,
             details: new.details,
             cleared: self.table.counts(index),
+            cleared_queues: self.queues_now(index),
         };
         for flag in [Flag::Up, Flag::L2, Flag::Promiscuous] {
             self.table.set(index, flag, false);
         }
         self.table.set_mac(index, mac);
         self.table.set_tx_node(index, tx_node);
-        self.table.set_caps(index, new.caps.bits());
+        self.table.set_caps(index, interface.caps.bits());
+        self.table.set_rx_mode(index, interface.rx_mode);
         self.table.set_rx_node(index, self.default_rx_node);
         self.by_index.insert(index, interface.clone());
         self.ports.insert(index, Rc::new(RefCell::new(new.port)));
@@ -227,7 +240,18 @@ impl Interfaces {
         let after = entry.clone();
         self.table.set_mac(index, after.mac);
         self.table.set(index, Flag::Up, after.is_up());
+        self.table.set(index, Flag::Promiscuous, after.promiscuous);
+        self.table.set_rx_mode(index, after.rx_mode);
         self.tell(&Change::Updated(after));
+    }
+
+    /// Give an interface another name. Its driver's node is renamed by whoever asks.
+    pub(crate) fn rename(&mut self, index: IfIdx, name: &str) -> Result<(), IfError> {
+        if self.by_name(name).is_some_and(|i| i.index != index) {
+            return Err(IfError::Exists(name.to_owned()));
+        }
+        self.alter(index, |i| i.name = name.to_owned());
+        Ok(())
     }
 
     /// An interface's link comes or goes; a number that nobody has is nothing.
@@ -243,6 +267,22 @@ impl Interfaces {
             entry.caps = caps;
             self.table.set_caps(index, caps.bits());
         }
+    }
+
+    /// What passed a queue since the last clear.
+    pub fn queue_counts(&self, index: IfIdx, direction: Direction, queue: usize) -> (u64, u64) {
+        let now = self.table.queue_counts(index, direction, queue);
+        let base = self.get(index).map(|i| &i.cleared_queues);
+        let base = base.and_then(|b| b.get(direction as usize * MAX_QUEUES + queue));
+        let (packets, bytes) = base.copied().unwrap_or_default();
+        (now.0 - packets, now.1 - bytes)
+    }
+
+    fn queues_now(&self, index: IfIdx) -> Vec<(u64, u64)> {
+        let of = |direction| {
+            (0..MAX_QUEUES).map(move |queue| self.table.queue_counts(index, direction, queue))
+        };
+        of(Direction::Rx).chain(of(Direction::Tx)).collect()
     }
 
     /// The worker of each receive queue of an interface, and how many transmit queues it has.
@@ -273,8 +313,12 @@ impl Interfaces {
 
     /// Start all counters from zero.
     pub fn clear(&mut self) {
-        for interface in self.by_index.values_mut() {
-            interface.cleared = self.table.counts(interface.index);
+        let all: Vec<IfIdx> = self.by_index.keys().copied().collect();
+        for index in all {
+            let (counts, queues) = (self.table.counts(index), self.queues_now(index));
+            if let Some(interface) = self.by_index.get_mut(&index) {
+                (interface.cleared, interface.cleared_queues) = (counts, queues);
+            }
         }
     }
 }
@@ -336,8 +380,6 @@ mod tests {
         assert_eq!(again, index, "numbers are used again");
         assert_eq!(all.counts(all.get(again).unwrap()), IfCounts::default());
     }
-
-    use crate::Direction;
 
     #[test]
     fn made_up_addresses_are_local_unicast_and_differ() {

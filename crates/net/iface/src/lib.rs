@@ -10,9 +10,11 @@ pub mod driver;
 mod error;
 mod interfaces;
 pub mod node;
+mod offload;
 mod registry;
 mod table;
 mod tap;
+pub mod virtio;
 
 pub use control::InterfaceHandler;
 pub use driver::NewInterface;
@@ -20,5 +22,7 @@ pub use error::IfError;
 pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use node::interface_output::InterfaceOutput;
 pub use registry::{Registry, register};
-pub use table::{Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES};
+pub use table::{
+    ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES, MAX_QUEUES,
+};
 pub use tap::{Tap, Tapped};

@@ -4,9 +4,20 @@ use crate::tap::Tap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use volley_graph::NodeId;
+use volley_model::RxMode;
 
 /// The most interfaces there can be.
 pub const MAX_INTERFACES: usize = 1024;
+
+/// The most queues of one interface in one direction that are counted apart; those beyond share the last one's counters.
+pub const MAX_QUEUES: usize = 16;
+
+/// How long an interface in adaptive mode is polled after its last packet, in nanoseconds.
+pub const ADAPTIVE_NS: u64 = 200_000;
+
+const ADAPTIVE: u32 = 0;
+const POLLING: u32 = 1;
+const INTERRUPT: u32 = 2;
 
 /// An interface by number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -41,7 +52,15 @@ struct Slot {
     tx_node: AtomicU32,
     peer: AtomicU32,
     caps: AtomicU32,
+    mode: AtomicU32,
     mac: AtomicU64,
+}
+
+/// Counters of one queue, written by the one worker that works on it.
+#[derive(Default)]
+struct QueueCells {
+    packets: AtomicU64,
+    bytes: AtomicU64,
 }
 
 /// Counters of one interface on one worker, each written by that worker only.
@@ -80,6 +99,7 @@ pub struct IfCounts {
 pub struct IfTable {
     slots: Box<[Slot]>,
     cells: Box<[Box<[Cells]>]>,
+    queues: Box<[QueueCells]>,
     tap: OnceLock<Arc<dyn Tap>>,
 }
 
@@ -95,6 +115,9 @@ impl IfTable {
         Arc::new(IfTable {
             slots: (0..MAX_INTERFACES).map(|_| Slot::default()).collect(),
             cells: (0..workers).map(|_| cells()).collect(),
+            queues: (0..MAX_INTERFACES * 2 * MAX_QUEUES)
+                .map(|_| QueueCells::default())
+                .collect(),
             tap: OnceLock::new(),
         })
     }
@@ -151,6 +174,29 @@ impl IfTable {
         self.slot(interface.0).caps.store(caps, Relaxed);
     }
 
+    /// Whether a worker may sleep as far as this interface goes, `idle_ns` after its last packet: what a source asks in
+    /// [`volley_graph::Source::may_rest`] of each of its interfaces.
+    #[inline]
+    pub fn may_rest(&self, interface: u32, idle_ns: u64) -> bool {
+        let slot = self.slot(interface);
+        let up = slot.flags.load(Relaxed) & Flag::Up as u32 != 0;
+        match slot.mode.load(Relaxed) {
+            POLLING => !up,
+            INTERRUPT => true,
+            _ => !up || idle_ns >= ADAPTIVE_NS,
+        }
+    }
+
+    /// Say how its receive queues are watched.
+    pub fn set_rx_mode(&self, interface: IfIdx, mode: RxMode) {
+        let word = match mode {
+            RxMode::Adaptive => ADAPTIVE,
+            RxMode::Polling => POLLING,
+            RxMode::Interrupt => INTERRUPT,
+        };
+        self.slot(interface.0).mode.store(word, Relaxed);
+    }
+
     /// Say whether an interface has a property.
     pub fn set(&self, interface: IfIdx, flag: Flag, on: bool) {
         let flags = &self.slot(interface.0).flags;
@@ -205,6 +251,34 @@ impl IfTable {
         };
         bump(p, packets);
         bump(b, bytes);
+    }
+
+    #[inline(always)]
+    fn queue(&self, interface: u32, direction: Direction, queue: usize) -> &QueueCells {
+        let interface = interface as usize % MAX_INTERFACES;
+        let queue = queue.min(MAX_QUEUES - 1);
+        &self.queues[(interface * 2 + direction as usize) * MAX_QUEUES + queue]
+    }
+
+    /// Count packets that passed one queue; those of the interface are counted by [`IfTable::count`].
+    #[inline(always)]
+    pub fn count_queue(
+        &self,
+        interface: u32,
+        direction: Direction,
+        queue: usize,
+        packets: u64,
+        bytes: u64,
+    ) {
+        let cells = self.queue(interface, direction, queue);
+        bump(&cells.packets, packets);
+        bump(&cells.bytes, bytes);
+    }
+
+    /// Packets and bytes that passed one queue.
+    pub fn queue_counts(&self, interface: IfIdx, direction: Direction, queue: usize) -> (u64, u64) {
+        let cells = self.queue(interface.0, direction, queue);
+        (cells.packets.load(Relaxed), cells.bytes.load(Relaxed))
     }
 
     /// Count packets lost at `interface` itself.

@@ -115,6 +115,9 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetState
         | Id::SetMtu
         | Id::SetMac
+        | Id::SetName
+        | Id::SetPromiscuous
+        | Id::SetRxMode
         | Id::SetTable
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetXconnect | Id::SetL3 | Id::L2Patch => interface::l2(id, args)?,

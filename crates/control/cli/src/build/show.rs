@@ -25,6 +25,9 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowInterfaceFeatures | Id::ShowFeatures => plain(Query::Features {
             interface: args.maybe_text(),
         }),
+        Id::ShowRxPlacement => plain(Query::RxPlacement {
+            interface: args.maybe_text(),
+        }),
         Id::ShowHardware => plain(Query::Hardware {
             name: args.maybe_text(),
         }),

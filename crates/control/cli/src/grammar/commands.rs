@@ -55,6 +55,7 @@ commands! {
     ShowInterfaces: "show interface~s [<interface>]", "State, MTU and counters of interfaces.", "show interfaces";
     ShowAddresses: "show interface~s address~es [<interface>]", "Addresses of interfaces.", "show interface address";
     ShowInterfaceFeatures: "show interface~s feature~s <interface>", "Features that are on for an interface.", "show interface features pg0";
+    ShowRxPlacement: "show interface~s rx-placement [<interface>]", "Which worker watches which receive queue, and how.", "show interface rx-placement";
     ShowHardware: "show hardware-interfaces [<interface>]", "Interfaces as their drivers see them.", "show hardware";
     ShowRuntime: "show runtime [verbose]", "Calls, vectors and clocks of nodes; verbose: idle ones too.", "show runtime";
     ShowErrors: "show errors", "Counters of nodes that are not zero.", "show errors";
@@ -94,6 +95,10 @@ commands! {
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";
     SetMac: "set interface mac address <interface> <mac>", "Set the MAC address.", "set interface mac address pg0 02:fe:00:00:00:01";
+    SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
+    SetPromiscuous: "set interface promiscuous (on | off) <interface>", "Take frames for any MAC address, or for the own only.", "set interface promiscuous on pg0";
+    SetRxMode: "set interface rx-mode <interface> (polling | interrupt | adaptive)",
+        "Watch receive queues always, on interrupt, or always while packets come (adaptive, the default).", "set interface rx-mode pg0 polling";
     SetTable: "set interface (ip | ip6) table <interface> <table>", "Bind an interface to an IP table.", "set interface ip table pg0 7";
     SetAddress: "set interface (ip | ip6) address [del] <interface> <ifaddress>",
         "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";

@@ -2,7 +2,9 @@
 
 use super::table::{or_dash, table};
 use volley_model::AdminState;
-use volley_model::reply::{Counter, HardwareReply, InterfaceRow, InterfacesReply, L2Mode, L2Reply};
+use volley_model::reply::{
+    Counter, HardwareReply, InterfaceRow, InterfacesReply, L2Mode, L2Reply, RxPlacementReply,
+};
 
 /// One line per interface and one per counter that is not zero.
 pub(super) fn interfaces(reply: &InterfacesReply) -> String {
@@ -108,9 +110,43 @@ pub(super) fn hardware(reply: &HardwareReply) -> String {
             h.rx_queues,
             h.tx_queues
         );
+        let promiscuous = if h.promiscuous { ", promiscuous" } else { "" };
+        let offloads = match &h.offloads[..] {
+            [] => "none".to_string(),
+            some => some.join(" "),
+        };
+        out += &format!(
+            "  rx mode {}{promiscuous}, tx offloads {offloads}\n",
+            h.rx_mode
+        );
+        for q in &h.queues {
+            let Counter { packets, bytes } = q.passed;
+            let (direction, queue) = (&q.direction, q.queue);
+            out += &format!("  {direction} queue {queue}: {packets} packets, {bytes} bytes\n");
+        }
         for line in &h.details {
             out += &format!("  {line}\n");
         }
+    }
+    out
+}
+
+/// By worker and node, as operators know it.
+pub(super) fn placement(reply: &RxPlacementReply) -> String {
+    let (mut out, mut last) = (String::new(), None);
+    for row in &reply.placement {
+        let place = (row.worker, &row.node);
+        if last.map(|(worker, _)| worker) != Some(row.worker) {
+            out += &format!("Thread worker{}:\n", row.worker);
+        }
+        if last != Some(place) {
+            out += &format!("  node {}:\n", row.node);
+        }
+        last = Some(place);
+        out += &format!("    {} queue {} ({})\n", row.interface, row.queue, row.mode);
+    }
+    if out.is_empty() {
+        out += "no receive queues\n";
     }
     out
 }

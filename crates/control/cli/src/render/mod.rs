@@ -44,6 +44,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Buffers(r), _) => system::buffers(r),
         (Reply::PacketGenerator(r), _) => system::packet_generator(r),
         (Reply::Features(r), _) => graph::features(r),
+        (Reply::RxPlacement(r), _) => interfaces::placement(r),
         (Reply::L2(r), _) => interfaces::l2(r),
         (Reply::VhostUser(r), _) => vhost::vhost_user(r),
         (Reply::PcapTrace(r), _) => system::pcap(r),

@@ -1,7 +1,7 @@
 //! Interfaces, as the stack and as the driver sees them; L2 bindings.
 
 use crate::addr::{IfAddress, Mac};
-use crate::interface::AdminState;
+use crate::interface::{AdminState, RxMode};
 use serde::{Deserialize, Serialize};
 
 /// Interfaces.
@@ -27,6 +27,9 @@ pub struct InterfaceRow {
     /// Why the link is down, when it is.
     #[serde(default)]
     pub link_reason: Option<String>,
+    /// How its receive queues are watched.
+    #[serde(default)]
+    pub rx_mode: RxMode,
     /// MAC address; none where there is no Ethernet.
     pub mac: Option<Mac>,
     /// L3 MTU in bytes.
@@ -105,8 +108,53 @@ pub struct HardwareRow {
     pub rx_queues: u32,
     /// Transmit queues.
     pub tx_queues: u32,
+    /// How the receive queues are watched.
+    #[serde(default)]
+    pub rx_mode: RxMode,
+    /// Whether it takes frames for any MAC address.
+    #[serde(default)]
+    pub promiscuous: bool,
+    /// What the transmit side does by itself: `checksum`, `tcp4`, `tcp6`, `udp`.
+    #[serde(default)]
+    pub offloads: Vec<String>,
+    /// Counters by queue, of queues that have counted something.
+    #[serde(default)]
+    pub queues: Vec<QueueRow>,
     /// What the driver has to say, a line each (files, modes, counters).
     pub details: Vec<String>,
+}
+
+/// What passed one queue.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct QueueRow {
+    /// `rx` or `tx`.
+    pub direction: String,
+    /// Its number.
+    pub queue: u32,
+    /// What passed.
+    pub passed: Counter,
+}
+
+/// Which worker watches which receive queue.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RxPlacementReply {
+    /// By worker, then interface, then queue.
+    pub placement: Vec<RxPlacementRow>,
+}
+
+/// One receive queue.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RxPlacementRow {
+    /// The worker.
+    pub worker: u32,
+    /// The node that receives.
+    pub node: String,
+    /// The interface.
+    pub interface: String,
+    /// The queue's number.
+    pub queue: u32,
+    /// How it is watched.
+    pub mode: RxMode,
 }
 
 /// L2 patches and cross-connects.

@@ -16,7 +16,7 @@ pub use fib::{
 pub use graph::{ArcRow, FeatureRow, FeaturesReply, GraphNode, GraphReply, NodeEdge, NodeReply};
 pub use interfaces::{
     Counter, HardwareReply, HardwareRow, InterfaceRow, InterfaceTables, InterfacesReply, L2Mode,
-    L2Reply, L2Row, NamedValue,
+    L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
 };
 pub use runtime::{
     DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
@@ -41,6 +41,8 @@ pub enum Reply {
     Interfaces(InterfacesReply),
     /// To [`crate::Query::Hardware`].
     Hardware(HardwareReply),
+    /// To [`crate::Query::RxPlacement`].
+    RxPlacement(RxPlacementReply),
     /// To [`crate::Query::Runtime`].
     Runtime(RuntimeReply),
     /// To [`crate::Query::Errors`].

@@ -7,6 +7,7 @@ mod player;
 pub use player::{Inbox, Player};
 
 use crate::node::capture_tx::{CaptureTx, Capturing};
+use crate::node::pcap_input::PcapInput;
 use crate::spool::{Plain, RECORDS, Sink, Spool, WHOLE};
 use crate::{FileFormat, LinkType, read_packets};
 use player::{Played, Progress};
@@ -15,6 +16,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use volley_graph::Source;
 use volley_iface::driver::Host;
 use volley_iface::{IfIdx, NewInterface};
 use volley_model::{
@@ -52,6 +54,11 @@ impl Ports {
         }
     }
 
+    /// Whether an interface transmits into a file.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.ports.iter().any(|p| p.sink.is_some())
+    }
+
     /// Write what workers transmitted; returns how many packets.
     pub fn drain(&mut self) -> usize {
         for inbox in &self.inboxes {
@@ -80,6 +87,7 @@ impl Ports {
         let capture = Publisher::new(&domain, spool);
         let new = NewInterface {
             details: details(files, packets.as_ref().map(|p| p.len())),
+            rx_node: PcapInput::NAME,
             ..without_hardware(spec, KIND)
         };
         let interface = attach(&self.host, new, capture.snap())?;

@@ -96,6 +96,17 @@ impl Player {
         }
     }
 
+    /// When the next packet is due, if one is known to be. Asked while none is.
+    pub(crate) fn next_due(&self) -> Option<u64> {
+        let next = self.packets.get(self.next)?;
+        let over = matches!(self.repeat, Repeat::Times(n) if self.laps >= n);
+        let started = self.started_ns.filter(|_| !over)?;
+        Some(match self.pace {
+            Pace::Fast => started,
+            Pace::Recorded => started + next.at_ns,
+        })
+    }
+
     /// The next packet; asked for at most as often as [`Player::due`] said.
     pub(crate) fn next(&mut self) -> &[u8] {
         let at = self.next;

@@ -3,7 +3,7 @@
 use crate::interface::{Inbox, Player};
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Source, counters, nexts,
+    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
 };
 use volley_iface::{Direction, Flag, IfTable};
 
@@ -127,6 +127,17 @@ impl Source for PcapInput {
     const NAME: &'static str = "pcap-input";
     type Next = Next;
     type Count = Count;
+
+    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+        let table = &self.table;
+        self.players.iter().all(|p| table.may_rest(p.rx, idle_ns))
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        let due = self.players.iter().filter_map(|p| p.next_due());
+        due.for_each(|at_ns| rest.until(at_ns));
+        self.inbox.new.is_empty() && !self.players.iter().any(|p| p.is_gone())
+    }
 
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         self.change();

@@ -81,6 +81,11 @@ impl Control {
         }
     }
 
+    /// Whether a capture is written.
+    pub(crate) fn is_on(&self) -> bool {
+        self.sink.is_some()
+    }
+
     /// Write what workers captured; closes the file when all packets asked for are in it.
     pub fn drain(&mut self) -> usize {
         self.old.retain(|session| Arc::strong_count(session) > 1);

@@ -3,7 +3,7 @@
 use crate::stream::{GONE, Inbox, Lap, MAX_STREAMS, ON, Stream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use volley_graph::{Column, Cx, Isa, NodeId, Output, Source, counters, nexts};
+use volley_graph::{Column, Cx, Isa, NodeId, Output, Rest, Source, counters, nexts};
 use volley_iface::{Direction, Flag, IfTable};
 
 nexts! {
@@ -288,6 +288,18 @@ impl Source for PgInput {
     const NAME: &'static str = "pg-input";
     type Next = Next;
     type Count = Count;
+
+    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+        let mut on = self.streams.iter().filter(|s| s.on);
+        on.all(|s| self.table.may_rest(s.rx().unwrap_or(u32::MAX), idle_ns))
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        let on = self.streams.iter().filter(|s| s.on);
+        on.for_each(|s| rest.until(s.next_due()));
+        let seen = |s: &Stream| s.shared.command.load(Ordering::Acquire) == s.seen;
+        self.inbox.new.is_empty() && self.streams.iter().all(|s| seen(s))
+    }
 
     #[inline(always)]
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {

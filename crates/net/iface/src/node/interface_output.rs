@@ -17,7 +17,7 @@ nexts! {
 counters! {
     /// What interface-output counts.
     pub enum Count {
-        /// the egress interface is administratively down
+        /// the egress interface is down, or its link is
         InterfaceDown = "interface-down" (Error),
     }
 }

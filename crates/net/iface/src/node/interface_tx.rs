@@ -1,8 +1,33 @@
-//! interface-tx: hands packets to the transmit nodes of their interfaces.
+//! interface-tx: hands packets to the transmit nodes of their interfaces; does in software what those cannot.
 
 use crate::IfTable;
+use crate::offload::{Fault, finish, segment};
 use std::sync::Arc;
-use volley_graph::{Col, Column, Cx, Done, Glance, Isa, NoCounters, NoNext, Node, Vector};
+use volley_graph::{
+    Col, Column, Cx, Done, Fate, Glance, Isa, Node, NodeId, Offload, Offspring, Packet, Vector,
+    counters, nexts,
+};
+
+nexts! {
+    /// Where interface-tx sends packets, besides to transmit nodes.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// What interface-tx counts.
+    pub enum Count {
+        /// packets whose checksum was finished in software
+        Checksums = "checksums" (Info),
+        /// super-segments that were cut in software
+        Cut = "super-segments" (Info),
+        /// packets that they were cut into
+        Segments = "segments" (Info),
+        /// what is left to be done does not fit the packet
+        BadOffload = "bad-offload" (Error),
+        /// no packet buffer was free to cut a super-segment
+        NoBuffers = "no-buffers" (Error),
+    }
+}
 
 /// State of interface-tx.
 pub struct InterfaceTx {
@@ -18,17 +43,67 @@ impl InterfaceTx {
             nodes: Column::new(size),
         }
     }
+
+    /// Packets with something left to be done, among others: each goes on as its interface can take it, in order.
+    #[inline(never)]
+    fn complete<I: Isa>(&self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
+        v.unfold(|packet, out| {
+            let tx = packet.get(Col::Tx).unwrap_or(0);
+            let node = self.table.tx_node(tx);
+            let word = packet.get(Col::Offload).unwrap_or(0);
+            if Offload::needs(word) & !self.table.caps(tx) == 0 {
+                return Fate::Send(node);
+            }
+            match in_software(cx, packet, node, out) {
+                Ok(fate) => fate,
+                Err(fault) => {
+                    let why = match fault {
+                        Fault::Bad => Count::BadOffload,
+                        Fault::NoBuffers => Count::NoBuffers,
+                    };
+                    packet.fail(cx, why);
+                    Fate::Drop(Next::Drop)
+                }
+            }
+        })
+    }
+}
+
+fn in_software<I: Isa>(
+    cx: &Cx<'_, Count>,
+    packet: &mut Packet<'_>,
+    node: NodeId,
+    out: &mut Offspring<'_, I>,
+) -> Result<Fate<Next>, Fault> {
+    let Offload { checksum, gso } = packet.offload();
+    if let Some(gso) = gso {
+        let segments = segment(packet, gso, checksum, node, out)?;
+        if segments > 0 {
+            cx.count(Count::Cut, 1);
+            cx.count(Count::Segments, segments as u64);
+            return Ok(Fate::Replaced);
+        }
+    }
+    if let Some(sum) = checksum {
+        finish(packet, sum)?;
+        cx.count(Count::Checksums, 1);
+    }
+    packet.set_offload(&Offload::NONE)?;
+    Ok(Fate::Send(node))
 }
 
 impl Node for InterfaceTx {
     const NAME: &'static str = "interface-tx";
-    type Next = NoNext;
-    type Count = NoCounters;
+    type Next = Next;
+    type Count = Count;
     type Trace = Glance;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, mut v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         v.require(Col::Tx, 0);
+        if v.has(Col::Offload) {
+            return self.complete(cx, v);
+        }
         let tx = v.column(Col::Tx);
         let first = tx.first().map_or(0, |&tx| tx);
         if volley_graph::all_equal(tx) {

@@ -102,15 +102,22 @@ fn rewrite<F: Ip>(frame: &mut [u8; 64], words: AdjWords) {
     frame[6..14].copy_from_slice(&words.tail.to_ne_bytes());
 }
 
-/// Tell packets that do not fit apart: whether they may be fragmented stands in the header.
+/// Tell packets that do not fit apart: a super-segment does when its segments do, and whether the others may be
+/// fragmented stands in the header.
 #[cold]
-fn too_long<F: Ip, I: Isa>(v: &Vector<'_, I, Next<F>>, verdict: &mut [u32]) {
+fn too_long<F: Ip, I: Isa>(
+    v: &Vector<'_, I, Next<F>>,
+    verdict: &mut [u32],
+    mtu: impl Fn(usize) -> u32,
+) {
     for (row, code) in verdict
         .iter_mut()
         .enumerate()
         .filter(|(_, code)| **code == Count::TooBig.code())
     {
-        if F::HEADER == 20 {
+        if v.view(row).wire_len() <= mtu(row) as usize {
+            *code = 0;
+        } else if F::HEADER == 20 {
             let count = if F::may_fragment(v.view(row).bytes()) {
                 Count::NeedsFragmentation
             } else {
@@ -158,7 +165,8 @@ impl<F: Ip> Node for Rewrite<F> {
             }
         }
         if volley_graph::or_all(verdict.words(n)) != 0 {
-            too_long(&v, verdict.words_mut(n));
+            let mtu = |row: usize| facts(adjs.info(Dpo(v.column(Col::Dpo)[row]).index())).1;
+            too_long(&v, verdict.words_mut(n), mtu);
         }
         v.put(Col::Tx, tx);
         v.drop_out(cx, verdict, |_| Next::DROP);

@@ -1,0 +1,118 @@
+//! Buffers in a device's hands: packets that a driver has posted but not seen sent, and empty buffers that a device is to
+//! fill. They count as held until they come back.
+//!
+//! Only single-buffer packets are lent. What comes back is named by whoever runs the rings, so taking it is unsafe: the
+//! callers are `ring.rs` and `sys.rs` of drivers.
+
+use crate::frame::{CHAINED, Col, IDX, POS};
+use crate::{Done, Fresh, Isa, Nexts, Output, PacketView, Vector};
+use volley_buf::{BufIdx, Cache, END};
+
+impl PacketView<'_> {
+    /// The buffer of the packet's first segment.
+    pub fn buffer(&self) -> BufIdx {
+        BufIdx(self.frame.words(IDX)[self.row])
+    }
+
+    /// Offset of the packet's current position in that buffer's slot.
+    pub fn position(&self) -> usize {
+        (self.frame.words(POS)[self.row] & !CHAINED) as usize
+    }
+
+    /// Whether the packet has more than one segment.
+    pub fn is_chain(&self) -> bool {
+        self.frame.words(POS)[self.row] & CHAINED != 0
+    }
+}
+
+/// Give buffers back to the pool.
+fn give_back(bufs: &mut Cache, buffers: &[BufIdx]) {
+    for part in buffers.chunks(64) {
+        let mut idx = [0; 64];
+        idx.iter_mut().zip(part).for_each(|(to, from)| *to = from.0);
+        bufs.free(&idx[..part.len()]);
+    }
+}
+
+impl<I: Isa, X: Nexts> Vector<'_, I, X> {
+    /// The end of packets at a device that sends later: those for which `post` says true stay in its hands (chains never
+    /// do), all others are freed.
+    pub fn lend(mut self, mut post: impl FnMut(&PacketView<'_>) -> bool) -> Done {
+        let n = self.frame.n;
+        let mut kept = 0;
+        for row in 0..n {
+            let view = self.view(row);
+            if post(&view) && !view.is_chain() {
+                continue;
+            }
+            for col in [IDX, POS] {
+                let words = self.frame.cols[col].words_mut(n);
+                words[kept] = words[row];
+            }
+            kept += 1;
+        }
+        self.frame.n = kept;
+        self.free()
+    }
+
+    /// Take back buffers that the device is through with.
+    ///
+    /// # Safety
+    /// Each was lent, has not come back since, and the device does not touch it any more.
+    pub unsafe fn reclaim(&mut self, buffers: &[BufIdx]) {
+        give_back(&mut self.lanes.bufs, buffers);
+    }
+}
+
+impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
+    /// Empty buffers for a device to fill; returns how many there were.
+    pub fn lend(&mut self, buffers: &mut [BufIdx]) -> usize {
+        let mut got = 0;
+        for part in buffers.chunks_mut(64) {
+            let mut idx = [0; 64];
+            let n = self.lanes.bufs.alloc(&mut idx[..part.len()]);
+            part.iter_mut()
+                .zip(idx)
+                .take(n)
+                .for_each(|(to, from)| *to = BufIdx(from));
+            got += n;
+            if n < part.len() {
+                break;
+            }
+        }
+        got
+    }
+
+    /// Take back buffers that the device is through with.
+    ///
+    /// # Safety
+    /// As [`Vector::reclaim`].
+    pub unsafe fn reclaim(&mut self, buffers: &[BufIdx]) {
+        give_back(&mut self.lanes.bufs, buffers);
+    }
+
+    /// Packets that a device has received on `rx` into lent buffers: buffer, offset in its slot, length. At most one
+    /// vector is taken; offsets and lengths are clamped to the slot.
+    ///
+    /// # Safety
+    /// As [`Vector::reclaim`].
+    pub unsafe fn adopt(&mut self, rx: u32, rows: &[(BufIdx, usize, usize)]) -> Fresh<'_, I, X> {
+        let mut fresh = self.empty();
+        let n = rows.len().min(fresh.lanes.vector_size);
+        let frame = &mut fresh.frame;
+        frame.n = n;
+        for (row, &(buffer, at, len)) in rows[..n].iter().enumerate() {
+            let at = at.clamp(volley_buf::META, END);
+            let mut set = |col: usize, word: usize| frame.cols[col].words_mut(n)[row] = word as u32;
+            set(IDX, buffer.0 as usize);
+            set(POS, at);
+            set(Col::Len as usize, len.min(END - at));
+            set(Col::Rx as usize, rx as usize);
+        }
+        fresh
+    }
+
+    fn empty(&mut self) -> Fresh<'_, I, X> {
+        self.alloc(0, 0)
+    }
+}

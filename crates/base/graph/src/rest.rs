@@ -1,0 +1,155 @@
+//! How a worker sleeps: only when every source says it may, until a descriptor is ready, a time has come, or the control
+//! thread rings.
+//!
+//! Order, so that nothing is missed: the worker says that it goes to sleep, then looks for changes, then lets every
+//! source arm its interrupt and look once more. Whoever hands it something first hands it, then rings; the bell costs a
+//! system call only while the worker sleeps. A sleeping worker is offline: nobody waits for its quiescent point.
+
+use crate::{Clock, Worker};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::time::Duration;
+
+/// The longest sleep: what somebody forgot to ring for is noticed then.
+const LONGEST: Duration = Duration::from_millis(20);
+/// Not worth falling asleep for.
+const SHORTEST: Duration = Duration::from_micros(30);
+/// Descriptors that one worker's sleep may wait for.
+const MOST: usize = 1024;
+
+/// What ends a worker's sleep.
+pub struct Rest {
+    fds: Vec<RawFd>,
+    until_ns: Option<u64>,
+}
+
+impl Rest {
+    pub(crate) fn new() -> Self {
+        Rest {
+            fds: Vec::with_capacity(MOST),
+            until_ns: None,
+        }
+    }
+
+    /// Wake up when `fd` can be read. The source keeps it open until its [`crate::Source::wake`] is called. False when
+    /// there are too many: then the source must be polled.
+    pub fn fd(&mut self, fd: impl AsFd) -> bool {
+        let room = self.fds.len() < MOST;
+        if room {
+            self.fds.push(fd.as_fd().as_raw_fd());
+        }
+        room
+    }
+
+    /// Wake up at this time of the worker's clock.
+    pub fn until(&mut self, at_ns: u64) {
+        self.until_ns = Some(self.until_ns.map_or(at_ns, |other| other.min(at_ns)));
+    }
+}
+
+/// The control thread's way to wake a worker.
+pub(crate) struct Bell {
+    asleep: AtomicBool,
+    fd: OwnedFd,
+}
+
+impl Bell {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Bell {
+            asleep: AtomicBool::new(false),
+            fd: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
+        })
+    }
+
+    /// Wake the worker, if it sleeps. What it is woken for was handed over before.
+    pub(crate) fn ring(&self) {
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::SeqCst) {
+            let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+/// How long to sleep at most; none when it is not worth it.
+fn span(rest: &Rest, clock: &Clock) -> Option<Duration> {
+    let Some(until) = rest.until_ns else {
+        return Some(LONGEST);
+    };
+    let left = Duration::from_nanos(until.saturating_sub(clock.now_ns()));
+    // A clock that tests move may move at any time.
+    let most = match clock {
+        Clock::System { .. } => LONGEST,
+        Clock::Manual(_) => 4 * SHORTEST,
+    };
+    (left >= SHORTEST).then(|| left.min(most))
+}
+
+impl Worker {
+    /// Whether every source lets the worker sleep, `idle_ns` after the last packet.
+    pub(crate) fn may_rest(&self, idle_ns: u64) -> bool {
+        let now_ns = self.clock.now_ns();
+        let may = |node: &crate::NodeId| self.slots[node.index()].body.may_rest(now_ns, idle_ns);
+        self.sources.iter().all(may)
+    }
+
+    /// Sleep until something ends it. Returns at once when there is something to do, or `stop` is set.
+    pub(crate) fn sleep(&mut self, rest: &mut Rest, bell: &Bell, stop: &AtomicBool) {
+        (rest.until_ns, _) = (None, rest.fds.clear());
+        bell.asleep.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        self.reader.offline();
+        let quiet = !stop.load(Ordering::SeqCst) && self.channel.todo.is_empty();
+        let mut armed = 0;
+        let mut ready = quiet;
+        while ready && armed < self.sources.len() {
+            let node = self.sources[armed];
+            ready = self.slots[node.index()].body.rest(rest);
+            armed += 1;
+        }
+        if let (true, Some(span)) = (ready, span(rest, &self.clock)) {
+            crate::stats::bump(&self.channel.sleeps, 1);
+            wait(rest, bell, span);
+        }
+        bell.asleep.store(false, Ordering::SeqCst);
+        for node in &self.sources[..armed] {
+            self.slots[node.index()].body.wake();
+        }
+    }
+}
+
+fn wait(rest: &Rest, bell: &Bell, span: Duration) {
+    let span = Timespec {
+        tv_sec: span.as_secs() as _,
+        tv_nsec: i64::from(span.subsec_nanos()) as _,
+    };
+    let mut list = Vec::with_capacity(rest.fds.len() + 1);
+    list.push(PollFd::new(&bell.fd, PollFlags::IN));
+    list.extend(rest.fds.iter().map(|&fd| {
+        // SAFETY: the source that named it keeps it open until it is told that the worker is awake.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        PollFd::from_borrowed_fd(fd, PollFlags::IN)
+    }));
+    let _ = poll(&mut list, Some(&span));
+    let _ = rustix::io::read(&bell.fd, &mut [0; 8]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_sleeps_are_not_worth_it_and_long_ones_are_cut() {
+        let clock = Clock::system();
+        let mut rest = Rest::new();
+        assert_eq!(span(&rest, &clock), Some(LONGEST));
+        rest.until(clock.now_ns() + 10_000_000_000);
+        assert_eq!(span(&rest, &clock), Some(LONGEST));
+        rest.until(clock.now_ns() + 5_000_000);
+        let five = span(&rest, &clock).unwrap();
+        assert!(five < LONGEST && five > SHORTEST);
+        rest.until(clock.now_ns() + 1000);
+        rest.until(clock.now_ns() + 7_000_000);
+        assert_eq!(span(&rest, &clock), None, "the earliest counts");
+    }
+}

@@ -1,0 +1,155 @@
+//! The slow lane for 1:n: a packet goes on, is dropped, or gives way to others made from it. Order is kept.
+
+use crate::frame::{CHAINED, Col, Frame, IDX, POS, bits};
+use crate::lanes::Lanes;
+use crate::receive::MAX_SEGMENTS;
+use crate::{Column, Done, Nexts, NodeId, Packet, PacketView, Vector};
+use volley_buf::{DATA, Meta, NO_BUFFER, START};
+use volley_simd::Isa;
+
+/// What becomes of a packet in [`Vector::unfold`].
+#[derive(Clone, Copy)]
+pub enum Fate<X> {
+    /// It goes on to this node.
+    Send(NodeId),
+    /// It leaves by this edge; [`Packet::fail`] has tagged it.
+    Drop(X),
+    /// Its offspring goes on in its place; it is freed.
+    Replaced,
+}
+
+/// Packets made in [`Vector::unfold`], and those that go on, in order.
+pub struct Offspring<'a, I: Isa> {
+    lanes: &'a mut Lanes,
+    out: Box<Frame>,
+    nodes: Column,
+    isa: I,
+}
+
+impl<I: Isa> Offspring<'_, I> {
+    /// Make a packet of `len` bytes from `parent`, with its columns and nothing left to be done, to be sent to `node`.
+    /// `fill` is called for one buffer after the other. Returns the first one's bytes, to be put right; none when buffers
+    /// run out.
+    pub fn add(
+        &mut self,
+        parent: &PacketView<'_>,
+        node: NodeId,
+        len: usize,
+        mut fill: impl FnMut(&mut [u8]),
+    ) -> Option<&mut [u8]> {
+        let mut idx = [0u32; MAX_SEGMENTS];
+        let n = len.div_ceil(DATA).clamp(1, MAX_SEGMENTS);
+        let got = self.lanes.bufs.alloc(&mut idx[..n]);
+        if got < n {
+            self.lanes.bufs.free(&idx[..got]);
+            return None;
+        }
+        let len = len.min(n * DATA);
+        for (at, &this) in idx[..n].iter().enumerate() {
+            let part = (len - at * DATA).min(DATA);
+            let next = idx[..n].get(at + 1).copied().unwrap_or(NO_BUFFER);
+            let pool = self.lanes.bufs.pool();
+            // SAFETY: the buffer was just allocated and is ours; DATA bytes lie behind START.
+            unsafe {
+                *pool.meta(this) = Meta {
+                    next,
+                    end: (START + part) as u32,
+                    ..Meta::default()
+                };
+                fill(std::slice::from_raw_parts_mut(pool.at(this, START), part));
+            }
+        }
+        self.append(parent.frame, parent.row, node);
+        let row = self.out.n - 1;
+        let chained = if n > 1 { CHAINED } else { 0 };
+        let mine = [
+            (IDX, idx[0]),
+            (POS, START as u32 | chained),
+            (Col::Len as usize, len as u32),
+            (Col::Offload as usize, 0),
+        ];
+        for (col, word) in mine {
+            self.out.cols[col].words_mut(row + 1)[row] = word;
+        }
+        // SAFETY: as above; the row is not sent before the borrow ends.
+        let first = unsafe {
+            std::slice::from_raw_parts_mut(self.lanes.bufs.pool().at(idx[0], START), len.min(DATA))
+        };
+        Some(first)
+    }
+
+    /// Append a row of `frame`.
+    fn append(&mut self, frame: &Frame, row: usize, node: NodeId) {
+        if self.out.n == self.lanes.vector_size {
+            self.flush();
+        }
+        let out = &mut self.out;
+        let zero = out.meet(frame.valid);
+        for col in bits(out.valid) {
+            let word = match zero & 1 << col {
+                0 => frame.words(col)[row],
+                _ => 0,
+            };
+            out.cols[col].all_mut()[out.n] = word;
+        }
+        let known = node.index() < self.lanes.queues.len();
+        let node = if known { node } else { self.lanes.drop_node };
+        self.nodes.words_mut(out.n + 1)[out.n] = u32::from(node.0);
+        out.n += 1;
+    }
+
+    /// Send what there is.
+    fn flush(&mut self) {
+        let fresh = self.lanes.frame();
+        let full = std::mem::replace(&mut self.out, fresh);
+        let codes = self.nodes.words(full.n);
+        let node = |code| NodeId(code as u16);
+        self.lanes.split(self.isa, full, codes, node);
+    }
+}
+
+impl<I: Isa, X: Nexts> Vector<'_, I, X> {
+    /// Decide what becomes of one packet at a time. What is sent to a node, new or old, arrives there in order.
+    pub fn unfold(
+        mut self,
+        mut body: impl FnMut(&mut Packet<'_>, &mut Offspring<'_, I>) -> Fate<X>,
+    ) -> Done {
+        self.frame.require(Col::Offload, 0);
+        let pool = self.lanes.bufs.pool().clone();
+        let mut offspring = Offspring {
+            out: self.lanes.frame(),
+            nodes: std::mem::take(&mut self.lanes.targets),
+            lanes: self.lanes,
+            isa: self.isa,
+        };
+        for row in 0..self.frame.n {
+            let mut packet = Packet {
+                pool: &pool,
+                frame: &mut self.frame,
+                row,
+            };
+            match body(&mut packet, &mut offspring) {
+                Fate::Send(node) => offspring.append(&self.frame, row, node),
+                Fate::Drop(next) => {
+                    let edge = self.edges[next.index()];
+                    offspring.lanes.push_row(edge, &self.frame, row);
+                }
+                Fate::Replaced => {
+                    let idx = self.frame.words(IDX)[row];
+                    if self.frame.words(POS)[row] & CHAINED != 0 {
+                        crate::packet::free_members(&mut offspring.lanes.bufs, idx);
+                    }
+                    offspring.lanes.bufs.free(&[idx]);
+                }
+            }
+        }
+        offspring.flush();
+        let Offspring {
+            lanes, out, nodes, ..
+        } = offspring;
+        lanes.targets = nodes;
+        lanes.recycle(out);
+        lanes.recycle(self.frame);
+        Done(())
+    }
+}

@@ -1,0 +1,298 @@
+//! Offloads in software: what a transmit node does not do by itself is done here, in front of it.
+//!
+//! - A partial checksum is finished over everything from its start to the packet's end.
+//! - A super-segment of TCP or UDP is cut: IPv4 identification and TCP sequence go up, FIN and PSH stay on the last
+//!   segment, CWR on the first (RFC 3168, 6.1.2), lengths and checksums are each segment's own.
+//!
+//! Nothing of a request is believed: places are looked up in the packet's headers, and what does not fit is a drop.
+
+use volley_graph::buf::DATA;
+use volley_graph::{
+    BadOffload, Checksum, Gso, GsoKind, Isa, NodeId, Offspring, Packet, PacketView,
+};
+use volley_wire::checksum::Sum;
+
+/// Why a packet cannot be completed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// The request does not fit the packet.
+    Bad,
+    /// No buffer was free.
+    NoBuffers,
+}
+
+impl From<BadOffload> for Fault {
+    fn from(_: BadOffload) -> Self {
+        Fault::Bad
+    }
+}
+
+/// Where a packet's headers are, in bytes from its Ethernet header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Places {
+    /// The IP header.
+    pub(crate) l3: usize,
+    /// Whether it is IPv6.
+    pub(crate) six: bool,
+    /// The TCP or UDP header.
+    pub(crate) l4: usize,
+    /// Its length.
+    pub(crate) l4_len: usize,
+    /// Whether it stands directly behind the fixed IP header, so that addresses and protocol are the pseudo header's.
+    direct: bool,
+}
+
+/// The most segments that one packet is cut into: a peer must not make work for thousands of packets with one.
+const MOST: usize = 2048;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+    let word = bytes.get(at..at + 2)?;
+    Some(u16::from_be_bytes([word[0], word[1]]))
+}
+
+fn put16(bytes: &mut [u8], at: usize, word: u16) {
+    if let Some(place) = bytes.get_mut(at..at + 2) {
+        place.copy_from_slice(&word.to_be_bytes());
+    }
+}
+
+/// Find the headers of a super-segment in its first bytes. Where IPv6 has extension headers, the place of the checksum
+/// says where they end.
+pub(crate) fn places(first: &[u8], kind: GsoKind, sum: Option<Checksum>) -> Option<Places> {
+    let mut l3 = 14;
+    let mut ethertype = be16(first, 12)?;
+    while matches!(ethertype, 0x8100 | 0x88a8 | 0x9100) && l3 < 22 {
+        ethertype = be16(first, l3 + 2)?;
+        l3 += 4;
+    }
+    let six = match (ethertype, kind) {
+        (0x0800, GsoKind::Tcp4 | GsoKind::Udp) => false,
+        (0x86dd, GsoKind::Tcp6 | GsoKind::Udp) => true,
+        _ => return None,
+    };
+    let proto = if kind == GsoKind::Udp { UDP } else { TCP };
+    let version = first.get(l3)? >> 4;
+    (version == if six { 6 } else { 4 }).then_some(())?;
+    let (at, next) = match six {
+        true => (l3 + 40, *first.get(l3 + 6)?),
+        false => (l3 + usize::from(first[l3] & 15) * 4, *first.get(l3 + 9)?),
+    };
+    let direct = next == proto;
+    let l4 = match (sum, direct) {
+        (_, true) => at,
+        (Some(sum), false) if six && usize::from(sum.start) > at => usize::from(sum.start),
+        _ => return None,
+    };
+    let offset = if proto == TCP { 16 } else { 6 };
+    let fits = |s: Checksum| usize::from(s.start) == l4 && s.offset == offset;
+    (at >= l3 + 20 && sum.is_none_or(fits)).then_some(())?;
+    let l4_len = match proto {
+        TCP => usize::from(first.get(l4 + 12)? >> 4) * 4,
+        _ => 8,
+    };
+    let whole = l4_len >= if proto == TCP { 20 } else { 8 } && l4 + l4_len <= first.len();
+    whole.then_some(Places {
+        l3,
+        six,
+        l4,
+        l4_len,
+        direct,
+    })
+}
+
+/// Finish a checksum in place.
+pub(crate) fn finish(packet: &mut Packet<'_>, sum: Checksum) -> Result<(), Fault> {
+    let start = usize::from(sum.start);
+    let at = start + usize::from(sum.offset);
+    let view = packet.view();
+    (at + 2 <= view.bytes().len())
+        .then_some(())
+        .ok_or(Fault::Bad)?;
+    let mut skip = start;
+    let mut all = Sum::new();
+    for slice in view.slices() {
+        let n = skip.min(slice.len());
+        (skip, all) = (skip - n, all.bytes(&slice[n..]));
+    }
+    // A UDP checksum of zero would say that there is none (RFC 768).
+    let value = match sum.offset {
+        6 => all.checksum_udp(),
+        _ => all.checksum(),
+    };
+    put16(packet.bytes_mut(), at, value);
+    Ok(())
+}
+
+/// The payload of a packet, read piece by piece.
+struct Payload<'a> {
+    slices: volley_graph::Slices<'a>,
+    rest: &'a [u8],
+}
+
+impl<'a> Payload<'a> {
+    fn new(view: &PacketView<'a>, headers: usize) -> Option<Self> {
+        let mut slices = view.slices();
+        let rest = slices.next()?.get(headers..)?;
+        Some(Payload { slices, rest })
+    }
+
+    /// Fill `out`, and add what is in it to `sum`.
+    fn read(&mut self, mut out: &mut [u8], sum: &mut Sum) {
+        while !out.is_empty() {
+            if self.rest.is_empty() {
+                match self.slices.next() {
+                    Some(next) => self.rest = next,
+                    None => return out.fill(0),
+                }
+            }
+            let n = out.len().min(self.rest.len());
+            let (here, later) = out.split_at_mut(n);
+            here.copy_from_slice(&self.rest[..n]);
+            *sum = sum.bytes(here);
+            (self.rest, out) = (&self.rest[n..], later);
+        }
+    }
+}
+
+/// One super-segment under the knife.
+struct Cut<'a> {
+    head: &'a [u8],
+    kind: GsoKind,
+    places: Places,
+    /// Bytes of the whole packet.
+    len: usize,
+    size: usize,
+}
+
+impl Cut<'_> {
+    /// Put the headers of segment `number` right: `payload` bytes whose sum is `sum`.
+    fn dress(&self, out: &mut [u8], number: usize, payload: usize, sum: Sum, last: bool) {
+        let Places {
+            l3,
+            six,
+            l4,
+            l4_len,
+            ..
+        } = self.places;
+        let l4_bytes = (l4_len + payload) as u16;
+        match six {
+            true => put16(out, l3 + 4, (l4 - l3 - 40 + l4_len + payload) as u16),
+            false => {
+                let id = be16(self.head, l3 + 4)
+                    .unwrap_or(0)
+                    .wrapping_add(number as u16);
+                put16(out, l3 + 2, (l4 - l3 + l4_len + payload) as u16);
+                put16(out, l3 + 4, id);
+                put16(out, l3 + 10, 0);
+                let header = Sum::new().bytes(&out[l3..l4]).checksum();
+                put16(out, l3 + 10, header);
+            }
+        }
+        match self.kind {
+            GsoKind::Udp => put16(out, l4 + 4, l4_bytes),
+            _ => self.tcp(&mut out[l4..], number, last),
+        }
+        let at = l4 + if self.kind == GsoKind::Udp { 6 } else { 16 };
+        put16(out, at, 0);
+        let sum = self.join(self.pseudo(l4_bytes).bytes(&out[l4..l4 + l4_len]), sum);
+        let value = match self.kind {
+            GsoKind::Udp => sum.checksum_udp(),
+            _ => sum.checksum(),
+        };
+        put16(out, at, value);
+    }
+
+    fn join(&self, headers: Sum, payload: Sum) -> Sum {
+        headers.word(payload.folded())
+    }
+
+    /// Sequence and flags of a TCP segment.
+    fn tcp(&self, tcp: &mut [u8], number: usize, last: bool) {
+        const FIN_PSH: u8 = 0x09;
+        const CWR: u8 = 0x80;
+        let first: [u8; 4] = tcp[4..8].try_into().unwrap_or_default();
+        let seq = u32::from_be_bytes(first).wrapping_add((number * self.size) as u32);
+        tcp[4..8].copy_from_slice(&seq.to_be_bytes());
+        if !last {
+            tcp[13] &= !FIN_PSH;
+        }
+        if number > 0 {
+            tcp[13] &= !CWR;
+        }
+    }
+
+    /// The pseudo header's sum. Behind IPv6 extension headers (a routing header hides the destination that counts) it
+    /// is what the sender left in the checksum's place, with this segment's length for the whole one's.
+    fn pseudo(&self, l4_bytes: u16) -> Sum {
+        let Places {
+            l3,
+            six,
+            l4,
+            direct,
+            ..
+        } = self.places;
+        let proto = if self.kind == GsoKind::Udp { UDP } else { TCP };
+        if direct {
+            let addresses = if six {
+                l3 + 8..l3 + 40
+            } else {
+                l3 + 12..l3 + 20
+            };
+            return Sum::new()
+                .bytes(&self.head[addresses])
+                .word(u16::from(proto))
+                .word(l4_bytes);
+        }
+        let left = be16(self.head, l4 + 16).filter(|_| proto == TCP);
+        let left = left.or_else(|| be16(self.head, l4 + 6)).unwrap_or(0);
+        let whole = (self.len - l4) as u16;
+        Sum::new().word(left).word(!whole).word(l4_bytes)
+    }
+}
+
+/// Cut a super-segment into packets for `node`; returns how many. One that is a single segment stays as it is (0).
+pub(crate) fn segment<I: Isa>(
+    packet: &Packet<'_>,
+    gso: Gso,
+    sum: Option<Checksum>,
+    node: NodeId,
+    out: &mut Offspring<'_, I>,
+) -> Result<usize, Fault> {
+    let view = packet.view();
+    let places = places(view.bytes(), gso.kind, sum).ok_or(Fault::Bad)?;
+    let (headers, size) = (places.l4 + places.l4_len, usize::from(gso.size));
+    let right = size > 0
+        && headers == usize::from(gso.headers)
+        && headers <= view.len().min(DATA)
+        && view.len() <= size.saturating_mul(MOST) + headers;
+    right.then_some(()).ok_or(Fault::Bad)?;
+    let payload = view.len() - headers;
+    if payload <= size {
+        return Ok(0);
+    }
+    let cut = Cut {
+        head: view.bytes().get(..headers).ok_or(Fault::Bad)?,
+        kind: gso.kind,
+        places,
+        len: view.len(),
+        size,
+    };
+    let mut from = Payload::new(&view, headers).ok_or(Fault::Bad)?;
+    let segments = payload.div_ceil(size);
+    for number in 0..segments {
+        let part = size.min(payload - number * size);
+        let (mut copied, mut total) = (0, Sum::new());
+        let made = out.add(&view, node, headers + part, |buffer| {
+            let head = headers.saturating_sub(copied).min(buffer.len());
+            buffer[..head].copy_from_slice(&cut.head[copied.min(headers)..][..head]);
+            from.read(&mut buffer[head..], &mut total);
+            copied += buffer.len();
+        });
+        let first = made.ok_or(Fault::NoBuffers)?;
+        cut.dress(first, number, part, total, number + 1 == segments);
+    }
+    Ok(segments)
+}

@@ -269,10 +269,14 @@ impl Backend {
             Ring::Split(Split::new(layout, memory))
         };
         let bell = d.call.as_ref().map(OwnedFd::try_clone).transpose();
+        let alarm = d.kick.iter().flatten().next();
+        let alarm = alarm.map(OwnedFd::try_clone).transpose();
+        let failed = |e: std::io::Error| named("out-of-resources", e.to_string());
         let running = Running {
             ring: end,
             memory: memory.clone(),
-            bell: bell.map_err(|e| named("bad-event-file", e.to_string()))?,
+            bell: bell.map_err(failed)?,
+            alarm: alarm.map_err(failed)?.map(Arc::new),
         };
         self.lane(ring).put(Some(running));
         self.wire.pairs.fetch_max(ring / 2 + 1, Relaxed);

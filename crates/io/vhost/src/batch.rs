@@ -5,6 +5,7 @@
 
 use crate::fault::RingFault;
 use crate::memory::{Memory, Place};
+use std::io::IoSliceMut;
 
 /// The most parts of one packet.
 pub const MAX_CHAIN: usize = 1024;
@@ -137,6 +138,18 @@ impl Batch {
             return view.read(skip, to);
         }
         copy_parts(memory, parts, skip, to)
+    }
+}
+
+impl Batch {
+    /// Copy the frame of packet `at` into several pieces of memory, one after the other; returns its length.
+    pub fn scatter(&self, memory: &Memory, at: usize, to: &mut [IoSliceMut<'_>]) -> usize {
+        let (len, mut done) = (self.frame_len(at), 0);
+        for slice in to {
+            let n = slice.len().min(len - done);
+            done += self.copy(memory, at, HEADER + done, &mut slice[..n]);
+        }
+        done
     }
 }
 

@@ -7,22 +7,22 @@ use crate::backend::Backend;
 use crate::fault::Fault;
 use crate::feature::{self, Wanted};
 use crate::frontend::Frontend;
-use crate::node::vhost_user_input::Wires;
+use crate::node::vhost_user_input::{VIRTIO_NAME, VhostInput};
 use crate::node::vhost_user_tx::VhostTx;
 use crate::protocol::{Arrived, Bind, Link as Socket, Listener, connect};
-use crate::wire::{MAX_PAIRS, Wire};
+use crate::wire::{List, MAX_PAIRS, Wire, Wires};
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use volley_graph::{ProcessInfo, Turn, Watch};
+use volley_graph::{ProcessInfo, Source, Turn, Watch};
 use volley_iface::driver::{Caps, Host, Port as DriverPort};
 use volley_iface::{IfIdx, Link, NewInterface};
 use volley_model::{
     Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request, SocketRole,
     VhostSpec,
 };
-use volley_tables::qsbr::Publisher;
 
 mod show;
 
@@ -72,7 +72,7 @@ struct Port {
     index: IfIdx,
     front: bool,
     spec: VhostSpec,
-    wire: std::sync::Arc<Wire>,
+    wire: Arc<Wire>,
     listener: Option<Listener>,
     _listen: Option<Watch>,
     peer: Option<Peer>,
@@ -88,14 +88,16 @@ pub struct Ports {
     host: Host,
     me: Weak<RefCell<Ports>>,
     ports: Vec<Port>,
-    vhost: Publisher<Wires>,
-    virtio: Publisher<Wires>,
+    vhost: List,
+    virtio: List,
+    /// Lists that a worker may still have.
+    old: Vec<Arc<Wires>>,
     _tick: Option<Watch>,
 }
 
 impl Ports {
     /// None yet.
-    pub fn new(host: Host, vhost: Publisher<Wires>, virtio: Publisher<Wires>) -> Rc<RefCell<Self>> {
+    pub fn new(host: Host, vhost: List, virtio: List) -> Rc<RefCell<Self>> {
         Rc::new_cyclic(|me| {
             RefCell::new(Ports {
                 host,
@@ -103,6 +105,7 @@ impl Ports {
                 ports: Vec::new(),
                 vhost,
                 virtio,
+                old: Vec::new(),
                 _tick: None,
             })
         })
@@ -124,6 +127,7 @@ impl Ports {
             mac: spec.mac.map(|m| m.0),
             mtu: spec.mtu.unwrap_or(9000),
             link: Link::down(waiting(vhost)),
+            rx_node: if front { VIRTIO_NAME } else { VhostInput::NAME },
             port: Box::new(Side(self.me.clone(), number.clone())),
             ..NewInterface::new(&name, spec.kind.name())
         };
@@ -131,7 +135,7 @@ impl Ports {
         let settings = engine.borrow().settings().clone();
         let table = self.host.interfaces.borrow().table().clone();
         // The same wire for the nodes of all workers; made when the number is known, which is then.
-        let made: Rc<RefCell<Option<std::sync::Arc<Wire>>>> = Rc::default();
+        let made: Rc<RefCell<Option<Arc<Wire>>>> = Rc::default();
         let wire_of = made.clone();
         let index = self.host.attach(new, move |worker, index| {
             let wire = wire_of
@@ -201,8 +205,12 @@ impl Ports {
             mine.map(|p| p.wire.clone()).collect()
         };
         let (back, front) = (of(&self.ports, false), of(&self.ports, true));
-        self.vhost.publish(back);
-        self.virtio.publish(front);
+        for (list, new) in [(&self.vhost, back), (&self.virtio, front)] {
+            let old: Arc<Wires> = list.swap(Arc::new(new));
+            // Freed here and not by the worker that has it last.
+            self.old.push(old);
+        }
+        self.host.wake();
     }
 
     fn tick(&mut self) {
@@ -238,6 +246,7 @@ impl Ports {
 
     /// Look after all interfaces.
     pub fn service_all(&mut self) {
+        self.old.retain(|list| Arc::strong_count(list) > 1);
         let all: Vec<IfIdx> = self.ports.iter().map(|p| p.index).collect();
         all.into_iter().for_each(|index| _ = self.service(index));
     }
@@ -309,6 +318,7 @@ impl Ports {
         let features = port.peer.as_ref().map_or(0, |p| p.end.features());
         let caps = caps(features, port.front);
         if changed {
+            self.host.wake();
             let workers = self.host.engine.borrow().settings().workers;
             let rx = (0..pairs.max(1)).map(|q| q % workers).collect();
             self.host.set_queues(index, rx, pairs.max(1) as u32);

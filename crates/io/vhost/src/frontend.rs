@@ -22,7 +22,6 @@ pub struct Frontend {
     protocol: u64,
     /// The question that is not answered yet; none when the rings run.
     asked: Option<u32>,
-    calls: Vec<OwnedFd>,
 }
 
 impl Drop for Frontend {
@@ -56,7 +55,6 @@ impl Frontend {
             features: 0,
             protocol: 0,
             asked: None,
-            calls: Vec::new(),
         };
         frontend.ask(link, code::GET_FEATURES)?;
         Ok(frontend)
@@ -170,7 +168,7 @@ impl Frontend {
                 used: spot.used,
                 avail: spot.avail,
             };
-            let bell = self.describe(link, &addr)?;
+            let (bell, alarm) = self.describe(link, &addr)?;
             let lane = match way {
                 Way::Receive => &self.wire.rx[ring / 2],
                 Way::Send => &self.wire.tx[ring / 2],
@@ -179,6 +177,7 @@ impl Frontend {
                 ring: end,
                 memory: memory.clone(),
                 bell: Some(bell),
+                alarm: Some(Arc::new(alarm)),
             }));
         }
         if self.features & feature::PROTOCOL != 0 {
@@ -190,8 +189,8 @@ impl Frontend {
         Ok(())
     }
 
-    /// Tell the back end of a ring; what to ring its bell with.
-    fn describe(&mut self, link: &Link, addr: &RingAddr) -> Result<OwnedFd, Fault> {
+    /// Tell the back end of a ring; what to ring its bell with, and what it rings.
+    fn describe(&self, link: &Link, addr: &RingAddr) -> Result<(OwnedFd, OwnedFd), Fault> {
         let (kick, call) = (sys::event().map_err(system)?, sys::event().map_err(system)?);
         let ring = addr.ring as usize;
         let base = if self.features & feature::RING_PACKED != 0 {
@@ -208,7 +207,6 @@ impl Frontend {
         link.send(&encode(code::SET_VRING_BASE, 0, &pair(ring, base)), &[])?;
         link.send(&encode(code::SET_VRING_ADDR, 0, &ring_addr(addr)), &[])?;
         link.send(&encode(code::SET_VRING_KICK, 0, &number), &[kick.as_fd()])?;
-        self.calls.push(call);
-        Ok(kick)
+        Ok((kick, call))
     }
 }

@@ -34,26 +34,24 @@ pub mod sys;
 pub mod wire;
 
 use control::{Ports, VhostHandler};
-use node::vhost_user_input::{VIRTIO_NAME, VhostInput, Wires};
+use node::vhost_user_input::{VIRTIO_NAME, VhostInput};
 use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::Registry;
-use volley_tables::qsbr::Publisher;
+use wire::List;
 
 /// Bring in both sources, both interface kinds and their requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let table = registry.table();
-    let domain = registry.engine.borrow().domain().clone();
-    let vhost: Publisher<Wires> = Publisher::new(&domain, Wires::new());
-    let virtio: Publisher<Wires> = Publisher::new(&domain, Wires::new());
+    let (vhost, virtio) = (List::default(), List::default());
     {
         let mut engine = registry.engine.borrow_mut();
         let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
         let settings = engine.settings().clone();
         for (name, list) in [(VhostInput::NAME, &vhost), (VIRTIO_NAME, &virtio)] {
-            let (snap, table) = (list.snap(), table.clone());
+            let (list, table) = (list.clone(), table.clone());
             let (workers, size) = (settings.workers, settings.vector_size);
             engine.add_source(name, move |worker| {
-                VhostInput::new((worker, workers), table.clone(), snap.clone(), drop, size)
+                VhostInput::new((worker, workers), table.clone(), list.clone(), drop, size)
             })?;
         }
     }

@@ -222,7 +222,7 @@ impl<'a> View<'a> {
 unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
     // SAFETY: the caller's contract; the two halves of each branch cover the `n` bytes and no more.
     unsafe {
-        if n > 128 || n < 16 {
+        if !(16..=128).contains(&n) {
             std::ptr::copy_nonoverlapping(from, to, n);
         } else if n > 64 {
             two::<64>(from, to, n);
@@ -330,6 +330,15 @@ pub fn signal(event: BorrowedFd<'_>) {
     let _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
 
+/// Set an event counter back, without waiting even if the peer has made it one that waits.
+pub fn calm(event: BorrowedFd<'_>) {
+    let mut count = [0; 8];
+    let mut into = [io::IoSliceMut::new(&mut count)];
+    // No offset: -1.
+    let flags = rustix::io::ReadWriteFlags::NOWAIT;
+    let _ = rustix::io::preadv2(event, &mut into, u64::MAX, flags);
+}
+
 /// Whether writing eight bytes to what a peer calls an event counter can never block, made so where it is not.
 pub fn make_event(event: &OwnedFd) -> io::Result<()> {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -414,6 +423,21 @@ mod tests {
         drop(map);
         let (_fd, again) = super::tests::map(1 << 16);
         assert!(!again.is_broken(), "the next map begins whole");
+    }
+
+    #[test]
+    fn an_event_is_set_back_without_waiting() {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let fd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        signal(fd.as_fd());
+        calm(fd.as_fd());
+        calm(fd.as_fd());
+        let mut list = [PollFd::new(&fd, PollFlags::IN)];
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        assert_eq!(poll(&mut list, Some(&now)), Ok(0));
     }
 
     #[test]

@@ -3,15 +3,19 @@
 //! A lane is claimed by a worker for one vector at a time. Nothing a peer does keeps a lane claimed, so taking a ring out
 //! waits for one vector at most, and once it is out nobody touches the peer's memory any more.
 
-use crate::device::{Packed, Split};
+use crate::device::{Bell, End, Packed, Split};
 use crate::driver::{PackedDriver, SplitDriver};
 use crate::fault::RingFault;
 use crate::memory::Memory;
 use crate::ring::{Claim, Guarded};
 use crate::sys;
+use arc_swap::ArcSwap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed, fence,
+};
+use volley_graph::Rest;
 use volley_iface::IfIdx;
 
 /// The most queue pairs of an interface.
@@ -50,6 +54,8 @@ pub struct Running {
     pub memory: Arc<Memory>,
     /// How the other side is told of buffers.
     pub bell: Option<OwnedFd>,
+    /// How the other side tells us, when it can.
+    pub alarm: Option<Arc<OwnedFd>>,
 }
 
 impl Running {
@@ -168,5 +174,73 @@ impl Wire {
             lane.put(None);
         }
         self.fault.store(0, Relaxed);
+    }
+}
+
+/// Interfaces that are polled.
+pub type Wires = Vec<Arc<Wire>>;
+/// The way they come to workers.
+pub type List = Arc<ArcSwap<Wires>>;
+
+/// What wakes a worker that sleeps. Kept open while it does, whatever becomes of the rings.
+pub struct Alarms(Vec<Arc<OwnedFd>>);
+
+impl Default for Alarms {
+    fn default() -> Self {
+        Alarms(Vec::with_capacity(1024))
+    }
+}
+
+impl Alarms {
+    /// Say to each ring that a worker receives from (its queues are `mine`) whether to ring. False when one cannot, or has
+    /// something.
+    pub fn listen(&mut self, wires: &Wires, mine: impl Fn(usize) -> bool, bell: Bell) -> bool {
+        let mut all = true;
+        for wire in wires {
+            let lanes = wire.rx.iter().enumerate();
+            for (_, lane) in lanes.filter(|(q, l)| mine(*q) && l.is_live()) {
+                all &= self.lane(lane, bell);
+            }
+        }
+        all
+    }
+
+    fn lane(&mut self, lane: &Lane, bell: Bell) -> bool {
+        let Some(mut claim) = lane.claim() else {
+            return false;
+        };
+        let Some(Running {
+            ring,
+            memory,
+            alarm,
+            ..
+        }) = &mut *claim
+        else {
+            return true;
+        };
+        let quiet = crate::with_ring!(ring, end => {
+            end.listen(memory, bell);
+            // The other side puts a packet in and then looks whether to ring; we ask for it and then look for packets.
+            fence(Ordering::SeqCst);
+            !end.waits(memory)
+        });
+        let room = self.0.len() < self.0.capacity();
+        match (bell, alarm) {
+            (Bell::On, Some(alarm)) if room => self.0.push(alarm.clone()),
+            (Bell::On, _) => return false,
+            (Bell::Off, _) => {}
+        }
+        quiet
+    }
+
+    /// Let them end the sleep. False when there are too many.
+    pub fn arm(&self, rest: &mut Rest) -> bool {
+        self.0.iter().all(|alarm| rest.fd(alarm.as_fd()))
+    }
+
+    /// Awake: set them back and forget them.
+    pub fn calm(&mut self) {
+        // The last one of a ring that has gone is closed here; that is a system call, as the sleep was.
+        self.0.drain(..).for_each(|alarm| sys::calm(alarm.as_fd()));
     }
 }

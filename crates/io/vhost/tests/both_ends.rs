@@ -2,7 +2,9 @@
 
 mod support;
 
+use std::time::{Duration, Instant};
 use support::{Bench, frame, resources, spec};
+use volley_graph::Running;
 use volley_model::{InterfaceKind, SocketRole, VhostSpec};
 
 /// A back end `dev` and a front end `drv` on one socket, both with these options.
@@ -260,4 +262,53 @@ fn names_and_sockets_that_are_taken_are_refused_and_nothing_stays() {
     };
     assert_eq!(unnamed(SocketRole::Server), "VirtualEthernet0/0/0");
     assert_eq!(unnamed(SocketRole::Client), "VirtualEthernet0/0/1");
+}
+
+/// Clock ticks (10 ms) that the workers of this process have used.
+fn worker_ticks() -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let stats = tasks.filter_map(|t| std::fs::read_to_string(t.unwrap().path().join("stat")).ok());
+    let workers = stats.filter(|s| s.contains("(volley-w"));
+    let used = |s: String| {
+        let fields: Vec<u64> = s.split_whitespace().skip(13).take(2).map(|f| f.parse().unwrap()).collect();
+        fields[0] + fields[1]
+    };
+    workers.map(used).sum()
+}
+
+/// Two daemons, both asleep; each is woken by the other's packets.
+#[test]
+fn workers_sleep_until_the_peer_rings() {
+    let _alone = support::alone();
+    for (packed, event_idx) in [(false, false), (false, true), (true, false), (true, true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("v.sock");
+        let (mut a, mut b) = (Bench::new(), Bench::new());
+        let with = |role| VhostSpec { packed, event_idx, ..spec(&path, role) };
+        a.create("dev", InterfaceKind::VhostUser(with(SocketRole::Server))).unwrap();
+        b.create("drv", InterfaceKind::VirtioUser(with(SocketRole::Client))).unwrap();
+        assert!(a.until(5, |a| {
+            b.step();
+            a.is_up("dev") && b.is_up("drv")
+        }));
+        let workers = [&mut a, &mut b].map(|bench| std::mem::take(&mut bench.workers));
+        let _running = workers.map(|w| Running::start(w, &[]).unwrap());
+        let (begin, mut waits) = ((worker_ticks(), Instant::now()), Vec::new());
+        for round in 0..20u32 {
+            let (from, name, to) = if round % 2 == 0 { (&a, "dev", &b) } else { (&b, "drv", &a) };
+            std::thread::sleep(Duration::from_millis(25));
+            let start = Instant::now();
+            from.send(name, [frame(64, round)]);
+            while to.got().is_empty() {
+                assert!(start.elapsed() < Duration::from_secs(5), "never woken");
+                std::thread::sleep(Duration::from_micros(50));
+            }
+            waits.push(start.elapsed());
+        }
+        waits.sort();
+        // A worker that nobody rings looks by itself after 20 ms.
+        assert!(waits[10] < Duration::from_millis(5), "{waits:?}");
+        let (used, passed) = (worker_ticks() - begin.0, begin.1.elapsed());
+        assert!(u128::from(used) * 10 < passed.as_millis() / 2, "{used} ticks in {passed:?}");
+    }
 }

@@ -7,7 +7,7 @@ mod packed;
 mod split;
 
 pub use packed::Packed;
-pub(crate) use packed::{AVAIL, DISABLE, Turn, USED, wants};
+pub(crate) use packed::{AVAIL, Turn, USED, flags, wants};
 pub use split::Split;
 pub(crate) use split::{FLAGS, INDEX, QUIET, RING};
 
@@ -42,6 +42,15 @@ pub struct Layout {
     pub base: u32,
 }
 
+/// Whether the other side is to tell us when it is done with buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bell {
+    /// We look by ourselves.
+    Off,
+    /// We sleep.
+    On,
+}
+
 /// What a send of one packet came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reserved {
@@ -72,8 +81,10 @@ pub trait End {
     fn buffer_count(&self, buffers: usize) -> u16;
     /// Where to go on later, as `GET_VRING_BASE` has it.
     fn base(&self) -> u32;
-    /// Say that we poll, so that the driver need not tell us of buffers.
-    fn quiet(&mut self, memory: &Memory);
+    /// Say whether the other side is to tell us of buffers: not while we poll.
+    fn listen(&mut self, memory: &Memory, bell: Bell);
+    /// Whether there is something to look at.
+    fn waits(&self, memory: &Memory) -> bool;
 }
 
 /// Whether going from `old` to `new` passes the index that the other side asked to be told of.

@@ -3,7 +3,7 @@
 //! A buffer is one descriptor, or several in a row that are chained; the id stands in the last one. It is available when
 //! its AVAIL bit equals the driver's wrap counter and its USED bit does not; given back, both equal the device's.
 
-use super::{Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, WRITE, one, table};
+use super::{Bell, Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, WRITE, one, table};
 use crate::batch::{Batch, Room};
 use crate::fault::RingFault;
 use crate::memory::Memory;
@@ -13,7 +13,7 @@ use std::sync::atomic::{Ordering, fence};
 pub(crate) const AVAIL: u16 = 1 << 7;
 pub(crate) const USED: u16 = 1 << 15;
 /// Event flags: tell me always, never, or when a descriptor is passed.
-pub(crate) const DISABLE: u16 = 1;
+const DISABLE: u16 = 1;
 const AT_DESC: u16 = 2;
 
 /// A place in the ring with the number of times it was passed, modulo two.
@@ -78,7 +78,7 @@ impl Packed {
             avail: turn,
             used: turn,
         };
-        ring.quiet(memory);
+        ring.listen(memory, Bell::Off);
         ring
     }
 
@@ -242,6 +242,14 @@ pub(crate) fn wants(event: View<'_>, layout: &Layout, old: Turn, new: Turn) -> b
     }
 }
 
+/// Event flags that say so.
+pub(crate) fn flags(bell: Bell) -> u16 {
+    match bell {
+        Bell::Off => DISABLE,
+        Bell::On => 0,
+    }
+}
+
 fn back(turn: Turn, slots: u16, size: u16) -> Turn {
     match turn.at.checked_sub(slots) {
         Some(at) => Turn {
@@ -348,9 +356,14 @@ impl End for Packed {
         u32::from(self.avail.word()) | u32::from(self.used.word()) << 16
     }
 
-    fn quiet(&mut self, memory: &Memory) {
+    fn waits(&self, memory: &Memory) -> bool {
+        let ring = memory.view(self.layout.desc);
+        ring.is_some_and(|r| Packed::is_available(Packed::desc(r, self.avail.at), self.avail.wrap))
+    }
+
+    fn listen(&mut self, memory: &Memory, bell: Bell) {
         if let Some(event) = memory.view(self.layout.used) {
-            event.store16(2, DISABLE);
+            event.store16(2, flags(bell));
         }
     }
 }

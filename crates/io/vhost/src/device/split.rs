@@ -1,6 +1,8 @@
 //! The split ring, seen from the device.
 
-use super::{Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, desc, one, passes, table};
+use super::{
+    Bell, Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, desc, one, passes, table,
+};
 use crate::batch::{Batch, Room};
 use crate::fault::RingFault;
 use crate::memory::Memory;
@@ -44,7 +46,7 @@ impl Split {
             .views(memory)
             .map_or(ring.avail, |v| v.used.load16(INDEX));
         (ring.avail, ring.used, ring.seen) = (used, used, used);
-        ring.quiet(memory);
+        ring.listen(memory, Bell::Off);
         ring
     }
 
@@ -264,11 +266,20 @@ impl End for Split {
         u32::from(self.avail)
     }
 
-    fn quiet(&mut self, memory: &Memory) {
+    fn waits(&self, memory: &Memory) -> bool {
+        let views = self.views(memory);
+        views.is_some_and(|v| v.avail.load16(INDEX) != self.avail)
+    }
+
+    fn listen(&mut self, memory: &Memory, bell: Bell) {
         if let Some(views) = self.views(memory) {
-            views.used.store16(FLAGS, QUIET);
+            let (flags, behind) = match bell {
+                Bell::Off => (QUIET, 1),
+                Bell::On => (0, 0),
+            };
+            views.used.store16(FLAGS, flags);
             if self.layout.event_idx {
-                let far = self.avail.wrapping_sub(1);
+                let far = self.avail.wrapping_sub(behind);
                 views
                     .used
                     .store16(RING + 8 * usize::from(self.layout.size), far);

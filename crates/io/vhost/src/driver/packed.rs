@@ -2,7 +2,7 @@
 
 use super::{Arriving, SLOT, Slots, Spot, Way};
 use crate::batch::{Batch, Room, Taken};
-use crate::device::{AVAIL, DISABLE, End, Layout, NEXT, Reserved, Turn, USED, WRITE, wants};
+use crate::device::{AVAIL, Bell, End, Layout, NEXT, Reserved, Turn, USED, WRITE, flags, wants};
 use crate::fault::RingFault;
 use crate::memory::Memory;
 use crate::sys::View;
@@ -26,7 +26,7 @@ impl PackedDriver {
             avail: start,
             used: start,
         };
-        ring.quiet(memory);
+        ring.listen(memory, Bell::Off);
         if let (Way::Receive, Some(view)) = (way, memory.view(ring.layout.desc)) {
             (0..size).for_each(|id| ring.post(view, id));
         }
@@ -191,9 +191,14 @@ impl End for PackedDriver {
         u32::from(self.avail.word()) | u32::from(self.used.word()) << 16
     }
 
-    fn quiet(&mut self, memory: &Memory) {
+    fn waits(&self, memory: &Memory) -> bool {
+        let view = memory.view(self.layout.desc);
+        view.is_some_and(|view| PackedDriver::returned(view, self.used).is_some())
+    }
+
+    fn listen(&mut self, memory: &Memory, bell: Bell) {
         if let Some(event) = memory.view(self.layout.avail) {
-            event.store16(2, DISABLE);
+            event.store16(2, flags(bell));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Arriving, SLOT, Slots, Spot, Way};
 use crate::batch::{Batch, Room};
-use crate::device::{End, FLAGS, INDEX, Layout, NEXT, QUIET, RING, Reserved, WRITE, passes};
+use crate::device::{Bell, End, FLAGS, INDEX, Layout, NEXT, QUIET, RING, Reserved, WRITE, passes};
 use crate::fault::RingFault;
 use crate::memory::Memory;
 use crate::sys::View;
@@ -32,7 +32,7 @@ impl SplitDriver {
             avail: 0,
             used: 0,
         };
-        ring.quiet(memory);
+        ring.listen(memory, Bell::Off);
         if let (Way::Receive, Some(views)) = (way, ring.views(memory)) {
             for id in 0..size {
                 describe(&views, id, ring.slots.addr(id), SLOT, WRITE, 0);
@@ -226,11 +226,20 @@ impl End for SplitDriver {
         u32::from(self.used)
     }
 
-    fn quiet(&mut self, memory: &Memory) {
+    fn waits(&self, memory: &Memory) -> bool {
+        let views = self.views(memory);
+        views.is_some_and(|v| v.used.load16(INDEX) != self.used)
+    }
+
+    fn listen(&mut self, memory: &Memory, bell: Bell) {
         if let Some(views) = self.views(memory) {
-            views.avail.store16(FLAGS, QUIET);
+            let (flags, behind) = match bell {
+                Bell::Off => (QUIET, 1),
+                Bell::On => (0, 0),
+            };
+            views.avail.store16(FLAGS, flags);
             if self.layout.event_idx {
-                let far = self.used.wrapping_sub(1);
+                let far = self.used.wrapping_sub(behind);
                 views
                     .avail
                     .store16(RING + 2 * usize::from(self.layout.size), far);

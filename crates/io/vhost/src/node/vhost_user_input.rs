@@ -1,20 +1,19 @@
 //! vhost-user-input: receives from the rings of vhost-user interfaces, and as virtio-user-input from virtio-user ones.
 
 use crate::batch::{Batch, HEADER};
-use crate::device::End;
+use crate::device::{Bell, End};
 use crate::fault::RingFault;
 use crate::memory::Memory;
-use crate::wire::{Lane, Running, Wire};
+use crate::wire::{Alarms, List, Running, Wire, Wires};
 use crate::{header, with_ring};
-use std::io::IoSliceMut;
+use arc_swap::Cache;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::buf::DATA;
 use volley_graph::{
-    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Source, counters, nexts,
+    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
 };
 use volley_iface::{Direction, Flag, IfTable};
-use volley_tables::qsbr::Snap;
 
 /// Name of the same source for virtio-user interfaces.
 pub const VIRTIO_NAME: &str = "virtio-user-input";
@@ -40,15 +39,19 @@ counters! {
     }
 }
 
-/// Interfaces that are polled.
-pub type Wires = Vec<Arc<Wire>>;
-
 /// State of vhost-user-input on one worker.
 pub struct VhostInput {
+    wires: Cache<List, Arc<Wires>>,
+    poller: Poller,
+    /// What wakes us while we sleep.
+    alarms: Alarms,
+}
+
+/// What one poll needs.
+struct Poller {
     worker: usize,
     workers: usize,
     table: Arc<IfTable>,
-    wires: Snap<Wires>,
     drop_node: NodeId,
     turn: usize,
     batch: Batch,
@@ -71,22 +74,31 @@ impl VhostInput {
     pub fn new(
         (worker, workers): (usize, usize),
         table: Arc<IfTable>,
-        wires: Snap<Wires>,
+        list: List,
         drop_node: NodeId,
         size: usize,
     ) -> Self {
         VhostInput {
-            worker,
-            workers,
-            table,
-            wires,
-            drop_node,
-            turn: 0,
-            batch: Batch::default(),
-            rows: Column::new(size),
-            nodes: Column::new(size),
-            size,
+            wires: Cache::new(list),
+            alarms: Alarms::default(),
+            poller: Poller {
+                worker,
+                workers,
+                table,
+                drop_node,
+                turn: 0,
+                batch: Batch::default(),
+                rows: Column::new(size),
+                nodes: Column::new(size),
+                size,
+            },
         }
+    }
+}
+
+impl Poller {
+    fn is_mine(&self, queue: usize) -> bool {
+        queue % self.workers == self.worker
     }
 
     /// Poll one interface: the first of its queues that has packets, beginning with another one each time.
@@ -101,17 +113,20 @@ impl VhostInput {
         for step in 0..pairs {
             let queue = (self.turn + step) % pairs;
             let lane = &wire.rx[queue];
-            if queue % self.workers != self.worker || !lane.is_live() {
+            if !self.is_mine(queue) || !lane.is_live() {
                 continue;
             }
             let Some(mut claim) = lane.claim() else {
                 continue;
             };
-            let Some(Running { ring, memory, bell }) = &mut *claim else {
+            let Some(Running {
+                ring, memory, bell, ..
+            }) = &mut *claim
+            else {
                 continue;
             };
             let taken = with_ring!(ring, end => {
-                let (taken, tell) = self.lane(cx, out, (wire, lane), end, memory);
+                let (taken, tell) = self.lane(cx, out, (wire, queue), end, memory);
                 if tell {
                     Running::ring_bell(bell);
                 }
@@ -130,10 +145,11 @@ impl VhostInput {
         &mut self,
         cx: &Cx<'_, Count>,
         out: &mut Output<'_, I, Next>,
-        (wire, lane): (&Wire, &Lane),
+        (wire, queue): (&Wire, usize),
         ring: &mut E,
         memory: &Memory,
     ) -> (usize, bool) {
+        let lane = &wire.rx[queue];
         self.batch.clear();
         let mut seen = ring.look(memory, &mut self.batch, out.vector_size());
         if memory.is_broken() {
@@ -147,7 +163,7 @@ impl VhostInput {
             return (0, false);
         }
         let taken = if self.table.has(wire.interface.0, Flag::Up) {
-            self.take(cx, out, wire, memory)
+            self.take(cx, out, (wire, queue), memory)
         } else {
             self.refuse(cx, wire)
         };
@@ -171,7 +187,7 @@ impl VhostInput {
         &mut self,
         cx: &Cx<'_, Count>,
         out: &mut Output<'_, I, Next>,
-        wire: &Wire,
+        (wire, queue): (&Wire, usize),
         memory: &Memory,
     ) -> usize {
         let rx = wire.interface.0;
@@ -215,6 +231,8 @@ impl VhostInput {
         let sound = n as u64 - tally.broken;
         self.table
             .count(self.worker, rx, Direction::Rx, sound, bytes);
+        self.table
+            .count_queue(rx, Direction::Rx, queue, sound, bytes);
         self.send(cx, fresh, rx, tally.broken);
         tally.taken
     }
@@ -250,15 +268,7 @@ impl VhostInput {
                 continue;
             }
             let batch = &self.batch;
-            let fill = |slices: &mut [IoSliceMut<'_>]| {
-                let mut done = 0;
-                for slice in slices {
-                    let n = slice.len().min(len - done);
-                    done += batch.copy(memory, at, HEADER + done, &mut slice[..n]);
-                }
-                done
-            };
-            match fresh.scatter(row, len, fill) {
+            match fresh.scatter(row, len, |slices| batch.scatter(memory, at, slices)) {
                 Some(n) => bytes += n as u64,
                 None => self.broken(cx, row, Count::NoBuffers, tally),
             }
@@ -357,16 +367,34 @@ impl Source for VhostInput {
 
     #[inline(always)]
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        let snap = self.wires.clone();
-        let wires = snap.read(cx.guard());
+        let (wires, poller) = (self.wires.load(), &mut self.poller);
         for step in 0..wires.len() {
-            let wire = &wires[(self.turn + step) % wires.len()];
-            let taken = self.wire(cx, out, wire);
+            let wire = &wires[(poller.turn + step) % wires.len()];
+            let taken = poller.wire(cx, out, wire);
             if taken > 0 {
-                self.turn = self.turn.wrapping_add(step + 1);
+                poller.turn = poller.turn.wrapping_add(step + 1);
                 return taken;
             }
         }
         0
+    }
+
+    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+        let wires = self.wires.arc_swap().load();
+        let table = &self.poller.table;
+        wires.iter().all(|w| table.may_rest(w.interface.0, idle_ns))
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        let poller = &self.poller;
+        let wires = self.wires.load();
+        self.alarms.listen(wires, |q| poller.is_mine(q), Bell::On) && self.alarms.arm(rest)
+    }
+
+    fn wake(&mut self) {
+        let poller = &self.poller;
+        let wires = self.wires.load();
+        self.alarms.listen(wires, |q| poller.is_mine(q), Bell::Off);
+        self.alarms.calm();
     }
 }

@@ -99,16 +99,20 @@ impl VhostTx {
         let wire = self.wire.clone();
         let lane = &wire.tx[queue];
         let mut claim = lane.claim();
-        let Some(Running { ring, memory, bell }) = claim.as_deref_mut().and_then(Option::as_mut)
+        let Some(Running {
+            ring, memory, bell, ..
+        }) = claim.as_deref_mut().and_then(Option::as_mut)
         else {
             return self.fail_share(share, Count::NoRing);
         };
         with_ring!(ring, end => {
-            let (sent, tell) = self.ring(v, (&wire, lane), end, memory, share);
+            let (sent, bytes, tell) = self.ring(v, (&wire, lane), end, memory, share);
             if tell {
                 Running::ring_bell(bell);
             }
             lane.count(sent, tell);
+            let interface = wire.interface.0;
+            self.table.count_queue(interface, Direction::Tx, queue, sent as u64, bytes as u64);
         });
     }
 
@@ -132,9 +136,9 @@ impl VhostTx {
         ring: &mut E,
         memory: &Memory,
         share: &Share,
-    ) -> (usize, bool) {
+    ) -> (usize, usize, bool) {
         let offloads = wire.offloads.load(Relaxed) && v.has(Col::Offload);
-        let (mut sent, mut tell, mut fault) = (0, false, None);
+        let (mut sent, mut bytes, mut tell, mut fault) = (0, 0, false, None);
         let Self {
             room,
             verdict,
@@ -156,6 +160,7 @@ impl VhostTx {
                 Ok(Reserved::Room) => {
                     fill(ring, memory, room, &view, offloads);
                     sent += 1;
+                    bytes += view.len();
                     0
                 }
                 Ok(Reserved::Full) => Count::NoSlots.code(),
@@ -176,7 +181,7 @@ impl VhostTx {
         if let Some(fault) = fault {
             wire.fail(lane, fault);
         }
-        (sent, tell)
+        (sent, bytes, tell)
     }
 
     /// Send by several queues, each flow by one of them.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
 use volley_graph::{
     Clock, Cx, Domain, Done, Engine, Glance, Isa, Level, NoCounters, NoNext, Node, NodeId, Output,
-    Settings, Source, Vector, Worker, nexts,
+    Rest, Settings, Source, Vector, Worker, nexts,
 };
 use volley_iface::{IfCounts, Registry};
 use volley_model::reply::VhostUserRow;
@@ -53,6 +53,14 @@ impl Source for Feed {
             return 0;
         }
         fresh.send_to(node)
+    }
+
+    fn may_rest(&self, _: u64, _: u64) -> bool {
+        true
+    }
+
+    fn rest(&mut self, _: &mut Rest) -> bool {
+        self.todo.lock().unwrap().is_empty()
     }
 }
 
@@ -236,6 +244,8 @@ impl Bench {
             .unwrap();
         let mut todo = self.todo.lock().unwrap();
         todo.extend(frames.into_iter().map(|f| (node, f)));
+        drop(todo);
+        self.registry.engine.borrow().wake();
     }
 
     /// What interfaces have received since the last time.

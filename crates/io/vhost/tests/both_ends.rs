@@ -270,7 +270,12 @@ fn worker_ticks() -> u64 {
     let stats = tasks.filter_map(|t| std::fs::read_to_string(t.unwrap().path().join("stat")).ok());
     let workers = stats.filter(|s| s.contains("(volley-w"));
     let used = |s: String| {
-        let fields: Vec<u64> = s.split_whitespace().skip(13).take(2).map(|f| f.parse().unwrap()).collect();
+        let fields: Vec<u64> = s
+            .split_whitespace()
+            .skip(13)
+            .take(2)
+            .map(|f| f.parse().unwrap())
+            .collect();
         fields[0] + fields[1]
     };
     workers.map(used).sum()
@@ -284,9 +289,15 @@ fn workers_sleep_until_the_peer_rings() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("v.sock");
         let (mut a, mut b) = (Bench::new(), Bench::new());
-        let with = |role| VhostSpec { packed, event_idx, ..spec(&path, role) };
-        a.create("dev", InterfaceKind::VhostUser(with(SocketRole::Server))).unwrap();
-        b.create("drv", InterfaceKind::VirtioUser(with(SocketRole::Client))).unwrap();
+        let with = |role| VhostSpec {
+            packed,
+            event_idx,
+            ..spec(&path, role)
+        };
+        a.create("dev", InterfaceKind::VhostUser(with(SocketRole::Server)))
+            .unwrap();
+        b.create("drv", InterfaceKind::VirtioUser(with(SocketRole::Client)))
+            .unwrap();
         assert!(a.until(5, |a| {
             b.step();
             a.is_up("dev") && b.is_up("drv")
@@ -295,7 +306,11 @@ fn workers_sleep_until_the_peer_rings() {
         let _running = workers.map(|w| Running::start(w, &[]).unwrap());
         let (begin, mut waits) = ((worker_ticks(), Instant::now()), Vec::new());
         for round in 0..20u32 {
-            let (from, name, to) = if round % 2 == 0 { (&a, "dev", &b) } else { (&b, "drv", &a) };
+            let (from, name, to) = if round % 2 == 0 {
+                (&a, "dev", &b)
+            } else {
+                (&b, "drv", &a)
+            };
             std::thread::sleep(Duration::from_millis(25));
             let start = Instant::now();
             from.send(name, [frame(64, round)]);
@@ -309,6 +324,9 @@ fn workers_sleep_until_the_peer_rings() {
         // A worker that nobody rings looks by itself after 20 ms.
         assert!(waits[10] < Duration::from_millis(5), "{waits:?}");
         let (used, passed) = (worker_ticks() - begin.0, begin.1.elapsed());
-        assert!(u128::from(used) * 10 < passed.as_millis() / 2, "{used} ticks in {passed:?}");
+        assert!(
+            u128::from(used) * 10 < passed.as_millis() / 2,
+            "{used} ticks in {passed:?}"
+        );
     }
 }

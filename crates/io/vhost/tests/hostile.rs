@@ -572,23 +572,23 @@ fn answer(scene: &mut Scene, link: &mut Link, answers: &[u64]) -> (RegionSpec, O
     (spec, file)
 }
 
-/// Each ring fault by its name, once, from a guest that is otherwise right.
-#[test]
-fn faults_have_their_names() {
-    let _alone = support::alone();
-    let desc = |addr: u64, len: u32, flags: u16, next: u16| {
-        let mut d = [0u8; 16];
-        d[..8].copy_from_slice(&addr.to_le_bytes());
-        d[8..12].copy_from_slice(&len.to_le_bytes());
-        d[12..14].copy_from_slice(&flags.to_le_bytes());
-        d[14..].copy_from_slice(&next.to_le_bytes());
-        d
-    };
+/// A split descriptor.
+fn desc(addr: u64, len: u32, flags: u16, next: u16) -> [u8; 16] {
+    let mut d = [0u8; 16];
+    d[..8].copy_from_slice(&addr.to_le_bytes());
+    d[8..12].copy_from_slice(&len.to_le_bytes());
+    d[12..14].copy_from_slice(&flags.to_le_bytes());
+    d[14..].copy_from_slice(&next.to_le_bytes());
+    d
+}
+
+/// Name of a fault; descriptors, the first available entry and the available index that are it.
+fn faulty() -> [(&'static str, Vec<u8>, u16, u16); 12] {
     let data = REGION.guest + DATA;
     let end = REGION.guest + REGION.size;
     let loops = [desc(data, 60, 1, 1), desc(data, 60, 1, 0)].concat();
     let table = REGION.guest + DATA;
-    let all: [(&str, Vec<u8>, u16, u16); 12] = [
+    [
         ("index-jump", vec![], 0, 65),
         ("index-out-of-range", vec![], 64, 1),
         ("index-out-of-range", desc(data, 60, 1, 64).to_vec(), 0, 1),
@@ -626,8 +626,15 @@ fn faults_have_their_names() {
             0,
             1,
         ),
-    ];
-    for (name, descs, head, ahead) in all {
+    ]
+}
+
+/// Each ring fault by its name, once, from a guest that is otherwise right.
+#[test]
+fn faults_have_their_names() {
+    let _alone = support::alone();
+    let table = REGION.guest + DATA;
+    for (name, descs, head, ahead) in faulty() {
         let mut scene = Scene::new(false, options(false));
         let ram = Ram::new();
         // What the last case points to: a table whose first entry points to another one.

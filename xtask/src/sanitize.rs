@@ -13,6 +13,8 @@ const BASE: [&str; 5] = [
     "volley-tables",
     "volley-graph",
 ];
+/// Drivers with unsafe code that can be tested without hardware.
+const DRIVERS: [&str; 1] = ["volley-vhost"];
 const LOOM: [&str; 2] = ["volley-buf", "volley-tables"];
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// What cargo-fuzz passes to rustc, so that cargo-fuzz itself is not needed.
@@ -35,6 +37,7 @@ pub fn address(home: &Home, cases: u32) -> Outcome {
     let run = Program::cargo(home)
         .args(["test", "--lib", "--tests", "--target", TRIPLE])
         .args(packages(&BASE))
+        .args(packages(&DRIVERS))
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", "-Zsanitizer=address")
         .env("CARGO_TARGET_DIR", home.target.join("asan"))

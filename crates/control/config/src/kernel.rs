@@ -5,44 +5,6 @@ use volley_model::{
     InterfaceKind, PacketSpec, Switch, TapMode, TapSpec, XdpCopy, XdpMode, XdpSpec,
 };
 
-/// The kinds that are read here.
-pub(crate) const KINDS: [&str; 3] = ["tap", "host-interface", "af_xdp"];
-/// Keys of these kinds, and which kinds take them, in the order of [`KINDS`].
-const KEYS: [(&str, [bool; 3]); 10] = [
-    ("host", [true, true, true]),
-    ("namespace", [true, true, true]),
-    ("mode", [true, false, true]),
-    ("queues", [true, true, true]),
-    ("ring", [false, true, true]),
-    ("offload", [true, true, false]),
-    ("copy", [false, false, true]),
-    ("host_mac", [true, false, false]),
-    ("host_mtu", [true, false, false]),
-    ("host_addresses", [true, false, false]),
-];
-
-/// Report keys that the kind does not take.
-pub(crate) fn refuse(section: &Section<'_>, kind: &str) {
-    if !KINDS.contains(&kind) && !["pg", "pcap"].contains(&kind) {
-        return;
-    }
-    for (key, takes) in KEYS {
-        let taken = KINDS
-            .iter()
-            .zip(takes)
-            .any(|(k, takes)| *k == kind && takes);
-        if let Some(field) = section.get(key).filter(|_| !taken) {
-            let by: Vec<&str> = KINDS
-                .iter()
-                .zip(takes)
-                .filter(|(_, t)| *t)
-                .map(|(k, _)| *k)
-                .collect();
-            field.error(format!("is for kind {} only", by.join(", ")));
-        }
-    }
-}
-
 fn text(section: &Section<'_>, key: &'static str) -> Option<String> {
     section.get(key).and_then(|f| f.text()).map(str::to_owned)
 }

@@ -10,11 +10,13 @@
 mod error;
 mod field;
 mod kernel;
+mod kinds;
 mod memif;
 mod read;
 mod route;
 mod schema;
 mod stream;
+mod vhost;
 
 pub use error::{ConfigError, ConfigErrors};
 pub use schema::{Key, Table, schema};

@@ -15,15 +15,6 @@ pub(crate) fn socket(section: Section<'_>, plan: &mut Plan) {
     }
 }
 
-/// Say that a key of memif stands in an interface of another kind.
-pub(crate) fn refuse(section: &Section<'_>, kind: &str) {
-    if kind != "memif"
-        && let Some(field) = section.get("memif")
-    {
-        field.error("is for kind memif only");
-    }
-}
-
 /// `memif = { ... }` of an interface; all of it may be left out.
 pub(crate) fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
     let mut memif = MemifSpec::default();

@@ -3,7 +3,7 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
-use crate::{Config, kernel, memif, route, stream};
+use crate::{Config, kernel, kinds, memif, route, stream, vhost};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
@@ -302,22 +302,16 @@ pub(crate) fn table_ref(field: &Field<'_>, family: Family) -> Option<u32> {
 }
 
 fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
-    let kinds = ["pg", "pcap", "tap", "host-interface", "af_xdp", "memif"].map(|kind| (kind, kind));
-    let kind = section.required("kind")?.one_of(&kinds)?;
-    kernel::refuse(section, kind);
-    memif::refuse(section, kind);
-    let keys = ["rx", "tx", "loop", "pace"];
+    let kind = section.required("kind")?.one_of(&kinds::ALL)?;
+    kinds::refuse(section, kind);
     if kind != "pcap" {
-        for field in keys.iter().filter_map(|key| section.get(key)) {
-            field.error("is for kind pcap only");
-        }
-        if kernel::KINDS.contains(&kind) {
-            return kernel::kind(section, kind);
-        }
-        if kind == "memif" {
-            return memif::kind(section);
-        }
-        return Some(InterfaceKind::Pg);
+        return match kind {
+            "memif" => memif::kind(section),
+            "vhost-user" => vhost::spec(section).map(InterfaceKind::VhostUser),
+            "virtio-user" => vhost::spec(section).map(InterfaceKind::VirtioUser),
+            "pg" => Some(InterfaceKind::Pg),
+            of_kernel => kernel::kind(section, of_kernel),
+        };
     }
     let file = |key| section.get(key).and_then(|f| path(&f));
     let paces = [("fast", Pace::Fast), ("recorded", Pace::Recorded)];

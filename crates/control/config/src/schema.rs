@@ -67,7 +67,10 @@ pub(crate) static INTERFACE: Table = many(
     "interface",
     &[
         k("name", "its name"),
-        k("kind", "pg, pcap, tap, host-interface, af_xdp or memif"),
+        k(
+            "kind",
+            "pg, pcap, tap, host-interface, af_xdp, memif, vhost-user or virtio-user",
+        ),
         k("mac", "MAC address (made from the seed)"),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
@@ -95,11 +98,11 @@ pub(crate) static INTERFACE: Table = many(
         ),
         k(
             "queues",
-            "kinds of the kernel: receive queues (1; af_xdp: all)",
+            "kinds of the kernel: receive queues (1; af_xdp: all); virtio-user: queue pairs, 1 to 16 (1)",
         ),
         k(
             "ring",
-            "kinds host-interface, af_xdp: frames in a ring (1024)",
+            "kinds host-interface, af_xdp: frames in a ring (1024); virtio-user: descriptors, 64 to 32768, a power of two (512)",
         ),
         k("offload", "kinds tap, host-interface: true or false (true)"),
         k("copy", "kind af_xdp: auto, copy or zero (auto)"),
@@ -108,6 +111,26 @@ pub(crate) static INTERFACE: Table = many(
         k(
             "host_addresses",
             "kind tap: list of addresses of the kernel's end",
+        ),
+        k(
+            "socket",
+            "kinds vhost-user, virtio-user: path of the socket",
+        ),
+        k(
+            "role",
+            "kinds vhost-user, virtio-user: client or server (client)",
+        ),
+        k(
+            "gso",
+            "kinds vhost-user, virtio-user: checksum and segment offload (false)",
+        ),
+        k(
+            "packed",
+            "kinds vhost-user, virtio-user: packed rings (false)",
+        ),
+        k(
+            "event_idx",
+            "kinds vhost-user, virtio-user: event indices (false)",
         ),
         k("memif", "kind memif: { id, socket, role, ... }"),
     ],

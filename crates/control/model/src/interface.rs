@@ -3,6 +3,7 @@
 use crate::addr::Mac;
 use crate::kernel::{PacketSpec, TapSpec, XdpSpec};
 use crate::memif::MemifSpec;
+use crate::vhost::VhostSpec;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -39,6 +40,10 @@ pub enum InterfaceKind {
     AfXdp(XdpSpec),
     /// Memory shared with another program.
     Memif(MemifSpec),
+    /// A vhost-user socket, for a guest or a program: we are the device.
+    VhostUser(VhostSpec),
+    /// A vhost-user socket of somebody else's device: we are the driver.
+    VirtioUser(VhostSpec),
 }
 
 impl InterfaceKind {
@@ -51,6 +56,8 @@ impl InterfaceKind {
             InterfaceKind::HostInterface(_) => "host-interface",
             InterfaceKind::AfXdp(_) => "af_xdp",
             InterfaceKind::Memif(_) => "memif",
+            InterfaceKind::VhostUser(_) => "vhost-user",
+            InterfaceKind::VirtioUser(_) => "virtio-user",
         }
     }
 }

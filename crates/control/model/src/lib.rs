@@ -28,6 +28,7 @@ mod spell;
 mod stream;
 mod trace;
 mod validate;
+mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
 pub use error::{ModelError, ObjectKind, SyntaxError};
@@ -50,3 +51,4 @@ pub use stream::{
     vpp_data,
 };
 pub use trace::{Directions, PcapTrace, TraceSpec};
+pub use vhost::{SocketRole, VhostSpec};

@@ -88,6 +88,12 @@ pub enum Query {
     },
     /// L2 patches and cross-connects.
     L2,
+    /// vhost-user and virtio-user interfaces, all or one.
+    VhostUser {
+        /// Only this one.
+        #[serde(default)]
+        name: Option<String>,
+    },
     /// The capture.
     PcapTrace,
     /// memif interfaces and sockets.

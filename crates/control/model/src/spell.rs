@@ -219,6 +219,14 @@ impl Display for InterfaceSpec {
                 write!(f, "create interface memif {memif}")?;
                 opt(f, "name", (*name != memif.default_name()).then_some(name))?;
             }
+            InterfaceKind::VhostUser(spec) => {
+                write!(f, "create vhost-user {spec}")?;
+                opt(f, "name", (!name.is_empty()).then_some(name))?;
+            }
+            InterfaceKind::VirtioUser(spec) => {
+                write!(f, "create interface virtio-user {spec}")?;
+                opt(f, "name", (!name.is_empty()).then_some(name))?;
+            }
         }
         opt(f, "mac", self.mac)?;
         opt(f, "mtu", self.mtu)

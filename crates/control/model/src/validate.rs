@@ -157,7 +157,14 @@ fn some_file(what: &str, path: &std::path::Path) -> Check {
 
 impl InterfaceSpec {
     fn validate(&self) -> Check {
-        interface(&self.name)?;
+        // These kinds are numbered by their driver when they are not named.
+        let numbered = matches!(
+            self.kind,
+            InterfaceKind::VhostUser(_) | InterfaceKind::VirtioUser(_)
+        );
+        if !(numbered && self.name.is_empty()) {
+            interface(&self.name)?;
+        }
         if let Some(mac) = self.mac {
             unicast(mac)?;
         }
@@ -171,6 +178,9 @@ impl InterfaceSpec {
             InterfaceKind::HostInterface(host) => host.validate(),
             InterfaceKind::AfXdp(xdp) => xdp.validate(),
             InterfaceKind::Memif(memif) => memif.validate(),
+            InterfaceKind::VhostUser(spec) | InterfaceKind::VirtioUser(spec) => {
+                spec.validate(self.kind.name())
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ mod memif;
 mod route;
 mod show;
 mod stream;
+mod vhost;
 
 use crate::grammar::{Id, Piece, run};
 use crate::pipe::{self, Pipe};
@@ -109,6 +110,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearErrors => Request::Clear(Clear::Errors),
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearTrace => Request::Clear(Clear::Trace),
+        Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
         Id::CreateTap => kernel::tap(args)?,
         Id::CreateHost => kernel::host(args)?,
@@ -117,6 +119,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
             memif::request(id, args)?
         }
         Id::DeleteInterface
+        | Id::DeleteVhostUser
         | Id::SetState
         | Id::SetMtu
         | Id::SetMac

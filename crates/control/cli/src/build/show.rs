@@ -53,6 +53,9 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowBuffers => plain(Query::Buffers),
         Id::ShowPacketGenerator => plain(Query::PacketGenerator),
         Id::ShowL2 => plain(Query::L2),
+        Id::ShowVhostUser => plain(Query::VhostUser {
+            name: args.maybe_text(),
+        }),
         Id::ShowPcap => plain(Query::PcapTrace),
         Id::ShowMemif => plain(Query::Memif),
         other => {

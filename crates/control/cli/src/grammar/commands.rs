@@ -72,6 +72,7 @@ commands! {
     ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
     ShowL2: "show (l2 | l2patch | mode)", "L2 patches and cross-connects.", "show l2patch";
     ShowMemif: "show memif", "memif interfaces and sockets: peers, rings, why there is no link.", "show memif";
+    ShowVhostUser: "show (vhost-user | virtio-user) [<interface>]", "vhost-user and virtio-user interfaces: peers, features, memory, rings, faults.", "show vhost-user";
     ShowPcap: "(show pcap trace | pcap trace status)", "The capture.", "pcap trace status";
 
     ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";
@@ -100,6 +101,13 @@ commands! {
          tx-queues <n> | secret <secret> | no-zero-copy | name <name> | (mac | hw-addr) <mac> | mtu <mtu>}",
         "Create an interface to another program by shared memory: the master listens, the slave connects.", "create interface memif id 0 socket-id 0 master";
     DeleteMemif: "delete interface memif <interface>", "Delete a memif interface.", "delete interface memif memif0/0";
+    CreateVhostUser: "create vhost-user {socket <file> | server | name <name> | hwaddr <mac> | mac <mac> | mtu <mtu> | gso | packed | event-idx}",
+        "Create a virtio device for a guest or program behind a vhost-user socket (the back end); client unless server is given.",
+        "create vhost-user socket /run/vm1.sock server";
+    CreateVirtioUser: "create interface virtio-user {socket <file> | server | name <name> | hwaddr <mac> | mac <mac> | mtu <mtu> | gso | packed | \
+         event-idx | queues <n> | ring <n>}",
+        "Create the driver of somebody's vhost-user device (the front end).", "create interface virtio-user socket /run/vhost.sock queues 2";
+    DeleteVhostUser: "delete vhost-user <interface>", "Delete a vhost-user or virtio-user interface.", "delete vhost-user VirtualEthernet0/0/0";
 
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";

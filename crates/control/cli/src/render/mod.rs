@@ -7,6 +7,7 @@ mod memif;
 mod runtime;
 mod system;
 mod table;
+mod vhost;
 
 use volley_model::{Applied, Reply};
 
@@ -46,6 +47,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Features(r), _) => graph::features(r),
         (Reply::RxPlacement(r), _) => interfaces::placement(r),
         (Reply::L2(r), _) => interfaces::l2(r),
+        (Reply::VhostUser(r), _) => vhost::vhost_user(r),
         (Reply::PcapTrace(r), _) => system::pcap(r),
         (Reply::Memif(r), _) => memif::memif(r),
     }

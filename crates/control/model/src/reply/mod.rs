@@ -8,6 +8,7 @@ mod interfaces;
 mod memif;
 mod runtime;
 mod system;
+mod vhost;
 
 pub use fib::{
     FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborRow, NeighborsReply,
@@ -27,6 +28,8 @@ pub use system::{
     ArenaRow, BuffersReply, PacketGeneratorReply, PcapTraceReply, PgCaptureRow, StreamRow,
     VersionReply,
 };
+
+pub use vhost::{VhostRingRow, VhostUserReply, VhostUserRow};
 
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +71,8 @@ pub enum Reply {
     Features(FeaturesReply),
     /// To [`crate::Query::L2`].
     L2(L2Reply),
+    /// To [`crate::Query::VhostUser`].
+    VhostUser(VhostUserReply),
     /// To [`crate::Query::PcapTrace`].
     PcapTrace(PcapTraceReply),
     /// To [`crate::Query::Memif`].

@@ -1,0 +1,327 @@
+//! The back end's side of the control channel: what a front end says, step by step, and the rings that come of it.
+//!
+//! A ring runs while it has memory, size, addresses, a kick (or the word that there is none) and is enabled. A message
+//! that changes any of it stops the ring first, so that no order of messages leaves a ring with something that is gone.
+
+use crate::device::{Layout, Packed, Split};
+use crate::fault::Fault;
+use crate::feature::{self, Wanted};
+use crate::memory::{Memory, Place};
+use crate::protocol::{Message, RingAddr, code, reply};
+use crate::sys;
+use crate::wire::{Lane, MAX_PAIRS, Ring, Running, Wire};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+const RINGS: usize = 2 * MAX_PAIRS;
+/// The largest ring that virtio has.
+const MAX_SIZE: u32 = 32_768;
+
+/// A ring as far as it was described.
+#[derive(Default)]
+struct Described {
+    size: u32,
+    addr: Option<RingAddr>,
+    base: u32,
+    /// The kick was set: with a file, or without because the front end polls.
+    kick: Option<Option<OwnedFd>>,
+    call: Option<OwnedFd>,
+    enabled: bool,
+}
+
+/// State of one connection.
+pub struct Backend {
+    wanted: Wanted,
+    wire: Arc<Wire>,
+    features: u64,
+    protocol: u64,
+    memory: Option<Arc<Memory>>,
+    rings: Vec<Described>,
+}
+
+impl Drop for Backend {
+    fn drop(&mut self) {
+        self.wire.clear();
+    }
+}
+
+fn named(name: &'static str, text: String) -> Fault {
+    Fault::new(name, text)
+}
+
+impl Backend {
+    /// A fresh connection.
+    pub fn new(wanted: Wanted, wire: Arc<Wire>) -> Self {
+        wire.clear();
+        Backend {
+            wanted,
+            wire,
+            features: 0,
+            protocol: 0,
+            memory: None,
+            rings: (0..RINGS).map(|_| Described::default()).collect(),
+        }
+    }
+
+    /// Features that both sides have.
+    pub fn features(&self) -> u64 {
+        self.features
+    }
+
+    /// The shared memory.
+    pub fn memory(&self) -> Option<&Memory> {
+        self.memory.as_deref()
+    }
+
+    /// Size of a ring, for `show`.
+    pub fn ring_size(&self, ring: usize) -> u32 {
+        self.rings.get(ring).map_or(0, |r| r.size)
+    }
+
+    /// Queue pairs that run.
+    pub fn pairs(&self) -> usize {
+        let runs = |i: &usize| self.lane(2 * i).is_live() && self.lane(2 * i + 1).is_live();
+        (0..MAX_PAIRS).take_while(runs).count()
+    }
+
+    /// Even rings are the guest's to receive from, so we send to them.
+    fn lane(&self, ring: usize) -> &Lane {
+        match ring % 2 {
+            0 => &self.wire.tx[ring / 2],
+            _ => &self.wire.rx[ring / 2],
+        }
+    }
+
+    /// Act on a message; the answer, when there is one.
+    pub fn handle(&mut self, mut message: Message) -> Result<Option<Vec<u8>>, Fault> {
+        if message.is_reply() {
+            let text = format!("message {} is a reply to nothing", message.code);
+            return Err(named("unexpected-reply", text));
+        }
+        let takes_files = [
+            code::SET_MEM_TABLE,
+            code::SET_VRING_KICK,
+            code::SET_VRING_CALL,
+            code::SET_VRING_ERR,
+        ];
+        if !message.files.is_empty() && !takes_files.contains(&message.code) {
+            let text = format!("message {} came with files", message.code);
+            return Err(named("wrong-file-count", text));
+        }
+        if let Some(number) = self.ask(&message)? {
+            return Ok(Some(reply(message.code, number)));
+        }
+        self.change(&mut message)?;
+        let wants = message.needs_reply() && self.protocol & feature::PROTOCOL_REPLY_ACK != 0;
+        Ok(wants.then(|| reply(message.code, 0)))
+    }
+
+    /// Questions.
+    fn ask(&mut self, message: &Message) -> Result<Option<u64>, Fault> {
+        Ok(Some(match message.code {
+            code::GET_FEATURES => self.wanted.offer(),
+            code::GET_PROTOCOL_FEATURES => feature::PROTOCOL_MQ | feature::PROTOCOL_REPLY_ACK,
+            code::GET_QUEUE_NUM => MAX_PAIRS as u64,
+            code::GET_VRING_BASE => {
+                let ring = self.ring(message.ring_state()?.ring)?;
+                self.stop(ring);
+                let d = &mut self.rings[ring];
+                // Until it is kicked again the ring stands still.
+                d.kick = None;
+                ring as u64 | u64::from(d.base) << 32
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn change(&mut self, message: &mut Message) -> Result<(), Fault> {
+        match message.code {
+            code::SET_FEATURES => self.set_features(message.number()?),
+            code::SET_PROTOCOL_FEATURES => {
+                self.protocol = message.number()?;
+                Ok(())
+            }
+            code::SET_OWNER => message.nothing(),
+            code::RESET_OWNER => {
+                self.stop_all();
+                self.rings
+                    .iter_mut()
+                    .for_each(|r| *r = Described::default());
+                Ok(())
+            }
+            code::SET_MEM_TABLE => self.set_memory(message),
+            code::SET_VRING_ERR => message.ring_file().map(|_| ()),
+            code::SET_VRING_NUM
+            | code::SET_VRING_ADDR
+            | code::SET_VRING_BASE
+            | code::SET_VRING_KICK
+            | code::SET_VRING_CALL
+            | code::SET_VRING_ENABLE => self.describe(message),
+            other => Err(named(
+                "unknown-message",
+                format!("message {other} was not negotiated"),
+            )),
+        }
+    }
+
+    fn set_features(&mut self, features: u64) -> Result<(), Fault> {
+        let more = features & !self.wanted.offer();
+        if more != 0 {
+            let text = format!("features {more:#x} were not offered");
+            return Err(named("features-not-offered", text));
+        }
+        if features & feature::VERSION_1 == 0 && features & feature::MRG_RXBUF == 0 && features != 0
+        {
+            let text = "the guest's driver has neither version 1 nor mergeable buffers".into();
+            return Err(named("driver-too-old", text));
+        }
+        self.stop_all();
+        self.features = features;
+        let offloads = feature::CSUM | feature::GUEST_CSUM;
+        self.wire.offloads.store(features & offloads != 0, Relaxed);
+        self.start_all()
+    }
+
+    fn set_memory(&mut self, message: &mut Message) -> Result<(), Fault> {
+        let specs = message.regions()?;
+        let files = std::mem::take(&mut message.files);
+        self.stop_all();
+        // The old memory goes before the new one comes: a front end may hand over the same again and again.
+        self.memory = None;
+        self.memory = Some(Arc::new(Memory::map(&specs, files)?));
+        self.start_all()
+    }
+
+    fn describe(&mut self, message: &mut Message) -> Result<(), Fault> {
+        if matches!(message.code, code::SET_VRING_KICK | code::SET_VRING_CALL) {
+            let (ring, file) = message.ring_file()?;
+            let ring = self.ring(ring)?;
+            if let Some(file) = &file {
+                let bad = |e| named("bad-event-file", format!("ring {ring}: {e}"));
+                sys::make_event(file).map_err(bad)?;
+            }
+            self.stop(ring);
+            match message.code {
+                code::SET_VRING_KICK => self.rings[ring].kick = Some(file),
+                _ => self.rings[ring].call = file,
+            }
+            return self.start(ring);
+        }
+        if message.code == code::SET_VRING_ADDR {
+            let addr = message.ring_addr()?;
+            let ring = self.ring(addr.ring)?;
+            self.stop(ring);
+            self.rings[ring].addr = Some(addr);
+            return self.start(ring);
+        }
+        let state = message.ring_state()?;
+        let ring = self.ring(state.ring)?;
+        self.stop(ring);
+        let d = &mut self.rings[ring];
+        match message.code {
+            code::SET_VRING_NUM if state.num == 0 || state.num > MAX_SIZE => {
+                let text = format!("ring {ring} has {} descriptors", state.num);
+                return Err(named("bad-ring-size", text));
+            }
+            code::SET_VRING_NUM => d.size = state.num,
+            code::SET_VRING_BASE => d.base = state.num,
+            _ => d.enabled = state.num != 0,
+        }
+        self.start(ring)
+    }
+
+    fn ring(&self, ring: u32) -> Result<usize, Fault> {
+        let text = || format!("ring {ring}, there are {RINGS}");
+        let known = usize::try_from(ring).ok().filter(|r| *r < RINGS);
+        known.ok_or_else(|| named("ring-number", text()))
+    }
+
+    fn stop_all(&mut self) {
+        (0..RINGS).for_each(|ring| self.stop(ring));
+    }
+
+    fn start_all(&mut self) -> Result<(), Fault> {
+        (0..RINGS).try_for_each(|ring| self.start(ring))
+    }
+
+    /// Take a ring out, and remember where it stood.
+    fn stop(&mut self, ring: usize) {
+        if let Some(running) = self.lane(ring).put(None) {
+            let base = crate::with_ring!(&running.ring, end => crate::device::End::base(end));
+            self.rings[ring].base = base;
+        }
+    }
+
+    /// Let a ring run if everything is there.
+    fn start(&mut self, ring: usize) -> Result<(), Fault> {
+        let d = &self.rings[ring];
+        let enabled = d.enabled || self.features & feature::PROTOCOL == 0;
+        let (Some(memory), Some(addr), true, true, true) =
+            (&self.memory, d.addr, d.kick.is_some(), d.size > 0, enabled)
+        else {
+            return Ok(());
+        };
+        let layout = self.layout(ring, memory, &addr)?;
+        let end = if self.features & feature::RING_PACKED != 0 {
+            Ring::Packed(Packed::new(layout, memory))
+        } else {
+            Ring::Split(Split::new(layout, memory))
+        };
+        let bell = d.call.as_ref().map(OwnedFd::try_clone).transpose();
+        let alarm = d.kick.iter().flatten().next();
+        let alarm = alarm.map(OwnedFd::try_clone).transpose();
+        let failed = |e: std::io::Error| named("out-of-resources", e.to_string());
+        let running = Running {
+            ring: end,
+            memory: memory.clone(),
+            bell: bell.map_err(failed)?,
+            alarm: alarm.map_err(failed)?.map(Arc::new),
+        };
+        self.lane(ring).put(Some(running));
+        self.wire.pairs.fetch_max(ring / 2 + 1, Relaxed);
+        Ok(())
+    }
+
+    fn layout(&self, ring: usize, memory: &Memory, addr: &RingAddr) -> Result<Layout, Fault> {
+        let d = &self.rings[ring];
+        let (n, packed) = (u64::from(d.size), self.features & feature::RING_PACKED != 0);
+        if !packed && !d.size.is_power_of_two() {
+            let text = format!("ring {ring} has {n} descriptors, a split ring has a power of two");
+            return Err(named("bad-ring-size", text));
+        }
+        let [avail, used] = if packed {
+            [4, 4]
+        } else {
+            [6 + 2 * n, 6 + 8 * n]
+        };
+        let part = |what: &str, user, len, align: usize| -> Result<Place, Fault> {
+            let text = || format!("{what} of ring {ring} at {user:#x}");
+            let place = memory.user(user, len);
+            let place = place.ok_or_else(|| named("ring-outside-memory", text()))?;
+            let aligned = memory.view(place).is_some_and(|v| v.is_aligned(align));
+            aligned
+                .then_some(place)
+                .ok_or_else(|| named("ring-misaligned", text()))
+        };
+        Ok(Layout {
+            size: d.size as u16,
+            desc: part("descriptors", addr.desc, 16 * n, 16)?,
+            avail: part(
+                "available ring",
+                addr.avail,
+                avail,
+                if packed { 4 } else { 2 },
+            )?,
+            used: part("used ring", addr.used, used, 4)?,
+            indirect: self.features & feature::INDIRECT_DESC != 0,
+            event_idx: self.features & feature::EVENT_IDX != 0,
+            mergeable: self.features & feature::MRG_RXBUF != 0,
+            base: if packed && d.base == 0 {
+                0x8000
+            } else {
+                d.base
+            },
+        })
+    }
+}

@@ -1,0 +1,349 @@
+//! What lies between a ring and the graph: packets found in a ring, and room for one packet to go into a ring.
+//!
+//! Both are filled by the ring ends from what the peer wrote, checked on the way; both keep their memory, so that
+//! nothing is allocated while packets pass.
+
+use crate::fault::RingFault;
+use crate::memory::{Memory, Place};
+use std::io::IoSliceMut;
+
+/// The most parts of one packet.
+pub const MAX_CHAIN: usize = 1024;
+/// The most packets looked at in one go.
+pub const MAX_BATCH: usize = 1024;
+/// The longest frame.
+pub const MAX_FRAME: usize = 65_535;
+/// The shortest frame that is worth a buffer: an Ethernet header.
+const MIN_FRAME: usize = 14;
+/// Bytes of `virtio_net_hdr` with the number of buffers, as every modern peer has it.
+pub const HEADER: usize = 12;
+
+/// A packet that waits in a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The buffer's id in the ring: what is given back.
+    pub id: u16,
+    /// Descriptors that it takes in a packed ring, buffers that it takes for a front end.
+    pub slots: u16,
+    /// Bytes with the header.
+    pub len: u32,
+    first: u32,
+    parts: u32,
+}
+
+/// Packets that wait in a ring.
+pub struct Batch {
+    entries: Vec<Entry>,
+    parts: Vec<Place>,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Batch {
+            entries: Vec::with_capacity(MAX_BATCH),
+            parts: Vec::with_capacity(MAX_BATCH + 4 * MAX_CHAIN),
+        }
+    }
+}
+
+impl Batch {
+    /// Forget everything.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.parts.clear();
+    }
+
+    /// Packets in it.
+    #[inline(always)]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Whether there is room for one more packet, however many parts it has.
+    #[inline(always)]
+    pub fn has_room(&self) -> bool {
+        self.entries.len() < MAX_BATCH && self.parts.len() + MAX_CHAIN <= self.parts.capacity()
+    }
+
+    /// Parts so far: where the next packet begins.
+    #[inline(always)]
+    pub fn mark(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Forget the parts behind a mark.
+    pub fn undo(&mut self, mark: usize) {
+        self.parts.truncate(mark);
+    }
+
+    /// Add a buffer of the packet that begins at `mark`, wherever its pieces lie.
+    #[inline(always)]
+    pub fn part(
+        &mut self,
+        memory: &Memory,
+        mark: usize,
+        addr: u64,
+        len: u32,
+    ) -> Result<(), RingFault> {
+        pieces(memory, &mut self.parts, mark, addr, len)
+    }
+
+    /// Close the packet that begins at `mark`.
+    #[inline(always)]
+    pub fn packet(&mut self, id: u16, slots: u16, len: u32, mark: usize) {
+        self.entries.push(Entry {
+            id,
+            slots,
+            len,
+            first: mark as u32,
+            parts: (self.parts.len() - mark) as u32,
+        });
+    }
+
+    /// Bytes of the frame of packet `at`, without its header; 0 for one that is no frame.
+    #[inline(always)]
+    pub fn frame_len(&self, at: usize) -> usize {
+        let len = (self.entries[at].len as usize).saturating_sub(HEADER);
+        if (MIN_FRAME..=MAX_FRAME).contains(&len) {
+            len
+        } else {
+            0
+        }
+    }
+
+    fn parts_of(&self, at: usize) -> &[Place] {
+        let entry = &self.entries[at];
+        &self.parts[entry.first as usize..][..entry.parts as usize]
+    }
+
+    /// Ask for the beginning of packet `at`.
+    #[inline(always)]
+    pub fn prefetch(&self, memory: &Memory, at: usize) {
+        if let Some(entry) = self.entries.get(at)
+            && let Some(view) = memory.view(self.parts[entry.first as usize])
+        {
+            view.prefetch(0);
+            view.prefetch(64);
+        }
+    }
+
+    /// Copy the packet `at` from byte `skip` on into `to`; returns how many bytes there were.
+    #[inline(always)]
+    pub fn copy(&self, memory: &Memory, at: usize, skip: usize, to: &mut [u8]) -> usize {
+        let parts = self.parts_of(at);
+        if let [only] = parts
+            && let Some(view) = memory.view(*only)
+        {
+            return view.read(skip, to);
+        }
+        copy_parts(memory, parts, skip, to)
+    }
+}
+
+impl Batch {
+    /// Copy the frame of packet `at` into several pieces of memory, one after the other; returns its length.
+    pub fn scatter(&self, memory: &Memory, at: usize, to: &mut [IoSliceMut<'_>]) -> usize {
+        let (len, mut done) = (self.frame_len(at), 0);
+        for slice in to {
+            let n = slice.len().min(len - done);
+            done += self.copy(memory, at, HEADER + done, &mut slice[..n]);
+        }
+        done
+    }
+}
+
+#[inline(never)]
+fn copy_parts(memory: &Memory, parts: &[Place], mut skip: usize, to: &mut [u8]) -> usize {
+    let mut done = 0;
+    for view in parts.iter().filter_map(|part| memory.view(*part)) {
+        if skip >= view.len() {
+            skip -= view.len();
+            continue;
+        }
+        done += view.read(skip, &mut to[done..]);
+        skip = 0;
+    }
+    done
+}
+
+/// Append where `len` bytes at `addr` lie, piece by piece.
+#[inline(always)]
+fn pieces(
+    memory: &Memory,
+    parts: &mut Vec<Place>,
+    mark: usize,
+    mut addr: u64,
+    mut len: u32,
+) -> Result<(), RingFault> {
+    while len > 0 {
+        if parts.len() - mark >= MAX_CHAIN {
+            return Err(RingFault::ChainLong);
+        }
+        let place = memory.guest(addr, len)?;
+        parts.push(place);
+        len -= place.len;
+        addr = addr.wrapping_add(u64::from(place.len));
+    }
+    Ok(())
+}
+
+/// A buffer taken from a ring to be filled.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// Its id in the ring.
+    pub id: u16,
+    /// Descriptors that it takes.
+    pub slots: u16,
+    /// Bytes that it holds.
+    pub room: u32,
+    /// Bytes that were written.
+    pub len: u32,
+}
+
+/// Room for packets in a ring: the parts of the packet in hand, and the buffers of all packets not yet handed over.
+pub struct Room {
+    parts: Vec<Place>,
+    /// Buffers, in ring order.
+    pub taken: Vec<Taken>,
+    /// Where the buffers of the packet in hand begin.
+    pub first: usize,
+    bytes: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Room {
+            parts: Vec::with_capacity(2 * MAX_CHAIN),
+            taken: Vec::with_capacity(2 * MAX_BATCH + MAX_CHAIN),
+            first: 0,
+            bytes: 0,
+        }
+    }
+}
+
+impl Room {
+    /// Begin with a packet.
+    #[inline(always)]
+    pub fn begin(&mut self) {
+        self.parts.clear();
+        self.first = self.taken.len();
+        self.bytes = 0;
+    }
+
+    /// Forget the packet in hand; returns the descriptors that its buffers took, and how many buffers.
+    pub fn cancel(&mut self) -> (u16, u16) {
+        let slots = self.taken[self.first..].iter().map(|t| t.slots).sum();
+        let buffers = (self.taken.len() - self.first) as u16;
+        self.taken.truncate(self.first);
+        self.parts.clear();
+        self.bytes = 0;
+        (slots, buffers)
+    }
+
+    /// Whether many more packets would not find room in the list of buffers.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.taken.len() + MAX_CHAIN > self.taken.capacity()
+    }
+
+    /// Bytes of room for the packet in hand.
+    #[inline(always)]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Add a piece of memory to the packet in hand.
+    #[inline(always)]
+    pub fn part(&mut self, memory: &Memory, addr: u64, len: u32) -> Result<(), RingFault> {
+        self.bytes += len as usize;
+        pieces(memory, &mut self.parts, 0, addr, len)
+    }
+
+    /// Close a buffer of the packet in hand; `before` is [`Room::bytes`] when it began.
+    #[inline(always)]
+    pub fn buffer(&mut self, id: u16, slots: u16, before: usize) -> Result<(), RingFault> {
+        if self.taken.len() - self.first >= MAX_CHAIN {
+            return Err(RingFault::ChainLong);
+        }
+        self.taken.push(Taken {
+            id,
+            slots,
+            room: (self.bytes - before) as u32,
+            len: 0,
+        });
+        Ok(())
+    }
+
+    /// Write the packet in hand: the header and what `segments` gives, `len` bytes in all, for which there is room.
+    #[inline(always)]
+    pub fn fill(&mut self, memory: &Memory, header: &[u8; HEADER], frame: &[u8]) {
+        if let [only] = self.parts[..]
+            && let Some(view) = memory.view(only)
+        {
+            view.write(0, header);
+            view.write(HEADER, frame);
+        } else {
+            let mut cursor = Cursor::default();
+            cursor.write(memory, &self.parts, header);
+            cursor.write(memory, &self.parts, frame);
+        }
+        self.share(HEADER + frame.len());
+    }
+
+    /// The same for a frame in several pieces.
+    pub fn fill_parts(
+        &mut self,
+        memory: &Memory,
+        header: &[u8; HEADER],
+        frame: impl FnOnce(&mut dyn FnMut(&[u8])),
+    ) {
+        let mut cursor = Cursor::default();
+        let mut len = HEADER;
+        cursor.write(memory, &self.parts, header);
+        frame(&mut |bytes| {
+            cursor.write(memory, &self.parts, bytes);
+            len += bytes.len();
+        });
+        self.share(len);
+    }
+
+    /// Say how much of the packet is in each of its buffers.
+    #[inline(always)]
+    fn share(&mut self, mut len: usize) {
+        for taken in &mut self.taken[self.first..] {
+            let here = len.min(taken.room as usize);
+            taken.len = here as u32;
+            len -= here;
+        }
+    }
+
+    /// Buffers of the packet in hand.
+    #[inline(always)]
+    pub fn buffers(&self) -> usize {
+        self.taken.len() - self.first
+    }
+}
+
+/// Where the next byte goes.
+#[derive(Default)]
+struct Cursor {
+    part: usize,
+    at: usize,
+}
+
+impl Cursor {
+    fn write(&mut self, memory: &Memory, parts: &[Place], mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let Some(view) = parts.get(self.part).and_then(|p| memory.view(*p)) else {
+                return;
+            };
+            let n = view.write(self.at, bytes);
+            bytes = &bytes[n..];
+            self.at += n;
+            if self.at >= view.len() {
+                (self.part, self.at) = (self.part + 1, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! Interfaces of kinds `vhost-user` and `virtio-user` on the control thread: sockets, peers, and who is told of what.
+//!
+//! [`Ports::service`] does all there is to do for an interface and never waits. It is called when one of its sockets can
+//! be read, and every [`TICK`] for what has no socket: a worker's finding, the time to connect again.
+
+use crate::backend::Backend;
+use crate::fault::Fault;
+use crate::feature::{self, Wanted};
+use crate::frontend::Frontend;
+use crate::node::vhost_user_input::{VIRTIO_NAME, VhostInput};
+use crate::node::vhost_user_tx::VhostTx;
+use crate::protocol::{Arrived, Bind, Link as Socket, Listener, connect};
+use crate::wire::{List, MAX_PAIRS, Wire, Wires};
+use std::cell::{Cell, RefCell};
+use std::os::fd::AsFd;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use volley_graph::{ProcessInfo, Source, Turn, Watch};
+use volley_iface::driver::{Caps, Host, Port as DriverPort};
+use volley_iface::{IfIdx, Link, NewInterface};
+use volley_model::{
+    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request, SocketRole,
+    VhostSpec,
+};
+
+mod show;
+
+/// How often an interface is looked after without cause.
+pub const TICK: Duration = Duration::from_millis(10);
+/// How long a client waits before it connects again.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Messages acted on before others get their turn.
+const MESSAGES: usize = 64;
+
+const INFO: ProcessInfo = ProcessInfo {
+    name: "vhost-user-process",
+    text: "Control channels of vhost-user and virtio-user interfaces.",
+};
+
+/// The peer of an interface.
+struct Peer {
+    socket: Socket,
+    end: End,
+    _watch: Option<Watch>,
+}
+
+/// What we are to the peer.
+enum End {
+    Back(Backend),
+    Front(Frontend),
+}
+
+impl End {
+    fn pairs(&self) -> usize {
+        match self {
+            End::Back(end) => end.pairs(),
+            End::Front(end) => end.pairs(),
+        }
+    }
+
+    fn features(&self) -> u64 {
+        match self {
+            End::Back(end) => end.features(),
+            End::Front(end) => end.features(),
+        }
+    }
+}
+
+/// One interface.
+struct Port {
+    index: IfIdx,
+    front: bool,
+    spec: VhostSpec,
+    wire: Arc<Wire>,
+    listener: Option<Listener>,
+    _listen: Option<Watch>,
+    peer: Option<Peer>,
+    retry: Instant,
+    pairs: usize,
+    fault: Option<Fault>,
+    connections: u64,
+    faults: u64,
+}
+
+/// All interfaces of the two kinds.
+pub struct Ports {
+    host: Host,
+    me: Weak<RefCell<Ports>>,
+    ports: Vec<Port>,
+    vhost: List,
+    virtio: List,
+    /// Lists that a worker may still have.
+    old: Vec<Arc<Wires>>,
+    _tick: Option<Watch>,
+}
+
+impl Ports {
+    /// None yet.
+    pub fn new(host: Host, vhost: List, virtio: List) -> Rc<RefCell<Self>> {
+        Rc::new_cyclic(|me| {
+            RefCell::new(Ports {
+                host,
+                me: me.clone(),
+                ports: Vec::new(),
+                vhost,
+                virtio,
+                old: Vec::new(),
+                _tick: None,
+            })
+        })
+    }
+
+    fn create(&mut self, spec: &InterfaceSpec, vhost: &VhostSpec) -> Result<Applied, ModelError> {
+        let front = matches!(spec.kind, InterfaceKind::VirtioUser(_));
+        let name = match spec.name.as_str() {
+            "" => self.vacant(front),
+            name => name.to_owned(),
+        };
+        self.host.check_free(&name)?;
+        let listener = match vhost.role {
+            SocketRole::Server => Some(listen(vhost)?),
+            SocketRole::Client => None,
+        };
+        let number = Rc::new(Cell::new(None));
+        let new = NewInterface {
+            mac: spec.mac.map(|m| m.0),
+            mtu: spec.mtu.unwrap_or(9000),
+            link: Link::down(waiting(vhost)),
+            rx_node: if front { VIRTIO_NAME } else { VhostInput::NAME },
+            port: Box::new(Side(self.me.clone(), number.clone())),
+            ..NewInterface::new(&name, spec.kind.name())
+        };
+        let engine = self.host.engine.clone();
+        let settings = engine.borrow().settings().clone();
+        let table = self.host.interfaces.borrow().table().clone();
+        // The same wire for the nodes of all workers; made when the number is known, which is then.
+        let made: Rc<RefCell<Option<Arc<Wire>>>> = Rc::default();
+        let wire_of = made.clone();
+        let index = self.host.attach(new, move |worker, index| {
+            let wire = wire_of
+                .borrow_mut()
+                .get_or_insert_with(|| Wire::new(index))
+                .clone();
+            VhostTx::new(
+                (worker, settings.workers),
+                table.clone(),
+                wire,
+                settings.vector_size,
+            )
+        })?;
+        number.set(Some(index));
+        let wire = made
+            .borrow_mut()
+            .get_or_insert_with(|| Wire::new(index))
+            .clone();
+        let watch = listener.as_ref().and_then(|l| self.watch(index, l.as_fd()));
+        self.ports.push(Port {
+            index,
+            front,
+            spec: vhost.clone(),
+            wire,
+            listener,
+            _listen: watch,
+            peer: None,
+            retry: Instant::now(),
+            pairs: 0,
+            fault: None,
+            connections: 0,
+            faults: 0,
+        });
+        self.publish();
+        self.tick();
+        self.service(index);
+        Ok(Applied::one().named(name))
+    }
+
+    /// `VirtualEthernet0/0/N`, or `virtioN`, with the lowest number that nobody has.
+    fn vacant(&self, front: bool) -> String {
+        let interfaces = self.host.interfaces.borrow();
+        let names = (0..).map(|n| match front {
+            true => format!("virtio{n}"),
+            false => format!("VirtualEthernet0/0/{n}"),
+        });
+        let mut free = names.filter(|name| interfaces.by_name(name).is_none());
+        free.next().unwrap_or_default()
+    }
+
+    fn delete(&mut self, name: &str) -> Option<Result<Applied, ModelError>> {
+        let index = self.host.index(name).ok()?;
+        let at = self.ports.iter().position(|p| p.index == index)?;
+        if let Err(error) = self.host.detach(index) {
+            return Some(Err(error));
+        }
+        // The peer goes with its rings; workers find the lanes empty until they see the new list.
+        drop(self.ports.remove(at));
+        self.publish();
+        Some(Ok(Applied::one()))
+    }
+
+    /// Let workers know which interfaces there are.
+    fn publish(&mut self) {
+        let of = |ports: &[Port], front| {
+            let mine = ports.iter().filter(|p| p.front == front);
+            mine.map(|p| p.wire.clone()).collect()
+        };
+        let (back, front) = (of(&self.ports, false), of(&self.ports, true));
+        for (list, new) in [(&self.vhost, back), (&self.virtio, front)] {
+            let old: Arc<Wires> = list.swap(Arc::new(new));
+            // Freed here and not by the worker that has it last.
+            self.old.push(old);
+        }
+        self.host.wake();
+    }
+
+    fn tick(&mut self) {
+        if self._tick.is_some() {
+            return;
+        }
+        let me = self.me.clone();
+        let body = move || {
+            let ports = me.upgrade()?;
+            if let Ok(mut ports) = ports.try_borrow_mut() {
+                ports.service_all();
+            }
+            Some(TICK)
+        };
+        self._tick = Some(self.host.processes.every(INFO, body));
+    }
+
+    fn watch(&self, index: IfIdx, fd: std::os::fd::BorrowedFd<'_>) -> Option<Watch> {
+        let me = self.me.clone();
+        let body = move || {
+            let Some(ports) = me.upgrade() else {
+                return Turn::Done;
+            };
+            let more = ports
+                .try_borrow_mut()
+                .map_or(true, |mut ports| ports.service(index));
+            if more { Turn::Again } else { Turn::Idle }
+        };
+        let fd = fd.try_clone_to_owned().ok()?;
+        // Without a watch the tick does the same, a little later.
+        self.host.processes.watch(INFO, fd, body).ok()
+    }
+
+    /// Look after all interfaces.
+    pub fn service_all(&mut self) {
+        self.old.retain(|list| Arc::strong_count(list) > 1);
+        let all: Vec<IfIdx> = self.ports.iter().map(|p| p.index).collect();
+        all.into_iter().for_each(|index| _ = self.service(index));
+    }
+
+    /// Look after an interface; true when there is more to do.
+    pub fn service(&mut self, index: IfIdx) -> bool {
+        let Some(at) = self.ports.iter().position(|p| p.index == index) else {
+            return false;
+        };
+        let port = &mut self.ports[at];
+        let mut more = false;
+        let ended = match port.wire.take_fault() {
+            Some(fault) => Some(Err(fault.into())),
+            None => port.converse().map_or_else(
+                |fault| Some(Err(fault)),
+                |talk| {
+                    more = talk == Talk::More;
+                    (talk == Talk::Closed).then_some(Ok(()))
+                },
+            ),
+        };
+        if let Some(end) = ended {
+            port.hang_up(end.err());
+        }
+        if port.peer.is_none()
+            && let Some(socket) = port.meet()
+        {
+            self.welcome(at, socket);
+            more = true;
+        }
+        self.tell(at);
+        more
+    }
+
+    /// Begin with a new peer.
+    fn welcome(&mut self, at: usize, socket: Socket) {
+        let watch = self.watch(self.ports[at].index, socket.as_fd());
+        let port = &mut self.ports[at];
+        port.connections += 1;
+        let (wanted, wire) = (wanted(&port.spec, port.front), port.wire.clone());
+        let end = if port.front {
+            let size = (port.spec.ring as u16, port.spec.queues as usize);
+            match Frontend::new(wanted, wire, size, &socket) {
+                Ok(end) => End::Front(end),
+                Err(fault) => return port.hang_up(Some(fault)),
+            }
+        } else {
+            End::Back(Backend::new(wanted, wire))
+        };
+        port.peer = Some(Peer {
+            socket,
+            end,
+            _watch: watch,
+        });
+    }
+
+    /// Let the interface know what has become of its link.
+    fn tell(&mut self, at: usize) {
+        let port = &mut self.ports[at];
+        let pairs = port.peer.as_ref().map_or(0, |p| p.end.pairs());
+        let link = match (&port.peer, pairs, &port.fault) {
+            (Some(_), 1.., _) => Link::Up,
+            (Some(_), 0, _) => Link::down("the peer is not ready"),
+            (None, _, Some(fault)) => Link::down(fault),
+            (None, _, None) => Link::down(waiting(&port.spec)),
+        };
+        let (index, changed) = (port.index, pairs != port.pairs);
+        port.pairs = pairs;
+        let features = port.peer.as_ref().map_or(0, |p| p.end.features());
+        let caps = caps(features, port.front);
+        if changed {
+            self.host.wake();
+            let workers = self.host.engine.borrow().settings().workers;
+            let rx = (0..pairs.max(1)).map(|q| q % workers).collect();
+            self.host.set_queues(index, rx, pairs.max(1) as u32);
+            self.host.set_caps(index, caps);
+        }
+        let same = {
+            let interfaces = self.host.interfaces.borrow();
+            interfaces.get(index).is_some_and(|i| i.link == link)
+        };
+        if !same {
+            self.host.set_link(index, link);
+        }
+    }
+}
+
+/// What a conversation came to.
+#[derive(PartialEq, Eq)]
+enum Talk {
+    Idle,
+    More,
+    Closed,
+}
+
+impl Port {
+    /// Act on what the peer has sent.
+    fn converse(&mut self) -> Result<Talk, Fault> {
+        let Some(peer) = &mut self.peer else {
+            return Ok(Talk::Idle);
+        };
+        for _ in 0..MESSAGES {
+            let message = match peer.socket.receive()? {
+                Arrived::Message(message) => message,
+                Arrived::Nothing => return Ok(Talk::Idle),
+                Arrived::Closed => return Ok(Talk::Closed),
+            };
+            match &mut peer.end {
+                End::Back(end) => {
+                    if let Some(answer) = end.handle(message)? {
+                        peer.socket.send(&answer, &[])?;
+                    }
+                }
+                End::Front(end) => end.handle(message, &peer.socket)?,
+            }
+        }
+        Ok(Talk::More)
+    }
+
+    /// The peer is gone, or is sent away for a fault.
+    fn hang_up(&mut self, fault: Option<Fault>) {
+        self.peer = None;
+        self.wire.clear();
+        // A peer that closes while it is spoken to has only gone.
+        self.fault = fault.filter(|f| f.name != "peer-closed");
+        self.faults += u64::from(self.fault.is_some());
+        self.retry = Instant::now() + PATIENCE;
+    }
+
+    /// The next peer.
+    fn meet(&mut self) -> Option<Socket> {
+        if let Some(listener) = &self.listener {
+            return listener.accept().ok().flatten();
+        }
+        let now = Instant::now();
+        if now < self.retry {
+            return None;
+        }
+        self.retry = now + PATIENCE;
+        connect(&self.spec.socket).ok()
+    }
+}
+
+fn listen(spec: &VhostSpec) -> Result<Listener, ModelError> {
+    Listener::bind(&spec.socket).map_err(|why| match why {
+        Bind::System(e) => ModelError::file(&spec.socket, e),
+        other => ModelError::invalid(format!("socket {}", spec.socket.display()), other),
+    })
+}
+
+fn waiting(spec: &VhostSpec) -> &'static str {
+    match spec.role {
+        SocketRole::Server => "nobody has connected to its socket",
+        SocketRole::Client => "nobody answers at its socket",
+    }
+}
+
+fn wanted(spec: &VhostSpec, front: bool) -> Wanted {
+    Wanted {
+        gso: spec.gso,
+        packed: spec.packed,
+        event_idx: spec.event_idx,
+        mq: !front || spec.queues > 1,
+    }
+}
+
+/// What the peer finishes by itself of what we send.
+fn caps(features: u64, front: bool) -> Caps {
+    let bits = if front {
+        [feature::CSUM, feature::HOST_TSO4, feature::HOST_TSO6]
+    } else {
+        [
+            feature::GUEST_CSUM,
+            feature::GUEST_TSO4,
+            feature::GUEST_TSO6,
+        ]
+    };
+    let [checksum, tcp4, tcp6] = bits.map(|bit| features & bit != 0);
+    Caps {
+        checksum,
+        tcp4,
+        tcp6,
+        udp: false,
+    }
+}
+
+/// The driver's side of an interface.
+struct Side(Weak<RefCell<Ports>>, Rc<Cell<Option<IfIdx>>>);
+
+impl DriverPort for Side {
+    fn details(&self) -> Vec<String> {
+        let (Some(ports), Some(index)) = (self.0.upgrade(), self.1.get()) else {
+            return Vec::new();
+        };
+        let ports = ports.try_borrow();
+        ports.map_or_else(|_| Vec::new(), |ports| ports.details(index))
+    }
+}
+
+/// Carries out requests about interfaces of the two kinds.
+pub struct VhostHandler(pub Rc<RefCell<Ports>>);
+
+impl Handler for VhostHandler {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        match request {
+            Request::InterfaceCreate(spec) => match &spec.kind {
+                InterfaceKind::VhostUser(vhost) | InterfaceKind::VirtioUser(vhost) => {
+                    Some(self.0.borrow_mut().create(spec, vhost))
+                }
+                _ => None,
+            },
+            Request::InterfaceDelete { name } => self.0.borrow_mut().delete(name),
+            _ => None,
+        }
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        match query {
+            Query::VhostUser { name } => Some(self.0.borrow().show(name.as_deref())),
+            _ => None,
+        }
+    }
+}

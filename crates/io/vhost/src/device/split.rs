@@ -1,0 +1,289 @@
+//! The split ring, seen from the device.
+
+use super::{
+    Bell, Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, desc, one, passes, table,
+};
+use crate::batch::{Batch, Room};
+use crate::fault::RingFault;
+use crate::memory::Memory;
+use crate::sys::View;
+use std::sync::atomic::{Ordering, fence};
+
+/// Offsets in the available and used rings.
+pub(crate) const FLAGS: usize = 0;
+pub(crate) const INDEX: usize = 2;
+pub(crate) const RING: usize = 4;
+/// The driver does not want to be told; the device does not want to be told.
+pub(crate) const QUIET: u16 = 1;
+
+/// State of the device's end.
+pub struct Split {
+    layout: Layout,
+    /// Buffers taken so far.
+    avail: u16,
+    /// Buffers given back so far.
+    used: u16,
+    /// What the driver's index was last.
+    seen: u16,
+}
+
+struct Views<'m> {
+    desc: View<'m>,
+    avail: View<'m>,
+    used: View<'m>,
+}
+
+impl Split {
+    /// A ring to go on with. What was in flight when it last stopped is taken again.
+    pub fn new(layout: Layout, memory: &Memory) -> Self {
+        let mut ring = Split {
+            avail: layout.base as u16,
+            used: 0,
+            seen: 0,
+            layout,
+        };
+        let used = ring
+            .views(memory)
+            .map_or(ring.avail, |v| v.used.load16(INDEX));
+        (ring.avail, ring.used, ring.seen) = (used, used, used);
+        ring.listen(memory, Bell::Off);
+        ring
+    }
+
+    #[inline(always)]
+    fn views<'m>(&self, memory: &'m Memory) -> Option<Views<'m>> {
+        Some(Views {
+            desc: memory.view(self.layout.desc)?,
+            avail: memory.view(self.layout.avail)?,
+            used: memory.view(self.layout.used)?,
+        })
+    }
+
+    #[inline(always)]
+    fn slot(&self, index: u16) -> usize {
+        usize::from(index & (self.layout.size - 1))
+    }
+
+    /// How many buffers wait.
+    #[inline(always)]
+    fn waiting(&mut self, views: &Views<'_>) -> Result<u16, RingFault> {
+        self.seen = views.avail.load16(INDEX);
+        let waiting = self.seen.wrapping_sub(self.avail);
+        if waiting > self.layout.size {
+            return Err(RingFault::IndexJump);
+        }
+        Ok(waiting)
+    }
+
+    /// The head of the buffer at `index`.
+    #[inline(always)]
+    fn head(&self, views: &Views<'_>, index: u16) -> Result<(u16, Desc), RingFault> {
+        let head = views.avail.load16(RING + 2 * self.slot(index));
+        if head >= self.layout.size {
+            return Err(RingFault::IndexRange);
+        }
+        Ok((head, desc(views.desc, usize::from(head))))
+    }
+
+    /// Give all parts of a chain to `sink`.
+    #[inline(always)]
+    fn chain<S: Sink>(
+        &self,
+        memory: &Memory,
+        views: &Views<'_>,
+        first: Desc,
+        sink: &mut S,
+    ) -> Result<(), RingFault> {
+        if first.flags & (NEXT | INDIRECT) == 0 {
+            return one(sink, memory, first);
+        }
+        self.long_chain(memory, views, first, sink)
+    }
+
+    #[inline(never)]
+    fn long_chain<S: Sink>(
+        &self,
+        memory: &Memory,
+        views: &Views<'_>,
+        first: Desc,
+        sink: &mut S,
+    ) -> Result<(), RingFault> {
+        let (mut descs, mut size) = (views.desc, usize::from(self.layout.size));
+        let (mut d, mut inside) = (first, false);
+        let mut left = size;
+        loop {
+            if d.flags & INDIRECT != 0 {
+                if inside {
+                    return Err(RingFault::Indirect);
+                }
+                (descs, size) = table(&self.layout, memory, d)?;
+                (inside, left) = (true, size);
+                d = desc(descs, 0);
+                continue;
+            }
+            one(sink, memory, d)?;
+            if d.flags & NEXT == 0 {
+                return Ok(());
+            }
+            left -= 1;
+            if left == 0 {
+                return Err(RingFault::ChainLoop);
+            }
+            if usize::from(d.last) >= size {
+                return Err(RingFault::IndexRange);
+            }
+            d = desc(descs, usize::from(d.last));
+        }
+    }
+
+    fn give(&mut self, views: &Views<'_>, id: u16, len: u32) {
+        let at = RING + 8 * self.slot(self.used);
+        views.used.store32(at, u32::from(id));
+        views.used.store32(at + 4, len);
+        self.used = self.used.wrapping_add(1);
+    }
+
+    /// Publish what was given back; whether the driver wants to be told.
+    fn publish(&self, views: &Views<'_>, old: u16) -> bool {
+        views.used.store16(INDEX, self.used);
+        // The driver writes its wish and then reads the index; we write the index and then read the wish.
+        fence(Ordering::SeqCst);
+        if self.layout.event_idx {
+            let event = views.avail.load16(RING + 2 * usize::from(self.layout.size));
+            passes(event, self.used, old)
+        } else {
+            views.avail.load16(FLAGS) & QUIET == 0
+        }
+    }
+
+    fn room(
+        &mut self,
+        memory: &Memory,
+        views: &Views<'_>,
+        room: &mut Room,
+        len: usize,
+    ) -> Result<Reserved, RingFault> {
+        loop {
+            if self.avail == self.seen && self.waiting(views)? == 0 {
+                return Ok(Reserved::Full);
+            }
+            let before = room.bytes();
+            let (head, first) = self.head(views, self.avail)?;
+            self.chain(memory, views, first, room)?;
+            room.buffer(head, 1, before)?;
+            self.avail = self.avail.wrapping_add(1);
+            if room.bytes() >= len {
+                return Ok(Reserved::Room);
+            }
+            if !self.layout.mergeable {
+                return Ok(Reserved::TooLong);
+            }
+        }
+    }
+}
+
+impl End for Split {
+    fn look(&mut self, memory: &Memory, batch: &mut Batch, most: usize) -> Result<(), RingFault> {
+        let Some(views) = self.views(memory) else {
+            return Ok(());
+        };
+        let n = usize::from(self.waiting(&views)?).min(most);
+        for i in 0..n {
+            if !batch.has_room() {
+                break;
+            }
+            let mark = batch.mark();
+            let mut reading = Reading {
+                batch,
+                mark,
+                len: 0,
+            };
+            let found = self
+                .head(&views, self.avail.wrapping_add(i as u16))
+                .and_then(|(id, first)| {
+                    self.chain(memory, &views, first, &mut reading).map(|()| id)
+                });
+            let len = reading.len;
+            match found {
+                Ok(id) => batch.packet(id, 1, len, mark),
+                Err(fault) => {
+                    batch.undo(mark);
+                    return if i == 0 { Err(fault) } else { Ok(()) };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, memory: &Memory, batch: &Batch, n: usize) -> bool {
+        let Some(views) = self.views(memory) else {
+            return false;
+        };
+        let old = self.used;
+        for entry in &batch.entries()[..n] {
+            self.give(&views, entry.id, 0);
+        }
+        self.avail = self.avail.wrapping_add(n as u16);
+        self.publish(&views, old)
+    }
+
+    fn reserve(
+        &mut self,
+        memory: &Memory,
+        room: &mut Room,
+        len: usize,
+    ) -> Result<Reserved, RingFault> {
+        let Some(views) = self.views(memory) else {
+            return Ok(Reserved::Full);
+        };
+        room.begin();
+        let start = self.avail;
+        let found = self.room(memory, &views, room, len);
+        if found != Ok(Reserved::Room) {
+            self.avail = start;
+            room.cancel();
+        }
+        found
+    }
+
+    fn flush(&mut self, memory: &Memory, room: &mut Room) -> bool {
+        let Some(views) = self.views(memory).filter(|_| !room.taken.is_empty()) else {
+            return false;
+        };
+        let old = self.used;
+        for taken in room.taken.drain(..) {
+            self.give(&views, taken.id, taken.len);
+        }
+        self.publish(&views, old)
+    }
+
+    #[inline(always)]
+    fn buffer_count(&self, buffers: usize) -> u16 {
+        buffers as u16
+    }
+
+    fn base(&self) -> u32 {
+        u32::from(self.avail)
+    }
+
+    fn waits(&self, memory: &Memory) -> bool {
+        let views = self.views(memory);
+        views.is_some_and(|v| v.avail.load16(INDEX) != self.avail)
+    }
+
+    fn listen(&mut self, memory: &Memory, bell: Bell) {
+        if let Some(views) = self.views(memory) {
+            let (flags, behind) = match bell {
+                Bell::Off => (QUIET, 1),
+                Bell::On => (0, 0),
+            };
+            views.used.store16(FLAGS, flags);
+            if self.layout.event_idx {
+                let far = self.avail.wrapping_sub(behind);
+                views
+                    .used
+                    .store16(RING + 8 * usize::from(self.layout.size), far);
+            }
+        }
+    }
+}

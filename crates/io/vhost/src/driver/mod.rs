@@ -1,0 +1,267 @@
+//! The driver's ends of rings: what the front end does with rings of its own, in memory of its own, that a back end
+//! serves.
+//!
+//! Every descriptor has a slot of memory for its packets, found by its number. What the back end may write over
+//! (descriptors, rings) is never read back: addresses and chains are known here, and only used entries are read, once
+//! each, and checked against what was lent.
+
+mod packed;
+mod split;
+
+pub use packed::PackedDriver;
+pub use split::SplitDriver;
+
+use crate::batch::{Batch, HEADER, Room};
+use crate::device::Layout;
+use crate::fault::RingFault;
+use crate::memory::{Memory, RegionSpec};
+use crate::sys;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Bytes of a slot: one frame of usual size with its header; an odd number of cache lines.
+pub const SLOT: u32 = 33 * 64;
+/// Where our memory begins as the back end sees it.
+const BASE: u64 = 0x10_0000_0000;
+/// No descriptor.
+const NONE: u16 = u16::MAX;
+
+/// What a ring is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// We receive: the back end fills buffers that we lend.
+    Receive,
+    /// We send.
+    Send,
+}
+
+/// Which buffers are where.
+struct Slots {
+    base: u64,
+    /// Whether the back end has the buffer with this id.
+    lent: Vec<bool>,
+    /// The next buffer of the same packet.
+    follow: Vec<u16>,
+    /// Buffers that nobody has, for sending.
+    free: Vec<u16>,
+    /// Buffers seen by the last look.
+    seen: Vec<u16>,
+}
+
+impl Slots {
+    fn new(base: u64, size: u16, way: Way) -> Self {
+        let n = usize::from(size);
+        Slots {
+            base,
+            lent: vec![way == Way::Receive; n],
+            follow: vec![NONE; n],
+            free: match way {
+                Way::Receive => Vec::new(),
+                Way::Send => (0..size).rev().collect(),
+            },
+            seen: Vec::with_capacity(n),
+        }
+    }
+
+    #[inline(always)]
+    fn addr(&self, id: u16) -> u64 {
+        self.base + u64::from(id) * u64::from(SLOT)
+    }
+
+    /// A buffer that the back end says it has filled.
+    #[inline(always)]
+    fn see(&mut self, id: u32) -> Result<u16, RingFault> {
+        match self.lent.get_mut(id as usize) {
+            Some(lent) if *lent => *lent = false,
+            Some(_) => return Err(RingFault::NotLent),
+            None => return Err(RingFault::IndexRange),
+        }
+        self.seen.push(id as u16);
+        Ok(id as u16)
+    }
+
+    /// What the last look saw is lent again: it was lent anew, or not taken.
+    fn unsee(&mut self) {
+        for &id in &self.seen {
+            self.lent[usize::from(id)] = true;
+        }
+    }
+
+    /// A sent packet that the back end is done with; how many buffers it had.
+    #[inline(always)]
+    fn reclaim(&mut self, id: u32) -> Result<u16, RingFault> {
+        match self.lent.get_mut(id as usize) {
+            Some(lent) if *lent => *lent = false,
+            Some(_) => return Err(RingFault::NotLent),
+            None => return Err(RingFault::IndexRange),
+        }
+        let (mut at, mut n) = (id as u16, 0);
+        while at != NONE {
+            self.free.push(at);
+            at = std::mem::replace(&mut self.follow[usize::from(at)], NONE);
+            n += 1;
+        }
+        Ok(n)
+    }
+
+    /// Take buffers for a packet of `len` bytes; false when there are too few.
+    #[inline(always)]
+    fn take(&mut self, memory: &Memory, room: &mut Room, len: usize) -> Result<bool, RingFault> {
+        let need = len.div_ceil(SLOT as usize).max(1);
+        let Some(left) = self.free.len().checked_sub(need) else {
+            return Ok(false);
+        };
+        for nth in 0..need {
+            let id = self.free[left + need - 1 - nth];
+            let before = room.bytes();
+            room.part(memory, self.addr(id), SLOT)?;
+            room.buffer(id, if nth == 0 { need as u16 } else { 0 }, before)?;
+        }
+        self.free.truncate(left);
+        Ok(true)
+    }
+
+    /// Lend the packet whose buffers these are.
+    #[inline(always)]
+    fn lend(&mut self, ids: impl Iterator<Item = u16>) {
+        let mut before = NONE;
+        for id in ids {
+            match before {
+                NONE => self.lent[usize::from(id)] = true,
+                _ => self.follow[usize::from(before)] = id,
+            }
+            before = id;
+        }
+    }
+}
+
+/// A received packet being put together from used buffers.
+struct Arriving {
+    mark: usize,
+    len: u32,
+    missing: u16,
+    buffers: u16,
+}
+
+impl Arriving {
+    fn begin(batch: &Batch) -> Self {
+        Arriving {
+            mark: batch.mark(),
+            len: 0,
+            missing: 1,
+            buffers: 0,
+        }
+    }
+
+    /// Add a buffer with `len` bytes; true when the packet is whole.
+    #[inline(always)]
+    fn add(
+        &mut self,
+        memory: &Memory,
+        batch: &mut Batch,
+        addr: u64,
+        len: u32,
+        layout: &Layout,
+    ) -> Result<bool, RingFault> {
+        if len > SLOT {
+            return Err(RingFault::Length);
+        }
+        batch.part(memory, self.mark, addr, len)?;
+        self.len += len;
+        if self.buffers == 0 && layout.mergeable {
+            let mut header = [0; HEADER];
+            let place = memory.guest(addr, HEADER as u32)?;
+            memory.view(place).map(|v| v.read(0, &mut header));
+            self.missing = u16::from_le_bytes([header[10], header[11]]);
+            if self.missing == 0 || self.missing > layout.size {
+                return Err(RingFault::Merged);
+            }
+        }
+        self.buffers += 1;
+        self.missing -= 1;
+        Ok(self.missing == 0)
+    }
+}
+
+/// One ring of a front end: where it is in the memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot {
+    /// Addresses of descriptors, available and used ring, as the back end sees them.
+    pub desc: u64,
+    /// See `desc`.
+    pub avail: u64,
+    /// See `desc`.
+    pub used: u64,
+    /// The first slot.
+    slots: u64,
+}
+
+/// Memory of a front end with `rings` rings of `size` descriptors.
+pub struct Shared {
+    /// The memory as we use it.
+    pub memory: Memory,
+    /// The file, to be handed to the back end.
+    pub file: OwnedFd,
+    /// What the back end is told of it.
+    pub spec: RegionSpec,
+    /// The rings.
+    pub spots: Vec<Spot>,
+}
+
+impl Shared {
+    /// Fresh memory, all zero.
+    pub fn new(rings: usize, size: u16) -> io::Result<Shared> {
+        let n = u64::from(size);
+        let line = |bytes: u64| bytes.next_multiple_of(128);
+        let (desc, avail, used) = (line(16 * n), line(6 + 2 * n), line(6 + 8 * n));
+        let ring = desc + avail + used + line(n * u64::from(SLOT));
+        let spots = (0..rings as u64).map(|i| {
+            let desc_at = BASE + i * ring;
+            Spot {
+                desc: desc_at,
+                avail: desc_at + desc,
+                used: desc_at + desc + avail,
+                slots: desc_at + desc + avail + used,
+            }
+        });
+        let len = (rings as u64 * ring).next_multiple_of(2 << 20);
+        let file = sys::memory_file(len as usize)?;
+        let spec = RegionSpec {
+            guest: BASE,
+            size: len,
+            user: BASE,
+            offset: 0,
+        };
+        let memory = Memory::map(&[spec], vec![file.try_clone()?])
+            .map_err(|fault| io::Error::other(fault.to_string()))?;
+        Ok(Shared {
+            spots: spots.collect(),
+            memory,
+            file,
+            spec,
+        })
+    }
+}
+
+impl Spot {
+    /// The ring's layout in `memory`.
+    pub fn layout(
+        &self,
+        memory: &Memory,
+        size: u16,
+        event_idx: bool,
+        mergeable: bool,
+    ) -> Option<Layout> {
+        let n = u64::from(size);
+        Some(Layout {
+            size,
+            desc: memory.user(self.desc, 16 * n)?,
+            avail: memory.user(self.avail, 6 + 2 * n)?,
+            used: memory.user(self.used, 6 + 8 * n)?,
+            indirect: false,
+            event_idx,
+            mergeable,
+            base: 0,
+        })
+    }
+}

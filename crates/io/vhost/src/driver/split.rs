@@ -1,0 +1,249 @@
+//! The split ring, seen from the driver.
+
+use super::{Arriving, SLOT, Slots, Spot, Way};
+use crate::batch::{Batch, Room};
+use crate::device::{Bell, End, FLAGS, INDEX, Layout, NEXT, QUIET, RING, Reserved, WRITE, passes};
+use crate::fault::RingFault;
+use crate::memory::Memory;
+use crate::sys::View;
+use std::sync::atomic::{Ordering, fence};
+
+/// State of the driver's end.
+pub struct SplitDriver {
+    layout: Layout,
+    slots: Slots,
+    avail: u16,
+    used: u16,
+}
+
+struct Views<'m> {
+    desc: View<'m>,
+    avail: View<'m>,
+    used: View<'m>,
+}
+
+impl SplitDriver {
+    /// A fresh ring; one to receive lends all its buffers.
+    pub fn new(layout: Layout, spot: &Spot, memory: &Memory, way: Way) -> Self {
+        let size = layout.size;
+        let mut ring = SplitDriver {
+            slots: Slots::new(spot.slots, size, way),
+            layout,
+            avail: 0,
+            used: 0,
+        };
+        ring.listen(memory, Bell::Off);
+        if let (Way::Receive, Some(views)) = (way, ring.views(memory)) {
+            for id in 0..size {
+                describe(&views, id, ring.slots.addr(id), SLOT, WRITE, 0);
+                ring.post(&views, id);
+            }
+            views.avail.store16(INDEX, ring.avail);
+        }
+        ring
+    }
+
+    #[inline(always)]
+    fn views<'m>(&self, memory: &'m Memory) -> Option<Views<'m>> {
+        Some(Views {
+            desc: memory.view(self.layout.desc)?,
+            avail: memory.view(self.layout.avail)?,
+            used: memory.view(self.layout.used)?,
+        })
+    }
+
+    #[inline(always)]
+    fn place(&self, index: u16) -> usize {
+        usize::from(index & (self.layout.size - 1))
+    }
+
+    #[inline(always)]
+    fn post(&mut self, views: &Views<'_>, id: u16) {
+        views.avail.store16(RING + 2 * self.place(self.avail), id);
+        self.avail = self.avail.wrapping_add(1);
+    }
+
+    /// Publish what was posted; whether the device wants to be told.
+    fn publish(&self, views: &Views<'_>, old: u16) -> bool {
+        views.avail.store16(INDEX, self.avail);
+        fence(Ordering::SeqCst);
+        if self.layout.event_idx {
+            let event = views.used.load16(RING + 8 * usize::from(self.layout.size));
+            passes(event, self.avail, old)
+        } else {
+            views.used.load16(FLAGS) & QUIET == 0
+        }
+    }
+
+    /// How many buffers came back.
+    #[inline(always)]
+    fn waiting(&self, views: &Views<'_>) -> Result<u16, RingFault> {
+        let waiting = views.used.load16(INDEX).wrapping_sub(self.used);
+        // No more can come back than were posted.
+        if waiting > self.avail.wrapping_sub(self.used) {
+            return Err(RingFault::IndexJump);
+        }
+        Ok(waiting)
+    }
+
+    #[inline(always)]
+    fn returned(&self, views: &Views<'_>, nth: u16) -> (u32, u32) {
+        let at = RING + 8 * self.place(self.used.wrapping_add(nth));
+        (views.used.load32(at), views.used.load32(at + 4))
+    }
+
+    fn reclaim(&mut self, views: &Views<'_>) -> Result<(), RingFault> {
+        for _ in 0..self.waiting(views)? {
+            let (id, _) = self.returned(views, 0);
+            self.slots.reclaim(id)?;
+            self.used = self.used.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// The packets in the next `n` used entries.
+    fn arrived(
+        &mut self,
+        memory: &Memory,
+        views: &Views<'_>,
+        batch: &mut Batch,
+        (n, most): (u16, usize),
+    ) -> Result<(), RingFault> {
+        let mut packet = Arriving::begin(batch);
+        for nth in 0..n {
+            if packet.buffers == 0 && (batch.entries().len() >= most || !batch.has_room()) {
+                break;
+            }
+            let (id, len) = self.returned(views, nth);
+            let id = self.slots.see(id)?;
+            if packet.add(memory, batch, self.slots.addr(id), len, &self.layout)? {
+                batch.packet(id, packet.buffers, packet.len, packet.mark);
+                packet = Arriving::begin(batch);
+            }
+        }
+        batch.undo(packet.mark);
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn describe(views: &Views<'_>, id: u16, addr: u64, len: u32, flags: u16, next: u16) {
+    let at = 16 * usize::from(id);
+    views.desc.store64(at, addr);
+    let rest = u64::from(len) | u64::from(flags) << 32 | u64::from(next) << 48;
+    views.desc.store64(at + 8, rest);
+}
+
+impl End for SplitDriver {
+    fn look(&mut self, memory: &Memory, batch: &mut Batch, most: usize) -> Result<(), RingFault> {
+        let Some(views) = self.views(memory) else {
+            return Ok(());
+        };
+        self.slots.unsee();
+        self.slots.seen.clear();
+        let n = self.waiting(&views)?;
+        let found = self.arrived(memory, &views, batch, (n, most));
+        match found {
+            Err(fault) if batch.entries().is_empty() => Err(fault),
+            _ => Ok(()),
+        }
+    }
+
+    fn done(&mut self, memory: &Memory, batch: &Batch, n: usize) -> bool {
+        let Some(views) = self.views(memory).filter(|_| n > 0) else {
+            return false;
+        };
+        let old = self.avail;
+        let buffers: usize = batch.entries()[..n]
+            .iter()
+            .map(|e| usize::from(e.slots))
+            .sum();
+        for nth in 0..buffers {
+            let id = self.slots.seen[nth];
+            self.post(&views, id);
+        }
+        self.used = self.used.wrapping_add(buffers as u16);
+        self.publish(&views, old)
+    }
+
+    #[inline(always)]
+    fn reserve(
+        &mut self,
+        memory: &Memory,
+        room: &mut Room,
+        len: usize,
+    ) -> Result<Reserved, RingFault> {
+        room.begin();
+        if self.slots.take(memory, room, len)? {
+            return Ok(Reserved::Room);
+        }
+        if let Some(views) = self.views(memory) {
+            self.reclaim(&views)?;
+        }
+        Ok(match self.slots.take(memory, room, len)? {
+            true => Reserved::Room,
+            false => Reserved::Full,
+        })
+    }
+
+    fn flush(&mut self, memory: &Memory, room: &mut Room) -> bool {
+        let Some(views) = self.views(memory).filter(|_| !room.taken.is_empty()) else {
+            return false;
+        };
+        let old = self.avail;
+        let mut at = 0;
+        while let Some(head) = room.taken.get(at).copied() {
+            let packet =
+                &room.taken[at..][..usize::from(head.slots.max(1)).min(room.taken.len() - at)];
+            // A slot without a byte would be an empty descriptor: the packet ends before it.
+            for (nth, buffer) in packet.iter().enumerate() {
+                let next = packet.get(nth + 1).map(|b| b.id);
+                let flags = if next.is_some() { NEXT } else { 0 };
+                let addr = self.slots.addr(buffer.id);
+                describe(
+                    &views,
+                    buffer.id,
+                    addr,
+                    buffer.len,
+                    flags,
+                    next.unwrap_or(0),
+                );
+            }
+            self.slots.lend(packet.iter().map(|b| b.id));
+            at += packet.len();
+            self.post(&views, head.id);
+        }
+        room.taken.clear();
+        self.publish(&views, old)
+    }
+
+    #[inline(always)]
+    fn buffer_count(&self, _: usize) -> u16 {
+        0
+    }
+
+    fn base(&self) -> u32 {
+        u32::from(self.used)
+    }
+
+    fn waits(&self, memory: &Memory) -> bool {
+        let views = self.views(memory);
+        views.is_some_and(|v| v.used.load16(INDEX) != self.used)
+    }
+
+    fn listen(&mut self, memory: &Memory, bell: Bell) {
+        if let Some(views) = self.views(memory) {
+            let (flags, behind) = match bell {
+                Bell::Off => (QUIET, 1),
+                Bell::On => (0, 0),
+            };
+            views.avail.store16(FLAGS, flags);
+            if self.layout.event_idx {
+                let far = self.used.wrapping_sub(behind);
+                views
+                    .avail
+                    .store16(RING + 2 * usize::from(self.layout.size), far);
+            }
+        }
+    }
+}

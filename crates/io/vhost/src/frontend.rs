@@ -1,0 +1,212 @@
+//! The front end's side of the control channel: features are agreed on, memory and rings handed over, one question at a
+//! time. A fresh piece of memory for each connection, so that a back end that comes back finds nothing of the old one.
+
+use crate::driver::{PackedDriver, Shared, SplitDriver, Way};
+use crate::fault::Fault;
+use crate::feature::{self, Wanted};
+use crate::protocol::{Link, Message, RingAddr, code, encode, regions, ring_addr};
+use crate::sys;
+use crate::wire::{Ring, Running, Wire};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// State of one connection.
+pub struct Frontend {
+    wanted: Wanted,
+    wire: Arc<Wire>,
+    size: u16,
+    /// Queue pairs: those wanted, then those that the back end has.
+    pairs: usize,
+    features: u64,
+    protocol: u64,
+    /// The question that is not answered yet; none when the rings run.
+    asked: Option<u32>,
+}
+
+impl Drop for Frontend {
+    fn drop(&mut self) {
+        self.wire.clear();
+    }
+}
+
+fn system(e: std::io::Error) -> Fault {
+    Fault::new("out-of-resources", e.to_string())
+}
+
+fn pair(ring: usize, number: u64) -> Vec<u8> {
+    (ring as u64 | number << 32).to_le_bytes().to_vec()
+}
+
+impl Frontend {
+    /// Begin to talk with the back end behind `link`.
+    pub fn new(
+        wanted: Wanted,
+        wire: Arc<Wire>,
+        (size, pairs): (u16, usize),
+        link: &Link,
+    ) -> Result<Self, Fault> {
+        wire.clear();
+        let mut frontend = Frontend {
+            wanted,
+            wire,
+            size,
+            pairs,
+            features: 0,
+            protocol: 0,
+            asked: None,
+        };
+        frontend.ask(link, code::GET_FEATURES)?;
+        Ok(frontend)
+    }
+
+    /// Features that both sides have.
+    pub fn features(&self) -> u64 {
+        self.features
+    }
+
+    /// Queue pairs that run.
+    pub fn pairs(&self) -> usize {
+        let live = |q: &usize| self.wire.rx[*q].is_live() && self.wire.tx[*q].is_live();
+        (0..self.pairs).take_while(live).count()
+    }
+
+    /// Descriptors of each ring.
+    pub fn ring_size(&self) -> u16 {
+        self.size
+    }
+
+    fn ask(&mut self, link: &Link, what: u32) -> Result<(), Fault> {
+        self.asked = Some(what);
+        link.send(&encode(what, 0, &[]), &[])
+    }
+
+    fn say(&self, link: &Link, what: u32, number: u64) -> Result<(), Fault> {
+        link.send(&encode(what, 0, &number.to_le_bytes()), &[])
+    }
+
+    /// Act on a reply.
+    pub fn handle(&mut self, message: Message, link: &Link) -> Result<(), Fault> {
+        if self.asked != Some(message.code) || !message.is_reply() || !message.files.is_empty() {
+            let text = format!("message {} answers nothing", message.code);
+            return Err(Fault::new("unexpected-reply", text));
+        }
+        let number = message.number()?;
+        match message.code {
+            code::GET_FEATURES => {
+                if number & feature::VERSION_1 == 0 {
+                    let text = "the back end does not know virtio version 1".to_owned();
+                    return Err(Fault::new("back-end-too-old", text));
+                }
+                self.features = self.wanted.take(number);
+                if self.features & feature::PROTOCOL != 0 {
+                    return self.ask(link, code::GET_PROTOCOL_FEATURES);
+                }
+            }
+            code::GET_PROTOCOL_FEATURES => {
+                self.protocol = number & feature::PROTOCOL_MQ;
+                self.say(link, code::SET_PROTOCOL_FEATURES, self.protocol)?;
+                if self.protocol & feature::PROTOCOL_MQ != 0 {
+                    return self.ask(link, code::GET_QUEUE_NUM);
+                }
+            }
+            _ => {
+                let most = usize::try_from(number).unwrap_or(usize::MAX).max(1);
+                self.pairs = self.pairs.min(most);
+                return self.set_up(link);
+            }
+        }
+        self.pairs = 1;
+        self.set_up(link)
+    }
+
+    /// Everything is agreed on: hand over memory and rings.
+    fn set_up(&mut self, link: &Link) -> Result<(), Fault> {
+        self.asked = None;
+        if self.pairs == 1 {
+            self.features &= !feature::MQ;
+        }
+        let shared = Shared::new(2 * self.pairs, self.size).map_err(system)?;
+        link.send(&encode(code::SET_OWNER, 0, &[]), &[])?;
+        self.say(link, code::SET_FEATURES, self.features)?;
+        let table = encode(code::SET_MEM_TABLE, 0, &regions(&[shared.spec]));
+        link.send(&table, &[shared.file.as_fd()])?;
+        let Shared { memory, spots, .. } = shared;
+        let memory = Arc::new(memory);
+        let offloads = feature::CSUM | feature::GUEST_CSUM;
+        self.wire
+            .offloads
+            .store(self.features & offloads != 0, Relaxed);
+        for (ring, spot) in spots.iter().enumerate() {
+            let has = |bit| self.features & bit != 0;
+            let layout = spot.layout(
+                &memory,
+                self.size,
+                has(feature::EVENT_IDX),
+                has(feature::MRG_RXBUF),
+            );
+            let Some(layout) = layout else {
+                return Err(Fault::new(
+                    "out-of-resources",
+                    "the rings do not fit their memory",
+                ));
+            };
+            let way = if ring % 2 == 0 {
+                Way::Receive
+            } else {
+                Way::Send
+            };
+            let end = if has(feature::RING_PACKED) {
+                Ring::PackedDriver(PackedDriver::new(layout, spot, &memory, way))
+            } else {
+                Ring::SplitDriver(SplitDriver::new(layout, spot, &memory, way))
+            };
+            let addr = RingAddr {
+                ring: ring as u32,
+                flags: 0,
+                desc: spot.desc,
+                used: spot.used,
+                avail: spot.avail,
+            };
+            let (bell, alarm) = self.describe(link, &addr)?;
+            let lane = match way {
+                Way::Receive => &self.wire.rx[ring / 2],
+                Way::Send => &self.wire.tx[ring / 2],
+            };
+            lane.put(Some(Running {
+                ring: end,
+                memory: memory.clone(),
+                bell: Some(bell),
+                alarm: Some(Arc::new(alarm)),
+            }));
+        }
+        if self.features & feature::PROTOCOL != 0 {
+            for ring in 0..2 * self.pairs {
+                link.send(&encode(code::SET_VRING_ENABLE, 0, &pair(ring, 1)), &[])?;
+            }
+        }
+        self.wire.pairs.store(self.pairs, Relaxed);
+        Ok(())
+    }
+
+    /// Tell the back end of a ring; what to ring its bell with, and what it rings.
+    fn describe(&self, link: &Link, addr: &RingAddr) -> Result<(OwnedFd, OwnedFd), Fault> {
+        let (kick, call) = (sys::event().map_err(system)?, sys::event().map_err(system)?);
+        let ring = addr.ring as usize;
+        let base = if self.features & feature::RING_PACKED != 0 {
+            0x8000
+        } else {
+            0
+        };
+        let number = (ring as u64).to_le_bytes();
+        link.send(&encode(code::SET_VRING_CALL, 0, &number), &[call.as_fd()])?;
+        link.send(
+            &encode(code::SET_VRING_NUM, 0, &pair(ring, u64::from(self.size))),
+            &[],
+        )?;
+        link.send(&encode(code::SET_VRING_BASE, 0, &pair(ring, base)), &[])?;
+        link.send(&encode(code::SET_VRING_ADDR, 0, &ring_addr(addr)), &[])?;
+        link.send(&encode(code::SET_VRING_KICK, 0, &number), &[kick.as_fd()])?;
+        Ok((kick, call))
+    }
+}

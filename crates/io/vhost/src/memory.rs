@@ -1,0 +1,244 @@
+//! The memory that a peer shares: its regions, checked, and what lies where.
+//!
+//! Addresses that the peer writes are turned into a [`Place`] once, when they are read; a place is looked up again with
+//! bounds checks, so that it cannot lead outside even when a place of one memory is used with another.
+
+use crate::fault::{Fault, RingFault};
+use crate::sys::{Map, View};
+use rustix::fs::FileType;
+use std::os::fd::OwnedFd;
+
+/// The most regions of one peer (what the protocol has without memory slots).
+pub const MAX_REGIONS: usize = 8;
+/// The largest region: 64 TB of addresses are half of what a process has.
+const MAX_SIZE: u64 = 1 << 45;
+/// File systems whose pages are memory: no disk and no other process can make an access wait.
+const MEMORY_FILES: [u64; 2] = [0x0102_1994, 0x9584_58f6];
+
+/// A region as the peer describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionSpec {
+    /// Address in descriptors.
+    pub guest: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Address in the peer's process: ring addresses are given so.
+    pub user: u64,
+    /// Where it begins in its file.
+    pub offset: u64,
+}
+
+struct Region {
+    spec: RegionSpec,
+    map: Map,
+    /// Where the region begins in the map.
+    at: usize,
+}
+
+/// A part of one region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Place {
+    region: u32,
+    /// Bytes.
+    pub len: u32,
+    at: u64,
+}
+
+/// All regions of one peer.
+pub struct Memory {
+    regions: Vec<Region>,
+}
+
+fn overlap(a: (u64, u64), b: (u64, u64)) -> bool {
+    a.0 < b.0 + b.1 && b.0 < a.0 + a.1
+}
+
+impl Memory {
+    /// Check and map what the peer describes; each region has one file.
+    pub fn map(specs: &[RegionSpec], files: Vec<OwnedFd>) -> Result<Memory, Fault> {
+        if specs.is_empty() || specs.len() > MAX_REGIONS {
+            let text = format!("{} regions, 1 to {MAX_REGIONS} are possible", specs.len());
+            return Err(Fault::new("bad-region-count", text));
+        }
+        if specs.len() != files.len() {
+            let text = format!("{} regions came with {} files", specs.len(), files.len());
+            return Err(Fault::new("wrong-file-count", text));
+        }
+        for (number, spec) in specs.iter().enumerate() {
+            check(number, spec, &specs[..number])?;
+        }
+        let regions = specs.iter().zip(&files).enumerate();
+        let regions = regions.map(|(number, (spec, file))| region(number, *spec, file));
+        Ok(Memory {
+            regions: regions.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Whether the peer has taken away memory that it shared.
+    #[inline(always)]
+    pub fn is_broken(&self) -> bool {
+        self.regions.iter().any(|r| r.map.is_broken())
+    }
+
+    /// Where `len` bytes at the peer's own address `user` are, when they lie in one region.
+    pub fn user(&self, user: u64, len: u64) -> Option<Place> {
+        let found = self.regions.iter().enumerate().find_map(|(i, r)| {
+            let off = user.wrapping_sub(r.spec.user);
+            let inside = off < r.spec.size && len <= r.spec.size - off;
+            inside.then(|| (i, r.at as u64 + off))
+        });
+        let (region, at) = found?;
+        Some(Place {
+            region: region as u32,
+            at,
+            len: u32::try_from(len).ok()?,
+        })
+    }
+
+    /// Where the bytes at guest address `addr` are: as many of `len` as lie together, at least one.
+    #[inline(always)]
+    pub fn guest(&self, addr: u64, len: u32) -> Result<Place, RingFault> {
+        for (i, r) in self.regions.iter().enumerate() {
+            let off = addr.wrapping_sub(r.spec.guest);
+            if off < r.spec.size {
+                let len = u64::from(len).min(r.spec.size - off) as u32;
+                return Ok(Place {
+                    region: i as u32,
+                    at: r.at as u64 + off,
+                    len,
+                });
+            }
+        }
+        Err(RingFault::Address)
+    }
+
+    /// A place of this memory; one of another memory gives an empty view.
+    #[inline(always)]
+    pub fn view(&self, place: Place) -> Option<View<'_>> {
+        let region = self.regions.get(place.region as usize)?;
+        region.map.view(place.at as usize, place.len as usize)
+    }
+
+    /// Bytes and number of regions, for `show`.
+    pub fn describe(&self) -> impl Iterator<Item = RegionSpec> + '_ {
+        self.regions.iter().map(|r| r.spec)
+    }
+}
+
+fn check(number: usize, spec: &RegionSpec, before: &[RegionSpec]) -> Result<(), Fault> {
+    let fault = |name, why: &str| Err(Fault::new(name, format!("memory region {number} {why}")));
+    if spec.size == 0 || spec.size > MAX_SIZE {
+        return fault("bad-region-size", "is empty or too large");
+    }
+    let ends = [spec.guest, spec.user, spec.offset].map(|start| start.checked_add(spec.size));
+    if ends.contains(&None) {
+        return fault("region-overflow", "ends behind the last address");
+    }
+    let guest = |s: &RegionSpec| (s.guest, s.size);
+    let user = |s: &RegionSpec| (s.user, s.size);
+    let meets = |b: &RegionSpec| overlap(guest(spec), guest(b)) || overlap(user(spec), user(b));
+    if before.iter().any(meets) {
+        return fault("region-overlap", "overlaps another");
+    }
+    Ok(())
+}
+
+fn region(number: usize, spec: RegionSpec, file: &OwnedFd) -> Result<Region, Fault> {
+    let fault = |name, why: String| Fault::new(name, format!("memory region {number} {why}"));
+    let failed =
+        |e: rustix::io::Errno| fault("bad-region-file", format!("has a file that fails: {e}"));
+    let stat = rustix::fs::fstat(file).map_err(failed)?;
+    let kind = rustix::fs::fstatfs(file).map_err(failed)?;
+    let is_memory = MEMORY_FILES.contains(&(kind.f_type as u64));
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !is_memory {
+        let why = "is no file of memory (memfd, /dev/shm or huge pages)";
+        return Err(fault("bad-region-file", why.into()));
+    }
+    let size = stat.st_size as u64;
+    if spec.offset + spec.size > size {
+        let why = format!(
+            "is {} bytes at {} of a file of {size}",
+            spec.size, spec.offset
+        );
+        return Err(fault("region-beyond-file", why));
+    }
+    let page = (stat.st_blksize as u64).clamp(4096, 1 << 30);
+    let first = spec.offset / page * page;
+    let end = (spec.offset + spec.size).next_multiple_of(page);
+    let map = Map::of(file, first, (end - first) as usize)
+        .map_err(|e| fault("region-not-mapped", format!("cannot be mapped: {e}")))?;
+    Ok(Region {
+        spec,
+        map,
+        at: (spec.offset - first) as usize,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::memory_file;
+
+    fn spec(guest: u64, size: u64, user: u64, offset: u64) -> RegionSpec {
+        RegionSpec {
+            guest,
+            size,
+            user,
+            offset,
+        }
+    }
+
+    fn refused(specs: &[RegionSpec], len: usize) -> &'static str {
+        let files = specs.iter().map(|_| memory_file(len).unwrap()).collect();
+        Memory::map(specs, files).err().unwrap().name
+    }
+
+    #[test]
+    fn regions_are_checked() {
+        const M: u64 = 1 << 20;
+        let good = spec(0, M, 0x7000_0000, 0);
+        assert_eq!(refused(&[], 4096), "bad-region-count");
+        assert_eq!(refused(&[spec(0, 0, 0, 0)], 4096), "bad-region-size");
+        assert_eq!(refused(&[spec(0, 1 << 50, 0, 0)], 4096), "bad-region-size");
+        assert_eq!(refused(&[spec(0, 8192, 0, 0)], 4096), "region-beyond-file");
+        assert_eq!(refused(&[spec(0, 4096, 0, 1)], 4096), "region-beyond-file");
+        for overflow in [
+            spec(u64::MAX, 2, 0, 0),
+            spec(0, 2, u64::MAX, 0),
+            spec(0, 2, 0, u64::MAX),
+        ] {
+            assert_eq!(refused(&[overflow], 4096), "region-overflow");
+        }
+        for twice in [spec(M - 1, M, 0, 0), spec(2 * M, M, 0x7000_0000 + M - 1, 0)] {
+            assert_eq!(refused(&[good, twice], M as usize), "region-overlap");
+        }
+        let count = Memory::map(&[good], vec![]).err().unwrap();
+        assert_eq!(count.name, "wrong-file-count");
+        let disk = std::fs::File::open("/proc/self/status").unwrap();
+        let disk = Memory::map(&[good], vec![disk.into()]).err().unwrap();
+        assert_eq!(disk.name, "bad-region-file");
+        let pipe = std::io::pipe().unwrap().0;
+        let pipe = Memory::map(&[good], vec![pipe.into()]).err().unwrap();
+        assert_eq!(pipe.name, "bad-region-file");
+    }
+
+    #[test]
+    fn addresses_are_found_in_their_region_and_nowhere_else() {
+        let specs = [
+            spec(0x1000, 0x1000, 0x9000_0000, 0x800),
+            spec(0x2000, 0x1000, 0xa000_0000, 0),
+        ];
+        let files = vec![memory_file(0x3000).unwrap(), memory_file(0x1000).unwrap()];
+        let memory = Memory::map(&specs, files).unwrap();
+        let whole = memory.user(0x9000_0000, 0x1000).unwrap();
+        assert!(memory.user(0x9000_0001, 0x1000).is_none());
+        assert!(memory.user(0x8fff_ffff, 2).is_none());
+        memory.view(whole).unwrap().store16(0xffe, 77);
+        let end = memory.guest(0x1ffe, 100).unwrap();
+        assert_eq!((end.len, memory.view(end).unwrap().load16(0)), (2, 77));
+        assert_eq!(memory.guest(0x2000, 98).unwrap().len, 98);
+        for outside in [0xfff, 0x3000, u64::MAX] {
+            assert_eq!(memory.guest(outside, 1), Err(RingFault::Address));
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! vhost-user-input: receives from the rings of vhost-user interfaces, and as virtio-user-input from virtio-user ones.
+
+use crate::batch::{Batch, HEADER};
+use crate::device::{Bell, End};
+use crate::fault::RingFault;
+use crate::memory::Memory;
+use crate::wire::{Alarms, List, Running, Wire, Wires};
+use crate::{header, with_ring};
+use arc_swap::Cache;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use volley_graph::buf::DATA;
+use volley_graph::{
+    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
+};
+use volley_iface::{Direction, Flag, IfTable};
+
+/// Name of the same source for virtio-user interfaces.
+pub const VIRTIO_NAME: &str = "virtio-user-input";
+/// Packets ahead to ask for.
+const AHEAD: usize = 8;
+
+nexts! {
+    /// Where vhost-user-input sends packets, besides to where each interface receives.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// What vhost-user-input counts.
+    pub enum Count {
+        /// no packet buffer was free: the packets wait in the ring, but one longer than a buffer is dropped
+        NoBuffers = "no-buffers" (Warn),
+        /// the receiving interface is administratively down
+        AdminDown = "admin-down" (Error),
+        /// shorter than an Ethernet header or longer than 65535 bytes
+        BadLength = "bad-length" (Error),
+        /// the checksum or segments that are asked for do not fit the packet
+        BadOffload = "bad-offload" (Error),
+    }
+}
+
+/// State of vhost-user-input on one worker.
+pub struct VhostInput {
+    wires: Cache<List, Arc<Wires>>,
+    poller: Poller,
+    /// What wakes us while we sleep.
+    alarms: Alarms,
+}
+
+/// What one poll needs.
+struct Poller {
+    worker: usize,
+    workers: usize,
+    table: Arc<IfTable>,
+    drop_node: NodeId,
+    turn: usize,
+    batch: Batch,
+    /// The batch's entry of each row.
+    rows: Column,
+    /// Where each row goes, once one of them is to be dropped.
+    nodes: Column,
+    size: usize,
+}
+
+/// What became of a vector.
+#[derive(Default)]
+struct Tally {
+    taken: usize,
+    broken: u64,
+}
+
+impl VhostInput {
+    /// The instance of `worker` of `workers`, for vectors of up to `size` packets.
+    pub fn new(
+        (worker, workers): (usize, usize),
+        table: Arc<IfTable>,
+        list: List,
+        drop_node: NodeId,
+        size: usize,
+    ) -> Self {
+        VhostInput {
+            wires: Cache::new(list),
+            alarms: Alarms::default(),
+            poller: Poller {
+                worker,
+                workers,
+                table,
+                drop_node,
+                turn: 0,
+                batch: Batch::default(),
+                rows: Column::new(size),
+                nodes: Column::new(size),
+                size,
+            },
+        }
+    }
+}
+
+impl Poller {
+    fn is_mine(&self, queue: usize) -> bool {
+        queue % self.workers == self.worker
+    }
+
+    /// Poll one interface: the first of its queues that has packets, beginning with another one each time.
+    #[inline(always)]
+    fn wire<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        out: &mut Output<'_, I, Next>,
+        wire: &Wire,
+    ) -> usize {
+        let pairs = wire.pairs.load(Relaxed).min(wire.rx.len());
+        for step in 0..pairs {
+            let queue = (self.turn + step) % pairs;
+            let lane = &wire.rx[queue];
+            if !self.is_mine(queue) || !lane.is_live() {
+                continue;
+            }
+            let Some(mut claim) = lane.claim() else {
+                continue;
+            };
+            let Some(Running {
+                ring, memory, bell, ..
+            }) = &mut *claim
+            else {
+                continue;
+            };
+            let taken = with_ring!(ring, end => {
+                let (taken, tell) = self.lane(cx, out, (wire, queue), end, memory);
+                if tell {
+                    Running::ring_bell(bell);
+                }
+                taken
+            });
+            if taken > 0 {
+                return taken;
+            }
+        }
+        0
+    }
+
+    /// Receive one vector from a ring; how many packets, and whether the other side wants to be told.
+    #[inline(always)]
+    fn lane<I: Isa, E: End>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        out: &mut Output<'_, I, Next>,
+        (wire, queue): (&Wire, usize),
+        ring: &mut E,
+        memory: &Memory,
+    ) -> (usize, bool) {
+        let lane = &wire.rx[queue];
+        self.batch.clear();
+        let mut seen = ring.look(memory, &mut self.batch, out.vector_size());
+        if memory.is_broken() {
+            seen = Err(RingFault::Shrunk);
+        }
+        if let Err(fault) = seen {
+            wire.fail(lane, fault);
+            return (0, false);
+        }
+        if self.batch.entries().is_empty() {
+            return (0, false);
+        }
+        let taken = if self.table.has(wire.interface.0, Flag::Up) {
+            self.take(cx, out, (wire, queue), memory)
+        } else {
+            self.refuse(cx, wire)
+        };
+        let tell = taken > 0 && ring.done(memory, &self.batch, taken);
+        lane.count(taken, tell);
+        (taken, tell)
+    }
+
+    /// Count the batch as dropped: nobody wants it.
+    #[cold]
+    fn refuse(&self, cx: &Cx<'_, Count>, wire: &Wire) -> usize {
+        let n = self.batch.entries().len();
+        (0..n).for_each(|_| self.table.count_drop(self.worker, wire.interface.0));
+        cx.count(Count::AdminDown, n as u64);
+        n
+    }
+
+    /// Copy the batch into buffers and send it; how many of its entries are done with.
+    #[inline(always)]
+    fn take<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        out: &mut Output<'_, I, Next>,
+        (wire, queue): (&Wire, usize),
+        memory: &Memory,
+    ) -> usize {
+        let rx = wire.interface.0;
+        let found = self.batch.entries().len();
+        let (good, longest) = self.sort();
+        let mut fresh = out.alloc(good, rx);
+        let n = fresh.len();
+        let mut tally = Tally {
+            taken: found,
+            broken: 0,
+        };
+        if n < good {
+            cx.count(Count::NoBuffers, 1);
+            tally.taken = self.rows.words(good)[n] as usize;
+        }
+        let bad = tally.taken - n;
+        if bad > 0 {
+            cx.count(Count::BadLength, bad as u64);
+            self.table
+                .count_errors(self.worker, rx, Direction::Rx, bad as u64);
+        }
+        let (batch, rows) = (&self.batch, self.rows.words(n));
+        (0..AHEAD.min(n)).for_each(|row| batch.prefetch(memory, rows[row] as usize));
+        let mut bytes = 0;
+        fresh.fill(|row, data| {
+            let at = rows[row] as usize;
+            batch.prefetch(memory, at + AHEAD);
+            let len = batch.frame_len(at);
+            if len > DATA {
+                return 0;
+            }
+            bytes += len as u64;
+            batch.copy(memory, at, HEADER, &mut data[..len])
+        });
+        if longest > DATA {
+            bytes += self.long(cx, &mut fresh, memory, &mut tally);
+        }
+        if wire.offloads.load(Relaxed) {
+            self.offloads(cx, &mut fresh, memory, &mut tally);
+        }
+        let sound = n as u64 - tally.broken;
+        self.table
+            .count(self.worker, rx, Direction::Rx, sound, bytes);
+        self.table
+            .count_queue(rx, Direction::Rx, queue, sound, bytes);
+        self.send(cx, fresh, rx, tally.broken);
+        tally.taken
+    }
+
+    /// Entries that are frames, in `rows`; how many, and the longest.
+    #[inline(always)]
+    fn sort(&mut self) -> (usize, usize) {
+        let (mut good, mut longest) = (0, 0);
+        let rows = self.rows.words_mut(self.batch.entries().len());
+        for at in 0..rows.len() {
+            let len = self.batch.frame_len(at);
+            rows[good] = at as u32;
+            good += usize::from(len > 0);
+            longest = longest.max(len);
+        }
+        (good, longest)
+    }
+
+    /// Packets that do not fit one buffer.
+    #[inline(never)]
+    fn long<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        fresh: &mut Fresh<'_, I, Next>,
+        memory: &Memory,
+        tally: &mut Tally,
+    ) -> u64 {
+        let mut bytes = 0;
+        for row in 0..fresh.len() {
+            let at = self.rows.words(row + 1)[row] as usize;
+            let len = self.batch.frame_len(at);
+            if len <= DATA {
+                continue;
+            }
+            let batch = &self.batch;
+            match fresh.scatter(row, len, |slices| batch.scatter(memory, at, slices)) {
+                Some(n) => bytes += n as u64,
+                None => self.broken(cx, row, Count::NoBuffers, tally),
+            }
+        }
+        bytes
+    }
+
+    /// What the peer asks to be done with its packets.
+    #[inline(never)]
+    fn offloads<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        fresh: &mut Fresh<'_, I, Next>,
+        memory: &Memory,
+        tally: &mut Tally,
+    ) {
+        for row in 0..fresh.len() {
+            let at = self.rows.words(row + 1)[row] as usize;
+            let mut head = [0; HEADER];
+            self.batch.copy(memory, at, 0, &mut head);
+            if head[0] == 0 && head[1] == 0 || fresh.view(row).is_empty() {
+                continue;
+            }
+            let set = header::read(&head).map(|offload| fresh.set_offload(row, &offload));
+            if !matches!(set, Some(Ok(()))) {
+                self.broken(cx, row, Count::BadOffload, tally);
+            }
+        }
+    }
+
+    /// Mark a row to be dropped.
+    #[cold]
+    fn broken(&mut self, cx: &Cx<'_, Count>, row: usize, why: Count, tally: &mut Tally) {
+        let nodes = self.nodes.words_mut(self.size);
+        if tally.broken == 0 {
+            nodes.fill(0);
+        }
+        cx.count(why, 1);
+        tally.broken += 1;
+        // The reason, until the vector is sent. Node 0 is the drop node, so that it is not 0.
+        nodes[row] = cx.node().reason(why.index());
+    }
+
+    #[inline(always)]
+    fn send<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        fresh: Fresh<'_, I, Next>,
+        rx: u32,
+        broken: u64,
+    ) {
+        if let Some(tap) = self.table.tap(Direction::Rx) {
+            for row in 0..fresh.len() {
+                let view = fresh.view(row);
+                if !view.is_empty() {
+                    tap.pass(Direction::Rx, rx, &view, cx.now_ns());
+                }
+            }
+        }
+        let target = self.table.rx_node(rx);
+        if broken == 0 {
+            fresh.send_to(target);
+        } else {
+            self.send_some(fresh, target, rx, broken);
+        }
+    }
+
+    #[cold]
+    fn send_some<I: Isa>(
+        &mut self,
+        mut fresh: Fresh<'_, I, Next>,
+        target: NodeId,
+        rx: u32,
+        broken: u64,
+    ) {
+        self.table
+            .count_errors(self.worker, rx, Direction::Rx, broken);
+        let n = fresh.len();
+        let (nodes, drop_node) = (self.nodes.words_mut(n), u32::from(self.drop_node.0));
+        fresh.prepare(|row, packet| {
+            if nodes[row] == 0 {
+                nodes[row] = u32::from(target.0);
+            } else {
+                packet.set(Col::Err, nodes[row]);
+                nodes[row] = drop_node;
+            }
+        });
+        fresh.send_each(&self.nodes);
+    }
+}
+
+impl Source for VhostInput {
+    const NAME: &'static str = "vhost-user-input";
+    type Next = Next;
+    type Count = Count;
+
+    #[inline(always)]
+    fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        let (wires, poller) = (self.wires.load(), &mut self.poller);
+        for step in 0..wires.len() {
+            let wire = &wires[(poller.turn + step) % wires.len()];
+            let taken = poller.wire(cx, out, wire);
+            if taken > 0 {
+                poller.turn = poller.turn.wrapping_add(step + 1);
+                return taken;
+            }
+        }
+        0
+    }
+
+    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+        let wires = self.wires.arc_swap().load();
+        let table = &self.poller.table;
+        wires.iter().all(|w| table.may_rest(w.interface.0, idle_ns))
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        let poller = &self.poller;
+        let wires = self.wires.load();
+        self.alarms.listen(wires, |q| poller.is_mine(q), Bell::On) && self.alarms.arm(rest)
+    }
+
+    fn wake(&mut self) {
+        let poller = &self.poller;
+        let wires = self.wires.load();
+        self.alarms.listen(wires, |q| poller.is_mine(q), Bell::Off);
+        self.alarms.calm();
+    }
+}

@@ -1,0 +1,261 @@
+//! vhost-user-tx: puts packets into the rings of its interface (vhost-user or virtio-user) and frees them.
+
+use crate::batch::{HEADER, Room};
+use crate::device::{End, Reserved};
+use crate::fault::RingFault;
+use crate::memory::Memory;
+use crate::wire::{Lane, MAX_PAIRS, Running, Wire};
+use crate::{header, with_ring};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use volley_graph::{
+    Col, Column, Counters, Cx, Done, Glance, Isa, Node, PacketView, Vector, counters, nexts,
+};
+use volley_iface::{Direction, IfTable};
+
+nexts! {
+    /// Where vhost-user-tx sends packets that do not leave.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// What vhost-user-tx counts.
+    pub enum Count {
+        /// the peer has no free buffer: it takes packets slower than they come
+        NoSlots = "no-tx-slots" (Warn),
+        /// longer than the peer's buffers, which may not be merged
+        TooLong = "too-long-for-peer" (Error),
+        /// no ring is in service: the peer is not connected, or not ready
+        NoRing = "no-ring" (Error),
+        /// the peer's ring is faulty: see `show vhost-user`
+        PeerFault = "peer-fault" (Error),
+    }
+}
+
+/// State of an interface's transmit node on one worker.
+pub struct VhostTx {
+    worker: usize,
+    workers: usize,
+    table: Arc<IfTable>,
+    wire: Arc<Wire>,
+    room: Room,
+    /// Why each row does not leave, 0 when it does.
+    verdict: Column,
+    /// The queue of each row, while there are several.
+    pick: Column,
+}
+
+/// The rows that one ring gets.
+struct Share {
+    rows: usize,
+    /// Only rows with this number in `pick`.
+    only: Option<u32>,
+}
+
+impl VhostTx {
+    /// The instance of `worker` of `workers`, for vectors of up to `size` packets.
+    pub fn new(
+        (worker, workers): (usize, usize),
+        table: Arc<IfTable>,
+        wire: Arc<Wire>,
+        size: usize,
+    ) -> Self {
+        VhostTx {
+            worker,
+            workers,
+            table,
+            wire,
+            room: Room::default(),
+            verdict: Column::new(size),
+            pick: Column::new(size),
+        }
+    }
+
+    /// The queues that this worker sends by: its share of those in service, or one that it shares.
+    fn queues(&self, out: &mut [usize; MAX_PAIRS]) -> usize {
+        let pairs = self.wire.pairs.load(Relaxed).min(MAX_PAIRS);
+        let (mut n, mut live) = (0, [0; MAX_PAIRS]);
+        for queue in (0..pairs).filter(|&q| self.wire.tx[q].is_live()) {
+            live[n] = queue;
+            n += 1;
+        }
+        if n == 0 {
+            return 0;
+        }
+        if n <= self.workers {
+            out[0] = live[self.worker % n];
+            return 1;
+        }
+        let mut mine = 0;
+        for at in (0..n).filter(|at| at % self.workers == self.worker) {
+            out[mine] = live[at];
+            mine += 1;
+        }
+        mine
+    }
+
+    #[inline(always)]
+    fn lane<I: Isa>(&mut self, v: &Vector<'_, I, Next>, queue: usize, share: &Share) {
+        let wire = self.wire.clone();
+        let lane = &wire.tx[queue];
+        let mut claim = lane.claim();
+        let Some(Running {
+            ring, memory, bell, ..
+        }) = claim.as_deref_mut().and_then(Option::as_mut)
+        else {
+            return self.fail_share(share, Count::NoRing);
+        };
+        with_ring!(ring, end => {
+            let (sent, bytes, tell) = self.ring(v, (&wire, lane), end, memory, share);
+            if tell {
+                Running::ring_bell(bell);
+            }
+            lane.count(sent, tell);
+            let interface = wire.interface.0;
+            self.table.count_queue(interface, Direction::Tx, queue, sent as u64, bytes as u64);
+        });
+    }
+
+    #[cold]
+    fn fail_share(&mut self, share: &Share, why: Count) {
+        for row in 0..share.rows {
+            if share
+                .only
+                .is_none_or(|only| self.pick.words(share.rows)[row] == only)
+            {
+                self.verdict.words_mut(share.rows)[row] = why.code();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn ring<I: Isa, E: End>(
+        &mut self,
+        v: &Vector<'_, I, Next>,
+        (wire, lane): (&Wire, &Lane),
+        ring: &mut E,
+        memory: &Memory,
+        share: &Share,
+    ) -> (usize, usize, bool) {
+        let offloads = wire.offloads.load(Relaxed) && v.has(Col::Offload);
+        let (mut sent, mut bytes, mut tell, mut fault) = (0, 0, false, None);
+        let Self {
+            room,
+            verdict,
+            pick,
+            ..
+        } = self;
+        let (verdict, pick) = (verdict.words_mut(share.rows), pick.words(share.rows));
+        for row in 0..share.rows {
+            if share.only.is_some_and(|only| pick[row] != only) {
+                continue;
+            }
+            let view = v.view(row);
+            let len = HEADER + view.len();
+            let reserved = match fault {
+                Some(_) => Err(RingFault::Shrunk),
+                None => ring.reserve(memory, room, len),
+            };
+            verdict[row] = match reserved {
+                Ok(Reserved::Room) => {
+                    fill(ring, memory, room, &view, offloads);
+                    sent += 1;
+                    bytes += view.len();
+                    0
+                }
+                Ok(Reserved::Full) => Count::NoSlots.code(),
+                Ok(Reserved::TooLong) => Count::TooLong.code(),
+                Err(why) => {
+                    fault.get_or_insert(why);
+                    Count::PeerFault.code()
+                }
+            };
+            if room.is_full() {
+                tell |= ring.flush(memory, room);
+            }
+        }
+        tell |= ring.flush(memory, room);
+        if memory.is_broken() {
+            fault = Some(RingFault::Shrunk);
+        }
+        if let Some(fault) = fault {
+            wire.fail(lane, fault);
+        }
+        (sent, bytes, tell)
+    }
+
+    /// Send by several queues, each flow by one of them.
+    #[inline(never)]
+    fn spread<I: Isa>(&mut self, v: &Vector<'_, I, Next>, queues: &[usize]) {
+        let rows = v.len();
+        for row in 0..rows {
+            let hash = flow(v.view(row).bytes());
+            self.pick.words_mut(rows)[row] = hash % queues.len() as u32;
+        }
+        for (at, &queue) in queues.iter().enumerate() {
+            let share = Share {
+                rows,
+                only: Some(at as u32),
+            };
+            self.lane(v, queue, &share);
+        }
+    }
+}
+
+/// Write one packet into the room that was found for it.
+#[inline(always)]
+fn fill<E: End>(ring: &E, memory: &Memory, room: &mut Room, view: &PacketView<'_>, offloads: bool) {
+    let mut head = if offloads {
+        header::write(&view.offload())
+    } else {
+        [0; HEADER]
+    };
+    let buffers = ring.buffer_count(room.buffers());
+    head[HEADER - 2..].copy_from_slice(&buffers.to_le_bytes());
+    let first = view.bytes();
+    if first.len() == view.len() {
+        room.fill(memory, &head, first);
+    } else {
+        room.fill_parts(memory, &head, |each| view.slices().for_each(each));
+    }
+}
+
+/// A number that is the same for all packets of a flow: over addresses and ports where they are without options.
+fn flow(bytes: &[u8]) -> u32 {
+    let six = bytes.get(12..14) == Some(&[0x86, 0xdd]);
+    let (from, to) = if six { (22, 58) } else { (26, 38) };
+    let part = &bytes[from.min(bytes.len())..to.min(bytes.len())];
+    let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+    let hash = part.iter().fold(0x811c_9dc5, mix);
+    hash ^ hash >> 15
+}
+
+impl Node for VhostTx {
+    const NAME: &'static str = "vhost-user-tx";
+    type Next = Next;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        let (rows, interface) = (v.len(), self.wire.interface.0);
+        let mut queues = [0; MAX_PAIRS];
+        let n = self.queues(&mut queues);
+        let all = Share { rows, only: None };
+        match n {
+            0 => self.fail_share(&all, Count::NoRing),
+            1 => self.lane(&v, queues[0], &all),
+            _ => self.spread(&v, &queues[..n]),
+        }
+        v.drop_out(cx, &self.verdict, |_: Count| Next::Drop);
+        let lost = (rows - v.len()) as u64;
+        if lost > 0 {
+            self.table
+                .count_errors(self.worker, interface, Direction::Tx, lost);
+        }
+        let bytes = volley_graph::sum(v.column(Col::Len));
+        self.table
+            .count(self.worker, interface, Direction::Tx, v.len() as u64, bytes);
+        v.free()
+    }
+}

@@ -1,0 +1,95 @@
+//! A thing that one thread at a time works with, handed over without waiting on the worker's side.
+//!
+//! The other of the crate's two files with unsafe code. A worker asks with [`Guarded::claim`] and goes on without when it
+//! is refused; only the control thread, which moves ring ends in and out, waits, at most as long as one vector takes.
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A value with a flag that says whether somebody works with it.
+#[derive(Default)]
+pub struct Guarded<T> {
+    taken: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the flag lets one thread at a time have the value, so that it only moves between threads.
+unsafe impl<T: Send> Sync for Guarded<T> {}
+
+/// The right to work with the value until it is dropped.
+pub struct Claim<'a, T>(&'a Guarded<T>);
+
+impl<T> Guarded<T> {
+    /// Around a value.
+    pub fn new(value: T) -> Self {
+        Guarded {
+            taken: AtomicBool::new(false),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// The value, unless somebody has it.
+    #[inline(always)]
+    pub fn claim(&self) -> Option<Claim<'_, T>> {
+        (!self.taken.swap(true, Ordering::Acquire)).then_some(Claim(self))
+    }
+
+    /// The value, as soon as nobody has it. For the control thread: a worker is done after one vector.
+    pub fn wait(&self) -> Claim<'_, T> {
+        let mut turns = 0u32;
+        loop {
+            if let Some(claim) = self.claim() {
+                return claim;
+            }
+            turns += 1;
+            match turns {
+                0..100 => std::hint::spin_loop(),
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+}
+
+impl<T> Deref for Claim<'_, T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: this claim is the only one there is.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> DerefMut for Claim<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above, and it is borrowed exclusively.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for Claim<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.taken.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time() {
+        let guarded = Guarded::new(0u64);
+        let claim = guarded.claim().unwrap();
+        assert!(guarded.claim().is_none());
+        drop(claim);
+        std::thread::scope(|s| {
+            for _ in 0..2 {
+                s.spawn(|| (0..10_000).for_each(|_| *guarded.wait() += 1));
+            }
+        });
+        assert_eq!(*guarded.wait(), 20_000);
+    }
+}

@@ -1,0 +1,246 @@
+//! What workers know of an interface: ring ends in lanes, which the control thread puts in and takes out.
+//!
+//! A lane is claimed by a worker for one vector at a time. Nothing a peer does keeps a lane claimed, so taking a ring out
+//! waits for one vector at most, and once it is out nobody touches the peer's memory any more.
+
+use crate::device::{Bell, End, Packed, Split};
+use crate::driver::{PackedDriver, SplitDriver};
+use crate::fault::RingFault;
+use crate::memory::Memory;
+use crate::ring::{Claim, Guarded};
+use crate::sys;
+use arc_swap::ArcSwap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed, fence,
+};
+use volley_graph::Rest;
+use volley_iface::IfIdx;
+
+/// The most queue pairs of an interface.
+pub const MAX_PAIRS: usize = 16;
+
+/// A ring end of any kind.
+pub enum Ring {
+    /// A guest's split ring.
+    Split(Split),
+    /// A guest's packed ring.
+    Packed(Packed),
+    /// Our own split ring, served by a back end.
+    SplitDriver(SplitDriver),
+    /// Our own packed ring, served by a back end.
+    PackedDriver(PackedDriver),
+}
+
+/// Run an expression with the ring end of whichever kind.
+#[macro_export]
+macro_rules! with_ring {
+    ($ring:expr, $end:ident => $body:expr) => {
+        match $ring {
+            $crate::wire::Ring::Split($end) => $body,
+            $crate::wire::Ring::Packed($end) => $body,
+            $crate::wire::Ring::SplitDriver($end) => $body,
+            $crate::wire::Ring::PackedDriver($end) => $body,
+        }
+    };
+}
+
+/// A ring end with what it needs to run.
+pub struct Running {
+    /// The ring.
+    pub ring: Ring,
+    /// The memory that it lies in.
+    pub memory: Arc<Memory>,
+    /// How the other side is told of buffers.
+    pub bell: Option<OwnedFd>,
+    /// How the other side tells us, when it can.
+    pub alarm: Option<Arc<OwnedFd>>,
+}
+
+impl Running {
+    /// Tell the other side.
+    #[cold]
+    pub fn ring_bell(bell: &Option<OwnedFd>) {
+        if let Some(bell) = bell {
+            sys::signal(bell.as_fd());
+        }
+    }
+}
+
+/// Counters of a lane, each written by the worker that has it.
+#[derive(Default)]
+pub struct LaneCounts {
+    /// Packets passed.
+    pub packets: AtomicU64,
+    /// Times the other side was told.
+    pub bells: AtomicU64,
+}
+
+/// A place for a ring end.
+#[derive(Default)]
+#[repr(align(64))]
+pub struct Lane {
+    live: AtomicBool,
+    end: Guarded<Option<Running>>,
+    /// Counters.
+    pub counts: LaneCounts,
+}
+
+#[inline(always)]
+fn bump(cell: &AtomicU64, by: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
+}
+
+impl Lane {
+    /// Whether there is a ring that works.
+    #[inline(always)]
+    pub fn is_live(&self) -> bool {
+        self.live.load(Relaxed)
+    }
+
+    /// The ring, unless there is none or somebody has it.
+    #[inline(always)]
+    pub fn claim(&self) -> Option<Claim<'_, Option<Running>>> {
+        if self.is_live() {
+            self.end.claim()
+        } else {
+            None
+        }
+    }
+
+    /// Put a ring in, or take it out; what was there.
+    pub fn put(&self, end: Option<Running>) -> Option<Running> {
+        let mut claim = self.end.wait();
+        self.live.store(end.is_some(), Relaxed);
+        std::mem::replace(&mut *claim, end)
+    }
+
+    /// Count packets, and whether the other side was told.
+    #[inline(always)]
+    pub fn count(&self, packets: usize, told: bool) {
+        bump(&self.counts.packets, packets as u64);
+        bump(&self.counts.bells, u64::from(told));
+    }
+}
+
+/// An interface.
+pub struct Wire {
+    /// Its number.
+    pub interface: IfIdx,
+    /// Rings that we receive from, by queue.
+    pub rx: [Lane; MAX_PAIRS],
+    /// Rings that we send to, by queue.
+    pub tx: [Lane; MAX_PAIRS],
+    /// Lanes that can be live.
+    pub pairs: AtomicUsize,
+    /// Packets carry offload requests both ways.
+    pub offloads: AtomicBool,
+    fault: AtomicU32,
+}
+
+impl Wire {
+    /// Without rings.
+    pub fn new(interface: IfIdx) -> Arc<Wire> {
+        Arc::new(Wire {
+            interface,
+            rx: Default::default(),
+            tx: Default::default(),
+            pairs: AtomicUsize::new(0),
+            offloads: AtomicBool::new(false),
+            fault: AtomicU32::new(0),
+        })
+    }
+
+    /// A worker has found something wrong in `lane`: nobody touches it any more.
+    #[cold]
+    pub fn fail(&self, lane: &Lane, fault: RingFault) {
+        lane.live.store(false, Relaxed);
+        let _ = self
+            .fault
+            .compare_exchange(0, fault as u32 + 1, Relaxed, Relaxed);
+    }
+
+    /// What a worker has found, once.
+    pub fn take_fault(&self) -> Option<RingFault> {
+        let number = self.fault.swap(0, Relaxed);
+        RingFault::of(number.checked_sub(1)?)
+    }
+
+    /// Take all rings out.
+    pub fn clear(&self) {
+        self.pairs.store(0, Relaxed);
+        for lane in self.rx.iter().chain(&self.tx) {
+            lane.put(None);
+        }
+        self.fault.store(0, Relaxed);
+    }
+}
+
+/// Interfaces that are polled.
+pub type Wires = Vec<Arc<Wire>>;
+/// The way they come to workers.
+pub type List = Arc<ArcSwap<Wires>>;
+
+/// What wakes a worker that sleeps. Kept open while it does, whatever becomes of the rings.
+pub struct Alarms(Vec<Arc<OwnedFd>>);
+
+impl Default for Alarms {
+    fn default() -> Self {
+        Alarms(Vec::with_capacity(1024))
+    }
+}
+
+impl Alarms {
+    /// Say to each ring that a worker receives from (its queues are `mine`) whether to ring. False when one cannot, or has
+    /// something.
+    pub fn listen(&mut self, wires: &Wires, mine: impl Fn(usize) -> bool, bell: Bell) -> bool {
+        let mut all = true;
+        for wire in wires {
+            let lanes = wire.rx.iter().enumerate();
+            for (_, lane) in lanes.filter(|(q, l)| mine(*q) && l.is_live()) {
+                all &= self.lane(lane, bell);
+            }
+        }
+        all
+    }
+
+    fn lane(&mut self, lane: &Lane, bell: Bell) -> bool {
+        let Some(mut claim) = lane.claim() else {
+            return false;
+        };
+        let Some(Running {
+            ring,
+            memory,
+            alarm,
+            ..
+        }) = &mut *claim
+        else {
+            return true;
+        };
+        let quiet = crate::with_ring!(ring, end => {
+            end.listen(memory, bell);
+            // The other side puts a packet in and then looks whether to ring; we ask for it and then look for packets.
+            fence(Ordering::SeqCst);
+            !end.waits(memory)
+        });
+        let room = self.0.len() < self.0.capacity();
+        match (bell, alarm) {
+            (Bell::On, Some(alarm)) if room => self.0.push(alarm.clone()),
+            (Bell::On, _) => return false,
+            (Bell::Off, _) => {}
+        }
+        quiet
+    }
+
+    /// Let them end the sleep. False when there are too many.
+    pub fn arm(&self, rest: &mut Rest) -> bool {
+        self.0.iter().all(|alarm| rest.fd(alarm.as_fd()))
+    }
+
+    /// Awake: set them back and forget them.
+    pub fn calm(&mut self) {
+        // The last one of a ring that has gone is closed here; that is a system call, as the sleep was.
+        self.0.drain(..).for_each(|alarm| sys::calm(alarm.as_fd()));
+    }
+}

@@ -2,6 +2,7 @@
 //! process, and programs of the kernel's side that are bounded in time. Needs root and `ip`.
 
 use crate::Namespace;
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,6 +22,11 @@ pub struct Testbed {
 
 fn can(program: &str) -> bool {
     Command::new(program).arg("-V").output().is_ok()
+}
+
+/// A test that cannot run says why.
+fn skip(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIP: {why}");
 }
 
 /// Run a program for at most `seconds`.
@@ -52,7 +58,7 @@ impl Testbed {
     /// With `n` namespaces; none, and a printed reason, where they cannot be made or a program is missing.
     pub fn new(n: usize, programs: &[&str]) -> Option<Self> {
         if let Some(missing) = ["ip"].iter().chain(programs).find(|p| !can(p)) {
-            eprintln!("SKIP: {missing} is not installed");
+            skip(&format!("{missing} is not installed"));
             return None;
         }
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -63,7 +69,7 @@ impl Testbed {
         for at in 0..n {
             let name = format!("vt{}-{number}-{at}", std::process::id());
             if !run(10, "ip", &["netns", "add", &name]).status.success() {
-                eprintln!("SKIP: network namespaces cannot be made (are we root?)");
+                skip("network namespaces cannot be made (are we root?)");
                 return None;
             }
             bed.spaces.push(name);

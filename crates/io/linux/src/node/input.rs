@@ -1,4 +1,4 @@
-//! Receives from all interfaces of one kind, a queue at a time, in turn: `af-packet-input`, `tap-input`, `af-xdp-input`.
+//! linux-input: receives from all interfaces of one kind, a queue at a time, in turn: `af-packet-input`, `tap-input`, `af-xdp-input`.
 
 use crate::status::{Inbox, MAX_QUEUES, Placed};
 use std::os::fd::BorrowedFd;

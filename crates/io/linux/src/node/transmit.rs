@@ -1,4 +1,4 @@
-//! Transmits for one Linux interface: the node is named after it (`tap0-tx`).
+//! linux-transmit: transmits for one Linux interface; the node is named after it (`tap0-tx`).
 
 use crate::status::Status;
 use std::sync::Arc;

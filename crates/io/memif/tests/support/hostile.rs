@@ -242,7 +242,7 @@ fn poke_ring(script: &mut Script<'_>, file: &OwnedFd, ring: u64, size: u64) {
         _ => {
             let slot = u64::from(script.byte()) % (1 << LOG2);
             let flags = u16::from(script.byte() % 4);
-            let region = (script.near(1) as u16) * u16::from(script.byte() % 4 == 0);
+            let region = (script.near(1) as u16) * u16::from(script.byte().is_multiple_of(4));
             let (length, offset) = (script.near(size) as u32, script.near(size) as u32);
             let mut bytes = [0; 16];
             bytes[..2].copy_from_slice(&flags.to_le_bytes());
@@ -385,13 +385,13 @@ pub fn attack_master(arena: &mut Arena, bytes: &[u8]) {
     for _ in 0..4 {
         let client = Client::new(arena);
         arena.step(1);
-        if script.byte() % 8 != 0 {
+        if !script.byte().is_multiple_of(8) {
             client.shake_hands(&mut script);
             arena.step(1);
         }
-        while !script.is_over() && script.byte() % 32 != 0 {
+        while !script.is_over() && !script.byte().is_multiple_of(32) {
             client.act(&mut script);
-            if script.byte() % 4 == 0 {
+            if script.byte().is_multiple_of(4) {
                 let rounds = script.byte();
                 arena.step(rounds);
             }
@@ -432,7 +432,7 @@ pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
     };
     let _ = channel.send(&greeting, None);
     let mut region = None;
-    let mut connected = script.byte() % 16 == 0;
+    let mut connected = script.byte().is_multiple_of(16);
     while !connected {
         arena.step(0);
         match channel.receive() {
@@ -478,7 +478,7 @@ pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
             }
             _ => {}
         }
-        if script.byte() % 4 == 0 {
+        if script.byte().is_multiple_of(4) {
             let rounds = script.byte();
             arena.step(rounds);
         }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 /// One at a time: it polls on a core of its own.
@@ -38,6 +38,12 @@ pub fn is_there() -> bool {
     there
 }
 
+/// The core to forward on.
+pub fn last_core() -> usize {
+    static LAST: OnceLock<usize> = OnceLock::new();
+    *LAST.get_or_init(|| std::thread::available_parallelism().map_or(0, |n| n.get() - 1))
+}
+
 /// The argument of a memif port.
 pub fn port(number: u32, role: &str, id: u32, socket: &Path, more: &str) -> String {
     let socket = socket.display();
@@ -61,7 +67,7 @@ impl Testpmd {
             std::process::id(),
             NUMBER.fetch_add(1, Ordering::Relaxed)
         );
-        let last = std::thread::available_parallelism().map_or(0, |n| n.get() - 1);
+        let last = last_core();
         let cores = format!("0@0,1@{last}");
         // It ends by itself should the test be killed.
         let mut child = Command::new("timeout")

@@ -1,4 +1,4 @@
-//! `volley`: the daemon, its command line, the check of configuration files, the demo and the benchmark.
+//! `volley`: the daemon, its command line, the check of configuration files, the demo, the benchmark and the doctor.
 //!
 //! Every error is one sentence on standard error (a configuration file: one per error) and exit code 1.
 #![forbid(unsafe_code)]
@@ -8,6 +8,7 @@ mod config;
 mod ctl;
 mod demo;
 mod doc;
+mod doctor;
 mod observe;
 mod reference;
 mod run;
@@ -41,6 +42,8 @@ enum Command {
     Demo(demo::Args),
     /// Measure.
     Bench(Box<bench::Args>),
+    /// What this machine can do for Volley, what is missing, and the command that mends it.
+    Doctor(doctor::Args),
     /// Print a page of the documentation that is made from the program.
     Doc {
         /// Which page.
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Config { command } => exit(config::main(command)),
         Command::Demo(args) => exit(demo::main(args)),
         Command::Bench(args) => bench::main(*args),
+        Command::Doctor(args) => exit(doctor::main(&args)),
         Command::Doc { page } => exit(doc::page(page).map(|text| {
             let _ = std::io::stdout().write_all(text.as_bytes());
         })),

@@ -417,3 +417,22 @@ fn an_interface_lives_through_its_changes() {
     daemon.ok("set interface name pg0 spare0");
     daemon.ok("delete interface spare0");
 }
+
+#[test]
+fn the_doctor_answers_in_text_and_json() {
+    let out = volley(&["doctor"]);
+    assert!(out.status.success());
+    let out = text(&out.stdout);
+    assert!(
+        out.contains("huge pages") && out.contains(" missing; "),
+        "{out}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_slice(&volley(&["doctor", "--json"]).stdout).unwrap();
+    let findings = json["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 18);
+    for finding in findings {
+        let ok = finding["state"] == "ok";
+        assert_eq!(finding["mend"].is_null(), ok, "{finding}");
+    }
+}

@@ -1,0 +1,109 @@
+//! What the doctor looks at: files below a root, so that tests have machines of their own, and a few probes.
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, socket};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a kernel says when it is asked for a socket of some family.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Socket {
+    /// Here it is.
+    Opens,
+    /// It has such sockets, but not for us.
+    Forbidden,
+    /// It has none.
+    Unknown,
+}
+
+/// A machine.
+pub struct Machine {
+    /// Where `/proc`, `/sys` and `/dev` are.
+    pub root: PathBuf,
+    /// `socket(AF_XDP, SOCK_RAW)`.
+    pub xdp: Socket,
+    /// `socket(AF_PACKET, SOCK_RAW)`.
+    pub packet: Socket,
+    /// Version of the DPDK library that programs are built with.
+    pub dpdk: Option<String>,
+    /// Instruction-set level.
+    pub level: volley_simd::Level,
+    /// The program itself, for commands that mend.
+    pub program: String,
+}
+
+impl Machine {
+    /// The one this runs on.
+    pub fn here() -> Self {
+        let program = std::env::current_exe();
+        Machine {
+            root: PathBuf::from("/"),
+            // The number of AF_XDP in `linux/socket.h`.
+            xdp: probe(AddressFamily::from_raw(44)),
+            packet: probe(AddressFamily::PACKET),
+            dpdk: dpdk(),
+            level: volley_simd::Level::detect(),
+            program: program.map_or_else(|_| "volley".to_owned(), |p| p.display().to_string()),
+        }
+    }
+
+    /// A path below the root.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// A small file's text without the blanks around it.
+    pub fn read(&self, path: &str) -> Option<String> {
+        let text = std::fs::read_to_string(self.path(path)).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// A file that holds one number.
+    pub fn number(&self, path: &str) -> Option<u64> {
+        self.read(path)?.parse().ok()
+    }
+
+    /// Names in a folder, sorted.
+    pub fn list(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.path(path)) else {
+            return Vec::new();
+        };
+        let name = |e: std::fs::DirEntry| e.file_name().into_string().ok();
+        let mut names: Vec<String> = entries.flatten().filter_map(name).collect();
+        names.sort();
+        names
+    }
+
+    /// Whether a device can be opened for reading and writing; none when it is not there.
+    pub fn opens(&self, path: &str) -> Option<std::io::Result<()>> {
+        let path: &Path = &self.path(path);
+        path.exists().then(|| {
+            let mut options = std::fs::OpenOptions::new();
+            options.read(true).write(true).open(path).map(drop)
+        })
+    }
+
+    /// The value in a line `name: value` or `name value` of a file.
+    pub fn field(&self, path: &str, name: &str) -> Option<String> {
+        let text = self.read(path)?;
+        let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+        Some(line.trim_start_matches(':').trim().to_owned())
+    }
+}
+
+fn probe(family: AddressFamily) -> Socket {
+    match socket(family, SocketType::RAW, None) {
+        Ok(_) => Socket::Opens,
+        Err(Errno::PERM | Errno::ACCESS) => Socket::Forbidden,
+        Err(_) => Socket::Unknown,
+    }
+}
+
+fn dpdk() -> Option<String> {
+    let mut ask = Command::new("pkg-config");
+    ask.args(["--modversion", "libdpdk"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    let output = ask.output().ok().filter(|o| o.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

@@ -1,0 +1,130 @@
+//! `volley doctor`: what this machine can do for Volley, what is missing, and the command that mends it.
+//!
+//! - True on entry: nothing; every file looked at may be missing, and nothing is changed.
+//! - True on exit: one finding for each question, always in the same order. Nothing that is missing keeps the packet
+//!   generator and capture files from working, so the exit code is 0 whatever is found.
+
+mod checks;
+mod kernel;
+mod machine;
+#[cfg(test)]
+mod tests;
+
+pub use machine::Machine;
+
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::Write;
+
+/// `volley doctor ...`
+#[derive(clap::Args)]
+pub struct Args {
+    /// Answer in JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How it stands with one thing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It is there.
+    Ok,
+    /// It is there, but something could be better.
+    Limited,
+    /// It is not there.
+    Missing,
+}
+
+/// The answer to one question.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub name: &'static str,
+    /// How it stands.
+    pub state: State,
+    /// What was found.
+    pub found: String,
+    /// What needs it.
+    pub needed_for: &'static str,
+    /// The command that mends it, where something is to be mended.
+    pub mend: Option<String>,
+}
+
+impl Finding {
+    /// It is there.
+    pub(crate) fn ok(
+        name: &'static str,
+        needed_for: &'static str,
+        found: impl Into<String>,
+    ) -> Self {
+        Finding {
+            name,
+            state: State::Ok,
+            found: found.into(),
+            needed_for,
+            mend: None,
+        }
+    }
+
+    /// It stands otherwise, and this mends it.
+    pub(crate) fn but(self, state: State, mend: impl Into<String>) -> Self {
+        Finding {
+            state,
+            mend: Some(mend.into()),
+            ..self
+        }
+    }
+}
+
+/// Everything that was found, as a document.
+#[derive(Serialize)]
+struct Report<'a> {
+    version: &'static str,
+    findings: &'a [Finding],
+}
+
+/// Carry it out.
+pub fn main(args: &Args) -> Result<(), serde_json::Error> {
+    let findings = checks::all(&Machine::here());
+    let out = match args.json {
+        true => {
+            let report = Report {
+                version: env!("CARGO_PKG_VERSION"),
+                findings: &findings,
+            };
+            serde_json::to_string_pretty(&report)? + "\n"
+        }
+        false => text(&findings),
+    };
+    // Nobody reads: nothing to tell.
+    let _ = std::io::stdout().write_all(out.as_bytes());
+    Ok(())
+}
+
+/// A line for each finding; below it what needs it and what mends it, where it is not as it should be.
+fn text(findings: &[Finding]) -> String {
+    let width = findings.iter().map(|f| f.name.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for f in findings {
+        let state = match f.state {
+            State::Ok => "ok",
+            State::Limited => "limited",
+            State::Missing => "missing",
+        };
+        let _ = writeln!(out, "{state:<8} {:<width$}  {}", f.name, f.found);
+        if let Some(mend) = &f.mend {
+            let _ = writeln!(out, "{:<8} needed for: {}", "", f.needed_for);
+            let _ = writeln!(out, "{:<8} mend it: {mend}", "");
+        }
+    }
+    let count = |state| findings.iter().filter(|f| f.state == state).count();
+    let _ = writeln!(
+        out,
+        "{} ok, {} limited, {} missing; packet generator and capture files need none of it",
+        count(State::Ok),
+        count(State::Limited),
+        count(State::Missing)
+    );
+    out
+}

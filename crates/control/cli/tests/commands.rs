@@ -539,6 +539,44 @@ fn interface_life() -> impl Strategy<Value = Request> {
     ]
 }
 
+fn vhost_request() -> impl Strategy<Value = Request> {
+    (
+        prop_oneof![Just(String::new()), name()],
+        file(),
+        [any::<bool>(); 5],
+        (1u32..=16, 6u32..=15),
+    )
+        .prop_map(
+            |(name, socket, [front, server, gso, packed, event_idx], (q, r))| {
+                let usual = VhostSpec::default();
+                let spec = VhostSpec {
+                    socket,
+                    role: if server {
+                        SocketRole::Server
+                    } else {
+                        SocketRole::Client
+                    },
+                    gso,
+                    packed,
+                    event_idx,
+                    // Words that only a front end's command has.
+                    queues: if front { q } else { usual.queues },
+                    ring: if front { 1 << r } else { usual.ring },
+                };
+                let kind = match front {
+                    true => InterfaceKind::VirtioUser(spec),
+                    false => InterfaceKind::VhostUser(spec),
+                };
+                Request::InterfaceCreate(InterfaceSpec {
+                    name,
+                    kind,
+                    mac: None,
+                    mtu: None,
+                })
+            },
+        )
+}
+
 fn interface_request() -> impl Strategy<Value = Request> {
     prop_oneof![
         (
@@ -567,6 +605,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
                     mtu: Some(1500),
                 })
             }),
+        vhost_request(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {
             name,

@@ -17,8 +17,8 @@ const QEMU: &str = "qemu-system-x86_64";
 const MODULES: [&str; 8] = [
     "net/core/failover",
     "drivers/net/net_failover",
-    "drivers/virtio/virtio",
     "drivers/virtio/virtio_ring",
+    "drivers/virtio/virtio",
     "drivers/virtio/virtio_pci_modern_dev",
     "drivers/virtio/virtio_pci_legacy_dev",
     "drivers/virtio/virtio_pci",
@@ -44,9 +44,9 @@ for size in 18 56 1000 1472 4000; do
     ping -c 3 -W 5 -s $size 10.9.0.2 > /ping && echo "GUEST ping $size ok" || cat /ping
 done
 dd if=/dev/urandom of=/data bs=1024 count=4096 2>/dev/null
-(nsenter -t $P -n nc -l -p 7777 > /copy) &
+timeout 100 nsenter -t $P -n nc -l -p 7777 > /copy &
 sleep 1
-nc -w 20 10.9.0.2 7777 < /data
+timeout 90 nc -w 20 10.9.0.2 7777 < /data
 wait $!
 cmp /data /copy && echo "GUEST tcp ok"
 cat /proc/net/dev /proc/net/snmp
@@ -131,7 +131,7 @@ fn initramfs(tree: &Path) -> Vec<u8> {
         program,
         std::fs::read(tree.join("bin/busybox")).unwrap(),
     ));
-    let applets = "sh mount insmod unshare sleep ip nsenter ping cat dd nc cmp echo poweroff";
+    let applets = "sh mount insmod unshare sleep ip nsenter ping cat dd nc cmp echo poweroff timeout";
     for applet in applets.split(' ') {
         files.push((format!("bin/{applet}"), link, b"busybox".into()));
     }

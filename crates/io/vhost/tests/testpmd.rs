@@ -267,7 +267,7 @@ fn killed(kind: InterfaceKind, vdev: String) {
     let mut before = None;
     for round in 0..20 {
         let peer = TestPmd::start(
-            &[vdev.clone()],
+            std::slice::from_ref(&vdev),
             &["--port-topology=loop", "--total-num-mbufs=4096"],
         );
         let (mut back, mut passed, mut sent) = (0, 0, 0);

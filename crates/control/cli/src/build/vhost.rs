@@ -8,6 +8,9 @@ use volley_model::{InterfaceKind, InterfaceSpec, Request, SocketRole, SyntaxErro
 pub(super) fn create(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let (mut name, mut mac, mut mtu) = (String::new(), None, None);
     let mut spec = VhostSpec::default();
+    for word in ["create", "interface", "vhost-user", "virtio-user"] {
+        args.take(word);
+    }
     while let Some((word, column)) = args.option()? {
         match word {
             "socket" => spec.socket = args.text()?.into(),

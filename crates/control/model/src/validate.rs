@@ -33,16 +33,20 @@ fn interface(name: &str) -> Check {
     check_name(ObjectKind::Interface, name)
 }
 
+fn always_there(what: &str) -> Check {
+    Err(ModelError::invalid(
+        what,
+        "it is always there and cannot be deleted",
+    ))
+}
+
 impl Request {
     /// Checks everything that needs no state.
     pub fn validate(&self) -> Check {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
             Request::MemifSocketAdd(socket) => socket.validate(),
-            Request::MemifSocketDel { id: 0 } => Err(ModelError::invalid(
-                "memif socket id 0",
-                "it is always there and cannot be deleted",
-            )),
+            Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
             Request::MemifSocketDel { .. } => Ok(()),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
@@ -62,10 +66,7 @@ impl Request {
                 interface: name,
                 address,
             } => interface(name).and_then(|()| host_address(address.addr())),
-            Request::TableDel { table: 0, .. } => Err(ModelError::invalid(
-                "ip table 0",
-                "it is always there and cannot be deleted",
-            )),
+            Request::TableDel { table: 0, .. } => always_there("ip table 0"),
             Request::TableAdd { .. } | Request::TableDel { .. } => Ok(()),
             Request::NeighborAdd(n) => {
                 interface(&n.interface)?;

@@ -18,6 +18,7 @@ pub mod control;
 pub mod fault;
 pub mod handler;
 pub mod link;
+pub mod memory;
 pub mod node;
 #[allow(unsafe_code)]
 pub mod ring;

@@ -11,7 +11,7 @@
 //! read. The server believes descriptors, within bounds.
 
 use crate::fault::{Fault, Kind};
-use crate::sys::Map;
+use crate::memory::{Memory, RingError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use volley_graph::prefetch;
@@ -46,67 +46,6 @@ pub enum Side {
     Server,
     /// We.
     Client,
-}
-
-/// All regions of a connection.
-pub struct Memory {
-    maps: Vec<Map>,
-}
-
-impl Memory {
-    /// The regions, by number.
-    pub fn new(maps: Vec<Map>) -> Arc<Memory> {
-        Arc::new(Memory { maps })
-    }
-
-    /// The first region whose pages the peer took away.
-    pub fn broken(&self) -> Option<usize> {
-        self.maps.iter().position(Map::is_broken)
-    }
-
-    /// How many regions, and their bytes.
-    pub fn size(&self) -> (usize, usize) {
-        (self.maps.len(), self.maps.iter().map(Map::size).sum())
-    }
-
-    /// Address of `len` bytes at `offset` of `region`, when they lie inside it.
-    #[inline(always)]
-    fn locate(&self, region: u16, offset: u32, len: u32) -> Result<*mut u8, Fault> {
-        let Some(map) = self.maps.get(region as usize) else {
-            return Err(Fault::new(Kind::Region, u32::from(region)));
-        };
-        if offset as usize + len as usize > map.size() {
-            return Err(Fault::new(Kind::Bounds, offset));
-        }
-        Ok(map.base().wrapping_add(offset as usize))
-    }
-
-    /// Bytes from `address`, which lies in `region`, to the region's end.
-    #[inline(always)]
-    fn behind(&self, region: u16, offset: u32) -> usize {
-        let len = self.maps.get(region as usize).map_or(0, Map::size);
-        len.saturating_sub(offset as usize)
-    }
-}
-
-/// Why a ring cannot be where the peer says it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RingError {
-    /// Larger than the protocol permits.
-    #[error("ring of 2^{0} descriptors, at most 2^14 are allowed")]
-    Size(u8),
-    /// No such region.
-    #[error("ring in region {0}, which does not exist")]
-    Region(u16),
-    /// Not inside its region.
-    #[error("ring at offset {0} does not lie inside its region")]
-    Bounds(u32),
-    /// Not where a descriptor can be read at once.
-    #[error("ring at offset {0}, which is not a multiple of 16")]
-    Unaligned(u32),
-    /// The first word is wrong.
-    #[error("ring with wrong cookie {0:#x}")]
-    Cookie(u32),
 }
 
 /// One ring in shared memory.

@@ -66,6 +66,20 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// Take what is still on its way.
+    fn drain(&mut self) {
+        loop {
+            let more = self.right.receive_all().len() as u64;
+            self.got += more;
+            self.router.pass(Duration::from_millis(2));
+            if more == 0 {
+                break;
+            }
+        }
+    }
+}
+
 /// What is held is held by the whole process: one test at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -116,14 +130,7 @@ fn run(spec: MemifSpec, theirs: &str) {
     scene.router.pass(Duration::from_millis(100));
     let row = scene.router.row(&scene.name);
     assert_eq!(row.connections, restarts() as u64);
-    loop {
-        let more = scene.right.receive_all().len() as u64;
-        scene.got += more;
-        scene.router.pass(Duration::from_millis(2));
-        if more == 0 {
-            break;
-        }
-    }
+    scene.drain();
     let sent = u64::from(scene.sent);
     assert_eq!(scene.got + slots, sent, "the others lost nothing");
     assert!(

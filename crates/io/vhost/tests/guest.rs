@@ -131,7 +131,8 @@ fn initramfs(tree: &Path) -> Vec<u8> {
         program,
         std::fs::read(tree.join("bin/busybox")).unwrap(),
     ));
-    let applets = "sh mount insmod unshare sleep ip nsenter ping cat dd nc cmp echo poweroff timeout";
+    let applets =
+        "sh mount insmod unshare sleep ip nsenter ping cat dd nc cmp echo poweroff timeout";
     for applet in applets.split(' ') {
         files.push((format!("bin/{applet}"), link, b"busybox".into()));
     }

@@ -407,6 +407,51 @@ pub fn attack_master(arena: &mut Arena, bytes: &[u8]) {
     arena.honest();
 }
 
+/// What a server says first: now and then nonsense.
+fn greeting(script: &mut Script<'_>) -> Message {
+    match script.byte() % 8 {
+        0 => Message::Hello(Hello {
+            name: Text(std::array::from_fn(|_| script.byte())),
+            min_version: script.near(u64::from(VERSION)) as u16,
+            max_version: script.near(u64::from(VERSION)) as u16,
+            max_region: script.word() as u16,
+            max_m2s_ring: script.near(0) as u16,
+            max_s2m_ring: script.near(0) as u16,
+            max_log2_ring_size: script.byte(),
+        }),
+        _ => hello(),
+    }
+}
+
+/// One blow of a server: a message, a hole in the memory, or nonsense in it.
+fn strike(script: &mut Script<'_>, channel: &Channel, region: Option<&OwnedFd>) {
+    match (script.byte() % 16, region) {
+        (0, _) => {
+            let file = odd_file(script);
+            let kind = script.byte() % 12;
+            let mut bytes = [0; 128];
+            bytes[0] = kind;
+            bytes[2..40].fill_with(|| script.byte());
+            let files: Vec<_> = file.iter().map(|f| f.as_fd()).collect();
+            send_raw(channel, &bytes, &files);
+        }
+        (1, Some(region)) => {
+            let _ = rustix::fs::ftruncate(region, script.near(REGION) % (1 << 24));
+            let flags =
+                rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+            let _ = rustix::fs::fallocate(region, flags, 0, 1 << 20);
+        }
+        (2, Some(region)) => {
+            poke(region, script.near(2 * RING), &script.word().to_le_bytes());
+        }
+        (n, Some(region)) => {
+            let ring = u64::from(n & 1) * RING;
+            poke_ring(script, region, ring, 256);
+        }
+        _ => {}
+    }
+}
+
 /// A server attacks a slave.
 pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
     let mut script = Script(bytes);
@@ -418,19 +463,7 @@ pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
             arena.router.row("memif1/0")
         );
     };
-    let greeting = match script.byte() % 8 {
-        0 => Message::Hello(Hello {
-            name: Text(std::array::from_fn(|_| script.byte())),
-            min_version: script.near(u64::from(VERSION)) as u16,
-            max_version: script.near(u64::from(VERSION)) as u16,
-            max_region: script.word() as u16,
-            max_m2s_ring: script.near(0) as u16,
-            max_s2m_ring: script.near(0) as u16,
-            max_log2_ring_size: script.byte(),
-        }),
-        _ => hello(),
-    };
-    let _ = channel.send(&greeting, None);
+    let _ = channel.send(&greeting(&mut script), None);
     let mut region = None;
     let mut connected = script.byte().is_multiple_of(16);
     while !connected {
@@ -453,31 +486,7 @@ pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
     }
     arena.step(1);
     while !script.is_over() {
-        match (script.byte() % 16, &region) {
-            (0, _) => {
-                let file = odd_file(&mut script);
-                let kind = script.byte() % 12;
-                let mut bytes = [0; 128];
-                bytes[0] = kind;
-                bytes[2..40].fill_with(|| script.byte());
-                let files: Vec<_> = file.iter().map(|f| f.as_fd()).collect();
-                send_raw(&channel, &bytes, &files);
-            }
-            (1, Some(region)) => {
-                let _ = rustix::fs::ftruncate(region, script.near(REGION) % (1 << 24));
-                let flags =
-                    rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
-                let _ = rustix::fs::fallocate(region, flags, 0, 1 << 20);
-            }
-            (2, Some(region)) => {
-                poke(region, script.near(2 * RING), &script.word().to_le_bytes());
-            }
-            (n, Some(region)) => {
-                let ring = u64::from(n & 1) * RING;
-                poke_ring(&mut script, region, ring, 256);
-            }
-            _ => {}
-        }
+        strike(&mut script, &channel, region.as_ref());
         if script.byte().is_multiple_of(4) {
             let rounds = script.byte();
             arena.step(rounds);

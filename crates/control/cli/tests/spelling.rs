@@ -1,0 +1,400 @@
+//! Every request goes through its own spelling and comes back the same; lines that mean nothing do no harm.
+
+use proptest::prelude::*;
+use volley_cli::{Action, parse_line};
+use volley_model::*;
+
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("pg0".to_string()),
+        Just("via".to_string()),
+        Just("del".to_string()),
+        Just("weight".to_string()),
+        Just("any".to_string()),
+        Just("d".to_string()),
+        "[a-z][a-z0-9-]{0,8}",
+        "[a-z]{1,4}[0-9]{1,3}/[0-9]",
+    ]
+}
+
+fn mac() -> impl Strategy<Value = Mac> {
+    any::<[u8; 5]>().prop_map(|b| Mac([2, b[0], b[1], b[2], b[3], b[4]]))
+}
+
+fn addr4() -> impl Strategy<Value = std::net::IpAddr> {
+    (1u32..0xdfff_ffff).prop_map(|n| std::net::IpAddr::V4(n.into()))
+}
+
+fn addr6() -> impl Strategy<Value = std::net::IpAddr> {
+    any::<u128>().prop_map(|n| std::net::IpAddr::V6((n >> 4 | 0x2 << 124).into()))
+}
+
+fn target(v6: bool) -> BoxedStrategy<PathTarget> {
+    let addr = if v6 { addr6().boxed() } else { addr4().boxed() };
+    prop_oneof![
+        (addr.clone(), proptest::option::of(name())).prop_map(|(addr, interface)| {
+            PathTarget::Via {
+                addr,
+                interface,
+                table: None,
+            }
+        }),
+        (addr, any::<u32>()).prop_map(|(addr, t)| PathTarget::Via {
+            addr,
+            interface: None,
+            table: Some(t)
+        }),
+        name().prop_map(PathTarget::Interface),
+        Just(PathTarget::Drop),
+        Just(PathTarget::Unreachable),
+        Just(PathTarget::Prohibit),
+        Just(PathTarget::Local),
+        any::<u32>().prop_map(PathTarget::LookupIn),
+    ]
+    .boxed()
+}
+
+fn paths(v6: bool) -> impl Strategy<Value = Vec<Path>> {
+    let path = (target(v6), 1u32..=255, any::<u8>());
+    let path = path.prop_map(|(target, weight, preference)| Path {
+        target,
+        weight,
+        preference,
+    });
+    proptest::collection::vec(path, 1..4)
+}
+
+fn route() -> impl Strategy<Value = Route> {
+    let prefix = |v6: bool| {
+        if v6 {
+            (addr6().boxed(), 1u8..=128).boxed()
+        } else {
+            (addr4().boxed(), 1u8..=32).boxed()
+        }
+    };
+    let parts = any::<bool>().prop_flat_map(move |v6| (prefix(v6), paths(v6), 0u32..9, 0usize..7));
+    parts.prop_map(|((addr, len), paths, table, source)| Route {
+        prefix: Prefix::masked(addr, len).unwrap(),
+        table,
+        source: RouteSource::ALL[source].1,
+        paths,
+        count: 1,
+    })
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let text = prop_oneof![
+        Just("ip4.dst increment 10.0.0.0 10.0.255.255 step 256"),
+        Just("udp.sport random 1024 65535"),
+        Just("ip4.ttl list 1 2 3"),
+        Just("offset 30 size 4 fixed 7"),
+        Just("eth.src file macs.txt"),
+    ];
+    text.prop_map(|t| t.parse().unwrap())
+}
+
+fn stream() -> impl Strategy<Value = StreamSpec> {
+    let sizes = prop_oneof![
+        Just(Sizes::AsBuilt),
+        (64u32..1500).prop_map(Sizes::Fixed),
+        Just(Sizes::simple_imix()),
+        Just(Sizes::Increment { min: 64, max: 99 }),
+        Just(Sizes::Random { min: 64, max: 99 }),
+    ];
+    let source = prop_oneof![
+        "[a-z /|{}\"\\\\#]{1,12}".prop_map(|p| StreamSource::File(p.into())),
+        Just(StreamSource::Template(
+            "eth / ip4 dst 10.0.0.1 options 0x0101 / udp / payload 20"
+                .parse()
+                .unwrap()
+        )),
+    ];
+    let option = |range| proptest::option::of(range);
+    (
+        name(),
+        option(0u64..9),
+        sizes,
+        source,
+        proptest::collection::vec(edit(), 0..3),
+        proptest::option::of(name()),
+    )
+        .prop_map(|(name, n, sizes, source, edits, node)| {
+            let edits = if matches!(source, StreamSource::File(_)) {
+                Vec::new()
+            } else {
+                edits
+            };
+            StreamSpec {
+                name,
+                enter: Enter {
+                    interface: Some("pg0".into()),
+                    node,
+                },
+                source,
+                edits,
+                sizes,
+                rate_pps: n.map(|n| n + 1),
+                limit: n.map(|n| n + 7),
+                max_frame: n.map(|_| 9),
+                seed: n,
+                worker: n.map(|_| 0),
+            }
+        })
+}
+
+fn file() -> impl Strategy<Value = std::path::PathBuf> {
+    "[a-z /|{}\"\\\\#]{1,12}".prop_map(std::path::PathBuf::from)
+}
+
+fn interface_life() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
+        (name(), 0..3usize).prop_map(|(name, mode)| Request::InterfaceRxMode {
+            name,
+            mode: RxMode::ALL[mode].1
+        }),
+        (name(), any::<bool>()).prop_map(|(name, on)| Request::InterfacePromiscuous {
+            name,
+            switch: if on { Switch::On } else { Switch::Off }
+        }),
+    ]
+}
+
+fn vhost_request() -> impl Strategy<Value = Request> {
+    (
+        prop_oneof![Just(String::new()), name()],
+        file(),
+        [any::<bool>(); 5],
+        (1u32..=16, 6u32..=15),
+    )
+        .prop_map(
+            |(name, socket, [front, server, gso, packed, event_idx], (q, r))| {
+                let usual = VhostSpec::default();
+                let spec = VhostSpec {
+                    socket,
+                    role: if server {
+                        SocketRole::Server
+                    } else {
+                        SocketRole::Client
+                    },
+                    gso,
+                    packed,
+                    event_idx,
+                    // Words that only a front end's command has.
+                    queues: if front { q } else { usual.queues },
+                    ring: if front { 1 << r } else { usual.ring },
+                };
+                let kind = match front {
+                    true => InterfaceKind::VirtioUser(spec),
+                    false => InterfaceKind::VhostUser(spec),
+                };
+                Request::InterfaceCreate(InterfaceSpec {
+                    name,
+                    kind,
+                    mac: None,
+                    mtu: None,
+                })
+            },
+        )
+}
+
+fn interface_request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        (
+            name(),
+            proptest::option::of(mac()),
+            file(),
+            1u64..4,
+            any::<bool>()
+        )
+            .prop_map(|(name, mac, file, n, pcap)| {
+                let files = PcapFiles {
+                    rx: Some(file),
+                    tx: None,
+                    repeat: Repeat::Times(n),
+                    pace: Pace::Recorded,
+                };
+                let kind = if pcap {
+                    InterfaceKind::Pcap(files)
+                } else {
+                    InterfaceKind::Pg
+                };
+                Request::InterfaceCreate(InterfaceSpec {
+                    name,
+                    kind,
+                    mac,
+                    mtu: Some(1500),
+                })
+            }),
+        vhost_request(),
+        name().prop_map(|name| Request::InterfaceDelete { name }),
+        name().prop_map(|name| Request::InterfaceState {
+            name,
+            state: AdminState::Down
+        }),
+        name().prop_map(|name| Request::InterfaceMtu { name, mtu: 1500 }),
+        (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
+        interface_life(),
+        (name(), any::<u32>()).prop_map(|(name, table)| Request::InterfaceTable {
+            name,
+            family: Family::V6,
+            table
+        }),
+        (name(), addr4(), 0u8..=32).prop_map(|(interface, a, len)| Request::AddressAdd {
+            interface,
+            address: IfAddress::new(a, len).unwrap()
+        }),
+        (name(), addr6(), 0u8..=128).prop_map(|(interface, a, len)| Request::AddressDel {
+            interface,
+            address: IfAddress::new(a, len).unwrap()
+        }),
+        any::<u32>().prop_map(|table| Request::TableAdd {
+            family: Family::V4,
+            table
+        }),
+        (name(), addr6(), mac()).prop_map(|(interface, address, mac)| Request::NeighborAdd(
+            Neighbor {
+                interface,
+                address,
+                mac
+            }
+        )),
+        (name(), addr4())
+            .prop_map(|(interface, address)| Request::NeighborDel { interface, address }),
+    ]
+}
+
+fn route_request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        route().prop_map(Request::RouteAdd),
+        route().prop_map(Request::RouteReplace),
+        route().prop_map(Request::RouteDel),
+        (file(), paths(false), any::<bool>()).prop_map(|(path, paths, clamp)| Request::RouteLoad(
+            RouteLoad {
+                path,
+                format: RouteFormat::Mrt,
+                table: 3,
+                family: Some(Family::V4),
+                limit: Some(9),
+                next_hops: NextHops::Paths {
+                    paths,
+                    fold: if clamp { Fold::Clamp } else { Fold::Modulo }
+                },
+            }
+        )),
+        (file(), addr4(), proptest::collection::vec(name(), 1..4)).prop_map(
+            |(path, first, interfaces)| Request::RouteLoad(RouteLoad {
+                path,
+                format: RouteFormat::Auto,
+                table: 0,
+                family: None,
+                limit: None,
+                next_hops: NextHops::Range {
+                    first,
+                    count: 7,
+                    interfaces,
+                    fold: Fold::Clamp
+                },
+            })
+        ),
+    ]
+}
+
+fn traffic_request() -> impl Strategy<Value = Request> {
+    let side = |on: u8, bit: u8| on & bit != 0;
+    prop_oneof![
+        (name(), name()).prop_map(|(rx, tx)| Request::L2PatchDel { rx, tx }),
+        (name(), name()).prop_map(|(rx, tx)| Request::XconnectSet { rx, tx }),
+        (name(), name(), name()).prop_map(|(interface, arc, feature)| Request::Feature(Feature {
+            interface,
+            arc,
+            feature,
+            switch: Switch::Off
+        })),
+        stream().prop_map(Request::StreamNew),
+        proptest::option::of(name()).prop_map(|name| Request::StreamEnable { name }),
+        (name(), file(), proptest::option::of(1u64..9)).prop_map(|(interface, file, count)| {
+            Request::PgCaptureOn {
+                interface,
+                file,
+                count,
+            }
+        }),
+        (name(), 1u64..9).prop_map(|(node, count)| Request::TraceAdd(TraceSpec { node, count })),
+        (
+            1u8..8,
+            proptest::option::of(name()),
+            file(),
+            proptest::option::of("[a-z=. |{\"]{0,9}x")
+        )
+            .prop_map(move |(d, interface, file, filter)| {
+                let directions = Directions {
+                    rx: side(d, 1),
+                    tx: side(d, 2),
+                    drop: side(d, 4),
+                };
+                Request::PcapTraceOn(PcapTrace {
+                    directions,
+                    interface,
+                    max: 5,
+                    snap: Some(64),
+                    file,
+                    filter,
+                })
+            }),
+        Just(Request::PcapTraceOff),
+        Just(Request::Clear(Clear::Trace)),
+    ]
+}
+
+fn any_request() -> impl Strategy<Value = Request> {
+    prop_oneof![interface_request(), route_request(), traffic_request()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn every_request_comes_back_from_its_spelling(request in any_request()) {
+        prop_assert_eq!(request.validate(), Ok(()));
+        let line = request.to_string();
+        let back = parse_line(&line).map_err(|e| TestCaseError::fail(format!("{line}\n{e}")))?;
+        prop_assert_eq!(back.action, Action::Request(Box::new(request.clone())), "{}", line);
+        let json = serde_json::to_string(&request).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Request>(&json).unwrap(), request, "{}", json);
+    }
+
+    #[test]
+    fn any_line_is_read_or_refused(line in "(?s).{0,120}") {
+        if let Err(e) = parse_line(&line) {
+            prop_assert!(e.column >= 1 && e.column <= line.chars().count() + 1, "{e}");
+        }
+        let _ = volley_cli::help(&line, &volley_cli::NoNames);
+    }
+
+    #[test]
+    fn mutations_of_valid_lines_are_read_or_refused(
+        request in any_request(), at in 0.0f64..1.0, cut in 0usize..12, insert in "[ -~]{0,6}",
+    ) {
+        let line = request.to_string();
+        let at = line.floor_char_boundary((line.len() as f64 * at) as usize);
+        let end = line.floor_char_boundary((at + cut).min(line.len()));
+        let line = format!("{}{insert}{}", &line[..at], &line[end..]);
+        match parse_line(&line) {
+            Ok(command) => if let Action::Request(r) = command.action {
+                prop_assert_eq!(r.validate(), Ok(()));
+            },
+            Err(e) => prop_assert!(e.column >= 1 && !e.message.is_empty() && !e.message.contains('\n')),
+        }
+        let _ = volley_cli::complete(&line, &volley_cli::NoNames);
+    }
+
+    #[test]
+    fn words_of_the_grammar_in_any_order(words in proptest::collection::vec(prop::sample::select(vec![
+        "show", "set", "ip", "ip6", "route", "add", "via", "10.0.0.0/8", "192.0.2.1", "pg0", "weight", "7", "interface",
+        "packet-generator", "new", "name", "template", "{ eth }", "{", "}", "edit", "ip4.dst", "fixed", "list", "|", "count",
+        "json", "\"", "pcap", "trace", "rx", "filter", "offset", "size", "data", "load", "next-hops", "-1", "del",
+    ]), 0..14)) {
+        let _ = parse_line(&words.join(" "));
+    }
+}

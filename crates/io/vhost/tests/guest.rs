@@ -131,7 +131,8 @@ fn initramfs(tree: &Path) -> Vec<u8> {
         program,
         std::fs::read(tree.join("bin/busybox")).unwrap(),
     ));
-    let applets = "sh mount insmod unshare sleep ip nsenter ping cat dd nc cmp echo poweroff timeout";
+    let applets =
+        "sh mount insmod unshare sleep ip nsenter ping cat dd nc cmp echo poweroff timeout";
     for applet in applets.split(' ') {
         files.push((format!("bin/{applet}"), link, b"busybox".into()));
     }
@@ -172,7 +173,7 @@ fn boot(kernel: &Path, initrd: &Path, sockets: &[PathBuf; 2], card: &str) -> std
         "node,memdev=m",
     ]);
     qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd);
-    qemu.args(["-append", "console=ttyS0 panic=-1 quiet"]);
+    qemu.args(["-append", "console=ttyS0 panic=-1 loglevel=4"]);
     for (i, socket) in sockets.iter().enumerate() {
         qemu.arg("-chardev")
             .arg(format!("socket,id=c{i},path={}", socket.display()));
@@ -249,6 +250,8 @@ fn run(options: VhostSpec, card: &str) {
     let counts = (bench.counts("v0"), bench.counts("v1"));
     let _ = guest.kill();
     let _ = guest.wait();
+    // What it printed last is on its way.
+    std::thread::sleep(std::time::Duration::from_millis(500));
     let text = console.lock().unwrap().clone();
     for expected in [
         "ping 18 ok",

@@ -175,7 +175,10 @@ fn boot(kernel: &Path, initrd: &Path, sockets: &[PathBuf; 2], card: &str) -> std
         "node,memdev=m",
     ]);
     qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd);
-    qemu.args(["-append", "console=ttyS0 earlyprintk=ttyS0 no_timer_check panic=-1 loglevel=4"]);
+    qemu.args([
+        "-append",
+        "console=ttyS0 earlyprintk=ttyS0 no_timer_check panic=-1 loglevel=4",
+    ]);
     for (i, socket) in sockets.iter().enumerate() {
         qemu.arg("-chardev")
             .arg(format!("socket,id=c{i},path={}", socket.display()));

@@ -154,10 +154,6 @@ fn boot(kernel: &Path, initrd: &Path, sockets: &[PathBuf; 2], card: &str) -> std
     qemu.args([
         "-n",
         "19",
-        "timeout",
-        "-s",
-        "KILL",
-        "280",
         QEMU,
         "-cpu",
         "max",

@@ -154,11 +154,9 @@ fn boot(kernel: &Path, initrd: &Path, sockets: &[PathBuf; 2], card: &str) -> std
     qemu.args([
         "-n",
         "19",
-        "timeout",
-        "-s",
-        "KILL",
-        "280",
         QEMU,
+        "-cpu",
+        "max",
         "-accel",
         "tcg",
         "-m",
@@ -173,7 +171,10 @@ fn boot(kernel: &Path, initrd: &Path, sockets: &[PathBuf; 2], card: &str) -> std
         "node,memdev=m",
     ]);
     qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd);
-    qemu.args(["-append", "console=ttyS0 panic=-1 quiet"]);
+    qemu.args([
+        "-append",
+        "console=ttyS0 earlyprintk=ttyS0 no_timer_check panic=-1 loglevel=4",
+    ]);
     for (i, socket) in sockets.iter().enumerate() {
         qemu.arg("-chardev")
             .arg(format!("socket,id=c{i},path={}", socket.display()));
@@ -250,6 +251,8 @@ fn run(options: VhostSpec, card: &str) {
     let counts = (bench.counts("v0"), bench.counts("v1"));
     let _ = guest.kill();
     let _ = guest.wait();
+    // What it printed last is on its way.
+    std::thread::sleep(std::time::Duration::from_millis(500));
     let text = console.lock().unwrap().clone();
     for expected in [
         "ping 18 ok",

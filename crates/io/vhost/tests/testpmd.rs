@@ -271,12 +271,13 @@ fn killed(kind: InterfaceKind, vdev: String) {
             &["--port-topology=loop", "--total-num-mbufs=4096"],
         );
         let (mut back, mut passed, mut sent) = (0, 0, 0);
-        let served = bench.until(30, |bench| {
+        let served = bench.until(60, |bench| {
             if bench.is_up("x") {
                 bench.send("x", (0..32).map(|i| frame(64 + i as usize, i)));
             }
             bench.send("a", (0..32).map(|i| frame(64, i)));
             sent += 32;
+            std::thread::sleep(std::time::Duration::from_micros(200));
             for (interface, _) in bench.got() {
                 back += usize::from(interface == x);
                 passed += usize::from(interface == b);

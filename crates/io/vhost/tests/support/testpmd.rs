@@ -18,10 +18,10 @@ pub struct TestPmd {
 impl TestPmd {
     /// With these virtual devices and these arguments of its own, on any core: the machine is shared.
     pub fn start(vdevs: &[String], args: &[&str]) -> TestPmd {
-        TestPmd::on("19", "0@(0-1),1@(0-1)", vdevs, args)
+        TestPmd::on("0", "0@(0-1),1@(0-1)", vdevs, args)
     }
 
-    /// The same with this niceness and its threads on these cores.
+    /// The same, as much nicer than the test, and its threads on these cores.
     pub fn on(nice: &str, lcores: &str, vdevs: &[String], args: &[&str]) -> TestPmd {
         let mut command = Command::new("nice");
         command.args([

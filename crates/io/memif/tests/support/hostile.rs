@@ -59,9 +59,10 @@ impl Script<'_> {
 }
 
 const LOG2: u8 = 4;
-const RING: u64 = 128 + (16 << LOG2);
+/// Bytes of a ring.
+pub const RING: u64 = 128 + (16 << LOG2);
 /// Bytes of the region of a peer that begins honestly: two rings, 32 buffers of 256 bytes.
-const REGION: u64 = 2 * RING + 32 * 256;
+pub const REGION: u64 = 2 * RING + 32 * 256;
 
 /// Volley with everything that is attacked, and honest peers beside.
 pub struct Arena {
@@ -74,8 +75,6 @@ pub struct Arena {
     echo: Peer,
     listener: Listener,
     number: u32,
-    /// Reasons that interfaces went down for.
-    pub reasons: std::collections::BTreeSet<String>,
     _folder: tempfile::TempDir,
 }
 
@@ -122,7 +121,6 @@ impl Arena {
             echo,
             listener,
             number: 0,
-            reasons: Default::default(),
             _folder: folder,
         }
     }
@@ -138,9 +136,6 @@ impl Arena {
                 peer.receive(0);
             }
             self.router.step();
-        }
-        for name in ["memif0/0", "memif1/0"] {
-            self.reasons.extend(self.router.link_reason(name));
         }
     }
 
@@ -377,6 +372,26 @@ impl Client {
             n => poke_ring(script, &self.region, u64::from(n & 1) * RING, REGION),
         }
     }
+}
+
+/// Why a master's link went down after a client that was connected in order wrote this into its region.
+pub fn reason_after(arena: &mut Arena, writes: &[(u64, Vec<u8>)], size: Option<u64>) -> String {
+    let client = Client::new(arena);
+    arena.step(1);
+    client.shake_hands(&mut Script(&[]));
+    arena.step(1);
+    assert!(arena.router.row("memif0/0").connected);
+    for (at, bytes) in writes {
+        poke(&client.region, *at, bytes);
+    }
+    if let Some(size) = size {
+        rustix::fs::ftruncate(&client.region, size).unwrap();
+    }
+    arena.step(3);
+    let reason = arena.router.link_reason("memif0/0");
+    arena.check();
+    arena.honest();
+    reason.unwrap_or_default()
 }
 
 /// A client attacks a master.

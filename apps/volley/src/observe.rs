@@ -283,6 +283,7 @@ impl Observer {
 fn row(n: &NodeReport) -> NodeRuntime {
     let state = match n.state {
         NodeState::Polling => "polling",
+        NodeState::Interrupt => "interrupt wait",
         NodeState::Active => "active",
         NodeState::Process => "event wait",
     };
@@ -306,7 +307,8 @@ fn error_row(c: &CounterReport) -> ErrorRow {
 }
 
 fn kind(engine: &Engine, name: &str, edges: &[&str]) -> &'static str {
-    let polled = |n: &NodeReport| n.name == name && n.state == NodeState::Polling;
+    let source = |n: &NodeReport| matches!(n.state, NodeState::Polling | NodeState::Interrupt);
+    let polled = |n: &NodeReport| n.name == name && source(n);
     match edges {
         _ if engine.runtime(0).iter().any(polled) => "source",
         [] => "sink",

@@ -233,3 +233,43 @@ impl FibHandler {
         Some(Err(ModelError::in_use(ObjectKind::Interface, name, by)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_iface::Link;
+
+    fn shown(stack: &Stack, query: &Query) -> String {
+        let view = volley_cli::View::Table;
+        volley_cli::render::text(&stack.query(query).unwrap(), view)
+    }
+
+    #[test]
+    fn routes_follow_the_link() {
+        let (stack, _workers) = Stack::new(&EngineSettings::default(), Clock::manual()).unwrap();
+        let config = volley_config::parse(
+            "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\naddresses = [\"192.0.2.1/24\"]\n",
+        );
+        for request in config.unwrap().requests {
+            stack.apply(&request).unwrap();
+        }
+        let connected = || {
+            let fib = Query::Fib {
+                family: volley_model::Family::V4,
+                table: None,
+                select: volley_model::FibSelect::Match("192.0.2.77".parse().unwrap()),
+                limit: None,
+            };
+            shown(&stack, &fib).contains("192.0.2.0/24")
+        };
+        assert!(connected());
+        let index = stack.interfaces.borrow().index("pg0").unwrap();
+        let set = |link| stack.interfaces.borrow_mut().set_link(index, link);
+        set(Link::down("the peer is gone"));
+        assert!(!connected());
+        let shown = shown(&stack, &Query::Interfaces { name: None });
+        assert!(shown.contains("no-link") && shown.contains("pg0: no link: the peer is gone"));
+        set(Link::Up);
+        assert!(connected());
+    }
+}

@@ -587,14 +587,16 @@ impl Engine {
 
     /// What every node did on `worker` since the last clear.
     pub fn runtime(&self, worker: usize) -> Vec<NodeReport> {
+        let bell = self.channels.get(worker).and_then(|c| c.bell.get());
+        let asleep = bell.is_some_and(|bell| bell.is_asleep());
         let line = |def: &Definition| {
             let (stats, base) = (&def.stats[worker], &def.cleared[worker]);
             NodeReport {
                 name: def.name.clone(),
-                state: if def.source {
-                    NodeState::Polling
-                } else {
-                    NodeState::Active
+                state: match (def.source, asleep) {
+                    (false, _) => NodeState::Active,
+                    (true, false) => NodeState::Polling,
+                    (true, true) => NodeState::Interrupt,
                 },
                 calls: stats.calls.load(Relaxed) - base.calls,
                 vectors: stats.vectors.load(Relaxed) - base.vectors,

@@ -115,6 +115,30 @@ impl Offload {
     }
 }
 
+/// What a word says, for traces: nothing, or a clause that begins with a comma. `start` is where the checksum begins.
+pub(crate) fn text(word: u32, start: u16) -> String {
+    let sum = match word & SUM {
+        0 => String::new(),
+        _ => format!(", checksum from byte {start} to be finished"),
+    };
+    let kind = match kind(word) {
+        None => return sum,
+        Some(GsoKind::Tcp4) => "TCP over IPv4",
+        Some(GsoKind::Tcp6) => "TCP over IPv6",
+        Some(GsoKind::Udp) => "UDP",
+    };
+    format!("{sum}, {kind} to be cut every {} bytes", word & 0xffff)
+}
+
+fn kind(word: u32) -> Option<GsoKind> {
+    match word >> 28 & 3 {
+        1 => Some(GsoKind::Tcp4),
+        2 => Some(GsoKind::Tcp6),
+        3 => Some(GsoKind::Udp),
+        _ => None,
+    }
+}
+
 /// Write a request into a row; its packet's position is `at`.
 fn set(
     pool: &Pool,
@@ -159,13 +183,7 @@ impl PacketView<'_> {
                 offset: meta.sum_offset,
             }
         });
-        let kind = match word >> 28 & 3 {
-            1 => Some(GsoKind::Tcp4),
-            2 => Some(GsoKind::Tcp6),
-            3 => Some(GsoKind::Udp),
-            _ => None,
-        };
-        let gso = kind.map(|kind| Gso {
+        let gso = kind(word).map(|kind| Gso {
             kind,
             size: word as u16,
             headers: (word >> 16 & 0xfff)
@@ -233,5 +251,10 @@ mod tests {
         assert_eq!(only(checksum, None), 0b0001);
         assert_eq!(only(checksum, gso), 0b0101);
         assert_eq!(only(None, gso), 0b10100);
+        let word = Offload { checksum, gso }.word(256);
+        let said =
+            ", checksum from byte 34 to be finished, TCP over IPv6 to be cut every 1440 bytes";
+        assert_eq!(text(word, 34), said);
+        assert_eq!(text(0, 0), "");
     }
 }

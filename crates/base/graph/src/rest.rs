@@ -62,6 +62,11 @@ impl Bell {
         })
     }
 
+    /// Whether the worker sleeps now.
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::Relaxed)
+    }
+
     /// Wake the worker, if it sleeps. What it is woken for was handed over before.
     pub(crate) fn ring(&self) {
         fence(Ordering::SeqCst);

@@ -47,6 +47,8 @@ impl NodeStats {
 pub enum NodeState {
     /// A source that is polled.
     Polling,
+    /// A source of a worker that sleeps now: it is polled when something has woken the worker.
+    Interrupt,
     /// Runs when packets wait for it.
     Active,
     /// An asynchronous task on the control thread.

@@ -36,6 +36,9 @@ pub struct Glance {
     len: u32,
     rx: u32,
     tx: Option<u32>,
+    /// The word of [`Col::Offload`], and where a checksum to be finished begins.
+    offload: u32,
+    sum: u16,
 }
 
 impl Glance {
@@ -71,12 +74,15 @@ impl Trace for Glance {
         let held = bytes.len().min(80);
         let mut head = [0; 80];
         head[..held].copy_from_slice(&bytes[..held]);
+        let sum = packet.offload().checksum;
         Glance {
             head,
             held: held as u8,
             len: packet.len() as u32,
             rx: packet.rx(),
             tx: packet.get(Col::Tx),
+            offload: packet.get(Col::Offload).unwrap_or(0),
+            sum: sum.map_or(0, |sum| sum.start),
         }
     }
 
@@ -86,8 +92,9 @@ impl Trace for Glance {
             .map(|tx| format!(" tx {}", names.interface(tx)))
             .unwrap_or_default();
         let hex: Vec<String> = self.bytes().chunks(4).take(10).map(hex).collect();
+        let left = crate::offload::text(self.offload, self.sum);
         format!(
-            "{} bytes, rx {}{by}\n{}",
+            "{} bytes, rx {}{by}{left}\n{}",
             self.len,
             names.interface(self.rx),
             hex.join(" ")

@@ -27,6 +27,8 @@ fn the_example_reads_in_dependency_order() {
             "set interface ip address pg1 2001:db8:1::1/64",
             "create packet-generator interface pg2",
             "set interface ip table pg2 7",
+            "set interface rx-mode pg2 interrupt",
+            "set interface promiscuous on pg2",
             "set interface ip address pg2 203.0.113.1/24",
             "set ip neighbor pg1 198.51.100.2 02:fe:00:00:00:02",
             "set ip neighbor pg1 198.51.100.3 02:fe:00:00:00:03",

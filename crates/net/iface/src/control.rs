@@ -63,6 +63,17 @@ impl InterfaceHandler {
         done.map(|()| Applied::one()).map_err(|e| self.explain(e))
     }
 
+    /// Rows of what is known here, then what the drivers say: they are asked while nothing is borrowed.
+    fn hardware(&self, only: &Option<String>) -> Result<HardwareReply, ModelError> {
+        let mut hardware = self.selected(only, hardware)?;
+        for row in &mut hardware {
+            let port = self.interfaces.borrow().port(IfIdx(row.index));
+            row.details
+                .extend(port.into_iter().flat_map(|port| port.borrow().details()));
+        }
+        Ok(HardwareReply { hardware })
+    }
+
     fn placement(&self, only: &Option<String>) -> Result<RxPlacementReply, ModelError> {
         let of = |i: &Interface| {
             let row = |(queue, worker): (usize, &usize)| RxPlacementRow {
@@ -182,8 +193,6 @@ fn link_state(i: &Interface) -> AdminState {
 }
 
 fn hardware(all: &Interfaces, i: &Interface) -> HardwareRow {
-    let said = all.port(i.index).map(|port| port.borrow().details());
-    let details = i.details.iter().cloned();
     HardwareRow {
         name: i.name.clone(),
         index: i.index.0,
@@ -198,7 +207,7 @@ fn hardware(all: &Interfaces, i: &Interface) -> HardwareRow {
         promiscuous: i.promiscuous,
         offloads: i.caps.names().into_iter().map(str::to_owned).collect(),
         queues: queues(all, i),
-        details: details.chain(said.unwrap_or_default()).collect(),
+        details: i.details.clone(),
     }
 }
 
@@ -256,10 +265,7 @@ impl Handler for InterfaceHandler {
                 let rows = self.selected(name, |all, i| self.row(all, i));
                 Some(rows.map(|interfaces| Reply::Interfaces(InterfacesReply { interfaces })))
             }
-            Query::Hardware { name } => {
-                let rows = self.selected(name, hardware);
-                Some(rows.map(|hardware| Reply::Hardware(HardwareReply { hardware })))
-            }
+            Query::Hardware { name } => Some(self.hardware(name).map(Reply::Hardware)),
             Query::RxPlacement { interface } => {
                 Some(self.placement(interface).map(Reply::RxPlacement))
             }

@@ -29,6 +29,9 @@ counters! {
     }
 }
 
+/// Of [`Offload::needs`]: a checksum, and nothing else.
+const SUM: u32 = 1;
+
 /// State of interface-tx.
 pub struct InterfaceTx {
     table: Arc<IfTable>,
@@ -42,6 +45,37 @@ impl InterfaceTx {
             table,
             nodes: Column::new(size),
         }
+    }
+
+    /// What the packets' interfaces cannot do of what is left to be done, all packets together.
+    #[inline(never)]
+    fn unmet<I: Isa>(&self, v: &Vector<'_, I, Next>) -> u32 {
+        let rows = v.column(Col::Tx).iter().zip(v.column(Col::Offload));
+        let unmet = |(&tx, &word): (&u32, &u32)| Offload::needs(word) & !self.table.caps(tx);
+        rows.map(unmet).fold(0, |all, one| all | one)
+    }
+
+    /// Finish checksums in place; the vector stays as it is.
+    #[inline(never)]
+    fn finish_all<I: Isa>(&self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
+        let one = |packet: &mut Packet<'_>| {
+            let tx = packet.get(Col::Tx).unwrap_or(0);
+            let needs = Offload::needs(packet.get(Col::Offload).unwrap_or(0));
+            let Some(sum) = packet.offload().checksum else {
+                return true;
+            };
+            if needs & !self.table.caps(tx) == 0 {
+                return true;
+            }
+            if finish(packet, sum).is_err() {
+                return packet.fail(cx, Count::BadOffload);
+            }
+            cx.count(Count::Checksums, 1);
+            // Nothing to do always fits.
+            let _ = packet.set_offload(&Offload::NONE);
+            true
+        };
+        v.sift(one, Next::Drop);
     }
 
     /// Packets with something left to be done, among others: each goes on as its interface can take it, in order.
@@ -102,7 +136,11 @@ impl Node for InterfaceTx {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         v.require(Col::Tx, 0);
         if v.has(Col::Offload) {
-            return self.complete(cx, v);
+            match self.unmet(&v) {
+                0 => {}
+                SUM => self.finish_all(cx, &mut v),
+                _ => return self.complete(cx, v),
+            }
         }
         let tx = v.column(Col::Tx);
         let first = tx.first().map_or(0, |&tx| tx);

@@ -4,7 +4,10 @@ use volley_cli::{Action, parse_line};
 use volley_model::{InterfaceKind, MemifRole, MemifSpec, Request};
 
 fn request(line: &str) -> Request {
-    match parse_line(line).unwrap_or_else(|e| panic!("{line}: {e}")).action {
+    match parse_line(line)
+        .unwrap_or_else(|e| panic!("{line}: {e}"))
+        .action
+    {
         Action::Request(request) => *request,
         other => panic!("{line}: {other:?}"),
     }
@@ -30,7 +33,8 @@ fn spellings() {
     );
     let delete = request("delete interface memif memif0/0");
     assert_eq!(delete.to_string(), "delete interface memif0/0");
-    let Request::InterfaceCreate(spec) = request("create interface memif id 7 socket-id 2 slave") else {
+    let Request::InterfaceCreate(spec) = request("create interface memif id 7 socket-id 2 slave")
+    else {
         panic!()
     };
     assert_eq!(spec.name, "memif2/7");

@@ -32,10 +32,15 @@ fn sockets_come_before_interfaces() {
 
 #[test]
 fn errors_name_their_place() {
-    let error = parse("[[interface]]\nname = \"a\"\nkind = \"pg\"\nmemif = { id = 1 }\n").unwrap_err();
+    let error =
+        parse("[[interface]]\nname = \"a\"\nkind = \"pg\"\nmemif = { id = 1 }\n").unwrap_err();
     assert!(error.to_string().contains("volley.toml:4"), "{error}");
-    assert!(error.to_string().contains("is for kind memif only"), "{error}");
-    let text = "[[interface]]\nname = \"a\"\nkind = \"memif\"\nmemif = { ring_size = 3, rol = 1 }\n";
+    assert!(
+        error.to_string().contains("is for kind memif only"),
+        "{error}"
+    );
+    let text =
+        "[[interface]]\nname = \"a\"\nkind = \"memif\"\nmemif = { ring_size = 3, rol = 1 }\n";
     let error = parse(text).unwrap_err().to_string();
     assert!(error.contains("did you mean 'role'"), "{error}");
     assert!(error.contains("power of two"), "{error}");

@@ -35,7 +35,8 @@ fn echo(router: &mut Router, peer: &mut Peer, packets: &[Vec<u8>]) {
     assert_eq!(got.len(), packets.len());
     if queues > 1 {
         let (mut got, mut want) = (got, packets.to_vec());
-        (got.sort(), want.sort());
+        got.sort();
+        want.sort();
         assert!(got == want);
     } else {
         assert!(got == packets, "the same packets in the same order");

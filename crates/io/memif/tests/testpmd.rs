@@ -182,7 +182,8 @@ fn what_testpmd_returns_is_unchanged() {
             all.extend(packets);
         }
         if queues > 1 {
-            (got.sort(), all.sort());
+            got.sort();
+            all.sort();
         }
         assert!(got == all, "{role:?} with {queues} queues");
         let stats = b.pmd.stop(|| b.router.pass(Duration::from_millis(1)));

@@ -2,6 +2,7 @@
 
 use crate::error::ModelError;
 use crate::name::quote;
+use crate::request::Request;
 use crate::validate::within;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
@@ -185,5 +186,17 @@ impl Display for MemifSocket {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let name = quote(&self.filename.display().to_string());
         write!(f, "create memif socket id {} filename {name}", self.id)
+    }
+}
+
+/// Checks the requests about sockets.
+pub(crate) fn check(request: &Request) -> Result<(), ModelError> {
+    match request {
+        Request::MemifSocketAdd(socket) => socket.validate(),
+        Request::MemifSocketDel { id: 0 } => {
+            let why = "it is always there and cannot be deleted";
+            Err(ModelError::invalid("memif socket id 0", why))
+        }
+        _ => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ use crate::addr::Family;
 use crate::error::{ModelError, ObjectKind};
 use crate::interface::{InterfaceKind, InterfaceSpec, PcapFiles, Repeat};
 use crate::limits;
+use crate::memif;
 use crate::name::check_name;
 use crate::request::Request;
 use crate::route::{NextHops, Path, PathTarget, Route, RouteLoad};
@@ -38,12 +39,7 @@ impl Request {
     pub fn validate(&self) -> Check {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
-            Request::MemifSocketAdd(socket) => socket.validate(),
-            Request::MemifSocketDel { id: 0 } => Err(ModelError::invalid(
-                "memif socket id 0",
-                "it is always there and cannot be deleted",
-            )),
-            Request::MemifSocketDel { .. } => Ok(()),
+            Request::MemifSocketAdd(_) | Request::MemifSocketDel { .. } => memif::check(self),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
             }
@@ -111,6 +107,14 @@ impl Request {
             Request::PcapTraceOff | Request::Clear(_) => Ok(()),
         }
     }
+}
+
+fn some_table(table: u32) -> Check {
+    if table == 0 {
+        let why = "it is always there and cannot be deleted";
+        return Err(ModelError::invalid("ip table 0", why));
+    }
+    Ok(())
 }
 
 fn some_path(route: &Route) -> Check {

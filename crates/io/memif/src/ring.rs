@@ -11,7 +11,7 @@
 //! read. The server believes descriptors, within bounds.
 
 use crate::fault::{Fault, Kind};
-use crate::sys::Map;
+pub use crate::place::{Buffers, Memory, Place, RingError, Scratch};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use volley_graph::prefetch;
@@ -29,7 +29,7 @@ pub const MAX_PACKET: usize = 65_535;
 /// Most descriptors of one packet.
 pub const MAX_CHAIN: usize = 512;
 /// Descriptors that a batch may name.
-const BATCH: usize = 2048;
+pub(crate) const BATCH: usize = 2048;
 /// Bytes of a packet that fit into one of our buffers.
 const DATA: usize = volley_graph::buf::DATA;
 
@@ -46,67 +46,6 @@ pub enum Side {
     Server,
     /// We.
     Client,
-}
-
-/// All regions of a connection.
-pub struct Memory {
-    maps: Vec<Map>,
-}
-
-impl Memory {
-    /// The regions, by number.
-    pub fn new(maps: Vec<Map>) -> Arc<Memory> {
-        Arc::new(Memory { maps })
-    }
-
-    /// The first region whose pages the peer took away.
-    pub fn broken(&self) -> Option<usize> {
-        self.maps.iter().position(Map::is_broken)
-    }
-
-    /// How many regions, and their bytes.
-    pub fn size(&self) -> (usize, usize) {
-        (self.maps.len(), self.maps.iter().map(Map::size).sum())
-    }
-
-    /// Address of `len` bytes at `offset` of `region`, when they lie inside it.
-    #[inline(always)]
-    fn locate(&self, region: u16, offset: u32, len: u32) -> Result<*mut u8, Fault> {
-        let Some(map) = self.maps.get(region as usize) else {
-            return Err(Fault::new(Kind::Region, u32::from(region)));
-        };
-        if offset as usize + len as usize > map.size() {
-            return Err(Fault::new(Kind::Bounds, offset));
-        }
-        Ok(map.base().wrapping_add(offset as usize))
-    }
-
-    /// Bytes from `address`, which lies in `region`, to the region's end.
-    #[inline(always)]
-    fn behind(&self, region: u16, offset: u32) -> usize {
-        let len = self.maps.get(region as usize).map_or(0, Map::size);
-        len.saturating_sub(offset as usize)
-    }
-}
-
-/// Why a ring cannot be where the peer says it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RingError {
-    /// Larger than the protocol permits.
-    #[error("ring of 2^{0} descriptors, at most 2^14 are allowed")]
-    Size(u8),
-    /// No such region.
-    #[error("ring in region {0}, which does not exist")]
-    Region(u16),
-    /// Not inside its region.
-    #[error("ring at offset {0} does not lie inside its region")]
-    Bounds(u32),
-    /// Not where a descriptor can be read at once.
-    #[error("ring at offset {0}, which is not a multiple of 16")]
-    Unaligned(u32),
-    /// The first word is wrong.
-    #[error("ring with wrong cookie {0:#x}")]
-    Cookie(u32),
 }
 
 /// One ring in shared memory.
@@ -206,61 +145,6 @@ impl Ring {
     fn wants_bell(&self) -> bool {
         fence(Ordering::SeqCst);
         self.half(FLAGS).load(Ordering::Relaxed) & MASK_INT == 0
-    }
-}
-
-/// Where the client's buffers lie: slot `k` of the ring has the `k`-th one.
-#[derive(Clone, Copy, Debug)]
-pub struct Buffers {
-    /// Region of the buffers.
-    pub region: u16,
-    /// Offset of the first one.
-    pub first: u32,
-    /// Bytes of each.
-    pub size: u32,
-    /// Bytes from one to the next.
-    pub stride: u32,
-}
-
-impl Buffers {
-    const NONE: Buffers = Buffers {
-        region: 0,
-        first: 0,
-        size: 0,
-        stride: 0,
-    };
-
-    #[inline(always)]
-    fn offset(&self, slot: u16) -> u32 {
-        self.first + u32::from(slot) * self.stride
-    }
-}
-
-/// Where a ring lies.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Its region.
-    pub region: u16,
-    /// Where in the region.
-    pub offset: u32,
-    /// Binary logarithm of its descriptors.
-    pub log2: u8,
-}
-
-/// What one thread needs to work on a batch; the same for every ring it uses.
-pub struct Scratch {
-    address: Box<[usize]>,
-    length: Box<[u32]>,
-    start: Box<[u32]>,
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Scratch {
-            address: vec![0; BATCH].into(),
-            length: vec![0; BATCH].into(),
-            start: vec![0; BATCH + 1].into(),
-        }
     }
 }
 

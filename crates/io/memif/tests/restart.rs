@@ -130,15 +130,19 @@ fn run(spec: MemifSpec, theirs: &str) {
         slots < sent / 100,
         "{slots} of {sent} found no room at their reader"
     );
+    say_longest(&scene);
+    assert_eq!(held(), before, "files and mappings");
+    scene.router.stop();
+    assert_eq!(scene.router.in_use(), 0, "buffers");
+}
+
+fn say_longest(scene: &Scene) {
     let round = scene.router.engine.borrow().longest_round_us(0);
     println!("longest round of the worker: {round:.0} us");
     println!(
         "longest gap elsewhere: {:?} ({} packets)",
         scene.gap, scene.got
     );
-    assert_eq!(held(), before, "files and mappings");
-    scene.router.stop();
-    assert_eq!(scene.router.in_use(), 0, "buffers");
 }
 
 fn one_life(scene: &mut Scene, theirs: &str, shared: &Path, round: usize) {

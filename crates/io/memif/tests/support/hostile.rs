@@ -422,17 +422,8 @@ pub fn attack_master(arena: &mut Arena, bytes: &[u8]) {
     arena.honest();
 }
 
-/// A server attacks a slave.
-pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
-    let mut script = Script(bytes);
-    arena.router.state("memif1/0", AdminState::Up);
-    arena.step(1);
-    let Some(channel) = arena.listener.accept() else {
-        panic!(
-            "the slave does not come: {:?}",
-            arena.router.row("memif1/0")
-        );
-    };
+/// Be the server until the slave believes to be connected; its region, if it came.
+fn take_in(arena: &mut Arena, channel: &Channel, script: &mut Script<'_>) -> Option<OwnedFd> {
     let greeting = match script.byte() % 8 {
         0 => Message::Hello(Hello {
             name: Text(std::array::from_fn(|_| script.byte())),
@@ -466,6 +457,21 @@ pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
             _ => connected = true,
         }
     }
+    region
+}
+
+/// A server attacks a slave.
+pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
+    let mut script = Script(bytes);
+    arena.router.state("memif1/0", AdminState::Up);
+    arena.step(1);
+    let Some(channel) = arena.listener.accept() else {
+        panic!(
+            "the slave does not come: {:?}",
+            arena.router.row("memif1/0")
+        );
+    };
+    let region = take_in(arena, &channel, &mut script);
     arena.step(1);
     while !script.is_over() {
         match (script.byte() % 16, &region) {

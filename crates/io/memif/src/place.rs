@@ -1,0 +1,123 @@
+//! Where things lie in shared memory: regions, rings, buffers, and the room to remember that for a batch. Nothing here
+//! reads or writes it.
+
+use crate::fault::{Fault, Kind};
+use crate::ring::BATCH;
+use crate::sys::Map;
+use std::sync::Arc;
+
+/// All regions of a connection.
+pub struct Memory {
+    maps: Vec<Map>,
+}
+
+impl Memory {
+    /// The regions, by number.
+    pub fn new(maps: Vec<Map>) -> Arc<Memory> {
+        Arc::new(Memory { maps })
+    }
+
+    /// The first region whose pages the peer took away.
+    pub fn broken(&self) -> Option<usize> {
+        self.maps.iter().position(Map::is_broken)
+    }
+
+    /// How many regions, and their bytes.
+    pub fn size(&self) -> (usize, usize) {
+        (self.maps.len(), self.maps.iter().map(Map::size).sum())
+    }
+
+    /// Address of `len` bytes at `offset` of `region`, when they lie inside it.
+    #[inline(always)]
+    pub(crate) fn locate(&self, region: u16, offset: u32, len: u32) -> Result<*mut u8, Fault> {
+        let Some(map) = self.maps.get(region as usize) else {
+            return Err(Fault::new(Kind::Region, u32::from(region)));
+        };
+        if offset as usize + len as usize > map.size() {
+            return Err(Fault::new(Kind::Bounds, offset));
+        }
+        Ok(map.base().wrapping_add(offset as usize))
+    }
+
+    /// Bytes from `address`, which lies in `region`, to the region's end.
+    #[inline(always)]
+    pub(crate) fn behind(&self, region: u16, offset: u32) -> usize {
+        let len = self.maps.get(region as usize).map_or(0, Map::size);
+        len.saturating_sub(offset as usize)
+    }
+}
+
+/// Why a ring cannot be where the peer says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RingError {
+    /// Larger than the protocol permits.
+    #[error("ring of 2^{0} descriptors, at most 2^14 are allowed")]
+    Size(u8),
+    /// No such region.
+    #[error("ring in region {0}, which does not exist")]
+    Region(u16),
+    /// Not inside its region.
+    #[error("ring at offset {0} does not lie inside its region")]
+    Bounds(u32),
+    /// Not where a descriptor can be read at once.
+    #[error("ring at offset {0}, which is not a multiple of 16")]
+    Unaligned(u32),
+    /// The first word is wrong.
+    #[error("ring with wrong cookie {0:#x}")]
+    Cookie(u32),
+}
+
+/// Where the client's buffers lie: slot `k` of the ring has the `k`-th one.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers {
+    /// Region of the buffers.
+    pub region: u16,
+    /// Offset of the first one.
+    pub first: u32,
+    /// Bytes of each.
+    pub size: u32,
+    /// Bytes from one to the next.
+    pub stride: u32,
+}
+
+impl Buffers {
+    pub(crate) const NONE: Buffers = Buffers {
+        region: 0,
+        first: 0,
+        size: 0,
+        stride: 0,
+    };
+
+    #[inline(always)]
+    pub(crate) fn offset(&self, slot: u16) -> u32 {
+        self.first + u32::from(slot) * self.stride
+    }
+}
+
+/// Where a ring lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Its region.
+    pub region: u16,
+    /// Where in the region.
+    pub offset: u32,
+    /// Binary logarithm of its descriptors.
+    pub log2: u8,
+}
+
+/// What one thread needs to work on a batch; the same for every ring it uses.
+pub struct Scratch {
+    pub(crate) address: Box<[usize]>,
+    pub(crate) length: Box<[u32]>,
+    pub(crate) start: Box<[u32]>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch {
+            address: vec![0; BATCH].into(),
+            length: vec![0; BATCH].into(),
+            start: vec![0; BATCH + 1].into(),
+        }
+    }
+}

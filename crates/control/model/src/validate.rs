@@ -58,11 +58,8 @@ impl Request {
                 interface: name,
                 address,
             } => interface(name).and_then(|()| host_address(address.addr())),
-            Request::TableDel { table: 0, .. } => Err(ModelError::invalid(
-                "ip table 0",
-                "it is always there and cannot be deleted",
-            )),
-            Request::TableAdd { .. } | Request::TableDel { .. } => Ok(()),
+            Request::TableDel { table, .. } => some_table(*table),
+            Request::TableAdd { .. } => Ok(()),
             Request::NeighborAdd(n) => {
                 interface(&n.interface)?;
                 host_address(n.address)?;

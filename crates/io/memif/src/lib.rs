@@ -1,7 +1,7 @@
 //! memif 2.0: packets through memory that is shared with another program, as server (master) and client (slave).
 //!
 //! - [`wire`], [`socket`], [`session`]: messages, their transport, and which may come when.
-//! - [`ring`], [`sys`]: the shared memory. The only unsafe code.
+//! - [`place`], [`ring`], [`sys`]: the shared memory. The last two are the only unsafe code.
 //! - [`control`]: interfaces, sockets, connections, reconnection; on the control thread.
 //! - [`node`]: `memif-input` receives for all interfaces, each interface has a transmit node of its own.
 //!
@@ -18,8 +18,8 @@ pub mod control;
 pub mod fault;
 pub mod handler;
 pub mod link;
-pub mod memory;
 pub mod node;
+pub mod place;
 #[allow(unsafe_code)]
 pub mod ring;
 pub mod session;

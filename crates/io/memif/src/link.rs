@@ -1,8 +1,7 @@
 //! A connection as workers see it: rings and bells, in use until every worker has let go of it.
 
 use crate::fault::Fault;
-use crate::memory::Memory;
-use crate::ring::{Rx, Tx};
+use crate::ring::{Memory, Rx, Tx};
 use crate::sys::Bell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -11,7 +11,7 @@
 //! read. The server believes descriptors, within bounds.
 
 use crate::fault::{Fault, Kind};
-use crate::memory::{Memory, RingError};
+pub use crate::place::{Buffers, Memory, Place, RingError, Scratch};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use volley_graph::prefetch;
@@ -29,7 +29,7 @@ pub const MAX_PACKET: usize = 65_535;
 /// Most descriptors of one packet.
 pub const MAX_CHAIN: usize = 512;
 /// Descriptors that a batch may name.
-const BATCH: usize = 2048;
+pub(crate) const BATCH: usize = 2048;
 /// Bytes of a packet that fit into one of our buffers.
 const DATA: usize = volley_graph::buf::DATA;
 
@@ -145,61 +145,6 @@ impl Ring {
     fn wants_bell(&self) -> bool {
         fence(Ordering::SeqCst);
         self.half(FLAGS).load(Ordering::Relaxed) & MASK_INT == 0
-    }
-}
-
-/// Where the client's buffers lie: slot `k` of the ring has the `k`-th one.
-#[derive(Clone, Copy, Debug)]
-pub struct Buffers {
-    /// Region of the buffers.
-    pub region: u16,
-    /// Offset of the first one.
-    pub first: u32,
-    /// Bytes of each.
-    pub size: u32,
-    /// Bytes from one to the next.
-    pub stride: u32,
-}
-
-impl Buffers {
-    const NONE: Buffers = Buffers {
-        region: 0,
-        first: 0,
-        size: 0,
-        stride: 0,
-    };
-
-    #[inline(always)]
-    fn offset(&self, slot: u16) -> u32 {
-        self.first + u32::from(slot) * self.stride
-    }
-}
-
-/// Where a ring lies.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Its region.
-    pub region: u16,
-    /// Where in the region.
-    pub offset: u32,
-    /// Binary logarithm of its descriptors.
-    pub log2: u8,
-}
-
-/// What one thread needs to work on a batch; the same for every ring it uses.
-pub struct Scratch {
-    address: Box<[usize]>,
-    length: Box<[u32]>,
-    start: Box<[u32]>,
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Scratch {
-            address: vec![0; BATCH].into(),
-            length: vec![0; BATCH].into(),
-            start: vec![0; BATCH + 1].into(),
-        }
     }
 }
 

@@ -5,8 +5,7 @@
 //!   says what was wrong, and whatever came so far is dropped: unmapped, closed.
 
 use crate::link::{Link, RxQueue, TxQueue};
-use crate::memory::Memory;
-use crate::ring::{Buffers, DESCRIPTOR, HEAD, MAX_LOG2, Place, Rx, Tx};
+use crate::ring::{Buffers, DESCRIPTOR, HEAD, MAX_LOG2, Memory, Place, Rx, Tx};
 use crate::sys::{Bell, MAX_REGION, Map};
 use crate::wire::{AddRing, Hello, Init, Message, Text, VERSION};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

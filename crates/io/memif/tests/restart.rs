@@ -66,20 +66,6 @@ impl Scene {
     }
 }
 
-impl Scene {
-    /// Take what is still on its way.
-    fn drain(&mut self) {
-        loop {
-            let more = self.right.receive_all().len() as u64;
-            self.got += more;
-            self.router.pass(Duration::from_millis(2));
-            if more == 0 {
-                break;
-            }
-        }
-    }
-}
-
 /// What is held is held by the whole process: one test at a time.
 static ONE: Mutex<()> = Mutex::new(());
 
@@ -130,22 +116,33 @@ fn run(spec: MemifSpec, theirs: &str) {
     scene.router.pass(Duration::from_millis(100));
     let row = scene.router.row(&scene.name);
     assert_eq!(row.connections, restarts() as u64);
-    scene.drain();
+    loop {
+        let more = scene.right.receive_all().len() as u64;
+        scene.got += more;
+        scene.router.pass(Duration::from_millis(2));
+        if more == 0 {
+            break;
+        }
+    }
     let sent = u64::from(scene.sent);
     assert_eq!(scene.got + slots, sent, "the others lost nothing");
     assert!(
         slots < sent / 100,
         "{slots} of {sent} found no room at their reader"
     );
+    say_longest(&scene);
+    assert_eq!(held(), before, "files and mappings");
+    scene.router.stop();
+    assert_eq!(scene.router.in_use(), 0, "buffers");
+}
+
+fn say_longest(scene: &Scene) {
     let round = scene.router.engine.borrow().longest_round_us(0);
     println!("longest round of the worker: {round:.0} us");
     println!(
         "longest gap elsewhere: {:?} ({} packets)",
         scene.gap, scene.got
     );
-    assert_eq!(held(), before, "files and mappings");
-    scene.router.stop();
-    assert_eq!(scene.router.in_use(), 0, "buffers");
 }
 
 fn one_life(scene: &mut Scene, theirs: &str, shared: &Path, round: usize) {

@@ -59,9 +59,10 @@ impl Script<'_> {
 }
 
 const LOG2: u8 = 4;
-const RING: u64 = 128 + (16 << LOG2);
+/// Bytes of a ring.
+pub const RING: u64 = 128 + (16 << LOG2);
 /// Bytes of the region of a peer that begins honestly: two rings, 32 buffers of 256 bytes.
-const REGION: u64 = 2 * RING + 32 * 256;
+pub const REGION: u64 = 2 * RING + 32 * 256;
 
 /// Volley with everything that is attacked, and honest peers beside.
 pub struct Arena {
@@ -74,8 +75,6 @@ pub struct Arena {
     echo: Peer,
     listener: Listener,
     number: u32,
-    /// Reasons that interfaces went down for.
-    pub reasons: std::collections::BTreeSet<String>,
     _folder: tempfile::TempDir,
 }
 
@@ -122,7 +121,6 @@ impl Arena {
             echo,
             listener,
             number: 0,
-            reasons: Default::default(),
             _folder: folder,
         }
     }
@@ -138,9 +136,6 @@ impl Arena {
                 peer.receive(0);
             }
             self.router.step();
-        }
-        for name in ["memif0/0", "memif1/0"] {
-            self.reasons.extend(self.router.link_reason(name));
         }
     }
 
@@ -379,6 +374,26 @@ impl Client {
     }
 }
 
+/// Why a master's link went down after a client that was connected in order wrote this into its region.
+pub fn reason_after(arena: &mut Arena, writes: &[(u64, Vec<u8>)], size: Option<u64>) -> String {
+    let client = Client::new(arena);
+    arena.step(1);
+    client.shake_hands(&mut Script(&[]));
+    arena.step(1);
+    assert!(arena.router.row("memif0/0").connected);
+    for (at, bytes) in writes {
+        poke(&client.region, *at, bytes);
+    }
+    if let Some(size) = size {
+        rustix::fs::ftruncate(&client.region, size).unwrap();
+    }
+    arena.step(3);
+    let reason = arena.router.link_reason("memif0/0");
+    arena.check();
+    arena.honest();
+    reason.unwrap_or_default()
+}
+
 /// A client attacks a master.
 pub fn attack_master(arena: &mut Arena, bytes: &[u8]) {
     let mut script = Script(bytes);
@@ -407,9 +422,9 @@ pub fn attack_master(arena: &mut Arena, bytes: &[u8]) {
     arena.honest();
 }
 
-/// What a server says first: now and then nonsense.
-fn greeting(script: &mut Script<'_>) -> Message {
-    match script.byte() % 8 {
+/// Be the server until the slave believes to be connected; its region, if it came.
+fn take_in(arena: &mut Arena, channel: &Channel, script: &mut Script<'_>) -> Option<OwnedFd> {
+    let greeting = match script.byte() % 8 {
         0 => Message::Hello(Hello {
             name: Text(std::array::from_fn(|_| script.byte())),
             min_version: script.near(u64::from(VERSION)) as u16,
@@ -420,50 +435,8 @@ fn greeting(script: &mut Script<'_>) -> Message {
             max_log2_ring_size: script.byte(),
         }),
         _ => hello(),
-    }
-}
-
-/// One blow of a server: a message, a hole in the memory, or nonsense in it.
-fn strike(script: &mut Script<'_>, channel: &Channel, region: Option<&OwnedFd>) {
-    match (script.byte() % 16, region) {
-        (0, _) => {
-            let file = odd_file(script);
-            let kind = script.byte() % 12;
-            let mut bytes = [0; 128];
-            bytes[0] = kind;
-            bytes[2..40].fill_with(|| script.byte());
-            let files: Vec<_> = file.iter().map(|f| f.as_fd()).collect();
-            send_raw(channel, &bytes, &files);
-        }
-        (1, Some(region)) => {
-            let _ = rustix::fs::ftruncate(region, script.near(REGION) % (1 << 24));
-            let flags =
-                rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
-            let _ = rustix::fs::fallocate(region, flags, 0, 1 << 20);
-        }
-        (2, Some(region)) => {
-            poke(region, script.near(2 * RING), &script.word().to_le_bytes());
-        }
-        (n, Some(region)) => {
-            let ring = u64::from(n & 1) * RING;
-            poke_ring(script, region, ring, 256);
-        }
-        _ => {}
-    }
-}
-
-/// A server attacks a slave.
-pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
-    let mut script = Script(bytes);
-    arena.router.state("memif1/0", AdminState::Up);
-    arena.step(1);
-    let Some(channel) = arena.listener.accept() else {
-        panic!(
-            "the slave does not come: {:?}",
-            arena.router.row("memif1/0")
-        );
     };
-    let _ = channel.send(&greeting(&mut script), None);
+    let _ = channel.send(&greeting, None);
     let mut region = None;
     let mut connected = script.byte().is_multiple_of(16);
     while !connected {
@@ -484,9 +457,48 @@ pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
             _ => connected = true,
         }
     }
+    region
+}
+
+/// A server attacks a slave.
+pub fn attack_slave(arena: &mut Arena, bytes: &[u8]) {
+    let mut script = Script(bytes);
+    arena.router.state("memif1/0", AdminState::Up);
+    arena.step(1);
+    let Some(channel) = arena.listener.accept() else {
+        panic!(
+            "the slave does not come: {:?}",
+            arena.router.row("memif1/0")
+        );
+    };
+    let region = take_in(arena, &channel, &mut script);
     arena.step(1);
     while !script.is_over() {
-        strike(&mut script, &channel, region.as_ref());
+        match (script.byte() % 16, &region) {
+            (0, _) => {
+                let file = odd_file(&mut script);
+                let kind = script.byte() % 12;
+                let mut bytes = [0; 128];
+                bytes[0] = kind;
+                bytes[2..40].fill_with(|| script.byte());
+                let files: Vec<_> = file.iter().map(|f| f.as_fd()).collect();
+                send_raw(&channel, &bytes, &files);
+            }
+            (1, Some(region)) => {
+                let _ = rustix::fs::ftruncate(region, script.near(REGION) % (1 << 24));
+                let flags =
+                    rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+                let _ = rustix::fs::fallocate(region, flags, 0, 1 << 20);
+            }
+            (2, Some(region)) => {
+                poke(region, script.near(2 * RING), &script.word().to_le_bytes());
+            }
+            (n, Some(region)) => {
+                let ring = u64::from(n & 1) * RING;
+                poke_ring(&mut script, region, ring, 256);
+            }
+            _ => {}
+        }
         if script.byte().is_multiple_of(4) {
             let rounds = script.byte();
             arena.step(rounds);

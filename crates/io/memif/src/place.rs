@@ -1,6 +1,8 @@
-//! The regions of a connection, and what lies inside them. No byte is read or written here.
+//! Where things lie in shared memory: regions, rings, buffers, and the room to remember that for a batch. Nothing here
+//! reads or writes it.
 
 use crate::fault::{Fault, Kind};
+use crate::ring::BATCH;
 use crate::sys::Map;
 use std::sync::Arc;
 
@@ -27,7 +29,7 @@ impl Memory {
 
     /// Address of `len` bytes at `offset` of `region`, when they lie inside it.
     #[inline(always)]
-    pub fn locate(&self, region: u16, offset: u32, len: u32) -> Result<*mut u8, Fault> {
+    pub(crate) fn locate(&self, region: u16, offset: u32, len: u32) -> Result<*mut u8, Fault> {
         let Some(map) = self.maps.get(region as usize) else {
             return Err(Fault::new(Kind::Region, u32::from(region)));
         };
@@ -39,7 +41,7 @@ impl Memory {
 
     /// Bytes from `address`, which lies in `region`, to the region's end.
     #[inline(always)]
-    pub fn behind(&self, region: u16, offset: u32) -> usize {
+    pub(crate) fn behind(&self, region: u16, offset: u32) -> usize {
         let len = self.maps.get(region as usize).map_or(0, Map::size);
         len.saturating_sub(offset as usize)
     }
@@ -63,4 +65,59 @@ pub enum RingError {
     /// The first word is wrong.
     #[error("ring with wrong cookie {0:#x}")]
     Cookie(u32),
+}
+
+/// Where the client's buffers lie: slot `k` of the ring has the `k`-th one.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffers {
+    /// Region of the buffers.
+    pub region: u16,
+    /// Offset of the first one.
+    pub first: u32,
+    /// Bytes of each.
+    pub size: u32,
+    /// Bytes from one to the next.
+    pub stride: u32,
+}
+
+impl Buffers {
+    pub(crate) const NONE: Buffers = Buffers {
+        region: 0,
+        first: 0,
+        size: 0,
+        stride: 0,
+    };
+
+    #[inline(always)]
+    pub(crate) fn offset(&self, slot: u16) -> u32 {
+        self.first + u32::from(slot) * self.stride
+    }
+}
+
+/// Where a ring lies.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Its region.
+    pub region: u16,
+    /// Where in the region.
+    pub offset: u32,
+    /// Binary logarithm of its descriptors.
+    pub log2: u8,
+}
+
+/// What one thread needs to work on a batch; the same for every ring it uses.
+pub struct Scratch {
+    pub(crate) address: Box<[usize]>,
+    pub(crate) length: Box<[u32]>,
+    pub(crate) start: Box<[u32]>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch {
+            address: vec![0; BATCH].into(),
+            length: vec![0; BATCH].into(),
+            start: vec![0; BATCH + 1].into(),
+        }
+    }
 }

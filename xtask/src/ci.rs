@@ -124,7 +124,7 @@ fn build(home: &Home) -> Outcome {
 fn tests(home: &Home, depth: Depth) -> Outcome {
     let cases = if depth == Depth::Long { "1024" } else { "64" };
     let run = Program::cargo(home)
-        .args(["test", "--workspace", "--locked"])
+        .args(["test", "--workspace", "--locked", "--no-fail-fast"])
         .env("PROPTEST_CASES", cases)
         .require();
     Outcome::of(run.map(|output| sanitize::tests_line(&output.stdout)))

@@ -127,6 +127,8 @@ impl Worker {
 
     /// Run frames until none waits. The end of one node's time is the start of the next one's. Reading the clock costs as
     /// much as a node's work on one packet: of runs with a handful of packets every eighth is timed, and counts eight times.
+    /// Never inlined: the instruction budgets count what happens below this name.
+    #[inline(never)]
     fn run_pending(&mut self, now_ns: u64, from: u64) {
         let Worker {
             slots,

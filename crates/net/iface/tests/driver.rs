@@ -177,7 +177,7 @@ fn a_driver_is_asked_first_and_its_no_is_final() {
 }
 
 #[test]
-fn link_names_and_queues_are_told_and_shown() {
+fn link_and_names_are_told_and_shown() {
     let mut registry = registry();
     let host = registry.host();
     let told = Rc::new(RefCell::new(Vec::new()));
@@ -189,8 +189,6 @@ fn link_names_and_queues_are_told_and_shown() {
     });
     let new = NewInterface {
         link: Link::down("nobody has connected yet"),
-        rx_node: "test-input",
-        rx_queues: vec![0, 0],
         ..NewInterface::new("t0", "test")
     };
     let index = host.attach(new, |_, _| Tx).unwrap();
@@ -220,6 +218,25 @@ fn link_names_and_queues_are_told_and_shown() {
         .map(|(n, up)| format!("{n} {up}"))
         .collect();
     assert_eq!(told, ["t0 false", "t0 true", "uplink true", "uplink false"]);
+    let Reply::Hardware(shown) = show(&mut registry, Query::Hardware { name: None }) else {
+        panic!("hardware is asked for");
+    };
+    let why = shown.hardware[0].link_reason.as_deref();
+    assert_eq!(why, Some("the peer is gone"));
+    host.detach(index).unwrap();
+    assert!(host.engine.borrow().node("uplink-tx").is_err());
+}
+
+#[test]
+fn queues_and_capabilities_are_shown() {
+    let mut registry = registry();
+    let host = registry.host();
+    let new = NewInterface {
+        rx_node: "test-input",
+        rx_queues: vec![0, 0],
+        ..NewInterface::new("uplink", "test")
+    };
+    let index = host.attach(new, |_, _| Tx).unwrap();
     let table = registry.table();
     table.count_queue(index.0, Direction::Rx, 1, 5, 300);
     apply(&mut registry, Request::Clear(Clear::Interfaces)).unwrap();
@@ -235,7 +252,6 @@ fn link_names_and_queues_are_told_and_shown() {
         panic!("hardware is asked for");
     };
     let row = &shown.hardware[0];
-    assert_eq!(row.link_reason.as_deref(), Some("the peer is gone"));
     assert_eq!(
         (row.rx_queues, &row.offloads[..]),
         (2, &["checksum".to_owned()][..])
@@ -253,6 +269,4 @@ fn link_names_and_queues_are_told_and_shown() {
         .map(|r| (r.worker, r.queue))
         .collect();
     assert_eq!(rows, [(0, 0), (0, 1)]);
-    host.detach(index).unwrap();
-    assert!(host.engine.borrow().node("uplink-tx").is_err());
 }

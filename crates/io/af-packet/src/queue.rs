@@ -1,7 +1,7 @@
 //! Receiving from the ring, and sending in batches.
 
 use crate::ring::{Frame, RxRing};
-use crate::sys::{BATCH, Batch};
+use crate::sys::{BATCH, Batch, clear_error};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use volley_graph::{Fresh, Isa, Offload, Vector};
 use volley_linux::node::{input, transmit};
@@ -97,6 +97,7 @@ impl RxQueue for PacketRx {
     }
 
     fn lost(&mut self) -> u64 {
+        clear_error(self.ring.socket());
         self.ring.dropped()
     }
 }

@@ -109,6 +109,11 @@ pub fn sender(interface: u32) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// Forget the error that a socket keeps after its interface was down: until then its descriptor is always ready.
+pub fn clear_error(fd: &OwnedFd) {
+    let _: io::Result<i32> = option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR);
+}
+
 /// Frames that a ring had no room for since the last time. Asking sets it back.
 pub fn dropped(fd: &OwnedFd) -> u64 {
     let stats: io::Result<libc::tpacket_stats> = option(fd.as_fd(), LEVEL, libc::PACKET_STATISTICS);

@@ -41,8 +41,8 @@ fn two_namespaces_ping_and_exchange_datagrams_of_all_sizes() {
         return;
     };
     let (daemon, _) = joined(&bed, 9000);
-    assert!(bed.pings(0, "10.0.0.2", 56));
-    assert!(bed.pings(1, "10.0.0.1", 8972));
+    assert!(bed.pings_soon(0, "10.0.0.2", 56));
+    assert!(bed.pings_soon(1, "10.0.0.1", 8972));
     let wait = Duration::from_secs(2);
     let (a, b) = (bed.udp(0, "10.0.0.1", wait), bed.udp(1, "10.0.0.2", wait));
     datagrams(&a, &b, (18..8972).step_by(61));
@@ -148,7 +148,7 @@ fn it_comes_and_goes_under_traffic() {
         daemon.create("a", on(&ends[0]), None);
         daemon.patch("a", "b");
     }
-    assert!(bed.pings(1, "10.0.0.1", 56));
+    assert!(bed.pings_soon(1, "10.0.0.1", 56));
     drop(flood);
     daemon.stop();
 }
@@ -172,7 +172,10 @@ fn the_kernels_interface_goes_down_and_vanishes() {
     });
     must(5, "ip", &["link", "set", &ends[0], "up"]);
     daemon.until("up", |d| d.link_fault("a").is_none());
-    assert!(bed.pings(1, "10.0.0.1", 56), "it goes on after it was down");
+    assert!(
+        bed.pings_soon(1, "10.0.0.1", 56),
+        "it goes on after it was down"
+    );
     must(5, "ip", &["link", "del", &ends[0]]);
     daemon.until("gone", |d| {
         d.link_fault("a").is_some_and(|w| w.contains("gone"))

@@ -145,6 +145,17 @@ impl Testbed {
         self.exec(at, 10, &words).status.success()
     }
 
+    /// The same, tried again for five seconds: after something came up, a neighbour may have to be asked for anew.
+    pub fn pings_soon(&self, at: usize, to: &str, size: usize) -> bool {
+        let end = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < end {
+            if self.pings(at, to, size) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// A UDP socket in a namespace that waits at most `wait` for a datagram.
     pub fn udp(&self, at: usize, address: &str, wait: Duration) -> UdpSocket {
         let open = || {

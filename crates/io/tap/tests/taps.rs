@@ -38,8 +38,8 @@ fn joined(bed: &Testbed, mtu: u32, change: impl Fn(&mut TapSpec)) -> Daemon {
 }
 
 fn exchange(bed: &Testbed, largest: usize) {
-    assert!(bed.pings(0, "10.0.0.2", 56));
-    assert!(bed.pings(1, "10.0.0.1", largest));
+    assert!(bed.pings_soon(0, "10.0.0.2", 56));
+    assert!(bed.pings_soon(1, "10.0.0.1", largest));
     let wait = Duration::from_secs(2);
     let (a, b) = (bed.udp(0, "10.0.0.1", wait), bed.udp(1, "10.0.0.2", wait));
     datagrams(&a, &b, (18..largest).step_by(61));
@@ -132,7 +132,7 @@ fn it_comes_and_goes_under_traffic_and_leaves_nothing_behind() {
         daemon.patch("a", "b");
         drop(flood);
     }
-    assert!(bed.pings(1, "10.0.0.1", 56));
+    assert!(bed.pings_soon(1, "10.0.0.1", 56));
     daemon.must(Request::InterfaceDelete { name: "a".into() });
     daemon.must(Request::InterfaceDelete { name: "b".into() });
     assert!(!bed.ip(0, "-o link").contains(" e:") && !bed.ip(1, "-o link").contains(" e:"));
@@ -152,7 +152,10 @@ fn the_kernels_end_goes_down_and_vanishes() {
     });
     bed.ip(0, "link set e up");
     daemon.until("up", |d| d.link_fault("a").is_none());
-    assert!(bed.pings(1, "10.0.0.1", 56), "it goes on after it was down");
+    assert!(
+        bed.pings_soon(1, "10.0.0.1", 56),
+        "it goes on after it was down"
+    );
     bed.ip(0, "link del e");
     daemon.until("gone", |d| {
         d.link_fault("a").is_some_and(|w| w.contains("gone"))

@@ -231,10 +231,11 @@ impl<Q: RxQueue> Source for Input<Q> {
     }
 
     fn rest(&mut self, rest: &mut Rest) -> bool {
-        let all = self
-            .queues
-            .iter()
-            .all(|q| q.is_faulty() || rest.fd(q.queue.fd()));
+        // A descriptor that reports an error is ready for ever, and while there is no link nothing can come by it.
+        let silent =
+            |q: &Placed<Q>| q.is_faulty() || !self.table.has(q.status.interface(), Flag::Up);
+        let mut queues = self.queues.iter();
+        let all = queues.all(|q| silent(q) || rest.fd(q.queue.fd()));
         all && !self.inbox.is_waiting() && !self.queues.iter().any(|q| q.status.is_gone())
     }
 

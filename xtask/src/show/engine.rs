@@ -1,25 +1,7 @@
 //! The items of "The vector engine": its sections `Speed and memory to reach`, `Bad input` and `Done when`, in order.
 
-use super::{Item, Work, bench_items, lpm_items, run_items};
+use super::{Item, Work, bench_items, item, long, lpm_items, run_items};
 use crate::{budget, report::Outcome, sanitize};
-
-const fn item(name: &'static str, what: &'static str, work: Work) -> Item {
-    Item {
-        name,
-        what,
-        long: false,
-        work,
-    }
-}
-
-const fn long(name: &'static str, what: &'static str, work: Work) -> Item {
-    Item {
-        name,
-        what,
-        long: true,
-        work,
-    }
-}
 
 pub const ITEMS: [Item; 39] = [
     // Speed and memory to reach.

@@ -3,6 +3,7 @@
 mod bench_items;
 mod dpdk;
 mod engine;
+mod interfaces;
 mod lpm_items;
 mod run_items;
 
@@ -24,6 +25,24 @@ pub struct Item {
     pub work: Work,
 }
 
+const fn item(name: &'static str, what: &'static str, work: Work) -> Item {
+    Item {
+        name,
+        what,
+        long: false,
+        work,
+    }
+}
+
+const fn long(name: &'static str, what: &'static str, work: Work) -> Item {
+    Item {
+        name,
+        what,
+        long: true,
+        work,
+    }
+}
+
 /// How an item is judged.
 pub enum Work {
     /// TSC cycles per packet of a bench run, at most so many. The arguments may hold `TABLES`.
@@ -32,6 +51,8 @@ pub enum Work {
     GraphOverRtc(&'static str, f64),
     /// A command that must succeed; the text that follows says what its tests are about.
     Command(&'static [&'static str]),
+    /// Not built: the item fails, and says so.
+    Missing(&'static str),
     /// Anything else.
     Call(fn(&Sitting<'_>) -> Outcome),
 }
@@ -101,9 +122,10 @@ impl<'a> Sitting<'a> {
 pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool, Error> {
     let items: &[Item] = match name {
         "engine" => &engine::ITEMS,
+        "interfaces" => &interfaces::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there is: engine"
+                "there is no list `{other}`; there are: engine, interfaces"
             )));
         }
     };
@@ -147,6 +169,7 @@ fn judge(sitting: &Sitting<'_>, work: &Work) -> Outcome {
             Outcome::of(bench_items::graph_over_rtc(sitting, args, *bar))
         }
         Work::Command(words) => run_items::command(sitting, words),
+        Work::Missing(what) => Fail((*what).into()),
         Work::Call(call) => call(sitting),
     }
 }
@@ -222,11 +245,13 @@ mod tests {
 
     #[test]
     fn item_names_are_unique_and_plain() {
-        let mut names: Vec<&str> = engine::ITEMS.iter().map(|item| item.name).collect();
-        names.sort_unstable();
-        let before = names.len();
-        names.dedup();
-        assert_eq!(names.len(), before);
-        assert!(names.iter().all(|name| !name.contains(' ')));
+        for list in [&engine::ITEMS[..], &interfaces::ITEMS] {
+            let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
+            names.sort_unstable();
+            let before = names.len();
+            names.dedup();
+            assert_eq!(names.len(), before);
+            assert!(names.iter().all(|name| !name.contains(' ')));
+        }
     }
 }

@@ -1,32 +1,45 @@
 //! Which block a key lies in: two steps by the key's first bits, then one comparison with the starts of eight blocks.
 //!
-//! The first 13 bits lead to a page, the next 10 to a cell in it, the cell to the first block of the slot (the keys with
-//! the same 23 bits). Addresses are given out in few, large regions: a full IPv6 table fills about a dozen pages, so that
-//! the whole index stays in the second-level cache, where a tree over the block starts would take five steps.
+//! The first 13 bits lead to a page, the next 10 to a sheet in it, the next 7 to a cell, the cell to the first block of the
+//! slot (the keys with the same 30 bits). A page or sheet that lies in few enough blocks has one sheet or cell for all.
+//! Addresses are given out in few, large regions: a full IPv6 table fills about a dozen pages, so that the whole index
+//! stays in the second-level cache, where a tree over the block starts would take five steps.
 //! Made anew (some ten microseconds) when a block is split or merged.
 
 use super::key::{Key, SLOT_BITS};
 use volley_simd::prefetch;
 
-/// Bits that choose a cell in a page.
-const CELL_BITS: u32 = 10;
-const PAGES: usize = 1 << (SLOT_BITS - CELL_BITS);
+/// Bits that choose a sheet in a page.
+const SHEET_BITS: u32 = 10;
+/// Bits that choose a cell in a sheet.
+const CELL_BITS: u32 = 7;
+const PAGES: usize = 1 << (SLOT_BITS - SHEET_BITS - CELL_BITS);
+const SHEETS: u32 = 1 << SHEET_BITS;
 const CELLS: u32 = 1 << CELL_BITS;
 /// Block starts that one look compares with.
 const LOOK: usize = 8;
 /// A cell with this bit: more than [`LOOK`] blocks start in the slot; the other bits are the place in `crowded`.
 const CROWDED: u32 = 1 << 31;
 
-/// The cells of a page: where they begin, and which of the cell bits count (none when the page lies in one block).
-#[derive(Clone, Copy)]
-struct Page {
+/// The parts of a page or sheet: where they begin, and which of the bits that choose one count (none when there is one
+/// for all).
+#[derive(Clone, Copy, PartialEq)]
+struct Fan {
     base: u32,
     mask: u32,
 }
 
+impl Fan {
+    #[inline(always)]
+    fn at(self, bits: u32) -> usize {
+        (self.base + (bits & self.mask)) as usize
+    }
+}
+
 /// One state of a range table's index.
 pub(super) struct Index<K: Key> {
-    pages: Box<[Page; PAGES]>,
+    pages: Box<[Fan; PAGES]>,
+    sheets: Box<[Fan]>,
     cells: Box<[u32]>,
     /// What a key must exceed to lie behind block 0, 1, ...; [`LOOK`] more that nothing exceeds.
     bounds: Box<[K::Stored]>,
@@ -71,51 +84,100 @@ fn behind<K: Key>(slot: u32, slots: u32) -> Option<K> {
     (next < 1 << SLOT_BITS).then(|| K::of_slot(next))
 }
 
+/// An index in the making; every function takes the first slot of what it makes.
+struct Maker<'a, K> {
+    walk: Walk<'a, K>,
+    sheets: Vec<Fan>,
+    cells: Vec<u32>,
+    crowded: Vec<(u32, u32)>,
+}
+
+impl<K: Key> Maker<'_, K> {
+    fn page(&mut self, slot: u32) -> Fan {
+        let (block, inside) = self.walk.count(slot, behind(slot, SHEETS * CELLS));
+        let base = self.sheets.len() as u32;
+        if inside as usize <= LOOK {
+            let sheet = self.one_cell(block);
+            // Neighbours in the same blocks share the sheet.
+            if self.sheets.last() == Some(&sheet) {
+                return Fan {
+                    base: base - 1,
+                    mask: 0,
+                };
+            }
+            self.sheets.push(sheet);
+            return Fan { base, mask: 0 };
+        }
+        for sheet in 0..SHEETS {
+            let sheet = self.sheet(slot + sheet * CELLS);
+            self.sheets.push(sheet);
+        }
+        Fan {
+            base,
+            mask: SHEETS - 1,
+        }
+    }
+
+    fn sheet(&mut self, slot: u32) -> Fan {
+        let (block, inside) = self.walk.count(slot, behind(slot, CELLS));
+        if inside as usize <= LOOK {
+            return self.one_cell(block);
+        }
+        let base = self.cells.len() as u32;
+        for slot in slot..slot + CELLS {
+            let (block, inside) = self.walk.count(slot, behind(slot, 1));
+            if inside as usize <= LOOK {
+                self.cells.push(block);
+            } else {
+                self.cells.push(CROWDED | self.crowded.len() as u32);
+                self.crowded.push((block, inside));
+            }
+        }
+        Fan {
+            base,
+            mask: CELLS - 1,
+        }
+    }
+
+    /// A cell for all slots of a sheet; the one made last if it says the same.
+    fn one_cell(&mut self, block: u32) -> Fan {
+        if self.cells.last() != Some(&block) {
+            self.cells.push(block);
+        }
+        let base = self.cells.len() as u32 - 1;
+        Fan { base, mask: 0 }
+    }
+}
+
 impl<K: Key> Index<K> {
     /// The index of blocks that begin at `starts` (sorted, the first is zero).
     pub(super) fn new(starts: &[K]) -> Self {
         let bounds = starts[1..].iter().map(|k| k.bound());
         let bounds = bounds.chain([K::PAD; LOOK]).collect();
-        let (mut cells, mut crowded) = (Vec::new(), Vec::new());
-        let mut walk = Walk { starts, begun: 1 };
-        let mut pages = vec![Page { base: 0, mask: 0 }; PAGES];
-        for (number, page) in pages.iter_mut().enumerate() {
-            let slot = number as u32 * CELLS;
-            let (block, inside) = walk.count(slot, behind(slot, CELLS));
-            page.base = cells.len() as u32;
-            if inside == 0 {
-                // Neighbours in the same block share the cell.
-                if cells.last() == Some(&block) {
-                    page.base -= 1;
-                } else {
-                    cells.push(block);
-                }
-                continue;
-            }
-            page.mask = CELLS - 1;
-            for slot in slot..slot + CELLS {
-                let (block, inside) = walk.count(slot, behind(slot, 1));
-                if inside as usize <= LOOK {
-                    cells.push(block);
-                } else {
-                    cells.push(CROWDED | crowded.len() as u32);
-                    crowded.push((block, inside));
-                }
-            }
-        }
-        let Ok(pages) = pages.into_boxed_slice().try_into() else {
+        let mut maker = Maker {
+            walk: Walk { starts, begun: 1 },
+            sheets: Vec::new(),
+            cells: Vec::new(),
+            crowded: Vec::new(),
+        };
+        let pages: Box<[Fan]> = (0..PAGES as u32)
+            .map(|page| maker.page(page * SHEETS * CELLS))
+            .collect();
+        let Ok(pages) = pages.try_into() else {
             unreachable!()
         };
         Self {
             pages,
-            cells: cells.into(),
+            sheets: maker.sheets.into(),
+            cells: maker.cells.into(),
             bounds,
-            crowded: crowded.into(),
+            crowded: maker.crowded.into(),
         }
     }
 
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.pages)
+            + size_of_val(&*self.sheets)
             + size_of_val(&*self.cells)
             + size_of_val(&*self.bounds)
             + size_of_val(&*self.crowded)
@@ -126,6 +188,7 @@ impl<K: Key> Index<K> {
     pub(super) fn look(&self) -> Look<'_, K> {
         Look {
             pages: &self.pages,
+            sheets: &self.sheets,
             cells: &self.cells,
             bounds: &self.bounds,
             crowded: &self.crowded,
@@ -142,7 +205,8 @@ impl<K: Key> Index<K> {
 /// A reader's view of an [`Index`].
 #[derive(Clone, Copy)]
 pub(super) struct Look<'a, K: Key> {
-    pages: &'a [Page; PAGES],
+    pages: &'a [Fan; PAGES],
+    sheets: &'a [Fan],
     cells: &'a [u32],
     bounds: &'a [K::Stored],
     crowded: &'a [(u32, u32)],
@@ -152,8 +216,8 @@ impl<K: Key> Look<'_, K> {
     #[inline(always)]
     fn cell(self, key: K) -> usize {
         let slot = key.slot();
-        let page = self.pages[(slot >> CELL_BITS) as usize % PAGES];
-        (page.base + (slot & page.mask)) as usize
+        let page = self.pages[(slot >> (SHEET_BITS + CELL_BITS)) as usize % PAGES];
+        self.sheets[page.at(slot >> CELL_BITS)].at(slot)
     }
 
     /// The block of a key.
@@ -238,9 +302,9 @@ mod tests {
             .collect();
         let index = Index::new(&starts);
         assert!(
-            index.cells.len() < 3 * CELLS as usize,
+            index.sheets.len() < 2 * SHEETS as usize,
             "{}",
-            index.cells.len()
+            index.sheets.len()
         );
         assert!(index.bytes() < 128 << 10, "{}", index.bytes());
     }

@@ -24,7 +24,7 @@ pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
 }
 
 /// Bits of a key that the index is entered by.
-pub(super) const SLOT_BITS: u32 = 23;
+pub(super) const SLOT_BITS: u32 = 30;
 
 macro_rules! key {
     ($key:ty, $stored:ty, $flip:expr) => {

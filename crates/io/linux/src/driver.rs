@@ -199,6 +199,10 @@ fn follow(
     let (fd, hand) = (duplicate(&links)?, host.interfaces.clone());
     let last = RefCell::new(None);
     let look = move || {
+        // An event that came with the deletion: the number may belong to another interface by now.
+        if status.is_gone() {
+            return Turn::Done;
+        }
         let first = last.borrow().is_none();
         if links.changed() || first {
             // What cannot be asked stays as it is; the next event asks again.

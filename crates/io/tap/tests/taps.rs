@@ -132,6 +132,8 @@ fn it_comes_and_goes_under_traffic_and_leaves_nothing_behind() {
         daemon.patch("a", "b");
         drop(flood);
     }
+    // The kernel reports the carrier a little later than the interface.
+    daemon.until("a has a link", |d| d.link_fault("a").is_none());
     assert!(bed.pings_soon(1, "10.0.0.1", 56));
     daemon.must(Request::InterfaceDelete { name: "a".into() });
     daemon.must(Request::InterfaceDelete { name: "b".into() });

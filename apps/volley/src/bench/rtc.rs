@@ -2,7 +2,7 @@
 //! with the same tables, checks, counters and rewrites as the graph.
 
 use std::sync::Arc;
-use volley_fib::dataplane::{Dpo, Fib4Snap, Fib6Snap, View};
+use volley_fib::dataplane::{AdjTable, Dpo, Fib4Snap, Fib6Snap, LeafView, View};
 use volley_fib::{V4, V6};
 use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
@@ -100,18 +100,24 @@ fn valid6(p: &[u8; 128], len: u32) -> Option<u32> {
     (good && p[21] > 1 && !odd(src) && !odd(dst) && !mapped).then_some(total)
 }
 
+/// A view with the parts that every packet needs, read once.
+#[inline(always)]
+fn parts<F: Ip>(view: View<'_, F>) -> (View<'_, F>, LeafView<'_>, AdjTable<'_>) {
+    (view, view.leaves(), view.adjs())
+}
+
 /// Lookup, checks and rewrite of one packet; the egress interface.
 #[inline(always)]
 fn forward<F: Ip>(
-    view: &View<'_, F>,
+    (view, leaves, adjs): &(View<'_, F>, LeafView<'_>, AdjTable<'_>),
     rx: u32,
     dst: F::Addr,
     total: u32,
     p: &mut [u8; 128],
 ) -> Option<u32> {
     let leaf = F::leaf(view.lpm(view.table_of(rx)), dst);
-    let dpo: Dpo = view.resolve(leaf);
-    let words = view.words(dpo.index());
+    let dpo: Dpo = leaves.resolve(leaf);
+    let words = adjs.words(dpo.index());
     if !dpo.is_adj() || total > u32::from(words.mtu) {
         return None;
     }
@@ -130,7 +136,10 @@ impl Node for Rtc {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         let n = v.len();
-        let (view4, view6) = (self.fib4.read(cx.guard()), self.fib6.read(cx.guard()));
+        let (view4, view6) = (
+            parts(self.fib4.read(cx.guard())),
+            parts(self.fib6.read(cx.guard())),
+        );
         let (tx, verdict, length) = (
             self.tx.words_mut(n),
             self.verdict.words_mut(n),

@@ -3,7 +3,7 @@
 use crate::cx::{Cx, RawCx};
 use crate::frame::Frame;
 use crate::lanes::Lanes;
-use crate::{Node, NodeId, Output, Rest, Source, Vector};
+use crate::{Node, Output, Rest, Source, Vector};
 use std::marker::PhantomData;
 use volley_simd::{Isa, Kernel, Level};
 
@@ -13,18 +13,11 @@ pub(crate) const FEW: usize = 8;
 /// One node's instance on one worker.
 pub(crate) trait Body: Send {
     /// Handle one frame.
-    fn run(
-        &mut self,
-        level: Level,
-        cx: RawCx<'_>,
-        edges: &[NodeId],
-        lanes: &mut Lanes,
-        frame: Box<Frame>,
-    );
+    fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>);
     /// Make packets.
-    fn poll(&mut self, level: Level, cx: RawCx<'_>, edges: &[NodeId], lanes: &mut Lanes) -> usize;
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes) -> usize;
     /// Note the traced rows of a frame that is about to run.
-    fn note(&self, cx: RawCx<'_>, lanes: &Lanes, frame: &Frame);
+    fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame);
     /// Sources: see [`Source::may_rest`].
     fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
@@ -44,8 +37,7 @@ pub(crate) struct SourceBody<S>(pub(crate) S);
 
 struct RunCall<'a, N: Node> {
     node: &'a mut N,
-    cx: RawCx<'a>,
-    edges: &'a [NodeId],
+    cx: &'a RawCx<'a>,
     lanes: &'a mut Lanes,
     frame: Box<Frame>,
 }
@@ -60,7 +52,6 @@ impl<N: Node> Kernel for RunCall<'_, N> {
         };
         let RunCall {
             node,
-            edges,
             lanes,
             frame,
             cx: raw,
@@ -68,8 +59,7 @@ impl<N: Node> Kernel for RunCall<'_, N> {
         let vector = Vector {
             frame,
             lanes,
-            edges,
-            node: raw.node,
+            raw,
             isa,
             next: PhantomData,
         };
@@ -79,8 +69,7 @@ impl<N: Node> Kernel for RunCall<'_, N> {
 
 struct PollCall<'a, S: Source> {
     source: &'a mut S,
-    cx: RawCx<'a>,
-    edges: &'a [NodeId],
+    cx: &'a RawCx<'a>,
     lanes: &'a mut Lanes,
 }
 
@@ -94,15 +83,12 @@ impl<S: Source> Kernel for PollCall<'_, S> {
         };
         let PollCall {
             source,
-            edges,
             lanes,
             cx: raw,
         } = self;
         let mut out = Output::<I, S::Next> {
             lanes,
-            edges,
-            node: raw.node,
-            now_ns: raw.now_ns,
+            raw,
             isa,
             next: PhantomData,
         };
@@ -112,19 +98,11 @@ impl<S: Source> Kernel for PollCall<'_, S> {
 
 impl<N: Node> Body for NodeBody<N> {
     #[inline]
-    fn run(
-        &mut self,
-        level: Level,
-        cx: RawCx<'_>,
-        edges: &[NodeId],
-        lanes: &mut Lanes,
-        frame: Box<Frame>,
-    ) {
+    fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
         let few = frame.n < FEW;
         let call = RunCall {
             node: &mut self.0,
             cx,
-            edges,
             lanes,
             frame,
         };
@@ -135,30 +113,29 @@ impl<N: Node> Body for NodeBody<N> {
         }
     }
 
-    fn poll(&mut self, _: Level, _: RawCx<'_>, _: &[NodeId], _: &mut Lanes) -> usize {
+    fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut Lanes) -> usize {
         0
     }
 
-    fn note(&self, cx: RawCx<'_>, lanes: &Lanes, frame: &Frame) {
-        crate::trace::note_rows::<N::Trace>(lanes, cx.node, cx.now_ns, frame);
+    fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame) {
+        crate::trace::note_rows::<N::Trace>(lanes, cx, frame);
     }
 }
 
 impl<S: Source> Body for SourceBody<S> {
     /// Nothing may be sent to a source: what arrives is freed where dropped packets are.
-    fn run(&mut self, _: Level, _: RawCx<'_>, _: &[NodeId], lanes: &mut Lanes, frame: Box<Frame>) {
+    fn run(&mut self, _: Level, _: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
         let target = lanes.drop_node;
         lanes.push_frame(target, frame);
     }
 
     #[inline]
-    fn poll(&mut self, level: Level, cx: RawCx<'_>, edges: &[NodeId], lanes: &mut Lanes) -> usize {
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes) -> usize {
         volley_simd::call(
             level,
             PollCall {
                 source: &mut self.0,
                 cx,
-                edges,
                 lanes,
             },
         )
@@ -176,7 +153,7 @@ impl<S: Source> Body for SourceBody<S> {
         self.0.wake();
     }
 
-    fn note(&self, cx: RawCx<'_>, lanes: &Lanes, frame: &Frame) {
-        crate::trace::note_rows::<crate::Glance>(lanes, cx.node, cx.now_ns, frame);
+    fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame) {
+        crate::trace::note_rows::<crate::Glance>(lanes, cx, frame);
     }
 }

@@ -7,14 +7,14 @@ use volley_tables::qsbr::Guard;
 
 /// The surroundings of one call of a node.
 pub struct Cx<'a, C: Counters> {
-    pub(crate) raw: RawCx<'a>,
+    pub(crate) raw: &'a RawCx<'a>,
     pub(crate) count: PhantomData<C>,
 }
 
 /// [`Cx`] before it knows its node's type.
-#[derive(Clone, Copy)]
 pub(crate) struct RawCx<'a> {
     pub(crate) node: NodeId,
+    pub(crate) edges: &'a [NodeId],
     pub(crate) stats: &'a NodeStats,
     pub(crate) guard: Guard<'a>,
     pub(crate) now_ns: u64,

@@ -64,11 +64,12 @@ impl Lanes {
     pub(crate) fn next(&mut self) -> Option<(NodeId, Box<Frame>)> {
         let node = self.pending.first()?;
         let queue = &mut self.queues[node.index()];
-        let frame = queue.full.pop_front().or_else(|| queue.open.take());
-        if queue.full.is_empty() && queue.open.is_none() {
-            self.pending.clear(node);
+        if let Some(full) = queue.full.pop_front() {
+            // The open frame, which comes last, is there: rows go to `full` only when a new one is opened.
+            return Some((node, full));
         }
-        frame.map(|f| (node, f))
+        self.pending.clear(node);
+        queue.open.take().map(|open| (node, open))
     }
 
     /// Hand a whole frame to `target`: moved when nothing waits there, appended otherwise.

@@ -1,5 +1,6 @@
 //! Where a source gets its buffers and puts its packets.
 
+use crate::cx::RawCx;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS};
 use crate::lanes::Lanes;
 use crate::{Column, Nexts, NodeId, Packet, PacketView};
@@ -11,9 +12,7 @@ use volley_simd::Isa;
 /// A source's way into the graph.
 pub struct Output<'a, I: Isa, X: Nexts> {
     pub(crate) lanes: &'a mut Lanes,
-    pub(crate) edges: &'a [NodeId],
-    pub(crate) node: NodeId,
-    pub(crate) now_ns: u64,
+    pub(crate) raw: &'a RawCx<'a>,
     pub(crate) isa: I,
     pub(crate) next: PhantomData<X>,
 }
@@ -44,9 +43,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         Fresh {
             frame: ManuallyDrop::new(frame),
             lanes: self.lanes,
-            edges: self.edges,
-            node: self.node,
-            now_ns: self.now_ns,
+            raw: self.raw,
             isa: self.isa,
             next: PhantomData,
         }
@@ -120,9 +117,7 @@ impl Aside {
 pub struct Fresh<'a, I: Isa, X: Nexts> {
     pub(crate) frame: ManuallyDrop<Box<Frame>>,
     pub(crate) lanes: &'a mut Lanes,
-    edges: &'a [NodeId],
-    node: NodeId,
-    now_ns: u64,
+    raw: &'a RawCx<'a>,
     isa: I,
     next: PhantomData<X>,
 }
@@ -239,14 +234,17 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
 
     /// Keep the first `rows` packets and free the others.
     pub fn truncate(&mut self, rows: usize) {
-        while self.frame.n > rows {
-            let last = self.frame.n - 1;
-            if self.frame.words(POS)[last] & CHAINED != 0 {
-                crate::packet::free_members(&mut self.lanes.bufs, self.frame.words(IDX)[last]);
-            }
-            self.lanes.bufs.free(&[self.frame.words(IDX)[last]]);
-            self.frame.n = last;
+        if rows >= self.frame.n {
+            return;
         }
+        let (idx, pos) = (self.frame.words(IDX), self.frame.words(POS));
+        for (&idx, &pos) in idx.iter().zip(pos).skip(rows) {
+            if pos & CHAINED != 0 {
+                crate::packet::free_members(&mut self.lanes.bufs, idx);
+            }
+        }
+        self.lanes.bufs.free(&idx[rows..]);
+        self.frame.n = rows;
     }
 
     /// Set the packets (single-buffer ones) aside for later, in order.
@@ -269,7 +267,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
     /// Send all packets by an edge.
     #[inline(always)]
     pub fn send(self, next: X) -> usize {
-        let target = self.edges[next.index()];
+        let target = self.raw.edges[next.index()];
         self.send_to(target)
     }
 
@@ -322,8 +320,8 @@ impl<'a, I: Isa, X: Nexts> Fresh<'a, I, X> {
             )
         };
         if lanes.tracer.armed {
-            lanes.tracer.mark(this.node, &mut frame);
-            crate::trace::note_rows::<crate::Glance>(lanes, this.node, this.now_ns, &frame);
+            lanes.tracer.mark(this.raw.node, &mut frame);
+            crate::trace::note_rows::<crate::Glance>(lanes, this.raw, &frame);
         }
         (frame, lanes, this.isa)
     }

@@ -1,5 +1,6 @@
 //! Packet traces: a worker notes plain bytes, the control thread makes them text.
 
+use crate::cx::RawCx;
 use crate::frame::{Col, Frame};
 use crate::lanes::Lanes;
 use crate::{NodeId, PacketView};
@@ -214,7 +215,7 @@ impl Tracer {
 
 /// Note every marked row of `frame`; a full queue loses notes, never packets.
 #[cold]
-pub(crate) fn note_rows<T: Trace>(lanes: &Lanes, node: NodeId, now_ns: u64, frame: &Frame) {
+pub(crate) fn note_rows<T: Trace>(lanes: &Lanes, cx: &RawCx<'_>, frame: &Frame) {
     if !frame.has(Col::Trace) {
         return;
     }
@@ -225,7 +226,7 @@ pub(crate) fn note_rows<T: Trace>(lanes: &Lanes, node: NodeId, now_ns: u64, fram
             let _ = lanes
                 .tracer
                 .notes
-                .push(Note::new(packet, node, now_ns, T::note(&view)));
+                .push(Note::new(packet, cx.node, cx.now_ns, T::note(&view)));
         }
     }
 }

@@ -131,7 +131,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
             match body(&mut packet, &mut offspring) {
                 Fate::Send(node) => offspring.append(&self.frame, row, node),
                 Fate::Drop(next) => {
-                    let edge = self.edges[next.index()];
+                    let edge = self.raw.edges[next.index()];
                     offspring.lanes.push_row(edge, &self.frame, row);
                 }
                 Fate::Replaced => {

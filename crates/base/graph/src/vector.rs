@@ -5,7 +5,7 @@
 
 use crate::arc::ArcId;
 use crate::column::{Column, Words};
-use crate::cx::Cx;
+use crate::cx::{Cx, RawCx};
 use crate::frame::{CHAINED, Col, Frame, IDX, POS};
 use crate::lanes::Lanes;
 use crate::{Counters, Nexts, NodeId, Packet, PacketView};
@@ -21,8 +21,7 @@ pub struct Done(pub(crate) ());
 pub struct Vector<'a, I: Isa, X: Nexts> {
     pub(crate) frame: Box<Frame>,
     pub(crate) lanes: &'a mut Lanes,
-    pub(crate) edges: &'a [NodeId],
-    pub(crate) node: NodeId,
+    pub(crate) raw: &'a RawCx<'a>,
     pub(crate) isa: I,
     pub(crate) next: PhantomData<X>,
 }
@@ -239,9 +238,9 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
             cx.count(counter, 1);
             let n = self.frame.n;
             self.frame.cols[Col::Err as usize].words_mut(n)[row] =
-                self.node.reason(counter.index());
+                self.raw.node.reason(counter.index());
             self.lanes
-                .push_row(self.edges[route(counter).index()], &self.frame, row);
+                .push_row(self.raw.edges[route(counter).index()], &self.frame, row);
         }
         self.frame.valid &= !Col::Err.bit();
         self.keep(&stay);
@@ -251,7 +250,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn fail_all<C: Counters>(mut self, cx: &Cx<'_, C>, counter: C, drop: X) -> Done {
         cx.count(counter, self.frame.n as u64);
-        let reason = self.node.reason(counter.index());
+        let reason = self.raw.node.reason(counter.index());
         self.column_mut(Col::Err).fill(reason);
         self.send_all(drop)
     }
@@ -272,7 +271,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// Send all packets by one edge: the frame moves uncopied where nothing waits at the other end.
     #[inline(always)]
     pub fn send_all(self, next: X) -> Done {
-        self.lanes.push_frame(self.edges[next.index()], self.frame);
+        self.lanes
+            .push_frame(self.raw.edges[next.index()], self.frame);
         Done(())
     }
 
@@ -288,7 +288,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// Send each packet by the edge whose position `codes` names; a position that is no edge takes the last edge.
     #[inline(always)]
     pub fn send_by(self, codes: &Column) -> Done {
-        let edges = self.edges;
+        let edges = self.raw.edges;
         let codes = codes.words(self.frame.n);
         self.lanes.split(self.isa, self.frame, codes, |code| {
             edges[(code as usize).min(edges.len() - 1)]
@@ -325,7 +325,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
 
     #[inline(never)]
     fn enter_arc(mut self, arc: ArcId, by: Col, next: X) -> Done {
-        let end = self.edges[next.index()];
+        let end = self.raw.edges[next.index()];
         let mut targets = std::mem::take(&mut self.lanes.targets);
         self.frame.require(Col::Feature, 0);
         for row in 0..self.frame.n {
@@ -396,7 +396,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
             let stay = self.isa.rows_equal(marks.words(n), 0);
             for row in stay.inverted().iter() {
                 self.lanes
-                    .push_row(self.edges[drop.index()], &self.frame, row);
+                    .push_row(self.raw.edges[drop.index()], &self.frame, row);
             }
             self.keep(&stay);
         }
@@ -414,7 +414,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
                 row,
             };
             let next = body(&mut packet);
-            targets.words_mut(self.frame.n)[row] = u32::from(self.edges[next.index()].0);
+            targets.words_mut(self.frame.n)[row] = u32::from(self.raw.edges[next.index()].0);
         }
         self.leave_by(targets)
     }

@@ -112,11 +112,12 @@ impl Worker {
             let Slot { body, edges, stats } = &mut slots[node.index()];
             let cx = RawCx {
                 node,
+                edges,
                 stats,
                 guard: reader.guard(),
                 now_ns,
             };
-            let rows = body.poll(*level, cx, edges, lanes);
+            let rows = body.poll(*level, &cx, lanes);
             let until = cycles();
             stats.ran(rows, until - from);
             from = until;
@@ -142,24 +143,25 @@ impl Worker {
             let Slot { body, edges, stats } = &mut slots[node.index()];
             let cx = RawCx {
                 node,
+                edges,
                 stats,
                 guard: reader.guard(),
                 now_ns,
             };
             if lanes.tracer.concerns(&frame) {
                 lanes.tracer.mark(node, &mut frame);
-                body.note(cx, lanes, &frame);
+                body.note(&cx, lanes, &frame);
             }
             let rows = frame.n;
             let weight = stats.weight(rows);
             if weight == 0 {
-                body.run(*level, cx, edges, lanes, frame);
+                body.run(*level, &cx, lanes, frame);
                 stats.ran(rows, 0);
                 from = None;
                 continue;
             }
             let start = from.unwrap_or_else(cycles);
-            body.run(*level, cx, edges, lanes, frame);
+            body.run(*level, &cx, lanes, frame);
             let until = cycles();
             stats.ran(rows, (until - start) * weight);
             from = Some(until);

@@ -17,14 +17,7 @@ pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
     fn next(self) -> Option<Self>;
     /// What a key must exceed to be `self` or more; `self` is not zero.
     fn bound(self) -> Self::Stored;
-    /// The first [`SLOT_BITS`] bits.
-    fn slot(self) -> u32;
-    /// The first key of a slot.
-    fn of_slot(slot: u32) -> Self;
 }
-
-/// Bits of a key that the index is entered by.
-pub(super) const SLOT_BITS: u32 = 30;
 
 macro_rules! key {
     ($key:ty, $stored:ty, $flip:expr) => {
@@ -52,13 +45,6 @@ macro_rules! key {
             }
             fn bound(self) -> $stored {
                 self.wrapping_sub(1).stored()
-            }
-            #[inline(always)]
-            fn slot(self) -> u32 {
-                (self >> (<$key>::BITS - SLOT_BITS)) as u32
-            }
-            fn of_slot(slot: u32) -> Self {
-                <$key>::from(slot) << (<$key>::BITS - SLOT_BITS)
             }
         }
     };

@@ -12,7 +12,6 @@
 //!
 //! An address is a pair of host-order halves, `hi` with the network part.
 
-mod index;
 mod key;
 mod ranges;
 mod view;

@@ -2,8 +2,8 @@
 //!
 //! The prefixes are flattened to ranges; a range begins where the answer changes. About 46 (at most 54) consecutive
 //! ranges share a *block*: one line of 8 separators, then up to 9 lines that hold 5 range starts and 6 answers each, so
-//! that the last comparison and the answer cost one cache line together. Above the blocks lies an index by the first
-//! bits of a key (`index.rs`).
+//! that the last comparison and the answer cost one cache line together. Above the blocks lies an implicit
+//! 9-ary tree, a cache line per node, that is rebuilt (some ten microseconds) when a block is split or merged.
 //!
 //! The keys of a block never change while a reader can find it: an update writes another block and replaces the
 //! pointer. If only answers change they are stored in place, so that every address goes from old to new.
@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use volley_simd::prefetch;
 
-use super::index::{Index, above};
 use super::key::Key;
 use crate::pages::{Pages, Zeroed};
 
@@ -55,6 +54,14 @@ const _: () = assert!(size_of::<Line<u64>>() == 64 && size_of::<Block<u64>>() ==
 
 // SAFETY: integers and atomics: all-zero is a value, nothing needs dropping, alignment 64.
 unsafe impl<K: Key> Zeroed for UnsafeCell<Block<K>> {}
+
+/// How many of the sorted bounds `x` exceeds.
+#[inline(always)]
+fn above<S: Copy + Ord, const N: usize>(bounds: &[S; N], x: S) -> usize {
+    // Summed in bytes: that keeps this sum apart from the caller's arithmetic, and compilers then make
+    // vector compares, one move-mask and one population count of it.
+    bounds.iter().map(|&b| u8::from(x > b)).sum::<u8>() as usize
+}
 
 impl<K: Key> Block<K> {
     /// The block of `ranges` (start, answer), sorted, at most [`RANGES`]; the first start is implied.
@@ -165,7 +172,8 @@ impl<K: Key> Segment<K> {
 
 /// One state of a range table's index, over blocks that may change under it.
 pub(super) struct RangeView<K: Key> {
-    index: Index<K>,
+    /// Top first.
+    levels: Vec<Box<[Node<K>]>>,
     /// In key order; always valid pointers into `segments`, which live as long as this view.
     blocks: Box<[AtomicPtr<Block<K>>]>,
     segments: Vec<Arc<Segment<K>>>,
@@ -183,8 +191,24 @@ impl<K: Key> RangeView<K> {
         blocks: impl Iterator<Item = *mut Block<K>>,
         segments: Vec<Arc<Segment<K>>>,
     ) -> Self {
+        let bounds = &starts[1..];
+        let mut unit = 1;
+        let mut levels = Vec::new();
+        // Bottom up: level by level, a node's separators are `unit` bounds apart.
+        while unit <= bounds.len() {
+            let nodes = bounds.len() / (WAYS * unit) + 1;
+            let bound = |i: usize| bounds.get(i).map_or(K::PAD, |k| k.bound());
+            let node = |n: usize| {
+                Node(std::array::from_fn(|j| {
+                    bound((n * WAYS + j + 1) * unit - 1)
+                }))
+            };
+            levels.push((0..nodes).map(node).collect());
+            unit *= WAYS;
+        }
+        levels.reverse();
         Self {
-            index: Index::new(starts),
+            levels,
             blocks: blocks.map(AtomicPtr::new).collect(),
             segments,
         }
@@ -196,8 +220,9 @@ impl<K: Key> RangeView<K> {
     }
 
     pub(super) fn bytes(&self) -> usize {
+        let levels: usize = self.levels.iter().map(|l| size_of_val(&**l)).sum();
         let blocks: usize = self.segments.iter().map(|s| s.0.bytes()).sum();
-        self.index.bytes() + size_of_val(&*self.blocks) + blocks
+        levels + size_of_val(&*self.blocks) + blocks
     }
 
     #[inline(always)]
@@ -210,28 +235,60 @@ impl<K: Key> RangeView<K> {
     #[inline(always)]
     pub(super) fn lookup(&self, key: K) -> u32 {
         let x = key.stored();
-        let block = self.block(self.index.look().block(key));
+        let block = self.block(
+            self.levels
+                .iter()
+                .fold(0, |at, level| Self::step(level, at, x)),
+        );
         block.lines[above(&block.separators.0, x)].lookup(x)
     }
 
-    /// Starts loading what a lookup will need first.
+    /// Starts loading the node of the index's last level that a lookup will need: the ones above are always near.
     #[inline(always)]
     pub(super) fn prefetch(&self, key: K) {
-        self.index.prefetch(key);
+        let x = key.stored();
+        if let [above @ .., last] = &*self.levels {
+            let at = above.iter().fold(0, |at, level| Self::step(level, at, x));
+            prefetch(last.as_ptr().wrapping_add(at));
+        }
     }
 
-    /// Looks up at most [`STRIP`] keys, a step at a time for all; returns the union of the answers' bits.
+    /// Descends one level.
+    #[inline(always)]
+    fn step(level: &[Node<K>], at: usize, x: K::Stored) -> usize {
+        at * WAYS + above(&level[at].0, x)
+    }
+
+    /// Looks up at most [`STRIP`] keys, a level or two at a time for all; returns the union of the answers' bits.
     #[inline(always)]
     fn lookup_strip(&self, keys: &[K], answers: &mut [u32]) -> u32 {
+        let mut at = [0u32; STRIP];
+        let mut levels = &*self.levels;
+        // Two levels per loop: enough work to hide its latency, and few enough instructions to overlap many keys.
+        while let [first, second, rest @ ..] = levels {
+            for (&key, at) in keys.iter().zip(&mut at) {
+                let x = key.stored();
+                *at = Self::step(second, Self::step(first, *at as usize, x), x) as u32;
+            }
+            levels = rest;
+            if let Some(next) = levels.first() {
+                for at in at.iter().take(keys.len()) {
+                    prefetch(next.as_ptr().wrapping_add(*at as usize));
+                }
+            }
+        }
+        if let [last] = levels {
+            for (&key, at) in keys.iter().zip(&mut at) {
+                *at = Self::step(last, *at as usize, key.stored()) as u32;
+            }
+        }
         let mut block = [self.block(0); STRIP];
         if self.blocks.len() > 1 {
-            let look = self.index.look();
-            for (&key, block) in keys.iter().zip(&mut block) {
-                *block = self.block(look.block(key));
+            for (at, block) in at.iter().take(keys.len()).zip(&mut block) {
+                *block = self.block(*at as usize);
                 prefetch(*block);
             }
         }
-        let mut at = [0u32; STRIP];
         for ((&key, block), at) in keys.iter().zip(&block).zip(&mut at) {
             let line = above(&block.separators.0, key.stored());
             prefetch(&raw const block.lines[line]);

@@ -266,7 +266,8 @@ impl PgInput {
         while lap.rows.len() < lap.packets {
             let left = lap.packets - lap.rows.len();
             self.survey(cx.now_ns(), out.vector_size());
-            let mut fresh = out.alloc(left, 0);
+            let wanted = self.streams.iter().map(|s| s.quota).sum();
+            let mut fresh = out.alloc(left.min(wanted), 0);
             let n = self.interleave(fresh.len());
             fresh.truncate(n);
             if n == 0 {

@@ -158,17 +158,19 @@ pub struct AdjView {
     pub flags: u8,
 }
 
-impl AdjTable<'_> {
+impl Slot {
     #[inline(always)]
-    fn word(slot: &Slot, i: usize) -> u64 {
-        slot.0[i].load(Ordering::Relaxed)
+    fn word(&self, i: usize) -> u64 {
+        self.0[i].load(Ordering::Relaxed)
     }
+}
 
-    /// Head, tail and facts: all that a 14-byte rewrite needs, from one cache line. A stray index reads as all zero.
+impl AdjWords {
+    /// What a slot says; all zero where there is none.
     #[inline(always)]
-    pub fn words(&self, i: u32) -> AdjWords {
-        let (head, tail, info) = match self.slots.get(i as usize) {
-            Some(s) => (Self::word(s, 0), Self::word(s, 5), Self::word(s, 6)),
+    fn of(slot: Option<&Slot>) -> Self {
+        let (head, tail, info) = match slot {
+            Some(s) => (s.word(0), s.word(5), s.word(6)),
             None => (0, 0, 0),
         };
         AdjWords {
@@ -181,10 +183,35 @@ impl AdjTable<'_> {
         }
     }
 
+    /// Whether the rewrite is one Ethernet header.
+    #[inline(always)]
+    pub fn is_ethernet(&self) -> bool {
+        self.flags & ADJ_ETHERNET != 0
+    }
+}
+
+impl AdjTable<'_> {
+    /// Head, tail and facts: all that a 14-byte rewrite needs, from one cache line. A stray index reads as all zero.
+    #[inline(always)]
+    pub fn words(&self, i: u32) -> AdjWords {
+        AdjWords::of(self.slots.get(i as usize))
+    }
+
     /// Interface, MTU, length and flags packed as in word 6: `tx_if | mtu << 32 | len << 48 | flags << 56`.
     #[inline(always)]
     pub fn info(&self, i: u32) -> u64 {
-        self.slots.get(i as usize).map_or(0, |s| Self::word(s, 6))
+        self.slots.get(i as usize).map_or(0, |s| s.word(6))
+    }
+
+    /// [`AdjTable::words`] of several at once.
+    #[inline(always)]
+    pub fn words_of<const N: usize>(&self, i: [u32; N]) -> [AdjWords; N] {
+        let slots = self.slots;
+        let mut all: [Option<&Slot>; N] = i.map(|i| slots.here(i));
+        if all.iter().any(Option::is_none) {
+            all = i.map(|i| slots.get(i as usize));
+        }
+        all.map(AdjWords::of)
     }
 
     /// Everything, for rewrites longer than 14 bytes, traces and shows.
@@ -194,7 +221,7 @@ impl AdjTable<'_> {
         let mut rewrite = [0u8; MAX_REWRITE];
         if let Some(slot) = self.slots.get(i as usize) {
             for (k, chunk) in rewrite.chunks_exact_mut(8).enumerate() {
-                chunk.copy_from_slice(&Self::word(slot, k).to_ne_bytes());
+                chunk.copy_from_slice(&slot.word(k).to_ne_bytes());
             }
         }
         AdjView {

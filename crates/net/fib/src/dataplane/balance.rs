@@ -213,27 +213,37 @@ impl LbSnap {
     #[inline(always)]
     pub fn read<'g>(&'g self, guard: Guard<'g>) -> LbView<'g> {
         LbView {
-            lbs: self.lbs.read(guard),
+            leaves: self.leaves(guard),
             groups: self.groups.read(guard),
             buckets: self.buckets.read(guard),
         }
     }
+
+    /// The objects of leaves alone during one frame.
+    #[inline(always)]
+    pub fn leaves<'g>(&'g self, guard: Guard<'g>) -> LeafView<'g> {
+        LeafView(self.lbs.read(guard))
+    }
 }
+
+/// The objects of leaves as one worker reads them during one frame.
+#[derive(Copy, Clone)]
+pub struct LeafView<'g>(GrowView<'g, AtomicU32>);
 
 /// The load balances as one worker reads them during one frame.
 #[derive(Copy, Clone)]
 pub struct LbView<'g> {
-    lbs: GrowView<'g, AtomicU32>,
+    leaves: LeafView<'g>,
     groups: GrowView<'g, AtomicU64>,
     buckets: GrowView<'g, AtomicU32>,
 }
 
-impl LbView<'_> {
+impl LeafView<'_> {
     /// The object of a leaf; a leaf that does not exist is "no route".
     #[inline(always)]
     pub fn resolve(&self, leaf: u32) -> Dpo {
         Dpo(self
-            .lbs
+            .0
             .get(leaf as usize)
             .map_or(0, |c| c.load(Ordering::Acquire)))
     }
@@ -245,11 +255,11 @@ impl LbView<'_> {
         let (eights, rest) = leaf[..n].as_chunks::<8>();
         let (to, to_rest) = dpo[..n].as_chunks_mut::<8>();
         // By value, or every store to `dpo` makes the compiler load the array's place again.
-        let lbs = self.lbs;
+        let leaves = self.0;
         for (leaf, dpo) in eights.iter().zip(to) {
             let mut strays = false;
             for k in 0..8 {
-                match lbs.here(leaf[k]) {
+                match leaves.here(leaf[k]) {
                     Some(cell) => dpo[k] = cell.load(Ordering::Acquire),
                     None => strays = true,
                 }
@@ -261,6 +271,20 @@ impl LbView<'_> {
         for (&leaf, dpo) in rest.iter().zip(to_rest) {
             *dpo = self.resolve(leaf).0;
         }
+    }
+}
+
+impl LbView<'_> {
+    /// [`LeafView::resolve`].
+    #[inline(always)]
+    pub fn resolve(&self, leaf: u32) -> Dpo {
+        self.leaves.resolve(leaf)
+    }
+
+    /// [`LeafView::resolve_batch`].
+    #[inline(always)]
+    pub fn resolve_batch(&self, leaf: &[u32], dpo: &mut [u32]) {
+        self.leaves.resolve_batch(leaf, dpo);
     }
 
     /// The bucket of a `Multi` object for a flow hash. The result may be `Multi` again (a recursive route over several

@@ -13,7 +13,7 @@ mod view;
 pub use adjacency::{
     ADJ_COMPLETE, ADJ_ETHERNET, AdjData, AdjSnap, AdjTable, AdjView, AdjWords, MAX_REWRITE,
 };
-pub use balance::{LbSnap, LbView, MAX_BUCKETS};
+pub use balance::{LbSnap, LbView, LeafView, MAX_BUCKETS};
 pub use dpo::{Dpo, DpoKind, DropWhy};
 pub use view::{DataPlane, Fib4Snap, Fib6Snap, View};
 

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use volley_tables::{Guard, Snap};
 
 use super::adjacency::{AdjSnap, AdjTable, AdjView, AdjWords};
-use super::balance::{LbSnap, LbView};
+use super::balance::{LbSnap, LbView, LeafView};
 use super::dpo::Dpo;
-use super::grow::{GrowSnap, GrowView};
+use super::grow::GrowSnap;
 use crate::family::{Family, V4, V6};
 
 /// The tables of one family, by table index.
@@ -59,22 +59,14 @@ impl<F: Family> DataPlane<F> {
     /// The forwarding state during one frame.
     #[inline(always)]
     pub fn read<'g>(&'g self, guard: Guard<'g>) -> View<'g, F> {
-        View {
-            tables: self.tables.read(guard),
-            bindings: self.bindings.read(guard),
-            lbs: self.lbs.read(guard),
-            adjs: self.adjs.read(guard),
-            guard,
-        }
+        View { plane: self, guard }
     }
 }
 
-/// The forwarding state as one worker reads it during one frame.
+/// The forwarding state as one worker reads it during one frame. What is asked for is read when it is asked for: ask once,
+/// in front of the loop.
 pub struct View<'g, F: Family> {
-    tables: &'g TableSet<F>,
-    bindings: GrowView<'g, AtomicU32>,
-    lbs: LbView<'g>,
-    adjs: AdjTable<'g>,
+    plane: &'g DataPlane<F>,
     guard: Guard<'g>,
 }
 
@@ -89,7 +81,8 @@ impl<'g, F: Family> View<'g, F> {
     /// Index of the table that an interface looks in (0 unless it is bound to another).
     #[inline(always)]
     pub fn table_of(&self, rx_if: u32) -> u32 {
-        self.bindings
+        let bindings = self.plane.bindings.read(self.guard);
+        bindings
             .get(rx_if as usize)
             .map_or(0, |c| c.load(Ordering::Acquire))
     }
@@ -97,55 +90,62 @@ impl<'g, F: Family> View<'g, F> {
     /// The longest-prefix match of a table; an empty one when the table does not exist.
     #[inline(always)]
     pub fn lpm(&self, table: u32) -> &'g F::LpmView {
-        F::read(self.tables.table(table), self.guard)
+        F::read(self.plane.tables.read(self.guard).table(table), self.guard)
     }
 
     /// The load balances.
     #[inline(always)]
     pub fn lbs(&self) -> LbView<'g> {
-        self.lbs
+        self.plane.lbs.read(self.guard)
+    }
+
+    /// The objects of leaves.
+    #[inline(always)]
+    pub fn leaves(&self) -> LeafView<'g> {
+        self.plane.lbs.leaves(self.guard)
     }
 
     /// The adjacencies.
     #[inline(always)]
     pub fn adjs(&self) -> AdjTable<'g> {
-        self.adjs
+        self.plane.adjs.read(self.guard)
     }
 
     /// Object of a leaf.
     #[inline(always)]
     pub fn resolve(&self, leaf: u32) -> Dpo {
-        self.lbs.resolve(leaf)
+        self.leaves().resolve(leaf)
     }
 
     /// Objects of a column of leaves.
     #[inline(always)]
     pub fn resolve_batch(&self, leaf: &[u32], dpo: &mut [u32]) {
-        self.lbs.resolve_batch(leaf, dpo);
+        self.leaves().resolve_batch(leaf, dpo);
     }
 
     /// Bucket of a `Multi` object: see [`LbView::pick`].
     #[inline(always)]
     pub fn pick(&self, multi: Dpo, hash: u32) -> Dpo {
-        self.lbs.pick(multi, hash)
+        self.lbs().pick(multi, hash)
     }
 
     /// What a 14-byte rewrite needs: see [`AdjTable::words`].
     #[inline(always)]
     pub fn words(&self, adj: u32) -> AdjWords {
-        self.adjs.words(adj)
+        self.adjs().words(adj)
     }
 
     /// A whole adjacency.
     #[inline]
     pub fn adj(&self, adj: u32) -> AdjView {
-        self.adjs.view(adj)
+        self.adjs().view(adj)
     }
 
     /// One destination the whole way, for slow paths and tests: lookup, load balance, bucket by `hash`.
     #[inline]
     pub fn forward(&self, table: u32, dst: F::Addr, hash: u32) -> Dpo {
         let leaf = F::leaf(self.lpm(table), dst);
-        self.lbs.pick_through(self.resolve(leaf), hash)
+        let lbs = self.lbs();
+        lbs.pick_through(lbs.resolve(leaf), hash)
     }
 }

@@ -104,6 +104,24 @@ fn lookup_each<F: Ip, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, le
     }
 }
 
+/// A handful of packets: one by one.
+#[inline(always)]
+fn few<F: Ip, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, dpo: &mut Column) {
+    let leaves = view.leaves();
+    for (row, (word, &rx)) in dpo
+        .words_mut(v.len())
+        .iter_mut()
+        .zip(v.column(Col::Rx))
+        .enumerate()
+    {
+        let leaf = F::leaf(view.lpm(view.table_of(rx)), F::dst(v, row));
+        *word = leaves.resolve(leaf).0;
+    }
+    if odd(dpo.words(v.len())) {
+        follow(view, v, dpo);
+    }
+}
+
 /// Follow routes that say "look in another table".
 #[cold]
 fn follow<F: Ip, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, dpo: &mut Column) {
@@ -215,6 +233,10 @@ impl<F: Ip> Node for Lookup<F> {
             next,
         } = self;
         let view = fib.read(cx.guard());
+        if I::FEW {
+            few(&view, &v, dpo);
+            return send(cx, v, dpo, verdict, next);
+        }
         if all_equal(v.column(Col::Rx)) {
             let rx = v.column(Col::Rx).first().map_or(0, |&rx| rx);
             let table = view.lpm(view.table_of(rx));

@@ -6,13 +6,16 @@
 
 use crate::{Ip, IpTrace};
 use std::marker::PhantomData;
-use volley_fib::dataplane::{ADJ_ETHERNET, AdjWords, DataPlane, Dpo};
+use volley_fib::dataplane::{AdjTable, AdjWords, DataPlane, Dpo};
 use volley_graph::{
     Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters,
 };
 
 /// Length of an Ethernet header.
 const ETHERNET: usize = 14;
+
+/// Bytes 0..8 and 6..14 of a new Ethernet header.
+type Header = [u64; 2];
 
 /// Edges of the rewrite nodes.
 pub struct Next<F>(u8, PhantomData<F>);
@@ -59,6 +62,7 @@ pub struct Rewrite<F: Ip> {
     verdict: Column,
     tx: Column,
     adj: Column,
+    headers: Box<[[Header; 16]]>,
 }
 
 impl<F: Ip> Rewrite<F> {
@@ -69,25 +73,43 @@ impl<F: Ip> Rewrite<F> {
             verdict: Column::new(size),
             tx: Column::new(size),
             adj: Column::new(size),
+            headers: vec![[[0; 2]; 16]; size.div_ceil(16)].into(),
         }
     }
 }
 
-/// The fields of an adjacency's facts: see `AdjTable::info`.
+/// Several adjacencies in one vector: reads each once; egress and verdict into their columns, the new headers aside, so
+/// that the loop over packets does not come back to the adjacencies. All in strips of 16; behind the last row is slack.
 #[inline(always)]
-fn facts(info: u64) -> (u32, u32, bool) {
-    (
-        info as u32,
-        (info >> 32 & 0xffff) as u32,
-        (info >> 56) as u8 & ADJ_ETHERNET != 0,
-    )
+fn gather(
+    adjs: &AdjTable<'_>,
+    (dpo, lens): (&[[u32; 16]], &[[u32; 16]]),
+    (verdict, tx): (&mut [[u32; 16]], &mut [[u32; 16]]),
+    headers: &mut [[Header; 16]],
+) {
+    let to = verdict.iter_mut().zip(tx).zip(headers);
+    for ((dpo, lens), ((verdict, tx), headers)) in dpo.iter().zip(lens).zip(to) {
+        for half in [0, 8] {
+            let words: [AdjWords; 8] =
+                adjs.words_of(std::array::from_fn(|k| Dpo(dpo[half + k]).index()));
+            for (k, words) in words.iter().enumerate() {
+                headers[half + k] = [words.head, words.tail];
+                tx[half + k] = words.tx_if;
+                verdict[half + k] = judge(lens[half + k], words);
+            }
+        }
+    }
 }
 
 /// The verdict on one packet.
 #[inline(always)]
-fn judge(len: u32, mtu: u32, ethernet: bool) -> u32 {
-    let code = if len > mtu { Count::TooBig.code() } else { 0 };
-    if ethernet {
+fn judge(len: u32, words: &AdjWords) -> u32 {
+    let code = if len > u32::from(words.mtu) {
+        Count::TooBig.code()
+    } else {
+        0
+    };
+    if words.is_ethernet() {
         code
     } else {
         Count::NoAdjacency.code()
@@ -96,10 +118,10 @@ fn judge(len: u32, mtu: u32, ethernet: bool) -> u32 {
 
 /// One hop less, and the new Ethernet header.
 #[inline(always)]
-fn rewrite<F: Ip>(frame: &mut [u8; 64], words: AdjWords) {
+fn rewrite<F: Ip>(frame: &mut [u8; 64], [head, tail]: Header) {
     F::decrement(&mut frame[ETHERNET..]);
-    frame[..8].copy_from_slice(&words.head.to_ne_bytes());
-    frame[6..14].copy_from_slice(&words.tail.to_ne_bytes());
+    frame[..8].copy_from_slice(&head.to_ne_bytes());
+    frame[6..14].copy_from_slice(&tail.to_ne_bytes());
 }
 
 /// Tell packets that do not fit apart: a super-segment does when its segments do, and whether the others may be
@@ -143,29 +165,30 @@ impl<F: Ip> Node for Rewrite<F> {
             verdict,
             tx,
             adj,
+            headers,
         } = self;
-        let view = fib.read(cx.guard());
-        let adjs = view.adjs();
+        let adjs = fib.read(cx.guard()).adjs();
         let dpo = v.column(Col::Dpo);
-        let one = all_equal(dpo).then(|| dpo.first().map_or(0, |&d| Dpo(d).index()));
-        match one {
-            Some(index) => {
-                let (egress, mtu, ethernet) = facts(adjs.info(index));
-                tx.words_mut(n).fill(egress);
+        let one = all_equal(dpo).then(|| adjs.words(dpo.first().map_or(0, |&d| Dpo(d).index())));
+        match &one {
+            Some(words) => {
+                tx.words_mut(n).fill(words.tx_if);
                 for (code, &len) in verdict.words_mut(n).iter_mut().zip(v.column(Col::Len)) {
-                    *code = judge(len, mtu, ethernet);
+                    *code = judge(len, words);
                 }
             }
             None => {
-                let (codes, tx, lens) = (verdict.words_mut(n), tx.words_mut(n), v.column(Col::Len));
-                for row in 0..n {
-                    let (egress, mtu, ethernet) = facts(adjs.info(Dpo(dpo[row]).index()));
-                    (tx[row], codes[row]) = (egress, judge(lens[row], mtu, ethernet));
-                }
+                let from = (v.strips(Col::Dpo), v.strips(Col::Len));
+                gather(
+                    &adjs,
+                    from,
+                    (verdict.strips_mut(n), tx.strips_mut(n)),
+                    headers,
+                );
             }
         }
         if volley_graph::or_all(verdict.words(n)) != 0 {
-            let mtu = |row: usize| facts(adjs.info(Dpo(v.column(Col::Dpo)[row]).index())).1;
+            let mtu = |row: usize| u32::from(adjs.words(Dpo(v.column(Col::Dpo)[row]).index()).mtu);
             too_long(&v, verdict.words_mut(n), mtu);
         }
         v.put(Col::Tx, tx);
@@ -173,12 +196,21 @@ impl<F: Ip> Node for Rewrite<F> {
         v.take(Col::Dpo, adj);
         v.forget(&[Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Hash]);
         v.retreat(ETHERNET as u32);
-        if let Some(index) = one {
-            let words = adjs.words(index);
-            v.apply::<64>(|_, frame| rewrite::<F>(frame, words));
-        } else {
-            let adj = adj.words(v.len());
-            v.apply::<64>(|row, frame| rewrite::<F>(frame, adjs.words(Dpo(adj[row]).index())));
+        match one {
+            Some(words) => {
+                v.apply::<64>(|_, frame| rewrite::<F>(frame, [words.head, words.tail]));
+            }
+            None if v.len() == n => {
+                let headers = headers.as_flattened();
+                v.apply::<64>(|row, frame| rewrite::<F>(frame, headers[row]));
+            }
+            None => {
+                let adj = adj.words(v.len());
+                v.apply::<64>(|row, frame| {
+                    let words = adjs.words(Dpo(adj[row]).index());
+                    rewrite::<F>(frame, [words.head, words.tail]);
+                });
+            }
         }
         v.send_all(Next::OUTPUT)
     }

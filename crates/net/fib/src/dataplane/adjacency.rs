@@ -203,6 +203,12 @@ impl AdjTable<'_> {
         self.slots.get(i as usize).map_or(0, |s| s.word(6))
     }
 
+    /// Starts loading an adjacency: the node behind the lookup will need it.
+    #[inline(always)]
+    pub fn prefetch(&self, i: u32) {
+        self.slots.prefetch(i);
+    }
+
     /// [`AdjTable::words`] of several at once.
     #[inline(always)]
     pub fn words_of<const N: usize>(&self, i: [u32; N]) -> [AdjWords; N] {

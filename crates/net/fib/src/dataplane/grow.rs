@@ -125,6 +125,12 @@ impl<'g, T: Cell> GrowView<'g, T> {
         self.cells.get(i as usize)
     }
 
+    /// Starts loading the cell of index `i`.
+    #[inline(always)]
+    pub fn prefetch(&self, i: u32) {
+        volley_simd::prefetch(self.cells.as_ptr().wrapping_add(i as usize));
+    }
+
     #[cold]
     #[inline(never)]
     fn newest(&self, i: usize) -> Option<&'g T> {

@@ -245,6 +245,12 @@ impl<F: Ip> Node for Lookup<F> {
             lookup_each(&view, &v, leaf);
         }
         view.resolve_batch(leaf.words(n), dpo.words_mut(n));
+        if !all_equal(dpo.words(n)) {
+            let adjs = view.adjs();
+            for &word in dpo.words(n) {
+                adjs.prefetch(Dpo(word).index());
+            }
+        }
         if odd(dpo.words(n)) {
             follow(&view, &v, dpo);
         }

@@ -427,6 +427,7 @@ impl Engine {
             level: self.settings.level,
             clock: self.settings.clock.clone(),
             channel: self.channels[worker].clone(),
+            clock_cost: crate::worker::clock_cost(),
         })
     }
 

@@ -169,6 +169,23 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
+    /// `K` header words of one packet, as [`Vector::words`] loads them: for code that handles a handful of packets row by
+    /// row ([`Isa::FEW`]).
+    #[inline(always)]
+    pub fn head<const K: usize>(&self, row: usize, offset: usize) -> [u32; K] {
+        const { assert!(4 * K <= READABLE / 2) };
+        let offset = offset.min(READABLE - 4 * K);
+        let pos = self.frame.words(POS)[row] & !CHAINED;
+        let (idx, pool) = (self.frame.words(IDX)[row], self.lanes.bufs.pool());
+        // SAFETY: the row owns its buffer, READABLE bytes follow its position, and `offset` leaves room for all words.
+        let words = unsafe {
+            pool.at(idx, pos as usize + offset)
+                .cast::<[[u8; 4]; K]>()
+                .read_unaligned()
+        };
+        words.map(u32::from_be_bytes)
+    }
+
     /// Change the first `N` bytes of every packet in place.
     #[inline(always)]
     pub fn apply<const N: usize>(&mut self, mut body: impl FnMut(usize, &mut [u8; N])) {

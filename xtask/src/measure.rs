@@ -27,6 +27,8 @@ pub struct Bench {
     pub seconds: f64,
     pub mpps: Spread,
     pub cycles_per_packet: Spread,
+    /// How fast the core ran: core cycles per TSC cycle.
+    pub core_cycles_per_tsc: Spread,
     #[serde(default)]
     pub nodes: Vec<NodeCost>,
     #[serde(default)]
@@ -116,6 +118,7 @@ pub mod tests {
         {"scenario":"ip4","destinations":"uniform","prefixes":1042325,"vector_size":256,"isa":"x86-64-v3","style":"graph",
          "packets":1000,"seconds":1.0,"mpps":{"min":50.0,"median":55.5,"max":60.0},
          "cycles_per_packet":{"min":30.0,"median":33.25,"max":40.0},
+         "core_cycles_per_tsc":{"min":1.0,"median":1.1,"max":1.2},
          "nodes":[{"name":"ip4-lookup","calls":4,"vectors":1000,"cycles_per_packet":7.5,"vectors_per_call":250.0}],
          "source_cycles_per_packet":9.0,"lpm_bytes":7000000,"table_load_seconds":0.4,"drops":{"ip4-lookup: no-route":3},
          "verified":true,"something_new":1}"#;

@@ -1,5 +1,5 @@
 //! Does forwarding pause elsewhere while interfaces come, change, go and lose their peers? A measurement:
-//! `cargo test --release -p volley --test gap -- --ignored --nocapture` (root, `ip`, `tcpdump`, `taskset`).
+//! `cargo test -p volley --test gap -- --ignored --nocapture` (root, `ip`, `tcpdump`, `taskset`).
 //!
 //! A daemon as operators run it, its worker pinned to core 1 and its control thread to core 0, sends a probe stream of
 //! 100,000 packets a second out of a packet socket. At the other end of that veth pair the kernel stamps each packet as it
@@ -208,6 +208,9 @@ impl Site {
 
     fn note(&mut self, what: &str, start: f64) {
         let (what, end) = (what.to_owned(), now() + TAIL);
+        if end - start > 0.5 {
+            println!("{what} took {:.2} s", end - start);
+        }
         self.done.push(Done { what, start, end });
     }
 
@@ -467,6 +470,7 @@ fn no_operation_on_interfaces_pauses_others() {
         // The next control is as long as this was.
         length = end - middle;
         rounds.push([start, middle, end]);
+        println!("round {}: {length:.1} s of operations", rounds.len());
     }
     site.must("probe", "packet-generator disable probe");
     std::thread::sleep(Duration::from_millis(500));

@@ -2,7 +2,7 @@
 
 use super::Sitting;
 use crate::measure;
-use crate::report::{Outcome, Skip};
+use crate::report::{Fail, Outcome, Pass, Skip};
 use crate::run::{Program, exists};
 use serde::Deserialize;
 
@@ -78,7 +78,6 @@ pub fn gap(sitting: &Sitting<'_>) -> Outcome {
     }
     let words = [
         "test",
-        "--release",
         "-p",
         "volley",
         "--test",
@@ -88,7 +87,15 @@ pub fn gap(sitting: &Sitting<'_>) -> Outcome {
         "--nocapture",
     ];
     let run = Program::cargo(sitting.home).args(words).limit_seconds(900);
-    Outcome::of(run.require().and_then(|output| figures(&output.stdout)))
+    let output = match run.output() {
+        Ok(output) => output,
+        Err(error) => return Fail(error.to_string()),
+    };
+    match figures(&output.stdout) {
+        Ok(line) if output.ok => Pass(line),
+        Ok(line) => Fail(line),
+        Err(_) => Fail(format!("{}\n{}", output.ending, output.tail(3))),
+    }
 }
 
 /// The lines of the control, of the operations, and of the difference.

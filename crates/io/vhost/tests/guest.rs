@@ -276,7 +276,11 @@ fn run(options: VhostSpec, card: &str) {
     println!("{seen}: {counts:?}");
     // What the first card sent before the second was there had nowhere to go.
     let lost = counts.0.rx_packets.checked_sub(counts.1.tx_packets);
-    assert!(lost.is_some_and(|lost| lost <= 10), "{counts:?} {:?}", bench.drops());
+    assert!(
+        lost.is_some_and(|lost| lost <= 10),
+        "{counts:?} {:?}",
+        bench.drops()
+    );
     assert!(bench.until(10, |b| !b.is_up("v0") && !b.is_up("v1")));
     assert_eq!(bench.pool.report().in_use(), 0);
 }

@@ -11,7 +11,7 @@ struct Package {
     packages: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 8] = [
+const PACKAGES: [Package; 12] = [
     Package {
         program: "ip",
         packages: &["iproute2"],
@@ -23,6 +23,22 @@ const PACKAGES: [Package; 8] = [
     Package {
         program: "iperf3",
         packages: &["iperf3"],
+    },
+    Package {
+        program: "ethtool",
+        packages: &["ethtool"],
+    },
+    Package {
+        program: "tcpdump",
+        packages: &["tcpdump"],
+    },
+    Package {
+        program: "taskset",
+        packages: &["util-linux"],
+    },
+    Package {
+        program: "qemu-system-x86_64",
+        packages: &["qemu-system-x86"],
     },
     Package {
         program: "valgrind",

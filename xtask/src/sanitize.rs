@@ -14,7 +14,7 @@ const BASE: [&str; 5] = [
     "volley-graph",
 ];
 /// Drivers with unsafe code that can be tested without hardware.
-const DRIVERS: [&str; 1] = ["volley-vhost"];
+const DRIVERS: [&str; 2] = ["volley-memif", "volley-vhost"];
 const LOOM: [&str; 2] = ["volley-buf", "volley-tables"];
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// What cargo-fuzz passes to rustc, so that cargo-fuzz itself is not needed.

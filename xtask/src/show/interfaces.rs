@@ -1,5 +1,6 @@
 //! The items of "Real interfaces": its sections `To show` and `Bad input`, in order, then its drivers one by one.
 
+use super::net_items;
 use super::{Item, Sitting, Work, at_least, item, long};
 use crate::report::{Fail, Outcome};
 use crate::run::Program;
@@ -8,7 +9,7 @@ pub const ITEMS: [Item; 20] = [
     item(
         "demo-net",
         "`volley demo --net`: namespaces joined by each driver, throughput beside the Linux bridge",
-        Work::Missing("there is no `volley demo --net` yet"),
+        Work::Call(net_items::demo),
     ),
     item(
         "memif-peer",
@@ -71,7 +72,7 @@ pub const ITEMS: [Item; 20] = [
     item(
         "gap",
         "longest gap elsewhere while interfaces come, go and lose peers, at most 1 ms",
-        Work::Missing("there is no probe stream for it yet"),
+        Work::Call(net_items::gap),
     ),
     item(
         "bad-requests",

@@ -5,6 +5,7 @@ mod dpdk;
 mod engine;
 mod interfaces;
 mod lpm_items;
+mod net_items;
 mod run_items;
 
 use crate::error::Error;

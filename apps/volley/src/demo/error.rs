@@ -8,6 +8,9 @@ pub enum DemoError {
     /// Volley cannot be put together.
     #[error(transparent)]
     Stack(#[from] crate::stack::StackError),
+    /// Interfaces between namespaces.
+    #[error(transparent)]
+    Net(#[from] super::net::NetError),
     /// A command was refused.
     #[error("`{line}` was refused: {why}")]
     Refused {

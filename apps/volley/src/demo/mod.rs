@@ -5,9 +5,12 @@
 //! - Then the same packets go round and round for some seconds, and the clocks of the nodes are shown. A sample of what
 //!   leaves meanwhile must be among the frames of the first part.
 //! - Any difference ends it with an error.
+//!
+//! `volley demo --net` is another one: see `net`.
 
 mod check;
 mod error;
+mod net;
 mod router;
 mod table;
 mod traffic;
@@ -36,10 +39,22 @@ pub struct Args {
     /// Packets to replay, pcap or pcapng; none: the shared data, else made up.
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// How long to measure.
-    #[arg(long, default_value_t = 5.0, value_parser = seconds)]
-    seconds: f64,
+    /// How long to measure, 5 unless given; with --net each stream, 2.
+    #[arg(long, value_parser = seconds)]
+    seconds: Option<f64>,
+    /// Join two network namespaces by each driver in turn, and measure what passes (root).
+    #[arg(long, conflicts_with_all = ["table", "table6", "capture"])]
+    net: bool,
+    /// With --net: these ways only.
+    #[arg(long, value_name = "WAY", requires = "net", value_delimiter = ',')]
+    only: Vec<net::Way>,
+    /// With --net: answer in JSON.
+    #[arg(long, requires = "net")]
+    json: bool,
 }
+
+/// Seconds to measure, unless told.
+const SECONDS: f64 = 5.0;
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text
@@ -57,6 +72,14 @@ macro_rules! say {
 /// Run the demo.
 pub fn main(args: Args) -> Result<(), DemoError> {
     let scratch = Scratch::new()?;
+    if args.net {
+        let plan = net::Plan {
+            only: args.only,
+            seconds: args.seconds,
+            json: args.json,
+        };
+        return Ok(net::main(&plan, scratch.path())?);
+    }
     let mut lab = Lab::new()?;
     say!("{}", lab.show("show version")?.trim_end());
     lab.wire()?;
@@ -154,14 +177,15 @@ fn round_and_round(
     args: &Args,
     scratch: &Scratch,
 ) -> Result<usize, DemoError> {
+    let seconds = args.seconds.unwrap_or(SECONDS);
     for stream in &traffic.streams {
         lab.line(&stream.endless())?;
     }
     lab.line("packet-generator enable")?;
     let outputs = lab.capture(scratch, "sample", Some(5_000))?;
-    lab.run_for(Duration::from_secs_f64((args.seconds / 10.0).min(0.5)))?;
+    lab.run_for(Duration::from_secs_f64((seconds / 10.0).min(0.5)))?;
     lab.stop_captures()?;
-    let part = Duration::from_secs_f64(args.seconds / 3.0);
+    let part = Duration::from_secs_f64(seconds / 3.0);
     let captures = measure(lab, traffic, |stream| !stream.uniform, part)?;
     let uniform = measure(lab, traffic, |stream| stream.uniform, part)?;
     let all = measure(lab, traffic, |_| true, part)?;

@@ -33,6 +33,11 @@ impl Scratch {
         Ok(Scratch(path))
     }
 
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// A file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)

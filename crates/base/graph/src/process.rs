@@ -12,6 +12,9 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::AbortHandle;
 
+/// Between two calls for a descriptor whose other side has gone.
+const CLOSED: Duration = Duration::from_millis(1);
+
 /// What one process did.
 #[derive(Default)]
 struct Meter {
@@ -145,8 +148,14 @@ impl Processes {
                         let Ok(mut ready) = fd.readable().await else {
                             break;
                         };
+                        let closed = ready.ready().is_read_closed();
                         // Edge-triggered: what comes from here on makes the descriptor ready again.
                         ready.clear_ready();
+                        if closed {
+                            // That the other side is gone cannot be cleared: the descriptor stays ready, and without a
+                            // pause nobody else, not even the end of this watch, would ever get its turn.
+                            tokio::time::sleep(CLOSED).await;
+                        }
                     }
                 }
             }
@@ -279,6 +288,34 @@ mod tests {
             "nobody is woken after the watch has gone"
         );
         assert_eq!(processes.report().len(), 1);
+    }
+
+    #[test]
+    fn a_closed_descriptor_leaves_others_their_turn() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let (processes, calls) = (Processes::default(), Rc::new(Cell::new(0)));
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            let seen = calls.clone();
+            let body = move || {
+                seen.set(seen.get() + 1);
+                assert!(seen.get() < 1000, "it is called without a pause");
+                Turn::Idle
+            };
+            let watch = processes.watch(INFO, ours.into(), body).unwrap();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            drop(theirs);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            drop(watch);
+            let before = calls.replace(0);
+            assert!(before >= 2, "it was told of the end");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            assert_eq!(calls.get(), 0, "the watch has gone");
+        });
     }
 
     #[test]

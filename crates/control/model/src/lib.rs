@@ -13,6 +13,7 @@
 
 mod addr;
 mod error;
+mod event;
 mod handler;
 mod interface;
 mod kernel;
@@ -32,6 +33,7 @@ mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
 pub use error::{ModelError, ObjectKind, SyntaxError};
+pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};
 pub use interface::{
     AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, RxMode,

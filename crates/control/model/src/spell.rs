@@ -147,6 +147,10 @@ impl Display for Request {
             Request::RouteReplace(route) => write!(f, "ip route replace {route}"),
             Request::RouteDel(route) => write!(f, "ip route del {route}"),
             Request::RouteLoad(load) => write!(f, "ip route load {load}"),
+            Request::RouteUnload { table } => {
+                f.write_str("ip route unload")?;
+                opt(f, "table", Some(*table).filter(|t| *t != 0))
+            }
             other => other.spell_traffic(f),
         }
     }

@@ -17,8 +17,10 @@ mod route;
 mod schema;
 mod stream;
 mod vhost;
+mod write;
 
 pub use error::{ConfigError, ConfigErrors};
+pub use write::write;
 pub use schema::{Key, Table, schema};
 
 use std::path::Path;

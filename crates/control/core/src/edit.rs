@@ -5,7 +5,7 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, Family, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Request, Route,
+    AdminState, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Request, Route,
     RouteLoad, RouteSource, RxMode, Switch,
 };
 
@@ -192,10 +192,12 @@ impl Editor<'_> {
             ));
         }
         self.is_new(&Key::Interface(name()))?;
-        self.put(
-            Key::Interface(name()),
-            Value::Kind(Arc::new(spec.kind.clone())),
-        );
+        let mut kind = spec.kind.clone();
+        if let InterfaceKind::Memif(memif) = &mut kind {
+            // It is so already, and says nothing.
+            memif.no_zero_copy = false;
+        }
+        self.put(Key::Interface(name()), Value::Kind(Arc::new(kind)));
         if let Some(mac) = spec.mac {
             self.put(Key::Mac(name()), Value::Mac(mac));
         }

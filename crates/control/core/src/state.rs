@@ -57,6 +57,15 @@ impl State {
         self.objects.iter()
     }
 
+    /// The state without what other programs put there.
+    pub fn lasting(&self) -> State {
+        let mut state = State::default();
+        for (key, value) in self.iter().filter(|(k, _)| !k.is_dynamic()) {
+            state.swap(key, Some(value.clone()));
+        }
+        state
+    }
+
     /// Number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()

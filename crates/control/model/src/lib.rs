@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod addr;
+mod config;
 mod error;
 mod event;
 mod handler;
@@ -32,6 +33,9 @@ mod validate;
 mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
+pub use config::{
+    CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource, parse_span,
+};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};

@@ -1,6 +1,7 @@
 //! From what the automaton read to a typed request or query.
 
 mod args;
+mod config;
 mod interface;
 mod kernel;
 mod memif;
@@ -14,7 +15,7 @@ use crate::pipe::{self, Pipe};
 use crate::render::View;
 use crate::{MAX_LINE, token};
 use args::Args;
-use volley_model::{Clear, ModelError, Query, Request, SyntaxError};
+use volley_model::{Clear, ConfigAction, ModelError, Query, Request, SyntaxError};
 
 /// A line that was understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,8 @@ pub enum Action {
     Request(Box<Request>),
     /// A question, and how its answer is shown.
     Query(Query, View),
+    /// Something done with the configuration as a whole.
+    Config(ConfigAction),
     /// Something the command line does itself.
     Builtin(Builtin),
 }
@@ -106,6 +109,14 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::Quit => return Ok(Action::Builtin(Builtin::Quit)),
         Id::History => return Ok(Action::Builtin(Builtin::History)),
         Id::Exec => return args.text().map(|t| Action::Builtin(Builtin::Exec(t))),
+        Id::ConfigCheck
+        | Id::ConfigShow
+        | Id::ConfigDiff
+        | Id::ConfigCommit
+        | Id::ConfigConfirm
+        | Id::ConfigRollback
+        | Id::ConfigHistory
+        | Id::ConfigExport => return config::action(id, args).map(Action::Config),
         Id::ClearRuntime => Request::Clear(Clear::Runtime),
         Id::ClearErrors => Request::Clear(Clear::Errors),
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
@@ -135,6 +146,13 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::RouteAdd => Request::RouteAdd(route::route(args)?),
         Id::RouteReplace => Request::RouteReplace(route::route(args)?),
         Id::RouteDel => Request::RouteDel(route::route(args)?),
+        Id::RouteUnload => Request::RouteUnload {
+            table: if args.has("table") {
+                args.number32()?
+            } else {
+                0
+            },
+        },
         Id::RouteLoad => Request::RouteLoad(route::load(args)?),
         Id::StreamNew => Request::StreamNew(stream::stream(args)?),
         Id::StreamEnable => Request::StreamEnable {

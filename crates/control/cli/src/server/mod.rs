@@ -18,7 +18,7 @@ use crate::grammar::Names;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
-use volley_model::{Applied, ModelError, Query, Reply, Request};
+use volley_model::{Applied, ConfigAction, ConfigReply, ModelError, Query, Reply, Request};
 
 /// An answer that comes later (a change is confirmed when all workers use it).
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
@@ -30,6 +30,12 @@ pub trait Backend: Names {
 
     /// Answers a question.
     fn query(&self, query: Query) -> Pending<'_, Reply>;
+
+    /// Carries out several changes: all of them or none.
+    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied>;
+
+    /// Does something with the configuration as a whole.
+    fn config(&self, action: ConfigAction) -> Pending<'_, ConfigReply>;
 }
 
 /// Bounds that clients meet.

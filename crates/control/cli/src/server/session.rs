@@ -163,6 +163,10 @@ pub(crate) async fn exec(line: &str, data: bool, backend: &dyn Backend) -> Answe
             ),
             Err(e) => return Answer::failure(None, e),
         },
+        Action::Config(action) => match backend.config(action).await {
+            Ok(reply) => (render::config(&reply), serde_json::to_value(&reply).ok()),
+            Err(e) => return Answer::failure(None, e),
+        },
         Action::Query(query, view) => match backend.query(query).await {
             Ok(reply) => {
                 let value = (data || wants_json).then(|| render::json(&reply));

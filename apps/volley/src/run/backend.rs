@@ -3,11 +3,12 @@
 use super::commits::Commits;
 use crate::stack::Stack;
 use std::cell::RefCell;
+use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, sleep};
-use volley_cli::server::{Backend, Pending};
+use volley_cli::server::{Backend, Misplaced, Pending};
 use volley_cli::{NameKind, Names};
 use volley_control::{Core, Executor, Probe, Progress, Transaction, TransactionError};
 use volley_model::{
@@ -212,6 +213,16 @@ impl Backend for Daemon {
         Box::pin(async move {
             let done = self.change(requests).await;
             done.map_err(TransactionError::into_model)
+        })
+    }
+
+    fn transact_placed(
+        &self,
+        requests: Vec<Request>,
+    ) -> Pin<Box<dyn Future<Output = Result<Applied, Misplaced>> + '_>> {
+        Box::pin(async move {
+            let done = self.change(requests).await;
+            done.map_err(|error| (error.index, error.into_model()))
         })
     }
 

@@ -140,3 +140,6 @@ impl Signals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

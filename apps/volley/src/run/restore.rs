@@ -102,7 +102,7 @@ impl Daemon {
                 file: args.config.clone().unwrap_or_default(),
                 error: Box::new(error),
             };
-            // The file's own order, all or nothing.
+            // All of it or nothing, in order of dependence.
             self.change(requests).await.map_err(refused)?;
             for request in observations {
                 self.change(vec![request]).await.map_err(refused)?;

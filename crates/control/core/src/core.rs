@@ -25,6 +25,11 @@ impl Core {
         self.events.reader()
     }
 
+    /// Number of the next event.
+    pub fn next_event(&self) -> u64 {
+        self.events.next_sequence()
+    }
+
     /// Transactions carried out so far.
     pub fn transactions(&self) -> u64 {
         self.transactions

@@ -49,7 +49,10 @@ commands! {
     Help: "help [<command>]", "List commands, or those that begin so.", "help show";
     Quit: "(quit | exit)", "Leave the interactive command line.", "quit";
     History: "history", "List the lines typed.", "history";
-    Exec: "exec <file>", "Run the commands of a file; the first error stops it.", "exec setup.vly";
+    Exec: "exec <file> [undo]",
+        "Run the commands of a file; the first error stops it. With undo they are one transaction: all of them or none.", "exec setup.vly";
+    Watch: "watch [every <n>] [times <n>] <command>",
+        "Run a command every second (or so many), until Ctrl-C (or so many times).", "watch every 2 show interfaces";
 
     ConfigCheck: "config check <file>", "Read a configuration file and tell every error with its place.", "config check volley.toml";
     ConfigShow: "config show [commit <n>]", "The running configuration as a file, or that of a commit.", "config show";

@@ -139,7 +139,7 @@ static SLOTS: &[Slot] = &[
         ]),
         "source of the route",
     ),
-    slot_of("command", T::Rest, "beginning of a command"),
+    slot_of("command", T::Rest, "a command, or its beginning"),
 ];
 
 /// The slot of this name. Patterns are checked against the table by a test.

@@ -7,6 +7,7 @@ use crate::build::{Action, Builtin, Command, parse_line};
 use crate::grammar::{complete, help};
 use crate::pipe::Pipe;
 use crate::{reference, render};
+use volley_model::Request;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -130,6 +131,7 @@ async fn answer(line: &[u8], backend: &dyn Backend) -> Answer {
     };
     match ask.op {
         Op::Exec => exec(&ask.line, ask.json, backend).await,
+        Op::Transact => transact(&ask.line, ask.json, backend).await,
         Op::Help => Answer::text(help(&ask.line, backend)),
         Op::Complete => {
             let found = complete(&ask.line, backend);
@@ -137,6 +139,40 @@ async fn answer(line: &[u8], backend: &dyn Backend) -> Answer {
                 start: Some(found.start),
                 candidates: found.candidates,
                 ..Answer::default()
+            }
+        }
+    }
+}
+
+/// Runs the commands of a text as one transaction.
+async fn transact(text: &str, data: bool, backend: &dyn Backend) -> Answer {
+    let mut requests = Vec::new();
+    for (line, command) in crate::client::commands(text) {
+        let refuse = |why: &str| Answer::failure(Some(1), why).at_line(line);
+        match parse_line(&command).map(|c| (c.action, c.pipes.is_empty())) {
+            Ok((Action::Nothing, _)) => {}
+            Ok((Action::Request(request), true)) if request.is_configuration() => {
+                requests.push((line, *request));
+            }
+            Ok(_) => return refuse("this is no change of the configuration, so it cannot be undone"),
+            Err(e) => return Answer::failure(Some(e.column), e.to_string()).at_line(line),
+        }
+    }
+    let (lines, requests): (Vec<usize>, Vec<Request>) = requests.into_iter().unzip();
+    match backend.transact_placed(requests).await {
+        Ok(applied) => {
+            let value = serde_json::to_value(&applied).ok();
+            Answer {
+                text: render::applied(&applied),
+                data: value.filter(|_| data),
+                ..Answer::default()
+            }
+        }
+        Err((index, error)) => {
+            let answer = Answer::failure(None, error);
+            match index.and_then(|i| lines.get(i)) {
+                Some(line) => answer.at_line(*line),
+                None => answer,
             }
         }
     }

@@ -146,18 +146,14 @@ async fn answer(line: &[u8], backend: &dyn Backend) -> Answer {
 
 /// Runs the commands of a text as one transaction.
 async fn transact(text: &str, data: bool, backend: &dyn Backend) -> Answer {
-    let mut requests = Vec::new();
-    for (line, command) in crate::client::commands(text) {
-        let refuse = |why: &str| Answer::failure(Some(1), why).at_line(line);
-        match parse_line(&command).map(|c| (c.action, c.pipes.is_empty())) {
-            Ok((Action::Nothing, _)) => {}
-            Ok((Action::Request(request), true)) if request.is_configuration() => {
-                requests.push((line, *request));
-            }
-            Ok(_) => return refuse("this is no change of the configuration, so it cannot be undone"),
-            Err(e) => return Answer::failure(Some(e.column), e.to_string()).at_line(line),
-        }
-    }
+    // Long files are read on another thread: this one has packets to write and others to answer.
+    let text = text.to_owned();
+    let read = tokio::task::spawn_blocking(move || read_all(&text)).await;
+    let requests = match read {
+        Ok(Ok(requests)) => requests,
+        Ok(Err(answer)) => return *answer,
+        Err(e) => return Answer::failure(None, e),
+    };
     let (lines, requests): (Vec<usize>, Vec<Request>) = requests.into_iter().unzip();
     match backend.transact_placed(requests).await {
         Ok(applied) => {
@@ -176,6 +172,26 @@ async fn transact(text: &str, data: bool, backend: &dyn Backend) -> Answer {
             }
         }
     }
+}
+
+/// The changes of a text, each with its line.
+fn read_all(text: &str) -> Result<Vec<(usize, Request)>, Box<Answer>> {
+    let mut requests = Vec::new();
+    for (line, command) in crate::client::commands(text) {
+        let refuse = |why: &str| Err(Box::new(Answer::failure(Some(1), why).at_line(line)));
+        match parse_line(&command).map(|c| (c.action, c.pipes.is_empty())) {
+            Ok((Action::Nothing, _)) => {}
+            Ok((Action::Request(request), true)) if request.is_configuration() => {
+                requests.push((line, *request));
+            }
+            Ok(_) => return refuse("this is no change of the configuration, so it cannot be undone"),
+            Err(e) => {
+                let answer = Answer::failure(Some(e.column), e.to_string());
+                return Err(Box::new(answer.at_line(line)));
+            }
+        }
+    }
+    Ok(requests)
 }
 
 /// Runs one line.

@@ -37,7 +37,9 @@ pub const ITEMS: [Item; 18] = [
     item(
         "fuzz-file",
         "fuzzers for file, command line and HTTP",
-        Work::Missing("there is none for HTTP yet; `cargo xtask ci` runs those of file and command line"),
+        Work::Missing(
+            "there is none for HTTP yet; `cargo xtask ci` runs those of file and command line",
+        ),
     ),
     item(
         "hostile-clients",
@@ -114,7 +116,16 @@ pub const ITEMS: [Item; 18] = [
 /// The output of one test of the daemon's commits, as built for use.
 fn test(sitting: &Sitting<'_>, name: &str, kills: &str) -> Result<String, String> {
     let run = Program::cargo(sitting.home)
-        .args(["test", "--release", "--locked", "-p", "volley", "--test", "commits", name])
+        .args([
+            "test",
+            "--release",
+            "--locked",
+            "-p",
+            "volley",
+            "--test",
+            "commits",
+            name,
+        ])
         .args(["--", "--nocapture"])
         .env("VOLLEY_KILLS", kills)
         .limit_seconds(900)

@@ -11,9 +11,7 @@ use tokio::time::{Instant, sleep};
 use volley_cli::server::{Backend, Misplaced, Pending};
 use volley_cli::{NameKind, Names};
 use volley_control::{Core, Executor, Probe, Progress, Transaction, TransactionError};
-use volley_model::{
-    Applied, ConfigAction, ConfigReply, Mac, ModelError, Query, Reply, Request,
-};
+use volley_model::{Applied, ConfigAction, ConfigReply, Mac, ModelError, Query, Reply, Request};
 
 /// How long a worker may take to use a change.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -104,6 +102,11 @@ impl Daemon {
                     self.settle().await?;
                     return Err(error);
                 }
+            }
+            if !self.stack.settled() {
+                // The queue to a worker holds some hundred changes of the graph: it is given time to take them. When it
+                // does not, the next step that needs room says so.
+                let _ = self.settle().await;
             }
             if since.elapsed() > SLICE {
                 tokio::task::yield_now().await;

@@ -144,7 +144,9 @@ pub fn parted(requests: Vec<Request>) -> (Vec<Request>, Vec<Request>) {
     requests.into_iter().partition(Request::is_configuration)
 }
 
-fn of_file(read: Result<volley_config::Config, volley_config::ConfigErrors>) -> Result<Wanted, ModelError> {
+fn of_file(
+    read: Result<volley_config::Config, volley_config::ConfigErrors>,
+) -> Result<Wanted, ModelError> {
     let config = read.map_err(|errors| ModelError::Config {
         errors: errors.0.iter().map(ToString::to_string).collect(),
     })?;
@@ -325,7 +327,10 @@ fn written(state: &State, form: ConfigForm) -> String {
 pub async fn watch_confirmations(daemon: Weak<Daemon>, tell: impl Fn(String)) {
     while let Some(daemon) = daemon.upgrade() {
         let commits = &daemon.commits;
-        let left = commits.confirm_by.get().map(|by| by.saturating_sub(now_s()));
+        let left = commits
+            .confirm_by
+            .get()
+            .map(|by| by.saturating_sub(now_s()));
         match left {
             Some(0) => {
                 tell("a commit was not confirmed in time and is taken back".into());
@@ -335,10 +340,12 @@ pub async fn watch_confirmations(daemon: Weak<Daemon>, tell: impl Fn(String)) {
             }
             Some(_) => {
                 // The clock on the wall counts, and it may be set: look often.
-                let _ = tokio::time::timeout(Duration::from_millis(200), commits.moved.notified()).await;
+                let _ = tokio::time::timeout(Duration::from_millis(200), commits.moved.notified())
+                    .await;
             }
             None => {
-                let _ = tokio::time::timeout(Duration::from_secs(1), commits.moved.notified()).await;
+                let _ =
+                    tokio::time::timeout(Duration::from_secs(1), commits.moved.notified()).await;
             }
         }
     }

@@ -33,7 +33,9 @@ pub enum RunError {
     #[error(transparent)]
     Journal(#[from] volley_control::journal::JournalError),
     /// There is nothing to run.
-    #[error("there is no configuration: give a file with -c, or a state directory that has a commit with --state-dir")]
+    #[error(
+        "there is no configuration: give a file with -c, or a state directory that has a commit with --state-dir"
+    )]
     Nothing,
     /// The socket cannot be served.
     #[error(transparent)]

@@ -33,9 +33,17 @@ impl Found {
     /// commit's.
     pub fn look(args: &Args) -> Result<Found, RunError> {
         let folder = args.state_dir.clone().or_else(system_folder);
-        let mut journal = folder.map(Folder::open).transpose()?.map(Journal::open).transpose()?;
+        let mut journal = folder
+            .map(Folder::open)
+            .transpose()?
+            .map(Journal::open)
+            .transpose()?;
         let commits = journal.as_mut().map_or(Ok(Vec::new()), usable)?;
-        let file = args.config.as_deref().map(volley_config::load).transpose()?;
+        let file = args
+            .config
+            .as_deref()
+            .map(volley_config::load)
+            .transpose()?;
         if file.is_none() && commits.is_empty() && journal.is_none() {
             return Err(RunError::Nothing);
         }
@@ -84,7 +92,10 @@ fn usable(journal: &mut Journal<Folder>) -> Result<Vec<Commit>, RunError> {
     };
     let earlier = journal.numbers().iter().rev().filter(|n| **n <= last);
     let all = std::iter::once(&current).chain(earlier);
-    Ok(all.filter_map(|n| journal.commit(*n).ok()).take(4).collect())
+    Ok(all
+        .filter_map(|n| journal.commit(*n).ok())
+        .take(4)
+        .collect())
 }
 
 impl Daemon {
@@ -129,7 +140,11 @@ impl Daemon {
             }
         }
         Err(RunError::Restore {
-            place: args.state_dir.clone().or_else(system_folder).unwrap_or_default(),
+            place: args
+                .state_dir
+                .clone()
+                .or_else(system_folder)
+                .unwrap_or_default(),
             error: Box::new(first_error.unwrap_or(ModelError::Config { errors: Vec::new() })),
         })
     }
@@ -143,7 +158,11 @@ impl Daemon {
     }
 
     fn report(&self, args: &Args, commit: &Commit, earlier: bool) {
-        let which = if earlier { "the earlier commit" } else { "commit" };
+        let which = if earlier {
+            "the earlier commit"
+        } else {
+            "commit"
+        };
         match &args.config {
             Some(file) => say(format_args!(
                 "{which} {} is in force; {} gives the [engine] settings only",

@@ -9,7 +9,9 @@ use volley_cli::client::{Connection, one_shot};
 use volley_cli::server::{Answer, Ask, Limits, Op, Pending, Server};
 use volley_cli::{Backend, NameKind, Names};
 use volley_model::reply::{ErrorRow, ErrorsReply, VersionReply};
-use volley_model::{Applied, ConfigAction, ConfigReply, ModelError, ObjectKind, Query, Reply, Request};
+use volley_model::{
+    Applied, ConfigAction, ConfigReply, ModelError, ObjectKind, Query, Reply, Request,
+};
 
 struct Fake;
 

@@ -20,8 +20,8 @@ mod vhost;
 mod write;
 
 pub use error::{ConfigError, ConfigErrors};
-pub use write::write;
 pub use schema::{Key, Table, schema};
+pub use write::write;
 
 use std::path::Path;
 use volley_model::{EngineSettings, Request};

@@ -281,7 +281,10 @@ fn tap(tap: &TapSpec, keys: &mut Keys) {
     keys.maybe("host_mac", tap.host_mac);
     keys.maybe_plain("host_mtu", tap.host_mtu);
     if !tap.host_addresses.is_empty() {
-        keys.plain("host_addresses", list(tap.host_addresses.iter().map(quoted)));
+        keys.plain(
+            "host_addresses",
+            list(tap.host_addresses.iter().map(quoted)),
+        );
     }
     keys.unusual("queues", tap.queues, TapSpec::default().queues);
     offload(tap.offload, keys);

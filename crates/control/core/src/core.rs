@@ -118,9 +118,9 @@ impl Core {
         let changes: Changes = state.become_like(to);
         let mut lines = Vec::new();
         for (key, before) in changes.iter() {
-            let old = before.as_ref().map_or(Vec::new(), |v| {
-                crate::events::spelled(key, v)
-            });
+            let old = before
+                .as_ref()
+                .map_or(Vec::new(), |v| crate::events::spelled(key, v));
             let new = state
                 .get(key)
                 .map_or(Vec::new(), |v| crate::events::spelled(key, v));

@@ -5,8 +5,8 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget, Request, Route,
-    RouteLoad, RouteSource, RxMode, Switch,
+    AdminState, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget,
+    Request, Route, RouteLoad, RouteSource, RxMode, Switch,
 };
 
 type Done = Result<(), ModelError>;
@@ -299,12 +299,13 @@ impl Editor<'_> {
         self.put(Key::Addresses(interface.to_owned()), value);
     }
 
-    fn routes(
-        &mut self,
-        route: &Route,
-        each: impl Fn(&mut Self, Key, &[Path]) -> Done,
-    ) -> Done {
-        let own = |s| matches!(s, RouteSource::Static | RouteSource::File | RouteSource::Dynamic);
+    fn routes(&mut self, route: &Route, each: impl Fn(&mut Self, Key, &[Path]) -> Done) -> Done {
+        let own = |s| {
+            matches!(
+                s,
+                RouteSource::Static | RouteSource::File | RouteSource::Dynamic
+            )
+        };
         if !own(route.source) {
             let why = "the FIB makes these routes itself; use static";
             return Err(ModelError::invalid(

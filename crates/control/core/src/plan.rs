@@ -82,7 +82,10 @@ impl<'a> Planner<'a> {
 
     /// Both before and now, and not the same.
     fn differs(&self, key: &Key) -> bool {
-        matches!((self.touched.get(key), self.now.get(key)), (Some(Some(_)), Some(_)))
+        matches!(
+            (self.touched.get(key), self.now.get(key)),
+            (Some(Some(_)), Some(_))
+        )
     }
 
     /// Makes an object again, when it was there and is there.
@@ -112,9 +115,7 @@ impl<'a> Planner<'a> {
                 }
                 Key::RouteFiles(table) if !self.only_more_files(key) => {
                     first.push(key.clone());
-                    let file = |k: &&Key| {
-                        matches!(k, Key::Route(r) if r.table == *table && r.source == RouteSource::File)
-                    };
+                    let file = |k: &&Key| matches!(k, Key::Route(r) if r.table == *table && r.source == RouteSource::File);
                     let all = self.now.from(key.clone()).map(|(k, _)| k);
                     first.extend(all.filter(file).cloned());
                 }
@@ -166,7 +167,10 @@ impl<'a> Planner<'a> {
     }
 
     fn only_more_files(&self, key: &Key) -> bool {
-        let (old, new) = (Self::files(self.before(key)), Self::files(self.now.get(key)));
+        let (old, new) = (
+            Self::files(self.before(key)),
+            Self::files(self.now.get(key)),
+        );
         new.starts_with(old)
     }
 
@@ -312,13 +316,13 @@ impl<'a> Planner<'a> {
         let get = |key: &Key| self.before(key);
         let undo = match before {
             None => make::remove(key, now).into_iter().collect(),
-            Some(before) => make::change(key, before).map_or_else(
-                || make::create(key, before, &get),
-                |request| vec![request],
-            ),
+            Some(before) => make::change(key, before)
+                .map_or_else(|| make::create(key, before, &get), |request| vec![request]),
         };
         let request = match before {
-            None => make::create(key, now, &|k| self.now.get(k)).into_iter().next(),
+            None => make::create(key, now, &|k| self.now.get(k))
+                .into_iter()
+                .next(),
             Some(_) => make::change(key, now),
         };
         steps.extend(request.map(|request| Step { request, undo }));

@@ -195,7 +195,10 @@ impl State {
         let mut known: Vec<String> = Vec::new();
         if matches!(
             kind,
-            ObjectKind::Interface | ObjectKind::Stream | ObjectKind::Table | ObjectKind::MemifSocket
+            ObjectKind::Interface
+                | ObjectKind::Stream
+                | ObjectKind::Table
+                | ObjectKind::MemifSocket
         ) {
             known = self
                 .objects

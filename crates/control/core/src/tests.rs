@@ -72,7 +72,12 @@ impl crate::Probe for Told {
 impl crate::Executor for Told {
     fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
         let line = request.to_string();
-        if self.refuses.borrow().as_deref().is_some_and(|r| line.starts_with(r)) {
+        if self
+            .refuses
+            .borrow()
+            .as_deref()
+            .is_some_and(|r| line.starts_with(r))
+        {
             return Err(ModelError::invalid("this", "it is refused"));
         }
         self.done.borrow_mut().push(line);
@@ -115,13 +120,20 @@ fn a_group_is_done_in_order_of_dependence() {
 #[test]
 fn a_failure_in_the_middle_is_taken_back() {
     let (told, mut core) = (Told::default(), crate::Core::default());
-    core.run(&all(&["create pg0", "address pg0 192.0.2.1/24", "mtu pg0 1500"]), &told).unwrap();
+    core.run(
+        &all(&["create pg0", "address pg0 192.0.2.1/24", "mtu pg0 1500"]),
+        &told,
+    )
+    .unwrap();
     let before = core.state().clone();
     said(&told);
     *told.refuses.borrow_mut() = Some("set interface state pg1 up".into());
     let group = all(&["delete pg0", "create pg1", "route 10.0.0.0/8 pg1", "up pg1"]);
     let error = core.run(&group, &told).unwrap_err().to_string();
-    assert_eq!(error, "`set interface state pg1 up`: this is not valid: it is refused");
+    assert_eq!(
+        error,
+        "`set interface state pg1 up`: this is not valid: it is refused"
+    );
     assert_eq!(core.state(), &before);
     let wanted = [
         "set interface ip address del pg0 192.0.2.1/24",
@@ -140,10 +152,16 @@ fn a_failure_in_the_middle_is_taken_back() {
 fn a_group_with_a_fault_does_nothing() {
     let (told, mut core) = (Told::default(), crate::Core::default());
     for (group, why) in [
-        (&["create pg0", "route 10.0.0.0/8 pg7"][..], "no interface pg7"),
+        (
+            &["create pg0", "route 10.0.0.0/8 pg7"][..],
+            "no interface pg7",
+        ),
         (&["create pg0", "create pg0"], "request 2: `create packet"),
         (&["create pg0", "noroute 10.0.0.0/8"], "no route 10.0.0.0/8"),
-        (&["create pg0", "route 10.0.0.0/8 pg0", "delete pg0"], "in use by route"),
+        (
+            &["create pg0", "route 10.0.0.0/8 pg0", "delete pg0"],
+            "in use by route",
+        ),
     ] {
         let error = core.run(&all(group), &told).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
@@ -154,21 +172,51 @@ fn a_group_with_a_fault_does_nothing() {
 #[test]
 fn renames_go_in_order_and_keep_the_address() {
     let (told, mut core) = (Told::default(), crate::Core::default());
-    core.run(&all(&["create pg0", "route 10.0.0.0/8 pg0"]), &told).unwrap();
+    core.run(&all(&["create pg0", "route 10.0.0.0/8 pg0"]), &told)
+        .unwrap();
     said(&told);
-    core.run(&all(&["rename pg0 wan0", "create pg0", "xconnect pg0 wan0"]), &told).unwrap();
+    core.run(
+        &all(&["rename pg0 wan0", "create pg0", "xconnect pg0 wan0"]),
+        &told,
+    )
+    .unwrap();
     assert_eq!(said(&told)[0], "set interface name pg0 wan0");
-    let requests: Vec<String> = crate::requests(core.state()).iter().map(ToString::to_string).collect();
-    assert!(requests.contains(&"ip route add 10.0.0.0/8 via wan0".to_owned()) || requests.contains(&"ip route add 10.0.0.0/8 via \"wan0\"".to_owned()), "{requests:?}");
-    assert!(requests.iter().any(|r| r.contains("wan0 mac 02:00:00:00:00:01")), "{requests:?}");
+    let requests: Vec<String> = crate::requests(core.state())
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert!(
+        requests.contains(&"ip route add 10.0.0.0/8 via wan0".to_owned())
+            || requests.contains(&"ip route add 10.0.0.0/8 via \"wan0\"".to_owned()),
+        "{requests:?}"
+    );
+    assert!(
+        requests
+            .iter()
+            .any(|r| r.contains("wan0 mac 02:00:00:00:00:01")),
+        "{requests:?}"
+    );
 }
 
 #[test]
 fn a_new_interface_takes_what_leans_on_it_along() {
     let (told, mut core) = (Told::default(), crate::Core::default());
-    core.run(&all(&["create pg0", "create pg1", "route 10.0.0.0/8 pg0", "xconnect pg1 pg0", "up pg0"]), &told).unwrap();
+    core.run(
+        &all(&[
+            "create pg0",
+            "create pg1",
+            "route 10.0.0.0/8 pg0",
+            "xconnect pg1 pg0",
+            "up pg0",
+        ]),
+        &told,
+    )
+    .unwrap();
     let mut wanted = core.state().clone();
-    let files = PcapFiles { rx: Some("a".into()), ..PcapFiles::default() };
+    let files = PcapFiles {
+        rx: Some("a".into()),
+        ..PcapFiles::default()
+    };
     let kind = crate::Value::Kind(std::sync::Arc::new(InterfaceKind::Pcap(files)));
     wanted.swap(&crate::Key::Interface("pg0".into()), Some(kind));
     said(&told);
@@ -191,17 +239,24 @@ fn readers_hear_of_changes_and_slow_ones_of_gaps() {
     let (told, mut core) = (Told::default(), crate::Core::default());
     let mut reader = core.events();
     core.run(&all(&["create pg0"]), &told).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     let crate::Told::Event(event) = runtime.block_on(reader.next()) else {
         panic!("no event");
     };
-    assert_eq!((event.sequence, event.transaction, event.kind), (1, 1, ChangeKind::Created));
+    assert_eq!(
+        (event.sequence, event.transaction, event.kind),
+        (1, 1, ChangeKind::Created)
+    );
     assert_eq!(event.after, ["create packet-generator interface pg0"]);
     let route = |i: u32| {
         let prefix = Prefix::masked(std::net::Ipv4Addr::from_bits(i << 8).into(), 24).unwrap();
         Request::RouteAdd(Route::new(prefix, vec![Path::to(PathTarget::Drop)]))
     };
-    let many: Vec<Request> = (0..crate::HELD as u32 + 10).map(|i| route((i * 7) % 65_521)).collect();
+    let many: Vec<Request> = (0..crate::HELD as u32 + 10)
+        .map(|i| route((i * 7) % 65_521))
+        .collect();
     core.run(&many, &told).unwrap();
     assert!(matches!(runtime.block_on(reader.next()), crate::Told::Lost(n) if n >= 1));
     let crate::Told::Event(event) = runtime.block_on(reader.next()) else {

@@ -151,7 +151,9 @@ pub fn parse_span(text: &str) -> Result<u64, String> {
     let unit = units.iter().find(|(unit, _)| text.ends_with(unit));
     let (number, scale) = unit.map_or((text, 1), |(unit, n)| (text.trim_end_matches(unit), *n));
     let number: u64 = number.parse().map_err(|_| bad())?;
-    let seconds = number.checked_mul(scale).filter(|s| (1..=604_800).contains(s));
+    let seconds = number
+        .checked_mul(scale)
+        .filter(|s| (1..=604_800).contains(s));
     seconds.ok_or_else(|| format!("'{text}' is out of range: give 1s to 168h"))
 }
 
@@ -163,7 +165,16 @@ mod tests {
     fn spans_are_read() {
         assert_eq!(parse_span("5m"), Ok(300));
         assert_eq!(parse_span("90"), Ok(90));
-        for bad in ["", "m", "0", "-1s", "5 m", "200h", "99999999999999999999h", "1mm"] {
+        for bad in [
+            "",
+            "m",
+            "0",
+            "-1s",
+            "5 m",
+            "200h",
+            "99999999999999999999h",
+            "1mm",
+        ] {
             assert!(parse_span(bad).is_err(), "{bad}");
         }
     }

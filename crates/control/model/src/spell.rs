@@ -196,9 +196,9 @@ impl Request {
     }
 }
 
-/// An interface where the word `del` could stand.
+/// An interface where the words `del` and `static` could stand.
 fn del_apart(name: &str) -> String {
-    if "del".starts_with(name) {
+    if ["del", "static"].iter().any(|word| word.starts_with(name)) {
         format!("\"{name}\"")
     } else {
         name.to_string()

@@ -4,9 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
-    AdminState, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifSocket,
-    MemifRole, MemifSpec, Neighbor, Path, PathTarget, PcapFiles, Prefix, Request, Route, RxMode, Sizes,
-    StreamSource, StreamSpec, Switch,
+    AdminState, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole,
+    MemifSocket, MemifSpec, Neighbor, Path, PathTarget, PcapFiles, Prefix, Request, Route, RxMode,
+    Sizes, StreamSource, StreamSpec, Switch,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -67,7 +67,11 @@ fn family() -> impl Strategy<Value = Family> {
 }
 
 fn setting() -> impl Strategy<Value = Request> {
-    let mode = prop_oneof![Just(RxMode::Polling), Just(RxMode::Adaptive), Just(RxMode::Interrupt)];
+    let mode = prop_oneof![
+        Just(RxMode::Polling),
+        Just(RxMode::Adaptive),
+        Just(RxMode::Interrupt)
+    ];
     let switch = prop_oneof![Just(Switch::On), Just(Switch::Off)];
     let state = prop_oneof![3 => Just(AdminState::Up), 1 => Just(AdminState::Down)];
     prop_oneof![
@@ -175,7 +179,9 @@ fn stream() -> impl Strategy<Value = Request> {
                 interface: Some(interface),
                 node: None,
             },
-            source: StreamSource::Template("eth / ip4 dst 20.0.0.1 / udp / payload 20".parse().unwrap()),
+            source: StreamSource::Template(
+                "eth / ip4 dst 20.0.0.1 / udp / payload 20".parse().unwrap(),
+            ),
             edits: vec!["ip4.src increment 1.0.0.0 1.0.0.9".parse().unwrap()],
             sizes: Sizes::Fixed(size),
             rate_pps: Some(1),
@@ -208,7 +214,10 @@ pub fn config() -> impl Strategy<Value = Vec<Request>> {
         vec(bind(), 0..4),
         vec(add_address(), 0..6),
         vec(prop_oneof![add_neighbor().boxed(), route.boxed()], 0..12),
-        vec(prop_oneof![l2().boxed(), feature(Just(Switch::On)).boxed()], 0..3),
+        vec(
+            prop_oneof![l2().boxed(), feature(Just(Switch::On)).boxed()],
+            0..3,
+        ),
         vec(setting(), 0..8),
         vec(stream(), 0..3),
         vec(send, 0..3),

@@ -41,7 +41,10 @@ impl Executor for Rig {
             // From here on things are taken back, and that is not what is tried.
             self.fails_at.set(None);
         }
-        self.worker.borrow_mut().iter_mut().for_each(|w| _ = w.step());
+        self.worker
+            .borrow_mut()
+            .iter_mut()
+            .for_each(|w| _ = w.step());
         self.stack.settled();
         done
     }
@@ -85,7 +88,9 @@ impl Rig {
 
 fn cases() -> ProptestConfig {
     let small = std::env::var_os("VOLLEY_SMALL").is_some();
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
+    let asked = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok());
     ProptestConfig {
         cases: asked.unwrap_or(if small { 4 } else { 48 }),
         failure_persistence: None,

@@ -65,7 +65,8 @@ fn commit(args: &mut Args<'_>) -> Result<ConfigAction, SyntaxError> {
             "file" => source = ConfigSource::File(args.text()?.into()),
             "confirm" => {
                 let token = args.token()?;
-                let span = parse_span(&token.text).map_err(|e| SyntaxError::new(token.column, e))?;
+                let span =
+                    parse_span(&token.text).map_err(|e| SyntaxError::new(token.column, e))?;
                 confirm_s = Some(span);
             }
             "comment" => comment = Some(args.text()?),

@@ -143,7 +143,14 @@ impl Shell<'_> {
                 line,
             })) => {
                 let mut connection = self.connection.borrow_mut();
-                let done = watch(&mut connection, &line, every_s, times, self.screen, self.out);
+                let done = watch(
+                    &mut connection,
+                    &line,
+                    every_s,
+                    times,
+                    self.screen,
+                    self.out,
+                );
                 drop(connection);
                 self.report(done)?;
             }

@@ -69,7 +69,9 @@ impl Screen {
             return Ok(());
         }
         let written = out.write_all(painted.as_bytes());
-        written.and_then(|()| out.flush()).map_err(ClientError::Output)
+        written
+            .and_then(|()| out.flush())
+            .map_err(ClientError::Output)
     }
 }
 

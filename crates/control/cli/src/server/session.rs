@@ -7,12 +7,12 @@ use crate::build::{Action, Builtin, Command, parse_line};
 use crate::grammar::{complete, help};
 use crate::pipe::Pipe;
 use crate::{reference, render};
-use volley_model::Request;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
+use volley_model::Request;
 
 /// How long a client that is cut off may take to read why.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -184,7 +184,9 @@ fn read_all(text: &str) -> Result<Vec<(usize, Request)>, Box<Answer>> {
             Ok((Action::Request(request), true)) if request.is_configuration() => {
                 requests.push((line, *request));
             }
-            Ok(_) => return refuse("this is no change of the configuration, so it cannot be undone"),
+            Ok(_) => {
+                return refuse("this is no change of the configuration, so it cannot be undone");
+            }
             Err(e) => {
                 let answer = Answer::failure(Some(e.column), e.to_string());
                 return Err(Box::new(answer.at_line(line)));

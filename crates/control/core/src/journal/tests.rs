@@ -151,7 +151,10 @@ fn a_full_disk_loses_nothing() {
         .write(about("b"), requests(500), None)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("the commit before it still holds"), "{error}");
+    assert!(
+        error.contains("the commit before it still holds"),
+        "{error}"
+    );
     disk.left.set(None);
     assert_eq!(journal.head().current, Some(first));
     assert_eq!(restored(disk.after(true)), Some(requests(1)));

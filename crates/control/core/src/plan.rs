@@ -181,7 +181,7 @@ impl<'a> Planner<'a> {
             || self
                 .touched
                 .get(&key)
-                .is_some_and(|b| b.is_none() != !self.now.has(&key))
+                .is_some_and(|b| b.is_none() == self.now.has(&key))
     }
 
     /// The removal of an object, as far as it is removed.

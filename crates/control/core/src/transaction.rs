@@ -20,7 +20,7 @@ pub struct TransactionError {
     /// The request at fault as a command, when there were several.
     pub request: Option<String>,
     /// What is wrong.
-    pub error: ModelError,
+    pub error: Box<ModelError>,
     /// What could not be taken back, normally nothing.
     pub left: Vec<String>,
 }
@@ -49,7 +49,7 @@ impl From<ModelError> for TransactionError {
         TransactionError {
             index: None,
             request: None,
-            error,
+            error: Box::new(error),
             left: Vec::new(),
         }
     }
@@ -60,7 +60,7 @@ impl TransactionError {
         TransactionError {
             index: Some(index),
             request: Some(shortened(request)),
-            error,
+            error: Box::new(error),
             left: Vec::new(),
         }
     }
@@ -68,7 +68,7 @@ impl TransactionError {
     /// As one error of the model, for faces that tell no more.
     pub fn into_model(self) -> ModelError {
         if self.index.is_none() && self.request.is_none() && self.left.is_empty() {
-            return self.error;
+            return *self.error;
         }
         let text = self.to_string();
         ModelError::invalid("the transaction", text)
@@ -246,7 +246,7 @@ impl Transaction {
         TransactionError {
             index: None,
             request: request.filter(|_| !self.alone),
-            error,
+            error: Box::new(error),
             left,
         }
     }

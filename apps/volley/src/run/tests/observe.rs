@@ -37,7 +37,7 @@ fn plain(value: &mut Value) {
     match value {
         Value::Object(map) => {
             let counter = |v: &Value| v.get("packets").is_some();
-            map.retain(|k, v| !(NUMBERS.contains(&k.as_str()) && !v.is_string()) && !counter(v));
+            map.retain(|k, v| (!NUMBERS.contains(&k.as_str()) || v.is_string()) && !counter(v));
             for (key, value) in map.iter_mut() {
                 plain(value);
                 if let (true, Value::Array(all)) = (SETS.contains(&key.as_str()), value) {

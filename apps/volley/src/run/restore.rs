@@ -113,11 +113,14 @@ impl Daemon {
                 file: args.config.clone().unwrap_or_default(),
                 error: Box::new(error),
             };
-            // All of it or nothing, in order of dependence.
-            self.change(requests).await.map_err(refused)?;
+            // All of it or nothing, in order of dependence; streams send when captures are there to see them.
+            let sends = |r: &Request| matches!(r, Request::StreamEnable { .. });
+            let (last, first) = requests.into_iter().partition(sends);
+            self.change(first).await.map_err(refused)?;
             for request in observations {
                 self.change(vec![request]).await.map_err(refused)?;
             }
+            self.change(last).await.map_err(refused)?;
             self.commits.set_initial(self.core.borrow().state().clone());
             return Ok(());
         }

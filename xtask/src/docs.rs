@@ -5,9 +5,10 @@ use crate::report::{Fail, Outcome, Pass, Skip};
 use crate::run::Program;
 
 /// Page, and the arguments of `volley` whose output it is.
-const PAGES: [(&str, &[&str]); 2] = [
+const PAGES: [(&str, &[&str]); 3] = [
     ("docs/generated/counters.md", &["doc", "counters"]),
     ("docs/generated/graph.dot", &["doc", "graph"]),
+    ("docs/generated/volley-toml.md", &["doc", "file"]),
 ];
 
 /// Compares (or writes) every page. Needs the release binary.

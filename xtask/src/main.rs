@@ -36,7 +36,7 @@ cargo xtask COMMAND
   budget [--update]                        instructions per packet against bench/budgets.toml
   docs [--update]                          generated pages: stale or not
   readme [--update]                        run the commands of README.md and look at their output
-  show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`
+  show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`
 ";
 
 fn main() -> ExitCode {

@@ -1,24 +1,153 @@
-//! `volley config check`: read a configuration file without a daemon.
+//! `volley config ...`: check a file without a daemon; show, compare, commit and go back with one.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use volley_cli::client::{ClientError, one_shot};
 use volley_config::ConfigErrors;
+use volley_control::{Core, TransactionError};
+use volley_model::{EngineSettings, Request, quote};
 
 /// `volley config ...`
 #[derive(Subcommand)]
 pub enum Command {
-    /// Read a file and tell every error with its place.
+    /// Read a file and tell every error with its place. Needs no daemon.
     Check {
         /// The configuration file.
         file: PathBuf,
     },
+    /// The running configuration as a file, or that of a commit.
+    Show {
+        /// Number of the commit.
+        #[arg(long)]
+        commit: Option<u64>,
+        #[command(flatten)]
+        daemon: DaemonArgs,
+    },
+    /// What is different: from the commit that holds to what runs, or from what runs to a file.
+    Diff {
+        /// The configuration file.
+        #[arg(conflicts_with = "commit")]
+        file: Option<PathBuf>,
+        /// From this commit to what runs.
+        #[arg(long)]
+        commit: Option<u64>,
+        #[command(flatten)]
+        daemon: DaemonArgs,
+    },
+    /// Bring a file in force, all of it or nothing, and keep it; without a file, keep what runs.
+    Commit {
+        /// The configuration file.
+        file: Option<PathBuf>,
+        /// Take it back unless it is confirmed within this time (30s, 5m, 2h).
+        #[arg(long, value_name = "TIME")]
+        confirm: Option<String>,
+        /// Why.
+        #[arg(long, value_name = "TEXT")]
+        comment: Option<String>,
+        #[command(flatten)]
+        daemon: DaemonArgs,
+    },
+    /// Keep the commit that waits.
+    Confirm {
+        #[command(flatten)]
+        daemon: DaemonArgs,
+    },
+    /// Bring an earlier commit in force again, as a new one.
+    Rollback {
+        /// Its number, as `history` lists it.
+        number: u64,
+        #[command(flatten)]
+        daemon: DaemonArgs,
+    },
+    /// The commits, newest first.
+    History {
+        #[command(flatten)]
+        daemon: DaemonArgs,
+    },
+    /// The running configuration as a file, as commands or as requests in JSON.
+    Export {
+        /// How.
+        #[arg(value_enum, default_value_t = Form::Toml)]
+        form: Form,
+        #[command(flatten)]
+        daemon: DaemonArgs,
+    },
 }
 
-/// Carry it out.
-pub fn main(command: Command) -> Result<(), ConfigErrors> {
-    let Command::Check { file } = command;
-    let config = volley_config::load(&file)?;
+/// How a configuration is written out.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Form {
+    /// A volley.toml.
+    Toml,
+    /// Commands, one a line.
+    Commands,
+    /// Requests in JSON, one a line.
+    Json,
+}
+
+/// Which daemon is asked.
+#[derive(clap::Args)]
+pub struct DaemonArgs {
+    /// Unix socket of the daemon.
+    #[arg(long, default_value_os_t = EngineSettings::default().socket)]
+    socket: PathBuf,
+    /// Answer in JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why it was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file has errors.
+    #[error(transparent)]
+    File(#[from] ConfigErrors),
+    /// Its parts do not go together.
+    #[error("{}: {error}", .file.display())]
+    Whole {
+        /// The file.
+        file: PathBuf,
+        /// What does not.
+        error: TransactionError,
+    },
+    /// The daemon refused, or is not there.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// A file cannot be found.
+    #[error("{}: {source}", .file.display())]
+    Path {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// The path of a file as the daemon finds it, wherever that was started.
+fn for_daemon(file: &Path) -> Result<String, ConfigError> {
+    let found = std::path::absolute(file).map_err(|source| ConfigError::Path {
+        file: file.to_owned(),
+        source,
+    })?;
+    Ok(apart(&found.display().to_string()))
+}
+
+/// A word in quotes, so that it is no keyword.
+fn apart(word: &str) -> String {
+    match quote(word) {
+        plain if plain == word => format!("\"{word}\""),
+        quoted => quoted,
+    }
+}
+
+fn check(file: &Path) -> Result<(), ConfigError> {
+    let config = volley_config::load(file)?;
+    let (requests, _) = parted(config.requests.clone());
+    Core::state_of(&requests).map_err(|error| ConfigError::Whole {
+        file: file.to_owned(),
+        error,
+    })?;
     // Nobody reads: nothing to tell.
     let _ = writeln!(
         std::io::stdout(),
@@ -26,5 +155,65 @@ pub fn main(command: Command) -> Result<(), ConfigErrors> {
         file.display(),
         config.requests.len()
     );
+    Ok(())
+}
+
+fn parted(requests: Vec<Request>) -> (Vec<Request>, Vec<Request>) {
+    requests.into_iter().partition(Request::is_configuration)
+}
+
+/// Carry it out.
+pub fn main(command: Command) -> Result<(), ConfigError> {
+    let (line, daemon) = match command {
+        Command::Check { file } => return check(&file),
+        Command::Show { commit, daemon } => {
+            let commit = commit.map_or(String::new(), |n| format!(" commit {n}"));
+            (format!("config show{commit}"), daemon)
+        }
+        Command::Diff {
+            file,
+            commit,
+            daemon,
+        } => {
+            let with = match (file, commit) {
+                (Some(file), _) => format!(" {}", for_daemon(&file)?),
+                (None, Some(number)) => format!(" commit {number}"),
+                (None, None) => String::new(),
+            };
+            (format!("config diff{with}"), daemon)
+        }
+        Command::Commit {
+            file,
+            confirm,
+            comment,
+            daemon,
+        } => {
+            let mut line = "config commit".to_owned();
+            if let Some(file) = file {
+                line += &format!(" file {}", for_daemon(&file)?);
+            }
+            if let Some(span) = confirm {
+                line += &format!(" confirm {}", apart(&span));
+            }
+            if let Some(text) = comment {
+                line += &format!(" comment {}", apart(&text));
+            }
+            (line, daemon)
+        }
+        Command::Confirm { daemon } => ("config confirm".into(), daemon),
+        Command::Rollback { number, daemon } => (format!("config rollback {number}"), daemon),
+        Command::History { daemon } => ("config history".into(), daemon),
+        Command::Export { form, daemon } => {
+            let form = match form {
+                Form::Toml => "toml",
+                Form::Commands => "commands",
+                Form::Json => "json",
+            };
+            (format!("config export {form}"), daemon)
+        }
+    };
+    let mut out = std::io::stdout();
+    one_shot(&daemon.socket, &line, daemon.json, &mut out)?;
+    let _ = out.flush();
     Ok(())
 }

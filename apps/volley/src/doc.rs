@@ -13,6 +13,8 @@ pub enum Page {
     Counters,
     /// The graph in Graphviz form.
     Graph,
+    /// Every table and key of the configuration file.
+    File,
 }
 
 /// The text of a page.
@@ -23,12 +25,26 @@ pub fn page(page: Page) -> Result<String, StackError> {
     };
     let (stack, _workers) = Stack::new(&settings, Clock::manual())?;
     match page {
+        Page::File => Ok(file()),
         Page::Counters => Ok(counters(&stack)),
         Page::Graph => {
             let reply = stack.query(&Query::Graph)?;
             Ok(render::text(&reply, View::Dot))
         }
     }
+}
+
+fn file() -> String {
+    let mut out = String::from(
+        "# volley.toml\n\nMade by `cargo xtask docs --update` from the reader itself. Defaults stand in parentheses.\n",
+    );
+    for table in volley_config::schema() {
+        out += &format!("\n## `{}`\n\n| key | value |\n|---|---|\n", table.title());
+        for key in table.keys {
+            out += &format!("| `{}` | {} |\n", key.name, key.text.replace('|', "\\|"));
+        }
+    }
+    out
 }
 
 fn counters(stack: &Stack) -> String {

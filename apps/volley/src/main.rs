@@ -14,7 +14,7 @@ mod reference;
 mod run;
 mod stack;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
@@ -33,7 +33,7 @@ enum Command {
     Run(run::Args),
     /// Talk to a running daemon: one command, or interactively.
     Ctl(ctl::Args),
-    /// Work with configuration files.
+    /// Check configuration files; compare, commit, confirm and roll back with a running daemon.
     Config {
         #[command(subcommand)]
         command: config::Command,
@@ -44,6 +44,11 @@ enum Command {
     Bench(Box<bench::Args>),
     /// What this machine can do for Volley, what is missing, and the command that mends it.
     Doctor(doctor::Args),
+    /// Print completions for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
     /// Print a page of the documentation that is made from the program.
     Doc {
         /// Which page.
@@ -59,6 +64,13 @@ fn main() -> ExitCode {
         Command::Demo(args) => exit(demo::main(args)),
         Command::Bench(args) => bench::main(*args),
         Command::Doctor(args) => exit(doctor::main(&args)),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "volley", &mut text);
+            // A reader that has gone away is no error.
+            let _ = std::io::stdout().write_all(&text);
+            ExitCode::SUCCESS
+        }
         Command::Doc { page } => exit(doc::page(page).map(|text| {
             let _ = std::io::stdout().write_all(text.as_bytes());
         })),

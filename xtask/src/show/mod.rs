@@ -1,6 +1,7 @@
 //! `cargo xtask show NAME`: the items of an issue, one line each, with the figure and the bar.
 
 mod bench_items;
+mod control;
 mod dpdk;
 mod engine;
 mod interfaces;
@@ -124,9 +125,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
     let items: &[Item] = match name {
         "engine" => &engine::ITEMS,
         "interfaces" => &interfaces::ITEMS,
+        "control" => &control::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces"
+                "there is no list `{other}`; there are: engine, interfaces, control"
             )));
         }
     };
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     fn item_names_are_unique_and_plain() {
-        for list in [&engine::ITEMS[..], &interfaces::ITEMS] {
+        for list in [&engine::ITEMS[..], &interfaces::ITEMS, &control::ITEMS] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
             names.sort_unstable();
             let before = names.len();

@@ -1,18 +1,26 @@
-//! The stack as the command line sees it: changes that are confirmed when the worker uses them, answers, names.
+//! The daemon as its faces see it: changes that are confirmed when the worker uses them, answers, names.
 
+use super::commits::Commits;
 use crate::stack::Stack;
-use std::rc::Rc;
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, sleep};
-use volley_cli::server::{Backend, Pending};
+use volley_cli::server::{Backend, Misplaced, Pending};
 use volley_cli::{NameKind, Names};
-use volley_model::{Applied, ModelError, Query, Reply, Request};
+use volley_control::{Core, Executor, Probe, Progress, Transaction, TransactionError};
+use volley_model::{Applied, ConfigAction, ConfigReply, Mac, ModelError, Query, Reply, Request};
 
 /// How long a worker may take to use a change.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often to look whether it does.
 const LOOK: Duration = Duration::from_millis(1);
+/// How long a transaction may keep the control thread to itself at a time.
+const SLICE: Duration = Duration::from_millis(5);
+/// Steps between two looks at the clock.
+const STEPS: usize = 32;
 
 /// The daemon's state, on the control thread.
 pub struct Daemon {
@@ -20,21 +28,95 @@ pub struct Daemon {
     pub stack: Stack,
     /// Something was changed: a capture may have begun.
     pub changed: Rc<Notify>,
+    /// The desired state, its transactions and their events.
+    pub core: RefCell<Core>,
+    /// What is kept of it.
+    pub(super) commits: Commits,
+    /// Whose turn it is: one transaction at a time.
+    pub(super) turn: Mutex<()>,
+    me: Weak<Daemon>,
 }
 
 impl Daemon {
     /// Around a stack.
-    pub fn new(stack: Stack) -> Self {
-        Daemon {
+    pub fn new(stack: Stack, commits: Commits) -> Rc<Self> {
+        Rc::new_cyclic(|me| Daemon {
             stack,
             changed: Rc::default(),
+            core: RefCell::default(),
+            commits,
+            turn: Mutex::new(()),
+            me: me.clone(),
+        })
+    }
+
+    /// Runs to its end even when whoever asked goes away: a change is never left half made.
+    pub(super) async fn to_its_end<T: 'static, F: Future<Output = T> + 'static>(
+        &self,
+        work: impl FnOnce(Rc<Daemon>) -> F,
+    ) -> Result<T, ModelError> {
+        let gone = || ModelError::invalid("the daemon", "it is ending");
+        let me = self.me.upgrade().ok_or_else(gone)?;
+        let task = tokio::task::spawn_local(work(me));
+        task.await.map_err(|_| gone())
+    }
+
+    /// Carry out changes, all of them or none, and wait until the worker uses them. What is no configuration (starting a
+    /// trace, clearing counters) is no part of the state: it is carried out alone.
+    pub async fn change(&self, requests: Vec<Request>) -> Result<Applied, TransactionError> {
+        if let [request] = &requests[..]
+            && !request.is_configuration()
+        {
+            let applied = self.stack.apply(request)?;
+            self.changed.notify_one();
+            self.settle().await?;
+            return Ok(applied);
+        }
+        self.to_its_end(|me| async move {
+            let _turn = me.turn.lock().await;
+            let begun = me.core.borrow_mut().begin(&requests, &me.stack);
+            me.carry_out(begun?).await
+        })
+        .await?
+    }
+
+    /// Carries out a transaction, in slices between which others have their turn at the control thread. The turn must be
+    /// held.
+    pub(super) async fn carry_out(
+        &self,
+        mut transaction: Transaction,
+    ) -> Result<Applied, TransactionError> {
+        let mut since = Instant::now();
+        loop {
+            match transaction.advance(&self.stack, STEPS) {
+                Progress::More => {}
+                Progress::Done(applied) => {
+                    self.core.borrow_mut().end(transaction, Some(&applied));
+                    self.changed.notify_one();
+                    self.settle().await?;
+                    return Ok(applied);
+                }
+                Progress::Failed(error) => {
+                    self.core.borrow_mut().end(transaction, None);
+                    self.changed.notify_one();
+                    self.settle().await?;
+                    return Err(error);
+                }
+            }
+            if !self.stack.settled() {
+                // The queue to a worker holds some hundred changes of the graph: it is given time to take them. When it
+                // does not, the next step that needs room says so.
+                let _ = self.settle().await;
+            }
+            if since.elapsed() > SLICE {
+                tokio::task::yield_now().await;
+                since = Instant::now();
+            }
         }
     }
 
-    /// Carry out a change and wait until the worker uses it.
-    pub async fn change(&self, request: &Request) -> Result<Applied, ModelError> {
-        let applied = self.stack.apply(request)?;
-        self.changed.notify_one();
+    /// Waits until the worker uses everything.
+    async fn settle(&self) -> Result<(), ModelError> {
         let until = Instant::now() + PATIENCE;
         while !self.stack.settled() {
             if Instant::now() > until {
@@ -42,11 +124,11 @@ impl Daemon {
                     "it is made, but the worker has not taken it up within {} s",
                     PATIENCE.as_secs()
                 );
-                return Err(ModelError::invalid(format!("`{request}`"), why));
+                return Err(ModelError::invalid("the change", why));
             }
             sleep(LOOK).await;
         }
-        Ok(applied)
+        Ok(())
     }
 
     fn streams(&self) -> Vec<String> {
@@ -69,6 +151,20 @@ impl Daemon {
             .flat_map(|arc| arc.features)
             .map(|(name, _)| name.to_owned())
             .collect()
+    }
+}
+
+impl Probe for Stack {
+    fn hardware(&self, interface: &str) -> Option<(Mac, u32)> {
+        let all = self.interfaces.borrow();
+        let found = all.by_name(interface)?;
+        Some((Mac(found.mac), found.mtu))
+    }
+}
+
+impl Executor for Stack {
+    fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
+        Stack::apply(self, request)
     }
 }
 
@@ -109,10 +205,31 @@ impl Names for Daemon {
 
 impl Backend for Daemon {
     fn apply(&self, request: Request) -> Pending<'_, Applied> {
-        Box::pin(async move { self.change(&request).await })
+        self.transact(vec![request])
     }
 
     fn query(&self, query: Query) -> Pending<'_, Reply> {
         Box::pin(async move { self.stack.query(&query) })
+    }
+
+    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied> {
+        Box::pin(async move {
+            let done = self.change(requests).await;
+            done.map_err(TransactionError::into_model)
+        })
+    }
+
+    fn transact_placed(
+        &self,
+        requests: Vec<Request>,
+    ) -> Pin<Box<dyn Future<Output = Result<Applied, Misplaced>> + '_>> {
+        Box::pin(async move {
+            let done = self.change(requests).await;
+            done.map_err(|error| (error.index, error.into_model()))
+        })
+    }
+
+    fn config(&self, action: ConfigAction) -> Pending<'_, ConfigReply> {
+        Box::pin(self.configuration(action))
     }
 }

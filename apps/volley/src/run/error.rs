@@ -1,7 +1,8 @@
 //! Why the daemon does not start, or ends by itself.
 
 use std::path::PathBuf;
-use volley_model::{ModelError, Request};
+use volley_control::TransactionError;
+use volley_model::ModelError;
 
 /// One sentence each.
 #[derive(Debug, thiserror::Error)]
@@ -12,16 +13,30 @@ pub enum RunError {
     /// The stack cannot be put together.
     #[error(transparent)]
     Stack(#[from] crate::stack::StackError),
-    /// A request of the configuration file was refused.
-    #[error("{}: `{request}` was refused: {error}", .file.display())]
+    /// The configuration file was refused as a whole.
+    #[error("{}: {error}", .file.display())]
     Refused {
         /// The file.
         file: PathBuf,
-        /// The request, as a command.
-        request: Box<Request>,
         /// Why.
+        error: Box<TransactionError>,
+    },
+    /// No commit can be brought in force again.
+    #[error("{}: no commit can be brought in force: {error}; mend what it needs, or start with another --state-dir", .place.display())]
+    Restore {
+        /// The state directory.
+        place: PathBuf,
+        /// Why the newest one cannot.
         error: Box<ModelError>,
     },
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    Journal(#[from] volley_control::journal::JournalError),
+    /// There is nothing to run.
+    #[error(
+        "there is no configuration: give a file with -c, or a state directory that has a commit with --state-dir"
+    )]
+    Nothing,
     /// The socket cannot be served.
     #[error(transparent)]
     Server(#[from] volley_cli::server::ServerError),

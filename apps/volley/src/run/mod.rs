@@ -1,33 +1,39 @@
 //! `volley run`: the daemon.
 //!
-//! - True on entry: a configuration file.
-//! - True on exit: everything in the file is in force and the socket answers, or one error and no socket. SIGINT and
+//! - True on entry: a configuration file, or a state directory with a commit.
+//! - True on exit: everything in the commit, else in the file, is in force and the socket answers, or one error and no socket. SIGINT and
 //!   SIGTERM end it cleanly: workers stopped between two rounds, captures written out, the socket removed.
 //! - One control thread runs everything but the worker: requests, queries, process nodes. Nothing on it waits for long.
 
 mod backend;
+mod commits;
 mod error;
 mod processes;
+mod restore;
 
 pub use error::RunError;
 
 use crate::stack::Stack;
 use backend::Daemon;
+use commits::Commits;
+use restore::Found;
 use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use volley_cli::server::Server;
-use volley_config::Config;
 use volley_graph::{Clock, Running};
-use volley_model::{IsaChoice, ModelError, Request};
+use volley_model::{EngineSettings, IsaChoice, ModelError, Request};
 
 /// `volley run ...`
 #[derive(clap::Args)]
 pub struct Args {
-    /// The configuration file.
+    /// The configuration file: what the daemon begins with as long as nothing was committed.
     #[arg(short, long = "config", value_name = "FILE")]
-    config: PathBuf,
+    config: Option<PathBuf>,
+    /// Where commits are kept ($STATE_DIRECTORY; without it nothing can be committed). The last commit goes before FILE.
+    #[arg(long, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
     /// Unix socket of `volley ctl`, instead of the file's.
     #[arg(long)]
     socket: Option<PathBuf>,
@@ -40,31 +46,36 @@ pub struct Args {
 }
 
 impl Args {
-    fn load(&self) -> Result<Config, RunError> {
-        let mut config = volley_config::load(&self.config)?;
-        let engine = &mut config.engine;
+    /// What the command line says of the engine goes before all else.
+    fn settle(&self, engine: &mut EngineSettings) {
         engine.socket = self.socket.clone().unwrap_or_else(|| engine.socket.clone());
         engine.vector_size = self.vector_size.unwrap_or(engine.vector_size);
         engine.isa = self.isa.unwrap_or(engine.isa);
-        Ok(config)
     }
 }
 
 /// Run until a signal.
 pub fn main(args: Args) -> Result<(), RunError> {
-    let config = args.load()?;
+    let found = Found::look(&args)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(RunError::Runtime)?;
     let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, serve(&args, config))
+    local.block_on(&runtime, serve(&args, found))
 }
 
-async fn serve(args: &Args, config: Config) -> Result<(), RunError> {
+async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     // From here on a signal is noticed, whatever comes first.
     let mut signals = Signals::new().map_err(RunError::Runtime)?;
-    let Config { engine, requests } = config;
+    let Found {
+        engine,
+        carried,
+        file,
+        commits,
+        journal,
+    } = found;
+    let confirm_by = journal.as_ref().and_then(|j| j.head().confirm_by);
     let (stack, workers) = Stack::new(&engine, Clock::system())?;
     let cores: Vec<usize> = engine
         .worker_core
@@ -73,10 +84,11 @@ async fn serve(args: &Args, config: Config) -> Result<(), RunError> {
         .collect();
     let running =
         Rc::new(Running::start(workers, &cores).map_err(crate::stack::StackError::Graph)?);
-    let daemon = Rc::new(Daemon::new(stack));
+    let daemon = Daemon::new(stack, Commits::new(journal));
+    daemon.commits.set_engine(carried);
     let lost = processes::start(&daemon, &running);
     tokio::select! {
-        done = configure(&daemon, args, requests) => done?,
+        done = daemon.begin_with(args, file, commits, confirm_by) => done?,
         () = signals.next() => return Ok(()),
     }
     let server = Server::bind(&engine.socket)?;
@@ -96,21 +108,6 @@ async fn serve(args: &Args, config: Config) -> Result<(), RunError> {
     drop(running);
     finish(&daemon);
     ended
-}
-
-/// Carry out the file's requests in order; the first that is refused ends it.
-async fn configure(daemon: &Daemon, args: &Args, requests: Vec<Request>) -> Result<(), RunError> {
-    for request in requests {
-        if let Err(error) = daemon.change(&request).await {
-            let file = args.config.clone();
-            return Err(RunError::Refused {
-                file,
-                request: Box::new(request),
-                error: Box::new(error),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// After the workers have stopped: write what they left, and close the capture.
@@ -143,3 +140,6 @@ impl Signals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,8 @@
 //! Process nodes: what the control thread does by itself.
 
 use super::backend::Daemon;
+use super::commits::watch_confirmations;
+use std::io::Write;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -27,6 +29,12 @@ pub fn start(daemon: &Rc<Daemon>, running: &Rc<Running>) -> JoinHandle<()> {
         "Frees what changes have replaced, once no worker uses it.",
     );
     processes.spawn(reclaim, free_replaced(Rc::downgrade(daemon)));
+    let confirm = info(
+        "config-confirm",
+        "Takes a commit back that nobody has confirmed in time.",
+    );
+    let tell = |text| _ = writeln!(std::io::stderr(), "volley: {text}");
+    processes.spawn(confirm, watch_confirmations(Rc::downgrade(daemon), tell));
     let watch = info("worker-watch", "Notices a worker that has died.");
     processes.spawn(watch, watch_workers(Rc::downgrade(running)))
 }

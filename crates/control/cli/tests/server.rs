@@ -9,7 +9,9 @@ use volley_cli::client::{Connection, one_shot};
 use volley_cli::server::{Answer, Ask, Limits, Op, Pending, Server};
 use volley_cli::{Backend, NameKind, Names};
 use volley_model::reply::{ErrorRow, ErrorsReply, VersionReply};
-use volley_model::{Applied, ModelError, ObjectKind, Query, Reply, Request};
+use volley_model::{
+    Applied, ConfigAction, ConfigReply, ModelError, ObjectKind, Query, Reply, Request,
+};
 
 struct Fake;
 
@@ -32,6 +34,14 @@ impl Backend for Fake {
                 _ => Ok(Applied::one().note("done")),
             }
         })
+    }
+
+    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied> {
+        Box::pin(async move { Ok(Applied::changed(requests.len() as u64)) })
+    }
+
+    fn config(&self, _: ConfigAction) -> Pending<'_, ConfigReply> {
+        Box::pin(async move { Ok(ConfigReply::Confirmed { number: 7 }) })
     }
 
     fn query(&self, query: Query) -> Pending<'_, Reply> {

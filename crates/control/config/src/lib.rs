@@ -17,9 +17,11 @@ mod route;
 mod schema;
 mod stream;
 mod vhost;
+mod write;
 
 pub use error::{ConfigError, ConfigErrors};
 pub use schema::{Key, Table, schema};
+pub use write::write;
 
 use std::path::Path;
 use volley_model::{EngineSettings, Request};

@@ -117,6 +117,12 @@ pub enum ModelError {
         /// What to do instead.
         instead: String,
     },
+    /// A configuration has errors: all of them, one a line.
+    #[error("{}", .errors.join("\n"))]
+    Config {
+        /// Each with its place.
+        errors: Vec<String>,
+    },
     /// A file named by the request could not be used.
     #[error("{path}{}: {why}", .place.as_ref().map(|p| format!(", {p}")).unwrap_or_default())]
     File {

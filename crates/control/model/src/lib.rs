@@ -12,7 +12,9 @@
 #![forbid(unsafe_code)]
 
 mod addr;
+mod config;
 mod error;
+mod event;
 mod handler;
 mod interface;
 mod kernel;
@@ -31,7 +33,11 @@ mod validate;
 mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
+pub use config::{
+    CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource, parse_span,
+};
 pub use error::{ModelError, ObjectKind, SyntaxError};
+pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};
 pub use interface::{
     AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, RxMode,

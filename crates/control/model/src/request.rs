@@ -124,6 +124,11 @@ pub enum Request {
     RouteDel(Route),
     /// Load routes from a file, as source `file`.
     RouteLoad(RouteLoad),
+    /// Take away all routes of source `file` of a table, both families.
+    RouteUnload {
+        /// Table.
+        table: u32,
+    },
     /// Send what `rx` receives out of `tx`, straight from the driver, no L2 processing.
     L2PatchAdd {
         /// Receiving interface.

@@ -147,6 +147,10 @@ impl Display for Request {
             Request::RouteReplace(route) => write!(f, "ip route replace {route}"),
             Request::RouteDel(route) => write!(f, "ip route del {route}"),
             Request::RouteLoad(load) => write!(f, "ip route load {load}"),
+            Request::RouteUnload { table } => {
+                f.write_str("ip route unload")?;
+                opt(f, "table", Some(*table).filter(|t| *t != 0))
+            }
             other => other.spell_traffic(f),
         }
     }
@@ -192,9 +196,9 @@ impl Request {
     }
 }
 
-/// An interface where the word `del` could stand.
+/// An interface where the words `del` and `static` could stand.
 fn del_apart(name: &str) -> String {
-    if "del".starts_with(name) {
+    if ["del", "static"].iter().any(|word| word.starts_with(name)) {
         format!("\"{name}\"")
     } else {
         name.to_string()

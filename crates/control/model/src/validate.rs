@@ -109,7 +109,7 @@ impl Request {
                 within("packets to trace:", *count, limits::TRACE_PACKETS)
             }
             Request::PcapTraceOn(trace) => trace.validate(),
-            Request::PcapTraceOff | Request::Clear(_) => Ok(()),
+            Request::RouteUnload { .. } | Request::PcapTraceOff | Request::Clear(_) => Ok(()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! From what the automaton read to a typed request or query.
 
 mod args;
+mod config;
 mod interface;
 mod kernel;
 mod memif;
@@ -14,7 +15,7 @@ use crate::pipe::{self, Pipe};
 use crate::render::View;
 use crate::{MAX_LINE, token};
 use args::Args;
-use volley_model::{Clear, ModelError, Query, Request, SyntaxError};
+use volley_model::{Clear, ConfigAction, ModelError, Query, Request, SyntaxError};
 
 /// A line that was understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,8 @@ pub enum Action {
     Request(Box<Request>),
     /// A question, and how its answer is shown.
     Query(Query, View),
+    /// Something done with the configuration as a whole.
+    Config(ConfigAction),
     /// Something the command line does itself.
     Builtin(Builtin),
 }
@@ -48,7 +51,21 @@ pub enum Builtin {
     /// List lines typed.
     History,
     /// Run the commands of a file.
-    Exec(String),
+    Exec {
+        /// The file.
+        file: String,
+        /// All of them or none: one transaction.
+        undo: bool,
+    },
+    /// Run a command again and again.
+    Watch {
+        /// Seconds in between.
+        every_s: u64,
+        /// How often; 0 = until Ctrl-C.
+        times: u64,
+        /// The command, pipes included.
+        line: String,
+    },
 }
 
 /// Reads one line.
@@ -56,6 +73,13 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
     if line.len() > MAX_LINE {
         let message = format!("the line has {} bytes, the limit is {MAX_LINE}", line.len());
         return Err(SyntaxError::new(1, message));
+    }
+    if let Some(watch) = watched(line)? {
+        let action = Action::Builtin(watch);
+        return Ok(Command {
+            action,
+            pipes: Vec::new(),
+        });
     }
     let (command, pipes) = pipe::split(line)?;
     if token::tokens(&command, 1)?.is_empty() {
@@ -83,6 +107,38 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
     Ok(Command { action, pipes })
 }
 
+/// `watch [every SECONDS] [times N] COMMAND`: the rest of the line, pipes included, is the command.
+fn watched(line: &str) -> Result<Option<Builtin>, SyntaxError> {
+    let mut rest = line.trim_start();
+    let Some(behind) = rest.strip_prefix("watch ") else {
+        return Ok(None);
+    };
+    rest = behind.trim_start();
+    let (mut every_s, mut times) = (1, 0);
+    for (word, value) in [("every ", &mut every_s), ("times ", &mut times)] {
+        let Some(behind) = rest.strip_prefix(word) else {
+            continue;
+        };
+        let column = line.chars().count() - behind.chars().count() + 1;
+        let (number, after) = behind.trim_start().split_once(' ').unwrap_or((behind, ""));
+        let read = number.parse().ok().filter(|n| (1..=86_400).contains(n));
+        *value = read.ok_or_else(|| SyntaxError::new(column, "expected a number, 1 to 86400"))?;
+        rest = after.trim_start();
+    }
+    let column = line.chars().count() - rest.chars().count();
+    match parse_line(rest).map_err(|e| e.shifted(column))?.action {
+        Action::Query(..) | Action::Config(_) => Ok(Some(Builtin::Watch {
+            every_s,
+            times,
+            line: rest.to_owned(),
+        })),
+        _ => Err(SyntaxError::new(
+            column + 1,
+            "only commands that show something can be watched",
+        )),
+    }
+}
+
 /// A value that is wrong by itself: at the word that has it, when there is one, else at the start.
 fn located(error: ModelError, pieces: &[Piece]) -> SyntaxError {
     let what = match &error {
@@ -105,7 +161,18 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::Help => return args.rest().map(|t| Action::Builtin(Builtin::Help(t))),
         Id::Quit => return Ok(Action::Builtin(Builtin::Quit)),
         Id::History => return Ok(Action::Builtin(Builtin::History)),
-        Id::Exec => return args.text().map(|t| Action::Builtin(Builtin::Exec(t))),
+        Id::Exec => {
+            let (file, undo) = (args.text()?, args.has("undo"));
+            return Ok(Action::Builtin(Builtin::Exec { file, undo }));
+        }
+        Id::ConfigCheck
+        | Id::ConfigShow
+        | Id::ConfigDiff
+        | Id::ConfigCommit
+        | Id::ConfigConfirm
+        | Id::ConfigRollback
+        | Id::ConfigHistory
+        | Id::ConfigExport => return config::action(id, args).map(Action::Config),
         Id::ClearRuntime => Request::Clear(Clear::Runtime),
         Id::ClearErrors => Request::Clear(Clear::Errors),
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
@@ -135,6 +202,13 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::RouteAdd => Request::RouteAdd(route::route(args)?),
         Id::RouteReplace => Request::RouteReplace(route::route(args)?),
         Id::RouteDel => Request::RouteDel(route::route(args)?),
+        Id::RouteUnload => Request::RouteUnload {
+            table: if args.has("table") {
+                args.number32()?
+            } else {
+                0
+            },
+        },
         Id::RouteLoad => Request::RouteLoad(route::load(args)?),
         Id::StreamNew => Request::StreamNew(stream::stream(args)?),
         Id::StreamEnable => Request::StreamEnable {

@@ -1,6 +1,6 @@
 //! The interactive command line: history in a file, completion and `?` by the daemon.
 
-use super::{ClientError, Connection, batch, open};
+use super::{ClientError, Connection, Screen, all_or_none, batch, open, watch};
 use crate::build::{Action, Builtin, parse_line};
 use crate::server::{Answer, Ask, Op};
 use rustyline::completion::{Completer, Pair};
@@ -35,6 +35,7 @@ pub fn interactive(
     let mut shell = Shell {
         socket: socket.to_path_buf(),
         connection,
+        screen: Screen::of_stdout(),
         out,
     };
     let mut begun = String::new();
@@ -93,6 +94,7 @@ enum Next {
 struct Shell<'a> {
     socket: PathBuf,
     connection: Rc<RefCell<Connection>>,
+    screen: Screen,
     out: &'a mut dyn Write,
 }
 
@@ -102,6 +104,13 @@ impl Shell<'_> {
         written
             .and_then(|()| self.out.flush())
             .map_err(ClientError::Output)
+    }
+
+    fn report(&mut self, done: Result<(), ClientError>) -> Result<(), ClientError> {
+        match done {
+            Ok(()) => Ok(()),
+            Err(e) => self.say(&format!("{}\n", self.screen.error(&e.to_string()))),
+        }
     }
 
     fn help(&mut self, line: &str) -> Result<(), ClientError> {
@@ -123,11 +132,27 @@ impl Shell<'_> {
                 let lines: String = history.iter().map(|l| format!("{l}\n")).collect();
                 self.say(&lines)?;
             }
-            Ok(Action::Builtin(Builtin::Exec(file))) => {
-                let done = batch(&mut self.connection.borrow_mut(), &file, false, self.out);
-                if let Err(e) = done {
-                    self.say(&format!("{e}\n"))?;
-                }
+            Ok(Action::Builtin(Builtin::Exec { file, undo })) => {
+                let run = if undo { all_or_none } else { batch };
+                let done = run(&mut self.connection.borrow_mut(), &file, false, self.out);
+                self.report(done)?;
+            }
+            Ok(Action::Builtin(Builtin::Watch {
+                every_s,
+                times,
+                line,
+            })) => {
+                let mut connection = self.connection.borrow_mut();
+                let done = watch(
+                    &mut connection,
+                    &line,
+                    every_s,
+                    times,
+                    self.screen,
+                    self.out,
+                );
+                drop(connection);
+                self.report(done)?;
             }
             _ => self.ask(line)?,
         }
@@ -139,11 +164,11 @@ impl Shell<'_> {
     fn ask(&mut self, line: &str) -> Result<(), ClientError> {
         let answer = self.connection.borrow_mut().exec(line, false);
         match answer {
-            Ok(Answer { text, .. }) => self.say(&text),
+            Ok(Answer { text, .. }) => self.screen.show(&text, self.out),
             Err(e @ ClientError::Refused { column, .. }) => {
                 let mark =
                     column.map_or_else(String::new, |c| format!("{:>1$}\n", '^', PROMPT.len() + c));
-                self.say(&format!("{mark}{e}\n"))
+                self.say(&format!("{mark}{}\n", self.screen.error(&e.to_string())))
             }
             Err(e) => {
                 if let Ok(fresh) = Connection::open(&self.socket) {

@@ -2,10 +2,16 @@
 
 mod connection;
 mod interactive;
+mod screen;
+mod watch;
 
 pub use connection::{ClientError, Connection};
 pub use interactive::interactive;
+pub use screen::Screen;
+pub use watch::watch;
 
+use crate::server::{Ask, Op};
+use crate::{Action, Builtin};
 use std::io::Write;
 use std::path::Path;
 
@@ -17,15 +23,25 @@ pub fn one_shot(
     out: &mut dyn Write,
 ) -> Result<(), ClientError> {
     let mut connection = Connection::open(socket)?;
-    if let Ok(command) = crate::parse_line(line)
-        && let crate::Action::Builtin(crate::Builtin::Exec(file)) = command.action
-    {
-        return batch(&mut connection, &file, json, out);
+    match crate::parse_line(line).map(|c| c.action) {
+        Ok(Action::Builtin(Builtin::Exec { file, undo })) => {
+            let run = if undo { all_or_none } else { batch };
+            return run(&mut connection, &file, json, out);
+        }
+        Ok(Action::Builtin(Builtin::Watch {
+            every_s,
+            times,
+            line,
+        })) => {
+            let screen = Screen::of_stdout();
+            return watch(&mut connection, &line, every_s, times, screen, out);
+        }
+        _ => {}
     }
     let answer = connection.exec(line, json)?;
     match answer.data.filter(|_| json) {
         Some(data) => writeln!(out, "{data:#}"),
-        None => out.write_all(answer.text.as_bytes()),
+        None => return Screen::of_stdout().show(&answer.text, out),
     }
     .map_err(ClientError::Output)
 }
@@ -33,13 +49,8 @@ pub fn one_shot(
 /// Largest file of commands, in bytes.
 const MAX_BATCH: u64 = 64 << 20;
 
-/// Runs the lines of a file; the first error stops it and is told with file and line.
-pub fn batch(
-    connection: &mut Connection,
-    file: &str,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<(), ClientError> {
+/// A file of commands.
+fn read(file: &str) -> Result<String, ClientError> {
     let bad = |why: String| ClientError::Batch {
         place: file.to_string(),
         why,
@@ -50,30 +61,76 @@ pub fn batch(
     if size > MAX_BATCH {
         return Err(bad(format!("has {size} bytes, the limit is {MAX_BATCH}")));
     }
-    let text = std::fs::read_to_string(file).map_err(|e| bad(e.to_string()))?;
-    let mut held = String::new();
-    let mut first = 1;
-    for (i, line) in text.lines().enumerate() {
-        if held.is_empty() {
-            first = i + 1;
-        }
-        held += line;
-        // A brace that is still open goes on in the next line.
-        if open(&held) && i + 1 < text.lines().count() {
-            held.push('\n');
-            continue;
-        }
+    std::fs::read_to_string(file).map_err(|e| bad(e.to_string()))
+}
+
+/// Runs the lines of a file as one transaction: all of them or none. An error is told with file and line.
+pub fn all_or_none(
+    connection: &mut Connection,
+    file: &str,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), ClientError> {
+    let ask = Ask {
+        op: Op::Transact,
+        line: read(file)?,
+        json,
+    };
+    let answer = connection.ask(&ask)?;
+    if let Some(failure) = answer.error {
+        let place = failure
+            .line
+            .map_or_else(|| file.to_string(), |line| format!("{file}:{line}"));
+        let why = failure.message;
+        return Err(ClientError::Batch { place, why });
+    }
+    match answer.data {
+        Some(data) => writeln!(out, "{data:#}"),
+        None => out.write_all(answer.text.as_bytes()),
+    }
+    .map_err(ClientError::Output)
+}
+
+/// Runs the lines of a file; the first error stops it and is told with file and line.
+pub fn batch(
+    connection: &mut Connection,
+    file: &str,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), ClientError> {
+    let text = read(file)?;
+    for (first, command) in commands(&text) {
         let answer = connection
-            .exec(&held, json)
+            .exec(&command, json)
             .map_err(|e| ClientError::Batch {
                 place: format!("{file}:{first}"),
                 why: e.to_string(),
             })?;
         out.write_all(answer.text.as_bytes())
             .map_err(ClientError::Output)?;
-        held.clear();
     }
     Ok(())
+}
+
+/// The commands of a text, each with the number of its first line. A brace that is open goes on in the next line.
+pub(crate) fn commands(text: &str) -> Vec<(usize, String)> {
+    let mut all = Vec::new();
+    let (mut held, mut first) = (String::new(), 1);
+    for (i, line) in text.lines().enumerate() {
+        if held.is_empty() {
+            first = i + 1;
+        } else {
+            held.push('\n');
+        }
+        held += line;
+        if !open(&held) {
+            all.push((first, std::mem::take(&mut held)));
+        }
+    }
+    if !held.is_empty() {
+        all.push((first, held));
+    }
+    all
 }
 
 /// True when a brace of the text is not closed yet.

@@ -49,7 +49,22 @@ commands! {
     Help: "help [<command>]", "List commands, or those that begin so.", "help show";
     Quit: "(quit | exit)", "Leave the interactive command line.", "quit";
     History: "history", "List the lines typed.", "history";
-    Exec: "exec <file>", "Run the commands of a file; the first error stops it.", "exec setup.vly";
+    Exec: "exec <file> [undo]",
+        "Run the commands of a file; the first error stops it. With undo they are one transaction: all of them or none.", "exec setup.vly";
+    Watch: "watch [every <n>] [times <n>] <command>",
+        "Run a command every second (or so many), until Ctrl-C (or so many times).", "watch every 2 show interfaces";
+
+    ConfigCheck: "config check <file>", "Read a configuration file and tell every error with its place.", "config check volley.toml";
+    ConfigShow: "config show [commit <n>]", "The running configuration as a file, or that of a commit.", "config show";
+    ConfigDiff: "config diff [commit <n> | <file>]",
+        "What is different: from the commit that holds (or another) to what runs, or from what runs to a file.", "config diff volley.toml";
+    ConfigCommit: "config commit {file <file> | confirm <span> | comment <text>}",
+        "Bring a file in force (none: what runs) and keep it; with confirm it is taken back unless `config confirm` comes in time.",
+        "config commit file volley.toml confirm 5m comment \"new uplink\"";
+    ConfigConfirm: "config confirm", "Keep the commit that waits.", "config confirm";
+    ConfigRollback: "config rollback <n>", "Bring an earlier commit in force again, as a new one.", "config rollback 3";
+    ConfigHistory: "config history", "The commits, newest first.", "config history";
+    ConfigExport: "config export [toml | commands | json]", "The running configuration as a file, as commands or as requests in JSON.", "config export commands";
 
     ShowVersion: "show version", "Version, processor, instruction-set level, uptime.", "show version";
     ShowInterfaces: "show interface~s [<interface>]", "State, MTU and counters of interfaces.", "show interfaces";
@@ -132,6 +147,7 @@ commands! {
     RouteAdd: route!("add"), "Add paths to a route.", "ip route add 10.0.0.0/24 via 192.0.2.1 pg1 weight 2 count 1000";
     RouteReplace: route!("replace"), "Make a route have exactly these paths.", "ip route replace 10.0.0.0/8 via drop";
     RouteDel: route!("del~ete"), "Remove paths of a route, or all of it.", "ip route del 10.0.0.0/8";
+    RouteUnload: "(ip | ip6) route unload [table <table>]", "Take away all routes that were loaded from files into a table, both families.", "ip route unload table 7";
     RouteLoad: concat!("(ip | ip6) route load <file> {format (auto | text | mrt) | table <table> | family (ip4 | ip6) | limit <n> | \
          fold (modulo | clamp) | next-hops <address> <n> <interface> {<interface>} | ", path!(), "}"),
         "Load routes from a text or MRT file; its next hops are meant as they are, or folded into those given.",

@@ -82,6 +82,8 @@ static SLOTS: &[Slot] = &[
     slot_of("value", T::Value, "number, MAC or IP address"),
     slot_of("mtu", T::Number, "bytes, 68 to 65535"),
     slot_of("n", T::Number, "number"),
+    slot_of("span", T::Any, "time such as 30s, 5m or 2h"),
+    slot_of("text", T::Any, "text, in quotes when it has blanks"),
     slot_of("weight", T::Number, "share of the traffic, 1 to 255"),
     slot_of(
         "preference",
@@ -137,7 +139,7 @@ static SLOTS: &[Slot] = &[
         ]),
         "source of the route",
     ),
-    slot_of("command", T::Rest, "beginning of a command"),
+    slot_of("command", T::Rest, "a command, or its beginning"),
 ];
 
 /// The slot of this name. Patterns are checked against the table by a test.

@@ -1,5 +1,6 @@
 //! Answers as text: tables for people, or JSON.
 
+mod config;
 mod fib;
 mod graph;
 mod interfaces;
@@ -9,6 +10,7 @@ mod system;
 mod table;
 mod vhost;
 
+pub(crate) use config::text as config;
 use volley_model::{Applied, Reply};
 
 /// How an answer is shown as text.

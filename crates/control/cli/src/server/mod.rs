@@ -18,10 +18,13 @@ use crate::grammar::Names;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
-use volley_model::{Applied, ModelError, Query, Reply, Request};
+use volley_model::{Applied, ConfigAction, ConfigReply, ModelError, Query, Reply, Request};
 
 /// An answer that comes later (a change is confirmed when all workers use it).
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
+
+/// An error and the place of the request at fault, from 0.
+pub type Misplaced = (Option<usize>, ModelError);
 
 /// What the daemon gives the command line. Lives on the control thread, so it need not be `Send`.
 pub trait Backend: Names {
@@ -30,6 +33,21 @@ pub trait Backend: Names {
 
     /// Answers a question.
     fn query(&self, query: Query) -> Pending<'_, Reply>;
+
+    /// Carries out several changes: all of them or none.
+    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied>;
+
+    /// The same, and the place among them of the one that is at fault, when it is one.
+    fn transact_placed(
+        &self,
+        requests: Vec<Request>,
+    ) -> Pin<Box<dyn Future<Output = Result<Applied, Misplaced>> + '_>> {
+        let done = self.transact(requests);
+        Box::pin(async move { done.await.map_err(|error| (None, error)) })
+    }
+
+    /// Does something with the configuration as a whole.
+    fn config(&self, action: ConfigAction) -> Pending<'_, ConfigReply>;
 }
 
 /// Bounds that clients meet.
@@ -48,8 +66,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            // A line of commands may double when it is written as JSON.
-            line: 2 * crate::MAX_LINE + 1024,
+            // A file of commands that are one transaction comes as one line.
+            line: 16 * crate::MAX_LINE,
             clients: 64,
             finish_line: Duration::from_secs(10),
             read_answer: Duration::from_secs(10),

@@ -22,6 +22,8 @@ pub struct Ask {
 pub enum Op {
     /// Run it.
     Exec,
+    /// Run the commands of several lines as one transaction: all of them or none.
+    Transact,
     /// How could it go on.
     Complete,
     /// What may come here.
@@ -54,6 +56,9 @@ pub struct Failure {
     /// Character of the line, from 1, when the line is at fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
+    /// Line, from 1, when several were given and one is at fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
     /// One sentence.
     pub message: String,
 }
@@ -66,9 +71,21 @@ impl Answer {
         }
     }
 
+    /// The same failure, of a line.
+    pub(crate) fn at_line(mut self, line: usize) -> Answer {
+        if let Some(failure) = &mut self.error {
+            failure.line = Some(line);
+        }
+        self
+    }
+
     pub(crate) fn failure(column: Option<usize>, message: impl ToString) -> Answer {
         let message = message.to_string();
-        let error = Some(Failure { column, message });
+        let error = Some(Failure {
+            column,
+            line: None,
+            message,
+        });
         Answer {
             error,
             ..Answer::default()

@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
+use volley_model::Request;
 
 /// How long a client that is cut off may take to read why.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -130,6 +131,7 @@ async fn answer(line: &[u8], backend: &dyn Backend) -> Answer {
     };
     match ask.op {
         Op::Exec => exec(&ask.line, ask.json, backend).await,
+        Op::Transact => transact(&ask.line, ask.json, backend).await,
         Op::Help => Answer::text(help(&ask.line, backend)),
         Op::Complete => {
             let found = complete(&ask.line, backend);
@@ -140,6 +142,58 @@ async fn answer(line: &[u8], backend: &dyn Backend) -> Answer {
             }
         }
     }
+}
+
+/// Runs the commands of a text as one transaction.
+async fn transact(text: &str, data: bool, backend: &dyn Backend) -> Answer {
+    // Long files are read on another thread: this one has packets to write and others to answer.
+    let text = text.to_owned();
+    let read = tokio::task::spawn_blocking(move || read_all(&text)).await;
+    let requests = match read {
+        Ok(Ok(requests)) => requests,
+        Ok(Err(answer)) => return *answer,
+        Err(e) => return Answer::failure(None, e),
+    };
+    let (lines, requests): (Vec<usize>, Vec<Request>) = requests.into_iter().unzip();
+    match backend.transact_placed(requests).await {
+        Ok(applied) => {
+            let value = serde_json::to_value(&applied).ok();
+            Answer {
+                text: render::applied(&applied),
+                data: value.filter(|_| data),
+                ..Answer::default()
+            }
+        }
+        Err((index, error)) => {
+            let answer = Answer::failure(None, error);
+            match index.and_then(|i| lines.get(i)) {
+                Some(line) => answer.at_line(*line),
+                None => answer,
+            }
+        }
+    }
+}
+
+/// The changes of a text, each with its line.
+fn read_all(text: &str) -> Result<Vec<(usize, Request)>, Box<Answer>> {
+    let mut requests = Vec::new();
+    for (line, command) in crate::client::commands(text) {
+        let refuse = |why: &str| Err(Box::new(Answer::failure(Some(1), why).at_line(line)));
+        match parse_line(&command).map(|c| (c.action, c.pipes.is_empty())) {
+            Ok((Action::Nothing, _)) => {}
+            Ok((Action::Request(request), true)) if request.is_configuration() => {
+                requests.push((line, *request));
+            }
+            Ok(_) => {
+                return refuse("this is no change of the configuration, so it cannot be undone");
+            }
+            Err(e) => {
+                let answer = Answer::failure(Some(e.column), e.to_string());
+                return Err(Box::new(answer.at_line(line)));
+            }
+        }
+    }
+    Ok(requests)
 }
 
 /// Runs one line.
@@ -161,6 +215,10 @@ pub(crate) async fn exec(line: &str, data: bool, backend: &dyn Backend) -> Answe
                 render::applied(&applied),
                 serde_json::to_value(&applied).ok(),
             ),
+            Err(e) => return Answer::failure(None, e),
+        },
+        Action::Config(action) => match backend.config(action).await {
+            Ok(reply) => (render::config(&reply), serde_json::to_value(&reply).ok()),
             Err(e) => return Answer::failure(None, e),
         },
         Action::Query(query, view) => match backend.query(query).await {

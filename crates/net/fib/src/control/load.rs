@@ -36,6 +36,26 @@ impl Fib {
         Ok(Applied::changed(all as u64).note(note))
     }
 
+    /// Takes away every route of source `file` that a table of either family has.
+    pub(super) fn route_unload(&mut self, table: u32) -> Done {
+        let gone4 = self.unload_in::<V4>(table);
+        let gone6 = self.unload_in::<V6>(table);
+        match (gone4, gone6) {
+            (Err(e), Err(_)) => self.said(Err(e)),
+            (a, b) => Ok(Applied::changed(a.unwrap_or(0) + b.unwrap_or(0))),
+        }
+    }
+
+    fn unload_in<F: Side>(&mut self, table: u32) -> Result<u64, FibError> {
+        let index = self.table_index(F::AF, table)?;
+        let routes = self.table::<F>(index).map(|t| t.routes.sorted());
+        let mut gone = 0;
+        for (prefix, _) in routes.unwrap_or_default() {
+            gone += u64::from(self.remove_in(index, prefix, Source::File));
+        }
+        Ok(gone)
+    }
+
     /// The smaller family goes in first, since it may have to be taken out again.
     fn both(
         &mut self,

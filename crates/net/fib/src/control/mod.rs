@@ -51,6 +51,7 @@ impl Handler for Fib {
             Request::RouteReplace(route) => self.route(route, Change::Replace),
             Request::RouteDel(route) => self.route(route, Change::Delete),
             Request::RouteLoad(load) => self.route_load(load),
+            Request::RouteUnload { table } => self.route_unload(*table),
             _ => return None,
         })
     }

@@ -1,0 +1,352 @@
+//! `config ...`: the configuration as a whole, its commits, and the way back.
+
+use super::backend::Daemon;
+use std::cell::{Cell, RefCell};
+use std::rc::Weak;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::Notify;
+use volley_control::journal::{About, Folder, Journal, JournalError};
+use volley_control::{Core, State, TransactionError, requests};
+use volley_model::{
+    CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource, EngineSettings,
+    ModelError, Request,
+};
+
+/// What the daemon keeps of its configuration.
+#[derive(Default)]
+pub struct Commits {
+    /// Commits on a disk; none when there is no state directory, or somebody has it in hand.
+    journal: RefCell<Option<Journal<Folder>>>,
+    /// What it began with, when no commit holds.
+    initial: RefCell<State>,
+    /// Settings of the engine that commits carry along.
+    engine: RefCell<Option<EngineSettings>>,
+    /// The time until which the newest commit waits, in seconds since 1970.
+    confirm_by: Cell<Option<u64>>,
+    /// The time has changed.
+    moved: Notify,
+}
+
+/// A configuration that was read.
+pub struct Wanted {
+    pub(super) state: State,
+    engine: Option<EngineSettings>,
+    notes: Vec<String>,
+}
+
+/// Seconds since 1970.
+pub fn now_s() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
+}
+
+fn about_disk(error: JournalError) -> ModelError {
+    match error {
+        JournalError::NoCommit { .. } => ModelError::invalid("the commit", error),
+        other => ModelError::Config {
+            errors: vec![other.to_string()],
+        },
+    }
+}
+
+fn no_folder() -> ModelError {
+    let why = "there is no state directory: start the daemon with --state-dir DIR";
+    ModelError::invalid("config commit", why)
+}
+
+impl Commits {
+    /// With a journal.
+    pub fn new(journal: Option<Journal<Folder>>) -> Commits {
+        Commits {
+            journal: RefCell::new(journal),
+            ..Commits::default()
+        }
+    }
+
+    /// What to go back to when no commit holds.
+    pub fn set_initial(&self, state: State) {
+        *self.initial.borrow_mut() = state;
+    }
+
+    /// Settings of the engine that the next commit carries along.
+    pub fn set_engine(&self, engine: Option<EngineSettings>) {
+        *self.engine.borrow_mut() = engine;
+    }
+
+    /// Takes the wait for a confirmation up again, after a start.
+    pub fn wait_until(&self, confirm_by: Option<u64>) {
+        self.confirm_by.set(confirm_by);
+        self.moved.notify_one();
+    }
+
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&mut Journal<Folder>) -> Result<T, JournalError>,
+    ) -> Result<T, ModelError> {
+        let mut journal = self.journal.borrow_mut();
+        let journal = journal.as_mut().ok_or_else(no_folder)?;
+        work(journal).map_err(about_disk)
+    }
+
+    fn numbered(&self, number: u64) -> Result<State, ModelError> {
+        let commit = self.with(|j| j.commit(number))?;
+        Core::state_of(&commit.requests).map_err(TransactionError::into_model)
+    }
+
+    /// What the commit that holds says, or what there was without one.
+    fn committed(&self) -> Result<State, ModelError> {
+        match self.with(|j| Ok(j.head().current))? {
+            Some(number) => self.numbered(number),
+            None => Ok(self.initial.borrow().clone()),
+        }
+    }
+
+    /// Writes a commit on a thread of its own: disks take their time.
+    async fn write(
+        &self,
+        about: About,
+        requests: Vec<Request>,
+        confirm_by: Option<u64>,
+    ) -> Result<u64, ModelError> {
+        let mut journal = self.journal.borrow_mut().take().ok_or_else(no_folder)?;
+        let work = move || {
+            let done = journal.write(about, requests, confirm_by);
+            (journal, done)
+        };
+        let lost = |e| ModelError::invalid("the journal", e);
+        let (journal, done) = tokio::task::spawn_blocking(work).await.map_err(lost)?;
+        *self.journal.borrow_mut() = Some(journal);
+        done.map_err(about_disk)
+    }
+
+    fn history(&self) -> Result<Vec<CommitRow>, ModelError> {
+        self.with(|journal| {
+            let head = journal.head().clone();
+            let row = |number: &u64| {
+                let commit = journal.commit(*number).ok()?;
+                let current = head.current == Some(*number);
+                Some(CommitRow {
+                    number: *number,
+                    time_s: commit.about.time_s,
+                    comment: commit.about.comment,
+                    requests: commit.requests.len() as u64,
+                    current,
+                    confirm_by: head.confirm_by.filter(|_| current),
+                })
+            };
+            Ok(journal.numbers().iter().rev().filter_map(row).collect())
+        })
+    }
+}
+
+/// Parts the requests of a file into configuration and the observations it starts.
+pub fn parted(requests: Vec<Request>) -> (Vec<Request>, Vec<Request>) {
+    requests.into_iter().partition(Request::is_configuration)
+}
+
+fn of_file(
+    read: Result<volley_config::Config, volley_config::ConfigErrors>,
+) -> Result<Wanted, ModelError> {
+    let config = read.map_err(|errors| ModelError::Config {
+        errors: errors.0.iter().map(ToString::to_string).collect(),
+    })?;
+    let (requests, observations) = parted(config.requests);
+    let note = |r: &Request| format!("`{r}` is no configuration: it is carried out at start only");
+    Ok(Wanted {
+        state: Core::state_of(&requests).map_err(TransactionError::into_model)?,
+        engine: Some(config.engine),
+        notes: observations.iter().map(note).collect(),
+    })
+}
+
+impl Daemon {
+    fn wanted_of(&self, state: State) -> Wanted {
+        Wanted {
+            state,
+            engine: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Reads a configuration. Files are read on a thread of their own.
+    async fn wanted(&self, source: ConfigSource) -> Result<Wanted, ModelError> {
+        let state = match source {
+            ConfigSource::Running => self.core.borrow().state().clone(),
+            ConfigSource::Committed => self.commits.committed()?,
+            ConfigSource::Commit(number) => self.commits.numbered(number)?,
+            ConfigSource::Requests(requests) => {
+                Core::state_of(&requests).map_err(TransactionError::into_model)?
+            }
+            ConfigSource::File(_) | ConfigSource::Text(_) => {
+                let read = move || {
+                    of_file(match &source {
+                        ConfigSource::File(file) => volley_config::load(file),
+                        ConfigSource::Text(text) => volley_config::parse(text),
+                        _ => Ok(volley_config::Config::default()),
+                    })
+                };
+                let lost = |e| ModelError::invalid("the configuration", e);
+                return tokio::task::spawn_blocking(read).await.map_err(lost)?;
+            }
+        };
+        Ok(self.wanted_of(state))
+    }
+
+    /// Does something with the configuration as a whole.
+    pub async fn configuration(&self, action: ConfigAction) -> Result<ConfigReply, ModelError> {
+        Ok(match action {
+            ConfigAction::Check { source } => {
+                let objects = self.wanted(source).await?.state.len() as u64;
+                ConfigReply::Checked { objects }
+            }
+            ConfigAction::Show { source, form } => {
+                let wanted = self.wanted(source).await?;
+                let text = written(&wanted.state, form);
+                ConfigReply::Text { text }
+            }
+            ConfigAction::Diff { from, to } => {
+                let (from, to) = (self.wanted(from).await?, self.wanted(to).await?);
+                let lines = Core::difference(&from.state, &to.state);
+                ConfigReply::Difference { lines }
+            }
+            ConfigAction::Commit {
+                source,
+                confirm_s,
+                comment,
+            } => {
+                let committed = self
+                    .to_its_end(|me| async move { me.commit(source, confirm_s, comment).await })
+                    .await??;
+                ConfigReply::Committed(committed)
+            }
+            ConfigAction::Rollback { number } => {
+                let (source, comment) = (
+                    ConfigSource::Commit(number),
+                    Some(format!("rollback to {number}")),
+                );
+                let committed = self
+                    .to_its_end(|me| async move { me.commit(source, None, comment).await })
+                    .await??;
+                ConfigReply::Committed(committed)
+            }
+            ConfigAction::Confirm => {
+                let _turn = self.turn.lock().await;
+                if !self.commits.with(Journal::confirm)? {
+                    let why = "no commit waits to be confirmed";
+                    return Err(ModelError::invalid("config confirm", why));
+                }
+                self.commits.wait_until(None);
+                let number = self.commits.with(|j| Ok(j.head().current))?;
+                let number = number.unwrap_or_default();
+                ConfigReply::Confirmed { number }
+            }
+            ConfigAction::History => ConfigReply::History {
+                commits: self.commits.history()?,
+            },
+        })
+    }
+
+    /// In force first, then kept; when it cannot be kept, it is no longer in force either.
+    async fn commit(
+        &self,
+        source: ConfigSource,
+        confirm_s: Option<u64>,
+        comment: Option<String>,
+    ) -> Result<Committed, ModelError> {
+        let _turn = self.turn.lock().await;
+        self.commits.with(|_| Ok(()))?;
+        let wanted = self.wanted(source).await?;
+        let before = self.core.borrow().state().clone();
+        let steps = self.become_state(&wanted.state).await?;
+        if let Some(engine) = wanted.engine {
+            self.commits.set_engine(Some(engine));
+        }
+        let time_s = now_s();
+        let confirm_by = confirm_s.map(|span| time_s + span);
+        let about = About {
+            time_s,
+            comment,
+            engine: self.commits.engine.borrow().clone(),
+        };
+        let requests = requests(&self.core.borrow().state().lasting());
+        match self.commits.write(about, requests, confirm_by).await {
+            Ok(number) => {
+                self.commits.wait_until(confirm_by);
+                Ok(Committed {
+                    number,
+                    steps,
+                    confirm_by,
+                    notes: wanted.notes,
+                })
+            }
+            Err(error) => {
+                self.become_state(&before).await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the running configuration another one; returns how many steps it took. The turn must be held.
+    pub(super) async fn become_state(&self, wanted: &State) -> Result<u64, ModelError> {
+        let begun = self.core.borrow_mut().begin_state(wanted, &self.stack);
+        let transaction = begun.map_err(TransactionError::into_model)?;
+        let steps = transaction.steps().len() as u64;
+        let done = self.carry_out(transaction).await;
+        done.map(|_| steps).map_err(TransactionError::into_model)
+    }
+
+    /// Takes the commit back that nobody has confirmed in time.
+    async fn take_back(&self) -> Result<(), ModelError> {
+        let _turn = self.turn.lock().await;
+        // It may have been confirmed, or followed by another one, meanwhile.
+        if self.commits.confirm_by.get().is_none_or(|by| now_s() < by) {
+            return Ok(());
+        }
+        self.commits.wait_until(None);
+        self.commits.with(Journal::go_back)?;
+        let before = self.commits.committed()?;
+        self.become_state(&before).await.map(drop)
+    }
+}
+
+/// A state, written out.
+fn written(state: &State, form: ConfigForm) -> String {
+    let all = requests(&state.lasting());
+    let line = |text: String| text + "\n";
+    match form {
+        ConfigForm::Toml => volley_config::write(&all),
+        ConfigForm::Commands => all.iter().map(|r| line(r.to_string())).collect(),
+        ConfigForm::Json => {
+            let json = all.iter().filter_map(|r| serde_json::to_string(r).ok());
+            json.map(line).collect()
+        }
+    }
+}
+
+/// Waits for confirmations that do not come.
+pub async fn watch_confirmations(daemon: Weak<Daemon>, tell: impl Fn(String)) {
+    while let Some(daemon) = daemon.upgrade() {
+        let commits = &daemon.commits;
+        let left = commits
+            .confirm_by
+            .get()
+            .map(|by| by.saturating_sub(now_s()));
+        match left {
+            Some(0) => {
+                tell("a commit was not confirmed in time and is taken back".into());
+                if let Err(error) = daemon.take_back().await {
+                    tell(format!("taking it back: {error}"));
+                }
+            }
+            Some(_) => {
+                // The clock on the wall counts, and it may be set: look often.
+                let _ = tokio::time::timeout(Duration::from_millis(200), commits.moved.notified())
+                    .await;
+            }
+            None => {
+                let _ =
+                    tokio::time::timeout(Duration::from_secs(1), commits.moved.notified()).await;
+            }
+        }
+    }
+}

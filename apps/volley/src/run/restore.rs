@@ -1,0 +1,178 @@
+//! What the daemon starts with: the last commit that holds, else the configuration file.
+
+use super::backend::Daemon;
+use super::commits::{now_s, parted};
+use super::{Args, RunError};
+use std::io::Write;
+use std::path::PathBuf;
+use volley_config::Config;
+use volley_control::journal::{Commit, Folder, Journal};
+use volley_control::{State, TransactionError};
+use volley_model::{EngineSettings, ModelError, Request};
+
+/// What was found at start.
+pub struct Found {
+    /// Settings of the engine.
+    pub engine: EngineSettings,
+    /// Those that a commit carries along.
+    pub carried: Option<EngineSettings>,
+    /// The file's requests.
+    pub file: Option<Vec<Request>>,
+    /// Commits to try, the one that holds first.
+    pub commits: Vec<Commit>,
+    /// Where they are kept.
+    pub journal: Option<Journal<Folder>>,
+}
+
+fn say(text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "volley: {text}");
+}
+
+impl Found {
+    /// Reads the state directory and the file. The engine's settings are the command line's, else the file's, else the
+    /// commit's.
+    pub fn look(args: &Args) -> Result<Found, RunError> {
+        let folder = args.state_dir.clone().or_else(system_folder);
+        let mut journal = folder
+            .map(Folder::open)
+            .transpose()?
+            .map(Journal::open)
+            .transpose()?;
+        let commits = journal.as_mut().map_or(Ok(Vec::new()), usable)?;
+        let file = args
+            .config
+            .as_deref()
+            .map(volley_config::load)
+            .transpose()?;
+        if file.is_none() && commits.is_empty() && journal.is_none() {
+            return Err(RunError::Nothing);
+        }
+        let carried = commits.first().and_then(|c| c.about.engine.clone());
+        let (of_file, file) = match file {
+            Some(Config { engine, requests }) => (Some(engine), Some(requests)),
+            None => (None, None),
+        };
+        let mut engine = of_file.or_else(|| carried.clone()).unwrap_or_default();
+        args.settle(&mut engine);
+        Ok(Found {
+            engine,
+            carried,
+            file,
+            commits,
+            journal,
+        })
+    }
+}
+
+/// The folder that systemd makes for a unit with `StateDirectory=`.
+fn system_folder() -> Option<PathBuf> {
+    let all = std::env::var_os("STATE_DIRECTORY")?;
+    let first = all.to_str()?.split(':').next()?;
+    (!first.is_empty()).then(|| first.into())
+}
+
+/// The commits to try: the one that holds, then those before it. One that was to be confirmed until a time that has
+/// passed is taken back here.
+fn usable(journal: &mut Journal<Folder>) -> Result<Vec<Commit>, RunError> {
+    if journal.head().confirm_by.is_some_and(|by| now_s() >= by) {
+        say(format_args!(
+            "a commit was not confirmed in time and is taken back"
+        ));
+        journal.go_back()?;
+    }
+    let head = journal.head().clone();
+    let Some(current) = head.current else {
+        return Ok(Vec::new());
+    };
+    // The commit that waits is followed by the one it would go back to.
+    let last = if head.confirm_by.is_some() {
+        head.before.unwrap_or(0)
+    } else {
+        current - 1
+    };
+    let earlier = journal.numbers().iter().rev().filter(|n| **n <= last);
+    let all = std::iter::once(&current).chain(earlier);
+    Ok(all
+        .filter_map(|n| journal.commit(*n).ok())
+        .take(4)
+        .collect())
+}
+
+impl Daemon {
+    /// Brings in force what was found.
+    pub async fn begin_with(
+        &self,
+        args: &Args,
+        file: Option<Vec<Request>>,
+        commits: Vec<Commit>,
+        confirm_by: Option<u64>,
+    ) -> Result<(), RunError> {
+        let (requests, observations) = parted(file.unwrap_or_default());
+        if commits.is_empty() {
+            let refused = |error| RunError::Refused {
+                file: args.config.clone().unwrap_or_default(),
+                error: Box::new(error),
+            };
+            // All of it or nothing, in order of dependence; streams send when captures are there to see them.
+            let sends = |r: &Request| matches!(r, Request::StreamEnable { .. });
+            let (last, first) = requests.into_iter().partition(sends);
+            self.change(first).await.map_err(refused)?;
+            for request in observations {
+                self.change(vec![request]).await.map_err(refused)?;
+            }
+            self.change(last).await.map_err(refused)?;
+            self.commits.set_initial(self.core.borrow().state().clone());
+            return Ok(());
+        }
+        // Where the way back ends when there is no commit before the one that waits.
+        let initial = volley_control::Core::state_of(&requests).unwrap_or_default();
+        self.commits.set_initial(initial);
+        let mut first_error: Option<ModelError> = None;
+        for (i, commit) in commits.iter().enumerate() {
+            match self.restore(commit).await {
+                Ok(()) => {
+                    self.report(args, commit, first_error.is_some());
+                    // Only the commit that waits is taken back.
+                    self.commits.wait_until(confirm_by.filter(|_| i == 0));
+                    return Ok(());
+                }
+                Err(error) => {
+                    say(format_args!("commit {}: {error}", commit.number));
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        Err(RunError::Restore {
+            place: args
+                .state_dir
+                .clone()
+                .or_else(system_folder)
+                .unwrap_or_default(),
+            error: Box::new(first_error.unwrap_or(ModelError::Config { errors: Vec::new() })),
+        })
+    }
+
+    async fn restore(&self, commit: &Commit) -> Result<(), ModelError> {
+        let wanted: Result<State, TransactionError> =
+            volley_control::Core::state_of(&commit.requests);
+        let wanted = wanted.map_err(TransactionError::into_model)?;
+        let _turn = self.turn.lock().await;
+        self.become_state(&wanted).await.map(drop)
+    }
+
+    fn report(&self, args: &Args, commit: &Commit, earlier: bool) {
+        let which = if earlier {
+            "the earlier commit"
+        } else {
+            "commit"
+        };
+        match &args.config {
+            Some(file) => say(format_args!(
+                "{which} {} is in force; {} gives the [engine] settings only",
+                commit.number,
+                file.display()
+            )),
+            None => say(format_args!("{which} {} is in force", commit.number)),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Configurations and changes by chance, over few names so that they meet.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::net::{IpAddr, Ipv4Addr};
+use volley_model::{
+    AdminState, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole,
+    MemifSocket, MemifSpec, Neighbor, Path, PathTarget, PcapFiles, Prefix, Request, Route, RxMode,
+    Sizes, StreamSource, StreamSpec, Switch,
+};
+
+fn name() -> impl Strategy<Value = String> {
+    (0u8..4).prop_map(|n| format!("pg{n}"))
+}
+
+fn address() -> impl Strategy<Value = IfAddress> {
+    (0u8..3, 1u8..4, any::<bool>()).prop_map(|(net, host, six)| {
+        let text = match six {
+            false => format!("10.0.{net}.{host}/24"),
+            true => format!("2001:db8:{net}::{host}/64"),
+        };
+        text.parse().unwrap()
+    })
+}
+
+fn next_hop() -> impl Strategy<Value = IpAddr> {
+    (0u8..3, 1u8..6).prop_map(|(net, host)| Ipv4Addr::new(10, 0, net, host).into())
+}
+
+fn kind() -> impl Strategy<Value = InterfaceKind> {
+    let tx = |n: u8| PcapFiles {
+        tx: Some(std::env::temp_dir().join(format!("volley-prop-{}-{n}.pcap", std::process::id()))),
+        ..PcapFiles::default()
+    };
+    let memif = |id: u32| MemifSpec {
+        id,
+        socket_id: 1,
+        role: MemifRole::Slave,
+        ..MemifSpec::default()
+    };
+    prop_oneof![
+        6 => Just(InterfaceKind::Pg),
+        1 => (0u8..2).prop_map(move |n| InterfaceKind::Pcap(tx(n))),
+        1 => (0u32..3).prop_map(move |n| InterfaceKind::Memif(memif(n))),
+    ]
+}
+
+fn mac() -> impl Strategy<Value = Mac> {
+    (0u8..3).prop_map(|n| Mac([2, 0xfe, 0, 0, 0, n]))
+}
+
+fn create() -> impl Strategy<Value = Request> {
+    let mtu = proptest::option::of(prop_oneof![Just(1500u32), Just(4000)]);
+    let parts = (name(), kind(), proptest::option::of(mac()), mtu);
+    parts.prop_map(|(name, kind, mac, mtu)| {
+        Request::InterfaceCreate(InterfaceSpec {
+            name,
+            kind,
+            mac,
+            mtu,
+        })
+    })
+}
+
+fn family() -> impl Strategy<Value = Family> {
+    prop_oneof![Just(Family::V4), Just(Family::V6)]
+}
+
+fn setting() -> impl Strategy<Value = Request> {
+    let mode = prop_oneof![
+        Just(RxMode::Polling),
+        Just(RxMode::Adaptive),
+        Just(RxMode::Interrupt)
+    ];
+    let switch = prop_oneof![Just(Switch::On), Just(Switch::Off)];
+    let state = prop_oneof![3 => Just(AdminState::Up), 1 => Just(AdminState::Down)];
+    prop_oneof![
+        3 => (name(), state).prop_map(|(name, state)| Request::InterfaceState { name, state }),
+        1 => (name(), mode).prop_map(|(name, mode)| Request::InterfaceRxMode { name, mode }),
+        1 => (name(), switch).prop_map(|(name, switch)| Request::InterfacePromiscuous { name, switch }),
+        1 => (name(), 1000u32..1003).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
+        1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
+    ]
+}
+
+fn bind() -> impl Strategy<Value = Request> {
+    (name(), family(), 0u32..3).prop_map(|(name, family, table)| Request::InterfaceTable {
+        name,
+        family,
+        table,
+    })
+}
+
+fn add_address() -> impl Strategy<Value = Request> {
+    (name(), address()).prop_map(|(interface, address)| Request::AddressAdd { interface, address })
+}
+
+fn add_neighbor() -> impl Strategy<Value = Request> {
+    (name(), next_hop(), mac()).prop_map(|(interface, address, mac)| {
+        Request::NeighborAdd(Neighbor {
+            interface,
+            address,
+            mac,
+        })
+    })
+}
+
+fn path() -> impl Strategy<Value = Path> {
+    let target = prop_oneof![
+        3 => (next_hop(), proptest::option::of(name())).prop_map(|(addr, interface)| PathTarget::Via {
+            addr,
+            interface,
+            table: None,
+        }),
+        1 => (next_hop(), 0u32..3).prop_map(|(addr, table)| PathTarget::Via {
+            addr,
+            interface: None,
+            table: Some(table),
+        }),
+        1 => name().prop_map(PathTarget::Interface),
+        1 => Just(PathTarget::Drop),
+        1 => (0u32..3).prop_map(PathTarget::LookupIn),
+    ];
+    (target, 1u32..4, 0u8..2).prop_map(|(target, weight, preference)| Path {
+        target,
+        weight,
+        preference,
+    })
+}
+
+fn prefix() -> impl Strategy<Value = Prefix> {
+    (0u8..8, prop_oneof![Just(16u8), Just(20), Just(24)])
+        .prop_map(|(n, len)| Prefix::masked(Ipv4Addr::new(20, 0, n * 16, 0).into(), len).unwrap())
+}
+
+fn a_route() -> impl Strategy<Value = Route> {
+    (prefix(), 0u32..3, vec(path(), 1..3), 1u64..4).prop_map(|(prefix, table, mut paths, count)| {
+        for path in &mut paths {
+            // A route that looks in its own table is refused always.
+            if path.target == PathTarget::LookupIn(table) {
+                path.target = PathTarget::Drop;
+            }
+        }
+        Route {
+            table,
+            count,
+            ..Route::new(prefix, paths)
+        }
+    })
+}
+
+fn l2() -> impl Strategy<Value = Request> {
+    (name(), name(), any::<bool>()).prop_map(|(rx, tx, patch)| match patch {
+        true => Request::L2PatchAdd { rx, tx },
+        false => Request::XconnectSet { rx, tx },
+    })
+}
+
+fn feature(switch: impl Strategy<Value = Switch>) -> impl Strategy<Value = Request> {
+    (name(), family(), switch).prop_map(|(interface, family, switch)| {
+        let (arc, feature) = match family {
+            Family::V4 => ("ip4-unicast", "ip4-not-enabled"),
+            Family::V6 => ("ip6-unicast", "ip6-not-enabled"),
+        };
+        Request::Feature(Feature {
+            interface,
+            arc: arc.into(),
+            feature: feature.into(),
+            switch,
+        })
+    })
+}
+
+fn stream() -> impl Strategy<Value = Request> {
+    (0u8..3, name(), 64u32..66).prop_map(|(n, interface, size)| {
+        Request::StreamNew(StreamSpec {
+            name: format!("s{n}"),
+            enter: Enter {
+                interface: Some(interface),
+                node: None,
+            },
+            source: StreamSource::Template(
+                "eth / ip4 dst 20.0.0.1 / udp / payload 20".parse().unwrap(),
+            ),
+            edits: vec!["ip4.src increment 1.0.0.0 1.0.0.9".parse().unwrap()],
+            sizes: Sizes::Fixed(size),
+            rate_pps: Some(1),
+            limit: None,
+            max_frame: None,
+            seed: None,
+            worker: None,
+        })
+    })
+}
+
+fn table() -> impl Strategy<Value = Request> {
+    (family(), 1u32..3).prop_map(|(family, table)| Request::TableAdd { family, table })
+}
+
+fn memif_socket() -> Request {
+    let filename = std::env::temp_dir().join(format!("volley-prop-{}.sock", std::process::id()));
+    Request::MemifSocketAdd(MemifSocket { id: 1, filename })
+}
+
+/// Requests of a whole configuration. What an earlier one refuses of a later one is left out, so that most of them hold.
+pub fn config() -> impl Strategy<Value = Vec<Request>> {
+    let route = a_route().prop_map(Request::RouteAdd);
+    let send = (0u8..3).prop_map(|n| Request::StreamEnable {
+        name: Some(format!("s{n}")),
+    });
+    let parts = (
+        vec(table(), 0..4),
+        vec(create(), 1..5),
+        vec(bind(), 0..4),
+        vec(add_address(), 0..6),
+        vec(prop_oneof![add_neighbor().boxed(), route.boxed()], 0..12),
+        vec(
+            prop_oneof![l2().boxed(), feature(Just(Switch::On)).boxed()],
+            0..3,
+        ),
+        vec(setting(), 0..8),
+        vec(stream(), 0..3),
+        vec(send, 0..3),
+    );
+    parts.prop_map(|(a, b, c, d, e, f, g, h, i)| {
+        let mut all = vec![memif_socket()];
+        for request in [a, b, c, d, e, f, g, h, i].into_iter().flatten() {
+            all.push(request);
+            if volley_control::Core::state_of(&all).is_err() {
+                all.pop();
+            }
+        }
+        all
+    })
+}
+
+fn any_change() -> impl Strategy<Value = Request> {
+    let switch = prop_oneof![Just(Switch::On), Just(Switch::Off)];
+    prop_oneof![
+        6 => create(),
+        1 => name().prop_map(|name| Request::InterfaceDelete { name }),
+        1 => (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
+        4 => setting(),
+        2 => bind(),
+        3 => add_address(),
+        1 => (name(), address()).prop_map(|(interface, address)| Request::AddressDel { interface, address }),
+        3 => add_neighbor(),
+        1 => (name(), next_hop()).prop_map(|(interface, address)| Request::NeighborDel { interface, address }),
+        2 => table(),
+        1 => (family(), 1u32..3).prop_map(|(family, table)| Request::TableDel { family, table }),
+        4 => a_route().prop_map(Request::RouteAdd),
+        1 => a_route().prop_map(Request::RouteReplace),
+        1 => a_route().prop_map(Request::RouteDel),
+        1 => a_route().prop_map(|r| Request::RouteDel(Route { paths: Vec::new(), ..r })),
+        2 => l2(),
+        1 => name().prop_map(|rx| Request::XconnectUnset { rx }),
+        2 => feature(switch),
+        2 => stream(),
+        1 => (0u8..3).prop_map(|n| Request::StreamDelete { name: format!("s{n}") }),
+        1 => (0u8..3).prop_map(|n| Request::StreamEnable { name: Some(format!("s{n}")) }),
+        1 => Just(Request::StreamDisable { name: None }),
+        1 => Just(memif_socket()),
+    ]
+}
+
+/// Groups of changes, many of them alone.
+pub fn changes() -> impl Strategy<Value = Vec<Vec<Request>>> {
+    let group = prop_oneof![3 => vec(any_change(), 1..2), 1 => vec(any_change(), 2..6)];
+    vec(group, 1..40)
+}
+
+/// An interface to route through: four objects.
+pub fn uplink() -> Vec<Request> {
+    let text = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\naddresses = [\"10.0.0.1/24\"]\n\
+                [[neighbor]]\ninterface = \"pg0\"\naddress = \"10.0.0.2\"\nmac = \"02:fe:00:00:00:02\"\n";
+    volley_config::parse(text).unwrap().requests
+}
+
+/// Routes to prefixes that lie scattered, by four next hops.
+pub fn routes(many: u32) -> Vec<Request> {
+    let route = |i: u32| {
+        // The factor has no part of the prime: all of them are different, and neighbours lie far apart.
+        let bits = 0x1400_0000 + (u64::from(i) * 700_001 % 1_000_003) as u32 * 256;
+        let prefix = Prefix::masked(Ipv4Addr::from_bits(bits).into(), 24).unwrap();
+        let hop = Ipv4Addr::new(10, 0, 0, 2 + (i % 4) as u8).into();
+        Request::RouteAdd(Route::new(prefix, vec![Path::via(hop, Some("pg0"))]))
+    };
+    (0..many).map(route).collect()
+}

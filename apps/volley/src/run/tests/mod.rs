@@ -1,0 +1,212 @@
+//! Transactions against the real stack: what all its answers say, not what the model believes.
+
+mod generate;
+mod observe;
+
+use crate::stack::Stack;
+use generate::{changes, config};
+use observe::seen;
+use proptest::prelude::*;
+use std::cell::{Cell, RefCell};
+use volley_control::{Core, Executor, Probe, State, requests};
+use volley_graph::{Clock, Worker};
+use volley_model::{Applied, EngineSettings, Mac, ModelError, Request};
+
+/// A stack whose worker takes up changes when asked to.
+struct Rig {
+    stack: Stack,
+    worker: RefCell<Vec<Worker>>,
+    core: RefCell<Core>,
+    /// The request, counted from now, that is refused whatever it is.
+    fails_at: Cell<Option<usize>>,
+}
+
+impl Probe for Rig {
+    fn hardware(&self, interface: &str) -> Option<(Mac, u32)> {
+        self.stack.hardware(interface)
+    }
+}
+
+impl Executor for Rig {
+    fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
+        match self.fails_at.get() {
+            Some(0) => {
+                self.fails_at.set(None);
+                return Err(ModelError::invalid("this request", "the test refuses it"));
+            }
+            left => self.fails_at.set(left.map(|n| n - 1)),
+        }
+        let done = self.stack.apply(request);
+        if done.is_err() {
+            // From here on things are taken back, and that is not what is tried.
+            self.fails_at.set(None);
+        }
+        self.worker
+            .borrow_mut()
+            .iter_mut()
+            .for_each(|w| _ = w.step());
+        self.stack.settled();
+        done
+    }
+}
+
+impl Rig {
+    fn new() -> Rig {
+        let settings = EngineSettings {
+            buffers: 512,
+            vector_size: 16,
+            ..EngineSettings::default()
+        };
+        let (stack, workers) = Stack::new(&settings, Clock::manual()).unwrap();
+        Rig {
+            stack,
+            worker: RefCell::new(workers),
+            core: RefCell::default(),
+            fails_at: Cell::new(None),
+        }
+    }
+
+    fn become_state(&self, wanted: &State) -> Result<usize, String> {
+        let mut core = self.core.borrow_mut();
+        let transaction = core.begin_state(wanted, self).map_err(|e| e.to_string())?;
+        let steps = transaction.steps().len();
+        let done = core.finish(transaction, self).map_err(|e| {
+            assert!(e.left.is_empty(), "{e}");
+            e.to_string()
+        });
+        done.map(|_| steps)
+    }
+
+    fn run(&self, requests: &[Request]) -> Result<Applied, String> {
+        let done = self.core.borrow_mut().run(requests, self);
+        done.map_err(|e| {
+            assert!(e.left.is_empty(), "{e}");
+            e.to_string()
+        })
+    }
+}
+
+fn cases() -> ProptestConfig {
+    let small = std::env::var_os("VOLLEY_SMALL").is_some();
+    let asked = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|n| n.parse().ok());
+    ProptestConfig {
+        cases: asked.unwrap_or(if small { 4 } else { 48 }),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    /// Invariant 8.
+    #[test]
+    fn a_then_b_is_a_fresh_start_with_b(a in config(), b in config()) {
+        let (one, fresh) = (Rig::new(), Rig::new());
+        let (a, b) = (Core::state_of(&a), Core::state_of(&b));
+        let (Ok(a), Ok(b)) = (a, b) else { return Ok(()); };
+        let nothing = seen(&one.stack);
+        let first = one.become_state(&a);
+        if first.is_err() {
+            prop_assert_eq!(&nothing, &seen(&one.stack), "refused, but not as before");
+        }
+        let after_a = seen(&one.stack);
+        let (late, early) = (one.become_state(&b), fresh.become_state(&b));
+        prop_assert_eq!(late.is_ok(), early.is_ok(), "{:?} {:?}", late, early);
+        if late.is_err() {
+            prop_assert_eq!(&after_a, &seen(&one.stack), "refused, but not as before");
+            return Ok(());
+        }
+        prop_assert_eq!(seen(&one.stack), seen(&fresh.stack));
+        // Once more changes nothing, and takes no step.
+        prop_assert_eq!(one.become_state(&b), Ok(0));
+        prop_assert_eq!(seen(&one.stack), seen(&fresh.stack));
+    }
+
+    /// A step that fails takes everything back.
+    #[test]
+    fn a_failure_anywhere_leaves_what_was(a in config(), b in config(), at in 0usize..40) {
+        let rig = Rig::new();
+        let (Ok(a), Ok(b)) = (Core::state_of(&a), Core::state_of(&b)) else { return Ok(()); };
+        if rig.become_state(&a).is_err() { return Ok(()); }
+        let before = seen(&rig.stack);
+        rig.fails_at.set(Some(at));
+        let done = rig.become_state(&b);
+        let failed = rig.fails_at.replace(None).is_none();
+        if done.is_err() {
+            prop_assert_eq!(before, seen(&rig.stack));
+            let core = rig.core.borrow();
+            prop_assert_eq!(core.state(), &a);
+        } else {
+            prop_assert!(!failed);
+        }
+    }
+
+    /// Commands one by one, in groups, refused or not: what runs is what the written file makes of a fresh router.
+    #[test]
+    fn what_is_written_out_makes_the_same_router(groups in changes()) {
+        let rig = Rig::new();
+        for group in &groups {
+            let before = seen(&rig.stack);
+            if rig.run(group).is_err() {
+                prop_assert_eq!(before, seen(&rig.stack), "{:?}", group);
+            }
+        }
+        let all = requests(rig.core.borrow().state());
+        let text = volley_config::write(&all);
+        let read = volley_config::parse(&text);
+        let read = read.map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+        let state = Core::state_of(&read.requests).unwrap();
+        prop_assert_eq!(requests(&state), all);
+        let fresh = Rig::new();
+        fresh.become_state(&state).unwrap();
+        prop_assert_eq!(seen(&fresh.stack), seen(&rig.stack), "{}", text);
+    }
+}
+
+fn time<T>(what: &str, bar_s: f64, work: impl FnOnce() -> T) -> T {
+    let start = std::time::Instant::now();
+    let done = work();
+    let took = start.elapsed().as_secs_f64();
+    println!("{what}: {took:.3} s, bar {bar_s} s");
+    if !cfg!(debug_assertions) {
+        assert!(took < bar_s, "{what}: {took} s");
+    }
+    done
+}
+
+#[test]
+fn a_hundred_thousand_routes_are_one_transaction() {
+    let rig = Rig::new();
+    rig.run(&generate::uplink()).unwrap();
+    let before = seen_summary(&rig);
+    let routes = generate::routes(100_000);
+    time("100000 routes in", 3.0, || rig.run(&routes)).unwrap();
+    assert_eq!(rig.core.borrow().state().len(), 100_000 + 4);
+    let after = seen_summary(&rig);
+    assert_ne!(before, after);
+    // And all of it comes back when the last one fails.
+    let mut more = generate::routes(200_000).split_off(100_000);
+    more.truncate(20_000);
+    rig.fails_at.set(Some(19_000));
+    time("20000 routes in and out again", 3.0, || rig.run(&more)).unwrap_err();
+    assert_eq!(seen_summary(&rig), after);
+    let nothing = Core::state_of(&generate::uplink()).unwrap();
+    time("100000 routes out", 3.0, || rig.become_state(&nothing)).unwrap();
+    assert_eq!(seen_summary(&rig), before);
+}
+
+fn seen_summary(rig: &Rig) -> String {
+    let fib = volley_model::Query::Fib {
+        family: volley_model::Family::V4,
+        table: None,
+        select: volley_model::FibSelect::Summary,
+        limit: None,
+    };
+    match rig.stack.query(&fib).unwrap() {
+        volley_model::Reply::Fib(fib) => format!("{:?}", fib.tables[0].lengths),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,84 @@
+//! What the handlers say of themselves, without what a start numbers or a clock counts.
+
+use crate::stack::Stack;
+use serde_json::Value;
+use volley_model::{Family, FibSelect, Query};
+
+/// Keys that are numbers of slots, counters or clocks, and no configuration.
+const NUMBERS: [&str; 12] = [
+    "index",
+    "load_balance",
+    "age_s",
+    "bytes",
+    "sent",
+    "rx",
+    "tx_errors",
+    "rx_errors",
+    "drops",
+    "more",
+    "enabled",
+    "queues",
+];
+
+/// Lists whose order is the order in which things were made.
+const SETS: [&str; 9] = [
+    "interfaces",
+    "hardware",
+    "routes",
+    "paths",
+    "buckets",
+    "neighbors",
+    "bindings",
+    "streams",
+    "placement",
+];
+
+fn plain(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            let counter = |v: &Value| v.get("packets").is_some();
+            map.retain(|k, v| (!NUMBERS.contains(&k.as_str()) || v.is_string()) && !counter(v));
+            for (key, value) in map.iter_mut() {
+                plain(value);
+                if let (true, Value::Array(all)) = (SETS.contains(&key.as_str()), value) {
+                    all.sort_by_key(ToString::to_string);
+                }
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(plain),
+        _ => {}
+    }
+}
+
+/// Every answer that is about configuration, as text that differs where the routers do.
+pub fn seen(stack: &Stack) -> String {
+    let fib = |family| Query::Fib {
+        family,
+        table: None,
+        select: FibSelect::All,
+        limit: None,
+    };
+    let queries = [
+        Query::Interfaces { name: None },
+        Query::Hardware { name: None },
+        Query::RxPlacement { interface: None },
+        Query::Tables { family: None },
+        fib(Family::V4),
+        fib(Family::V6),
+        Query::Neighbors {
+            family: None,
+            interface: None,
+        },
+        Query::L2,
+        Query::Features { interface: None },
+        Query::PacketGenerator,
+        Query::Memif,
+    ];
+    let mut out = String::new();
+    for query in queries {
+        let mut reply = serde_json::to_value(stack.query(&query).unwrap()).unwrap();
+        plain(&mut reply);
+        out += &format!("{reply:#}\n");
+    }
+    out
+}

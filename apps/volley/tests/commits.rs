@@ -1,0 +1,541 @@
+//! Commits of a running daemon: kept, taken back, gone back to; a daemon that is killed, and a disk that is full.
+
+mod support;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Daemon, Folder, text, volley};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+const BASE: &str = "\
+[[interface]]
+name = \"pg0\"
+kind = \"pg\"
+addresses = [\"192.0.2.1/24\"]
+";
+
+/// A daemon over a state directory that outlives it.
+struct Kept {
+    folder: Folder,
+    state: String,
+    child: Option<Child>,
+}
+
+impl Kept {
+    fn new() -> Kept {
+        let folder = Folder::new();
+        let state = folder.file("state").display().to_string();
+        Kept {
+            folder,
+            state,
+            child: None,
+        }
+    }
+
+    fn file(&self, name: &str, content: &str) -> String {
+        let path = self.folder.file(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    }
+
+    fn socket(&self) -> String {
+        self.folder.file("s").display().to_string()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.file("log")).unwrap_or_default()
+    }
+
+    fn start(&mut self, more: &[&str]) {
+        let _ = std::fs::remove_file(self.folder.file("log"));
+        let log = std::fs::File::create(self.folder.file("log")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_volley"));
+        command.args([
+            "run",
+            "--socket",
+            &self.socket(),
+            "--state-dir",
+            &self.state,
+        ]);
+        let child = command.args(more).stdin(Stdio::null()).stderr(log);
+        self.child = Some(child.spawn().unwrap());
+        let start = Instant::now();
+        while !self.log().contains("ready") {
+            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none(), "it ended: {}", self.log());
+            assert!(start.elapsed() < LIMIT, "it does not start: {}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// SIGKILL, whatever it is at.
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    fn config(&self, args: &[&str]) -> Result<String, String> {
+        let socket = self.socket();
+        let mut all = vec!["config"];
+        all.extend(args);
+        all.extend(["--socket", &socket]);
+        let output = volley(&all);
+        match output.status.success() {
+            true => Ok(text(&output.stdout)),
+            false => Err(text(&output.stderr)),
+        }
+    }
+
+    fn ctl(&self, line: &str) -> String {
+        let socket = self.socket();
+        let mut args = vec!["ctl", "--socket", &socket];
+        args.extend(line.split(' '));
+        let output = volley(&args);
+        assert!(
+            output.status.success(),
+            "`{line}`: {}",
+            text(&output.stderr)
+        );
+        text(&output.stdout)
+    }
+
+    fn wait_for(&self, line: &str, wanted: impl Fn(&str) -> bool) {
+        let start = Instant::now();
+        loop {
+            let answer = self.ctl(line);
+            if wanted(&answer) {
+                return;
+            }
+            assert!(start.elapsed() < LIMIT, "`{line}`: {answer}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn with_routes(n: u32) -> String {
+    format!("{BASE}[[route]]\nprefix = \"10.{n}.0.0/24\"\ncount = {n}\naction = \"drop\"\n")
+}
+
+#[test]
+fn a_commit_is_compared_kept_restored_and_gone_back_to() {
+    let mut it = Kept::new();
+    let base = it.file("base.toml", BASE);
+    it.start(&["-c", &base]);
+    let (one, two) = (
+        it.file("1.toml", &with_routes(1)),
+        it.file("2.toml", &with_routes(2)),
+    );
+    assert_eq!(it.config(&["history"]).unwrap(), "no commits yet\n");
+    assert_eq!(it.config(&["diff", &base]).unwrap(), "no difference\n");
+    assert_eq!(
+        it.config(&["diff", &one]).unwrap(),
+        "+ ip route replace 10.1.0.0/24 via drop\n".replace("replace", "add")
+    );
+    let said = it
+        .config(&["commit", &one, "--comment", "the first \"one\""])
+        .unwrap();
+    assert_eq!(said, "commit 1: 1 steps\n");
+    it.config(&["commit", &two]).unwrap();
+    it.ctl("ip route add 11.0.0.0/8 via drop");
+    assert_eq!(
+        it.config(&["diff"]).unwrap(),
+        "+ ip route add 11.0.0.0/8 via drop\n"
+    );
+    let history = it.config(&["history"]).unwrap();
+    assert!(
+        history.contains("holds") && history.contains("the first \"one\""),
+        "{history}"
+    );
+    // Not committed, so it does not come back; and the file is no longer asked.
+    it.kill();
+    it.start(&["-c", &base]);
+    assert!(it.log().contains("commit 2 is in force"), "{}", it.log());
+    assert_eq!(it.config(&["diff"]).unwrap(), "no difference\n");
+    assert!(it.ctl("show ip fib").contains("10.2.1.0/24"));
+    assert!(!it.ctl("show ip fib").contains("11.0.0.0/8"));
+    let said = it.config(&["rollback", "1"]).unwrap();
+    assert!(said.starts_with("commit 3"), "{said}");
+    assert!(!it.ctl("show ip fib").contains("10.2.1.0/24"));
+    let error = it.config(&["rollback", "9"]).unwrap_err();
+    assert!(
+        error.contains("there is no commit 9; there are 1 to 3"),
+        "{error}"
+    );
+    // What is written out is what a file would say, and needs no file to start from.
+    let shown = it.config(&["show"]).unwrap();
+    let written = it.file("shown.toml", &shown);
+    assert_eq!(it.config(&["diff", &written]).unwrap(), "no difference\n");
+    it.kill();
+    it.start(&[]);
+    assert_eq!(it.config(&["show"]).unwrap(), shown);
+    let commands = it.config(&["export", "commands"]).unwrap();
+    assert!(
+        commands.contains("ip route add 10.1.0.0/24 via drop"),
+        "{commands}"
+    );
+}
+
+#[test]
+fn a_commit_that_nobody_confirms_undoes_itself() {
+    let mut it = Kept::new();
+    let base = it.file("base.toml", BASE);
+    let (one, two) = (
+        it.file("1.toml", &with_routes(1)),
+        it.file("2.toml", &with_routes(2)),
+    );
+    it.start(&["-c", &base]);
+    let gone = |fib: &str| !fib.contains("10.1.0.0/24");
+    let said = it.config(&["commit", &one, "--confirm", "1s"]).unwrap();
+    assert!(said.contains("taken back at"), "{said}");
+    assert!(!gone(&it.ctl("show ip fib")));
+    it.wait_for("show ip fib", gone);
+    assert!(
+        it.config(&["confirm"])
+            .unwrap_err()
+            .contains("no commit waits")
+    );
+    // Confirmed, it stays.
+    it.config(&["commit", &one, "--confirm", "2s"]).unwrap();
+    assert_eq!(it.config(&["confirm"]).unwrap(), "commit 2 is kept\n");
+    std::thread::sleep(Duration::from_millis(2500));
+    assert!(!gone(&it.ctl("show ip fib")));
+    // A restart within the time does not stop the clock.
+    it.config(&["commit", &two, "--confirm", "6s"]).unwrap();
+    it.kill();
+    it.start(&[]);
+    assert!(it.ctl("show ip fib").contains("10.2.0.0/24"));
+    it.wait_for("show ip fib", |fib| !fib.contains("10.2.0.0/24"));
+    assert!(!gone(&it.ctl("show ip fib")));
+    // Nor does a time that runs out while nobody is there.
+    it.config(&["commit", &two, "--confirm", "1s"]).unwrap();
+    it.kill();
+    std::thread::sleep(Duration::from_millis(1200));
+    it.start(&[]);
+    assert!(it.log().contains("taken back"), "{}", it.log());
+    let fib = it.ctl("show ip fib");
+    assert!(!gone(&fib) && !fib.contains("10.2.0.0/24"), "{fib}");
+}
+
+#[test]
+fn errors_of_a_file_are_told_all_at_once_and_change_nothing() {
+    let mut it = Kept::new();
+    let base = it.file("base.toml", BASE);
+    it.start(&["-c", &base]);
+    let before = it.config(&["show"]).unwrap();
+    let bad = it.file(
+        "bad.toml",
+        "[[interface]]\nname = \"pg0\"\nkind = \"pgg\"\nmtu = 1\n\n[[route]]\nprefix = \"10.0.0.1/8\"\nactoin = \"drop\"\n",
+    );
+    for errors in [
+        it.config(&["commit", &bad]).unwrap_err(),
+        text(&volley(&["config", "check", &bad]).stderr),
+    ] {
+        let part = |line: usize, what: &str| {
+            assert!(
+                errors
+                    .lines()
+                    .any(|l| l.contains(&format!("bad.toml:{line}:")) && l.contains(what)),
+                "{what}: {errors}"
+            );
+        };
+        part(3, "must be one of pg, pcap, tap");
+        part(4, "must be 68 to 65535");
+        part(7, "10.0.0.0/8");
+        part(8, "did you mean 'action'?");
+    }
+    assert_eq!(it.config(&["show"]).unwrap(), before);
+    // Well-formed, but refused in the middle: all of it is taken back.
+    let half = it.file(
+        "half.toml",
+        "[[interface]]\nname = \"pg1\"\nkind = \"pg\"\naddresses = [\"10.9.0.1/24\"]\n\n[[feature]]\ninterface = \"pg1\"\narc = \"ip4-unicast\"\nfeature = \"no-such\"\n",
+    );
+    let error = it.config(&["commit", &half]).unwrap_err();
+    assert!(error.contains("no-such"), "{error}");
+    assert_eq!(it.config(&["show"]).unwrap(), before);
+    assert!(it.ctl("show interfaces").contains("pg0"));
+    let none = it.file("none.toml", BASE);
+    let mut other = Kept::new();
+    other.state = it.state.clone();
+    let refused = volley(&["run", "-c", &none, "--state-dir", &it.state]);
+    assert!(text(&refused.stderr).contains("another daemon keeps its commits here"));
+    let lonely = Daemon::start(BASE, &[]);
+    assert!(lonely.refused("config commit").contains("--state-dir"));
+}
+
+#[test]
+fn a_daemon_killed_at_any_time_restores_the_old_or_the_new() {
+    let mut it = Kept::new();
+    let base = it.file("base.toml", BASE);
+    it.start(&["-c", &base]);
+    let rounds = std::env::var("VOLLEY_KILLS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(12);
+    it.config(&["commit"]).unwrap();
+    // Two configurations with nothing in common but the interface, large enough that writing them takes time.
+    let many = |net: u32| {
+        let mut text = BASE.to_owned();
+        for i in 0..3000u32 {
+            let (b, c) = (i * 7 % 3001 / 16, i * 7 % 3001 % 16 * 16);
+            text += &format!("[[route]]\nprefix = \"{net}.{b}.{c}.0/28\"\naction = \"drop\"\n");
+        }
+        text
+    };
+    let files = [it.file("a.toml", &many(20)), it.file("b.toml", &many(30))];
+    let mut held = it.config(&["show"]).unwrap();
+    let (mut old, mut new) = (0, 0);
+    for round in 0..rounds {
+        let wanted = &files[round % 2];
+        let socket = it.socket();
+        let started = Instant::now();
+        let mut commit = Command::new(env!("CARGO_BIN_EXE_volley"))
+            .args(["config", "commit", wanted, "--socket", &socket])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Spread over the time a commit takes, a little beyond its end.
+        std::thread::sleep(Duration::from_millis(round as u64 * 37 % 600));
+        it.kill();
+        let told = commit.wait().unwrap().success();
+        let _ = started;
+        it.start(&[]);
+        assert_eq!(it.config(&["diff"]).unwrap(), "no difference\n");
+        let now = it.config(&["show"]).unwrap();
+        let is_new = it.config(&["diff", wanted]).unwrap() == "no difference\n";
+        assert!(is_new || now == held, "round {round}: a mix");
+        assert!(
+            is_new || !told,
+            "round {round}: told that it is kept, and lost"
+        );
+        old += usize::from(!is_new);
+        new += usize::from(is_new);
+        held = now;
+    }
+    println!("{rounds} kills: {old} times the old, {new} times the new");
+}
+
+/// A small file system of its own; none where that is not allowed.
+struct Small(std::path::PathBuf);
+
+impl Small {
+    fn mount(at: &Path) -> Option<Small> {
+        std::fs::create_dir_all(at).unwrap();
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
+            .arg(at)
+            .stderr(Stdio::null())
+            .status();
+        status
+            .is_ok_and(|s| s.success())
+            .then(|| Small(at.to_owned()))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_a_commit_and_loses_none() {
+    let mut it = Kept::new();
+    let Some(_small) = Small::mount(Path::new(&it.state)) else {
+        println!("skipped: a small file system cannot be mounted here (root only)");
+        return;
+    };
+    let base = it.file("base.toml", BASE);
+    it.start(&["-c", &base]);
+    it.config(&["commit"]).unwrap();
+    let good = it.config(&["show"]).unwrap();
+    let mut many = BASE.to_owned();
+    for i in 0..4000u32 {
+        many += &format!(
+            "[[route]]\nprefix = \"20.{}.{}.0/28\"\naction = \"drop\"\n",
+            i / 128,
+            i % 128 * 2
+        );
+    }
+    let big = it.file("big.toml", &many);
+    let error = it.config(&["commit", &big]).unwrap_err();
+    assert_eq!(error.trim_end().lines().count(), 1, "{error}");
+    assert!(
+        error.contains("the commit before it still holds"),
+        "{error}"
+    );
+    // What could not be kept does not run either.
+    assert_eq!(it.config(&["show"]).unwrap(), good);
+    std::fs::write(Path::new(&it.state).join("filler"), vec![0; 400_000]).unwrap_err();
+    let error = it
+        .config(&["commit", "--comment", "nothing fits"])
+        .unwrap_err();
+    assert!(error.contains("still holds"), "{error}");
+    it.kill();
+    it.start(&[]);
+    assert_eq!(it.config(&["show"]).unwrap(), good);
+    std::fs::remove_file(Path::new(&it.state).join("filler")).unwrap();
+    it.config(&["commit", "--comment", "there is room again"])
+        .unwrap();
+}
+
+#[test]
+fn a_batch_is_undone_as_a_whole_when_asked() {
+    let it = Daemon::start(BASE, &[]);
+    let before = it.ok("config show");
+    let batch = it.folder.file("batch.vly");
+    let lines = "ip route add 10.0.0.0/8 via drop\n# a word\nip table add 7\nip route add 11.0.0.0/8 via 1.2.3.4 pg9\n";
+    std::fs::write(&batch, lines).unwrap();
+    let file = batch.display().to_string();
+    let error = it.refused(&format!("exec {file} undo"));
+    assert!(error.contains("pg9"), "{error}");
+    assert_eq!(it.ok("config show"), before);
+    std::fs::write(&batch, lines.replace("ip table add 7", "ip table del 7")).unwrap();
+    let error = it.refused(&format!("exec {file} undo"));
+    assert!(error.contains("batch.vly:3"), "{error}");
+    assert_eq!(it.ok("config show"), before);
+    // Without it, what came before the error stays.
+    assert!(it.refused(&format!("exec {file}")).contains("batch.vly:3"));
+    assert!(it.ok("config show").contains("10.0.0.0/8"));
+    std::fs::write(&batch, "ip route del 10.0.0.0/8\nip table add 7\n").unwrap();
+    it.ok(&format!("exec {file} undo"));
+    assert!(it.ok("show tables").contains('7'));
+    assert!(
+        it.refused("watch times 2 ip table add 8")
+            .contains("can be watched")
+    );
+    let twice = it.ok("watch every 1 times 2 show tables | grep 7");
+    assert_eq!(twice.lines().count(), 2, "{twice}");
+    let fish = text(&volley(&["completions", "fish"]).stdout);
+    assert!(fish.contains("rollback"), "{fish}");
+}
+
+/// Ten thousand objects of many kinds.
+fn ten_thousand() -> String {
+    let mut out = String::new();
+    for i in 0..100u32 {
+        out += &format!(
+            "[[interface]]\nname = \"pg{i}\"\nkind = \"pg\"\nmtu = 1500\naddresses = [\"10.{i}.0.1/16\"]\n"
+        );
+    }
+    for i in 0..2000u32 {
+        out += &format!(
+            "[[neighbor]]\ninterface = \"pg{}\"\naddress = \"10.{}.1.{}\"\nmac = \"02:fe:00:00:{:02x}:{:02x}\"\n",
+            i % 100,
+            i % 100,
+            i / 100 + 2,
+            i >> 8,
+            i & 255
+        );
+    }
+    for i in 0..10u32 {
+        out += &format!("[[table]]\nid = {}\nfamily = \"ip4\"\n", i + 1);
+    }
+    for i in 0..7590u32 {
+        out += &format!(
+            "[[route]]\nprefix = \"{}.{}.{}.0/24\"\ntable = {}\nvia = \"10.{}.1.2\"\ninterface = \"pg{}\"\n",
+            20 + i % 50,
+            i / 50,
+            i % 7 * 2,
+            i % 11,
+            i % 100,
+            i % 100
+        );
+    }
+    out
+}
+
+/// A router with a stream through it, 100,000 packets a second.
+const FLOW: &str = "[[interface]]\nname = \"rx\"\nkind = \"pg\"\nmac = \"02:fe:00:00:00:01\"\naddresses = [\"192.0.2.1/24\"]\n\
+        [[interface]]\nname = \"tx\"\nkind = \"pg\"\naddresses = [\"198.51.100.1/24\"]\n\
+        [[neighbor]]\ninterface = \"tx\"\naddress = \"198.51.100.2\"\nmac = \"02:fe:00:00:00:02\"\n\
+        [[route]]\nprefix = \"99.0.0.0/8\"\nvia = \"198.51.100.2\"\ninterface = \"tx\"\n\
+        [[stream]]\nname = \"s\"\ninterface = \"rx\"\nrate = 100000\nenabled = true\n\
+        template = \"eth dst 02:fe:00:00:00:01 / ip4 src 192.0.2.9 dst 99.0.0.1 / udp / payload 20\"\n";
+
+/// Stops the stream; every packet that came in must have gone out.
+fn nothing_was_lost(it: &Kept) {
+    it.ctl("packet-generator disable s");
+    std::thread::sleep(Duration::from_millis(300));
+    let json: serde_json::Value = serde_json::from_str(&it.ctl("show interfaces json")).unwrap();
+    let of = |name: &str, way: &str| {
+        let rows = json["interfaces"].as_array().unwrap();
+        let row = rows.iter().find(|r| r["name"] == name).unwrap();
+        row[way]["packets"].as_u64().unwrap()
+    };
+    let (received, sent) = (of("rx", "rx"), of("tx", "tx"));
+    let runtime: serde_json::Value = serde_json::from_str(&it.ctl("show runtime json")).unwrap();
+    let longest = &runtime["workers"][0]["longest_round_us"];
+    println!("traffic: {received} packets in, {sent} out, longest round {longest} us");
+    assert!(received > 10_000, "{received}");
+    assert_eq!(
+        received,
+        sent,
+        "packets were lost: {}",
+        it.ctl("show drops")
+    );
+}
+
+#[test]
+fn a_hundred_thousand_routes_are_one_transaction() {
+    let mut it = Kept::new();
+    let base = it.file("base.toml", FLOW);
+    it.start(&["-c", &base]);
+    std::thread::sleep(Duration::from_millis(300));
+    let mut lines = String::new();
+    for i in 0..100_000u64 {
+        // The factor has no part of the prime: all are different, and neighbours lie far apart.
+        let at = i * 700_001 % 1_000_003;
+        lines += &format!(
+            "ip route add {}.{}.{}.0/24 via 198.51.100.{} tx\n",
+            20 + at / 65_536,
+            at / 256 % 256,
+            at % 256,
+            i % 4 + 2
+        );
+    }
+    let file = it.file("routes.vly", &lines);
+    let start = Instant::now();
+    it.ctl(&format!("exec {file} undo"));
+    let took = start.elapsed().as_secs_f64();
+    println!("100000 routes: {took:.3} s, bar 3 s");
+    nothing_was_lost(&it);
+    let summary = it.ctl("show ip fib summary");
+    assert!(
+        summary.contains("100002") || summary.contains("100001"),
+        "{summary}"
+    );
+    if !cfg!(debug_assertions) {
+        assert!(took < 3.0, "{took} s");
+    }
+}
+
+#[test]
+fn ten_thousand_objects_are_committed_while_packets_flow() {
+    let mut it = Kept::new();
+    let base = it.file("base.toml", FLOW);
+    let all = it.file("all.toml", &format!("{FLOW}{}", ten_thousand()));
+    it.start(&["-c", &base]);
+    it.ctl("config commit");
+    std::thread::sleep(Duration::from_millis(300));
+    let start = Instant::now();
+    let said = it.config(&["commit", &all]).unwrap();
+    let took = start.elapsed().as_secs_f64();
+    let checked = it.config(&["history"]).unwrap();
+    println!("10000 objects: {took:.3} s, bar 2 s; {}", said.trim());
+    nothing_was_lost(&it);
+    assert!(checked.contains("holds"));
+    if !cfg!(debug_assertions) {
+        assert!(took < 2.0, "{took} s");
+    }
+}

@@ -1,0 +1,116 @@
+//! How text comes on a terminal: in pages and in colour. Where there is no terminal it comes as it is.
+
+use super::ClientError;
+use std::io::{IsTerminal, Write};
+use std::process::{Command, Stdio};
+
+/// Answers of more lines than this go through the pager.
+const PAGE: usize = 24;
+
+const RED: &str = "\x1b[31m";
+const GREEN: &str = "\x1b[32m";
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
+
+/// What the terminal at the other end can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// Escape sequences for colours.
+    pub colour: bool,
+    /// Somebody reads a page at a time.
+    pub pages: bool,
+}
+
+impl Screen {
+    /// Standard output, as it is: colours unless `NO_COLOR` is set, pages unless `PAGER` is set to nothing.
+    pub fn of_stdout() -> Screen {
+        let terminal = std::io::stdout().is_terminal();
+        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        let no_pager = std::env::var_os("PAGER").is_some_and(|v| v.is_empty());
+        Screen {
+            colour: terminal && !no_colour,
+            pages: terminal && !no_pager,
+        }
+    }
+
+    /// The text with colours: what comes is green, what goes is red, the first line of a table is bold.
+    pub fn painted(self, text: &str) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let many = text.lines().count() > 1;
+        let paint = |(at, line): (usize, &str)| {
+            let colour = if line.starts_with("+ ") {
+                GREEN
+            } else if line.starts_with("- ") {
+                RED
+            } else if at == 0 && many && line.contains("  ") {
+                BOLD
+            } else {
+                return format!("{line}\n");
+            };
+            format!("{colour}{line}{PLAIN}\n")
+        };
+        text.lines().enumerate().map(paint).collect()
+    }
+
+    /// An error, in red.
+    pub fn error(self, text: &str) -> String {
+        match self.colour {
+            true => format!("{RED}{text}{PLAIN}"),
+            false => text.to_owned(),
+        }
+    }
+
+    /// Shows an answer.
+    pub fn show(self, text: &str, out: &mut dyn Write) -> Result<(), ClientError> {
+        let painted = self.painted(text);
+        if self.pages && text.lines().count() > PAGE && paged(&painted) {
+            return Ok(());
+        }
+        let written = out.write_all(painted.as_bytes());
+        written
+            .and_then(|()| out.flush())
+            .map_err(ClientError::Output)
+    }
+}
+
+/// Hands a text to the pager; false when there is none.
+fn paged(text: &str) -> bool {
+    let named = std::env::var("PAGER").unwrap_or_else(|_| "less -FRX".into());
+    let mut words = named.split_whitespace();
+    let Some(program) = words.next() else {
+        return false;
+    };
+    let child = Command::new(program)
+        .args(words)
+        .stdin(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else {
+        return false;
+    };
+    if let Some(mut input) = child.stdin.take() {
+        // Who leaves the pager has seen enough.
+        let _ = input.write_all(text.as_bytes());
+    }
+    let _ = child.wait();
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals() {
+        let text = "name  state\npg0   up\n+ a\n- b\n";
+        assert_eq!(Screen::default().painted(text), text);
+        let colour = Screen {
+            colour: true,
+            pages: false,
+        };
+        let painted = colour.painted(text);
+        assert!(painted.starts_with("\x1b[1mname  state\x1b[0m\npg0   up\n\x1b[32m+ a"));
+        assert_eq!(colour.painted("one line\n"), "one line\n");
+    }
+}

@@ -1,0 +1,450 @@
+//! Writes requests out as a configuration file: what [`crate::parse`] reads back as the same requests.
+
+use crate::read::FAMILIES;
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
+use volley_model::{
+    AdminState, Family, Fold, InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, NextHops, Pace,
+    PacketSpec, Path, PathTarget, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource,
+    Sizes, SocketRole, StreamSource, StreamSpec, Switch, TapMode, TapSpec, VhostSpec, XdpCopy,
+    XdpMode, XdpSpec,
+};
+
+/// A text in quotes, as TOML wants it.
+fn quoted(text: impl Display) -> String {
+    let mut out = String::from("\"");
+    for c in text.to_string().chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => _ = write!(out, "\\u{:04X}", u32::from(c)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn list(items: impl IntoIterator<Item = String>) -> String {
+    let items: Vec<String> = items.into_iter().collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// Keys of one table, in order.
+#[derive(Default)]
+struct Keys(Vec<(&'static str, String)>);
+
+impl Keys {
+    fn text(&mut self, key: &'static str, value: impl Display) {
+        self.0.push((key, quoted(value)));
+    }
+
+    fn plain(&mut self, key: &'static str, value: impl Display) {
+        self.0.push((key, value.to_string()));
+    }
+
+    /// A number that is said only when it is not the usual one.
+    fn unusual<T: PartialEq + Display>(&mut self, key: &'static str, value: T, usual: T) {
+        if value != usual {
+            self.plain(key, value);
+        }
+    }
+
+    fn maybe(&mut self, key: &'static str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.text(key, value);
+        }
+    }
+
+    fn maybe_plain(&mut self, key: &'static str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.plain(key, value);
+        }
+    }
+
+    fn switch(&mut self, key: &'static str, on: bool) {
+        if on {
+            self.plain(key, true);
+        }
+    }
+
+    fn lines(&self) -> String {
+        let line = |(k, v): &(&str, String)| format!("{k} = {v}\n");
+        self.0.iter().map(line).collect()
+    }
+
+    fn braces(&self) -> String {
+        let part = |(k, v): &(&str, String)| format!("{k} = {v}");
+        let parts: Vec<String> = self.0.iter().map(part).collect();
+        format!("{{ {} }}", parts.join(", "))
+    }
+}
+
+/// Requests as a file. What the file has no words for stands in it as a comment.
+pub fn write(requests: &[Request]) -> String {
+    let mut writer = Writer::default();
+    requests.iter().for_each(|r| writer.request(r));
+    writer.finish()
+}
+
+#[derive(Default)]
+struct Writer {
+    /// Tables that stand before the interfaces.
+    first: String,
+    order: Vec<String>,
+    interfaces: BTreeMap<String, Interface>,
+    streams: Vec<(StreamSpec, bool)>,
+    rest: String,
+    wordless: String,
+}
+
+#[derive(Default)]
+struct Interface {
+    keys: Keys,
+    addresses: Vec<String>,
+    up: bool,
+}
+
+impl Writer {
+    fn interface(&mut self, name: &str) -> &mut Interface {
+        self.interfaces.entry(name.to_owned()).or_default()
+    }
+
+    fn table(&mut self, title: &str, keys: &Keys) {
+        let _ = write!(self.rest, "\n[[{title}]]\n{}", keys.lines());
+    }
+
+    fn request(&mut self, request: &Request) {
+        let mut keys = Keys::default();
+        match request {
+            Request::TableAdd { family, table } => {
+                keys.plain("id", table);
+                keys.text("family", family_name(*family));
+                let _ = write!(self.first, "\n[[table]]\n{}", keys.lines());
+            }
+            Request::MemifSocketAdd(socket) => {
+                keys.plain("id", socket.id);
+                keys.text("filename", socket.filename.display());
+                let _ = write!(self.first, "\n[[memif_socket]]\n{}", keys.lines());
+            }
+            Request::InterfaceCreate(spec) => {
+                self.order.push(spec.name.clone());
+                self.interface(&spec.name).keys = interface(spec);
+            }
+            Request::InterfaceRxMode { name, mode } => {
+                self.interface(name).keys.text("rx_mode", mode);
+            }
+            Request::InterfacePromiscuous { name, switch } => {
+                let on = *switch == Switch::On;
+                self.interface(name).keys.switch("promiscuous", on);
+            }
+            Request::InterfaceTable {
+                name,
+                family,
+                table,
+            } => {
+                let key = match family {
+                    Family::V4 => "table",
+                    Family::V6 => "table6",
+                };
+                self.interface(name).keys.plain(key, table);
+            }
+            Request::AddressAdd { interface, address } => {
+                let address = quoted(address);
+                self.interface(interface).addresses.push(address);
+            }
+            Request::InterfaceState { name, state } => {
+                self.interface(name).up = *state == AdminState::Up;
+            }
+            other => self.more(other, keys),
+        }
+    }
+
+    fn more(&mut self, request: &Request, mut keys: Keys) {
+        match request {
+            Request::NeighborAdd(n) => {
+                keys.text("interface", &n.interface);
+                keys.text("address", n.address);
+                keys.text("mac", n.mac);
+                self.table("neighbor", &keys);
+            }
+            Request::RouteAdd(r) if r.source == RouteSource::Static => {
+                self.table("route", &route(r));
+            }
+            Request::RouteLoad(load) => self.table("route_file", &route_file(load)),
+            Request::XconnectSet { rx, tx } => {
+                keys.text("rx", rx);
+                keys.text("tx", tx);
+                self.table("xconnect", &keys);
+            }
+            Request::L2PatchAdd { rx, tx } => {
+                keys.text("rx", rx);
+                keys.text("tx", tx);
+                self.table("l2patch", &keys);
+            }
+            Request::Feature(f) if f.switch == Switch::On => {
+                keys.text("interface", &f.interface);
+                keys.text("arc", &f.arc);
+                keys.text("feature", &f.feature);
+                self.table("feature", &keys);
+            }
+            Request::StreamNew(spec) => self.streams.push((spec.clone(), false)),
+            Request::StreamEnable { name } => {
+                let all = self.streams.iter_mut();
+                all.filter(|(s, _)| name.as_ref().is_none_or(|n| *n == s.name))
+                    .for_each(|(_, on)| *on = true);
+            }
+            other => _ = writeln!(self.wordless, "# {other}"),
+        }
+    }
+
+    fn finish(mut self) -> String {
+        let streams = std::mem::take(&mut self.streams);
+        for (spec, on) in &streams {
+            let mut keys = stream(spec);
+            keys.switch("enabled", *on);
+            self.table("stream", &keys);
+        }
+        let mut out = self.first;
+        for name in &self.order {
+            let Some(mut interface) = self.interfaces.remove(name) else {
+                continue;
+            };
+            if !interface.addresses.is_empty() {
+                let addresses = list(interface.addresses);
+                interface.keys.plain("addresses", addresses);
+            }
+            if !interface.up {
+                interface.keys.text("state", "down");
+            }
+            let _ = write!(out, "\n[[interface]]\n{}", interface.keys.lines());
+        }
+        out += &self.rest;
+        if !self.wordless.is_empty() {
+            out += "\n# Commands for which the file has no words:\n";
+            out += &self.wordless;
+        }
+        out.trim_start().to_owned()
+    }
+}
+
+fn family_name(family: Family) -> &'static str {
+    let found = FAMILIES.iter().find(|(_, f)| *f == family);
+    found.map_or("ip4", |(name, _)| name)
+}
+
+fn interface(spec: &InterfaceSpec) -> Keys {
+    let mut keys = Keys::default();
+    keys.text("name", &spec.name);
+    let kind = match &spec.kind {
+        InterfaceKind::Pg => "pg",
+        other => other.name(),
+    };
+    keys.text("kind", kind);
+    keys.maybe("mac", spec.mac);
+    keys.maybe_plain("mtu", spec.mtu);
+    match &spec.kind {
+        InterfaceKind::Pg => {}
+        InterfaceKind::Pcap(files) => {
+            keys.maybe("rx", files.rx.as_ref().map(|p| p.display()));
+            keys.maybe("tx", files.tx.as_ref().map(|p| p.display()));
+            match files.repeat {
+                Repeat::Times(n) => keys.unusual("loop", n, 1),
+                Repeat::Forever => keys.text("loop", "forever"),
+            }
+            if files.pace == Pace::Recorded {
+                keys.text("pace", "recorded");
+            }
+        }
+        InterfaceKind::Tap(tap) => self::tap(tap, &mut keys),
+        InterfaceKind::HostInterface(host) => self::host(host, &mut keys),
+        InterfaceKind::AfXdp(xdp) => self::xdp(xdp, &mut keys),
+        InterfaceKind::Memif(memif) => keys.plain("memif", self::memif(memif).braces()),
+        InterfaceKind::VhostUser(spec) | InterfaceKind::VirtioUser(spec) => vhost(spec, &mut keys),
+    }
+    keys
+}
+
+fn offload(switch: Switch, keys: &mut Keys) {
+    if switch == Switch::Off {
+        keys.plain("offload", false);
+    }
+}
+
+fn tap(tap: &TapSpec, keys: &mut Keys) {
+    if tap.mode == TapMode::Tun {
+        keys.text("mode", "tun");
+    }
+    keys.maybe("host", tap.host.as_ref());
+    keys.maybe("namespace", tap.namespace.as_ref());
+    keys.maybe("host_mac", tap.host_mac);
+    keys.maybe_plain("host_mtu", tap.host_mtu);
+    if !tap.host_addresses.is_empty() {
+        keys.plain(
+            "host_addresses",
+            list(tap.host_addresses.iter().map(quoted)),
+        );
+    }
+    keys.unusual("queues", tap.queues, TapSpec::default().queues);
+    offload(tap.offload, keys);
+}
+
+fn host(host: &PacketSpec, keys: &mut Keys) {
+    let usual = PacketSpec::default();
+    keys.text("host", &host.host);
+    keys.maybe("namespace", host.namespace.as_ref());
+    keys.unusual("queues", host.queues, usual.queues);
+    keys.unusual("ring", host.ring, usual.ring);
+    offload(host.offload, keys);
+}
+
+fn xdp(xdp: &XdpSpec, keys: &mut Keys) {
+    keys.text("host", &xdp.host);
+    keys.maybe("namespace", xdp.namespace.as_ref());
+    keys.maybe_plain("queues", xdp.queues);
+    keys.unusual("ring", xdp.ring, XdpSpec::default().ring);
+    match xdp.mode {
+        XdpMode::Auto => {}
+        XdpMode::Native => keys.text("mode", "native"),
+        XdpMode::Generic => keys.text("mode", "generic"),
+    }
+    match xdp.copy {
+        XdpCopy::Auto => {}
+        XdpCopy::Copy => keys.text("copy", "copy"),
+        XdpCopy::Zero => keys.text("copy", "zero"),
+    }
+}
+
+fn memif(memif: &MemifSpec) -> Keys {
+    let usual = MemifSpec::default();
+    let mut keys = Keys::default();
+    keys.plain("id", memif.id);
+    keys.unusual("socket", memif.socket_id, usual.socket_id);
+    if memif.role == MemifRole::Slave {
+        keys.text("role", "slave");
+    }
+    keys.maybe("secret", memif.secret.as_ref());
+    keys.unusual("ring_size", memif.ring_size, usual.ring_size);
+    keys.unusual("buffer_size", memif.buffer_size, usual.buffer_size);
+    keys.unusual("rx_queues", memif.rx_queues, usual.rx_queues);
+    keys.unusual("tx_queues", memif.tx_queues, usual.tx_queues);
+    keys
+}
+
+fn vhost(spec: &VhostSpec, keys: &mut Keys) {
+    let usual = VhostSpec::default();
+    keys.text("socket", spec.socket.display());
+    if spec.role == SocketRole::Server {
+        keys.text("role", "server");
+    }
+    keys.switch("gso", spec.gso);
+    keys.switch("packed", spec.packed);
+    keys.switch("event_idx", spec.event_idx);
+    keys.unusual("queues", spec.queues, usual.queues);
+    keys.unusual("ring", spec.ring, usual.ring);
+}
+
+fn path(path: &Path, keys: &mut Keys) {
+    match &path.target {
+        PathTarget::Via {
+            addr,
+            interface,
+            table,
+        } => {
+            keys.text("via", addr);
+            keys.maybe("interface", interface.as_ref());
+            keys.maybe_plain("next_hop_table", *table);
+        }
+        PathTarget::Interface(name) => keys.text("interface", name),
+        PathTarget::LookupIn(table) => keys.plain("lookup_in", table),
+        action => keys.text("action", action),
+    }
+    keys.unusual("weight", path.weight, 1);
+    keys.unusual("preference", path.preference, 0);
+}
+
+fn paths(all: &[Path]) -> String {
+    let one = |p: &Path| {
+        let mut keys = Keys::default();
+        path(p, &mut keys);
+        keys.braces()
+    };
+    list(all.iter().map(one))
+}
+
+fn route(route: &Route) -> Keys {
+    let mut keys = Keys::default();
+    keys.text("prefix", route.prefix);
+    keys.unusual("table", route.table, 0);
+    keys.unusual("count", route.count, 1);
+    match &route.paths[..] {
+        [one] => path(one, &mut keys),
+        all => keys.plain("paths", paths(all)),
+    }
+    keys
+}
+
+fn route_file(load: &RouteLoad) -> Keys {
+    let mut keys = Keys::default();
+    keys.text("path", load.path.display());
+    match load.format {
+        RouteFormat::Auto => {}
+        RouteFormat::Text => keys.text("format", "text"),
+        RouteFormat::Mrt => keys.text("format", "mrt"),
+    }
+    keys.unusual("table", load.table, 0);
+    keys.maybe("family", load.family.map(family_name));
+    keys.maybe_plain("limit", load.limit);
+    let mut inner = Keys::default();
+    let fold = match &load.next_hops {
+        NextHops::Listed => return keys,
+        NextHops::Paths { paths: all, fold } => {
+            inner.plain("paths", paths(all));
+            fold
+        }
+        NextHops::Range {
+            first,
+            count,
+            interfaces,
+            fold,
+        } => {
+            inner.text("first", first);
+            inner.plain("count", count);
+            inner.plain("interfaces", list(interfaces.iter().map(quoted)));
+            fold
+        }
+    };
+    if *fold == Fold::Clamp {
+        inner.text("fold", "clamp");
+    }
+    keys.plain("next_hops", inner.braces());
+    keys
+}
+
+fn size(sizes: &Sizes) -> Option<String> {
+    // The file writes a size as a command does, without the word before it.
+    let text = sizes.to_string();
+    text.strip_prefix(" size ").map(str::to_owned)
+}
+
+fn stream(spec: &StreamSpec) -> Keys {
+    let mut keys = Keys::default();
+    keys.text("name", &spec.name);
+    keys.maybe("interface", spec.enter.interface.as_ref());
+    keys.maybe("node", spec.enter.node.as_ref());
+    match &spec.source {
+        StreamSource::Template(template) => keys.text("template", template),
+        StreamSource::File(file) => keys.text("pcap", file.display()),
+    }
+    if !spec.edits.is_empty() {
+        keys.plain("edits", list(spec.edits.iter().map(quoted)));
+    }
+    keys.maybe("size", size(&spec.sizes));
+    keys.maybe_plain("rate", spec.rate_pps);
+    keys.maybe_plain("limit", spec.limit);
+    keys.maybe_plain("max_frame", spec.max_frame);
+    keys.maybe_plain("seed", spec.seed);
+    keys.maybe_plain("worker", spec.worker);
+    keys
+}

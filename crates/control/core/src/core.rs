@@ -1,0 +1,134 @@
+//! The control core: the desired state, one transaction after the other, and who is told.
+
+use crate::events::{Events, Reader};
+use crate::plan::Probe;
+use crate::state::{Changes, State};
+use crate::transaction::{Executor, Progress, Transaction, TransactionError};
+use volley_model::{Applied, Request};
+
+/// The desired state and its transactions. One transaction is carried out at a time: begin, advance, end.
+#[derive(Debug, Default)]
+pub struct Core {
+    state: State,
+    events: Events,
+    transactions: u64,
+}
+
+impl Core {
+    /// The desired state; during a transaction, the one it leads to.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// A reader of events from now on.
+    pub fn events(&self) -> Reader {
+        self.events.reader()
+    }
+
+    /// Number of the next event.
+    pub fn next_event(&self) -> u64 {
+        self.events.next_sequence()
+    }
+
+    /// Transactions carried out so far.
+    pub fn transactions(&self) -> u64 {
+        self.transactions
+    }
+
+    /// Checks requests as a whole and plans them. After an error nothing has changed; else [`Core::end`] must follow.
+    pub fn begin(
+        &mut self,
+        requests: &[Request],
+        probe: &dyn Probe,
+    ) -> Result<Transaction, TransactionError> {
+        Transaction::of_requests(&mut self.state, requests, probe)
+    }
+
+    /// Plans the difference to a whole other state. After an error nothing has changed; else [`Core::end`] must follow.
+    pub fn begin_state(
+        &mut self,
+        wanted: &State,
+        probe: &dyn Probe,
+    ) -> Result<Transaction, TransactionError> {
+        Transaction::of_state(&mut self.state, wanted, probe)
+    }
+
+    /// Ends a transaction: it holds and is told, or the state is as before. Returns its number when it holds.
+    pub fn end(&mut self, transaction: Transaction, applied: Option<&Applied>) -> Option<u64> {
+        let Transaction {
+            mut changes,
+            unnamed,
+            ..
+        } = transaction;
+        let Some(applied) = applied else {
+            self.state.undo(changes);
+            return None;
+        };
+        if let (Some(Request::InterfaceCreate(mut spec)), Some(name)) = (unnamed, &applied.name) {
+            spec.name.clone_from(name);
+            // The handler has made it under this name, so nobody else has it.
+            let _ = self
+                .state
+                .edit(&Request::InterfaceCreate(spec), &mut changes);
+        }
+        self.transactions += 1;
+        self.events.tell(self.transactions, &self.state, &changes);
+        Some(self.transactions)
+    }
+
+    /// Begins, carries out and ends, all at once.
+    pub fn run(
+        &mut self,
+        requests: &[Request],
+        executor: &dyn Executor,
+    ) -> Result<Applied, TransactionError> {
+        let transaction = self.begin(requests, executor)?;
+        self.finish(transaction, executor)
+    }
+
+    /// Carries out and ends.
+    pub fn finish(
+        &mut self,
+        mut transaction: Transaction,
+        executor: &dyn Executor,
+    ) -> Result<Applied, TransactionError> {
+        match transaction.advance(executor, usize::MAX) {
+            Progress::Done(applied) => {
+                self.end(transaction, Some(&applied));
+                Ok(applied)
+            }
+            Progress::Failed(error) => {
+                self.end(transaction, None);
+                Err(error)
+            }
+            Progress::More => Ok(Applied::nothing()),
+        }
+    }
+
+    /// The state that requests lead to from an empty one.
+    pub fn state_of(requests: &[Request]) -> Result<State, TransactionError> {
+        let mut state = State::default();
+        Transaction::of_requests(&mut state, requests, &crate::plan::NoProbe)?;
+        Ok(state)
+    }
+
+    /// What is different in a state from another, as lines that begin with `-` or `+`, in order of dependence.
+    pub fn difference(from: &State, to: &State) -> Vec<String> {
+        let mut state = from.clone();
+        let changes: Changes = state.become_like(to);
+        let mut lines = Vec::new();
+        for (key, before) in changes.iter() {
+            let old = before
+                .as_ref()
+                .map_or(Vec::new(), |v| crate::events::spelled(key, v));
+            let new = state
+                .get(key)
+                .map_or(Vec::new(), |v| crate::events::spelled(key, v));
+            let minus = old.iter().filter(|l| !new.contains(l));
+            lines.extend(minus.map(|l| format!("- {l}")));
+            let plus = new.iter().filter(|l| !old.contains(l));
+            lines.extend(plus.map(|l| format!("+ {l}")));
+        }
+        lines
+    }
+}

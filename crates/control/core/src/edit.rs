@@ -1,0 +1,529 @@
+//! What each request means for the desired state.
+
+use crate::key::{Key, RouteKey, Value};
+use crate::state::{Changes, State};
+use std::sync::Arc;
+use volley_model::reply::L2Mode;
+use volley_model::{
+    AdminState, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget,
+    Request, Route, RouteLoad, RouteSource, RxMode, Switch,
+};
+
+type Done = Result<(), ModelError>;
+
+/// One state with the changes made to it.
+struct Editor<'a> {
+    state: &'a mut State,
+    changes: &'a mut Changes,
+}
+
+impl State {
+    /// Does to the state what a request asks for. After an error the state is as the changes say: take them back.
+    /// Whether what it names is there is told by [`State::check`] afterwards, where the order of requests matters not.
+    pub fn edit(&mut self, request: &Request, changes: &mut Changes) -> Done {
+        let state = self;
+        Editor { state, changes }.edit(request)
+    }
+}
+
+impl Editor<'_> {
+    fn put(&mut self, key: Key, value: impl Into<Option<Value>>) {
+        self.state.put(self.changes, key, value.into());
+    }
+
+    fn exists(&self, key: &Key) -> Done {
+        if self.state.has(key) {
+            return Ok(());
+        }
+        Err(self.state.not_found(key))
+    }
+
+    fn is_new(&self, key: &Key) -> Done {
+        if self.state.has(key) {
+            let (kind, name) = key.called();
+            return Err(ModelError::exists(kind, name));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, key: Key) -> Done {
+        self.exists(&key)?;
+        if self.state.is_needed(&key) {
+            return Err(self.state.in_use(&key));
+        }
+        self.put(key, None);
+        Ok(())
+    }
+
+    /// A setting of an interface that has to be there.
+    fn setting(&mut self, name: &str, key: Key, value: Option<Value>) -> Done {
+        self.exists(&Key::Interface(name.to_owned()))?;
+        self.put(key, value);
+        Ok(())
+    }
+
+    fn edit(&mut self, request: &Request) -> Done {
+        match request {
+            Request::InterfaceCreate(spec) => self.create(spec),
+            Request::InterfaceDelete { name } => self.delete(name),
+            Request::InterfaceRename { name, new_name } => self.rename(name, new_name),
+            Request::InterfaceState { name, state } => {
+                let up = (*state == AdminState::Up).then_some(Value::Present);
+                self.setting(name, Key::Up(name.clone()), up)
+            }
+            Request::InterfaceMtu { name, mtu } => {
+                self.setting(name, Key::Mtu(name.clone()), Some(Value::Number(*mtu)))
+            }
+            Request::InterfaceMac { name, mac } => {
+                self.setting(name, Key::Mac(name.clone()), Some(Value::Mac(*mac)))
+            }
+            Request::InterfacePromiscuous { name, switch } => {
+                let on = (*switch == Switch::On).then_some(Value::Present);
+                self.setting(name, Key::Promiscuous(name.clone()), on)
+            }
+            Request::InterfaceRxMode { name, mode } => {
+                let mode = Some(*mode).filter(|m| *m != RxMode::default());
+                self.setting(name, Key::RxMode(name.clone()), mode.map(Value::RxMode))
+            }
+            Request::InterfaceTable {
+                name,
+                family,
+                table,
+            } => {
+                let table = Some(*table).filter(|t| *t != 0).map(Value::Number);
+                self.setting(name, Key::Binding(name.clone(), *family), table)
+            }
+            Request::AddressAdd { interface, address } => {
+                let mut all = self.addresses(interface);
+                if all.contains(address) {
+                    return Err(ModelError::exists(ObjectKind::Address, address));
+                }
+                all.push(*address);
+                self.set_addresses(interface, all);
+                Ok(())
+            }
+            Request::AddressDel { interface, address } => {
+                self.exists(&Key::Interface(interface.clone()))?;
+                let mut all = self.addresses(interface);
+                let at = all.iter().position(|a| a == address);
+                let at = at.ok_or_else(|| {
+                    let what = format!("{address} on {interface}");
+                    ModelError::not_found(ObjectKind::Address, what, [""; 0])
+                })?;
+                all.remove(at);
+                self.set_addresses(interface, all);
+                Ok(())
+            }
+            Request::NeighborAdd(n) => {
+                let key = Key::Neighbor(n.interface.clone(), n.address);
+                self.put(key, Value::Mac(n.mac));
+                Ok(())
+            }
+            Request::NeighborDel { interface, address } => {
+                self.exists(&Key::Interface(interface.clone()))?;
+                self.take(Key::Neighbor(interface.clone(), *address))
+            }
+            other => self.edit_more(other),
+        }
+    }
+
+    fn edit_more(&mut self, request: &Request) -> Done {
+        match request {
+            Request::MemifSocketAdd(socket) => {
+                let key = Key::MemifSocket(socket.id);
+                self.is_new(&key)?;
+                self.put(key, Value::File(Arc::new(socket.filename.clone())));
+                Ok(())
+            }
+            Request::MemifSocketDel { id } => self.take(Key::MemifSocket(*id)),
+            Request::TableAdd { family, table } => {
+                self.is_new(&Key::Table(*family, *table))?;
+                self.put(Key::Table(*family, *table), Value::Present);
+                Ok(())
+            }
+            Request::TableDel { family, table } => self.take(Key::Table(*family, *table)),
+            Request::RouteAdd(route) => self.routes(route, Editor::route_add),
+            Request::RouteReplace(route) => self.routes(route, |e, key, paths| {
+                e.put(key, paths_value(paths.to_vec()));
+                Ok(())
+            }),
+            Request::RouteDel(route) => self.routes(route, Editor::route_del),
+            Request::RouteLoad(load) => {
+                self.load(load);
+                Ok(())
+            }
+            Request::RouteUnload { table } => self.take(Key::RouteFiles(*table)),
+            Request::L2PatchAdd { rx, tx } => self.bind(rx, tx, L2Mode::Patch),
+            Request::XconnectSet { rx, tx } => self.bind(rx, tx, L2Mode::Xconnect),
+            Request::L2PatchDel { rx, tx } => self.unbind(rx, Some(tx), L2Mode::Patch),
+            Request::XconnectUnset { rx } => self.unbind(rx, None, L2Mode::Xconnect),
+            Request::Feature(f) => {
+                let name = (f.interface.clone(), f.arc.clone(), f.feature.clone());
+                let on = (f.switch == Switch::On).then_some(Value::Present);
+                self.setting(&f.interface, Key::Feature(Box::new(name)), on)
+            }
+            Request::StreamNew(spec) => {
+                let key = Key::Stream(spec.name.clone());
+                self.is_new(&key)?;
+                self.put(key, Value::Stream(Arc::new(spec.clone())));
+                Ok(())
+            }
+            Request::StreamEnable { name } => self.send(name.as_deref(), Switch::On),
+            Request::StreamDisable { name } => self.send(name.as_deref(), Switch::Off),
+            Request::StreamDelete { name } => {
+                self.take(Key::Stream(name.clone()))?;
+                self.put(Key::Sending(name.clone()), None);
+                Ok(())
+            }
+            other => Err(ModelError::invalid(
+                format!("`{other}` in a transaction"),
+                "it changes no configuration: give it by itself",
+            )),
+        }
+    }
+
+    fn create(&mut self, spec: &InterfaceSpec) -> Done {
+        let name = || spec.name.clone();
+        if spec.name.is_empty() {
+            let why = "give it a name: a number is only given to one made by itself";
+            return Err(ModelError::invalid(
+                format!("{} interface", spec.kind.name()),
+                why,
+            ));
+        }
+        self.is_new(&Key::Interface(name()))?;
+        let mut kind = spec.kind.clone();
+        if let InterfaceKind::Memif(memif) = &mut kind {
+            // It is so already, and says nothing.
+            memif.no_zero_copy = false;
+        }
+        self.put(Key::Interface(name()), Value::Kind(Arc::new(kind)));
+        if let Some(mac) = spec.mac {
+            self.put(Key::Mac(name()), Value::Mac(mac));
+        }
+        if let Some(mtu) = spec.mtu {
+            self.put(Key::Mtu(name()), Value::Number(mtu));
+        }
+        Ok(())
+    }
+
+    /// Everything that is a part of an interface.
+    fn parts(&self, name: &str) -> Vec<Key> {
+        let own = || name.to_owned();
+        let mut parts = vec![
+            Key::RxMode(own()),
+            Key::Promiscuous(own()),
+            Key::Mac(own()),
+            Key::Mtu(own()),
+            Key::Binding(own(), Family::V4),
+            Key::Binding(own(), Family::V6),
+            Key::Addresses(own()),
+            Key::Up(own()),
+        ];
+        let zero = std::net::Ipv4Addr::UNSPECIFIED.into();
+        let neighbors = self.state.from(Key::Neighbor(own(), zero));
+        let same = |k: &&Key| matches!(k, Key::Neighbor(n, _) if n == name);
+        parts.extend(neighbors.map(|(k, _)| k).take_while(same).cloned());
+        let first = Key::Feature(Box::new((own(), String::new(), String::new())));
+        let same = |k: &&Key| matches!(k, Key::Feature(f) if f.0 == name);
+        parts.extend(
+            self.state
+                .from(first)
+                .map(|(k, _)| k)
+                .take_while(same)
+                .cloned(),
+        );
+        let bindings = self.state.from(Key::L2(String::new()));
+        let l2 = bindings.take_while(|(k, _)| matches!(k, Key::L2(_)));
+        let here = |(k, v): &(&Key, &Value)| {
+            k.owner() == Some(name) || matches!(v, Value::L2(it) if it.0 == name)
+        };
+        parts.extend(l2.filter(here).map(|(k, _)| k.clone()));
+        parts.retain(|k| self.state.has(k));
+        parts
+    }
+
+    fn delete(&mut self, name: &str) -> Done {
+        let key = Key::Interface(name.to_owned());
+        self.exists(&key)?;
+        if self.state.is_needed(&key) {
+            return Err(self.state.in_use(&key));
+        }
+        for part in self.parts(name) {
+            self.put(part, None);
+        }
+        self.put(key, None);
+        Ok(())
+    }
+
+    fn rename(&mut self, name: &str, new_name: &str) -> Done {
+        let key = Key::Interface(name.to_owned());
+        self.exists(&key)?;
+        if name == new_name {
+            return Ok(());
+        }
+        self.is_new(&Key::Interface(new_name.to_owned()))?;
+        let mut touched = self.parts(name);
+        if self.state.is_needed(&key) {
+            let all = self.state.from(Key::RouteFiles(0));
+            touched.extend(all.map(|(k, _)| k.clone()));
+        }
+        touched.push(key);
+        for key in touched {
+            let Some(value) = self.state.get(&key).cloned() else {
+                continue;
+            };
+            let (to, renamed) = (
+                renamed_key(&key, name, new_name),
+                renamed_value(&value, name, new_name),
+            );
+            if to != key {
+                self.put(key, None);
+                self.put(to, renamed);
+            } else if renamed != value {
+                self.put(key, renamed);
+            }
+        }
+        Ok(())
+    }
+
+    fn addresses(&self, interface: &str) -> Vec<volley_model::IfAddress> {
+        match self.state.get(&Key::Addresses(interface.to_owned())) {
+            Some(Value::Addresses(all)) => all.to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn set_addresses(&mut self, interface: &str, all: Vec<volley_model::IfAddress>) {
+        let value = (!all.is_empty()).then(|| Value::Addresses(Arc::new(all)));
+        self.put(Key::Addresses(interface.to_owned()), value);
+    }
+
+    fn routes(&mut self, route: &Route, each: impl Fn(&mut Self, Key, &[Path]) -> Done) -> Done {
+        let own = |s| {
+            matches!(
+                s,
+                RouteSource::Static | RouteSource::File | RouteSource::Dynamic
+            )
+        };
+        if !own(route.source) {
+            let why = "the FIB makes these routes itself; use static";
+            return Err(ModelError::invalid(
+                format!("source {}", route.source.name()),
+                why,
+            ));
+        }
+        let paths = normal(route.table, route.paths.clone());
+        for step in 0..route.count {
+            let prefix = route.prefix.step(step).ok_or_else(|| {
+                let what = format!("count {} from {}", route.count, route.prefix);
+                ModelError::invalid(what, "the prefixes run over the end of the address space")
+            })?;
+            let (source, table) = (route.source, route.table);
+            let key = Key::Route(RouteKey {
+                source,
+                table,
+                prefix,
+            });
+            each(self, key, &paths)?;
+        }
+        Ok(())
+    }
+
+    fn paths_of(&self, key: &Key) -> Option<Arc<Vec<Path>>> {
+        match self.state.get(key) {
+            Some(Value::Paths(paths)) => Some(paths.clone()),
+            _ => None,
+        }
+    }
+
+    fn route_add(&mut self, key: Key, paths: &[Path]) -> Done {
+        let mut all = self.paths_of(&key).map_or(Vec::new(), |p| p.to_vec());
+        all.extend_from_slice(paths);
+        self.put(key, paths_value(all));
+        Ok(())
+    }
+
+    fn route_del(&mut self, key: Key, paths: &[Path]) -> Done {
+        let none = || {
+            let (kind, name) = key.called();
+            ModelError::not_found(kind, name, [""; 0])
+        };
+        let mut all = self.paths_of(&key).ok_or_else(none)?.to_vec();
+        for path in paths {
+            let at = all.iter().position(|p| p.target == path.target);
+            let at = at.ok_or_else(|| {
+                let what = format!("{path} of {}", key.called().1);
+                ModelError::not_found(ObjectKind::Path, what, [""; 0])
+            })?;
+            all.remove(at);
+        }
+        let gone = paths.is_empty() || all.is_empty();
+        self.put(key, (!gone).then(|| Value::Paths(Arc::new(all))));
+        Ok(())
+    }
+
+    fn load(&mut self, load: &RouteLoad) {
+        let key = Key::RouteFiles(load.table);
+        let mut files = match self.state.get(&key) {
+            Some(Value::Files(files)) => files.to_vec(),
+            _ => Vec::new(),
+        };
+        let known = files.len();
+        files.retain(|f| f != load);
+        if files.len() < known {
+            // It is read once more, whatever was loaded since.
+            self.changes.again.insert(key.clone());
+        }
+        files.push(load.clone());
+        self.put(key, Value::Files(Arc::new(files)));
+    }
+
+    fn bind(&mut self, rx: &str, tx: &str, mode: L2Mode) -> Done {
+        let key = Key::L2(rx.to_owned());
+        if let Some(Value::L2(it)) = self.state.get(&key)
+            && it.1 != mode
+        {
+            let by = "another patch or cross-connect";
+            return Err(ModelError::in_use(ObjectKind::Interface, rx, by));
+        }
+        self.put(key, Value::L2(Arc::new((tx.to_owned(), mode))));
+        Ok(())
+    }
+
+    fn unbind(&mut self, rx: &str, tx: Option<&str>, mode: L2Mode) -> Done {
+        self.exists(&Key::Interface(rx.to_owned()))?;
+        let key = Key::L2(rx.to_owned());
+        let is_it = match self.state.get(&key) {
+            Some(Value::L2(it)) => it.1 == mode && tx.is_none_or(|tx| tx == it.0),
+            _ => false,
+        };
+        if !is_it {
+            let what = match mode {
+                L2Mode::Patch => "it has no such patch",
+                L2Mode::Xconnect => "it has no such cross-connect",
+            };
+            return Err(ModelError::invalid(format!("interface {rx}"), what));
+        }
+        self.put(key, None);
+        Ok(())
+    }
+
+    fn send(&mut self, name: Option<&str>, switch: Switch) -> Done {
+        let names: Vec<String> = match name {
+            Some(name) => {
+                self.exists(&Key::Stream(name.to_owned()))?;
+                vec![name.to_owned()]
+            }
+            None => {
+                let all = self.state.from(Key::Stream(String::new()));
+                let name = |(k, _): (&Key, &Value)| match k {
+                    Key::Stream(name) => Some(name.clone()),
+                    _ => None,
+                };
+                all.map_while(name).collect()
+            }
+        };
+        for name in names {
+            let on = (switch == Switch::On).then_some(Value::Present);
+            let key = Key::Sending(name);
+            if on.is_some() && self.state.has(&key) {
+                // It may have sent all it had: it begins once more.
+                self.changes.again.insert(key.clone());
+            }
+            self.put(key, on);
+        }
+        Ok(())
+    }
+}
+
+/// A path that names its route's own table says nothing by it.
+fn normal(table: u32, mut paths: Vec<Path>) -> Vec<Path> {
+    for path in &mut paths {
+        if let PathTarget::Via { table: other, .. } = &mut path.target {
+            *other = other.filter(|t| *t != table);
+        }
+    }
+    paths
+}
+
+/// Paths in order; of two to the same target the later one counts.
+fn paths_value(paths: Vec<Path>) -> Value {
+    let mut kept: Vec<Path> = Vec::with_capacity(paths.len());
+    for path in paths {
+        match kept.iter_mut().find(|k| k.target == path.target) {
+            Some(k) => *k = path,
+            None => kept.push(path),
+        }
+    }
+    kept.sort();
+    Value::Paths(Arc::new(kept))
+}
+
+fn other_name(name: &str, from: &str, to: &str) -> String {
+    if name == from { to } else { name }.to_owned()
+}
+
+fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
+    let new = |name: &String| other_name(name, from, to);
+    match key {
+        Key::Interface(n) => Key::Interface(new(n)),
+        Key::RxMode(n) => Key::RxMode(new(n)),
+        Key::Promiscuous(n) => Key::Promiscuous(new(n)),
+        Key::Mac(n) => Key::Mac(new(n)),
+        Key::Mtu(n) => Key::Mtu(new(n)),
+        Key::Binding(n, family) => Key::Binding(new(n), *family),
+        Key::Addresses(n) => Key::Addresses(new(n)),
+        Key::Neighbor(n, address) => Key::Neighbor(new(n), *address),
+        Key::L2(n) => Key::L2(new(n)),
+        Key::Feature(it) => Key::Feature(Box::new((new(&it.0), it.1.clone(), it.2.clone()))),
+        Key::Up(n) => Key::Up(new(n)),
+        other => other.clone(),
+    }
+}
+
+fn renamed_paths(paths: &mut [Path], from: &str, to: &str) {
+    for path in paths {
+        if let PathTarget::Via {
+            interface: Some(name),
+            ..
+        }
+        | PathTarget::Interface(name) = &mut path.target
+        {
+            *name = other_name(name, from, to);
+        }
+    }
+}
+
+fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
+    match value {
+        Value::Paths(paths) => {
+            let mut paths = paths.to_vec();
+            renamed_paths(&mut paths, from, to);
+            paths_value(paths)
+        }
+        Value::L2(it) => Value::L2(Arc::new((other_name(&it.0, from, to), it.1))),
+        Value::Stream(spec) => {
+            let mut spec = spec.as_ref().clone();
+            let name = spec.enter.interface.take();
+            spec.enter.interface = name.map(|n| other_name(&n, from, to));
+            Value::Stream(Arc::new(spec))
+        }
+        Value::Files(files) => {
+            let mut files = files.to_vec();
+            for file in &mut files {
+                match &mut file.next_hops {
+                    volley_model::NextHops::Paths { paths, .. } => renamed_paths(paths, from, to),
+                    volley_model::NextHops::Range { interfaces, .. } => {
+                        for name in interfaces {
+                            *name = other_name(name, from, to);
+                        }
+                    }
+                    volley_model::NextHops::Listed => {}
+                }
+            }
+            Value::Files(Arc::new(files))
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,114 @@
+//! Events: what changed, for whoever listens. Nobody who listens slowly holds anything up.
+
+use crate::key::{Key, Value};
+use crate::make;
+use crate::state::{Changes, State};
+use tokio::sync::broadcast;
+use volley_model::{ChangeKind, Event};
+
+/// Events that wait for the slowest reader; older ones are lost to it, and counted.
+pub const HELD: usize = 16_384;
+
+/// Where events are told.
+#[derive(Debug)]
+pub struct Events {
+    next: u64,
+    sender: broadcast::Sender<Event>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Events {
+            next: 1,
+            sender: broadcast::Sender::new(HELD),
+        }
+    }
+}
+
+/// One reader of events, from the moment it was made.
+#[derive(Debug)]
+pub struct Reader(broadcast::Receiver<Event>);
+
+/// What a reader gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The next event.
+    Event(Box<Event>),
+    /// It was too slow: so many events are lost to it.
+    Lost(u64),
+    /// There will be no more.
+    Ended,
+}
+
+impl Reader {
+    /// Waits for the next event.
+    pub async fn next(&mut self) -> Told {
+        match self.0.recv().await {
+            Ok(event) => Told::Event(Box::new(event)),
+            Err(broadcast::error::RecvError::Lagged(lost)) => Told::Lost(lost),
+            Err(broadcast::error::RecvError::Closed) => Told::Ended,
+        }
+    }
+}
+
+impl Events {
+    /// A new reader.
+    pub fn reader(&self) -> Reader {
+        Reader(self.sender.subscribe())
+    }
+
+    /// Number of the next event.
+    pub fn next_sequence(&self) -> u64 {
+        self.next
+    }
+
+    /// Tells what a transaction changed.
+    pub(crate) fn tell(&mut self, transaction: u64, now: &State, changes: &Changes) {
+        let heard = self.sender.receiver_count() > 0;
+        for (key, before) in changes.iter() {
+            let after = now.get(key);
+            let kind = match (before, after) {
+                (None, Some(_)) => ChangeKind::Created,
+                (Some(_), None) => ChangeKind::Deleted,
+                (Some(a), Some(b)) if a != b => ChangeKind::Changed,
+                _ => continue,
+            };
+            let sequence = self.next;
+            self.next += 1;
+            if !heard {
+                continue;
+            }
+            let (object, name) = key.called();
+            let event = Event {
+                sequence,
+                transaction,
+                kind,
+                object,
+                name,
+                before: before.as_ref().map_or(Vec::new(), |v| spelled(key, v)),
+                after: after.map_or(Vec::new(), |v| spelled(key, v)),
+            };
+            // Nobody reads: nobody is told.
+            let _ = self.sender.send(event);
+        }
+    }
+}
+
+/// An object as the commands that make it.
+pub fn spelled(key: &Key, value: &Value) -> Vec<String> {
+    let plain = |_: &Key| None;
+    match (key, value) {
+        (Key::Addresses(interface), Value::Addresses(all)) => {
+            let add = |address: &volley_model::IfAddress| {
+                let interface = interface.clone();
+                let address = *address;
+                volley_model::Request::AddressAdd { interface, address }.to_string()
+            };
+            all.iter().map(add).collect()
+        }
+        _ => {
+            let requests = make::create(key, value, &plain);
+            requests.iter().map(ToString::to_string).collect()
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Objects of the desired state: what each is called, and what it needs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use volley_model::reply::L2Mode;
+use volley_model::{
+    Family, IfAddress, InterfaceKind, Mac, NextHops, Path, PathTarget, Prefix, RouteLoad,
+    RouteSource, RxMode, StreamSpec,
+};
+
+/// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
+/// are smaller, so creation goes up and removal goes down.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// A memif socket.
+    MemifSocket(u32),
+    /// An IP table.
+    Table(Family, u32),
+    /// An interface.
+    Interface(String),
+    /// How its receive queues are watched, when not as usual.
+    RxMode(String),
+    /// It takes frames for any MAC address.
+    Promiscuous(String),
+    /// Its MAC address, when one was asked for.
+    Mac(String),
+    /// Its MTU, when one was asked for.
+    Mtu(String),
+    /// The table it is bound to, when not 0.
+    Binding(String, Family),
+    /// Its addresses.
+    Addresses(String),
+    /// A neighbour on it.
+    Neighbor(String, std::net::IpAddr),
+    /// Files whose routes a table has, in the order they were loaded.
+    RouteFiles(u32),
+    /// A source's route.
+    Route(RouteKey),
+    /// What an interface that receives is bound to in layer 2.
+    L2(String),
+    /// A feature that is on: interface, arc, feature.
+    Feature(Box<(String, String, String)>),
+    /// A packet-generator stream.
+    Stream(String),
+    /// An interface is administratively up.
+    Up(String),
+    /// A stream was told to send.
+    Sending(String),
+}
+
+/// What a route is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RouteKey {
+    /// Who says so.
+    pub source: RouteSource,
+    /// Table of the prefix's family.
+    pub table: u32,
+    /// Prefix.
+    pub prefix: Prefix,
+}
+
+/// What an object is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// It is there, and that is all.
+    Present,
+    /// File of a memif socket.
+    File(Arc<PathBuf>),
+    /// What stands behind an interface.
+    Kind(Arc<InterfaceKind>),
+    /// How queues are watched.
+    RxMode(RxMode),
+    /// MAC address.
+    Mac(Mac),
+    /// A number: MTU, table.
+    Number(u32),
+    /// Addresses in order.
+    Addresses(Arc<Vec<IfAddress>>),
+    /// Files in order.
+    Files(Arc<Vec<RouteLoad>>),
+    /// Paths, sorted, no two to the same target.
+    Paths(Arc<Vec<Path>>),
+    /// Transmitting interface and kind of binding.
+    L2(Arc<(String, L2Mode)>),
+    /// A stream.
+    Stream(Arc<StreamSpec>),
+}
+
+impl Key {
+    /// The interface that this object is a part of, when it is one: it goes with the interface.
+    pub fn owner(&self) -> Option<&str> {
+        match self {
+            Key::RxMode(name)
+            | Key::Promiscuous(name)
+            | Key::Mac(name)
+            | Key::Mtu(name)
+            | Key::Binding(name, _)
+            | Key::Addresses(name)
+            | Key::Neighbor(name, _)
+            | Key::L2(name)
+            | Key::Up(name) => Some(name),
+            Key::Feature(it) => Some(&it.0),
+            _ => None,
+        }
+    }
+
+    /// True for a setting of an interface that is created and deleted with it.
+    pub(crate) fn is_setting(&self) -> bool {
+        matches!(
+            self,
+            Key::RxMode(_) | Key::Promiscuous(_) | Key::Mac(_) | Key::Mtu(_) | Key::Up(_)
+        )
+    }
+
+    /// True for what other programs than the operator put there: not part of a configuration that is saved or replaced.
+    pub fn is_dynamic(&self) -> bool {
+        matches!(self, Key::Route(route) if route.source == RouteSource::Dynamic)
+    }
+}
+
+fn path_needs(family: Family, path: &Path, tell: &mut dyn FnMut(Key)) {
+    match &path.target {
+        PathTarget::Via {
+            interface, table, ..
+        } => {
+            if let Some(name) = interface {
+                tell(Key::Interface(name.clone()));
+            }
+            if let Some(table) = table {
+                tell(Key::Table(family, *table));
+            }
+        }
+        PathTarget::Interface(name) => tell(Key::Interface(name.clone())),
+        PathTarget::LookupIn(table) => tell(Key::Table(family, *table)),
+        _ => {}
+    }
+}
+
+/// Tells the objects that an object needs and is no part of: they cannot go while it is there.
+pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
+    match (key, value) {
+        (Key::Interface(_), Value::Kind(kind)) => {
+            if let InterfaceKind::Memif(memif) = kind.as_ref() {
+                tell(Key::MemifSocket(memif.socket_id));
+            }
+        }
+        (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
+        (Key::RouteFiles(table), Value::Files(files)) => {
+            for load in files.iter() {
+                if let Some(family) = load.family {
+                    tell(Key::Table(family, *table));
+                }
+                match &load.next_hops {
+                    NextHops::Listed => {}
+                    NextHops::Paths { paths, .. } => {
+                        let family = load.family.unwrap_or_default();
+                        paths.iter().for_each(|p| path_needs(family, p, tell));
+                    }
+                    NextHops::Range { interfaces, .. } => {
+                        let all = interfaces.iter().cloned();
+                        all.for_each(|name| tell(Key::Interface(name)));
+                    }
+                }
+            }
+        }
+        (Key::Route(route), Value::Paths(paths)) => {
+            let family = route.prefix.family();
+            tell(Key::Table(family, route.table));
+            paths.iter().for_each(|p| path_needs(family, p, tell));
+        }
+        (Key::Stream(_), Value::Stream(spec)) => {
+            if let Some(name) = &spec.enter.interface {
+                tell(Key::Interface(name.clone()));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Tells what an object is a part of: when that goes, it goes too.
+pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
+    if let Some(owner) = key.owner() {
+        tell(Key::Interface(owner.to_owned()));
+    }
+    match (key, value) {
+        (Key::L2(_), Value::L2(it)) => tell(Key::Interface(it.0.clone())),
+        (Key::Sending(name), _) => tell(Key::Stream(name.clone())),
+        _ => {}
+    }
+}
+
+/// What is always there: table 0 of both families, memif socket 0.
+pub(crate) fn is_built_in(key: &Key) -> bool {
+    matches!(key, Key::Table(_, 0) | Key::MemifSocket(0))
+}

@@ -1,0 +1,33 @@
+//! The control core: every change of the configuration passes through it, whatever face it came by.
+//!
+//! - [`State`] is the desired state: objects under typed keys whose order is the order of dependence.
+//! - A [`Transaction`] is a group of requests, or a whole other state: checked against the state as a whole, planned as a
+//!   difference, carried out through an [`Executor`] (the handlers), and taken back when a step fails.
+//! - [`Core`] puts them together and tells [`Reader`]s what changed.
+//! - [`Journal`] keeps commits on a disk so that one is there in full or not at all.
+//!
+//! True on entry: nothing; requests may ask for anything. True on exit: the state says what the handlers were told to do,
+//! and what was refused has changed nothing. Nothing here panics, and nothing here knows a feature or a driver.
+#![forbid(unsafe_code)]
+
+mod core;
+mod edit;
+mod events;
+pub mod journal;
+mod key;
+mod make;
+mod name;
+mod plan;
+mod state;
+mod transaction;
+
+pub use crate::core::Core;
+pub use events::{HELD, Reader, Told, spelled};
+pub use journal::Journal;
+pub use key::{Key, RouteKey, Value};
+pub use plan::{NoProbe, Probe, Step, plan, requests};
+pub use state::{Changes, State};
+pub use transaction::{Executor, Progress, Transaction, TransactionError};
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,168 @@
+//! The request that makes, changes or removes one object.
+
+use crate::key::{Key, Value};
+use crate::plan::{kind, neighbor, route};
+use volley_model::reply::L2Mode;
+use volley_model::{
+    AdminState, Feature, InterfaceKind, InterfaceSpec, MemifSocket, Request, RxMode, Switch,
+};
+
+/// How the rest of the state is looked up.
+pub(crate) type Get<'g, 'v> = &'g dyn Fn(&Key) -> Option<&'v Value>;
+
+/// An interface with the MAC address and MTU it begins with.
+pub(crate) fn create_interface(name: &str, kind: &InterfaceKind, get: Get<'_, '_>) -> Request {
+    let mac = match get(&Key::Mac(name.to_owned())) {
+        Some(Value::Mac(mac)) => Some(*mac),
+        _ => None,
+    };
+    let mtu = match get(&Key::Mtu(name.to_owned())) {
+        Some(Value::Number(mtu)) => Some(*mtu),
+        _ => None,
+    };
+    Request::InterfaceCreate(InterfaceSpec {
+        name: name.to_owned(),
+        kind: kind.clone(),
+        mac,
+        mtu,
+    })
+}
+
+/// An interface with everything that goes with it when it is deleted.
+pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Request> {
+    let own = || name.to_owned();
+    let Some(kind) = get(&Key::Interface(own())).and_then(kind) else {
+        return Vec::new();
+    };
+    let mut all = vec![create_interface(name, kind, get)];
+    for key in [Key::RxMode(own()), Key::Promiscuous(own()), Key::Up(own())] {
+        let value = get(&key);
+        all.extend(value.and_then(|value| change(&key, value)));
+    }
+    all
+}
+
+/// The requests that make an object that is not there. Interfaces are made by [`create_interface`].
+pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request> {
+    match (key, value) {
+        (Key::Interface(name), Value::Kind(kind)) => vec![create_interface(name, kind, get)],
+        (Key::MemifSocket(id), Value::File(file)) => {
+            let (id, filename) = (*id, file.as_ref().clone());
+            vec![Request::MemifSocketAdd(MemifSocket { id, filename })]
+        }
+        (Key::Table(family, table), _) => vec![Request::TableAdd {
+            family: *family,
+            table: *table,
+        }],
+        (Key::RouteFiles(_), Value::Files(files)) => {
+            files.iter().cloned().map(Request::RouteLoad).collect()
+        }
+        (Key::Route(key), Value::Paths(paths)) => vec![Request::RouteAdd(route(key, paths))],
+        (Key::Stream(_), Value::Stream(spec)) => vec![Request::StreamNew(spec.as_ref().clone())],
+        _ => change(key, value).into_iter().collect(),
+    }
+}
+
+/// The request that gives an object that may be there a value; none where it has to be removed first.
+pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
+    Some(match (key, value) {
+        (Key::RxMode(name), Value::RxMode(mode)) => Request::InterfaceRxMode {
+            name: name.clone(),
+            mode: *mode,
+        },
+        (Key::Promiscuous(name), _) => Request::InterfacePromiscuous {
+            name: name.clone(),
+            switch: Switch::On,
+        },
+        (Key::Mac(name), Value::Mac(mac)) => Request::InterfaceMac {
+            name: name.clone(),
+            mac: *mac,
+        },
+        (Key::Mtu(name), Value::Number(mtu)) => Request::InterfaceMtu {
+            name: name.clone(),
+            mtu: *mtu,
+        },
+        (Key::Binding(name, family), Value::Number(table)) => Request::InterfaceTable {
+            name: name.clone(),
+            family: *family,
+            table: *table,
+        },
+        (Key::Neighbor(name, address), Value::Mac(mac)) => {
+            Request::NeighborAdd(neighbor(name, *address, *mac))
+        }
+        (Key::Route(key), Value::Paths(paths)) => Request::RouteReplace(route(key, paths)),
+        (Key::L2(rx), Value::L2(it)) => {
+            let (rx, tx) = (rx.clone(), it.0.clone());
+            match it.1 {
+                L2Mode::Patch => Request::L2PatchAdd { rx, tx },
+                L2Mode::Xconnect => Request::XconnectSet { rx, tx },
+            }
+        }
+        (Key::Feature(it), _) => feature(it, Switch::On),
+        (Key::Up(name), _) => Request::InterfaceState {
+            name: name.clone(),
+            state: AdminState::Up,
+        },
+        (Key::Sending(name), _) => Request::StreamEnable {
+            name: Some(name.clone()),
+        },
+        _ => return None,
+    })
+}
+
+/// The request that takes an object away; none for what has no request of its own.
+pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
+    Some(match (key, value) {
+        (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
+        (Key::Table(family, table), _) => Request::TableDel {
+            family: *family,
+            table: *table,
+        },
+        (Key::Interface(name), _) => Request::InterfaceDelete { name: name.clone() },
+        (Key::RxMode(name), _) => Request::InterfaceRxMode {
+            name: name.clone(),
+            mode: RxMode::default(),
+        },
+        (Key::Promiscuous(name), _) => Request::InterfacePromiscuous {
+            name: name.clone(),
+            switch: Switch::Off,
+        },
+        (Key::Binding(name, family), _) => Request::InterfaceTable {
+            name: name.clone(),
+            family: *family,
+            table: 0,
+        },
+        (Key::Neighbor(name, address), _) => Request::NeighborDel {
+            interface: name.clone(),
+            address: *address,
+        },
+        (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
+        (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
+        (Key::L2(rx), Value::L2(it)) => {
+            let (rx, tx) = (rx.clone(), it.0.clone());
+            match it.1 {
+                L2Mode::Patch => Request::L2PatchDel { rx, tx },
+                L2Mode::Xconnect => Request::XconnectUnset { rx },
+            }
+        }
+        (Key::Feature(it), _) => feature(it, Switch::Off),
+        (Key::Stream(name), _) => Request::StreamDelete { name: name.clone() },
+        (Key::Up(name), _) => Request::InterfaceState {
+            name: name.clone(),
+            state: AdminState::Down,
+        },
+        (Key::Sending(name), _) => Request::StreamDisable {
+            name: Some(name.clone()),
+        },
+        _ => return None,
+    })
+}
+
+fn feature(it: &(String, String, String), switch: Switch) -> Request {
+    Request::Feature(Feature {
+        interface: it.0.clone(),
+        arc: it.1.clone(),
+        feature: it.2.clone(),
+        switch,
+    })
+}

@@ -1,0 +1,53 @@
+//! What objects are called in sentences, events and differences.
+
+use crate::key::Key;
+use std::fmt::{self, Display, Formatter};
+use volley_model::ObjectKind;
+
+impl Key {
+    /// Kind and name, as errors call them.
+    pub fn called(&self) -> (ObjectKind, String) {
+        match self {
+            Key::MemifSocket(id) => (ObjectKind::MemifSocket, id.to_string()),
+            Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
+            Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
+            Key::Neighbor(name, address) => (ObjectKind::Neighbor, format!("{address} on {name}")),
+            Key::RouteFiles(table) => (ObjectKind::Route, format!("file of table {table}")),
+            Key::Route(route) => {
+                let mut name = route.prefix.to_string();
+                if route.table != 0 {
+                    name += &format!(" in table {}", route.table);
+                }
+                if route.source != volley_model::RouteSource::Static {
+                    name += &format!(" of source {}", route.source.name());
+                }
+                (ObjectKind::Route, name)
+            }
+            Key::L2(name) => (ObjectKind::Xconnect, name.clone()),
+            Key::Feature(it) => (
+                ObjectKind::Feature,
+                format!("{} on {} of {}", it.2, it.1, it.0),
+            ),
+            Key::Stream(name) | Key::Sending(name) => (ObjectKind::Stream, name.clone()),
+            Key::Interface(name)
+            | Key::RxMode(name)
+            | Key::Promiscuous(name)
+            | Key::Mac(name)
+            | Key::Mtu(name)
+            | Key::Binding(name, _)
+            | Key::Up(name) => (ObjectKind::Interface, name.clone()),
+        }
+    }
+}
+
+impl Display for Key {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::L2(name) => write!(f, "l2 binding {name}"),
+            other => {
+                let (kind, name) = other.called();
+                write!(f, "{kind} {name}")
+            }
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! From what changed to the requests that make it so: removals down the order of dependence, then everything else up.
+
+use crate::key::{Key, RouteKey, Value, needs, parts_of};
+use crate::make::{self, create_interface};
+use crate::state::{Changes, State};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use volley_model::{
+    IfAddress, InterfaceKind, Mac, Neighbor, Path, Prefix, Request, Route, RouteLoad, RouteSource,
+};
+
+/// One request to the handlers, and those that take it back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What is done.
+    pub request: Request,
+    /// What undoes it, in order.
+    pub undo: Vec<Request>,
+}
+
+/// What an interface has that the desired state does not say: asked for when an undo needs it.
+pub trait Probe {
+    /// Its MAC address and MTU now.
+    fn hardware(&self, interface: &str) -> Option<(Mac, u32)>;
+}
+
+/// Nothing is known.
+#[derive(Clone, Copy, Debug)]
+pub struct NoProbe;
+
+impl Probe for NoProbe {
+    fn hardware(&self, _: &str) -> Option<(Mac, u32)> {
+        None
+    }
+}
+
+/// The steps from the state before `changes` to `now`.
+pub fn plan(now: &State, changes: &Changes, probe: &dyn Probe) -> Vec<Step> {
+    let planner = Planner::new(now, changes, probe);
+    let mut steps = Vec::new();
+    for key in planner.touched.keys().rev() {
+        planner.remove(key, &mut steps);
+    }
+    for key in planner.touched.keys() {
+        planner.bring(key, &mut steps);
+    }
+    join_routes(steps)
+}
+
+struct Planner<'a> {
+    now: &'a State,
+    probe: &'a dyn Probe,
+    /// What every touched object was; those that are only made again are what they are.
+    touched: BTreeMap<Key, Option<&'a Value>>,
+    /// Objects that are removed and made again.
+    again: BTreeSet<Key>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(now: &'a State, changes: &'a Changes, probe: &'a dyn Probe) -> Self {
+        let differs = |k: &Key, v: &Option<Value>| now.get(k) != v.as_ref();
+        let touched = changes
+            .before
+            .iter()
+            .filter(|(k, v)| differs(k, v) || changes.again.contains(*k));
+        let mut planner = Planner {
+            now,
+            probe,
+            touched: touched.map(|(k, v)| (k.clone(), v.as_ref())).collect(),
+            again: BTreeSet::new(),
+        };
+        planner.find_again(&changes.again);
+        planner
+    }
+
+    fn before(&self, key: &Key) -> Option<&'a Value> {
+        match self.touched.get(key) {
+            Some(before) => *before,
+            None => self.now.get(key),
+        }
+    }
+
+    /// Both before and now, and not the same.
+    fn differs(&self, key: &Key) -> bool {
+        matches!(
+            (self.touched.get(key), self.now.get(key)),
+            (Some(Some(_)), Some(_))
+        )
+    }
+
+    /// Makes an object again, when it was there and is there.
+    fn make_again(&mut self, key: Key) {
+        let (Some(before), Some(_)) = (self.before(&key), self.now.get(&key)) else {
+            return;
+        };
+        self.touched.entry(key.clone()).or_insert(Some(before));
+        self.again.insert(key);
+    }
+
+    /// Finds what cannot be changed where it stands, and what leans on that.
+    fn find_again(&mut self, asked: &BTreeSet<Key>) {
+        let mut first: Vec<Key> = asked.iter().cloned().collect();
+        for (key, before) in &self.touched {
+            match key {
+                Key::MemifSocket(_) | Key::Interface(_) | Key::Stream(_) if self.differs(key) => {
+                    first.push(key.clone());
+                }
+                // Nobody knows what it was by itself: only a new interface has it.
+                Key::Mac(name) | Key::Mtu(name) if before.is_some() && !self.now.has(key) => {
+                    first.push(Key::Interface(name.clone()));
+                }
+                Key::Binding(name, _) => first.push(Key::Addresses(name.clone())),
+                Key::L2(_) if self.differs(key) && self.l2_mode_differs(key) => {
+                    first.push(key.clone());
+                }
+                Key::RouteFiles(table) if !self.only_more_files(key) => {
+                    first.push(key.clone());
+                    let file = |k: &&Key| matches!(k, Key::Route(r) if r.table == *table && r.source == RouteSource::File);
+                    let all = self.now.from(key.clone()).map(|(k, _)| k);
+                    first.extend(all.filter(file).cloned());
+                }
+                _ => {}
+            }
+        }
+        first.into_iter().for_each(|key| self.make_again(key));
+        let mut moved: BTreeSet<Key> = self.again.clone();
+        moved.extend(self.touched.keys().filter(|k| !self.now.has(k)).cloned());
+        moved.retain(|k| {
+            matches!(
+                k,
+                Key::MemifSocket(_) | Key::Interface(_) | Key::Table(..) | Key::Stream(_)
+            )
+        });
+        if moved.is_empty() {
+            return;
+        }
+        // One look at everything: an object's needs have smaller keys, so those made again are known when it is seen.
+        let mut leaning: Vec<Key> = Vec::new();
+        for (key, _) in self.now.iter() {
+            let Some(before) = self.before(key) else {
+                continue;
+            };
+            let mut leans = false;
+            let mut look = |needed: Key| leans |= moved.contains(&needed);
+            needs(key, before, &mut look);
+            parts_of(key, before, &mut look);
+            if leans {
+                leaning.push(key.clone());
+                moved.insert(key.clone());
+            }
+        }
+        leaning.into_iter().for_each(|key| self.make_again(key));
+    }
+
+    fn l2_mode_differs(&self, key: &Key) -> bool {
+        match (self.before(key), self.now.get(key)) {
+            (Some(Value::L2(a)), Some(Value::L2(b))) => a.1 != b.1,
+            _ => false,
+        }
+    }
+
+    fn files(value: Option<&Value>) -> &[RouteLoad] {
+        match value {
+            Some(Value::Files(files)) => files,
+            _ => &[],
+        }
+    }
+
+    fn only_more_files(&self, key: &Key) -> bool {
+        let (old, new) = (
+            Self::files(self.before(key)),
+            Self::files(self.now.get(key)),
+        );
+        new.starts_with(old)
+    }
+
+    /// The interface of a setting comes or goes with it.
+    fn interface_is_made(&self, name: &str) -> bool {
+        let key = Key::Interface(name.to_owned());
+        self.again.contains(&key)
+            || self
+                .touched
+                .get(&key)
+                .is_some_and(|b| b.is_none() == self.now.has(&key))
+    }
+
+    /// The removal of an object, as far as it is removed.
+    fn remove(&self, key: &Key, steps: &mut Vec<Step>) {
+        let Some(Some(before)) = self.touched.get(key).copied() else {
+            return;
+        };
+        if let Key::Addresses(name) = key {
+            return self.remove_addresses(name, before, steps);
+        }
+        if self.now.has(key) && !self.again.contains(key) {
+            return;
+        }
+        // The settings of an interface go with it, and come back with it.
+        if key.is_setting()
+            && let Some(name) = key.owner()
+            && self.interface_is_made(name)
+        {
+            return;
+        }
+        let get = |key: &Key| self.before(key);
+        let undo = match key {
+            Key::Interface(name) => make::interface_with_settings(name, &get),
+            other => make::create(other, before, &get),
+        };
+        if let Some(request) = make::remove(key, before) {
+            steps.push(Step { request, undo });
+        }
+    }
+
+    fn addresses(value: Option<&Value>) -> &[IfAddress] {
+        match value {
+            Some(Value::Addresses(all)) => all,
+            _ => &[],
+        }
+    }
+
+    /// How many of the new addresses, from the first, are there already in that order.
+    fn kept(old: &[IfAddress], new: &[IfAddress]) -> usize {
+        let mut rest = old.iter();
+        new.iter().take_while(|a| rest.any(|o| o == *a)).count()
+    }
+
+    fn new_and_kept(&self, name: &str, old: &[IfAddress]) -> (&'a [IfAddress], usize) {
+        let key = Key::Addresses(name.to_owned());
+        let new = Self::addresses(self.now.get(&key));
+        let again = self.again.contains(&key);
+        (new, if again { 0 } else { Self::kept(old, new) })
+    }
+
+    fn remove_addresses(&self, name: &str, before: &Value, steps: &mut Vec<Step>) {
+        let old = Self::addresses(Some(before));
+        let (new, kept) = self.new_and_kept(name, old);
+        let gone: Vec<IfAddress> = old
+            .iter()
+            .filter(|a| !new[..kept].contains(a))
+            .copied()
+            .collect();
+        let add = |address| Request::AddressAdd {
+            interface: name.to_owned(),
+            address,
+        };
+        let del = |address| Request::AddressDel {
+            interface: name.to_owned(),
+            address,
+        };
+        for (i, address) in gone.iter().rev().enumerate() {
+            let mut undo = vec![add(*address)];
+            if i == 0 {
+                // Undone last: all are there again, those that were never away first. Those out of place move behind.
+                let mut found: Vec<IfAddress> = new[..kept].to_vec();
+                found.extend(&gone);
+                let at = old.iter().zip(&found).take_while(|(a, b)| a == b).count();
+                let moves = old[at..].iter().flat_map(|a| [del(*a), add(*a)]);
+                undo.extend(moves);
+            }
+            let request = del(*address);
+            steps.push(Step { request, undo });
+        }
+    }
+
+    /// The creation or change of an object, as far as it is there now.
+    fn bring(&self, key: &Key, steps: &mut Vec<Step>) {
+        let before = self.touched.get(key).copied().flatten();
+        let before = before.filter(|_| !self.again.contains(key));
+        let Some(now) = self.now.get(key) else {
+            return;
+        };
+        let get = |key: &Key| self.now.get(key);
+        match (key, now) {
+            (Key::Interface(name), Value::Kind(kind)) => {
+                let request = create_interface(name, kind, &get);
+                let undo = vec![Request::InterfaceDelete { name: name.clone() }];
+                steps.push(Step { request, undo });
+            }
+            (Key::Mac(name) | Key::Mtu(name), _) => {
+                if !self.interface_is_made(name) {
+                    steps.extend(self.hardware(key, name, before, now));
+                }
+            }
+            (Key::Addresses(name), _) => {
+                let old = Self::addresses(self.touched.get(key).copied().flatten());
+                let (new, kept) = self.new_and_kept(name, old);
+                for &address in &new[kept..] {
+                    let interface = || name.clone();
+                    steps.push(Step {
+                        request: Request::AddressAdd {
+                            interface: interface(),
+                            address,
+                        },
+                        undo: vec![Request::AddressDel {
+                            interface: interface(),
+                            address,
+                        }],
+                    });
+                }
+            }
+            (Key::RouteFiles(table), Value::Files(files)) => {
+                let old = Self::files(before);
+                for (i, load) in files.iter().enumerate().skip(old.len()) {
+                    let mut undo = vec![Request::RouteUnload { table: *table }];
+                    undo.extend(files[..i].iter().cloned().map(Request::RouteLoad));
+                    let request = Request::RouteLoad(load.clone());
+                    steps.push(Step { request, undo });
+                }
+            }
+            _ => self.bring_plain(key, before, now, steps),
+        }
+    }
+
+    fn bring_plain(&self, key: &Key, before: Option<&Value>, now: &Value, steps: &mut Vec<Step>) {
+        let get = |key: &Key| self.before(key);
+        let undo = match before {
+            None => make::remove(key, now).into_iter().collect(),
+            Some(before) => make::change(key, before)
+                .map_or_else(|| make::create(key, before, &get), |request| vec![request]),
+        };
+        let request = match before {
+            None => make::create(key, now, &|k| self.now.get(k))
+                .into_iter()
+                .next(),
+            Some(_) => make::change(key, now),
+        };
+        steps.extend(request.map(|request| Step { request, undo }));
+    }
+
+    /// A MAC address or MTU for an interface that stays.
+    fn hardware(&self, key: &Key, name: &str, before: Option<&Value>, now: &Value) -> Option<Step> {
+        let is = || self.probe.hardware(name);
+        let undo = match (key, before) {
+            (_, Some(before)) => make::change(key, before),
+            (Key::Mac(_), None) => is().and_then(|(mac, _)| make::change(key, &Value::Mac(mac))),
+            _ => is().and_then(|(_, mtu)| make::change(key, &Value::Number(mtu))),
+        };
+        Some(Step {
+            request: make::change(key, now)?,
+            undo: undo.into_iter().collect(),
+        })
+    }
+}
+
+/// Runs of neighbouring prefixes that are treated alike become one request each.
+fn join_routes(steps: Vec<Step>) -> Vec<Step> {
+    let mut joined: Vec<Step> = Vec::with_capacity(steps.len());
+    for step in steps {
+        if !joined.last_mut().is_some_and(|last| take_in(last, &step)) {
+            joined.push(step);
+        }
+    }
+    joined
+}
+
+/// Adds the route of `next` to the run of `last`, when it stands right behind or right before it.
+fn take_in(last: &mut Step, next: &Step) -> bool {
+    let ([undo], [next_undo]) = (&mut last.undo[..], &next.undo[..]) else {
+        return false;
+    };
+    let run = run_of(&mut last.request, &next.request);
+    let undo = run_of(undo, next_undo);
+    let (Some((run, first)), Some((undo, _))) = (run, undo) else {
+        return false;
+    };
+    for route in [run, undo] {
+        route.prefix = first;
+        route.count += 1;
+    }
+    true
+}
+
+/// The run to add a route to, and the first prefix that it then has.
+fn run_of<'r>(last: &'r mut Request, next: &Request) -> Option<(&'r mut Route, Prefix)> {
+    let (run, one) = match (last, next) {
+        (Request::RouteAdd(a), Request::RouteAdd(b)) => (a, b),
+        (Request::RouteDel(a), Request::RouteDel(b)) => (a, b),
+        _ => return None,
+    };
+    let alike = run.table == one.table
+        && run.source == one.source
+        && run.count < *volley_model::limits::ROUTE_COUNT.end()
+        && run.paths == one.paths;
+    let first = if run.prefix.step(run.count) == Some(one.prefix) {
+        run.prefix
+    } else if one.prefix.step(1) == Some(run.prefix) {
+        one.prefix
+    } else {
+        return None;
+    };
+    alike.then_some((run, first))
+}
+
+/// A route of a key.
+pub(crate) fn route(key: &RouteKey, paths: &[Path]) -> Route {
+    Route {
+        prefix: key.prefix,
+        table: key.table,
+        source: key.source,
+        paths: paths.to_vec(),
+        count: 1,
+    }
+}
+
+/// A neighbour of a key.
+pub(crate) fn neighbor(interface: &str, address: IpAddr, mac: Mac) -> Neighbor {
+    let interface = interface.to_owned();
+    Neighbor {
+        interface,
+        address,
+        mac,
+    }
+}
+
+/// The requests that lead from nothing to a state.
+pub fn requests(state: &State) -> Vec<Request> {
+    let nothing = Changes {
+        before: state.iter().map(|(k, _)| (k.clone(), None)).collect(),
+        again: BTreeSet::new(),
+    };
+    let steps = plan(state, &nothing, &NoProbe);
+    steps.into_iter().map(|step| step.request).collect()
+}
+
+/// What an interface kind is called.
+pub(crate) fn kind(value: &Value) -> Option<&InterfaceKind> {
+    match value {
+        Value::Kind(kind) => Some(kind),
+        _ => None,
+    }
+}

@@ -1,0 +1,238 @@
+//! The desired state: every configured object under its key, and who needs whom.
+
+use crate::key::{Key, Value, is_built_in, needs, parts_of};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
+use volley_model::{ModelError, ObjectKind};
+
+/// The desired state.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    objects: BTreeMap<Key, Value>,
+    /// How many objects need this one.
+    users: HashMap<Key, u32>,
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &State) -> bool {
+        self.objects == other.objects
+    }
+}
+
+impl Eq for State {}
+
+/// What edits did to a state: what each object touched was before, none = not there.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    pub(crate) before: BTreeMap<Key, Option<Value>>,
+    /// Objects that were asked for again, as they are: they are made anew.
+    pub(crate) again: BTreeSet<Key>,
+}
+
+impl Changes {
+    /// Whether nothing was touched.
+    pub fn is_empty(&self) -> bool {
+        self.before.is_empty()
+    }
+
+    /// The objects touched, in order of dependence, with what they were.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Option<Value>)> {
+        self.before.iter()
+    }
+}
+
+impl State {
+    /// An object.
+    pub fn get(&self, key: &Key) -> Option<&Value> {
+        self.objects.get(key)
+    }
+
+    /// Whether an object is there (or always there).
+    pub fn has(&self, key: &Key) -> bool {
+        is_built_in(key) || self.objects.contains_key(key)
+    }
+
+    /// All objects in order of dependence.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Value)> {
+        self.objects.iter()
+    }
+
+    /// The state without what other programs put there.
+    pub fn lasting(&self) -> State {
+        let mut state = State::default();
+        for (key, value) in self.iter().filter(|(k, _)| !k.is_dynamic()) {
+            state.swap(key, Some(value.clone()));
+        }
+        state
+    }
+
+    /// Number of objects.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Objects from a key on.
+    pub(crate) fn from(&self, key: Key) -> impl Iterator<Item = (&Key, &Value)> {
+        self.objects.range((Bound::Included(key), Bound::Unbounded))
+    }
+
+    /// Whether another object that is no part of it needs an object.
+    pub(crate) fn is_needed(&self, key: &Key) -> bool {
+        self.users.get(key).is_some_and(|n| *n > 0)
+    }
+
+    /// The first object that needs another one.
+    pub(crate) fn user_of(&self, key: &Key) -> Option<&Key> {
+        let uses = |(k, v): &(&Key, &Value)| {
+            let mut found = false;
+            needs(k, v, &mut |needed| found |= needed == *key);
+            found
+        };
+        self.objects.iter().find(uses).map(|(k, _)| k)
+    }
+
+    fn count(&mut self, key: &Key, value: &Value, up: bool) {
+        let users = &mut self.users;
+        needs(key, value, &mut |needed| {
+            if up {
+                *users.entry(needed).or_default() += 1;
+            } else if let Some(n) = users.get_mut(&needed) {
+                *n -= 1;
+                if *n == 0 {
+                    users.remove(&needed);
+                }
+            }
+        });
+    }
+
+    /// Puts an object there (none: takes it away) and returns what was there.
+    pub(crate) fn swap(&mut self, key: &Key, value: Option<Value>) -> Option<Value> {
+        let before = self.objects.remove(key);
+        if let Some(before) = &before {
+            self.count(key, before, false);
+        }
+        if let Some(value) = value {
+            self.count(key, &value, true);
+            self.objects.insert(key.clone(), value);
+        }
+        before
+    }
+
+    /// [`State::swap`], remembered.
+    pub(crate) fn put(&mut self, changes: &mut Changes, key: Key, value: Option<Value>) {
+        let before = self.swap(&key, value);
+        changes.before.entry(key).or_insert(before);
+    }
+
+    /// Takes changes back.
+    pub fn undo(&mut self, changes: Changes) {
+        for (key, before) in changes.before {
+            self.swap(&key, before);
+        }
+    }
+
+    /// Makes this state the other one; dynamic objects stay. Returns what changed.
+    pub fn become_like(&mut self, wanted: &State) -> Changes {
+        let mut changes = Changes::default();
+        let gone = |(k, _): &(&Key, &Value)| !k.is_dynamic() && !wanted.objects.contains_key(*k);
+        let gone: Vec<Key> = self
+            .objects
+            .iter()
+            .filter(gone)
+            .map(|(k, _)| k.clone())
+            .collect();
+        for key in gone {
+            self.put(&mut changes, key, None);
+        }
+        for (key, value) in &wanted.objects {
+            if self.objects.get(key) != Some(value) {
+                self.put(&mut changes, key.clone(), Some(value.clone()));
+            }
+        }
+        changes
+    }
+
+    /// Checks that what changed needs nothing that is not there.
+    pub fn check(&self, changes: &Changes) -> Result<(), ModelError> {
+        for (key, before) in &changes.before {
+            match (before, self.objects.get(key)) {
+                (_, Some(value)) => self.check_one(key, value)?,
+                (Some(_), None) if self.is_needed(key) => return Err(self.in_use(key)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_one(&self, key: &Key, value: &Value) -> Result<(), ModelError> {
+        let mut missing = None;
+        let mut look = |needed: Key| {
+            if missing.is_none() && !self.has(&needed) {
+                missing = Some(needed);
+            }
+        };
+        needs(key, value, &mut look);
+        parts_of(key, value, &mut look);
+        missing.map_or(Ok(()), |key| Err(self.not_found(&key)))
+    }
+
+    pub(crate) fn in_use(&self, key: &Key) -> ModelError {
+        let by = self
+            .user_of(key)
+            .map_or_else(String::new, |k| k.to_string());
+        let (kind, name) = key.called();
+        ModelError::in_use(kind, name, by)
+    }
+
+    pub(crate) fn not_found(&self, key: &Key) -> ModelError {
+        let (kind, name) = key.called();
+        let like = |k: &&Key| std::mem::discriminant(*k) == std::mem::discriminant(key);
+        let mut known: Vec<String> = Vec::new();
+        if matches!(
+            kind,
+            ObjectKind::Interface
+                | ObjectKind::Stream
+                | ObjectKind::Table
+                | ObjectKind::MemifSocket
+        ) {
+            known = self
+                .objects
+                .keys()
+                .filter(like)
+                .map(|k| k.called().1)
+                .collect();
+        }
+        ModelError::not_found(kind, name, known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_counted_and_changes_taken_back() {
+        let mut state = State::default();
+        let mut changes = Changes::default();
+        let request = |line: &str| crate::tests::request(line);
+        for line in [
+            "create pg pg0",
+            "address pg0 10.0.0.1/24",
+            "route 10.1.0.0/16 pg0",
+        ] {
+            state.edit(&request(line), &mut changes).unwrap();
+        }
+        state.check(&changes).unwrap();
+        let interface = Key::Interface("pg0".into());
+        assert!(state.is_needed(&interface));
+        let refused = state.edit(&request("delete pg0"), &mut Changes::default());
+        assert!(refused.unwrap_err().to_string().contains("in use by"));
+        state.undo(changes);
+        assert!(state.is_empty() && !state.is_needed(&interface));
+    }
+}

@@ -1,0 +1,266 @@
+//! Requests in a short form, for tests.
+
+use volley_model::*;
+
+/// `create pg NAME`, `delete NAME`, `up NAME`, `address NAME A/L`, `route PREFIX INTERFACE`, ...
+pub(crate) fn request(line: &str) -> Request {
+    let words: Vec<&str> = line.split(' ').collect();
+    let own = |i: usize| words[i].to_owned();
+    match words[0] {
+        "create" => Request::InterfaceCreate(InterfaceSpec {
+            name: own(words.len() - 1),
+            kind: InterfaceKind::Pg,
+            mac: None,
+            mtu: None,
+        }),
+        "delete" => Request::InterfaceDelete { name: own(1) },
+        "rename" => Request::InterfaceRename {
+            name: own(1),
+            new_name: own(2),
+        },
+        "up" => Request::InterfaceState {
+            name: own(1),
+            state: AdminState::Up,
+        },
+        "mtu" => Request::InterfaceMtu {
+            name: own(1),
+            mtu: words[2].parse().unwrap(),
+        },
+        "bind" => Request::InterfaceTable {
+            name: own(1),
+            family: Family::V4,
+            table: words[2].parse().unwrap(),
+        },
+        "address" => Request::AddressAdd {
+            interface: own(1),
+            address: words[2].parse().unwrap(),
+        },
+        "table" => Request::TableAdd {
+            family: Family::V4,
+            table: words[1].parse().unwrap(),
+        },
+        "route" => Request::RouteReplace(Route::new(
+            words[1].parse().unwrap(),
+            vec![Path::to(PathTarget::Interface(own(2)))],
+        )),
+        "noroute" => Request::RouteDel(Route::new(words[1].parse().unwrap(), Vec::new())),
+        "xconnect" => Request::XconnectSet {
+            rx: own(1),
+            tx: own(2),
+        },
+        other => panic!("{other}"),
+    }
+}
+
+fn all(lines: &[&str]) -> Vec<Request> {
+    lines.iter().map(|l| request(l)).collect()
+}
+
+/// Handlers that keep what they were told, and refuse one request on demand.
+#[derive(Default)]
+struct Told {
+    done: std::cell::RefCell<Vec<String>>,
+    refuses: std::cell::RefCell<Option<String>>,
+}
+
+impl crate::Probe for Told {
+    fn hardware(&self, _: &str) -> Option<(Mac, u32)> {
+        Some((Mac([2, 0, 0, 0, 0, 1]), 9000))
+    }
+}
+
+impl crate::Executor for Told {
+    fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
+        let line = request.to_string();
+        if self
+            .refuses
+            .borrow()
+            .as_deref()
+            .is_some_and(|r| line.starts_with(r))
+        {
+            return Err(ModelError::invalid("this", "it is refused"));
+        }
+        self.done.borrow_mut().push(line);
+        Ok(Applied::one())
+    }
+}
+
+fn said(told: &Told) -> Vec<String> {
+    std::mem::take(&mut told.done.borrow_mut())
+}
+
+#[test]
+fn a_group_is_done_in_order_of_dependence() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    let group = all(&[
+        "route 10.0.1.0/24 pg0",
+        "up pg0",
+        "route 10.0.0.0/24 pg0",
+        "address pg0 192.0.2.1/24",
+        "bind pg0 7",
+        "create pg0",
+        "table 7",
+    ]);
+    // Settings ask for their interface at once; the rest may come in any order.
+    let mut group = group;
+    group.swap(1, 5);
+    group.swap(0, 1);
+    core.run(&group, &told).unwrap();
+    let wanted = [
+        "ip table add 7",
+        "create packet-generator interface pg0",
+        "set interface ip table pg0 7",
+        "set interface ip address pg0 192.0.2.1/24",
+        "ip route add 10.0.0.0/24 count 2 via pg0",
+        "set interface state pg0 up",
+    ];
+    assert_eq!(said(&told), wanted);
+}
+
+#[test]
+fn a_failure_in_the_middle_is_taken_back() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    core.run(
+        &all(&["create pg0", "address pg0 192.0.2.1/24", "mtu pg0 1500"]),
+        &told,
+    )
+    .unwrap();
+    let before = core.state().clone();
+    said(&told);
+    *told.refuses.borrow_mut() = Some("set interface state pg1 up".into());
+    let group = all(&["delete pg0", "create pg1", "route 10.0.0.0/8 pg1", "up pg1"]);
+    let error = core.run(&group, &told).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "`set interface state pg1 up`: this is not valid: it is refused"
+    );
+    assert_eq!(core.state(), &before);
+    let wanted = [
+        "set interface ip address del pg0 192.0.2.1/24",
+        "delete interface pg0",
+        "create packet-generator interface pg1",
+        "ip route add 10.0.0.0/8 via pg1",
+        "ip route del 10.0.0.0/8",
+        "delete interface pg1",
+        "create packet-generator interface pg0 mtu 1500",
+        "set interface ip address pg0 192.0.2.1/24",
+    ];
+    assert_eq!(said(&told), wanted);
+}
+
+#[test]
+fn a_group_with_a_fault_does_nothing() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    for (group, why) in [
+        (
+            &["create pg0", "route 10.0.0.0/8 pg7"][..],
+            "no interface pg7",
+        ),
+        (&["create pg0", "create pg0"], "request 2: `create packet"),
+        (&["create pg0", "noroute 10.0.0.0/8"], "no route 10.0.0.0/8"),
+        (
+            &["create pg0", "route 10.0.0.0/8 pg0", "delete pg0"],
+            "in use by route",
+        ),
+    ] {
+        let error = core.run(&all(group), &told).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+        assert!(core.state().is_empty() && said(&told).is_empty());
+    }
+}
+
+#[test]
+fn renames_go_in_order_and_keep_the_address() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    core.run(&all(&["create pg0", "route 10.0.0.0/8 pg0"]), &told)
+        .unwrap();
+    said(&told);
+    core.run(
+        &all(&["rename pg0 wan0", "create pg0", "xconnect pg0 wan0"]),
+        &told,
+    )
+    .unwrap();
+    assert_eq!(said(&told)[0], "set interface name pg0 wan0");
+    let requests: Vec<String> = crate::requests(core.state())
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert!(
+        requests.contains(&"ip route add 10.0.0.0/8 via wan0".to_owned())
+            || requests.contains(&"ip route add 10.0.0.0/8 via \"wan0\"".to_owned()),
+        "{requests:?}"
+    );
+    assert!(
+        requests
+            .iter()
+            .any(|r| r.contains("wan0 mac 02:00:00:00:00:01")),
+        "{requests:?}"
+    );
+}
+
+#[test]
+fn a_new_interface_takes_what_leans_on_it_along() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    core.run(
+        &all(&[
+            "create pg0",
+            "create pg1",
+            "route 10.0.0.0/8 pg0",
+            "xconnect pg1 pg0",
+            "up pg0",
+        ]),
+        &told,
+    )
+    .unwrap();
+    let mut wanted = core.state().clone();
+    let files = PcapFiles {
+        rx: Some("a".into()),
+        ..PcapFiles::default()
+    };
+    let kind = crate::Value::Kind(std::sync::Arc::new(InterfaceKind::Pcap(files)));
+    wanted.swap(&crate::Key::Interface("pg0".into()), Some(kind));
+    said(&told);
+    let transaction = core.begin_state(&wanted, &told).unwrap();
+    core.finish(transaction, &told).unwrap();
+    let wanted = [
+        "set interface l3 pg1",
+        "ip route del 10.0.0.0/8",
+        "delete interface pg0",
+        "create pcap interface pg0 rx a",
+        "ip route add 10.0.0.0/8 via pg0",
+        "set interface l2 xconnect pg1 pg0",
+        "set interface state pg0 up",
+    ];
+    assert_eq!(said(&told), wanted);
+}
+
+#[test]
+fn readers_hear_of_changes_and_slow_ones_of_gaps() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    let mut reader = core.events();
+    core.run(&all(&["create pg0"]), &told).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let crate::Told::Event(event) = runtime.block_on(reader.next()) else {
+        panic!("no event");
+    };
+    assert_eq!(
+        (event.sequence, event.transaction, event.kind),
+        (1, 1, ChangeKind::Created)
+    );
+    assert_eq!(event.after, ["create packet-generator interface pg0"]);
+    let route = |i: u32| {
+        let prefix = Prefix::masked(std::net::Ipv4Addr::from_bits(i << 8).into(), 24).unwrap();
+        Request::RouteAdd(Route::new(prefix, vec![Path::to(PathTarget::Drop)]))
+    };
+    let many: Vec<Request> = (0..crate::HELD as u32 + 10)
+        .map(|i| route((i * 7) % 65_521))
+        .collect();
+    core.run(&many, &told).unwrap();
+    assert!(matches!(runtime.block_on(reader.next()), crate::Told::Lost(n) if n >= 1));
+    let crate::Told::Event(event) = runtime.block_on(reader.next()) else {
+        panic!("no event");
+    };
+    assert!(event.sequence > 2);
+}

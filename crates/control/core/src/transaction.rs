@@ -1,0 +1,305 @@
+//! Transactions: checked as a whole against the desired state, carried out step by step, taken back when a step fails.
+
+use crate::key::{Key, Value};
+use crate::plan::{Probe, Step, plan};
+use crate::state::{Changes, State};
+use std::fmt;
+use volley_model::{Applied, ModelError, Request};
+
+/// Who carries out single requests: the handlers of the daemon.
+pub trait Executor: Probe {
+    /// Carries out a request: all of it, or none and an error.
+    fn apply(&self, request: &Request) -> Result<Applied, ModelError>;
+}
+
+/// Why a transaction was refused, or failed and was taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionError {
+    /// The request at fault, from 0, when it was one of those given.
+    pub index: Option<usize>,
+    /// The request at fault as a command, when there were several.
+    pub request: Option<String>,
+    /// What is wrong.
+    pub error: Box<ModelError>,
+    /// What could not be taken back, normally nothing.
+    pub left: Vec<String>,
+}
+
+impl std::error::Error for TransactionError {}
+
+impl fmt::Display for TransactionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(index) = self.index {
+            write!(f, "request {}: ", index + 1)?;
+        }
+        if let Some(request) = &self.request {
+            write!(f, "`{request}`: ")?;
+        }
+        write!(f, "{}", self.error)?;
+        if !self.left.is_empty() {
+            let left = self.left.join("; ");
+            write!(f, "; taking it back failed as well: {left}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<ModelError> for TransactionError {
+    fn from(error: ModelError) -> Self {
+        TransactionError {
+            index: None,
+            request: None,
+            error: Box::new(error),
+            left: Vec::new(),
+        }
+    }
+}
+
+impl TransactionError {
+    fn at(index: usize, request: &Request, error: ModelError) -> Self {
+        TransactionError {
+            index: Some(index),
+            request: Some(shortened(request)),
+            error: Box::new(error),
+            left: Vec::new(),
+        }
+    }
+
+    /// As one error of the model, for faces that tell no more.
+    pub fn into_model(self) -> ModelError {
+        if self.index.is_none() && self.request.is_none() && self.left.is_empty() {
+            return *self.error;
+        }
+        let text = self.to_string();
+        ModelError::invalid("the transaction", text)
+    }
+}
+
+/// A command that fits a sentence.
+fn shortened(request: &Request) -> String {
+    let text = request.to_string();
+    match text.char_indices().nth(200) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text,
+    }
+}
+
+/// A transaction that was found good and is being carried out. The state says already what will be.
+#[derive(Debug)]
+pub struct Transaction {
+    steps: Vec<Step>,
+    at: usize,
+    pub(crate) changes: Changes,
+    applied: Applied,
+    /// One request by itself: its error needs no place.
+    alone: bool,
+    /// A request whose object gets its name from the handler.
+    pub(crate) unnamed: Option<Request>,
+}
+
+/// How far a transaction is.
+#[derive(Debug)]
+pub enum Progress {
+    /// Not done yet: go on.
+    More,
+    /// Carried out.
+    Done(Applied),
+    /// A step failed, and those before it were taken back.
+    Failed(TransactionError),
+}
+
+impl Transaction {
+    /// Edits the state as the requests ask, and plans. After an error the state is as it was.
+    pub(crate) fn of_requests(
+        state: &mut State,
+        requests: &[Request],
+        probe: &dyn Probe,
+    ) -> Result<Transaction, TransactionError> {
+        if let [request] = requests {
+            return Transaction::of_one(state, request, probe);
+        }
+        let mut changes = Changes::default();
+        let renames = requests
+            .iter()
+            .any(|r| matches!(r, Request::InterfaceRename { .. }));
+        let mut steps = Vec::new();
+        for (index, request) in requests.iter().enumerate() {
+            let mut own = Changes::default();
+            let into = if renames { &mut own } else { &mut changes };
+            let mut done = request
+                .validate()
+                .and_then(|()| state.edit(request, into))
+                .and_then(|()| keep_mac(state, request, into, probe));
+            if renames {
+                done = done.and_then(|()| state.check(&own));
+                steps.push(in_order(state, request, &own, probe));
+                join(&mut changes, own);
+            }
+            if let Err(error) = done {
+                state.undo(changes);
+                return Err(TransactionError::at(index, request, error));
+            }
+        }
+        if !renames {
+            if let Err(error) = state.check(&changes) {
+                state.undo(changes);
+                return Err(error.into());
+            }
+            steps = plan(state, &changes, probe);
+        }
+        Ok(Transaction::new(steps, changes))
+    }
+
+    /// One request is its own difference.
+    fn of_one(
+        state: &mut State,
+        request: &Request,
+        probe: &dyn Probe,
+    ) -> Result<Transaction, TransactionError> {
+        request.validate()?;
+        let mut changes = Changes::default();
+        let step = Step {
+            request: request.clone(),
+            undo: Vec::new(),
+        };
+        let unnamed = matches!(request, Request::InterfaceCreate(spec) if spec.name.is_empty());
+        if !unnamed {
+            let done = state
+                .edit(request, &mut changes)
+                .and_then(|()| keep_mac(state, request, &mut changes, probe))
+                .and_then(|()| state.check(&changes));
+            if let Err(error) = done {
+                state.undo(changes);
+                return Err(error.into());
+            }
+        }
+        Ok(Transaction {
+            alone: true,
+            unnamed: unnamed.then(|| request.clone()),
+            ..Transaction::new(vec![step], changes)
+        })
+    }
+
+    /// Makes the state another one, and plans.
+    pub(crate) fn of_state(
+        state: &mut State,
+        wanted: &State,
+        probe: &dyn Probe,
+    ) -> Result<Transaction, TransactionError> {
+        let changes = state.become_like(wanted);
+        if let Err(error) = state.check(&changes) {
+            state.undo(changes);
+            return Err(error.into());
+        }
+        let steps = plan(state, &changes, probe);
+        Ok(Transaction::new(steps, changes))
+    }
+
+    fn new(steps: Vec<Step>, changes: Changes) -> Transaction {
+        Transaction {
+            steps,
+            at: 0,
+            changes,
+            applied: Applied::default(),
+            alone: false,
+            unnamed: None,
+        }
+    }
+
+    /// What will be done, in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Carries out the next steps, at most `most` of them.
+    pub fn advance(&mut self, executor: &dyn Executor, most: usize) -> Progress {
+        for _ in 0..most {
+            let Some(step) = self.steps.get(self.at) else {
+                return Progress::Done(std::mem::take(&mut self.applied));
+            };
+            match executor.apply(&step.request) {
+                Ok(applied) => self.applied = std::mem::take(&mut self.applied).and(applied),
+                Err(error) => return Progress::Failed(self.fail(executor, error)),
+            }
+            self.at += 1;
+        }
+        Progress::More
+    }
+
+    /// Takes back what was done, after all.
+    pub fn abandon(&mut self, executor: &dyn Executor) -> Vec<String> {
+        let mut left = Vec::new();
+        for step in self.steps[..self.at].iter().rev() {
+            for request in &step.undo {
+                if let Err(error) = executor.apply(request) {
+                    left.push(format!("`{}`: {error}", shortened(request)));
+                }
+            }
+        }
+        self.at = 0;
+        left
+    }
+
+    fn fail(&mut self, executor: &dyn Executor, error: ModelError) -> TransactionError {
+        let request = self.steps.get(self.at).map(|s| shortened(&s.request));
+        let left = self.abandon(executor);
+        TransactionError {
+            index: None,
+            request: request.filter(|_| !self.alone),
+            error: Box::new(error),
+            left,
+        }
+    }
+}
+
+/// An interface without a MAC address of its own keeps the one made from its first name.
+fn keep_mac(
+    state: &mut State,
+    request: &Request,
+    changes: &mut Changes,
+    probe: &dyn Probe,
+) -> Result<(), ModelError> {
+    let Request::InterfaceRename { name, new_name } = request else {
+        return Ok(());
+    };
+    let key = Key::Mac(new_name.clone());
+    if let Some((mac, _)) = probe.hardware(name).filter(|_| !state.has(&key)) {
+        state.put(changes, key, Some(Value::Mac(mac)));
+    }
+    Ok(())
+}
+
+/// A request that is carried out as it stands, in its place, and what takes it back.
+fn in_order(after: &State, request: &Request, own: &Changes, probe: &dyn Probe) -> Step {
+    let undo = match request {
+        Request::InterfaceRename { name, new_name } => vec![Request::InterfaceRename {
+            name: new_name.clone(),
+            new_name: name.clone(),
+        }],
+        _ => {
+            let mut before = after.clone();
+            before.undo(own.clone());
+            let back = Changes {
+                before: own
+                    .before
+                    .keys()
+                    .map(|k| (k.clone(), after.get(k).cloned()))
+                    .collect(),
+                again: own.again.clone(),
+            };
+            let steps = plan(&before, &back, probe);
+            steps.into_iter().map(|s| s.request).collect()
+        }
+    };
+    Step {
+        request: request.clone(),
+        undo,
+    }
+}
+
+fn join(all: &mut Changes, own: Changes) {
+    for (key, before) in own.before {
+        all.before.entry(key).or_insert(before);
+    }
+    all.again.extend(own.again);
+}

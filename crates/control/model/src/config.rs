@@ -1,0 +1,181 @@
+//! What can be done with the configuration as a whole: look, compare, commit, go back.
+
+use crate::request::Request;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Where a configuration comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ConfigSource {
+    /// What is in force now.
+    Running,
+    /// The commit that holds.
+    Committed,
+    /// The commit of this number.
+    Commit(u64),
+    /// A `volley.toml` that the daemon reads.
+    File(PathBuf),
+    /// The text of a `volley.toml`.
+    Text(String),
+    /// Requests that lead to it from nothing.
+    Requests(Vec<Request>),
+}
+
+/// How a configuration is written out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfigForm {
+    /// As a `volley.toml`.
+    #[default]
+    Toml,
+    /// As commands, one a line.
+    Commands,
+    /// As requests in JSON, one a line.
+    Json,
+}
+
+/// Something done with the configuration as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ConfigAction {
+    /// Read it and check it against nothing but itself.
+    Check {
+        /// Which.
+        source: ConfigSource,
+    },
+    /// Write it out.
+    Show {
+        /// Which.
+        source: ConfigSource,
+        /// How.
+        #[serde(default)]
+        form: ConfigForm,
+    },
+    /// What is different.
+    Diff {
+        /// From this one ...
+        from: ConfigSource,
+        /// ... to this one.
+        to: ConfigSource,
+    },
+    /// Bring it in force and keep it.
+    Commit {
+        /// Which.
+        source: ConfigSource,
+        /// Take it back unless it is confirmed within so many seconds.
+        #[serde(default)]
+        confirm_s: Option<u64>,
+        /// Why.
+        #[serde(default)]
+        comment: Option<String>,
+    },
+    /// Keep the commit that waits.
+    Confirm,
+    /// Bring an earlier commit in force again, as a new one.
+    Rollback {
+        /// Its number.
+        number: u64,
+    },
+    /// Which commits there are.
+    History,
+}
+
+/// The answer to a [`ConfigAction`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfigReply {
+    /// It is well-formed and leads to so many objects.
+    Checked {
+        /// Objects of the desired state.
+        objects: u64,
+    },
+    /// It, written out.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// Lines that begin with `-` (goes) or `+` (comes), in order of dependence.
+    Difference {
+        /// The lines.
+        lines: Vec<String>,
+    },
+    /// It is in force and kept.
+    Committed(Committed),
+    /// The commit that waited is kept.
+    Confirmed {
+        /// Its number.
+        number: u64,
+    },
+    /// The commits, newest first.
+    History {
+        /// A row each.
+        commits: Vec<CommitRow>,
+    },
+}
+
+/// What a commit did.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Committed {
+    /// Its number.
+    pub number: u64,
+    /// Steps that led to it.
+    pub steps: u64,
+    /// It goes unless it is confirmed until then (seconds since 1970).
+    pub confirm_by: Option<u64>,
+    /// Sentences for the operator.
+    pub notes: Vec<String>,
+}
+
+/// One commit.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CommitRow {
+    /// Its number.
+    pub number: u64,
+    /// Seconds since 1970.
+    pub time_s: u64,
+    /// Why.
+    pub comment: Option<String>,
+    /// Requests that lead to it from nothing.
+    pub requests: u64,
+    /// It holds.
+    pub current: bool,
+    /// It waits to be confirmed until then (seconds since 1970).
+    pub confirm_by: Option<u64>,
+}
+
+/// Reads a span of time such as `30s`, `5m`, `2h`; a number alone is seconds.
+pub fn parse_span(text: &str) -> Result<u64, String> {
+    let bad = || format!("'{text}' is not a span of time: write one such as 30s, 5m or 2h");
+    let units = [("s", 1), ("m", 60), ("h", 3600)];
+    let unit = units.iter().find(|(unit, _)| text.ends_with(unit));
+    let (number, scale) = unit.map_or((text, 1), |(unit, n)| (text.trim_end_matches(unit), *n));
+    let number: u64 = number.parse().map_err(|_| bad())?;
+    let seconds = number
+        .checked_mul(scale)
+        .filter(|s| (1..=604_800).contains(s));
+    seconds.ok_or_else(|| format!("'{text}' is out of range: give 1s to 168h"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read() {
+        assert_eq!(parse_span("5m"), Ok(300));
+        assert_eq!(parse_span("90"), Ok(90));
+        for bad in [
+            "",
+            "m",
+            "0",
+            "-1s",
+            "5 m",
+            "200h",
+            "99999999999999999999h",
+            "1mm",
+        ] {
+            assert!(parse_span(bad).is_err(), "{bad}");
+        }
+    }
+}

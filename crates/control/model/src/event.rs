@@ -1,0 +1,35 @@
+//! Events: what a transaction changed.
+
+use crate::error::ObjectKind;
+use serde::{Deserialize, Serialize};
+
+/// One object that a transaction made, changed or removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Its number, from 1, without gaps: a reader that misses one knows.
+    pub sequence: u64,
+    /// The transaction it belongs to.
+    pub transaction: u64,
+    /// What happened.
+    pub kind: ChangeKind,
+    /// Kind of object.
+    pub object: ObjectKind,
+    /// Its name.
+    pub name: String,
+    /// What it was, as commands.
+    pub before: Vec<String>,
+    /// What it is, as commands.
+    pub after: Vec<String>,
+}
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeKind {
+    /// It is new.
+    Created,
+    /// It is different.
+    Changed,
+    /// It is gone.
+    Deleted,
+}

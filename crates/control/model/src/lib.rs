@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod addr;
+mod dpdk;
 mod error;
 mod handler;
 mod interface;
@@ -31,6 +32,7 @@ mod validate;
 mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
+pub use dpdk::{DpdkDevice, DpdkEal, DpdkSpec, HugePages};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use handler::{Applied, Handler};
 pub use interface::{

@@ -46,6 +46,7 @@ impl Request {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
             Request::MemifSocketAdd(socket) => socket.validate(),
+            Request::DpdkEal(eal) => eal.validate(),
             Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
             Request::MemifSocketDel { .. } => Ok(()),
             Request::InterfaceMtu { name, mtu } => {
@@ -179,6 +180,7 @@ impl InterfaceSpec {
             InterfaceKind::HostInterface(host) => host.validate(),
             InterfaceKind::AfXdp(xdp) => xdp.validate(),
             InterfaceKind::Memif(memif) => memif.validate(),
+            InterfaceKind::Dpdk(dpdk) => dpdk.validate(),
             InterfaceKind::VhostUser(spec) | InterfaceKind::VirtioUser(spec) => {
                 spec.validate(self.kind.name())
             }

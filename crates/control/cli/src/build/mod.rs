@@ -1,6 +1,7 @@
 //! From what the automaton read to a typed request or query.
 
 mod args;
+mod dpdk;
 mod interface;
 mod kernel;
 mod memif;
@@ -110,6 +111,8 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearErrors => Request::Clear(Clear::Errors),
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearTrace => Request::Clear(Clear::Trace),
+        Id::CreateDpdk => dpdk::create(args)?,
+        Id::SetDpdkEal => dpdk::eal(args)?,
         Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
         Id::CreateTap => kernel::tap(args)?,

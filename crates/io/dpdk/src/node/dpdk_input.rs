@@ -17,8 +17,6 @@ nexts! {
 counters! {
     /// What is counted of packets received from ports.
     pub enum Count {
-        /// the receiving interface is administratively down
-        AdminDown = "admin-down" (Error),
         /// the packet has more parts than are taken, or no buffer was free for a copy of it
         NotTaken = "not-taken" (Error),
         /// the port lost packets: no descriptor or no buffer was free, or they came damaged
@@ -85,11 +83,6 @@ impl DpdkInput {
         if n == 0 {
             return refused as usize;
         }
-        if !self.table.has(rx, Flag::Up) {
-            cx.count(Count::AdminDown, n as u64);
-            (0..n).for_each(|_| self.table.count_drop(self.worker, rx));
-            return n;
-        }
         self.send(cx, fresh, (rx, number));
         n
     }
@@ -144,6 +137,10 @@ impl Source for DpdkInput {
         self.inbox.exchange(&mut self.queues);
         for step in 0..self.queues.len() {
             let at = (self.turn + step) % self.queues.len();
+            // What comes meanwhile waits in the port, as far as it has room.
+            if !self.table.has(self.queues[at].shared.interface(), Flag::Up) {
+                continue;
+            }
             let got = self.receive(cx, out, at);
             if got > 0 {
                 self.turn = at + 1;

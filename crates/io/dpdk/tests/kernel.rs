@@ -1,0 +1,89 @@
+//! A namespace of the kernel behind `net_tap` speaks with one behind a tap of Volley's. Needs root.
+#![cfg(feature = "dpdk")]
+
+mod support;
+
+use std::time::Duration;
+use support::*;
+use volley_linux::testbed::{Daemon, Testbed, datagrams, must};
+use volley_model::{InterfaceKind, Switch, TapSpec};
+
+/// Namespace 0 behind DPDK's tap, 1 behind our own, patched together.
+fn joined(bed: &Testbed, number: u32, offload: Switch) -> Daemon {
+    let mut daemon = daemon(None);
+    let device = format!("vd{}x{number}", std::process::id() % 100_000);
+    let mut spec = vdev(format!("net_tap{number},iface={device}"));
+    spec.offload = offload;
+    daemon.must(create("pmd", spec));
+    must(
+        10,
+        "ip",
+        &["link", "set", &device, "netns", bed.name(0), "name", "e"],
+    );
+    bed.ip(0, "addr add 10.0.0.1/24 dev e");
+    bed.ip(0, "link set e up");
+    let tap = TapSpec {
+        host: Some("e".into()),
+        namespace: Some(bed.name(1).into()),
+        host_addresses: vec!["10.0.0.2/24".parse().unwrap()],
+        ..TapSpec::default()
+    };
+    daemon.create("own", InterfaceKind::Tap(tap), None);
+    up(&mut daemon, "pmd");
+    daemon.patch("pmd", "own");
+    daemon.until("link", |d| {
+        d.link_fault("pmd").is_none() && d.link_fault("own").is_none()
+    });
+    daemon
+}
+
+#[test]
+fn namespaces_ping_and_exchange_datagrams() {
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
+    let daemon = joined(&bed, 30, Switch::On);
+    assert!(
+        bed.pings_soon(0, "10.0.0.2", 56),
+        "{:?}",
+        daemon.counts("pmd")
+    );
+    assert!(bed.pings_soon(1, "10.0.0.1", 1472));
+    let wait = Duration::from_secs(2);
+    let (a, b) = (bed.udp(0, "10.0.0.1", wait), bed.udp(1, "10.0.0.2", wait));
+    datagrams(&a, &b, (18..1472).step_by(61));
+    datagrams(&b, &a, (18..1472).step_by(61));
+    drop((a, b));
+    daemon.stop();
+}
+
+#[test]
+fn tcp_passes_with_the_ports_offloads_and_without() {
+    let Some(bed) = Testbed::new(2, &["ping", "iperf3"]) else {
+        return;
+    };
+    for (number, offload) in [(31, Switch::On), (32, Switch::Off)] {
+        let mut daemon = joined(&bed, number, offload);
+        let text = hardware(&mut daemon, "pmd");
+        assert_eq!(
+            text.contains("tcp segmentation"),
+            offload == Switch::On,
+            "{text}"
+        );
+        assert!(bed.pings_soon(0, "10.0.0.2", 56));
+        for (server, client, to) in [(0, 1, "10.0.0.1"), (1, 0, "10.0.0.2")] {
+            let _server = bed.start(server, 12, "iperf3 -s -1");
+            std::thread::sleep(Duration::from_millis(300));
+            let out = bed.exec(client, 10, &format!("iperf3 -c {to} -t 1 -f m"));
+            let said = String::from_utf8_lossy(&out.stdout).into_owned();
+            assert!(out.status.success(), "{said}");
+            let line = said.lines().find(|l| l.contains("receiver"));
+            println!("{offload:?}, towards {to}: {}", line.unwrap_or_default());
+        }
+        let counts = daemon.counts("pmd");
+        // What the kernel sends out of our tap are super-segments; with offload they go to DPDK as they are.
+        let mean = counts.tx_bytes / counts.tx_packets.max(1);
+        println!("{offload:?}: {mean} bytes a packet, {counts:?}");
+        daemon.stop();
+    }
+}

@@ -1,9 +1,7 @@
 //! Ports of DPDK and `[dpdk]` in the file.
 
-use volley_config::Config;
-
 fn parse(text: &str) -> Result<Vec<String>, String> {
-    let config = Config::parse("volley.toml", text).map_err(|e| e.to_string())?;
+    let config = volley_config::parse(text).map_err(|e| e.to_string())?;
     Ok(config.requests.iter().map(|r| r.to_string()).collect())
 }
 
@@ -33,8 +31,8 @@ fn a_file_with_ports_gives_the_commands_in_order() {
         lines.unwrap()[..3],
         [
             "set dpdk eal lcores 0-1 memory 128 no-huge-pages option --log-level=8",
-            "create dpdk interface \"wan0\" dev 02:00.0 num-rx-queues 4 num-rx-desc 2048",
-            "create dpdk interface \"n1\" vdev net_null1,size=64 no-offload",
+            "create dpdk interface wan0 dev 02:00.0 num-rx-queues 4 num-rx-desc 2048",
+            "create dpdk interface n1 vdev net_null1,size=64 no-offload",
         ]
     );
 }

@@ -59,20 +59,35 @@ size_t vd_complaint(char *out, size_t room)
 	return length;
 }
 
-/* Start the EAL. It pins the thread that calls it: that is undone. */
+static ssize_t forget(void *cookie, const char *text, size_t length)
+{
+	(void)cookie;
+	(void)text;
+	return length;
+}
+
+/*
+ * Start the EAL. It pins the thread that calls it, and prints its manual when it does not like an argument: the first is
+ * undone, the second goes nowhere, and what getopt says of the argument is the complaint.
+ */
 int vd_start(int argc, char **argv)
 {
-	cookie_io_functions_t functions = { .write = hear };
-	FILE *stream = fopencookie(NULL, "w", functions);
+	cookie_io_functions_t functions = { .write = hear }, nowhere = { .write = forget };
+	FILE *stream = fopencookie(NULL, "w", functions), *dark = fopencookie(NULL, "w", nowhere);
+	FILE *out = stdout, *err = stderr;
 	cpu_set_t cores;
 	int code;
 
-	if (stream == NULL)
+	if (stream == NULL || dark == NULL)
 		return -errno;
 	setvbuf(stream, NULL, _IOLBF, 1024);
 	rte_openlog_stream(stream);
 	pthread_getaffinity_np(pthread_self(), sizeof(cores), &cores);
+	stdout = dark;
+	stderr = stream;
 	code = rte_eal_init(argc, argv) < 0 ? -rte_errno : 0;
+	stdout = out;
+	stderr = err;
 	pthread_setaffinity_np(pthread_self(), sizeof(cores), &cores);
 	return code;
 }
@@ -140,7 +155,8 @@ static int fill(struct vd_pool *pool, const char *name)
 		return -ENOENT;
 	rte_pktmbuf_pool_init(pool->mp, &private);
 	rte_mempool_calc_obj_size(sizeof(struct rte_mbuf), 0, &size);
-	pool->memory_bytes = (size_t)size.total_size * pool->slots + 2 * RTE_MEMPOOL_ALIGN;
+	/* No object lies across the end of a page. */
+	pool->memory_bytes = 4096 * ((size_t)pool->slots / (4096 / size.total_size) + 3);
 	pool->memory = mmap(NULL, pool->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pool->memory == MAP_FAILED)
 		return -errno;

@@ -196,6 +196,12 @@ fn check_driver(driver: &str, device: &str) -> Result<(), PortError> {
     }
 }
 
+/// Whether it sends packets of several buffers. These virtual ports do, and do not say so.
+fn takes_chains(info: &Info, conf: &Conf) -> bool {
+    let silent = ["net_pcap", "net_memif", "net_ring", "net_null", "net_tap"];
+    u32::from(conf.used) & sys::CAN_SEGMENTS != 0 || silent.contains(&info.driver().as_str())
+}
+
 fn check(info: &Info, dpdk: &DpdkSpec, workers: usize, mtu: u32) -> Result<(), PortError> {
     let driver = info.driver();
     check_driver(&driver, &dpdk.device.argument())?;
@@ -276,10 +282,9 @@ impl Ports {
             mtu: mtu as u16,
             used: used(&info, dpdk),
         };
-        // A card is given a buffer for each descriptor before it starts.
+        // Many drivers take a buffer for each descriptor before they start.
         let room = (dpdk.queues * dpdk.rx_desc) as usize;
         if let Some(cache) = &mut self.cache
-            && info.is_pci()
             && !store.fill(cache, room)
         {
             return Err(PortError::Buffers(room));
@@ -323,7 +328,7 @@ impl Ports {
         };
         let table = self.host.interfaces.borrow().table().clone();
         let (sender, hand) = (port.clone(), shared.clone());
-        let chains = u32::from(conf.used) & sys::CAN_SEGMENTS != 0;
+        let chains = takes_chains(&made.info, &conf);
         let index = self.host.attach(new, move |worker, index| {
             hand.set_interface(index.0);
             let queue = TxQueue::new(sender.clone(), worker as u16, size);

@@ -35,6 +35,8 @@ struct Machine {
     core: u32,
     /// Free huge pages, in megabytes.
     free_mb: u64,
+    /// This process.
+    process: u32,
 }
 
 impl Machine {
@@ -57,6 +59,7 @@ impl Machine {
         };
         Machine {
             core: first.unwrap_or(0),
+            process: std::process::id(),
             free_mb: pools.into_iter().flatten().flatten().filter_map(mb).sum(),
         }
     }
@@ -86,10 +89,13 @@ fn arguments(eal: &DpdkEal, slots: usize, machine: &Machine) -> Result<Vec<Strin
     let memory = memory.to_string();
     // Nothing is shared with other processes, no socket and no file is left behind, and no card is taken that nobody
     // asked for: the list of allowed ones names one that no driver has.
-    let mut words = vec!["volley", "--in-memory", "--no-telemetry", "--iova-mode=va"];
+    let mut words = vec!["volley", "--no-telemetry", "--iova-mode=va"];
     words.extend(["-l", &lcores, "-m", &memory, "-a", "0000:00:00.0"]);
-    if !huge {
-        words.push("--no-huge");
+    // The two do not go together; a prefix of our own is the next best.
+    let prefix = format!("--file-prefix=volley{}", machine.process);
+    match huge {
+        true => words.push("--in-memory"),
+        false => words.extend(["--no-huge", "--no-shconf", &prefix]),
     }
     words.extend(eal.options.iter().map(String::as_str));
     Ok(words.into_iter().map(str::to_owned).collect())
@@ -123,10 +129,12 @@ mod tests {
 
     const BARE: Machine = Machine {
         core: 3,
+        process: 9,
         free_mb: 0,
     };
     const RICH: Machine = Machine {
         core: 0,
+        process: 9,
         free_mb: 1024,
     };
 
@@ -137,15 +145,14 @@ mod tests {
     #[test]
     fn it_starts_on_a_machine_that_nobody_prepared() {
         let eal = DpdkEal::default();
-        let usual =
-            "volley --in-memory --no-telemetry --iova-mode=va -l 3 -m 65 -a 0000:00:00.0 --no-huge";
+        let usual = "volley --no-telemetry --iova-mode=va -l 3 -m 65 -a 0000:00:00.0 --no-huge --no-shconf --file-prefix=volley9";
         assert_eq!(line(&eal, &BARE), usual);
-        assert!(!line(&eal, &RICH).contains("no-huge"));
+        assert!(line(&eal, &RICH).ends_with("-a 0000:00:00.0 --in-memory"));
         let plain = DpdkEal {
             huge_pages: HugePages::No,
             ..eal
         };
-        assert!(line(&plain, &RICH).ends_with("--no-huge"));
+        assert!(line(&plain, &RICH).contains("--no-huge"));
     }
 
     #[test]

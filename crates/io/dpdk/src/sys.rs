@@ -116,11 +116,6 @@ impl Info {
         let end = self.driver.iter().position(|&b| b == 0).unwrap_or(0);
         String::from_utf8_lossy(&self.driver[..end]).into_owned()
     }
-
-    /// Whether it is a device on the PCI bus.
-    pub fn is_pci(&self) -> bool {
-        self.is_pci != 0
-    }
 }
 
 /// How a port is to be. As `struct vd_conf`.

@@ -1,5 +1,4 @@
-//! DPDK started otherwise: more cores, from which `net_ring` has more queues. A process of its own, because DPDK starts
-//! once.
+//! DPDK started otherwise, with more cores and memory. A process of its own, because DPDK starts once.
 #![cfg(feature = "dpdk")]
 
 mod support;

@@ -196,8 +196,7 @@ fn settings_are_asked_of_the_port() {
     });
     let mtu = |mtu| Request::InterfaceMtu { name: name(), mtu };
     let mode = |mode| Request::InterfaceRxMode { name: name(), mode };
-    let refusal = refused(&mut daemon, mtu(9000));
-    assert!(refusal.contains("change of interface n"), "{refusal}");
+    daemon.must(mtu(9000));
     daemon.must(mode(RxMode::Polling));
     let refusal = refused(&mut daemon, mode(RxMode::Interrupt));
     assert!(refusal.contains("use adaptive"), "{refusal}");
@@ -216,7 +215,7 @@ fn settings_are_asked_of_the_port() {
 fn what_cannot_be_is_one_sentence_and_leaves_nothing() {
     let mut daemon = daemon(None);
     let mut queues = vdev("net_ring7");
-    queues.queues = 9;
+    queues.queues = 64;
     let cases = [
         (vdev("net_nonsense0"), "DPDK has no such device"),
         (
@@ -224,7 +223,7 @@ fn what_cannot_be_is_one_sentence_and_leaves_nothing() {
             "DPDK has no such device",
         ),
         (vdev("net_null7,size"), "DPDK has no such device"),
-        (queues, "has at most 1 receive queues, and 9 are asked for"),
+        (queues, "receive queues, and 64 are asked for"),
         (
             vdev("net_memif7,zero-copy=yes,role=client"),
             "leave zero-copy=yes out",

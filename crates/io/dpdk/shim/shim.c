@@ -403,13 +403,13 @@ int vd_run(uint16_t port)
 }
 
 /* End a port. What it holds goes back to the pool; what lies in a software ring has to be taken out first. */
-void vd_close(uint16_t port, const struct vd_pool *pool)
+void vd_close(uint16_t port, const struct vd_pool *pool, int runs)
 {
 	struct rte_eth_dev_info info;
 	struct rte_mbuf *packets[VD_BURST];
 	uint16_t queue, count, round;
 
-	if (rte_eth_dev_info_get(port, &info) == 0 && strcmp(info.driver_name, "net_ring") == 0)
+	if (runs && rte_eth_dev_info_get(port, &info) == 0 && strcmp(info.driver_name, "net_ring") == 0)
 		for (queue = 0; queue < info.nb_rx_queues; queue++)
 			for (round = 0; round < 4096; round++) {
 				count = rte_eth_rx_burst(port, queue, packets, VD_BURST);
@@ -417,7 +417,8 @@ void vd_close(uint16_t port, const struct vd_pool *pool)
 					break;
 				rte_pktmbuf_free_bulk(packets, count);
 			}
-	rte_eth_dev_stop(port);
+	if (runs)
+		rte_eth_dev_stop(port);
 	unmap(port, pool);
 	remove_device(port);
 }

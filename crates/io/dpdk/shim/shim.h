@@ -124,7 +124,7 @@ int vd_map(uint16_t port, struct vd_pool *pool);
 int vd_describe(uint16_t port, struct vd_info *info);
 int vd_configure(uint16_t port, struct vd_conf *conf, struct vd_pool *pool);
 int vd_run(uint16_t port);
-void vd_close(uint16_t port, const struct vd_pool *pool);
+void vd_close(uint16_t port, const struct vd_pool *pool, int runs);
 int vd_mac(uint16_t port, uint8_t *mac);
 int vd_set_mac(uint16_t port, const uint8_t *mac);
 int vd_set_mtu(uint16_t port, uint16_t mtu);

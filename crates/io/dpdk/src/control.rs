@@ -183,16 +183,14 @@ fn caps(used: u16) -> Caps {
 }
 
 /// Drivers that look for packets at places of their own making instead of where the mbuf says.
-fn check_driver(driver: &str, device: &str) -> Result<(), PortError> {
-    let bad = |why| Err(PortError::Driver(driver.to_owned(), why));
-    match driver {
-        "net_af_xdp" => {
-            bad("it wants them behind its mbufs; use `create interface af_xdp` instead")
-        }
-        "net_memif" if device.contains("zero-copy=yes") => {
-            bad("its zero-copy mode wants DPDK's own memory; leave zero-copy=yes out")
-        }
-        _ => Ok(()),
+fn check_driver(name: &str, device: &str) -> Result<(), PortError> {
+    let bad = |why| Err(PortError::Driver(name.to_owned(), why));
+    if name.starts_with("net_af_xdp") {
+        bad("it wants them behind its mbufs; use `create interface af_xdp` instead")
+    } else if name.starts_with("net_memif") && device.contains("zero-copy=yes") {
+        bad("its zero-copy mode wants DPDK's own memory; leave zero-copy=yes out")
+    } else {
+        Ok(())
     }
 }
 
@@ -204,7 +202,6 @@ fn takes_chains(info: &Info, conf: &Conf) -> bool {
 
 fn check(info: &Info, dpdk: &DpdkSpec, workers: usize, mtu: u32) -> Result<(), PortError> {
     let driver = info.driver();
-    check_driver(&driver, &dpdk.device.argument())?;
     let asked = [
         ("receive", info.max_rx_queues, dpdk.queues),
         ("transmit", info.max_tx_queues, workers as u32),
@@ -266,6 +263,7 @@ impl Ports {
         let store = self.store()?;
         let (device, name) = (dpdk.device.argument(), dpdk.device.name());
         self.settle(&name);
+        check_driver(&name, &device)?;
         let raw = RawPort::probe(&device).map_err(|e| match e.is_there() {
             true => PortError::InUse(name),
             false => PortError::Probe(e),

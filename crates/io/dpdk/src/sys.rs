@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Mutex; // tidy: allow(Mutex) taken around calls of the control thread only
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 use volley_graph::buf::STRIDE;
 
 /// A part of a packet. As `struct vd_segment`.
@@ -218,7 +218,7 @@ unsafe extern "C" {
     fn vd_describe(port: u16, info: *mut Info) -> c_int;
     fn vd_configure(port: u16, conf: *mut Conf, pool: *mut RawPool) -> c_int;
     fn vd_run(port: u16) -> c_int;
-    fn vd_close(port: u16, pool: *const RawPool);
+    fn vd_close(port: u16, pool: *const RawPool, runs: c_int);
     fn vd_mac(port: u16, mac: *mut u8) -> c_int;
     fn vd_set_mac(port: u16, mac: *const u8) -> c_int;
     fn vd_set_mtu(port: u16, mtu: u16) -> c_int;
@@ -370,6 +370,7 @@ pub(crate) struct RawPort {
     pub(crate) number: u16,
     /// The pool whose arena the device knows.
     mapped: AtomicPtr<RawPool>,
+    runs: AtomicBool,
 }
 
 impl RawPort {
@@ -381,6 +382,7 @@ impl RawPort {
         Ok(RawPort {
             number: port,
             mapped: AtomicPtr::default(),
+            runs: AtomicBool::default(),
         })
     }
 
@@ -420,7 +422,9 @@ impl RawPort {
     /// Let it receive and send.
     pub(crate) fn run(&self) -> Result<(), Refused> {
         // SAFETY: a number of a port that is there.
-        call(|| unsafe { vd_run(self.number) })
+        call(|| unsafe { vd_run(self.number) })?;
+        self.runs.store(true, Relaxed);
+        Ok(())
     }
 
     /// Its MAC address.
@@ -476,7 +480,11 @@ impl Drop for RawPort {
     fn drop(&mut self) {
         // SAFETY: nobody else uses the port: it is owned. The pool, if there is one, lives by the contract of `map`.
         let _ = call(|| unsafe {
-            vd_close(self.number, self.mapped.load(Relaxed));
+            vd_close(
+                self.number,
+                self.mapped.load(Relaxed),
+                c_int::from(self.runs.load(Relaxed)),
+            );
             0
         });
     }

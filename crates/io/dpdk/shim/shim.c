@@ -263,11 +263,15 @@ int vd_probe(const char *device, uint16_t *port)
 	struct rte_dev_iterator iterator;
 	char name[RTE_DEV_NAME_MAX_LEN];
 	uint16_t id;
-	int code = rte_dev_probe(device);
+	int code;
 
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(device, ","), device);
+	/* Some buses say 0 for a device that is there already, and it is somebody's. */
+	if (rte_eth_dev_get_port_by_name(name, port) == 0)
+		return -EEXIST;
+	code = rte_dev_probe(device);
 	if (code != 0)
 		return code;
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(device, ","), device);
 	if (rte_eth_dev_get_port_by_name(name, port) == 0)
 		return 0;
 	*port = RTE_MAX_ETHPORTS;

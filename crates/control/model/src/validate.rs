@@ -48,7 +48,6 @@ impl Request {
             Request::MemifSocketAdd(socket) => socket.validate(),
             Request::DpdkEal(eal) => eal.validate(),
             Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
-            Request::MemifSocketDel { .. } => Ok(()),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
             }
@@ -68,7 +67,11 @@ impl Request {
                 address,
             } => interface(name).and_then(|()| host_address(address.addr())),
             Request::TableDel { table: 0, .. } => always_there("ip table 0"),
-            Request::TableAdd { .. } | Request::TableDel { .. } => Ok(()),
+            Request::MemifSocketDel { .. }
+            | Request::TableAdd { .. }
+            | Request::TableDel { .. }
+            | Request::PcapTraceOff
+            | Request::Clear(_) => Ok(()),
             Request::NeighborAdd(n) => {
                 interface(&n.interface)?;
                 host_address(n.address)?;
@@ -76,14 +79,16 @@ impl Request {
             }
             Request::NeighborDel {
                 interface: name, ..
-            } => interface(name),
+            }
+            | Request::PgCaptureOff { interface: name } => interface(name),
             Request::RouteAdd(route) | Request::RouteReplace(route) => {
                 some_path(route).and_then(|()| route.validate())
             }
             Request::RouteDel(route) => route.validate(),
             Request::RouteLoad(load) => load.validate(),
-            Request::L2PatchAdd { rx, tx } | Request::L2PatchDel { rx, tx } => two(rx, tx),
-            Request::XconnectSet { rx, tx } => two(rx, tx),
+            Request::L2PatchAdd { rx, tx }
+            | Request::L2PatchDel { rx, tx }
+            | Request::XconnectSet { rx, tx } => two(rx, tx),
             Request::XconnectUnset { rx } => interface(rx),
             Request::Feature(f) => {
                 interface(&f.interface)?;
@@ -104,13 +109,11 @@ impl Request {
                 some_file("capture", file)?;
                 within("count", count.unwrap_or(1), 1..=u64::MAX)
             }
-            Request::PgCaptureOff { interface: name } => interface(name),
             Request::TraceAdd(TraceSpec { node, count }) => {
                 check_name(ObjectKind::Node, node)?;
                 within("packets to trace:", *count, limits::TRACE_PACKETS)
             }
             Request::PcapTraceOn(trace) => trace.validate(),
-            Request::PcapTraceOff | Request::Clear(_) => Ok(()),
         }
     }
 }

@@ -90,11 +90,7 @@ impl Request {
             | Request::L2PatchDel { rx, tx }
             | Request::XconnectSet { rx, tx } => two(rx, tx),
             Request::XconnectUnset { rx } => interface(rx),
-            Request::Feature(f) => {
-                interface(&f.interface)?;
-                check_name(ObjectKind::Arc, &f.arc)?;
-                check_name(ObjectKind::Feature, &f.feature)
-            }
+            Request::Feature(f) => feature(f),
             Request::StreamNew(spec) => spec.validate(),
             Request::StreamEnable { name: Some(name) }
             | Request::StreamDisable { name: Some(name) }
@@ -109,13 +105,17 @@ impl Request {
                 some_file("capture", file)?;
                 within("count", count.unwrap_or(1), 1..=u64::MAX)
             }
-            Request::TraceAdd(TraceSpec { node, count }) => {
-                check_name(ObjectKind::Node, node)?;
-                within("packets to trace:", *count, limits::TRACE_PACKETS)
-            }
+            Request::TraceAdd(TraceSpec { node, count }) => check_name(ObjectKind::Node, node)
+                .and_then(|()| within("packets to trace:", *count, limits::TRACE_PACKETS)),
             Request::PcapTraceOn(trace) => trace.validate(),
         }
     }
+}
+
+fn feature(f: &crate::Feature) -> Check {
+    interface(&f.interface)?;
+    check_name(ObjectKind::Arc, &f.arc)?;
+    check_name(ObjectKind::Feature, &f.feature)
 }
 
 fn some_path(route: &Route) -> Check {

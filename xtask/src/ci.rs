@@ -38,12 +38,13 @@ impl Depth {
 type Work = fn(&Home, Depth) -> Outcome;
 
 /// Name, whether `--quick` runs it, and the work. The cheap ones come first: a slip of the pen is found in a minute.
-const STAGES: [(&str, bool, Work); 14] = [
+const STAGES: [(&str, bool, Work); 15] = [
     ("install", true, |home, _| install::stage(home)),
     ("fmt", true, |home, _| fmt(home)),
     ("tidy", true, |home, _| tidy::run(home)),
     ("clippy", true, |home, _| clippy(home)),
     ("test", true, tests),
+    ("dpdk", false, |home, _| dpdk(home)),
     ("oracle", true, |home, _| oracle(home)),
     ("rustdoc", false, |home, _| rustdoc(home)),
     ("build", false, |home, _| build(home)),
@@ -128,6 +129,32 @@ fn tests(home: &Home, depth: Depth) -> Outcome {
         .env("PROPTEST_CASES", cases)
         .require();
     Outcome::of(run.map(|output| sanitize::tests_line(&output.stdout)))
+}
+
+/// The driver that is not in the default build: its lints, its tests, and the binary with it, where libdpdk is there.
+pub fn dpdk(home: &Home) -> Outcome {
+    let find = Program::new(home, "pkg-config").args(["--atleast-version=22.11", "libdpdk"]);
+    if find.require().is_err() {
+        return Skip("pkg-config finds no libdpdk 22.11 or newer".into());
+    }
+    let lints = ["--all-targets", "--locked", "--", "-D", "warnings"];
+    let only = ["-p", "volley-dpdk", "--features", "dpdk"];
+    let run = |words: &[&str]| Program::cargo(home).args(words).require();
+    let steps = || {
+        run(&[&["clippy"][..], &only, &lints].concat())?;
+        let checked = [
+            "check",
+            "-p",
+            "volley",
+            "--features",
+            "dpdk",
+            "--all-targets",
+            "--locked",
+        ];
+        run(&checked)?;
+        run(&[&["test", "--locked"][..], &only].concat())
+    };
+    Outcome::of(steps().map(|output| sanitize::tests_line(&output.stdout)))
 }
 
 /// The oracle's own tests. What Volley does against the oracle is a test of apps/volley.

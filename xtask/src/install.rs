@@ -5,13 +5,13 @@ use crate::home::Home;
 use crate::report::{Outcome, Pass, Report, Skip};
 use crate::run::{Program, exists};
 
-/// A Debian package, and a program that shows that it is there.
+/// A Debian package, and a program (or, by its path, a file) that shows that it is there.
 struct Package {
     program: &'static str,
     packages: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 12] = [
+const PACKAGES: [Package; 14] = [
     Package {
         program: "ip",
         packages: &["iproute2"],
@@ -59,6 +59,14 @@ const PACKAGES: [Package; 12] = [
     Package {
         program: "dpdk-test-fib",
         packages: &["dpdk", "dpdk-dev"],
+    },
+    Package {
+        program: "dpdk-testpmd",
+        packages: &["dpdk"],
+    },
+    Package {
+        program: "/usr/include/dpdk/rte_eal.h",
+        packages: &["libdpdk-dev", "pkg-config"],
     },
 ];
 const PIP_SECONDS: u64 = 180;

@@ -89,6 +89,7 @@ impl Stack {
         let memif_socket = settings.socket.with_file_name("memif.sock");
         let memif = volley_memif::register(&mut registry, memif_socket)?;
         volley_vhost::register(&mut registry)?;
+        volley_dpdk::register(&mut registry)?;
         follow_interfaces(&registry.interfaces, &fib);
         let workers = registry.engine.borrow_mut().build()?;
         let observer = Observer::new(&registry, processes.clone(), settings.clone());

@@ -109,8 +109,8 @@ pub const ITEMS: [Item; 20] = [
     ),
     item(
         "dpdk",
-        "DPDK ports behind a cargo feature",
-        Work::Missing("the DPDK driver is not written yet"),
+        "DPDK ports behind a cargo feature: null, ring, pcap, memif and tap, against our own and dpdk-testpmd",
+        Work::Call(|sitting| crate::ci::dpdk(sitting.home)),
     ),
     item(
         "idle",

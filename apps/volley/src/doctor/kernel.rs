@@ -15,6 +15,7 @@ pub(super) fn all(m: &Machine) -> Vec<Finding> {
         iommu(m),
         vfio(m),
         dpdk(m),
+        dpdk_ports(m),
     ]
 }
 
@@ -160,6 +161,17 @@ fn dpdk(m: &Machine) -> Finding {
         None => Finding::ok("DPDK library", need, "pkg-config does not find libdpdk").but(
             State::Missing,
             "sudo apt-get install dpdk dpdk-dev pkg-config",
+        ),
+    }
+}
+
+fn dpdk_ports(m: &Machine) -> Finding {
+    let need = "interfaces of kind dpdk";
+    match m.dpdk_ports {
+        true => Finding::ok("DPDK ports", need, "compiled in"),
+        false => Finding::ok("DPDK ports", need, "not compiled in").but(
+            State::Missing,
+            "sudo apt-get install libdpdk-dev dpdk pkg-config, and cargo build --release --features dpdk",
         ),
     }
 }

@@ -26,6 +26,8 @@ pub struct Machine {
     pub packet: Socket,
     /// Version of the DPDK library that programs are built with.
     pub dpdk: Option<String>,
+    /// This program can make DPDK ports.
+    pub dpdk_ports: bool,
     /// Instruction-set level.
     pub level: volley_simd::Level,
     /// The program itself, for commands that mend.
@@ -42,6 +44,7 @@ impl Machine {
             xdp: probe(AddressFamily::from_raw(44)),
             packet: probe(AddressFamily::PACKET),
             dpdk: dpdk(),
+            dpdk_ports: volley_dpdk::IS_COMPILED_IN,
             level: volley_simd::Level::detect(),
             program: program.map_or_else(|_| "volley".to_owned(), |p| p.display().to_string()),
         }

@@ -39,6 +39,7 @@ fn machine(level: Level, socket: Socket, files: &[(&str, &str)]) -> Made {
         xdp: socket,
         packet: socket,
         dpdk: (level == Level::V3).then(|| "24.11.2".to_owned()),
+        dpdk_ports: level == Level::V3,
         level,
         program: "/usr/bin/volley".to_owned(),
     })
@@ -102,7 +103,7 @@ fn a_machine_with_everything_needs_nothing() {
         finding(&all, "locked memory").found,
         "8192 KB, CAP_IPC_LOCK lifts it"
     );
-    assert!(text(&all).contains("18 ok, 0 limited, 0 missing"));
+    assert!(text(&all).contains("19 ok, 0 limited, 0 missing"));
 }
 
 #[test]
@@ -149,10 +150,10 @@ fn a_bare_machine_is_told_what_mends_it() {
 fn nothing_at_all_is_no_reason_to_fall() {
     let nothing = machine(Level::V4, Socket::Unknown, &[]);
     let all = checks::all(&nothing.0);
-    assert_eq!(all.len(), 18);
+    assert_eq!(all.len(), 19);
     assert!(finding(&all, "AF_XDP").found.contains("has none"));
     let vfio = finding(&all, "vfio-pci").mend.as_deref().unwrap();
     assert!(vfio.contains("on the host"), "{vfio}");
     // And the one this runs on answers.
-    assert_eq!(checks::all(&Machine::here()).len(), 18);
+    assert_eq!(checks::all(&Machine::here()).len(), 19);
 }

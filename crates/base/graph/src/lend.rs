@@ -6,7 +6,7 @@
 
 use crate::frame::{CHAINED, Col, IDX, POS};
 use crate::{Done, Fresh, Isa, Nexts, Output, PacketView, Vector};
-use volley_buf::{BufIdx, Cache, END};
+use volley_buf::{BufIdx, Cache, END, Meta, NO_BUFFER};
 
 impl PacketView<'_> {
     /// The buffer of the packet's first segment.
@@ -52,6 +52,13 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
             kept += 1;
         }
         self.frame.n = kept;
+        self.free()
+    }
+
+    /// The end of packets at a device that sends later and has taken all of them, chains with every buffer. Each buffer
+    /// comes back by itself ([`Vector::reclaim`]).
+    pub fn lend_all(mut self) -> Done {
+        self.frame.n = 0;
         self.free()
     }
 
@@ -114,5 +121,41 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
 
     fn empty(&mut self) -> Fresh<'_, I, X> {
         self.alloc(0, 0)
+    }
+}
+
+impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
+    /// Hang further lent buffers behind the one of `row`, which has none behind it yet: buffer, offset in its slot, length.
+    /// Offsets and lengths are clamped to the slot.
+    ///
+    /// # Safety
+    /// As [`Vector::reclaim`].
+    pub unsafe fn hang(&mut self, row: usize, parts: &[(BufIdx, usize, usize)]) {
+        let n = self.frame.n;
+        if row >= n || parts.is_empty() {
+            return;
+        }
+        let (head, pos) = (self.frame.words(IDX)[row], self.frame.words(POS)[row]);
+        let len = &mut self.frame.cols[Col::Len as usize].words_mut(n)[row];
+        let pool = self.lanes.bufs.pool();
+        let follow = |at: usize| parts.get(at).map_or(NO_BUFFER, |&(next, ..)| next.0);
+        let meta = |start: u32, end: u32, next| Meta {
+            next,
+            start,
+            end,
+            ..Meta::default()
+        };
+        // SAFETY: head and parts are ours, each once.
+        unsafe { *pool.meta(head) = meta(pos, pos + *len, follow(0)) };
+        for (at, &(part, start, bytes)) in parts.iter().enumerate() {
+            let start = start.clamp(volley_buf::META, END);
+            let bytes = bytes.min(END - start);
+            *len += bytes as u32;
+            // SAFETY: as above.
+            unsafe {
+                *pool.meta(part.0) = meta(start as u32, (start + bytes) as u32, follow(at + 1))
+            };
+        }
+        self.frame.cols[POS].words_mut(n)[row] = pos | CHAINED;
     }
 }

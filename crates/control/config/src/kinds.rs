@@ -3,7 +3,7 @@
 use crate::field::Section;
 
 /// All kinds, as `one_of` wants them.
-pub(crate) const ALL: [(&str, &str); 8] = [
+pub(crate) const ALL: [(&str, &str); 9] = [
     ("pg", "pg"),
     ("pcap", "pcap"),
     ("tap", "tap"),
@@ -12,6 +12,7 @@ pub(crate) const ALL: [(&str, &str); 8] = [
     ("memif", "memif"),
     ("vhost-user", "vhost-user"),
     ("virtio-user", "virtio-user"),
+    ("dpdk", "dpdk"),
 ];
 
 /// Keys that not every kind takes, and the kinds that do.
@@ -25,15 +26,19 @@ const KEYS: &[(&str, &[&str])] = &[
     ("mode", &["tap", "af_xdp"]),
     (
         "queues",
-        &["tap", "host-interface", "af_xdp", "virtio-user"],
+        &["tap", "host-interface", "af_xdp", "virtio-user", "dpdk"],
     ),
     ("ring", &["host-interface", "af_xdp", "virtio-user"]),
-    ("offload", &["tap", "host-interface"]),
+    ("offload", &["tap", "host-interface", "dpdk"]),
     ("copy", &["af_xdp"]),
     ("host_mac", &["tap"]),
     ("host_mtu", &["tap"]),
     ("host_addresses", &["tap"]),
     ("memif", &["memif"]),
+    ("dev", &["dpdk"]),
+    ("vdev", &["dpdk"]),
+    ("rx_desc", &["dpdk"]),
+    ("tx_desc", &["dpdk"]),
     ("socket", &["vhost-user", "virtio-user"]),
     ("role", &["vhost-user", "virtio-user"]),
     ("gso", &["vhost-user", "virtio-user"]),

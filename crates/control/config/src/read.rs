@@ -3,7 +3,7 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
-use crate::{Config, kernel, kinds, memif, route, stream, vhost};
+use crate::{Config, dpdk, kernel, kinds, memif, route, stream, vhost};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
@@ -67,9 +67,10 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 11] = [
+const READERS: [(&s::Table, Reader); 12] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
+    (&s::DPDK, dpdk::eal),
     (&s::INTERFACE, interface),
     (&s::NEIGHBOR, neighbor),
     (&s::ROUTE, route::route),
@@ -307,6 +308,7 @@ fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
     if kind != "pcap" {
         return match kind {
             "memif" => memif::kind(section),
+            "dpdk" => dpdk::kind(section),
             "vhost-user" => vhost::spec(section).map(InterfaceKind::VhostUser),
             "virtio-user" => vhost::spec(section).map(InterfaceKind::VirtioUser),
             "pg" => Some(InterfaceKind::Pg),

@@ -69,7 +69,7 @@ pub(crate) static INTERFACE: Table = many(
         k("name", "its name"),
         k(
             "kind",
-            "pg, pcap, tap, host-interface, af_xdp, memif, vhost-user or virtio-user",
+            "pg, pcap, tap, host-interface, af_xdp, memif, vhost-user, virtio-user or dpdk",
         ),
         k("mac", "MAC address (made from the seed)"),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
@@ -98,13 +98,16 @@ pub(crate) static INTERFACE: Table = many(
         ),
         k(
             "queues",
-            "kinds of the kernel: receive queues (1; af_xdp: all); virtio-user: queue pairs, 1 to 16 (1)",
+            "kinds of the kernel, dpdk: receive queues (1; af_xdp: all); virtio-user: queue pairs, 1 to 16 (1)",
         ),
         k(
             "ring",
             "kinds host-interface, af_xdp: frames in a ring (1024); virtio-user: descriptors, 64 to 32768, a power of two (512)",
         ),
-        k("offload", "kinds tap, host-interface: true or false (true)"),
+        k(
+            "offload",
+            "kinds tap, host-interface, dpdk: true or false (true)",
+        ),
         k("copy", "kind af_xdp: auto, copy or zero (auto)"),
         k("host_mac", "kind tap: MAC address of the kernel's end"),
         k("host_mtu", "kind tap: MTU of the kernel's end (mtu)"),
@@ -133,6 +136,19 @@ pub(crate) static INTERFACE: Table = many(
             "kinds vhost-user, virtio-user: event indices (false)",
         ),
         k("memif", "kind memif: { id, socket, role, ... }"),
+        k("dev", "kind dpdk: PCI address of a card"),
+        k(
+            "vdev",
+            "kind dpdk: virtual device such as \"net_memif0,role=client\"",
+        ),
+        k(
+            "rx_desc",
+            "kind dpdk: descriptors of a receive queue (1024)",
+        ),
+        k(
+            "tx_desc",
+            "kind dpdk: descriptors of a transmit queue (1024)",
+        ),
     ],
 );
 pub(crate) static MEMIF: Table = Table {
@@ -153,6 +169,16 @@ pub(crate) static MEMIF: Table = Table {
         ),
         k("rx_queues", "slave: rings to receive by, 1 to 64 (1)"),
         k("tx_queues", "slave: rings to transmit by, 1 to 64 (1)"),
+    ],
+};
+pub(crate) static DPDK: Table = Table {
+    name: "dpdk",
+    repeats: false,
+    keys: &[
+        k("lcores", "cores that DPDK counts, such as \"0-3\" (one)"),
+        k("memory", "megabytes for DPDK's own tables (64)"),
+        k("huge_pages", "yes, no or auto: if enough are free (auto)"),
+        k("options", "list of further arguments of its EAL"),
     ],
 };
 pub(crate) static MEMIF_SOCKET: Table = many(
@@ -288,13 +314,14 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 14] {
+pub fn schema() -> [&'static Table; 15] {
     [
         &ENGINE,
         &TABLE,
         &INTERFACE,
         &MEMIF,
         &MEMIF_SOCKET,
+        &DPDK,
         &NEIGHBOR,
         &ROUTE,
         &PATH,

@@ -4,10 +4,10 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, Family, Fold, InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, NextHops, Pace,
-    PacketSpec, Path, PathTarget, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource,
-    Sizes, SocketRole, StreamSource, StreamSpec, Switch, TapMode, TapSpec, VhostSpec, XdpCopy,
-    XdpMode, XdpSpec,
+    AdminState, DpdkDevice, DpdkSpec, Family, Fold, HugePages, InterfaceKind, InterfaceSpec,
+    MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request, Route,
+    RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec, Switch,
+    TapMode, TapSpec, VhostSpec, XdpCopy, XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
@@ -122,6 +122,19 @@ impl Writer {
                 keys.plain("id", table);
                 keys.text("family", family_name(*family));
                 let _ = write!(self.first, "\n[[table]]\n{}", keys.lines());
+            }
+            Request::DpdkEal(eal) => {
+                keys.maybe("lcores", eal.lcores.as_ref());
+                keys.maybe_plain("memory", eal.memory);
+                match eal.huge_pages {
+                    HugePages::Auto => {}
+                    HugePages::Yes => keys.text("huge_pages", "yes"),
+                    HugePages::No => keys.text("huge_pages", "no"),
+                }
+                if !eal.options.is_empty() {
+                    keys.plain("options", list(eal.options.iter().map(quoted)));
+                }
+                let _ = write!(self.first, "\n[dpdk]\n{}", keys.lines());
             }
             Request::MemifSocketAdd(socket) => {
                 keys.plain("id", socket.id);
@@ -261,6 +274,7 @@ fn interface(spec: &InterfaceSpec) -> Keys {
         InterfaceKind::HostInterface(host) => self::host(host, &mut keys),
         InterfaceKind::AfXdp(xdp) => self::xdp(xdp, &mut keys),
         InterfaceKind::Memif(memif) => keys.plain("memif", self::memif(memif).braces()),
+        InterfaceKind::Dpdk(spec) => dpdk(spec, &mut keys),
         InterfaceKind::VhostUser(spec) | InterfaceKind::VirtioUser(spec) => vhost(spec, &mut keys),
     }
     keys
@@ -314,6 +328,18 @@ fn xdp(xdp: &XdpSpec, keys: &mut Keys) {
         XdpCopy::Copy => keys.text("copy", "copy"),
         XdpCopy::Zero => keys.text("copy", "zero"),
     }
+}
+
+fn dpdk(spec: &DpdkSpec, keys: &mut Keys) {
+    let usual = DpdkSpec::new(spec.device.clone());
+    match &spec.device {
+        DpdkDevice::Pci(address) => keys.text("dev", address),
+        DpdkDevice::Vdev(arguments) => keys.text("vdev", arguments),
+    }
+    keys.unusual("queues", spec.queues, usual.queues);
+    keys.unusual("rx_desc", spec.rx_desc, usual.rx_desc);
+    keys.unusual("tx_desc", spec.tx_desc, usual.tx_desc);
+    offload(spec.offload, keys);
 }
 
 fn memif(memif: &MemifSpec) -> Keys {

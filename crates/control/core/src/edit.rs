@@ -5,8 +5,8 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path, PathTarget,
-    Request, Route, RouteLoad, RouteSource, RxMode, Switch,
+    AdminState, DpdkEal, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path,
+    PathTarget, Request, Route, RouteLoad, RouteSource, RxMode, Switch,
 };
 
 type Done = Result<(), ModelError>;
@@ -129,6 +129,16 @@ impl Editor<'_> {
 
     fn edit_more(&mut self, request: &Request) -> Done {
         match request {
+            Request::DpdkEal(eal) => {
+                if *eal == DpdkEal::default() {
+                    if self.exists(&Key::DpdkEal).is_ok() {
+                        return self.take(Key::DpdkEal);
+                    }
+                } else {
+                    self.put(Key::DpdkEal, Value::DpdkEal(Arc::new(eal.clone())));
+                }
+                Ok(())
+            }
             Request::MemifSocketAdd(socket) => {
                 let key = Key::MemifSocket(socket.id);
                 self.is_new(&key)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    Family, IfAddress, InterfaceKind, Mac, NextHops, Path, PathTarget, Prefix, RouteLoad,
+    DpdkEal, Family, IfAddress, InterfaceKind, Mac, NextHops, Path, PathTarget, Prefix, RouteLoad,
     RouteSource, RxMode, StreamSpec,
 };
 
@@ -12,6 +12,8 @@ use volley_model::{
 /// are smaller, so creation goes up and removal goes down.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
+    /// How DPDK is started, when not as usual.
+    DpdkEal,
     /// A memif socket.
     MemifSocket(u32),
     /// An IP table.
@@ -62,6 +64,8 @@ pub struct RouteKey {
 /// What an object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
+    /// How DPDK is started.
+    DpdkEal(Arc<DpdkEal>),
     /// It is there, and that is all.
     Present,
     /// File of a memif socket.

@@ -4,7 +4,8 @@ use crate::key::{Key, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, Feature, InterfaceKind, InterfaceSpec, MemifSocket, Request, RxMode, Switch,
+    AdminState, DpdkEal, Feature, InterfaceKind, InterfaceSpec, MemifSocket, Request, RxMode,
+    Switch,
 };
 
 /// How the rest of the state is looked up.
@@ -66,6 +67,7 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
 /// The request that gives an object that may be there a value; none where it has to be removed first.
 pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
+        (Key::DpdkEal, Value::DpdkEal(eal)) => Request::DpdkEal(eal.as_ref().clone()),
         (Key::RxMode(name), Value::RxMode(mode)) => Request::InterfaceRxMode {
             name: name.clone(),
             mode: *mode,
@@ -113,6 +115,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
 /// The request that takes an object away; none for what has no request of its own.
 pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
+        (Key::DpdkEal, _) => Request::DpdkEal(DpdkEal::default()),
         (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,

@@ -36,6 +36,8 @@ pub enum ObjectKind {
     Capture,
     /// Socket that memif interfaces meet at.
     MemifSocket,
+    /// How DPDK is started.
+    Dpdk,
 }
 
 impl fmt::Display for ObjectKind {
@@ -55,6 +57,7 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Xconnect => "l2 cross-connect",
             ObjectKind::Capture => "capture",
             ObjectKind::MemifSocket => "memif socket",
+            ObjectKind::Dpdk => "dpdk",
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Interfaces and what hangs on them: kinds, states, neighbours, feature bindings.
 
 use crate::addr::Mac;
+use crate::dpdk::DpdkSpec;
 use crate::kernel::{PacketSpec, TapSpec, XdpSpec};
 use crate::memif::MemifSpec;
 use crate::vhost::VhostSpec;
@@ -44,6 +45,8 @@ pub enum InterfaceKind {
     VhostUser(VhostSpec),
     /// A vhost-user socket of somebody else's device: we are the driver.
     VirtioUser(VhostSpec),
+    /// A port of DPDK: a network card that it drives, or one of its virtual ports.
+    Dpdk(DpdkSpec),
 }
 
 impl InterfaceKind {
@@ -58,6 +61,7 @@ impl InterfaceKind {
             InterfaceKind::Memif(_) => "memif",
             InterfaceKind::VhostUser(_) => "vhost-user",
             InterfaceKind::VirtioUser(_) => "virtio-user",
+            InterfaceKind::Dpdk(_) => "dpdk",
         }
     }
 }

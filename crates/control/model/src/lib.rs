@@ -13,6 +13,7 @@
 
 mod addr;
 mod config;
+mod dpdk;
 mod error;
 mod event;
 mod handler;
@@ -36,6 +37,7 @@ pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
 pub use config::{
     CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource, parse_span,
 };
+pub use dpdk::{DpdkDevice, DpdkEal, DpdkSpec, HugePages};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};

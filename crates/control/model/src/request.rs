@@ -1,6 +1,7 @@
 //! Every configuration change as one typed value.
 
 use crate::addr::{Family, IfAddress, Mac};
+use crate::dpdk::DpdkEal;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
 use crate::memif::MemifSocket;
 use crate::route::{Route, RouteLoad};
@@ -49,6 +50,8 @@ pub enum Request {
         /// Its number.
         id: u32,
     },
+    /// Say how DPDK is to be started. Before its first port is made.
+    DpdkEal(DpdkEal),
     /// Give it another name.
     InterfaceRename {
         /// Interface.

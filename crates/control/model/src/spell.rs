@@ -95,6 +95,7 @@ impl Display for Request {
             Request::InterfaceCreate(spec) => write!(f, "{spec}"),
             Request::InterfaceDelete { name } => write!(f, "delete interface {name}"),
             Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
+            Request::DpdkEal(eal) => write!(f, "set dpdk eal{eal}"),
             Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")
@@ -222,6 +223,9 @@ impl Display for InterfaceSpec {
             InterfaceKind::Memif(memif) => {
                 write!(f, "create interface memif {memif}")?;
                 opt(f, "name", (*name != memif.default_name()).then_some(name))?;
+            }
+            InterfaceKind::Dpdk(spec) => {
+                write!(f, "create dpdk interface {} {spec}", apart(name))?;
             }
             InterfaceKind::VhostUser(spec) => {
                 write!(f, "create vhost-user {spec}")?;

@@ -46,8 +46,8 @@ impl Request {
         match self {
             Request::InterfaceCreate(spec) => spec.validate(),
             Request::MemifSocketAdd(socket) => socket.validate(),
+            Request::DpdkEal(eal) => eal.validate(),
             Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
-            Request::MemifSocketDel { .. } => Ok(()),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
             }
@@ -67,7 +67,12 @@ impl Request {
                 address,
             } => interface(name).and_then(|()| host_address(address.addr())),
             Request::TableDel { table: 0, .. } => always_there("ip table 0"),
-            Request::TableAdd { .. } | Request::TableDel { .. } => Ok(()),
+            Request::MemifSocketDel { .. }
+            | Request::TableAdd { .. }
+            | Request::TableDel { .. }
+            | Request::RouteUnload { .. }
+            | Request::PcapTraceOff
+            | Request::Clear(_) => Ok(()),
             Request::NeighborAdd(n) => {
                 interface(&n.interface)?;
                 host_address(n.address)?;
@@ -75,20 +80,18 @@ impl Request {
             }
             Request::NeighborDel {
                 interface: name, ..
-            } => interface(name),
+            }
+            | Request::PgCaptureOff { interface: name } => interface(name),
             Request::RouteAdd(route) | Request::RouteReplace(route) => {
                 some_path(route).and_then(|()| route.validate())
             }
             Request::RouteDel(route) => route.validate(),
             Request::RouteLoad(load) => load.validate(),
-            Request::L2PatchAdd { rx, tx } | Request::L2PatchDel { rx, tx } => two(rx, tx),
-            Request::XconnectSet { rx, tx } => two(rx, tx),
+            Request::L2PatchAdd { rx, tx }
+            | Request::L2PatchDel { rx, tx }
+            | Request::XconnectSet { rx, tx } => two(rx, tx),
             Request::XconnectUnset { rx } => interface(rx),
-            Request::Feature(f) => {
-                interface(&f.interface)?;
-                check_name(ObjectKind::Arc, &f.arc)?;
-                check_name(ObjectKind::Feature, &f.feature)
-            }
+            Request::Feature(f) => feature(f),
             Request::StreamNew(spec) => spec.validate(),
             Request::StreamEnable { name: Some(name) }
             | Request::StreamDisable { name: Some(name) }
@@ -103,15 +106,17 @@ impl Request {
                 some_file("capture", file)?;
                 within("count", count.unwrap_or(1), 1..=u64::MAX)
             }
-            Request::PgCaptureOff { interface: name } => interface(name),
-            Request::TraceAdd(TraceSpec { node, count }) => {
-                check_name(ObjectKind::Node, node)?;
-                within("packets to trace:", *count, limits::TRACE_PACKETS)
-            }
+            Request::TraceAdd(TraceSpec { node, count }) => check_name(ObjectKind::Node, node)
+                .and_then(|()| within("packets to trace:", *count, limits::TRACE_PACKETS)),
             Request::PcapTraceOn(trace) => trace.validate(),
-            Request::RouteUnload { .. } | Request::PcapTraceOff | Request::Clear(_) => Ok(()),
         }
     }
+}
+
+fn feature(f: &crate::Feature) -> Check {
+    interface(&f.interface)?;
+    check_name(ObjectKind::Arc, &f.arc)?;
+    check_name(ObjectKind::Feature, &f.feature)
 }
 
 fn some_path(route: &Route) -> Check {
@@ -179,6 +184,7 @@ impl InterfaceSpec {
             InterfaceKind::HostInterface(host) => host.validate(),
             InterfaceKind::AfXdp(xdp) => xdp.validate(),
             InterfaceKind::Memif(memif) => memif.validate(),
+            InterfaceKind::Dpdk(dpdk) => dpdk.validate(),
             InterfaceKind::VhostUser(spec) | InterfaceKind::VirtioUser(spec) => {
                 spec.validate(self.kind.name())
             }

@@ -21,6 +21,7 @@ pub use driver::NewInterface;
 pub use error::IfError;
 pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use node::interface_output::InterfaceOutput;
+pub use offload::{Fault, finish as finish_checksum};
 pub use registry::{Registry, register};
 pub use table::{
     ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES, MAX_QUEUES,

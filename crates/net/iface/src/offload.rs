@@ -103,8 +103,8 @@ pub(crate) fn places(first: &[u8], kind: GsoKind, sum: Option<Checksum>) -> Opti
     })
 }
 
-/// Finish a checksum in place.
-pub(crate) fn finish(packet: &mut Packet<'_>, sum: Checksum) -> Result<(), Fault> {
+/// Finish a checksum in place: what a driver does for those that its device cannot be told of.
+pub fn finish(packet: &mut Packet<'_>, sum: Checksum) -> Result<(), Fault> {
     let start = usize::from(sum.start);
     let at = start + usize::from(sum.offset);
     let view = packet.view();

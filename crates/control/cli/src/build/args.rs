@@ -59,6 +59,7 @@ impl<'a> Args<'a> {
             "host-ip-addr",
             "host-ip4-addr",
             "host-ip6-addr",
+            "option",
         ];
         if self.seen.contains(&word) && !repeats.contains(&word) {
             return Err(SyntaxError::new(column, format!("'{word}' is given twice")));

@@ -2,6 +2,7 @@
 
 mod args;
 mod config;
+mod dpdk;
 mod interface;
 mod kernel;
 mod memif;
@@ -177,6 +178,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearErrors => Request::Clear(Clear::Errors),
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearTrace => Request::Clear(Clear::Trace),
+        Id::CreateDpdk | Id::SetDpdkEal => dpdk::request(id, args)?,
         Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
         Id::CreateTap => kernel::tap(args)?,

@@ -108,7 +108,7 @@ commands! {
     CreateXdp: "create interface af_xdp host-if <host> {name <name> | netns <namespace> | num-rx-queues <n> | ring-size <n> | native | generic | \
          zero-copy | no-zero-copy | mac <mac> | mtu <mtu>}",
         "Create an interface on one of the kernel, through XDP sockets.", "create interface af_xdp host-if veth0";
-    DeleteInterface: "delete [packet-generator | pcap | tap | host-interface | af_xdp] interface <interface>", "Delete an interface.", "delete interface pg0";
+    DeleteInterface: "delete [packet-generator | pcap | tap | host-interface | af_xdp | dpdk] interface <interface>", "Delete an interface.", "delete interface pg0";
     CreateMemifSocket: "create memif socket id <n> filename <file>",
         "Make a socket that memif interfaces meet at: a file, or @name for an abstract one.", "create memif socket id 1 filename /run/volley/memif1.sock";
     DeleteMemifSocket: "delete memif socket id <n>", "Remove a memif socket that no interface uses.", "delete memif socket id 1";
@@ -116,6 +116,12 @@ commands! {
          tx-queues <n> | secret <secret> | no-zero-copy | name <name> | (mac | hw-addr) <mac> | mtu <mtu>}",
         "Create an interface to another program by shared memory: the master listens, the slave connects.", "create interface memif id 0 socket-id 0 master";
     DeleteMemif: "delete interface memif <interface>", "Delete a memif interface.", "delete interface memif memif0/0";
+    CreateDpdk: "create dpdk interface <name> (dev <device> | vdev <device>) {num-rx-queues <n> | num-rx-desc <n> | num-tx-desc <n> | no-offload | \
+         mac <mac> | mtu <mtu>}",
+        "Create an interface on a port of DPDK: a card by its PCI address, or a virtual device. For a Volley with feature dpdk.",
+        "create dpdk interface wan0 vdev net_null0";
+    SetDpdkEal: "set dpdk eal {lcores <list> | memory <n> | huge-pages | no-huge-pages | option <argument>}",
+        "Say how DPDK is started; before its first interface.", "set dpdk eal lcores 0 memory 128 no-huge-pages";
     CreateVhostUser: "create vhost-user {socket <file> | server | name <name> | hwaddr <mac> | mac <mac> | mtu <mtu> | gso | packed | event-idx}",
         "Create a virtio device for a guest or program behind a vhost-user socket (the back end); client unless server is given.",
         "create vhost-user socket /run/vm1.sock server";

@@ -107,6 +107,13 @@ static SLOTS: &[Slot] = &[
         "path of a file, in quotes when it has blanks",
     ),
     slot_of(
+        "device",
+        T::Any,
+        "PCI address such as 0000:02:00.0, or virtual device such as net_memif0,role=client",
+    ),
+    slot_of("list", T::Any, "cores such as 0, 0-3 or 0,2"),
+    slot_of("argument", T::Any, "argument such as --log-level=8"),
+    slot_of(
         "field",
         T::Any,
         "field of the packet such as ip4.dst or udp.sport",

@@ -1,0 +1,49 @@
+//! Ports of DPDK: network cards bound to a user-space driver, and DPDK's virtual ports, over Volley's packet buffers.
+//!
+//! - Compiled with feature `dpdk` only, which needs libdpdk and a C compiler. Without it [`register`] brings in a handler
+//!   that answers every request about DPDK with the sentence that says how to get it.
+//! - True on entry: nothing. libdpdk itself is trusted: it runs in our address space.
+//! - True on exit: a deleted interface has given every buffer back and its device is free again.
+//! - Received packets lie in the buffers that the port wrote them into, and are sent from where they lie: each slot of
+//!   the arena has one mbuf, and slot and mbuf change hands together ([`ring`]).
+#![deny(unsafe_code)]
+
+#[cfg(not(feature = "dpdk"))]
+mod absent;
+#[cfg(feature = "dpdk")]
+mod control;
+#[cfg(feature = "dpdk")]
+mod eal;
+#[cfg(feature = "dpdk")]
+pub mod node;
+#[cfg(feature = "dpdk")]
+mod place;
+#[cfg(feature = "dpdk")]
+pub mod ring;
+#[cfg(feature = "dpdk")]
+mod send;
+#[cfg(feature = "dpdk")]
+mod show;
+#[cfg(feature = "dpdk")]
+pub mod sys;
+
+#[cfg(not(feature = "dpdk"))]
+pub use absent::DpdkHandler;
+#[cfg(feature = "dpdk")]
+pub use control::DpdkHandler;
+
+use volley_graph::GraphError;
+use volley_iface::Registry;
+
+/// Name of the kind.
+pub const KIND: &str = "dpdk";
+
+/// Whether ports can be made: whether the feature is compiled in.
+pub const IS_COMPILED_IN: bool = cfg!(feature = "dpdk");
+
+/// Bring in the interface kind `dpdk` and its requests, and with the feature `dpdk-input`.
+pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
+    let handler = DpdkHandler::new(registry)?;
+    registry.handlers.push(Box::new(handler));
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! dpdk-input: receives from the ports of DPDK, a queue at a time, in turn.
+
+use crate::place::{Inbox, MOST, Placed};
+use std::cell::Cell;
+use std::sync::Arc;
+use volley_graph::{Cx, Fresh, Isa, Output, Rest, Source, counters, nexts};
+use volley_iface::{Direction, Flag, IfTable};
+
+/// How long a worker naps when nothing comes: ports are polled, nothing else would wake it.
+const NAP_NS: u64 = 500_000;
+
+nexts! {
+    /// Where packets go, besides to where each interface receives.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// What is counted of packets received from ports.
+    pub enum Count {
+        /// the packet has more parts than are taken, or no buffer was free for a copy of it
+        NotTaken = "not-taken" (Error),
+        /// the port lost packets: no descriptor or no buffer was free, or they came damaged
+        PortDrops = "port-drops" (Error),
+    }
+}
+
+/// State of the node on one worker.
+pub struct DpdkInput {
+    worker: usize,
+    table: Arc<IfTable>,
+    inbox: Arc<Inbox>,
+    /// Boxes, because they came as boxes and go back as such, for the control thread to free.
+    #[allow(clippy::vec_box)]
+    queues: Vec<Box<Placed>>,
+    turn: usize,
+    /// When the worker last thought of sleep.
+    drowsy_ns: Cell<u64>,
+}
+
+impl DpdkInput {
+    /// The instance of `worker`.
+    pub fn new(worker: usize, table: Arc<IfTable>, inbox: Arc<Inbox>) -> Self {
+        DpdkInput {
+            worker,
+            table,
+            inbox,
+            queues: Vec::with_capacity(MOST),
+            turn: 0,
+            drowsy_ns: Cell::new(0),
+        }
+    }
+
+    /// Packets that never became rows.
+    #[cold]
+    fn lose(&self, cx: &Cx<'_, Count>, rx: u32, counter: Count, packets: u64) {
+        cx.count(counter, packets);
+        self.table
+            .count_errors(self.worker, rx, Direction::Rx, packets);
+    }
+
+    #[inline(always)]
+    fn receive<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        out: &mut Output<'_, I, Next>,
+        at: usize,
+    ) -> usize {
+        let Placed { shared, queue } = &mut *self.queues[at];
+        let (rx, number) = (shared.interface(), queue.number());
+        queue.keep_level(out);
+        let lost = shared.take_lost();
+        let received = queue.receive(out, rx);
+        if lost > 0 {
+            self.lose(cx, rx, Count::PortDrops, lost);
+        }
+        let Some((fresh, refused)) = received else {
+            return 0;
+        };
+        if refused > 0 {
+            self.lose(cx, rx, Count::NotTaken, refused);
+        }
+        let n = fresh.len();
+        if n == 0 {
+            return refused as usize;
+        }
+        self.send(cx, fresh, (rx, number));
+        n
+    }
+
+    #[inline(always)]
+    fn send<I: Isa>(
+        &self,
+        cx: &Cx<'_, Count>,
+        fresh: Fresh<'_, I, Next>,
+        (rx, queue): (u32, usize),
+    ) {
+        let packets = fresh.len() as u64;
+        let bytes = (0..fresh.len())
+            .map(|row| fresh.view(row).len() as u64)
+            .sum();
+        let table = &self.table;
+        table.count(self.worker, rx, Direction::Rx, packets, bytes);
+        table.count_queue(rx, Direction::Rx, queue, packets, bytes);
+        if let Some(tap) = table.tap(Direction::Rx) {
+            for row in 0..fresh.len() {
+                tap.pass(Direction::Rx, rx, &fresh.view(row), cx.now_ns());
+            }
+        }
+        fresh.send_to(table.rx_node(rx));
+    }
+}
+
+impl Source for DpdkInput {
+    const NAME: &'static str = "dpdk-input";
+    type Next = Next;
+    type Count = Count;
+
+    fn may_rest(&self, now_ns: u64, idle_ns: u64) -> bool {
+        self.drowsy_ns.set(now_ns);
+        let mut all = self.queues.iter().map(|q| q.shared.interface());
+        all.all(|interface| self.table.may_rest(interface, idle_ns))
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        if self.queues.iter().any(|q| q.shared.is_gone()) || self.inbox.is_waiting() {
+            return false;
+        }
+        let is_up = |q: &Placed| self.table.has(q.shared.interface(), Flag::Up);
+        if self.queues.iter().any(|q| is_up(q)) {
+            rest.until(self.drowsy_ns.get() + NAP_NS);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        self.inbox.exchange(&mut self.queues);
+        for step in 0..self.queues.len() {
+            let at = (self.turn + step) % self.queues.len();
+            // What comes meanwhile waits in the port, as far as it has room.
+            if !self.table.has(self.queues[at].shared.interface(), Flag::Up) {
+                continue;
+            }
+            let got = self.receive(cx, out, at);
+            if got > 0 {
+                self.turn = at + 1;
+                return got;
+            }
+        }
+        0
+    }
+}

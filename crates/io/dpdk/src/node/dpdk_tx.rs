@@ -1,0 +1,144 @@
+//! dpdk-tx: sends by a port of DPDK. One node for each interface, named after it (`wan0-tx`).
+
+use crate::ring::{Lost, TxQueue};
+use crate::send::plan;
+use crate::sys::Outgoing;
+use std::sync::Arc;
+use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
+use volley_iface::{Direction, IfTable, finish_checksum};
+
+nexts! {
+    /// Where packets go that cannot be sent.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// Why a port did not take a packet.
+    pub enum Count {
+        /// the port's queue is full
+        NoTxSlots = "no-tx-slots" (Error),
+        /// the port's driver refused the packet
+        Refused = "refused" (Error),
+        /// the packet lies in several buffers, and the port takes one
+        TooManyBuffers = "too-many-buffers" (Error),
+        /// the packet has no bytes
+        Empty = "empty-packet" (Error),
+        /// what is left to be done with the packet does not fit it
+        BadOffload = "bad-offload" (Error),
+    }
+}
+
+/// State of an interface's transmit node on one worker.
+pub struct DpdkTx {
+    worker: usize,
+    table: Arc<IfTable>,
+    interface: u32,
+    queue: TxQueue,
+    /// The port takes packets of several buffers.
+    chains: bool,
+    verdict: Column,
+}
+
+impl DpdkTx {
+    /// The instance of `worker` for vectors of up to `size` packets.
+    pub(crate) fn new(
+        worker: usize,
+        table: Arc<IfTable>,
+        interface: u32,
+        queue: TxQueue,
+        chains: bool,
+        size: usize,
+    ) -> Self {
+        DpdkTx {
+            worker,
+            table,
+            interface,
+            queue,
+            chains,
+            verdict: Column::new(size),
+        }
+    }
+
+    /// Checksums that no port can be told of are finished here: those of other protocols than TCP and UDP.
+    #[cold]
+    fn finish_odd<I: Isa>(&self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) -> u64 {
+        let mut bad = 0;
+        let finish = |packet: &mut volley_graph::Packet<'_>| {
+            let offload = packet.offload();
+            if plan(packet.bytes(), &offload).is_some() {
+                return true;
+            }
+            let done = match (offload.checksum, offload.gso) {
+                (Some(sum), None) => finish_checksum(packet, sum).is_ok(),
+                _ => false,
+            };
+            if !done {
+                bad += 1;
+                return packet.fail(cx, Count::BadOffload);
+            }
+            let _ = packet.set_offload(&volley_graph::Offload::NONE);
+            true
+        };
+        v.sift(finish, Next::Drop);
+        bad
+    }
+
+    /// Put the rows into the queue's burst; what cannot go gets its verdict.
+    #[inline(always)]
+    fn gather<I: Isa>(&mut self, v: &Vector<'_, I, Next>, verdicts: &mut [u32]) {
+        let has_work = v.has(Col::Offload);
+        self.queue.begin();
+        for (row, verdict) in verdicts.iter_mut().enumerate() {
+            let view = v.view(row);
+            let packet = match has_work {
+                false => Outgoing::default(),
+                true => plan(view.bytes(), &view.offload()).unwrap_or_default(),
+            };
+            if view.is_empty() {
+                *verdict = Count::Empty.code();
+            } else if view.is_chain() && !self.chains {
+                *verdict = Count::TooManyBuffers.code();
+            } else {
+                self.queue.push(row, &view, packet);
+            }
+        }
+    }
+}
+
+impl Node for DpdkTx {
+    const NAME: &'static str = "dpdk-tx";
+    type Next = Next;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        let bad = match v.has(Col::Offload) {
+            true => self.finish_odd(cx, &mut v),
+            false => 0,
+        };
+        self.queue.relieve(&mut v);
+        let n = v.len();
+        let mut verdict = std::mem::take(&mut self.verdict);
+        let verdicts = verdict.words_mut(n);
+        verdicts.fill(0);
+        self.gather(&v, verdicts);
+        self.queue.send(|row, why| {
+            verdicts[row] = match why {
+                Lost::Full => Count::NoTxSlots.code(),
+                Lost::Refused => Count::Refused.code(),
+            };
+        });
+        v.drop_out(cx, &verdict, |_| Next::Drop);
+        self.verdict = verdict;
+        let (sent, bytes) = (v.len() as u64, volley_graph::sum(v.column(Col::Len)));
+        let (worker, table, interface) = (self.worker, &self.table, self.interface);
+        table.count(worker, interface, Direction::Tx, sent, bytes);
+        table.count_queue(interface, Direction::Tx, self.queue.number(), sent, bytes);
+        let lost = n as u64 - sent + bad;
+        if lost > 0 {
+            table.count_errors(worker, interface, Direction::Tx, lost);
+        }
+        v.lend_all()
+    }
+}

@@ -1,0 +1,4 @@
+//! Nodes.
+
+pub mod dpdk_input;
+pub mod dpdk_tx;

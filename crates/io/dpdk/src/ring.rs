@@ -1,0 +1,518 @@
+//! Buffers between the graph and DPDK's ports, without copies.
+//!
+//! Each slot of the arena has one mbuf, made once, whose data area is the slot's. Who has the slot has the mbuf. Slots
+//! that ports may take, or gave back after sending, lie in the *store*: a DPDK mempool, whose lock-free stack is safe for
+//! all threads. Workers keep its level: too few, and they put fresh buffers in; too many, and they take them out.
+//!
+//! What is copied: a received packet that does not lie in the arena because its driver attached memory of its own to an
+//! mbuf, or shares it with somebody. Nothing else, on our side; what a driver does between its queue and the mbuf is its
+//! own affair (memif, tap and pcap copy, a network card does not).
+
+#![allow(unsafe_code)]
+
+use crate::sys::{self, Conf, FULL, Outgoing, RawPool, RawPort, Refused, SENT, Segment};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
+use volley_graph::buf::{Backing, BufIdx, Cache, DATA, HEADROOM, META, Pool, STRIDE};
+use volley_graph::{Fresh, Isa, Nexts, Output, PacketView, Vector};
+
+/// Numbers of mempools, which have names.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// Slots put in or taken out at once.
+const BATCH: usize = 64;
+
+/// The longest packet that is copied.
+const LONGEST: usize = 1 << 16;
+
+/// The mbufs of an arena, and the slots that no port has and the graph neither.
+pub(crate) struct Store {
+    pool: Arc<Pool>,
+    raw: *mut RawPool,
+    /// Slots that are not the graph's: in the store, in queues, in drivers' hands.
+    away: AtomicI64,
+    /// Fewer in the store than this: put some in. More than four times as many: take some out.
+    low: u32,
+}
+
+// SAFETY: the mempool behind `raw` is made for any number of threads.
+unsafe impl Send for Store {}
+// SAFETY: as above.
+unsafe impl Sync for Store {}
+
+impl Store {
+    /// An empty store over the arena, for vectors of up to `size` packets. The EAL runs.
+    pub(crate) fn new(pool: &Arc<Pool>, size: usize) -> Result<Arc<Self>, Refused> {
+        let name = format!("volley{}", NUMBER.fetch_add(1, Relaxed));
+        let page = match pool.report().backing {
+            Backing::Huge => 2 << 20,
+            Backing::Transparent | Backing::Plain => 4096,
+        };
+        let slots = pool.total() as u32;
+        // SAFETY: no more than the address is taken here.
+        let base = unsafe { pool.at(0, 0) };
+        let bytes = (slots as usize * STRIDE).next_multiple_of(page);
+        let room = (META as u32, (HEADROOM + DATA) as u32);
+        // SAFETY: the arena is mapped in whole huge pages and lives as long as `pool`, which is kept beside it.
+        let raw = unsafe { sys::pool(&name, (base, bytes, page), slots, room) }?;
+        let low = (2 * size).min(pool.total() / 16).max(BATCH) as u32;
+        Ok(Arc::new(Store {
+            pool: pool.clone(),
+            raw,
+            away: AtomicI64::new(0),
+            low,
+        }))
+    }
+
+    fn raw(&self) -> *mut RawPool {
+        self.raw
+    }
+
+    /// Slots that are not the graph's.
+    pub(crate) fn away(&self) -> i64 {
+        self.away.load(Relaxed)
+    }
+
+    /// Slots that lie in the store.
+    pub(crate) fn level(&self) -> u32 {
+        // SAFETY: the pool lives.
+        unsafe { sys::vd_pool_level(self.raw) }
+    }
+
+    fn put(&self, slots: &[u32]) {
+        self.away.fetch_add(slots.len() as i64, Relaxed);
+        // SAFETY: callers got the slots from a free list; the pool lives.
+        unsafe { sys::vd_pool_put(self.raw, slots.as_ptr(), slots.len() as u32) };
+    }
+
+    fn take<'a>(&self, slots: &'a mut [u32; BATCH]) -> &'a [u32] {
+        // SAFETY: there is room for so many; the pool lives.
+        let n = unsafe { sys::vd_pool_take(self.raw, slots.as_mut_ptr(), BATCH as u32) } as usize;
+        self.away.fetch_sub(n as i64, Relaxed);
+        &slots[..n]
+    }
+
+    /// Fill the store to at least `slots` from a free list; false when there are too few.
+    pub(crate) fn fill(&self, cache: &mut Cache, slots: usize) -> bool {
+        while (self.level() as usize) < slots {
+            let mut fresh = [0; BATCH];
+            let n = cache.alloc(&mut fresh);
+            self.put(&fresh[..n]);
+            if n < BATCH {
+                return self.level() as usize >= slots;
+            }
+        }
+        true
+    }
+
+    /// Give all that lies in the store to a free list.
+    pub(crate) fn empty(&self, cache: &mut Cache) {
+        let mut slots = [0; BATCH];
+        loop {
+            let got = self.take(&mut slots);
+            if got.is_empty() {
+                return;
+            }
+            cache.free(got);
+        }
+    }
+
+    /// On a worker: keep the level.
+    #[inline(always)]
+    pub(crate) fn keep_level<I: Isa, X: Nexts>(&self, out: &mut Output<'_, I, X>) {
+        let level = self.level();
+        if level < self.low {
+            self.refill(out);
+        } else if level > 4 * self.low {
+            let (mut slots, mut back) = ([0; BATCH], [BufIdx(0); BATCH]);
+            let got = self.take(&mut slots);
+            // SAFETY: nobody had them but the store, and now we do.
+            unsafe { out.reclaim(named(got, &mut back)) };
+        }
+    }
+
+    fn refill<I: Isa, X: Nexts>(&self, out: &mut Output<'_, I, X>) {
+        while self.level() < 2 * self.low {
+            let (mut fresh, mut slots) = ([BufIdx(0); BATCH], [0; BATCH]);
+            let n = out.lend(&mut fresh);
+            slots.iter_mut().zip(&fresh).for_each(|(to, b)| *to = b.0);
+            self.put(&slots[..n]);
+            if n < BATCH {
+                return;
+            }
+        }
+    }
+}
+
+fn named<'a>(slots: &[u32], out: &'a mut [BufIdx; BATCH]) -> &'a [BufIdx] {
+    let pairs = out.iter_mut().zip(slots);
+    pairs.for_each(|(to, &slot)| *to = BufIdx(slot));
+    &out[..slots.len()]
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.empty(&mut self.pool.cache());
+        match self.away() {
+            // SAFETY: every port that knew it is closed (each holds the store), and every slot is back.
+            0 => unsafe { sys::vd_pool_free(self.raw) },
+            // A driver has kept some: its memory must stay, and the arena under it.
+            _ => std::mem::forget(self.pool.clone()),
+        }
+    }
+}
+
+/// A port that runs, shared by the control thread and the queues on workers. Closed by whoever lets go last: the control
+/// thread sees to it that it does.
+pub struct Port {
+    // Closed before the store goes.
+    raw: RawPort,
+    store: Arc<Store>,
+}
+
+impl Port {
+    /// Make the queues of a device over a store, and let it run. `conf` has what was really made then. When it fails the
+    /// device is gone again.
+    pub(crate) fn open(raw: RawPort, store: &Arc<Store>, conf: &mut Conf) -> Result<Self, Refused> {
+        let port = Port {
+            raw,
+            store: store.clone(),
+        };
+        // SAFETY: the port goes before the store does, see above.
+        unsafe {
+            port.raw.map(store.raw)?;
+            port.raw.configure(conf, store.raw)?;
+        }
+        port.raw.run()?;
+        Ok(port)
+    }
+
+    /// Its number in libdpdk.
+    pub(crate) fn number(&self) -> u16 {
+        self.raw.number
+    }
+
+    /// What the control thread does with it.
+    pub(crate) fn raw(&self) -> &RawPort {
+        &self.raw
+    }
+
+    /// Where its buffers come from.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+}
+
+/// A receive queue of a port, for the one worker that polls it.
+pub struct RxQueue {
+    port: Arc<Port>,
+    queue: u16,
+    segments: Box<[Segment]>,
+    rows: Vec<(BufIdx, usize, usize)>,
+    /// Packets of several segments: row, and which segments.
+    chains: Vec<(usize, usize, usize)>,
+    parts: Vec<(BufIdx, usize, usize)>,
+    copies: Copies,
+}
+
+/// Received packets that do not lie in the arena.
+struct Copies {
+    bytes: Vec<u8>,
+    /// Row, and which bytes.
+    rows: Vec<(usize, usize, usize)>,
+}
+
+/// A segment in the arena.
+fn place(segment: &Segment) -> (BufIdx, usize, usize) {
+    (BufIdx(segment.slot), segment.at.into(), segment.len.into())
+}
+
+impl Copies {
+    /// Copy a packet's bytes and let go of its segments. False when there is no room for it.
+    #[cold]
+    fn take<I: Isa, X: Nexts>(
+        &mut self,
+        store: &Store,
+        out: &mut Output<'_, I, X>,
+        packet: &[Segment],
+        row: usize,
+    ) -> bool {
+        let (from, mut fits) = (self.bytes.len(), true);
+        for segment in packet {
+            let len = usize::from(segment.len);
+            let at = self.bytes.len();
+            fits &= at + len <= LONGEST;
+            if !fits {
+                self.bytes.truncate(from);
+            } else if segment.foreign.is_null() {
+                let (slot, pos) = (segment.slot, usize::from(segment.at));
+                // SAFETY: the slot is ours since the driver gave it back; drivers stay inside it.
+                let bytes = unsafe {
+                    let len = len.min(META + HEADROOM + DATA - pos.min(META + HEADROOM + DATA));
+                    std::slice::from_raw_parts(store.pool.at(slot, pos).cast_const(), len)
+                };
+                self.bytes.extend_from_slice(bytes);
+            } else {
+                self.bytes.resize(at + len, 0);
+                // SAFETY: there is room for `len` bytes.
+                unsafe {
+                    sys::vd_copy(segment.foreign, self.bytes.as_mut_ptr().add(at), len as u32)
+                };
+            }
+            match segment.foreign.is_null() {
+                // SAFETY: it was the driver's, is ours now, and is not among the rows.
+                true => unsafe { out.reclaim(&[BufIdx(segment.slot)]) },
+                // SAFETY: it was given to us, and is not used after this.
+                false => unsafe { sys::vd_free(segment.foreign) },
+            }
+        }
+        if fits {
+            self.rows.push((row, from, self.bytes.len()));
+        }
+        fits
+    }
+}
+
+impl RxQueue {
+    /// Queue `queue`, for vectors of up to `size` packets.
+    pub(crate) fn new(port: Arc<Port>, queue: u16, size: usize) -> Self {
+        RxQueue {
+            port,
+            queue,
+            segments: vec![Segment::NONE; sys::ROOM].into(),
+            rows: Vec::with_capacity(size),
+            chains: Vec::with_capacity(size),
+            parts: Vec::with_capacity(sys::ROOM),
+            copies: Copies {
+                bytes: Vec::with_capacity(LONGEST),
+                rows: Vec::with_capacity(size),
+            },
+        }
+    }
+
+    /// Its number.
+    pub fn number(&self) -> usize {
+        usize::from(self.queue)
+    }
+
+    /// The port's store of buffers is kept filled, whether packets come or not.
+    #[inline(always)]
+    pub(crate) fn keep_level<I: Isa, X: Nexts>(&self, out: &mut Output<'_, I, X>) {
+        self.port.store().keep_level(out);
+    }
+
+    /// Take what the driver has. Returns how many segments there are, and how many packets were lost.
+    #[inline(always)]
+    fn poll(&mut self, most: usize) -> (usize, u32) {
+        let mut lost = 0;
+        // SAFETY: there is room for `ROOM` segments, the port runs and has the queue, and this is its one user.
+        let n = unsafe {
+            let (pool, port) = (self.port.store().raw(), self.port.number());
+            let out = self.segments.as_mut_ptr();
+            sys::vd_receive(pool, port, self.queue, out, most as u32, &raw mut lost)
+        };
+        (n as usize, lost)
+    }
+
+    /// Receive up to a vector of packets for interface `rx`, and how many were lost on the way. None when none came.
+    #[inline(always)]
+    pub(crate) fn receive<'o, I: Isa, X: Nexts>(
+        &mut self,
+        out: &'o mut Output<'_, I, X>,
+        rx: u32,
+    ) -> Option<(Fresh<'o, I, X>, u64)> {
+        let (n, mut lost) = self.poll(out.vector_size());
+        if n == 0 && lost == 0 {
+            return None;
+        }
+        self.rows.clear();
+        self.chains.clear();
+        self.copies.bytes.clear();
+        self.copies.rows.clear();
+        let (mut at, mut mine) = (0, 0);
+        while at < n {
+            let first = at;
+            let mut whole = self.segments[at].foreign.is_null();
+            mine += i64::from(whole);
+            while self.segments[at].more != 0 && at + 1 < n {
+                at += 1;
+                let own = self.segments[at].foreign.is_null();
+                (whole, mine) = (whole && own, mine + i64::from(own));
+            }
+            at += 1;
+            if whole {
+                if at > first + 1 {
+                    self.chains.push((self.rows.len(), first + 1, at));
+                }
+                self.rows.push(place(&self.segments[first]));
+            } else {
+                lost += u32::from(!self.copy(out, first, at));
+            }
+        }
+        self.port.store().away.fetch_sub(mine, Relaxed);
+        // SAFETY: each slot was put into the store, and the driver gave it back with a packet in it, once: an mbuf that
+        // has another user was not counted as ours. Rows of copies are fresh buffers.
+        let mut fresh = unsafe { out.adopt(rx, &self.rows) };
+        for &(row, from, to) in &self.chains {
+            self.parts.clear();
+            self.parts.extend(self.segments[from..to].iter().map(place));
+            // SAFETY: as above.
+            unsafe { fresh.hang(row, &self.parts) };
+        }
+        for &(row, from, to) in &self.copies.rows {
+            // Where buffers run out an empty packet is left, which the graph drops as too short.
+            let _ = fresh.write(row, &self.copies.bytes[from..to]);
+        }
+        Some((fresh, u64::from(lost)))
+    }
+
+    /// A packet that does not lie in the arena gets a buffer and a row. False when there is none for it.
+    #[cold]
+    fn copy<I: Isa, X: Nexts>(
+        &mut self,
+        out: &mut Output<'_, I, X>,
+        first: usize,
+        end: usize,
+    ) -> bool {
+        let (row, mut fresh) = (self.rows.len(), [BufIdx(0)]);
+        let store = self.port.store();
+        let fits = self
+            .copies
+            .take(store, out, &self.segments[first..end], row);
+        if !fits {
+            return false;
+        }
+        if out.lend(&mut fresh) == 0 {
+            self.copies.rows.pop();
+            return false;
+        }
+        self.rows.push((fresh[0], META + HEADROOM, 0));
+        true
+    }
+}
+
+/// What became of a packet that did not go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lost {
+    /// The queue is full.
+    Full,
+    /// The driver does not take such a packet.
+    Refused,
+}
+
+/// A transmit queue of a port, for one worker.
+pub(crate) struct TxQueue {
+    port: Arc<Port>,
+    queue: u16,
+    packets: Vec<Outgoing>,
+    segments: Vec<Segment>,
+    rows: Vec<u16>,
+    fates: Vec<u8>,
+}
+
+impl TxQueue {
+    /// Queue `queue`, for vectors of up to `size` packets.
+    pub(crate) fn new(port: Arc<Port>, queue: u16, size: usize) -> Self {
+        TxQueue {
+            port,
+            queue,
+            packets: Vec::with_capacity(size),
+            segments: Vec::with_capacity(size * (volley_graph::MAX_SEGMENTS + 1)),
+            rows: Vec::with_capacity(size),
+            fates: vec![SENT; size],
+        }
+    }
+
+    /// Its number.
+    pub(crate) fn number(&self) -> usize {
+        usize::from(self.queue)
+    }
+
+    /// Begin a burst.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self) {
+        self.packets.clear();
+        self.segments.clear();
+        self.rows.clear();
+    }
+
+    /// Put a packet into the burst.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, row: usize, view: &PacketView<'_>, mut packet: Outgoing) {
+        let before = self.segments.len();
+        if view.is_chain() {
+            self.push_chain(view);
+        } else {
+            let (at, len) = (view.position() as u16, view.bytes().len() as u16);
+            self.segments.push(Segment::new(view.buffer().0, at, len));
+        }
+        packet.segments = (self.segments.len() - before) as u16;
+        self.packets.push(packet);
+        self.rows.push(row as u16);
+    }
+
+    #[cold]
+    fn push_chain(&mut self, view: &PacketView<'_>) {
+        // SAFETY: no more than the address is taken here.
+        let base = unsafe { self.port.store().pool.at(0, 0) } as usize;
+        for bytes in view.slices().filter(|s| !s.is_empty()) {
+            let offset = bytes.as_ptr() as usize - base;
+            let (slot, at) = ((offset / STRIDE) as u32, (offset % STRIDE) as u16);
+            self.segments
+                .push(Segment::new(slot, at, bytes.len() as u16));
+        }
+    }
+
+    /// Send the burst. `lost` is told of the packets that did not go: those are still the graph's. All others are the
+    /// driver's, with every slot, and must be lent ([`Vector::lend_all`]).
+    #[inline(always)]
+    pub(crate) fn send(&mut self, mut lost: impl FnMut(usize, Lost)) {
+        let (store, count) = (self.port.store(), self.packets.len().min(self.fates.len()));
+        // SAFETY: `rows`, `packets` and `fates` have as many entries; each packet's segments stand in order; their slots
+        // are the graph's until they are sent; the port runs and has the queue, and this is its one user.
+        unsafe {
+            let (pool, port) = (store.raw(), self.port.number());
+            let (packets, segments) = (self.packets.as_ptr(), self.segments.as_ptr());
+            let fates = self.fates.as_mut_ptr();
+            sys::vd_send(
+                pool,
+                port,
+                self.queue,
+                packets,
+                segments,
+                fates,
+                count as u16,
+            );
+        }
+        let mut gone = self.segments.len();
+        if self.fates[..count].iter().any(|&fate| fate != SENT) {
+            for (at, &fate) in self.fates[..count].iter().enumerate() {
+                if fate != SENT {
+                    gone -= usize::from(self.packets[at].segments);
+                    let why = if fate == FULL {
+                        Lost::Full
+                    } else {
+                        Lost::Refused
+                    };
+                    lost(usize::from(self.rows[at]), why);
+                }
+            }
+        }
+        store.away.fetch_add(gone as i64, Relaxed);
+    }
+
+    /// Take sent buffers out of the store when it is too full.
+    #[inline(always)]
+    pub(crate) fn relieve<I: Isa, X: Nexts>(&self, v: &mut Vector<'_, I, X>) {
+        let store = self.port.store();
+        while store.level() > 4 * store.low {
+            let (mut slots, mut back) = ([0; BATCH], [BufIdx(0); BATCH]);
+            let got = store.take(&mut slots);
+            if got.is_empty() {
+                return;
+            }
+            // SAFETY: nobody had them but the store, and now we do.
+            unsafe { v.reclaim(named(got, &mut back)) };
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A Volley without DPDK knows the words and says what is missing.
+#![cfg(not(feature = "dpdk"))]
+
+use volley_linux::testbed::Daemon;
+use volley_model::{DpdkDevice, DpdkEal, DpdkSpec, InterfaceKind, InterfaceSpec, Request};
+
+#[test]
+fn requests_are_refused_with_the_way_to_get_it() {
+    let mut daemon = Daemon::new(1024, None, volley_dpdk::register);
+    let device = DpdkDevice::Vdev("net_null0".into());
+    let create = Request::InterfaceCreate(InterfaceSpec {
+        name: "x".into(),
+        kind: InterfaceKind::Dpdk(DpdkSpec::new(device)),
+        mac: None,
+        mtu: None,
+    });
+    for (request, part) in [
+        (create, "interface x of kind dpdk is not supported"),
+        (
+            Request::DpdkEal(DpdkEal::default()),
+            "DPDK is not supported",
+        ),
+    ] {
+        let text = daemon.ask(request).unwrap_err().to_string();
+        assert!(
+            text.contains(part) && text.contains("--features dpdk"),
+            "{text}"
+        );
+    }
+    assert!(daemon.registry.interfaces.borrow().by_name("x").is_none());
+    daemon.stop();
+}

@@ -1,0 +1,26 @@
+//! DPDK that does not start: one sentence, nothing half-created, and Volley goes on. A process of its own, because DPDK
+//! starts once.
+#![cfg(feature = "dpdk")]
+
+mod support;
+
+use support::*;
+use volley_model::{DpdkEal, Request};
+
+#[test]
+fn a_start_that_fails_is_told() {
+    let mut daemon = daemon(None);
+    daemon.must(Request::DpdkEal(DpdkEal {
+        options: vec!["--no-such-thing".into()],
+        ..DpdkEal::default()
+    }));
+    for _ in 0..2 {
+        let text = refused(&mut daemon, create("x", vdev("net_null0")));
+        println!("{text}");
+        let told = text.contains("DPDK does not start: volley: unrecognized option")
+            && text.contains("restart Volley");
+        assert!(told && !text.contains('\n'), "{text}");
+        assert!(daemon.registry.interfaces.borrow().by_name("x").is_none());
+    }
+    daemon.stop();
+}

@@ -1,0 +1,138 @@
+//! A Volley with ports of DPDK, taps and memif, and packets in capture files that DPDK's own driver plays and records.
+#![allow(dead_code)]
+
+#[path = "../../../memif/tests/support/testpmd.rs"]
+pub mod testpmd;
+
+use std::path::{Path, PathBuf};
+use volley_linux::testbed::Daemon;
+use volley_model::reply::HardwareReply;
+use volley_model::{
+    AdminState, DpdkDevice, DpdkSpec, InterfaceKind, InterfaceSpec, ModelError, Query, Reply,
+    Request,
+};
+
+/// Packets to hold rings, vectors and the store.
+const BUFFERS: usize = 16_384;
+
+/// With the drivers that the ports are tested against; memif's default socket is `socket`.
+pub fn daemon(socket: Option<&Path>) -> Daemon {
+    let socket = socket.map(PathBuf::from);
+    let mut memif = None;
+    let daemon = Daemon::new(BUFFERS, None, |registry| {
+        volley_l2::register(registry)?;
+        volley_tap::register(registry)?;
+        if let Some(socket) = socket {
+            memif = Some(volley_memif::register(registry, socket).unwrap());
+        }
+        volley_dpdk::register(registry)
+    });
+    // As long as the process: the daemon's handlers know it.
+    std::mem::forget(memif);
+    daemon
+}
+
+/// A virtual device.
+pub fn vdev(text: impl Into<String>) -> DpdkSpec {
+    DpdkSpec::new(DpdkDevice::Vdev(text.into()))
+}
+
+/// The request for an interface, down.
+pub fn create(name: &str, spec: DpdkSpec) -> Request {
+    Request::InterfaceCreate(InterfaceSpec {
+        name: name.into(),
+        kind: InterfaceKind::Dpdk(spec),
+        mac: None,
+        mtu: None,
+    })
+}
+
+/// The same with an MTU.
+pub fn create_mtu(name: &str, spec: DpdkSpec, mtu: u32) -> Request {
+    Request::InterfaceCreate(InterfaceSpec {
+        name: name.into(),
+        kind: InterfaceKind::Dpdk(spec),
+        mac: None,
+        mtu: Some(mtu),
+    })
+}
+
+pub fn up(daemon: &mut Daemon, name: &str) {
+    daemon.must(Request::InterfaceState {
+        name: name.into(),
+        state: AdminState::Up,
+    });
+}
+
+/// What `rx` receives goes out by `tx`.
+pub fn one_way(daemon: &mut Daemon, rx: &str, tx: &str) {
+    daemon.must(Request::L2PatchAdd {
+        rx: rx.into(),
+        tx: tx.into(),
+    });
+}
+
+pub fn delete(daemon: &mut Daemon, name: &str) {
+    daemon.must(Request::InterfaceDelete { name: name.into() });
+}
+
+/// Why a request is refused.
+pub fn refused(daemon: &mut Daemon, request: Request) -> String {
+    let text = request.to_string();
+    match daemon.ask(request) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("`{text}` was carried out"),
+    }
+}
+
+/// What `show hardware` says.
+pub fn hardware(daemon: &mut Daemon, name: &str) -> String {
+    let query = Query::Hardware {
+        name: Some(name.into()),
+    };
+    let mut handlers = daemon.registry.handlers.iter_mut();
+    let reply: Option<Result<Reply, ModelError>> = handlers.find_map(|h| h.query(&query));
+    match reply {
+        Some(Ok(Reply::Hardware(HardwareReply { hardware }))) => hardware[0].details.join("\n"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// An Ethernet frame of `len` bytes that tells its number; a local experiment's type, so that no driver looks further.
+pub fn frame(number: usize, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0xff; 12];
+    bytes.extend([0x88, 0xb5]);
+    bytes.extend((number as u32).to_be_bytes());
+    let body = bytes.len()..len;
+    bytes.extend(body.map(|i| (i.wrapping_mul(7) ^ number) as u8));
+    bytes
+}
+
+/// Write a capture file.
+pub fn write_pcap(path: &Path, frames: &[Vec<u8>]) {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 262_144, 1] {
+        file.extend(word.to_le_bytes());
+    }
+    for (at, frame) in frames.iter().enumerate() {
+        let len = frame.len() as u32;
+        for word in [at as u32, 0, len, len] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(frame);
+    }
+    std::fs::write(path, file).unwrap();
+}
+
+/// The frames of a capture file.
+pub fn read_pcap(path: &Path) -> Vec<Vec<u8>> {
+    let bytes = std::fs::read(path).unwrap();
+    let mut rest = &bytes[24..];
+    let mut frames = Vec::new();
+    while rest.len() >= 16 {
+        let len = u32::from_le_bytes([rest[8], rest[9], rest[10], rest[11]]) as usize;
+        frames.push(rest[16..16 + len].to_vec());
+        rest = &rest[16 + len..];
+    }
+    frames
+}

@@ -204,13 +204,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::RouteAdd => Request::RouteAdd(route::route(args)?),
         Id::RouteReplace => Request::RouteReplace(route::route(args)?),
         Id::RouteDel => Request::RouteDel(route::route(args)?),
-        Id::RouteUnload => Request::RouteUnload {
-            table: if args.has("table") {
-                args.number32()?
-            } else {
-                0
-            },
-        },
+        Id::RouteUnload => route::unload(args)?,
         Id::RouteLoad => Request::RouteLoad(route::load(args)?),
         Id::StreamNew => Request::StreamNew(stream::stream(args)?),
         Id::StreamEnable => Request::StreamEnable {

@@ -187,3 +187,13 @@ fn interfaces(args: &mut Args<'_>) -> Vec<String> {
         .map(|t| t.text.clone())
         .collect()
 }
+
+/// Take back what files gave a table.
+pub(super) fn unload(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let table = if args.has("table") {
+        args.number32()?
+    } else {
+        0
+    };
+    Ok(Request::RouteUnload { table })
+}

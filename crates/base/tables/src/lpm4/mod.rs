@@ -157,6 +157,7 @@ impl Lpm4 {
             let block = view::block(addr);
             plane.paint(rib, block, rib.inherited(block));
         }
+        plane.settle();
     }
 }
 

@@ -165,11 +165,23 @@ impl Singles {
         Ok(base)
     }
 
+    /// `entries` more entries name the place of `answer`.
+    fn more(&mut self, answer: u32, entries: u32) {
+        if let Some(single) = self.0.get_mut(&answer) {
+            single.users += entries;
+        }
+    }
+
     /// One entry less names `answer`; its place when that was the last one.
     fn give<W: Word>(&mut self, base: u32, store: &Store<W>) -> Option<(u32, u32)> {
+        self.fewer(base, store, 1)
+    }
+
+    /// `entries` entries less name the answer at `base`; its place when those were the last.
+    fn fewer<W: Word>(&mut self, base: u32, store: &Store<W>, entries: u32) -> Option<(u32, u32)> {
         let answer = W::answer(store.pool[base as usize].load());
         let single = self.0.get_mut(&answer)?;
-        single.users -= 1;
+        single.users -= entries;
         if single.users > 0 {
             return None;
         }
@@ -300,11 +312,25 @@ pub(super) fn needs_wide(leaf: u32, chunks: usize) -> bool {
     leaf >= NARROW || chunks > NARROW as usize
 }
 
+/// The last block of one answer that was painted. Where the next one changes from the same answer to the same answer, which
+/// is the rule under a short prefix (a default route has half a million blocks), its entry becomes the same, and the books
+/// are brought up to date once for all.
+struct Streak {
+    answer: u32,
+    old: u64,
+    new: u64,
+    /// Entries changed since the books were kept.
+    entries: u32,
+}
+
 pub(super) struct Plane {
     publisher: Publisher<Lpm4View>,
     room: Room,
     chunks: Chunks,
     limbo: Limbo<Piece>,
+    streak: Option<Streak>,
+    /// Times that everything moved to new memory.
+    moves: u64,
 }
 
 impl Plane {
@@ -314,6 +340,8 @@ impl Plane {
             room: Room::new(SLACK),
             chunks: Chunks::default(),
             limbo: Limbo::new(),
+            streak: None,
+            moves: 0,
         }
     }
 
@@ -332,6 +360,7 @@ impl Plane {
             room,
             chunks,
             limbo,
+            ..
         } = self;
         limbo.collect(publisher.domain(), |piece| match piece {
             Piece::Run { base, len } => room.runs.give(base, len),
@@ -364,11 +393,54 @@ impl Plane {
         set_cells_of(self.publisher.current(), chunk, cells);
     }
 
-    pub(super) fn set_plain(&mut self, block: usize, answer: u32) {
+    fn set_plain(&mut self, block: usize, answer: u32) {
+        let entry = &self.publisher.current().root[block];
+        let old = entry.load(Ordering::Relaxed);
+        if let Some(streak) = &mut self.streak
+            && streak.answer == answer
+            && streak.old == old
+        {
+            entry.store(streak.new, Ordering::Release);
+            streak.entries += 1;
+            return;
+        }
+        let moves = self.moves;
         self.set(block, &Run::plain(answer));
+        let new = self.publisher.current().root[block].load(Ordering::Relaxed);
+        let one_answer = unpack(old).1 == 1 && unpack(new).1 == 1;
+        // Where everything moved on the way, the old place means nothing any more.
+        self.streak = (one_answer && new != old && self.moves == moves).then_some(Streak {
+            answer,
+            old,
+            new,
+            entries: 0,
+        });
+    }
+
+    /// Brings the books up to date. After every update.
+    pub(super) fn settle(&mut self) {
+        let Some(streak) = self.streak.take().filter(|s| s.entries > 0) else {
+            return;
+        };
+        let Self {
+            publisher,
+            room: Room { singles, .. },
+            limbo,
+            ..
+        } = self;
+        singles.more(streak.answer, streak.entries);
+        let base = unpack(streak.old).0;
+        let last = match &publisher.current().leaves {
+            Leaves::Narrow(s) => singles.fewer(base, s, streak.entries),
+            Leaves::Wide(s) => singles.fewer(base, s, streak.entries),
+        };
+        if let Some((base, len)) = last {
+            limbo.push(Piece::Run { base, len });
+        }
     }
 
     fn set(&mut self, block: usize, run: &Run) {
+        self.settle();
         loop {
             match set_entry_of(self.publisher.current(), &mut self.room, block, run) {
                 Ok(Some((base, len))) => return self.limbo.push(Piece::Run { base, len }),
@@ -380,6 +452,7 @@ impl Plane {
 
     /// Moves everything to new memory with room to spare. Readers change over at their next frame.
     fn grow(&mut self, wide: bool, chunks: usize) {
+        self.moves += 1;
         // More than enough: `used` counts runs in limbo, too, and those are not copied.
         let used = self.room.runs.used;
         let leaves = used + used / 4 + SLACK;
@@ -463,5 +536,68 @@ impl Plane {
             slots[slot as usize] = IS_CHUNK | chunk;
         }
         Run::new(&slots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Lpm4;
+    use super::*;
+
+    fn word<W: Word>(word: &W) -> u32 {
+        W::answer(word.load())
+    }
+
+    /// The entries that name each shared answer, counted, against the books.
+    fn books_are_right(lpm: &Lpm4) {
+        let view = lpm.plane.view();
+        let answer = |base: u32| match &view.leaves {
+            Leaves::Narrow(s) => word(&s.pool[base as usize]),
+            Leaves::Wide(s) => word(&s.pool[base as usize]),
+        };
+        let mut users: HashMap<u32, u32> = HashMap::new();
+        for entry in view.root.iter() {
+            let (base, len) = unpack(entry.load(Ordering::Relaxed));
+            if len == 1 && base != 0 {
+                let users = users.entry(base).or_default();
+                *users += 1;
+                assert_eq!(
+                    lpm.plane.room.singles.0.get(&answer(base)).map(|s| s.base),
+                    Some(base)
+                );
+            }
+        }
+        assert_eq!(users.len(), lpm.plane.room.singles.0.len());
+        for single in lpm.plane.room.singles.0.values() {
+            assert_eq!(users.get(&single.base), Some(&single.users));
+        }
+    }
+
+    #[test]
+    fn shared_answers_are_counted_through_streaks() {
+        let domain = Domain::new();
+        let mut lpm = Lpm4::new(&domain);
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        for round in 0..40 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let (addr, len) = ((state >> 32) as u32, (state % 20) as u8);
+            if round % 4 == 3 {
+                lpm.remove(addr, len);
+            } else {
+                lpm.insert(addr, len, 1 + (state >> 20) as u32 % 5).unwrap();
+                // A longer prefix in the middle, so that streaks end.
+                lpm.insert(addr ^ 0x0040_0000, 26, 9).unwrap();
+            }
+            if round % 8 == 7 {
+                books_are_right(&lpm);
+            }
+        }
+        // Past the narrow answers: everything moves, in the middle of the painting of a short prefix.
+        lpm.insert(0, 0, 40_000).unwrap();
+        lpm.insert(0, 0, 3).unwrap();
+        books_are_right(&lpm);
+        assert_eq!(lpm.get(0, 0), Some(3));
     }
 }

@@ -104,14 +104,31 @@ impl Request {
                 within("count", count.unwrap_or(1), 1..=u64::MAX)
             }
             Request::PgCaptureOff { interface: name } => interface(name),
-            Request::TraceAdd(TraceSpec { node, count }) => {
+            Request::TraceAdd(TraceSpec {
+                node,
+                count,
+                filter,
+            }) => {
                 check_name(ObjectKind::Node, node)?;
+                some_filter(filter.as_deref())?;
                 within("packets to trace:", *count, limits::TRACE_PACKETS)
             }
             Request::PcapTraceOn(trace) => trace.validate(),
             Request::RouteUnload { .. } | Request::PcapTraceOff | Request::Clear(_) => Ok(()),
         }
     }
+}
+
+fn some_filter(filter: Option<&str>) -> Check {
+    let Some(filter) = filter else { return Ok(()) };
+    if filter.trim().is_empty() {
+        return Err(ModelError::invalid("filter", "it is empty"));
+    }
+    if filter.len() > limits::FILTER_LEN {
+        let (asked, limit) = (filter.len() as u64, limits::FILTER_LEN as u64);
+        return Err(ModelError::limit("length of the filter", asked, limit));
+    }
+    Ok(())
 }
 
 fn some_path(route: &Route) -> Check {
@@ -439,15 +456,7 @@ impl PcapTrace {
         within("max", self.max, limits::TRACE_PACKETS)?;
         within("snap", self.snap.unwrap_or(14), 14..=65_535)?;
         some_file("pcap trace", &self.file)?;
-        if let Some(filter) = &self.filter {
-            if filter.trim().is_empty() {
-                return Err(ModelError::invalid("filter", "it is empty"));
-            }
-            if filter.len() > limits::FILTER_LEN {
-                let (asked, limit) = (filter.len() as u64, limits::FILTER_LEN as u64);
-                return Err(ModelError::limit("length of the filter", asked, limit));
-            }
-        }
+        some_filter(self.filter.as_deref())?;
         self.interface.as_deref().map_or(Ok(()), interface)
     }
 }

@@ -90,7 +90,7 @@ pub enum Form {
 #[derive(clap::Args)]
 pub struct DaemonArgs {
     /// Unix socket of the daemon.
-    #[arg(long, default_value_os_t = EngineSettings::default().socket)]
+    #[arg(long, default_value_os_t = crate::ctl::usual_socket())]
     socket: PathBuf,
     /// Answer in JSON.
     #[arg(long)]

@@ -104,15 +104,7 @@ impl Request {
                 within("count", count.unwrap_or(1), 1..=u64::MAX)
             }
             Request::PgCaptureOff { interface: name } => interface(name),
-            Request::TraceAdd(TraceSpec {
-                node,
-                count,
-                filter,
-            }) => {
-                check_name(ObjectKind::Node, node)?;
-                some_filter(filter.as_deref())?;
-                within("packets to trace:", *count, limits::TRACE_PACKETS)
-            }
+            Request::TraceAdd(trace) => trace.validate(),
             Request::PcapTraceOn(trace) => trace.validate(),
             Request::RouteUnload { .. } | Request::PcapTraceOff | Request::Clear(_) => Ok(()),
         }
@@ -441,6 +433,14 @@ impl Edit {
             }
             EditKind::File(path) => some_file("edit", path),
         }
+    }
+}
+
+impl TraceSpec {
+    fn validate(&self) -> Check {
+        check_name(ObjectKind::Node, &self.node)?;
+        some_filter(self.filter.as_deref())?;
+        within("packets to trace:", self.count, limits::TRACE_PACKETS)
     }
 }
 

@@ -240,11 +240,12 @@ impl Node for EthernetInput {
         if one && flags & Flag::L2 as u32 != 0 {
             return self.cross_connected(cx, v);
         }
-        if I::FEW && one {
-            if let Some(next) = few(&v, flags, mac) {
-                v.advance(HEADER);
-                return v.send_all(next);
-            }
+        if I::FEW
+            && one
+            && let Some(next) = few(&v, flags, mac)
+        {
+            v.advance(HEADER);
+            return v.send_all(next);
         }
         v.first_words(0, &mut self.header);
         if one {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use volley_cli::client::{ClientError, one_shot};
 use volley_config::ConfigErrors;
 use volley_control::{Core, TransactionError};
-use volley_model::{EngineSettings, Request, quote};
+use volley_model::{Request, quote};
 
 /// `volley config ...`
 #[derive(Subcommand)]

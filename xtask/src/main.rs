@@ -7,6 +7,7 @@ mod bench;
 mod budget;
 mod chart;
 mod ci;
+mod deb;
 mod docs;
 mod error;
 mod home;
@@ -35,6 +36,7 @@ cargo xtask COMMAND
   bench [--seconds N] [--quick]            run the bench matrix, write docs/bench.md and its picture
   budget [--update]                        instructions per packet against bench/budgets.toml
   docs [--update]                          generated pages: stale or not
+  deb [--binary FILE] [--out DIR]          the Debian package, unpacked and tried
   readme [--update]                        run the commands of README.md and look at their output
   show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`
 ";
@@ -85,6 +87,16 @@ fn dispatch(arguments: &mut Arguments) -> Result<bool, Error> {
         Some("docs") => {
             let update = arguments.contains("--update");
             finish(arguments).map(|()| report::single("docs", docs::run(&home, update)))
+        }
+        Some("deb") => {
+            let mut path = |name| {
+                let value: Result<Option<String>, _> = arguments.opt_value_from_str(name);
+                value.map_err(Error::usage).map(|p| p.map(Into::into))
+            };
+            let (binary, out) = (path("--binary")?, path("--out")?);
+            finish(arguments)?;
+            let outcome = report::Outcome::of(deb::run(&home, binary, out));
+            Ok(report::single("deb", outcome))
         }
         Some("readme") => {
             let update = arguments.contains("--update");

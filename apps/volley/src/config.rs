@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use volley_cli::client::{ClientError, one_shot};
 use volley_config::ConfigErrors;
 use volley_control::{Core, TransactionError};
-use volley_model::{EngineSettings, Request, quote};
+use volley_model::{Request, quote};
 
 /// `volley config ...`
 #[derive(Subcommand)]
@@ -90,7 +90,7 @@ pub enum Form {
 #[derive(clap::Args)]
 pub struct DaemonArgs {
     /// Unix socket of the daemon.
-    #[arg(long, default_value_os_t = EngineSettings::default().socket)]
+    #[arg(long, default_value_os_t = crate::ctl::usual_socket())]
     socket: PathBuf,
     /// Answer in JSON.
     #[arg(long)]

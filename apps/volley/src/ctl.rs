@@ -5,11 +5,22 @@ use std::path::PathBuf;
 use volley_cli::client::{ClientError, interactive, one_shot};
 use volley_model::EngineSettings;
 
+/// Where the service of the package has its control socket.
+const SERVICE: &str = "/run/volley/volley.sock";
+
+/// The socket of the daemon that is meant when none is named: the service's where that runs, else a daemon's own.
+pub fn usual_socket() -> PathBuf {
+    match std::path::Path::new(SERVICE).exists() {
+        true => SERVICE.into(),
+        false => EngineSettings::default().socket,
+    }
+}
+
 /// `volley ctl ...`
 #[derive(clap::Args)]
 pub struct Args {
-    /// Unix socket of the daemon.
-    #[arg(long, default_value_os_t = EngineSettings::default().socket)]
+    /// Unix socket of the daemon (/run/volley/volley.sock where the service runs).
+    #[arg(long, default_value_os_t = usual_socket())]
     socket: PathBuf,
     /// Answer in JSON.
     #[arg(long)]

@@ -1,19 +1,26 @@
 //! What operators see of the engine: clocks, counters, drops, traces, the graph, buffers, the version.
 
+mod drops;
+
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 use volley_graph::buf::{DATA, STRIDE};
-use volley_graph::{CounterReport, Engine, NodeReport, NodeState, Processes, Severity};
+use volley_graph::{
+    CounterReport, Engine, NodeReport, NodeState, Processes, Severity, TraceFilter,
+};
 use volley_iface::{Interfaces, Registry};
 use volley_model::reply::{
-    ArenaRow, BuffersReply, DropRow, DropsReply, ErrorRow, ErrorsReply, GraphNode, GraphReply,
-    NodeEdge, NodeReply, NodeRuntime, RuntimeReply, Severity as ModelSeverity, TraceReply,
-    TraceStep, TracedPacket, VersionReply, WorkerRuntime,
+    ArenaRow, BuffersReply, ErrorRow, ErrorsReply, GraphNode, GraphReply, NodeEdge, NodeReply,
+    NodeRuntime, RuntimeReply, Severity as ModelSeverity, TraceReply, TraceStep, TracedPacket,
+    VersionReply, WorkerRuntime,
 };
 use volley_model::{
     Applied, Clear, EngineSettings, Handler, ModelError, ObjectKind, Query, Reply, Request,
+    TraceSpec,
 };
+use volley_pcap::Filter;
 
 /// Answers questions about the engine.
 pub struct Observer {
@@ -29,6 +36,7 @@ pub struct Observer {
 impl Observer {
     /// Over the daemon's engine and interfaces.
     pub fn new(registry: &Registry, processes: Processes, settings: EngineSettings) -> Self {
+        drops::follow(registry);
         Observer {
             engine: registry.engine.clone(),
             interfaces: registry.interfaces.clone(),
@@ -119,31 +127,6 @@ impl Observer {
                 .filter(|c| c.count > 0)
                 .map(error_row)
                 .collect(),
-        }
-    }
-
-    fn drops(&self) -> DropsReply {
-        let counters = self.engine.borrow().counters();
-        let lost = counters
-            .iter()
-            .filter(|c| c.count > 0 && c.info.severity == Severity::Error);
-        let drop = |c: &CounterReport| DropRow {
-            count: c.count,
-            node: c.node.clone(),
-            reason: c.info.name.to_owned(),
-            text: c.info.text.to_owned(),
-            interface: None,
-            sample: None,
-        };
-        let mut drops: Vec<DropRow> = lost.map(drop).collect();
-        drops.sort_by(|a, b| {
-            b.count
-                .cmp(&a.count)
-                .then_with(|| (&a.node, &a.reason).cmp(&(&b.node, &b.reason)))
-        });
-        DropsReply {
-            total: drops.iter().map(|d| d.count).sum(),
-            drops,
         }
     }
 
@@ -261,7 +244,10 @@ impl Observer {
         Ok(Applied::one())
     }
 
-    fn start_trace(&self, node: &str, count: u64) -> Result<Applied, ModelError> {
+    fn start_trace(&self, spec: &TraceSpec) -> Result<Applied, ModelError> {
+        let (node, count) = (&spec.node[..], spec.count);
+        let filter = spec.filter.as_deref().map(Filter::asked).transpose()?;
+        let filter = filter.map(|f| Arc::new(f) as Arc<dyn TraceFilter>);
         let mut engine = self.engine.borrow_mut();
         let known = || {
             engine
@@ -274,7 +260,7 @@ impl Observer {
         }
         let packets = u32::try_from(count).unwrap_or(u32::MAX);
         engine
-            .trace(node, packets)
+            .trace(node, packets, filter)
             .map_err(|e| ModelError::invalid("trace add", e))?;
         Ok(Applied::one())
     }
@@ -338,7 +324,7 @@ impl Handler for Observer {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
             Request::Clear(what) => Some(self.clear(*what)),
-            Request::TraceAdd(spec) => Some(self.start_trace(&spec.node, spec.count)),
+            Request::TraceAdd(spec) => Some(self.start_trace(spec)),
             _ => None,
         }
     }
@@ -348,7 +334,10 @@ impl Handler for Observer {
             Query::Version => Reply::Version(self.version()),
             Query::Runtime => Reply::Runtime(self.runtime()),
             Query::Errors => Reply::Errors(self.errors()),
-            Query::Drops => Reply::Drops(self.drops()),
+            Query::Drops => {
+                let interfaces = self.interfaces.borrow();
+                Reply::Drops(drops::report(&self.engine.borrow(), &interfaces))
+            }
             Query::Trace { max } => Reply::Trace(self.trace(max.unwrap_or(u64::MAX))),
             Query::Node { name } => return Some(self.node(name).map(Reply::Node)),
             Query::Graph => Reply::Graph(self.graph()),

@@ -6,19 +6,14 @@ use crate::run::Program;
 
 /// The property tests against the real stack.
 const PROPERTIES: &[&str] = &["test", "-p", "volley", "--bin", "volley", "run::tests"];
-/// The same with many more cases.
-const MANY: &[&str] = &[
-    "test",
-    "-p",
-    "volley",
-    "--bin",
-    "volley",
-    "run::tests",
-    "--config",
-    "env.PROPTEST_CASES='2000'",
-];
+/// The daemon as a service.
+const SERVICE: &[&str] = &["test", "-p", "volley", "--test", "service"];
+/// Reasons, traces and captures of dropped packets.
+const DROPS: &[&str] = &["test", "-p", "volley", "--test", "drops"];
+/// What the book says is done.
+const BOOK: &[&str] = &["test", "-p", "volley", "--test", "book"];
 
-pub const ITEMS: [Item; 18] = [
+pub const ITEMS: [Item; 21] = [
     item(
         "commit-10000",
         "10,000 objects committed with traffic undisturbed",
@@ -59,7 +54,7 @@ pub const ITEMS: [Item; 18] = [
     long(
         "a-then-b-many",
         "the same, 2000 cases each",
-        Work::Command(MANY),
+        Work::With(&[("PROPTEST_CASES", "2000")], PROPERTIES),
     ),
     item(
         "every-byte",
@@ -103,13 +98,31 @@ pub const ITEMS: [Item; 18] = [
     ),
     item(
         "metrics",
-        "Prometheus endpoint, `show drops` with samples",
+        "Prometheus endpoint",
         Work::Missing("there is none yet"),
     ),
     item(
-        "operations",
-        "systemd unit, watchdog, Debian package, capabilities dropped",
-        Work::Missing("there is none yet"),
+        "drops",
+        "drops by reason and interface with the last packet, traces with a filter, captures others read",
+        Work::Command(DROPS),
+    ),
+    item(
+        "service",
+        "readiness, watchdog, capabilities given up",
+        Work::Command(SERVICE),
+    ),
+    item(
+        "package",
+        "Debian package with the systemd unit, unpacked and tried",
+        Work::Call(|sitting| {
+            let binary = sitting.home.volley();
+            Outcome::of(crate::deb::run(sitting.home, Some(binary), None))
+        }),
+    ),
+    item(
+        "book",
+        "the commands of `A router in 5 minutes` do what the page shows",
+        Work::Command(BOOK),
     ),
 ];
 

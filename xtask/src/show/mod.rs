@@ -53,6 +53,11 @@ pub enum Work {
     GraphOverRtc(&'static str, f64),
     /// A command that must succeed; the text that follows says what its tests are about.
     Command(&'static [&'static str]),
+    /// The same, with these variables in its environment.
+    With(
+        &'static [(&'static str, &'static str)],
+        &'static [&'static str],
+    ),
     /// Not built: the item fails, and says so.
     Missing(&'static str),
     /// Anything else.
@@ -171,7 +176,8 @@ fn judge(sitting: &Sitting<'_>, work: &Work) -> Outcome {
         Work::GraphOverRtc(args, bar) => {
             Outcome::of(bench_items::graph_over_rtc(sitting, args, *bar))
         }
-        Work::Command(words) => run_items::command(sitting, words),
+        Work::Command(words) => run_items::command(sitting, words, &[]),
+        Work::With(environment, words) => run_items::command(sitting, words, environment),
         Work::Missing(what) => Fail((*what).into()),
         Work::Call(call) => call(sitting),
     }

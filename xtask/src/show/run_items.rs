@@ -5,9 +5,13 @@ use crate::report::{Fail, Outcome, Pass};
 use crate::run::Program;
 use crate::sanitize::{tests_line, tests_run};
 
-/// `cargo WORDS`; when it is a test run, at least one test must have run.
-pub fn command(sitting: &Sitting<'_>, words: &[&str]) -> Outcome {
-    match Program::cargo(sitting.home).args(words).require() {
+/// `cargo WORDS` with more in its environment; when it is a test run, at least one test must have run.
+pub fn command(sitting: &Sitting<'_>, words: &[&str], environment: &[(&str, &str)]) -> Outcome {
+    let program = Program::cargo(sitting.home).args(words);
+    let program = environment
+        .iter()
+        .fold(program, |program, (name, value)| program.env(name, value));
+    match program.require() {
         Err(reason) => Fail(reason),
         Ok(output) if words.first() == Some(&"test") && tests_run(&output.stdout) == 0 => {
             Fail(format!("`cargo {}`: no test ran", words.join(" ")))

@@ -90,11 +90,12 @@ impl Expected {
                 left += 1;
             }
         }
-        let found = drops
-            .drops
-            .iter()
-            .map(|d| (format!("{}: {}", d.node, d.reason), d.count))
-            .collect();
+        let mut found: BTreeMap<String, u64> = BTreeMap::new();
+        for d in &drops.drops {
+            *found
+                .entry(format!("{}: {}", d.node, d.reason))
+                .or_default() += d.count;
+        }
         differences(&found, &self.reasons)?;
         same("packets that left", left, self.sent)
     }

@@ -40,6 +40,9 @@ pub enum RunError {
     /// The socket cannot be served.
     #[error(transparent)]
     Server(#[from] volley_cli::server::ServerError),
+    /// Capabilities cannot be given up.
+    #[error("capabilities cannot be given up: {0}; set capabilities = \"keep\" in [process]")]
+    Privileges(std::io::Error),
     /// The control thread's machinery cannot be set up.
     #[error("the control thread cannot be set up: {0}")]
     Runtime(std::io::Error),

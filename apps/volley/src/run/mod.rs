@@ -8,6 +8,8 @@
 mod backend;
 mod commits;
 mod error;
+mod notify;
+mod privileges;
 mod processes;
 mod restore;
 
@@ -16,6 +18,7 @@ pub use error::RunError;
 use crate::stack::Stack;
 use backend::Daemon;
 use commits::Commits;
+use notify::Manager;
 use restore::Found;
 use std::io::Write;
 use std::path::PathBuf;
@@ -23,7 +26,7 @@ use std::rc::Rc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use volley_cli::server::Server;
 use volley_graph::{Clock, Running};
-use volley_model::{EngineSettings, IsaChoice, ModelError, Request};
+use volley_model::{Capabilities, EngineSettings, IsaChoice, ModelError, Request};
 
 /// `volley run ...`
 #[derive(clap::Args)]
@@ -59,6 +62,7 @@ pub fn main(args: Args) -> Result<(), RunError> {
     let found = Found::look(&args)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .thread_keep_alive(privileges::HELPERS)
         .build()
         .map_err(RunError::Runtime)?;
     let local = tokio::task::LocalSet::new();
@@ -82,8 +86,8 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         .iter()
         .map(|core| *core as usize)
         .collect();
-    let running =
-        Rc::new(Running::start(workers, &cores).map_err(crate::stack::StackError::Graph)?);
+    let running = privileges::without(move || Running::start(workers, &cores))?;
+    let running = Rc::new(running.map_err(crate::stack::StackError::Graph)?);
     let daemon = Daemon::new(stack, Commits::new(journal));
     daemon.commits.set_engine(carried);
     let lost = processes::start(&daemon, &running);
@@ -92,6 +96,12 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         () = signals.next() => return Ok(()),
     }
     let server = Server::bind(&engine.socket)?;
+    if engine.capabilities == Capabilities::Drop {
+        privileges::give_up().await?;
+    }
+    let manager = Rc::new(Manager::of_environment());
+    processes::watch_for(&manager, &daemon, &running);
+    manager.tell("READY=1");
     let _ = writeln!(
         std::io::stderr(),
         "volley: ready, control socket {}",
@@ -105,6 +115,7 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         }
     };
     server.run(daemon.clone(), stop).await;
+    manager.tell("STOPPING=1");
     drop(running);
     finish(&daemon);
     ended

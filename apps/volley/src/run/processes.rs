@@ -2,6 +2,7 @@
 
 use super::backend::Daemon;
 use super::commits::watch_confirmations;
+use super::notify::{Manager, Pulse};
 use std::io::Write;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
@@ -66,6 +67,40 @@ async fn free_replaced(daemon: Weak<Daemon>) {
         drop(daemon);
         sleep(RECLAIM).await;
     }
+}
+
+/// Tell the service manager that all is well, as often as it wants to hear it: as long as every worker goes round, or
+/// sleeps. That this runs says that the control thread does.
+pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<Running>) {
+    let Some(span) = manager.watchdog() else {
+        return;
+    };
+    let processes = daemon.stack.processes.clone();
+    let (manager, running) = (manager.clone(), Rc::downgrade(running));
+    let daemon = Rc::downgrade(daemon);
+    let beat = async move {
+        let mut pulse = Pulse::default();
+        while let (Some(daemon), Some(_)) = (daemon.upgrade(), running.upgrade()) {
+            let engine = daemon.stack.engine.clone();
+            drop(daemon);
+            let look = |w| {
+                (
+                    engine.borrow().load(w).map_or(0, |l| l.0),
+                    engine.borrow().is_asleep(w),
+                )
+            };
+            let workers = engine.borrow().settings().workers;
+            if pulse.beats((0..workers).map(look)) {
+                manager.tell("WATCHDOG=1");
+            }
+            sleep(span / 3).await;
+        }
+    };
+    let info = ProcessInfo {
+        name: "service-watchdog",
+        text: "Tells the service manager that every worker goes round.",
+    };
+    processes.spawn(info, beat);
 }
 
 async fn watch_workers(running: Weak<Running>) {

@@ -59,7 +59,7 @@ pub fn volley(args: &[&str]) -> Output {
     output
 }
 
-fn signal(id: u32, name: &str) {
+pub fn signal(id: u32, name: &str) {
     let status = Command::new("kill")
         .args([&format!("-{name}"), &id.to_string()])
         .status();
@@ -81,6 +81,11 @@ pub struct Daemon {
 impl Daemon {
     /// With this configuration, in which `@` stands for the folder; ready when this returns.
     pub fn start(config: &str, more: &[&str]) -> Self {
+        Daemon::start_with(config, more, &[])
+    }
+
+    /// The same, with more in its environment.
+    pub fn start_with(config: &str, more: &[&str], environment: &[(&str, &str)]) -> Self {
         let folder = Folder::new();
         let (file, socket) = (folder.file("volley.toml"), folder.file("s"));
         std::fs::write(&file, config.replace('@', &folder.0.display().to_string())).unwrap();
@@ -92,7 +97,8 @@ impl Daemon {
             .arg(&file)
             .arg("--socket")
             .arg(&socket)
-            .args(more);
+            .args(more)
+            .envs(environment.iter().copied());
         let child = command.stdin(Stdio::null()).stderr(log).spawn().unwrap();
         let mut daemon = Daemon {
             child,

@@ -5,7 +5,8 @@ use crate::frame::Frame;
 use crate::lanes::Queue;
 use crate::ranks::Pending;
 use crate::worker::{Slot, Worker};
-use crate::{Change, NodeId};
+use crate::{Change, NodeId, TraceFilter};
+use std::sync::Arc;
 
 /// A node comes, or another takes its number.
 pub(crate) struct AddNode {
@@ -50,6 +51,7 @@ impl Change for SetArcs {
 pub(crate) struct SetTrace {
     pub(crate) node: Option<NodeId>,
     pub(crate) packets: u32,
+    pub(crate) filter: Option<Arc<dyn TraceFilter>>,
 }
 
 impl Change for SetTrace {
@@ -60,6 +62,10 @@ impl Change for SetTrace {
             Some(node) => {
                 if let Some(budget) = tracer.budget.get_mut(node.index()) {
                     *budget = budget.saturating_add(self.packets);
+                }
+                // What was there goes back with the change and is freed by the control thread.
+                if let Some(filter) = tracer.filters.get_mut(node.index()) {
+                    std::mem::swap(filter, &mut self.filter);
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! error-drop: frees what reaches it; the reason was counted where the packet was dropped.
 
+use crate::drop_book::{DropBook, Kind};
 use crate::{Col, Cx, Done, Isa, Names, NoNext, Node, NodeId, PacketView, Trace, Vector};
 use std::sync::Arc;
 
@@ -22,16 +23,23 @@ pub trait DropTap: Send + Sync {
 }
 
 /// The end of dropped packets.
-#[derive(Default)]
 pub struct DropNode {
     worker: usize,
     tap: Option<Arc<dyn DropTap>>,
+    book: Arc<DropBook>,
+    /// Vectors so far.
+    vector: u64,
 }
 
 impl DropNode {
-    /// The instance of `worker`, watched by `tap`.
-    pub fn new(worker: usize, tap: Option<Arc<dyn DropTap>>) -> Self {
-        DropNode { worker, tap }
+    /// The instance of `worker`, which keeps `book` and is watched by `tap`.
+    pub(crate) fn new(worker: usize, tap: Option<Arc<dyn DropTap>>, book: Arc<DropBook>) -> Self {
+        DropNode {
+            worker,
+            tap,
+            book,
+            vector: 0,
+        }
     }
 }
 
@@ -71,6 +79,15 @@ impl Node for DropNode {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Done {
         if !v.has(Col::Err) {
             cx.count(Count::NoReason, v.len() as u64);
+        }
+        self.vector += 1;
+        for row in (0..v.len()).rev() {
+            let packet = v.view(row);
+            let kind = Kind {
+                rx: packet.rx(),
+                reason: packet.get(Col::Err).unwrap_or(cx.node().reason(0)),
+            };
+            self.book.note(kind, &packet, self.vector, cx.now_ns());
         }
         if let Some(tap) = &self.tap {
             for row in 0..v.len() {

@@ -6,6 +6,7 @@
 use crate::arc::ArcBook;
 use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace};
+use crate::drop_book::{DropBook, DropSample, Kind};
 use crate::frame::Frame;
 use crate::lanes::{Lanes, Queue};
 use crate::ranks::{self, Pending};
@@ -14,8 +15,8 @@ use crate::trace::{Note, Tracer};
 use crate::worker::{Channel, Slot, Worker};
 use crate::{
     ArcId, ArcReport, Change, Clock, Column, CounterInfo, CounterReport, Counters, DropNode,
-    DropTap, Feature, GraphError, Names, Nexts, Node, NodeId, NodeReport, NodeState, Source,
-    Traced,
+    DropReport, DropTap, Feature, GraphError, Names, Nexts, Node, NodeId, NodeReport, NodeState,
+    Source, TraceFilter, Traced,
 };
 use crossbeam_queue::ArrayQueue;
 use std::collections::{BTreeMap, HashMap};
@@ -90,6 +91,10 @@ pub struct Engine {
     sent: Vec<u64>,
     notes: Vec<Arc<ArrayQueue<Note>>>,
     traces: BTreeMap<u32, Traced>,
+    /// Drops by kind, one book per worker.
+    books: Arc<[Arc<DropBook>]>,
+    /// What the books had at the last clear.
+    books_cleared: HashMap<Kind, u64>,
 }
 
 /// Node and counter names for trace texts, with interface names from whoever knows them.
@@ -126,6 +131,9 @@ impl Engine {
         if !(1..=64).contains(&settings.workers) {
             return Err(GraphError::Workers(settings.workers));
         }
+        let books = (0..settings.workers).map(|_| Arc::new(DropBook::new()));
+        let books: Arc<[Arc<DropBook>]> = books.collect();
+        let kept = books.clone();
         let mut engine = Engine {
             settings,
             defs: Vec::new(),
@@ -137,8 +145,12 @@ impl Engine {
             sent: Vec::new(),
             notes: Vec::new(),
             traces: BTreeMap::new(),
+            books,
+            books_cleared: HashMap::new(),
         };
-        engine.add(DropNode::NAME, |w| DropNode::new(w, None))?;
+        engine.add(DropNode::NAME, move |w| {
+            DropNode::new(w, None, kept[w].clone())
+        })?;
         Ok(engine)
     }
 
@@ -250,7 +262,8 @@ impl Engine {
         self.by_name.remove(name);
         let def = &mut self.defs[id.index()];
         (def.removed, def.edges, def.source) = (true, &[], false);
-        def.make = Box::new(|w| Box::new(NodeBody(DropNode::new(w, None))));
+        let books = self.books.clone();
+        def.make = Box::new(move |w| Box::new(NodeBody(DropNode::new(w, None, books[w].clone()))));
         if self.channels.is_empty() {
             return Ok(());
         }
@@ -283,12 +296,16 @@ impl Engine {
 
     /// Let `tap` look at every dropped packet. Before the workers are built.
     pub fn tap_drops(&mut self, tap: Arc<dyn DropTap>) {
+        let books = self.books.clone();
         if let Some(def) = self
             .by_name
             .get(DropNode::NAME)
             .and_then(|id| self.defs.get_mut(id.index()))
         {
-            def.make = Box::new(move |w| Box::new(NodeBody(DropNode::new(w, Some(tap.clone())))));
+            def.make = Box::new(move |w| {
+                let node = DropNode::new(w, Some(tap.clone()), books[w].clone());
+                Box::new(NodeBody(node))
+            });
         }
     }
 
@@ -501,6 +518,12 @@ impl Engine {
         self.channels.iter().for_each(|c| c.ring());
     }
 
+    /// Whether a worker sleeps now.
+    pub fn is_asleep(&self, worker: usize) -> bool {
+        let bell = self.channels.get(worker).and_then(|c| c.bell.get());
+        bell.is_some_and(|bell| bell.is_asleep())
+    }
+
     /// How often a worker has slept.
     pub fn sleeps(&self, worker: usize) -> u64 {
         self.channels
@@ -528,8 +551,14 @@ impl Engine {
             })
     }
 
-    /// Start traces for the next `packets` packets at `node`.
-    pub fn trace(&mut self, node: &str, packets: u32) -> Result<(), GraphError> {
+    /// Start traces for the next `packets` packets at `node`: all, or those that `filter` lets through. A filter takes
+    /// the place of the one the node had.
+    pub fn trace(
+        &mut self,
+        node: &str,
+        packets: u32,
+        filter: Option<Arc<dyn TraceFilter>>,
+    ) -> Result<(), GraphError> {
         let node = self.node(node)?;
         self.room_for_changes()?;
         (0..self.channels.len()).try_for_each(|w| {
@@ -538,6 +567,7 @@ impl Engine {
                 Box::new(SetTrace {
                     node: Some(node),
                     packets,
+                    filter: filter.clone(),
                 }),
             )
         })
@@ -552,6 +582,7 @@ impl Engine {
                 Box::new(SetTrace {
                     node: None,
                     packets: 0,
+                    filter: None,
                 }),
             )
         })?;
@@ -589,8 +620,7 @@ impl Engine {
 
     /// What every node did on `worker` since the last clear.
     pub fn runtime(&self, worker: usize) -> Vec<NodeReport> {
-        let bell = self.channels.get(worker).and_then(|c| c.bell.get());
-        let asleep = bell.is_some_and(|bell| bell.is_asleep());
+        let asleep = self.is_asleep(worker);
         let line = |def: &Definition| {
             let (stats, base) = (&def.stats[worker], &def.cleared[worker]);
             NodeReport {
@@ -657,8 +687,47 @@ impl Engine {
         }
     }
 
-    /// Start `show errors` from zero.
+    fn drop_kinds(&self) -> BTreeMap<Kind, (u64, Option<DropSample>)> {
+        let mut kinds: BTreeMap<Kind, (u64, Option<DropSample>)> = BTreeMap::new();
+        for (kind, count, sample) in self.books.iter().flat_map(|book| book.read()) {
+            let entry = kinds.entry(kind).or_default();
+            entry.0 += count;
+            let later = |s: &DropSample| entry.1.as_ref().is_none_or(|e| e.at_ns < s.at_ns);
+            if let Some(sample) = sample.filter(later) {
+                entry.1 = Some(sample);
+            }
+        }
+        kinds
+    }
+
+    /// Dropped packets by reason and receiving interface, all workers together, since the last clear.
+    pub fn drops(&self) -> Vec<DropReport> {
+        let kinds = self.drop_kinds().into_iter();
+        let report = |(kind, (count, sample)): (Kind, (u64, Option<DropSample>))| {
+            let before = self.books_cleared.get(&kind).copied().unwrap_or(0);
+            let (node, counter) = NodeId::of_reason(kind.reason);
+            (count > before).then(|| DropReport {
+                node,
+                counter,
+                rx: kind.rx,
+                count: count - before,
+                sample,
+            })
+        };
+        kinds.filter_map(report).collect()
+    }
+
+    /// Forget what was dropped of packets from interface `rx`, which goes: its number may be another's next.
+    pub fn forget_drops(&mut self, rx: u32) {
+        let kinds = self.drop_kinds().into_iter().filter(|(k, _)| k.rx == rx);
+        let now = kinds.map(|(kind, (count, _))| (kind, count));
+        self.books_cleared.extend(now);
+    }
+
+    /// Start `show errors` and `show drops` from zero.
     pub fn clear_counters(&mut self) {
+        let now = self.drop_kinds().into_iter();
+        self.books_cleared = now.map(|(kind, (count, _))| (kind, count)).collect();
         for def in &mut self.defs {
             for (stats, base) in def.stats.iter().zip(&mut def.cleared) {
                 base.counters = stats.counters.iter().map(|c| c.load(Relaxed)).collect();

@@ -320,7 +320,9 @@ impl<'a, I: Isa, X: Nexts> Fresh<'a, I, X> {
             )
         };
         if lanes.tracer.armed {
-            lanes.tracer.mark(this.raw.node, &mut frame);
+            lanes
+                .tracer
+                .mark(this.raw.node, lanes.bufs.pool(), &mut frame);
             crate::trace::note_rows::<crate::Glance>(lanes, this.raw, &frame);
         }
         (frame, lanes, this.isa)

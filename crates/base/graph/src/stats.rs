@@ -1,7 +1,7 @@
 //! Per-node clocks and counters: written by one worker, read by anybody.
 
-use crate::CounterInfo;
 use crate::body::FEW;
+use crate::{CounterInfo, DropSample, NodeId};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Of so many runs with a handful of packets one is timed.
@@ -88,6 +88,21 @@ pub struct NodeReport {
     pub clocks: u64,
     /// The largest vector it saw.
     pub largest: u64,
+}
+
+/// Packets that came in by one interface and were dropped for one reason.
+#[derive(Clone, Debug)]
+pub struct DropReport {
+    /// The node that decided.
+    pub node: NodeId,
+    /// Its counter.
+    pub counter: usize,
+    /// The interface they came in by.
+    pub rx: u32,
+    /// How many.
+    pub count: u64,
+    /// The last one.
+    pub sample: Option<DropSample>,
 }
 
 /// One line of `show errors`.

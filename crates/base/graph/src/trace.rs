@@ -7,6 +7,7 @@ use crate::{NodeId, PacketView};
 use crossbeam_queue::ArrayQueue;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
+use volley_buf::Pool;
 
 /// Names that a trace's text may need.
 pub trait Names {
@@ -24,6 +25,13 @@ pub trait Trace: Copy + Send + 'static {
     fn note(packet: &PacketView<'_>) -> Self;
     /// The text an operator reads. Runs on the control thread.
     fn text(&self, names: &dyn Names) -> String;
+}
+
+/// Which packets are worth a trace. Called on the worker: no allocation, no locks, no formatting.
+pub trait TraceFilter: Send + Sync {
+    /// Whether to trace a packet; `back` bytes in front of its position belong to it (its Ethernet header, where the
+    /// position is behind it).
+    fn wants(&self, packet: &PacketView<'_>, back: usize) -> bool;
 }
 
 /// Bytes that a node's trace may take.
@@ -168,6 +176,8 @@ pub struct Traced {
 pub(crate) struct Tracer {
     /// Packets still to be marked at each node.
     pub(crate) budget: Vec<u32>,
+    /// Which packets are marked there; none: all.
+    pub(crate) filters: Vec<Option<Arc<dyn TraceFilter>>>,
     pub(crate) armed: bool,
     pub(crate) next: u32,
     pub(crate) notes: Arc<ArrayQueue<Note>>,
@@ -177,6 +187,7 @@ impl Tracer {
     pub(crate) fn new(nodes: usize) -> Self {
         Tracer {
             budget: vec![0; nodes],
+            filters: vec![None; nodes],
             armed: false,
             next: 1,
             notes: Arc::new(ArrayQueue::new(4096)),
@@ -191,26 +202,34 @@ impl Tracer {
 
     /// Give numbers to the first packets that reach a node which was asked to start traces.
     #[cold]
-    pub(crate) fn mark(&mut self, node: NodeId, frame: &mut Frame) {
+    pub(crate) fn mark(&mut self, node: NodeId, pool: &Pool, frame: &mut Frame) {
         let Some(budget) = self.budget.get_mut(node.index()).filter(|b| **b > 0) else {
             return;
         };
+        let filter = self.filters.get(node.index()).and_then(Option::as_deref);
         frame.require(Col::Trace, 0);
-        let n = frame.n;
-        for word in frame.cols[Col::Trace as usize]
-            .words_mut(n)
-            .iter_mut()
-            .filter(|w| **w == 0)
-        {
+        for row in 0..frame.n {
             if *budget == 0 {
                 break;
             }
+            let marked = frame.words(Col::Trace as usize)[row] != 0;
+            if marked || filter.is_some_and(|f| !wants(f, &PacketView::new(pool, frame, row))) {
+                continue;
+            }
             *budget -= 1;
-            *word = self.next;
+            let n = frame.n;
+            frame.cols[Col::Trace as usize].words_mut(n)[row] = self.next;
             self.next = self.next.wrapping_add(1).max(1);
         }
         self.armed = self.budget.iter().any(|&b| b > 0);
     }
+}
+
+/// Where a packet leaves by an interface it stands at the Ethernet header it leaves with; anywhere else it may stand
+/// behind the one it came with.
+fn wants(filter: &dyn TraceFilter, packet: &PacketView<'_>) -> bool {
+    let leaves = packet.get(Col::Tx).is_some();
+    filter.wants(packet, if leaves { 0 } else { packet.moved() })
 }
 
 /// Note every marked row of `frame`; a full queue loses notes, never packets.

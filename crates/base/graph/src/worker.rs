@@ -161,7 +161,7 @@ impl Worker {
                 now_ns,
             };
             if lanes.tracer.concerns(&frame) {
-                lanes.tracer.mark(node, &mut frame);
+                lanes.tracer.mark(node, lanes.bufs.pool(), &mut frame);
                 body.note(&cx, lanes, &frame);
             }
             let rows = frame.n;

@@ -378,9 +378,9 @@ fn nodes_come_and_go_while_packets_flow() {
 #[test]
 fn traced_packets_tell_their_way() {
     let (mut engine, mut worker) = arc_engine();
-    engine.trace("numbers", 2).unwrap();
+    engine.trace("numbers", 2, None).unwrap();
     worker.step();
-    engine.trace("end", 1).unwrap();
+    engine.trace("end", 1, None).unwrap();
     worker.step();
     let traces = engine.traces(&|i| format!("if{i}"));
     let ways: Vec<Vec<&str>> = traces
@@ -405,6 +405,65 @@ fn traced_packets_tell_their_way() {
     engine.clear_traces().unwrap();
     worker.step();
     assert!(engine.traces(&|_| String::new()).is_empty());
+}
+
+/// Lets through packets whose number is a multiple of this.
+struct Multiples(u32);
+
+impl TraceFilter for Multiples {
+    fn wants(&self, packet: &PacketView<'_>, back: usize) -> bool {
+        assert_eq!(back, 0, "nothing was stripped");
+        packet.bytes()[..4]
+            .try_into()
+            .is_ok_and(|word| u32::from_be_bytes(word) % self.0 == 0)
+    }
+}
+
+#[test]
+fn a_filter_chooses_the_packets_of_a_trace() {
+    let (mut engine, mut worker, _) = engine(Level::Scalar, 16, 2, 100, 16);
+    for node in ["numbers", "sorter"] {
+        engine.clear_traces().unwrap();
+        engine.trace(node, 2, Some(Arc::new(Multiples(5)))).unwrap();
+        worker.step();
+        worker.step();
+        let traces = engine.traces(&|i| format!("if{i}"));
+        let number = |t: &Traced| {
+            let text = &t.steps[0].text;
+            let hex = text.split_once("\n").unwrap().1;
+            u32::from_str_radix(&hex[..8], 16).unwrap()
+        };
+        let numbers: Vec<u32> = traces.iter().map(number).collect();
+        assert_eq!(numbers.len(), 2, "{node}");
+        assert!(numbers.iter().all(|n| n % 5 == 0), "{node}: {numbers:?}");
+    }
+    // A trace without a filter puts an end to the one before.
+    engine.clear_traces().unwrap();
+    engine.trace("sorter", 3, None).unwrap();
+    worker.step();
+    assert_eq!(engine.traces(&|_| String::new()).len(), 3);
+}
+
+#[test]
+fn drops_are_kept_by_reason_and_interface_with_the_last_packet() {
+    let (mut engine, mut worker, _) = engine(Level::Scalar, 16, 2, 100, 16);
+    while worker.step() > 0 {}
+    let drops = engine.drops();
+    let [drop] = &drops[..] else {
+        panic!("{drops:?}")
+    };
+    assert_eq!(engine.name(drop.node), "sorter");
+    let info = engine.counter_info(drop.node, drop.counter).unwrap();
+    let counters = engine.counters();
+    let counted = counters.iter().find(|c| c.info.name == info.name);
+    assert_eq!((info.name, drop.rx), ("unwanted", 1));
+    // 11, 22, ... 99.
+    assert_eq!((counted.unwrap().count, drop.count), (9, 9));
+    let sample = drop.sample.as_ref().unwrap();
+    assert_eq!((sample.len, sample.bytes.len()), (64, 64));
+    assert_eq!(sample.bytes[..4], 99u32.to_be_bytes());
+    engine.clear_counters();
+    assert!(engine.drops().is_empty());
 }
 
 #[test]
@@ -505,7 +564,7 @@ fn changes_never_stop_a_worker() {
         engine
             .set_feature("test-arc", "f1", round % 7, round % 2 == 0)
             .unwrap();
-        engine.trace("end", 1).unwrap();
+        engine.trace("end", 1, None).unwrap();
         wait(&engine);
     }
     for late in 0..20 {

@@ -136,7 +136,7 @@ fn nobody_waits_for_a_sleeping_worker() {
     for round in 0..50 {
         let ticket = bench.engine.domain().epoch();
         bench.wait(|b| b.engine.domain().passed(ticket));
-        bench.engine.trace("socket", 0).unwrap();
+        bench.engine.trace("socket", 0, None).unwrap();
         let start = Instant::now();
         bench.wait(|b| b.engine.settled());
         let took = start.elapsed();

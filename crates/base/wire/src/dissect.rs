@@ -33,6 +33,14 @@ pub enum From {
 pub struct Dissect<'a> {
     bytes: &'a [u8],
     from: From,
+    cut: bool,
+}
+
+impl Dissect<'_> {
+    /// Only the first bytes of the packet are here: what lies behind them is no fault of it.
+    pub fn cut(self) -> Self {
+        Dissect { cut: true, ..self }
+    }
 }
 
 /// An Ethernet frame, to display.
@@ -42,7 +50,11 @@ pub fn frame(bytes: &[u8]) -> Dissect<'_> {
 
 /// Any packet, to display.
 pub fn packet(bytes: &[u8], from: From) -> Dissect<'_> {
-    Dissect { bytes, from }
+    Dissect {
+        bytes,
+        from,
+        cut: false,
+    }
 }
 
 /// An Ethernet frame as one line.
@@ -62,6 +74,7 @@ impl Display for Dissect<'_> {
             f,
             separator,
             layers: 0,
+            cut: self.cut,
         };
         let mut next = match self.from {
             From::Ethernet => Next::Ethernet(self.bytes),
@@ -129,6 +142,7 @@ struct Out<'f, 'g> {
     f: &'f mut fmt::Formatter<'g>,
     separator: &'static str,
     layers: usize,
+    cut: bool,
 }
 
 impl Out<'_, '_> {

@@ -97,6 +97,10 @@ const SPELLINGS: &[(&str, &str)] = &[
     ),
     ("trace add pg-input 10", ""),
     (
+        "trace add ip4-input 5 filter udp.dport == 53 or not ip4",
+        "trace add ip4-input 5 filter \"udp.dport == 53 or not ip4\"",
+    ),
+    (
         "pcap trace rx tx drop max 10 intfc pg0 file /tmp/x.pcap filter ip4.dst == 10.0.0.1 and udp",
         "pcap trace rx tx drop max 10 intfc pg0 file /tmp/x.pcap filter \"ip4.dst == 10.0.0.1 and udp\"",
     ),

@@ -352,7 +352,15 @@ fn traffic_request() -> impl Strategy<Value = Request> {
                 count,
             }
         }),
-        (name(), 1u64..9).prop_map(|(node, count)| Request::TraceAdd(TraceSpec { node, count })),
+        (name(), 1u64..9, proptest::option::of("[a-z=. |{\"]{0,9}x")).prop_map(
+            |(node, count, filter)| {
+                Request::TraceAdd(TraceSpec {
+                    node,
+                    count,
+                    filter,
+                })
+            }
+        ),
         (
             1u8..8,
             proptest::option::of(name()),

@@ -7,8 +7,8 @@ use crate::{Config, dpdk, kernel, kinds, memif, route, stream, vhost};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
-    AdminState, EngineSettings, Family, Feature, InterfaceKind, InterfaceSpec, IsaChoice, Neighbor,
-    ObjectKind, Pace, PcapFiles, Repeat, Request, RxMode, Switch, limits,
+    AdminState, Capabilities, EngineSettings, Family, Feature, InterfaceKind, InterfaceSpec,
+    IsaChoice, Neighbor, ObjectKind, Pace, PcapFiles, Repeat, Request, RxMode, Switch, limits,
 };
 
 /// Requests by the step they belong to. Later steps need earlier ones.
@@ -67,7 +67,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 12] = [
+const READERS: [(&s::Table, Reader); 13] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
@@ -80,6 +80,7 @@ const READERS: [(&s::Table, Reader); 12] = [
     (&s::FEATURE, feature),
     (&s::STREAM, stream::stream),
     (&s::ENGINE, |_, _| ()),
+    (&s::PROCESS, |_, _| ()),
 ];
 
 fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
@@ -104,6 +105,10 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
             for section in sections(doc, schema, value) {
                 if schema.name == "engine" {
                     config.engine = engine(section);
+                }
+                if schema.name == "process" {
+                    // Behind `engine` in the list, so that it stays.
+                    config.engine.capabilities = process(section);
                 }
                 reader(section, &mut plan);
             }
@@ -147,6 +152,12 @@ fn sections<'a>(
         }
         _ => section(value).into_iter().collect(),
     }
+}
+
+fn process(section: Section<'_>) -> Capabilities {
+    let capabilities = section.get("capabilities");
+    let chosen = capabilities.and_then(|f| f.one_of(&Capabilities::ALL));
+    chosen.unwrap_or_default()
 }
 
 fn engine(section: Section<'_>) -> EngineSettings {

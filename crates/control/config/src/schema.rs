@@ -56,6 +56,14 @@ pub(crate) static ENGINE: Table = Table {
         k("seed", "seed of everything random (1)"),
     ],
 };
+pub(crate) static PROCESS: Table = Table {
+    name: "process",
+    repeats: false,
+    keys: &[k(
+        "capabilities",
+        "keep; or drop: give them up once the configuration is in force, no more interfaces of the kernel after that (keep)",
+    )],
+};
 pub(crate) static TABLE: Table = many(
     "table",
     &[
@@ -314,9 +322,10 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 15] {
+pub fn schema() -> [&'static Table; 16] {
     [
         &ENGINE,
+        &PROCESS,
         &TABLE,
         &INTERFACE,
         &MEMIF,

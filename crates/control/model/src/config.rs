@@ -148,10 +148,8 @@ pub struct CommitRow {
 pub fn parse_span(text: &str) -> Result<u64, String> {
     let bad = || format!("'{text}' is not a span of time: write one such as 30s, 5m or 2h");
     let units = [("s", 1), ("m", 60), ("h", 3600)];
-    let mut split = units
-        .iter()
-        .filter_map(|(unit, n)| Some((text.strip_suffix(unit)?, *n)));
-    let (number, scale) = split.next().unwrap_or((text, 1));
+    let with = |(unit, scale): &(&str, u64)| Some((text.strip_suffix(unit)?, *scale));
+    let (number, scale) = units.iter().find_map(with).unwrap_or((text, 1));
     let number: u64 = number.parse().map_err(|_| bad())?;
     let seconds = number
         .checked_mul(scale)

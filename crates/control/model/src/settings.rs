@@ -58,6 +58,23 @@ impl FromStr for IsaChoice {
     }
 }
 
+/// What becomes of the daemon's capabilities once its configuration is in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Capabilities {
+    /// The control thread keeps them: interfaces of the kernel can be made while it runs.
+    #[default]
+    Keep,
+    /// All are given up.
+    Drop,
+}
+
+impl Capabilities {
+    /// Every choice with its name.
+    pub const ALL: [(&'static str, Capabilities); 2] =
+        [("keep", Capabilities::Keep), ("drop", Capabilities::Drop)];
+}
+
 /// The engine's settings. They hold from start to stop; changing them means a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -74,6 +91,8 @@ pub struct EngineSettings {
     pub socket: PathBuf,
     /// Seed of everything random (stream edits without a seed of their own, MAC addresses).
     pub seed: u64,
+    /// What becomes of the daemon's capabilities.
+    pub capabilities: Capabilities,
 }
 
 impl Default for EngineSettings {
@@ -85,6 +104,7 @@ impl Default for EngineSettings {
             worker_core: None,
             socket: PathBuf::from("/tmp/volley.sock"),
             seed: 1,
+            capabilities: Capabilities::Keep,
         }
     }
 }

@@ -187,7 +187,10 @@ impl Request {
             Request::PgCaptureOff { interface } => {
                 write!(f, "packet-generator capture {interface} disable")
             }
-            Request::TraceAdd(trace) => write!(f, "trace add {} {}", trace.node, trace.count),
+            Request::TraceAdd(trace) => {
+                write!(f, "trace add {} {}", trace.node, trace.count)?;
+                opt(f, "filter", trace.filter.as_deref().map(quote))
+            }
             Request::PcapTraceOn(trace) => write!(f, "{trace}"),
             Request::PcapTraceOff => f.write_str("pcap trace off"),
             Request::Clear(what) => write!(f, "clear {what}"),

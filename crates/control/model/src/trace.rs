@@ -11,6 +11,9 @@ pub struct TraceSpec {
     pub node: String,
     /// Packets, 1..=1000000.
     pub count: u64,
+    /// Only packets that match this expression, written as for a capture.
+    #[serde(default)]
+    pub filter: Option<String>,
 }
 
 /// Where packets are captured. At least one must be true.

@@ -106,8 +106,7 @@ impl Request {
                 some_file("capture", file)?;
                 within("count", count.unwrap_or(1), 1..=u64::MAX)
             }
-            Request::TraceAdd(TraceSpec { node, count }) => check_name(ObjectKind::Node, node)
-                .and_then(|()| within("packets to trace:", *count, limits::TRACE_PACKETS)),
+            Request::TraceAdd(trace) => trace.validate(),
             Request::PcapTraceOn(trace) => trace.validate(),
         }
     }
@@ -117,6 +116,18 @@ fn feature(f: &crate::Feature) -> Check {
     interface(&f.interface)?;
     check_name(ObjectKind::Arc, &f.arc)?;
     check_name(ObjectKind::Feature, &f.feature)
+}
+
+fn some_filter(filter: Option<&str>) -> Check {
+    let Some(filter) = filter else { return Ok(()) };
+    if filter.trim().is_empty() {
+        return Err(ModelError::invalid("filter", "it is empty"));
+    }
+    if filter.len() > limits::FILTER_LEN {
+        let (asked, limit) = (filter.len() as u64, limits::FILTER_LEN as u64);
+        return Err(ModelError::limit("length of the filter", asked, limit));
+    }
+    Ok(())
 }
 
 fn some_path(route: &Route) -> Check {
@@ -433,6 +444,14 @@ impl Edit {
     }
 }
 
+impl TraceSpec {
+    fn validate(&self) -> Check {
+        check_name(ObjectKind::Node, &self.node)?;
+        some_filter(self.filter.as_deref())?;
+        within("packets to trace:", self.count, limits::TRACE_PACKETS)
+    }
+}
+
 impl PcapTrace {
     fn validate(&self) -> Check {
         let d = self.directions;
@@ -445,15 +464,7 @@ impl PcapTrace {
         within("max", self.max, limits::TRACE_PACKETS)?;
         within("snap", self.snap.unwrap_or(14), 14..=65_535)?;
         some_file("pcap trace", &self.file)?;
-        if let Some(filter) = &self.filter {
-            if filter.trim().is_empty() {
-                return Err(ModelError::invalid("filter", "it is empty"));
-            }
-            if filter.len() > limits::FILTER_LEN {
-                let (asked, limit) = (filter.len() as u64, limits::FILTER_LEN as u64);
-                return Err(ModelError::limit("length of the filter", asked, limit));
-            }
-        }
+        some_filter(self.filter.as_deref())?;
         self.interface.as_deref().map_or(Ok(()), interface)
     }
 }

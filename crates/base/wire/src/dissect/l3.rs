@@ -51,6 +51,14 @@ fn ip4<'a>(out: &mut Out<'_, '_>, bytes: &'a [u8]) -> Step<'a> {
     let ip = match Ip4::parse(bytes) {
         Ok(ip) => ip,
         Err(error) if matches!(error, WireError::Version { .. }) => return Err(error.into()),
+        Err(_) if out.cut && usize::from(header.total_len.get()) > bytes.len() => {
+            ip4_line(out, header)?;
+            let rest = bytes.get(header.header_len()..).unwrap_or_default();
+            return Ok((header.fragment_offset() == 0).then_some(Next::Transport(
+                header.protocol,
+                Over::ip4(header, rest, false),
+            )));
+        }
         Err(error) => {
             let told = format_args!(
                 "{} {} -> {} ttl {}",
@@ -123,10 +131,11 @@ fn ip4_options(out: &mut Out<'_, '_>, ip: &Ip4<'_>) -> Result<(), Stop> {
 }
 
 fn ip6<'a>(out: &mut Out<'_, '_>, bytes: &'a [u8]) -> Step<'a> {
-    let (header, _) = Ip6Header::split(bytes)?;
+    let (header, rest) = Ip6Header::split(bytes)?;
     let ip = match Ip6::parse(bytes) {
         Ok(ip) => ip,
         Err(error) if matches!(error, WireError::Version { .. }) => return Err(error.into()),
+        Err(_) if out.cut => return ip6_cut(out, header, rest),
         Err(error) => {
             let hops = header.hop_limit;
             let told = format_args!(
@@ -165,6 +174,22 @@ fn ip6<'a>(out: &mut Out<'_, '_>, bytes: &'a [u8]) -> Step<'a> {
         upper.proto,
         Over::ip6(header, upper.payload, whole),
     )))
+}
+
+/// Of a packet that is not all here: the header, and the one behind it where that is the upper layer's.
+fn ip6_cut<'a>(out: &mut Out<'_, '_>, header: &'a Ip6Header, rest: &'a [u8]) -> Step<'a> {
+    let (proto, hops, len) = (
+        header.next_header,
+        header.hop_limit,
+        header.payload_len.get(),
+    );
+    out.layer(format_args!(
+        "{proto} {} -> {} hop-limit {hops} len {len}",
+        header.src(),
+        header.dst()
+    ))?;
+    let upper = matches!(proto, IpProto::UDP | IpProto::TCP | IpProto::ICMP6);
+    Ok(upper.then_some(Next::Transport(proto, Over::ip6(header, rest, false))))
 }
 
 fn extensions(out: &mut Out<'_, '_>, walk: Extensions<'_>) -> Result<(), Stop> {

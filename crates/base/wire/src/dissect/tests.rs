@@ -223,6 +223,27 @@ fn nesting_is_bounded() {
 
 /// Every truncation of every kind of packet, and every single-bit error in their headers: a text of bounded length.
 #[test]
+fn the_first_bytes_of_a_packet_are_no_faulty_packet() {
+    let udp = ip4().udp(5, 6).payload([0; 600]).build();
+    let cut = |bytes: &[u8], at: usize| frame(&bytes[..at]).cut().to_string();
+    assert_eq!(
+        cut(&udp, 128),
+        alloc::format!("IP4: {MACS} / UDP 10.0.0.1 -> 10.1.0.1 ttl 64 len 628 / ports 5 -> 6")
+    );
+    assert_ne!(one_line(&udp[..128]), cut(&udp, 128));
+    let tcp = ip6().tcp(7, 8, flag::SYN).payload([0; 600]).build();
+    let told = cut(&tcp, 128);
+    assert!(
+        told.contains("hop-limit 64 len 620 / ports 7 -> 8"),
+        "{told}"
+    );
+    assert!(!told.contains("bad"), "{told}");
+    for at in 0..128 {
+        assert!(cut(&udp, at).len() + cut(&tcp, at).len() < 2000);
+    }
+}
+
+#[test]
 fn cuts_and_flips() {
     let packets = [
         ip4()

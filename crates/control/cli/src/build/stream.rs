@@ -155,7 +155,12 @@ pub(super) fn capture(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
 pub(super) fn trace(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let node = args.text()?;
     let count = args.number(u64::MAX)?;
-    Ok(Request::TraceAdd(TraceSpec { node, count }))
+    let filter = args.take("filter").then(|| args.text()).transpose()?;
+    Ok(Request::TraceAdd(TraceSpec {
+        node,
+        count,
+        filter,
+    }))
 }
 
 pub(super) fn pcap(args: &mut Args<'_>) -> Result<Request, SyntaxError> {

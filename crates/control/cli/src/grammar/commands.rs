@@ -74,7 +74,7 @@ commands! {
     ShowHardware: "show hardware-interfaces [<interface>]", "Interfaces as their drivers see them.", "show hardware";
     ShowRuntime: "show runtime [verbose]", "Calls, vectors and clocks of nodes; verbose: idle ones too.", "show runtime";
     ShowErrors: "show errors", "Counters of nodes that are not zero.", "show errors";
-    ShowDrops: "show drops", "Dropped packets by node and reason.", "show drops";
+    ShowDrops: "show drops", "Dropped packets by node, reason and receiving interface, and the last one of each.", "show drops";
     ShowTrace: "show trace [max <n>]", "Traced packets.", "show trace max 3";
     ShowNode: "show node <node>", "One node: edges, clocks, counters.", "show node ip4-lookup";
     ShowGraph: "show graph [dot | text]", "All nodes and edges, as text or for graphviz.", "show graph dot";
@@ -173,7 +173,7 @@ commands! {
     PgCapture: "packet-generator capture <interface> (disable | pcap <file> {count <n> | disable})",
         "Write what a packet-generator interface transmits into a file, or stop.", "packet-generator capture pg1 pcap out.pcap";
 
-    TraceAdd: "trace add <node> <n>", "Trace the next packets of a node.", "trace add pg-input 10";
+    TraceAdd: "trace add <node> <n> [filter <expression>]", "Trace the next packets of a node, all or those that match.", "trace add pg-input 10 filter ip4.dst == 10.0.0.0/8 and udp";
     PcapOff: "pcap trace off", "Stop the capture.", "pcap trace off";
     PcapOn: "pcap trace {rx | tx | drop | max <n> | intfc (any | <interface>) | file <file> | max-bytes-per-packet <n> | filter <expression>}",
         "Capture packets into a pcap file (/tmp/volley.pcap, 1000 packets, any interface).", "pcap trace rx tx max 100 intfc pg0 file /tmp/a.pcap";

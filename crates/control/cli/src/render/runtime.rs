@@ -104,13 +104,11 @@ pub(super) fn drops(reply: &DropsReply) -> String {
         &rows,
     );
     out += &format!("total {}\n", reply.total);
-    for d in reply.drops.iter().filter(|d| d.sample.is_some()) {
-        out += &format!(
-            "last {} at {}: {}\n",
-            d.reason,
-            d.node,
-            or_dash(d.sample.as_ref())
-        );
+    for d in &reply.drops {
+        let Some(sample) = &d.sample else { continue };
+        let from = d.interface.as_ref().map(|name| format!(" from {name}"));
+        let from = from.unwrap_or_default();
+        out += &format!("last {} at {}{from}:\n  {sample}\n", d.reason, d.node);
     }
     out
 }

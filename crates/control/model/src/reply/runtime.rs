@@ -146,7 +146,7 @@ pub struct DropsReply {
     pub drops: Vec<DropRow>,
 }
 
-/// Drops of one node for one reason.
+/// Drops of one node for one reason, of packets from one interface.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DropRow {
     /// Packets.
@@ -157,7 +157,8 @@ pub struct DropRow {
     pub reason: String,
     /// The operator's sentence.
     pub text: String,
-    /// Interface they came in by, when counted per interface.
+    /// Interface they came in by; none for those that were never seen as a packet (no buffer was free), are on their way
+    /// to be freed, or came by an interface that is gone.
     pub interface: Option<String>,
     /// The last one, decoded, when kept.
     pub sample: Option<String>,

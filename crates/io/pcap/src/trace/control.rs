@@ -112,11 +112,7 @@ impl Control {
                 "another tap",
             ));
         }
-        let filter = spec.filter.as_deref().map(|text| {
-            Filter::compile(text)
-                .map_err(|e| ModelError::invalid(format!("filter '{}'", text.escape_debug()), e))
-        });
-        let filter = filter.transpose()?;
+        let filter = spec.filter.as_deref().map(Filter::asked).transpose()?;
         let interface = spec.interface.as_deref().map(|name| {
             let all = self.interfaces.borrow();
             all.index(name).map_err(|e| explain(&all, e))

@@ -13,7 +13,7 @@ use crate::spool::{Note, Spool};
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use volley_graph::{Col, PacketView};
+use volley_graph::{Col, PacketView, TraceFilter};
 use volley_iface::{Direction, Tap, Tapped};
 
 /// A capture under way, as workers see it.
@@ -59,14 +59,9 @@ impl TraceTap {
         if session.interface.is_some_and(|only| only != note.interface) {
             return;
         }
-        if let Some(filter) = &session.filter {
-            let (len, mut hit) = (packet.len() + back, None);
-            packet.segments(back, |first| {
-                hit.get_or_insert_with(|| filter.matches(first, len));
-            });
-            if hit != Some(true) {
-                return;
-            }
+        let filter = session.filter.as_ref();
+        if filter.is_some_and(|filter| !filter.wants(packet, back)) {
+            return;
         }
         session.spool.give(note, packet, back);
     }

@@ -240,8 +240,10 @@ impl Node for EthernetInput {
         if one && flags & Flag::L2 as u32 != 0 {
             return self.cross_connected(cx, v);
         }
-        let few = (I::FEW && one).then(|| few(&v, flags, mac));
-        if let Some(next) = few.flatten() {
+        if I::FEW
+            && one
+            && let Some(next) = few(&v, flags, mac)
+        {
             v.advance(HEADER);
             return v.send_all(next);
         }

@@ -18,7 +18,8 @@ mod fields;
 mod parse;
 
 use fields::{Field, Packet};
-use volley_model::SyntaxError;
+use volley_graph::{PacketView, TraceFilter};
+use volley_model::{ModelError, SyntaxError};
 
 /// How deep parentheses and `not` may nest.
 pub const DEPTH: usize = 32;
@@ -78,6 +79,12 @@ impl Filter {
         })
     }
 
+    /// Reads the filter of a request.
+    pub fn asked(text: &str) -> Result<Filter, ModelError> {
+        let what = || format!("filter '{}'", text.escape_debug());
+        Filter::compile(text).map_err(|error| ModelError::invalid(what(), error))
+    }
+
     /// Whether a packet passes: `bytes` are its first ones, from the Ethernet header; `len` is its length in all.
     pub fn matches(&self, bytes: &[u8], len: usize) -> bool {
         let packet = Packet::new(bytes, len);
@@ -103,6 +110,16 @@ impl Filter {
             };
         }
         stack & 1 != 0
+    }
+}
+
+impl TraceFilter for Filter {
+    fn wants(&self, packet: &PacketView<'_>, back: usize) -> bool {
+        let (len, mut hit) = (packet.len() + back, None);
+        packet.segments(back, |first| {
+            hit.get_or_insert_with(|| self.matches(first, len));
+        });
+        hit == Some(true)
     }
 }
 

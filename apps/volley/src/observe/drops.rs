@@ -1,0 +1,78 @@
+//! `show drops`: which packets were dropped, why, where they came from, and the last one of each kind.
+//!
+//! The counters of the nodes say how many; the drop node's books say which interfaces they came in by. What the counters
+//! have beyond the books (packets that were never made, or are on their way) is a row without an interface.
+
+use std::collections::BTreeMap;
+use volley_graph::{DropReport, DropSample, Engine, Severity};
+use volley_iface::{Change, Interfaces, Registry};
+use volley_model::reply::{DropRow, DropsReply};
+use volley_wire::dissect;
+
+/// Forget drops of interfaces that go: their numbers are given to others.
+pub fn follow(registry: &Registry) {
+    let engine = registry.engine.clone();
+    registry.interfaces.borrow_mut().listen(move |change| {
+        if let Change::Deleted(gone) = change
+            && let Ok(mut engine) = engine.try_borrow_mut()
+        {
+            engine.forget_drops(gone.index.0);
+        }
+    });
+}
+
+/// The answer, most first.
+pub fn report(engine: &Engine, interfaces: &Interfaces) -> DropsReply {
+    // Nodes count before the packet reaches the drop node: read in this order the books never have more.
+    let mut kinds: BTreeMap<(u16, usize), Vec<DropReport>> = BTreeMap::new();
+    for drop in engine.drops() {
+        let of = kinds.entry((drop.node.0, drop.counter)).or_default();
+        of.push(drop);
+    }
+    let mut drops = Vec::new();
+    for c in engine.counters() {
+        let node = engine.node(&c.node).map_or(u16::MAX, |id| id.0);
+        let counter = |n: &(u16, usize)| {
+            let info = engine.counter_info(volley_graph::NodeId(n.0), n.1);
+            n.0 == node && info.is_some_and(|info| info.name == c.info.name)
+        };
+        let key = kinds.keys().copied().find(counter);
+        let seen = key.and_then(|key| kinds.remove(&key)).unwrap_or_default();
+        if seen.is_empty() && c.info.severity != Severity::Error {
+            continue;
+        }
+        let mut row = |count, interface, sample| {
+            drops.push(DropRow {
+                count,
+                node: c.node.clone(),
+                reason: c.info.name.to_owned(),
+                text: c.info.text.to_owned(),
+                interface,
+                sample,
+            });
+        };
+        let left = c.count.saturating_sub(seen.iter().map(|d| d.count).sum());
+        for drop in seen {
+            let sample = drop.sample.as_ref().map(decoded);
+            row(drop.count, Some(interfaces.name(drop.rx)), sample);
+        }
+        if left > 0 {
+            row(left, None, None);
+        }
+    }
+    let key = |d: &DropRow| (d.node.clone(), d.reason.clone(), d.interface.clone());
+    drops.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| key(a).cmp(&key(b))));
+    DropsReply {
+        total: drops.iter().map(|d| d.count).sum(),
+        drops,
+    }
+}
+
+fn decoded(sample: &DropSample) -> String {
+    let packet = dissect::frame(&sample.bytes);
+    let packet = match sample.bytes.len() < sample.len {
+        true => packet.cut(),
+        false => packet,
+    };
+    format!("{} bytes: {packet}", sample.len)
+}

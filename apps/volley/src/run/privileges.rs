@@ -1,0 +1,75 @@
+//! Capabilities: workers never have any; the control thread gives its own up when the configuration says so.
+//!
+//! Capabilities belong to threads, and a thread begins with those of the one that starts it. Workers are therefore started
+//! by a thread that has none: their descriptors were opened by the control thread. Helper threads for files live
+//! [`HELPERS`] after their last work, so those from before the control thread gave up are soon gone.
+
+use super::RunError;
+use rustix::io::Errno;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
+};
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
+
+/// How long helper threads wait for more work.
+pub const HELPERS: Duration = Duration::from_millis(100);
+/// How long helper threads with capabilities are waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Give up what this thread has, for good: no program that it may start gets any back.
+fn shed() -> Result<(), Errno> {
+    // Kernels before 4.3 know no ambient set.
+    match clear_ambient_capability_set() {
+        Ok(()) | Err(Errno::INVAL) => {}
+        Err(error) => return Err(error),
+    }
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: CapabilitySet::empty(),
+            permitted: CapabilitySet::empty(),
+            inheritable: CapabilitySet::empty(),
+        },
+    )?;
+    set_no_new_privs(true)
+}
+
+/// Do something in a thread without capabilities; threads that it starts have none either.
+pub fn without<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, RunError> {
+    let failed = |error: Errno| RunError::Privileges(error.into());
+    let thread = std::thread::Builder::new().name("volley-start".into());
+    let thread = thread.spawn(move || shed().map(|()| work()));
+    let done = thread.map_err(RunError::Privileges)?.join();
+    let ended = || RunError::Privileges(std::io::Error::other("the thread has panicked"));
+    done.map_err(|_| ended())?.map_err(failed)
+}
+
+/// Give up the control thread's; done when no thread of the process has any.
+pub async fn give_up() -> Result<(), RunError> {
+    shed().map_err(|error| RunError::Privileges(error.into()))?;
+    let until = Instant::now() + PATIENCE;
+    while let Some(thread) = privileged() {
+        if Instant::now() > until {
+            let why = format!("thread {thread} still has some");
+            return Err(RunError::Privileges(std::io::Error::other(why)));
+        }
+        sleep(HELPERS / 4).await;
+    }
+    Ok(())
+}
+
+/// A thread of this process that has capabilities.
+fn privileged() -> Option<String> {
+    let threads = std::fs::read_dir("/proc/self/task").ok()?;
+    let has = |status: &str| {
+        let set = status.lines().find_map(|l| l.strip_prefix("CapPrm:"));
+        set.is_some_and(|hex| hex.trim().bytes().any(|b| b != b'0'))
+    };
+    threads.flatten().find_map(|thread| {
+        let status = std::fs::read_to_string(thread.path().join("status")).ok()?;
+        has(&status).then(|| thread.file_name().to_string_lossy().into_owned())
+    })
+}

@@ -1,0 +1,267 @@
+//! What was dropped, by reason and receiving interface, with the last packet of each kind: counted by the worker, read by
+//! the control thread.
+//!
+//! One book per worker, written by that worker only. A place is found by reason and interface and kept for ever; when all
+//! places near it are taken, packets of that kind stay out of the book (their node's counter has them all the same).
+//! A sample is written between two steps of a sequence number, odd while it is being written: a reader that meets a writer
+//! tries again, the writer never waits.
+
+use crate::PacketView;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Places of a book.
+const PLACES: usize = 1024;
+/// Places that are looked at for one kind.
+const NEAR: usize = 16;
+/// Words of a sample.
+const WORDS: usize = 16;
+/// Bytes kept of the last packet of a kind.
+pub const SAMPLE: usize = WORDS * 8;
+/// How often a reader tries to get a whole sample.
+const TRIES: usize = 8;
+
+/// A kind of drop: a word of the `Err` column and the interface the packets came in by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Kind {
+    pub(crate) rx: u32,
+    pub(crate) reason: u32,
+}
+
+impl Kind {
+    /// Never 0, which marks a free place.
+    fn key(self) -> u64 {
+        u64::from((self.rx & 0x7fff_ffff) + 1) << 32 | u64::from(self.reason)
+    }
+
+    fn of_key(key: u64) -> Option<Kind> {
+        Some(Kind {
+            rx: ((key >> 32) as u32).checked_sub(1)?,
+            reason: key as u32,
+        })
+    }
+}
+
+/// The last packet of a kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DropSample {
+    /// Nanoseconds on the worker's clock.
+    pub at_ns: u64,
+    /// Its length where it came in.
+    pub len: usize,
+    /// Its first bytes, at most [`SAMPLE`], from where it came in on: outer headers included.
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Place {
+    key: AtomicU64,
+    packets: AtomicU64,
+    /// Number of the vector that left the sample.
+    vector: AtomicU64,
+    /// Odd while the rest is being written; 0 when there is none yet.
+    sequence: AtomicU32,
+    len: AtomicU32,
+    at_ns: AtomicU64,
+    words: [AtomicU64; WORDS],
+}
+
+impl Place {
+    fn write(&self, packet: &PacketView<'_>, now_ns: u64) {
+        let (mut bytes, mut held) = ([0u8; SAMPLE], 0);
+        let back = packet.moved();
+        packet.segments(back, |segment| {
+            let part = segment.len().min(SAMPLE - held);
+            bytes[held..held + part].copy_from_slice(&segment[..part]);
+            held += part;
+        });
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        self.sequence
+            .store(sequence.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        let len = (packet.len() + back) as u32;
+        self.len.store(len, Ordering::Relaxed);
+        self.at_ns.store(now_ns, Ordering::Relaxed);
+        for (cell, part) in self.words.iter().zip(bytes.as_chunks::<8>().0) {
+            cell.store(u64::from_le_bytes(*part), Ordering::Relaxed);
+        }
+        // 0 is kept for "none yet".
+        let done = sequence.wrapping_add(2).max(2);
+        self.sequence.store(done, Ordering::Release);
+    }
+
+    /// The sample, unless there is none or it changes all the time.
+    fn read(&self) -> Option<DropSample> {
+        for _ in 0..TRIES {
+            let before = self.sequence.load(Ordering::Acquire);
+            if before == 0 {
+                return None;
+            }
+            let words = self.words.each_ref().map(|w| w.load(Ordering::Relaxed));
+            let len = self.len.load(Ordering::Relaxed) as usize;
+            let at_ns = self.at_ns.load(Ordering::Relaxed);
+            fence(Ordering::Acquire);
+            if before & 1 == 0 && self.sequence.load(Ordering::Relaxed) == before {
+                let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+                bytes.truncate(len);
+                return Some(DropSample { at_ns, len, bytes });
+            }
+            std::hint::spin_loop();
+        }
+        None
+    }
+}
+
+/// The drops of one worker.
+pub(crate) struct DropBook {
+    places: Box<[Place]>,
+}
+
+impl DropBook {
+    pub(crate) fn new() -> Self {
+        DropBook {
+            places: (0..PLACES).map(|_| Place::default()).collect(),
+        }
+    }
+
+    /// The place of a kind; taken when it has none yet.
+    #[inline]
+    fn place(&self, kind: Kind) -> Option<&Place> {
+        let key = kind.key();
+        let start = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
+        for step in 0..NEAR {
+            let place = &self.places[(start + step) % PLACES];
+            match place.key.load(Ordering::Relaxed) {
+                found if found == key => return Some(place),
+                0 => {
+                    place.key.store(key, Ordering::Relaxed);
+                    return Some(place);
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// A packet of vector `vector` is dropped. The rows of a vector come last first: the first packet of a kind that is
+    /// seen is the last there was, and only that one is kept.
+    #[inline]
+    pub(crate) fn note(&self, kind: Kind, packet: &PacketView<'_>, vector: u64, now_ns: u64) {
+        let Some(place) = self.place(kind) else {
+            return;
+        };
+        crate::stats::bump(&place.packets, 1);
+        if place.vector.load(Ordering::Relaxed) != vector {
+            place.vector.store(vector, Ordering::Relaxed);
+            place.write(packet, now_ns);
+        }
+    }
+
+    /// Every kind so far: how many packets, and the last one.
+    pub(crate) fn read(&self) -> impl Iterator<Item = (Kind, u64, Option<DropSample>)> {
+        self.places.iter().filter_map(|place| {
+            let kind = Kind::of_key(place.key.load(Ordering::Relaxed))?;
+            Some((kind, place.packets.load(Ordering::Relaxed), place.read()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Col;
+    use crate::frame::{Frame, IDX, POS};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use volley_buf::{Pool, START};
+
+    /// A frame of one packet of `len` bytes `fill`, in a buffer that stays out.
+    fn frame(pool: &Arc<Pool>, fill: u8, len: usize) -> Box<Frame> {
+        let mut cache = pool.cache();
+        let mut idx = [0];
+        assert_eq!(cache.alloc(&mut idx), 1);
+        let mut frame = Frame::new(4);
+        frame.n = 1;
+        for (col, word) in [
+            (IDX, idx[0]),
+            (POS, START as u32),
+            (Col::Len as usize, len as u32),
+            (Col::Rx as usize, 0),
+        ] {
+            frame.cols[col].words_mut(1)[0] = word;
+        }
+        // SAFETY: the buffer is ours, and `len` bytes fit behind its start.
+        unsafe { pool.at(idx[0], START).write_bytes(fill, len) };
+        frame
+    }
+
+    #[test]
+    fn the_last_packet_of_each_kind_is_kept() {
+        let pool = Pool::new(64).unwrap();
+        let book = DropBook::new();
+        let (short, long) = (frame(&pool, 7, 60), frame(&pool, 9, 900));
+        let views = [&short, &long].map(|f| PacketView::new(&pool, f, 0));
+        let kind = |rx, reason| Kind { rx, reason };
+        book.note(kind(1, 5), &views[0], 1, 10);
+        book.note(kind(1, 5), &views[1], 1, 10);
+        book.note(kind(2, 5), &views[1], 2, 20);
+        let mut found: Vec<_> = book.read().collect();
+        found.sort_by_key(|(kind, ..)| *kind);
+        let sample = |at_ns, len, bytes| Some(DropSample { at_ns, len, bytes });
+        // Of one vector the first that is noted stays.
+        assert_eq!(
+            found,
+            [
+                (kind(1, 5), 2, sample(10, 60, vec![7; 60])),
+                (kind(2, 5), 1, sample(20, 900, vec![9; SAMPLE])),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_full_book_leaves_kinds_out_and_keeps_the_others() {
+        let pool = Pool::new(64).unwrap();
+        let book = DropBook::new();
+        let packet = frame(&pool, 1, 60);
+        let view = PacketView::new(&pool, &packet, 0);
+        for round in 0..3 {
+            for reason in 0..4 * PLACES as u32 {
+                book.note(Kind { rx: 3, reason }, &view, round + 1, 1);
+            }
+        }
+        let found: Vec<_> = book.read().collect();
+        assert!(found.len() > PLACES / 2 && found.len() <= PLACES);
+        assert!(found.iter().all(|(_, packets, _)| *packets == 3));
+    }
+
+    #[test]
+    fn a_reader_never_sees_half_a_sample() {
+        let pool = Pool::new(64).unwrap();
+        let book = Arc::new(DropBook::new());
+        let kind = Kind { rx: 0, reason: 1 };
+        let stop = Arc::new(AtomicBool::new(false));
+        let writer = {
+            let (pool, book, stop) = (pool.clone(), book.clone(), stop.clone());
+            std::thread::spawn(move || {
+                let frames = [frame(&pool, 0x11, 128), frame(&pool, 0x22, 128)];
+                let mut vector = 0;
+                while !stop.load(Ordering::Relaxed) {
+                    vector += 1;
+                    let view = PacketView::new(&pool, &frames[vector as usize % 2], 0);
+                    book.note(kind, &view, vector, vector);
+                }
+            })
+        };
+        let mut whole = 0;
+        while whole < 20_000 {
+            let Some((_, _, Some(sample))) = book.read().next() else {
+                continue;
+            };
+            let first = [0x11, 0x22][sample.at_ns as usize % 2];
+            assert_eq!(sample.bytes, vec![first; 128], "vector {}", sample.at_ns);
+            whole += 1;
+        }
+        stop.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
+    }
+}

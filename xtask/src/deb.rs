@@ -1,0 +1,212 @@
+//! The Debian package: put together from a binary and the files of `packaging/`, then looked into, unpacked, and tried.
+
+use crate::home::Home;
+use crate::run::Program;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Shells, and where their completions belong.
+const SHELLS: [(&str, &str); 3] = [
+    ("bash", "usr/share/bash-completion/completions/volley"),
+    ("zsh", "usr/share/zsh/vendor-completions/_volley"),
+    ("fish", "usr/share/fish/vendor_completions.d/volley.fish"),
+];
+/// Files that go in as they are.
+const FILES: [(&str, &str); 4] = [
+    (
+        "packaging/volley.service",
+        "usr/lib/systemd/system/volley.service",
+    ),
+    ("packaging/volley.toml", "etc/volley/volley.toml"),
+    ("README.md", "usr/share/doc/volley/README.md"),
+    ("LICENSE", "usr/share/doc/volley/copyright"),
+];
+/// systemd is told that there is a new unit; nothing is started.
+const AFTER: &str =
+    "#!/bin/sh\nset -e\nif [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi\n";
+/// A service that runs is stopped before its files go.
+const BEFORE_REMOVAL: &str = "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then systemctl stop volley.service || true; fi\n";
+
+/// Builds the package around `binary` (none: the release build), checks it, and says where it is.
+pub fn run(home: &Home, binary: Option<PathBuf>, out: Option<PathBuf>) -> Result<String, String> {
+    let binary = match binary {
+        Some(binary) => binary,
+        None => {
+            let build = ["build", "--release", "--locked", "-p", "volley"];
+            Program::cargo(home).args(build).require()?;
+            home.volley()
+        }
+    };
+    let out = out.unwrap_or_else(|| home.target.clone());
+    let folder = home.target.join("deb");
+    // One from before may be there; that there is none is no error.
+    let _ = fs::remove_dir_all(&folder);
+    let (tree, tried) = (folder.join("tree"), folder.join("tried"));
+    fill(home, &binary, &tree)?;
+    let package = pack(home, &binary, &tree, &out)?;
+    try_it(home, &package, &tried)?;
+    let kb = fs::metadata(&package).map_or(0, |m| m.len() / 1024);
+    Ok(format!(
+        "{} ({kb} kB): its files, doctor, config check",
+        package.display()
+    ))
+}
+
+fn said(what: &Path) -> impl Fn(std::io::Error) -> String + '_ {
+    move |error| format!("{}: {error}", what.display())
+}
+
+fn put(tree: &Path, place: &str, content: &[u8], mode: u32) -> Result<(), String> {
+    let path = tree.join(place);
+    let folder = path.parent().unwrap_or(tree);
+    fs::create_dir_all(folder).map_err(said(folder))?;
+    fs::write(&path, content).map_err(said(&path))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(mode)).map_err(said(&path))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(said(path))
+}
+
+/// The files as they will be installed.
+fn fill(home: &Home, binary: &Path, tree: &Path) -> Result<(), String> {
+    put(tree, "usr/bin/volley", &read(binary)?, 0o755)?;
+    for (from, to) in FILES {
+        put(tree, to, &read(&home.root.join(from))?, 0o644)?;
+    }
+    for (shell, place) in SHELLS {
+        let told = Program::new(home, binary).args(["completions", shell]);
+        let told = told.limit_seconds(60).require()?;
+        put(tree, place, told.stdout.as_bytes(), 0o644)?;
+    }
+    for folder in ["docs", "docs/generated"] {
+        let pages = home.root.join(folder);
+        for page in fs::read_dir(&pages).map_err(said(&pages))?.flatten() {
+            let path = page.path();
+            if path.extension().is_some_and(|e| e == "md" || e == "svg") {
+                let place = format!(
+                    "usr/share/doc/volley/{folder}/{}",
+                    page.file_name().display()
+                );
+                put(tree, &place, &read(&path)?, 0o644)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The oldest glibc that has all symbols the binary asks for.
+fn glibc(binary: &[u8]) -> String {
+    let mark = b"GLIBC_2.";
+    let number = |at: usize| {
+        let digits = binary[at..].iter().take_while(|b| b.is_ascii_digit());
+        let text: String = digits.map(|&b| char::from(b)).collect();
+        text.parse::<u32>().ok()
+    };
+    let found = binary.windows(mark.len()).enumerate();
+    let found = found.filter(|(_, window)| window == mark);
+    let newest = found.filter_map(|(at, _)| number(at + mark.len())).max();
+    format!("2.{}", newest.unwrap_or(28))
+}
+
+fn pack(home: &Home, binary: &Path, tree: &Path, out: &Path) -> Result<PathBuf, String> {
+    let arch = Program::new(home, "dpkg").arg("--print-architecture");
+    let arch = arch.require()?.stdout.trim().to_owned();
+    let version = env!("CARGO_PKG_VERSION");
+    let glibc = glibc(&read(binary)?);
+    let control = format!(
+        "Package: volley\nVersion: {version}\nArchitecture: {arch}\nSection: net\nPriority: optional\n\
+         Maintainer: Volley developers <volley@localhost>\nDepends: libc6 (>= {glibc}), libgcc-s1\n\
+         Description: vector packet processor\n Router and switch in user space: forwards packets in vectors through a graph of nodes.\n"
+    );
+    put(tree, "DEBIAN/control", control.as_bytes(), 0o644)?;
+    put(
+        tree,
+        "DEBIAN/conffiles",
+        b"/etc/volley/volley.toml\n",
+        0o644,
+    )?;
+    put(tree, "DEBIAN/postinst", AFTER.as_bytes(), 0o755)?;
+    put(tree, "DEBIAN/prerm", BEFORE_REMOVAL.as_bytes(), 0o755)?;
+    fs::create_dir_all(out).map_err(said(out))?;
+    let package = out.join(format!("volley_{version}_{arch}.deb"));
+    let build = Program::new(home, "dpkg-deb").args(["--root-owner-group", "-Zgzip", "--build"]);
+    build.arg(tree).arg(&package).limit_seconds(300).require()?;
+    Ok(package)
+}
+
+/// What was packed is what comes out, and it runs.
+fn try_it(home: &Home, package: &Path, tried: &Path) -> Result<(), String> {
+    let list = Program::new(home, "dpkg-deb")
+        .arg("-c")
+        .arg(package)
+        .require()?;
+    let wanted = FILES
+        .iter()
+        .map(|(_, to)| *to)
+        .chain(SHELLS.map(|(_, place)| place));
+    for place in wanted.chain([
+        "usr/bin/volley",
+        "usr/share/doc/volley/docs/configuration.md",
+    ]) {
+        let listed =
+            |line: &str| line.ends_with(&format!(" ./{place}")) && line.contains(" root/root ");
+        if !list.stdout.lines().any(listed) {
+            return Err(format!(
+                "{}: {place} is not in it, or not root's",
+                package.display()
+            ));
+        }
+    }
+    fs::create_dir_all(tried).map_err(said(tried))?;
+    let unpack = Program::new(home, "dpkg-deb")
+        .arg("-x")
+        .arg(package)
+        .arg(tried);
+    unpack.require()?;
+    let installed = || Program::new(home, tried.join("usr/bin/volley")).limit_seconds(60);
+    let doctor = installed().arg("doctor").require()?.stdout;
+    if !doctor.contains("processor") {
+        return Err(format!("doctor says nothing of the processor: {doctor}"));
+    }
+    let config = tried.join("etc/volley/volley.toml");
+    installed()
+        .args(["config", "check"])
+        .arg(config)
+        .require()?;
+    verify_unit(home, tried)
+}
+
+/// systemd reads the unit without complaint, where systemd is.
+fn verify_unit(home: &Home, tried: &Path) -> Result<(), String> {
+    let unit = tried.join("usr/lib/systemd/system/volley.service");
+    let text = String::from_utf8_lossy(&read(&unit)?).into_owned();
+    let here = text.replace(
+        "/usr/bin/volley",
+        &tried.join("usr/bin/volley").display().to_string(),
+    );
+    let copy = tried.join("volley.service");
+    fs::write(&copy, here).map_err(said(&copy))?;
+    let verify = Program::new(home, "systemd-analyze")
+        .arg("verify")
+        .arg(&copy);
+    let Ok(output) = verify.output() else {
+        return Ok(());
+    };
+    match output.ok && !output.stderr.contains("volley.service") {
+        true => Ok(()),
+        false => Err(format!("systemd-analyze verify: {}", output.stderr.trim())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_symbol_says_which_glibc() {
+        assert_eq!(glibc(b"..GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_2.17\0"), "2.34");
+        assert_eq!(glibc(b""), "2.28");
+    }
+}

@@ -40,6 +40,9 @@ pub enum RunError {
     /// The socket cannot be served.
     #[error(transparent)]
     Server(#[from] volley_cli::server::ServerError),
+    /// The HTTP interface cannot be served.
+    #[error(transparent)]
+    Http(#[from] volley_http::HttpError),
     /// The control thread's machinery cannot be set up.
     #[error("the control thread cannot be set up: {0}")]
     Runtime(std::io::Error),

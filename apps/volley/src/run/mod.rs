@@ -23,6 +23,7 @@ use std::rc::Rc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use volley_cli::server::Server;
 use volley_graph::{Clock, Running};
+use volley_http::HttpServer;
 use volley_model::{EngineSettings, IsaChoice, ModelError, Request};
 
 /// `volley run ...`
@@ -92,10 +93,14 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         () = signals.next() => return Ok(()),
     }
     let server = Server::bind(&engine.socket)?;
+    let http = HttpServer::bind(&engine)?;
     let _ = writeln!(
         std::io::stderr(),
-        "volley: ready, control socket {}",
-        engine.socket.display()
+        "volley: ready, control socket {}, HTTP {}{}",
+        engine.socket.display(),
+        http.path().display(),
+        http.address()
+            .map_or(String::new(), |address| format!(" and {address} (TLS)"))
     );
     let mut ended = Ok(());
     let stop = async {
@@ -104,7 +109,10 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
             _ = lost => ended = Err(RunError::WorkerDied),
         }
     };
-    server.run(daemon.clone(), stop).await;
+    tokio::select! {
+        () = server.run(daemon.clone(), stop) => {}
+        () = http.run(daemon.clone()) => {}
+    }
     drop(running);
     finish(&daemon);
     ended

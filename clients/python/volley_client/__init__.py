@@ -136,11 +136,11 @@ class Client:
     def _json(self, method: str, path: str, body: Any = None) -> Any:
         return json.loads(self.call(method, path, body))
 
-    def show(self, name: str, **parameters: Any) -> Dict[str, Any]:
+    def show(self, question: str, /, **parameters: Any) -> Dict[str, Any]:
         """The answer to a question: `show("fib", family="ip4", **{"select.match": "192.0.2.1"})`."""
         given = {k: v for k, v in parameters.items() if v is not None}
         query = "?" + urllib.parse.urlencode(given) if given else ""
-        return self._json("GET", f"/v1/show/{urllib.parse.quote(name, safe='')}{query}")
+        return self._json("GET", f"/v1/show/{urllib.parse.quote(question, safe='')}{query}")
 
     def state(self) -> Dict[str, Any]:
         """What runs, as requests that lead to it from nothing, with the number of the next event."""

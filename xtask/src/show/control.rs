@@ -109,11 +109,7 @@ pub const ITEMS: [Item; 21] = [
         "batch files with undo, watch, completions",
         Work::Call(|sitting| said(sitting, "a_batch_is_undone", "test result", "")),
     ),
-    item(
-        "metrics",
-        "Prometheus endpoint",
-        Work::Call(figures),
-    ),
+    item("metrics", "Prometheus endpoint", Work::Call(figures)),
     item(
         "drop-samples",
         "`show drops` with samples",

@@ -145,7 +145,7 @@ pub fn read_action(name: &str, body: &[u8]) -> Result<ConfigAction, Problem> {
             "there is no /v1/config/{name}; there are: {}",
             names.join(", ")
         );
-        return Err(Problem::new(StatusCode::NOT_FOUND, "no-such-path", message));
+        return Err(Problem::no_such_path(message));
     };
     if action.is_unit {
         let empty: &[u8] = if body.trim_ascii().is_empty() {

@@ -44,7 +44,13 @@ impl Problem {
     }
 
     pub(crate) fn malformed(message: impl ToString) -> Problem {
+        let message = one_line(&message.to_string());
         Problem::new(StatusCode::BAD_REQUEST, "malformed", message)
+    }
+
+    pub(crate) fn no_such_path(message: impl ToString) -> Problem {
+        let message = one_line(&message.to_string());
+        Problem::new(StatusCode::NOT_FOUND, "no-such-path", message)
     }
 
     pub(crate) fn ending() -> Problem {
@@ -56,6 +62,15 @@ impl Problem {
         self.place = Some(place);
         self
     }
+}
+
+/// A message may quote what the client sent: it is one line all the same.
+fn one_line(text: &str) -> String {
+    let plain = |c: char| match c.is_control() {
+        true => c.escape_default().collect(),
+        false => c.to_string(),
+    };
+    text.chars().map(plain).collect()
 }
 
 impl From<ModelError> for Problem {

@@ -52,7 +52,7 @@ async fn no_such_path(uri: Uri) -> Problem {
         "there is no path {}; GET /v1/openapi.json lists them",
         uri.path()
     );
-    Problem::new(StatusCode::NOT_FOUND, "no-such-path", message)
+    Problem::no_such_path(message)
 }
 
 async fn no_such_method(method: Method, uri: Uri) -> Problem {

@@ -1,7 +1,6 @@
 //! The questions and actions, from the model's own description of itself: the one place that maps them to paths.
 
 use crate::error::Problem;
-use axum::http::StatusCode;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value};
 use std::sync::OnceLock;
@@ -89,7 +88,7 @@ pub fn read_query(name: &str, parameters: &str) -> Result<Query, Problem> {
             "there is no /v1/show/{name}; there are: {}",
             names.join(", ")
         );
-        return Err(Problem::new(StatusCode::NOT_FOUND, "no-such-path", message));
+        return Err(Problem::no_such_path(message));
     };
     let given: Vec<(String, String)> = serde_urlencoded::from_str(parameters)
         .map_err(|e| Problem::malformed(format!("the parameters are not readable: {e}")))?;

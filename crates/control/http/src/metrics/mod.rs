@@ -11,7 +11,7 @@ use volley_model::reply::{
     ArenaRow, DropRow, ErrorRow, InterfaceRow, NodeRuntime, Severity, TableRow, VersionReply,
     WorkerRuntime,
 };
-use volley_model::{AdminState, ModelError, Query, Reply};
+use volley_model::{AdminState, Family, ModelError, Query, Reply};
 
 /// What the page is made of.
 #[derive(Debug, Default)]
@@ -115,7 +115,8 @@ fn interfaces(page: &mut Page, rows: &[InterfaceRow]) {
             put(&[("interface", &row.name)], read(row) as f64);
         });
     }
-    let states: [(&str, &str, fn(&InterfaceRow) -> AdminState); 2] = [
+    type State = fn(&InterfaceRow) -> AdminState;
+    let states: [(&str, &str, State); 2] = [
         ("volley_interface_admin_up", "1 when it is set up.", |r| {
             r.state
         }),
@@ -273,8 +274,12 @@ fn tables(page: &mut Page, rows: &[TableRow]) {
     ];
     for (name, help, read) in figures {
         page.rows((name, GAUGE, help), rows, |put, row| {
-            let (family, table) = (row.family.to_string(), row.table.to_string());
-            put(&[("family", &family), ("table", &table)], read(row) as f64);
+            let family = match row.family {
+                Family::V4 => "ip4",
+                Family::V6 => "ip6",
+            };
+            let table = row.table.to_string();
+            put(&[("family", family), ("table", &table)], read(row) as f64);
         });
     }
 }

@@ -25,6 +25,9 @@ fn main() -> Result<()> {
     for (n, line) in LINES.iter().enumerate() {
         put(&corpus, "cli_line", &format!("line{n}"), line.as_bytes())?;
     }
+    for (n, body) in BODIES.iter().enumerate() {
+        put(&corpus, "http_body", &format!("body{n}"), body.as_bytes())?;
+    }
     put(&corpus, "config_text", "router", CONFIG.as_bytes())?;
     for (name, format) in [
         ("us", FileFormat::PcapUs),
@@ -38,6 +41,16 @@ fn main() -> Result<()> {
     }
     Ok(())
 }
+
+/// Bodies, and names of actions and questions with theirs.
+const BODIES: [&str; 6] = [
+    r#"{"interface-create":{"name":"pg0","kind":"pg"}}"#,
+    r#"[{"address-add":{"interface":"pg0","address":"192.0.2.1/24"}},{"table-add":{"family":"ip6","table":7}}]"#,
+    r#"[{"route-add":{"prefix":"10.0.0.0/8","paths":[{"target":{"via":{"addr":"192.0.2.9","interface":"pg0"}}}]}}]"#,
+    "commit\n{\"source\":{\"text\":\"[engine]\"},\"confirm_s\":5}",
+    "confirm\n{}",
+    "fib\nfamily=ip4&table=7&select.match=192.0.2.1",
+];
 
 fn put(corpus: &Path, target: &str, name: &str, bytes: &[u8]) -> Result<()> {
     let dir = corpus.join(target);

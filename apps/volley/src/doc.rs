@@ -15,6 +15,8 @@ pub enum Page {
     Graph,
     /// Every table and key of the configuration file.
     File,
+    /// The description of the HTTP interface.
+    Openapi,
 }
 
 /// The text of a page.
@@ -26,6 +28,7 @@ pub fn page(page: Page) -> Result<String, StackError> {
     let (stack, _workers) = Stack::new(&settings, Clock::manual())?;
     match page {
         Page::File => Ok(file()),
+        Page::Openapi => Ok(format!("{:#}\n", volley_http::document())),
         Page::Counters => Ok(counters(&stack)),
         Page::Graph => {
             let reply = stack.query(&Query::Graph)?;

@@ -111,6 +111,11 @@ impl Observer {
                 tx_pps: rate(sum("interface-tx")),
                 drop_pps: rate(sum("error-drop")),
                 longest_round_us: engine.longest_round_us(w),
+                rounds,
+                busy_rounds: busy,
+                rx_packets: packets,
+                busy_s: engine.busy_seconds(w),
+                sleeps: engine.sleeps(w),
                 nodes: nodes.iter().map(row).collect(),
             }
         };

@@ -13,7 +13,7 @@ const DROPS: &[&str] = &["test", "-p", "volley", "--test", "drops"];
 /// What the book says is done.
 const BOOK: &[&str] = &["test", "-p", "volley", "--test", "book"];
 
-pub const ITEMS: [Item; 21] = [
+pub const ITEMS: [Item; 23] = [
     item(
         "commit-10000",
         "10,000 objects committed with traffic undisturbed",
@@ -26,20 +26,28 @@ pub const ITEMS: [Item; 21] = [
     ),
     item(
         "api-clients",
-        "200 clients with random requests for 5 minutes",
-        Work::Missing("there is no HTTP interface yet"),
+        "200 clients with random requests for 10 s: the state equals the replay",
+        Work::Call(|sitting| clients(sitting, "10")),
+    ),
+    long(
+        "api-clients-long",
+        "the same for 5 minutes",
+        Work::Call(|sitting| clients(sitting, "300")),
     ),
     item(
         "fuzz-file",
         "fuzzers for file, command line and HTTP",
-        Work::Missing(
-            "there is none for HTTP yet; `cargo xtask ci` runs those of file and command line",
-        ),
+        Work::Call(fuzzers),
     ),
     item(
         "hostile-clients",
         "a reader who never closes, a client that stalls in a request",
         Work::Command(&["test", "-p", "volley-cli", "--test", "server"]),
+    ),
+    item(
+        "hostile-http",
+        "the same over HTTP, and everything that is refused; the Python client",
+        Work::Command(&["test", "-p", "volley", "--test", "http"]),
     ),
     item(
         "full-disk",
@@ -96,11 +104,7 @@ pub const ITEMS: [Item; 21] = [
         "batch files with undo, watch, completions",
         Work::Call(|sitting| said(sitting, "a_batch_is_undone", "test result", "")),
     ),
-    item(
-        "metrics",
-        "Prometheus endpoint",
-        Work::Missing("there is none yet"),
-    ),
+    item("metrics", "Prometheus endpoint", Work::Call(figures)),
     item(
         "drops",
         "drops by reason and interface with the last packet, traces with a filter, captures others read",
@@ -126,8 +130,18 @@ pub const ITEMS: [Item; 21] = [
     ),
 ];
 
-/// The output of one test of the daemon's commits, as built for use.
+/// The output of one test of the daemon's commits.
 fn test(sitting: &Sitting<'_>, name: &str, kills: &str) -> Result<String, String> {
+    test_of(sitting, "commits", name, ("VOLLEY_KILLS", kills))
+}
+
+/// The output of one test of the daemon, as built for use.
+fn test_of(
+    sitting: &Sitting<'_>,
+    file: &str,
+    name: &str,
+    (variable, value): (&str, &str),
+) -> Result<String, String> {
     let run = Program::cargo(sitting.home)
         .args([
             "test",
@@ -136,11 +150,11 @@ fn test(sitting: &Sitting<'_>, name: &str, kills: &str) -> Result<String, String
             "-p",
             "volley",
             "--test",
-            "commits",
+            file,
             name,
         ])
         .args(["--", "--nocapture"])
-        .env("VOLLEY_KILLS", kills)
+        .env(variable, value)
         .limit_seconds(900)
         .require()?;
     match run.stdout.contains("1 passed") {
@@ -167,6 +181,23 @@ fn full_disk(sitting: &Sitting<'_>) -> Outcome {
             None => Outcome::of(Ok("256 kB of tmpfs".into())),
         },
     }
+}
+
+/// 200 clients for some seconds.
+fn clients(sitting: &Sitting<'_>, seconds: &str) -> Outcome {
+    let variable = ("VOLLEY_API_SECONDS", seconds);
+    let text = test_of(sitting, "api_clients", "what_runs_is_what", variable);
+    Outcome::of(text.map(|text| line(&text, "api clients:").unwrap_or_default().to_owned()))
+}
+
+fn figures(sitting: &Sitting<'_>) -> Outcome {
+    let text = test_of(sitting, "http", "figures_are_those", ("VOLLEY_LONG", ""));
+    Outcome::of(text.map(|_| "the figures are those of the packets".to_owned()))
+}
+
+/// Those of file, command line and HTTP, five seconds each (with all the others).
+fn fuzzers(sitting: &Sitting<'_>) -> Outcome {
+    crate::sanitize::fuzz(sitting.home, 5)
 }
 
 /// The seconds in the line that names its bar.

@@ -58,8 +58,6 @@ pub enum Work {
         &'static [(&'static str, &'static str)],
         &'static [&'static str],
     ),
-    /// Not built: the item fails, and says so.
-    Missing(&'static str),
     /// Anything else.
     Call(fn(&Sitting<'_>) -> Outcome),
 }
@@ -178,7 +176,6 @@ fn judge(sitting: &Sitting<'_>, work: &Work) -> Outcome {
         }
         Work::Command(words) => run_items::command(sitting, words, &[]),
         Work::With(environment, words) => run_items::command(sitting, words, environment),
-        Work::Missing(what) => Fail((*what).into()),
         Work::Call(call) => call(sitting),
     }
 }

@@ -10,7 +10,11 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, sleep};
 use volley_cli::server::{Backend, Misplaced, Pending};
 use volley_cli::{NameKind, Names};
-use volley_control::{Core, Executor, Probe, Progress, Transaction, TransactionError};
+use volley_control::{
+    Core, Executor, Probe, Progress, Reader, Transaction, TransactionError, requests,
+};
+use volley_http::metrics::Latencies;
+use volley_http::{Api, Change, Later, RunningState};
 use volley_model::{Applied, ConfigAction, ConfigReply, Mac, ModelError, Query, Reply, Request};
 
 /// How long a worker may take to use a change.
@@ -21,6 +25,9 @@ const LOOK: Duration = Duration::from_millis(1);
 const SLICE: Duration = Duration::from_millis(5);
 /// Steps between two looks at the clock.
 const STEPS: usize = 32;
+
+/// What was done, and the number of the transaction that did it.
+pub type Done = (Applied, Option<u64>);
 
 /// The daemon's state, on the control thread.
 pub struct Daemon {
@@ -34,6 +41,8 @@ pub struct Daemon {
     pub(super) commits: Commits,
     /// Whose turn it is: one transaction at a time.
     pub(super) turn: Mutex<()>,
+    /// How long answers took.
+    latencies: Latencies,
     me: Weak<Daemon>,
 }
 
@@ -46,6 +55,7 @@ impl Daemon {
             core: RefCell::default(),
             commits,
             turn: Mutex::new(()),
+            latencies: Latencies::default(),
             me: me.clone(),
         })
     }
@@ -63,14 +73,14 @@ impl Daemon {
 
     /// Carry out changes, all of them or none, and wait until the worker uses them. What is no configuration (starting a
     /// trace, clearing counters) is no part of the state: it is carried out alone.
-    pub async fn change(&self, requests: Vec<Request>) -> Result<Applied, TransactionError> {
+    pub async fn change(&self, requests: Vec<Request>) -> Result<Done, TransactionError> {
         if let [request] = &requests[..]
             && !request.is_configuration()
         {
             let applied = self.stack.apply(request)?;
             self.changed.notify_one();
             self.settle().await?;
-            return Ok(applied);
+            return Ok((applied, None));
         }
         self.to_its_end(|me| async move {
             let _turn = me.turn.lock().await;
@@ -85,16 +95,16 @@ impl Daemon {
     pub(super) async fn carry_out(
         &self,
         mut transaction: Transaction,
-    ) -> Result<Applied, TransactionError> {
+    ) -> Result<Done, TransactionError> {
         let mut since = Instant::now();
         loop {
             match transaction.advance(&self.stack, STEPS) {
                 Progress::More => {}
                 Progress::Done(applied) => {
-                    self.core.borrow_mut().end(transaction, Some(&applied));
+                    let number = self.core.borrow_mut().end(transaction, Some(&applied));
                     self.changed.notify_one();
                     self.settle().await?;
-                    return Ok(applied);
+                    return Ok((applied, number));
                 }
                 Progress::Failed(error) => {
                     self.core.borrow_mut().end(transaction, None);
@@ -113,6 +123,11 @@ impl Daemon {
                 since = Instant::now();
             }
         }
+    }
+
+    /// A change, and how long it took.
+    async fn timed(&self, requests: Vec<Request>) -> Result<Done, TransactionError> {
+        self.latencies.change.time(self.change(requests)).await
     }
 
     /// Waits until the worker uses everything.
@@ -209,13 +224,15 @@ impl Backend for Daemon {
     }
 
     fn query(&self, query: Query) -> Pending<'_, Reply> {
-        Box::pin(async move { self.stack.query(&query) })
+        let answer = async move { self.stack.query(&query) };
+        Box::pin(self.latencies.query.time(answer))
     }
 
     fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied> {
         Box::pin(async move {
-            let done = self.change(requests).await;
-            done.map_err(TransactionError::into_model)
+            let done = self.timed(requests).await;
+            done.map(|(applied, _)| applied)
+                .map_err(TransactionError::into_model)
         })
     }
 
@@ -224,12 +241,43 @@ impl Backend for Daemon {
         requests: Vec<Request>,
     ) -> Pin<Box<dyn Future<Output = Result<Applied, Misplaced>> + '_>> {
         Box::pin(async move {
-            let done = self.change(requests).await;
-            done.map_err(|error| (error.index, error.into_model()))
+            let done = self.timed(requests).await;
+            done.map(|(applied, _)| applied)
+                .map_err(|error| (error.index, error.into_model()))
         })
     }
 
     fn config(&self, action: ConfigAction) -> Pending<'_, ConfigReply> {
-        Box::pin(self.configuration(action))
+        Box::pin(self.latencies.config.time(self.configuration(action)))
+    }
+}
+
+impl Api for Daemon {
+    fn change(&self, requests: Vec<Request>) -> Later<'_, Result<Change, TransactionError>> {
+        Box::pin(async move {
+            let (applied, number) = self.timed(requests).await?;
+            Ok(Change::new(applied, number))
+        })
+    }
+
+    fn events(&self) -> (Reader, u64) {
+        let core = self.core.borrow();
+        (core.events(), core.next_event())
+    }
+
+    fn state(&self) -> Later<'_, RunningState> {
+        Box::pin(async move {
+            let _turn = self.turn.lock().await;
+            let core = self.core.borrow();
+            RunningState {
+                transactions: core.transactions(),
+                next_event: core.next_event(),
+                requests: requests(core.state()),
+            }
+        })
+    }
+
+    fn latencies(&self) -> &Latencies {
+        &self.latencies
     }
 }

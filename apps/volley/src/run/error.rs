@@ -43,6 +43,9 @@ pub enum RunError {
     /// Capabilities cannot be given up.
     #[error("capabilities cannot be given up: {0}; set capabilities = \"keep\" in [process]")]
     Privileges(std::io::Error),
+    /// The HTTP interface cannot be served.
+    #[error(transparent)]
+    Http(#[from] volley_http::HttpError),
     /// The control thread's machinery cannot be set up.
     #[error("the control thread cannot be set up: {0}")]
     Runtime(std::io::Error),

@@ -26,6 +26,7 @@ use std::rc::Rc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use volley_cli::server::Server;
 use volley_graph::{Clock, Running};
+use volley_http::HttpServer;
 use volley_model::{Capabilities, EngineSettings, IsaChoice, ModelError, Request};
 
 /// `volley run ...`
@@ -96,6 +97,7 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         () = signals.next() => return Ok(()),
     }
     let server = Server::bind(&engine.socket)?;
+    let http = HttpServer::bind(&engine)?;
     if engine.capabilities == Capabilities::Drop {
         privileges::give_up().await?;
     }
@@ -104,8 +106,11 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     manager.tell("READY=1");
     let _ = writeln!(
         std::io::stderr(),
-        "volley: ready, control socket {}",
-        engine.socket.display()
+        "volley: ready, control socket {}, HTTP {}{}",
+        engine.socket.display(),
+        http.path().display(),
+        http.address()
+            .map_or(String::new(), |address| format!(" and {address} (TLS)"))
     );
     let mut ended = Ok(());
     let stop = async {
@@ -114,7 +119,10 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
             _ = lost => ended = Err(RunError::WorkerDied),
         }
     };
-    server.run(daemon.clone(), stop).await;
+    tokio::select! {
+        () = server.run(daemon.clone(), stop) => {}
+        () = http.run(daemon.clone()) => {}
+    }
     manager.tell("STOPPING=1");
     drop(running);
     finish(&daemon);

@@ -2,6 +2,7 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
+pub mod http;
 pub mod oracle;
 
 use std::path::{Path, PathBuf};

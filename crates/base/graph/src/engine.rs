@@ -745,6 +745,15 @@ impl Engine {
         cycles as f64 * 1e6 / volley_simd::cycles_per_second()
     }
 
+    /// Seconds that a worker has spent in rounds that found packets: what it is really used, whatever polling takes.
+    pub fn busy_seconds(&self, worker: usize) -> f64 {
+        let cycles = self
+            .channels
+            .get(worker)
+            .map_or(0, |c| c.busy_cycles.load(Relaxed));
+        cycles as f64 / volley_simd::cycles_per_second()
+    }
+
     /// Rounds, rounds that found packets, packets, and frames allocated while running, of one worker.
     pub fn load(&self, worker: usize) -> Option<(u64, u64, u64, u64)> {
         let c = self.channels.get(worker)?;

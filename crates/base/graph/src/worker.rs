@@ -41,6 +41,8 @@ pub(crate) struct Channel {
     pub(crate) changes: AtomicU64,
     /// The longest round, in cycles, changes included. Set back by the control thread.
     pub(crate) longest: AtomicU64,
+    /// Cycles of rounds that found work.
+    pub(crate) busy_cycles: AtomicU64,
     /// Times the worker slept.
     pub(crate) sleeps: AtomicU64,
     /// Wakes the worker, once it runs on a thread.
@@ -58,6 +60,7 @@ impl Channel {
             grown: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             longest: AtomicU64::new(0),
+            busy_cycles: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
             bell: OnceLock::new(),
         }
@@ -207,6 +210,8 @@ impl Worker {
         crate::stats::bump(&channel.rounds, 1);
         crate::stats::bump(&channel.busy, u64::from(entered > 0));
         crate::stats::bump(&channel.packets, entered as u64);
+        let worked = if entered > 0 { took } else { 0 };
+        crate::stats::bump(&channel.busy_cycles, worked);
         channel.grown.store(self.lanes.grown, Relaxed);
         if took > channel.longest.load(Relaxed) {
             channel.longest.store(took, Relaxed);

@@ -7,8 +7,9 @@ use crate::{Config, dpdk, kernel, kinds, memif, route, stream, vhost};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
-    AdminState, Capabilities, EngineSettings, Family, Feature, InterfaceKind, InterfaceSpec,
-    IsaChoice, Neighbor, ObjectKind, Pace, PcapFiles, Repeat, Request, RxMode, Switch, limits,
+    AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
+    InterfaceSpec, IsaChoice, Neighbor, ObjectKind, Pace, PcapFiles, Repeat, Request, RxMode,
+    Switch, limits,
 };
 
 /// Requests by the step they belong to. Later steps need earlier ones.
@@ -67,7 +68,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 13] = [
+const READERS: [(&s::Table, Reader); 14] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
@@ -81,6 +82,7 @@ const READERS: [(&s::Table, Reader); 13] = [
     (&s::STREAM, stream::stream),
     (&s::ENGINE, |_, _| ()),
     (&s::PROCESS, |_, _| ()),
+    (&s::API, |_, _| ()),
 ];
 
 fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
@@ -103,14 +105,17 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
     for (schema, reader) in READERS {
         for (_, value) in root.iter().filter(|(k, _)| k.get_ref() == schema.name) {
             for section in sections(doc, schema, value) {
-                if schema.name == "engine" {
-                    config.engine = engine(section);
-                }
-                if schema.name == "process" {
+                match schema.name {
+                    "engine" => {
+                        let api = std::mem::take(&mut config.engine.api);
+                        config.engine = engine(section);
+                        config.engine.api = api;
+                    }
+                    "api" => config.engine.api = api(section),
                     // Behind `engine` in the list, so that it stays.
-                    config.engine.capabilities = process(section);
+                    "process" => config.engine.capabilities = process(section),
+                    _ => reader(section, &mut plan),
                 }
-                reader(section, &mut plan);
             }
         }
     }
@@ -177,6 +182,21 @@ fn engine(section: Section<'_>) -> EngineSettings {
         section.error(error);
     }
     e
+}
+
+fn api(section: Section<'_>) -> ApiSettings {
+    let file = |key| section.get(key).and_then(|f| path(&f));
+    let api = ApiSettings {
+        socket: file("socket"),
+        listen: section.get("listen").and_then(|f| f.read()),
+        certificate: file("certificate"),
+        key: file("key"),
+        token_file: file("token_file"),
+    };
+    if let Err(error) = api.validate() {
+        section.error(error);
+    }
+    api
 }
 
 /// A path that is not empty.

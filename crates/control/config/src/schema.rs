@@ -64,6 +64,23 @@ pub(crate) static PROCESS: Table = Table {
         "keep; or drop: give them up once the configuration is in force, no more interfaces of the kernel after that (keep)",
     )],
 };
+pub(crate) static API: Table = Table {
+    name: "api",
+    repeats: false,
+    keys: &[
+        k(
+            "socket",
+            "unix socket of the HTTP interface (that of volley ctl with the ending .http.sock)",
+        ),
+        k(
+            "listen",
+            "address and port for TCP, such as \"192.0.2.1:8443\" (none); needs certificate, key and token_file",
+        ),
+        k("certificate", "certificate chain, a PEM file"),
+        k("key", "its private key, a PEM file"),
+        k("token_file", "file with the token of clients over TCP"),
+    ],
+};
 pub(crate) static TABLE: Table = many(
     "table",
     &[
@@ -322,10 +339,11 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 16] {
+pub fn schema() -> [&'static Table; 17] {
     [
         &ENGINE,
         &PROCESS,
+        &API,
         &TABLE,
         &INTERFACE,
         &MEMIF,

@@ -2,6 +2,7 @@
 //!
 //! All three read and print the usual text, and are text in JSON. IP addresses themselves are `std::net::IpAddr`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,7 +10,18 @@ use std::str::FromStr;
 
 /// IP version of an address, prefix or table.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 pub enum Family {
     /// IPv4.
@@ -333,7 +345,7 @@ fn to_addr(family: Family, bits: u128) -> IpAddr {
 
 /// Serde as text, for types that print and read it.
 macro_rules! serde_as_text {
-    ($($t:ty),*) => {$(
+    ($($t:ty: $text:literal),*) => {$(
         impl Serialize for $t {
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 s.collect_str(self)
@@ -345,10 +357,22 @@ macro_rules! serde_as_text {
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
+        impl schemars::JsonSchema for $t {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($t).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "description": $text })
+            }
+        }
     )*};
 }
 pub(crate) use serde_as_text;
-serde_as_text!(Mac, Prefix, IfAddress);
+serde_as_text!(
+    Mac: "MAC address such as `02:fe:00:00:00:01`.",
+    Prefix: "Prefix such as `10.0.0.0/8`, host bits zero.",
+    IfAddress: "Address and subnet length such as `192.0.2.1/24`."
+);
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,12 @@
 //! What can be done with the configuration as a whole: look, compare, commit, go back.
 
 use crate::request::Request;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Where a configuration comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ConfigSource {
     /// What is in force now.
@@ -23,7 +24,7 @@ pub enum ConfigSource {
 }
 
 /// How a configuration is written out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConfigForm {
     /// As a `volley.toml`.
@@ -36,7 +37,7 @@ pub enum ConfigForm {
 }
 
 /// Something done with the configuration as a whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ConfigAction {
     /// Read it and check it against nothing but itself.
@@ -82,7 +83,7 @@ pub enum ConfigAction {
 }
 
 /// The answer to a [`ConfigAction`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConfigReply {
     /// It is well-formed and leads to so many objects.
@@ -115,7 +116,7 @@ pub enum ConfigReply {
 }
 
 /// What a commit did.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Committed {
     /// Its number.
     pub number: u64,
@@ -128,7 +129,7 @@ pub struct Committed {
 }
 
 /// One commit.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CommitRow {
     /// Its number.
     pub number: u64,

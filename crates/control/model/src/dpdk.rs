@@ -4,6 +4,7 @@ use crate::error::ModelError;
 use crate::interface::Switch;
 use crate::name::quote;
 use crate::validate::within;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::ops::RangeInclusive;
@@ -21,7 +22,7 @@ const DEVICE: usize = 63;
 const ARGUMENTS: usize = 1024;
 
 /// A port of DPDK.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DpdkSpec {
     /// What is behind the port.
@@ -53,7 +54,7 @@ fn on() -> Switch {
 }
 
 /// What is behind a port.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DpdkDevice {
     /// A device on the PCI bus, by address (`0000:02:00.0`), with arguments of its driver behind a comma.
@@ -181,7 +182,7 @@ impl Display for DpdkSpec {
 }
 
 /// How DPDK's environment layer is started.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DpdkEal {
     /// Cores that DPDK may think it has (`0`, `0-3`); some drivers have as many queues. None = one.
@@ -196,7 +197,7 @@ pub struct DpdkEal {
 }
 
 /// What DPDK's memory is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HugePages {
     /// Huge pages where enough are free, else plain ones.

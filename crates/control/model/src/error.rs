@@ -1,11 +1,14 @@
 //! Errors of the control plane: each one sentence that says what, where, and how to mend it.
 
 use crate::limits::NAMES_LISTED;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Kinds of objects that requests name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectKind {
     /// Interface (`pg0`).
@@ -63,7 +66,7 @@ impl fmt::Display for ObjectKind {
 }
 
 /// Why a request or query was refused. A refused request changed nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "error", rename_all = "kebab-case")]
 pub enum ModelError {
     /// The object is not there.
@@ -215,7 +218,7 @@ fn listed(known: &[String]) -> String {
 }
 
 /// A text that does not read: where, and what was expected. `column` counts characters from 1.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize, JsonSchema)]
 #[error("column {column}: {message}")]
 pub struct SyntaxError {
     /// Character of the line, from 1.

@@ -1,10 +1,11 @@
 //! Events: what a transaction changed.
 
 use crate::error::ObjectKind;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One object that a transaction made, changed or removed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// Its number, from 1, without gaps: a reader that misses one knows.
     pub sequence: u64,
@@ -23,7 +24,7 @@ pub struct Event {
 }
 
 /// What happened to an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeKind {
     /// It is new.

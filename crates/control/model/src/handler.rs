@@ -4,10 +4,11 @@ use crate::error::ModelError;
 use crate::query::Query;
 use crate::reply::Reply;
 use crate::request::Request;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a request did.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Applied {
     /// Objects made, changed or removed (routes of a bulk request count one each); 0 = it was so already.
     pub changed: u64,

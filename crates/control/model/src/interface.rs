@@ -5,12 +5,13 @@ use crate::dpdk::DpdkSpec;
 use crate::kernel::{PacketSpec, TapSpec, XdpSpec};
 use crate::memif::MemifSpec;
 use crate::vhost::VhostSpec;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// A new interface. It is created administratively down, in table 0, without addresses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceSpec {
     /// Its name, unique in the daemon.
@@ -26,7 +27,7 @@ pub struct InterfaceSpec {
 }
 
 /// What stands behind an interface.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterfaceKind {
     /// Packet generator: receives what streams make, transmits into a capture or nowhere.
@@ -67,7 +68,7 @@ impl InterfaceKind {
 }
 
 /// Files of a pcap interface. At least one of them must be there.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PcapFiles {
     /// Packets to receive (pcap or pcapng).
@@ -81,7 +82,7 @@ pub struct PcapFiles {
 }
 
 /// How often a file is played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repeat {
     /// This many times (at least once).
@@ -97,7 +98,7 @@ impl Default for Repeat {
 }
 
 /// How fast a file is played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
     /// As fast as the graph takes the packets.
@@ -108,7 +109,7 @@ pub enum Pace {
 }
 
 /// Administrative state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdminState {
     /// Packets pass.
@@ -119,7 +120,7 @@ pub enum AdminState {
 }
 
 /// How receive queues are watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RxMode {
     /// Always looked at.
@@ -141,7 +142,7 @@ impl RxMode {
 }
 
 /// Something switched on or off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Switch {
     /// On.
@@ -151,7 +152,7 @@ pub enum Switch {
 }
 
 /// A static neighbour.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Neighbor {
     /// Interface it is reached by.
@@ -163,7 +164,7 @@ pub struct Neighbor {
 }
 
 /// A feature on an arc of an interface, switched on or off.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Feature {
     /// Interface.

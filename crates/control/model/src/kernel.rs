@@ -4,6 +4,7 @@ use crate::addr::{IfAddress, Mac};
 use crate::interface::Switch;
 use crate::validate::{unicast, within};
 use crate::{ModelError, quote};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::ops::RangeInclusive;
@@ -164,7 +165,7 @@ pub(crate) fn spell_xdp(f: Out<'_, '_>, name: &str, xdp: &XdpSpec) -> fmt::Resul
 }
 
 /// A tap or tun: Volley makes an interface in the kernel and is its other end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TapSpec {
     /// Frames or IP packets.
@@ -201,7 +202,7 @@ impl Default for TapSpec {
 }
 
 /// What a tap carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TapMode {
     /// Ethernet frames.
@@ -212,7 +213,7 @@ pub enum TapMode {
 }
 
 /// An interface of the kernel through a packet socket (AF_PACKET): Volley takes copies of what it receives, and sends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PacketSpec {
     /// The kernel's interface.
@@ -241,7 +242,7 @@ impl Default for PacketSpec {
 }
 
 /// An interface of the kernel through XDP sockets (AF_XDP): Volley takes what it receives away from the kernel, and sends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct XdpSpec {
     /// The kernel's interface.
@@ -272,7 +273,7 @@ impl Default for XdpSpec {
 }
 
 /// Where the XDP program runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum XdpMode {
     /// In the driver if it can, else in the kernel's generic path.
@@ -285,7 +286,7 @@ pub enum XdpMode {
 }
 
 /// Whether the driver copies packets between its memory and ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum XdpCopy {
     /// Not if it can do without.

@@ -2,7 +2,7 @@
 //!
 //! Every face (configuration file, command line, HTTP, binary API, netlink mirror) builds [`Request`]s for changes and
 //! [`Query`]s for questions, and nothing else. Feature crates answer them through [`Handler`]. This crate is a leaf: it
-//! knows only `std`, `serde` and `thiserror`, no other crate of Volley.
+//! knows only `std`, `serde`, `schemars` (schemas for the HTTP interface) and `thiserror`, no other crate of Volley.
 //!
 //! - True on entry: nothing; every parser here takes any text.
 //! - True on exit: a value that passed [`Request::validate`] is well-formed by itself (host bits, ranges, name syntax,
@@ -52,7 +52,7 @@ pub use query::{FibSelect, Query};
 pub use reply::Reply;
 pub use request::{Clear, Request};
 pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
-pub use settings::{Capabilities, EngineSettings, IsaChoice};
+pub use settings::{ApiSettings, Capabilities, EngineSettings, IsaChoice};
 pub use stream::{
     Edit, EditKind, EditTarget, Enter, FieldDef, FieldDefault, FieldKind, FieldPath, FieldValue,
     ImixPart, Layer, LayerKind, Sizes, StreamSource, StreamSpec, Template, Value, parse_rate,

@@ -3,6 +3,7 @@
 use crate::error::ModelError;
 use crate::name::quote;
 use crate::validate::within;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ const QUEUES: u32 = 64;
 const FILENAME: usize = 107;
 
 /// Which side of a connection an interface is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemifRole {
     /// Listens at the socket (server).
@@ -35,7 +36,7 @@ impl Display for MemifRole {
 }
 
 /// A memif interface. Queues, ring size and buffer size are the slave's to say; a master takes what its slave offers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemifSpec {
     /// Its number, the same on both sides.
@@ -148,7 +149,7 @@ impl Display for MemifSpec {
 }
 
 /// A socket that masters listen at and slaves connect to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemifSocket {
     /// Its number; 0 is always there.

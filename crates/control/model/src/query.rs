@@ -1,11 +1,12 @@
 //! Every question (`show ...`) as one typed value.
 
 use crate::addr::{Family, Prefix};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// One question. Each variant is answered by the [`crate::Reply`] of the same name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Query {
     /// Version of the daemon and what it runs on.
@@ -101,7 +102,7 @@ pub enum Query {
 }
 
 /// Which routes a [`Query::Fib`] is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FibSelect {
     /// All.

@@ -7,12 +7,13 @@ use crate::memif::MemifSocket;
 use crate::route::{Route, RouteLoad};
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// One change. `Display` gives its command-line spelling; [`Request::validate`] checks what needs no state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
     /// Create an interface.
@@ -203,7 +204,7 @@ pub enum Request {
 }
 
 /// Which counters are set back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clear {
     /// Calls, vectors and clocks of nodes.

@@ -1,12 +1,13 @@
 //! Routes: prefix, table, source and the paths it leads to; and loading many from a file.
 
 use crate::addr::{Family, Prefix};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// One route, or `count` of them on consecutive prefixes with the same paths.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// First prefix.
@@ -45,7 +46,18 @@ impl Route {
 
 /// Who put a route there. When several sources have one prefix, the smallest [`RouteSource::preference`] forwards.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum RouteSource {
@@ -91,7 +103,9 @@ impl RouteSource {
 }
 
 /// One path of a route.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
     /// Where to.
@@ -129,7 +143,9 @@ impl Path {
 }
 
 /// Where a path leads.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum PathTarget {
     /// A next hop.
@@ -159,7 +175,7 @@ pub enum PathTarget {
 
 /// Load a table from a file, in text (`PREFIX NEXTHOP` a line; the next hop an address or a number) or as an MRT dump,
 /// plain or compressed (`.gz`, `.bz2`, `.xz`, `.zst`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteLoad {
     /// The file.
@@ -181,7 +197,7 @@ pub struct RouteLoad {
 }
 
 /// Format of a route file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RouteFormat {
     /// By the first bytes of the content.
@@ -195,7 +211,7 @@ pub enum RouteFormat {
 
 /// How the next hops of a route file become paths. Every distinct next hop of the file has a rank: its number when the
 /// file has numbers, else the order of its first appearance.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum NextHops {
     /// The file's next hops are addresses and are meant: recursive via them.
@@ -223,7 +239,7 @@ pub enum NextHops {
 }
 
 /// How a rank is folded into n next hops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fold {
     /// `rank % n`: spreads evenly.

@@ -2,13 +2,15 @@
 
 use crate::error::ModelError;
 use crate::limits;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Which instruction-set level the data path uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IsaChoice {
     /// The best that this processor has.
@@ -59,7 +61,7 @@ impl FromStr for IsaChoice {
 }
 
 /// What becomes of the daemon's capabilities once its configuration is in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capabilities {
     /// The control thread keeps them: interfaces of the kernel can be made while it runs.
@@ -76,7 +78,7 @@ impl Capabilities {
 }
 
 /// The engine's settings. They hold from start to stop; changing them means a restart.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EngineSettings {
     /// Most packets per vector, 4..=1024.
@@ -93,6 +95,44 @@ pub struct EngineSettings {
     pub seed: u64,
     /// What becomes of the daemon's capabilities.
     pub capabilities: Capabilities,
+    /// The HTTP interface.
+    pub api: ApiSettings,
+}
+
+/// Where the HTTP interface is served.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApiSettings {
+    /// Its unix socket; none = beside that of `volley ctl`, with the ending `.http.sock`.
+    pub socket: Option<PathBuf>,
+    /// TCP address and port, too; needs the three files that follow.
+    pub listen: Option<SocketAddr>,
+    /// Certificate chain in PEM form.
+    pub certificate: Option<PathBuf>,
+    /// Private key in PEM form.
+    pub key: Option<PathBuf>,
+    /// File with the token that clients over TCP must show, 16 bytes or more.
+    pub token_file: Option<PathBuf>,
+}
+
+impl ApiSettings {
+    /// Checks that TCP comes with TLS and a token.
+    pub fn validate(&self) -> Result<(), ModelError> {
+        let files = [&self.certificate, &self.key, &self.token_file];
+        let given = files.iter().filter(|f| f.is_some()).count();
+        match self.listen {
+            Some(listen) if given < files.len() => {
+                let why = "TCP is served with TLS and a token only: set certificate, key and token_file as well";
+                Err(ModelError::invalid(format!("api.listen {listen}"), why))
+            }
+            None if given > 0 => {
+                let why = "they are for TCP: set listen as well, or leave them away";
+                let what = "certificate, key or token_file of api";
+                Err(ModelError::invalid(what, why))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Default for EngineSettings {
@@ -105,13 +145,21 @@ impl Default for EngineSettings {
             socket: PathBuf::from("/tmp/volley.sock"),
             seed: 1,
             capabilities: Capabilities::Keep,
+            api: ApiSettings::default(),
         }
     }
 }
 
 impl EngineSettings {
+    /// The unix socket of the HTTP interface.
+    pub fn http_socket(&self) -> PathBuf {
+        let beside = || self.socket.with_extension("http.sock");
+        self.api.socket.clone().unwrap_or_else(beside)
+    }
+
     /// Checks ranges.
     pub fn validate(&self) -> Result<(), ModelError> {
+        self.api.validate()?;
         crate::validate::within("vector_size", self.vector_size, limits::VECTOR_SIZE)?;
         crate::validate::within("buffers", self.buffers, limits::BUFFERS)?;
         if self.buffers < 2 * self.vector_size {

@@ -1,10 +1,11 @@
 //! Looking at packets: traces through the graph and captures into pcap files.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Trace the next packets that enter the graph at a node.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceSpec {
     /// Node (`pg-input`).
@@ -17,7 +18,7 @@ pub struct TraceSpec {
 }
 
 /// Where packets are captured. At least one must be true.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Directions {
     /// On receipt from an interface.
@@ -29,7 +30,7 @@ pub struct Directions {
 }
 
 /// Capture packets into a pcap file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PcapTrace {
     /// Where.

@@ -2,13 +2,14 @@
 
 use crate::error::ModelError;
 use crate::name::quote;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
 
 /// A vhost-user socket and what is offered there. Kind `vhost-user` is the back end (the device, for a guest), kind
 /// `virtio-user` the front end (the driver, for somebody's back end).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct VhostSpec {
     /// The socket.
@@ -42,7 +43,7 @@ impl Default for VhostSpec {
 }
 
 /// Who waits for whom at a socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SocketRole {
     /// Connects, again and again until there is somebody.

@@ -14,11 +14,13 @@ use tokio::net::UnixListener;
 pub enum ServerError {
     /// A daemon answers there.
     #[error(
-        "{0}: another daemon serves this socket; stop it or choose another path with engine.socket"
+        "{0}: another daemon serves this socket; stop it or choose another path with engine.socket or api.socket"
     )]
     Taken(PathBuf),
     /// Something that is no socket is there.
-    #[error("{0}: is not a socket; remove it or choose another path with engine.socket")]
+    #[error(
+        "{0}: is not a socket; remove it or choose another path with engine.socket or api.socket"
+    )]
     NotASocket(PathBuf),
     /// The system refused.
     #[error("{path}: {step}: {source}")]
@@ -30,6 +32,28 @@ pub enum ServerError {
         /// Why not.
         source: std::io::Error,
     },
+}
+
+/// Listens on a unix socket, readable and writable by owner and group; takes the place of one that nobody serves any more.
+/// Must be called inside a tokio runtime.
+pub fn listen_at(path: &Path) -> Result<UnixListener, ServerError> {
+    let io = |step| {
+        let path = path.to_path_buf();
+        move |source| ServerError::Io { path, step, source }
+    };
+    if let Ok(meta) = std::fs::symlink_metadata(path) {
+        if !meta.file_type().is_socket() {
+            return Err(ServerError::NotASocket(path.to_path_buf()));
+        }
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(ServerError::Taken(path.to_path_buf()));
+        }
+        std::fs::remove_file(path).map_err(io("cannot remove the old socket"))?;
+    }
+    let listener = UnixListener::bind(path).map_err(io("cannot bind"))?;
+    let mode = std::fs::Permissions::from_mode(0o660);
+    std::fs::set_permissions(path, mode).map_err(io("cannot set permissions"))?;
+    Ok(listener)
 }
 
 /// A bound socket. Its file is removed when it is dropped.
@@ -44,24 +68,8 @@ impl Server {
     /// Binds the socket, readable and writable by owner and group; takes the place of one that nobody serves any more.
     /// Must be called inside a tokio runtime.
     pub fn bind(path: &Path) -> Result<Server, ServerError> {
-        let io = |step| {
-            let path = path.to_path_buf();
-            move |source| ServerError::Io { path, step, source }
-        };
-        if let Ok(meta) = std::fs::symlink_metadata(path) {
-            if !meta.file_type().is_socket() {
-                return Err(ServerError::NotASocket(path.to_path_buf()));
-            }
-            if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                return Err(ServerError::Taken(path.to_path_buf()));
-            }
-            std::fs::remove_file(path).map_err(io("cannot remove the old socket"))?;
-        }
-        let listener = UnixListener::bind(path).map_err(io("cannot bind"))?;
-        let mode = std::fs::Permissions::from_mode(0o660);
-        std::fs::set_permissions(path, mode).map_err(io("cannot set permissions"))?;
         Ok(Server {
-            listener,
+            listener: listen_at(path)?,
             path: path.to_path_buf(),
             limits: Limits::default(),
         })

@@ -2,11 +2,12 @@
 
 use crate::addr::{Family, Mac, Prefix};
 use crate::route::{PathTarget, RouteSource};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Routes of one family.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FibReply {
     /// In order of number.
     pub tables: Vec<FibTable>,
@@ -15,7 +16,7 @@ pub struct FibReply {
 }
 
 /// One table.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FibTable {
     /// IP version.
     pub family: Family,
@@ -32,7 +33,7 @@ pub struct FibTable {
 }
 
 /// Prefixes of one length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LengthCount {
     /// Length in bits.
     pub len: u8,
@@ -41,7 +42,7 @@ pub struct LengthCount {
 }
 
 /// One route: its best source's paths, and what the data plane does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FibRoute {
     /// Prefix.
     pub prefix: Prefix,
@@ -58,7 +59,7 @@ pub struct FibRoute {
 }
 
 /// One path of a route.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FibPath {
     /// Where to.
     pub target: PathTarget,
@@ -71,7 +72,7 @@ pub struct FibPath {
 }
 
 /// One bucket of a load balance.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FibBucket {
     /// `adjacency`, `glean`, `incomplete`, `local`, `drop`, ...
     pub kind: String,
@@ -82,14 +83,14 @@ pub struct FibBucket {
 }
 
 /// Neighbours.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NeighborsReply {
     /// In order of interface and address.
     pub neighbors: Vec<NeighborRow>,
 }
 
 /// One neighbour.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NeighborRow {
     /// Interface.
     pub interface: String,
@@ -104,14 +105,14 @@ pub struct NeighborRow {
 }
 
 /// IP tables.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TablesReply {
     /// In order of family and number.
     pub tables: Vec<TableRow>,
 }
 
 /// One IP table.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TableRow {
     /// IP version.
     pub family: Family,

@@ -1,10 +1,11 @@
 //! The graph: nodes, edges, features.
 
 use super::runtime::{ErrorRow, NodeRuntime};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One node in full.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NodeReply {
     /// Its name.
     pub name: String,
@@ -23,7 +24,7 @@ pub struct NodeReply {
 }
 
 /// One edge.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NodeEdge {
     /// Index among the node's edges.
     pub index: u32,
@@ -32,14 +33,14 @@ pub struct NodeEdge {
 }
 
 /// All nodes and edges.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GraphReply {
     /// In order of name.
     pub nodes: Vec<GraphNode>,
 }
 
 /// One node and where it leads.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GraphNode {
     /// Its name.
     pub name: String,
@@ -50,14 +51,14 @@ pub struct GraphNode {
 }
 
 /// Feature arcs.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FeaturesReply {
     /// In order of name.
     pub arcs: Vec<ArcRow>,
 }
 
 /// One arc.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ArcRow {
     /// Its name (`ip4-unicast`).
     pub name: String,
@@ -70,7 +71,7 @@ pub struct ArcRow {
 }
 
 /// One feature of an arc.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FeatureRow {
     /// Its name.
     pub name: String,

@@ -2,17 +2,18 @@
 
 use crate::addr::{IfAddress, Mac};
 use crate::interface::{AdminState, RxMode};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Interfaces.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InterfacesReply {
     /// In order of index.
     pub interfaces: Vec<InterfaceRow>,
 }
 
 /// One interface.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceRow {
     /// Its name.
     pub name: String,
@@ -53,7 +54,7 @@ pub struct InterfaceRow {
 }
 
 /// Tables of an interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InterfaceTables {
     /// IPv4 table.
     pub ip4: u32,
@@ -62,7 +63,7 @@ pub struct InterfaceTables {
 }
 
 /// Packets and bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Counter {
     /// Packets.
     pub packets: u64,
@@ -71,7 +72,7 @@ pub struct Counter {
 }
 
 /// A counter by name.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NamedValue {
     /// Name.
     pub name: String,
@@ -80,14 +81,14 @@ pub struct NamedValue {
 }
 
 /// Interfaces as drivers see them.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HardwareReply {
     /// In order of index.
     pub hardware: Vec<HardwareRow>,
 }
 
 /// One interface as its driver sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct HardwareRow {
     /// Its name.
     pub name: String,
@@ -125,7 +126,7 @@ pub struct HardwareRow {
 }
 
 /// What passed one queue.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct QueueRow {
     /// `rx` or `tx`.
     pub direction: String,
@@ -136,14 +137,14 @@ pub struct QueueRow {
 }
 
 /// Which worker watches which receive queue.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RxPlacementReply {
     /// By worker, then interface, then queue.
     pub placement: Vec<RxPlacementRow>,
 }
 
 /// One receive queue.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RxPlacementRow {
     /// The worker.
     pub worker: u32,
@@ -158,14 +159,14 @@ pub struct RxPlacementRow {
 }
 
 /// L2 patches and cross-connects.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct L2Reply {
     /// In order of receiving interface.
     pub bindings: Vec<L2Row>,
 }
 
 /// One binding.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct L2Row {
     /// Receiving interface.
     pub rx: String,
@@ -176,7 +177,7 @@ pub struct L2Row {
 }
 
 /// Kind of an L2 binding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum L2Mode {
     /// `test l2patch`.

@@ -1,10 +1,11 @@
 //! memif interfaces and sockets.
 
 use crate::memif::MemifRole;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// To [`crate::Query::Memif`].
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MemifReply {
     /// Sockets by number.
     pub sockets: Vec<MemifSocketRow>,
@@ -13,7 +14,7 @@ pub struct MemifReply {
 }
 
 /// One socket.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MemifSocketRow {
     /// Its number.
     pub id: u32,
@@ -26,7 +27,7 @@ pub struct MemifSocketRow {
 }
 
 /// One interface.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MemifRow {
     /// Its name.
     pub name: String,

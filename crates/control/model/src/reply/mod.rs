@@ -31,10 +31,11 @@ pub use system::{
 
 pub use vhost::{VhostRingRow, VhostUserReply, VhostUserRow};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
     /// To [`crate::Query::Version`].

@@ -1,17 +1,18 @@
 //! Clocks of nodes, counters, drops, traces.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Clocks of every node, per worker.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RuntimeReply {
     /// One per worker, in order.
     pub workers: Vec<WorkerRuntime>,
 }
 
 /// One worker.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerRuntime {
     /// Its name (`worker0`, `main`).
     pub name: String,
@@ -32,12 +33,27 @@ pub struct WorkerRuntime {
     /// The longest round in microseconds: the longest that anything kept packets waiting.
     #[serde(default)]
     pub longest_round_us: f64,
+    /// Rounds of the main loop.
+    #[serde(default)]
+    pub rounds: u64,
+    /// Rounds that found packets.
+    #[serde(default)]
+    pub busy_rounds: u64,
+    /// Packets in.
+    #[serde(default)]
+    pub rx_packets: u64,
+    /// Seconds spent in rounds that found packets, since the daemon started: what the worker is really used.
+    #[serde(default)]
+    pub busy_s: f64,
+    /// Times it slept since the daemon started.
+    #[serde(default)]
+    pub sleeps: u64,
     /// Nodes in order of name.
     pub nodes: Vec<NodeRuntime>,
 }
 
 /// One node on one worker.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NodeRuntime {
     /// Its name.
     pub name: String,
@@ -92,7 +108,18 @@ fn ratio(a: u64, b: u64) -> f64 {
 
 /// How bad a counter's event is.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
@@ -116,14 +143,14 @@ impl fmt::Display for Severity {
 }
 
 /// Counters that are not zero.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorsReply {
     /// In order of node and counter.
     pub errors: Vec<ErrorRow>,
 }
 
 /// One counter of one node, summed over workers.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorRow {
     /// Events.
     pub count: u64,
@@ -138,7 +165,7 @@ pub struct ErrorRow {
 }
 
 /// Dropped packets.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DropsReply {
     /// Sum of all rows.
     pub total: u64,
@@ -147,7 +174,7 @@ pub struct DropsReply {
 }
 
 /// Drops of one node for one reason, of packets from one interface.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct DropRow {
     /// Packets.
     pub count: u64,
@@ -165,7 +192,7 @@ pub struct DropRow {
 }
 
 /// Traced packets.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TraceReply {
     /// In order of arrival.
     pub packets: Vec<TracedPacket>,
@@ -174,7 +201,7 @@ pub struct TraceReply {
 }
 
 /// The way of one packet.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TracedPacket {
     /// Its number, from 1.
     pub packet: u32,
@@ -185,7 +212,7 @@ pub struct TracedPacket {
 }
 
 /// One node of a packet's way.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TraceStep {
     /// Seconds since the daemon's start.
     pub time_s: f64,

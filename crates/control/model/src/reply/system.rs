@@ -1,10 +1,11 @@
 //! Version, buffers, packet generator, capture.
 
 use crate::trace::PcapTrace;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the daemon and what it runs on.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct VersionReply {
     /// `0.1.0`.
     pub version: String,
@@ -27,14 +28,14 @@ pub struct VersionReply {
 }
 
 /// Buffer arenas.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct BuffersReply {
     /// One per NUMA node.
     pub arenas: Vec<ArenaRow>,
 }
 
 /// One arena. `total = free + cached + used`.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ArenaRow {
     /// Its name.
     pub name: String,
@@ -59,7 +60,7 @@ pub struct ArenaRow {
 }
 
 /// Streams.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PacketGeneratorReply {
     /// One per stream.
     pub streams: Vec<StreamRow>,
@@ -68,7 +69,7 @@ pub struct PacketGeneratorReply {
 }
 
 /// One stream.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StreamRow {
     /// Its name.
     pub name: String,
@@ -87,7 +88,7 @@ pub struct StreamRow {
 }
 
 /// One capture of what a packet-generator interface transmits.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PgCaptureRow {
     /// Interface.
     pub interface: String,
@@ -100,7 +101,7 @@ pub struct PgCaptureRow {
 }
 
 /// The capture.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PcapTraceReply {
     /// What was asked; none = no capture was started.
     pub spec: Option<PcapTrace>,

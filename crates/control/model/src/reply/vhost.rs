@@ -1,16 +1,17 @@
 //! vhost-user and virtio-user interfaces.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// vhost-user and virtio-user interfaces.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct VhostUserReply {
     /// In order of creation.
     pub interfaces: Vec<VhostUserRow>,
 }
 
 /// One of them.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct VhostUserRow {
     /// Interface.
     pub name: String,
@@ -37,7 +38,7 @@ pub struct VhostUserRow {
 }
 
 /// A ring.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct VhostRingRow {
     /// `rx` or `tx`, as we see it.
     pub way: String,

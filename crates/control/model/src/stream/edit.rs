@@ -8,13 +8,14 @@ use super::template::words;
 use crate::addr::serde_as_text;
 use crate::error::SyntaxError;
 use crate::name::quote;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// One edit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
     /// What is changed.
@@ -24,7 +25,7 @@ pub struct Edit {
 }
 
 /// What an edit changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EditTarget {
     /// A field of a layer of the template.
@@ -131,10 +132,10 @@ impl FromStr for FieldPath {
         })
     }
 }
-serde_as_text!(FieldPath);
+serde_as_text!(FieldPath: "Field of a template such as `ip4.dst`.");
 
 /// How a field changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EditKind {
     /// The same in every packet.

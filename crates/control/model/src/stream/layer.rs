@@ -329,7 +329,7 @@ impl FromStr for Value {
         read.next().ok_or_else(bad)
     }
 }
-serde_as_text!(Value);
+serde_as_text!(Value: "Value of a field, as text.");
 
 #[cfg(test)]
 mod tests {

@@ -11,12 +11,13 @@ pub use layer::{FieldDef, FieldDefault, FieldKind, FieldValue, Layer, LayerKind,
 pub use template::Template;
 
 use crate::limits::IMIX_PARTS;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 /// One stream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamSpec {
     /// Its name.
@@ -50,7 +51,7 @@ pub struct StreamSpec {
 }
 
 /// Where packets of a stream enter. At least one must be there.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Enter {
     /// Interface they count as received on; without a node they enter where its packets do.
@@ -60,7 +61,7 @@ pub struct Enter {
 }
 
 /// What packets of a stream are made from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamSource {
     /// Layers written as text.
@@ -71,7 +72,7 @@ pub enum StreamSource {
 
 /// Lengths of packets, in bytes without frame check sequence. Packets longer than their template are filled up at the
 /// end of the payload, shorter ones are cut there.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Sizes {
     /// As the template or file has them.
@@ -107,7 +108,7 @@ impl Sizes {
 }
 
 /// One length of a mix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ImixPart {
     /// Bytes.

@@ -144,7 +144,7 @@ impl fmt::Display for Template {
         Ok(())
     }
 }
-serde_as_text!(Template);
+serde_as_text!(Template: "Packet such as `eth / ip4 dst 10.0.0.1 / udp / payload 20`.");
 
 #[cfg(test)]
 mod tests {

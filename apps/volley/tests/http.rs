@@ -1,0 +1,426 @@
+//! The HTTP interface of a running daemon: what it answers, what it refuses, and clients that misbehave.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use support::http::Http;
+use support::{Daemon, Folder, text, volley};
+
+const PLAIN: &str = "\
+[[interface]]
+name = \"pg0\"
+kind = \"pg\"
+addresses = [\"192.0.2.1/24\"]
+";
+
+fn socket(daemon: &Daemon) -> PathBuf {
+    daemon.folder.file("s.http.sock")
+}
+
+fn connect(daemon: &Daemon) -> Http {
+    Http::connect(&socket(daemon))
+}
+
+#[test]
+fn every_question_of_the_document_is_answered() {
+    let daemon = Daemon::start(PLAIN, &[]);
+    let mut http = connect(&daemon);
+    let document = http.get("/v1/openapi.json");
+    let paths = document["paths"].as_object().unwrap();
+    let needed = |parameter: &Value| match parameter["name"].as_str().unwrap() {
+        "family" => "family=ip4",
+        "name" => "name=ip4-input",
+        other => panic!("no value for {other}"),
+    };
+    let mut asked = 0;
+    for (path, operations) in paths.iter().filter(|(p, _)| p.starts_with("/v1/show/")) {
+        let all = operations["get"]["parameters"].as_array().unwrap();
+        let required = all.iter().filter(|p| p["required"] == true);
+        let query: Vec<&str> = required.map(needed).collect();
+        let answer = http.get(&format!("{path}?{}", query.join("&")));
+        assert!(answer.is_object(), "{path}: {answer}");
+        let bad = http.call("GET", &format!("{path}?no-such=1"), b"");
+        assert_eq!(bad.0, 400, "{path}: {}", text(&bad.1));
+        asked += 1;
+    }
+    assert!(asked >= 19, "{asked}");
+    // The same data as the command line's.
+    let mut shown = http.get("/v1/show/interfaces");
+    let mut told = daemon.json("show interface");
+    for answer in [&mut shown, &mut told] {
+        answer["interfaces"][0]["more"].take();
+    }
+    assert_eq!(shown, told);
+}
+
+fn add(table: u32) -> Value {
+    json!({"table-add": {"family": "ip4", "table": table}})
+}
+
+/// Path, body, and the status, code and part of the message with which it is refused.
+type Fault = (&'static str, Vec<u8>, u16, &'static str, &'static str);
+
+fn faults_of_requests() -> [Fault; 6] {
+    [
+        ("/v1/requests", b"{".to_vec(), 400, "malformed", "line 1"),
+        ("/v1/requests", b"".to_vec(), 400, "malformed", "EOF"),
+        (
+            "/v1/requests",
+            vec![b'['; 70_000],
+            400,
+            "malformed",
+            "line 1",
+        ),
+        (
+            "/v1/requests",
+            add(7).to_string().into(),
+            409,
+            "exists",
+            "table 7",
+        ),
+        (
+            "/v1/requests",
+            br#"{"table-add":{"family":"ip4","table":1,"x":0}}"#.to_vec(),
+            400,
+            "malformed",
+            "unknown field `x`",
+        ),
+        (
+            "/v1/requests",
+            br#"{"interface-mtu":{"name":"pg0","mtu":5}}"#.to_vec(),
+            422,
+            "invalid",
+            "mtu",
+        ),
+    ]
+}
+
+fn faults_of_more() -> [Fault; 6] {
+    [
+        (
+            "/v1/transactions",
+            json!([add(8), {"interface-delete": {"name": "pg7"}}])
+                .to_string()
+                .into(),
+            404,
+            "not-found",
+            "pg7",
+        ),
+        (
+            "/v1/transactions",
+            b"{}".to_vec(),
+            400,
+            "malformed",
+            "sequence",
+        ),
+        (
+            "/v1/config/commit",
+            br#"{"source":"running"}"#.to_vec(),
+            422,
+            "invalid",
+            "--state-dir",
+        ),
+        (
+            "/v1/config/check",
+            br#"{"source":{"text":"[engin]"}}"#.to_vec(),
+            422,
+            "config",
+            "engin",
+        ),
+        (
+            "/v1/config/explode",
+            b"".to_vec(),
+            404,
+            "no-such-path",
+            "rollback",
+        ),
+        (
+            "/v2/requests",
+            b"".to_vec(),
+            404,
+            "no-such-path",
+            "/v1/openapi.json",
+        ),
+    ]
+}
+
+#[test]
+fn requests_are_carried_out_or_refused_in_one_sentence() {
+    let daemon = Daemon::start(PLAIN, &[]);
+    let mut http = connect(&daemon);
+    let (status, done) = http.post("/v1/requests", &add(7));
+    assert_eq!((status, &done["changed"]), (200, &json!(1)), "{done}");
+    let before = http.get("/v1/state");
+    for (path, body, status, code, part) in faults_of_requests().into_iter().chain(faults_of_more())
+    {
+        let (answered, answer) = http.call("POST", path, &body);
+        let shown = text(&body).chars().take(80).collect::<String>();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert_eq!(answered, status, "{path} {shown}: {message}");
+        assert_eq!(answer["error"]["code"], code, "{path} {shown}");
+        assert!(message.contains(part), "{path} {shown}: {message}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+    let two = json!([add(8), {"interface-delete": {"name": "pg7"}}]);
+    assert_eq!(http.post("/v1/transactions", &two).1["error"]["index"], 1);
+    assert_eq!(http.call("GET", "/v1/requests", b"").0, 405);
+    assert_eq!(http.get("/v1/state"), before);
+    // A body that is too large is refused by its announced length.
+    http.send(b"POST /v1/requests HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999\r\n\r\n");
+    assert_eq!(http.answer().0, 413);
+    assert!(connect(&daemon).get("/v1/show/version").is_object());
+}
+
+#[test]
+fn curl_reads_state_and_events() {
+    let daemon = Daemon::start(PLAIN, &[]);
+    let path = socket(&daemon).display().to_string();
+    let curl = |more: &[&str]| {
+        let mut command = Command::new("curl");
+        command
+            .args(["--silent", "--unix-socket", &path])
+            .args(more);
+        command.output()
+    };
+    let Ok(output) = curl(&["http://volley/v1/state"]) else {
+        println!("skipped: curl is not installed");
+        return;
+    };
+    let state: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(state["requests"].as_array().unwrap().len() >= 3, "{state}");
+    let events = ["--max-time", "2", "--no-buffer", "http://volley/v1/events"];
+    let seen = std::thread::scope(|scope| {
+        let listens = scope.spawn(|| curl(&events).unwrap());
+        std::thread::sleep(Duration::from_millis(700));
+        let add = r#"{"table-add":{"family":"ip6","table":3}}"#;
+        let done = curl(&["--fail", "--data", add, "http://volley/v1/requests"]).unwrap();
+        assert!(done.status.success(), "{}", text(&done.stdout));
+        text(&listens.join().unwrap().stdout)
+    });
+    assert!(seen.starts_with("event: start\n"), "{seen}");
+    assert!(seen.contains("event: change\nid: "), "{seen}");
+    assert!(seen.contains(r#""kind":"created""#), "{seen}");
+}
+
+#[test]
+fn a_reader_of_events_is_told_what_it_lost() {
+    let daemon = Daemon::start(PLAIN, &[]);
+    let mut events = connect(&daemon);
+    events.send(b"GET /v1/events HTTP/1.0\r\naccept: application/x-ndjson\r\n\r\n");
+    assert_eq!(events.head().0, 200);
+    let start: Value = serde_json::from_str(&events.line().unwrap()).unwrap();
+    let mut next = start["start"]["next_event"].as_u64().unwrap();
+    let first = next;
+    // More at once than are held for anybody.
+    let route = |i: u32| {
+        let prefix = format!("10.{}.{}.0/24", i >> 8, i & 255);
+        json!({"route-add": {"prefix": prefix, "paths": [{"target": "drop"}]}})
+    };
+    let routes: Vec<Value> = (0..20_000).map(route).collect();
+    let (status, done) = connect(&daemon).post("/v1/transactions", &routes);
+    assert_eq!(status, 200, "{done}");
+    let mut lost = 0;
+    while next < first + 20_000 {
+        let line = events.line().expect("events do not end");
+        if line.is_empty() {
+            continue;
+        }
+        let told: Value = serde_json::from_str(&line).unwrap();
+        if let Some(count) = told["lost"]["events"].as_u64() {
+            lost += count;
+            next += count;
+        } else {
+            assert_eq!(told["change"]["sequence"], next);
+            next += 1;
+        }
+    }
+    assert!(lost > 0);
+    println!("lost and told: {lost} of 20000");
+}
+
+/// Checks the text format, and returns each sample's value by its name and labels.
+fn samples(page: &str) -> BTreeMap<String, f64> {
+    let (mut helped, mut typed, mut found) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+    for line in page.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').unwrap();
+            assert!(helped.insert(name.to_owned()), "{name} twice");
+            assert!(help.len() > 4, "{line}");
+            continue;
+        }
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').unwrap();
+            assert!(helped.contains(name), "{name} has no help");
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+            typed.insert(name.to_owned(), kind.to_owned());
+            continue;
+        }
+        let (series, value) = line.rsplit_once(' ').unwrap();
+        let name = series.split('{').next().unwrap();
+        let well = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        assert!(
+            name.starts_with("volley_") && name.chars().all(well),
+            "{line}"
+        );
+        let family = ["_bucket", "_sum", "_count"]
+            .iter()
+            .find_map(|end| name.strip_suffix(end).filter(|f| typed.contains_key(*f)))
+            .unwrap_or(name);
+        assert!(typed.contains_key(family), "{family} has no type");
+        let value: f64 = value.parse().unwrap();
+        assert!(value >= 0.0, "{line}");
+        assert!(
+            found.insert(series.to_owned(), value).is_none(),
+            "{series} twice"
+        );
+    }
+    found
+}
+
+#[test]
+fn figures_are_those_of_the_packets() {
+    let config = format!(
+        "{PLAIN}[[stream]]\nname = \"s\"\ninterface = \"pg0\"\nlimit = 1000\n\
+         template = \"eth / ip4 src 192.0.2.9 dst 10.0.0.1 / udp / payload 20\"\n"
+    );
+    let mut daemon = Daemon::start(&config, &[]);
+    daemon.ok("packet-generator enable-stream s");
+    daemon.wait_for_answer("show packet-generator", "1000");
+    let mut http = connect(&daemon);
+    let mut page = || {
+        let (status, page) = http.call("GET", "/metrics", b"");
+        assert_eq!(status, 200);
+        samples(&text(&page))
+    };
+    let has = |page: &BTreeMap<String, f64>, name: &str| {
+        let found = page.iter().filter(|(n, _)| n.starts_with(name));
+        found.map(|(_, v)| v).sum::<f64>()
+    };
+    let start = Instant::now();
+    let mut now = page();
+    while has(&now, "volley_drops_total{") < 1000.0 && start.elapsed() < Duration::from_secs(10) {
+        now = page();
+    }
+    let received = "volley_interface_receive_packets_total{interface=\"pg0\"}";
+    assert_eq!(now[received], 1000.0);
+    assert_eq!(has(&now, "volley_drops_total{"), 1000.0);
+    assert_eq!(has(&now, "volley_worker_packets_total{"), 1000.0);
+    let nodes = "volley_node_packets_total{worker=\"worker0\",node=\"ethernet-input\"}";
+    assert_eq!(now[nodes], 1000.0);
+    let (busy, up) = (
+        has(&now, "volley_worker_busy_seconds_total"),
+        now["volley_uptime_seconds"],
+    );
+    assert!(busy > 0.0 && busy < up, "{busy} of {up}");
+    let rounds = has(&now, "volley_worker_rounds_total");
+    let working = has(&now, "volley_worker_busy_rounds_total");
+    assert!(working >= 1.0 && working <= rounds, "{working} of {rounds}");
+    let buffers = has(&now, "volley_buffers{");
+    assert_eq!(buffers, 16_384.0);
+    let latency = |le: &str| {
+        let name = "volley_control_latency_seconds_bucket{operation=\"query\",le=\"";
+        now[&format!("{name}{le}\"}}")]
+    };
+    assert!(latency("0.0001") <= latency("1") && latency("1") <= latency("+Inf"));
+    let count = now["volley_control_latency_seconds_count{operation=\"query\"}"];
+    assert_eq!(latency("+Inf"), count);
+    assert!(count >= 7.0);
+}
+
+#[test]
+fn clients_that_stall_harm_nobody_and_are_cut_off() {
+    let daemon = Daemon::start(PLAIN, &[]);
+    let mut stalled: Vec<Http> = Vec::new();
+    for _ in 0..20 {
+        // Half a head, half a body, answers that nobody reads, events that nobody reads.
+        let starts: [&[u8]; 4] = [
+            b"GET /v1/state HT",
+            b"POST /v1/requests HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{\"table-add\":",
+            b"GET /v1/openapi.json HTTP/1.1\r\nhost: x\r\n\r\n",
+            b"GET /v1/events HTTP/1.1\r\nhost: x\r\n\r\n",
+        ];
+        for (i, start) in starts.into_iter().enumerate() {
+            let mut http = connect(&daemon);
+            http.send(&start.repeat(if i == 2 { 40 } else { 1 }));
+            stalled.push(http);
+        }
+    }
+    let (mut http, mut slowest) = (connect(&daemon), Duration::ZERO);
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(12) {
+        let start = Instant::now();
+        http.get("/v1/show/version");
+        let table = json!({"table-add": {"family": "ip4", "table": 5}});
+        assert_eq!(http.post("/v1/requests", &table).0, 200);
+        let table = json!({"table-del": {"family": "ip4", "table": 5}});
+        assert_eq!(http.post("/v1/requests", &table).0, 200);
+        slowest = slowest.max(start.elapsed());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    println!("slowest three answers beside 80 stalled clients: {slowest:?}");
+    assert!(slowest < Duration::from_secs(2), "{slowest:?}");
+    // Those who read nothing for 10 s get what was under way, and the end.
+    let whole = 40 * http.call("GET", "/v1/openapi.json", b"").1.len();
+    let came = stalled[2].drain();
+    assert!(came < whole, "{came} of {whole} bytes");
+    let state = http.get("/v1/state").to_string();
+    assert!(!state.contains("table-add"), "{state}");
+    if std::env::var_os("VOLLEY_LONG").is_some() {
+        std::thread::sleep(Duration::from_secs(20));
+        assert_eq!(stalled[0].drain(), 0, "half a head ends without an answer");
+        assert_eq!(stalled[1].answer().0, 408);
+    }
+}
+
+#[test]
+fn tcp_wants_tls_and_a_token() {
+    let folder = Folder::new();
+    let file = folder.file("volley.toml");
+    let check = |api: &str| {
+        std::fs::write(&file, format!("{PLAIN}[api]\n{api}")).unwrap();
+        let output = volley(&["config", "check", &file.display().to_string()]);
+        (output.status.success(), text(&output.stderr))
+    };
+    let (taken, said) = check("listen = \"127.0.0.1:8443\"\n");
+    assert!(!taken && said.contains("TLS and a token only"), "{said}");
+    assert!(said.contains("certificate, key and token_file"), "{said}");
+    let (taken, said) = check("token_file = \"t\"\n");
+    assert!(!taken && said.contains("set listen"), "{said}");
+    let (taken, said) = check("listen = \"somewhere\"\n");
+    assert!(!taken, "{said}");
+    let (taken, said) = check("socket = \"/tmp/x.sock\"\n");
+    assert!(taken, "{said}");
+}
+
+#[test]
+fn the_python_client_works_against_a_daemon() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    // `cargo xtask install` makes this one, with the parsers that the tests like to have.
+    let target = std::path::Path::new(env!("CARGO_BIN_EXE_volley"))
+        .ancestors()
+        .nth(2);
+    let venv = target.map(|t| t.join("venv/bin/python"));
+    let python = venv.filter(|p| p.exists()).unwrap_or("python3".into());
+    let mut command = Command::new(python);
+    command
+        .args(["-m", "unittest", "discover", "-s", "clients/python/tests"])
+        .current_dir(root)
+        .env("PYTHONPATH", "clients/python")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("VOLLEY", env!("CARGO_BIN_EXE_volley"));
+    let Ok(output) = command.output() else {
+        println!("skipped: there is no python3");
+        return;
+    };
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    println!(
+        "{}",
+        said.lines().rev().take(3).collect::<Vec<_>>().join("; ")
+    );
+}

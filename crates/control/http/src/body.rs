@@ -1,0 +1,208 @@
+//! Bodies: read within bounds, then to typed values with the place of each error.
+
+use crate::error::Problem;
+use crate::listen::Limits;
+use crate::shows::actions;
+use axum::body::{Body, HttpBody};
+use axum::http::StatusCode;
+use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use volley_model::{ConfigAction, Request};
+
+/// Bytes of bodies that all clients together hold.
+#[derive(Clone, Default)]
+pub(crate) struct Memory(Arc<AtomicUsize>);
+
+/// What one body holds of it; given back when dropped.
+struct Held {
+    memory: Memory,
+    bytes: usize,
+}
+
+impl Held {
+    fn more(&mut self, bytes: usize, limit: usize) -> bool {
+        self.bytes += bytes;
+        self.memory.0.fetch_add(bytes, Relaxed) + bytes <= limit
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.memory.0.fetch_sub(self.bytes, Relaxed);
+    }
+}
+
+/// A whole body, and the memory it holds.
+pub(crate) struct Bytes {
+    pub bytes: Vec<u8>,
+    _held: Held,
+}
+
+/// Reads a body. A client that stalls in it, or sends too much, is told so.
+pub(crate) async fn read(body: Body, limits: Limits, memory: &Memory) -> Result<Bytes, Problem> {
+    let too_large = || {
+        let message = format!("the body is larger than {} bytes", limits.body);
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
+    };
+    if body.size_hint().lower() > limits.body as u64 {
+        return Err(too_large());
+    }
+    let by = tokio::time::Instant::now() + limits.finish_body;
+    let (memory, mut body) = (memory.clone(), body);
+    let mut read = Bytes {
+        bytes: Vec::new(),
+        _held: Held { memory, bytes: 0 },
+    };
+    loop {
+        let frame = tokio::time::timeout_at(by, body.frame()).await;
+        let frame = frame.map_err(|_| {
+            let seconds = limits.finish_body.as_secs_f32();
+            let message = format!("the body was not finished within {seconds} s");
+            Problem::new(StatusCode::REQUEST_TIMEOUT, "timeout", message)
+        })?;
+        let Some(frame) = frame else {
+            return Ok(read);
+        };
+        let frame = frame.map_err(|e| Problem::malformed(format!("the body breaks off: {e}")))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if read.bytes.len() + data.len() > limits.body {
+            return Err(too_large());
+        }
+        if !read._held.more(data.len(), limits.all_bodies) {
+            let message = "the bodies of all clients together are too large now; try again later";
+            return Err(Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "busy",
+                message,
+            ));
+        }
+        read.bytes.extend_from_slice(&data);
+    }
+}
+
+/// Reads a value; `lines` lines at the beginning, and one step of the path, are not the client's.
+fn parse<T: DeserializeOwned>(text: &[u8], own: usize) -> Result<T, Problem> {
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let read = serde_path_to_error::deserialize(&mut json);
+    let read = read.map_err(|error| {
+        let steps: Vec<&Segment> = error.path().iter().skip(own).collect();
+        let mut place = String::new();
+        for step in &steps {
+            let dot = !place.is_empty() && !matches!(step, Segment::Seq { .. });
+            place += if dot { "." } else { "" };
+            place += &step.to_string();
+        }
+        let index = match steps.first() {
+            Some(Segment::Seq { index }) => Some(*index),
+            _ => None,
+        };
+        let mut problem = told(error.inner(), &place, own);
+        problem.index = index;
+        problem
+    })?;
+    json.end().map_err(|e| told(&e, "", own))?;
+    Ok(read)
+}
+
+/// One sentence with the place.
+fn told(error: &serde_json::Error, place: &str, own: usize) -> Problem {
+    let (line, column) = (error.line().saturating_sub(own).max(1), error.column());
+    let text = error.to_string();
+    let what = text.rfind(" at line ").map_or(&text[..], |at| &text[..at]);
+    let at = match place {
+        "" | "?" => String::new(),
+        place => format!(" at {place}"),
+    };
+    let message = format!("the body is not valid{at} (line {line} column {column}): {what}");
+    let problem = Problem::malformed(message);
+    match at.is_empty() {
+        true => problem,
+        false => problem.at(place.to_owned()),
+    }
+}
+
+/// One request.
+pub fn read_request(body: &[u8]) -> Result<Request, Problem> {
+    parse(body, 0)
+}
+
+/// The requests of a transaction.
+pub fn read_transaction(body: &[u8]) -> Result<Vec<Request>, Problem> {
+    parse(body, 0)
+}
+
+/// Something to be done with the configuration: the name is of the path, the rest is the body.
+pub fn read_action(name: &str, body: &[u8]) -> Result<ConfigAction, Problem> {
+    let all = actions();
+    let Some(action) = all.iter().find(|a| a.name == name) else {
+        let names: Vec<&str> = all.iter().map(|a| &a.name[..]).collect();
+        let message = format!(
+            "there is no /v1/config/{name}; there are: {}",
+            names.join(", ")
+        );
+        return Err(Problem::no_such_path(message));
+    };
+    if action.is_unit {
+        let empty: &[u8] = if body.trim_ascii().is_empty() {
+            b"{}"
+        } else {
+            body
+        };
+        let _: Nothing = parse(empty, 0)?;
+        return parse(format!("\"{name}\"").as_bytes(), 0);
+    }
+    let text = [b"{\"", name.as_bytes(), b"\":\n", body, b"\n}"].concat();
+    parse(&text, 1)
+}
+
+/// An object without keys.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_request_and_key() {
+        let body = br#"[{"address-add":{"interface":"pg0","address":"10.0.0.1/24"}},
+            {"interface-mtu":{"name":"pg0","mtu":"large"}}]"#;
+        let problem = read_transaction(body).unwrap_err();
+        assert_eq!(problem.index, Some(1));
+        assert_eq!(problem.place.as_deref(), Some("[1].interface-mtu.mtu"));
+        assert!(problem.message.contains("line 2"), "{}", problem.message);
+        let problem = read_request(br#"{"interface-delete":{"name":"a","x":1}}"#).unwrap_err();
+        assert!(
+            problem.message.contains("unknown field `x`"),
+            "{}",
+            problem.message
+        );
+        assert!(read_request(br#"{"interface-delete":{"name":"a"}} 1"#).is_err());
+        assert!(read_request(b"").is_err());
+        assert!(read_request(&[b'['; 100_000]).is_err());
+    }
+
+    #[test]
+    fn actions_are_read_by_their_path() {
+        let read = read_action("commit", br#"{"source":"running","comment":"a"}"#);
+        assert!(matches!(read, Ok(ConfigAction::Commit { .. })));
+        assert_eq!(read_action("confirm", b""), Ok(ConfigAction::Confirm));
+        assert_eq!(read_action("confirm", b"{}"), Ok(ConfigAction::Confirm));
+        assert!(read_action("confirm", br#"{"x":1}"#).is_err());
+        let problem = read_action("rollback", b"{\"number\":\n-1}").unwrap_err();
+        assert_eq!(problem.place.as_deref(), Some("number"));
+        assert!(problem.message.contains("line 2"), "{}", problem.message);
+        assert_eq!(
+            read_action("explode", b"").unwrap_err().code,
+            "no-such-path"
+        );
+        // What closes the bracket too early does not get through.
+        assert!(read_action("rollback", br#"{"number":1}, "x": {}"#).is_err());
+    }
+}

@@ -1,0 +1,108 @@
+//! Why a request was refused: a status, a word for programs, a sentence for people, and the place.
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+use volley_control::TransactionError;
+use volley_model::ModelError;
+
+/// A refused request changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Problem {
+    #[serde(skip)]
+    status: u16,
+    /// A word: `not-found`, `exists`, `invalid`, `limit`, `in-use`, `unsupported`, `config`, `file` (of the model),
+    /// `malformed`, `too-large`, `timeout`, `busy`, `no-such-path`, `method`, `unauthorized`, `internal` (of this interface).
+    pub code: String,
+    /// One sentence: what, where, how to mend.
+    pub message: String,
+    /// The request at fault among those of a transaction, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
+    /// The place in the body, such as `[3].route-add.prefix`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+/// The body of every answer that is no success.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Refusal {
+    /// Why.
+    pub error: Problem,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, code: &str, message: impl ToString) -> Problem {
+        Problem {
+            status: status.as_u16(),
+            code: code.to_owned(),
+            message: message.to_string(),
+            index: None,
+            place: None,
+        }
+    }
+
+    pub(crate) fn malformed(message: impl ToString) -> Problem {
+        let message = one_line(&message.to_string());
+        Problem::new(StatusCode::BAD_REQUEST, "malformed", message)
+    }
+
+    pub(crate) fn no_such_path(message: impl ToString) -> Problem {
+        let message = one_line(&message.to_string());
+        Problem::new(StatusCode::NOT_FOUND, "no-such-path", message)
+    }
+
+    pub(crate) fn ending() -> Problem {
+        let message = "the daemon is ending, or failed to answer; its log says more";
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "internal", message)
+    }
+
+    pub(crate) fn at(mut self, place: String) -> Problem {
+        self.place = Some(place);
+        self
+    }
+}
+
+/// A message may quote what the client sent: it is one line all the same.
+fn one_line(text: &str) -> String {
+    let plain = |c: char| match c.is_control() {
+        true => c.escape_default().collect(),
+        false => c.to_string(),
+    };
+    text.chars().map(plain).collect()
+}
+
+impl From<ModelError> for Problem {
+    fn from(error: ModelError) -> Self {
+        let (status, code) = match error {
+            ModelError::NotFound { .. } => (StatusCode::NOT_FOUND, "not-found"),
+            ModelError::Exists { .. } => (StatusCode::CONFLICT, "exists"),
+            ModelError::InUse { .. } => (StatusCode::CONFLICT, "in-use"),
+            ModelError::Invalid { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
+            ModelError::Limit { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "limit"),
+            ModelError::Unsupported { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "unsupported"),
+            ModelError::Config { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "config"),
+            ModelError::File { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "file"),
+        };
+        Problem::new(status, code, error)
+    }
+}
+
+impl From<TransactionError> for Problem {
+    fn from(error: TransactionError) -> Self {
+        let mut problem = Problem::from(*error.error.clone());
+        problem.index = error.index;
+        problem.message = error.to_string();
+        problem
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
+        let text = serde_json::to_string(&Refusal { error: self }).unwrap_or_default();
+        let kind = [(header::CONTENT_TYPE, "application/json")];
+        (status, kind, text + "\n").into_response()
+    }
+}

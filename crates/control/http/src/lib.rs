@@ -1,0 +1,26 @@
+//! Requests, state, events and metrics over HTTP: what the command line can, for programs.
+//!
+//! - Paths stand under `/v1`; `GET /v1/openapi.json` describes them, made from the types of `volley-model`.
+//! - Clients are not trusted: bodies, connections and memory are bounded, a client that stalls in a request or does not
+//!   read its answer is cut off, and what is not understood is refused with one sentence that names the place.
+//! - Everything runs on the control thread. A change runs to its end even when its client goes away.
+#![forbid(unsafe_code)]
+
+mod body;
+mod control;
+mod error;
+mod events;
+mod listen;
+pub mod metrics;
+mod openapi;
+mod routes;
+mod shows;
+mod stall;
+mod tls;
+
+pub use body::{read_action, read_request, read_transaction};
+pub use control::{Api, Change, Later, RunningState};
+pub use error::Problem;
+pub use listen::{HttpError, HttpServer, Limits};
+pub use openapi::document;
+pub use shows::read_query;

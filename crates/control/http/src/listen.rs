@@ -1,0 +1,269 @@
+//! The sockets, and one connection from its first byte to its last.
+
+use crate::control::{Api, Control};
+use crate::error::Problem;
+use crate::routes;
+use crate::stall::Stall;
+use crate::tls;
+use axum::Router;
+use axum::http::{Request, StatusCode, header};
+use axum::response::IntoResponse;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt;
+use volley_cli::server::{ServerError, listen_at};
+use volley_model::EngineSettings;
+
+/// Why the HTTP interface cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// Its unix socket cannot.
+    #[error(transparent)]
+    Socket(#[from] ServerError),
+    /// A file of the `[api]` table cannot be used.
+    #[error("{}: {why}", .file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The TCP address cannot be listened on.
+    #[error("api.listen {address}: {source}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+}
+
+/// Bounds that clients meet.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Largest body in bytes.
+    pub body: usize,
+    /// Bytes of all bodies that are held at a time.
+    pub all_bodies: usize,
+    /// Connections at once; further ones are told so and closed.
+    pub clients: usize,
+    /// Time to send the head of a request, and to think before it.
+    pub send_head: Duration,
+    /// Time to send the body.
+    pub finish_body: Duration,
+    /// Longest time without a byte of the answer taken.
+    pub take_answer: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            body: 64 << 20,
+            all_bodies: 256 << 20,
+            clients: 256,
+            send_head: Duration::from_secs(30),
+            finish_body: Duration::from_secs(30),
+            take_answer: Duration::from_secs(10),
+        }
+    }
+}
+
+/// TCP, its certificate and the token.
+struct Tcp {
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    token: Rc<str>,
+}
+
+/// Bound sockets. The unix socket's file is removed when this is dropped.
+pub struct HttpServer {
+    unix: UnixListener,
+    path: PathBuf,
+    tcp: Option<Tcp>,
+    limits: Limits,
+}
+
+impl HttpServer {
+    /// Binds what the settings ask for. Must be called inside a tokio runtime.
+    pub fn bind(settings: &EngineSettings) -> Result<HttpServer, HttpError> {
+        let api = &settings.api;
+        let mut tcp = None;
+        if let (Some(address), Some(certificate), Some(key), Some(token)) =
+            (api.listen, &api.certificate, &api.key, &api.token_file)
+        {
+            let failed = |source| HttpError::Listen { address, source };
+            let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+            listener.set_nonblocking(true).map_err(failed)?;
+            tcp = Some(Tcp {
+                listener: TcpListener::from_std(listener).map_err(failed)?,
+                acceptor: tls::acceptor(certificate, key)?,
+                token: tls::token(token)?.into(),
+            });
+        }
+        let path = settings.http_socket();
+        Ok(HttpServer {
+            unix: listen_at(&path)?,
+            path,
+            tcp,
+            limits: Limits::default(),
+        })
+    }
+
+    /// Its unix socket.
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// The address of its TCP socket, when there is one.
+    pub fn address(&self) -> Option<std::net::SocketAddr> {
+        self.tcp.as_ref()?.listener.local_addr().ok()
+    }
+
+    /// Serves for ever. Must run inside a `LocalSet`.
+    pub async fn run(self, api: Rc<dyn Api>) {
+        let control = Control::start(api);
+        let router = routes::router(control, self.limits);
+        let shared = Shared {
+            router,
+            limits: self.limits,
+            clients: Rc::default(),
+        };
+        tokio::join!(self.serve_unix(&shared), self.serve_tcp(&shared));
+    }
+
+    async fn serve_unix(&self, shared: &Shared) {
+        loop {
+            match self.unix.accept().await {
+                Ok((stream, _)) => {
+                    drop(tokio::task::spawn_local(shared.clone().serve(stream, None)))
+                }
+                // Out of file descriptors, most likely: those in use will come back.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    async fn serve_tcp(&self, shared: &Shared) {
+        let Some(tcp) = &self.tcp else {
+            return;
+        };
+        loop {
+            let Ok((stream, _)) = tcp.listener.accept().await else {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let (shared, token) = (shared.clone(), Rc::clone(&tcp.token));
+            // A handshake holds a place, too.
+            let Some(place) = Place::take(&shared) else {
+                continue;
+            };
+            let handshake = timeout(shared.limits.take_answer, tcp.acceptor.accept(stream));
+            tokio::task::spawn_local(async move {
+                if let Ok(Ok(stream)) = handshake.await {
+                    drop(place);
+                    shared.serve(stream, Some(token)).await;
+                }
+            });
+        }
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// One client's place among those allowed; given back when dropped.
+struct Place(Rc<Cell<usize>>);
+
+impl Place {
+    fn take(shared: &Shared) -> Option<Place> {
+        let clients = &shared.clients;
+        if clients.get() >= shared.limits.clients {
+            return None;
+        }
+        clients.set(clients.get() + 1);
+        Some(Place(Rc::clone(clients)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.set(self.0.get().saturating_sub(1));
+    }
+}
+
+#[derive(Clone)]
+struct Shared {
+    router: Router,
+    limits: Limits,
+    clients: Rc<Cell<usize>>,
+}
+
+impl Shared {
+    async fn serve<S>(self, mut stream: S, token: Option<Rc<str>>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        let Some(_place) = Place::take(&self) else {
+            let text = full(self.limits.clients);
+            let goodbye = stream.write_all(text.as_bytes());
+            let _ = timeout(Duration::from_millis(500), goodbye).await;
+            return;
+        };
+        let router = self.router;
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (router, allowed) = (router.clone(), allowed(&request, token.as_deref()));
+            async move {
+                match allowed {
+                    true => router.oneshot(request).await,
+                    false => Ok(unauthorized().into_response()),
+                }
+            }
+        });
+        let io = TokioIo::new(Stall::new(stream, self.limits.take_answer));
+        // An error is the client's: it went away, or stalled and was cut off.
+        let _ = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.send_head)
+            .max_buf_size(64 << 10)
+            .serve_connection(io, service)
+            .await;
+    }
+}
+
+fn allowed(request: &Request<Incoming>, token: Option<&str>) -> bool {
+    let Some(token) = token else {
+        return true;
+    };
+    let given = request.headers().get(header::AUTHORIZATION);
+    let given = given.and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
+    given.is_some_and(|given| tls::same(given, token.as_bytes()))
+}
+
+fn unauthorized() -> Problem {
+    let message = "over TCP the token must be shown: send the header `Authorization: Bearer TOKEN`";
+    Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+}
+
+/// What a client reads that finds no place.
+fn full(clients: usize) -> String {
+    let text = format!(
+        "{{\"error\":{{\"code\":\"busy\",\"message\":\"{clients} clients are connected, no more are allowed; try again later\"}}}}\n"
+    );
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
+        text.len()
+    )
+}

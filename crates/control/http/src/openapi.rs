@@ -1,0 +1,234 @@
+//! The description of all of it, made from the types.
+
+use crate::control::{Change, RunningState};
+use crate::error::Refusal;
+use crate::shows::{Variant, actions, generator, variants};
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value, json};
+use std::sync::OnceLock;
+use volley_model::{ConfigAction, ConfigReply, Event, Query, Reply, Request};
+
+/// The document as text, made once.
+pub(crate) fn text() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(|| document().to_string())
+}
+
+/// The OpenAPI document.
+pub fn document() -> Value {
+    let mut made = generator();
+    let mut paths = Map::new();
+    shows(&mut made, &mut paths);
+    changes(&mut made, &mut paths);
+    configuration(&mut made, &mut paths);
+    rest(&mut made, &mut paths);
+    let refusal = made.subschema_for::<Refusal>().to_value();
+    let responses = json!({
+        "Refused": {
+            "description": "It was refused and changed nothing.",
+            "content": { "application/json": { "schema": refusal } },
+        },
+    });
+    let schemas = made.take_definitions(true);
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Volley",
+            "version": "1",
+            "description": "Requests, transactions, state, events and metrics of a Volley router.",
+        },
+        "paths": paths,
+        "components": { "schemas": schemas, "responses": responses },
+    })
+}
+
+fn answer(text: &str, kind: &str, schema: Value) -> Value {
+    json!({
+        "200": { "description": text, "content": { kind: { "schema": schema } } },
+        "default": { "$ref": "#/components/responses/Refused" },
+    })
+}
+
+const JSON: &str = "application/json";
+
+fn shows(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
+    let replies = variants::<Reply>(made);
+    for question in variants::<Query>(made) {
+        let reply = replies.iter().find(|r| r.name == question.name);
+        let schema = reply.map_or(json!(true), |r| r.schema.clone());
+        let parameter = |(name, schema, required): (&str, &Value, bool)| json!({ "name": name, "in": "query", "required": required, "schema": schema });
+        let parameters: Vec<Value> = question.fields().into_iter().map(parameter).collect();
+        let get = json!({
+            "operationId": format!("show-{}", question.name),
+            "summary": question.text,
+            "parameters": parameters,
+            "responses": answer("The answer.", JSON, schema),
+        });
+        paths.insert(format!("/v1/show/{}", question.name), json!({ "get": get }));
+    }
+}
+
+fn posted(id: &str, summary: &str, schema: Value, responses: Value) -> Value {
+    json!({ "post": {
+        "operationId": id,
+        "summary": summary,
+        "requestBody": { "required": true, "content": { JSON: { "schema": schema } } },
+        "responses": responses,
+    } })
+}
+
+fn changes(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
+    let one = made.subschema_for::<Request>().to_value();
+    let many = made.subschema_for::<Vec<Request>>().to_value();
+    let change = made.subschema_for::<Change>().to_value();
+    let done = |text: &str| answer(text, JSON, change.clone());
+    let text = "Carry out one request.";
+    let responses = done("It is carried out, and every worker uses it.");
+    paths.insert(
+        "/v1/requests".into(),
+        posted("request", text, one, responses),
+    );
+    let text = "Carry out several requests: all of them or none; an error names the index.";
+    let responses = done("All of them are carried out, and every worker uses them.");
+    paths.insert(
+        "/v1/transactions".into(),
+        posted("transaction", text, many, responses),
+    );
+}
+
+/// Which answer an action gets.
+pub(crate) fn reply_to(action: &str) -> &str {
+    match action {
+        "check" => "checked",
+        "show" => "text",
+        "diff" => "difference",
+        "commit" | "rollback" => "committed",
+        "confirm" => "confirmed",
+        other => other,
+    }
+}
+
+fn configuration(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
+    let replies = variants::<ConfigReply>(made);
+    let tagged = |action: &Variant| {
+        let name = reply_to(&action.name);
+        let inner = replies.iter().find(|r| r.name == name);
+        let schema = inner.map_or(json!(true), |r| r.schema.clone());
+        json!({ "type": "object", "required": [name], "properties": { name: schema } })
+    };
+    for action in variants::<ConfigAction>(made) {
+        let schema = match action.is_unit {
+            true => json!({ "type": "object", "additionalProperties": false }),
+            false => action.schema.clone(),
+        };
+        let responses = answer("It is done.", JSON, tagged(&action));
+        let id = format!("config-{}", action.name);
+        let path = posted(&id, &action.text, schema, responses);
+        paths.insert(format!("/v1/config/{}", action.name), path);
+    }
+    if let Some(history) = actions().iter().find(|a| a.name == "history") {
+        paths["/v1/config/history"]["get"] = json!({
+            "operationId": "get-history",
+            "summary": history.text,
+            "responses": answer("The commits, newest first.", JSON, tagged(history)),
+        });
+    }
+    let forms = json!({ "type": "string", "enum": ["toml", "commands", "json"] });
+    let get = json!({
+        "operationId": "export",
+        "summary": "The configuration that runs, or that of a commit, as text.",
+        "parameters": [
+            { "name": "form", "in": "query", "schema": forms },
+            { "name": "commit", "in": "query", "schema": { "type": "integer", "minimum": 0 } },
+        ],
+        "responses": answer("The text.", "text/plain", json!({ "type": "string" })),
+    });
+    paths.insert("/v1/config/export".into(), json!({ "get": get }));
+}
+
+fn rest(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
+    let mut get = |path: &str, id: &str, text: &str, kind: &str, schema: Value| {
+        let responses = answer(text, kind, schema);
+        let get = json!({ "operationId": id, "summary": text, "responses": responses });
+        paths.insert(path.to_owned(), json!({ "get": get }));
+    };
+    let state = made.subschema_for::<RunningState>().to_value();
+    get(
+        "/v1/state",
+        "state",
+        "The desired state that runs.",
+        JSON,
+        state,
+    );
+    let event = made.subschema_for::<Event>().to_value();
+    let text = "What transactions change, from now on: `start`, then `change` and, when the reader is too slow, `lost`. JSON lines when `application/x-ndjson` is accepted, else server-sent events.";
+    let line = json!({
+        "type": "object",
+        "properties": {
+            "start": { "type": "object", "properties": { "next_event": { "type": "integer" } } },
+            "change": event,
+            "lost": { "type": "object", "properties": { "events": { "type": "integer" } } },
+        },
+    });
+    get("/v1/events", "events", text, "application/x-ndjson", line);
+    let text = "This document.";
+    get(
+        "/v1/openapi.json",
+        "openapi",
+        text,
+        JSON,
+        json!({ "type": "object" }),
+    );
+    let text = "Figures for Prometheus, in the text format 0.0.4.";
+    get(
+        "/metrics",
+        "metrics",
+        text,
+        "text/plain",
+        json!({ "type": "string" }),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn references(value: &Value, into: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => {
+                if let Some(Value::String(to)) = map.get("$ref") {
+                    into.push(to.clone());
+                }
+                map.values().for_each(|v| references(v, into));
+            }
+            Value::Array(all) => all.iter().for_each(|v| references(v, into)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_answer_has_a_type() {
+        let document = document();
+        let mut all = Vec::new();
+        references(&document, &mut all);
+        assert!(all.len() > 100, "{}", all.len());
+        for to in all {
+            let pointer = to.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{to}");
+        }
+        let made = &mut generator();
+        let replies = variants::<Reply>(made);
+        for question in variants::<Query>(made) {
+            assert!(
+                replies.iter().any(|r| r.name == question.name),
+                "{}",
+                question.name
+            );
+        }
+        let replies = variants::<ConfigReply>(made);
+        for action in variants::<ConfigAction>(made) {
+            let name = reply_to(&action.name);
+            assert!(replies.iter().any(|r| r.name == name), "{}", action.name);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Paths, and what they lead to.
+
+use crate::body::{self, Memory};
+use crate::control::{Change, Control};
+use crate::error::Problem;
+use crate::listen::Limits;
+use crate::{events, metrics, openapi, shows};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Serialize;
+use volley_model::{ConfigAction, ConfigForm, ConfigReply, ConfigSource, Query, Request};
+
+/// Larger bodies are read, and larger answers written, on another thread: this one has others to answer.
+const LARGE: usize = 64 << 10;
+
+#[derive(Clone)]
+struct Hands {
+    control: Control,
+    limits: Limits,
+    memory: Memory,
+}
+
+type Answer = Result<Response, Problem>;
+
+/// All paths.
+pub(crate) fn router(control: Control, limits: Limits) -> Router {
+    let hands = Hands {
+        control,
+        limits,
+        memory: Memory::default(),
+    };
+    Router::new()
+        .route("/v1/openapi.json", get(description))
+        .route("/v1/show/{name}", get(show))
+        .route("/v1/state", get(state))
+        .route("/v1/events", get(stream))
+        .route("/v1/requests", post(request))
+        .route("/v1/transactions", post(transaction))
+        .route("/v1/config/{name}", get(read_config).post(act))
+        .route("/metrics", get(exposition))
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(no_such_method)
+        .with_state(hands)
+}
+
+async fn no_such_path(uri: Uri) -> Problem {
+    let message = format!(
+        "there is no path {}; GET /v1/openapi.json lists them",
+        uri.path()
+    );
+    Problem::no_such_path(message)
+}
+
+async fn no_such_method(method: Method, uri: Uri) -> Problem {
+    let message = format!(
+        "{method} is not for {}; GET /v1/openapi.json says what is",
+        uri.path()
+    );
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", message)
+}
+
+fn json_text(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text + "\n").into_response()
+}
+
+fn internal(error: impl ToString) -> Problem {
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error)
+}
+
+/// An answer written here.
+fn json<T: Serialize>(value: &T) -> Answer {
+    let text = serde_json::to_string(value).map_err(internal)?;
+    Ok(json_text(text))
+}
+
+async fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    tokio::task::spawn_blocking(work).await.map_err(internal)
+}
+
+/// An answer that may be large.
+async fn large<T: Serialize + Send + 'static>(value: T) -> Answer {
+    let text = elsewhere(move || serde_json::to_string(&value)).await?;
+    Ok(json_text(text.map_err(internal)?))
+}
+
+/// Reads a body to a value.
+async fn value<T: Send + 'static>(
+    hands: &Hands,
+    body: Body,
+    read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let body = body::read(body, hands.limits, &hands.memory).await?;
+    match body.bytes.len() > LARGE {
+        true => elsewhere(move || read(&body.bytes)).await?,
+        false => read(&body.bytes),
+    }
+}
+
+async fn description() -> Response {
+    json_text(openapi::text().to_owned())
+}
+
+async fn show(
+    State(hands): State<Hands>,
+    Path(name): Path<String>,
+    RawQuery(q): RawQuery,
+) -> Answer {
+    let query = shows::read_query(&name, q.as_deref().unwrap_or_default())?;
+    let may_be_large = matches!(query, Query::Fib { .. } | Query::Trace { .. });
+    let asked = hands
+        .control
+        .ask(move |api| Box::pin(async move { api.query(query).await }));
+    let reply = asked.await??;
+    // Without the name around it, which stands in the path.
+    let inner = move || match serde_json::to_value(&reply) {
+        Ok(serde_json::Value::Object(map)) => {
+            let inner = map.into_iter().next().map(|(_, inner)| inner);
+            inner.unwrap_or_default().to_string()
+        }
+        _ => "null".to_owned(),
+    };
+    let text = match may_be_large {
+        true => elsewhere(inner).await?,
+        false => inner(),
+    };
+    Ok(json_text(text))
+}
+
+async fn state(State(hands): State<Hands>) -> Answer {
+    let asked = hands
+        .control
+        .ask(|api| Box::pin(async move { api.state().await }));
+    large(asked.await?).await
+}
+
+async fn stream(State(hands): State<Hands>, headers: HeaderMap) -> Answer {
+    let asked = hands
+        .control
+        .ask(|api| Box::pin(async move { api.events() }));
+    let (reader, next) = asked.await?;
+    Ok(events::stream(&headers, reader, next))
+}
+
+async fn change(hands: &Hands, requests: Vec<Request>) -> Result<Change, Problem> {
+    let asked = hands
+        .control
+        .ask(move |api| Box::pin(async move { api.change(requests).await }));
+    Ok(asked.await??)
+}
+
+async fn request(State(hands): State<Hands>, body: Body) -> Answer {
+    let request = value(&hands, body, body::read_request).await?;
+    json(&change(&hands, vec![request]).await?)
+}
+
+async fn transaction(State(hands): State<Hands>, body: Body) -> Answer {
+    let requests = value(&hands, body, body::read_transaction).await?;
+    json(&change(&hands, requests).await?)
+}
+
+async fn carry_out(hands: &Hands, action: ConfigAction) -> Result<ConfigReply, Problem> {
+    let asked = hands
+        .control
+        .ask(move |api| Box::pin(async move { api.config(action).await }));
+    Ok(asked.await??)
+}
+
+async fn act(State(hands): State<Hands>, Path(name): Path<String>, body: Body) -> Answer {
+    let action = value(&hands, body, move |bytes| body::read_action(&name, bytes)).await?;
+    large(carry_out(&hands, action).await?).await
+}
+
+/// `GET /v1/config/history`, and `GET /v1/config/export?form=toml&commit=3`, whose answer is text.
+async fn read_config(
+    State(hands): State<Hands>,
+    Path(name): Path<String>,
+    RawQuery(parameters): RawQuery,
+) -> Answer {
+    match &name[..] {
+        "history" => json(&carry_out(&hands, ConfigAction::History).await?),
+        "export" => {
+            let (source, form) = exported(parameters.as_deref().unwrap_or_default())?;
+            match carry_out(&hands, ConfigAction::Show { source, form }).await? {
+                ConfigReply::Text { text } => {
+                    let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
+                    Ok((kind, text).into_response())
+                }
+                other => json(&other),
+            }
+        }
+        _ => {
+            let message = format!(
+                "GET is not for /v1/config/{name}: GET history or export, POST all other actions"
+            );
+            Err(Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method",
+                message,
+            ))
+        }
+    }
+}
+
+fn exported(parameters: &str) -> Result<(ConfigSource, ConfigForm), Problem> {
+    let given: Vec<(String, String)> =
+        serde_urlencoded::from_str(parameters).map_err(Problem::malformed)?;
+    let (mut source, mut form) = (ConfigSource::Running, ConfigForm::default());
+    for (key, text) in given {
+        match &key[..] {
+            "form" => {
+                let read = serde_json::from_value(serde_json::Value::String(text));
+                form = read.map_err(|e| Problem::malformed(e).at(key))?;
+            }
+            "commit" => {
+                let number = text.parse().map_err(|_| {
+                    let message = format!("parameter 'commit' is '{text}', it must be a number");
+                    Problem::malformed(message).at(key)
+                })?;
+                source = ConfigSource::Commit(number);
+            }
+            _ => {
+                let message =
+                    format!("/v1/config/export has no parameter '{key}'; it takes: form, commit");
+                return Err(Problem::malformed(message).at(key));
+            }
+        }
+    }
+    Ok((source, form))
+}
+
+async fn exposition(State(hands): State<Hands>) -> Answer {
+    let asked = hands.control.ask(|api| {
+        Box::pin(async move {
+            let figures = metrics::Figures::gather(&*api).await;
+            figures.map(|figures| metrics::text(&figures, api.latencies()))
+        })
+    });
+    let kind = [(
+        header::CONTENT_TYPE,
+        "text/plain; version=0.0.4; charset=utf-8",
+    )];
+    Ok((kind, asked.await??).into_response())
+}

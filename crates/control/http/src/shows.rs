@@ -1,0 +1,195 @@
+//! The questions and actions, from the model's own description of itself: the one place that maps them to paths.
+
+use crate::error::Problem;
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value};
+use std::sync::OnceLock;
+use volley_model::{ConfigAction, Query};
+
+/// One variant of an enumeration of the model.
+#[derive(Clone, Debug)]
+pub(crate) struct Variant {
+    /// Its name, which is part of the path.
+    pub name: String,
+    /// What it means.
+    pub text: String,
+    /// It has no fields.
+    pub is_unit: bool,
+    /// The description of its fields.
+    pub schema: Value,
+}
+
+impl Variant {
+    /// Its fields: name, description, and whether it must be there.
+    pub fn fields(&self) -> Vec<(&str, &Value, bool)> {
+        let required = |name: &str| {
+            let all = self.schema["required"].as_array();
+            all.is_some_and(|all| all.iter().any(|n| n == name))
+        };
+        let all = self.schema["properties"].as_object().into_iter().flatten();
+        all.map(|(name, schema)| (&name[..], schema, required(name)))
+            .collect()
+    }
+}
+
+/// Descriptions as OpenAPI 3.1 has them.
+pub(crate) fn generator() -> SchemaGenerator {
+    let settings = SchemaSettings::draft2020_12().with(|s| {
+        s.definitions_path = "/components/schemas".into();
+        s.meta_schema = None;
+    });
+    SchemaGenerator::new(settings)
+}
+
+/// The variants of an externally tagged enumeration.
+pub(crate) fn variants<T: JsonSchema>(generator: &mut SchemaGenerator) -> Vec<Variant> {
+    let schema = T::json_schema(generator).to_value();
+    let text = |v: &Value| v["description"].as_str().unwrap_or_default().to_owned();
+    let all = schema["oneOf"].as_array().cloned().unwrap_or_default();
+    let mut variants = Vec::new();
+    for one in &all {
+        let unit = |name: &Value| Variant {
+            name: name.as_str().unwrap_or_default().to_owned(),
+            text: text(one),
+            is_unit: true,
+            schema: Value::Null,
+        };
+        variants.extend(one.get("const").map(unit));
+        variants.extend(one["enum"].as_array().into_iter().flatten().map(unit));
+        let fields = one["properties"].as_object().into_iter().flatten();
+        variants.extend(fields.map(|(name, schema)| Variant {
+            name: name.clone(),
+            text: text(one),
+            is_unit: false,
+            schema: schema.clone(),
+        }));
+    }
+    variants
+}
+
+/// What can be asked.
+pub(crate) fn questions() -> &'static [Variant] {
+    static ALL: OnceLock<Vec<Variant>> = OnceLock::new();
+    ALL.get_or_init(|| variants::<Query>(&mut generator()))
+}
+
+/// What can be done with the configuration as a whole.
+pub(crate) fn actions() -> &'static [Variant] {
+    static ALL: OnceLock<Vec<Variant>> = OnceLock::new();
+    ALL.get_or_init(|| variants::<ConfigAction>(&mut generator()))
+}
+
+/// A question: the name is of the path, its fields are parameters. A field that is a choice with a value is written with a
+/// dot: `select.match=192.0.2.1`.
+pub fn read_query(name: &str, parameters: &str) -> Result<Query, Problem> {
+    let Some(question) = questions().iter().find(|q| q.name == name) else {
+        let names: Vec<&str> = questions().iter().map(|q| &q.name[..]).collect();
+        let message = format!(
+            "there is no /v1/show/{name}; there are: {}",
+            names.join(", ")
+        );
+        return Err(Problem::no_such_path(message));
+    };
+    let given: Vec<(String, String)> = serde_urlencoded::from_str(parameters)
+        .map_err(|e| Problem::malformed(format!("the parameters are not readable: {e}")))?;
+    let fields = question.fields();
+    let mut values = Map::new();
+    for (key, text) in given {
+        let (field, inner) = match key.split_once('.') {
+            Some((field, inner)) => (field, Some(inner)),
+            None => (&key[..], None),
+        };
+        let Some((_, schema, _)) = fields.iter().find(|(name, _, _)| *name == field) else {
+            let names: Vec<&str> = fields.iter().map(|(name, _, _)| *name).collect();
+            let known = if names.is_empty() {
+                "it takes none".to_owned()
+            } else {
+                format!("it takes: {}", names.join(", "))
+            };
+            let message = format!("/v1/show/{name} has no parameter '{field}'; {known}");
+            return Err(Problem::malformed(message).at(field.to_owned()));
+        };
+        let mut value = typed(field, schema, text)?;
+        if let Some(inner) = inner {
+            value = Value::Object(Map::from_iter([(inner.to_owned(), value)]));
+        }
+        if values.insert(field.to_owned(), value).is_some() {
+            let message = format!("parameter '{field}' is given twice");
+            return Err(Problem::malformed(message).at(field.to_owned()));
+        }
+    }
+    let name = Value::String(question.name.clone());
+    let query = match (question.is_unit, name) {
+        (true, name) => name,
+        (false, _) => Value::Object(Map::from_iter([(
+            question.name.clone(),
+            Value::Object(values),
+        )])),
+    };
+    serde_json::from_value(query)
+        .map_err(|e| Problem::malformed(format!("/v1/show/{}: {e}", question.name)))
+}
+
+/// A parameter's text as the type that its field has.
+fn typed(field: &str, schema: &Value, text: String) -> Result<Value, Problem> {
+    let is = |kind: &str| match &schema["type"] {
+        Value::Array(kinds) => kinds.iter().any(|k| k == kind),
+        one => one == kind,
+    };
+    if !is("integer") {
+        return Ok(Value::String(text));
+    }
+    let number: Result<u64, _> = text.parse();
+    number.map(Value::from).map_err(|_| {
+        let message = format!("parameter '{field}' is '{text}', it must be a number");
+        Problem::malformed(message).at(field.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_model::{Family, FibSelect};
+
+    #[test]
+    fn questions_are_read_from_paths() {
+        assert_eq!(read_query("version", ""), Ok(Query::Version));
+        let one = Query::Interfaces {
+            name: Some("pg0".into()),
+        };
+        assert_eq!(read_query("interfaces", "name=pg0"), Ok(one));
+        let fib = Query::Fib {
+            family: Family::V4,
+            table: Some(7),
+            select: FibSelect::Match("192.0.2.1".parse().unwrap()),
+            limit: None,
+        };
+        let read = read_query("fib", "family=ip4&table=7&select.match=192.0.2.1");
+        assert_eq!(read, Ok(fib));
+        for (name, parameters) in [
+            ("fib", ""),
+            ("fib", "family=ip5"),
+            ("fib", "family=ip4&table=x"),
+            ("fib", "family=ip4&family=ip6"),
+            ("interfaces", "nome=pg0"),
+            ("version", "a=b"),
+            ("nothing", ""),
+        ] {
+            let problem = read_query(name, parameters).unwrap_err();
+            assert!(!problem.message.contains('\n'), "{}", problem.message);
+        }
+    }
+
+    #[test]
+    fn every_variant_has_a_path() {
+        assert!(questions().len() >= 19, "{:?}", questions());
+        assert!(questions().iter().all(|q| !q.text.is_empty()));
+        let names: Vec<&str> = actions().iter().map(|a| &a.name[..]).collect();
+        assert_eq!(
+            names,
+            [
+                "check", "show", "diff", "commit", "confirm", "rollback", "history"
+            ]
+        );
+    }
+}

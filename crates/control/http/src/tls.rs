@@ -1,0 +1,51 @@
+//! TCP: TLS with a certificate of the operator's, and a token.
+
+use crate::listen::HttpError;
+use std::path::Path;
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// Shortest token.
+const TOKEN: usize = 16;
+
+fn wrong(file: &Path, why: impl std::fmt::Display) -> HttpError {
+    HttpError::File {
+        file: file.to_owned(),
+        why: why.to_string(),
+    }
+}
+
+/// Reads certificate and key.
+pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, HttpError> {
+    let chain: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
+    let chain = chain.map_err(|e| wrong(certificate, format!("no certificate: {e}")))?;
+    let private = PrivateKeyDer::from_pem_file(key);
+    let private = private.map_err(|e| wrong(key, format!("no private key: {e}")))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|b| b.with_no_client_auth().with_single_cert(chain, private))
+        .map_err(|e| wrong(certificate, format!("it does not go with the key: {e}")))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Reads the token.
+pub(crate) fn token(file: &Path) -> Result<String, HttpError> {
+    let text = std::fs::read_to_string(file).map_err(|e| wrong(file, e))?;
+    let token = text.trim();
+    if token.len() < TOKEN || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        let why = format!("the token must be one line of {TOKEN} or more printable characters");
+        return Err(wrong(file, why));
+    }
+    Ok(token.to_owned())
+}
+
+/// Whether two texts are the same, in a time that does not tell where they differ.
+pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
+    let differ = a.iter().zip(b).fold(0, |d, (x, y)| d | (x ^ y));
+    a.len() == b.len() && differ == 0
+}

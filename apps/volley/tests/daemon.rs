@@ -430,7 +430,7 @@ fn the_doctor_answers_in_text_and_json() {
     let json: serde_json::Value =
         serde_json::from_slice(&volley(&["doctor", "--json"]).stdout).unwrap();
     let findings = json["findings"].as_array().unwrap();
-    assert_eq!(findings.len(), 18);
+    assert_eq!(findings.len(), 19);
     for finding in findings {
         let ok = finding["state"] == "ok";
         assert_eq!(finding["mend"].is_null(), ok, "{finding}");

@@ -5,8 +5,10 @@ use serde_json::Value;
 use volley_model::{Family, FibSelect, Query};
 
 /// Keys that are numbers of slots, counters or clocks, and no configuration.
-const NUMBERS: [&str; 12] = [
+const NUMBERS: [&str; 13] = [
     "index",
+    // Of a connection that is being tried: how far it got.
+    "link_reason",
     "load_balance",
     "age_s",
     "bytes",

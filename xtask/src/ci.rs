@@ -3,7 +3,7 @@
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
-use crate::{budget, docs, install, readme, sanitize, tidy};
+use crate::{budget, cargo_test, docs, install, readme, sanitize, tidy};
 
 /// How much of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,11 +124,11 @@ fn build(home: &Home) -> Outcome {
 
 fn tests(home: &Home, depth: Depth) -> Outcome {
     let cases = if depth == Depth::Long { "1024" } else { "64" };
-    let run = Program::cargo(home)
-        .args(["test", "--workspace", "--locked", "--no-fail-fast"])
-        .env("PROPTEST_CASES", cases)
-        .require();
-    Outcome::of(run.map(|output| sanitize::tests_line(&output.stdout)))
+    cargo_test::run(
+        Program::cargo(home)
+            .args(["test", "--workspace", "--locked", "--no-fail-fast"])
+            .env("PROPTEST_CASES", cases),
+    )
 }
 
 /// The driver that is not in the default build: its lints, its tests, and the binary with it, where libdpdk is there.
@@ -151,10 +151,12 @@ pub fn dpdk(home: &Home) -> Outcome {
             "--all-targets",
             "--locked",
         ];
-        run(&checked)?;
-        run(&[&["test", "--locked"][..], &only].concat())
+        run(&checked)
     };
-    Outcome::of(steps().map(|output| sanitize::tests_line(&output.stdout)))
+    match steps() {
+        Ok(_) => cargo_test::run(Program::cargo(home).args(["test", "--locked"]).args(only)),
+        Err(reason) => Fail(reason),
+    }
 }
 
 /// The oracle's own tests. What Volley does against the oracle is a test of apps/volley.

@@ -5,6 +5,7 @@
 
 mod bench;
 mod budget;
+mod cargo_test;
 mod chart;
 mod ci;
 mod deb;

@@ -1,5 +1,6 @@
 //! Tests again under AddressSanitizer, valgrind memcheck and loom, and the fuzz targets for a while.
 
+use crate::cargo_test::{self, tests_line, tests_run};
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Skip};
 use crate::run::{Program, exists};
@@ -34,7 +35,7 @@ pub fn address(home: &Home, cases: u32) -> Outcome {
     if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
         return Skip("AddressSanitizer is set up for x86-64 Linux".into());
     }
-    let run = Program::cargo(home)
+    let tests = Program::cargo(home)
         .args(["test", "--lib", "--tests", "--target", TRIPLE])
         .args(packages(&BASE))
         .args(packages(&DRIVERS))
@@ -42,9 +43,8 @@ pub fn address(home: &Home, cases: u32) -> Outcome {
         .env("RUSTFLAGS", "-Zsanitizer=address")
         .env("CARGO_TARGET_DIR", home.target.join("asan"))
         .env("PROPTEST_CASES", cases.to_string())
-        .env("VOLLEY_SMALL", "1")
-        .require();
-    Outcome::of(run.map(|output| tests_line(&output.stdout)))
+        .env("VOLLEY_SMALL", "1");
+    cargo_test::run(tests)
 }
 
 /// valgrind memcheck over the unit tests of base, one binary after the other.
@@ -200,37 +200,9 @@ fn fuzz_each(home: &Home, names: &[String], seconds: u32) -> Outcome {
     ))
 }
 
-/// Sum of "N passed" over all `test result:` lines.
-pub fn tests_run(stdout: &str) -> usize {
-    let lines = stdout
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("test result: "));
-    lines
-        .filter_map(|line| {
-            line.split_once(". ")?
-                .1
-                .split_once(" passed")?
-                .0
-                .parse::<usize>()
-                .ok()
-        })
-        .sum()
-}
-
-pub fn tests_line(stdout: &str) -> String {
-    format!("{} tests", tests_run(stdout))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn test_results_are_added_up() {
-        let text = "test result: ok. 12 passed; 0 failed; 1 ignored\nx\ntest result: FAILED. 3 passed; 1 failed\n";
-        assert_eq!(tests_run(text), 15);
-        assert_eq!(tests_line(""), "0 tests");
-    }
 
     #[test]
     fn executables_are_found_in_cargo_messages() {

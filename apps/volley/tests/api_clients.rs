@@ -244,15 +244,15 @@ fn replay(mut accepted: Vec<(u64, Vec<Request>)>) -> Vec<Request> {
 /// of paths, which follows the numbers of interfaces.
 fn answers(http: &mut Http) -> Vec<String> {
     let keep = |rows: &Value, keys: &[&str]| {
-        let cell = |mut cell: Value| {
-            if let Value::Array(all) = &mut cell {
+        let cell = |key: &str, mut cell: Value| {
+            if let ("paths" | "others", Value::Array(all)) = (key, &mut cell) {
                 all.sort_by_key(ToString::to_string);
             }
             cell
         };
         let row = |row: &Value| {
             keys.iter()
-                .map(|k| cell(row[k].clone()))
+                .map(|k| cell(k, row[k].clone()))
                 .collect::<Vec<_>>()
         };
         let rows = rows.as_array().unwrap().iter().map(row);

@@ -1,9 +1,9 @@
 //! Items that are commands: tests, the demo, a fresh clone.
 
 use super::Sitting;
+use crate::cargo_test::{tests_line, tests_run};
 use crate::report::{Fail, Outcome, Pass};
 use crate::run::Program;
-use crate::sanitize::{tests_line, tests_run};
 
 /// `cargo WORDS` with more in its environment; when it is a test run, at least one test must have run.
 pub fn command(sitting: &Sitting<'_>, words: &[&str], environment: &[(&str, &str)]) -> Outcome {

@@ -258,19 +258,20 @@ impl Daemon {
         let wanted = self.wanted(source).await?;
         let before = self.core.borrow().state().clone();
         let steps = self.become_state(&wanted.state).await?;
-        if let Some(engine) = wanted.engine {
-            self.commits.set_engine(Some(engine));
-        }
+        let engine = wanted
+            .engine
+            .or_else(|| self.commits.engine.borrow().clone());
         let time_s = now_s();
         let confirm_by = confirm_s.map(|span| time_s + span);
         let about = About {
             time_s,
             comment,
-            engine: self.commits.engine.borrow().clone(),
+            engine: engine.clone(),
         };
         let requests = requests(&self.core.borrow().state().lasting());
         match self.commits.write(about, requests, confirm_by).await {
             Ok(number) => {
+                self.commits.set_engine(engine);
                 self.commits.wait_until(confirm_by);
                 Ok(Committed {
                     number,

@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
-use volley_cli::server::{ServerError, listen_at};
+use volley_cli::server::{Place, ServerError, listen_at};
 use volley_model::EngineSettings;
 
 /// Why the HTTP interface cannot be served.
@@ -164,7 +164,7 @@ impl HttpServer {
             };
             let (shared, token) = (shared.clone(), Rc::clone(&tcp.token));
             // A handshake holds a place, too.
-            let Some(place) = Place::take(&shared) else {
+            let Some(place) = shared.place() else {
                 continue;
             };
             let handshake = timeout(shared.limits.take_answer, tcp.acceptor.accept(stream));
@@ -184,26 +184,6 @@ impl Drop for HttpServer {
     }
 }
 
-/// One client's place among those allowed; given back when dropped.
-struct Place(Rc<Cell<usize>>);
-
-impl Place {
-    fn take(shared: &Shared) -> Option<Place> {
-        let clients = &shared.clients;
-        if clients.get() >= shared.limits.clients {
-            return None;
-        }
-        clients.set(clients.get() + 1);
-        Some(Place(Rc::clone(clients)))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.set(self.0.get().saturating_sub(1));
-    }
-}
-
 #[derive(Clone)]
 struct Shared {
     router: Router,
@@ -212,11 +192,15 @@ struct Shared {
 }
 
 impl Shared {
+    fn place(&self) -> Option<Place> {
+        Place::take(&self.clients, self.limits.clients)
+    }
+
     async fn serve<S>(self, mut stream: S, token: Option<Rc<str>>)
     where
         S: AsyncRead + AsyncWrite + Unpin + 'static,
     {
-        let Some(_place) = Place::take(&self) else {
+        let Some(_place) = self.place() else {
             let text = full(self.limits.clients);
             let goodbye = stream.write_all(text.as_bytes());
             let _ = timeout(Duration::from_millis(500), goodbye).await;

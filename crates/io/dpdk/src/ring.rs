@@ -455,7 +455,7 @@ impl TxQueue {
     fn push_chain(&mut self, view: &PacketView<'_>) {
         // SAFETY: no more than the address is taken here.
         let base = unsafe { self.port.store().pool.at(0, 0) } as usize;
-        for bytes in view.slices().filter(|s| !s.is_empty()) {
+        for bytes in view.slices() {
             let offset = bytes.as_ptr() as usize - base;
             let (slot, at) = ((offset / STRIDE) as u32, (offset % STRIDE) as u16);
             self.segments

@@ -5,10 +5,8 @@ use serde_json::Value;
 use volley_model::{Family, FibSelect, Query};
 
 /// Keys that are numbers of slots, counters or clocks, and no configuration.
-const NUMBERS: [&str; 13] = [
+const NUMBERS: [&str; 12] = [
     "index",
-    // Of a connection that is being tried: how far it got.
-    "link_reason",
     "load_balance",
     "age_s",
     "bytes",
@@ -21,6 +19,9 @@ const NUMBERS: [&str; 13] = [
     "enabled",
     "queues",
 ];
+
+/// How far a connection that is being tried got: it depends on when one asks.
+const PROGRESS: &str = "link_reason";
 
 /// Lists whose order is the order in which things were made.
 const SETS: [&str; 9] = [
@@ -39,7 +40,9 @@ fn plain(value: &mut Value) {
     match value {
         Value::Object(map) => {
             let counter = |v: &Value| v.get("packets").is_some();
-            map.retain(|k, v| (!NUMBERS.contains(&k.as_str()) || v.is_string()) && !counter(v));
+            map.retain(|k, v| {
+                k != PROGRESS && (!NUMBERS.contains(&k.as_str()) || v.is_string()) && !counter(v)
+            });
             for (key, value) in map.iter_mut() {
                 plain(value);
                 if let (true, Value::Array(all)) = (SETS.contains(&key.as_str()), value) {

@@ -110,10 +110,11 @@ impl Drop for Server {
 }
 
 /// One client's place among those allowed; given back when dropped.
-pub(super) struct Place(Rc<Cell<usize>>);
+pub struct Place(Rc<Cell<usize>>);
 
 impl Place {
-    fn take(clients: &Rc<Cell<usize>>, limit: usize) -> Option<Place> {
+    /// One of at most `limit`; none when all are taken.
+    pub fn take(clients: &Rc<Cell<usize>>, limit: usize) -> Option<Place> {
         if clients.get() >= limit {
             return None;
         }

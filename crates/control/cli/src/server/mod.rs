@@ -11,7 +11,7 @@ mod listen;
 mod protocol;
 mod session;
 
-pub use listen::{Server, ServerError, listen_at};
+pub use listen::{Place, Server, ServerError, listen_at};
 pub use protocol::{Answer, Ask, Failure, Op};
 
 use crate::grammar::Names;

@@ -21,7 +21,7 @@ counters! {
         Refused = "refused" (Error),
         /// the packet lies in several buffers, and the port takes one
         TooManyBuffers = "too-many-buffers" (Error),
-        /// the packet has no bytes
+        /// the packet, or one of the buffers it lies in, has no bytes
         Empty = "empty-packet" (Error),
         /// what is left to be done with the packet does not fit it
         BadOffload = "bad-offload" (Error),
@@ -94,7 +94,8 @@ impl DpdkTx {
                 false => Outgoing::default(),
                 true => plan(view.bytes(), &view.offload()).unwrap_or_default(),
             };
-            if view.is_empty() {
+            // An empty segment is nothing that a driver takes and gives back: its buffer would be lost.
+            if view.is_empty() || view.is_chain() && view.slices().any(<[u8]>::is_empty) {
                 *verdict = Count::Empty.code();
             } else if view.is_chain() && !self.chains {
                 *verdict = Count::TooManyBuffers.code();

@@ -197,12 +197,6 @@ impl AdjTable<'_> {
         AdjWords::of(self.slots.get(i as usize))
     }
 
-    /// Interface, MTU, length and flags packed as in word 6: `tx_if | mtu << 32 | len << 48 | flags << 56`.
-    #[inline(always)]
-    pub fn info(&self, i: u32) -> u64 {
-        self.slots.get(i as usize).map_or(0, |s| s.word(6))
-    }
-
     /// Starts loading an adjacency: the node behind the lookup will need it.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {

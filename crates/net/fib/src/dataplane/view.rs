@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use volley_tables::{Guard, Snap};
 
-use super::adjacency::{AdjSnap, AdjTable, AdjView, AdjWords};
+use super::adjacency::{AdjSnap, AdjTable, AdjView};
 use super::balance::{LbSnap, LbView, LeafView};
 use super::dpo::Dpo;
 use super::grow::GrowSnap;
@@ -121,18 +121,6 @@ impl<'g, F: Family> View<'g, F> {
     #[inline(always)]
     pub fn resolve_batch(&self, leaf: &[u32], dpo: &mut [u32]) {
         self.leaves().resolve_batch(leaf, dpo);
-    }
-
-    /// Bucket of a `Multi` object: see [`LbView::pick`].
-    #[inline(always)]
-    pub fn pick(&self, multi: Dpo, hash: u32) -> Dpo {
-        self.lbs().pick(multi, hash)
-    }
-
-    /// What a 14-byte rewrite needs: see [`AdjTable::words`].
-    #[inline(always)]
-    pub fn words(&self, adj: u32) -> AdjWords {
-        self.adjs().words(adj)
     }
 
     /// A whole adjacency.

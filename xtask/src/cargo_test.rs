@@ -5,6 +5,8 @@ use crate::run::{Output, Program};
 
 /// Lines of each failed test that are shown: the panic, and what the test had printed before it.
 const LINES_EACH: usize = 25;
+/// Characters of a line that are shown: what two long values have in common is no news.
+const WIDTH: usize = 400;
 
 /// A test that failed, with what it printed.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,10 +17,15 @@ struct Failed {
 
 /// Runs it; the names of the failed tests come first, so that a log cut short still tells them.
 pub fn run(program: Program) -> Outcome {
+    Outcome::of(count(program).map(|n| format!("{n} tests")))
+}
+
+/// Runs it: how many tests passed, or what failed.
+pub fn count(program: Program) -> Result<usize, String> {
     match program.output() {
-        Ok(output) if output.ok => Outcome::Pass(tests_line(&output.stdout)),
-        Ok(output) => Outcome::Fail(reason(&output)),
-        Err(error) => Outcome::Fail(error.to_string()),
+        Ok(output) if output.ok => Ok(tests_run(&output.stdout)),
+        Ok(output) => Err(reason(&output)),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -39,7 +46,8 @@ fn reason(output: &Output) -> String {
     for test in &failed {
         text.push_str(&format!("\n-- {}", test.name));
         for line in test.text.iter().take(LINES_EACH) {
-            text.push_str(&format!("\n{line}"));
+            text.push('\n');
+            text.extend(line.chars().take(WIDTH));
         }
     }
     text

@@ -78,25 +78,40 @@ pub fn memcheck(home: &Home, cases: u32) -> Outcome {
 }
 
 fn test_binaries(home: &Home) -> Result<Vec<PathBuf>, String> {
-    let build = ["test", "--no-run", "--lib", "--message-format", "json"];
-    let output = Program::cargo(home)
-        .args(build)
-        .args(packages(&BASE))
-        .require()?;
-    let binaries = executables(&output.stdout);
-    if binaries.is_empty() {
-        Err("cargo named no test binary".into())
-    } else {
+    // The whole workspace: these are then the binaries that the tests were run with.
+    let build = [
+        "test",
+        "--workspace",
+        "--no-run",
+        "--lib",
+        "--locked",
+        "--message-format",
+        "json",
+    ];
+    let output = Program::cargo(home).args(build).require()?;
+    let binaries = executables(&output.stdout, &BASE);
+    if binaries.len() == BASE.len() {
         Ok(binaries)
+    } else {
+        Err(format!(
+            "cargo named {} test binaries of {}",
+            binaries.len(),
+            BASE.join(", ")
+        ))
     }
 }
 
-fn executables(messages: &str) -> Vec<PathBuf> {
+/// The executables of some packages, from cargo's messages.
+fn executables(messages: &str, packages: &[&str]) -> Vec<PathBuf> {
     let lines = messages
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     lines
-        .filter_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
+        .filter_map(|message| {
+            let target = message.get("target")?.get("name")?.as_str()?;
+            let wanted = packages.iter().any(|p| p.replace('-', "_") == target);
+            wanted.then(|| message.get("executable")?.as_str().map(PathBuf::from))?
+        })
         .collect()
 }
 
@@ -206,7 +221,10 @@ mod tests {
 
     #[test]
     fn executables_are_found_in_cargo_messages() {
-        let text = "{\"reason\":\"compiler-artifact\",\"executable\":\"/t/deps/a-1\"}\n{\"executable\":null}\nnot json\n";
-        assert_eq!(executables(text), [PathBuf::from("/t/deps/a-1")]);
+        let text = "{\"target\":{\"name\":\"volley_a\"},\"executable\":\"/t/deps/a-1\"}\n\
+            {\"target\":{\"name\":\"volley_b\"},\"executable\":\"/t/deps/b-1\"}\n\
+            {\"target\":{\"name\":\"volley_a\"},\"executable\":null}\nnot json\n";
+        let found = executables(text, &["volley-a", "volley-c"]);
+        assert_eq!(found, [PathBuf::from("/t/deps/a-1")]);
     }
 }

@@ -84,14 +84,14 @@ struct Batch6<'a>(&'a Lpm6Snap, Guard<'a>, &'a [u128], &'a mut [u32]);
 impl Kernel for Batch6<'_> {
     type Out = ();
     #[inline(always)]
-    fn run<I: Isa>(self, _isa: I) {
+    fn run<I: Isa>(self, isa: I) {
         let view = self.0.read(self.1);
         let mut high = [0u64; BATCH];
         for (dst, leaf) in self.2.chunks(BATCH).zip(self.3.chunks_mut(BATCH)) {
             for (high, &dst) in high.iter_mut().zip(dst) {
                 *high = (dst >> 64) as u64;
             }
-            view.lookup_batch(&high[..dst.len()], |row| dst[row] as u64, leaf);
+            view.lookup_batch(isa, &high[..dst.len()], |row| dst[row] as u64, leaf);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! callers are `ring.rs` and `sys.rs` of drivers.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
+use crate::packet::segment;
 use crate::{Done, Fresh, Isa, Nexts, Output, PacketView, Vector};
 use volley_buf::{BufIdx, Cache, END, Meta, NO_BUFFER};
 
@@ -34,6 +35,30 @@ fn give_back(bufs: &mut Cache, buffers: &[BufIdx]) {
     }
 }
 
+/// Free the members behind `head` that hold none of the `left` bytes behind the head's own. True when none is left, and
+/// no byte is missed.
+fn trim_members(bufs: &mut Cache, head: u32, mut left: usize) -> bool {
+    let whole = left == 0;
+    let mut last = head;
+    // SAFETY: the caller owns the head, thus the chain; a member is unlinked before it is freed.
+    unsafe {
+        let mut idx = bufs.pool().meta(head).next;
+        while idx != NO_BUFFER {
+            let next = bufs.pool().meta(idx).next;
+            let n = segment(bufs.pool(), idx).len().min(left);
+            left -= n;
+            if n == 0 {
+                bufs.pool().meta(last).next = next;
+                bufs.free(&[idx]);
+            } else {
+                last = idx;
+            }
+            idx = next;
+        }
+    }
+    whole && last == head
+}
+
 impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     /// The end of packets at a device that sends later: those for which `post` says true stay in its hands (chains never
     /// do), all others are freed.
@@ -55,8 +80,31 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         self.free()
     }
 
-    /// The end of packets at a device that sends later and has taken all of them, chains with every buffer. Each buffer
-    /// comes back by itself ([`Vector::reclaim`]).
+    /// Free the buffers of chains that hold nothing of their packet: those behind its length, which was cut, and empty
+    /// ones. A device that is given the segments of what is left has every buffer.
+    #[inline(always)]
+    pub fn trim_chains(&mut self) {
+        if volley_simd::or_all(self.frame.words(POS)) & CHAINED != 0 {
+            self.trim_each();
+        }
+    }
+
+    #[cold]
+    fn trim_each(&mut self) {
+        for row in 0..self.frame.n {
+            if self.frame.words(POS)[row] & CHAINED == 0 {
+                continue;
+            }
+            let view = self.view(row);
+            let (head, left) = (view.buffer().0, view.len() - view.bytes().len());
+            if trim_members(&mut self.lanes.bufs, head, left) {
+                self.frame.cols[POS].words_mut(row + 1)[row] &= !CHAINED;
+            }
+        }
+    }
+
+    /// The end of packets at a device that sends later and has taken all of them, chains with every buffer
+    /// ([`Vector::trim_chains`] comes before). Each buffer comes back by itself ([`Vector::reclaim`]).
     pub fn lend_all(mut self) -> Done {
         self.frame.n = 0;
         self.free()

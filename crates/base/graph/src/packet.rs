@@ -126,7 +126,7 @@ impl<'a> Iterator for Slices<'a> {
 ///
 /// # Safety
 /// `idx` belongs to whoever reads, for as long as the slice lives.
-unsafe fn segment(pool: &Pool, idx: u32) -> &[u8] {
+pub(crate) unsafe fn segment(pool: &Pool, idx: u32) -> &[u8] {
     // SAFETY: the caller's contract; start and end are clamped.
     unsafe {
         let meta = *pool.meta(idx);

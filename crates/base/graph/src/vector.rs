@@ -33,6 +33,12 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.frame.n
     }
 
+    /// The level that this code is compiled for.
+    #[inline(always)]
+    pub fn isa(&self) -> I {
+        self.isa
+    }
+
     /// Whether every packet was dropped out.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {

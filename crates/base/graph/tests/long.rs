@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
+use volley_graph::harness::{In, run_once};
 use volley_graph::{
-    BadOffload, Checksum, Clock, Cx, Domain, Done, Engine, Glance, Gso, GsoKind, Isa, Level,
+    BadOffload, Checksum, Clock, Col, Cx, Domain, Done, Engine, Glance, Gso, GsoKind, Isa, Level,
     NoCounters, NoNext, Node, Offload, Output, Settings, Source, Vector, nexts,
 };
 
@@ -171,4 +172,49 @@ fn a_long_packet_without_buffers_leaves_an_empty_one() {
             .all(|(_, bytes, _)| bytes.is_empty())
     );
     assert_eq!(pool.report().in_use(), 0);
+}
+
+/// Cuts each packet to the length in its first column, and sends on what a device would be given.
+struct Cut(Arc<Mutex<Vec<(usize, usize)>>>);
+
+impl Node for Cut {
+    const NAME: &'static str = "cut";
+    type Next = Next;
+    type Count = NoCounters;
+    type Trace = Glance;
+
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Next>) -> Done {
+        let cut = |packet: &mut volley_graph::Packet<'_>| {
+            packet.truncate(packet.get(Col::User0).unwrap() as usize);
+            true
+        };
+        v.sift(cut, Next::Tx);
+        v.trim_chains();
+        for row in 0..v.len() {
+            let (view, mut members) = (v.view(row), 0);
+            view.segments(0, |_| members += 1);
+            self.0.lock().unwrap().push((view.len(), members));
+        }
+        v.send_all(Next::Tx)
+    }
+}
+
+#[test]
+fn members_behind_the_end_are_freed_and_nothing_else() {
+    let lengths = [5000, 4097, 4096, 2049, 2048, 60, 0];
+    let packets: Vec<In> = lengths
+        .iter()
+        .map(|&cut| In::new(&pattern(5000)).column(Col::User0, cut))
+        .collect();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = seen.clone();
+    let out = run_once(Level::detect(), 7, &packets, &Domain::new(), move |_| {
+        Cut(log.clone())
+    })
+    .unwrap();
+    for (out, &len) in out.iter().zip(&lengths) {
+        assert_eq!(out.bytes, pattern(5000)[..len as usize]);
+    }
+    let members = lengths.map(|len| (len as usize, (len as usize).div_ceil(2048).max(1)));
+    assert_eq!(*seen.lock().unwrap(), members);
 }

@@ -141,6 +141,9 @@ pub trait Isa: Copy + sealed::Sealed + 'static {
     /// The set of rows whose word equals `value`.
     fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits;
 
+    /// How many of the bounds `x` exceeds.
+    fn above<const N: usize>(self, bounds: &[i64; N], x: i64) -> usize;
+
     /// `K` big-endian words from each of eight addresses, in host order: word `k` of row `r` goes to `out[k][r]`.
     ///
     /// # Safety
@@ -189,6 +192,10 @@ macro_rules! scalar_isa {
                 crate::compress::rows_equal_scalar(column, value)
             }
             #[inline(always)]
+            fn above<const N: usize>(self, bounds: &[i64; N], x: i64) -> usize {
+                crate::search::above_scalar(bounds, x)
+            }
+            #[inline(always)]
             unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]) {
                 // SAFETY: the caller's contract.
                 unsafe { crate::transpose::load_words_scalar(at, out) }
@@ -222,6 +229,16 @@ macro_rules! vector_isa {
                 }
                 #[cfg(not(target_arch = "x86_64"))]
                 crate::compress::rows_equal_scalar(column, value)
+            }
+            #[inline(always)]
+            fn above<const N: usize>(self, bounds: &[i64; N], x: i64) -> usize {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the token proves that the processor has x86-64-v3.
+                unsafe {
+                    crate::search::x86::above_v3(bounds, x)
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                crate::search::above_scalar(bounds, x)
             }
             #[inline(always)]
             unsafe fn load_words<const K: usize>(self, at: &[*const u8; 8], out: &[*mut u32; K]) {

@@ -9,6 +9,7 @@ mod compress;
 mod level;
 mod prefetch;
 mod reduce;
+mod search;
 mod transpose;
 
 pub use clock::{cycles, cycles_per_second};

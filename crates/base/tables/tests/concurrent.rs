@@ -1,9 +1,13 @@
 //! Readers on other threads while the writer changes: every answer is one that some moment allows.
 
+mod support;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use support::batch6;
+use volley_simd::Level;
 use volley_tables::{Domain, Lpm4, Lpm6, Publisher, Reader};
 
 /// `VOLLEY_TEST_SCALE` (percent) stretches or shortens the test.
@@ -119,7 +123,7 @@ fn v6_answers_stay_legal() {
     let read = |reader: &Reader| {
         let mut leaf = [0; 1024];
         let view = snap.read(reader.guard());
-        view.lookup_batch(&hi, |row| lo[row], &mut leaf);
+        batch6(Level::detect(), view, &hi, &lo, &mut leaf);
         for ((h, l), leaf) in hi.iter().zip(&lo).zip(leaf) {
             check((h >> 56) as usize, leaf);
             check((h >> 56) as usize, view.lookup(*h, *l));

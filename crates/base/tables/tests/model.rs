@@ -1,9 +1,13 @@
 //! Random changes against a model that tries every prefix, through the writer and through readers' batches.
 
+mod support;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use support::batch6;
+use volley_simd::Level;
 use volley_tables::{Domain, Lpm4, Lpm6, LpmError, MAX_LEAF};
 
 /// `VOLLEY_TEST_SCALE` (percent) shrinks or grows the number of cases.
@@ -173,7 +177,12 @@ impl Table for Lpm6 {
         for (h, l) in hi.iter().zip(&lo) {
             view.prefetch(*h, *l);
         }
-        view.lookup_batch(&hi, |row| lo[row], &mut leaf);
+        batch6(Level::Scalar, view, &hi, &lo, &mut leaf);
+        for level in Level::available() {
+            let mut again = vec![u32::MAX; hi.len()];
+            batch6(level, view, &hi, &lo, &mut again);
+            assert_eq!(again, leaf, "{level}");
+        }
         for ((h, l), got) in hi.iter().zip(&lo).zip(&leaf) {
             assert_eq!(view.lookup(*h, *l), *got);
             assert_eq!(Lpm6::lookup(self, *h, *l), *got);

@@ -375,14 +375,17 @@ fn the_reference_has_every_command_and_its_examples_parse() {
         );
     }
     // The checked-in copy is made by `VOLLEY_BLESS=1 cargo test -p volley-cli reference`.
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/commands.md");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../docs/generated/commands.md"
+    );
     if std::env::var_os("VOLLEY_BLESS").is_some() {
         std::fs::write(path, &text).unwrap();
     }
     assert_eq!(
         std::fs::read_to_string(path).unwrap_or_default(),
         text,
-        "commands.md is stale"
+        "docs/generated/commands.md is stale"
     );
 }
 

@@ -5,7 +5,7 @@
 //! - True on entry: nothing. libdpdk itself is trusted: it runs in our address space.
 //! - True on exit: a deleted interface has given every buffer back and its device is free again.
 //! - Received packets lie in the buffers that the port wrote them into, and are sent from where they lie: each slot of
-//!   the arena has one mbuf, and slot and mbuf change hands together ([`ring`]).
+//!   the arena has one mbuf, and slot and mbuf change hands together (`ring.rs`).
 #![deny(unsafe_code)]
 
 #[cfg(not(feature = "dpdk"))]

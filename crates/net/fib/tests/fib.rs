@@ -511,3 +511,28 @@ fn ipv4_over_an_ipv6_next_hop_has_an_ipv4_header_type() {
     let adj = b.plane.read(b.reader.guard()).adj(dpo.index());
     assert_eq!(adj.bytes(), [8, 8, 8, 8, 8, 8, 2, 0, 0, 0, 0, 0, 8, 0]);
 }
+
+#[test]
+fn of_two_interfaces_on_one_network_the_first_by_name_has_it_whoever_came_first() {
+    let mut bench = Bench::new();
+    let shared = |host: u8| format!("10.7.0.{host}/24").parse::<IfAddress>().unwrap();
+    let glean = |bench: &Bench| {
+        let dpo = bench.dpo(0, "10.7.0.77", 0);
+        assert_eq!(dpo.kind(), DpoKind::Glean);
+        let text = bench.fib.show::<V4>(0, p4("10.7.0.0/24"));
+        format!("{text:?}")
+    };
+    bench.fib.add_address(1, shared(2)).unwrap();
+    assert!(glean(&bench).contains("pg1"));
+    bench.fib.add_address(0, shared(1)).unwrap();
+    assert!(glean(&bench).contains("pg0"));
+    // A new name is another place in the order.
+    let mut info = bench.fib.interface(0).unwrap().clone();
+    info.name = "wan".into();
+    bench.fib.set_interface(info).unwrap();
+    assert!(glean(&bench).contains("pg1"));
+    bench.fib.del_address(1, shared(2)).unwrap();
+    assert!(glean(&bench).contains("wan"));
+    bench.fib.del_address(0, shared(1)).unwrap();
+    assert_ne!(bench.dpo(0, "10.7.0.77", 0).kind(), DpoKind::Glean);
+}

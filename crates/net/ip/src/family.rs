@@ -129,7 +129,7 @@ impl Ip for V6 {
         join(v.column(Col::Dst), v.column(Col::Dst1), high);
         let low =
             |row| u64::from(v.column(Col::Dst2)[row]) << 32 | u64::from(v.column(Col::Dst3)[row]);
-        table.lookup_batch(high, low, leaf);
+        table.lookup_batch(v.isa(), high, low, leaf);
     }
 
     fn hash(packet: &PacketView<'_>) -> u32 {

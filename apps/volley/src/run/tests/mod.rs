@@ -5,7 +5,7 @@ mod observe;
 
 use crate::stack::Stack;
 use generate::{changes, config};
-use observe::seen;
+use observe::{differences, seen};
 use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
 use volley_control::{Core, Executor, Probe, State, requests};
@@ -110,19 +110,19 @@ proptest! {
         let nothing = seen(&one.stack);
         let first = one.become_state(&a);
         if first.is_err() {
-            prop_assert_eq!(&nothing, &seen(&one.stack), "refused, but not as before");
+            prop_assert_eq!(differences(&nothing, &seen(&one.stack)), [""; 0], "refused, but not as before");
         }
         let after_a = seen(&one.stack);
         let (late, early) = (one.become_state(&b), fresh.become_state(&b));
         prop_assert_eq!(late.is_ok(), early.is_ok(), "{:?} {:?}", late, early);
         if late.is_err() {
-            prop_assert_eq!(&after_a, &seen(&one.stack), "refused, but not as before");
+            prop_assert_eq!(differences(&after_a, &seen(&one.stack)), [""; 0], "refused, but not as before");
             return Ok(());
         }
-        prop_assert_eq!(seen(&one.stack), seen(&fresh.stack));
+        prop_assert_eq!(differences(&seen(&one.stack), &seen(&fresh.stack)), [""; 0]);
         // Once more changes nothing, and takes no step.
         prop_assert_eq!(one.become_state(&b), Ok(0));
-        prop_assert_eq!(seen(&one.stack), seen(&fresh.stack));
+        prop_assert_eq!(differences(&seen(&one.stack), &seen(&fresh.stack)), [""; 0]);
     }
 
     /// A step that fails takes everything back.
@@ -136,7 +136,7 @@ proptest! {
         let done = rig.become_state(&b);
         let failed = rig.fails_at.replace(None).is_none();
         if done.is_err() {
-            prop_assert_eq!(before, seen(&rig.stack));
+            prop_assert_eq!(differences(&before, &seen(&rig.stack)), [""; 0]);
             let core = rig.core.borrow();
             prop_assert_eq!(core.state(), &a);
         } else {
@@ -151,7 +151,7 @@ proptest! {
         for group in &groups {
             let before = seen(&rig.stack);
             if rig.run(group).is_err() {
-                prop_assert_eq!(before, seen(&rig.stack), "{:?}", group);
+                prop_assert_eq!(differences(&before, &seen(&rig.stack)), [""; 0], "{:?}", group);
             }
         }
         let all = requests(rig.core.borrow().state());
@@ -162,7 +162,7 @@ proptest! {
         prop_assert_eq!(requests(&state), all);
         let fresh = Rig::new();
         fresh.become_state(&state).unwrap();
-        prop_assert_eq!(seen(&fresh.stack), seen(&rig.stack), "{}", text);
+        prop_assert_eq!(differences(&seen(&fresh.stack), &seen(&rig.stack)), [""; 0], "{}", text);
     }
 }
 

@@ -87,3 +87,21 @@ pub fn seen(stack: &Stack) -> String {
     }
     out
 }
+
+/// Where two such texts differ, a few lines of it: the whole of them nobody reads.
+pub fn differences(one: &str, other: &str) -> Vec<String> {
+    let longer = one.lines().count().max(other.lines().count());
+    let padded = |text: &'_ str| {
+        let lines: Vec<String> = text.lines().map(|l| l.trim().to_owned()).collect();
+        lines
+            .into_iter()
+            .chain(std::iter::repeat(String::new()))
+            .take(longer)
+    };
+    let pairs = padded(one).zip(padded(other)).enumerate();
+    let differ = pairs.filter(|(_, (a, b))| a != b);
+    differ
+        .take(20)
+        .map(|(n, (a, b))| format!("line {}: {a} | {b}", n + 1))
+        .collect()
+}

@@ -1,5 +1,8 @@
 //! Addresses as sortable keys: the upper half of an IPv6 address, or the whole of it.
 
+use super::view::above;
+use volley_simd::Isa;
+
 /// A key of a range table. `stored` is the form in which keys are compared (signed where the
 /// vector units only have signed comparisons).
 pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
@@ -17,10 +20,12 @@ pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
     fn next(self) -> Option<Self>;
     /// What a key must exceed to be `self` or more; `self` is not zero.
     fn bound(self) -> Self::Stored;
+    /// How many of the sorted bounds `x` exceeds.
+    fn above<I: Isa, const N: usize>(isa: I, bounds: &[Self::Stored; N], x: Self::Stored) -> usize;
 }
 
 macro_rules! key {
-    ($key:ty, $stored:ty, $flip:expr) => {
+    ($key:ty, $stored:ty, $flip:expr, $above:expr) => {
         impl Key for $key {
             type Stored = $stored;
             const BITS: u8 = <$key>::BITS as u8;
@@ -46,10 +51,14 @@ macro_rules! key {
             fn bound(self) -> $stored {
                 self.wrapping_sub(1).stored()
             }
+            #[inline(always)]
+            fn above<I: Isa, const N: usize>(isa: I, bounds: &[$stored; N], x: $stored) -> usize {
+                $above(isa, bounds, x)
+            }
         }
     };
 }
 
 // The sign bit is flipped because AVX2 compares signed integers only.
-key!(u64, i64, 1 << 63);
-key!(u128, u128, 0);
+key!(u64, i64, 1 << 63, I::above);
+key!(u128, u128, 0, |_, bounds, x| above(bounds, x));

@@ -14,7 +14,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use volley_simd::prefetch;
+use volley_simd::{Isa, prefetch};
 
 use super::key::Key;
 use crate::pages::{Pages, Zeroed};
@@ -55,11 +55,9 @@ const _: () = assert!(size_of::<Line<u64>>() == 64 && size_of::<Block<u64>>() ==
 // SAFETY: integers and atomics: all-zero is a value, nothing needs dropping, alignment 64.
 unsafe impl<K: Key> Zeroed for UnsafeCell<Block<K>> {}
 
-/// How many of the sorted bounds `x` exceeds.
+/// How many of the sorted bounds `x` exceeds, for one key at a time.
 #[inline(always)]
-fn above<S: Copy + Ord, const N: usize>(bounds: &[S; N], x: S) -> usize {
-    // Summed in bytes: that keeps this sum apart from the caller's arithmetic, and compilers then make
-    // vector compares, one move-mask and one population count of it.
+pub(super) fn above<S: Copy + Ord, const N: usize>(bounds: &[S; N], x: S) -> usize {
     bounds.iter().map(|&b| u8::from(x > b)).sum::<u8>() as usize
 }
 
@@ -139,10 +137,7 @@ impl<K: Key> Block<K> {
 impl<K: Key> Line<K> {
     #[inline(always)]
     fn lookup(&self, x: K::Stored) -> u32 {
-        // Five do not fill registers: the middle one first, then the two of its side, without a branch.
-        let side = 3 * usize::from(x > self.keys[2]);
-        let at = side + usize::from(x > self.keys[side]) + usize::from(x > self.keys[side + 1]);
-        self.answers[at].load(Ordering::Acquire)
+        self.answers[above(&self.keys, x)].load(Ordering::Acquire)
     }
 }
 
@@ -259,44 +254,91 @@ impl<K: Key> RangeView<K> {
         at * WAYS + above(&level[at].0, x)
     }
 
+    /// Descends two levels with all keys: enough work to hide its latency, and few enough instructions to overlap many
+    /// keys. `then` is told where each has got to.
+    #[inline(always)]
+    fn descend<I: Isa>(
+        isa: I,
+        [first, second]: [&[Node<K>]; 2],
+        xs: &[K::Stored],
+        at: &mut [u32],
+        mut then: impl FnMut(usize, usize),
+    ) {
+        for (row, (&x, at)) in xs.iter().zip(at).enumerate() {
+            let to = Self::down(isa, second, Self::down(isa, first, *at as usize, x), x);
+            then(row, to);
+            *at = to as u32;
+        }
+    }
+
+    /// [`RangeView::step`] for one of many.
+    #[inline(always)]
+    fn down<I: Isa>(isa: I, level: &[Node<K>], at: usize, x: K::Stored) -> usize {
+        debug_assert!(at < level.len());
+        // SAFETY: a level has a node for every place that the one above leads to: padding bounds are never exceeded, so
+        // that no more than the real ones are counted.
+        let node = unsafe { level.get_unchecked(at) };
+        at * WAYS + K::above(isa, &node.0, x)
+    }
+
+    /// Where block `i` is, on its way.
+    #[inline(always)]
+    fn fetch(&self, i: usize) -> *const Block<K> {
+        debug_assert!(i < self.blocks.len());
+        // SAFETY: as in `down`: the last level leads to as many places as there are blocks.
+        let block = unsafe { self.blocks.get_unchecked(i) }.load(Ordering::Acquire);
+        prefetch(block);
+        block
+    }
+
     /// Looks up at most [`STRIP`] keys, a level or two at a time for all; returns the union of the answers' bits.
     #[inline(always)]
-    fn lookup_strip(&self, keys: &[K], answers: &mut [u32]) -> u32 {
-        let mut at = [0u32; STRIP];
+    fn lookup_strip<I: Isa>(&self, isa: I, keys: &[K], answers: &mut [u32]) -> u32 {
+        let n = keys.len().min(answers.len()).min(STRIP);
+        let mut xs = [K::ZERO.stored(); STRIP];
+        xs.iter_mut().zip(keys).for_each(|(x, k)| *x = k.stored());
+        let (xs, mut at) = (&xs[..n], [0u32; STRIP]);
+        let at = &mut at[..n];
+        let mut blocks = [self.fetch(0); STRIP];
+        let blocks = &mut blocks[..n];
         let mut levels = &*self.levels;
-        // Two levels per loop: enough work to hide its latency, and few enough instructions to overlap many keys.
         while let [first, second, rest @ ..] = levels {
-            for (&key, at) in keys.iter().zip(&mut at) {
-                let x = key.stored();
-                *at = Self::step(second, Self::step(first, *at as usize, x), x) as u32;
+            let pair = [&**first, &**second];
+            match rest.first() {
+                Some(next) => {
+                    let next = next.as_ptr();
+                    Self::descend(isa, pair, xs, at, |_, to| prefetch(next.wrapping_add(to)));
+                }
+                None => Self::descend(isa, pair, xs, at, |row, to| blocks[row] = self.fetch(to)),
             }
             levels = rest;
-            if let Some(next) = levels.first() {
-                for at in at.iter().take(keys.len()) {
-                    prefetch(next.as_ptr().wrapping_add(*at as usize));
-                }
-            }
         }
         if let [last] = levels {
-            for (&key, at) in keys.iter().zip(&mut at) {
-                *at = Self::step(last, *at as usize, key.stored()) as u32;
+            for ((&x, &at), block) in xs.iter().zip(&*at).zip(blocks.iter_mut()) {
+                *block = self.fetch(Self::down(isa, last, at as usize, x));
             }
         }
-        let mut block = [self.block(0); STRIP];
-        if self.blocks.len() > 1 {
-            for (at, block) in at.iter().take(keys.len()).zip(&mut block) {
-                *block = self.block(*at as usize);
-                prefetch(*block);
-            }
-        }
-        for ((&key, block), at) in keys.iter().zip(&block).zip(&mut at) {
-            let line = above(&block.separators.0, key.stored());
-            prefetch(&raw const block.lines[line]);
-            *at = line as u32;
+        let mut lines = [&raw const self.block(0).lines[0]; STRIP];
+        let lines = &mut lines[..n];
+        for ((&x, &block), line) in xs.iter().zip(&*blocks).zip(lines.iter_mut()) {
+            // SAFETY: as in `block`; eight separators lead to nine lines.
+            *line = unsafe {
+                let block = &*block;
+                block
+                    .lines
+                    .as_ptr()
+                    .add(K::above(isa, &block.separators.0, x))
+            };
+            prefetch(*line);
         }
         let mut any = 0;
-        for (((&key, block), &at), answer) in keys.iter().zip(&block).zip(&at).zip(answers) {
-            *answer = block.lines[at as usize].lookup(key.stored());
+        for ((&x, &line), answer) in xs.iter().zip(&*lines).zip(answers) {
+            // SAFETY: the line is one of a block's, see above; five keys lead to six answers.
+            *answer = unsafe {
+                let line = &*line;
+                line.answers.get_unchecked(K::above(isa, &line.keys, x))
+            }
+            .load(Ordering::Acquire);
             any |= *answer;
         }
         any
@@ -342,12 +384,18 @@ impl Lpm6View {
     /// Looks up a vector: `leaf[i]` becomes the answer for `(hi[i], lo(i))`, as [`Lpm6View::lookup`] gives it. The lower
     /// halves are asked for only where prefixes longer than /64 are. The shorter slice counts.
     #[inline(always)]
-    pub fn lookup_batch(&self, hi: &[u64], lo: impl Fn(usize) -> u64, leaf: &mut [u32]) {
+    pub fn lookup_batch<I: Isa>(
+        &self,
+        isa: I,
+        hi: &[u64],
+        lo: impl Fn(usize) -> u64,
+        leaf: &mut [u32],
+    ) {
         let strips = hi.chunks(STRIP).zip(leaf.chunks_mut(STRIP));
         for (strip, (hi, leaf)) in strips.enumerate() {
             let n = hi.len().min(leaf.len());
             let (hi, leaf) = (&hi[..n], &mut leaf[..n]);
-            if self.upper.lookup_strip(hi, leaf) & LONGER != 0 {
+            if self.upper.lookup_strip(isa, hi, leaf) & LONGER != 0 {
                 for (row, (&hi, leaf)) in hi.iter().zip(leaf).enumerate() {
                     if *leaf & LONGER != 0 {
                         *leaf = self.longer(*leaf, hi, lo(strip * STRIP + row));

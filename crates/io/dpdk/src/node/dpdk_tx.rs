@@ -21,7 +21,7 @@ counters! {
         Refused = "refused" (Error),
         /// the packet lies in several buffers, and the port takes one
         TooManyBuffers = "too-many-buffers" (Error),
-        /// the packet, or one of the buffers it lies in, has no bytes
+        /// the packet, or the first buffer it lies in, has no bytes
         Empty = "empty-packet" (Error),
         /// what is left to be done with the packet does not fit it
         BadOffload = "bad-offload" (Error),
@@ -94,8 +94,9 @@ impl DpdkTx {
                 false => Outgoing::default(),
                 true => plan(view.bytes(), &view.offload()).unwrap_or_default(),
             };
-            // An empty segment is nothing that a driver takes and gives back: its buffer would be lost.
-            if view.is_empty() || view.is_chain() && view.slices().any(<[u8]>::is_empty) {
+            // An empty segment is nothing that a driver takes and gives back: its buffer would be lost. Behind the first
+            // there is none any more.
+            if view.bytes().is_empty() {
                 *verdict = Count::Empty.code();
             } else if view.is_chain() && !self.chains {
                 *verdict = Count::TooManyBuffers.code();
@@ -118,6 +119,7 @@ impl Node for DpdkTx {
             true => self.finish_odd(cx, &mut v),
             false => 0,
         };
+        v.trim_chains();
         self.queue.relieve(&mut v);
         let n = v.len();
         let mut verdict = std::mem::take(&mut self.verdict);

@@ -3,7 +3,7 @@
 //! The FIB knows of an interface only what it is told through [`Fib::set_interface`]: no interface crate is needed here.
 //! An address `a/n` on an interface that is up gives the network (attached), the own address (local), and for IPv4 shorter than
 //! /31 the network and broadcast addresses (drop). When several addresses ask for one prefix, local wins over attached over
-//! drop, then the lowest interface. A link-local IPv6 address gives only itself: its network is not routed.
+//! drop, then the interface whose name sorts first: which was made first must not matter. A link-local IPv6 address gives only itself: its network is not routed.
 
 use volley_model::IfAddress;
 
@@ -41,14 +41,20 @@ impl Fib {
         if (before.mac, before.mtu) != (info.mac, info.mtu) {
             self.res.iface_renewed(index);
         }
-        if before.up == info.up {
-            return Ok(());
-        }
-        self.res.iface_turned(index);
         let addresses = self.addresses.get(&index).cloned().unwrap_or_default();
         let mut done = Ok(());
-        for addr in addresses {
-            done = done.and(self.connect(index, addr, info.up));
+        if before.up != info.up {
+            self.res.iface_turned(index);
+            for addr in addresses {
+                done = done.and(self.connect(index, addr, info.up));
+            }
+        } else if info.up && before.name != info.name {
+            for addr in addresses {
+                done = done.and(match addr.family() {
+                    Af::V4 => self.decide_all::<V4>(index, addr),
+                    Af::V6 => self.decide_all::<V6>(index, addr),
+                });
+            }
         }
         done
     }
@@ -238,27 +244,46 @@ impl Fib {
             } else if let Some(at) = asked.iter().position(|p| p.via == via) {
                 asked.swap_remove(at);
             }
-            let best = asked.iter().min_by_key(|p| rank(p)).copied();
-            done = done.and(match best {
-                Some(path) => self
-                    .set_in(index, prefix, Source::Interface, &[path])
-                    .map(drop),
-                None => {
-                    table.connected.remove(&prefix);
-                    self.remove_in(index, prefix, Source::Interface);
-                    Ok(())
-                }
-            });
+            done = done.and(self.decide(index, prefix));
         }
         done
     }
-}
 
-fn rank(path: &Path) -> (u8, u32) {
-    match path.via {
-        Via::Local { iface } => (0, iface.unwrap_or(u32::MAX)),
-        Via::Attached { iface } => (1, iface),
-        _ => (2, 0),
+    /// Decides again about all that an address contributes.
+    fn decide_all<F: Side>(&mut self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
+        let index = F::side(self).1.table_of(iface);
+        let prefixes = contributions::<F>(iface, addr).into_iter();
+        prefixes.fold(Ok(()), |done, (prefix, _)| {
+            done.and(self.decide(index, prefix))
+        })
+    }
+
+    /// Lets the best of those who ask for a prefix have it.
+    fn decide<F: Side>(&mut self, index: u32, prefix: Prefix<F>) -> Result<(), FibError> {
+        let Some(table) = self.table::<F>(index) else {
+            return Ok(());
+        };
+        let asked = table.connected.get(&prefix).into_iter().flatten();
+        let best = asked.min_by_key(|p| self.rank(p)).copied();
+        if let Some(path) = best {
+            return self
+                .set_in(index, prefix, Source::Interface, &[path])
+                .map(drop);
+        }
+        if let Some(table) = F::side_mut(self).1.get_mut(index) {
+            table.connected.remove(&prefix);
+        }
+        self.remove_in(index, prefix, Source::Interface);
+        Ok(())
+    }
+
+    fn rank(&self, path: &Path) -> (u8, &str) {
+        let name = |iface: u32| self.res.ifs.get(&iface).map_or("", |i| &*i.name);
+        match path.via {
+            Via::Local { iface } => (0, iface.map_or("", name)),
+            Via::Attached { iface } => (1, name(iface)),
+            _ => (2, ""),
+        }
     }
 }
 

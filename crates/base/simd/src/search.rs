@@ -1,0 +1,91 @@
+//! How many of a few sorted bounds a key exceeds: one step down a search tree.
+
+/// One comparison after the other.
+#[inline(always)]
+pub(crate) fn above_scalar<const N: usize>(bounds: &[i64; N], x: i64) -> usize {
+    // Summed in bytes: that keeps this sum apart from the caller's arithmetic.
+    bounds.iter().map(|&b| u8::from(x > b)).sum::<u8>() as usize
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod x86 {
+    use std::arch::x86_64::*;
+
+    /// Four or eight comparisons at once; the population count does not mind in which order they stand, so that no
+    /// lanes are crossed, as they are when a compiler is left to it.
+    ///
+    /// # Safety
+    /// The processor has x86-64-v3.
+    #[inline(always)]
+    pub(crate) unsafe fn above_v3<const N: usize>(bounds: &[i64; N], x: i64) -> usize {
+        let mut above = 0;
+        let (fours, rest) = bounds.as_chunks::<4>();
+        // SAFETY: the caller's contract; each chunk is 32 readable bytes.
+        unsafe {
+            let x4 = _mm256_set1_epi64x(x);
+            let over = |four: &[i64; 4]| {
+                _mm256_cmpgt_epi64(x4, _mm256_loadu_si256(four.as_ptr().cast::<__m256i>()))
+            };
+            let (pairs, single) = fours.as_chunks::<2>();
+            for [one, two] in pairs {
+                let both = _mm256_packs_epi32(over(one), over(two));
+                above += _mm256_movemask_ps(_mm256_castsi256_ps(both)).count_ones();
+            }
+            for one in single {
+                above += _mm256_movemask_pd(_mm256_castsi256_pd(over(one))).count_ones();
+            }
+        }
+        above as usize + rest.iter().map(|&b| usize::from(x > b)).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Isa, Kernel, Level, call};
+
+    struct Above<'a, const N: usize>(&'a [i64; N], i64);
+
+    impl<const N: usize> Kernel for Above<'_, N> {
+        type Out = usize;
+        #[inline(always)]
+        fn run<I: Isa>(self, isa: I) -> usize {
+            isa.above(self.0, self.1)
+        }
+    }
+
+    fn check<const N: usize>(bounds: &[i64; N], x: i64) {
+        let wanted = bounds.iter().filter(|&&b| b < x).count();
+        for level in Level::available() {
+            assert_eq!(
+                call(level, Above(bounds, x)),
+                wanted,
+                "{level} {bounds:?} {x}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_level_counts_alike() {
+        let mut state = 88_172_645_463_325_252u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as i64
+        };
+        for round in 0..300 {
+            // Far apart, or so near that many are equal.
+            let narrow = if round % 2 == 0 { 0 } else { 60 };
+            let mut bounds: [i64; 17] = std::array::from_fn(|_| random() >> narrow);
+            bounds.sort_unstable();
+            let near = bounds[round % 17];
+            let around = [near, near.saturating_sub(1), near.saturating_add(1)];
+            for x in around.into_iter().chain([random(), i64::MAX, i64::MIN]) {
+                check(&bounds, x);
+                check::<8>(bounds.first_chunk().unwrap(), x);
+                check::<5>(bounds.first_chunk().unwrap(), x);
+                check::<3>(bounds.first_chunk().unwrap(), x);
+            }
+        }
+    }
+}

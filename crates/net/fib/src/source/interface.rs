@@ -252,10 +252,11 @@ impl Fib {
     /// Decides again about all that an address contributes.
     fn decide_all<F: Side>(&mut self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
         let index = F::side(self).1.table_of(iface);
-        let prefixes = contributions::<F>(iface, addr).into_iter();
-        prefixes.fold(Ok(()), |done, (prefix, _)| {
-            done.and(self.decide(index, prefix))
-        })
+        let mut done = Ok(());
+        for (prefix, _) in contributions::<F>(iface, addr) {
+            done = done.and(self.decide(index, prefix));
+        }
+        done
     }
 
     /// Lets the best of those who ask for a prefix have it.

@@ -36,7 +36,7 @@ fn reason(output: &Output) -> String {
         let errors = output
             .stderr
             .lines()
-            .filter(|line| line.starts_with("error"));
+            .filter(|line| line.starts_with("error") || line.contains("Sanitizer: "));
         let errors: Vec<&str> = errors.take(5).collect();
         let errors = errors.join("; ");
         return format!("{}: {errors}\n{}", output.ending, output.tail(30));

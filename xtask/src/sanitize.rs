@@ -36,7 +36,8 @@ pub fn address(home: &Home, cases: u32) -> Outcome {
         return Skip("AddressSanitizer is set up for x86-64 Linux".into());
     }
     let tests = Program::cargo(home)
-        .args(["test", "--lib", "--tests", "--target", TRIPLE])
+        .args(["test", "--lib", "--tests", "--no-fail-fast"])
+        .args(["--target", TRIPLE])
         .args(packages(&BASE))
         .args(packages(&DRIVERS))
         .env("RUSTC_BOOTSTRAP", "1")

@@ -204,6 +204,25 @@ fn deferred_work_runs_after_the_grace_period() {
 }
 
 #[test]
+fn values_that_hold_their_domain_do_not_keep_it_for_ever() {
+    for readers in 0..3 {
+        let domain = Domain::new();
+        let mut readers: Vec<Reader> = (0..readers).map(|_| domain.register()).collect();
+        let inner = Publisher::new(&domain, vec![1; 100]);
+        let mut outer = Publisher::new(&domain, Some(inner.snap()));
+        let snaps = (inner.snap(), outer.snap());
+        outer.publish(None);
+        outer.publish(Some(inner.snap()));
+        let gone = Arc::downgrade(&domain);
+        drop((inner, outer, domain));
+        readers.pop();
+        drop(snaps);
+        drop(readers);
+        assert!(gone.upgrade().is_none());
+    }
+}
+
+#[test]
 #[should_panic(expected = "another")]
 fn a_guard_of_another_domain_is_refused() {
     let (ours, other) = (Domain::new(), Domain::new());

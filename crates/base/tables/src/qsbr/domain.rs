@@ -24,6 +24,9 @@ struct Retired {
 }
 
 /// The readers of one daemon and the values that wait for them.
+///
+/// While there is no reader nothing waits: what is retired is dropped at once. At the end of a daemon nobody comes to
+/// reclaim, and values may hold handles on this domain, which would keep it, and them, for ever.
 pub struct Domain {
     epoch: AtomicU64,
     /// A lower bound of what every reader has passed, to answer repeated questions without a scan.
@@ -78,7 +81,15 @@ impl Domain {
             ticket,
             _value: value,
         });
+        drop(retired);
+        self.if_deserted();
         ticket
+    }
+
+    /// Drops what waits when nobody reads.
+    fn if_deserted(&self) {
+        // What is dropped may retire more, but only so much.
+        while lock(&self.readers).is_empty() && self.reclaim() > 0 {}
     }
 
     /// Runs `f` in [`Domain::reclaim`] after every reader has passed. Returns the ticket it waits for.
@@ -189,6 +200,7 @@ impl Drop for Reader {
     fn drop(&mut self) {
         self.slot.seen.store(OFFLINE, Ordering::Release);
         lock(&self.domain.readers).retain(|slot| !Arc::ptr_eq(slot, &self.slot));
+        self.domain.if_deserted();
     }
 }
 

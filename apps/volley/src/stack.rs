@@ -119,7 +119,15 @@ impl Stack {
     /// Carry out one change: all of it, or none and an error.
     pub fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
         request.validate()?;
+        let gone = match request {
+            Request::InterfaceDelete { name } => self.interfaces.borrow().index(name).ok(),
+            _ => None,
+        };
         let done = self.carry_out(request);
+        if let (Some(index), Ok(_)) = (gone, &done) {
+            // Only a full queue of changes can refuse; the packets of an interface that is gone do not come.
+            let _ = self.engine.borrow_mut().clear_features(index.0);
+        }
         self.engine.borrow().wake();
         done
     }

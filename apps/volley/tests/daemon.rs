@@ -351,45 +351,6 @@ fn settings_of_the_command_line_win_and_signals_end_it() {
     daemon.stop("INT");
 }
 
-/// Share of a core that a process used while `wait` took its time.
-fn share_of_a_core(pid: u32, wait: std::time::Duration) -> f64 {
-    let used = || {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        let behind = stat.rsplit_once(')').unwrap().1;
-        let fields: Vec<&str> = behind.split_whitespace().collect();
-        let ticks: u64 = fields[11..13]
-            .iter()
-            .map(|f| f.parse::<u64>().unwrap())
-            .sum();
-        // A hundred ticks a second, as the kernel tells programs on every platform.
-        ticks as f64 / 100.0
-    };
-    let (before, start) = (used(), std::time::Instant::now());
-    std::thread::sleep(wait);
-    (used() - before) / start.elapsed().as_secs_f64()
-}
-
-#[test]
-fn an_idle_daemon_sleeps_unless_it_is_told_to_poll() {
-    let mut daemon = Daemon::start(CONFIG, &[]);
-    daemon.wait_for_answer("show interfaces", "1000");
-    let wait = std::time::Duration::from_secs(2);
-    let share = share_of_a_core(daemon.pid(), wait);
-    assert!(share < 0.03, "an idle daemon uses {share:.3} of a core");
-    for mode in ["interrupt", "adaptive"] {
-        daemon.ok(&format!("set interface rx-mode pg0 {mode}"));
-        daemon.ok(&stream(mode, 7));
-        daemon.ok(&format!("packet-generator enable {mode}"));
-        daemon.wait_for_answer("show interface rx-placement pg0", mode);
-    }
-    daemon.wait_for_answer("show interfaces", "1014");
-    daemon.ok("set interface rx-mode pg0 polling");
-    daemon.ok("packet-generator new name slow interface pg0 rate 1 template { eth / ip4 / udp }");
-    daemon.ok("packet-generator enable slow");
-    let share = share_of_a_core(daemon.pid(), wait / 4);
-    assert!(share > 0.1, "a polling daemon uses {share:.3} of a core");
-}
-
 #[test]
 fn an_interface_lives_through_its_changes() {
     let mut daemon = Daemon::start(CONFIG, &[]);

@@ -402,6 +402,16 @@ impl Engine {
         sent
     }
 
+    /// Switch every feature off for an interface that is gone: another one may get its number.
+    pub fn clear_features(&mut self, interface: u32) -> Result<(), GraphError> {
+        let arcs = &mut self.arcs.arcs;
+        let some = arcs.iter_mut().fold(false, |some, arc| {
+            let set = arc.enabled.remove(&interface);
+            some | set.is_some_and(|set| !set.is_empty())
+        });
+        if some { self.send_arcs() } else { Ok(()) }
+    }
+
     fn send_arcs(&mut self) -> Result<(), GraphError> {
         for worker in 0..self.channels.len() {
             let tables = Box::new(self.arcs.tables(|name| self.node(name))?);

@@ -347,7 +347,7 @@ impl Ringer {
                 &mut context,
             )
         };
-        (made == 0).then_some(Ringer { context, nothing })
+        (made == 0).then(|| Ringer { context, nothing })
     }
 
     fn ring(&self, eventfd: BorrowedFd<'_>) -> io::Result<()> {

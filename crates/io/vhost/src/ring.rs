@@ -32,7 +32,8 @@ impl<T> Guarded<T> {
     /// The value, unless somebody has it.
     #[inline(always)]
     pub fn claim(&self) -> Option<Claim<'_, T>> {
-        (!self.taken.swap(true, Ordering::Acquire)).then_some(Claim(self))
+        // Lazily: a claim that is made and thrown away would release the one of whoever has it.
+        (!self.taken.swap(true, Ordering::Acquire)).then(|| Claim(self))
     }
 
     /// The value, as soon as nobody has it. For the control thread: a worker is done after one vector.

@@ -10,7 +10,10 @@ use proptest::prelude::*;
 use std::cell::{Cell, RefCell};
 use volley_control::{Core, Executor, Probe, State, requests};
 use volley_graph::{Clock, Worker};
-use volley_model::{Applied, EngineSettings, Mac, ModelError, Request};
+use volley_model::{
+    Applied, EngineSettings, Feature, InterfaceKind, InterfaceSpec, Mac, ModelError, Request,
+    Switch,
+};
 
 /// A stack whose worker takes up changes when asked to.
 struct Rig {
@@ -164,6 +167,33 @@ proptest! {
         fresh.become_state(&state).unwrap();
         prop_assert_eq!(differences(&seen(&fresh.stack), &seen(&rig.stack)), [""; 0], "{}", text);
     }
+}
+
+#[test]
+fn a_feature_goes_with_its_interface() {
+    let (rig, fresh) = (Rig::new(), Rig::new());
+    let create = InterfaceSpec {
+        name: "pg3".into(),
+        kind: InterfaceKind::Pg,
+        mac: None,
+        mtu: None,
+    };
+    let feature = Feature {
+        interface: "pg3".into(),
+        arc: "ip4-unicast".into(),
+        feature: "ip4-not-enabled".into(),
+        switch: Switch::On,
+    };
+    let delete = Request::InterfaceDelete { name: "pg3".into() };
+    for request in [
+        Request::InterfaceCreate(create),
+        Request::Feature(feature),
+        delete,
+    ] {
+        rig.run(&[request]).unwrap();
+    }
+    let (left, never) = (seen(&rig.stack), seen(&fresh.stack));
+    assert_eq!(differences(&left, &never), [""; 0]);
 }
 
 fn time<T>(what: &str, bar_s: f64, work: impl FnOnce() -> T) -> T {

@@ -21,7 +21,7 @@ const NUMBERS: [&str; 12] = [
 ];
 
 /// How far a connection that is being tried got: it depends on when one asks.
-const PROGRESS: &str = "link_reason";
+const PROGRESS: [&str; 2] = ["link_reason", "reason"];
 
 /// Lists whose order is the order in which things were made.
 const SETS: [&str; 9] = [
@@ -41,7 +41,9 @@ fn plain(value: &mut Value) {
         Value::Object(map) => {
             let counter = |v: &Value| v.get("packets").is_some();
             map.retain(|k, v| {
-                k != PROGRESS && (!NUMBERS.contains(&k.as_str()) || v.is_string()) && !counter(v)
+                !PROGRESS.contains(&k.as_str())
+                    && (!NUMBERS.contains(&k.as_str()) || v.is_string())
+                    && !counter(v)
             });
             for (key, value) in map.iter_mut() {
                 plain(value);

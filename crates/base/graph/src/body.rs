@@ -14,6 +14,8 @@ pub(crate) const FEW: usize = 8;
 pub(crate) trait Body: Send {
     /// Handle one frame.
     fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>);
+    /// Handle one frame with fewer than [`FEW`] packets.
+    fn run_few(&mut self, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>);
     /// Make packets.
     fn poll(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes) -> usize;
     /// Note the traced rows of a frame that is about to run.
@@ -99,18 +101,26 @@ impl<S: Source> Kernel for PollCall<'_, S> {
 impl<N: Node> Body for NodeBody<N> {
     #[inline]
     fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
-        let few = frame.n < FEW;
+        if frame.n < FEW {
+            return self.run_few(cx, lanes, frame);
+        }
         let call = RunCall {
             node: &mut self.0,
             cx,
             lanes,
             frame,
         };
-        if few {
-            volley_simd::call_few(call);
-        } else {
-            volley_simd::call(level, call);
-        }
+        volley_simd::call(level, call);
+    }
+
+    #[inline(never)]
+    fn run_few(&mut self, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
+        volley_simd::call_few(RunCall {
+            node: &mut self.0,
+            cx,
+            lanes,
+            frame,
+        });
     }
 
     fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut Lanes) -> usize {
@@ -124,7 +134,11 @@ impl<N: Node> Body for NodeBody<N> {
 
 impl<S: Source> Body for SourceBody<S> {
     /// Nothing may be sent to a source: what arrives is freed where dropped packets are.
-    fn run(&mut self, _: Level, _: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
+    fn run(&mut self, _: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
+        self.run_few(cx, lanes, frame);
+    }
+
+    fn run_few(&mut self, _: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
         let target = lanes.drop_node;
         lanes.push_frame(target, frame);
     }

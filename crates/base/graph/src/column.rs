@@ -59,6 +59,21 @@ impl Column {
         &mut self.all_mut().as_chunks_mut().0[..n.div_ceil(16)]
     }
 
+    /// The first strip, for code that handles a handful of packets.
+    ///
+    /// # Panics
+    /// For a column without memory.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> &[u32; 16] {
+        &self.lanes[0].0
+    }
+
+    /// The same, to be written.
+    #[inline(always)]
+    pub(crate) fn first_mut(&mut self) -> &mut [u32; 16] {
+        &mut self.lanes[0].0
+    }
+
     /// All words with the slack.
     #[inline(always)]
     pub(crate) fn all(&self) -> &[u32] {

@@ -467,6 +467,7 @@ impl Engine {
         Ok(Lanes {
             queues,
             pending: Pending::new(self.order()?),
+            handed: None,
             spare,
             vector_size: size,
             bufs: self.pool.cache(),

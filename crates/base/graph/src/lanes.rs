@@ -21,6 +21,8 @@ pub(crate) struct Queue {
 pub(crate) struct Lanes {
     pub(crate) queues: Vec<Queue>,
     pub(crate) pending: Pending,
+    /// A whole frame on its way while nothing waits anywhere else: it runs next, and passes no queue.
+    pub(crate) handed: Option<(NodeId, Box<Frame>)>,
     pub(crate) spare: Vec<Box<Frame>>,
     pub(crate) vector_size: usize,
     pub(crate) bufs: Cache,
@@ -62,6 +64,9 @@ impl Lanes {
     /// The next frame to run, of the node that is first in graph order.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<(NodeId, Box<Frame>)> {
+        if let Some(handed) = self.handed.take() {
+            return Some(handed);
+        }
         let node = self.pending.first()?;
         let queue = &mut self.queues[node.index()];
         if let Some(full) = queue.full.pop_front() {
@@ -78,6 +83,24 @@ impl Lanes {
         if frame.n == 0 {
             return self.recycle(frame);
         }
+        if self.handed.is_none() && self.pending.is_empty() {
+            self.handed = Some((target, frame));
+            return;
+        }
+        self.line_up();
+        self.queue_frame(target, frame);
+    }
+
+    /// Something else waits as well from now on: the frame that was handed over gets in line.
+    #[inline(always)]
+    fn line_up(&mut self) {
+        if let Some((node, frame)) = self.handed.take() {
+            self.queue_frame(node, frame);
+        }
+    }
+
+    #[inline(never)]
+    fn queue_frame(&mut self, target: NodeId, frame: Box<Frame>) {
         let queue = &mut self.queues[target.index()];
         match &mut queue.open {
             None => queue.open = Some(frame),
@@ -95,6 +118,7 @@ impl Lanes {
     /// The frame of `target` that has room for `rows` more rows.
     #[inline(always)]
     fn open(&mut self, target: NodeId, rows: usize) -> &mut Frame {
+        self.line_up();
         let fits = |open: &Frame, size: usize| open.n + rows <= size;
         if !self.queues[target.index()]
             .open

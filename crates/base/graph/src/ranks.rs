@@ -8,6 +8,8 @@ pub(crate) struct Pending {
     rank: Vec<u16>,
     node: Vec<NodeId>,
     words: Vec<u64>,
+    /// How many nodes are in the set.
+    count: usize,
 }
 
 impl Pending {
@@ -20,6 +22,7 @@ impl Pending {
         Pending {
             rank,
             words: vec![0; order.len().div_ceil(64)],
+            count: 0,
             node: order,
         }
     }
@@ -27,13 +30,22 @@ impl Pending {
     #[inline(always)]
     pub(crate) fn set(&mut self, node: NodeId) {
         let rank = self.rank[node.index()] as usize;
-        self.words[rank / 64] |= 1 << (rank % 64);
+        let (word, bit) = (&mut self.words[rank / 64], 1 << (rank % 64));
+        self.count += usize::from(*word & bit == 0);
+        *word |= bit;
     }
 
     #[inline(always)]
     pub(crate) fn clear(&mut self, node: NodeId) {
         let rank = self.rank[node.index()] as usize;
-        self.words[rank / 64] &= !(1 << (rank % 64));
+        let (word, bit) = (&mut self.words[rank / 64], 1 << (rank % 64));
+        self.count -= usize::from(*word & bit != 0);
+        *word &= !bit;
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     #[inline(always)]
@@ -125,7 +137,12 @@ mod tests {
         pending.set(NodeId(1));
         pending.set(NodeId(0));
         assert_eq!(pending.first(), Some(NodeId(0)));
+        pending.set(NodeId(0));
         pending.clear(NodeId(0));
         assert_eq!(pending.first(), Some(NodeId(1)));
+        assert!(!pending.is_empty());
+        pending.clear(NodeId(1));
+        pending.clear(NodeId(1));
+        assert!(pending.is_empty());
     }
 }

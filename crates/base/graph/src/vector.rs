@@ -11,7 +11,7 @@ use crate::lanes::Lanes;
 use crate::{Counters, Nexts, NodeId, Packet, PacketView};
 use std::marker::PhantomData;
 use volley_buf::{META, POS_MAX, Pool, READABLE};
-use volley_simd::{Bits, Isa, bytes_read, or_all, prefetch};
+use volley_simd::{Bits, Isa, all_equal, bytes_read, or_all, prefetch};
 
 /// Proof that every row of a vector was sent, held or freed.
 #[must_use = "a node returns what the sending verb gave it"]
@@ -68,6 +68,37 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     pub fn column_mut(&mut self, col: Col) -> &mut [u32] {
         self.frame.valid |= col.bit();
         self.frame.cols[col as usize].words_mut(self.frame.n)
+    }
+
+    /// How many packets there are, for code that handles a handful of them ([`Isa::FEW`]): below 16, which compilers see.
+    #[inline(always)]
+    pub fn few(&self) -> usize {
+        self.frame.n.min(15)
+    }
+
+    /// The words of the first 16 packets, as [`Vector::column`] has them: an index below 16 needs no check.
+    #[inline(always)]
+    pub fn few_of(&self, col: Col) -> &[u32; 16] {
+        self.frame.cols[col as usize].first()
+    }
+
+    /// The same, to be written; the column counts as filled from now on.
+    #[inline(always)]
+    pub fn few_of_mut(&mut self, col: Col) -> &mut [u32; 16] {
+        self.frame.valid |= col.bit();
+        self.frame.cols[col as usize].first_mut()
+    }
+
+    /// The word that all packets have in a column; none where they differ, 0 where there is no packet.
+    #[inline(always)]
+    pub fn same(&self, col: Col) -> Option<u32> {
+        if I::FEW {
+            let words = self.few_of(col);
+            let differ = (1..self.few()).fold(0, |any, row| any | (words[row] ^ words[0]));
+            return (differ == 0).then_some(words[0]);
+        }
+        let words = self.column(col);
+        all_equal(words).then(|| words.first().map_or(0, |&word| word))
     }
 
     /// Fill a column with `default` where no earlier node filled it.
@@ -181,15 +212,37 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     pub fn head<const K: usize>(&self, row: usize, offset: usize) -> [u32; K] {
         const { assert!(4 * K <= READABLE / 2) };
         let offset = offset.min(READABLE - 4 * K);
-        let pos = self.frame.words(POS)[row] & !CHAINED;
-        let (idx, pool) = (self.frame.words(IDX)[row], self.lanes.bufs.pool());
         // SAFETY: the row owns its buffer, READABLE bytes follow its position, and `offset` leaves room for all words.
         let words = unsafe {
-            pool.at(idx, pos as usize + offset)
+            self.place(row)
+                .add(offset)
                 .cast::<[[u8; 4]; K]>()
                 .read_unaligned()
         };
         words.map(u32::from_be_bytes)
+    }
+
+    /// The first `N` bytes of one packet, to be changed: as [`Vector::apply`], for code that goes row by row.
+    #[inline(always)]
+    pub fn front<const N: usize>(&mut self, row: usize) -> &mut [u8; N] {
+        const { assert!(N <= READABLE) };
+        // SAFETY: the row owns its buffer, and `self` is borrowed as long as the reference lives; N bytes behind the
+        // position lie in the slot.
+        unsafe { &mut *self.place(row).cast::<[u8; N]>() }
+    }
+
+    /// Where one packet begins.
+    #[inline(always)]
+    fn place(&self, row: usize) -> *mut u8 {
+        let (idx, pos) = if I::FEW {
+            let [idx, pos, ..] = &self.frame.cols;
+            assert!(row < self.frame.n);
+            (idx.first()[row % 16], pos.first()[row % 16])
+        } else {
+            (self.frame.words(IDX)[row], self.frame.words(POS)[row])
+        };
+        // SAFETY: the row owns its buffer, and positions lie in the slot.
+        unsafe { self.lanes.bufs.pool().at(idx, (pos & !CHAINED) as usize) }
     }
 
     /// Change the first `N` bytes of every packet in place.
@@ -216,6 +269,16 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn advance(&mut self, bytes: u32) {
         let n = self.frame.n;
+        if I::FEW {
+            let (rows, [_, pos, len, ..]) = (self.few(), &mut self.frame.cols);
+            let (pos, len) = (pos.first_mut(), len.first_mut());
+            for row in 0..rows {
+                let at = (pos[row] & !CHAINED) + bytes;
+                pos[row] = (pos[row] & CHAINED) | at.min(POS_MAX as u32);
+                len[row] = len[row].saturating_sub(bytes);
+            }
+            return;
+        }
         for pos in self.frame.cols[POS].words_mut(n) {
             *pos = (*pos & CHAINED) | ((*pos & !CHAINED) + bytes).min(POS_MAX as u32);
         }
@@ -228,6 +291,16 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn retreat(&mut self, bytes: u32) {
         let n = self.frame.n;
+        if I::FEW {
+            let (rows, [_, pos, len, ..]) = (self.few(), &mut self.frame.cols);
+            let (pos, len) = (pos.first_mut(), len.first_mut());
+            for row in 0..rows {
+                let at = (pos[row] & !CHAINED).saturating_sub(bytes);
+                pos[row] = (pos[row] & CHAINED) | at.max(META as u32);
+                len[row] = len[row].wrapping_add(bytes);
+            }
+            return;
+        }
         for pos in self.frame.cols[POS].words_mut(n) {
             *pos = (*pos & CHAINED) | (*pos & !CHAINED).saturating_sub(bytes).max(META as u32);
         }

@@ -170,8 +170,8 @@ impl Worker {
             let rows = frame.n;
             let weight = stats.weight(rows);
             if weight == 0 {
-                body.run(*level, &cx, lanes, frame);
-                stats.ran(rows, 0);
+                body.run_few(&cx, lanes, frame);
+                stats.ran_untimed(rows);
                 from = None;
                 continue;
             }
@@ -220,6 +220,6 @@ impl Worker {
 
     /// Whether the free frames and queues are as they were before any packet came: nothing waits anywhere.
     pub fn is_idle(&self) -> bool {
-        self.lanes.pending.first().is_none()
+        self.lanes.handed.is_none() && self.lanes.pending.is_empty()
     }
 }

@@ -296,8 +296,8 @@ fn call_scalar<K: Kernel>(kernel: K) -> K::Out {
     kernel.run(Scalar(()))
 }
 
-/// Run `kernel` as code for a handful of rows: plain, and short.
-#[inline(never)]
+/// Run `kernel` as code for a handful of rows: plain, and short. It becomes part of its caller.
+#[inline(always)]
 pub fn call_few<K: Kernel>(kernel: K) -> K::Out {
     kernel.run(Few(()))
 }

@@ -45,6 +45,16 @@ pub trait Ip: Family {
     fn may_fragment(header: &[u8]) -> bool;
 }
 
+/// One word of one packet.
+#[inline(always)]
+fn word<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, col: Col, row: usize) -> u32 {
+    if I::FEW {
+        v.few_of(col)[row % 16]
+    } else {
+        v.column(col)[row]
+    }
+}
+
 impl Ip for V4 {
     const HEADER: usize = 20;
     const LOOKUP: &'static str = "ip4-lookup";
@@ -63,7 +73,7 @@ impl Ip for V4 {
 
     #[inline(always)]
     fn dst<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, row: usize) -> u32 {
-        v.column(Col::Dst)[row]
+        word(v, Col::Dst, row)
     }
 
     #[inline(always)]
@@ -113,7 +123,7 @@ impl Ip for V6 {
 
     #[inline(always)]
     fn dst<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, row: usize) -> u128 {
-        let word = |col| u128::from(v.column(col)[row]);
+        let word = |col| u128::from(word(v, col, row));
         word(Col::Dst) << 96 | word(Col::Dst1) << 64 | word(Col::Dst2) << 32 | word(Col::Dst3)
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use volley_graph::{
     Col, Column, Counters, Cx, Done, Glance, Isa, Names, Node, PacketView, Trace, Vector, Words,
-    all_equal, counters, mask, nexts, or_all, strip_rows,
+    counters, mask, nexts, or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
 use volley_wire::dissect;
@@ -169,8 +169,8 @@ impl EthernetInput {
 #[inline(always)]
 fn few<I: Isa>(v: &Vector<'_, I, Next>, flags: u32, mac: (u32, u32)) -> Option<Next> {
     let mut all = 0;
-    for (row, &len) in v.column(Col::Len).iter().enumerate() {
-        let [high, low, _, kind] = v.head(row, 0);
+    for row in 0..v.few() {
+        let (len, [high, low, _, kind]) = (v.few_of(Col::Len)[row], v.head(row, 0));
         let (odd, edge) = glance(len, flags, mac, (high, low, kind));
         if odd != 0 || row > 0 && edge != all {
             return None;
@@ -234,9 +234,8 @@ impl Node for EthernetInput {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         let n = v.len();
-        let rx = v.column(Col::Rx);
-        let one = all_equal(rx);
-        let (flags, mac) = self.interface(rx.first().map_or(0, |&rx| rx));
+        let same = v.same(Col::Rx);
+        let (one, (flags, mac)) = (same.is_some(), self.interface(same.unwrap_or(0)));
         if one && flags & Flag::L2 as u32 != 0 {
             return self.cross_connected(cx, v);
         }

@@ -50,15 +50,9 @@ impl Node for InterfaceOutput {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         v.require(Col::Tx, 0);
         let down = |tx: u32| u32::from(!self.table.has(tx, Flag::Up)) * Count::InterfaceDown.code();
-        let tx = v.column(Col::Tx);
-        if volley_graph::all_equal(tx) {
-            let one = tx.first().map_or(0, |&tx| down(tx));
-            if one != 0 {
-                self.verdict.words_mut(v.len()).fill(one);
-                v.drop_out(cx, &self.verdict, |_| Next::Drop);
-            }
-        } else {
-            for (verdict, &tx) in self.verdict.words_mut(v.len()).iter_mut().zip(tx) {
+        if !v.same(Col::Tx).is_some_and(|tx| down(tx) == 0) {
+            let verdicts = self.verdict.words_mut(v.len()).iter_mut();
+            for (verdict, &tx) in verdicts.zip(v.column(Col::Tx)) {
                 *verdict = down(tx);
             }
             v.drop_out(cx, &self.verdict, |_| Next::Drop);

@@ -142,12 +142,11 @@ impl Node for InterfaceTx {
                 _ => return self.complete(cx, v),
             }
         }
-        let tx = v.column(Col::Tx);
-        let first = tx.first().map_or(0, |&tx| tx);
-        if volley_graph::all_equal(tx) {
-            return v.send_all_to(self.table.tx_node(first));
+        if let Some(tx) = v.same(Col::Tx) {
+            return v.send_all_to(self.table.tx_node(tx));
         }
-        for (node, &tx) in self.nodes.words_mut(v.len()).iter_mut().zip(tx) {
+        let nodes = self.nodes.words_mut(v.len()).iter_mut();
+        for (node, &tx) in nodes.zip(v.column(Col::Tx)) {
             *node = u32::from(self.table.tx_node(tx).0);
         }
         v.send_to(&self.nodes)

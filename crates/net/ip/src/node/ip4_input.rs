@@ -100,14 +100,14 @@ impl Ip4Input {
 /// A handful of packets, one by one; false when one of them needs a closer look.
 #[inline(always)]
 fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
-    for row in 0..v.len() {
+    for row in 0..v.few() {
         let words = v.head::<5>(row, 0);
-        if suspicious(v.column(Col::Len)[row], words) != 0 {
+        if suspicious(v.few_of(Col::Len)[row], words) != 0 {
             return false;
         }
-        v.column_mut(Col::Dst)[row] = words[4];
+        v.few_of_mut(Col::Dst)[row] = words[4];
         // Where a later packet is odd, all are judged again: a length that is right already stays so.
-        v.column_mut(Col::Len)[row] = words[0] & 0xffff;
+        v.few_of_mut(Col::Len)[row] = words[0] & 0xffff;
     }
     true
 }

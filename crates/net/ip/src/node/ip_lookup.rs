@@ -104,22 +104,18 @@ fn lookup_each<F: Ip, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, le
     }
 }
 
-/// A handful of packets: one by one.
+/// A handful of packets: one by one. True when all have complete adjacencies, which are in their column then.
 #[inline(always)]
-fn few<F: Ip, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, dpo: &mut Column) {
+fn few<F: Ip, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> bool {
     let leaves = view.leaves();
-    for (row, (word, &rx)) in dpo
-        .words_mut(v.len())
-        .iter_mut()
-        .zip(v.column(Col::Rx))
-        .enumerate()
-    {
-        let leaf = F::leaf(view.lpm(view.table_of(rx)), F::dst(v, row));
-        *word = leaves.resolve(leaf).0;
+    let mut odd = 0;
+    for row in 0..v.few() {
+        let table = view.lpm(view.table_of(v.few_of(Col::Rx)[row]));
+        let dpo = leaves.resolve(F::leaf(table, F::dst(v, row))).0;
+        v.few_of_mut(Col::Dpo)[row] = dpo;
+        odd |= dpo ^ ADJACENT;
     }
-    if odd(dpo.words(v.len())) {
-        follow(view, v, dpo);
-    }
+    odd >> 28 == 0
 }
 
 /// Follow routes that say "look in another table".
@@ -172,11 +168,13 @@ fn edge<F: Ip>(dpo: Dpo) -> Edge<F> {
     }
 }
 
+/// The kind of complete adjacencies, where words have it.
+const ADJACENT: u32 = (DpoKind::Adj as u32) << 28;
+
 /// Whether anything but complete adjacencies was found.
 #[inline(always)]
 fn odd(dpo: &[u32]) -> bool {
-    let adjacent = (DpoKind::Adj as u32) << 28;
-    dpo.iter().fold(0, |odd, word| odd | (word ^ adjacent)) >> 28 != 0
+    dpo.iter().fold(0, |odd, word| odd | (word ^ ADJACENT)) >> 28 != 0
 }
 
 /// Send packets on by the objects in `dpo`: all to the rewrite when all are complete adjacencies, else told apart.
@@ -234,7 +232,11 @@ impl<F: Ip> Node for Lookup<F> {
         } = self;
         let view = fib.read(cx.guard());
         if I::FEW {
-            few(&view, &v, dpo);
+            if few(&view, &mut v) {
+                return v.send_all(Edge::REWRITE);
+            }
+            v.take(Col::Dpo, dpo);
+            follow(&view, &v, dpo);
             return send(cx, v, dpo, verdict, next);
         }
         if all_equal(v.column(Col::Rx)) {

@@ -124,6 +124,32 @@ fn rewrite<F: Ip>(frame: &mut [u8; 64], [head, tail]: Header) {
     frame[6..14].copy_from_slice(&tail.to_ne_bytes());
 }
 
+/// A handful of packets, one by one; false, and nothing done, when one of them does not fit or has no way.
+#[inline(always)]
+fn few<F: Ip, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> bool {
+    let rows = v.few();
+    let (dpo, lens) = (v.few_of(Col::Dpo), v.few_of(Col::Len));
+    let judge = |row: usize| judge(lens[row], &adjs.words(Dpo(dpo[row]).index()));
+    if (0..rows).fold(0, |odd, row| odd | judge(row)) != 0 {
+        return false;
+    }
+    v.retreat(ETHERNET as u32);
+    for row in 0..rows {
+        let words = adjs.words(Dpo(v.few_of(Col::Dpo)[row]).index());
+        v.few_of_mut(Col::Tx)[row] = words.tx_if;
+        rewrite::<F>(v.front(row), [words.head, words.tail]);
+    }
+    v.forget(&[
+        Col::Dpo,
+        Col::Dst,
+        Col::Dst1,
+        Col::Dst2,
+        Col::Dst3,
+        Col::Hash,
+    ]);
+    true
+}
+
 /// Tell packets that do not fit apart: a super-segment does when its segments do, and whether the others may be
 /// fragmented stands in the header.
 #[cold]
@@ -168,6 +194,9 @@ impl<F: Ip> Node for Rewrite<F> {
             headers,
         } = self;
         let adjs = fib.read(cx.guard()).adjs();
+        if I::FEW && few(&adjs, &mut v) {
+            return v.send_all(Next::OUTPUT);
+        }
         let dpo = v.column(Col::Dpo);
         let one = all_equal(dpo).then(|| adjs.words(dpo.first().map_or(0, |&d| Dpo(d).index())));
         match &one {

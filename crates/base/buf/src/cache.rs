@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A cache keeps at most this many buffers before it spills.
 const KEEP: usize = 512;
 
+/// Fewer buffers than this are given back one by one.
+const FEW: usize = 8;
+
 /// A thread's free cache. Dropping it gives everything back.
 pub struct Cache {
     pool: Arc<Pool>,
@@ -60,7 +63,20 @@ impl Cache {
     }
 
     /// Take buffers back. Chains are the caller's matter: each member is freed by its own index.
+    #[inline]
     pub fn free(&mut self, buffers: &[u32]) {
+        // A handful: a call of memcpy costs more than they do.
+        if buffers.len() < FEW && self.stack.len() < KEEP {
+            for &buffer in buffers {
+                self.stack.push(buffer);
+            }
+            return self.publish();
+        }
+        self.free_many(buffers);
+    }
+
+    #[inline(never)]
+    fn free_many(&mut self, buffers: &[u32]) {
         for part in buffers.chunks(1024) {
             self.stack.extend_from_slice(part);
             while self.stack.len() > KEEP && self.spill() {}

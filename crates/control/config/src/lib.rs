@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod dpdk;
+mod icmp;
 mod error;
 mod field;
 mod kernel;

@@ -106,6 +106,14 @@ def number(n: int) -> bytes:
     return struct.pack(">I", n)
 
 
+def bad_option() -> bytes:
+    """An option that is longer than the header: scapy would not make one."""
+    packet = bytearray(bytes(ip4(dst=BEHIND, options=[IPOption(b"\x01")] * 4) / DATA))
+    packet[20:24], packet[10:12] = b"\x07\x27\x04\0", b"\0\0"
+    struct.pack_into(">H", packet, 10, checksum(bytes(packet[:24])))
+    return bytes(packet)
+
+
 def cases():
     """What it is, the packet, the answer."""
     yield "time exceeded", ip4(dst=BEHIND, ttl=1) / DATA, (NEAR, 11, 0, NOTHING)
@@ -121,7 +129,7 @@ def cases():
     yield "a closed port", ip4(dst=NEAR, ttl=1) / DATA, (NEAR, 3, 3, NOTHING)
     yield "a closed port behind", ip4(dst=FAR) / DATA, (FAR, 3, 3, NOTHING)
     yield "an unknown protocol", ip4(dst=FAR, proto=132) / (b"\0" * 12), (FAR, 3, 2, NOTHING)
-    yield "a bad option", ip4(dst=BEHIND, options=[IPOption(b"\x07\x27\x04\0")]) / DATA, (NEAR, 12, 0, b"\x14\0\0\0")
+    yield "a bad option", bad_option(), (NEAR, 12, 0, b"\x14\0\0\0")
     yield "6 hop limit", ip6(dst=BEHIND6, hlim=1) / DATA, (NEAR6, 3, 0, NOTHING)
     yield "6 a long packet", ip6(dst=BEHIND6, hlim=0) / UDP(dport=9) / (b"x" * 1400), (NEAR6, 3, 0, NOTHING)
     yield "6 an expired echo request", ip6(dst=BEHIND6, hlim=1) / ICMPv6EchoRequest(data=b"ping"), (NEAR6, 3, 0, NOTHING)

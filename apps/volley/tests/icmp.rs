@@ -98,7 +98,10 @@ impl Net {
     fn new(test: u32, limits: &str) -> Option<(Net, Spaces)> {
         let number = format!("{}x{test}", std::process::id() % 100_000);
         for side in ["a", "b"] {
-            if !run(10, &format!("ip netns add icmp{number}-{side}")).status.success() {
+            if !run(10, &format!("ip netns add icmp{number}-{side}"))
+                .status
+                .success()
+            {
                 println!("SKIP: network namespaces cannot be made (are we root?)");
                 return None;
             }
@@ -114,7 +117,10 @@ impl Net {
         let config = CONFIG.replace("LIMITS", limits);
         let daemon = Daemon::start(&config.replace("N", &number), &[]);
         let net = Net { daemon, number };
-        let sides = [("a", "192.0.2", "2001:db8:a:"), ("b", "198.51.100", "2001:db8:b:")];
+        let sides = [
+            ("a", "192.0.2", "2001:db8:a:"),
+            ("b", "198.51.100", "2001:db8:b:"),
+        ];
         for ((side, v4, v6), mac) in sides.into_iter().zip(MACS) {
             let ip = |words: String| must(&format!("ip -n icmp{}-{side} {words}", net.number));
             ip("link set lo up".into());
@@ -131,27 +137,41 @@ impl Net {
 
     /// A program in the namespace of host A.
     fn exec(&self, seconds: u32, words: &str) -> (bool, String) {
-        let output = run(seconds, &format!("ip netns exec icmp{}-a {words}", self.number));
-        (output.status.success(), text(&output.stdout) + &text(&output.stderr))
+        let output = run(
+            seconds,
+            &format!("ip netns exec icmp{}-a {words}", self.number),
+        );
+        (
+            output.status.success(),
+            text(&output.stdout) + &text(&output.stderr),
+        )
     }
 
     fn counter(&self, node: &str, reason: &str) -> u64 {
         let errors = self.daemon.json("show errors");
         let rows = errors["errors"].as_array().unwrap();
         let of = |r: &&serde_json::Value| r["node"] == node && r["reason"] == reason;
-        rows.iter().filter(of).map(|r| r["count"].as_u64().unwrap()).sum()
+        rows.iter()
+            .filter(of)
+            .map(|r| r["count"].as_u64().unwrap())
+            .sum()
     }
 
     /// Whether three pings are all answered.
     fn pings(&self, what: &str) {
         let (ok, said) = self.exec(10, &format!("ping -n -i 0.05 -c 3 -W 2 {what}"));
-        assert!(ok && said.contains(" 0% packet loss"), "ping {what}: {said}");
+        assert!(
+            ok && said.contains(" 0% packet loss"),
+            "ping {what}: {said}"
+        );
     }
 }
 
 #[test]
 fn the_kernel_pings_and_finds_the_path_mtu() {
-    let Some((net, _spaces)) = Net::new(1, "") else { return };
+    let Some((net, _spaces)) = Net::new(1, "") else {
+        return;
+    };
     for size in [0, 1, 56, 1399, 1472] {
         net.pings(&format!("-s {size} 192.0.2.1"));
     }
@@ -166,9 +186,15 @@ fn the_kernel_pings_and_finds_the_path_mtu() {
     assert_eq!(net.counter("ip4-icmp-echo-request", "answered"), 7 * 3);
     assert_eq!(net.counter("ip6-icmp-echo-request", "answered"), 6 * 3);
     let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
-    assert!(said.contains("From 192.0.2.1") && said.contains("Time to live exceeded"), "{said}");
+    assert!(
+        said.contains("From 192.0.2.1") && said.contains("Time to live exceeded"),
+        "{said}"
+    );
     let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 2001:db8:b::2");
-    assert!(said.contains("From 2001:db8:a::1") && said.contains("Hop limit"), "{said}");
+    assert!(
+        said.contains("From 2001:db8:a::1") && said.contains("Hop limit"),
+        "{said}"
+    );
     let (_, said) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.1");
     assert!(said.contains("Destination Net Unreachable"), "{said}");
     let (_, said) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.65");
@@ -178,7 +204,10 @@ fn the_kernel_pings_and_finds_the_path_mtu() {
     let (_, said) = net.exec(10, "ping -n -c 1 -W 1 2001:db8:c::1");
     assert!(said.contains("No route"), "{said}");
     let (ok, said) = net.exec(10, "ping -n -c 2 -i 0.1 -W 1 -M do -s 1400 198.51.100.2");
-    assert!(!ok && said.contains("mtu = 1400") || said.contains("mtu=1400"), "{said}");
+    assert!(
+        !ok && said.contains("mtu = 1400") || said.contains("mtu=1400"),
+        "{said}"
+    );
     let (_, said) = net.exec(10, "ip route get 198.51.100.2");
     assert!(said.contains("mtu 1400"), "{said}");
     net.pings("-M do -s 1372 198.51.100.2");
@@ -194,12 +223,19 @@ fn the_kernel_pings_and_finds_the_path_mtu() {
 
 /// A datagram to the router's closed port is an error at the sender's socket.
 fn refused(net: &Net) {
-    for router in ["192.0.2.1", "198.51.100.1", "2001:db8:a::1", "2001:db8:b::1"] {
+    for router in [
+        "192.0.2.1",
+        "198.51.100.1",
+        "2001:db8:a::1",
+        "2001:db8:b::1",
+    ] {
         let program = "import socket,sys;s=socket.socket(socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET,2);\
                        s.settimeout(3);s.connect((sys.argv[1],9));s.send(b'x');s.recv(9)";
         let mut command = Command::new("timeout");
         let space = format!("icmp{}-a", net.number);
-        command.args(["10", "ip", "netns", "exec", &space, "python3", "-c", program, router]);
+        command.args([
+            "10", "ip", "netns", "exec", &space, "python3", "-c", program, router,
+        ]);
         let output = command.output().unwrap();
         let said = text(&output.stderr);
         assert!(said.contains("ConnectionRefusedError"), "{router}: {said}");
@@ -214,7 +250,12 @@ fn probe(net: &Net, what: &str) -> Option<String> {
         return None;
     }
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/icmp/probe.py");
-    let line = format!("{} -B {program} eth0 {} {} {what}", python.display(), HOSTS[0], MACS[0]);
+    let line = format!(
+        "{} -B {program} eth0 {} {} {what}",
+        python.display(),
+        HOSTS[0],
+        MACS[0]
+    );
     let (ok, said) = net.exec(60, &line);
     assert!(ok, "{said}");
     println!("{}", said.trim());
@@ -223,9 +264,13 @@ fn probe(net: &Net, what: &str) -> Option<String> {
 
 #[test]
 fn every_error_is_as_scapy_has_it_and_silence_is_kept() {
-    let Some((net, _spaces)) = Net::new(2, "rate = 0\nreceiver_rate = 0") else { return };
+    let Some((net, _spaces)) = Net::new(2, "rate = 0\nreceiver_rate = 0") else {
+        return;
+    };
     net.pings("192.0.2.1");
-    let Some(said) = probe(&net, "errors") else { return };
+    let Some(said) = probe(&net, "errors") else {
+        return;
+    };
     assert!(said.contains(" 0 faults"), "{said}");
     // Switched off, nothing is said.
     net.daemon.ok("set ip icmp errors off");
@@ -239,16 +284,26 @@ fn every_error_is_as_scapy_has_it_and_silence_is_kept() {
 
 #[test]
 fn a_flood_is_limited_and_transit_goes_on() {
-    let Some((net, _spaces)) = Net::new(3, "receiver_rate = 0") else { return };
+    let Some((net, _spaces)) = Net::new(3, "receiver_rate = 0") else {
+        return;
+    };
     net.pings("198.51.100.2");
-    let Some(said) = probe(&net, "flood 20000") else { return };
+    let Some(said) = probe(&net, "flood 20000") else {
+        return;
+    };
     let number = |after: &str| -> f64 {
         let rest = said.split(after).nth(1).unwrap();
         rest.split([' ', ',']).next().unwrap().parse().unwrap()
     };
     let (seconds, told) = (number(" packets in "), number(" s, "));
-    assert!(told >= 50.0 && told <= 52.0 + 1000.0 * (seconds + 0.5), "{said}");
-    assert!(net.counter("ip4-icmp-error", "rate-limited") > 1000, "{said}");
+    assert!(
+        told >= 50.0 && told <= 52.0 + 1000.0 * (seconds + 0.5),
+        "{said}"
+    );
+    assert!(
+        net.counter("ip4-icmp-error", "rate-limited") > 1000,
+        "{said}"
+    );
     net.pings("198.51.100.2");
     // One receiver gets six at once and one a second.
     net.daemon.ok("set ip icmp");

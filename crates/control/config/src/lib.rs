@@ -8,9 +8,9 @@
 #![forbid(unsafe_code)]
 
 mod dpdk;
-mod icmp;
 mod error;
 mod field;
+mod icmp;
 mod kernel;
 mod kinds;
 mod memif;

@@ -210,10 +210,19 @@ pub(crate) static ICMP: Table = Table {
     name: "icmp",
     repeats: false,
     keys: &[
-        k("errors", "true or false: tell senders of dropped packets (true)"),
-        k("rate", "errors a second of each class and worker, 0 = any number (1000)"),
+        k(
+            "errors",
+            "true or false: tell senders of dropped packets (true)",
+        ),
+        k(
+            "rate",
+            "errors a second of each class and worker, 0 = any number (1000)",
+        ),
         k("burst", "errors of a class in one go (50)"),
-        k("receiver_rate", "errors a second to each receiver, 0 = any number (1)"),
+        k(
+            "receiver_rate",
+            "errors a second to each receiver, 0 = any number (1)",
+        ),
     ],
 };
 pub(crate) static MEMIF_SOCKET: Table = many(

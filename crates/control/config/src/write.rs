@@ -4,10 +4,10 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, DpdkDevice, DpdkSpec, Family, Fold, HugePages, IcmpSettings, InterfaceKind, InterfaceSpec,
-    MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request, Route,
-    RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec, Switch,
-    TapMode, TapSpec, VhostSpec, XdpCopy, XdpMode, XdpSpec,
+    AdminState, DpdkDevice, DpdkSpec, Family, Fold, HugePages, IcmpSettings, InterfaceKind,
+    InterfaceSpec, MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat,
+    Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource,
+    StreamSpec, Switch, TapMode, TapSpec, VhostSpec, XdpCopy, XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.

@@ -5,8 +5,8 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, DpdkEal, Family, IcmpSettings, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path,
-    PathTarget, Request, Route, RouteLoad, RouteSource, RxMode, Switch,
+    AdminState, DpdkEal, Family, IcmpSettings, InterfaceKind, InterfaceSpec, ModelError,
+    ObjectKind, Path, PathTarget, Request, Route, RouteLoad, RouteSource, RxMode, Switch,
 };
 
 type Done = Result<(), ModelError>;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    DpdkEal, Family, IcmpSettings, IfAddress, InterfaceKind, Mac, NextHops, Path, PathTarget, Prefix, RouteLoad,
-    RouteSource, RxMode, StreamSpec,
+    DpdkEal, Family, IcmpSettings, IfAddress, InterfaceKind, Mac, NextHops, Path, PathTarget,
+    Prefix, RouteLoad, RouteSource, RxMode, StreamSpec,
 };
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys

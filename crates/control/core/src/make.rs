@@ -4,8 +4,8 @@ use crate::key::{Key, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, DpdkEal, Feature, IcmpSettings, InterfaceKind, InterfaceSpec, MemifSocket, Request, RxMode,
-    Switch,
+    AdminState, DpdkEal, Feature, IcmpSettings, InterfaceKind, InterfaceSpec, MemifSocket, Request,
+    RxMode, Switch,
 };
 
 /// How the rest of the state is looked up.

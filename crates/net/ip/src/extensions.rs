@@ -76,7 +76,9 @@ pub(crate) fn upper(packet: &[u8]) -> Result<Upper, Fault> {
             }
             DESTINATION | ROUTING => {}
             FRAGMENT => {
-                let word = packet.get(at + 2..at + 4).filter(|_| packet.len() >= at + 8);
+                let word = packet
+                    .get(at + 2..at + 4)
+                    .filter(|_| packet.len() >= at + 8);
                 match word {
                     // RFC 6946: a fragment that is a whole packet is taken for one.
                     Some(word) if word[0] == 0 && word[1] & 0xf9 == 0 => {}
@@ -124,7 +126,9 @@ pub(crate) fn loose_upper(packet: &[u8]) -> Option<Upper> {
         let size = match proto {
             HOP_BY_HOP | ROUTING | DESTINATION => size(packet, at)?,
             FRAGMENT => {
-                let word = packet.get(at + 2..at + 4).filter(|_| packet.len() >= at + 8)?;
+                let word = packet
+                    .get(at + 2..at + 4)
+                    .filter(|_| packet.len() >= at + 8)?;
                 later_fragment |= word[0] != 0 || word[1] & 0xf8 != 0;
                 8
             }
@@ -197,10 +201,22 @@ mod tests {
         assert_eq!(stop(60, &unknown(0x80)), (Stop::UnknownOption, Some(2), 42));
         assert_eq!(stop(60, &unknown(0x41)), (Stop::UnknownOption, None, 42));
         assert_eq!(stop(0, &unknown(0xc1)), (Stop::UnknownOption, Some(2), 42));
-        assert_eq!(stop(60, &[17, 1, 1, 4, 0, 0, 0, 0]), (Stop::Malformed, Some(0), 41));
-        assert_eq!(stop(43, &[17, 0, 0, 1, 0, 0, 0, 0]), (Stop::SourceRoute, Some(0), 42));
-        assert_eq!(stop(44, &[17, 0, 0, 1, 0, 0, 0, 0]), (Stop::Fragment, None, 40));
-        assert_eq!(stop(44, &[17, 0, 1, 0, 0, 0, 0, 0]), (Stop::Fragment, None, 40));
+        assert_eq!(
+            stop(60, &[17, 1, 1, 4, 0, 0, 0, 0]),
+            (Stop::Malformed, Some(0), 41)
+        );
+        assert_eq!(
+            stop(43, &[17, 0, 0, 1, 0, 0, 0, 0]),
+            (Stop::SourceRoute, Some(0), 42)
+        );
+        assert_eq!(
+            stop(44, &[17, 0, 0, 1, 0, 0, 0, 0]),
+            (Stop::Fragment, None, 40)
+        );
+        assert_eq!(
+            stop(44, &[17, 0, 1, 0, 0, 0, 0, 0]),
+            (Stop::Fragment, None, 40)
+        );
         assert_eq!(stop(59, &[]), (Stop::Nothing, None, 6));
         let twice = [0, 0, 1, 4, 0, 0, 0, 0].repeat(2);
         assert_eq!(stop(0, &twice), (Stop::Malformed, Some(1), 40));

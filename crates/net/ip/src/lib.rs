@@ -32,10 +32,10 @@ use node::ip4_input::Ip4Input;
 use node::ip4_options::Ip4Options;
 use node::ip6_hop_by_hop::Ip6HopByHop;
 use node::ip6_input::Ip6Input;
+use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{V4, V6};
 use volley_graph::{Engine, Feature, GraphError, Node};
-use std::sync::Arc;
 use volley_iface::Registry;
 
 /// The feature arc of received unicast IPv4 packets.

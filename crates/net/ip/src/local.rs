@@ -77,7 +77,8 @@ impl Deliver for V4 {
             return Some(Count::Fragment);
         }
         let place = (at, total - at);
-        let word = |at: usize| Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]);
+        let word =
+            |at: usize| Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]);
         let pseudo = |len| Sum::pseudo4(word(12), word(16), IpProto(UDP), len as u16);
         match bytes[9] {
             ICMP => icmp(packet, place, Sum::new()),

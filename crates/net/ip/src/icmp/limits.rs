@@ -87,9 +87,15 @@ mod tests {
         assert_eq!(sent(&mut limits, &switches, Class::Expired, 1000, 5), 50);
         assert_eq!(sent(&mut limits, &switches, Class::Unreachable, 9, 5), 9);
         let later = 5 + SECOND_NS / 100;
-        assert_eq!(sent(&mut limits, &switches, Class::Expired, 1000, later), 10);
+        assert_eq!(
+            sent(&mut limits, &switches, Class::Expired, 1000, later),
+            10
+        );
         let rested = later + 10 * SECOND_NS;
-        assert_eq!(sent(&mut limits, &switches, Class::Expired, 1000, rested), 50);
+        assert_eq!(
+            sent(&mut limits, &switches, Class::Expired, 1000, rested),
+            50
+        );
     }
 
     #[test]

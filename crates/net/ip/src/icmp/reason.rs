@@ -1,7 +1,9 @@
 //! From the reason that a packet is dropped for to what its sender is told.
 
 use super::{Icmp, Why};
-use crate::node::{ip_local, ip_lookup, ip_rewrite, ip4_input, ip4_options, ip6_hop_by_hop, ip6_input};
+use crate::node::{
+    ip_local, ip_lookup, ip_rewrite, ip4_input, ip4_options, ip6_hop_by_hop, ip6_input,
+};
 use volley_fib::Af;
 use volley_graph::{Counters, Engine, GraphError, Node};
 

@@ -99,7 +99,20 @@ impl Icmp for V4 {
         let class = bytes.get(1).map_or(0, |tos| tos & 0x1e);
         // RFC 1812, 4.3.2.5: the type of service of the packet, the precedence of internetwork control. RFC 6864: with
         // "don't fragment" the identification says nothing, and no link is too narrow for this one.
-        let header = [0x45, 0xc0 | class, 0, 0, 0, 0, 0x40, 0, HOPS, PROTOCOL, 0, 0];
+        let header = [
+            0x45,
+            0xc0 | class,
+            0,
+            0,
+            0,
+            0,
+            0x40,
+            0,
+            HOPS,
+            PROTOCOL,
+            0,
+            0,
+        ];
         out[..12].copy_from_slice(&header);
         out[2..4].copy_from_slice(&(len as u16).to_be_bytes());
         out[12..16].copy_from_slice(&from.to_be_bytes());

@@ -3,14 +3,14 @@
 //! The order of the checks is section 4 of `docs/forwarding-rules.md`. On entry the position is at the IP header; on exit
 //! too, and the length is the packet's own total length.
 
-use crate::family::is_local;
 use crate::IpTrace;
+use crate::family::is_local;
 use crate::valid4::{add_up, judge, suspicious};
 use volley_fib::V4;
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
-    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts, or_all,
-    strip_rows,
+    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts,
+    or_all, strip_rows,
 };
 
 nexts! {
@@ -163,12 +163,10 @@ impl Node for Ip4Input {
         v.put(Col::Dst, &mut self.dst);
         v.put(Col::User0, &mut self.length);
         if odd != 0 {
-            v.drop_out(cx, &self.verdict, |c| {
-                match c {
-                    Count::Options => Next::Options,
-                    Count::TtlExpired => Next::Error,
-                    _ => Next::Drop,
-                }
+            v.drop_out(cx, &self.verdict, |c| match c {
+                Count::Options => Next::Options,
+                Count::TtlExpired => Next::Error,
+                _ => Next::Drop,
             });
         }
         v.take(Col::User0, &mut self.length);

@@ -86,8 +86,8 @@ impl Node for Ip4Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_graph::{Counters, Domain};
     use volley_graph::harness::{In, run};
+    use volley_graph::{Counters, Domain};
 
     #[test]
     fn options_are_walked_to_their_end() {
@@ -116,7 +116,10 @@ mod tests {
                 "ip4-lookup" => assert_eq!(went, (want, None)),
                 _ => {
                     let (count, _) = went.1.unwrap();
-                    assert_eq!((went.0, Count::INFO[count.index()].name), ("ip4-icmp-error", want));
+                    assert_eq!(
+                        (went.0, Count::INFO[count.index()].name),
+                        ("ip4-icmp-error", want)
+                    );
                 }
             }
             if want == "ip4-lookup" {

@@ -122,8 +122,8 @@ impl Node for Ip6HopByHop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_graph::{Counters, Domain};
     use volley_graph::harness::{In, run};
+    use volley_graph::{Counters, Domain};
 
     #[test]
     fn headers_are_walked_to_their_end() {

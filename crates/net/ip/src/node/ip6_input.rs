@@ -261,12 +261,10 @@ impl Node for Ip6Input {
         }
         v.put(Col::User0, &mut self.length);
         if odd != 0 {
-            v.drop_out(cx, &self.verdict, |c| {
-                match c {
-                    Count::HopByHop => Next::HopByHop,
-                    Count::HopLimit => Next::Error,
-                    _ => Next::Drop,
-                }
+            v.drop_out(cx, &self.verdict, |c| match c {
+                Count::HopByHop => Next::HopByHop,
+                Count::HopLimit => Next::Error,
+                _ => Next::Drop,
             });
         }
         v.take(Col::User0, &mut self.length);

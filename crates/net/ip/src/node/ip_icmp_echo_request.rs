@@ -56,7 +56,14 @@ impl<F: Icmp> Node for EchoRequest<F> {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
         // The answer has another destination.
-        v.forget(&[Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Hash, Col::Dpo]);
+        v.forget(&[
+            Col::Dst,
+            Col::Dst1,
+            Col::Dst2,
+            Col::Dst3,
+            Col::Hash,
+            Col::Dpo,
+        ]);
         v.each(|packet| match F::echo(packet.bytes_mut()) {
             Some(skip) => {
                 packet.advance(skip);
@@ -90,7 +97,10 @@ mod tests {
         ];
         let packet = In::new(&request).column(Col::Dst, 0xc633_6401);
         let out = run(&[packet], &Domain::new(), |_| EchoRequest::<V4>::default());
-        assert_eq!((out[0].to.as_str(), &out[0].bytes[..]), ("ip4-lookup", &answer[..]));
+        assert_eq!(
+            (out[0].to.as_str(), &out[0].bytes[..]),
+            ("ip4-lookup", &answer[..])
+        );
         assert!(!out[0].columns.contains_key(&(Col::Dst as u8)));
         let right = volley_wire::checksum::is_valid;
         assert!(right(&request[24..]) && right(&out[0].bytes[24..]));
@@ -111,6 +121,9 @@ mod tests {
         let out = run(&[In::new(&request)], &Domain::new(), |_| {
             EchoRequest::<V6>::default()
         });
-        assert_eq!((out[0].to.as_str(), &out[0].bytes[..]), ("ip6-lookup", &answer[..]));
+        assert_eq!(
+            (out[0].to.as_str(), &out[0].bytes[..]),
+            ("ip6-lookup", &answer[..])
+        );
     }
 }

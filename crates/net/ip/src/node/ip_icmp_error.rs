@@ -89,15 +89,17 @@ impl<F: Icmp> IcmpError<F> {
 /// Whether a route's object is one that stands for more than one host.
 fn is_many(found: volley_fib::dataplane::Dpo) -> bool {
     use DropWhy as W;
-    let many = [W::SubnetBroadcast, W::Multicast, W::Broadcast, W::Unspecified];
+    let many = [
+        W::SubnetBroadcast,
+        W::Multicast,
+        W::Broadcast,
+        W::Unspecified,
+    ];
     found.kind() == DpoKind::Drop && many.contains(&found.why())
 }
 
 /// From which address to which an error about a packet goes, or why none does.
-fn ends<F: Icmp>(
-    view: &View<'_, F>,
-    packet: &PacketView<'_>,
-) -> Result<(F::Addr, F::Addr), Count> {
+fn ends<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>) -> Result<(F::Addr, F::Addr), Count> {
     let (source, destination) = F::ends(packet.bytes()).ok_or(Count::BadSource)?;
     let table = view.table_of(packet.rx());
     let there = view.follow(table, destination, MAX_TABLES);
@@ -157,7 +159,11 @@ fn tell<F: Icmp, I: Isa>(
         Some(Silence::BadSource) => return Some(Count::BadSource),
         None => {}
     }
-    let mtu = if why == Why::TooBig { mtu(view, packet) } else { 0 };
+    let mtu = if why == Why::TooBig {
+        mtu(view, packet)
+    } else {
+        0
+    };
     let say = F::say(why, packet, mtu)?;
     let ends = match ends(view, packet) {
         Ok(ends) => ends,
@@ -168,7 +174,9 @@ fn tell<F: Icmp, I: Isa>(
     }
     let mut message = [0; LONGEST];
     let len = F::write(&mut message, say, ends, packet);
-    let made = offspring.add(packet, lookup, len, |part| part.copy_from_slice(&message[..part.len()]));
+    let made = offspring.add(packet, lookup, len, |part| {
+        part.copy_from_slice(&message[..part.len()])
+    });
     Some(match (made, why) {
         (None, _) => Count::NoBuffers,
         (_, Why::Expired) => Count::Expired,
@@ -188,7 +196,14 @@ impl<F: Icmp> Node for IcmpError<F> {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
         // The error has another destination.
-        v.forget(&[Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Hash, Col::Dpo]);
+        v.forget(&[
+            Col::Dst,
+            Col::Dst1,
+            Col::Dst2,
+            Col::Dst3,
+            Col::Hash,
+            Col::Dpo,
+        ]);
         if !self.switches.errors() {
             return v.send_all(Next::DROP);
         }
@@ -230,14 +245,22 @@ mod tests {
         for index in 0..2 {
             let (name, mac) = (format!("if{index}"), [2, 0, 0, 0, 0, index as u8]);
             let (mtu, up) = (1400, true);
-            fib.set_interface(IfInfo { index, name, mac, mtu, up }).unwrap();
+            fib.set_interface(IfInfo {
+                index,
+                name,
+                mac,
+                mtu,
+                up,
+            })
+            .unwrap();
         }
         for address in ["10.0.0.1/24", "10.0.1.1/24", "2001:db8::1/64", "fe80::1/64"] {
             fib.add_address(0, address.parse().unwrap()).unwrap();
         }
         for address in ["10.0.1.9", "10.0.0.9", "2001:db8::9"] {
             let address = address.parse().unwrap();
-            fib.set_neighbor(0, address, Neighbor::new([2, 0, 0, 0, 0, 9])).unwrap();
+            fib.set_neighbor(0, address, Neighbor::new([2, 0, 0, 0, 0, 9]))
+                .unwrap();
         }
         fib
     }
@@ -252,9 +275,8 @@ mod tests {
         let fib = fib(&domain);
         let (plane, switches) = (plane(&fib), Arc::new(IcmpSwitches::default()));
         switches.set(&settings);
-        let make = move |_| {
-            IcmpError::new(plane.clone(), switches.clone(), Reasons::one(reason(), why))
-        };
+        let make =
+            move |_| IcmpError::new(plane.clone(), switches.clone(), Reasons::one(reason(), why));
         run_all(&packet.column(Col::Err, reason()), &domain, make)
     }
 
@@ -273,7 +295,8 @@ mod tests {
                 let made = out.len() / size;
                 assert_eq!(made * size, out.len());
                 let once: Vec<Out> = out.chunks(size).map(|c| c[0].clone()).collect();
-                out.chunks(size).for_each(|c| assert!(c.iter().all(|o| *o == c[0])));
+                out.chunks(size)
+                    .for_each(|c| assert!(c.iter().all(|o| *o == c[0])));
                 assert!(all.is_empty() || all == once, "{level} {size}");
                 all = once;
             }
@@ -283,7 +306,11 @@ mod tests {
 
     fn unlimited() -> IcmpSettings {
         let (rate, receiver_rate) = (0, 0);
-        IcmpSettings { rate, receiver_rate, ..IcmpSettings::default() }
+        IcmpSettings {
+            rate,
+            receiver_rate,
+            ..IcmpSettings::default()
+        }
     }
 
     fn ip4(source: [u8; 4], proto: u8, fragment: u16) -> Vec<u8> {
@@ -301,12 +328,23 @@ mod tests {
         let packet = ip4([10, 0, 1, 9], 17, 0);
         let out = tell::<V4>(In::new(&packet), Why::Expired, unlimited(), Fib::dataplane4);
         let to: Vec<&str> = out.iter().map(|o| o.to.as_str()).collect();
-        assert_eq!(to, ["error-drop", "ip4-lookup"], "the packet goes on to its end");
+        assert_eq!(
+            to,
+            ["error-drop", "ip4-lookup"],
+            "the packet goes on to its end"
+        );
         let error = &out[1].bytes;
         assert_eq!(error.len(), 576);
         assert_eq!(error[..10], [0x45, 0xdc, 2, 0x40, 0, 0, 0x40, 0, 65, 1]);
-        assert_eq!(error[12..20], [10, 0, 1, 1, 10, 0, 1, 9], "from the address that is near");
-        assert_eq!((error[20..22].as_ref(), &error[24..28]), (&[11, 0][..], &[0; 4][..]));
+        assert_eq!(
+            error[12..20],
+            [10, 0, 1, 1, 10, 0, 1, 9],
+            "from the address that is near"
+        );
+        assert_eq!(
+            (error[20..22].as_ref(), &error[24..28]),
+            (&[11, 0][..], &[0; 4][..])
+        );
         assert_eq!(error[28..], packet[..548]);
         let right = volley_wire::checksum::is_valid;
         assert!(right(&error[..20]) && right(&error[20..]));
@@ -324,10 +362,21 @@ mod tests {
         assert_eq!((out[1].to.as_str(), error.len()), ("ip6-lookup", 1280));
         assert_eq!(error[..8], [0x60, 0, 0, 0, 4, 216, 58, 65]);
         let own: std::net::Ipv6Addr = "2001:db8::1".parse().unwrap();
-        assert_eq!((&error[8..24], &error[24..40]), (&own.octets()[..], &source.octets()[..]));
-        assert_eq!((&error[40..42], &error[48..]), (&[1, 0][..], &packet[..1232]));
+        assert_eq!(
+            (&error[8..24], &error[24..40]),
+            (&own.octets()[..], &source.octets()[..])
+        );
+        assert_eq!(
+            (&error[40..42], &error[48..]),
+            (&[1, 0][..], &packet[..1232])
+        );
         let proto = volley_wire::IpProto(58);
-        assert!(volley_wire::checksum::is_valid6(own, source, proto, &error[40..]));
+        assert!(volley_wire::checksum::is_valid6(
+            own,
+            source,
+            proto,
+            &error[40..]
+        ));
     }
 
     #[test]
@@ -350,19 +399,31 @@ mod tests {
         ] {
             assert!(!from(source), "{source:?}");
         }
-        assert!(!told(In::new(&ip4(near, 17, 1)), unlimited()), "a later fragment");
-        assert!(told(In::new(&ip4(near, 17, 0x2000)), unlimited()), "the first one");
+        assert!(
+            !told(In::new(&ip4(near, 17, 1)), unlimited()),
+            "a later fragment"
+        );
+        assert!(
+            told(In::new(&ip4(near, 17, 0x2000)), unlimited()),
+            "the first one"
+        );
         let mut about = ip4(near, 1, 0);
         assert!(told(In::new(&about), unlimited()), "an echo request");
         about[20] = 3;
         assert!(!told(In::new(&about), unlimited()), "an ICMP error");
         about[20] = 8;
         about[16..20].copy_from_slice(&[10, 0, 1, 255]);
-        assert!(!told(In::new(&about), unlimited()), "to a subnet's broadcast address");
+        assert!(
+            !told(In::new(&about), unlimited()),
+            "to a subnet's broadcast address"
+        );
         let elsewhere = In::new(&ip4(near, 17, 0)).rx(1);
         assert!(!told(elsewhere, unlimited()), "no address to tell it from");
         let errors = volley_model::Switch::Off;
-        let off = IcmpSettings { errors, ..unlimited() };
+        let off = IcmpSettings {
+            errors,
+            ..unlimited()
+        };
         assert!(!told(In::new(&ip4(near, 17, 0)), off), "switched off");
     }
 
@@ -379,9 +440,11 @@ mod tests {
     fn packets_for_nobody_s_reason_pass_in_silence() {
         let domain = Domain::new();
         let plane = fib(&domain).dataplane4();
-        let out = run(&[In::new(&ip4([10, 0, 0, 9], 17, 0)).column(Col::Err, 5)], &domain, move |_| {
-            IcmpError::new(plane.clone(), Arc::default(), Reasons::default())
-        });
+        let out = run(
+            &[In::new(&ip4([10, 0, 0, 9], 17, 0)).column(Col::Err, 5)],
+            &domain,
+            move |_| IcmpError::new(plane.clone(), Arc::default(), Reasons::default()),
+        );
         assert_eq!(out.len(), 1);
         assert_eq!(out[0].to, "error-drop");
     }

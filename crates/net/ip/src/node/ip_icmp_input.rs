@@ -82,7 +82,9 @@ mod tests {
             let mut p = vec![0x45, 0, 0, 28];
             p.resize(20, 0);
             p.extend([kind, code, 0, 0, 0, 0, 0, 0]);
-            let out = run(&[In::new(&p)], &Domain::new(), |_| IcmpInput::<V4>::default());
+            let out = run(&[In::new(&p)], &Domain::new(), |_| {
+                IcmpInput::<V4>::default()
+            });
             out[0].reason.clone().unwrap_or(out[0].to.clone())
         };
         assert_eq!(went(8, 0), "ip4-icmp-echo-request");

@@ -87,7 +87,14 @@ impl<F: Icmp> Node for Local<F> {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
-        v.forget(&[Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Hash, Col::Dpo]);
+        v.forget(&[
+            Col::Dst,
+            Col::Dst1,
+            Col::Dst2,
+            Col::Dst3,
+            Col::Hash,
+            Col::Dpo,
+        ]);
         v.each(|packet| {
             let Some(count) = F::refusal(&packet.view()) else {
                 return Next::ICMP;
@@ -130,15 +137,27 @@ mod tests {
             (ip4(1, 0x2000, &ping), "error-drop", Some(Count::Fragment)),
             (ip4(1, 1, &ping), "error-drop", Some(Count::Fragment)),
             (ip4(1, 0, &bad), "error-drop", Some(Count::BadIcmpChecksum)),
-            (ip4(1, 0, &ping[..7]), "error-drop", Some(Count::IcmpTooShort)),
+            (
+                ip4(1, 0, &ping[..7]),
+                "error-drop",
+                Some(Count::IcmpTooShort),
+            ),
             (ip4(17, 0, &udp), "ip4-icmp-error", None),
-            (ip4(17, 0, &udp[..7]), "error-drop", Some(Count::BadUdpLength)),
+            (
+                ip4(17, 0, &udp[..7]),
+                "error-drop",
+                Some(Count::BadUdpLength),
+            ),
             (
                 ip4(17, 0, &[0, 7, 0, 9, 0, 8, 1, 1]),
                 "error-drop",
                 Some(Count::BadUdpChecksum),
             ),
-            (ip4(6, 0, &[0; 20]), "error-drop", Some(Count::NoTcpListener)),
+            (
+                ip4(6, 0, &[0; 20]),
+                "error-drop",
+                Some(Count::NoTcpListener),
+            ),
             (ip4(132, 0, &[0; 20]), "ip4-icmp-error", None),
         ];
         for (bytes, to, count) in cases {

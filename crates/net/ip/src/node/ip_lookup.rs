@@ -209,7 +209,9 @@ fn tell_apart<F: Icmp, I: Isa>(
         *verdict = refusal(Dpo(word)).map_or(0, Counters::code);
     }
     v.drop_out(cx, verdict, |count| match count {
-        Count::NoRoute | Count::Unreachable | Count::Prohibited | Count::InterfaceDown => Edge::ERROR,
+        Count::NoRoute | Count::Unreachable | Count::Prohibited | Count::InterfaceDown => {
+            Edge::ERROR
+        }
         _ => Edge::DROP,
     });
     for (next, &word) in next.words_mut(v.len()).iter_mut().zip(v.column(Col::Dpo)) {

@@ -8,11 +8,13 @@ mod limits;
 mod reason;
 mod v4;
 mod v6;
+mod way;
 
 pub(crate) use control::IcmpHandler;
 pub use control::IcmpSwitches;
 pub(crate) use limits::Limits;
 pub(crate) use reason::Reasons;
+pub(crate) use way::{ends, mtu};
 
 use crate::Ip;
 use crate::local::Deliver;

@@ -2,7 +2,8 @@
 //!
 //! - True on entry: nothing; a frame may be any bytes.
 //! - True on exit: the frame that must leave and the interface it leaves by, or the node and reason that must drop it.
-//! - One next hop per route (no load balance), one interface in L3 mode that receives.
+//! - One next hop per route (no load balance), one interface in L3 mode that receives. Nothing that the router says itself:
+//!   `tests/oracle` is the model of that.
 //!
 //! It is slow on purpose: one hash table per prefix length, one packet at a time, checksums computed in full.
 
@@ -378,7 +379,7 @@ mod tests {
             &[(0x0a00_0000, 8, 0), (0x0a01_0000, 16, 1)],
             vec![hop(1), hop(2)],
         );
-        v4.set(0x0a01_0203, 32, To::Drop("ip4-local: local"));
+        v4.set(0x0a01_0203, 32, To::Drop("ip4-lookup: drop-route"));
         let v6 = Table::new(&[(0x2001_0db8 << 96, 32, 1)], vec![hop(1), hop(2)]);
         Reference::new(ME, v4, v6)
     }

@@ -2,6 +2,7 @@
 
 use crate::addr::{Family, IfAddress, Mac};
 use crate::dpdk::DpdkEal;
+use crate::icmp::IcmpSettings;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
 use crate::memif::MemifSocket;
 use crate::route::{Route, RouteLoad};
@@ -53,6 +54,8 @@ pub enum Request {
     },
     /// Say how DPDK is to be started. Before its first port is made.
     DpdkEal(DpdkEal),
+    /// Say whether senders of dropped packets are told, and how often.
+    Icmp(IcmpSettings),
     /// Give it another name.
     InterfaceRename {
         /// Interface.

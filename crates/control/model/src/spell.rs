@@ -96,6 +96,7 @@ impl Display for Request {
             Request::InterfaceDelete { name } => write!(f, "delete interface {name}"),
             Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
             Request::DpdkEal(eal) => write!(f, "set dpdk eal{eal}"),
+            Request::Icmp(icmp) => write!(f, "set ip icmp{icmp}"),
             Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")

@@ -94,6 +94,7 @@ impl Fib {
         for addr in self.addresses.remove(&iface).unwrap_or_default() {
             self.connect(iface, addr, false)?;
         }
+        self.tell_own(iface);
         for addr in self.neighbors_on(iface) {
             self.remove_neighbor(iface, addr)?;
         }
@@ -171,7 +172,15 @@ impl Fib {
             return Err(e);
         }
         self.addresses.entry(iface).or_default().push(addr);
+        self.tell_own(iface);
         Ok(())
+    }
+
+    /// Tells workers an interface's addresses: what they send themselves comes from these.
+    fn tell_own(&mut self, iface: u32) {
+        let all = self.addresses.get(&iface).map_or(&[][..], Vec::as_slice);
+        self.v4.set_own(iface, all);
+        self.v6.set_own(iface, all);
     }
 
     fn check_address(&self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
@@ -211,6 +220,7 @@ impl Fib {
             });
         };
         all.remove(at);
+        self.tell_own(iface);
         if up {
             self.connect(iface, addr, false)
         } else {

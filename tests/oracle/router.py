@@ -2,7 +2,8 @@
 
     { "router_id": 0, "hash": 159,
       "interfaces": [ {"name": "pg0", "mac": "02:fe:00:00:00:00", "table": 0, "table6": 0, "mtu": 1500, "admin": true,
-                       "mode": "l3", "peer": null, "promiscuous": false, "source_node": "pg-input"} ],
+                       "mode": "l3", "peer": null, "promiscuous": false, "source_node": "pg-input",
+                       "addresses": ["198.18.0.1/24"]} ],
       "routes": [ {"prefix": "10.0.0.0/8", "table": 0,
                    "paths": [ {"next_hop": "192.0.2.2", "mac": "02:00:00:00:01:02", "tx": "pg1", "weight": 1} ]},
                   {"prefix": "10.9.0.0/16", "kind": "drop"} ],
@@ -41,6 +42,7 @@ class Interface(NamedTuple):
     source_node: str
     ip4: bool
     ip6: bool
+    own4: tuple[ipaddress.IPv4Interface, ...]
 
 
 class Path(NamedTuple):
@@ -91,7 +93,8 @@ class Router:
             table=entry.get("table", 0), table6=entry.get("table6", entry.get("table", 0)),
             mtu=entry.get("mtu", 1500), admin=entry.get("admin", True), mode=mode, peer=entry.get("peer"),
             promiscuous=entry.get("promiscuous", False), source_node=entry.get("source_node", "pg-input"),
-            ip4=entry.get("ip4", True), ip6=entry.get("ip6", True))
+            ip4=entry.get("ip4", True), ip6=entry.get("ip6", True),
+            own4=tuple(ipaddress.IPv4Interface(a) for a in entry.get("addresses", []) if ":" not in a))
 
     def _path(self, entry: dict) -> Path:
         if entry["tx"] not in self.interfaces:

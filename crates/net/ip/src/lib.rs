@@ -14,7 +14,6 @@ pub use family::{Ip, Step};
 pub use hash::{hash4, hash6};
 pub use trace::IpTrace;
 
-use node::ip_glean::Glean;
 use node::ip_load_balance::LoadBalance;
 use node::ip_local::Local;
 use node::ip_lookup::Lookup;
@@ -72,7 +71,6 @@ fn family<F: Ip>(
     })?;
     engine.add(Rewrite::<F>::NAME, move |_| Rewrite::new(fib.clone(), size))?;
     engine.add(Local::<F>::NAME, |_| Local::<F>::default())?;
-    engine.add(Glean::<F>::NAME, |_| Glean::<F>::default())?;
     engine.add(NotEnabled::<F>::NAME, |_| NotEnabled::<F>::default())?;
     engine.add_feature(
         arc,

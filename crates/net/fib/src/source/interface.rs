@@ -35,6 +35,7 @@ impl Fib {
     /// room; everything else is done.
     pub fn set_interface(&mut self, info: IfInfo) -> Result<(), FibError> {
         let index = info.index;
+        self.attachments += 1;
         let Some(before) = self.res.ifs.insert(index, info.clone()) else {
             return Ok(());
         };
@@ -51,6 +52,11 @@ impl Fib {
             done = done.and(self.connect(index, addr, info.up));
         }
         done
+    }
+
+    /// A number that grows whenever interfaces or their addresses change: who follows them need not look more often.
+    pub fn attachments(&self) -> u64 {
+        self.attachments
     }
 
     /// What the FIB knows of an interface.
@@ -94,6 +100,7 @@ impl Fib {
         self.v4.bind(iface, 0);
         self.v6.bind(iface, 0);
         self.res.ifs.remove(&iface);
+        self.attachments += 1;
         Ok(())
     }
 
@@ -165,6 +172,7 @@ impl Fib {
             return Err(e);
         }
         self.addresses.entry(iface).or_default().push(addr);
+        self.attachments += 1;
         Ok(())
     }
 
@@ -205,6 +213,7 @@ impl Fib {
             });
         };
         all.remove(at);
+        self.attachments += 1;
         if up {
             self.connect(iface, addr, false)
         } else {

@@ -4,7 +4,6 @@ pub mod ip4_input;
 pub mod ip4_options;
 pub mod ip6_hop_by_hop;
 pub mod ip6_input;
-pub mod ip_glean;
 pub mod ip_load_balance;
 pub mod ip_local;
 pub mod ip_lookup;

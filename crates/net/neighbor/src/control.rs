@@ -22,8 +22,10 @@ const BUSY: Duration = Duration::from_millis(1);
 const QUIET: Duration = Duration::from_millis(10);
 /// How long after something was to do there may be more.
 const BUSY_FOR: u64 = SECOND;
-/// What is read of a worker in one look.
-const READ: usize = 2048;
+/// Answers of a worker that are read in one look.
+const READ: usize = 1024;
+/// Questions of a worker that are read in one look: each may change the FIB twice.
+const READ_ASKED: usize = 64;
 /// Between two defences of an address (RFC 5227, 2.4), and two messages about it.
 const DEFEND: u64 = 10 * SECOND;
 /// Addresses whose conflicts are remembered.
@@ -195,7 +197,9 @@ impl Control {
         let (now, mut some) = (self.now(), false);
         for worker in 0..self.lanes.len() {
             let lane = self.lanes[worker].clone();
-            for heard in std::iter::from_fn(|| lane.heard.pop()).take(READ) {
+            let heard = std::iter::from_fn(|| lane.heard.pop()).take(READ);
+            let asked = std::iter::from_fn(|| lane.asked.pop()).take(READ_ASKED);
+            for heard in heard.chain(asked) {
                 some = true;
                 self.hear(heard, now);
             }

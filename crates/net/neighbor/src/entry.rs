@@ -110,6 +110,11 @@ impl Entry {
         self.state
     }
 
+    /// Whether it ever answered us with the MAC address it has.
+    pub fn answered(&self) -> bool {
+        self.answered
+    }
+
     /// Its MAC address, once known.
     pub fn mac(&self) -> Option<Mac> {
         self.mac

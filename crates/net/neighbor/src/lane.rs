@@ -1,4 +1,4 @@
-//! What lies between one worker and the control thread: four bounded queues without locks. A full queue loses what is new,
+//! What lies between one worker and the control thread: five bounded queues without locks. A full queue loses what is new,
 //! and whoever wanted to say it counts that; nobody waits.
 
 use crate::entry::Mac;
@@ -13,6 +13,8 @@ use volley_model::Family;
 pub const HELD: usize = 512;
 /// What workers heard and the control thread has not looked at.
 const HEARD: usize = 1024;
+/// Questions that the control thread has not looked at: anybody can ask, so they are apart, and fewer.
+const ASKED: usize = 256;
 /// Frames that the control thread made and the worker has not sent.
 const FRAMES: usize = 1024;
 /// Bytes of the longest frame that the control thread makes: Ethernet, IPv6, a solicitation with one option.
@@ -87,8 +89,10 @@ impl Frame {
 pub struct Lane {
     /// To the control thread: packets that wait.
     pub gleaned: ArrayQueue<Gleaned>,
-    /// To the control thread: what was heard.
+    /// To the control thread: what was heard, questions aside.
     pub heard: ArrayQueue<Heard>,
+    /// To the control thread: who asked us.
+    pub asked: ArrayQueue<Heard>,
     /// To the worker: packets that waited.
     pub back: ArrayQueue<Back>,
     /// To the worker: frames to be sent.
@@ -102,6 +106,7 @@ impl Default for Lane {
         Lane {
             gleaned: ArrayQueue::new(HELD),
             heard: ArrayQueue::new(HEARD),
+            asked: ArrayQueue::new(ASKED),
             back: ArrayQueue::new(HELD),
             frames: ArrayQueue::new(FRAMES),
             away: AtomicUsize::new(0),
@@ -110,6 +115,15 @@ impl Default for Lane {
 }
 
 impl Lane {
+    /// Worker: tell the control thread; false when there is no room.
+    pub fn tell(&self, heard: Heard) -> bool {
+        let queue = match heard.what {
+            What::Question => &self.asked,
+            What::Answer | What::Announcement | What::Conflict => &self.heard,
+        };
+        queue.push(heard).is_ok()
+    }
+
     /// Worker: whether one more packet may wait. Where it may, both queues that it passes have room.
     pub fn has_room(&self) -> bool {
         self.away.load(Relaxed) < HELD

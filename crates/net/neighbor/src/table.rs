@@ -76,6 +76,9 @@ struct Slot<P> {
     held: Vec<P>,
 }
 
+/// A neighbour that may make room: interface, who goes first, age.
+type Spare = (u32, u8, u64, IpAddr);
+
 /// Questions that may be asked on an interface.
 #[derive(Debug)]
 struct Allowance {
@@ -110,8 +113,8 @@ pub struct Table<P> {
     pub effects: Vec<Effect<P>>,
     slots: HashMap<Key, Slot<P>>,
     due: BTreeSet<(u64, Key)>,
-    /// Those that may make room: interface, stale ones before sought ones, age.
-    spare: BTreeSet<(u32, bool, u64, IpAddr)>,
+    /// Those that may make room: interface, who goes first, age.
+    spare: BTreeSet<Spare>,
     on: HashMap<u32, usize>,
     allowances: HashMap<u32, Allowance>,
 }
@@ -132,12 +135,15 @@ impl<P> Default for Table<P> {
     }
 }
 
-fn spare_key((iface, addr): Key, entry: &Entry) -> Option<(u32, bool, u64, IpAddr)> {
-    match entry.state() {
-        State::Stale => Some((iface, false, entry.since(), addr)),
-        State::Incomplete => Some((iface, true, entry.since(), addr)),
-        _ => None,
-    }
+/// Who may make room, in this order: strangers that asked us once, stale ones that answered us once, those that are sought.
+fn spare_key((iface, addr): Key, entry: &Entry) -> Option<Spare> {
+    let rank = match (entry.state(), entry.answered()) {
+        (State::Stale, false) => 0,
+        (State::Stale, true) => 1,
+        (State::Incomplete, _) => 2,
+        _ => return None,
+    };
+    Some((iface, rank, entry.since(), addr))
 }
 
 impl<P> Table<P> {
@@ -303,7 +309,7 @@ impl<P> Table<P> {
             .get(&iface)
             .is_some_and(|n| *n >= self.limits.neighbors)
         {
-            let from = (iface, false, 0, IpAddr::from([0; 4]));
+            let from = (iface, 0, 0, IpAddr::from([0; 4]));
             let oldest = self.spare.range(from..).next().copied();
             let Some((_, _, _, addr)) = oldest.filter(|o| o.0 == iface) else {
                 return false;

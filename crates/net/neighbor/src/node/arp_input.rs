@@ -212,10 +212,10 @@ impl ArpInput {
             Err(why) => why.into(),
         };
         if let Some(heard) = verdict.tell {
-            let count = match (self.lane.heard.push(heard), heard.what) {
-                (Err(_), _) => Count::TellFull,
-                (Ok(()), What::Answer) => Count::Answers,
-                (Ok(()), _) => Count::Told,
+            let count = match (self.lane.tell(heard), heard.what) {
+                (false, _) => Count::TellFull,
+                (true, What::Answer) => Count::Answers,
+                (true, _) => Count::Told,
             };
             cx.count(count, 1);
         }

@@ -85,7 +85,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Somebody who is sought: [`Entry::due`] is now, and says what to ask.
+    /// Somebody who is sought: [`Entry::due()`] is now, and says what to ask.
     pub fn sought(now: u64) -> Self {
         Entry {
             state: State::Incomplete,
@@ -213,7 +213,7 @@ impl Entry {
         }
     }
 
-    /// Its time has come. Call it when `now` is [`Entry::due`] or later; it sets the next time.
+    /// Its time has come. Call it when `now` is [`Entry::due()`] or later; it sets the next time.
     pub fn turn(&mut self, now: u64, timers: &Timers) -> Act {
         if now < self.due {
             return Act::Wait;

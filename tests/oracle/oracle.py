@@ -53,7 +53,7 @@ def read_drops(path: str) -> list[Dropped]:
 def opinions(comparison: Comparison, router: Router) -> list[str]:
     complaints = []
     for name, frame, what in comparison.expected:
-        if isinstance(what, Drop) or what.flow.startswith(b"l2"):
+        if isinstance(what, Drop) or what.flow.startswith((b"l2", b"arp")):
             continue
         for tx, data in what.choices:
             text = lambda mac: ":".join(f"{byte:02x}" for byte in mac)

@@ -30,8 +30,8 @@ const READ_ASKED: usize = 64;
 const DEFEND: u64 = 10 * SECOND;
 /// Addresses whose conflicts are remembered.
 const CONFLICTS: usize = 64;
-/// Interfaces without a link on which anybody could answer: a generator sends what it was told to, a tun has no MACs.
-const NO_LINK: [&str; 2] = ["pg", "tun"];
+/// Kinds of interfaces at whose other end is nobody who could answer.
+const NO_LINK: [&str; 2] = ["packet-generator", "pcap"];
 
 /// A packet that waits, and where it came from.
 pub(crate) struct Parcel {

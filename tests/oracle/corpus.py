@@ -130,7 +130,7 @@ ETHERNET = [
     Case("3.4", "pg0", eth(0x8100, b"\0\x05\x08\0" + ip4()), "ethernet-input: unknown-vlan"),
     Case("3.4", "pg0", eth(0x88A8, b"\0\x05\x08\0" + ip4()), "ethernet-input: unknown-vlan"),
     Case("3.4", "pg0", eth(0x9100, b"\0\x05\x08\0" + ip4()), "ethernet-input: unknown-vlan"),
-    Case("3.5", "pg0", eth(0x0806, b"\0" * 28, b"\xff" * 6), "ethernet-input: arp-unsupported"),
+    Case("3.5", "pg0", eth(0x0806, b"\0" * 28, b"\xff" * 6), "arp-input: bad-format"),
     Case("3.6", "pg0", eth(0x88CC, b"\0" * 46), "ethernet-input: unknown-ethertype"),
     Case("3.6", "pg0", eth(0x0026, b"\x42\x42\x03" + b"\0" * 43, b"\x01\x80\xc2\0\0\0"), "ethernet-input: unknown-ethertype"),
     Case("3.7", "pg0", eth(0x0800, ip4(), b"\xff" * 6), "ethernet-input: group-mac"),
@@ -434,5 +434,46 @@ TELLING = [
 ]
 ERRORS = [told.case._replace(outcome="") for told in TELLING]
 
-CASES = ETHERNET + IPV4 + ROUTES + SPREAD + IPV6 + LOCAL
+
+
+def arp(operation: int = 1, mac: bytes = b"\2\0\0\0\0\x55", sender: str = "100.64.0.9", target: str = "100.64.0.1",
+        start: bytes = b"\0\1\x08\0\6\4") -> bytes:
+    addresses = [ipaddress.IPv4Address(address).packed for address in (sender, target)]
+    return start + struct.pack(">H", operation) + mac + addresses[0] + bytes(6) + addresses[1]
+
+
+def arp_case(rule: str, outcome: str, packet: bytes, rx: str = "pg0") -> Case:
+    return Case(rule, rx, eth(0x0806, packet, b"\xff" * 6), outcome)
+
+
+ARP = [
+    arp_case("14.1", "arp-input: too-short", arp()[:27]),
+    arp_case("14.1", "arp-input: too-short", b""),
+    arp_case("14.2", "arp-input: bad-format", arp(start=b"\0\6\x08\0\6\4")),
+    arp_case("14.2", "arp-input: bad-format", arp(start=b"\0\1\x86\xdd\6\4")),
+    arp_case("14.2", "arp-input: bad-format", arp(start=b"\0\1\x08\0\x08\x04")),
+    arp_case("14.2", "arp-input: bad-format", arp(start=b"\0\1\x08\0\6\x10", operation=9)),
+    arp_case("14.3", "arp-input: bad-operation", arp(0)),
+    arp_case("14.3", "arp-input: bad-operation", arp(3, mac=bytes(6)), "pg8"),
+    arp_case("14.4", "arp-input: not-enabled", arp(mac=bytes(6)), "pg8"),
+    arp_case("14.5", "arp-input: bad-sender-mac", arp(mac=bytes(6), sender="127.0.0.1")),
+    arp_case("14.5", "arp-input: bad-sender-mac", arp(mac=b"\xff" * 6)),
+    arp_case("14.6", "arp-input: bad-sender-address", arp(sender="127.0.0.1")),
+    arp_case("14.6", "arp-input: bad-sender-address", arp(sender="224.0.0.1")),
+    arp_case("14.6", "arp-input: bad-sender-address", arp(sender="255.255.255.255")),
+    arp_case("14.6", "arp-input: bad-sender-address", arp(2, sender="0.0.0.0")),
+    arp_case("14.7", "arp-input: own-frame", arp(mac=MAC["pg0"], sender="100.64.0.1")),
+    arp_case("14.8", "arp-input: address-conflict", arp(2, sender="100.64.0.1")),
+    arp_case("14.8", "arp-input: address-conflict", arp(sender="10.7.0.1")),
+    arp_case("14.9", "arp-input: sender-elsewhere", arp(sender="10.1.2.3")),
+    arp_case("14.9", "arp-input: sender-elsewhere", arp(sender="203.0.113.77")),
+    arp_case("14.10", "arp-input: not-for-us", arp(target="100.64.0.2")),
+    arp_case("14.10", "arp-input: not-for-us", arp(target="100.64.0.9")),
+    arp_case("14.10", "arp-input: not-for-us", arp(sender="0.0.0.0", target="10.7.0.1")),
+    arp_case("14.11", "arp-input: static-only", arp(2)),
+    arp_case("14.13", "pg0", arp()),
+    arp_case("14.13", "pg0", arp(sender="0.0.0.0") + b"padding that is cut off"),
+]
+
+CASES = ETHERNET + ARP + IPV4 + ROUTES + SPREAD + IPV6 + LOCAL
 ALL = CASES + ERRORS

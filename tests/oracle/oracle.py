@@ -57,7 +57,7 @@ def opinions(comparison: Comparison, router: Router) -> list[str]:
         if complaint:
             complaints.append(f"{name}: scapy says: {complaint}")
     for name, frame, what in comparison.expected:
-        if isinstance(what, Drop) or what.flow.startswith(b"l2"):
+        if isinstance(what, Drop) or what.flow.startswith((b"l2", b"arp")):
             continue
         if what.flow == b"own":
             complaint = second_opinion.message(what.choices[0][1][14:])

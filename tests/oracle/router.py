@@ -44,6 +44,7 @@ class Interface(NamedTuple):
     ip4: bool
     ip6: bool
     addresses: list
+    own4: tuple[ipaddress.IPv4Interface, ...]
 
 
 class Path(NamedTuple):
@@ -96,7 +97,8 @@ class Router:
             mtu=entry.get("mtu", 1500), admin=entry.get("admin", True), mode=mode, peer=entry.get("peer"),
             promiscuous=entry.get("promiscuous", False), source_node=entry.get("source_node", "pg-input"),
             ip4=entry.get("ip4", True), ip6=entry.get("ip6", True),
-            addresses=[ipaddress.ip_interface(text) for text in entry.get("addresses", [])])
+            addresses=[ipaddress.ip_interface(text) for text in entry.get("addresses", [])],
+            own4=tuple(ipaddress.IPv4Interface(a) for a in entry.get("addresses", []) if ":" not in a))
 
     def _path(self, entry: dict) -> Path:
         if entry["tx"] not in self.interfaces:

@@ -85,7 +85,7 @@ class Oracle:
         if kind in VLAN_TYPES:
             return Drop(node, "unknown-vlan")  # 3.4
         if kind == 0x0806:
-            return Drop(node, "arp-unsupported")  # 3.5
+            return self._arp(rx, frame[14:])  # 3.5
         if kind not in (0x0800, 0x86DD):
             return Drop(node, "unknown-ethertype")  # 3.6
         if group:
@@ -129,6 +129,47 @@ class Oracle:
         if self._follow(table, destination) != "forward":
             return 0
         return self._route(table, packet, destination, True, too_long=True)
+
+    def _arp(self, rx: Interface, packet: bytes) -> Outcome:
+        """Section 14, on an interface that does not learn neighbours."""
+        node = "arp-input"
+        if len(packet) < 28:
+            return Drop(node, "too-short")  # 14.1
+        if packet[:6] != b"\0\1\x08\0\6\4":
+            return Drop(node, "bad-format")  # 14.2
+        operation = struct.unpack_from(">H", packet, 6)[0]
+        if operation not in (1, 2):
+            return Drop(node, "bad-operation")  # 14.3
+        if not rx.own4:
+            return Drop(node, "not-enabled")  # 14.4
+        mac, sender, target = packet[8:14], packet[14:18], packet[24:28]
+        if mac[0] & 1 or mac == bytes(6):
+            return Drop(node, "bad-sender-mac")  # 14.5
+        probe = operation == 1 and sender == bytes(4)
+        if not probe and inside4(sender, "0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/3"):
+            return Drop(node, "bad-sender-address")  # 14.6
+        if not probe and self._is_ours(rx, sender):
+            return Drop(node, "own-frame" if mac == rx.mac else "address-conflict")  # 14.7, 14.8
+        if not probe and not self._leads_back(rx, sender):
+            return Drop(node, "sender-elsewhere")  # 14.9
+        if ipaddress.IPv4Address(target) not in [own.ip for own in rx.own4]:
+            return Drop(node, "not-for-us")  # 14.10
+        if operation == 2:
+            return Drop(node, "static-only")  # 14.11
+        reply = packet[:6] + b"\0\2" + rx.mac + target + mac + sender
+        return Forward(((rx.name, mac + rx.mac + b"\x08\x06" + reply),), b"arp" + sender, True)  # 14.13
+
+    def _is_ours(self, rx: Interface, address: bytes) -> bool:
+        value, route = ipaddress.IPv4Address(address), self.router.lookup(rx.table, address)
+        others = [own.ip for other in self.router.interfaces.values() if other.table == rx.table for own in other.own4]
+        return value in others or (route is not None and route.kind == "local")
+
+    def _leads_back(self, rx: Interface, address: bytes) -> bool:
+        route = self.router.lookup(rx.table, address)
+        if route is not None and route.kind == "forward":
+            return all(path.tx == rx.name for path in route.paths)
+        near = any(ipaddress.IPv4Address(address) in own.network for own in rx.own4)
+        return near and (route is None or route.kind == "glean")
 
     def _ip4(self, rx: Interface, payload: bytes) -> Outcome:
         reason = judge_ip4(payload, lambda: self._follow(rx.table, payload[16:20]) == "local")

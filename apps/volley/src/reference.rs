@@ -113,6 +113,7 @@ impl<A: Address> Table<A> {
 #[derive(Debug)]
 pub struct Reference {
     mac: [u8; 6],
+    own: Option<(u32, u8)>,
     v4: Table<u32>,
     v6: Table<u128>,
 }
@@ -120,7 +121,18 @@ pub struct Reference {
 impl Reference {
     /// Packets come in by an interface with this MAC address.
     pub fn new(mac: [u8; 6], v4: Table<u32>, v6: Table<u128>) -> Self {
-        Reference { mac, v4, v6 }
+        Reference {
+            mac,
+            own: None,
+            v4,
+            v6,
+        }
+    }
+
+    /// That interface has this address in a network of this length, and learns no neighbours.
+    pub fn with_address(mut self, address: u32, length: u8) -> Self {
+        self.own = Some((address, length));
+        self
     }
 
     /// What must leave, and by which interface; none when the packet must be dropped.
@@ -142,6 +154,40 @@ impl Reference {
         }
     }
 
+    /// Section 14; requests that are answered are not in this model.
+    fn arp(&self, p: &[u8]) -> &'static str {
+        if p.len() < 28 {
+            return "arp-input: too-short";
+        }
+        let (operation, sender, target) = (be16(p, 6), be32(p, 14), be32(p, 24));
+        let probe = operation == 1 && sender == 0;
+        let (own, length) = self.own.unwrap_or_default();
+        let ours = self.v4.find(sender) == Some(To::Drop("ip4-local: local"));
+        let near = self.v4.find(sender).is_some() && sender.masked(length) == own.masked(length);
+        let faults = [
+            (p[..6] != [0, 1, 8, 0, 6, 4], "arp-input: bad-format"),
+            (!matches!(operation, 1 | 2), "arp-input: bad-operation"),
+            (self.own.is_none(), "arp-input: not-enabled"),
+            (
+                p[8] & 1 == 1 || p[8..14] == [0; 6],
+                "arp-input: bad-sender-mac",
+            ),
+            (
+                !probe && matches!(sender >> 24, 0 | 127 | 224..),
+                "arp-input: bad-sender-address",
+            ),
+            (
+                !probe && ours && p[8..14] == self.mac,
+                "arp-input: own-frame",
+            ),
+            (!probe && ours, "arp-input: address-conflict"),
+            (!probe && !near, "arp-input: sender-elsewhere"),
+            (target != own, "arp-input: not-for-us"),
+            (operation == 2, "arp-input: static-only"),
+        ];
+        first(&faults).err().unwrap_or("arp-reply: answered")
+    }
+
     /// Section 3 of the rules.
     fn forward(&self, frame: &[u8]) -> Result<(&Hop, Vec<u8>), &'static str> {
         if frame.len() < 14 {
@@ -153,7 +199,7 @@ impl Reference {
         }
         match be16(frame, 12) {
             0x8100 | 0x88a8 | 0x9100 => Err("ethernet-input: unknown-vlan"),
-            0x0806 => Err("ethernet-input: arp-unsupported"),
+            0x0806 => Err(self.arp(&frame[14..])),
             0x0800 | 0x86dd if group => Err("ethernet-input: group-mac"),
             0x0800 => self.forward4(frame),
             0x86dd => self.forward6(frame),

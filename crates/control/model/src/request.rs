@@ -123,6 +123,13 @@ pub enum Request {
         /// Its address.
         address: IpAddr,
     },
+    /// Forgets learned neighbours.
+    NeighborClear {
+        /// IP version.
+        family: Family,
+        /// None = of all interfaces.
+        interface: Option<String>,
+    },
     /// Add paths to a route, making it when it is not there.
     RouteAdd(Route),
     /// Make a route have exactly these paths.
@@ -231,6 +238,7 @@ impl Request {
         !matches!(
             self,
             Request::Clear(_)
+                | Request::NeighborClear { .. }
                 | Request::TraceAdd(_)
                 | Request::PcapTraceOn(_)
                 | Request::PcapTraceOff

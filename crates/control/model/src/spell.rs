@@ -145,6 +145,10 @@ impl Display for Request {
             Request::NeighborDel { interface, address } => {
                 write!(f, "set ip neighbor del {interface} {address}")
             }
+            Request::NeighborClear { family, interface } => {
+                write!(f, "clear {} neighbors", ip(*family))?;
+                interface.iter().try_for_each(|name| write!(f, " {name}"))
+            }
             Request::RouteAdd(route) => write!(f, "ip route add {route}"),
             Request::RouteReplace(route) => write!(f, "ip route replace {route}"),
             Request::RouteDel(route) => write!(f, "ip route del {route}"),

@@ -83,6 +83,9 @@ impl Request {
                 interface: name, ..
             }
             | Request::PgCaptureOff { interface: name } => interface(name),
+            Request::NeighborClear {
+                interface: name, ..
+            } => name.as_deref().map_or(Ok(()), interface),
             Request::RouteAdd(route) | Request::RouteReplace(route) => {
                 some_path(route).and_then(|()| route.validate())
             }

@@ -19,7 +19,6 @@ pub use icmp::{Icmp, IcmpSwitches, Why};
 pub use trace::IpTrace;
 
 use icmp::{IcmpHandler, Reasons};
-use node::ip_glean::Glean;
 use node::ip_icmp_echo_request::EchoRequest;
 use node::ip_icmp_error::IcmpError;
 use node::ip_icmp_input::IcmpInput;
@@ -91,7 +90,6 @@ fn family<F: Icmp>(
     engine.add(Local::<F>::NAME, |_| Local::<F>::default())?;
     engine.add(IcmpInput::<F>::NAME, |_| IcmpInput::<F>::default())?;
     engine.add(EchoRequest::<F>::NAME, |_| EchoRequest::<F>::default())?;
-    engine.add(Glean::<F>::NAME, |_| Glean::<F>::default())?;
     engine.add(NotEnabled::<F>::NAME, |_| NotEnabled::<F>::default())?;
     engine.add_feature(
         arc,

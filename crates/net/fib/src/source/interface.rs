@@ -35,6 +35,7 @@ impl Fib {
     /// room; everything else is done.
     pub fn set_interface(&mut self, info: IfInfo) -> Result<(), FibError> {
         let index = info.index;
+        self.attachments += 1;
         let Some(before) = self.res.ifs.insert(index, info.clone()) else {
             return Ok(());
         };
@@ -57,6 +58,11 @@ impl Fib {
             }
         }
         done
+    }
+
+    /// A number that grows whenever interfaces or their addresses change: who follows them need not look more often.
+    pub fn attachments(&self) -> u64 {
+        self.attachments
     }
 
     /// What the FIB knows of an interface.
@@ -101,6 +107,7 @@ impl Fib {
         self.v4.bind(iface, 0);
         self.v6.bind(iface, 0);
         self.res.ifs.remove(&iface);
+        self.attachments += 1;
         Ok(())
     }
 
@@ -173,6 +180,7 @@ impl Fib {
         }
         self.addresses.entry(iface).or_default().push(addr);
         self.tell_own(iface);
+        self.attachments += 1;
         Ok(())
     }
 
@@ -221,6 +229,7 @@ impl Fib {
         };
         all.remove(at);
         self.tell_own(iface);
+        self.attachments += 1;
         if up {
             self.connect(iface, addr, false)
         } else {

@@ -4,7 +4,6 @@ pub mod ip4_input;
 pub mod ip4_options;
 pub mod ip6_hop_by_hop;
 pub mod ip6_input;
-pub mod ip_glean;
 pub mod ip_icmp_echo_request;
 pub mod ip_icmp_error;
 pub mod ip_icmp_input;

@@ -28,7 +28,16 @@ class Comparison:
     def __init__(self, oracle: Oracle, inputs: dict[str, list[bytes]]):
         self.expected = [(f"{name} packet {number}", frame, oracle.decide(name, frame))
                          for name, frames in inputs.items() for number, frame in enumerate(frames, 1)]
+        self.told = [(f"what {where} is told", packet, what)
+                     for where, name, frame, dropped in self._drops(inputs)
+                     for packet, what in oracle.told(name, frame, dropped)]
         self.problems: list[str] = []
+
+    def _drops(self, inputs: dict[str, list[bytes]]):
+        names = (name for name, frames in inputs.items() for _ in frames)
+        for (where, frame, what), name in zip(self.expected, names):
+            if isinstance(what, Drop):
+                yield where, name, frame, what
 
     def run(self, outputs: dict[str, list[bytes]], drops: Optional[list[Dropped]],
             counts: Optional[dict[str, int]]) -> Report:
@@ -38,7 +47,7 @@ class Comparison:
         if pool is not None:
             missing += self._match_drops(pool)
         self._explain(missing, left, pool)
-        reasons = Counter(str(what) for _, _, what in self.expected if isinstance(what, Drop))
+        reasons = Counter(str(what) for _, _, what in self.expected + self.told if isinstance(what, Drop))
         if counts is not None:
             self._compare_counts(reasons, Counter(counts))
         self._check_order(outputs)
@@ -47,7 +56,7 @@ class Comparison:
 
     def _match_forwards(self, left: Counter) -> list:
         missing = []
-        for item in self.expected:
+        for item in self.expected + self.told:
             what = item[2]
             if not isinstance(what, Forward):
                 continue
@@ -59,7 +68,7 @@ class Comparison:
         return missing
 
     def _match_drops(self, pool: "DropPool") -> list:
-        return [item for item in self.expected
+        return [item for item in self.expected + self.told
                 if isinstance(item[2], Drop) and not pool.take(str(item[2]), item[1])]
 
     def _explain(self, missing: list, left: Counter, pool: Optional["DropPool"]) -> None:

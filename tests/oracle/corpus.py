@@ -32,11 +32,12 @@ def _path(tx: str, host: int, hop: str, **more) -> dict:
 
 ROUTER = {
     "interfaces": [
-        {"name": "pg0", "mac": _mac_text(MAC["pg0"])},
+        {"name": "pg0", "mac": _mac_text(MAC["pg0"]), "addresses": ["100.64.0.1/24", "2001:2::1/64"]},
         {"name": "pg1", "mac": _mac_text(MAC["pg1"])},
         {"name": "pg2", "mac": _mac_text(MAC["pg2"]), "mtu": 1280},
         {"name": "pg3", "mac": _mac_text(MAC["pg3"]), "admin": False},
-        {"name": "pg4", "mac": _mac_text(MAC["pg4"]), "table": 7, "table6": 7},
+        {"name": "pg4", "mac": _mac_text(MAC["pg4"]), "table": 7, "table6": 7,
+         "addresses": ["100.64.4.1/24", "2001:2:0:4::1/64"]},
         {"name": "pg5", "mac": _mac_text(MAC["pg5"]), "mode": "l2xc", "peer": "pg1"},
         {"name": "pg6", "mac": _mac_text(MAC["pg6"]), "mode": "l2patch", "peer": "pg1"},
         {"name": "pg7", "mac": _mac_text(MAC["pg7"]), "promiscuous": True},
@@ -129,7 +130,7 @@ ETHERNET = [
     Case("3.4", "pg0", eth(0x8100, b"\0\x05\x08\0" + ip4()), "ethernet-input: unknown-vlan"),
     Case("3.4", "pg0", eth(0x88A8, b"\0\x05\x08\0" + ip4()), "ethernet-input: unknown-vlan"),
     Case("3.4", "pg0", eth(0x9100, b"\0\x05\x08\0" + ip4()), "ethernet-input: unknown-vlan"),
-    Case("3.5", "pg0", eth(0x0806, b"\0" * 28, b"\xff" * 6), "ethernet-input: arp-unsupported"),
+    Case("3.5", "pg0", eth(0x0806, b"\0" * 28, b"\xff" * 6), "arp-input: bad-format"),
     Case("3.6", "pg0", eth(0x88CC, b"\0" * 46), "ethernet-input: unknown-ethertype"),
     Case("3.6", "pg0", eth(0x0026, b"\x42\x42\x03" + b"\0" * 43, b"\x01\x80\xc2\0\0\0"), "ethernet-input: unknown-ethertype"),
     Case("3.7", "pg0", eth(0x0800, ip4(), b"\xff" * 6), "ethernet-input: group-mac"),
@@ -168,7 +169,9 @@ IPV4 = [
     v4("4.11", "ip4-input: ttl-expired", ip4(ttl=1)),
     v4("4.11", "ip4-input: ttl-expired", ip4(ttl=0)),
     v4("4.11", "ip4-input: ttl-expired", ip4(ttl=1, src="127.0.0.1")),
-    v4("4.11", "ip4-input: ttl-expired", ip4(ttl=1, dst="10.7.0.1")),
+    v4("4.11", "ip4-local: port-unreachable", ip4(ttl=1, dst="10.7.0.1")),
+    v4("4.11", "ip4-input: martian-source", ip4(ttl=0, src="127.0.0.1", dst="10.7.0.1")),
+    v4("4.11", "ip4-local: port-unreachable", ip4(ttl=0, dst="10.7.0.1", options=b"\1\1\1\1")),
     v4("4.12", "ip4-input: martian-source", ip4(src="0.0.0.0")),
     v4("4.12", "ip4-input: martian-source", ip4(src="127.255.255.255")),
     v4("4.12", "ip4-input: martian-source", ip4(src="224.0.0.1")),
@@ -199,7 +202,7 @@ ROUTES = [
     v4("6.2", "ip4-lookup: drop-route", ip4(dst="10.4.0.1")),
     v4("6.3", "ip4-lookup: unreachable", ip4(dst="10.5.0.1")),
     v4("6.4", "ip4-lookup: prohibited", ip4(dst="10.6.0.1")),
-    v4("6.5", "ip4-local: local", ip4(dst="10.7.0.1")),
+    v4("6.5", "ip4-local: no-tcp-listener", ip4(dst="10.7.0.1", proto=6)),
     v4("6.5", "pg1", ip4(dst="10.7.0.2")),
     v4("6.6", "ip4-glean: unresolved", ip4(dst="10.8.0.1")),
     v4("6.6", "ip4-glean: unresolved", ip4(dst="10.9.0.1")),
@@ -229,7 +232,7 @@ ROUTES = [
     v6("6.2", "ip6-lookup: drop-route", ip6(dst="2001:db8:4::1")),
     v6("6.3", "ip6-lookup: unreachable", ip6(dst="2001:db8:5::1")),
     v6("6.4", "ip6-lookup: prohibited", ip6(dst="2001:db8:6::1")),
-    v6("6.5", "ip6-local: local", ip6(dst="2001:db8:7::1")),
+    v6("6.5", "ip6-local: no-tcp-listener", ip6(dst="2001:db8:7::1", nh=6)),
     v6("6.6", "ip6-glean: unresolved", ip6(dst="2001:db8:8::1")),
     v6("6.7", "pg1", ip6(dst="2001:db8:11::1"), "pg4"),
     v6("7.3", "ip6-rewrite: packet-too-big", ip6(dst="2001:db8:2::1", body=b"x" * 1241)),
@@ -256,6 +259,7 @@ IPV6 = [
     v6("10.6", "ip6-input: link-local", ip6(dst="fe80::1", hops=255)),
     v6("10.6", "ip6-input: link-local", ip6(src="febf::1", hops=1)),
     v6("10.7", "ip6-input: hop-limit-exceeded", ip6(hops=1)),
+    v6("10.7", "ip6-local: no-tcp-listener", ip6(hops=1, dst="2001:db8:7::1", nh=6)),
     v6("10.7", "ip6-input: hop-limit-exceeded", ip6(hops=0, src="::")),
     v6("10.8", "ip6-input: martian-source", ip6(src="::")),
     v6("10.8", "ip6-input: martian-source", ip6(src="::1")),
@@ -282,4 +286,194 @@ IPV6 = [
     v6("11.6", "ip6-hop-by-hop: unknown-option", ip6(nh=0, body=hop_by_hop(b"\1\0\xff\0"))),
 ]
 
-CASES = ETHERNET + IPV4 + ROUTES + SPREAD + IPV6
+LOCAL4, LOCAL6 = "10.7.0.1", "2001:db8:7::1"
+
+
+def with_sum(message: bytes, pseudo: bytes = b"", at: int = 2) -> bytes:
+    """The message with the checksum that its bytes and the pseudo-header ask for."""
+    right = ones_complement_sum(pseudo + message) ^ 0xFFFF
+    return message[:at] + struct.pack(">H", right) + message[at + 2:]
+
+
+def icmp4(kind: int, code: int = 0, data: bytes = b"data.") -> bytes:
+    return with_sum(bytes([kind, code, 0, 0, 1, 2, 3, 4]) + data)
+
+
+def to6(nh: int, message: bytes, before: bytes = b"", first: int = -1, **more) -> bytes:
+    """An IPv6 packet for the router whose message has its checksum; `before` are extension headers."""
+    source = more.setdefault("src", "2001:db8:aaaa::1")
+    ends = ipaddress.IPv6Address(source).packed + ipaddress.IPv6Address(LOCAL6).packed
+    summed = with_sum(message, ends + struct.pack(">II", len(message), nh), 6 if nh == 17 else 2)
+    return ip6(dst=LOCAL6, nh=nh if first < 0 else first, body=before + summed, **more)
+
+
+ECHO6 = bytes([128, 0, 0, 0, 1, 2, 3, 4]) + b"data."
+PAD = b"\1\4\0\0\0\0"
+
+LOCAL = [
+    v6("12.1", "ip6-local: malformed", ip6(dst=LOCAL6, nh=60, body=b"\x11\3\1\4\0\0\0\0")),
+    v6("12.1", "ip6-local: malformed", ip6(dst=LOCAL6, nh=60, body=b"\x11\0\1\5\0\0\0\0" + UDP)),
+    v6("12.1", "ip6-local: malformed", ip6(dst=LOCAL6, nh=60, body=b"\x11\0\xc2\4\0\0\0\0" + UDP)),
+    v6("12.1", "ip6-local: malformed", ip6(dst=LOCAL6, nh=44, body=b"\x11\0\0\0")),
+    v6("12.1", "ip6-local: malformed", ip6(dst=LOCAL6, nh=43, body=b"\x11")),
+    v6("12.2", "ip6-local: unknown-option", ip6(dst=LOCAL6, nh=60, body=b"\x11\0\x81\4\0\0\0\0" + UDP)),
+    v6("12.2", "ip6-local: unknown-option", ip6(dst=LOCAL6, nh=60, body=b"\x11\0\x41\4\0\0\0\0" + UDP)),
+    v6("12.3", "ip6-local: source-route", ip6(dst=LOCAL6, nh=43, body=b"\x11\0\0\1\0\0\0\0" + UDP)),
+    v4("12.4", "ip4-local: fragment", ip4(dst=LOCAL4, proto=1, body=icmp4(8), fragment=0x2000)),
+    v4("12.4", "ip4-local: fragment", ip4(dst=LOCAL4, fragment=7)),
+    v6("12.4", "ip6-local: fragment", ip6(dst=LOCAL6, nh=44, body=b"\x3a\0\0\1\0\0\0\1" + ECHO6)),
+    v6("12.5", "ip6-local: no-payload", ip6(dst=LOCAL6, nh=59, body=b"")),
+    v4("12.6", "ip4-local: icmp-too-short", ip4(dst=LOCAL4, proto=1, body=icmp4(8)[:7])),
+    v6("12.6", "ip6-local: icmp-too-short", ip6(dst=LOCAL6, nh=58, body=b"")),
+    v4("12.7", "ip4-local: bad-icmp-checksum", ip4(dst=LOCAL4, proto=1, body=icmp4(8) + b"x")),
+    v6("12.7", "ip6-local: bad-icmp-checksum", ip6(dst=LOCAL6, nh=58, body=ECHO6)),
+    v4("12.8", "pg1", ip4(dst=LOCAL4, src="10.1.2.9", proto=1, body=icmp4(8))),
+    v4("12.8", "pg1", ip4(dst=LOCAL4, src="10.1.2.9", proto=1, body=icmp4(8, data=b""), ttl=1) + b"trailer"),
+    v4("12.8", "pg1", ip4(dst=LOCAL4, src="10.1.2.9", proto=1, body=icmp4(8, data=b"x" * 1400), options=b"\1\1\1\1")),
+    v4("12.8", "ip4-icmp-input: unknown-type", ip4(dst=LOCAL4, proto=1, body=icmp4(8, 1))),
+    v4("12.8", "ip4-icmp-input: unknown-type", ip4(dst=LOCAL4, proto=1, body=icmp4(13))),
+    v4("12.8", "ip4-icmp-input: unexpected-reply", ip4(dst=LOCAL4, proto=1, body=icmp4(0))),
+    v4("12.8", "ip4-icmp-input: unexpected-error", ip4(dst=LOCAL4, proto=1, body=icmp4(3, 4))),
+    v6("12.8", "pg1", to6(58, ECHO6)),
+    v6("12.8", "pg1", to6(58, ECHO6, hops=0, label=77)),
+    v6("12.8", "pg1", to6(58, ECHO6, b"\x3c\0" + PAD + b"\x2c\0" + PAD + b"\x3a\0\0\0\1\1\1\1", 0)),
+    v6("12.8", "ip6-icmp-input: unknown-type", to6(58, bytes([135, 0, 0, 0]) + b"\0" * 20)),
+    v6("12.8", "ip6-icmp-input: unexpected-reply", to6(58, b"\x81\0" + ECHO6[2:])),
+    v6("12.8", "ip6-icmp-input: unexpected-error", to6(58, b"\x89\0" + ECHO6[2:])),
+    v4("12.9", "ip4-local: bad-udp-length", ip4(dst=LOCAL4, body=UDP[:7])),
+    v4("12.9", "ip4-local: bad-udp-length", ip4(dst=LOCAL4, body=UDP[:-1])),
+    v6("12.9", "ip6-local: bad-udp-length", ip6(dst=LOCAL6, body=UDP[:4] + b"\0\7" + UDP[6:])),
+    v4("12.10", "ip4-local: bad-udp-checksum", ip4(dst=LOCAL4, body=UDP[:6] + b"\1\1" + UDP[8:])),
+    v6("12.10", "ip6-local: bad-udp-checksum", ip6(dst=LOCAL6)),
+    v6("12.11", "ip6-local: port-unreachable", to6(17, UDP)),
+    v4("12.11", "ip4-local: port-unreachable", ip4(dst=LOCAL4)),
+    v4("12.12", "ip4-local: no-tcp-listener", ip4(dst=LOCAL4, proto=6)),
+    v4("12.13", "ip4-local: protocol-unreachable", ip4(dst=LOCAL4, proto=132)),
+    v6("12.13", "ip6-local: protocol-unreachable", ip6(dst=LOCAL6, nh=50)),
+    v6("12.13", "ip6-local: protocol-unreachable", ip6(dst=LOCAL6, nh=60, body=b"\0\0" + PAD + b"\x11\0" + PAD)),
+]
+
+
+class Told(NamedTuple):
+    """A packet that is dropped, and what its sender is told: source, type, code and bytes 4 to 7, or nothing."""
+
+    rule: str
+    case: Case
+    source: str
+    words: str
+
+
+def told4(rule: str, words: str, packet: bytes, source: str = "100.64.0.1", rx: str = "pg0") -> Told:
+    return Told(rule, v4(rule, "", packet, rx), source, words)
+
+
+def told6(rule: str, words: str, packet: bytes, source: str = "2001:2::1") -> Told:
+    return Told(rule, v6(rule, "", packet), source, words)
+
+
+def near(**more) -> bytes:
+    """From a host that a route leads to."""
+    return ip4(**{"src": "10.1.2.9", **more})
+
+
+QUOTE4 = b"\x45" + b"\0" * 19
+TELLING = [
+    told4("13.9", "0b00 00000000", near(ttl=1)),
+    told4("13.9", "0b00 00000000", near(ttl=1, options=b"\1\1\1\1", body=b"x" * 900) + b"trailer"),
+    told4("13.9", "0b00 00000000", near(ttl=1, fragment=0x2000)),
+    told4("13.9", "0b00 00000000", near(ttl=1, proto=1, body=icmp4(8))),
+    told4("13.9", "0300 00000000", near(dst="11.0.0.1")),
+    told4("13.9", "0300 00000000", near(dst="10.3.0.1")),
+    told4("13.9", "0301 00000000", near(dst="10.5.0.1")),
+    told4("13.9", "030d 00000000", near(dst="10.6.0.1")),
+    told4("13.9", "0304 00000500", near(dst="10.2.0.1", body=b"x" * 1261, fragment=0x4000)),
+    told4("13.9", "0303 00000000", near(dst=LOCAL4), LOCAL4),
+    told4("13.9", "0302 00000000", near(dst=LOCAL4, proto=132), LOCAL4),
+    told4("13.9", "0c00 14000000", near(options=b"\7\x27\4\0")),
+    told4("13.9", "0c00 15000000", near(options=b"\1\7\1\4")),
+    told4("13.9", "0301 00000000", near(dst="10.5.0.1", src="10.8.0.9")),
+    told4("13.1", "", near(ttl=1, src="127.0.0.1")),
+    told4("13.2", "", near(ttl=1, proto=1, body=icmp4(3, 1, QUOTE4))),
+    told4("13.2", "", near(ttl=1, proto=1, body=b"")),
+    told4("13.3", "", near(ttl=1, fragment=1)),
+    told4("13.4", "", near(ttl=1, dst="10.13.0.255")),
+    told4("13.5", "", near(ttl=1, src=LOCAL4)),
+    told4("13.5", "", near(ttl=1, src="10.13.0.255")),
+    told4("13.6", "", near(ttl=1, src="192.168.1.1")),
+    told4("13.6", "", near(ttl=1, src="10.4.0.1")),
+    told4("13.7", "", near(ttl=1), rx="pg8"),
+    told4("13", "", near(dst="10.4.0.1")),
+    told4("13", "", near(options=b"\x83\3\4\0")),
+    told4("13", "", near(dst="10.8.0.1")),
+    told6("13.9", "0300 00000000", ip6(hops=1)),
+    told6("13.9", "0300 00000000", ip6(hops=1, body=b"x" * 1400)),
+    told6("13.9", "0100 00000000", ip6(dst="2001:db9::1")),
+    told6("13.9", "0103 00000000", ip6(dst="2001:db8:5::1")),
+    told6("13.9", "0101 00000000", ip6(dst="2001:db8:6::1")),
+    told6("13.9", "0200 00000500", ip6(dst="2001:db8:2::1", body=b"x" * 1241)),
+    told6("13.9", "0104 00000000", to6(17, UDP), LOCAL6),
+    told6("13.9", "0401 00000006", ip6(dst=LOCAL6, nh=50), LOCAL6),
+    told6("13.9", "0401 00000028", ip6(dst=LOCAL6, nh=60, body=b"\x32\0" + PAD + UDP), LOCAL6),
+    told6("13.9", "0400 00000004", ip6(nh=0, body=b"")),
+    told6("13.9", "0400 00000029", ip6(nh=0, body=hop_by_hop(b"\1\4\0\0\0\0", length=3))),
+    told6("13.9", "0401 00000028", ip6(nh=0, body=hop_by_hop(PAD, nh=0))),
+    told6("13.9", "0400 0000002c", ip6(nh=0, body=hop_by_hop(b"\0\0\1\x09\0\0"))),
+    told6("13.9", "0402 0000002a", ip6(nh=0, body=hop_by_hop(b"\xc1\4\0\0\0\0"))),
+    told6("13.9", "0402 0000002b", ip6(dst=LOCAL6, nh=60, body=b"\x11\0\0\x81\3\0\0\0"), LOCAL6),
+    told6("13.9", "0400 0000002a", ip6(dst=LOCAL6, nh=43, body=b"\x11\0\0\1\0\0\0\0" + UDP), LOCAL6),
+    told6("13.9", "0300 00000000", ip6(hops=1, nh=44, body=b"\x11\0\0\x08\0\0\0\1" + UDP)),
+    told6("13.9", "0300 00000000", ip6(hops=1, nh=58, body=ECHO6)),
+    told6("13.1", "", ip6(hops=1, src="ff02::1")),
+    told6("13.2", "", ip6(hops=1, nh=58, body=b"\1" + ECHO6)),
+    told6("13.2", "", ip6(hops=1, nh=60, body=b"\x3a\0" + PAD + b"\x89" + ECHO6)),
+    told6("13.2", "", ip6(hops=1, nh=58, body=b"")),
+    told6("13.3", "", ip6(hops=1, nh=44, body=b"\x3a\0\0\x08\0\0\0\1" + UDP)),
+    told6("13.6", "", ip6(hops=1, src="2001:db9::1")),
+    told6("13", "", ip6(nh=0, body=hop_by_hop(b"\x41\4\0\0\0\0"))),
+    told6("13", "", ip6(dst=LOCAL6, nh=44, body=b"\x11\0\0\0")),
+]
+ERRORS = [told.case._replace(outcome="") for told in TELLING]
+
+
+
+def arp(operation: int = 1, mac: bytes = b"\2\0\0\0\0\x55", sender: str = "100.64.0.9", target: str = "100.64.0.1",
+        start: bytes = b"\0\1\x08\0\6\4") -> bytes:
+    addresses = [ipaddress.IPv4Address(address).packed for address in (sender, target)]
+    return start + struct.pack(">H", operation) + mac + addresses[0] + bytes(6) + addresses[1]
+
+
+def arp_case(rule: str, outcome: str, packet: bytes, rx: str = "pg0") -> Case:
+    return Case(rule, rx, eth(0x0806, packet, b"\xff" * 6), outcome)
+
+
+ARP = [
+    arp_case("14.1", "arp-input: too-short", arp()[:27]),
+    arp_case("14.1", "arp-input: too-short", b""),
+    arp_case("14.2", "arp-input: bad-format", arp(start=b"\0\6\x08\0\6\4")),
+    arp_case("14.2", "arp-input: bad-format", arp(start=b"\0\1\x86\xdd\6\4")),
+    arp_case("14.2", "arp-input: bad-format", arp(start=b"\0\1\x08\0\x08\x04")),
+    arp_case("14.2", "arp-input: bad-format", arp(start=b"\0\1\x08\0\6\x10", operation=9)),
+    arp_case("14.3", "arp-input: bad-operation", arp(0)),
+    arp_case("14.3", "arp-input: bad-operation", arp(3, mac=bytes(6)), "pg8"),
+    arp_case("14.4", "arp-input: not-enabled", arp(mac=bytes(6)), "pg8"),
+    arp_case("14.5", "arp-input: bad-sender-mac", arp(mac=bytes(6), sender="127.0.0.1")),
+    arp_case("14.5", "arp-input: bad-sender-mac", arp(mac=b"\xff" * 6)),
+    arp_case("14.6", "arp-input: bad-sender-address", arp(sender="127.0.0.1")),
+    arp_case("14.6", "arp-input: bad-sender-address", arp(sender="224.0.0.1")),
+    arp_case("14.6", "arp-input: bad-sender-address", arp(sender="255.255.255.255")),
+    arp_case("14.6", "arp-input: bad-sender-address", arp(2, sender="0.0.0.0")),
+    arp_case("14.7", "arp-input: own-frame", arp(mac=MAC["pg0"], sender="100.64.0.1")),
+    arp_case("14.8", "arp-input: address-conflict", arp(2, sender="100.64.0.1")),
+    arp_case("14.8", "arp-input: address-conflict", arp(sender="10.7.0.1")),
+    arp_case("14.9", "arp-input: sender-elsewhere", arp(sender="10.1.2.3")),
+    arp_case("14.9", "arp-input: sender-elsewhere", arp(sender="203.0.113.77")),
+    arp_case("14.10", "arp-input: not-for-us", arp(target="100.64.0.2")),
+    arp_case("14.10", "arp-input: not-for-us", arp(target="100.64.0.9")),
+    arp_case("14.10", "arp-input: not-for-us", arp(sender="0.0.0.0", target="10.7.0.1")),
+    arp_case("14.11", "arp-input: static-only", arp(2)),
+    arp_case("14.13", "pg0", arp()),
+    arp_case("14.13", "pg0", arp(sender="0.0.0.0") + b"padding that is cut off"),
+]
+
+CASES = ETHERNET + ARP + IPV4 + ROUTES + SPREAD + IPV6 + LOCAL
+ALL = CASES + ERRORS

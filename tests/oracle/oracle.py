@@ -52,8 +52,16 @@ def read_drops(path: str) -> list[Dropped]:
 
 def opinions(comparison: Comparison, router: Router) -> list[str]:
     complaints = []
+    for name, frame, what in comparison.told:
+        complaint = second_opinion.message(frame)
+        if complaint:
+            complaints.append(f"{name}: scapy says: {complaint}")
     for name, frame, what in comparison.expected:
-        if isinstance(what, Drop) or what.flow.startswith(b"l2"):
+        if isinstance(what, Drop) or what.flow.startswith((b"l2", b"arp")):
+            continue
+        if what.flow == b"own":
+            complaint = second_opinion.message(what.choices[0][1][14:])
+            complaints += [f"{name}: scapy says: {complaint}"] if complaint else []
             continue
         for tx, data in what.choices:
             text = lambda mac: ":".join(f"{byte:02x}" for byte in mac)
@@ -112,9 +120,9 @@ def do_corpus(options: argparse.Namespace) -> int:
     os.makedirs(options.out, exist_ok=True)
     with open(os.path.join(options.out, "router.json"), "w", encoding="utf-8") as file:
         json.dump(corpus.ROUTER, file, indent=2)
-    for name in sorted({case.rx for case in corpus.CASES}):
-        write(os.path.join(options.out, f"{name}.pcap"), [case.frame for case in corpus.CASES if case.rx == name])
-    print(f"{len(corpus.CASES)} packets, router.json and one pcap per interface in {options.out}")
+    for name in sorted({case.rx for case in corpus.ALL}):
+        write(os.path.join(options.out, f"{name}.pcap"), [case.frame for case in corpus.ALL if case.rx == name])
+    print(f"{len(corpus.ALL)} packets, router.json and one pcap per interface in {options.out}")
     return 0
 
 

@@ -2,7 +2,9 @@
 
     { "router_id": 0, "hash": 159,
       "interfaces": [ {"name": "pg0", "mac": "02:fe:00:00:00:00", "table": 0, "table6": 0, "mtu": 1500, "admin": true,
-                       "mode": "l3", "peer": null, "promiscuous": false, "source_node": "pg-input"} ],
+                       "mode": "l3", "peer": null, "promiscuous": false, "source_node": "pg-input",
+                       "addresses": ["192.0.2.1/24"]} ],
+      "icmp_errors": true,
       "routes": [ {"prefix": "10.0.0.0/8", "table": 0,
                    "paths": [ {"next_hop": "192.0.2.2", "mac": "02:00:00:00:01:02", "tx": "pg1", "weight": 1} ]},
                   {"prefix": "10.9.0.0/16", "kind": "drop"} ],
@@ -41,6 +43,8 @@ class Interface(NamedTuple):
     source_node: str
     ip4: bool
     ip6: bool
+    addresses: list
+    own4: tuple[ipaddress.IPv4Interface, ...]
 
 
 class Path(NamedTuple):
@@ -67,6 +71,7 @@ class Router:
     def __init__(self, description: dict, folder: str = "."):
         self.router_id = description.get("router_id", 0)
         self.hash_config = description.get("hash", 0x9F)
+        self.icmp_errors = description.get("icmp_errors", True)
         self.interfaces: dict[str, Interface] = {}
         # (table, address bytes) -> {prefix length -> {masked address -> Route}}
         self.tables: dict[tuple[int, int], dict[int, dict[int, Route]]] = {}
@@ -91,7 +96,9 @@ class Router:
             table=entry.get("table", 0), table6=entry.get("table6", entry.get("table", 0)),
             mtu=entry.get("mtu", 1500), admin=entry.get("admin", True), mode=mode, peer=entry.get("peer"),
             promiscuous=entry.get("promiscuous", False), source_node=entry.get("source_node", "pg-input"),
-            ip4=entry.get("ip4", True), ip6=entry.get("ip6", True))
+            ip4=entry.get("ip4", True), ip6=entry.get("ip6", True),
+            addresses=[ipaddress.ip_interface(text) for text in entry.get("addresses", [])],
+            own4=tuple(ipaddress.IPv4Interface(a) for a in entry.get("addresses", []) if ":" not in a))
 
     def _path(self, entry: dict) -> Path:
         if entry["tx"] not in self.interfaces:

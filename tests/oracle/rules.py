@@ -10,6 +10,7 @@ import struct
 from typing import NamedTuple, Union
 
 import flowhash
+import icmp
 from router import Interface, Path, Router
 
 VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
@@ -19,6 +20,7 @@ MAX_TABLE_HOPS = 4
 class Drop(NamedTuple):
     node: str
     reason: str
+    told: bool = True
 
     def __str__(self) -> str:
         return f"{self.node}: {self.reason}"
@@ -83,15 +85,94 @@ class Oracle:
         if kind in VLAN_TYPES:
             return Drop(node, "unknown-vlan")  # 3.4
         if kind == 0x0806:
-            return Drop(node, "arp-unsupported")  # 3.5
+            return self._arp(rx, frame[14:])  # 3.5
         if kind not in (0x0800, 0x86DD):
             return Drop(node, "unknown-ethertype")  # 3.6
         if group:
             return Drop(node, "group-mac")  # 3.7
         return (self._ip4 if kind == 0x0800 else self._ip6)(rx, frame[14:])  # 3.8
 
+    def told(self, interface: str, frame: bytes, dropped: Drop) -> list[tuple[bytes, Outcome]]:
+        """Section 13: the packet that tells the sender of a drop, and what becomes of it; at most one."""
+        rx = self.router.interfaces[interface]
+        if not self.router.icmp_errors or not dropped.told or len(frame) < 34 or dropped.node[:3] not in ("ip4", "ip6"):
+            return []
+        family, packet = dropped.node[:3], frame[14:]
+        end = struct.unpack_from(">H", packet, 2 if family == "ip4" else 4)[0] + (0 if family == "ip4" else 40)
+        packet, table = packet[:end], rx.table if family == "ip4" else rx.table6
+        source, destination = (packet[12:16], packet[16:20]) if family == "ip4" else (packet[8:24], packet[24:40])
+        what = icmp.words(str(dropped), packet, self._mtu(table, packet, destination))
+        if what is None or icmp.in_silence(packet):
+            return []
+        there, back = self._follow(table, destination), self._follow(table, source)
+        if there == "subnet-broadcast" or back not in ("forward", "glean"):
+            return []  # 13.4 to 13.6
+        own = destination if there == "local" else own_address(rx, source)
+        if own is None:
+            return []  # 13.7
+        error = icmp.error(packet, what, own)
+        return [(error, self._route(table, error, source, True))]
+
+    def _follow(self, table: int, destination: bytes) -> str:
+        for _ in range(MAX_TABLE_HOPS + 1):
+            route = self.router.lookup(table, destination)
+            if route is None:
+                return "no-route"
+            if route.kind != "lookup":
+                up = route.kind != "forward" or any(self.router.interfaces[path.tx].admin for path in route.paths)
+                return route.kind if up else "interface-down"
+            table = route.table
+        return "lookup-loop"
+
+    def _mtu(self, table: int, packet: bytes, destination: bytes) -> int:
+        """That of the interface that the packet would leave by."""
+        if self._follow(table, destination) != "forward":
+            return 0
+        return self._route(table, packet, destination, True, too_long=True)
+
+    def _arp(self, rx: Interface, packet: bytes) -> Outcome:
+        """Section 14, on an interface that does not learn neighbours."""
+        node = "arp-input"
+        if len(packet) < 28:
+            return Drop(node, "too-short")  # 14.1
+        if packet[:6] != b"\0\1\x08\0\6\4":
+            return Drop(node, "bad-format")  # 14.2
+        operation = struct.unpack_from(">H", packet, 6)[0]
+        if operation not in (1, 2):
+            return Drop(node, "bad-operation")  # 14.3
+        if not rx.own4:
+            return Drop(node, "not-enabled")  # 14.4
+        mac, sender, target = packet[8:14], packet[14:18], packet[24:28]
+        if mac[0] & 1 or mac == bytes(6):
+            return Drop(node, "bad-sender-mac")  # 14.5
+        probe = operation == 1 and sender == bytes(4)
+        if not probe and inside4(sender, "0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/3"):
+            return Drop(node, "bad-sender-address")  # 14.6
+        if not probe and self._is_ours(rx, sender):
+            return Drop(node, "own-frame" if mac == rx.mac else "address-conflict")  # 14.7, 14.8
+        if not probe and not self._leads_back(rx, sender):
+            return Drop(node, "sender-elsewhere")  # 14.9
+        if ipaddress.IPv4Address(target) not in [own.ip for own in rx.own4]:
+            return Drop(node, "not-for-us")  # 14.10
+        if operation == 2:
+            return Drop(node, "static-only")  # 14.11
+        reply = packet[:6] + b"\0\2" + rx.mac + target + mac + sender
+        return Forward(((rx.name, mac + rx.mac + b"\x08\x06" + reply),), b"arp" + sender, True)  # 14.13
+
+    def _is_ours(self, rx: Interface, address: bytes) -> bool:
+        value, route = ipaddress.IPv4Address(address), self.router.lookup(rx.table, address)
+        others = [own.ip for other in self.router.interfaces.values() if other.table == rx.table for own in other.own4]
+        return value in others or (route is not None and route.kind == "local")
+
+    def _leads_back(self, rx: Interface, address: bytes) -> bool:
+        route = self.router.lookup(rx.table, address)
+        if route is not None and route.kind == "forward":
+            return all(path.tx == rx.name for path in route.paths)
+        near = any(ipaddress.IPv4Address(address) in own.network for own in rx.own4)
+        return near and (route is None or route.kind == "glean")
+
     def _ip4(self, rx: Interface, payload: bytes) -> Outcome:
-        reason = judge_ip4(payload)
+        reason = judge_ip4(payload, lambda: self._follow(rx.table, payload[16:20]) == "local")
         if reason:
             return Drop("ip4-input", reason)
         header = (payload[0] & 15) * 4
@@ -105,7 +186,7 @@ class Oracle:
         return self._route(rx.table, packet, packet[16:20], header > 20)
 
     def _ip6(self, rx: Interface, payload: bytes) -> Outcome:
-        reason = judge_ip6(payload)
+        reason = judge_ip6(payload, lambda: self._follow(rx.table6, payload[24:40]) == "local")
         if reason:
             return Drop("ip6-input", reason)
         packet = payload[:40 + struct.unpack_from(">H", payload, 4)[0]]
@@ -118,9 +199,10 @@ class Oracle:
             return Drop("ip6-not-enabled", "not-enabled")  # 6.0
         return self._route(rx.table6, packet, packet[24:40], slow)
 
-    def _route(self, table: int, packet: bytes, destination: bytes, slow: bool) -> Outcome:
-        """Section 6. `packet` is already cut to its own length."""
+    def _route(self, table: int, packet: bytes, destination: bytes, slow: bool, too_long: bool = False):
+        """Section 6. `packet` is already cut to its own length. With `too_long` the MTU that it does not fit."""
         family = "ip4" if len(destination) == 4 else "ip6"
+        first_table = table
         for _ in range(MAX_TABLE_HOPS + 1):
             route = self.router.lookup(table, destination)
             if route is None:
@@ -129,11 +211,23 @@ class Oracle:
                 table = route.table
                 continue
             if route.kind == "forward":
-                return self._spread(family, packet, route.paths, slow)
+                return self._spread(family, packet, route.paths, slow, too_long)
+            if route.kind == "local" and not too_long:
+                return self._local(family, first_table, packet)
             return dead_end(family, route.kind)
         return Drop(f"{family}-lookup", "lookup-loop")  # 6.9
 
-    def _spread(self, family: str, packet: bytes, paths: list[Path], slow: bool) -> Outcome:
+    def _local(self, family: str, table: int, packet: bytes) -> Outcome:
+        """Section 12."""
+        found = icmp.local4(packet) if family == "ip4" else icmp.local6(packet)
+        if isinstance(found, icmp.Answer):
+            answer = found.packet
+            sent = self._route(table, answer, answer[16:20] if family == "ip4" else answer[24:40], True)
+            # It is a packet of the router's own: no flow of others, nobody is told.
+            return sent._replace(told=False) if isinstance(sent, Drop) else sent._replace(flow=b"own")
+        return Drop(*found.split(": "))
+
+    def _spread(self, family: str, packet: bytes, paths: list[Path], slow: bool, too_long: bool = False):
         """Rule 6.8 and section 9."""
         paths = [path for path in paths if self.router.interfaces[path.tx].admin]
         if not paths:
@@ -143,6 +237,8 @@ class Oracle:
         value = flow_hash(packet, self.router.hash_config, self.router.router_id)
         even = len({path.weight for path in ordered}) == 1 and len(ordered) & (len(ordered) - 1) == 0
         candidates = [ordered[value & (len(ordered) - 1)]] if even else ordered
+        if too_long:
+            return self.router.interfaces[candidates[0].tx].mtu
         results = [self._rewrite(family, packet, path) for path in candidates]
         drops = [result for result in results if isinstance(result, Drop)]
         if drops:
@@ -161,7 +257,15 @@ class Oracle:
         return tx.name, path.mac + tx.mac + kind + age(family, packet)
 
 
-def judge_ip4(payload: bytes) -> str:
+def own_address(rx: Interface, receiver: bytes):
+    """The address that an error comes from; none where there is no fit one."""
+    ip = ipaddress.ip_address(receiver)
+    own = [a for a in rx.addresses if a.version == ip.version and not (a.version == 6 and a.is_link_local)]
+    near = [a for a in own if ip in a.network]
+    return (near or own)[0].packed if own else None
+
+
+def judge_ip4(payload: bytes, is_local=lambda: False) -> str:
     """Rules 4.1 to 4.12; the empty string for a packet that may go on."""
     if len(payload) < 20:
         return "too-short"
@@ -177,10 +281,10 @@ def judge_ip4(payload: bytes) -> str:
         return "truncated"
     if ones_complement_sum(payload[:header]) != 0xFFFF:
         return "bad-checksum"
-    return judge_addresses4(payload[12:16], payload[16:20], payload[8])
+    return judge_addresses4(payload[12:16], payload[16:20], payload[8], is_local)
 
 
-def judge_addresses4(source: bytes, destination: bytes, ttl: int) -> str:
+def judge_addresses4(source: bytes, destination: bytes, ttl: int, is_local) -> str:
     if inside4(destination, "224.0.0.0/4"):
         return "multicast-destination"
     if destination == b"\xff\xff\xff\xff":
@@ -189,7 +293,7 @@ def judge_addresses4(source: bytes, destination: bytes, ttl: int) -> str:
         return "martian-destination"
     if inside4(source, "169.254.0.0/16") or inside4(destination, "169.254.0.0/16"):
         return "link-local"
-    if ttl <= 1:
+    if ttl <= 1 and not is_local():
         return "ttl-expired"
     if inside4(source, "0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4"):
         return "martian-source"
@@ -217,7 +321,7 @@ def judge_options(options: bytes) -> str:
     return ""
 
 
-def judge_ip6(payload: bytes) -> str:
+def judge_ip6(payload: bytes, is_local=lambda: False) -> str:
     """Rules 10.1 to 10.8."""
     if len(payload) < 40:
         return "too-short"
@@ -232,7 +336,7 @@ def judge_ip6(payload: bytes) -> str:
         return "martian-destination"
     if inside6(source, "fe80::/10") or inside6(destination, "fe80::/10"):
         return "link-local"
-    if payload[7] <= 1:
+    if payload[7] <= 1 and not is_local():
         return "hop-limit-exceeded"
     if inside6(source, "::/128", "::1/128", "ff00::/8", "::ffff:0:0/96"):
         return "martian-source"
@@ -270,7 +374,6 @@ def dead_end(family: str, kind: str) -> Drop:
         "drop": ("lookup", "drop-route"),
         "unreachable": ("lookup", "unreachable"),
         "prohibit": ("lookup", "prohibited"),
-        "local": ("local", "local"),
         "subnet-broadcast": ("lookup", "subnet-broadcast"),
         "glean": ("glean", "unresolved"),
     }[kind]

@@ -6,12 +6,24 @@ A complaint means that the oracle itself is wrong (or scapy is), so it is report
 
 try:
     from scapy.layers.inet import IP
-    from scapy.layers.inet6 import IPv6
+    from scapy.layers.inet6 import IPv6, in6_chksum
     from scapy.layers.l2 import Ether
     from scapy.utils import checksum
     AVAILABLE = True
 except ImportError:
     AVAILABLE = False
+
+
+def message(packet: bytes) -> str:
+    """What is wrong with an ICMP packet of the router's own; the empty string when it is right."""
+    if packet[0] >> 4 == 4:
+        end = (packet[0] & 15) * 4
+        header = IP(packet[:end])
+        right = (header.len, header.proto) == (len(packet), 1)
+        return "" if right and checksum(packet[:end]) == 0 and checksum(packet[end:]) == 0 else repr(header)
+    header6 = IPv6(packet[:40])
+    right = (header6.plen + 40, header6.nh) == (len(packet), 58)
+    return "" if right and in6_chksum(58, header6, packet[40:]) == 0 else repr(header6)
 
 
 def check(received: bytes, sent: bytes, next_hop: str, egress: str) -> list[str]:

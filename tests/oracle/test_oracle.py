@@ -1,5 +1,6 @@
 """Tests of the oracle itself: `python3 -m unittest` in this folder."""
 
+import ipaddress
 import json
 import os
 import struct
@@ -32,18 +33,55 @@ class Rules(unittest.TestCase):
         page_path = os.path.join(os.path.dirname(__file__), "../../docs/forwarding-rules.md")
         with open(page_path, encoding="utf-8") as file:
             rows = [[cell.strip() for cell in line.strip("| \n").split("|")] for line in file if line.startswith("| ")]
-        tested = {case.rule for case in corpus.CASES}
-        untestable = {"1.1", "1.3", "1.4", "3.2", "3.8", "4.13", "8.2", "8.3", "10.9"}  # no drop of their own, or not from bytes
+        tested = {case.rule for case in corpus.CASES} | {told.rule for told in corpus.TELLING}
+        # No drop of their own, or not from bytes.
+        untestable = {"1.1", "1.3", "1.4", "3.2", "3.5", "3.8", "4.13", "8.2", "8.3", "10.9", "13.8", "14.12"}
         seen = 0
         for row in rows:
             if row[0] in untestable or not row[0][:1].isdigit():
                 continue
             self.assertIn(row[0], tested)
-            if "`" in row[-1] and "drop" not in row[-1]:
+            if ": " in row[-1] and "drop" not in row[-1]:
                 reason = row[-1].split("`")[1].split(": ")[1]
                 self.assertIn(reason, {c.outcome.partition(": ")[2] for c in corpus.CASES if c.rule == row[0]})
                 seen += 1
         self.assertGreater(seen, 25)
+
+    def test_drops_for_the_router_have_the_page_s_reasons(self):
+        page_path = os.path.join(os.path.dirname(__file__), "../../docs/forwarding-rules.md")
+        with open(page_path, encoding="utf-8") as file:
+            rows = [[cell.strip() for cell in line.strip("| \n").split("|")] for line in file if line.startswith("| 12.")]
+        rows = [row for row in rows if "drop, `" in row[-1]]
+        for row in rows:
+            reason = row[-1].split("`")[1].partition(": ")[2]
+            self.assertIn(reason, {c.outcome.partition(": ")[2] for c in corpus.CASES if c.rule == row[0]})
+        self.assertEqual(len(rows), 12)
+
+    def test_senders_are_told_what_is_written_down(self):
+        for told in corpus.TELLING:
+            with self.subTest(rule=told.rule, words=told.words, frame=told.case.frame[14:80].hex()):
+                dropped = ORACLE.decide(told.case.rx, told.case.frame)
+                self.assertIsInstance(dropped, Drop)
+                errors = ORACLE.told(told.case.rx, told.case.frame, dropped)
+                self.assertEqual(len(errors), 1 if told.words else 0, str(dropped))
+                for packet, _ in errors:
+                    head = 20 if packet[0] >> 4 == 4 else 40
+                    words = packet[head:head + 2].hex() + " " + packet[head + 4:head + 8].hex()
+                    source = ipaddress.ip_address(packet[12:16] if head == 20 else packet[8:24])
+                    self.assertEqual((words, source), (told.words, ipaddress.ip_address(told.source)))
+                    original = told.case.frame[14:]
+                    length = int.from_bytes(original[2:4], "big") if head == 20 else 40 + int.from_bytes(original[4:6], "big")
+                    most = 576 if head == 20 else 1280
+                    self.assertEqual(packet[head + 8:], original[:min(length, most - head - 8)])
+
+    @unittest.skipUnless(second_opinion.AVAILABLE, "scapy is not installed")
+    def test_scapy_agrees_on_every_message(self):
+        seen = 0
+        for told in corpus.TELLING:
+            for packet, _ in ORACLE.told(told.case.rx, told.case.frame, ORACLE.decide(told.case.rx, told.case.frame)):
+                self.assertEqual(second_opinion.message(packet), "")
+                seen += 1
+        self.assertGreater(seen, 30)
 
     def test_both_members_of_a_load_balance_are_used(self):
         used = {(case.frame[12:14], ORACLE.decide(case.rx, case.frame).choices[0][0]) for case in corpus.SPREAD}
@@ -124,7 +162,7 @@ def unrolled(a, b, c):
 
 def inputs():
     frames: dict[str, list[bytes]] = {}
-    for case in corpus.CASES:
+    for case in corpus.ALL:
         frames.setdefault(case.rx, []).append(case.frame)
     return frames
 
@@ -133,7 +171,8 @@ def perfect_run():
     """What a router without faults would have put into its files."""
     outputs = {name: [] for name in ROUTER.interfaces}
     drops = []
-    for _, frame, what in compare.Comparison(ORACLE, inputs()).expected:
+    run = compare.Comparison(ORACLE, inputs())
+    for _, frame, what in run.expected + run.told:
         if isinstance(what, Forward):
             outputs[what.choices[0][0]].append(what.choices[0][1])
         else:

@@ -2,7 +2,8 @@
 //!
 //! - True on entry: nothing; a frame may be any bytes.
 //! - True on exit: the frame that must leave and the interface it leaves by, or the node and reason that must drop it.
-//! - One next hop per route (no load balance), one interface in L3 mode that receives.
+//! - One next hop per route (no load balance), one interface in L3 mode that receives. Nothing that the router says itself:
+//!   `tests/oracle` is the model of that.
 //!
 //! It is slow on purpose: one hash table per prefix length, one packet at a time, checksums computed in full.
 
@@ -112,6 +113,7 @@ impl<A: Address> Table<A> {
 #[derive(Debug)]
 pub struct Reference {
     mac: [u8; 6],
+    own: Option<(u32, u8)>,
     v4: Table<u32>,
     v6: Table<u128>,
 }
@@ -119,7 +121,18 @@ pub struct Reference {
 impl Reference {
     /// Packets come in by an interface with this MAC address.
     pub fn new(mac: [u8; 6], v4: Table<u32>, v6: Table<u128>) -> Self {
-        Reference { mac, v4, v6 }
+        Reference {
+            mac,
+            own: None,
+            v4,
+            v6,
+        }
+    }
+
+    /// That interface has this address in a network of this length, and learns no neighbours.
+    pub fn with_address(mut self, address: u32, length: u8) -> Self {
+        self.own = Some((address, length));
+        self
     }
 
     /// What must leave, and by which interface; none when the packet must be dropped.
@@ -141,6 +154,40 @@ impl Reference {
         }
     }
 
+    /// Section 14; requests that are answered are not in this model.
+    fn arp(&self, p: &[u8]) -> &'static str {
+        if p.len() < 28 {
+            return "arp-input: too-short";
+        }
+        let (operation, sender, target) = (be16(p, 6), be32(p, 14), be32(p, 24));
+        let probe = operation == 1 && sender == 0;
+        let (own, length) = self.own.unwrap_or_default();
+        let ours = self.v4.find(sender) == Some(To::Drop("ip4-local: local"));
+        let near = self.v4.find(sender).is_some() && sender.masked(length) == own.masked(length);
+        let faults = [
+            (p[..6] != [0, 1, 8, 0, 6, 4], "arp-input: bad-format"),
+            (!matches!(operation, 1 | 2), "arp-input: bad-operation"),
+            (self.own.is_none(), "arp-input: not-enabled"),
+            (
+                p[8] & 1 == 1 || p[8..14] == [0; 6],
+                "arp-input: bad-sender-mac",
+            ),
+            (
+                !probe && matches!(sender >> 24, 0 | 127 | 224..),
+                "arp-input: bad-sender-address",
+            ),
+            (
+                !probe && ours && p[8..14] == self.mac,
+                "arp-input: own-frame",
+            ),
+            (!probe && ours, "arp-input: address-conflict"),
+            (!probe && !near, "arp-input: sender-elsewhere"),
+            (target != own, "arp-input: not-for-us"),
+            (operation == 2, "arp-input: static-only"),
+        ];
+        first(&faults).err().unwrap_or("arp-reply: answered")
+    }
+
     /// Section 3 of the rules.
     fn forward(&self, frame: &[u8]) -> Result<(&Hop, Vec<u8>), &'static str> {
         if frame.len() < 14 {
@@ -152,7 +199,7 @@ impl Reference {
         }
         match be16(frame, 12) {
             0x8100 | 0x88a8 | 0x9100 => Err("ethernet-input: unknown-vlan"),
-            0x0806 => Err("ethernet-input: arp-unsupported"),
+            0x0806 => Err(self.arp(&frame[14..])),
             0x0800 | 0x86dd if group => Err("ethernet-input: group-mac"),
             0x0800 => self.forward4(frame),
             0x86dd => self.forward6(frame),
@@ -378,7 +425,7 @@ mod tests {
             &[(0x0a00_0000, 8, 0), (0x0a01_0000, 16, 1)],
             vec![hop(1), hop(2)],
         );
-        v4.set(0x0a01_0203, 32, To::Drop("ip4-local: local"));
+        v4.set(0x0a01_0203, 32, To::Drop("ip4-lookup: drop-route"));
         let v6 = Table::new(&[(0x2001_0db8 << 96, 32, 1)], vec![hop(1), hop(2)]);
         Reference::new(ME, v4, v6)
     }

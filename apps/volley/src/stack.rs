@@ -5,6 +5,7 @@
 
 use crate::observe::Observer;
 use std::cell::RefCell;
+use std::io::Write;
 use std::rc::Rc;
 use volley_fib::{Fib, IfInfo};
 use volley_graph::buf::{BufError, Pool};
@@ -46,6 +47,7 @@ pub struct Stack {
     pub processes: Processes,
     /// The packet generator.
     pub pg: volley_pg::Pg,
+    neighbors: volley_neighbor::Neighbors,
     pcap: volley_pcap::Pcap,
     _memif: volley_memif::Memif,
     handlers: RefCell<Vec<Box<dyn Handler>>>,
@@ -81,6 +83,8 @@ impl Stack {
         volley_l2::register(&mut registry)?;
         let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
         volley_ip::register(&mut registry, fib4, fib6)?;
+        let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
+        neighbors.listen(|text| _ = writeln!(std::io::stderr(), "volley: {text}"));
         let pg = volley_pg::register(&mut registry)?;
         let pcap = volley_pcap::register(&mut registry)?;
         volley_tap::register(&mut registry)?;
@@ -108,6 +112,7 @@ impl Stack {
                 fib,
                 processes,
                 pg,
+                neighbors,
                 pcap,
                 _memif: memif,
                 handlers,
@@ -129,6 +134,7 @@ impl Stack {
             // comes from an interface that is gone.
             let _ = self.engine.borrow_mut().clear_features(index.0);
         }
+        self.neighbors.refresh();
         self.engine.borrow().wake();
         done
     }

@@ -5,6 +5,9 @@ mod support;
 use support::{Daemon, oracle, text};
 
 const CONFIG: &str = r#"
+[icmp]
+errors = false
+
 [[interface]]
 name = "pg0"
 kind = "pg"

@@ -285,7 +285,7 @@ fn samples(page: &str) -> BTreeMap<String, f64> {
 #[test]
 fn figures_are_those_of_the_packets() {
     let config = format!(
-        "{PLAIN}[[stream]]\nname = \"s\"\ninterface = \"pg0\"\nlimit = 1000\n\
+        "[icmp]\nerrors = false\n{PLAIN}[[stream]]\nname = \"s\"\ninterface = \"pg0\"\nlimit = 1000\n\
          template = \"eth / ip4 src 192.0.2.9 dst 10.0.0.1 / udp / payload 20\"\n"
     );
     let mut daemon = Daemon::start(&config, &[]);

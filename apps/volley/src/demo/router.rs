@@ -96,16 +96,17 @@ pub fn model(v4: &[(u32, u8, u32)], v6: &[(u128, u8, u32)]) -> Reference {
         v4.set(net4(n), 24, To::Drop("ip4-glean: unresolved"));
         v4.set(net4(n), 32, To::Drop("ip4-lookup: subnet-broadcast"));
         v4.set(net4(n) | 255, 32, To::Drop("ip4-lookup: subnet-broadcast"));
-        v4.set(net4(n) | 1, 32, To::Drop("ip4-local: local"));
+        // What is for the router is not in the model, and not in the demo's packets.
+        v4.set(net4(n) | 1, 32, To::Drop("ip4-local: not modelled"));
         v6.set(net6(n), 64, To::Drop("ip6-glean: unresolved"));
-        v6.set(net6(n) | 1, 128, To::Drop("ip6-local: local"));
+        v6.set(net6(n) | 1, 128, To::Drop("ip6-local: not modelled"));
     }
     for n in 0..HOPS {
         let (interface, host) = place(n);
         v4.set(net4(interface) | host, 32, To::Hop(n));
         v6.set(net6(interface) | u128::from(host), 128, To::Hop(n));
     }
-    Reference::new(RX_MAC, v4, v6)
+    Reference::new(RX_MAC, v4, v6).with_address(net4(0) | 1, 24)
 }
 
 /// One capture of what an interface transmits.
@@ -160,6 +161,8 @@ impl Lab {
             ))?;
             self.line(&format!("set interface state pg{n} up"))?;
         }
+        // The model knows of forwarding and drops only: nobody is told of a drop here.
+        self.line("set ip icmp errors off")?;
         for n in 0..HOPS {
             let (interface, host) = place(n);
             for family in ["ip", "ip6"] {

@@ -117,7 +117,7 @@ impl Aside {
 pub struct Fresh<'a, I: Isa, X: Nexts> {
     pub(crate) frame: ManuallyDrop<Box<Frame>>,
     pub(crate) lanes: &'a mut Lanes,
-    raw: &'a RawCx<'a>,
+    pub(crate) raw: &'a RawCx<'a>,
     isa: I,
     next: PhantomData<X>,
 }

@@ -364,6 +364,11 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.lanes.recycle(std::mem::replace(&mut self.frame, kept));
     }
 
+    /// The node that an edge leads to: for [`Vector::unfold`].
+    pub fn edge(&self, next: X) -> NodeId {
+        self.raw.edges[next.index()]
+    }
+
     /// Send all packets by one edge: the frame moves uncopied where nothing waits at the other end.
     #[inline(always)]
     pub fn send_all(self, next: X) -> Done {

@@ -70,6 +70,9 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("test l2patch rx pg0 tx pg1 del", ""),
     ("set interface l2 xconnect pg0 pg1", ""),
     ("set interface l3 pg0", ""),
+    ("set ip icmp", ""),
+    ("set ip icmp errors on rate 1000", "set ip icmp"),
+    ("set ip icmp errors off rate 0 burst 7 receiver-rate 9", ""),
     ("create packet-generator interface pg0", ""),
     (
         "create pcap interface pcap0 rx in.pcap tx out.pcap loop forever",

@@ -226,7 +226,17 @@ fn dpdk_request() -> impl Strategy<Value = Request> {
             options,
         })
     });
-    prop_oneof![port, eal]
+    let switch = prop_oneof![Just(Switch::On), Just(Switch::Off)];
+    let icmp = (switch, 0..2000u32, 1..99u32, 0..3u32);
+    let icmp = icmp.prop_map(|(errors, rate, burst, receiver_rate)| {
+        Request::Icmp(IcmpSettings {
+            errors,
+            rate,
+            burst,
+            receiver_rate,
+        })
+    });
+    prop_oneof![port, eal, icmp]
 }
 
 fn interface_request() -> impl Strategy<Value = Request> {

@@ -10,6 +10,7 @@
 mod dpdk;
 mod error;
 mod field;
+mod icmp;
 mod kernel;
 mod kinds;
 mod memif;

@@ -3,7 +3,7 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
-use crate::{Config, dpdk, kernel, kinds, memif, route, stream, vhost};
+use crate::{Config, dpdk, icmp, kernel, kinds, memif, route, stream, vhost};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
@@ -68,10 +68,11 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 14] = [
+const READERS: [(&s::Table, Reader); 15] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
+    (&s::ICMP, icmp::icmp),
     (&s::INTERFACE, interface),
     (&s::NEIGHBOR, neighbor),
     (&s::ROUTE, route::route),

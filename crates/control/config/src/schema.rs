@@ -206,6 +206,25 @@ pub(crate) static DPDK: Table = Table {
         k("options", "list of further arguments of its EAL"),
     ],
 };
+pub(crate) static ICMP: Table = Table {
+    name: "icmp",
+    repeats: false,
+    keys: &[
+        k(
+            "errors",
+            "true or false: tell senders of dropped packets (true)",
+        ),
+        k(
+            "rate",
+            "errors a second of each class and worker, 0 = any number (1000)",
+        ),
+        k("burst", "errors of a class in one go (50)"),
+        k(
+            "receiver_rate",
+            "errors a second to each receiver, 0 = any number (1)",
+        ),
+    ],
+};
 pub(crate) static MEMIF_SOCKET: Table = many(
     "memif_socket",
     &[
@@ -339,7 +358,7 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 17] {
+pub fn schema() -> [&'static Table; 18] {
     [
         &ENGINE,
         &PROCESS,
@@ -349,6 +368,7 @@ pub fn schema() -> [&'static Table; 17] {
         &MEMIF,
         &MEMIF_SOCKET,
         &DPDK,
+        &ICMP,
         &NEIGHBOR,
         &ROUTE,
         &PATH,

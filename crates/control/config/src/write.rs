@@ -4,10 +4,10 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, DpdkDevice, DpdkSpec, Family, Fold, HugePages, InterfaceKind, InterfaceSpec,
-    MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request, Route,
-    RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec, Switch,
-    TapMode, TapSpec, VhostSpec, XdpCopy, XdpMode, XdpSpec,
+    AdminState, DpdkDevice, DpdkSpec, Family, Fold, HugePages, IcmpSettings, InterfaceKind,
+    InterfaceSpec, MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat,
+    Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource,
+    StreamSpec, Switch, TapMode, TapSpec, VhostSpec, XdpCopy, XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
@@ -135,6 +135,14 @@ impl Writer {
                     keys.plain("options", list(eal.options.iter().map(quoted)));
                 }
                 let _ = write!(self.first, "\n[dpdk]\n{}", keys.lines());
+            }
+            Request::Icmp(icmp) => {
+                let usual = IcmpSettings::default();
+                keys.unusual("errors", icmp.errors == Switch::On, true);
+                keys.unusual("rate", icmp.rate, usual.rate);
+                keys.unusual("burst", icmp.burst, usual.burst);
+                keys.unusual("receiver_rate", icmp.receiver_rate, usual.receiver_rate);
+                let _ = write!(self.first, "\n[icmp]\n{}", keys.lines());
             }
             Request::MemifSocketAdd(socket) => {
                 keys.plain("id", socket.id);

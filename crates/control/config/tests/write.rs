@@ -37,6 +37,23 @@ fn dpdk_and_how_it_is_started() {
 }
 
 #[test]
+fn what_senders_of_dropped_packets_are_told() {
+    comes_back("[icmp]\nerrors = false\nrate = 0\nburst = 7\nreceiver_rate = 9\n");
+    let one = |text: &str| parse(text).unwrap().requests[0].to_string();
+    let all = "set ip icmp errors off rate 0 burst 7 receiver-rate 9";
+    assert_eq!(
+        one("[icmp]\nerrors = false\nrate = 0\nburst = 7\nreceiver_rate = 9\n"),
+        all
+    );
+    assert_eq!(one("[icmp]\nerrors = true\n"), "set ip icmp");
+    let error = parse("[icmp]\nburst = 0\n").unwrap_err().to_string();
+    assert!(
+        error.contains("volley.toml:2") && error.contains("burst"),
+        "{error}"
+    );
+}
+
+#[test]
 fn kinds_of_the_kernel() {
     comes_back(
         r#"

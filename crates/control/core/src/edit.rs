@@ -5,8 +5,8 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, DpdkEal, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path,
-    PathTarget, Request, Route, RouteLoad, RouteSource, RxMode, Switch,
+    AdminState, DpdkEal, Family, IcmpSettings, InterfaceKind, InterfaceSpec, ModelError,
+    ObjectKind, Path, PathTarget, Request, Route, RouteLoad, RouteSource, RxMode, Switch,
 };
 
 type Done = Result<(), ModelError>;
@@ -137,6 +137,11 @@ impl Editor<'_> {
                 } else {
                     self.put(Key::DpdkEal, Value::DpdkEal(Arc::new(eal.clone())));
                 }
+                Ok(())
+            }
+            Request::Icmp(icmp) => {
+                let unusual = Some(*icmp).filter(|i| *i != IcmpSettings::default());
+                self.put(Key::Icmp, unusual.map(Value::Icmp));
                 Ok(())
             }
             Request::MemifSocketAdd(socket) => {

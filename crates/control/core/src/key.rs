@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    DpdkEal, Family, IfAddress, InterfaceKind, Mac, NextHops, Path, PathTarget, Prefix, RouteLoad,
-    RouteSource, RxMode, StreamSpec,
+    DpdkEal, Family, IcmpSettings, IfAddress, InterfaceKind, Mac, NextHops, Path, PathTarget,
+    Prefix, RouteLoad, RouteSource, RxMode, StreamSpec,
 };
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
@@ -14,6 +14,8 @@ use volley_model::{
 pub enum Key {
     /// How DPDK is started, when not as usual.
     DpdkEal,
+    /// What senders of dropped packets are told, when not as usual.
+    Icmp,
     /// A memif socket.
     MemifSocket(u32),
     /// An IP table.
@@ -66,6 +68,8 @@ pub struct RouteKey {
 pub enum Value {
     /// How DPDK is started.
     DpdkEal(Arc<DpdkEal>),
+    /// What senders of dropped packets are told.
+    Icmp(IcmpSettings),
     /// It is there, and that is all.
     Present,
     /// File of a memif socket.

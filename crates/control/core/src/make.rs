@@ -4,8 +4,8 @@ use crate::key::{Key, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, DpdkEal, Feature, InterfaceKind, InterfaceSpec, MemifSocket, Request, RxMode,
-    Switch,
+    AdminState, DpdkEal, Feature, IcmpSettings, InterfaceKind, InterfaceSpec, MemifSocket, Request,
+    RxMode, Switch,
 };
 
 /// How the rest of the state is looked up.
@@ -68,6 +68,7 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
 pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::DpdkEal, Value::DpdkEal(eal)) => Request::DpdkEal(eal.as_ref().clone()),
+        (Key::Icmp, Value::Icmp(icmp)) => Request::Icmp(*icmp),
         (Key::RxMode(name), Value::RxMode(mode)) => Request::InterfaceRxMode {
             name: name.clone(),
             mode: *mode,
@@ -116,6 +117,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
 pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::DpdkEal, _) => Request::DpdkEal(DpdkEal::default()),
+        (Key::Icmp, _) => Request::Icmp(IcmpSettings::default()),
         (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,

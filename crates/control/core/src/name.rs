@@ -9,6 +9,7 @@ impl Key {
     pub fn called(&self) -> (ObjectKind, String) {
         match self {
             Key::DpdkEal => (ObjectKind::Dpdk, "eal".to_owned()),
+            Key::Icmp => (ObjectKind::Icmp, "errors".to_owned()),
             Key::MemifSocket(id) => (ObjectKind::MemifSocket, id.to_string()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),

@@ -41,6 +41,8 @@ pub enum ObjectKind {
     MemifSocket,
     /// How DPDK is started.
     Dpdk,
+    /// ICMP settings.
+    Icmp,
 }
 
 impl fmt::Display for ObjectKind {
@@ -61,6 +63,7 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Capture => "capture",
             ObjectKind::MemifSocket => "memif socket",
             ObjectKind::Dpdk => "dpdk",
+            ObjectKind::Icmp => "icmp",
         })
     }
 }

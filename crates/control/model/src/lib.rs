@@ -17,6 +17,7 @@ mod dpdk;
 mod error;
 mod event;
 mod handler;
+mod icmp;
 mod interface;
 mod kernel;
 pub mod limits;
@@ -41,6 +42,7 @@ pub use dpdk::{DpdkDevice, DpdkEal, DpdkSpec, HugePages};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};
+pub use icmp::IcmpSettings;
 pub use interface::{
     AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, RxMode,
     Switch,

@@ -8,6 +8,10 @@ pub const MTU: std::ops::RangeInclusive<u32> = 68..=65_535;
 pub const VECTOR_SIZE: std::ops::RangeInclusive<u32> = 4..=1024;
 /// Buffers in the arena of one NUMA node.
 pub const BUFFERS: std::ops::RangeInclusive<u32> = 256..=16_777_216;
+/// ICMP errors a second; 0 = any number.
+pub const ICMP_RATE: std::ops::RangeInclusive<u32> = 0..=10_000_000;
+/// ICMP errors in one go.
+pub const ICMP_BURST: std::ops::RangeInclusive<u32> = 1..=100_000;
 /// Weight of one path of a route.
 pub const WEIGHT: std::ops::RangeInclusive<u32> = 1..=255;
 /// Paths of one route.

@@ -2,6 +2,7 @@
 
 use crate::addr::{Family, IfAddress, Mac};
 use crate::dpdk::DpdkEal;
+use crate::icmp::IcmpSettings;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
 use crate::memif::MemifSocket;
 use crate::route::{Route, RouteLoad};
@@ -53,6 +54,8 @@ pub enum Request {
     },
     /// Say how DPDK is to be started. Before its first port is made.
     DpdkEal(DpdkEal),
+    /// Say whether senders of dropped packets are told, and how often.
+    Icmp(IcmpSettings),
     /// Give it another name.
     InterfaceRename {
         /// Interface.
@@ -119,6 +122,13 @@ pub enum Request {
         interface: String,
         /// Its address.
         address: IpAddr,
+    },
+    /// Forgets learned neighbours.
+    NeighborClear {
+        /// IP version.
+        family: Family,
+        /// None = of all interfaces.
+        interface: Option<String>,
     },
     /// Add paths to a route, making it when it is not there.
     RouteAdd(Route),
@@ -228,6 +238,7 @@ impl Request {
         !matches!(
             self,
             Request::Clear(_)
+                | Request::NeighborClear { .. }
                 | Request::TraceAdd(_)
                 | Request::PcapTraceOn(_)
                 | Request::PcapTraceOff

@@ -96,6 +96,7 @@ impl Display for Request {
             Request::InterfaceDelete { name } => write!(f, "delete interface {name}"),
             Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
             Request::DpdkEal(eal) => write!(f, "set dpdk eal{eal}"),
+            Request::Icmp(icmp) => write!(f, "set ip icmp{icmp}"),
             Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")
@@ -143,6 +144,10 @@ impl Display for Request {
             }
             Request::NeighborDel { interface, address } => {
                 write!(f, "set ip neighbor del {interface} {address}")
+            }
+            Request::NeighborClear { family, interface } => {
+                write!(f, "clear {} neighbors", ip(*family))?;
+                interface.iter().try_for_each(|name| write!(f, " {name}"))
             }
             Request::RouteAdd(route) => write!(f, "ip route add {route}"),
             Request::RouteReplace(route) => write!(f, "ip route replace {route}"),

@@ -47,6 +47,7 @@ impl Request {
             Request::InterfaceCreate(spec) => spec.validate(),
             Request::MemifSocketAdd(socket) => socket.validate(),
             Request::DpdkEal(eal) => eal.validate(),
+            Request::Icmp(icmp) => icmp.validate(),
             Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
@@ -82,6 +83,9 @@ impl Request {
                 interface: name, ..
             }
             | Request::PgCaptureOff { interface: name } => interface(name),
+            Request::NeighborClear {
+                interface: name, ..
+            } => name.as_deref().map_or(Ok(()), interface),
             Request::RouteAdd(route) | Request::RouteReplace(route) => {
                 some_path(route).and_then(|()| route.validate())
             }

@@ -166,7 +166,14 @@ impl Interfaces {
             cleared: self.table.counts(index),
             cleared_queues: self.queues_now(index),
         };
-        for flag in [Flag::Up, Flag::L2, Flag::Promiscuous] {
+        for flag in [
+            Flag::Up,
+            Flag::L2,
+            Flag::Promiscuous,
+            Flag::Ip4,
+            Flag::Ip6,
+            Flag::Learn,
+        ] {
             self.table.set(index, flag, false);
         }
         self.table.set_mac(index, mac);

@@ -33,6 +33,12 @@ pub enum Flag {
     L2 = 2,
     /// Takes frames for any MAC address.
     Promiscuous = 4,
+    /// Has an IPv4 address.
+    Ip4 = 8,
+    /// Has an IPv6 address.
+    Ip6 = 16,
+    /// Learns its neighbours.
+    Learn = 32,
 }
 
 /// Which way a packet passes an interface.

@@ -1,8 +1,18 @@
 //! What differs between IPv4 and IPv6 behind the input nodes.
 
 use crate::hash::{hash4, hash6};
+use volley_fib::dataplane::{DpoKind, View};
 use volley_fib::{Family, V4, V6};
 use volley_graph::{Col, Isa, Nexts, PacketView, Vector};
+
+/// Tables that one packet may be sent through before it is taken for a loop.
+pub(crate) const MAX_TABLES: usize = 4;
+
+/// Whether an address is one of the router's, for a packet that came in by `rx`.
+pub(crate) fn is_local<F: Family>(view: &View<'_, F>, rx: u32, dst: F::Addr) -> bool {
+    let found = view.follow(view.table_of(rx), dst, MAX_TABLES);
+    found.kind() == DpoKind::Local
+}
 
 /// A lookup's steps for one vector, in the node's own memory.
 pub struct Step {

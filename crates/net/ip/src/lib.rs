@@ -4,17 +4,24 @@
 #![forbid(unsafe_code)]
 
 mod drops;
+mod extensions;
 mod family;
 mod hash;
+mod icmp;
+mod local;
 pub mod node;
 mod trace;
 mod valid4;
 
 pub use family::{Ip, Step};
 pub use hash::{hash4, hash6};
+pub use icmp::{Icmp, IcmpSwitches, Why};
 pub use trace::IpTrace;
 
-use node::ip_glean::Glean;
+use icmp::{IcmpHandler, Reasons};
+use node::ip_icmp_echo_request::EchoRequest;
+use node::ip_icmp_error::IcmpError;
+use node::ip_icmp_input::IcmpInput;
 use node::ip_load_balance::LoadBalance;
 use node::ip_local::Local;
 use node::ip_lookup::Lookup;
@@ -24,6 +31,7 @@ use node::ip4_input::Ip4Input;
 use node::ip4_options::Ip4Options;
 use node::ip6_hop_by_hop::Ip6HopByHop;
 use node::ip6_input::Ip6Input;
+use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{V4, V6};
 use volley_graph::{Engine, Feature, GraphError, Node};
@@ -40,6 +48,9 @@ pub fn register(
     fib4: DataPlane<V4>,
     fib6: DataPlane<V6>,
 ) -> Result<(), GraphError> {
+    let switches = Arc::new(IcmpSwitches::default());
+    let handler = IcmpHandler(switches.clone());
+    registry.handlers.push(Box::new(handler));
     let mut engine = registry.engine.borrow_mut();
     let size = engine.settings().vector_size;
     let arc4 = engine.arc(IP4_UNICAST, Ip4Input::NAME, Lookup::<V4>::NAME);
@@ -49,14 +60,19 @@ pub fn register(
         Ip4Input::new(fib.clone(), arc4, size)
     })?;
     engine.add(Ip4Options::NAME, move |_| Ip4Options::new(arc4))?;
-    engine.add(Ip6Input::NAME, move |_| Ip6Input::new(arc6, size))?;
+    let fib = fib6.clone();
+    engine.add(Ip6Input::NAME, move |_| {
+        Ip6Input::new(fib.clone(), arc6, size)
+    })?;
     engine.add(Ip6HopByHop::NAME, move |_| Ip6HopByHop::new(arc6))?;
-    family::<V4>(&mut engine, fib4, IP4_UNICAST)?;
-    family::<V6>(&mut engine, fib6, IP6_UNICAST)
+    family::<V4>(&mut engine, fib4.clone(), IP4_UNICAST)?;
+    family::<V6>(&mut engine, fib6.clone(), IP6_UNICAST)?;
+    errors(&mut engine, fib4, &switches)?;
+    errors(&mut engine, fib6, &switches)
 }
 
 /// The nodes that are one body for both families.
-fn family<F: Ip>(
+fn family<F: Icmp>(
     engine: &mut Engine,
     fib: DataPlane<F>,
     arc: &'static str,
@@ -72,7 +88,8 @@ fn family<F: Ip>(
     })?;
     engine.add(Rewrite::<F>::NAME, move |_| Rewrite::new(fib.clone(), size))?;
     engine.add(Local::<F>::NAME, |_| Local::<F>::default())?;
-    engine.add(Glean::<F>::NAME, |_| Glean::<F>::default())?;
+    engine.add(IcmpInput::<F>::NAME, |_| IcmpInput::<F>::default())?;
+    engine.add(EchoRequest::<F>::NAME, |_| EchoRequest::<F>::default())?;
     engine.add(NotEnabled::<F>::NAME, |_| NotEnabled::<F>::default())?;
     engine.add_feature(
         arc,
@@ -82,4 +99,18 @@ fn family<F: Ip>(
             after: &[],
         },
     )
+}
+
+/// The node that tells senders what became of their packets; behind all nodes whose drops it tells of.
+fn errors<F: Icmp>(
+    engine: &mut Engine,
+    fib: DataPlane<F>,
+    switches: &Arc<IcmpSwitches>,
+) -> Result<(), GraphError> {
+    let reasons = Reasons::of::<F>(engine)?;
+    let switches = switches.clone();
+    engine.add(IcmpError::<F>::NAME, move |_| {
+        IcmpError::new(fib.clone(), switches.clone(), reasons.clone())
+    })?;
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! A super-segment passes the rewrite when its segments fit the MTU, and keeps what is left to be done with it.
 
 use volley_fib::{Fib, IfInfo, Neighbor};
-use volley_graph::harness::{In, run};
-use volley_graph::{Checksum, Col, Domain, Gso, GsoKind, Offload};
-use volley_ip::node::ip_rewrite::Rewrite;
+use volley_graph::harness::{In, Out, run};
+use volley_graph::{Checksum, Col, Counters, Domain, Gso, GsoKind, NodeId, Offload};
+use volley_ip::node::ip_rewrite::{Count, Rewrite};
 use volley_wire::MacAddr;
 use volley_wire::build::Packet as Build;
 
@@ -63,8 +63,10 @@ fn the_segments_are_held_against_the_mtu() {
     let sent: Vec<_> = out.iter().filter(|o| o.to == "interface-output").collect();
     let lens: Vec<usize> = sent.iter().map(|o| o.bytes.len()).collect();
     assert_eq!(lens, [9054, 1514, 1514]);
-    let reasons: Vec<_> = out.iter().filter_map(|o| o.reason.as_deref()).collect();
-    assert_eq!(reasons, ["frag-needed", "frag-needed"]);
+    let reason = |o: &Out| NodeId::of_reason(o.columns[&(Col::Err as u8)]).1;
+    let told = out.iter().filter(|o| o.to == "ip4-icmp-error");
+    let told: Vec<usize> = told.map(reason).collect();
+    assert_eq!(told, [Count::FragNeeded.index(); 2]);
     let left: Vec<_> = sent.iter().map(|o| o.offload).collect();
     assert_eq!(left, [offload(1460), Offload::NONE, offload(9000)]);
 }

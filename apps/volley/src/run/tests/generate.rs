@@ -4,9 +4,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
-    AdminState, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole,
-    MemifSocket, MemifSpec, Neighbor, Path, PathTarget, PcapFiles, Prefix, Request, Route, RxMode,
-    Sizes, StreamSource, StreamSpec, Switch,
+    AdminState, Enter, Family, Feature, IcmpSettings, IfAddress, InterfaceKind, InterfaceSpec, Mac,
+    MemifRole, MemifSocket, MemifSpec, Neighbor, Path, PathTarget, PcapFiles, Prefix, Request,
+    Route, RxMode, Sizes, StreamSource, StreamSpec, Switch,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -66,6 +66,17 @@ fn family() -> impl Strategy<Value = Family> {
     prop_oneof![Just(Family::V4), Just(Family::V6)]
 }
 
+fn icmp() -> impl Strategy<Value = Request> {
+    let errors = prop_oneof![Just(Switch::On), Just(Switch::Off)];
+    (errors, 999u32..1002).prop_map(|(errors, rate)| {
+        Request::Icmp(IcmpSettings {
+            errors,
+            rate,
+            ..IcmpSettings::default()
+        })
+    })
+}
+
 fn setting() -> impl Strategy<Value = Request> {
     let mode = prop_oneof![
         Just(RxMode::Polling),
@@ -80,6 +91,7 @@ fn setting() -> impl Strategy<Value = Request> {
         1 => (name(), switch).prop_map(|(name, switch)| Request::InterfacePromiscuous { name, switch }),
         1 => (name(), 1000u32..1003).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
         1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
+        1 => icmp(),
     ]
 }
 

@@ -3,6 +3,7 @@
 mod args;
 mod config;
 mod dpdk;
+mod icmp;
 mod interface;
 mod kernel;
 mod memif;
@@ -178,6 +179,10 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearErrors => Request::Clear(Clear::Errors),
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearTrace => Request::Clear(Clear::Trace),
+        Id::ClearNeighbors => Request::NeighborClear {
+            family: args.family(),
+            interface: args.maybe_text(),
+        },
         Id::CreateDpdk | Id::SetDpdkEal => dpdk::request(id, args)?,
         Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
@@ -199,6 +204,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetXconnect | Id::SetL3 | Id::L2Patch => interface::l2(id, args)?,
         Id::SetFeature => interface::feature(args)?,
+        Id::SetIcmp => icmp::settings(args)?,
         Id::SetNeighbor | Id::DelNeighbor => interface::neighbor(id, args)?,
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
         Id::RouteAdd => Request::RouteAdd(route::route(args)?),

@@ -93,6 +93,7 @@ commands! {
     ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";
     ClearErrors: "clear errors", "Set counters of nodes back.", "clear errors";
     ClearInterfaces: "clear interfaces", "Set counters of interfaces back.", "clear interfaces";
+    ClearNeighbors: "clear (ip | ip6) neighbor~s [<interface>]", "Forget learned neighbours.", "clear ip neighbors pg1";
     ClearTrace: "clear trace", "Forget traced packets.", "clear trace";
 
     CreatePg: "create packet-generator interface <name> {mac <mac> | mtu <mtu>}",
@@ -144,6 +145,9 @@ commands! {
     SetL3: "set interface l3 <rx>", "Put an interface back in L3 mode.", "set interface l3 pg0";
     SetFeature: "set [interface] feature <interface> <feature> arc <arc> [disable]",
         "Switch a feature on or off.", "set interface feature pg0 ip4-not-enabled arc ip4-unicast";
+    SetIcmp: "set ip icmp {errors (on | off) | rate <n> | burst <n> | receiver-rate <n>}",
+        "Say whether senders of dropped packets are told by ICMP and ICMPv6, and how often a second (0 = any number); what is not named gets its default.",
+        "set ip icmp rate 5000 burst 200";
     SetNeighbor: "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]",
         "Add a static neighbour.", "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:02";
     DelNeighbor: "set (ip | ip6) neighbor del <interface> <address> [<mac>]", "Remove a neighbour.", "set ip neighbor del pg1 192.0.2.2";

@@ -84,10 +84,21 @@ pub(super) fn neighbors(reply: &NeighborsReply) -> String {
             flag.to_string(),
             or_dash(n.mac),
             n.interface.clone(),
+            n.state.name().to_string(),
+            n.held.to_string(),
         ]
     };
     let rows: Vec<_> = reply.neighbors.iter().map(row).collect();
-    table(&[">Age", "IP", "Flags", "Ethernet", "Interface"], &rows)
+    let heads = [
+        ">Age",
+        "IP",
+        "Flags",
+        "Ethernet",
+        "Interface",
+        "State",
+        ">Held",
+    ];
+    table(&heads, &rows)
 }
 
 pub(super) fn tables(reply: &TablesReply) -> String {

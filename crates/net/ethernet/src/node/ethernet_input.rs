@@ -16,7 +16,7 @@ const HEADER: u32 = 14;
 
 nexts! {
     /// Where ethernet-input sends packets.
-    pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input", L2 => "l2-xconnect" }
+    pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input", L2 => "l2-xconnect", Arp => "arp-input" }
 }
 
 counters! {
@@ -28,8 +28,6 @@ counters! {
         NotMyMac = "not-my-mac" (Error),
         /// the frame is tagged and no sub-interface takes the tag
         UnknownVlan = "unknown-vlan" (Error),
-        /// ARP is not spoken yet
-        Arp = "arp-unsupported" (Error),
         /// the type is neither IPv4 nor IPv6
         UnknownType = "unknown-ethertype" (Error),
         /// the frame is for a group address, which is not forwarded (RFC 1812, 5.3.4)
@@ -144,7 +142,12 @@ impl EthernetInput {
         );
         for (row, verdict) in self.verdict.words_mut(n).iter_mut().enumerate() {
             let len = v.column(Col::Len)[row];
-            *verdict = judge(len, flags[row], (high[row], low[row]), self.header.row(row));
+            let header = self.header.row(row);
+            *verdict = judge(len, flags[row], (high[row], low[row]), header);
+            let bridged = flags[row] & Flag::L2 as u32 != 0;
+            if *verdict == 0 && header[3] >> 16 == 0x0806 && !bridged {
+                self.next.words_mut(n)[row] = Next::Arp as u32;
+            }
         }
         v.put(Col::User0, &mut self.next);
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
@@ -218,9 +221,8 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
     }
     match kind {
         0x8100 | 0x88a8 | 0x9100 => Count::UnknownVlan.code(),
-        0x0806 => Count::Arp.code(),
         0x0800 | 0x86dd if group => Count::GroupMac.code(),
-        0x0800 | 0x86dd => 0,
+        0x0800 | 0x86dd | 0x0806 => 0,
         _ => Count::UnknownType.code(),
     }
 }
@@ -321,7 +323,9 @@ mod tests {
             (In::new(&frame(ME, 0x8100, 60)), "unknown-vlan"),
             (In::new(&frame(ME, 0x88a8, 60)), "unknown-vlan"),
             (In::new(&frame(GROUP, 0x9100, 60)), "unknown-vlan"),
-            (In::new(&frame(GROUP, 0x0806, 60)), "arp-unsupported"),
+            (In::new(&frame(GROUP, 0x0806, 60)), "arp-input"),
+            (In::new(&frame(ME, 0x0806, 60)), "arp-input"),
+            (In::new(&frame(GROUP, 0x0806, 60)).rx(1), "l2-xconnect"),
             (In::new(&frame(ME, 0x88cc, 60)), "unknown-ethertype"),
             (In::new(&frame(GROUP, 0x0800, 60)), "group-mac"),
             (In::new(&frame(OTHER, 0x88cc, 60)).rx(1), "l2-xconnect"),

@@ -1,8 +1,8 @@
 //! Answers to `show ip fib`, `show ip neighbors` and `show ip tables`.
 
 use volley_model::reply::{
-    FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborRow, NeighborsReply,
-    TableRow, TablesReply,
+    FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborRow, NeighborState,
+    NeighborsReply, TableRow, TablesReply,
 };
 use volley_model::{FibSelect, Mac, ModelError};
 
@@ -108,7 +108,9 @@ impl Fib {
                 interface: self.iface_name(iface),
                 address,
                 mac: Some(Mac(n.mac)),
-                fixed: true,
+                fixed: !n.learned,
+                state: NeighborState::Static,
+                held: 0,
                 age_s: 0,
             })
             .collect();

@@ -21,4 +21,4 @@ pub(crate) use adjacency::Adjacencies;
 pub(crate) use balance::LoadBalances;
 pub(crate) use grow::Grow;
 pub(crate) use limbo::Slots;
-pub(crate) use view::TableSet;
+pub(crate) use view::{Own, TableSet};

@@ -10,7 +10,7 @@ use volley_tables::{Guard, Snap};
 
 use super::adjacency::{AdjSnap, AdjTable, AdjView};
 use super::balance::{LbSnap, LbView, LeafView};
-use super::dpo::Dpo;
+use super::dpo::{Dpo, DpoKind};
 use super::grow::GrowSnap;
 use crate::family::{Family, V4, V6};
 
@@ -31,9 +31,13 @@ impl<F: Family> TableSet<F> {
     }
 }
 
+/// The router's own addresses with their prefix lengths, by interface, in the order in which they were given.
+pub(crate) type Own<F> = Vec<Box<[(<F as Family>::Addr, u8)]>>;
+
 /// Reader handle of the forwarding state of one family.
 pub struct DataPlane<F: Family> {
     pub(crate) tables: Snap<TableSet<F>>,
+    pub(crate) own: Snap<Own<F>>,
     pub(crate) bindings: GrowSnap<AtomicU32>,
     pub(crate) lbs: LbSnap,
     pub(crate) adjs: AdjSnap,
@@ -48,6 +52,7 @@ impl<F: Family> Clone for DataPlane<F> {
     fn clone(&self) -> Self {
         Self {
             tables: self.tables.clone(),
+            own: self.own.clone(),
             bindings: self.bindings.clone(),
             lbs: self.lbs.clone(),
             adjs: self.adjs.clone(),
@@ -93,6 +98,12 @@ impl<'g, F: Family> View<'g, F> {
         F::read(self.plane.tables.read(self.guard).table(table), self.guard)
     }
 
+    /// An interface's own addresses with their prefix lengths, in the order in which they were given.
+    pub fn own(&self, iface: u32) -> &'g [(F::Addr, u8)] {
+        let all = self.plane.own.read(self.guard);
+        all.get(iface as usize).map_or(&[], |own| own)
+    }
+
     /// The load balances.
     #[inline(always)]
     pub fn lbs(&self) -> LbView<'g> {
@@ -127,6 +138,18 @@ impl<'g, F: Family> View<'g, F> {
     #[inline]
     pub fn adj(&self, adj: u32) -> AdjView {
         self.adjs().view(adj)
+    }
+
+    /// What a table says of a destination, for slow paths: other tables that it names are asked too, `most` at the most.
+    pub fn follow(&self, table: u32, dst: F::Addr, most: usize) -> Dpo {
+        let mut dpo = self.resolve(F::leaf(self.lpm(table), dst));
+        for _ in 0..most {
+            if dpo.kind() != DpoKind::LookupIn {
+                break;
+            }
+            dpo = self.resolve(F::leaf(self.lpm(dpo.index()), dst));
+        }
+        dpo
     }
 
     /// One destination the whole way, for slow paths and tests: lookup, load balance, bucket by `hash`.

@@ -28,6 +28,7 @@ pub struct Fib {
     pub(crate) v6: Tables<V6>,
     pub(crate) addresses: BTreeMap<u32, Vec<IfAddress>>,
     pub(crate) neighbors: BTreeMap<(u32, IpAddr), Neighbor>,
+    pub(crate) attachments: u64,
 }
 
 /// Sizes.
@@ -60,6 +61,7 @@ impl Fib {
             v6: Tables::new(domain),
             addresses: BTreeMap::new(),
             neighbors: BTreeMap::new(),
+            attachments: 0,
         };
         fib.special::<V4>(0);
         fib.special::<V6>(0);

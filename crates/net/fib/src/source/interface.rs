@@ -36,6 +36,7 @@ impl Fib {
     /// room; everything else is done.
     pub fn set_interface(&mut self, info: IfInfo) -> Result<(), FibError> {
         let index = info.index;
+        self.attachments += 1;
         let Some(before) = self.res.ifs.insert(index, info.clone()) else {
             return Ok(());
         };
@@ -58,6 +59,11 @@ impl Fib {
             }
         }
         done
+    }
+
+    /// A number that grows whenever interfaces or their addresses change: who follows them need not look more often.
+    pub fn attachments(&self) -> u64 {
+        self.attachments
     }
 
     /// What the FIB knows of an interface.
@@ -95,12 +101,14 @@ impl Fib {
         for addr in self.addresses.remove(&iface).unwrap_or_default() {
             self.connect(iface, addr, false)?;
         }
+        self.tell_own(iface);
         for addr in self.neighbors_on(iface) {
             self.remove_neighbor(iface, addr)?;
         }
         self.v4.bind(iface, 0);
         self.v6.bind(iface, 0);
         self.res.ifs.remove(&iface);
+        self.attachments += 1;
         Ok(())
     }
 
@@ -172,7 +180,16 @@ impl Fib {
             return Err(e);
         }
         self.addresses.entry(iface).or_default().push(addr);
+        self.tell_own(iface);
+        self.attachments += 1;
         Ok(())
+    }
+
+    /// Tells workers an interface's addresses: what they send themselves comes from these.
+    fn tell_own(&mut self, iface: u32) {
+        let all = self.addresses.get(&iface).map_or(&[][..], Vec::as_slice);
+        self.v4.set_own(iface, all);
+        self.v6.set_own(iface, all);
     }
 
     fn check_address(&self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
@@ -212,6 +229,8 @@ impl Fib {
             });
         };
         all.remove(at);
+        self.tell_own(iface);
+        self.attachments += 1;
         if up {
             self.connect(iface, addr, false)
         } else {

@@ -1,4 +1,4 @@
-//! Static neighbours: they complete adjacencies, and on connected networks they have a host route of their own.
+//! Neighbours, configured or learned: they complete adjacencies, and on connected networks they have a host route of their own.
 //!
 //! The host route (source adjacency) stands only while the longest shorter prefix over the address is attached to the neighbour's
 //! interface; it comes and goes with that.
@@ -19,20 +19,32 @@ pub struct Neighbor {
     pub mac: [u8; 6],
     /// Whether it may have a host route (false = "no fib entry").
     pub host_route: bool,
+    /// Whether somebody learned it, rather than the operator said it.
+    pub learned: bool,
 }
 
 impl Neighbor {
-    /// A neighbour with a host route.
+    /// A configured neighbour with a host route.
     pub fn new(mac: [u8; 6]) -> Self {
         Self {
             mac,
             host_route: true,
+            learned: false,
+        }
+    }
+
+    /// A learned neighbour with a host route.
+    pub fn learned(mac: [u8; 6]) -> Self {
+        Self {
+            learned: true,
+            ..Self::new(mac)
         }
     }
 }
 
 impl Fib {
-    /// Adds a neighbour or changes it; true when that changed anything.
+    /// Adds a neighbour or changes it; true when that changed anything. What is learned never takes the place of what is
+    /// configured.
     pub fn set_neighbor(
         &mut self,
         iface: u32,
@@ -45,6 +57,9 @@ impl Fib {
                 addr,
                 why: "a neighbor has one host's address",
             });
+        }
+        if neighbor.learned && self.neighbor(iface, addr).is_some_and(|n| !n.learned) {
+            return Ok(false);
         }
         let before = self.neighbors.insert((iface, addr), neighbor);
         if before == Some(neighbor) {
@@ -102,6 +117,17 @@ impl Fib {
             table.neighbors.remove(&(addr, iface));
         }
         self.sync_neighbor::<F>(index, addr)
+    }
+
+    /// What is known of one neighbour.
+    pub fn neighbor(&self, iface: u32, addr: IpAddr) -> Option<Neighbor> {
+        self.neighbors.get(&(iface, addr)).copied()
+    }
+
+    /// Forgets a learned neighbour; true when there was one.
+    pub fn forget_neighbor(&mut self, iface: u32, addr: IpAddr) -> bool {
+        let learned = self.neighbor(iface, addr).is_some_and(|n| n.learned);
+        learned && self.remove_neighbor(iface, addr).is_ok()
     }
 
     /// All neighbours in order of interface and address.

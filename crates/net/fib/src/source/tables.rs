@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use volley_model::IfAddress;
 use volley_tables::{Domain, Publisher};
 
 use super::fib::Fib;
 use super::resolver::Resolver;
 use super::table::Table;
-use crate::dataplane::{DataPlane, Grow, Slots, TableSet};
+use crate::dataplane::{DataPlane, Grow, Own, Slots, TableSet};
 use crate::error::FibError;
 use crate::family::{Family, V4, V6};
 
@@ -20,6 +21,8 @@ pub(crate) struct Tables<F: Family> {
     by_number: BTreeMap<u32, u32>,
     none: F::Lpm,
     published: Publisher<TableSet<F>>,
+    /// Own addresses of interfaces, as workers see them.
+    own: Publisher<Own<F>>,
     bindings: Grow<AtomicU32>,
     /// Interfaces bound to another table than 0.
     bound: BTreeMap<u32, u32>,
@@ -40,6 +43,7 @@ impl<F: Family> Tables<F> {
             by_number: BTreeMap::new(),
             none,
             published: Publisher::new(domain, first),
+            own: Publisher::new(domain, Vec::new()),
             bindings: Grow::new(domain, 64),
             bound: BTreeMap::new(),
         };
@@ -123,6 +127,22 @@ impl<F: Family> Tables<F> {
         }
     }
 
+    /// Tells workers which addresses of this family an interface has.
+    pub fn set_own(&mut self, iface: u32, addresses: &[IfAddress]) {
+        let number = |a: &IfAddress| Some((F::number(a.addr())?, a.len()));
+        let new: Box<[_]> = addresses.iter().filter_map(number).collect();
+        let mut all = self.own.current().clone();
+        let at = iface as usize;
+        if all.get(at).map_or(&[][..], |own| own) == &new[..] {
+            return;
+        }
+        if all.len() <= at {
+            all.resize_with(at + 1, Box::default);
+        }
+        all[at] = new;
+        self.own.publish(all);
+    }
+
     /// Index of the table an interface looks in.
     pub fn table_of(&self, iface: u32) -> u32 {
         self.bound.get(&iface).copied().unwrap_or(0)
@@ -140,6 +160,7 @@ impl<F: Family> Tables<F> {
     pub fn dataplane(&self, res: &Resolver) -> DataPlane<F> {
         DataPlane {
             tables: self.published.snap(),
+            own: self.own.snap(),
             bindings: self.bindings.snap(),
             lbs: res.lbs.snap(),
             adjs: res.adjs.snap(),

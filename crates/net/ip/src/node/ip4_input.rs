@@ -4,17 +4,20 @@
 //! too, and the length is the packet's own total length.
 
 use crate::IpTrace;
+use crate::family::is_local;
 use crate::valid4::{add_up, judge, suspicious};
 use volley_fib::V4;
-use volley_fib::dataplane::DataPlane;
+use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
-    ArcId, Col, Column, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts, or_all,
-    strip_rows,
+    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts,
+    or_all, strip_rows,
 };
 
 nexts! {
     /// Where ip4-input sends packets.
-    pub enum Next { Drop => "error-drop", Lookup => "ip4-lookup", Options => "ip4-options" }
+    pub enum Next {
+        Drop => "error-drop", Lookup => "ip4-lookup", Options => "ip4-options", Error => "ip4-icmp-error"
+    }
 }
 
 counters! {
@@ -113,9 +116,14 @@ fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
 }
 
 /// What exactly is wrong with the packets of a vector that has suspicious ones; headers longer than 20 bytes are added up
-/// whole.
+/// whole. A packet that needs no more hops, for it is for the router, is judged as if it had some.
 #[cold]
-fn judge_all<I: Isa>(v: &Vector<'_, I, Next>, header: &Words<5>, verdict: &mut Column) {
+fn judge_all<I: Isa>(
+    view: &View<'_, V4>,
+    v: &Vector<'_, I, Next>,
+    header: &Words<5>,
+    verdict: &mut Column,
+) {
     for (row, code) in verdict.words_mut(v.len()).iter_mut().enumerate() {
         let words = header.row(row);
         let end = (words[0] >> 24 & 15) as usize * 4;
@@ -124,7 +132,12 @@ fn judge_all<I: Isa>(v: &Vector<'_, I, Next>, header: &Words<5>, verdict: &mut C
             .chunks_exact(2)
             .map(|b| u32::from(u16::from_be_bytes([b[0], b[1]])))
             .sum();
-        *code = judge(v.column(Col::Len)[row], words, add_up(words) + sum);
+        let (len, sum) = (v.column(Col::Len)[row], add_up(words) + sum);
+        *code = judge(len, words, sum);
+        if *code == Count::TtlExpired.code() && is_local(view, v.column(Col::Rx)[row], words[4]) {
+            let [w0, w1, w2, src, dst] = words;
+            *code = judge(len, [w0, w1, w2 | 64 << 24, src, dst], sum);
+        }
     }
 }
 
@@ -144,17 +157,16 @@ impl Node for Ip4Input {
         self.glance::<I>(v.strips(Col::Len), n);
         let odd = or_all(self.verdict.words(n));
         if odd != 0 {
-            judge_all(&v, &self.header, &mut self.verdict);
+            let view = self.fib.read(cx.guard());
+            judge_all(&view, &v, &self.header, &mut self.verdict);
         }
         v.put(Col::Dst, &mut self.dst);
         v.put(Col::User0, &mut self.length);
         if odd != 0 {
-            v.drop_out(cx, &self.verdict, |c| {
-                if c == Count::Options {
-                    Next::Options
-                } else {
-                    Next::Drop
-                }
+            v.drop_out(cx, &self.verdict, |c| match c {
+                Count::Options => Next::Options,
+                Count::TtlExpired => Next::Error,
+                _ => Next::Drop,
             });
         }
         v.take(Col::User0, &mut self.length);
@@ -221,8 +233,8 @@ mod tests {
             (set(16, &[240, 1, 2, 3]), "martian-destination"),
             (set(12, &[169, 254, 2, 3]), "link-local"),
             (set(16, &[169, 254, 2, 3]), "link-local"),
-            (set(8, &[1]), "ttl-expired"),
-            (set(8, &[0]), "ttl-expired"),
+            (set(8, &[1]), "ip4-icmp-error"),
+            (set(8, &[0]), "ip4-icmp-error"),
             (set(12, &[127, 1, 2, 3]), "martian-source"),
             (set(12, &[255, 255, 255, 255]), "martian-source"),
             (set(0, &[0x46]), "ip4-options"),

@@ -7,7 +7,7 @@ use volley_graph::{ArcId, Col, Cx, Done, Isa, Node, Packet, Vector, counters, ne
 
 nexts! {
     /// Where ip4-options sends packets.
-    pub enum Next { Drop => "error-drop", Lookup => "ip4-lookup" }
+    pub enum Next { Error => "ip4-icmp-error", Lookup => "ip4-lookup" }
 }
 
 counters! {
@@ -32,18 +32,19 @@ impl Ip4Options {
     }
 }
 
-/// What is wrong with the options of a header, if anything.
-fn fault(options: &[u8]) -> Option<Count> {
+/// What is wrong with the options of a header, if anything, and how far behind the first option.
+pub(crate) fn fault(options: &[u8]) -> Option<(Count, usize)> {
     let mut left = options;
     loop {
+        let at = options.len() - left.len();
         match left {
             [] | [0, ..] => return None,
             [1, rest @ ..] => left = rest,
-            [_] => return Some(Count::BadOptions),
+            [_] => return Some((Count::BadOptions, at)),
             [_, len, ..] if *len < 2 || usize::from(*len) > left.len() => {
-                return Some(Count::BadOptions);
+                return Some((Count::BadOptions, at));
             }
-            [131 | 137, ..] => return Some(Count::SourceRoute),
+            [131 | 137, ..] => return Some((Count::SourceRoute, at)),
             [_, len, ..] => left = &left[usize::from(*len)..],
         }
     }
@@ -66,7 +67,7 @@ impl Node for Ip4Options {
         v.forget(&[Col::Err]);
         v.sift(
             |packet| match fault(options(packet)) {
-                Some(count) => packet.fail(cx, count),
+                Some((count, _)) => packet.fail(cx, count),
                 None => {
                     let total = packet
                         .bytes()
@@ -76,7 +77,7 @@ impl Node for Ip4Options {
                     true
                 }
             },
-            Next::Drop,
+            Next::Error,
         );
         v.send_arc(self.arc, Col::Rx, Next::Lookup)
     }
@@ -85,8 +86,8 @@ impl Node for Ip4Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_graph::Domain;
     use volley_graph::harness::{In, run};
+    use volley_graph::{Counters, Domain};
 
     #[test]
     fn options_are_walked_to_their_end() {
@@ -110,11 +111,17 @@ mod tests {
             let out = run(&[In::new(&bytes)], &Domain::new(), |_| {
                 Ip4Options::new(ArcId(0))
             });
-            assert_eq!(
-                out[0].reason.as_deref().unwrap_or(&out[0].to),
-                want,
-                "{options:?}"
-            );
+            let went = (out[0].to.as_str(), fault(options));
+            match want {
+                "ip4-lookup" => assert_eq!(went, (want, None)),
+                _ => {
+                    let (count, _) = went.1.unwrap();
+                    assert_eq!(
+                        (went.0, Count::INFO[count.index()].name),
+                        ("ip4-icmp-error", want)
+                    );
+                }
+            }
             if want == "ip4-lookup" {
                 assert_eq!(out[0].bytes, bytes[..26]);
             }

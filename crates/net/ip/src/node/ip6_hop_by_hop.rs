@@ -7,7 +7,7 @@ use volley_graph::{ArcId, Col, Cx, Done, Isa, Node, Vector, counters, nexts};
 
 nexts! {
     /// Where ip6-hop-by-hop sends packets.
-    pub enum Next { Drop => "error-drop", Lookup => "ip6-lookup" }
+    pub enum Next { Error => "ip6-icmp-error", Lookup => "ip6-lookup" }
 }
 
 counters! {
@@ -34,33 +34,58 @@ impl Ip6HopByHop {
     }
 }
 
+/// What is wrong with a header.
+pub(crate) struct Fault {
+    pub(crate) count: Count,
+    /// Code of the parameter problem (RFC 4443, 3.4) that tells of it; none when it asks for silence.
+    pub(crate) code: Option<u8>,
+    /// Offset of the byte at fault.
+    pub(crate) at: usize,
+}
+
+fn bad(code: u8, at: usize) -> Option<Fault> {
+    let (count, code) = (Count::Bad, Some(code));
+    Some(Fault { count, code, at })
+}
+
 /// What is wrong with the hop-by-hop header of a packet, if anything.
-fn fault(packet: &[u8]) -> Option<Count> {
+pub(crate) fn fault(packet: &[u8]) -> Option<Fault> {
     let payload = usize::from(u16::from_be_bytes([*packet.get(4)?, *packet.get(5)?]));
     if payload == 0 {
-        return Some(Count::Jumbogram);
+        // RFC 2675, 3: the pointer is at the payload length.
+        let count = Count::Jumbogram;
+        return bad(0, 4).map(|fault| Fault { count, ..fault });
     }
     let Some(&[next, units]) = packet.get(40..42).filter(|_| payload >= 8) else {
-        return Some(Count::Bad);
+        return bad(0, 41);
     };
     let size = 8 * (usize::from(units) + 1);
     match packet.get(42..40 + size) {
-        Some(options) if size <= payload && next != 0 => option_fault(options),
-        _ => Some(Count::Bad),
+        Some(_) if size <= payload && next == 0 => bad(1, 40),
+        Some(options) if size <= payload => {
+            let fault = option_fault(options)?;
+            let at = 42 + fault.at;
+            Some(Fault { at, ..fault })
+        }
+        _ => bad(0, 41),
     }
 }
 
-fn option_fault(options: &[u8]) -> Option<Count> {
+/// What is wrong with the options of a hop-by-hop or destination header; offsets count from the first option.
+pub(crate) fn option_fault(options: &[u8]) -> Option<Fault> {
     let mut left = options;
     loop {
+        let at = options.len() - left.len();
         match left {
             [] => return None,
             [0, rest @ ..] => left = rest,
-            [_] => return Some(Count::Bad),
-            [_, len, rest @ ..] if usize::from(*len) > rest.len() => return Some(Count::Bad),
-            [0xc2, ..] => return Some(Count::Bad),
+            [_] => return bad(0, at),
+            [_, len, rest @ ..] if usize::from(*len) > rest.len() => return bad(0, at),
+            [0xc2, ..] => return bad(0, at),
             [kind, ..] if !matches!(kind, 1 | 5) && kind >> 6 != 0 => {
-                return Some(Count::UnknownOption);
+                // RFC 8200, 4.2: 01 asks for silence; the destination is no multicast address, so 10 and 11 are alike.
+                let (count, code) = (Count::UnknownOption, (kind >> 6 != 1).then_some(2));
+                return Some(Fault { count, code, at });
             }
             [_, len, rest @ ..] => left = &rest[usize::from(*len)..],
         }
@@ -78,7 +103,7 @@ impl Node for Ip6HopByHop {
         v.forget(&[Col::Err]);
         v.sift(
             |packet| match fault(packet.bytes()) {
-                Some(count) => packet.fail(cx, count),
+                Some(fault) => packet.fail(cx, fault.count),
                 None => {
                     let payload = packet
                         .bytes()
@@ -88,7 +113,7 @@ impl Node for Ip6HopByHop {
                     true
                 }
             },
-            Next::Drop,
+            Next::Error,
         );
         v.send_arc(self.arc, Col::Rx, Next::Lookup)
     }
@@ -97,8 +122,8 @@ impl Node for Ip6HopByHop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_graph::Domain;
     use volley_graph::harness::{In, run};
+    use volley_graph::{Counters, Domain};
 
     #[test]
     fn headers_are_walked_to_their_end() {
@@ -123,11 +148,9 @@ mod tests {
             let out = run(&[In::new(&bytes)], &Domain::new(), |_| {
                 Ip6HopByHop::new(ArcId(0))
             });
-            assert_eq!(
-                out[0].reason.as_deref().unwrap_or(&out[0].to),
-                want,
-                "{header:02x?}"
-            );
+            let name = fault(&bytes).map(|fault| Count::INFO[fault.count.index()].name);
+            let edge = name.map_or("ip6-lookup", |_| "ip6-icmp-error");
+            assert_eq!((name.unwrap_or(edge), out[0].to.as_str()), (want, edge));
         }
     }
 }

@@ -4,6 +4,9 @@
 //! exit too, and the length is the packet's own length.
 
 use crate::IpTrace;
+use crate::family::is_local;
+use volley_fib::V6;
+use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
     ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, counters, mask, nexts,
     or_all, strip_rows,
@@ -11,7 +14,9 @@ use volley_graph::{
 
 nexts! {
     /// Where ip6-input sends packets.
-    pub enum Next { Drop => "error-drop", Lookup => "ip6-lookup", HopByHop => "ip6-hop-by-hop" }
+    pub enum Next {
+        Drop => "error-drop", Lookup => "ip6-lookup", HopByHop => "ip6-hop-by-hop", Error => "ip6-icmp-error"
+    }
 }
 
 counters! {
@@ -40,6 +45,7 @@ counters! {
 
 /// State of ip6-input.
 pub struct Ip6Input {
+    fib: DataPlane<V6>,
     arc: ArcId,
     /// Version, lengths, hops, and the first half of the source.
     start: Words<4>,
@@ -52,8 +58,9 @@ pub struct Ip6Input {
 
 impl Ip6Input {
     /// For vectors of up to `size` packets; `arc` is `ip6-unicast`.
-    pub fn new(arc: ArcId, size: usize) -> Self {
+    pub fn new(fib: DataPlane<V6>, arc: ArcId, size: usize) -> Self {
         Ip6Input {
+            fib,
             arc,
             start: Words::new(size),
             end: Words::new(size),
@@ -169,12 +176,13 @@ fn suspicious(len: u32, first: [u32; 2], src: [u32; 2], dst: [u32; 2]) -> u32 {
     (w0 >> 28 ^ 6) | lengths | odd(src) | odd(dst) | tail
 }
 
-/// Tell apart what is wrong with suspicious packets; some turn out to be good.
+/// Tell apart what is wrong with suspicious packets; some turn out to be good. A packet that needs no more hops, for it is
+/// for the router, is judged as if it had some.
 #[cold]
 fn judge_suspicious<I: Isa>(
+    view: &View<'_, V6>,
     v: &Vector<'_, I, Next>,
-    start: &Words<4>,
-    end: &Words<4>,
+    (start, end): (&Words<4>, &Words<4>),
     verdict: &mut Column,
 ) {
     let n = v.len();
@@ -185,13 +193,18 @@ fn judge_suspicious<I: Isa>(
         .filter(|(_, code)| **code != 0)
     {
         let [w0, w1, src0, src1] = start.row(row);
-        let view = v.view(row);
+        let packet = v.view(row);
         let word = |at: usize| {
-            let bytes = view.bytes().get(at..at + 4).unwrap_or(&[0; 4]);
+            let bytes = packet.bytes().get(at..at + 4).unwrap_or(&[0; 4]);
             bytes.iter().fold(0, |word, &b| word << 8 | u32::from(b))
         };
         let src = [src0, src1, word(16), word(20)];
-        *code = judge(v.column(Col::Len)[row], [w0, w1], src, end.row(row));
+        let (len, dst) = (v.column(Col::Len)[row], end.row(row));
+        *code = judge(len, [w0, w1], src, dst);
+        let whole = |a: [u32; 4]| a.iter().fold(0, |n, w| n << 32 | u128::from(*w));
+        if *code == Count::HopLimit.code() && is_local(view, v.column(Col::Rx)[row], whole(dst)) {
+            *code = judge(len, [w0, w1 | 64], src, dst);
+        }
     }
 }
 
@@ -237,7 +250,8 @@ impl Node for Ip6Input {
         self.glance::<I>(v.strips(Col::Len), n);
         let odd = or_all(self.verdict.words(n));
         if odd != 0 {
-            judge_suspicious(&v, &self.start, &self.end, &mut self.verdict);
+            let view = self.fib.read(cx.guard());
+            judge_suspicious(&view, &v, (&self.start, &self.end), &mut self.verdict);
         }
         for (col, word) in [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3]
             .into_iter()
@@ -247,12 +261,10 @@ impl Node for Ip6Input {
         }
         v.put(Col::User0, &mut self.length);
         if odd != 0 {
-            v.drop_out(cx, &self.verdict, |c| {
-                if c == Count::HopByHop {
-                    Next::HopByHop
-                } else {
-                    Next::Drop
-                }
+            v.drop_out(cx, &self.verdict, |c| match c {
+                Count::HopByHop => Next::HopByHop,
+                Count::HopLimit => Next::Error,
+                _ => Next::Drop,
             });
         }
         v.take(Col::User0, &mut self.length);
@@ -264,6 +276,7 @@ impl Node for Ip6Input {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_fib::Fib;
     use volley_graph::Domain;
     use volley_graph::harness::{In, Out, run};
 
@@ -301,8 +314,8 @@ mod tests {
             (packet(good, "fe80::1"), "link-local"),
             (packet("febf::1", good), "link-local"),
             (packet("fec0::1", good), "ip6-lookup"),
-            (with(7, 1), "hop-limit-exceeded"),
-            (with(7, 0), "hop-limit-exceeded"),
+            (with(7, 1), "ip6-icmp-error"),
+            (with(7, 0), "ip6-icmp-error"),
             (packet("::", good), "martian-source"),
             (packet("ff05::1", good), "martian-source"),
             (packet("::ffff:10.0.0.1", good), "martian-source"),
@@ -368,6 +381,10 @@ mod tests {
     }
 
     fn bench(packets: &[In]) -> Vec<Out> {
-        run(packets, &Domain::new(), |_| Ip6Input::new(ArcId(0), 256))
+        let domain = Domain::new();
+        let fib = Fib::new(&domain).dataplane6();
+        run(packets, &domain, move |_| {
+            Ip6Input::new(fib.clone(), ArcId(0), 256)
+        })
     }
 }

@@ -2,19 +2,19 @@
 //! `docs/forwarding-rules.md`.
 
 use crate::node::ip_lookup::{Count, Edge, send};
-use crate::{Ip, IpTrace};
+use crate::{Icmp, Ip, IpTrace};
 use volley_fib::dataplane::{DataPlane, Dpo};
 use volley_graph::{Col, Column, Cx, Done, Isa, Node, Vector};
 
 /// State of a load-balance node.
-pub struct LoadBalance<F: Ip> {
+pub struct LoadBalance<F: Icmp> {
     fib: DataPlane<F>,
     dpo: Column,
     verdict: Column,
     next: Column,
 }
 
-impl<F: Ip> LoadBalance<F> {
+impl<F: Icmp> LoadBalance<F> {
     /// For vectors of up to `size` packets.
     pub fn new(fib: DataPlane<F>, size: usize) -> Self {
         LoadBalance {
@@ -26,7 +26,7 @@ impl<F: Ip> LoadBalance<F> {
     }
 }
 
-impl<F: Ip> Node for LoadBalance<F> {
+impl<F: Icmp> Node for LoadBalance<F> {
     const NAME: &'static str = F::LOAD_BALANCE;
     type Next = Edge<F>;
     type Count = Count;

@@ -1,8 +1,189 @@
-//! ip4-local, ip6-local: packets for the router itself. No local protocol listens yet, so they are dropped by name.
+//! ip4-local, ip6-local: packets for the router itself. ICMP goes on; nobody listens for anything else yet, and the sender
+//! is told so (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Section 12 of `docs/forwarding-rules.md`.
 
-crate::drops::drops_all! {
-    /// State of a local delivery node.
-    Local, LOCAL,
-    /// the destination is an address of the router, and nothing local listens yet
-    Local = "local"
+use crate::{Icmp, IpTrace};
+use std::marker::PhantomData;
+use volley_graph::{Col, Cx, Done, Isa, Nexts, Node, Vector, counters};
+
+/// Edges of the local delivery nodes.
+pub struct Next<F>(u8, PhantomData<F>);
+
+impl<F> Clone for Next<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<F> Copy for Next<F> {}
+
+impl<F: Icmp> Next<F> {
+    const DROP: Self = Next(0, PhantomData);
+    const ERROR: Self = Next(1, PhantomData);
+    const ICMP: Self = Next(2, PhantomData);
+}
+
+impl<F: Icmp> Nexts for Next<F> {
+    const EDGES: &'static [&'static str] = &["error-drop", F::ICMP_ERROR, F::ICMP_INPUT];
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+counters! {
+    /// What local delivery counts.
+    pub enum Count {
+        /// the headers do not fit the packet
+        Malformed = "malformed" (Error),
+        /// a fragment for the router: reassembly is not there yet
+        Fragment = "fragment" (Error),
+        /// an option for the destination is unknown and must not be ignored
+        UnknownOption = "unknown-option" (Error),
+        /// a routing header asks the router to send the packet on (RFC 5095)
+        SourceRoute = "source-route" (Error),
+        /// the ICMP message ends inside its header
+        IcmpTooShort = "icmp-too-short" (Error),
+        /// the ICMP checksum is wrong
+        BadIcmpChecksum = "bad-icmp-checksum" (Error),
+        /// the UDP length does not fit the packet
+        BadUdpLength = "bad-udp-length" (Error),
+        /// the UDP checksum is wrong
+        BadUdpChecksum = "bad-udp-checksum" (Error),
+        /// nobody listens on the UDP port
+        PortUnreachable = "port-unreachable" (Error),
+        /// nobody listens for TCP
+        NoTcpListener = "no-tcp-listener" (Error),
+        /// the router does not speak the protocol
+        ProtocolUnreachable = "protocol-unreachable" (Error),
+        /// nothing is behind the headers
+        NoPayload = "no-payload" (Error),
+    }
+}
+
+/// State of a local delivery node.
+pub struct Local<F>(PhantomData<F>);
+
+impl<F> Default for Local<F> {
+    fn default() -> Self {
+        Local(PhantomData)
+    }
+}
+
+/// Whether the sender may have to be told.
+fn edge<F: Icmp>(count: Count) -> Next<F> {
+    match count {
+        Count::Malformed
+        | Count::UnknownOption
+        | Count::SourceRoute
+        | Count::PortUnreachable
+        | Count::ProtocolUnreachable => Next::ERROR,
+        _ => Next::DROP,
+    }
+}
+
+impl<F: Icmp> Node for Local<F> {
+    const NAME: &'static str = F::LOCAL;
+    type Next = Next<F>;
+    type Count = Count;
+    type Trace = IpTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+        v.forget(&[
+            Col::Dst,
+            Col::Dst1,
+            Col::Dst2,
+            Col::Dst3,
+            Col::Hash,
+            Col::Dpo,
+        ]);
+        v.each(|packet| {
+            let Some(count) = F::refusal(&packet.view()) else {
+                return Next::ICMP;
+            };
+            packet.fail(cx, count);
+            edge(count)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::local::Deliver;
+    use volley_fib::{V4, V6};
+    use volley_graph::harness::{In, run};
+    use volley_graph::{Counters, Domain};
+
+    fn went<F: Icmp + Deliver>(bytes: &[u8]) -> (String, Option<String>) {
+        let out = run(&[In::new(bytes)], &Domain::new(), |_| Local::<F>::default());
+        (out[0].to.clone(), out[0].reason.clone())
+    }
+
+    fn ip4(proto: u8, fragment: u16, body: &[u8]) -> Vec<u8> {
+        let mut p = vec![0x45, 0, 0, 20 + body.len() as u8, 0, 0];
+        p.extend(fragment.to_be_bytes());
+        p.extend([9, proto, 0, 0, 192, 0, 2, 9, 192, 0, 2, 1]);
+        p.extend(body);
+        p
+    }
+
+    #[test]
+    fn ip4_goes_to_icmp_or_is_refused_by_name() {
+        let ping = [8, 0, 0xe1, 0xc4, 0x12, 0x34, 0, 1, 1, 2, 3, 4];
+        let bad = [8, 0, 0xe1, 0xc5, 0x12, 0x34, 0, 1, 1, 2, 3, 4];
+        let udp = [0, 7, 0, 9, 0, 8, 0, 0];
+        let cases: [(Vec<u8>, &str, Option<Count>); 11] = [
+            (ip4(1, 0, &ping), "ip4-icmp-input", None),
+            (ip4(1, 0x4000, &ping), "ip4-icmp-input", None),
+            (ip4(1, 0x2000, &ping), "error-drop", Some(Count::Fragment)),
+            (ip4(1, 1, &ping), "error-drop", Some(Count::Fragment)),
+            (ip4(1, 0, &bad), "error-drop", Some(Count::BadIcmpChecksum)),
+            (
+                ip4(1, 0, &ping[..7]),
+                "error-drop",
+                Some(Count::IcmpTooShort),
+            ),
+            (ip4(17, 0, &udp), "ip4-icmp-error", None),
+            (
+                ip4(17, 0, &udp[..7]),
+                "error-drop",
+                Some(Count::BadUdpLength),
+            ),
+            (
+                ip4(17, 0, &[0, 7, 0, 9, 0, 8, 1, 1]),
+                "error-drop",
+                Some(Count::BadUdpChecksum),
+            ),
+            (
+                ip4(6, 0, &[0; 20]),
+                "error-drop",
+                Some(Count::NoTcpListener),
+            ),
+            (ip4(132, 0, &[0; 20]), "ip4-icmp-error", None),
+        ];
+        for (bytes, to, count) in cases {
+            let want = count.map(|c| Count::INFO[c.index()].name.to_owned());
+            assert_eq!(went::<V4>(&bytes), (to.to_owned(), want), "{bytes:02x?}");
+        }
+    }
+
+    #[test]
+    fn ip6_reads_headers_first() {
+        let ip6 = |first, body: &[u8]| {
+            let mut p = vec![0x60, 0, 0, 0, 0, body.len() as u8, first, 9];
+            p.extend([0x20; 32]);
+            p.extend(body);
+            p
+        };
+        let ping = [128, 0, 0x67, 0x7c, 0x12, 0x34, 0, 1, 1, 2, 3, 4];
+        let behind = [&[58, 0, 1, 4, 0, 0, 0, 0], &ping[..]].concat();
+        assert_eq!(went::<V6>(&ip6(58, &ping)).0, "ip6-icmp-input");
+        assert_eq!(went::<V6>(&ip6(60, &behind)).0, "ip6-icmp-input");
+        let udp = [0, 7, 0, 9, 0, 8, 0, 0];
+        let reason = |first, body: &[u8]| went::<V6>(&ip6(first, body)).1.unwrap_or_default();
+        assert_eq!(reason(17, &udp), "bad-udp-checksum", "none is no checksum");
+        assert_eq!(reason(59, &[]), "no-payload");
+        assert_eq!(reason(44, &[17, 0, 0, 1, 0, 0, 0, 0]), "fragment");
+        assert_eq!(went::<V6>(&ip6(50, &[0; 8])).0, "ip6-icmp-error");
+        assert_eq!(went::<V6>(&ip6(60, &[17, 3, 1, 4])).0, "ip6-icmp-error");
+    }
 }

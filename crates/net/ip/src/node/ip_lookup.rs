@@ -1,15 +1,13 @@
 //! ip4-lookup, ip6-lookup: the longest prefix of the destination in the receiving interface's table, and what its route
 //! says. Section 6 of `docs/forwarding-rules.md`.
 
-use crate::{Ip, IpTrace, Step};
+use crate::family::MAX_TABLES;
+use crate::{Icmp, IpTrace, Step};
 use std::marker::PhantomData;
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, DropWhy, View};
 use volley_graph::{
     Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters,
 };
-
-/// Tables that one packet may be sent through before it is taken for a loop.
-const MAX_TABLES: usize = 4;
 
 /// Edges of the lookup and load-balance nodes, in the order of [`Edge::EDGES`].
 pub struct Edge<F>(u8, PhantomData<F>);
@@ -21,7 +19,7 @@ impl<F> Clone for Edge<F> {
 }
 impl<F> Copy for Edge<F> {}
 
-impl<F: Ip> Edge<F> {
+impl<F: Icmp> Edge<F> {
     /// To the drop node.
     pub const DROP: Self = Edge(0, PhantomData);
     /// To the rewrite node: a complete adjacency was found.
@@ -32,15 +30,18 @@ impl<F: Ip> Edge<F> {
     pub const LOCAL: Self = Edge(3, PhantomData);
     /// To the node for unknown neighbours.
     pub const GLEAN: Self = Edge(4, PhantomData);
+    /// To the node that tells the sender.
+    pub const ERROR: Self = Edge(5, PhantomData);
 }
 
-impl<F: Ip> Nexts for Edge<F> {
+impl<F: Icmp> Nexts for Edge<F> {
     const EDGES: &'static [&'static str] = &[
         "error-drop",
         F::REWRITE,
         F::LOAD_BALANCE,
         F::LOCAL,
         F::GLEAN,
+        F::ICMP_ERROR,
     ];
     #[inline(always)]
     fn index(self) -> usize {
@@ -71,7 +72,7 @@ counters! {
 }
 
 /// State of a lookup node.
-pub struct Lookup<F: Ip> {
+pub struct Lookup<F: Icmp> {
     fib: DataPlane<F>,
     step: Step,
     leaf: Column,
@@ -80,7 +81,7 @@ pub struct Lookup<F: Ip> {
     next: Column,
 }
 
-impl<F: Ip> Lookup<F> {
+impl<F: Icmp> Lookup<F> {
     /// For vectors of up to `size` packets.
     pub fn new(fib: DataPlane<F>, size: usize) -> Self {
         let column = || Column::new(size);
@@ -97,7 +98,7 @@ impl<F: Ip> Lookup<F> {
 
 /// Receiving interfaces of several tables in one vector: packet by packet.
 #[cold]
-fn lookup_each<F: Ip, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, leaf: &mut Column) {
+fn lookup_each<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, leaf: &mut Column) {
     for row in 0..v.len() {
         let table = view.table_of(v.column(Col::Rx)[row]);
         leaf.words_mut(v.len())[row] = F::leaf(view.lpm(table), F::dst(v, row));
@@ -106,7 +107,7 @@ fn lookup_each<F: Ip, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, le
 
 /// A handful of packets: one by one. True when all have complete adjacencies, which are in their column then.
 #[inline(always)]
-fn few<F: Ip, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> bool {
+fn few<F: Icmp, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> bool {
     let leaves = view.leaves();
     let mut odd = 0;
     for row in 0..v.few() {
@@ -120,7 +121,7 @@ fn few<F: Ip, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> boo
 
 /// Follow routes that say "look in another table".
 #[cold]
-fn follow<F: Ip, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, dpo: &mut Column) {
+fn follow<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, dpo: &mut Column) {
     for row in 0..v.len() {
         let word = &mut dpo.words_mut(v.len())[row];
         for _ in 0..MAX_TABLES {
@@ -158,7 +159,7 @@ fn refusal(dpo: Dpo) -> Option<Count> {
 }
 
 /// The edge of a packet whose object is not refused.
-fn edge<F: Ip>(dpo: Dpo) -> Edge<F> {
+fn edge<F: Icmp>(dpo: Dpo) -> Edge<F> {
     match dpo.kind() {
         DpoKind::Adj => Edge::REWRITE,
         DpoKind::Multi => Edge::BALANCE,
@@ -179,7 +180,7 @@ fn odd(dpo: &[u32]) -> bool {
 
 /// Send packets on by the objects in `dpo`: all to the rewrite when all are complete adjacencies, else told apart.
 #[inline(always)]
-pub(crate) fn send<F: Ip, I: Isa>(
+pub(crate) fn send<F: Icmp, I: Isa>(
     cx: &Cx<'_, Count>,
     mut v: Vector<'_, I, Edge<F>>,
     dpo: &mut Column,
@@ -195,7 +196,7 @@ pub(crate) fn send<F: Ip, I: Isa>(
 }
 
 #[inline(never)]
-fn tell_apart<F: Ip, I: Isa>(
+fn tell_apart<F: Icmp, I: Isa>(
     cx: &Cx<'_, Count>,
     mut v: Vector<'_, I, Edge<F>>,
     verdict: &mut Column,
@@ -205,14 +206,19 @@ fn tell_apart<F: Ip, I: Isa>(
     for (verdict, &word) in verdict.words_mut(n).iter_mut().zip(v.column(Col::Dpo)) {
         *verdict = refusal(Dpo(word)).map_or(0, Counters::code);
     }
-    v.drop_out(cx, verdict, |_| Edge::DROP);
+    v.drop_out(cx, verdict, |count| match count {
+        Count::NoRoute | Count::Unreachable | Count::Prohibited | Count::InterfaceDown => {
+            Edge::ERROR
+        }
+        _ => Edge::DROP,
+    });
     for (next, &word) in next.words_mut(v.len()).iter_mut().zip(v.column(Col::Dpo)) {
         *next = edge::<F>(Dpo(word)).index() as u32;
     }
     v.send_by(next)
 }
 
-impl<F: Ip> Node for Lookup<F> {
+impl<F: Icmp> Node for Lookup<F> {
     const NAME: &'static str = F::LOOKUP;
     type Next = Edge<F>;
     type Count = Count;

@@ -4,7 +4,7 @@
 //! On entry the position is at the IP header and the `Dpo` column names a complete adjacency; on exit at the Ethernet
 //! header, with `Tx` filled.
 
-use crate::{Ip, IpTrace};
+use crate::{Icmp, Ip, IpTrace};
 use std::marker::PhantomData;
 use volley_fib::dataplane::{AdjTable, AdjWords, DataPlane, Dpo};
 use volley_graph::{
@@ -27,15 +27,17 @@ impl<F> Clone for Next<F> {
 }
 impl<F> Copy for Next<F> {}
 
-impl<F: Ip> Next<F> {
+impl<F: Icmp> Next<F> {
     /// To the drop node.
     pub const DROP: Self = Next(0, PhantomData);
     /// To interface-output.
     pub const OUTPUT: Self = Next(1, PhantomData);
+    /// To the node that tells the sender.
+    pub const ERROR: Self = Next(2, PhantomData);
 }
 
-impl<F: Ip> Nexts for Next<F> {
-    const EDGES: &'static [&'static str] = &["error-drop", "interface-output"];
+impl<F: Icmp> Nexts for Next<F> {
+    const EDGES: &'static [&'static str] = &["error-drop", "interface-output", F::ICMP_ERROR];
     #[inline(always)]
     fn index(self) -> usize {
         self.0 as usize
@@ -126,7 +128,7 @@ fn rewrite<F: Ip>(frame: &mut [u8; 64], [head, tail]: Header) {
 
 /// A handful of packets, one by one; false, and nothing done, when one of them does not fit or has no way.
 #[inline(always)]
-fn few<F: Ip, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> bool {
+fn few<F: Icmp, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> bool {
     let rows = v.few();
     let (dpo, lens) = (v.few_of(Col::Dpo), v.few_of(Col::Len));
     let judge = |row: usize| judge(lens[row], &adjs.words(Dpo(dpo[row]).index()));
@@ -153,7 +155,7 @@ fn few<F: Ip, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> bo
 /// Tell packets that do not fit apart: a super-segment does when its segments do, and whether the others may be
 /// fragmented stands in the header.
 #[cold]
-fn too_long<F: Ip, I: Isa>(
+fn too_long<F: Icmp, I: Isa>(
     v: &Vector<'_, I, Next<F>>,
     verdict: &mut [u32],
     mtu: impl Fn(usize) -> u32,
@@ -176,7 +178,7 @@ fn too_long<F: Ip, I: Isa>(
     }
 }
 
-impl<F: Ip> Node for Rewrite<F> {
+impl<F: Icmp> Node for Rewrite<F> {
     const NAME: &'static str = F::REWRITE;
     type Next = Next<F>;
     type Count = Count;
@@ -221,7 +223,10 @@ impl<F: Ip> Node for Rewrite<F> {
             too_long(&v, verdict.words_mut(n), mtu);
         }
         v.put(Col::Tx, tx);
-        v.drop_out(cx, verdict, |_| Next::DROP);
+        v.drop_out(cx, verdict, |count| match count {
+            Count::FragNeeded | Count::TooBig => Next::ERROR,
+            _ => Next::DROP,
+        });
         v.take(Col::Dpo, adj);
         v.forget(&[Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Hash]);
         v.retreat(ETHERNET as u32);

@@ -1,0 +1,313 @@
+//! ICMP against the Linux kernel: two namespaces, one behind a packet socket on a veth pair, one behind a tap, with static
+//! neighbours. The kernel's `ping` and sockets, and every error judged by scapy (`tests/icmp/probe.py`).
+//!
+//! Needs root, `ip` and `ping`; scapy for the judging. Says what is missing and passes when it is.
+
+mod support;
+
+use std::process::{Command, Output};
+use support::{Daemon, oracle, text};
+
+const MACS: [&str; 2] = ["02:fe:00:00:00:01", "02:fe:00:00:00:02"];
+const HOSTS: [&str; 2] = ["02:aa:00:00:00:01", "02:aa:00:00:00:02"];
+
+/// `N` stands for the test's own number, `LIMITS` for what `[icmp]` says.
+const CONFIG: &str = r#"
+[icmp]
+LIMITS
+[[interface]]
+name = "a"
+kind = "host-interface"
+host = "icmpvN"
+mac = "02:fe:00:00:00:01"
+mtu = 1500
+addresses = ["192.0.2.1/24", "2001:db8:a::1/64"]
+[[interface]]
+name = "b"
+kind = "tap"
+host = "eth0"
+namespace = "icmpN-b"
+mac = "02:fe:00:00:00:02"
+host_mac = "02:aa:00:00:00:02"
+mtu = 1400
+host_mtu = 1500
+addresses = ["198.51.100.1/24", "2001:db8:b::1/64"]
+[[neighbor]]
+interface = "a"
+address = "192.0.2.2"
+mac = "02:aa:00:00:00:01"
+[[neighbor]]
+interface = "a"
+address = "2001:db8:a::2"
+mac = "02:aa:00:00:00:01"
+[[neighbor]]
+interface = "b"
+address = "198.51.100.2"
+mac = "02:aa:00:00:00:02"
+[[neighbor]]
+interface = "b"
+address = "2001:db8:b::2"
+mac = "02:aa:00:00:00:02"
+[[route]]
+prefix = "203.0.113.64/26"
+action = "unreachable"
+[[route]]
+prefix = "203.0.113.128/26"
+action = "prohibit"
+[[route]]
+prefix = "203.0.113.192/26"
+action = "drop"
+[[route]]
+prefix = "2001:db8:d::/48"
+action = "unreachable"
+[[route]]
+prefix = "2001:db8:e::/48"
+action = "prohibit"
+"#;
+
+/// Two hosts and the router between them; the namespaces go at the end.
+struct Net {
+    daemon: Daemon,
+    number: String,
+}
+
+fn run(seconds: u32, words: &str) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "1", &seconds.to_string()]);
+    command.args(words.split(' ')).output().unwrap()
+}
+
+fn must(words: &str) {
+    let output = run(10, words);
+    assert!(output.status.success(), "{words}: {}", text(&output.stderr));
+}
+
+/// Namespaces whose number is this test's, with what is in them.
+struct Spaces(String);
+
+impl Drop for Spaces {
+    fn drop(&mut self) {
+        for side in ["a", "b"] {
+            run(10, &format!("ip netns del icmp{}-{side}", self.0));
+        }
+    }
+}
+
+impl Net {
+    /// None, and a printed reason, where namespaces cannot be made.
+    fn new(test: u32, limits: &str) -> Option<(Net, Spaces)> {
+        let number = format!("{}x{test}", std::process::id() % 100_000);
+        for side in ["a", "b"] {
+            if !run(10, &format!("ip netns add icmp{number}-{side}"))
+                .status
+                .success()
+            {
+                println!("SKIP: network namespaces cannot be made (are we root?)");
+                return None;
+            }
+        }
+        let spaces = Spaces(number.clone());
+        must(&format!(
+            "ip link add icmpv{number} type veth peer name eth0 address {} netns icmp{number}-a",
+            HOSTS[0]
+        ));
+        must(&format!("ip link set icmpv{number} up"));
+        let quiet = format!("/proc/sys/net/ipv6/conf/icmpv{number}/disable_ipv6");
+        let _ = std::fs::write(quiet, "1");
+        let config = CONFIG.replace("LIMITS", limits);
+        let daemon = Daemon::start(&config.replace("N", &number), &[]);
+        let net = Net { daemon, number };
+        let sides = [
+            ("a", "192.0.2", "2001:db8:a:"),
+            ("b", "198.51.100", "2001:db8:b:"),
+        ];
+        for ((side, v4, v6), mac) in sides.into_iter().zip(MACS) {
+            let ip = |words: String| must(&format!("ip -n icmp{}-{side} {words}", net.number));
+            ip("link set lo up".into());
+            ip("link set eth0 up mtu 1500".into());
+            ip(format!("addr add {v4}.2/24 dev eth0"));
+            ip(format!("addr add {v6}:2/64 dev eth0 nodad"));
+            ip(format!("neigh replace {v4}.1 lladdr {mac} dev eth0"));
+            ip(format!("neigh replace {v6}:1 lladdr {mac} dev eth0"));
+            ip(format!("route add default via {v4}.1"));
+            ip(format!("route add default via {v6}:1"));
+        }
+        Some((net, spaces))
+    }
+
+    /// A program in the namespace of host A.
+    fn exec(&self, seconds: u32, words: &str) -> (bool, String) {
+        let output = run(
+            seconds,
+            &format!("ip netns exec icmp{}-a {words}", self.number),
+        );
+        (
+            output.status.success(),
+            text(&output.stdout) + &text(&output.stderr),
+        )
+    }
+
+    fn counter(&self, node: &str, reason: &str) -> u64 {
+        let errors = self.daemon.json("show errors");
+        let rows = errors["errors"].as_array().unwrap();
+        let of = |r: &&serde_json::Value| r["node"] == node && r["reason"] == reason;
+        rows.iter()
+            .filter(of)
+            .map(|r| r["count"].as_u64().unwrap())
+            .sum()
+    }
+
+    /// Whether three pings are all answered.
+    fn pings(&self, what: &str) {
+        let (ok, said) = self.exec(10, &format!("ping -n -i 0.05 -c 3 -W 2 {what}"));
+        assert!(
+            ok && said.contains(" 0% packet loss"),
+            "ping {what}: {said}"
+        );
+    }
+}
+
+#[test]
+fn the_kernel_pings_and_finds_the_path_mtu() {
+    let Some((net, _spaces)) = Net::new(1, "") else {
+        return;
+    };
+    for size in [0, 1, 56, 1399, 1472] {
+        net.pings(&format!("-s {size} 192.0.2.1"));
+    }
+    net.pings("-s 1372 198.51.100.1");
+    net.pings("-t 1 198.51.100.1");
+    for size in [0, 1, 56, 1399, 1452] {
+        net.pings(&format!("-s {size} 2001:db8:a::1"));
+    }
+    net.pings("-t 1 2001:db8:b::1");
+    net.pings("198.51.100.2");
+    net.pings("2001:db8:b::2");
+    assert_eq!(net.counter("ip4-icmp-echo-request", "answered"), 7 * 3);
+    assert_eq!(net.counter("ip6-icmp-echo-request", "answered"), 6 * 3);
+    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
+    assert!(
+        said.contains("From 192.0.2.1") && said.contains("Time to live exceeded"),
+        "{said}"
+    );
+    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 2001:db8:b::2");
+    assert!(
+        said.contains("From 2001:db8:a::1") && said.contains("Hop limit"),
+        "{said}"
+    );
+    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.1");
+    assert!(said.contains("Destination Net Unreachable"), "{said}");
+    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.65");
+    assert!(said.contains("Destination Host Unreachable"), "{said}");
+    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 203.0.113.129");
+    assert!(said.contains("Packet filtered"), "{said}");
+    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 2001:db8:c::1");
+    assert!(said.contains("No route"), "{said}");
+    let (ok, said) = net.exec(10, "ping -n -c 2 -i 0.1 -W 1 -M do -s 1400 198.51.100.2");
+    assert!(
+        !ok && said.contains("mtu = 1400") || said.contains("mtu=1400"),
+        "{said}"
+    );
+    let (_, said) = net.exec(10, "ip route get 198.51.100.2");
+    assert!(said.contains("mtu 1400"), "{said}");
+    net.pings("-M do -s 1372 198.51.100.2");
+    let (_, said) = net.exec(10, "ping -n -c 2 -i 0.1 -W 1 -M do -s 1400 2001:db8:b::2");
+    assert!(said.contains("1400"), "{said}");
+    let (_, said) = net.exec(10, "ip -6 route get 2001:db8:b::2");
+    assert!(said.contains("mtu 1400"), "{said}");
+    net.pings("-M do -s 1352 2001:db8:b::2");
+    // The kernel cuts to the path MTU by itself from now on.
+    net.pings("-M want -s 3000 2001:db8:b::2");
+    refused(&net);
+}
+
+/// A datagram to the router's closed port is an error at the sender's socket.
+fn refused(net: &Net) {
+    for router in [
+        "192.0.2.1",
+        "198.51.100.1",
+        "2001:db8:a::1",
+        "2001:db8:b::1",
+    ] {
+        let program = "import socket,sys;s=socket.socket(socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET,2);\
+                       s.settimeout(3);s.connect((sys.argv[1],9));s.send(b'x');s.recv(9)";
+        let mut command = Command::new("timeout");
+        let space = format!("icmp{}-a", net.number);
+        command.args([
+            "10", "ip", "netns", "exec", &space, "python3", "-c", program, router,
+        ]);
+        let output = command.output().unwrap();
+        let said = text(&output.stderr);
+        assert!(said.contains("ConnectionRefusedError"), "{router}: {said}");
+    }
+}
+
+fn probe(net: &Net, what: &str) -> Option<String> {
+    let python = oracle::python()?;
+    let has = Command::new(&python).args(["-c", "import scapy"]).output();
+    if !has.is_ok_and(|o| o.status.success()) {
+        println!("SKIP: scapy is not installed");
+        return None;
+    }
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/icmp/probe.py");
+    let line = format!(
+        "{} -B {program} eth0 {} {} {what}",
+        python.display(),
+        HOSTS[0],
+        MACS[0]
+    );
+    let (ok, said) = net.exec(60, &line);
+    assert!(ok, "{said}");
+    println!("{}", said.trim());
+    Some(said)
+}
+
+#[test]
+fn every_error_is_as_scapy_has_it_and_silence_is_kept() {
+    let Some((net, _spaces)) = Net::new(2, "rate = 0\nreceiver_rate = 0") else {
+        return;
+    };
+    net.pings("192.0.2.1");
+    let Some(said) = probe(&net, "errors") else {
+        return;
+    };
+    assert!(said.contains(" 0 faults"), "{said}");
+    // Switched off, nothing is said.
+    net.daemon.ok("set ip icmp errors off");
+    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
+    assert!(!said.contains("exceeded"), "{said}");
+    net.pings("192.0.2.1");
+    net.daemon.ok("set ip icmp");
+    let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
+    assert!(said.contains("exceeded"), "{said}");
+}
+
+#[test]
+fn a_flood_is_limited_and_transit_goes_on() {
+    let Some((net, _spaces)) = Net::new(3, "receiver_rate = 0") else {
+        return;
+    };
+    net.pings("198.51.100.2");
+    let Some(said) = probe(&net, "flood 20000") else {
+        return;
+    };
+    let number = |after: &str| -> f64 {
+        let rest = said.split(after).nth(1).unwrap();
+        rest.split([' ', ',']).next().unwrap().parse().unwrap()
+    };
+    let (seconds, told) = (number(" packets in "), number(" s, "));
+    assert!(
+        told >= 50.0 && told <= 52.0 + 1000.0 * (seconds + 0.5),
+        "{said}"
+    );
+    assert!(
+        net.counter("ip4-icmp-error", "rate-limited") > 1000,
+        "{said}"
+    );
+    net.pings("198.51.100.2");
+    // One receiver gets six at once and one a second.
+    net.daemon.ok("set ip icmp");
+    let (_, said) = net.exec(20, "ping -n -c 30 -i 0.01 -W 1 -t 1 198.51.100.2");
+    let told = said.matches("exceeded").count();
+    assert!((6..=9).contains(&told), "{told}: {said}");
+}

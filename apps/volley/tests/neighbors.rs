@@ -1,0 +1,418 @@
+//! Neighbours, against the kernel: two namespaces with a router between them that is told nobody's MAC address.
+//!
+//! Needs root, `ip`, `ping` and Python; says so and passes where they are not there.
+
+mod support;
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use support::{Daemon, oracle, text};
+
+/// Run a program for at most `seconds`.
+fn run(seconds: u32, words: &[&str]) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "1", &seconds.to_string()]).args(words);
+    command.output().unwrap()
+}
+
+fn must(words: &str) -> String {
+    let output = run(20, &words.split(' ').collect::<Vec<_>>());
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{words}: {said}");
+    text(&output.stdout)
+}
+
+/// Three namespaces: hosts a and b, each with an interface `e`, and r, where the other ends are: `left` and `right`.
+struct Bed(String);
+
+impl Bed {
+    fn new() -> Option<Bed> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let bed = Bed(format!("neigh{}-{number}", std::process::id()));
+        let there = |program: &str| Command::new(program).arg("-V").output().is_ok();
+        let able = there("ip") && there("ping");
+        let add = |name: String| run(10, &["ip", "netns", "add", &name]).status.success();
+        if !able || !["a", "b", "r"].iter().all(|at| add(bed.name(at))) {
+            println!("SKIP: it needs root, network namespaces and ping");
+            return None;
+        }
+        for (host, end) in [("a", "left"), ("b", "right")] {
+            let (here, there) = (bed.name("r"), bed.name(host));
+            must(&format!(
+                "ip -n {here} link add {end} type veth peer name e netns {there}"
+            ));
+            must(&format!("ip -n {here} link set {end} up"));
+            must(&format!("ip -n {there} link set e up"));
+        }
+        Some(bed)
+    }
+
+    fn name(&self, at: &str) -> String {
+        format!("{}{at}", self.0)
+    }
+
+    fn ip(&self, at: &str, words: &str) -> String {
+        must(&format!("ip -n {} {words}", self.name(at)))
+    }
+
+    fn exec(&self, at: &str, seconds: u32, words: &[&str]) -> Output {
+        let name = self.name(at);
+        let all = [&["ip", "netns", "exec", &name], words].concat();
+        run(seconds, &all)
+    }
+
+    /// Packets of `count` pings that were answered.
+    fn pings(&self, at: &str, to: &str, count: u32, every: &str) -> u32 {
+        let count = count.to_string();
+        let words = ["ping", "-n", "-q", "-i", every, "-c", &count, "-W", "2", to];
+        let said = text(&self.exec(at, 60, &words).stdout);
+        let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
+        let received = line.split(", ").nth(1).unwrap_or("0");
+        received.split(' ').next().unwrap().parse().unwrap()
+    }
+
+    /// A Python program in a namespace, with raw frames of `e` at hand as `s`.
+    fn python(&self, at: &str, body: &str) -> std::process::Child {
+        let head = "import socket,struct,sys,time\n\
+            s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3)); s.bind(('e',0))\n\
+            me=s.getsockname()[4]\n";
+        let python = oracle::python().unwrap();
+        let mut command = Command::new("timeout");
+        command
+            .args(["-k", "1", "50", "ip", "netns", "exec", &self.name(at)])
+            .arg(python)
+            .args(["-c", &format!("{head}{body}")]);
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        for at in ["a", "b", "r"] {
+            let _ = run(10, &["ip", "netns", "del", &self.name(at)]);
+        }
+    }
+}
+
+/// What was heard of ARP in `seconds`, as lines: operation, sender's MAC, sender, target.
+const LISTEN: &str = "print('ready',flush=True); end=time.time()+float(SECONDS); s.settimeout(0.1)\n\
+    while time.time()<end:\n\
+    \x20 try: f,w=s.recvfrom(2000)\n\
+    \x20 except socket.timeout: continue\n\
+    \x20 if w[2]!=4 and f[12:14]==b'\\x08\\x06':\n\
+    \x20  a=f[14:42]; print(a[7],a[8:14].hex(),socket.inet_ntoa(a[14:18]),socket.inet_ntoa(a[24:28]),f[:6].hex(),flush=True)\n";
+
+/// A router with `left` and `right`, whose networks are 10.77.0.0/16 and 10.78.0.0/16; it is `.0.1` in both.
+fn router(bed: &Bed) -> Daemon {
+    let mut daemon = Daemon::start("", &[]);
+    for (end, net) in [("left", 77), ("right", 78)] {
+        let space = bed.name("r");
+        daemon.ok(&format!(
+            "create host-interface name {end} as {end} netns {space}"
+        ));
+        daemon.ok(&format!("set interface ip address {end} 10.{net}.0.1/16"));
+        daemon.ok(&format!("set interface state {end} up"));
+    }
+    for (host, net) in [("a", 77), ("b", 78)] {
+        bed.ip(host, &format!("addr add 10.{net}.0.2/16 dev e"));
+        bed.ip(host, &format!("route add default via 10.{net}.0.1"));
+    }
+    daemon.wait_for("both links", |d| {
+        let all = d.json("show interface")["interfaces"].clone();
+        all.as_array().unwrap().iter().all(|i| i["link"] == "up")
+    });
+    daemon
+}
+
+fn neighbors(daemon: &Daemon) -> Vec<serde_json::Value> {
+    let all = daemon.json("show ip neighbors");
+    all["neighbors"].as_array().unwrap().clone()
+}
+
+fn state(daemon: &Daemon, address: &str) -> String {
+    let all = neighbors(daemon);
+    let row = all.iter().find(|n| n["address"] == address);
+    row.map_or(String::new(), |n| n["state"].as_str().unwrap().to_owned())
+}
+
+/// A node's counter.
+fn counter(daemon: &Daemon, node: &str, name: &str) -> u64 {
+    let all = daemon.json("show errors");
+    let rows = all["errors"].as_array().unwrap();
+    let mine = |r: &&serde_json::Value| r["node"] == node && r["reason"] == name;
+    rows.iter()
+        .find(mine)
+        .map_or(0, |r| r["count"].as_u64().unwrap())
+}
+
+fn mac_of(bed: &Bed, at: &str) -> String {
+    let said = bed.ip(at, "-o link show e");
+    let after = said.split("link/ether ").nth(1).unwrap();
+    after.split(' ').next().unwrap().to_owned()
+}
+
+#[test]
+fn hosts_ping_through_a_router_that_was_told_nobody() {
+    let Some(bed) = Bed::new() else { return };
+    let daemon = router(&bed);
+    assert!(neighbors(&daemon).is_empty());
+    assert_eq!(
+        bed.pings("a", "10.78.0.2", 10, "0.05"),
+        10,
+        "none is lost, not even the first"
+    );
+    for (address, host) in [("10.77.0.2", "a"), ("10.78.0.2", "b")] {
+        let all = neighbors(&daemon);
+        let row = all.iter().find(|n| n["address"] == address).unwrap();
+        assert_eq!(
+            (&row["mac"], &row["fixed"]),
+            (&mac_of(&bed, host).into(), &false.into())
+        );
+        let fib = daemon.ok(&format!("show ip fib {address}"));
+        assert!(fib.contains(&format!("{address}/32")), "{fib}");
+    }
+    assert_eq!(
+        state(&daemon, "10.78.0.2"),
+        "reachable",
+        "it was asked and answered"
+    );
+    assert_eq!(bed.pings("b", "10.77.0.2", 5, "0.05"), 5);
+    for host in ["a", "b"] {
+        assert!(bed.ip(host, "neigh show").contains("lladdr"));
+    }
+    assert!(counter(&daemon, "arp-reply", "replies") >= 1);
+    daemon.ok("clear ip neighbors right");
+    assert_eq!(state(&daemon, "10.78.0.2"), "");
+    assert_eq!(bed.pings("a", "10.78.0.2", 3, "0.05"), 3);
+}
+
+#[test]
+fn a_silent_host_is_asked_three_times_and_what_waited_is_dropped() {
+    let Some(bed) = Bed::new() else { return };
+    let mut daemon = router(&bed);
+    assert_eq!(bed.pings("a", "10.78.0.2", 2, "0.05"), 2);
+    let used = |d: &Daemon| {
+        d.json("show buffers")["arenas"][0]["used"]
+            .as_u64()
+            .unwrap()
+    };
+    let before = used(&daemon);
+    let listener = bed.python("b", &LISTEN.replace("SECONDS", "5"));
+    std::thread::sleep(Duration::from_millis(500));
+    // Twenty packets wish to wait, and eight may.
+    assert_eq!(bed.pings("a", "10.78.9.9", 20, "0.01"), 0);
+    let heard = text(&listener.wait_with_output().unwrap().stdout);
+    let asked = heard
+        .lines()
+        .filter(|l| l.starts_with("1 ") && l.contains("10.78.9.9"));
+    let asked: Vec<&str> = asked.collect();
+    assert_eq!(asked.len(), 3, "{heard}");
+    assert!(
+        asked
+            .iter()
+            .all(|l| l.contains("10.78.0.1") && l.ends_with("ffffffffffff"))
+    );
+    daemon.wait_for("the end of the wait", |d| {
+        counter(d, "ip4-glean", "unresolved") >= 20
+    });
+    assert_eq!(counter(&daemon, "ip4-glean", "unresolved"), 20);
+    assert_eq!(counter(&daemon, "neighbor-output", "lost"), 20);
+    assert_eq!(state(&daemon, "10.78.9.9"), "");
+    daemon.wait_for("every buffer back", |d| used(d) <= before);
+}
+
+#[test]
+fn an_interface_that_comes_up_says_who_it_is_and_a_moved_host_is_found() {
+    let Some(bed) = Bed::new() else { return };
+    let daemon = router(&bed);
+    daemon.ok("set interface state left down");
+    let listener = bed.python("a", &LISTEN.replace("SECONDS", "2"));
+    std::thread::sleep(Duration::from_millis(700));
+    daemon.ok("set interface state left up");
+    let heard = text(&listener.wait_with_output().unwrap().stdout);
+    assert!(
+        heard.contains(" 10.77.0.1 10.77.0.1 ffffffffffff"),
+        "{heard}"
+    );
+    assert!(bed.pings("a", "10.78.0.2", 3, "0.2") >= 2);
+    bed.ip("b", "link set e down");
+    bed.ip("b", "link set e address 02:00:00:00:00:99");
+    bed.ip("b", "link set e up");
+    bed.ip("b", "route add default via 10.78.0.1");
+    // Its first packet asks for the router, which learns the new address from the question.
+    let end = Instant::now() + Duration::from_secs(10);
+    while bed.pings("b", "10.77.0.2", 2, "0.1") < 2 {
+        assert!(Instant::now() < end);
+    }
+    assert_eq!(bed.pings("a", "10.78.0.2", 3, "0.05"), 3);
+    let all = neighbors(&daemon);
+    let row = all.iter().find(|n| n["address"] == "10.78.0.2").unwrap();
+    assert_eq!(row["mac"], "02:00:00:00:00:99");
+}
+
+#[test]
+fn configured_neighbours_stay_and_conflicts_are_told() {
+    let Some(bed) = Bed::new() else { return };
+    let mut daemon = router(&bed);
+    daemon.ok("set ip neighbor right 10.78.0.2 02:00:00:00:00:77");
+    let say = "def arp(op,sha,spa,tpa,dst=b'\\xff'*6,tha=bytes(6)):\n\
+        \x20 s.send(dst+sha+b'\\x08\\x06\\0\\x01\\x08\\0\\6\\4'+struct.pack('>H',op)+sha+socket.inet_aton(spa)+tha+socket.inet_aton(tpa))\n";
+    let words = "arp(1,me,'10.78.0.2','10.78.0.1'); arp(2,me,'10.78.0.2','10.78.0.2'); arp(1,me,'10.78.0.1','10.78.0.1')\n";
+    let listener = bed.python(
+        "b",
+        &format!("{say}{words}{}", LISTEN.replace("SECONDS", "2")),
+    );
+    let heard = text(&listener.wait_with_output().unwrap().stdout);
+    assert!(
+        heard.contains("1 ") && heard.contains("10.78.0.1 10.78.0.1"),
+        "it defends its address: {heard}"
+    );
+    assert!(heard.contains("10.78.0.1 10.78.0.2"), "it answers: {heard}");
+    let row = neighbors(&daemon)
+        .into_iter()
+        .find(|n| n["address"] == "10.78.0.2")
+        .unwrap();
+    assert_eq!(
+        (&row["mac"], &row["state"]),
+        (&"02:00:00:00:00:77".into(), &"static".into())
+    );
+    assert_eq!(counter(&daemon, "arp-input", "address-conflict"), 1);
+    daemon.wait_for("the message", |d| {
+        d.log().contains("has the address 10.78.0.1 too")
+    });
+}
+
+#[test]
+fn odd_and_malformed_arp_is_dropped_by_name() {
+    let Some(bed) = Bed::new() else { return };
+    let mut daemon = router(&bed);
+    let scapy = "from scapy.all import ARP,Ether,fuzz,Raw,conf\n\
+        import random; random.seed(7); conf.verb=0\n\
+        n=0\n\
+        def put(p):\n\
+        \x20 global n\n\
+        \x20 s.send(bytes(p)[:1400]); n+=1\n\
+        e=Ether(dst='ff:ff:ff:ff:ff:ff',src='02:00:00:00:00:55')\n\
+        good=dict(hwsrc='02:00:00:00:00:55',psrc='10.77.0.55',pdst='10.77.0.1')\n\
+        for f in [dict(hwtype=6),dict(ptype=0x86dd),dict(hwlen=8),dict(plen=16),dict(op=3),dict(op=0),dict(hwsrc='00:00:00:00:00:00'),dict(hwsrc='ff:ff:ff:ff:ff:ff'),dict(psrc='127.0.0.1'),dict(psrc='224.0.0.1'),dict(psrc='255.255.255.255'),dict(psrc='192.0.2.1'),dict(psrc='10.77.0.1'),dict(pdst='10.77.0.77'),dict(pdst='10.78.0.1')]:\n\
+        \x20 put(e/ARP(**{**good,**f}))\n\
+        for k in range(14,42): put(bytes(e/ARP(**good))[:k])\n\
+        for k in range(3000): put(e/fuzz(ARP()))\n\
+        for k in range(3000):\n\
+        \x20 b=bytearray(bytes(e/ARP(**good)))\n\
+        \x20 for _ in range(random.randrange(1,4)): b[random.randrange(12,len(b))]=random.randrange(256)\n\
+        \x20 put(bytes(b))\n\
+        print(n)\n";
+    let able = Command::new(oracle::python().unwrap_or_default())
+        .args(["-c", "import scapy.all"])
+        .stderr(Stdio::null())
+        .status();
+    if !able.is_ok_and(|s| s.success()) {
+        println!("SKIP: no Python with scapy (cargo xtask install)");
+        return;
+    }
+    let sent = text(&bed.python("a", scapy).wait_with_output().unwrap().stdout);
+    let sent: u64 = sent.trim().parse().unwrap();
+    assert!(sent > 6000);
+    daemon.wait_for("all of them", |d| {
+        let all = d.json("show errors");
+        let of = |r: &serde_json::Value| {
+            let node = r["node"].as_str().unwrap_or("");
+            let told = ["told", "tell-full", "answers"]
+                .iter()
+                .any(|c| r["reason"] == *c);
+            let counted = node == "arp-input" && !told
+                || node == "ethernet-input"
+                || node == "ip4-input"
+                || node == "ip6-input"
+                || node == "arp-reply";
+            if counted {
+                r["count"].as_u64().unwrap()
+            } else {
+                0
+            }
+        };
+        all["errors"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(of)
+            .sum::<u64>()
+            >= sent
+    });
+    for reason in [
+        "too-short",
+        "bad-format",
+        "bad-operation",
+        "bad-sender-mac",
+        "bad-sender-address",
+        "sender-elsewhere",
+        "address-conflict",
+        "not-for-us",
+    ] {
+        assert!(counter(&daemon, "arp-input", reason) > 0, "{reason}");
+    }
+    assert_eq!(bed.pings("a", "10.78.0.2", 5, "0.05"), 5, "transit goes on");
+}
+
+fn resident_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_flood_of_spoofed_arp_is_bounded_and_transit_goes_on() {
+    let Some(bed) = Bed::new() else { return };
+    let daemon = router(&bed);
+    assert_eq!(bed.pings("a", "10.78.0.2", 5, "0.05"), 5);
+    let (before, count) = (resident_kib(daemon.pid()), 100_000);
+    // Half of them ask for us, a quarter answers us, a quarter seeks neighbours that are not there.
+    let flood = format!(
+        "for k in range({count}):\n\
+        \x20 h=b'\\x02\\x66'+struct.pack('>I',k); ip=b'\\x0a\\x4d'+struct.pack('>H',256+k*7%60000); us=b'\\x0a\\x4d\\0\\1'\n\
+        \x20 op=1 if k%2==0 else 2\n\
+        \x20 s.send(b'\\xff'*6+h+b'\\x08\\x06\\0\\1\\x08\\0\\6\\4'+struct.pack('>H',op)+h+ip+bytes(6)+us)\n\
+        \x20 if k%50==0: time.sleep(0.001)\n\
+        print('done')\n"
+    );
+    let child = bed.python("a", &flood);
+    let through = bed.pings("b", "10.77.0.2", 200, "0.01");
+    let said = text(&child.wait_with_output().unwrap().stdout);
+    assert!(said.contains("done"));
+    let known = neighbors(&daemon);
+    println!("{through} of 200 pings passed; {} neighbours", known.len());
+    assert!(
+        through >= 195,
+        "{through} of 200 pings passed beside the flood"
+    );
+    assert!(known.len() <= 4097 && known.len() > 1000, "{}", known.len());
+    let grown = resident_kib(daemon.pid()).saturating_sub(before);
+    println!("memory grew by {grown} KiB");
+    assert!(grown < 64 * 1024, "{grown} KiB");
+    assert_eq!(bed.pings("a", "10.78.0.2", 5, "0.05"), 5);
+    // And a scan of neighbours that are not there.
+    let scan = "import random\n\
+        u=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
+        for k in range(50000):\n\
+        \x20 u.sendto(b'x',('10.78.%d.%d'%(1+k//250,1+k%250),9))\n\
+        \x20 if k%50==0: time.sleep(0.001)\n\
+        print('done')\n";
+    let child = bed.python("a", scan);
+    let through = bed.pings("b", "10.77.0.2", 200, "0.01");
+    assert!(text(&child.wait_with_output().unwrap().stdout).contains("done"));
+    println!("{through} of 200 pings passed beside the scan");
+    assert!(
+        through >= 195,
+        "{through} of 200 pings passed beside the scan"
+    );
+    let on_right = neighbors(&daemon)
+        .iter()
+        .filter(|n| n["interface"] == "right")
+        .count();
+    assert!(on_right <= 4096, "{on_right}");
+    let _ = std::io::stdout().flush();
+}

@@ -1,0 +1,120 @@
+//! How many errors a worker sends: a budget for each class, and one for each receiver.
+//!
+//! A budget is one number, the time at which it will be whole again (the generic cell rate algorithm): a message that would
+//! push it further into the future than the burst allows is not sent.
+
+use super::{Class, IcmpSwitches};
+
+/// Receivers that are told apart; those that fall together share a budget.
+const RECEIVERS: usize = 1024;
+const SECOND_NS: u64 = 1_000_000_000;
+/// Messages that one receiver gets in one go.
+const RECEIVER_BURST: u64 = 6;
+
+/// The budgets of one worker.
+pub(crate) struct Limits {
+    classes: [u64; 4],
+    receivers: Box<[u64]>,
+}
+
+/// The time at which the budget is whole again after one more message; none when it is used up.
+fn taken(whole_ns: u64, now_ns: u64, rate: u64, burst: u64) -> Option<u64> {
+    let cost = SECOND_NS / rate;
+    let after = whole_ns.max(now_ns) + cost;
+    (after <= now_ns + burst * cost).then_some(after)
+}
+
+impl Limits {
+    pub(crate) fn new() -> Self {
+        Limits {
+            classes: [0; 4],
+            receivers: vec![0; RECEIVERS].into(),
+        }
+    }
+
+    /// Whether one more error of a class may go to `receiver` (a number made of its address).
+    pub(crate) fn take(
+        &mut self,
+        switches: &IcmpSwitches,
+        class: Class,
+        receiver: u128,
+        now_ns: u64,
+    ) -> bool {
+        let (rate, burst, near) = switches.limits();
+        let place = &mut self.classes[class as usize];
+        let Some(whole) = (match rate {
+            0 => Some(*place),
+            rate => taken(*place, now_ns, rate.into(), burst.max(1).into()),
+        }) else {
+            return false;
+        };
+        // Path MTU discovery must not starve: what is too big has no limit of its receiver.
+        if near > 0 && class != Class::TooBig {
+            let mixed = (receiver ^ receiver >> 64) as u64 ^ (class as u64) << 60;
+            let hash = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54;
+            let receiver = &mut self.receivers[hash as usize % RECEIVERS];
+            match taken(*receiver, now_ns, near.into(), RECEIVER_BURST) {
+                Some(after) => *receiver = after,
+                None => return false,
+            }
+        }
+        *place = whole;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_model::IcmpSettings;
+
+    fn sent(limits: &mut Limits, s: &IcmpSwitches, class: Class, n: usize, now_ns: u64) -> usize {
+        (0..n)
+            .filter(|i| limits.take(s, class, *i as u128 * 7919, now_ns))
+            .count()
+    }
+
+    #[test]
+    fn a_burst_then_the_rate() {
+        let switches = IcmpSwitches::default();
+        switches.set(&IcmpSettings {
+            rate: 1000,
+            burst: 50,
+            receiver_rate: 0,
+            ..IcmpSettings::default()
+        });
+        let mut limits = Limits::new();
+        assert_eq!(sent(&mut limits, &switches, Class::Expired, 1000, 5), 50);
+        assert_eq!(sent(&mut limits, &switches, Class::Unreachable, 9, 5), 9);
+        let later = 5 + SECOND_NS / 100;
+        assert_eq!(
+            sent(&mut limits, &switches, Class::Expired, 1000, later),
+            10
+        );
+        let rested = later + 10 * SECOND_NS;
+        assert_eq!(
+            sent(&mut limits, &switches, Class::Expired, 1000, rested),
+            50
+        );
+    }
+
+    #[test]
+    fn one_receiver_gets_few_and_path_mtu_discovery_goes_on() {
+        let switches = IcmpSwitches::default();
+        let mut limits = Limits::new();
+        let to = |limits: &mut Limits, class, now_ns| {
+            (0..40)
+                .filter(|_| limits.take(&switches, class, 42, now_ns))
+                .count()
+        };
+        assert_eq!(to(&mut limits, Class::Unreachable, 0), 6);
+        assert_eq!(to(&mut limits, Class::Unreachable, 2 * SECOND_NS), 2);
+        assert_eq!(to(&mut limits, Class::TooBig, 0), 40);
+        switches.set(&IcmpSettings {
+            rate: 0,
+            receiver_rate: 0,
+            ..IcmpSettings::default()
+        });
+        assert_eq!(to(&mut limits, Class::Unreachable, 0), 40);
+    }
+}

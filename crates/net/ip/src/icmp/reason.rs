@@ -1,0 +1,99 @@
+//! From the reason that a packet is dropped for to what its sender is told.
+
+use super::{Icmp, Why};
+use crate::node::{
+    ip_local, ip_lookup, ip_rewrite, ip4_input, ip4_options, ip6_hop_by_hop, ip6_input,
+};
+use volley_fib::Af;
+use volley_graph::{Counters, Engine, GraphError, Node};
+
+/// Words of the `Err` column with what they mean, sorted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reasons(Vec<(u32, Why)>);
+
+impl Reasons {
+    /// Those of a family's nodes, which must all be in the graph.
+    pub(crate) fn of<F: Icmp>(engine: &Engine) -> Result<Self, GraphError> {
+        let mut all = Reasons::default();
+        use ip_lookup::Count as Lookup;
+        let lookups = [
+            (Lookup::NoRoute, Why::NoRoute),
+            (Lookup::InterfaceDown, Why::NoRoute),
+            (Lookup::Unreachable, Why::Unreachable),
+            (Lookup::Prohibited, Why::Prohibited),
+        ];
+        for node in [F::LOOKUP, F::LOAD_BALANCE] {
+            all.add(engine, node, &lookups)?;
+        }
+        use ip_local::Count as Local;
+        let local = [
+            (Local::PortUnreachable, Why::Port),
+            (Local::ProtocolUnreachable, Why::Protocol),
+        ];
+        all.add(engine, F::LOCAL, &local)?;
+        match F::AF {
+            Af::V4 => all.only4(engine, F::REWRITE)?,
+            Af::V6 => all.only6(engine, F::REWRITE, F::LOCAL)?,
+        }
+        all.by_name(engine, F::GLEAN, "unresolved", Why::Unreachable);
+        all.0.sort_unstable_by_key(|(word, _)| *word);
+        Ok(all)
+    }
+
+    fn only4(&mut self, engine: &Engine, rewrite: &str) -> Result<(), GraphError> {
+        let expired = [(ip4_input::Count::TtlExpired, Why::Expired)];
+        self.add(engine, ip4_input::Ip4Input::NAME, &expired)?;
+        let options = [(ip4_options::Count::BadOptions, Why::Problem)];
+        self.add(engine, ip4_options::Ip4Options::NAME, &options)?;
+        let too_big = [(ip_rewrite::Count::FragNeeded, Why::TooBig)];
+        self.add(engine, rewrite, &too_big)
+    }
+
+    fn only6(&mut self, engine: &Engine, rewrite: &str, local: &str) -> Result<(), GraphError> {
+        let expired = [(ip6_input::Count::HopLimit, Why::Expired)];
+        self.add(engine, ip6_input::Ip6Input::NAME, &expired)?;
+        use ip6_hop_by_hop::Count;
+        let hop_by_hop = [Count::Jumbogram, Count::Bad, Count::UnknownOption];
+        let hop_by_hop = hop_by_hop.map(|count| (count, Why::Problem));
+        self.add(engine, ip6_hop_by_hop::Ip6HopByHop::NAME, &hop_by_hop)?;
+        use ip_local::Count as Local;
+        let problems = [Local::Malformed, Local::UnknownOption, Local::SourceRoute];
+        let problems = problems.map(|count| (count, Why::Problem));
+        self.add(engine, local, &problems)?;
+        let too_big = [(ip_rewrite::Count::TooBig, Why::TooBig)];
+        self.add(engine, rewrite, &too_big)
+    }
+
+    fn add<C: Counters>(
+        &mut self,
+        engine: &Engine,
+        node: &str,
+        all: &[(C, Why)],
+    ) -> Result<(), GraphError> {
+        let id = engine.node(node)?;
+        let word = |(count, why): &(C, Why)| (id.reason(count.index()), *why);
+        self.0.extend(all.iter().map(word));
+        Ok(())
+    }
+
+    /// A counter of a node that belongs to somebody else: found by its name, if it is there.
+    fn by_name(&mut self, engine: &Engine, node: &str, counter: &str, why: Why) {
+        let Ok(id) = engine.node(node) else { return };
+        let names = (0..).map_while(|n| Some((n, engine.counter_info(id, n)?.name)));
+        if let Some((n, _)) = names.into_iter().find(|(_, name)| *name == counter) {
+            self.0.push((id.reason(n), why));
+        }
+    }
+
+    /// A single reason, for tests.
+    #[cfg(test)]
+    pub(crate) fn one(word: u32, why: Why) -> Self {
+        Reasons(vec![(word, why)])
+    }
+
+    /// What a word of the `Err` column is about; none when nobody is told.
+    pub(crate) fn find(&self, word: u32) -> Option<Why> {
+        let at = self.0.binary_search_by_key(&word, |(w, _)| *w).ok()?;
+        Some(self.0[at].1)
+    }
+}

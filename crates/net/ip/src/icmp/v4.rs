@@ -1,0 +1,165 @@
+//! ICMP (RFC 792, 1122, 1191, 1812).
+
+use super::{HOPS, Icmp, LONGEST, Say, Silence, Why, be16, quote};
+use crate::node::ip4_options;
+use volley_fib::V4;
+use volley_graph::PacketView;
+use volley_wire::checksum::{self, Sum};
+use volley_wire::icmp4::{Icmp4Type, unreachable};
+
+/// The longest error (RFC 1812, 4.3.2.3), with its headers.
+const MOST: usize = 576;
+const HEADERS: usize = 28;
+const PROTOCOL: u8 = 1;
+
+/// Length of the header.
+fn header_len(packet: &[u8]) -> usize {
+    packet.first().map_or(0, |b| usize::from(b & 15) * 4)
+}
+
+fn is_one_host(source: u32) -> bool {
+    let first = source >> 24;
+    first != 0 && first != 127 && first < 224
+}
+
+#[expect(private_interfaces, reason = "the trait is sealed by its types")]
+impl Icmp for V4 {
+    const ICMP_ERROR: &'static str = "ip4-icmp-error";
+    const ICMP_INPUT: &'static str = "ip4-icmp-input";
+    const ICMP_ECHO: &'static str = "ip4-icmp-echo-request";
+    const ECHO_REQUEST: u8 = Icmp4Type::ECHO_REQUEST.0;
+    const ECHO_REPLY: u8 = Icmp4Type::ECHO_REPLY.0;
+    const PARAMETER_PROBLEM: u8 = Icmp4Type::PARAMETER_PROBLEM.0;
+
+    fn ends(header: &[u8]) -> Option<(u32, u32)> {
+        let word = |at: usize| {
+            let bytes: [u8; 4] = header.get(at..at + 4)?.try_into().ok()?;
+            Some(u32::from_be_bytes(bytes))
+        };
+        Some((word(12)?, word(16)?))
+    }
+
+    fn silence(packet: &PacketView<'_>) -> Option<Silence> {
+        let bytes = packet.bytes();
+        let (source, _) = Self::ends(bytes)?;
+        if !is_one_host(source) {
+            return Some(Silence::BadSource);
+        }
+        if be16(bytes, 6) & 0x1fff != 0 {
+            return Some(Silence::AboutFragment);
+        }
+        let message = bytes.get(header_len(bytes)).copied();
+        let about_error = bytes[9] == PROTOCOL && message.is_none_or(Self::is_error);
+        about_error.then_some(Silence::AboutError)
+    }
+
+    fn say(why: Why, packet: &PacketView<'_>, mtu: u16) -> Option<Say> {
+        let say = |kind: Icmp4Type, code, rest| Say {
+            kind: kind.0,
+            code,
+            rest,
+        };
+        let lost = |code| say(Icmp4Type::UNREACHABLE, code, [0; 4]);
+        Some(match why {
+            Why::Expired => say(Icmp4Type::TIME_EXCEEDED, 0, [0; 4]),
+            Why::NoRoute => lost(unreachable::NET),
+            Why::Unreachable => lost(unreachable::HOST),
+            Why::Prohibited => lost(unreachable::PROHIBITED),
+            Why::Protocol => lost(unreachable::PROTOCOL),
+            Why::Port => lost(unreachable::PORT),
+            Why::TooBig => {
+                let [high, low] = mtu.to_be_bytes();
+                let code = unreachable::FRAGMENTATION_NEEDED;
+                say(Icmp4Type::UNREACHABLE, code, [0, 0, high, low])
+            }
+            Why::Problem => {
+                let bytes = packet.bytes();
+                let options = bytes.get(20..header_len(bytes))?;
+                let (_, at) = ip4_options::fault(options)?;
+                let pointer = [20 + at as u8, 0, 0, 0];
+                say(Icmp4Type::PARAMETER_PROBLEM, 0, pointer)
+            }
+        })
+    }
+
+    fn is_routable(_own: u32) -> bool {
+        true
+    }
+
+    fn write(
+        out: &mut [u8; LONGEST],
+        say: Say,
+        (from, to): (u32, u32),
+        packet: &PacketView<'_>,
+    ) -> usize {
+        let bytes = packet.bytes();
+        let total = usize::from(be16(bytes, 2)).min(packet.len());
+        let room = total.min(MOST - HEADERS);
+        let len = HEADERS + quote(&mut out[HEADERS..HEADERS + room], packet);
+        let class = bytes.get(1).map_or(0, |tos| tos & 0x1e);
+        // RFC 1812, 4.3.2.5: the type of service of the packet, the precedence of internetwork control. RFC 6864: with
+        // "don't fragment" the identification says nothing, and no link is too narrow for this one.
+        let header = [
+            0x45,
+            0xc0 | class,
+            0,
+            0,
+            0,
+            0,
+            0x40,
+            0,
+            HOPS,
+            PROTOCOL,
+            0,
+            0,
+        ];
+        out[..12].copy_from_slice(&header);
+        out[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+        out[12..16].copy_from_slice(&from.to_be_bytes());
+        out[16..20].copy_from_slice(&to.to_be_bytes());
+        let sum = checksum::checksum(&out[..20]);
+        out[10..12].copy_from_slice(&sum.to_be_bytes());
+        out[20..24].copy_from_slice(&[say.kind, say.code, 0, 0]);
+        out[24..28].copy_from_slice(&say.rest);
+        let sum = Sum::new().bytes(&out[20..len]).checksum();
+        out[22..24].copy_from_slice(&sum.to_be_bytes());
+        len
+    }
+
+    fn echo(packet: &mut [u8]) -> Option<usize> {
+        let at = header_len(packet);
+        if at < 20 || packet.len() < at + 8 || packet[at] != Icmp4Type::ECHO_REQUEST.0 {
+            return None;
+        }
+        // Exchanged addresses leave the sum as it is.
+        let (src, dst) = packet[12..20].split_at_mut(4);
+        src.swap_with_slice(dst);
+        let before = be16(packet, 8);
+        packet[8] = HOPS;
+        let sum = checksum::update(be16(packet, 10), before, be16(packet, 8));
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        let before = be16(packet, at);
+        packet[at] = Icmp4Type::ECHO_REPLY.0;
+        let sum = checksum::update(be16(packet, at + 2), before, be16(packet, at));
+        packet[at + 2..at + 4].copy_from_slice(&sum.to_be_bytes());
+        Some(0)
+    }
+
+    /// RFC 1122, 3.2.2.
+    fn is_error(kind: u8) -> bool {
+        [
+            Icmp4Type::UNREACHABLE,
+            Icmp4Type::SOURCE_QUENCH,
+            Icmp4Type::REDIRECT,
+            Icmp4Type::TIME_EXCEEDED,
+            Icmp4Type::PARAMETER_PROBLEM,
+        ]
+        .contains(&Icmp4Type(kind))
+    }
+
+    fn kind(packet: &[u8]) -> Option<(u8, u8)> {
+        let at = header_len(packet);
+        let message = packet.get(at..at + 8)?;
+        Some((message[0], message[1]))
+    }
+}

@@ -1,0 +1,147 @@
+//! ICMPv6 (RFC 4443).
+
+use super::{HOPS, Icmp, LONGEST, Say, Silence, Why, be16, quote};
+use crate::extensions::{loose_upper, upper};
+use std::net::Ipv6Addr;
+use volley_fib::V6;
+use volley_graph::PacketView;
+use volley_wire::IpProto;
+use volley_wire::checksum::{self, Sum};
+use volley_wire::icmp6::{Icmp6Type, unreachable};
+
+const HEADERS: usize = 48;
+pub(crate) const PROTOCOL: u8 = 58;
+
+fn is_one_host(source: u128) -> bool {
+    let mapped = source >> 32 == 0xffff;
+    source > 1 && source >> 120 != 0xff && !mapped
+}
+
+/// The packet's bytes as far as its header says and its first segment holds.
+fn cut<'a>(packet: &PacketView<'a>) -> &'a [u8] {
+    let bytes = packet.bytes();
+    let total = 40 + usize::from(be16(bytes, 4));
+    &bytes[..bytes.len().min(total)]
+}
+
+#[expect(private_interfaces, reason = "the trait is sealed by its types")]
+impl Icmp for V6 {
+    const ICMP_ERROR: &'static str = "ip6-icmp-error";
+    const ICMP_INPUT: &'static str = "ip6-icmp-input";
+    const ICMP_ECHO: &'static str = "ip6-icmp-echo-request";
+    const ECHO_REQUEST: u8 = Icmp6Type::ECHO_REQUEST.0;
+    const ECHO_REPLY: u8 = Icmp6Type::ECHO_REPLY.0;
+    const PARAMETER_PROBLEM: u8 = Icmp6Type::PARAMETER_PROBLEM.0;
+
+    fn ends(header: &[u8]) -> Option<(u128, u128)> {
+        let number = |at: usize| {
+            let bytes: [u8; 16] = header.get(at..at + 16)?.try_into().ok()?;
+            Some(u128::from_be_bytes(bytes))
+        };
+        Some((number(8)?, number(24)?))
+    }
+
+    fn silence(packet: &PacketView<'_>) -> Option<Silence> {
+        let bytes = cut(packet);
+        let (source, _) = Self::ends(bytes)?;
+        if !is_one_host(source) {
+            return Some(Silence::BadSource);
+        }
+        let upper = loose_upper(bytes)?;
+        if upper.proto != PROTOCOL {
+            return None;
+        }
+        if upper.later_fragment {
+            return Some(Silence::AboutFragment);
+        }
+        let message = bytes.get(upper.at).copied();
+        message
+            .is_none_or(Self::is_error)
+            .then_some(Silence::AboutError)
+    }
+
+    fn say(why: Why, packet: &PacketView<'_>, mtu: u16) -> Option<Say> {
+        let say = |kind: Icmp6Type, code, rest: u32| Say {
+            kind: kind.0,
+            code,
+            rest: rest.to_be_bytes(),
+        };
+        let lost = |code| say(Icmp6Type::UNREACHABLE, code, 0);
+        Some(match why {
+            Why::Expired => say(Icmp6Type::TIME_EXCEEDED, 0, 0),
+            Why::NoRoute => lost(unreachable::NO_ROUTE),
+            Why::Unreachable => lost(unreachable::ADDRESS),
+            Why::Prohibited => lost(unreachable::PROHIBITED),
+            Why::Port => lost(unreachable::PORT),
+            Why::TooBig => say(Icmp6Type::PACKET_TOO_BIG, 0, mtu.into()),
+            Why::Protocol => {
+                // What no extension header is, and nothing here speaks: its number stands in front of it.
+                let named_at = upper(cut(packet)).map_or_else(|f| f.at, |u| u.named_at);
+                say(Icmp6Type::PARAMETER_PROBLEM, 1, named_at as u32)
+            }
+            Why::Problem => {
+                let fault = upper(cut(packet)).err()?;
+                say(Icmp6Type::PARAMETER_PROBLEM, fault.code?, fault.at as u32)
+            }
+        })
+    }
+
+    fn is_routable(own: u128) -> bool {
+        own >> 118 != 0x3fa
+    }
+
+    fn write(
+        out: &mut [u8; LONGEST],
+        say: Say,
+        (from, to): (u128, u128),
+        packet: &PacketView<'_>,
+    ) -> usize {
+        let total = (40 + usize::from(be16(packet.bytes(), 4))).min(packet.len());
+        let room = total.min(LONGEST - HEADERS);
+        let payload = 8 + quote(&mut out[HEADERS..HEADERS + room], packet);
+        let [high, low] = (payload as u16).to_be_bytes();
+        out[..8].copy_from_slice(&[0x60, 0, 0, 0, high, low, PROTOCOL, HOPS]);
+        out[8..24].copy_from_slice(&from.to_be_bytes());
+        out[24..40].copy_from_slice(&to.to_be_bytes());
+        out[40..44].copy_from_slice(&[say.kind, say.code, 0, 0]);
+        out[44..48].copy_from_slice(&say.rest);
+        let ends = (Ipv6Addr::from_bits(from), Ipv6Addr::from_bits(to));
+        let sum = Sum::pseudo6(ends.0, ends.1, IpProto(PROTOCOL), payload as u32);
+        let sum = sum.bytes(&out[40..40 + payload]).checksum();
+        out[42..44].copy_from_slice(&sum.to_be_bytes());
+        40 + payload
+    }
+
+    fn echo(packet: &mut [u8]) -> Option<usize> {
+        let at = upper(packet).ok().filter(|u| u.proto == PROTOCOL)?.at;
+        if packet.len() < at + 8 || packet[at] != Icmp6Type::ECHO_REQUEST.0 {
+            return None;
+        }
+        let (src, dst) = packet[8..40].split_at_mut(16);
+        src.swap_with_slice(dst);
+        let before = be16(packet, at);
+        packet[at] = Icmp6Type::ECHO_REPLY.0;
+        let sum = checksum::update(be16(packet, at + 2), before, be16(packet, at));
+        packet[at + 2..at + 4].copy_from_slice(&sum.to_be_bytes());
+        // The answer goes without extension headers: the fixed header moves up to the message.
+        let skip = at - 40;
+        packet.copy_within(..40, skip);
+        let header = &mut packet[skip..];
+        let payload = be16(header, 4).saturating_sub(skip as u16);
+        header[..4].copy_from_slice(&[0x60, 0, 0, 0]);
+        header[4..6].copy_from_slice(&payload.to_be_bytes());
+        (header[6], header[7]) = (PROTOCOL, HOPS);
+        Some(skip)
+    }
+
+    /// RFC 4443, 2.4 e: "redirect" is no error by its number.
+    fn is_error(kind: u8) -> bool {
+        Icmp6Type(kind).is_error() || Icmp6Type(kind) == Icmp6Type::REDIRECT
+    }
+
+    fn kind(packet: &[u8]) -> Option<(u8, u8)> {
+        let at = upper(packet).ok()?.at;
+        let message = packet.get(at..at + 8)?;
+        Some((message[0], message[1]))
+    }
+}

@@ -1,0 +1,127 @@
+//! What to do with a packet for the router: who gets it, or why nobody does. Section 12 of `docs/forwarding-rules.md`.
+
+use crate::extensions::{Stop, upper};
+use crate::icmp::be16;
+use crate::node::ip_local::Count;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use volley_fib::{Family, V4, V6};
+use volley_graph::PacketView;
+use volley_wire::IpProto;
+use volley_wire::checksum::Sum;
+
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMP6: u8 = 58;
+
+/// A family's local delivery.
+pub trait Deliver: Family {
+    /// None for an ICMP message that is right, else why the packet goes no further.
+    fn refusal(packet: &PacketView<'_>) -> Option<Count>;
+}
+
+/// The sum over `len` bytes of a packet, from byte `at` on, in all its segments.
+fn sum(packet: &PacketView<'_>, at: usize, len: usize, pseudo: Sum) -> Sum {
+    let (mut skip, mut left, mut sum) = (at, len, pseudo);
+    packet.segments(0, |segment| {
+        let from = skip.min(segment.len());
+        let part = left.min(segment.len() - from);
+        sum = sum.bytes(&segment[from..from + part]);
+        (skip, left) = (skip - from, left - part);
+    });
+    sum
+}
+
+/// Why a UDP datagram goes no further. `pseudo` takes its length; `zero` says whether it may come without a checksum.
+fn udp(
+    packet: &PacketView<'_>,
+    (at, len): (usize, usize),
+    pseudo: impl Fn(usize) -> Sum,
+    zero: bool,
+) -> Count {
+    let bytes = packet.bytes();
+    let own = usize::from(be16(bytes, at + 4));
+    if len < 8 || bytes.len() < at + 8 || own < 8 || own > len {
+        return Count::BadUdpLength;
+    }
+    // Another program's packet may still wait for its checksum.
+    let is_right = match be16(bytes, at + 6) {
+        _ if packet.offload().checksum.is_some() => true,
+        0 => zero,
+        _ => sum(packet, at, own, pseudo(own)).is_valid(),
+    };
+    if is_right {
+        Count::PortUnreachable
+    } else {
+        Count::BadUdpChecksum
+    }
+}
+
+fn icmp(packet: &PacketView<'_>, (at, len): (usize, usize), pseudo: Sum) -> Option<Count> {
+    if len < 8 || packet.bytes().len() < at + 8 {
+        return Some(Count::IcmpTooShort);
+    }
+    let is_right = sum(packet, at, len, pseudo).is_valid();
+    (!is_right).then_some(Count::BadIcmpChecksum)
+}
+
+impl Deliver for V4 {
+    fn refusal(packet: &PacketView<'_>) -> Option<Count> {
+        let bytes = packet.bytes();
+        let at = bytes.first().map_or(0, |b| usize::from(b & 15) * 4);
+        let total = usize::from(be16(bytes, 2));
+        if at < 20 || bytes.len() < at || total < at || total > packet.len() {
+            return Some(Count::Malformed);
+        }
+        if be16(bytes, 6) & 0x3fff != 0 {
+            return Some(Count::Fragment);
+        }
+        let place = (at, total - at);
+        let word =
+            |at: usize| Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]);
+        let pseudo = |len| Sum::pseudo4(word(12), word(16), IpProto(UDP), len as u16);
+        match bytes[9] {
+            ICMP => icmp(packet, place, Sum::new()),
+            UDP => Some(udp(packet, place, pseudo, true)),
+            TCP => Some(Count::NoTcpListener),
+            _ => Some(Count::ProtocolUnreachable),
+        }
+    }
+}
+
+impl Deliver for V6 {
+    fn refusal(packet: &PacketView<'_>) -> Option<Count> {
+        let bytes = packet.bytes();
+        let total = 40 + usize::from(be16(bytes, 4));
+        if bytes.len() < 40 || total > packet.len() {
+            return Some(Count::Malformed);
+        }
+        let found = match upper(&bytes[..bytes.len().min(total)]) {
+            Ok(found) => found,
+            Err(fault) => {
+                return Some(match fault.stop {
+                    Stop::Malformed => Count::Malformed,
+                    Stop::UnknownOption => Count::UnknownOption,
+                    Stop::SourceRoute => Count::SourceRoute,
+                    Stop::Fragment => Count::Fragment,
+                    Stop::Nothing => Count::NoPayload,
+                });
+            }
+        };
+        let place = (found.at, total - found.at);
+        let address = |at: usize| {
+            let mut octets = [0; 16];
+            octets.copy_from_slice(&bytes[at..at + 16]);
+            Ipv6Addr::from(octets)
+        };
+        let pseudo =
+            |len: usize| Sum::pseudo6(address(8), address(24), IpProto(found.proto), len as u32);
+        match found.proto {
+            ICMP6 => icmp(packet, place, pseudo(place.1)),
+            // RFC 8200, 8.1: over IPv6 a UDP checksum is never left out.
+            UDP => Some(udp(packet, place, pseudo, false)),
+            TCP => Some(Count::NoTcpListener),
+            _ => Some(Count::ProtocolUnreachable),
+        }
+    }
+}

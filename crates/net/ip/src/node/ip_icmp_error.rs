@@ -1,0 +1,391 @@
+//! ip4-icmp-error, ip6-icmp-error: tell the sender of a dropped packet what became of it (RFC 792, 1122 3.2.2, 1812 4.3;
+//! RFC 4443). Section 13 of `docs/forwarding-rules.md`.
+//!
+//! The packet was counted where it was dropped and goes on to its end; the error is a second packet, which takes the way of
+//! any other from the lookup on.
+
+use crate::icmp::{LONGEST, Limits, Reasons, Silence, ends, mtu};
+use crate::{Icmp, IcmpSwitches, IpTrace, Why};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use volley_fib::dataplane::{DataPlane, View};
+use volley_graph::{
+    Col, Cx, Done, Fate, Isa, Nexts, Node, NodeId, Offspring, PacketView, Vector, counters,
+};
+
+/// Edges of the error nodes.
+pub struct Next<F>(u8, PhantomData<F>);
+
+impl<F> Clone for Next<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<F> Copy for Next<F> {}
+
+impl<F: Icmp> Next<F> {
+    const DROP: Self = Next(0, PhantomData);
+    const LOOKUP: Self = Next(1, PhantomData);
+}
+
+impl<F: Icmp> Nexts for Next<F> {
+    const EDGES: &'static [&'static str] = &["error-drop", F::LOOKUP];
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+counters! {
+    /// What the error nodes count: dropped packets whose sender was told, and why others' were not.
+    pub enum Count {
+        /// senders told that the hops were used up
+        Expired = "sent-time-exceeded" (Info),
+        /// senders told that the destination cannot be reached
+        Unreachable = "sent-unreachable" (Info),
+        /// senders told that the packet does not fit the next link
+        TooBig = "sent-too-big" (Info),
+        /// senders told that a field is wrong
+        Problem = "sent-parameter-problem" (Info),
+        /// not told: the packet is an ICMP error itself
+        AboutError = "about-error" (Info),
+        /// not told: the packet is a fragment other than the first
+        AboutFragment = "about-fragment" (Info),
+        /// not told: the source is not the address of one other host
+        BadSource = "bad-source" (Info),
+        /// not told: the destination is not one host
+        BadDestination = "bad-destination" (Info),
+        /// not told: no route leads back
+        NoWayBack = "no-way-back" (Info),
+        /// not told: the receiving interface has no address to tell it from
+        NoAddress = "no-address" (Info),
+        /// not told: too many were told already
+        RateLimited = "rate-limited" (Info),
+        /// not told: no buffer is free
+        NoBuffers = "no-buffers" (Warn),
+    }
+}
+
+/// State of an error node.
+pub struct IcmpError<F: Icmp> {
+    fib: DataPlane<F>,
+    switches: Arc<IcmpSwitches>,
+    reasons: Reasons,
+    limits: Limits,
+}
+
+impl<F: Icmp> IcmpError<F> {
+    /// Over the FIB; says what `reasons` have to say, as far as `switches` let it.
+    pub(crate) fn new(fib: DataPlane<F>, switches: Arc<IcmpSwitches>, reasons: Reasons) -> Self {
+        IcmpError {
+            fib,
+            switches,
+            reasons,
+            limits: Limits::new(),
+        }
+    }
+}
+
+/// What became of telling a sender; none when there was nothing to be said.
+fn tell<F: Icmp, I: Isa>(
+    view: &View<'_, F>,
+    why: Why,
+    packet: &PacketView<'_>,
+    (lookup, offspring): (NodeId, &mut Offspring<'_, I>),
+    may: impl FnOnce(F::Addr) -> bool,
+) -> Option<Count> {
+    match F::silence(packet) {
+        Some(Silence::AboutError) => return Some(Count::AboutError),
+        Some(Silence::AboutFragment) => return Some(Count::AboutFragment),
+        Some(Silence::BadSource) => return Some(Count::BadSource),
+        None => {}
+    }
+    let mtu = if why == Why::TooBig {
+        mtu(view, packet)
+    } else {
+        0
+    };
+    let say = F::say(why, packet, mtu)?;
+    let ends = match ends(view, packet) {
+        Ok(ends) => ends,
+        Err(count) => return Some(count),
+    };
+    if !may(ends.1) {
+        return Some(Count::RateLimited);
+    }
+    let mut message = [0; LONGEST];
+    let len = F::write(&mut message, say, ends, packet);
+    let made = offspring.add(packet, lookup, len, |part| {
+        part.copy_from_slice(&message[..part.len()])
+    });
+    Some(match (made, why) {
+        (None, _) => Count::NoBuffers,
+        (_, Why::Expired) => Count::Expired,
+        (_, Why::TooBig) => Count::TooBig,
+        // ICMPv6 tells of an unknown protocol as of any field it cannot read.
+        _ if say.kind == F::PARAMETER_PROBLEM => Count::Problem,
+        _ => Count::Unreachable,
+    })
+}
+
+impl<F: Icmp> Node for IcmpError<F> {
+    const NAME: &'static str = F::ICMP_ERROR;
+    type Next = Next<F>;
+    type Count = Count;
+    type Trace = IpTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+        // The error has another destination.
+        v.forget(&[
+            Col::Dst,
+            Col::Dst1,
+            Col::Dst2,
+            Col::Dst3,
+            Col::Hash,
+            Col::Dpo,
+        ]);
+        if !self.switches.errors() {
+            return v.send_all(Next::DROP);
+        }
+        let (lookup, now_ns) = (v.edge(Next::LOOKUP), cx.now_ns());
+        let IcmpError {
+            fib,
+            switches,
+            reasons,
+            limits,
+        } = self;
+        let view = fib.read(cx.guard());
+        v.unfold(|packet, offspring| {
+            let packet = packet.view();
+            if let Some(why) = packet.get(Col::Err).and_then(|word| reasons.find(word)) {
+                let may = |to| limits.take(switches, why.class(), F::wide(to), now_ns);
+                let told = tell::<F, I>(&view, why, &packet, (lookup, offspring), may);
+                told.into_iter().for_each(|count| cx.count(count, 1));
+            }
+            Fate::Drop(Next::DROP)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_fib::{Fib, IfInfo, Neighbor, V4, V6};
+    use volley_graph::harness::{In, Out, run};
+    use volley_graph::{Domain, NodeId};
+    use volley_model::IcmpSettings;
+
+    /// The word of a reason that the tests have a meaning for.
+    fn reason() -> u32 {
+        NodeId(77).reason(3)
+    }
+
+    fn fib(domain: &Arc<Domain>) -> Fib {
+        let mut fib = Fib::new(domain);
+        for index in 0..2 {
+            let (name, mac) = (format!("if{index}"), [2, 0, 0, 0, 0, index as u8]);
+            let (mtu, up) = (1400, true);
+            fib.set_interface(IfInfo {
+                index,
+                name,
+                mac,
+                mtu,
+                up,
+            })
+            .unwrap();
+        }
+        for address in ["10.0.0.1/24", "10.0.1.1/24", "2001:db8::1/64", "fe80::1/64"] {
+            fib.add_address(0, address.parse().unwrap()).unwrap();
+        }
+        for address in ["10.0.1.9", "10.0.0.9", "2001:db8::9"] {
+            let address = address.parse().unwrap();
+            fib.set_neighbor(0, address, Neighbor::new([2, 0, 0, 0, 0, 9]))
+                .unwrap();
+        }
+        fib
+    }
+
+    fn tell<F: Icmp>(
+        packet: In,
+        why: Why,
+        settings: IcmpSettings,
+        plane: fn(&Fib) -> DataPlane<F>,
+    ) -> Vec<Out> {
+        let domain = Domain::new();
+        let fib = fib(&domain);
+        let (plane, switches) = (plane(&fib), Arc::new(IcmpSwitches::default()));
+        switches.set(&settings);
+        let make =
+            move |_| IcmpError::new(plane.clone(), switches.clone(), Reasons::one(reason(), why));
+        run_all(&packet.column(Col::Err, reason()), &domain, make)
+    }
+
+    /// The harness wants as many packets out as in: an error and its packet are two.
+    fn run_all<F: Icmp>(
+        packet: &In,
+        domain: &Arc<Domain>,
+        make: impl Fn(usize) -> IcmpError<F> + Clone + 'static,
+    ) -> Vec<Out> {
+        let mut all = Vec::new();
+        for level in volley_graph::Level::available() {
+            for size in [1, 7, 64] {
+                let many = vec![packet.clone(); size];
+                let out = volley_graph::harness::run_once(level, size, &many, domain, make.clone());
+                let out = out.unwrap();
+                let made = out.len() / size;
+                assert_eq!(made * size, out.len());
+                let once: Vec<Out> = out.chunks(size).map(|c| c[0].clone()).collect();
+                out.chunks(size)
+                    .for_each(|c| assert!(c.iter().all(|o| *o == c[0])));
+                assert!(all.is_empty() || all == once, "{level} {size}");
+                all = once;
+            }
+        }
+        all
+    }
+
+    fn unlimited() -> IcmpSettings {
+        let (rate, receiver_rate) = (0, 0);
+        IcmpSettings {
+            rate,
+            receiver_rate,
+            ..IcmpSettings::default()
+        }
+    }
+
+    fn ip4(source: [u8; 4], proto: u8, fragment: u16) -> Vec<u8> {
+        let mut p = vec![0x45, 0x1c, 2, 188, 0, 0];
+        p.extend(fragment.to_be_bytes());
+        p.extend([1, proto, 0, 0]);
+        p.extend(source);
+        p.extend([198, 51, 100, 7]);
+        p.resize(720, 8);
+        p
+    }
+
+    #[test]
+    fn an_ip4_error_has_all_that_is_asked_of_it() {
+        let packet = ip4([10, 0, 1, 9], 17, 0);
+        let out = tell::<V4>(In::new(&packet), Why::Expired, unlimited(), Fib::dataplane4);
+        let to: Vec<&str> = out.iter().map(|o| o.to.as_str()).collect();
+        assert_eq!(
+            to,
+            ["error-drop", "ip4-lookup"],
+            "the packet goes on to its end"
+        );
+        let error = &out[1].bytes;
+        assert_eq!(error.len(), 576);
+        assert_eq!(error[..10], [0x45, 0xdc, 2, 0x40, 0, 0, 0x40, 0, 65, 1]);
+        assert_eq!(
+            error[12..20],
+            [10, 0, 1, 1, 10, 0, 1, 9],
+            "from the address that is near"
+        );
+        assert_eq!(
+            (error[20..22].as_ref(), &error[24..28]),
+            (&[11, 0][..], &[0; 4][..])
+        );
+        assert_eq!(error[28..], packet[..548]);
+        let right = volley_wire::checksum::is_valid;
+        assert!(right(&error[..20]) && right(&error[20..]));
+        assert!(!out[1].columns.contains_key(&(Col::Dst as u8)));
+    }
+
+    #[test]
+    fn an_ip6_error_has_all_that_is_asked_of_it() {
+        let source: std::net::Ipv6Addr = "2001:db8::9".parse().unwrap();
+        let mut packet = vec![0x60, 0, 0, 0, 5, 120, 17, 1];
+        packet.extend(source.octets());
+        packet.resize(1440, 0x30);
+        let out = tell::<V6>(In::new(&packet), Why::NoRoute, unlimited(), Fib::dataplane6);
+        let error = &out[1].bytes;
+        assert_eq!((out[1].to.as_str(), error.len()), ("ip6-lookup", 1280));
+        assert_eq!(error[..8], [0x60, 0, 0, 0, 4, 216, 58, 65]);
+        let own: std::net::Ipv6Addr = "2001:db8::1".parse().unwrap();
+        assert_eq!(
+            (&error[8..24], &error[24..40]),
+            (&own.octets()[..], &source.octets()[..])
+        );
+        assert_eq!(
+            (&error[40..42], &error[48..]),
+            (&[1, 0][..], &packet[..1232])
+        );
+        let proto = volley_wire::IpProto(58);
+        assert!(volley_wire::checksum::is_valid6(
+            own,
+            source,
+            proto,
+            &error[40..]
+        ));
+    }
+
+    #[test]
+    fn silence_where_it_is_asked_for() {
+        let told = |packet: In, settings| {
+            let out = tell::<V4>(packet, Why::NoRoute, settings, Fib::dataplane4);
+            out.iter().any(|o| o.to == "ip4-lookup")
+        };
+        let near = [10, 0, 0, 9];
+        let from = |source| told(In::new(&ip4(source, 17, 0)), unlimited());
+        assert!(from(near));
+        for source in [
+            [10, 0, 0, 255],
+            [10, 0, 0, 1],
+            [127, 0, 0, 1],
+            [224, 0, 0, 1],
+            [0, 0, 0, 0],
+            [255, 255, 255, 255],
+            [11, 0, 0, 1],
+        ] {
+            assert!(!from(source), "{source:?}");
+        }
+        assert!(
+            !told(In::new(&ip4(near, 17, 1)), unlimited()),
+            "a later fragment"
+        );
+        assert!(
+            told(In::new(&ip4(near, 17, 0x2000)), unlimited()),
+            "the first one"
+        );
+        let mut about = ip4(near, 1, 0);
+        assert!(told(In::new(&about), unlimited()), "an echo request");
+        about[20] = 3;
+        assert!(!told(In::new(&about), unlimited()), "an ICMP error");
+        about[20] = 8;
+        about[16..20].copy_from_slice(&[10, 0, 1, 255]);
+        assert!(
+            !told(In::new(&about), unlimited()),
+            "to a subnet's broadcast address"
+        );
+        let elsewhere = In::new(&ip4(near, 17, 0)).rx(1);
+        assert!(!told(elsewhere, unlimited()), "no address to tell it from");
+        let errors = volley_model::Switch::Off;
+        let off = IcmpSettings {
+            errors,
+            ..unlimited()
+        };
+        assert!(!told(In::new(&ip4(near, 17, 0)), off), "switched off");
+    }
+
+    #[test]
+    fn the_mtu_is_that_of_the_way_there() {
+        let mut packet = ip4([10, 0, 0, 9], 17, 0x4000);
+        packet[16..20].copy_from_slice(&[10, 0, 1, 9]);
+        let out = tell::<V4>(In::new(&packet), Why::TooBig, unlimited(), Fib::dataplane4);
+        assert_eq!(out[1].bytes[20..22], [3, 4]);
+        assert_eq!(out[1].bytes[24..28], [0, 0, 0x05, 0x78]);
+    }
+
+    #[test]
+    fn packets_for_nobody_s_reason_pass_in_silence() {
+        let domain = Domain::new();
+        let plane = fib(&domain).dataplane4();
+        let out = run(
+            &[In::new(&ip4([10, 0, 0, 9], 17, 0)).column(Col::Err, 5)],
+            &domain,
+            move |_| IcmpError::new(plane.clone(), Arc::default(), Reasons::default()),
+        );
+        assert_eq!(out.len(), 1);
+        assert_eq!(out[0].to, "error-drop");
+    }
+}

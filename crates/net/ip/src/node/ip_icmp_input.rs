@@ -1,0 +1,96 @@
+//! ip4-icmp-input, ip6-icmp-input: ICMP messages for the router, told apart by their type. Their lengths and checksums are
+//! right.
+
+use crate::{Icmp, IpTrace};
+use std::marker::PhantomData;
+use volley_graph::{Cx, Done, Isa, Nexts, Node, Vector, counters};
+
+/// Edges of the ICMP input nodes.
+pub struct Next<F>(u8, PhantomData<F>);
+
+impl<F> Clone for Next<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<F> Copy for Next<F> {}
+
+impl<F: Icmp> Next<F> {
+    const DROP: Self = Next(0, PhantomData);
+    const ECHO: Self = Next(1, PhantomData);
+}
+
+impl<F: Icmp> Nexts for Next<F> {
+    const EDGES: &'static [&'static str] = &["error-drop", F::ICMP_ECHO];
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+counters! {
+    /// What ICMP input counts.
+    pub enum Count {
+        /// an answer to a request that nobody waits for
+        UnexpectedReply = "unexpected-reply" (Error),
+        /// an ICMP error about a packet that nobody here sent
+        UnexpectedError = "unexpected-error" (Error),
+        /// a type or code that the router does not know
+        UnknownType = "unknown-type" (Error),
+    }
+}
+
+/// State of an ICMP input node.
+pub struct IcmpInput<F>(PhantomData<F>);
+
+impl<F> Default for IcmpInput<F> {
+    fn default() -> Self {
+        IcmpInput(PhantomData)
+    }
+}
+
+impl<F: Icmp> Node for IcmpInput<F> {
+    const NAME: &'static str = F::ICMP_INPUT;
+    type Next = Next<F>;
+    type Count = Count;
+    type Trace = IpTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next<F>>) -> Done {
+        v.each(|packet| {
+            let count = match F::kind(packet.bytes()) {
+                Some((kind, 0)) if kind == F::ECHO_REQUEST => return Next::ECHO,
+                Some((kind, 0)) if kind == F::ECHO_REPLY => Count::UnexpectedReply,
+                Some((kind, _)) if F::is_error(kind) => Count::UnexpectedError,
+                _ => Count::UnknownType,
+            };
+            packet.fail(cx, count);
+            Next::DROP
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_fib::V4;
+    use volley_graph::Domain;
+    use volley_graph::harness::{In, run};
+
+    #[test]
+    fn messages_go_by_their_type() {
+        let went = |kind, code| {
+            let mut p = vec![0x45, 0, 0, 28];
+            p.resize(20, 0);
+            p.extend([kind, code, 0, 0, 0, 0, 0, 0]);
+            let out = run(&[In::new(&p)], &Domain::new(), |_| {
+                IcmpInput::<V4>::default()
+            });
+            out[0].reason.clone().unwrap_or(out[0].to.clone())
+        };
+        assert_eq!(went(8, 0), "ip4-icmp-echo-request");
+        assert_eq!(went(8, 1), "unknown-type");
+        assert_eq!(went(0, 0), "unexpected-reply");
+        assert_eq!(went(3, 4), "unexpected-error");
+        assert_eq!(went(13, 0), "unknown-type");
+    }
+}

@@ -1,0 +1,380 @@
+//! The control thread's side: owns the table of neighbours, reads what workers heard, asks, and tells the FIB.
+
+use crate::entry::{Mac, SECOND, Word};
+use crate::lane::{Back, Frame, Gleaned, HELD, Heard, Lane, What};
+use crate::table::{Effect, Key, Table};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use volley_fib::{Fib, Neighbor};
+use volley_graph::{Clock, Engine, Held};
+use volley_iface::{Flag, IfIdx, Interfaces};
+use volley_model::{Family, IfAddress};
+use volley_wire::arp::ArpPacket;
+use volley_wire::{EtherType, IntoBytes, MacAddr};
+
+/// Between two looks while there is something to do.
+const BUSY: Duration = Duration::from_millis(1);
+/// Between two looks otherwise.
+const QUIET: Duration = Duration::from_millis(10);
+/// How long after something was to do there may be more.
+const BUSY_FOR: u64 = SECOND;
+/// Answers of a worker that are read in one look.
+const READ: usize = 1024;
+/// Questions of a worker that are read in one look: each may change the FIB twice.
+const READ_ASKED: usize = 64;
+/// Between two defences of an address (RFC 5227, 2.4), and two messages about it.
+const DEFEND: u64 = 10 * SECOND;
+/// Addresses whose conflicts are remembered.
+const CONFLICTS: usize = 64;
+/// Kinds of interfaces at whose other end is nobody who could answer.
+const NO_LINK: [&str; 2] = ["packet-generator", "pcap"];
+
+/// A packet that waits, and where it came from.
+pub(crate) struct Parcel {
+    worker: usize,
+    family: Family,
+    packet: Held,
+}
+
+/// What is known of an interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Link {
+    mac: Mac,
+    up: bool,
+    learns: bool,
+    addresses: Vec<IfAddress>,
+}
+
+impl Link {
+    fn on_link(&self, addr: IpAddr) -> bool {
+        self.addresses.iter().any(|a| a.subnet().contains(addr))
+    }
+
+    /// Our address for a question about `target`: one of the same network, else the first.
+    fn source(&self, target: Ipv4Addr) -> Option<Ipv4Addr> {
+        let near = |a: &&IfAddress| a.subnet().contains(target.into());
+        let v4 = || self.addresses.iter().filter(|a| a.addr().is_ipv4());
+        match v4().find(near).or_else(|| v4().next())?.addr() {
+            IpAddr::V4(a) => Some(a),
+            IpAddr::V6(_) => None,
+        }
+    }
+}
+
+/// Counted on the control thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Other stations that said they have an address of ours.
+    pub conflicts: u64,
+    /// Words about neighbours that are configured: they stay as they are.
+    pub configured: u64,
+    /// Words of senders that are not on the interface's networks.
+    pub off_link: u64,
+    /// MAC addresses that the FIB had no room for.
+    pub no_room: u64,
+    /// Frames that found no room in a worker's queue.
+    pub unsent: u64,
+}
+
+/// What hears about things that an operator should know.
+type Listener = Box<dyn Fn(&str)>;
+
+pub(crate) struct Control {
+    pub(crate) engine: Rc<RefCell<Engine>>,
+    pub(crate) interfaces: Rc<RefCell<Interfaces>>,
+    pub(crate) fib: Rc<RefCell<Fib>>,
+    pub(crate) lanes: Vec<Arc<Lane>>,
+    pub(crate) table: Table<Parcel>,
+    pub(crate) tally: Tally,
+    pub(crate) listener: Option<Listener>,
+    clock: Clock,
+    links: BTreeMap<u32, Link>,
+    seen: Option<u64>,
+    conflicts: BTreeMap<Key, u64>,
+    busy_until: u64,
+}
+
+impl Control {
+    pub fn new(
+        engine: Rc<RefCell<Engine>>,
+        interfaces: Rc<RefCell<Interfaces>>,
+        fib: Rc<RefCell<Fib>>,
+        lanes: Vec<Arc<Lane>>,
+    ) -> Self {
+        let clock = engine.borrow().settings().clock.clone();
+        Control {
+            engine,
+            interfaces,
+            fib,
+            lanes,
+            table: Table::default(),
+            tally: Tally::default(),
+            listener: None,
+            clock,
+            links: BTreeMap::new(),
+            seen: None,
+            conflicts: BTreeMap::new(),
+            busy_until: 0,
+        }
+    }
+
+    pub fn now(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// Interfaces and addresses as they are now, where they have changed.
+    pub fn refresh(&mut self) {
+        let attachments = self.fib.borrow().attachments();
+        if self.seen == Some(attachments) {
+            return;
+        }
+        self.seen = Some(attachments);
+        let now = self.read_links();
+        let before = std::mem::replace(&mut self.links, now.clone());
+        for (iface, old) in &before {
+            match now.get(iface) {
+                None => self.table.forget_interface(*iface),
+                Some(new) => self.lost(*iface, old, new),
+            }
+        }
+        for (iface, new) in &now {
+            let old = before.get(iface);
+            let news = |a: &&IfAddress| {
+                !old.is_some_and(|o| o.up && o.mac == new.mac && o.addresses.contains(a))
+            };
+            if new.up && new.learns {
+                let news: Vec<IfAddress> = new.addresses.iter().filter(news).copied().collect();
+                news.iter().for_each(|a| self.announce(*iface, a.addr()));
+            }
+        }
+        self.carry_out();
+    }
+
+    fn read_links(&self) -> BTreeMap<u32, Link> {
+        let (fib, interfaces) = (self.fib.borrow(), self.interfaces.borrow());
+        let mut links = BTreeMap::new();
+        for info in fib.interfaces() {
+            let index = IfIdx(info.index);
+            let kind = interfaces.get(index).map_or("", |i| i.kind);
+            let link = Link {
+                mac: info.mac,
+                up: info.up,
+                learns: !NO_LINK.contains(&kind),
+                addresses: fib.addresses(info.index).to_vec(),
+            };
+            let has = |family| link.addresses.iter().any(|a| a.family() == family);
+            let flags = [
+                (Flag::Ip4, has(Family::V4)),
+                (Flag::Ip6, has(Family::V6)),
+                (Flag::Learn, link.learns),
+            ];
+            for (flag, on) in flags {
+                interfaces.table().set(index, flag, on);
+            }
+            links.insert(info.index, link);
+        }
+        links
+    }
+
+    /// Neighbours that an interface cannot have any more.
+    fn lost(&mut self, iface: u32, old: &Link, new: &Link) {
+        if !new.up {
+            self.table.forget_all(|(on, _)| on == iface);
+        } else if old.addresses != new.addresses {
+            let gone = |addr| old.on_link(addr) && !new.on_link(addr);
+            self.table
+                .forget_all(|(on, addr)| on == iface && gone(addr));
+        }
+    }
+
+    /// One look at everything; when the next one is due.
+    pub fn turn(&mut self) -> Duration {
+        self.refresh();
+        let (now, mut some) = (self.now(), false);
+        for worker in 0..self.lanes.len() {
+            let lane = self.lanes[worker].clone();
+            let heard = std::iter::from_fn(|| lane.heard.pop()).take(READ);
+            let asked = std::iter::from_fn(|| lane.asked.pop()).take(READ_ASKED);
+            for heard in heard.chain(asked) {
+                some = true;
+                self.hear(heard, now);
+            }
+            for gleaned in std::iter::from_fn(|| lane.gleaned.pop()).take(HELD) {
+                some = true;
+                self.wait(worker, gleaned, now);
+            }
+        }
+        self.table.turn(now);
+        self.carry_out();
+        if some || self.lanes.iter().any(|lane| lane.away() > 0) {
+            self.busy_until = now + BUSY_FOR;
+        }
+        if now < self.busy_until { BUSY } else { QUIET }
+    }
+
+    fn wait(&mut self, worker: usize, gleaned: Gleaned, now: u64) {
+        let Gleaned {
+            key,
+            family,
+            packet,
+        } = gleaned;
+        let parcel = Parcel {
+            worker,
+            family,
+            packet,
+        };
+        let known = self.fib.borrow().neighbor(key.0, key.1);
+        if known.is_some_and(|n| !n.learned) {
+            // Configured a moment ago: whoever sends again finds the way.
+            return self.table.effects.push(Effect::GiveUp(vec![parcel]));
+        }
+        if known.is_none() && self.table.mac(key).flatten().is_some() {
+            // Somebody took it out of the FIB behind our back.
+            self.table.forget(key);
+        }
+        self.table.wait(key, parcel, now);
+    }
+
+    fn hear(&mut self, heard: Heard, now: u64) {
+        let key = (heard.rx, heard.addr);
+        if heard.what == What::Conflict {
+            return self.conflict(key, heard.mac, now);
+        }
+        let known = self.fib.borrow().neighbor(key.0, key.1);
+        if known.is_some_and(|n| !n.learned) {
+            self.tally.configured += 1;
+            return;
+        }
+        let Some(link) = self.links.get(&heard.rx).filter(|l| l.up && l.learns) else {
+            return;
+        };
+        if !link.on_link(heard.addr) && self.table.mac(key).is_none() {
+            self.tally.off_link += 1;
+            return;
+        }
+        let answer = |solicited| Word::Answer {
+            mac: Some(heard.mac),
+            solicited,
+            overrides: true,
+        };
+        let word = match heard.what {
+            What::Question => Word::Question(heard.mac),
+            What::Answer => answer(true),
+            What::Announcement | What::Conflict => answer(false),
+        };
+        self.table.hear(key, word, now);
+    }
+
+    /// Another station has an address of ours (RFC 5227, 2.4): it is told once in a while whose it is, and so is the
+    /// operator.
+    fn conflict(&mut self, (iface, addr): Key, mac: Mac, now: u64) {
+        self.tally.conflicts += 1;
+        let last = self.conflicts.get(&(iface, addr));
+        if last.is_some_and(|at| now < at + DEFEND) {
+            return;
+        }
+        self.conflicts.retain(|_, at| now < *at + DEFEND);
+        if self.conflicts.len() >= CONFLICTS {
+            return;
+        }
+        self.conflicts.insert((iface, addr), now);
+        self.announce(iface, addr);
+        if let Some(listener) = &self.listener {
+            let name = self.interfaces.borrow().name(iface);
+            listener(&format!(
+                "{name}: another station ({}) has the address {addr} too: give one of them another address",
+                MacAddr(mac)
+            ));
+        }
+    }
+
+    /// Tell everybody who has an address of ours.
+    fn announce(&mut self, iface: u32, addr: IpAddr) {
+        let Some(mac) = self.links.get(&iface).map(|link| link.mac) else {
+            return;
+        };
+        if let IpAddr::V4(addr) = addr {
+            self.arp(iface, mac, None, addr, addr);
+        }
+    }
+
+    fn ask(&mut self, (iface, addr): Key, to: Option<Mac>) {
+        let IpAddr::V4(target) = addr else { return };
+        let asked = self.links.get(&iface).and_then(|link| {
+            let source = link.source(target)?;
+            Some((link.mac, source))
+        });
+        if let Some((mac, source)) = asked {
+            self.arp(iface, mac, to, source, target);
+        }
+    }
+
+    fn arp(&mut self, tx: u32, own: Mac, to: Option<Mac>, source: Ipv4Addr, target: Ipv4Addr) {
+        let arp = ArpPacket::request(MacAddr(own), source, target);
+        let to = to.map_or(MacAddr::BROADCAST, MacAddr);
+        let frame = [
+            to.as_bytes(),
+            &own,
+            &EtherType::ARP.value().to_be_bytes(),
+            arp.as_bytes(),
+        ]
+        .concat();
+        self.send(Frame::new(tx, &frame));
+    }
+
+    fn send(&mut self, frame: Frame) {
+        let unsent = self
+            .lanes
+            .first()
+            .map(|lane| lane.frames.push(frame).is_err());
+        self.tally.unsent += u64::from(unsent != Some(false));
+    }
+
+    /// Do what the table wants to be done.
+    pub fn carry_out(&mut self) {
+        while !self.table.effects.is_empty() {
+            for effect in std::mem::take(&mut self.table.effects) {
+                match effect {
+                    Effect::Ask(key, to) => self.ask(key, to),
+                    Effect::Publish(key, mac) => self.publish(key, mac),
+                    Effect::Withdraw((iface, addr)) => {
+                        self.fib.borrow_mut().forget_neighbor(iface, addr);
+                    }
+                    Effect::Release(parcels) => self.give_back(parcels, false),
+                    Effect::GiveUp(parcels) => self.give_back(parcels, true),
+                }
+            }
+        }
+        if self.lanes.iter().any(|lane| lane.is_waiting()) {
+            self.engine.borrow().wake();
+        }
+    }
+
+    fn publish(&mut self, key: Key, mac: Mac) {
+        let done = self
+            .fib
+            .borrow_mut()
+            .set_neighbor(key.0, key.1, Neighbor::learned(mac));
+        if done.is_err() {
+            self.tally.no_room += 1;
+            self.table.forget(key);
+        }
+    }
+
+    fn give_back(&self, parcels: Vec<Parcel>, lost: bool) {
+        for parcel in parcels {
+            let back = Back {
+                family: parcel.family,
+                lost,
+                packet: parcel.packet,
+            };
+            // As many fit as a worker may have outside the graph.
+            let full = self.lanes[parcel.worker].back.push(back).is_err();
+            debug_assert!(!full, "the queue back has room for all that may wait");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What lies between one worker and the control thread: five bounded queues without locks. A full queue loses what is new,
+//! and whoever wanted to say it counts that; nobody waits.
+
+use crate::entry::Mac;
+use crate::table::Key;
+use crossbeam_queue::ArrayQueue;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use volley_graph::Held;
+use volley_model::Family;
+
+/// Packets of one worker that may wait, all neighbours together.
+pub const HELD: usize = 512;
+/// What workers heard and the control thread has not looked at.
+const HEARD: usize = 1024;
+/// Questions that the control thread has not looked at: anybody can ask, so they are apart, and fewer.
+const ASKED: usize = 256;
+/// Frames that the control thread made and the worker has not sent.
+const FRAMES: usize = 1024;
+/// Bytes of the longest frame that the control thread makes: Ethernet, IPv6, a solicitation with one option.
+pub const FRAME: usize = 86;
+
+/// A packet whose next hop's MAC address is not known.
+pub struct Gleaned {
+    /// The next hop.
+    pub key: Key,
+    /// Of this family is the packet.
+    pub family: Family,
+    /// The packet.
+    pub packet: Held,
+}
+
+/// What a neighbour said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It asked for an address of ours.
+    Question,
+    /// It answered us.
+    Answer,
+    /// It told everybody who it is.
+    Announcement,
+    /// It says it has an address of ours.
+    Conflict,
+}
+
+/// Who said what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heard {
+    /// The interface that it was heard on.
+    pub rx: u32,
+    /// Whose address.
+    pub addr: IpAddr,
+    /// With which MAC address.
+    pub mac: Mac,
+    /// What.
+    pub what: What,
+}
+
+/// A packet on its way back into the graph.
+pub struct Back {
+    /// Its family.
+    pub family: Family,
+    /// Whether nobody answered, and it is dropped.
+    pub lost: bool,
+    /// The packet.
+    pub packet: Held,
+}
+
+/// A frame to be sent.
+pub struct Frame {
+    /// The interface to send on.
+    pub tx: u32,
+    /// How many bytes count.
+    pub len: usize,
+    /// The frame.
+    pub bytes: [u8; FRAME],
+}
+
+impl Frame {
+    /// A frame of these bytes, cut at [`FRAME`].
+    pub fn new(tx: u32, from: &[u8]) -> Self {
+        let (mut bytes, len) = ([0; FRAME], from.len().min(FRAME));
+        bytes[..len].copy_from_slice(&from[..len]);
+        Frame { tx, len, bytes }
+    }
+}
+
+/// The queues of one worker.
+pub struct Lane {
+    /// To the control thread: packets that wait.
+    pub gleaned: ArrayQueue<Gleaned>,
+    /// To the control thread: what was heard, questions aside.
+    pub heard: ArrayQueue<Heard>,
+    /// To the control thread: who asked us.
+    pub asked: ArrayQueue<Heard>,
+    /// To the worker: packets that waited.
+    pub back: ArrayQueue<Back>,
+    /// To the worker: frames to be sent.
+    pub frames: ArrayQueue<Frame>,
+    /// Packets outside the graph. The worker alone writes it.
+    away: AtomicUsize,
+}
+
+impl Default for Lane {
+    fn default() -> Self {
+        Lane {
+            gleaned: ArrayQueue::new(HELD),
+            heard: ArrayQueue::new(HEARD),
+            asked: ArrayQueue::new(ASKED),
+            back: ArrayQueue::new(HELD),
+            frames: ArrayQueue::new(FRAMES),
+            away: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Lane {
+    /// Worker: tell the control thread; false when there is no room.
+    pub fn tell(&self, heard: Heard) -> bool {
+        let queue = match heard.what {
+            What::Question => &self.asked,
+            What::Answer | What::Announcement | What::Conflict => &self.heard,
+        };
+        queue.push(heard).is_ok()
+    }
+
+    /// Worker: whether one more packet may wait. Where it may, both queues that it passes have room.
+    pub fn has_room(&self) -> bool {
+        self.away.load(Relaxed) < HELD
+    }
+
+    /// Worker: so many packets went away (or came back, when negative).
+    pub fn moved(&self, packets: isize) {
+        let now = self.away.load(Relaxed).saturating_add_signed(packets);
+        self.away.store(now, Relaxed);
+    }
+
+    /// Packets outside the graph.
+    pub fn away(&self) -> usize {
+        self.away.load(Relaxed)
+    }
+
+    /// Whether the worker has something to fetch.
+    pub fn is_waiting(&self) -> bool {
+        !(self.back.is_empty() && self.frames.is_empty())
+    }
+}

@@ -1,0 +1,129 @@
+//! Neighbours: who has which MAC address on the other end of a link (ARP; RFC 826, 1122, 5227, and the states of RFC 4861).
+//!
+//! - Workers judge ARP packets, answer those that ask for our addresses, and take packets out of the graph whose next hop is
+//!   unknown. What teaches something goes over a bounded queue to the control thread.
+//! - The control thread owns the table ([`table`], [`entry`]: no clock and no packets of their own), asks, and tells the FIB,
+//!   which gives a neighbour its adjacency and host route. Packets that waited then look for their way again, in order.
+//!
+//! What each node drops and why is `docs/forwarding-rules.md`, rule 6.6 and section 14; the whole is `docs/neighbors.md`.
+#![forbid(unsafe_code)]
+
+mod control;
+pub mod entry;
+mod handler;
+mod lane;
+pub mod node;
+pub mod table;
+mod trace;
+
+pub use control::Tally;
+pub use table::Counts;
+pub use trace::ArpTrace;
+
+use control::Control;
+use handler::NeighborHandler;
+use lane::Lane;
+use node::arp_input::ArpInput;
+use node::arp_reply::ArpReply;
+use node::ip_glean::{Glean, Gleans};
+use node::neighbor_output::NeighborOutput;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use volley_fib::dataplane::DataPlane;
+use volley_fib::{Fib, V4};
+use volley_graph::{Engine, GraphError, Node, ProcessInfo, Source, Watch};
+use volley_iface::{IfTable, Registry};
+
+/// The neighbours of a daemon. Dropping it ends the process that keeps them.
+pub struct Neighbors {
+    control: Rc<RefCell<Control>>,
+    _turns: Watch,
+}
+
+impl Neighbors {
+    /// Take over at once what has changed of interfaces and their addresses; the process does so within milliseconds.
+    pub fn refresh(&self) {
+        self.control.borrow_mut().refresh();
+    }
+
+    /// Tell `listener` what an operator should know: a sentence each.
+    pub fn listen(&self, listener: impl Fn(&str) + 'static) {
+        self.control.borrow_mut().listener = Some(Box::new(listener));
+    }
+
+    /// What the table counted, and what else was counted.
+    pub fn counts(&self) -> (Counts, Tally) {
+        let control = self.control.borrow();
+        (control.table.counts, control.tally)
+    }
+
+    /// Packets that wait, as workers count them.
+    pub fn held(&self) -> usize {
+        let control = self.control.borrow();
+        control.lanes.iter().map(|lane| lane.away()).sum()
+    }
+}
+
+/// Bring in the nodes of neighbours and the process that keeps them.
+pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighbors, GraphError> {
+    let table = registry.table();
+    let lanes: Vec<Arc<Lane>> = {
+        let mut engine = registry.engine.borrow_mut();
+        let workers = engine.settings().workers;
+        let lanes: Vec<Arc<Lane>> = (0..workers).map(|_| Arc::default()).collect();
+        let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
+        glean(&mut engine, fib4.clone(), &table, &lanes)?;
+        glean(&mut engine, fib6, &table, &lanes)?;
+        arp(&mut engine, fib4, &table, &lanes)?;
+        let size = engine.settings().vector_size;
+        let queues = lanes.clone();
+        engine.add_source(NeighborOutput::NAME, move |worker| {
+            NeighborOutput::new(queues[worker].clone(), size)
+        })?;
+        lanes
+    };
+    let (engine, interfaces) = (registry.engine.clone(), registry.interfaces.clone());
+    let control = Rc::new(RefCell::new(Control::new(engine, interfaces, fib, lanes)));
+    let handler = NeighborHandler(control.clone());
+    registry.handlers.push(Box::new(handler));
+    let info = ProcessInfo {
+        name: "neighbors",
+        text: "Asks for neighbours, remembers what they say, and forgets them.",
+    };
+    let kept = Rc::downgrade(&control);
+    let turns = registry.processes.every(info, move || {
+        kept.upgrade().map(|control| control.borrow_mut().turn())
+    });
+    Ok(Neighbors {
+        control,
+        _turns: turns,
+    })
+}
+
+fn glean<F: Gleans>(
+    engine: &mut Engine,
+    fib: DataPlane<F>,
+    table: &Arc<IfTable>,
+    lanes: &[Arc<Lane>],
+) -> Result<(), GraphError> {
+    let (table, lanes) = (table.clone(), lanes.to_vec());
+    let make = move |worker: usize| Glean::new(fib.clone(), table.clone(), lanes[worker].clone());
+    engine.add(<Glean<F> as Node>::NAME, make).map(drop)
+}
+
+fn arp(
+    engine: &mut Engine,
+    fib: DataPlane<V4>,
+    table: &Arc<IfTable>,
+    lanes: &[Arc<Lane>],
+) -> Result<(), GraphError> {
+    let size = engine.settings().vector_size;
+    let (t, lanes) = (table.clone(), lanes.to_vec());
+    engine.add(ArpInput::NAME, move |worker| {
+        ArpInput::new(fib.clone(), t.clone(), lanes[worker].clone())
+    })?;
+    let table = table.clone();
+    engine.add(ArpReply::NAME, move |_| ArpReply::new(table.clone(), size))?;
+    Ok(())
+}

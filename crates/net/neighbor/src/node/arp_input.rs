@@ -1,0 +1,249 @@
+//! arp-input: judges received ARP packets, has requests for our addresses answered, and tells the control thread what they
+//! teach (RFC 826; RFC 5227, 2.4). The order of the checks is section 14 of `docs/forwarding-rules.md`.
+//!
+//! On entry the position is behind the Ethernet header; on exit too.
+
+use crate::lane::{Heard, Lane, What};
+use crate::trace::ArpTrace;
+use std::sync::Arc;
+use volley_fib::V4;
+use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
+use volley_graph::{Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_iface::{Flag, IfTable};
+use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
+
+/// Bytes of an ARP packet.
+const LENGTH: usize = 28;
+
+nexts! {
+    /// Where arp-input sends packets.
+    pub enum Next { Drop => "error-drop", Reply => "arp-reply" }
+}
+
+counters! {
+    /// What arp-input counts.
+    pub enum Count {
+        /// the frame ends inside the ARP packet
+        TooShort = "too-short" (Error),
+        /// hardware type, protocol or address lengths are not those of IPv4 over Ethernet
+        BadFormat = "bad-format" (Error),
+        /// it is neither a request nor a reply
+        BadOperation = "bad-operation" (Error),
+        /// the receiving interface has no IPv4 address
+        NotEnabled = "not-enabled" (Error),
+        /// the sender's MAC address is zero or a group's
+        BadSenderMac = "bad-sender-mac" (Error),
+        /// the sender's address is one that no host may use
+        BadSenderAddress = "bad-sender-address" (Error),
+        /// a frame of ours came back
+        OwnFrame = "own-frame" (Warn),
+        /// another station says that it has an address of ours
+        AddressConflict = "address-conflict" (Error),
+        /// the way to the sender does not lead by the receiving interface
+        SenderElsewhere = "sender-elsewhere" (Error),
+        /// the target is no address of the receiving interface
+        NotForUs = "not-for-us" (Info),
+        /// it answers, but neighbours of the receiving interface are not learned
+        StaticOnly = "static-only" (Warn),
+        /// replies that the control thread was told of
+        Answers = "answers" (Info),
+        /// requests and announcements that the control thread was told of
+        Told = "told" (Info),
+        /// what the control thread could not be told, because it has too much to read
+        TellFull = "tell-full" (Warn),
+    }
+}
+
+/// State of arp-input.
+pub struct ArpInput {
+    fib: DataPlane<V4>,
+    table: Arc<IfTable>,
+    lane: Arc<Lane>,
+}
+
+impl ArpInput {
+    /// On the worker that `lane` belongs to.
+    pub fn new(fib: DataPlane<V4>, table: Arc<IfTable>, lane: Arc<Lane>) -> Self {
+        ArpInput { fib, table, lane }
+    }
+}
+
+/// What an ARP packet comes to.
+struct Verdict {
+    /// Why it goes no further; none for a request that is answered and a reply that is taken.
+    refused: Option<Count>,
+    /// What the control thread is to know.
+    tell: Option<Heard>,
+    answered: bool,
+}
+
+impl From<Count> for Verdict {
+    fn from(why: Count) -> Self {
+        Verdict {
+            refused: Some(why),
+            tell: None,
+            answered: false,
+        }
+    }
+}
+
+/// The packet alone: rules 14.1 to 14.3.
+fn parse(bytes: &[u8]) -> Result<&ArpPacket, Count> {
+    if bytes.len() < LENGTH {
+        return Err(Count::TooShort);
+    }
+    let arp = ArpPacket::parse(bytes).map_err(|_| Count::BadFormat)?;
+    match arp.operation.get() {
+        REQUEST | REPLY => Ok(arp),
+        _ => Err(Count::BadOperation),
+    }
+}
+
+/// The sender alone: rules 14.5 and 14.6.
+fn sender(arp: &ArpPacket) -> Result<(), Count> {
+    if !arp.sender_mac.is_unicast() {
+        return Err(Count::BadSenderMac);
+    }
+    let probe = arp.operation.get() == REQUEST && arp.sender_ip == [0; 4];
+    match arp.sender_ip[0] {
+        0 | 127 | 224.. if !probe => Err(Count::BadSenderAddress),
+        _ => Ok(()),
+    }
+}
+
+/// What the table of an interface says of an address.
+struct Way<'g> {
+    view: View<'g, V4>,
+    rx: u32,
+}
+
+impl Way<'_> {
+    fn to(&self, address: [u8; 4]) -> Dpo {
+        let table = self.view.table_of(self.rx);
+        self.view.forward(table, u32::from_be_bytes(address), 0)
+    }
+
+    /// Whether it leads out by the interface.
+    fn leads_back(&self, dpo: Dpo) -> bool {
+        match dpo.kind() {
+            DpoKind::Glean => dpo.index() == self.rx,
+            DpoKind::Adj | DpoKind::Incomplete => {
+                self.view.adjs().words(dpo.index()).tx_if == self.rx
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it leads to this MAC address already.
+    fn leads_to(&self, dpo: Dpo, mac: [u8; 6]) -> bool {
+        dpo.kind() == DpoKind::Adj && self.view.adj(dpo.index()).bytes().get(..6) == Some(&mac)
+    }
+}
+
+/// rules 14.4 and from 14.7 on, for a packet that is sound by itself.
+fn judge(way: &Way<'_>, table: &IfTable, arp: &ArpPacket) -> Verdict {
+    let Way { rx, .. } = *way;
+    let heard = |what| Heard {
+        rx,
+        addr: arp.sender_ip().into(),
+        mac: arp.sender_mac.0,
+        what,
+    };
+    if !table.has(rx, Flag::Ip4) {
+        return Count::NotEnabled.into();
+    }
+    if let Err(why) = sender(arp) {
+        return why.into();
+    }
+    let (probe, back) = (arp.sender_ip == [0; 4], way.to(arp.sender_ip));
+    if !probe && back.kind() == DpoKind::Local {
+        let [_, _, own @ ..] = table.mac(rx).to_be_bytes();
+        if arp.sender_mac.0 == own {
+            return Count::OwnFrame.into();
+        }
+        return Verdict {
+            tell: Some(heard(What::Conflict)),
+            ..Count::AddressConflict.into()
+        };
+    }
+    if !probe && !way.leads_back(back) {
+        return Count::SenderElsewhere.into();
+    }
+    let learns = table.has(rx, Flag::Learn) && !probe;
+    let target = way.to(arp.target_ip);
+    if target != Dpo::new(DpoKind::Local, rx) {
+        // Who is known already is worth to be heard, when it is new (RFC 826).
+        let announced = arp.sender_ip == arp.target_ip || back.kind() == DpoKind::Adj;
+        let new = learns && announced && !way.leads_to(back, arp.sender_mac.0);
+        return Verdict {
+            tell: new.then(|| heard(What::Announcement)),
+            ..Count::NotForUs.into()
+        };
+    }
+    if arp.operation.get() == REPLY {
+        return if learns {
+            Verdict {
+                refused: None,
+                tell: Some(heard(What::Answer)),
+                answered: false,
+            }
+        } else {
+            Count::StaticOnly.into()
+        };
+    }
+    let new = learns && !way.leads_to(back, arp.sender_mac.0);
+    Verdict {
+        refused: None,
+        tell: new.then(|| heard(What::Question)),
+        answered: true,
+    }
+}
+
+impl ArpInput {
+    /// One packet. Never inlined: it would be compiled for each instruction set.
+    #[inline(never)]
+    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next, ()> {
+        let way = Way {
+            view: self.fib.read(cx.guard()),
+            rx: packet.rx(),
+        };
+        let verdict = match parse(packet.bytes()) {
+            Ok(arp) => judge(&way, &self.table, arp),
+            Err(why) => why.into(),
+        };
+        if let Some(heard) = verdict.tell {
+            let count = match (self.lane.tell(heard), heard.what) {
+                (false, _) => Count::TellFull,
+                (true, What::Answer) => Count::Answers,
+                (true, _) => Count::Told,
+            };
+            cx.count(count, 1);
+        }
+        match verdict.refused {
+            Some(why) => {
+                packet.fail(cx, why);
+                Part::Send(Next::Drop)
+            }
+            None if verdict.answered => {
+                packet.truncate(LENGTH);
+                Part::Send(Next::Reply)
+            }
+            None => Part::Done,
+        }
+    }
+}
+
+impl Node for ArpInput {
+    const NAME: &'static str = "arp-input";
+    type Next = Next;
+    type Count = Count;
+    type Trace = ArpTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
+        v.part(|packet| self.decide(cx, packet), |(), _| ())
+    }
+}
+
+#[cfg(test)]
+mod tests;

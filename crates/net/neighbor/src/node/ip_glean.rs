@@ -1,0 +1,144 @@
+//! ip4-glean, ip6-glean: packets whose next hop has no known MAC address. They leave the graph and wait, while the control
+//! thread asks for it (RFC 1122, 2.3.2.2); those for whom nobody answered come back here and are dropped. Rule 6.6 of
+//! `docs/forwarding-rules.md`.
+//!
+//! On entry the position is at the IP header and the `Dpo` column names an attached network or an incomplete adjacency.
+
+use crate::lane::{Gleaned, Lane};
+use crate::table::Key;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use volley_fib::Family;
+use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
+use volley_fib::{V4, V6};
+use volley_graph::{Col, Cx, Done, Glance, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_iface::{Flag, IfTable};
+
+nexts! {
+    /// Where glean nodes send packets.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// What glean nodes count.
+    pub enum Count {
+        /// the next hop has no known MAC address
+        Unresolved = "unresolved" (Error),
+        /// packets that wait for their next hop's MAC address
+        Held = "held" (Info),
+        /// packets that were dropped as unresolved because too many wait already
+        HoldFull = "hold-full" (Warn),
+    }
+}
+
+/// An IP version, as glean nodes see it.
+pub trait Gleans: Family {
+    /// Name of the node.
+    const NAME: &'static str;
+    /// The destination of a packet.
+    fn destination(header: &[u8]) -> Option<IpAddr>;
+}
+
+impl Gleans for V4 {
+    const NAME: &'static str = "ip4-glean";
+    fn destination(header: &[u8]) -> Option<IpAddr> {
+        let bytes: [u8; 4] = header.get(16..20)?.try_into().ok()?;
+        Some(Ipv4Addr::from(bytes).into())
+    }
+}
+
+impl Gleans for V6 {
+    const NAME: &'static str = "ip6-glean";
+    fn destination(header: &[u8]) -> Option<IpAddr> {
+        let bytes: [u8; 16] = header.get(24..40)?.try_into().ok()?;
+        Some(Ipv6Addr::from(bytes).into())
+    }
+}
+
+/// State of a glean node.
+pub struct Glean<F: Family> {
+    fib: DataPlane<F>,
+    table: Arc<IfTable>,
+    lane: Arc<Lane>,
+}
+
+impl<F: Family> Glean<F> {
+    /// On the worker that `lane` belongs to.
+    pub fn new(fib: DataPlane<F>, table: Arc<IfTable>, lane: Arc<Lane>) -> Self {
+        Glean { fib, table, lane }
+    }
+}
+
+/// The next hop of a packet.
+fn next_hop<F: Gleans>(view: &View<'_, F>, packet: &Packet<'_>) -> Option<Key> {
+    let dpo = Dpo(packet.get(Col::Dpo)?);
+    match dpo.kind() {
+        DpoKind::Glean => Some((dpo.index(), F::destination(packet.bytes())?)),
+        DpoKind::Incomplete => {
+            let adj = view.adj(dpo.index());
+            let address: [u8; 16] = adj.bytes().try_into().ok()?;
+            Some((adj.tx_if, Ipv6Addr::from(address).to_canonical()))
+        }
+        _ => None,
+    }
+}
+
+/// Why a packet may not wait, or for whom it does.
+fn may_wait<F: Gleans>(
+    view: &View<'_, F>,
+    table: &IfTable,
+    lane: &Lane,
+    packet: &Packet<'_>,
+) -> Result<Key, Count> {
+    // It has waited already, and nobody answered.
+    let lost = packet.get(Col::Err).is_some_and(|word| word != 0);
+    let key = next_hop(view, packet).filter(|_| !lost);
+    let key = key.ok_or(Count::Unresolved)?;
+    let asks = table.has(key.0, Flag::Learn) && table.has(key.0, Flag::Ip4) && key.1.is_ipv4();
+    if !asks {
+        return Err(Count::Unresolved);
+    }
+    if lane.has_room() {
+        Ok(key)
+    } else {
+        Err(Count::HoldFull)
+    }
+}
+
+impl<F: Gleans> Node for Glean<F> {
+    const NAME: &'static str = F::NAME;
+    type Next = Next;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
+        let view = self.fib.read(cx.guard());
+        let (table, lane) = (&self.table, &self.lane);
+        v.part(
+            |packet| match may_wait(&view, table, lane, packet) {
+                Ok(key) => {
+                    cx.count(Count::Held, 1);
+                    lane.moved(1);
+                    Part::Hold(key)
+                }
+                Err(why) => {
+                    if why == Count::HoldFull {
+                        cx.count(why, 1);
+                    }
+                    packet.fail(cx, Count::Unresolved);
+                    Part::Send(Next::Drop)
+                }
+            },
+            |key, packet| {
+                let family = F::AF;
+                // There is room: as many fit as may be away.
+                let _ = lane.gleaned.push(Gleaned {
+                    key,
+                    family,
+                    packet,
+                });
+            },
+        )
+    }
+}

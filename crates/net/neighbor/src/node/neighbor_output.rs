@@ -1,0 +1,129 @@
+//! neighbor-output: what the control thread gives back to the graph: questions and announcements as frames, and packets that
+//! waited for an answer.
+
+use crate::lane::Lane;
+use crate::node::ip_glean::Gleans;
+use std::sync::Arc;
+use volley_fib::{V4, V6};
+use volley_graph::{Col, Column, Cx, Isa, Output, Rest, Source, counters, nexts};
+use volley_model::Family;
+
+nexts! {
+    /// Where neighbor-output sends packets.
+    pub enum Next {
+        Ip4 => "ip4-lookup",
+        Ip6 => "ip6-lookup",
+        Lost4 => <V4 as Gleans>::NAME,
+        Lost6 => <V6 as Gleans>::NAME,
+        Output => "interface-output",
+    }
+}
+
+counters! {
+    /// What neighbor-output counts.
+    pub enum Count {
+        /// questions and announcements to neighbours
+        Sent = "sent" (Info),
+        /// packets whose next hop's MAC address was found, and that look for their way again
+        Resumed = "resumed" (Info),
+        /// packets whose next hop did not answer
+        Lost = "lost" (Info),
+        /// questions and announcements for which no packet buffer was free
+        NoBuffers = "no-buffers" (Warn),
+    }
+}
+
+/// State of neighbor-output.
+pub struct NeighborOutput {
+    lane: Arc<Lane>,
+    codes: Column,
+    tx: Column,
+}
+
+impl NeighborOutput {
+    /// For vectors of up to `size` packets, on the worker that `lane` belongs to.
+    pub fn new(lane: Arc<Lane>, size: usize) -> Self {
+        NeighborOutput {
+            lane,
+            codes: Column::new(size),
+            tx: Column::new(size),
+        }
+    }
+
+    /// Packets that waited.
+    fn resume<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        let (lane, codes, size) = (&self.lane, &mut self.codes, out.vector_size());
+        let (mut n, mut lost) = (0, 0);
+        let mut fresh = out.resume_held(|| {
+            let back = lane.back.pop()?;
+            let next = match (back.family, back.lost) {
+                (Family::V4, false) => Next::Ip4,
+                (Family::V6, false) => Next::Ip6,
+                (Family::V4, true) => Next::Lost4,
+                (Family::V6, true) => Next::Lost6,
+            };
+            lost += u64::from(back.lost);
+            codes.words_mut(size)[n] = next as u32;
+            n += 1;
+            Some(back.packet)
+        });
+        lane.moved(-(n as isize));
+        cx.count(Count::Resumed, n as u64 - lost);
+        cx.count(Count::Lost, lost);
+        if lost > 0 {
+            let lost = [Next::Lost4 as u32, Next::Lost6 as u32];
+            fresh.prepare(|row, packet| {
+                let mark = lost.contains(&codes.words(size)[row]);
+                packet.set(Col::Err, u32::from(mark));
+            });
+        }
+        fresh.send_by(codes)
+    }
+
+    /// Frames that the control thread made.
+    fn send<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        let (lane, tx, size) = (&self.lane, &mut self.tx, out.vector_size());
+        let wanted = lane.frames.len().min(size);
+        let mut fresh = out.alloc(wanted, 0);
+        cx.count(Count::NoBuffers, (wanted - fresh.len()) as u64);
+        fresh.fill(|row, data| {
+            let Some(frame) = lane.frames.pop() else {
+                return 0;
+            };
+            tx.words_mut(size)[row] = frame.tx;
+            data[..frame.len].copy_from_slice(&frame.bytes[..frame.len]);
+            frame.len
+        });
+        for (row, &tx) in tx.words(size).iter().enumerate().take(fresh.len()) {
+            fresh.set_rx(row, tx);
+        }
+        fresh.prepare(|row, packet| packet.set(Col::Tx, tx.words(size)[row]));
+        cx.count(Count::Sent, fresh.len() as u64);
+        fresh.send(Next::Output)
+    }
+}
+
+impl Source for NeighborOutput {
+    const NAME: &'static str = "neighbor-output";
+    type Next = Next;
+    type Count = Count;
+
+    #[inline(always)]
+    fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        if !self.lane.back.is_empty() {
+            return self.resume(cx, out);
+        }
+        if !self.lane.frames.is_empty() {
+            return self.send(cx, out);
+        }
+        0
+    }
+
+    fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
+        true
+    }
+
+    fn rest(&mut self, _rest: &mut Rest) -> bool {
+        !self.lane.is_waiting()
+    }
+}

@@ -1,0 +1,207 @@
+use super::*;
+use proptest::prelude::*;
+
+const A: Mac = [2, 0, 0, 0, 0, 1];
+const B: Mac = [2, 0, 0, 0, 0, 2];
+
+fn key(n: u32) -> Key {
+    (1, IpAddr::from((0x0a00_0000 + n).to_be_bytes()))
+}
+
+fn answer(mac: Mac) -> Word {
+    Word::Answer {
+        mac: Some(mac),
+        solicited: true,
+        overrides: true,
+    }
+}
+
+fn effects(table: &mut Table<u32>) -> Vec<Effect<u32>> {
+    std::mem::take(&mut table.effects)
+}
+
+#[test]
+fn first_packets_wait_and_go_on_in_order() {
+    let mut table = Table::default();
+    for packet in 0..10 {
+        table.wait(key(1), packet, 0);
+    }
+    let said = effects(&mut table);
+    assert_eq!(
+        said,
+        [
+            Effect::Ask(key(1), None),
+            Effect::GiveUp(vec![8]),
+            Effect::GiveUp(vec![9])
+        ],
+        "asked once; who does not fit is dropped"
+    );
+    assert_eq!(table.counts.hold_full, 2);
+    table.hear(key(1), answer(A), SECOND / 2);
+    assert_eq!(
+        effects(&mut table),
+        [
+            Effect::Publish(key(1), A),
+            Effect::Release((0..8).collect())
+        ]
+    );
+    table.wait(key(1), 20, SECOND / 2 + LATE - 1);
+    table.wait(key(1), 21, SECOND / 2 + LATE);
+    assert_eq!(
+        effects(&mut table),
+        [Effect::Release(vec![20]), Effect::GiveUp(vec![21])],
+        "a late one is let go, but nothing goes in circles"
+    );
+    table.hear(key(1), answer(B), SECOND);
+    assert_eq!(effects(&mut table), [Effect::Publish(key(1), B)]);
+}
+
+#[test]
+fn a_silent_neighbour_frees_what_waited_for_it() {
+    let mut table = Table::default();
+    table.wait(key(1), 7, 0);
+    for now in 0..3 {
+        table.turn(now * SECOND);
+    }
+    assert_eq!(
+        effects(&mut table),
+        [
+            Effect::Ask(key(1), None),
+            Effect::Ask(key(1), None),
+            Effect::Ask(key(1), None)
+        ]
+    );
+    table.turn(3 * SECOND);
+    assert_eq!(effects(&mut table), [Effect::GiveUp(vec![7])]);
+    assert!(table.is_empty() && table.next_due().is_none() && table.spare.is_empty());
+    assert_eq!(table.counts.failed, 1);
+}
+
+#[test]
+fn strangers_are_entered_only_when_they_ask() {
+    let mut table = Table::<u32>::default();
+    table.hear(key(1), answer(A), 0);
+    assert!(table.is_empty() && table.effects.is_empty());
+    table.hear(key(1), Word::Question(A), 0);
+    assert_eq!(effects(&mut table), [Effect::Publish(key(1), A)]);
+    table.forget_interface(1);
+    assert_eq!(effects(&mut table), [Effect::Withdraw(key(1))]);
+}
+
+#[test]
+fn the_oldest_stale_one_makes_room_and_those_that_answered_stay() {
+    let mut table = Table::<u32>::default();
+    table.limits.neighbors = 4;
+    table.wait(key(1), 1, 0);
+    table.hear(key(1), answer(A), 0);
+    table.wait(key(2), 2, 1);
+    table.hear(key(3), Word::Question(A), 3);
+    table.hear(key(4), Word::Question(A), 2);
+    effects(&mut table);
+    table.hear(key(5), Word::Question(B), 5);
+    assert_eq!(
+        effects(&mut table),
+        [Effect::Withdraw(key(4)), Effect::Publish(key(5), B)]
+    );
+    for n in 6..20 {
+        table.wait(key(n), n, 6);
+        assert_eq!(table.len(), 4);
+    }
+    assert_eq!(table.mac(key(1)), Some(Some(A)), "it answered a moment ago");
+    assert!(table.counts.evicted >= 14);
+    for n in 0..4 {
+        table.limits.neighbors = 4;
+        table.wait(key(30 + n), 0, 7);
+        table.hear(key(30 + n), answer(A), 7);
+    }
+    let refused = table.counts.refused;
+    table.wait(key(99), 99, 8);
+    assert_eq!(table.counts.refused, refused + 1, "all have answered");
+    assert_eq!(table.effects.last(), Some(&Effect::GiveUp(vec![99])));
+}
+
+#[test]
+fn questions_are_bounded_in_rate() {
+    let mut table = Table::default();
+    (0..1000).for_each(|n| table.wait(key(n), n, 0));
+    let asked = |table: &mut Table<u32>| {
+        let of = |e: &Effect<u32>| matches!(e, Effect::Ask(..));
+        effects(table).iter().filter(|e| of(e)).count()
+    };
+    assert_eq!(asked(&mut table), 100);
+    for step in 1..=20u64 {
+        table.turn(step * SECOND / 20);
+    }
+    assert!((900..=1100).contains(&asked(&mut table)));
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Wait(u32),
+    Hear(u32, Word),
+    Pass(u64),
+    Forget(u32),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let word = prop_oneof![
+        Just(Word::Question(A)),
+        Just(Word::Question(B)),
+        Just(answer(A)),
+        Just(answer(B)),
+    ];
+    prop_oneof![
+        (0..12u32).prop_map(Event::Wait),
+        (0..12u32, word).prop_map(|(n, w)| Event::Hear(n, w)),
+        (0..40 * SECOND).prop_map(Event::Pass),
+        (0..12u32).prop_map(Event::Forget),
+    ]
+}
+
+proptest! {
+    /// Every packet is waiting or was given back, once; limits hold; what is sorted agrees with what is there; and what
+    /// was published is what the table says.
+    #[test]
+    fn nothing_is_lost(events in proptest::collection::vec(event(), 0..80)) {
+        let mut table = Table::<u32>::default();
+        (table.limits.neighbors, table.limits.held) = (6, 3);
+        let (mut now, mut next, mut back) = (0, 0, Vec::new());
+        let mut published = HashMap::new();
+        for event in events {
+            match event {
+                Event::Wait(n) => {
+                    table.wait(key(n), next, now);
+                    next += 1;
+                }
+                Event::Hear(n, word) => table.hear(key(n), word, now),
+                Event::Pass(span) => {
+                    now += span;
+                    table.turn(now);
+                }
+                Event::Forget(n) => table.forget(key(n)),
+            }
+            for effect in effects(&mut table) {
+                match effect {
+                    Effect::Release(packets) | Effect::GiveUp(packets) => back.extend(packets),
+                    Effect::Publish(key, mac) => _ = published.insert(key, mac),
+                    Effect::Withdraw(key) => prop_assert!(published.remove(&key).is_some()),
+                    Effect::Ask(key, _) => prop_assert!(table.mac(key).is_some()),
+                }
+            }
+            let waiting: Vec<u32> = table.slots.values().flat_map(|s| s.held.clone()).collect();
+            let mut all: Vec<u32> = back.iter().chain(&waiting).copied().collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..next).collect::<Vec<_>>());
+            prop_assert!(table.len() <= 6 && table.due.len() == table.len());
+            let known: HashMap<Key, Mac> =
+                table.iter().filter_map(|s| Some((s.key, s.mac?))).collect();
+            prop_assert_eq!(&known, &published);
+            let spare = table.slots.iter().filter_map(|(k, s)| spare_key(*k, &s.entry));
+            prop_assert_eq!(spare.collect::<BTreeSet<_>>(), table.spare.clone());
+            for slot in table.slots.values() {
+                prop_assert!(slot.held.len() <= 3);
+                prop_assert!(slot.held.is_empty() || slot.entry.mac().is_none());
+            }
+        }
+    }
+}

@@ -33,9 +33,9 @@ def _path(tx: str, host: int, hop: str, **more) -> dict:
 ROUTER = {
     "interfaces": [
         {"name": "pg0", "mac": _mac_text(MAC["pg0"]), "addresses": ["100.64.0.1/24", "2001:2::1/64"]},
-        {"name": "pg1", "mac": _mac_text(MAC["pg1"])},
-        {"name": "pg2", "mac": _mac_text(MAC["pg2"]), "mtu": 1280},
-        {"name": "pg3", "mac": _mac_text(MAC["pg3"]), "admin": False},
+        {"name": "pg1", "mac": _mac_text(MAC["pg1"]), "addresses": ["100.64.1.1/24", "2001:2:0:1::1/64"]},
+        {"name": "pg2", "mac": _mac_text(MAC["pg2"]), "mtu": 1280, "addresses": ["100.64.2.1/24", "2001:2:0:2::1/64"]},
+        {"name": "pg3", "mac": _mac_text(MAC["pg3"]), "admin": False, "addresses": ["100.64.3.1/24", "2001:2:0:3::1/64"]},
         {"name": "pg4", "mac": _mac_text(MAC["pg4"]), "table": 7, "table6": 7,
          "addresses": ["100.64.4.1/24", "2001:2:0:4::1/64"]},
         {"name": "pg5", "mac": _mac_text(MAC["pg5"]), "mode": "l2xc", "peer": "pg1"},
@@ -52,13 +52,14 @@ ROUTER = {
         {"prefix": "10.5.0.0/16", "kind": "unreachable"},
         {"prefix": "10.6.0.0/16", "kind": "prohibit"},
         {"prefix": "10.7.0.1/32", "kind": "local"},
-        {"prefix": "10.8.0.0/16", "kind": "glean"},
+        {"prefix": "10.8.0.0/16", "kind": "glean", "paths": [{"tx": "pg1"}]},
         {"prefix": "10.9.0.0/16", "paths": [{"tx": "pg1", "next_hop": "192.0.2.9"}]},
         {"prefix": "10.10.0.0/16", "paths": [_path("pg2", 2, "198.51.100.3"), _path("pg1", 2, "192.0.2.3")]},
         {"prefix": "10.11.0.0/16", "kind": "lookup", "to_table": 7},
         {"prefix": "10.12.0.0/16", "kind": "lookup", "to_table": 0},
         {"prefix": "10.13.0.255/32", "kind": "subnet-broadcast"},
         {"prefix": "10.14.0.0/16", "paths": [_path("pg3", 3, "203.0.113.3"), _path("pg1", 3, "192.0.2.4")]},
+        {"prefix": "10.15.0.0/16", "paths": [_path("pg8", 1, "192.0.2.8")]},
         {"prefix": "10.11.0.0/16", "table": 7, "paths": [_path("pg1", 7, "192.0.2.7")]},
         {"prefix": "2001:db8::/32", "paths": [_path("pg1", 1, "2001:db8:ffff::2")]},
         {"prefix": "2001:db8:2::/48", "paths": [_path("pg2", 1, "2001:db8:fffe::2")]},
@@ -66,7 +67,7 @@ ROUTER = {
         {"prefix": "2001:db8:5::/48", "kind": "unreachable"},
         {"prefix": "2001:db8:6::/48", "kind": "prohibit"},
         {"prefix": "2001:db8:7::1/128", "kind": "local"},
-        {"prefix": "2001:db8:8::/48", "kind": "glean"},
+        {"prefix": "2001:db8:8::/48", "kind": "glean", "paths": [{"tx": "pg1"}]},
         {"prefix": "2001:db8:10::/48", "paths": [_path("pg2", 2, "2001:db8:fffe::3"), _path("pg1", 2, "2001:db8:ffff::3")]},
         {"prefix": "2001:db8:11::/48", "table": 7, "paths": [_path("pg1", 7, "2001:db8:ffff::7")]},
         {"prefix": "::ffff:0:0/96", "paths": [_path("pg1", 1, "2001:db8:ffff::2")]},
@@ -363,11 +364,11 @@ class Told(NamedTuple):
     words: str
 
 
-def told4(rule: str, words: str, packet: bytes, source: str = "100.64.0.1", rx: str = "pg0") -> Told:
+def told4(rule: str, words: str, packet: bytes, source: str = "100.64.1.1", rx: str = "pg0") -> Told:
     return Told(rule, v4(rule, "", packet, rx), source, words)
 
 
-def told6(rule: str, words: str, packet: bytes, source: str = "2001:2::1") -> Told:
+def told6(rule: str, words: str, packet: bytes, source: str = "2001:2:0:1::1") -> Told:
     return Told(rule, v6(rule, "", packet), source, words)
 
 
@@ -392,6 +393,11 @@ TELLING = [
     told4("13.9", "0c00 14000000", near(options=b"\7\x27\4\0")),
     told4("13.9", "0c00 15000000", near(options=b"\1\7\1\4")),
     told4("13.9", "0301 00000000", near(dst="10.5.0.1", src="10.8.0.9")),
+    told4("13.9", "0301 00000000", near(dst="10.8.0.1")),
+    told4("13.9", "0301 00000000", near(dst="10.9.0.1")),
+    told4("13.9", "0b00 00000000", ip4(ttl=1, src="10.2.0.9"), "100.64.2.1"),
+    told4("13.9", "0b00 00000000", ip4(ttl=1, src="10.14.0.9")),
+    told4("13.9", "0b00 00000000", ip4(ttl=1, src="10.10.0.9"), "100.64.0.1"),
     told4("13.1", "", near(ttl=1, src="127.0.0.1")),
     told4("13.2", "", near(ttl=1, proto=1, body=icmp4(3, 1, QUOTE4))),
     told4("13.2", "", near(ttl=1, proto=1, body=b"")),
@@ -401,10 +407,9 @@ TELLING = [
     told4("13.5", "", near(ttl=1, src="10.13.0.255")),
     told4("13.6", "", near(ttl=1, src="192.168.1.1")),
     told4("13.6", "", near(ttl=1, src="10.4.0.1")),
-    told4("13.7", "", near(ttl=1), rx="pg8"),
+    told4("13.7", "", ip4(ttl=1, src="10.15.0.9"), rx="pg8"),
     told4("13", "", near(dst="10.4.0.1")),
     told4("13", "", near(options=b"\x83\3\4\0")),
-    told4("13", "", near(dst="10.8.0.1")),
     told6("13.9", "0300 00000000", ip6(hops=1)),
     told6("13.9", "0300 00000000", ip6(hops=1, body=b"x" * 1400)),
     told6("13.9", "0100 00000000", ip6(dst="2001:db9::1")),
@@ -423,6 +428,9 @@ TELLING = [
     told6("13.9", "0400 0000002a", ip6(dst=LOCAL6, nh=43, body=b"\x11\0\0\1\0\0\0\0" + UDP), LOCAL6),
     told6("13.9", "0300 00000000", ip6(hops=1, nh=44, body=b"\x11\0\0\x08\0\0\0\1" + UDP)),
     told6("13.9", "0300 00000000", ip6(hops=1, nh=58, body=ECHO6)),
+    told6("13.9", "0103 00000000", ip6(dst="2001:db8:8::1")),
+    told6("13.9", "0300 00000000", ip6(hops=1, src="2001:db8:2::9"), "2001:2:0:2::1"),
+    told6("13.9", "0300 00000000", ip6(hops=1, src="2001:db8:10::9"), "2001:2::1"),
     told6("13.1", "", ip6(hops=1, src="ff02::1")),
     told6("13.2", "", ip6(hops=1, nh=58, body=b"\1" + ECHO6)),
     told6("13.2", "", ip6(hops=1, nh=60, body=b"\x3a\0" + PAD + b"\x89" + ECHO6)),
@@ -433,7 +441,6 @@ TELLING = [
     told6("13", "", ip6(dst=LOCAL6, nh=44, body=b"\x11\0\0\0")),
 ]
 ERRORS = [told.case._replace(outcome="") for told in TELLING]
-
 
 
 def arp(operation: int = 1, mac: bytes = b"\2\0\0\0\0\x55", sender: str = "100.64.0.9", target: str = "100.64.0.1",

@@ -15,6 +15,7 @@ PLAIN = {  # reason: ICMP type and code, ICMPv6 type and code
     "ip4-lookup: no-route": (3, 0), "ip6-lookup: no-route": (1, 0),
     "ip4-lookup: interface-down": (3, 0), "ip6-lookup: interface-down": (1, 0),
     "ip4-lookup: unreachable": (3, 1), "ip6-lookup: unreachable": (1, 3),
+    "ip4-glean: unresolved": (3, 1), "ip6-glean: unresolved": (1, 3),
     "ip4-lookup: prohibited": (3, 13), "ip6-lookup: prohibited": (1, 1),
     "ip4-rewrite: frag-needed": (3, 4), "ip6-rewrite: packet-too-big": (2, 0),
     "ip4-local: port-unreachable": (3, 3), "ip6-local: port-unreachable": (1, 4),

@@ -7,7 +7,7 @@ Nothing here looks at Volley's code. Rule numbers are those of the page.
 
 import ipaddress
 import struct
-from typing import NamedTuple, Union
+from typing import NamedTuple, Optional, Union
 
 import flowhash
 import icmp
@@ -107,22 +107,35 @@ class Oracle:
         there, back = self._follow(table, destination), self._follow(table, source)
         if there == "subnet-broadcast" or back not in ("forward", "glean"):
             return []  # 13.4 to 13.6
-        own = destination if there == "local" else own_address(rx, source)
+        own = destination if there == "local" else own_address(self._leaves_by(table, source), source) or own_address(rx, source)
         if own is None:
             return []  # 13.7
         error = icmp.error(packet, what, own)
         return [(error, self._route(table, error, source, True))]
 
-    def _follow(self, table: int, destination: bytes) -> str:
+    def _last(self, table: int, destination: bytes):
+        """The route that decides, behind all those that look in other tables; or why there is none."""
         for _ in range(MAX_TABLE_HOPS + 1):
             route = self.router.lookup(table, destination)
             if route is None:
                 return "no-route"
             if route.kind != "lookup":
-                up = route.kind != "forward" or any(self.router.interfaces[path.tx].admin for path in route.paths)
-                return route.kind if up else "interface-down"
+                return route
             table = route.table
         return "lookup-loop"
+
+    def _follow(self, table: int, destination: bytes) -> str:
+        route = self._last(table, destination)
+        if isinstance(route, str):
+            return route
+        up = route.kind != "forward" or any(self.router.interfaces[path.tx].admin for path in route.paths)
+        return route.kind if up else "interface-down"
+
+    def _leaves_by(self, table: int, destination: bytes) -> Optional[Interface]:
+        """The one interface that leads there; none when the hash has a choice."""
+        all_by = [self.router.interfaces[path.tx] for path in self._last(table, destination).paths]
+        up = [tx for tx in all_by if tx.admin]
+        return up[0] if len(up) == 1 else None
 
     def _mtu(self, table: int, packet: bytes, destination: bytes) -> int:
         """That of the interface that the packet would leave by."""
@@ -257,10 +270,12 @@ class Oracle:
         return tx.name, path.mac + tx.mac + kind + age(family, packet)
 
 
-def own_address(rx: Interface, receiver: bytes):
+def own_address(interface: Optional[Interface], receiver: bytes):
     """The address that an error comes from; none where there is no fit one."""
+    if interface is None:
+        return None
     ip = ipaddress.ip_address(receiver)
-    own = [a for a in rx.addresses if a.version == ip.version and not (a.version == 6 and a.is_link_local)]
+    own = [a for a in interface.addresses if a.version == ip.version and not (a.version == 6 and a.is_link_local)]
     near = [a for a in own if ip in a.network]
     return (near or own)[0].packed if own else None
 

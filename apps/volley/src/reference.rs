@@ -162,7 +162,7 @@ impl Reference {
         let (operation, sender, target) = (be16(p, 6), be32(p, 14), be32(p, 24));
         let probe = operation == 1 && sender == 0;
         let (own, length) = self.own.unwrap_or_default();
-        let ours = self.v4.find(sender) == Some(To::Drop("ip4-local: local"));
+        let ours = self.v4.find(sender) == Some(To::Drop("ip4-local: not modelled"));
         let near = self.v4.find(sender).is_some() && sender.masked(length) == own.masked(length);
         let faults = [
             (p[..6] != [0, 1, 8, 0, 6, 4], "arp-input: bad-format"),

@@ -282,7 +282,10 @@ impl Control {
             return;
         }
         self.conflicts.insert((iface, addr), now);
-        self.announce(iface, addr);
+        // Where nobody is learned, nobody listens either.
+        if self.links.get(&iface).is_some_and(|link| link.learns) {
+            self.announce(iface, addr);
+        }
         if let Some(listener) = &self.listener {
             let name = self.interfaces.borrow().name(iface);
             listener(&format!(

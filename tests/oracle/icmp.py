@@ -8,6 +8,8 @@ import ipaddress
 import struct
 from typing import NamedTuple, Optional, Union
 
+import nd
+
 HOPS = 65
 ERRORS4 = (3, 4, 5, 11, 12)
 PLAIN = {  # reason: ICMP type and code, ICMPv6 type and code
@@ -176,6 +178,8 @@ def local6(packet: bytes) -> Union[str, Answer]:
             return "ip6-local: bad-icmp-checksum"
         if (body[0], body[1]) == (128, 0):
             return Answer(message6(packet[24:40], packet[8:24], bytes([129, 0]) + body[4:]))
+        if body[0] in (135, 136):
+            return nd.LATER
         return "ip6-icmp-input: " + judge_message(body, 129, body[0] < 128 or body[0] == 137)
     if found.proto == 17:
         return "ip6-local: " + judge_udp(packet, found.at)

@@ -109,7 +109,11 @@ fn may_wait<F: Gleans>(
 ) -> Result<Key, Count> {
     // What has waited already, and nobody answered, names none.
     let key = next_hop(view, packet).ok_or(Count::Unresolved)?;
-    let asks = table.has(key.0, Flag::Learn) && table.has(key.0, Flag::Ip4) && key.1.is_ipv4();
+    let speaks = match key.1 {
+        IpAddr::V4(_) => Flag::Ip4,
+        IpAddr::V6(_) => Flag::Ip6,
+    };
+    let asks = table.has(key.0, Flag::Learn) && table.has(key.0, speaks);
     if !asks {
         return Err(Count::Unresolved);
     }

@@ -43,6 +43,10 @@ fn reason(output: &Output) -> String {
     }
     let names: Vec<&str> = failed.iter().map(|test| test.name.as_str()).collect();
     let mut text = format!("{} failed: {}", names.len(), names.join(", "));
+    // A binary that died has told no names.
+    for line in output.stderr.lines().filter(|l| l.contains("(signal: ")) {
+        text.push_str(&format!("; {}", line.trim()));
+    }
     for test in &failed {
         text.push_str(&format!("\n-- {}", test.name));
         for line in test.text.iter().take(LINES_EACH) {
@@ -121,12 +125,14 @@ mod tests {
             ok: false,
             ending: "exit code 101".into(),
             stdout: stdout.into(),
-            stderr: "     Running x\nerror: 1 target failed:".into(),
+            stderr:
+                "     Running x\n  process didn't exit: `y` (signal: 9)\nerror: 2 targets failed:"
+                    .into(),
             took: std::time::Duration::ZERO,
         };
         assert_eq!(
             reason(&output),
-            "1 failed: a::b\n-- a::b\nthread 'a::b' panicked at x.rs:1:2:\nleft is not right"
+            "1 failed: a::b; process didn't exit: `y` (signal: 9)\n-- a::b\nthread 'a::b' panicked at x.rs:1:2:\nleft is not right"
         );
     }
 

@@ -156,8 +156,11 @@ pub fn dpdk(home: &Home) -> Outcome {
         cargo_test::count(program)
     };
     let units = tests(&["--lib", "--", "eal::tests", "send::tests"]);
-    let all = units.and_then(|n| Ok(n + tests(&["--test", "dpdk_*"])?));
-    Outcome::of(all.map(|n| format!("{n} tests")))
+    let whole = units.and_then(|n| Ok((n, tests(&["--test", "dpdk_*"])?)));
+    Outcome::of(match whole {
+        Ok((0, _) | (_, 0)) => Err("no test of volley-dpdk ran by the names asked for".into()),
+        whole => whole.map(|(units, ports)| format!("{} tests", units + ports)),
+    })
 }
 
 /// The oracle's own tests. What Volley does against the oracle is a test of apps/volley.

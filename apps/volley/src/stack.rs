@@ -131,7 +131,8 @@ impl Stack {
         };
         let done = self.carry_out(request);
         if let (Some(index), Ok(_)) = (gone, &done) {
-            // Only a full queue of changes can refuse; the packets of an interface that is gone do not come.
+            // A full queue of changes can refuse: workers then learn it with the next change, and until then no packet
+            // comes from an interface that is gone.
             let _ = self.engine.borrow_mut().clear_features(index.0);
         }
         self.neighbors.refresh();

@@ -235,7 +235,7 @@ fn replay(mut accepted: Vec<(u64, Vec<Request>)>) -> Vec<Request> {
         );
         let begun = core.begin(transaction, &NoProbe);
         let begun = begun.unwrap_or_else(|e| panic!("{number}: {e}: {transaction:?}"));
-        core.end(begun, Some(&Applied::default()));
+        core.end(begun, Some(&Applied::default()), &NoProbe);
     }
     requests(core.state())
 }

@@ -101,13 +101,16 @@ impl Daemon {
             match transaction.advance(&self.stack, STEPS) {
                 Progress::More => {}
                 Progress::Done(applied) => {
-                    let number = self.core.borrow_mut().end(transaction, Some(&applied));
+                    let number =
+                        self.core
+                            .borrow_mut()
+                            .end(transaction, Some(&applied), &self.stack);
                     self.changed.notify_one();
                     self.settle().await?;
                     return Ok((applied, number));
                 }
                 Progress::Failed(error) => {
-                    self.core.borrow_mut().end(transaction, None);
+                    self.core.borrow_mut().end(transaction, None, &self.stack);
                     self.changed.notify_one();
                     self.settle().await?;
                     return Err(error);

@@ -1,6 +1,7 @@
 //! The control core: the desired state, one transaction after the other, and who is told.
 
 use crate::events::{Events, Reader};
+use crate::key::{Key, Value};
 use crate::plan::Probe;
 use crate::state::{Changes, State};
 use crate::transaction::{Executor, Progress, Transaction, TransactionError};
@@ -54,7 +55,16 @@ impl Core {
     }
 
     /// Ends a transaction: it holds and is told, or the state is as before. Returns its number when it holds.
-    pub fn end(&mut self, transaction: Transaction, applied: Option<&Applied>) -> Option<u64> {
+    ///
+    /// `probe` tells what the interfaces are like now: one whose MAC address was made from the name that it had at first
+    /// keeps that address under its new name.
+    pub fn end(
+        &mut self,
+        transaction: Transaction,
+        applied: Option<&Applied>,
+        probe: &dyn Probe,
+    ) -> Option<u64> {
+        let renamed: Vec<String> = transaction.new_names().cloned().collect();
         let Transaction {
             mut changes,
             unnamed,
@@ -70,6 +80,13 @@ impl Core {
             let _ = self
                 .state
                 .edit(&Request::InterfaceCreate(spec), &mut changes);
+        }
+        for name in renamed {
+            let key = Key::Mac(name.clone());
+            let bare = self.state.has(&Key::Interface(name.clone())) && !self.state.has(&key);
+            if let Some((mac, _)) = probe.hardware(&name).filter(|_| bare) {
+                self.state.put(&mut changes, key, Some(Value::Mac(mac)));
+            }
         }
         self.transactions += 1;
         self.events.tell(self.transactions, &self.state, &changes);
@@ -94,11 +111,11 @@ impl Core {
     ) -> Result<Applied, TransactionError> {
         match transaction.advance(executor, usize::MAX) {
             Progress::Done(applied) => {
-                self.end(transaction, Some(&applied));
+                self.end(transaction, Some(&applied), executor);
                 Ok(applied)
             }
             Progress::Failed(error) => {
-                self.end(transaction, None);
+                self.end(transaction, None, executor);
                 Err(error)
             }
             Progress::More => Ok(Applied::nothing()),

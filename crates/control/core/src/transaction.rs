@@ -1,6 +1,5 @@
 //! Transactions: checked as a whole against the desired state, carried out step by step, taken back when a step fails.
 
-use crate::key::{Key, Value};
 use crate::plan::{Probe, Step, plan};
 use crate::state::{Changes, State};
 use std::fmt;
@@ -116,7 +115,7 @@ impl Transaction {
         probe: &dyn Probe,
     ) -> Result<Transaction, TransactionError> {
         if let [request] = requests {
-            return Transaction::of_one(state, request, probe);
+            return Transaction::of_one(state, request);
         }
         let mut changes = Changes::default();
         let renames = requests
@@ -126,10 +125,7 @@ impl Transaction {
         for (index, request) in requests.iter().enumerate() {
             let mut own = Changes::default();
             let into = if renames { &mut own } else { &mut changes };
-            let mut done = request
-                .validate()
-                .and_then(|()| state.edit(request, into))
-                .and_then(|()| keep_mac(state, request, into, probe));
+            let mut done = request.validate().and_then(|()| state.edit(request, into));
             if renames {
                 done = done.and_then(|()| state.check(&own));
                 steps.push(in_order(state, request, &own, probe));
@@ -151,11 +147,7 @@ impl Transaction {
     }
 
     /// One request is its own difference.
-    fn of_one(
-        state: &mut State,
-        request: &Request,
-        probe: &dyn Probe,
-    ) -> Result<Transaction, TransactionError> {
+    fn of_one(state: &mut State, request: &Request) -> Result<Transaction, TransactionError> {
         request.validate()?;
         let mut changes = Changes::default();
         let step = Step {
@@ -166,7 +158,6 @@ impl Transaction {
         if !unnamed {
             let done = state
                 .edit(request, &mut changes)
-                .and_then(|()| keep_mac(state, request, &mut changes, probe))
                 .and_then(|()| state.check(&changes));
             if let Err(error) = done {
                 state.undo(changes);
@@ -240,6 +231,14 @@ impl Transaction {
         left
     }
 
+    /// The names that interfaces got by renaming, in order.
+    pub(crate) fn new_names(&self) -> impl Iterator<Item = &String> {
+        self.steps.iter().filter_map(|step| match &step.request {
+            Request::InterfaceRename { new_name, .. } => Some(new_name),
+            _ => None,
+        })
+    }
+
     fn fail(&mut self, executor: &dyn Executor, error: ModelError) -> TransactionError {
         let request = self.steps.get(self.at).map(|s| shortened(&s.request));
         let left = self.abandon(executor);
@@ -250,23 +249,6 @@ impl Transaction {
             left,
         }
     }
-}
-
-/// An interface without a MAC address of its own keeps the one made from its first name.
-fn keep_mac(
-    state: &mut State,
-    request: &Request,
-    changes: &mut Changes,
-    probe: &dyn Probe,
-) -> Result<(), ModelError> {
-    let Request::InterfaceRename { name, new_name } = request else {
-        return Ok(());
-    };
-    let key = Key::Mac(new_name.clone());
-    if let Some((mac, _)) = probe.hardware(name).filter(|_| !state.has(&key)) {
-        state.put(changes, key, Some(Value::Mac(mac)));
-    }
-    Ok(())
 }
 
 /// A request that is carried out as it stands, in its place, and what takes it back.

@@ -169,15 +169,38 @@ proptest! {
     }
 }
 
-#[test]
-fn a_feature_goes_with_its_interface() {
-    let (rig, fresh) = (Rig::new(), Rig::new());
-    let create = InterfaceSpec {
-        name: "pg3".into(),
+fn pg(name: &str) -> Request {
+    Request::InterfaceCreate(InterfaceSpec {
+        name: name.into(),
         kind: InterfaceKind::Pg,
         mac: None,
         mtu: None,
+    })
+}
+
+#[test]
+fn made_and_renamed_at_once_keeps_its_address_in_the_file_too() {
+    let (rig, fresh) = (Rig::new(), Rig::new());
+    let rename = |name: &str, new_name: &str| Request::InterfaceRename {
+        name: name.into(),
+        new_name: new_name.into(),
     };
+    rig.run(&[pg("pg3"), rename("pg3", "a"), rename("a", "wan0")])
+        .unwrap();
+    let (mac, _) = rig.hardware("wan0").unwrap();
+    let state = rig.core.borrow().state().clone();
+    fresh.become_state(&state).unwrap();
+    assert_eq!(fresh.hardware("wan0").unwrap().0, mac);
+    // What fails leaves nothing of it.
+    rig.fails_at.set(Some(2));
+    rig.run(&[pg("pg4"), rename("pg4", "b"), pg("pg5")])
+        .unwrap_err();
+    assert_eq!(rig.core.borrow().state(), &state);
+}
+
+#[test]
+fn a_feature_goes_with_its_interface() {
+    let (rig, fresh) = (Rig::new(), Rig::new());
     let feature = Feature {
         interface: "pg3".into(),
         arc: "ip4-unicast".into(),
@@ -185,11 +208,7 @@ fn a_feature_goes_with_its_interface() {
         switch: Switch::On,
     };
     let delete = Request::InterfaceDelete { name: "pg3".into() };
-    for request in [
-        Request::InterfaceCreate(create),
-        Request::Feature(feature),
-        delete,
-    ] {
+    for request in [pg("pg3"), Request::Feature(feature), delete] {
         rig.run(&[request]).unwrap();
     }
     let (left, never) = (seen(&rig.stack), seen(&fresh.stack));

@@ -1,6 +1,5 @@
 //! Addresses as sortable keys: the upper half of an IPv6 address, or the whole of it.
 
-use super::view::above;
 use volley_simd::Isa;
 
 /// A key of a range table. `stored` is the form in which keys are compared (signed where the
@@ -22,6 +21,12 @@ pub(super) trait Key: Copy + Ord + Send + Sync + 'static {
     fn bound(self) -> Self::Stored;
     /// How many of the sorted bounds `x` exceeds.
     fn above<I: Isa, const N: usize>(isa: I, bounds: &[Self::Stored; N], x: Self::Stored) -> usize;
+}
+
+/// How many of the sorted bounds `x` exceeds, for one key at a time.
+#[inline(always)]
+pub(super) fn above<S: Copy + Ord, const N: usize>(bounds: &[S; N], x: S) -> usize {
+    bounds.iter().map(|&b| u8::from(x > b)).sum::<u8>() as usize
 }
 
 macro_rules! key {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use volley_simd::{Isa, prefetch};
 
-use super::key::Key;
+use super::key::{Key, above};
 use crate::pages::{Pages, Zeroed};
 
 /// Separators in a node.
@@ -54,12 +54,6 @@ const _: () = assert!(size_of::<Line<u64>>() == 64 && size_of::<Block<u64>>() ==
 
 // SAFETY: integers and atomics: all-zero is a value, nothing needs dropping, alignment 64.
 unsafe impl<K: Key> Zeroed for UnsafeCell<Block<K>> {}
-
-/// How many of the sorted bounds `x` exceeds, for one key at a time.
-#[inline(always)]
-pub(super) fn above<S: Copy + Ord, const N: usize>(bounds: &[S; N], x: S) -> usize {
-    bounds.iter().map(|&b| u8::from(x > b)).sum::<u8>() as usize
-}
 
 impl<K: Key> Block<K> {
     /// The block of `ranges` (start, answer), sorted, at most [`RANGES`]; the first start is implied.

@@ -5,7 +5,8 @@
 //!   [`Reader::quiescent`] once per loop, when it holds no guard (the borrow checker sees to that).
 //!   This costs one load and one store; there are no other writes to shared memory.
 //! - A writer publishes a new value and goes on at once. The old value is *retired*: it is dropped by
-//!   [`Domain::reclaim`] on the control thread after every online reader has been quiescent.
+//!   [`Domain::reclaim`] on the control thread after every online reader has been quiescent. While no reader is
+//!   registered it is dropped at once, by whoever retires it or was the last to leave.
 //! - Every change has a *ticket* ([`Publisher::publish`], [`Domain::epoch`]). [`Domain::passed`] says whether
 //!   all readers use the change, which is when its caller may be told that it is done.
 //! - A worker that is going to sleep goes [`Reader::offline`]; nobody waits for it then.

@@ -3,7 +3,8 @@
 //! The FIB knows of an interface only what it is told through [`Fib::set_interface`]: no interface crate is needed here.
 //! An address `a/n` on an interface that is up gives the network (attached), the own address (local), and for IPv4 shorter than
 //! /31 the network and broadcast addresses (drop). When several addresses ask for one prefix, local wins over attached over
-//! drop, then the interface whose name sorts first: which was made first must not matter. A link-local IPv6 address gives only itself: its network is not routed.
+//! drop, then the interface whose name sorts first: which was made first must not matter. A link-local IPv6 address gives
+//! only itself: its network is not routed.
 
 use volley_model::IfAddress;
 

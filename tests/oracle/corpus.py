@@ -33,9 +33,9 @@ def _path(tx: str, host: int, hop: str, **more) -> dict:
 ROUTER = {
     "interfaces": [
         {"name": "pg0", "mac": _mac_text(MAC["pg0"]), "addresses": ["100.64.0.1/24", "2001:2::1/64"]},
-        {"name": "pg1", "mac": _mac_text(MAC["pg1"])},
-        {"name": "pg2", "mac": _mac_text(MAC["pg2"]), "mtu": 1280},
-        {"name": "pg3", "mac": _mac_text(MAC["pg3"]), "admin": False},
+        {"name": "pg1", "mac": _mac_text(MAC["pg1"]), "addresses": ["100.64.1.1/24", "2001:2:0:1::1/64"]},
+        {"name": "pg2", "mac": _mac_text(MAC["pg2"]), "mtu": 1280, "addresses": ["100.64.2.1/24", "2001:2:0:2::1/64"]},
+        {"name": "pg3", "mac": _mac_text(MAC["pg3"]), "admin": False, "addresses": ["100.64.3.1/24", "2001:2:0:3::1/64"]},
         {"name": "pg4", "mac": _mac_text(MAC["pg4"]), "table": 7, "table6": 7,
          "addresses": ["100.64.4.1/24", "2001:2:0:4::1/64"]},
         {"name": "pg5", "mac": _mac_text(MAC["pg5"]), "mode": "l2xc", "peer": "pg1"},
@@ -52,13 +52,14 @@ ROUTER = {
         {"prefix": "10.5.0.0/16", "kind": "unreachable"},
         {"prefix": "10.6.0.0/16", "kind": "prohibit"},
         {"prefix": "10.7.0.1/32", "kind": "local"},
-        {"prefix": "10.8.0.0/16", "kind": "glean"},
+        {"prefix": "10.8.0.0/16", "kind": "glean", "paths": [{"tx": "pg1"}]},
         {"prefix": "10.9.0.0/16", "paths": [{"tx": "pg1", "next_hop": "192.0.2.9"}]},
         {"prefix": "10.10.0.0/16", "paths": [_path("pg2", 2, "198.51.100.3"), _path("pg1", 2, "192.0.2.3")]},
         {"prefix": "10.11.0.0/16", "kind": "lookup", "to_table": 7},
         {"prefix": "10.12.0.0/16", "kind": "lookup", "to_table": 0},
         {"prefix": "10.13.0.255/32", "kind": "subnet-broadcast"},
         {"prefix": "10.14.0.0/16", "paths": [_path("pg3", 3, "203.0.113.3"), _path("pg1", 3, "192.0.2.4")]},
+        {"prefix": "10.15.0.0/16", "paths": [_path("pg8", 1, "192.0.2.8")]},
         {"prefix": "10.11.0.0/16", "table": 7, "paths": [_path("pg1", 7, "192.0.2.7")]},
         {"prefix": "2001:db8::/32", "paths": [_path("pg1", 1, "2001:db8:ffff::2")]},
         {"prefix": "2001:db8:2::/48", "paths": [_path("pg2", 1, "2001:db8:fffe::2")]},
@@ -66,7 +67,7 @@ ROUTER = {
         {"prefix": "2001:db8:5::/48", "kind": "unreachable"},
         {"prefix": "2001:db8:6::/48", "kind": "prohibit"},
         {"prefix": "2001:db8:7::1/128", "kind": "local"},
-        {"prefix": "2001:db8:8::/48", "kind": "glean"},
+        {"prefix": "2001:db8:8::/48", "kind": "glean", "paths": [{"tx": "pg1"}]},
         {"prefix": "2001:db8:10::/48", "paths": [_path("pg2", 2, "2001:db8:fffe::3"), _path("pg1", 2, "2001:db8:ffff::3")]},
         {"prefix": "2001:db8:11::/48", "table": 7, "paths": [_path("pg1", 7, "2001:db8:ffff::7")]},
         {"prefix": "::ffff:0:0/96", "paths": [_path("pg1", 1, "2001:db8:ffff::2")]},
@@ -134,7 +135,7 @@ ETHERNET = [
     Case("3.6", "pg0", eth(0x88CC, b"\0" * 46), "ethernet-input: unknown-ethertype"),
     Case("3.6", "pg0", eth(0x0026, b"\x42\x42\x03" + b"\0" * 43, b"\x01\x80\xc2\0\0\0"), "ethernet-input: unknown-ethertype"),
     Case("3.7", "pg0", eth(0x0800, ip4(), b"\xff" * 6), "ethernet-input: group-mac"),
-    Case("3.7", "pg0", eth(0x86DD, ip6(), b"\x33\x33\0\0\0\x01"), "ethernet-input: group-mac"),
+    Case("3.7", "pg0", eth(0x86DD, ip6(), b"\xff" * 6), "ethernet-input: group-mac"),
 ]
 
 IPV4 = [
@@ -337,7 +338,9 @@ LOCAL = [
     v6("12.8", "pg1", to6(58, ECHO6)),
     v6("12.8", "pg1", to6(58, ECHO6, hops=0, label=77)),
     v6("12.8", "pg1", to6(58, ECHO6, b"\x3c\0" + PAD + b"\x2c\0" + PAD + b"\x3a\0\0\0\1\1\1\1", 0)),
-    v6("12.8", "ip6-icmp-input: unknown-type", to6(58, bytes([135, 0, 0, 0]) + b"\0" * 20)),
+    v6("12.8", "ip6-icmp-input: unknown-type", to6(58, bytes([133, 0, 0, 0]) + b"\0" * 20)),
+    v6("12.8", "nd-input: bad-hop-limit", to6(58, bytes([135, 0, 0, 0]) + b"\0" * 20)),
+    v6("12.8", "nd-input: not-nd", to6(58, bytes([136, 0, 0, 0]) + b"\0" * 20, b"\x3a\0" + PAD, 60)),
     v6("12.8", "ip6-icmp-input: unexpected-reply", to6(58, b"\x81\0" + ECHO6[2:])),
     v6("12.8", "ip6-icmp-input: unexpected-error", to6(58, b"\x89\0" + ECHO6[2:])),
     v4("12.9", "ip4-local: bad-udp-length", ip4(dst=LOCAL4, body=UDP[:7])),
@@ -363,11 +366,11 @@ class Told(NamedTuple):
     words: str
 
 
-def told4(rule: str, words: str, packet: bytes, source: str = "100.64.0.1", rx: str = "pg0") -> Told:
+def told4(rule: str, words: str, packet: bytes, source: str = "100.64.1.1", rx: str = "pg0") -> Told:
     return Told(rule, v4(rule, "", packet, rx), source, words)
 
 
-def told6(rule: str, words: str, packet: bytes, source: str = "2001:2::1") -> Told:
+def told6(rule: str, words: str, packet: bytes, source: str = "2001:2:0:1::1") -> Told:
     return Told(rule, v6(rule, "", packet), source, words)
 
 
@@ -392,6 +395,11 @@ TELLING = [
     told4("13.9", "0c00 14000000", near(options=b"\7\x27\4\0")),
     told4("13.9", "0c00 15000000", near(options=b"\1\7\1\4")),
     told4("13.9", "0301 00000000", near(dst="10.5.0.1", src="10.8.0.9")),
+    told4("13.9", "0301 00000000", near(dst="10.8.0.1")),
+    told4("13.9", "0301 00000000", near(dst="10.9.0.1")),
+    told4("13.9", "0b00 00000000", ip4(ttl=1, src="10.2.0.9"), "100.64.2.1"),
+    told4("13.9", "0b00 00000000", ip4(ttl=1, src="10.14.0.9")),
+    told4("13.9", "0b00 00000000", ip4(ttl=1, src="10.10.0.9"), "100.64.0.1"),
     told4("13.1", "", near(ttl=1, src="127.0.0.1")),
     told4("13.2", "", near(ttl=1, proto=1, body=icmp4(3, 1, QUOTE4))),
     told4("13.2", "", near(ttl=1, proto=1, body=b"")),
@@ -401,10 +409,9 @@ TELLING = [
     told4("13.5", "", near(ttl=1, src="10.13.0.255")),
     told4("13.6", "", near(ttl=1, src="192.168.1.1")),
     told4("13.6", "", near(ttl=1, src="10.4.0.1")),
-    told4("13.7", "", near(ttl=1), rx="pg8"),
+    told4("13.7", "", ip4(ttl=1, src="10.15.0.9"), rx="pg8"),
     told4("13", "", near(dst="10.4.0.1")),
     told4("13", "", near(options=b"\x83\3\4\0")),
-    told4("13", "", near(dst="10.8.0.1")),
     told6("13.9", "0300 00000000", ip6(hops=1)),
     told6("13.9", "0300 00000000", ip6(hops=1, body=b"x" * 1400)),
     told6("13.9", "0100 00000000", ip6(dst="2001:db9::1")),
@@ -423,6 +430,9 @@ TELLING = [
     told6("13.9", "0400 0000002a", ip6(dst=LOCAL6, nh=43, body=b"\x11\0\0\1\0\0\0\0" + UDP), LOCAL6),
     told6("13.9", "0300 00000000", ip6(hops=1, nh=44, body=b"\x11\0\0\x08\0\0\0\1" + UDP)),
     told6("13.9", "0300 00000000", ip6(hops=1, nh=58, body=ECHO6)),
+    told6("13.9", "0103 00000000", ip6(dst="2001:db8:8::1")),
+    told6("13.9", "0300 00000000", ip6(hops=1, src="2001:db8:2::9"), "2001:2:0:2::1"),
+    told6("13.9", "0300 00000000", ip6(hops=1, src="2001:db8:10::9"), "2001:2::1"),
     told6("13.1", "", ip6(hops=1, src="ff02::1")),
     told6("13.2", "", ip6(hops=1, nh=58, body=b"\1" + ECHO6)),
     told6("13.2", "", ip6(hops=1, nh=60, body=b"\x3a\0" + PAD + b"\x89" + ECHO6)),
@@ -433,7 +443,6 @@ TELLING = [
     told6("13", "", ip6(dst=LOCAL6, nh=44, body=b"\x11\0\0\0")),
 ]
 ERRORS = [told.case._replace(outcome="") for told in TELLING]
-
 
 
 def arp(operation: int = 1, mac: bytes = b"\2\0\0\0\0\x55", sender: str = "100.64.0.9", target: str = "100.64.0.1",
@@ -475,5 +484,79 @@ ARP = [
     arp_case("14.13", "pg0", arp(sender="0.0.0.0") + b"padding that is cut off"),
 ]
 
-CASES = ETHERNET + ARP + IPV4 + ROUTES + SPREAD + IPV6 + LOCAL
+OWN6, HOST6, LINK6 = "2001:2::1", "2001:2::9", "fe80::fe:ff:fe00:0"
+SOURCE_MAC, TARGET_MAC = b"\1\1\2\0\0\0\0\x55", b"\2\1\2\0\0\0\0\x55"
+
+
+def nd(kind: int = 135, target: str = OWN6, src: str = HOST6, dst: str = "", options: bytes = SOURCE_MAC, flags: int = 0,
+       code: int = 0, hops: int = 255, keep: int = 999, wrong: int = 0) -> bytes:
+    """A message of neighbour discovery, to the target's group unless it is said where to."""
+    last = ipaddress.IPv6Address(target).packed[13:].hex()
+    to = dst or f"ff02::1:ff{last[:2]}:{last[2:]}"
+    message = bytes([kind, code, 0, 0, flags, 0, 0, 0]) + ipaddress.IPv6Address(target).packed + options
+    message = message[:keep]
+    ends = ipaddress.IPv6Address(src).packed + ipaddress.IPv6Address(to).packed
+    summed = with_sum(message, ends + struct.pack(">II", len(message), 58)) if len(message) >= 4 else message
+    summed = summed[:2] + bytes(byte ^ wrong for byte in summed[2:4]) + summed[4:]
+    return ip6(dst=to, src=src, nh=58, hops=hops, body=summed)
+
+
+def nd_case(rule: str, outcome: str, packet: bytes, rx: str = "pg0") -> Case:
+    return Case(rule, rx, eth(0x86DD, packet, b"\x33\x33" + packet[36:40].ljust(4, b"\0")), outcome)
+
+
+def advert(target: str = HOST6, flags: int = 0x60, dst: str = OWN6, options: bytes = TARGET_MAC, **more) -> bytes:
+    return nd(136, target, flags=flags, dst=dst, options=options, **more)
+
+
+ND = [
+    nd_case("3.9", "pg0", nd()),
+    nd_case("3.7", "ethernet-input: group-mac", nd(), "pg8"),
+    nd_case("15.1", "nd-input: malformed", nd()[:39]),
+    nd_case("15.1", "nd-input: malformed", nd()[:71]),
+    nd_case("15.1", "nd-input: malformed", b"\x70" + nd()[1:]),
+    nd_case("15.2", "nd-input: not-nd", ip6(dst="ff02::fb")),
+    nd_case("15.2", "nd-input: not-nd", ip6(dst="ff02::1", nh=58, body=b"")),
+    nd_case("15.2", "nd-input: not-nd", nd(134)),
+    nd_case("15.3", "nd-input: bad-hop-limit", nd(hops=254)),
+    v6("15.3", "nd-input: bad-hop-limit", nd(src="fe80::9", dst=OWN6, hops=64)),
+    nd_case("15.4", "nd-input: bad-checksum", nd(wrong=1)),
+    nd_case("15.5", "nd-input: bad-message", nd(code=1)),
+    nd_case("15.5", "nd-input: bad-message", nd(keep=7)),
+    nd_case("15.5", "nd-input: bad-message", nd(keep=23)),
+    nd_case("15.5", "nd-input: bad-message", nd(keep=25)),
+    nd_case("15.5", "nd-input: bad-message", nd(keep=31)),
+    nd_case("15.5", "nd-input: bad-message", nd(options=b"\1\0\2\0\0\0\0\x55")),
+    nd_case("15.5", "nd-input: bad-message", nd(target="ff02::9")),
+    nd_case("15.6", "nd-input: bad-message", nd(src="::")),
+    nd_case("15.6", "nd-input: bad-message", nd(src="::", dst="ff02::1", options=b"")),
+    nd_case("15.6", "nd-input: bad-message", advert(dst="ff02::1")),
+    v6("15.7", "nd-input: not-enabled", nd(src="fe80::9", dst="fe80::1"), "pg8"),
+    nd_case("15.8", "nd-input: bad-sender-mac", nd(options=b"\1\1\0\0\0\0\0\0")),
+    nd_case("15.8", "nd-input: bad-sender-mac", nd(src="::1", options=b"\1\1\1\0\0\0\0\0")),
+    nd_case("15.9", "nd-input: bad-sender-address", nd(src="ff02::1")),
+    nd_case("15.9", "nd-input: bad-sender-address", nd(src="::1")),
+    nd_case("15.9", "nd-input: bad-sender-address", nd(src="::ffff:10.0.0.1")),
+    nd_case("15.9", "nd-input: bad-sender-address", advert(src="::", dst="ff02::1", flags=0x20)),
+    nd_case("15.10", "nd-input: not-for-us", nd(target="2001:2::2:1")),
+    nd_case("15.10", "nd-input: not-for-us", nd(dst="ff02::2")),
+    nd_case("15.11", "nd-input: own-frame", nd(src=OWN6, options=b"\1\1" + MAC["pg0"])),
+    nd_case("15.12", "nd-input: address-conflict", nd(src=OWN6)),
+    nd_case("15.12", "nd-input: address-conflict", nd(src=LINK6)),
+    nd_case("15.12", "nd-input: address-conflict", nd(src="2001:db8:7::1")),
+    nd_case("15.12", "nd-input: address-conflict", advert(OWN6, dst="ff02::1", flags=0x20)),
+    nd_case("15.13", "nd-input: sender-elsewhere", nd(src="2001:db8::9")),
+    nd_case("15.13", "nd-input: sender-elsewhere", nd(src="2001:db9::9")),
+    nd_case("15.14", "nd-input: not-for-us", nd(target="2001:2:0:5::1")),
+    v6("15.15", "nd-input: static-only", advert(src="fe80::9", target="fe80::9")),
+    nd_case("15.15", "nd-input: static-only", advert()),
+    nd_case("15.15", "nd-input: static-only", advert(dst="ff02::1", flags=0x20, options=b"")),
+    nd_case("15.17", "pg0", nd(src="::", options=b"")),
+    nd_case("15.17", "pg0", nd(options=b"\x0e\1nonces") + b"padding"),
+    nd_case("15.17", "pg0", nd(target=LINK6, src="fe80::9")),
+    v6("15.17", "pg0", nd(src="fe80::9", dst=OWN6)),
+    nd_case("15.17", "pg0", nd(dst=OWN6)),
+]
+
+CASES = ETHERNET + ARP + ND + IPV4 + ROUTES + SPREAD + IPV6 + LOCAL
 ALL = CASES + ERRORS

@@ -8,6 +8,8 @@ import ipaddress
 import struct
 from typing import NamedTuple, Optional, Union
 
+import nd
+
 HOPS = 65
 ERRORS4 = (3, 4, 5, 11, 12)
 PLAIN = {  # reason: ICMP type and code, ICMPv6 type and code
@@ -15,6 +17,7 @@ PLAIN = {  # reason: ICMP type and code, ICMPv6 type and code
     "ip4-lookup: no-route": (3, 0), "ip6-lookup: no-route": (1, 0),
     "ip4-lookup: interface-down": (3, 0), "ip6-lookup: interface-down": (1, 0),
     "ip4-lookup: unreachable": (3, 1), "ip6-lookup: unreachable": (1, 3),
+    "ip4-glean: unresolved": (3, 1), "ip6-glean: unresolved": (1, 3),
     "ip4-lookup: prohibited": (3, 13), "ip6-lookup: prohibited": (1, 1),
     "ip4-rewrite: frag-needed": (3, 4), "ip6-rewrite: packet-too-big": (2, 0),
     "ip4-local: port-unreachable": (3, 3), "ip6-local: port-unreachable": (1, 4),
@@ -175,6 +178,8 @@ def local6(packet: bytes) -> Union[str, Answer]:
             return "ip6-local: bad-icmp-checksum"
         if (body[0], body[1]) == (128, 0):
             return Answer(message6(packet[24:40], packet[8:24], bytes([129, 0]) + body[4:]))
+        if body[0] in (135, 136):
+            return nd.LATER
         return "ip6-icmp-input: " + judge_message(body, 129, body[0] < 128 or body[0] == 137)
     if found.proto == 17:
         return "ip6-local: " + judge_udp(packet, found.at)

@@ -7,10 +7,11 @@ Nothing here looks at Volley's code. Rule numbers are those of the page.
 
 import ipaddress
 import struct
-from typing import NamedTuple, Union
+from typing import NamedTuple, Optional, Union
 
 import flowhash
 import icmp
+import nd
 from router import Interface, Path, Router
 
 VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
@@ -88,9 +89,14 @@ class Oracle:
             return self._arp(rx, frame[14:])  # 3.5
         if kind not in (0x0800, 0x86DD):
             return Drop(node, "unknown-ethertype")  # 3.6
+        if kind == 0x86DD and frame[:2] == b"\x33\x33" and nd.own6(rx):
+            return self._nd(rx, frame[14:], frame[6:12])  # 3.9
         if group:
             return Drop(node, "group-mac")  # 3.7
-        return (self._ip4 if kind == 0x0800 else self._ip6)(rx, frame[14:])  # 3.8
+        if kind == 0x0800:
+            return self._ip4(rx, frame[14:])  # 3.8
+        what = self._ip6(rx, frame[14:])
+        return what if str(what) != nd.LATER else self._nd(rx, frame[14:], frame[6:12])  # 10.6, 12.8
 
     def told(self, interface: str, frame: bytes, dropped: Drop) -> list[tuple[bytes, Outcome]]:
         """Section 13: the packet that tells the sender of a drop, and what becomes of it; at most one."""
@@ -107,22 +113,35 @@ class Oracle:
         there, back = self._follow(table, destination), self._follow(table, source)
         if there == "subnet-broadcast" or back not in ("forward", "glean"):
             return []  # 13.4 to 13.6
-        own = destination if there == "local" else own_address(rx, source)
+        own = destination if there == "local" else own_address(self._leaves_by(table, source), source) or own_address(rx, source)
         if own is None:
             return []  # 13.7
         error = icmp.error(packet, what, own)
         return [(error, self._route(table, error, source, True))]
 
-    def _follow(self, table: int, destination: bytes) -> str:
+    def _last(self, table: int, destination: bytes):
+        """The route that decides, behind all those that look in other tables; or why there is none."""
         for _ in range(MAX_TABLE_HOPS + 1):
             route = self.router.lookup(table, destination)
             if route is None:
                 return "no-route"
             if route.kind != "lookup":
-                up = route.kind != "forward" or any(self.router.interfaces[path.tx].admin for path in route.paths)
-                return route.kind if up else "interface-down"
+                return route
             table = route.table
         return "lookup-loop"
+
+    def _follow(self, table: int, destination: bytes) -> str:
+        route = self._last(table, destination)
+        if isinstance(route, str):
+            return route
+        up = route.kind != "forward" or any(self.router.interfaces[path.tx].admin for path in route.paths)
+        return route.kind if up else "interface-down"
+
+    def _leaves_by(self, table: int, destination: bytes) -> Optional[Interface]:
+        """The one interface that leads there; none when the hash has a choice."""
+        all_by = [self.router.interfaces[path.tx] for path in self._last(table, destination).paths]
+        up = [tx for tx in all_by if tx.admin]
+        return up[0] if len(up) == 1 else None
 
     def _mtu(self, table: int, packet: bytes, destination: bytes) -> int:
         """That of the interface that the packet would leave by."""
@@ -159,6 +178,34 @@ class Oracle:
         reply = packet[:6] + b"\0\2" + rx.mac + target + mac + sender
         return Forward(((rx.name, mac + rx.mac + b"\x08\x06" + reply),), b"arp" + sender, True)  # 14.13
 
+    def _nd(self, rx: Interface, packet: bytes, mac: bytes) -> Outcome:
+        """Section 15, on an interface that does not learn neighbours."""
+        found = nd.parse(packet)
+        if isinstance(found, str):
+            return Drop("nd-input", found)  # 15.1 to 15.6
+        reason = nd.judge_sender(rx, found)
+        if reason:
+            return Drop("nd-input", reason)  # 15.7 to 15.10
+        who = found.source if found.asks else found.target
+        route = self.router.lookup(rx.table6, who)
+        others = [o for o in self.router.interfaces.values() if o.table6 == rx.table6]
+        ours = any(a.ip.packed == who for other in others for a in other.addresses) or who == nd.link_local(rx.mac)
+        if ours or (route is not None and route.kind == "local"):
+            return Drop("nd-input", "own-frame" if (found.mac or mac) == rx.mac else "address-conflict")  # 15.11, 15.12
+        if who != bytes(16) and not inside6(who, "fe80::/10") and not self._leads_back6(rx, who, route):
+            return Drop("nd-input", "sender-elsewhere")  # 15.13
+        if found.asks and found.target not in nd.own6(rx):
+            return Drop("nd-input", "not-for-us")  # 15.14
+        if not found.asks:
+            return Drop("nd-input", "static-only")  # 15.15
+        return Forward(((rx.name, nd.answer(rx, found, mac)),), b"own", True)  # 15.17
+
+    def _leads_back6(self, rx: Interface, address: bytes, route) -> bool:
+        if route is not None and route.kind == "forward":
+            return all(path.tx == rx.name for path in route.paths)
+        near = any(ipaddress.ip_address(address) in own.network for own in rx.addresses if own.version == 6)
+        return near and (route is None or route.kind == "glean")
+
     def _is_ours(self, rx: Interface, address: bytes) -> bool:
         value, route = ipaddress.IPv4Address(address), self.router.lookup(rx.table, address)
         others = [own.ip for other in self.router.interfaces.values() if other.table == rx.table for own in other.own4]
@@ -186,6 +233,8 @@ class Oracle:
         return self._route(rx.table, packet, packet[16:20], header > 20)
 
     def _ip6(self, rx: Interface, payload: bytes) -> Outcome:
+        if judge_ip6(payload) == "link-local" and payload[6] == 58 and payload[40:41] in (b"\x87", b"\x88"):
+            return Drop(*nd.LATER.split(": "))
         reason = judge_ip6(payload, lambda: self._follow(rx.table6, payload[24:40]) == "local")
         if reason:
             return Drop("ip6-input", reason)
@@ -220,6 +269,8 @@ class Oracle:
     def _local(self, family: str, table: int, packet: bytes) -> Outcome:
         """Section 12."""
         found = icmp.local4(packet) if family == "ip4" else icmp.local6(packet)
+        if found == nd.LATER:
+            return Drop(*found.split(": "))
         if isinstance(found, icmp.Answer):
             answer = found.packet
             sent = self._route(table, answer, answer[16:20] if family == "ip4" else answer[24:40], True)
@@ -257,10 +308,12 @@ class Oracle:
         return tx.name, path.mac + tx.mac + kind + age(family, packet)
 
 
-def own_address(rx: Interface, receiver: bytes):
+def own_address(interface: Optional[Interface], receiver: bytes):
     """The address that an error comes from; none where there is no fit one."""
+    if interface is None:
+        return None
     ip = ipaddress.ip_address(receiver)
-    own = [a for a in rx.addresses if a.version == ip.version and not (a.version == 6 and a.is_link_local)]
+    own = [a for a in interface.addresses if a.version == ip.version and not (a.version == 6 and a.is_link_local)]
     near = [a for a in own if ip in a.network]
     return (near or own)[0].packed if own else None
 

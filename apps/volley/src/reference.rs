@@ -114,6 +114,7 @@ impl<A: Address> Table<A> {
 pub struct Reference {
     mac: [u8; 6],
     own: Option<(u32, u8)>,
+    own6: Option<(u128, u8)>,
     v4: Table<u32>,
     v6: Table<u128>,
 }
@@ -124,6 +125,7 @@ impl Reference {
         Reference {
             mac,
             own: None,
+            own6: None,
             v4,
             v6,
         }
@@ -132,6 +134,12 @@ impl Reference {
     /// That interface has this address in a network of this length, and learns no neighbours.
     pub fn with_address(mut self, address: u32, length: u8) -> Self {
         self.own = Some((address, length));
+        self
+    }
+
+    /// ... and this one.
+    pub fn with_address6(mut self, address: u128, length: u8) -> Self {
+        self.own6 = Some((address, length));
         self
     }
 
@@ -162,7 +170,7 @@ impl Reference {
         let (operation, sender, target) = (be16(p, 6), be32(p, 14), be32(p, 24));
         let probe = operation == 1 && sender == 0;
         let (own, length) = self.own.unwrap_or_default();
-        let ours = self.v4.find(sender) == Some(To::Drop("ip4-local: local"));
+        let ours = self.v4.find(sender) == Some(To::Drop("ip4-local: not modelled"));
         let near = self.v4.find(sender).is_some() && sender.masked(length) == own.masked(length);
         let faults = [
             (p[..6] != [0, 1, 8, 0, 6, 4], "arp-input: bad-format"),
@@ -188,6 +196,72 @@ impl Reference {
         first(&faults).err().unwrap_or("arp-reply: answered")
     }
 
+    /// Section 15; solicitations that are answered are not in this model.
+    fn nd(&self, frame: &[u8]) -> &'static str {
+        let p = &frame[14..];
+        if p.len() < 40 || p[0] >> 4 != 6 || p.len() < 40 + usize::from(be16(p, 4)) {
+            return "nd-input: malformed";
+        }
+        let message = &p[40..40 + usize::from(be16(p, 4))];
+        let asks = message.first() == Some(&135);
+        if p[6] != 58 || !(asks || message.first() == Some(&136)) {
+            return "nd-input: not-nd";
+        }
+        let summed = [&p[8..40], &[0, 0, p[4], p[5], 0, 0, 0, 58], message].concat();
+        let faults = [
+            (p[7] != 255, "nd-input: bad-hop-limit"),
+            (
+                message.len() >= 8 && ones_sum(&summed) != 0xffff,
+                "nd-input: bad-checksum",
+            ),
+        ];
+        if let Err(fault) = first(&faults) {
+            return fault;
+        }
+        let Some(mac) = nd_mac(p, message, asks) else {
+            return "nd-input: bad-message";
+        };
+        self.nd_sender(frame, asks, mac)
+    }
+
+    /// Rules from 15.7 on.
+    fn nd_sender(&self, frame: &[u8], asks: bool, mac: Option<[u8; 6]>) -> &'static str {
+        let p = &frame[14..];
+        let Some((own, length)) = self.own6 else {
+            return "nd-input: not-enabled";
+        };
+        let (source, to, target) = (be128(p, 8), be128(p, 24), be128(p, 48));
+        let who = if asks { source } else { target };
+        let [a, b, c, d, e, f] = self.mac;
+        let id = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+        let mine = [own, 0xfe80 << 112 | u128::from(id)];
+        let group = |a: u128| 0xff02 << 112 | 1 << 32 | 0xff00_0000 | a & 0xff_ffff;
+        let takes = mine.contains(&to) || mine.map(group).contains(&to) || to == 0xff02 << 112 | 1;
+        let ours =
+            mine.contains(&who) || self.v6.find(who) == Some(To::Drop("ip6-local: not modelled"));
+        let near =
+            who >> 118 == 0xfe80 >> 6 || who == 0 || who.masked(length) == own.masked(length);
+        let bad_source = source == 1 || source >> 120 == 0xff || source >> 32 == 0xffff;
+        let from: &[u8] = mac.as_ref().map_or(&frame[6..12], |mac| mac);
+        let faults = [
+            (
+                mac.is_some_and(|mac| mac[0] & 1 == 1 || mac == [0; 6]),
+                "nd-input: bad-sender-mac",
+            ),
+            (
+                bad_source || (!asks && source == 0),
+                "nd-input: bad-sender-address",
+            ),
+            (!takes, "nd-input: not-for-us"),
+            (ours && from == self.mac, "nd-input: own-frame"),
+            (ours, "nd-input: address-conflict"),
+            (!near, "nd-input: sender-elsewhere"),
+            (asks && !mine.contains(&target), "nd-input: not-for-us"),
+            (!asks, "nd-input: static-only"),
+        ];
+        first(&faults).err().unwrap_or("nd-reply: answered")
+    }
+
     /// Section 3 of the rules.
     fn forward(&self, frame: &[u8]) -> Result<(&Hop, Vec<u8>), &'static str> {
         if frame.len() < 14 {
@@ -200,6 +274,7 @@ impl Reference {
         match be16(frame, 12) {
             0x8100 | 0x88a8 | 0x9100 => Err("ethernet-input: unknown-vlan"),
             0x0806 => Err(self.arp(&frame[14..])),
+            0x86dd if frame[..2] == [0x33, 0x33] && self.own6.is_some() => Err(self.nd(frame)),
             0x0800 | 0x86dd if group => Err("ethernet-input: group-mac"),
             0x0800 => self.forward4(frame),
             0x86dd => self.forward6(frame),
@@ -232,7 +307,12 @@ impl Reference {
 
     fn forward6(&self, frame: &[u8]) -> Result<(&Hop, Vec<u8>), &'static str> {
         let packet = &frame[14..];
-        valid6(packet)?;
+        let valid = valid6(packet);
+        let link_local = valid == Err("ip6-input: link-local");
+        if link_local && packet[6] == 58 && matches!(packet.get(40), Some(135 | 136)) {
+            return Err(self.nd(frame));
+        }
+        valid?;
         let payload = usize::from(be16(packet, 4));
         if packet[6] == 0 {
             hop_by_hop(&packet[40..40 + payload])?;
@@ -253,6 +333,26 @@ fn rewritten(frame: &[u8], length: usize, hop: &Hop) -> Vec<u8> {
     out[..6].copy_from_slice(&hop.mac);
     out[6..12].copy_from_slice(&hop.source);
     out
+}
+
+/// Rules 15.5 and 15.6: the MAC address that a message gives, if any; none when the message is not sound.
+fn nd_mac(p: &[u8], message: &[u8], asks: bool) -> Option<Option<[u8; 6]>> {
+    let mut rest = message.get(24..)?;
+    let mut mac = None;
+    while !rest.is_empty() {
+        let length = 8 * usize::from(*rest.get(1)?);
+        let option = rest.get(..length).filter(|o| !o.is_empty())?;
+        if option[0] == if asks { 1 } else { 2 } && length == 8 && mac.is_none() {
+            mac = option[2..].try_into().ok();
+        }
+        rest = &rest[length..];
+    }
+    let (source, to, target) = (be128(p, 8), be128(p, 24), be128(p, 48));
+    let group = 0xff02 << 112 | 1 << 32 | 0xff00_0000 | target & 0xff_ffff;
+    let nobody = asks && source == 0 && (to != group || mac.is_some());
+    let to_all = !asks && to >> 120 == 0xff && message[4] & 0x40 != 0;
+    let sound = message[1] == 0 && target >> 120 != 0xff && !nobody && !to_all;
+    sound.then_some(mac)
 }
 
 /// Section 4.

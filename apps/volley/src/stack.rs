@@ -82,8 +82,9 @@ impl Stack {
         volley_ethernet::register(&mut registry)?;
         volley_l2::register(&mut registry)?;
         let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
-        volley_ip::register(&mut registry, fib4, fib6)?;
+        // Before IP, whose error nodes ask what the drops of all others mean.
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
+        volley_ip::register(&mut registry, fib4, fib6)?;
         neighbors.listen(|text| _ = writeln!(std::io::stderr(), "volley: {text}"));
         let pg = volley_pg::register(&mut registry)?;
         let pcap = volley_pcap::register(&mut registry)?;

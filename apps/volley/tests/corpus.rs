@@ -18,7 +18,6 @@ ip6 table add 7
 set interface ip table pg4 7
 set interface ip6 table pg4 7
 set interface mtu 1280 pg2
-set interface ip address pg1 10.13.0.1/24
 set ip icmp rate 0 receiver-rate 0
 set ip neighbor pg1 192.0.2.2 02:00:00:00:01:01
 set ip neighbor pg1 192.0.2.3 02:00:00:00:01:02
@@ -28,6 +27,7 @@ set ip neighbor pg2 198.51.100.2 02:00:00:00:02:01
 set ip neighbor pg2 198.51.100.3 02:00:00:00:02:02
 set ip neighbor pg3 203.0.113.2 02:00:00:00:03:01
 set ip neighbor pg3 203.0.113.3 02:00:00:00:03:03
+set ip neighbor pg8 192.0.2.8 02:00:00:00:08:01
 set ip6 neighbor pg1 2001:db8:ffff::2 02:00:00:00:01:01
 set ip6 neighbor pg1 2001:db8:ffff::3 02:00:00:00:01:02
 set ip6 neighbor pg1 2001:db8:ffff::7 02:00:00:00:01:07
@@ -48,6 +48,7 @@ ip table add 9
 ip route add 10.12.0.0/16 via lookup-in-table 9
 ip route add table 9 10.12.0.0/16 via lookup-in-table 0
 ip route add 10.14.0.0/16 via 203.0.113.3 pg3 via 192.0.2.4 pg1
+ip route add 10.15.0.0/16 via 192.0.2.8 pg8
 ip route add table 7 10.11.0.0/16 via 192.0.2.7 pg1
 ip6 route add 2001:db8::/32 via 2001:db8:ffff::2 pg1
 ip6 route add 2001:db8:2::/48 via 2001:db8:fffe::2 pg2
@@ -93,6 +94,8 @@ fn lines(folder: &Folder) -> Vec<String> {
             "set interface ip6 address pg{n} 2001:2:0:{n}::1/64"
         ));
     }
+    // For its broadcast address.
+    lines.push("set interface ip address pg1 10.13.0.1/24".to_owned());
     lines
 }
 

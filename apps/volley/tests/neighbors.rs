@@ -5,97 +5,9 @@
 mod support;
 
 use std::io::Write;
-use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use support::{Daemon, oracle, text};
-
-/// Run a program for at most `seconds`.
-fn run(seconds: u32, words: &[&str]) -> Output {
-    let mut command = Command::new("timeout");
-    command.args(["-k", "1", &seconds.to_string()]).args(words);
-    command.output().unwrap()
-}
-
-fn must(words: &str) -> String {
-    let output = run(20, &words.split(' ').collect::<Vec<_>>());
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{words}: {said}");
-    text(&output.stdout)
-}
-
-/// Three namespaces: hosts a and b, each with an interface `e`, and r, where the other ends are: `left` and `right`.
-struct Bed(String);
-
-impl Bed {
-    fn new() -> Option<Bed> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let bed = Bed(format!("neigh{}-{number}", std::process::id()));
-        let there = |program: &str| Command::new(program).arg("-V").output().is_ok();
-        let able = there("ip") && there("ping");
-        let add = |name: String| run(10, &["ip", "netns", "add", &name]).status.success();
-        if !able || !["a", "b", "r"].iter().all(|at| add(bed.name(at))) {
-            println!("SKIP: it needs root, network namespaces and ping");
-            return None;
-        }
-        for (host, end) in [("a", "left"), ("b", "right")] {
-            let (here, there) = (bed.name("r"), bed.name(host));
-            must(&format!(
-                "ip -n {here} link add {end} type veth peer name e netns {there}"
-            ));
-            must(&format!("ip -n {here} link set {end} up"));
-            must(&format!("ip -n {there} link set e up"));
-        }
-        Some(bed)
-    }
-
-    fn name(&self, at: &str) -> String {
-        format!("{}{at}", self.0)
-    }
-
-    fn ip(&self, at: &str, words: &str) -> String {
-        must(&format!("ip -n {} {words}", self.name(at)))
-    }
-
-    fn exec(&self, at: &str, seconds: u32, words: &[&str]) -> Output {
-        let name = self.name(at);
-        let all = [&["ip", "netns", "exec", &name], words].concat();
-        run(seconds, &all)
-    }
-
-    /// Packets of `count` pings that were answered.
-    fn pings(&self, at: &str, to: &str, count: u32, every: &str) -> u32 {
-        let count = count.to_string();
-        let words = ["ping", "-n", "-q", "-i", every, "-c", &count, "-W", "2", to];
-        let said = text(&self.exec(at, 60, &words).stdout);
-        let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
-        let received = line.split(", ").nth(1).unwrap_or("0");
-        received.split(' ').next().unwrap().parse().unwrap()
-    }
-
-    /// A Python program in a namespace, with raw frames of `e` at hand as `s`.
-    fn python(&self, at: &str, body: &str) -> std::process::Child {
-        let head = "import socket,struct,sys,time\n\
-            s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3)); s.bind(('e',0))\n\
-            me=s.getsockname()[4]\n";
-        let python = oracle::python().unwrap();
-        let mut command = Command::new("timeout");
-        command
-            .args(["-k", "1", "50", "ip", "netns", "exec", &self.name(at)])
-            .arg(python)
-            .args(["-c", &format!("{head}{body}")]);
-        command.stdout(Stdio::piped()).spawn().unwrap()
-    }
-}
-
-impl Drop for Bed {
-    fn drop(&mut self) {
-        for at in ["a", "b", "r"] {
-            let _ = run(10, &["ip", "netns", "del", &self.name(at)]);
-        }
-    }
-}
+use support::bed::{Bed, counter, has_scapy, mac_of, resident_kib};
+use support::{Daemon, text};
 
 /// What was heard of ARP in `seconds`, as lines: operation, sender's MAC, sender, target.
 const LISTEN: &str = "print('ready',flush=True); end=time.time()+float(SECONDS); s.settimeout(0.1)\n\
@@ -136,22 +48,6 @@ fn state(daemon: &Daemon, address: &str) -> String {
     let all = neighbors(daemon);
     let row = all.iter().find(|n| n["address"] == address);
     row.map_or(String::new(), |n| n["state"].as_str().unwrap().to_owned())
-}
-
-/// A node's counter.
-fn counter(daemon: &Daemon, node: &str, name: &str) -> u64 {
-    let all = daemon.json("show errors");
-    let rows = all["errors"].as_array().unwrap();
-    let mine = |r: &&serde_json::Value| r["node"] == node && r["reason"] == name;
-    rows.iter()
-        .find(mine)
-        .map_or(0, |r| r["count"].as_u64().unwrap())
-}
-
-fn mac_of(bed: &Bed, at: &str) -> String {
-    let said = bed.ip(at, "-o link show e");
-    let after = said.split("link/ether ").nth(1).unwrap();
-    after.split(' ').next().unwrap().to_owned()
 }
 
 #[test]
@@ -219,7 +115,8 @@ fn a_silent_host_is_asked_three_times_and_what_waited_is_dropped() {
         counter(d, "ip4-glean", "unresolved") >= 20
     });
     assert_eq!(counter(&daemon, "ip4-glean", "unresolved"), 20);
-    assert_eq!(counter(&daemon, "neighbor-output", "lost"), 20);
+    let errors = daemon.ok("show errors");
+    assert_eq!(counter(&daemon, "neighbor-output", "lost"), 20, "{errors}");
     assert_eq!(state(&daemon, "10.78.9.9"), "");
     daemon.wait_for("every buffer back", |d| used(d) <= before);
 }
@@ -306,11 +203,7 @@ fn odd_and_malformed_arp_is_dropped_by_name() {
         \x20 for _ in range(random.randrange(1,4)): b[random.randrange(12,len(b))]=random.randrange(256)\n\
         \x20 put(bytes(b))\n\
         print(n)\n";
-    let able = Command::new(oracle::python().unwrap_or_default())
-        .args(["-c", "import scapy.all"])
-        .stderr(Stdio::null())
-        .status();
-    if !able.is_ok_and(|s| s.success()) {
+    if !has_scapy() {
         println!("SKIP: no Python with scapy (cargo xtask install)");
         return;
     }
@@ -356,12 +249,6 @@ fn odd_and_malformed_arp_is_dropped_by_name() {
         assert!(counter(&daemon, "arp-input", reason) > 0, "{reason}");
     }
     assert_eq!(bed.pings("a", "10.78.0.2", 5, "0.05"), 5, "transit goes on");
-}
-
-fn resident_kib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 #[test]

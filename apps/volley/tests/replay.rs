@@ -77,7 +77,7 @@ const ROUTER: &str = r#"{
   "interfaces": [
     {"name": "pg0", "mac": "02:fe:00:00:00:00", "mtu": 9000, "source_node": "pg-input",
      "addresses": ["198.18.0.1/24", "2001:2::1/64"]},
-    {"name": "pg1", "mac": "02:fe:00:00:00:01", "mtu": 1500, "source_node": "pg-input", "addresses": ["198.18.1.1/24"]}],
+    {"name": "pg1", "mac": "02:fe:00:00:00:01", "mtu": 1500, "source_node": "pg-input", "addresses": ["198.18.1.1/24", "2001:2:0:1::1/64"]}],
   "routes": [
     {"prefix": "0.0.0.0/0", "paths": [A4]},
     {"prefix": "10.0.0.0/8", "paths": [A4, B4]},

@@ -106,7 +106,9 @@ pub fn model(v4: &[(u32, u8, u32)], v6: &[(u128, u8, u32)]) -> Reference {
         v4.set(net4(interface) | host, 32, To::Hop(n));
         v6.set(net6(interface) | u128::from(host), 128, To::Hop(n));
     }
-    Reference::new(RX_MAC, v4, v6).with_address(net4(0) | 1, 24)
+    Reference::new(RX_MAC, v4, v6)
+        .with_address(net4(0) | 1, 24)
+        .with_address6(net6(0) | 1, 64)
 }
 
 /// One capture of what an interface transmits.

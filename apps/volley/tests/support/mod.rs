@@ -2,6 +2,7 @@
 // Each test file uses its own part of this.
 #![allow(dead_code)]
 
+pub mod bed;
 pub mod http;
 pub mod oracle;
 

@@ -74,11 +74,7 @@ impl Request {
             | Request::RouteUnload { .. }
             | Request::PcapTraceOff
             | Request::Clear(_) => Ok(()),
-            Request::NeighborAdd(n) => {
-                interface(&n.interface)?;
-                host_address(n.address)?;
-                unicast(n.mac)
-            }
+            Request::NeighborAdd(n) => neighbor(n),
             Request::NeighborDel {
                 interface: name, ..
             }
@@ -114,6 +110,12 @@ impl Request {
             Request::PcapTraceOn(trace) => trace.validate(),
         }
     }
+}
+
+fn neighbor(n: &crate::Neighbor) -> Check {
+    interface(&n.interface)?;
+    host_address(n.address)?;
+    unicast(n.mac)
 }
 
 fn feature(f: &crate::Feature) -> Check {

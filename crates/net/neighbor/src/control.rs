@@ -1,11 +1,12 @@
 //! The control thread's side: owns the table of neighbours, reads what workers heard, asks, and tells the FIB.
 
 use crate::entry::{Mac, SECOND, Word};
-use crate::lane::{Back, Frame, Gleaned, HELD, Heard, Lane, What};
+use crate::lane::{Back, FRAME, Frame, Gleaned, HELD, Heard, Lane, What};
+use crate::nd::{self, Message, Say};
 use crate::table::{Effect, Key, Table};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +41,11 @@ pub(crate) struct Parcel {
     packet: Held,
 }
 
+/// Whether an address is good on its link only, on every link.
+fn is_link_local(addr: IpAddr) -> bool {
+    matches!(addr, IpAddr::V6(a) if a.is_unicast_link_local())
+}
+
 /// What is known of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Link {
@@ -51,7 +57,22 @@ struct Link {
 
 impl Link {
     fn on_link(&self, addr: IpAddr) -> bool {
-        self.addresses.iter().any(|a| a.subnet().contains(addr))
+        let near = self.addresses.iter().any(|a| a.subnet().contains(addr));
+        near || is_link_local(addr) && self.addresses.iter().any(|a| a.addr().is_ipv6())
+    }
+
+    /// Our address for a solicitation: one of the target's network, else the first, else the link-local one.
+    fn source6(&self, target: Ipv6Addr) -> Ipv6Addr {
+        let local = nd::link_local(self.mac);
+        if target.is_unicast_link_local() {
+            return local;
+        }
+        let near = |a: &&IfAddress| a.subnet().contains(target.into());
+        let v6 = || self.addresses.iter().filter(|a| a.addr().is_ipv6());
+        match v6().find(near).or_else(|| v6().next()).map(|a| a.addr()) {
+            Some(IpAddr::V6(a)) => a,
+            _ => local,
+        }
     }
 
     /// Our address for a question about `target`: one of the same network, else the first.
@@ -264,6 +285,14 @@ impl Control {
         let word = match heard.what {
             What::Question => Word::Question(heard.mac),
             What::Answer => answer(true),
+            What::Advertisement {
+                solicited,
+                overrides,
+            } => Word::Answer {
+                mac: Some(heard.mac).filter(|mac| *mac != Mac::default()),
+                solicited,
+                overrides,
+            },
             What::Announcement | What::Conflict => answer(false),
         };
         self.table.hear(key, word, now);
@@ -282,7 +311,10 @@ impl Control {
             return;
         }
         self.conflicts.insert((iface, addr), now);
-        self.announce(iface, addr);
+        // Where nobody is learned, nobody listens either.
+        if self.links.get(&iface).is_some_and(|link| link.learns) {
+            self.announce(iface, addr);
+        }
         if let Some(listener) = &self.listener {
             let name = self.interfaces.borrow().name(iface);
             listener(&format!(
@@ -297,13 +329,51 @@ impl Control {
         let Some(mac) = self.links.get(&iface).map(|link| link.mac) else {
             return;
         };
-        if let IpAddr::V4(addr) = addr {
-            self.arp(iface, mac, None, addr, addr);
+        match addr {
+            IpAddr::V4(addr) => self.arp(iface, mac, None, addr, addr),
+            // RFC 4861, 7.2.6.
+            IpAddr::V6(addr) => self.say(
+                iface,
+                Message {
+                    say: Say::Advertise { solicited: false },
+                    target: addr,
+                    from: addr,
+                    to: nd::ALL_NODES,
+                    own: mac,
+                    to_mac: nd::group_mac(nd::ALL_NODES),
+                },
+            ),
         }
     }
 
+    fn say(&mut self, tx: u32, message: Message) {
+        let (mut bytes, len) = ([0; FRAME], FRAME);
+        message.write(&mut bytes);
+        self.send(Frame { tx, len, bytes });
+    }
+
+    /// RFC 4861, 7.2.2: everybody who may be meant, or the neighbour alone.
+    fn solicit(&mut self, iface: u32, target: Ipv6Addr, to_mac: Option<Mac>) {
+        let Some(link) = self.links.get(&iface) else {
+            return;
+        };
+        let group = nd::solicited_node(target);
+        let message = Message {
+            say: Say::Solicit,
+            target,
+            from: link.source6(target),
+            to: to_mac.map_or(group, |_| target),
+            own: link.mac,
+            to_mac: to_mac.unwrap_or_else(|| nd::group_mac(group)),
+        };
+        self.say(iface, message);
+    }
+
     fn ask(&mut self, (iface, addr): Key, to: Option<Mac>) {
-        let IpAddr::V4(target) = addr else { return };
+        let target = match addr {
+            IpAddr::V4(target) => target,
+            IpAddr::V6(target) => return self.solicit(iface, target, to),
+        };
         let asked = self.links.get(&iface).and_then(|link| {
             let source = link.source(target)?;
             Some((link.mac, source))

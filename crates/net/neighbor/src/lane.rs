@@ -39,6 +39,13 @@ pub enum What {
     Answer,
     /// It told everybody who it is.
     Announcement,
+    /// An advertisement of IPv6, whose flags say what it is worth; all zeros stand for a MAC address that it does not say.
+    Advertisement {
+        /// It answers a question.
+        solicited: bool,
+        /// It takes the place of a MAC address that is known.
+        overrides: bool,
+    },
     /// It says it has an address of ours.
     Conflict,
 }
@@ -119,7 +126,9 @@ impl Lane {
     pub fn tell(&self, heard: Heard) -> bool {
         let queue = match heard.what {
             What::Question => &self.asked,
-            What::Answer | What::Announcement | What::Conflict => &self.heard,
+            What::Answer | What::Announcement | What::Advertisement { .. } | What::Conflict => {
+                &self.heard
+            }
         };
         queue.push(heard).is_ok()
     }

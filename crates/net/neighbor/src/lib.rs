@@ -1,24 +1,26 @@
-//! Neighbours: who has which MAC address on the other end of a link (ARP; RFC 826, 1122, 5227, and the states of RFC 4861).
+//! Neighbours: who has which MAC address on the other end of a link (ARP: RFC 826, 1122, 5227; ND: RFC 4861, whose states
+//! are those of both).
 //!
-//! - Workers judge ARP packets, answer those that ask for our addresses, and take packets out of the graph whose next hop is
+//! - Workers judge ARP and ND packets, answer those that ask for our addresses, and take packets out of the graph whose next hop is
 //!   unknown. What teaches something goes over a bounded queue to the control thread.
 //! - The control thread owns the table ([`table`], [`entry`]: no clock and no packets of their own), asks, and tells the FIB,
 //!   which gives a neighbour its adjacency and host route. Packets that waited then look for their way again, in order.
 //!
-//! What each node drops and why is `docs/forwarding-rules.md`, rule 6.6 and section 14; the whole is `docs/neighbors.md`.
+//! What each node drops and why is `docs/forwarding-rules.md`, rule 6.6, sections 14 and 15; the whole is `docs/neighbors.md`.
 #![forbid(unsafe_code)]
 
 mod control;
 pub mod entry;
 mod handler;
 mod lane;
+mod nd;
 pub mod node;
 pub mod table;
 mod trace;
 
 pub use control::Tally;
 pub use table::Counts;
-pub use trace::ArpTrace;
+pub use trace::{ArpTrace, NdTrace};
 
 use control::Control;
 use handler::NeighborHandler;
@@ -26,12 +28,14 @@ use lane::Lane;
 use node::arp_input::ArpInput;
 use node::arp_reply::ArpReply;
 use node::ip_glean::{Glean, Gleans};
+use node::nd_input::NdInput;
+use node::nd_reply::NdReply;
 use node::neighbor_output::NeighborOutput;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
-use volley_fib::{Fib, V4};
+use volley_fib::{Fib, V4, V6};
 use volley_graph::{Engine, GraphError, Node, ProcessInfo, Source, Watch};
 use volley_iface::{IfTable, Registry};
 
@@ -74,8 +78,9 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
         let lanes: Vec<Arc<Lane>> = (0..workers).map(|_| Arc::default()).collect();
         let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
         glean(&mut engine, fib4.clone(), &table, &lanes)?;
-        glean(&mut engine, fib6, &table, &lanes)?;
+        glean(&mut engine, fib6.clone(), &table, &lanes)?;
         arp(&mut engine, fib4, &table, &lanes)?;
+        nd(&mut engine, fib6, &table, &lanes)?;
         let size = engine.settings().vector_size;
         let queues = lanes.clone();
         engine.add_source(NeighborOutput::NAME, move |worker| {
@@ -125,5 +130,20 @@ fn arp(
     })?;
     let table = table.clone();
     engine.add(ArpReply::NAME, move |_| ArpReply::new(table.clone(), size))?;
+    Ok(())
+}
+
+fn nd(
+    engine: &mut Engine,
+    fib: DataPlane<V6>,
+    table: &Arc<IfTable>,
+    lanes: &[Arc<Lane>],
+) -> Result<(), GraphError> {
+    let (t, lanes) = (table.clone(), lanes.to_vec());
+    engine.add(NdInput::NAME, move |worker| {
+        NdInput::new(fib.clone(), t.clone(), lanes[worker].clone())
+    })?;
+    let table = table.clone();
+    engine.add(NdReply::NAME, move |_| NdReply::new(table.clone()))?;
     Ok(())
 }

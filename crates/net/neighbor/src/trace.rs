@@ -1,7 +1,8 @@
-//! What a traced ARP packet leaves behind.
+//! What traced packets of ARP and neighbour discovery leave behind.
 
 use volley_graph::{Glance, Names, PacketView, Trace};
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
+use volley_wire::dissect;
 
 /// An ARP packet, or what stands in its place.
 #[derive(Clone, Copy)]
@@ -28,6 +29,31 @@ impl Trace for ArpTrace {
                 "operation {other}: {sender} at {}, {target}",
                 arp.sender_mac
             ),
+        };
+        format!("rx {rx}\n{said}")
+    }
+}
+
+/// A message of neighbour discovery, or what stands in its place.
+#[derive(Clone, Copy)]
+pub struct NdTrace(Glance);
+
+impl Trace for NdTrace {
+    fn note(packet: &PacketView<'_>) -> Self {
+        NdTrace(Glance::note(packet))
+    }
+
+    fn text(&self, names: &dyn Names) -> String {
+        let rx = names.interface(self.0.rx());
+        let bytes = self.0.bytes();
+        let address = |at: usize| {
+            let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
+            Some(std::net::Ipv6Addr::from(octets))
+        };
+        let said = match (bytes.get(40), address(8), address(48)) {
+            (Some(135), Some(from), Some(target)) => format!("who has {target}? tell {from}"),
+            (Some(136), Some(from), Some(target)) => format!("{target} is here, says {from}"),
+            _ => format!("no neighbour discovery: {}", dissect::one_line(bytes)),
         };
         format!("rx {rx}\n{said}")
     }

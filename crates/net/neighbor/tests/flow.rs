@@ -116,6 +116,12 @@ fn lab() -> Lab {
             let sink = seen.clone();
             engine.add(name, move |_| Sink(name, sink.clone())).unwrap();
         }
+        for name in ["ip4-icmp-error", "ip6-icmp-error"] {
+            // What is dropped is counted; nobody looks at it.
+            let unseen = Seen::default();
+            let make = move |_| Sink(name, unseen.clone());
+            engine.add(name, make).unwrap();
+        }
         let from = feed.clone();
         let add = engine.add_source(Feed::NAME, move |_| Feed(from.clone(), rx));
         add.unwrap();

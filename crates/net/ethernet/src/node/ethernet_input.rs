@@ -16,7 +16,8 @@ const HEADER: u32 = 14;
 
 nexts! {
     /// Where ethernet-input sends packets.
-    pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input", L2 => "l2-xconnect", Arp => "arp-input" }
+    pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input", L2 => "l2-xconnect", Arp => "arp-input",
+        Nd => "nd-input" }
 }
 
 counters! {
@@ -145,8 +146,13 @@ impl EthernetInput {
             let header = self.header.row(row);
             *verdict = judge(len, flags[row], (high[row], low[row]), header);
             let bridged = flags[row] & Flag::L2 as u32 != 0;
-            if *verdict == 0 && header[3] >> 16 == 0x0806 && !bridged {
-                self.next.words_mut(n)[row] = Next::Arp as u32;
+            let next = match header[3] >> 16 {
+                0x0806 => Next::Arp,
+                0x86dd if header[0] >> 24 & 1 != 0 => Next::Nd,
+                _ => continue,
+            };
+            if *verdict == 0 && !bridged {
+                self.next.words_mut(n)[row] = next as u32;
             }
         }
         v.put(Col::User0, &mut self.next);
@@ -221,6 +227,8 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
     }
     match kind {
         0x8100 | 0x88a8 | 0x9100 => Count::UnknownVlan.code(),
+        // Neighbours ask groups for us (RFC 4861, 7.2.2; RFC 2464, 7).
+        0x86dd if dst_high >> 16 == 0x3333 && flags & Flag::Ip6 as u32 != 0 => 0,
         0x0800 | 0x86dd if group => Count::GroupMac.code(),
         0x0800 | 0x86dd | 0x0806 => 0,
         _ => Count::UnknownType.code(),
@@ -294,6 +302,7 @@ mod tests {
             table.set(IfIdx(index), flag, true);
             table.set_mac(IfIdx(index), [2, 0, 0, 0, 0, 1]);
         }
+        table.set(IfIdx(3), Flag::Ip6, true);
         table
     }
 
@@ -312,6 +321,7 @@ mod tests {
         const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
         const OTHER: [u8; 6] = [2, 0, 0, 0, 0, 2];
         const GROUP: [u8; 6] = [0xff; 6];
+        const GROUP6: [u8; 6] = [0x33, 0x33, 0xff, 0, 0, 1];
         let cases = [
             (In::new(&frame(ME, 0x0800, 13)), "too-short"),
             (In::new(&[]), "too-short"),
@@ -328,6 +338,11 @@ mod tests {
             (In::new(&frame(GROUP, 0x0806, 60)).rx(1), "l2-xconnect"),
             (In::new(&frame(ME, 0x88cc, 60)), "unknown-ethertype"),
             (In::new(&frame(GROUP, 0x0800, 60)), "group-mac"),
+            (In::new(&frame(GROUP6, 0x86dd, 60)), "group-mac"),
+            (In::new(&frame(GROUP6, 0x86dd, 60)).rx(3), "nd-input"),
+            (In::new(&frame(GROUP6, 0x0800, 60)).rx(3), "group-mac"),
+            (In::new(&frame(GROUP, 0x86dd, 60)).rx(3), "group-mac"),
+            (In::new(&frame(GROUP6, 0x86dd, 60)).rx(1), "l2-xconnect"),
             (In::new(&frame(OTHER, 0x88cc, 60)).rx(1), "l2-xconnect"),
             (In::new(&frame(OTHER, 0x88cc, 12)).rx(1), "too-short"),
         ];

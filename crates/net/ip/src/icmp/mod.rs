@@ -82,6 +82,8 @@ pub trait Icmp: Ip + Deliver {
     const ICMP_INPUT: &'static str;
     /// Name of the node that answers echo requests.
     const ICMP_ECHO: &'static str;
+    /// Where messages for the router go: to the drop, to be answered, to neighbour discovery.
+    const ICMP_EDGES: &'static [&'static str];
     /// Type of an echo request.
     const ECHO_REQUEST: u8;
     /// Type of an echo reply.
@@ -113,6 +115,8 @@ pub trait Icmp: Ip + Deliver {
     /// Turn an echo request into its answer: returns how many bytes at its start are no longer part of it, or none where
     /// there is no echo request.
     fn echo(packet: &mut [u8]) -> Option<usize>;
+    /// Whether a type is one of neighbour discovery that somebody here reads.
+    fn is_neighbor(kind: u8) -> bool;
     /// Whether a type is one of errors, or of what is treated like one: none is sent about them.
     fn is_error(kind: u8) -> bool;
     /// Type and code of an ICMP message.

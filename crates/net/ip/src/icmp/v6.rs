@@ -29,6 +29,7 @@ impl Icmp for V6 {
     const ICMP_ERROR: &'static str = "ip6-icmp-error";
     const ICMP_INPUT: &'static str = "ip6-icmp-input";
     const ICMP_ECHO: &'static str = "ip6-icmp-echo-request";
+    const ICMP_EDGES: &'static [&'static str] = &["error-drop", Self::ICMP_ECHO, "nd-input"];
     const ECHO_REQUEST: u8 = Icmp6Type::ECHO_REQUEST.0;
     const ECHO_REPLY: u8 = Icmp6Type::ECHO_REPLY.0;
     const PARAMETER_PROBLEM: u8 = Icmp6Type::PARAMETER_PROBLEM.0;
@@ -132,6 +133,11 @@ impl Icmp for V6 {
         header[4..6].copy_from_slice(&payload.to_be_bytes());
         (header[6], header[7]) = (PROTOCOL, HOPS);
         Some(skip)
+    }
+
+    fn is_neighbor(kind: u8) -> bool {
+        let kind = Icmp6Type(kind);
+        kind == Icmp6Type::NEIGHBOUR_SOLICITATION || kind == Icmp6Type::NEIGHBOUR_ADVERTISEMENT
     }
 
     /// RFC 4443, 2.4 e: "redirect" is no error by its number.

@@ -41,16 +41,28 @@ pub(crate) fn ends<F: Icmp>(
     if there.kind() == DpoKind::Local {
         return Ok((destination, source));
     }
-    let own = view.own(packet.rx()).iter();
-    let own = own.filter(|(address, _)| F::is_routable(*address));
-    let near = |(a, len): &&(F::Addr, u8)| F::first(*a, *len) == F::first(source, *len);
-    let (mut first, mut best) = (None, None);
-    for address in own {
-        first = first.or(Some(address));
-        best = best.or(Some(address).filter(near));
+    let own = leaves_by(view, back).and_then(|tx| own_address(view, tx, source));
+    let from = own.or_else(|| own_address(view, packet.rx(), source));
+    Ok((from.ok_or(Count::NoAddress)?, source))
+}
+
+/// The interface by which the error will leave (RFC 1812, 4.3.2.4 wants an address of it); none where that is decided by
+/// the error's own hash, in which its source takes part.
+fn leaves_by<F: Icmp>(view: &View<'_, F>, back: Dpo) -> Option<u32> {
+    match back.kind() {
+        DpoKind::Adj | DpoKind::Incomplete => Some(view.adjs().words(back.index()).tx_if),
+        DpoKind::Glean => Some(back.index()),
+        _ => None,
     }
-    let (from, _) = best.or(first).ok_or(Count::NoAddress)?;
-    Ok((*from, source))
+}
+
+/// The first address of an interface whose subnet the receiver is in, else the first.
+fn own_address<F: Icmp>(view: &View<'_, F>, iface: u32, receiver: F::Addr) -> Option<F::Addr> {
+    let all = view.own(iface).iter();
+    let mut own = all.filter(|(address, _)| F::is_routable(*address));
+    let near = |(a, len): &&(F::Addr, u8)| F::first(*a, *len) == F::first(receiver, *len);
+    let best = own.clone().find(near).or_else(|| own.next());
+    best.map(|(address, _)| *address)
 }
 
 /// The MTU that a packet did not fit.

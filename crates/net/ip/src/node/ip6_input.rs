@@ -15,7 +15,8 @@ use volley_graph::{
 nexts! {
     /// Where ip6-input sends packets.
     pub enum Next {
-        Drop => "error-drop", Lookup => "ip6-lookup", HopByHop => "ip6-hop-by-hop", Error => "ip6-icmp-error"
+        Drop => "error-drop", Lookup => "ip6-lookup", HopByHop => "ip6-hop-by-hop", Error => "ip6-icmp-error",
+        Nd => "nd-input"
     }
 }
 
@@ -40,6 +41,8 @@ counters! {
         MartianSource = "martian-source" (Error),
         /// packets with a hop-by-hop header, handed to ip6-hop-by-hop
         HopByHop = "hop-by-hop" (Info),
+        /// neighbour discovery between link-local addresses, handed to nd-input
+        Nd = "neighbour-discovery" (Info),
     }
 }
 
@@ -162,6 +165,11 @@ fn judge(len: u32, first: [u32; 2], src: [u32; 4], dst: [u32; 4]) -> u32 {
     if len < 40 { Count::TooShort.code() } else { v }
 }
 
+/// Whether a packet is a solicitation or an advertisement of a neighbour.
+fn is_nd(packet: &[u8]) -> bool {
+    packet.get(6) == Some(&58) && matches!(packet.get(40), Some(135 | 136))
+}
+
 /// Nonzero for a packet that [`judge`] has something to say about, in as few operations as all of them together allow.
 #[inline(always)]
 fn suspicious(len: u32, first: [u32; 2], src: [u32; 2], dst: [u32; 2]) -> u32 {
@@ -204,6 +212,9 @@ fn judge_suspicious<I: Isa>(
         let whole = |a: [u32; 4]| a.iter().fold(0, |n, w| n << 32 | u128::from(*w));
         if *code == Count::HopLimit.code() && is_local(view, v.column(Col::Rx)[row], whole(dst)) {
             *code = judge(len, [w0, w1 | 64], src, dst);
+        }
+        if *code == Count::LinkLocal.code() && is_nd(packet.bytes()) {
+            *code = Count::Nd.code();
         }
     }
 }
@@ -264,6 +275,7 @@ impl Node for Ip6Input {
             v.drop_out(cx, &self.verdict, |c| match c {
                 Count::HopByHop => Next::HopByHop,
                 Count::HopLimit => Next::Error,
+                Count::Nd => Next::Nd,
                 _ => Next::Drop,
             });
         }
@@ -295,6 +307,12 @@ mod tests {
         p
     }
 
+    fn nd(src: &str, dst: &str) -> Vec<u8> {
+        let mut p = packet(src, dst);
+        (p[6], p[40]) = (58, 135);
+        p
+    }
+
     fn outcome(out: &Out) -> &str {
         out.reason.as_deref().unwrap_or(&out.to)
     }
@@ -314,6 +332,10 @@ mod tests {
             (packet(good, "fe80::1"), "link-local"),
             (packet("febf::1", good), "link-local"),
             (packet("fec0::1", good), "ip6-lookup"),
+            (nd("fe80::1", good), "nd-input"),
+            (nd(good, "fe80::1"), "nd-input"),
+            (nd(good, "ff02::1"), "multicast-destination"),
+            (nd(good, "2001:db8:1::1"), "ip6-lookup"),
             (with(7, 1), "ip6-icmp-error"),
             (with(7, 0), "ip6-icmp-error"),
             (packet("::", good), "martian-source"),

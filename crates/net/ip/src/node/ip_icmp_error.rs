@@ -358,7 +358,10 @@ mod tests {
             "to a subnet's broadcast address"
         );
         let elsewhere = In::new(&ip4(near, 17, 0)).rx(1);
-        assert!(!told(elsewhere, unlimited()), "no address to tell it from");
+        assert!(
+            told(elsewhere, unlimited()),
+            "from an address of the interface that it leaves by"
+        );
         let errors = volley_model::Switch::Off;
         let off = IcmpSettings {
             errors,

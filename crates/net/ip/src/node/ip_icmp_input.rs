@@ -18,10 +18,12 @@ impl<F> Copy for Next<F> {}
 impl<F: Icmp> Next<F> {
     const DROP: Self = Next(0, PhantomData);
     const ECHO: Self = Next(1, PhantomData);
+    /// IPv6 only.
+    const NEIGHBOR: Self = Next(2, PhantomData);
 }
 
 impl<F: Icmp> Nexts for Next<F> {
-    const EDGES: &'static [&'static str] = &["error-drop", F::ICMP_ECHO];
+    const EDGES: &'static [&'static str] = F::ICMP_EDGES;
     fn index(self) -> usize {
         self.0 as usize
     }
@@ -59,6 +61,7 @@ impl<F: Icmp> Node for IcmpInput<F> {
         v.each(|packet| {
             let count = match F::kind(packet.bytes()) {
                 Some((kind, 0)) if kind == F::ECHO_REQUEST => return Next::ECHO,
+                Some((kind, _)) if F::is_neighbor(kind) => return Next::NEIGHBOR,
                 Some((kind, 0)) if kind == F::ECHO_REPLY => Count::UnexpectedReply,
                 Some((kind, _)) if F::is_error(kind) => Count::UnexpectedError,
                 _ => Count::UnknownType,

@@ -1,22 +1,35 @@
 //! ip4-glean, ip6-glean: packets whose next hop has no known MAC address. They leave the graph and wait, while the control
-//! thread asks for it (RFC 1122, 2.3.2.2); those for whom nobody answered come back here and are dropped. Rule 6.6 of
-//! `docs/forwarding-rules.md`.
+//! thread asks for it (RFC 1122, 2.3.2.2); those for whom nobody answered come back here and are dropped by way of the node
+//! that tells their senders (RFC 1812, 5.2.7.1; RFC 4861, 7.2.2). Rule 6.6 of `docs/forwarding-rules.md`.
 //!
 //! On entry the position is at the IP header and the `Dpo` column names an attached network or an incomplete adjacency.
 
 use crate::lane::{Gleaned, Lane};
 use crate::table::Key;
+use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use volley_fib::Family;
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
 use volley_fib::{V4, V6};
-use volley_graph::{Col, Cx, Done, Glance, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_graph::{Col, Cx, Done, Glance, Isa, Nexts, Node, Packet, Part, Vector, counters};
 use volley_iface::{Flag, IfTable};
 
-nexts! {
-    /// Where glean nodes send packets.
-    pub enum Next { Drop => "error-drop" }
+/// Where glean nodes send packets: there is one edge, to be dropped and told of.
+pub struct Next<F>(PhantomData<F>);
+
+impl<F> Clone for Next<F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<F> Copy for Next<F> {}
+
+impl<F: Gleans> Nexts for Next<F> {
+    const EDGES: &'static [&'static str] = &[F::TELL];
+    fn index(self) -> usize {
+        0
+    }
 }
 
 counters! {
@@ -35,12 +48,15 @@ counters! {
 pub trait Gleans: Family {
     /// Name of the node.
     const NAME: &'static str;
+    /// Name of the node that drops packets and tells their senders.
+    const TELL: &'static str;
     /// The destination of a packet.
     fn destination(header: &[u8]) -> Option<IpAddr>;
 }
 
 impl Gleans for V4 {
     const NAME: &'static str = "ip4-glean";
+    const TELL: &'static str = "ip4-icmp-error";
     fn destination(header: &[u8]) -> Option<IpAddr> {
         let bytes: [u8; 4] = header.get(16..20)?.try_into().ok()?;
         Some(Ipv4Addr::from(bytes).into())
@@ -49,6 +65,7 @@ impl Gleans for V4 {
 
 impl Gleans for V6 {
     const NAME: &'static str = "ip6-glean";
+    const TELL: &'static str = "ip6-icmp-error";
     fn destination(header: &[u8]) -> Option<IpAddr> {
         let bytes: [u8; 16] = header.get(24..40)?.try_into().ok()?;
         Some(Ipv6Addr::from(bytes).into())
@@ -90,11 +107,13 @@ fn may_wait<F: Gleans>(
     lane: &Lane,
     packet: &Packet<'_>,
 ) -> Result<Key, Count> {
-    // It has waited already, and nobody answered.
-    let lost = packet.get(Col::Err).is_some_and(|word| word != 0);
-    let key = next_hop(view, packet).filter(|_| !lost);
-    let key = key.ok_or(Count::Unresolved)?;
-    let asks = table.has(key.0, Flag::Learn) && table.has(key.0, Flag::Ip4) && key.1.is_ipv4();
+    // What has waited already, and nobody answered, names none.
+    let key = next_hop(view, packet).ok_or(Count::Unresolved)?;
+    let speaks = match key.1 {
+        IpAddr::V4(_) => Flag::Ip4,
+        IpAddr::V6(_) => Flag::Ip6,
+    };
+    let asks = table.has(key.0, Flag::Learn) && table.has(key.0, speaks);
     if !asks {
         return Err(Count::Unresolved);
     }
@@ -107,12 +126,12 @@ fn may_wait<F: Gleans>(
 
 impl<F: Gleans> Node for Glean<F> {
     const NAME: &'static str = F::NAME;
-    type Next = Next;
+    type Next = Next<F>;
     type Count = Count;
     type Trace = Glance;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next<F>>) -> Done {
         let view = self.fib.read(cx.guard());
         let (table, lane) = (&self.table, &self.lane);
         v.part(
@@ -127,7 +146,7 @@ impl<F: Gleans> Node for Glean<F> {
                         cx.count(why, 1);
                     }
                     packet.fail(cx, Count::Unresolved);
-                    Part::Send(Next::Drop)
+                    Part::Send(Next(PhantomData))
                 }
             },
             |key, packet| {

@@ -71,11 +71,8 @@ impl NeighborOutput {
         cx.count(Count::Resumed, n as u64 - lost);
         cx.count(Count::Lost, lost);
         if lost > 0 {
-            let lost = [Next::Lost4 as u32, Next::Lost6 as u32];
-            fresh.prepare(|row, packet| {
-                let mark = lost.contains(&codes.words(size)[row]);
-                packet.set(Col::Err, u32::from(mark));
-            });
+            // A packet without a next hop waits no second time.
+            fresh.prepare(|_, packet| packet.set(Col::Dpo, 0));
         }
         fresh.send_by(codes)
     }

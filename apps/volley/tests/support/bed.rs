@@ -1,0 +1,124 @@
+//! Namespaces for a router between two hosts. Needs root, `ip`, `ping` and Python.
+
+use super::{Daemon, oracle, text};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Run a program for at most `seconds`.
+pub fn run(seconds: u32, words: &[&str]) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "1", &seconds.to_string()]).args(words);
+    command.output().unwrap()
+}
+
+pub fn must(words: &str) -> String {
+    let output = run(20, &words.split(' ').collect::<Vec<_>>());
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{words}: {said}");
+    text(&output.stdout)
+}
+
+/// Three namespaces: hosts a and b, each with an interface `e`, and r, where the other ends are: `left` and `right`.
+pub struct Bed(String);
+
+impl Bed {
+    pub fn new() -> Option<Bed> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let bed = Bed(format!("neigh{}-{number}", std::process::id()));
+        let there = |program: &str| Command::new(program).arg("-V").output().is_ok();
+        let able = there("ip") && there("ping");
+        let add = |name: String| run(10, &["ip", "netns", "add", &name]).status.success();
+        if !able || !["a", "b", "r"].iter().all(|at| add(bed.name(at))) {
+            println!("SKIP: it needs root, network namespaces and ping");
+            return None;
+        }
+        for (host, end) in [("a", "left"), ("b", "right")] {
+            let (here, there) = (bed.name("r"), bed.name(host));
+            must(&format!(
+                "ip -n {here} link add {end} type veth peer name e netns {there}"
+            ));
+            must(&format!("ip -n {here} link set {end} up"));
+            must(&format!("ip -n {there} link set e up"));
+        }
+        Some(bed)
+    }
+
+    pub fn name(&self, at: &str) -> String {
+        format!("{}{at}", self.0)
+    }
+
+    pub fn ip(&self, at: &str, words: &str) -> String {
+        must(&format!("ip -n {} {words}", self.name(at)))
+    }
+
+    pub fn exec(&self, at: &str, seconds: u32, words: &[&str]) -> Output {
+        let name = self.name(at);
+        let all = [&["ip", "netns", "exec", &name], words].concat();
+        run(seconds, &all)
+    }
+
+    /// Packets of `count` pings that were answered.
+    pub fn pings(&self, at: &str, to: &str, count: u32, every: &str) -> u32 {
+        let count = count.to_string();
+        let words = ["ping", "-n", "-q", "-i", every, "-c", &count, "-W", "2", to];
+        let said = text(&self.exec(at, 60, &words).stdout);
+        let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
+        let received = line.split(", ").nth(1).unwrap_or("0");
+        received.split(' ').next().unwrap().parse().unwrap()
+    }
+
+    /// A Python program in a namespace, with raw frames of `e` at hand as `s`.
+    pub fn python(&self, at: &str, body: &str) -> std::process::Child {
+        let head = "import socket,struct,sys,time\n\
+            s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3)); s.bind(('e',0))\n\
+            me=s.getsockname()[4]\n";
+        let python = oracle::python().unwrap();
+        let mut command = Command::new("timeout");
+        command
+            .args(["-k", "1", "50", "ip", "netns", "exec", &self.name(at)])
+            .arg(python)
+            .args(["-c", &format!("{head}{body}")]);
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        for at in ["a", "b", "r"] {
+            let _ = run(10, &["ip", "netns", "del", &self.name(at)]);
+        }
+    }
+}
+
+/// A node's counter.
+pub fn counter(daemon: &Daemon, node: &str, name: &str) -> u64 {
+    let all = daemon.json("show errors");
+    let rows = all["errors"].as_array().unwrap();
+    let mine = |r: &&serde_json::Value| r["node"] == node && r["reason"] == name;
+    rows.iter()
+        .find(mine)
+        .map_or(0, |r| r["count"].as_u64().unwrap())
+}
+
+pub fn mac_of(bed: &Bed, at: &str) -> String {
+    let said = bed.ip(at, "-o link show e");
+    let after = said.split("link/ether ").nth(1).unwrap();
+    after.split(' ').next().unwrap().to_owned()
+}
+
+/// Memory that a process holds.
+pub fn resident_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Whether Python has scapy.
+pub fn has_scapy() -> bool {
+    let able = Command::new(oracle::python().unwrap_or_default())
+        .args(["-c", "import scapy.all"])
+        .stderr(Stdio::null())
+        .status();
+    able.is_ok_and(|s| s.success())
+}

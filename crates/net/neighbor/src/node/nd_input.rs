@@ -1,0 +1,327 @@
+//! nd-input: judges received neighbour discovery (RFC 4861, 7.1), has solicitations for our addresses answered, and tells the
+//! control thread what they teach. The order of the checks is section 15 of `docs/forwarding-rules.md`.
+//!
+//! On entry the position is at the IPv6 header; on exit too. What is no neighbour discovery at all and came for a group
+//! that the interface may be in ends here as well.
+
+use crate::lane::{Heard, Lane, What};
+use crate::nd::{ALL_NODES, HOPS, link_local, solicited_node};
+use crate::trace::NdTrace;
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+use volley_fib::V6;
+use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
+use volley_graph::{Cx, Done, Isa, Node, Packet, PacketView, Part, Vector, counters, nexts};
+use volley_iface::{Flag, IfTable};
+use volley_wire::checksum::Sum;
+use volley_wire::icmp6::Icmp6;
+use volley_wire::nd::{NA_OVERRIDE, NA_SOLICITED, NdBody, NdMessage, NdOption};
+use volley_wire::{IpProto, MacAddr};
+
+nexts! {
+    /// Where nd-input sends packets.
+    pub enum Next { Drop => "error-drop", Reply => "nd-reply" }
+}
+
+counters! {
+    /// What nd-input counts.
+    pub enum Count {
+        /// header or length do not fit the frame
+        Malformed = "malformed" (Error),
+        /// it is for a group, and no solicitation or advertisement of a neighbour
+        NotNd = "not-nd" (Info),
+        /// the hop limit is not 255: it comes from beyond the link
+        BadHopLimit = "bad-hop-limit" (Error),
+        /// the checksum is wrong
+        BadChecksum = "bad-checksum" (Error),
+        /// code, length, target or options are not as RFC 4861, 7.1 wants them
+        BadMessage = "bad-message" (Error),
+        /// the receiving interface has no IPv6 address
+        NotEnabled = "not-enabled" (Error),
+        /// the MAC address in it is zero or a group's
+        BadSenderMac = "bad-sender-mac" (Error),
+        /// the sender's address is one that no host may use
+        BadSenderAddress = "bad-sender-address" (Error),
+        /// a frame of ours came back
+        OwnFrame = "own-frame" (Warn),
+        /// another station says that it has an address of ours
+        AddressConflict = "address-conflict" (Error),
+        /// the way to the sender does not lead by the receiving interface
+        SenderElsewhere = "sender-elsewhere" (Error),
+        /// destination or target are no address of the receiving interface
+        NotForUs = "not-for-us" (Info),
+        /// it answers, but neighbours of the receiving interface are not learned
+        StaticOnly = "static-only" (Warn),
+        /// advertisements that the control thread was told of
+        Answers = "answers" (Info),
+        /// solicitations that the control thread was told of
+        Told = "told" (Info),
+        /// what the control thread could not be told, because it has too much to read
+        TellFull = "tell-full" (Warn),
+    }
+}
+
+/// State of nd-input.
+pub struct NdInput {
+    fib: DataPlane<V6>,
+    table: Arc<IfTable>,
+    lane: Arc<Lane>,
+}
+
+impl NdInput {
+    /// On the worker that `lane` belongs to.
+    pub fn new(fib: DataPlane<V6>, table: Arc<IfTable>, lane: Arc<Lane>) -> Self {
+        NdInput { fib, table, lane }
+    }
+}
+
+/// A message that is sound by itself.
+pub(crate) struct Found {
+    pub source: Ipv6Addr,
+    pub to: Ipv6Addr,
+    pub target: Ipv6Addr,
+    /// The flags of an advertisement; none in a solicitation.
+    pub flags: Option<u8>,
+    /// The MAC address that it says the sender has.
+    pub mac: Option<[u8; 6]>,
+}
+
+fn address(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
+    let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
+    Some(octets.into())
+}
+
+/// The packet alone: rules 15.1 to 15.6.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Found, Count> {
+    let (Some(source), Some(to)) = (address(bytes, 8), address(bytes, 24)) else {
+        return Err(Count::Malformed);
+    };
+    let length = usize::from(u16::from_be_bytes([bytes[4], bytes[5]]));
+    let message = bytes.get(40..40 + length).filter(|_| bytes[0] >> 4 == 6);
+    let message = message.ok_or(Count::Malformed)?;
+    if bytes[6] != 58 || !matches!(message.first(), Some(135 | 136)) {
+        return Err(Count::NotNd);
+    }
+    if bytes[7] != HOPS {
+        return Err(Count::BadHopLimit);
+    }
+    let icmp = Icmp6::parse(message).map_err(|_| Count::BadMessage)?;
+    if !icmp.checksum_ok(Sum::pseudo6(source, to, IpProto(58), length as u32)) {
+        return Err(Count::BadChecksum);
+    }
+    let Some(Ok(nd)) = NdMessage::parse(&icmp) else {
+        return Err(Count::BadMessage);
+    };
+    let (target, flags) = match nd.body {
+        NdBody::NeighbourSolicitation { target } => (target, None),
+        NdBody::NeighbourAdvertisement { target, flags } => (target, Some(flags)),
+        _ => return Err(Count::BadMessage),
+    };
+    let mac = nd.options().find_map(|option| match (option, flags) {
+        (NdOption::SourceMac(MacAddr(mac)), None) => Some(mac),
+        (NdOption::TargetMac(MacAddr(mac)), Some(_)) => Some(mac),
+        _ => None,
+    });
+    let sound = match flags {
+        None if source.is_unspecified() => to == solicited_node(target) && mac.is_none(),
+        None => true,
+        Some(flags) => !(to.is_multicast() && flags & NA_SOLICITED != 0),
+    };
+    let found = Found {
+        source,
+        to,
+        target,
+        flags,
+        mac,
+    };
+    sound.then_some(found).ok_or(Count::BadMessage)
+}
+
+/// The sender alone: rules 15.8 and 15.9.
+fn sender(found: &Found) -> Result<(), Count> {
+    if found.mac.is_some_and(|mac| !MacAddr(mac).is_unicast()) {
+        return Err(Count::BadSenderMac);
+    }
+    let Found { source, flags, .. } = found;
+    let mapped = source.to_ipv4_mapped().is_some();
+    let nobody = source.is_unspecified() && flags.is_some();
+    if source.is_multicast() || source.is_loopback() || mapped || nobody {
+        return Err(Count::BadSenderAddress);
+    }
+    Ok(())
+}
+
+/// What an interface and its table say of addresses.
+struct Way<'g> {
+    view: View<'g, V6>,
+    rx: u32,
+    own: [u8; 6],
+}
+
+impl Way<'_> {
+    fn to(&self, address: Ipv6Addr) -> Dpo {
+        let table = self.view.table_of(self.rx);
+        self.view.forward(table, u128::from(address), 0)
+    }
+
+    /// Whether it is the interface's own.
+    fn is_own(&self, address: Ipv6Addr) -> bool {
+        let mut own = self.view.own(self.rx).iter();
+        address == link_local(self.own) || own.any(|(a, _)| *a == u128::from(address))
+    }
+
+    /// Whether the interface listens to it.
+    fn takes(&self, to: Ipv6Addr) -> bool {
+        let own = self.view.own(self.rx).iter();
+        let mut groups = own.map(|(a, _)| solicited_node(Ipv6Addr::from(*a)));
+        to == ALL_NODES
+            || self.is_own(to)
+            || to == solicited_node(link_local(self.own))
+            || groups.any(|group| group == to)
+    }
+
+    /// Whether it leads out by the interface.
+    fn leads_back(&self, address: Ipv6Addr) -> bool {
+        if address.is_unicast_link_local() {
+            return true;
+        }
+        let dpo = self.to(address);
+        match dpo.kind() {
+            DpoKind::Glean => dpo.index() == self.rx,
+            DpoKind::Adj | DpoKind::Incomplete => {
+                self.view.adjs().words(dpo.index()).tx_if == self.rx
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it leads to this MAC address already.
+    fn leads_to(&self, address: Ipv6Addr, mac: [u8; 6]) -> bool {
+        let dpo = self.to(address);
+        dpo.kind() == DpoKind::Adj && self.view.adj(dpo.index()).bytes().get(..6) == Some(&mac)
+    }
+}
+
+/// What a message comes to: the reason of its drop, or whether it is answered; and what the control thread is to know.
+type Verdict = (Result<Next, Count>, Option<Heard>);
+
+/// Rules from 15.7 on; `from` is the MAC address that the frame came from. A message that is done with has a verdict
+/// without a way: [`Count::Answers`].
+fn judge(way: &Way<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verdict {
+    let rx = way.rx;
+    if !table.has(rx, Flag::Ip6) {
+        return (Err(Count::NotEnabled), None);
+    }
+    if let Err(why) = sender(found) {
+        return (Err(why), None);
+    }
+    if !way.takes(found.to) {
+        return (Err(Count::NotForUs), None);
+    }
+    let who = match found.flags {
+        None => found.source,
+        Some(_) => found.target,
+    };
+    let heard = |what| Heard {
+        rx,
+        addr: who.into(),
+        mac: found.mac.unwrap_or_default(),
+        what,
+    };
+    let ours = way.is_own(who) || way.to(who).kind() == DpoKind::Local;
+    if ours && found.mac.unwrap_or(from) == way.own {
+        return (Err(Count::OwnFrame), None);
+    }
+    if ours {
+        let mac = found.mac.unwrap_or(from);
+        let told = Heard {
+            mac,
+            ..heard(What::Conflict)
+        };
+        return (Err(Count::AddressConflict), Some(told));
+    }
+    let seeks = who.is_unspecified();
+    if !seeks && !way.leads_back(who) {
+        return (Err(Count::SenderElsewhere), None);
+    }
+    let learns = table.has(rx, Flag::Learn);
+    let Some(flags) = found.flags else {
+        if !way.is_own(found.target) {
+            return (Err(Count::NotForUs), None);
+        }
+        let new = found
+            .mac
+            .is_some_and(|mac| learns && !seeks && !way.leads_to(who, mac));
+        return (Ok(Next::Reply), new.then(|| heard(What::Question)));
+    };
+    if !learns {
+        return (Err(Count::StaticOnly), None);
+    }
+    let (solicited, overrides) = (flags & NA_SOLICITED != 0, flags & NA_OVERRIDE != 0);
+    let what = What::Advertisement {
+        solicited,
+        overrides,
+    };
+    (Err(Count::Answers), Some(heard(what)))
+}
+
+/// The source MAC address of the frame around a packet; zeros where nothing is in front of it.
+pub(crate) fn frame_source(packet: &PacketView<'_>) -> [u8; 6] {
+    let mut mac = [0; 6];
+    if packet.moved() >= 14 {
+        let mut seen = false;
+        packet.segments(14, |bytes| {
+            if let Some(source) = bytes.get(6..12).filter(|_| !seen) {
+                mac.copy_from_slice(source);
+            }
+            seen = true;
+        });
+    }
+    mac
+}
+
+impl NdInput {
+    /// One packet. Never inlined: it would be compiled for each instruction set.
+    #[inline(never)]
+    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next, ()> {
+        let rx = packet.rx();
+        let [_, _, own @ ..] = self.table.mac(rx).to_be_bytes();
+        let view = self.fib.read(cx.guard());
+        let way = Way { view, rx, own };
+        let (verdict, heard) = match parse(packet.bytes()) {
+            Ok(found) => judge(&way, &self.table, &found, frame_source(&packet.view())),
+            Err(why) => (Err(why), None),
+        };
+        if let Some(heard) = heard {
+            let count = match (self.lane.tell(heard), heard.what) {
+                (false, _) => Count::TellFull,
+                (true, What::Advertisement { .. }) => Count::Answers,
+                (true, _) => Count::Told,
+            };
+            cx.count(count, 1);
+        }
+        match verdict {
+            Ok(next) => Part::Send(next),
+            Err(Count::Answers) => Part::Done,
+            Err(why) => {
+                packet.fail(cx, why);
+                Part::Send(Next::Drop)
+            }
+        }
+    }
+}
+
+impl Node for NdInput {
+    const NAME: &'static str = "nd-input";
+    type Next = Next;
+    type Count = Count;
+    type Trace = NdTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
+        v.part(|packet| self.decide(cx, packet), |(), _| ())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+use super::*;
+use crate::lane::FRAME;
+use crate::nd::{Message, Say, group_mac};
+use volley_fib::{Fib, IfInfo, Neighbor};
+use volley_graph::harness::{In, Out, run, run_once};
+use volley_graph::{Domain, Level};
+use volley_iface::IfIdx;
+
+const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const HOST: [u8; 6] = [2, 0, 0, 0, 0, 9];
+
+/// Interface 1 is 2001:db8:1::1/64, learns, and knows 2001:db8:1::5 at HOST; 2 has 2001:db8:2::1/64 and does not learn; 3
+/// has no address.
+struct Lab {
+    domain: Arc<Domain>,
+    fib: Fib,
+    table: Arc<IfTable>,
+    lane: Arc<Lane>,
+}
+
+fn lab() -> Lab {
+    let domain = Domain::new();
+    let (mut fib, table) = (Fib::new(&domain), IfTable::new(1));
+    for index in 1..=3 {
+        let info = IfInfo {
+            index,
+            name: format!("pg{index}"),
+            mac: ME,
+            mtu: 1500,
+            up: true,
+        };
+        fib.set_interface(info).unwrap();
+        table.set_mac(IfIdx(index), ME);
+        table.set(IfIdx(index), Flag::Ip6, index < 3);
+    }
+    table.set(IfIdx(1), Flag::Learn, true);
+    for (index, address) in [(1, "2001:db8:1::1/64"), (2, "2001:db8:2::1/64")] {
+        fib.add_address(index, address.parse().unwrap()).unwrap();
+    }
+    let known = "2001:db8:1::5".parse().unwrap();
+    fib.set_neighbor(1, known, Neighbor::learned(HOST)).unwrap();
+    Lab {
+        domain,
+        fib,
+        table,
+        lane: Arc::default(),
+    }
+}
+
+fn address(text: &str) -> Ipv6Addr {
+    text.parse().unwrap()
+}
+
+/// A message, with its checksum.
+fn message(say: Say, mac: [u8; 6], from: &str, to: &str, target: &str) -> Vec<u8> {
+    let (from, target) = (address(from), address(target));
+    let to = match to {
+        "group" => solicited_node(target),
+        other => address(other),
+    };
+    let mut frame = [0; FRAME];
+    let to_mac = group_mac(to);
+    let own = mac;
+    Message {
+        say,
+        target,
+        from,
+        to,
+        own,
+        to_mac,
+    }
+    .write(&mut frame);
+    frame.to_vec()
+}
+
+fn ask(from: &str, target: &str) -> Vec<u8> {
+    message(Say::Solicit, HOST, from, "group", target)
+}
+
+const SAYS: Say = Say::Advertise { solicited: true };
+const TELLS: Say = Say::Advertise { solicited: false };
+const US: &str = "2001:db8:1::1";
+
+impl Lab {
+    fn node(&self) -> impl Fn(usize) -> NdInput + Clone + 'static {
+        let parts = (self.fib.dataplane6(), self.table.clone(), self.lane.clone());
+        move |_| NdInput::new(parts.0.clone(), parts.1.clone(), parts.2.clone())
+    }
+
+    fn outcome(&self, rx: u32, bytes: &[u8]) -> String {
+        let packet = In::new(bytes).rx(rx).advance(14);
+        let out = run(&[packet], &self.domain, self.node());
+        let Out { to, reason, .. } = &out[0];
+        reason.clone().unwrap_or_else(|| to.clone())
+    }
+
+    /// What the control thread is told of one packet, and how many packets go on.
+    fn told(&self, bytes: &[u8]) -> (usize, Vec<Heard>) {
+        let pop = || self.lane.heard.pop().or_else(|| self.lane.asked.pop());
+        while pop().is_some() {}
+        let packet = [In::new(bytes).rx(1).advance(14)];
+        let out = run_once(Level::detect(), 4, &packet, &self.domain, self.node()).unwrap();
+        (out.len(), std::iter::from_fn(pop).collect())
+    }
+}
+
+#[test]
+fn messages_are_judged_in_the_order_of_the_rules() {
+    let lab = lab();
+    let good = ask("2001:db8:1::9", US);
+    assert_eq!(lab.outcome(1, &good), "nd-reply");
+    let with = |at: usize, byte: u8| {
+        let mut bad = good.clone();
+        bad[14 + at] = byte;
+        bad
+    };
+    assert_eq!(lab.outcome(1, &good[..14 + 39]), "malformed");
+    assert_eq!(lab.outcome(1, &good[..14 + 71]), "malformed");
+    assert_eq!(lab.outcome(1, &with(0, 0x40)), "malformed");
+    assert_eq!(lab.outcome(1, &with(6, 17)), "not-nd");
+    assert_eq!(lab.outcome(1, &with(40, 134)), "not-nd");
+    assert_eq!(lab.outcome(3, &with(7, 254)), "bad-hop-limit");
+    assert_eq!(lab.outcome(3, &with(71, 0)), "bad-checksum");
+    assert_eq!(lab.outcome(3, &good), "not-enabled");
+    let says = |from, to, target| message(SAYS, HOST, from, to, target);
+    assert_eq!(lab.outcome(1, &says("::1", "ff02::1", US)), "bad-message");
+    assert_eq!(
+        lab.outcome(1, &ask("::", US)),
+        "bad-message",
+        "an option, from nobody"
+    );
+    let group = message(Say::Solicit, [1, 0, 0, 0, 0, 1], "::1", "group", US);
+    assert_eq!(lab.outcome(1, &group), "bad-sender-mac");
+    for from in ["::1", "ff02::9", "::ffff:192.0.2.1"] {
+        assert_eq!(lab.outcome(1, &ask(from, US)), "bad-sender-address");
+    }
+    let near = "2001:db8:1::9";
+    assert_eq!(lab.outcome(1, &ask(near, "2001:db8:1::2:7")), "not-for-us");
+    let elsewhere = message(Say::Solicit, HOST, near, "ff02::2", US);
+    assert_eq!(lab.outcome(1, &elsewhere), "not-for-us");
+    let mine = message(Say::Solicit, ME, US, "group", US);
+    assert_eq!(lab.outcome(1, &mine), "own-frame");
+    for from in [US, "2001:db8:2::1", "fe80::ff:fe00:1"] {
+        assert_eq!(lab.outcome(1, &ask(from, US)), "address-conflict");
+    }
+    for from in ["2001:db9::1", "2001:db8:2::9"] {
+        assert_eq!(lab.outcome(1, &ask(from, US)), "sender-elsewhere");
+    }
+    // The same group, another address.
+    assert_eq!(lab.outcome(1, &ask(near, "2001:db8:1:7::1")), "not-for-us");
+    assert_eq!(
+        lab.outcome(1, &ask("fe80::9", "fe80::ff:fe00:1")),
+        "nd-reply"
+    );
+    assert_eq!(lab.outcome(1, &ask("fe80::9", US)), "nd-reply");
+    let reply = says("2001:db8:2::9", "2001:db8:2::1", "2001:db8:2::9");
+    assert_eq!(lab.outcome(2, &reply), "static-only");
+}
+
+#[test]
+fn the_control_thread_hears_what_is_new() {
+    let lab = lab();
+    let (stranger, known) = ("2001:db8:1::9", "2001:db8:1::5");
+    let heard = |addr, mac, what| Heard {
+        rx: 1,
+        addr: address(addr).into(),
+        mac,
+        what,
+    };
+    let advert = |solicited| What::Advertisement {
+        solicited,
+        overrides: true,
+    };
+    let other = [2, 0, 0, 0, 0, 7];
+    let from = |mac, from| message(Say::Solicit, mac, from, "group", US);
+    let cases = [
+        (
+            from(HOST, stranger),
+            1,
+            Some(heard(stranger, HOST, What::Question)),
+        ),
+        (from(HOST, known), 1, None),
+        (
+            from(other, known),
+            1,
+            Some(heard(known, other, What::Question)),
+        ),
+        (
+            from(HOST, "fe80::9"),
+            1,
+            Some(heard("fe80::9", HOST, What::Question)),
+        ),
+        (
+            message(SAYS, HOST, known, US, known),
+            0,
+            Some(heard(known, HOST, advert(true))),
+        ),
+        (
+            message(TELLS, other, known, "ff02::1", known),
+            0,
+            Some(heard(known, other, advert(false))),
+        ),
+        (
+            message(TELLS, HOST, "fe80::9", "ff02::1", US),
+            1,
+            Some(heard(US, HOST, What::Conflict)),
+        ),
+    ];
+    for (packet, left, tells) in cases {
+        let (out, told) = lab.told(&packet);
+        assert_eq!(
+            (out, told),
+            (left, tells.into_iter().collect()),
+            "{packet:02x?}"
+        );
+    }
+}

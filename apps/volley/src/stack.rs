@@ -81,6 +81,7 @@ impl Stack {
         volley_l2::register(&mut registry)?;
         let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
         volley_ip::register(&mut registry, fib4, fib6)?;
+        volley_batcher::register(&mut registry)?;
         let pg = volley_pg::register(&mut registry)?;
         let pcap = volley_pcap::register(&mut registry)?;
         volley_tap::register(&mut registry)?;

@@ -13,6 +13,7 @@ mod field;
 mod kernel;
 mod kinds;
 mod memif;
+mod paths;
 mod read;
 mod route;
 mod schema;

@@ -41,6 +41,14 @@ pub enum ObjectKind {
     MemifSocket,
     /// How DPDK is started.
     Dpdk,
+    /// The path batcher's settings.
+    PathBatcher,
+    /// Queue of the path batcher.
+    PathQueue,
+    /// Header that the path batcher was taught.
+    PathHeader,
+    /// Rule of the path batcher.
+    PathRule,
 }
 
 impl fmt::Display for ObjectKind {
@@ -61,6 +69,10 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Capture => "capture",
             ObjectKind::MemifSocket => "memif socket",
             ObjectKind::Dpdk => "dpdk",
+            ObjectKind::PathBatcher => "path batcher",
+            ObjectKind::PathQueue => "path-batcher queue",
+            ObjectKind::PathHeader => "path-batcher header",
+            ObjectKind::PathRule => "path-batcher rule",
         })
     }
 }

@@ -14,6 +14,8 @@ pub mod node;
 mod parser;
 mod queues;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use control::PathHandler;
 pub use node::path_batcher::PathBatcher;

@@ -50,6 +50,7 @@ pub struct PathBatcher {
     version: u64,
     /// Packets until the next sample.
     until_sample: u32,
+    dice: u32,
     /// The round that asked last.
     round: u64,
 }
@@ -72,6 +73,7 @@ impl PathBatcher {
             features: Features::default(),
             version: 0,
             until_sample: 0,
+            dice: 0x9e37_79b9,
             round: 0,
         }
     }
@@ -97,7 +99,10 @@ impl PathBatcher {
                 .parse(view.bytes(), sample, &mut self.features);
             let rank = table.matcher.find(&self.features);
             if table.sample != 0 {
-                self.until_sample = self.until_sample.checked_sub(1).unwrap_or(table.sample - 1);
+                self.until_sample = match self.until_sample.checked_sub(1) {
+                    Some(left) => left,
+                    None => stride(&mut self.dice, table.sample),
+                };
                 if sample && rank >= table.learned_from {
                     bump(&self.cells.looked, 1);
                     let _ = self.cells.samples.push(table.signature(&self.features));
@@ -123,7 +128,19 @@ impl PathBatcher {
             v.hands()
                 .send(isa, batch, |rx| self.interfaces.behind_rx(rx));
         }
+        self.queues.publish();
     }
+}
+
+/// How many packets to leave out before the next sample: thrown, because traffic that repeats itself in step with a fixed
+/// stride would show one of its paths only.
+#[inline(always)]
+fn stride(dice: &mut u32, sample: u32) -> u32 {
+    *dice ^= *dice << 13;
+    *dice ^= *dice >> 17;
+    *dice ^= *dice << 5;
+    let most = 2 * sample.max(1) - 1;
+    ((u64::from(*dice) * u64::from(most)) >> 32) as u32
 }
 
 impl Node for PathBatcher {

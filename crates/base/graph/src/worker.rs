@@ -124,27 +124,34 @@ impl Worker {
         let mut all = 0;
         for at in 0..self.stages.len() {
             loop {
-                let node = self.stages[at];
-                let start = cycles();
-                let Slot { body, edges, stats } = &mut self.slots[node.index()];
-                let cx = RawCx {
-                    node,
-                    edges,
-                    stats,
-                    guard: self.reader.guard(),
-                    now_ns,
-                };
-                let rows = body.poll(self.level, &cx, &mut self.lanes);
+                let rows = self.release_one(self.stages[at], now_ns);
                 if rows == 0 {
                     break;
                 }
-                let until = cycles();
-                stats.took(until - start);
                 all += rows;
-                self.run_pending(now_ns, until);
+                self.run_pending(now_ns, cycles());
             }
         }
         all
+    }
+
+    /// One vector of a stage. Never inlined, as [`Worker::run_pending`].
+    #[inline(never)]
+    fn release_one(&mut self, node: NodeId, now_ns: u64) -> usize {
+        let start = cycles();
+        let Slot { body, edges, stats } = &mut self.slots[node.index()];
+        let cx = RawCx {
+            node,
+            edges,
+            stats,
+            guard: self.reader.guard(),
+            now_ns,
+        };
+        let rows = body.poll(self.level, &cx, &mut self.lanes);
+        if rows > 0 {
+            stats.took(cycles() - start);
+        }
+        rows
     }
 
     fn poll_sources(&mut self, now_ns: u64, mut from: u64) -> (usize, u64) {

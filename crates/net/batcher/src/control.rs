@@ -454,6 +454,7 @@ impl Control {
                 most_held: sum(&|c| c.queues[at].most.load(Ordering::Relaxed)),
                 full: sums.full[at],
                 timeouts: sums.timeouts[at],
+                late: sums.late[at],
             })
         };
         (0..QUEUES as u32).filter_map(row).collect()

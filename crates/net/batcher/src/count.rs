@@ -25,6 +25,7 @@ pub(crate) struct QueueCells {
     pub(crate) most: AtomicU64,
     pub(crate) full: AtomicU64,
     pub(crate) timeouts: AtomicU64,
+    pub(crate) late: AtomicU64,
 }
 
 /// Counters of one worker.
@@ -101,6 +102,7 @@ pub(crate) struct Sums {
     pub(crate) packets: Vec<u64>,
     pub(crate) full: Vec<u64>,
     pub(crate) timeouts: Vec<u64>,
+    pub(crate) late: Vec<u64>,
     pub(crate) rules: Vec<u64>,
     pub(crate) sizes: Vec<u64>,
     pub(crate) delays: Vec<u64>,
@@ -123,6 +125,7 @@ impl Sums {
             add(&mut sums.packets, cells.queues.iter().map(|q| &q.packets));
             add(&mut sums.full, cells.queues.iter().map(|q| &q.full));
             add(&mut sums.timeouts, cells.queues.iter().map(|q| &q.timeouts));
+            add(&mut sums.late, cells.queues.iter().map(|q| &q.late));
             add(&mut sums.rules, cells.rules.iter());
             add(&mut sums.sizes, cells.sizes.iter());
             add(&mut sums.delays, cells.delays.iter());
@@ -141,6 +144,7 @@ impl Sums {
             packets: less(&self.packets, &before.packets),
             full: less(&self.full, &before.full),
             timeouts: less(&self.timeouts, &before.timeouts),
+            late: less(&self.late, &before.late),
             rules: less(&self.rules, &before.rules),
             sizes: less(&self.sizes, &before.sizes),
             delays: less(&self.delays, &before.delays),

@@ -163,7 +163,7 @@ impl Queues {
             cells.most.store(queue.packets, Relaxed);
         }
         while self.batches > MOST && self.full & 1 << id != 0 {
-            if let Some(batch) = self.take(id, now, Why::Full) {
+            if let Some(batch) = self.take(id, plan.timeout_ns, now, Why::Full) {
                 send(hands, batch);
             }
         }
@@ -190,7 +190,7 @@ impl Queues {
         } else {
             Why::Timeout
         };
-        self.take(id, now, why)
+        self.take(id, table.queues[id].timeout_ns, now, why)
     }
 
     /// Open batches whose time is up before the worker asks again.
@@ -248,7 +248,7 @@ impl Queues {
     }
 
     /// The oldest batch of a queue.
-    fn take(&mut self, id: usize, now: u64, why: Why) -> Option<Batch> {
+    fn take(&mut self, id: usize, limit: u64, now: u64, why: Why) -> Option<Batch> {
         let queue = &mut self.queues[id];
         let Waiting { batch, times } = match queue.full.pop_front() {
             Some(full) => full,
@@ -266,7 +266,11 @@ impl Queues {
         self.batches -= 1;
         self.cells.size(packets as usize);
         for (at, n) in &times.arrivals[..times.n] {
-            self.cells.delay(now.saturating_sub(*at), u64::from(*n));
+            let waited = now.saturating_sub(*at);
+            self.cells.delay(waited, u64::from(*n));
+            if waited > limit {
+                bump(&self.cells.queues[id].late, u64::from(*n));
+            }
         }
         match why {
             Why::Full => bump(&self.cells.queues[id].full, 1),
@@ -280,7 +284,7 @@ impl Queues {
     pub(crate) fn flush(&mut self, now: u64) -> Option<Batch> {
         let held = self.full | self.open;
         let id = held.trailing_zeros() as usize;
-        (held != 0).then(|| self.take(id, now, Why::Flush))?
+        (held != 0).then(|| self.take(id, u64::MAX, now, Why::Flush))?
     }
 
     /// Tell how much is held.

@@ -27,7 +27,7 @@ pub(super) fn path_batcher(r: &PathBatcherReply) -> String {
             (_, true) => "learned",
             _ => "",
         };
-        let numbers = [q.packets, q.held, q.most_held, q.full, q.timeouts];
+        let numbers = [q.packets, q.held, q.most_held, q.full, q.timeouts, q.late];
         let own = [
             q.queue.batch,
             q.queue.timeout_us,
@@ -52,6 +52,7 @@ pub(super) fn path_batcher(r: &PathBatcherReply) -> String {
         ">Most",
         ">Full",
         ">Timeouts",
+        ">Late",
     ];
     out += &table(&heads, &rows.collect::<Vec<_>>());
     if !r.rules.is_empty() {

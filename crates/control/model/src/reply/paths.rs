@@ -68,6 +68,8 @@ pub struct PathQueueRow {
     pub full: u64,
     /// Batches whose time was up.
     pub timeouts: u64,
+    /// Packets that waited longer than their limit: the worker was elsewhere.
+    pub late: u64,
 }
 
 /// A rule.

@@ -30,6 +30,16 @@ struct Line {
     delay_max_us: f64,
 }
 
+#[derive(Serialize)]
+struct Sweep {
+    lines: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Delays {
+    delays: Vec<Delay>,
+}
+
 /// How long packets wait.
 #[derive(Serialize)]
 struct Delay {
@@ -136,7 +146,8 @@ fn sweep(args: &PathArgs) -> Result<(), BenchError> {
             }
         }
     }
-    print(args.json, &lines, || table(&lines))
+    let all = Sweep { lines };
+    print(args.json, &all, || table(&all.lines))
 }
 
 fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, BenchError> {
@@ -273,7 +284,8 @@ fn delays(args: &PathArgs) -> Result<(), BenchError> {
             longest_round_us: longest.as_secs_f64() * 1e6,
         });
     }
-    print(args.json, &both, || {
+    let all = Delays { delays: both };
+    print(args.json, &all, || {
         let line = |d: &Delay| {
             format!(
                 "{}: {} packets, limit {} us: p50 {:.1}, p99 {:.1}, max {:.1} us; {} late; {} rounds longer than half the limit, longest {:.0} us\n",
@@ -288,7 +300,7 @@ fn delays(args: &PathArgs) -> Result<(), BenchError> {
                 d.longest_round_us
             )
         };
-        both.iter().map(line).collect()
+        all.delays.iter().map(line).collect()
     })
 }
 

@@ -157,6 +157,11 @@ fn instructions(home: &Home, scenario: &str, level: &str, packets: u64) -> Resul
 
 /// The total of `Ir` in a callgrind file: the column of `events:` that says so, in the `totals:` (or `summary:`) line.
 fn total(text: &str) -> Option<u64> {
+    column(text, "Ir")
+}
+
+/// The same of another event.
+pub fn column(text: &str, wanted: &str) -> Option<u64> {
     let value = |key: &str| {
         text.lines()
             .rev()
@@ -165,7 +170,7 @@ fn total(text: &str) -> Option<u64> {
     };
     let column = value("events:")?
         .split_whitespace()
-        .position(|event| event == "Ir")?;
+        .position(|event| event == wanted)?;
     value("totals:")
         .or_else(|| value("summary:"))?
         .split_whitespace()

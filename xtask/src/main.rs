@@ -15,6 +15,7 @@ mod home;
 mod install;
 mod measure;
 mod new_node;
+mod paths;
 mod readme;
 mod report;
 mod run;
@@ -36,10 +37,12 @@ cargo xtask COMMAND
   new-node NAME --crate CRATE              a new node with its test, from the template
   bench [--seconds N] [--quick]            run the bench matrix, write docs/bench.md and its picture
   budget [--update]                        instructions per packet against bench/budgets.toml
+  path-curves                              the curves of docs/path-batcher.md, counted by callgrind (minutes)
   docs [--update]                          generated pages: stale or not
   deb [--binary FILE] [--out DIR]          the Debian package, unpacked and tried
   readme [--update]                        run the commands of README.md and look at their output
-  show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`
+  show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`,
+                                           `show batcher`
 ";
 
 fn main() -> ExitCode {
@@ -84,6 +87,9 @@ fn dispatch(arguments: &mut Arguments) -> Result<bool, Error> {
         Some("budget") => {
             let update = arguments.contains("--update");
             finish(arguments).map(|()| report::single("budget", budget::run(&home, update)))
+        }
+        Some("path-curves") => {
+            finish(arguments).map(|()| report::single("path-curves", paths::curves(&home)))
         }
         Some("docs") => {
             let update = arguments.contains("--update");

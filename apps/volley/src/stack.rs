@@ -86,6 +86,7 @@ impl Stack {
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         volley_ip::register(&mut registry, fib4, fib6)?;
         neighbors.listen(|text| _ = writeln!(std::io::stderr(), "volley: {text}"));
+        volley_batcher::register(&mut registry)?;
         let pg = volley_pg::register(&mut registry)?;
         let pcap = volley_pcap::register(&mut registry)?;
         volley_tap::register(&mut registry)?;

@@ -142,8 +142,12 @@ struct Outcome {
 
 /// Run packets through a daemon that ends with every buffer back. Its folder holds `out.pcap` and `drops.pcapng`.
 fn run(packets: &[Packet], vector_size: usize, isa: &str) -> (Outcome, Daemon) {
+    run_with(CONFIG, packets, vector_size, isa)
+}
+
+fn run_with(config: &str, packets: &[Packet], vector_size: usize, isa: &str) -> (Outcome, Daemon) {
     let mut daemon = Daemon::start(
-        CONFIG,
+        config,
         &["--vector-size", &vector_size.to_string(), "--isa", isa],
     );
     let drops = daemon.folder.file("drops.pcapng");
@@ -226,6 +230,97 @@ fn replay(name: &str, ways: &[(usize, &str)]) {
             outcome == first,
             "{name}: vectors of {vector_size} at {isa} do something else than 256 at auto"
         );
+    }
+}
+
+/// Rules of the path batcher: both families, a tunnel, a range, a queue of their own for some hosts.
+const BATCHED: &str = r#"
+[path_batcher]
+batch = 32
+[[path_queue]]
+id = 1
+[[path_queue]]
+id = 2
+batch = 7
+[[path_queue]]
+id = 3
+weight = 4
+timeout_us = 2000
+[[path_queue]]
+id = 4
+strict = 1
+[[path_rule]]
+name = "four"
+queue = 1
+match = ["ip4"]
+[[path_rule]]
+name = "six"
+queue = 2
+match = ["ip6"]
+[[path_rule]]
+name = "half"
+queue = 3
+priority = 5
+match = ["ip4.dst=0.0.0.1&0.0.0.1"]
+[[path_rule]]
+name = "control"
+queue = 4
+priority = 9
+match = ["ip4.dscp=46-63"]
+"#;
+
+/// Packets that left, by flow, each in order.
+fn flows(frames: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
+    let mut flows: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
+    for frame in frames {
+        // Type, then of IPv4 addresses, DSCP and protocol, of IPv6 addresses and next header.
+        let key = match frame.get(12..14) {
+            Some([8, 0]) if frame.len() >= 34 => [
+                &frame[12..14],
+                &frame[15..16],
+                &frame[23..24],
+                &frame[26..34],
+            ]
+            .concat(),
+            Some([0x86, 0xdd]) if frame.len() >= 54 => {
+                [&frame[12..14], &frame[20..21], &frame[22..54]].concat()
+            }
+            _ => Vec::new(),
+        };
+        flows.entry(key).or_default().push(frame);
+    }
+    flows
+}
+
+#[test]
+fn through_the_path_batcher_unchanged_and_in_order() {
+    let config =
+        CONFIG.replacen("kind = \"pg\"", "kind = \"pg\"\npath_batcher = true", 1) + BATCHED;
+    for name in ["valid", "mix4k-snabb", "odd", "malformed", "jumbo"] {
+        let Some(path) = shared(name) else {
+            println!("SKIP {name}: the shared data is not there");
+            continue;
+        };
+        let packets = packets(name, &path);
+        let (plain, before) = run(&packets, 256, "auto");
+        let (batched, after) = run_with(&config, &packets, 256, "auto");
+        assert!(
+            plain == batched,
+            "{name}: the batcher changes what comes out"
+        );
+        let out = |daemon: &Daemon| {
+            let file = daemon.folder.file("out.pcap");
+            flows(if file.exists() {
+                frames(&file)
+            } else {
+                Vec::new()
+            })
+        };
+        assert!(
+            out(&before) == out(&after),
+            "{name}: a flow is out of order"
+        );
+        println!("{name}: {} packets", packets.len());
     }
 }
 

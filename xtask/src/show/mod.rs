@@ -1,5 +1,6 @@
 //! `cargo xtask show NAME`: the items of an issue, one line each, with the figure and the bar.
 
+mod batcher;
 mod bench_items;
 mod control;
 mod dpdk;
@@ -129,9 +130,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "engine" => &engine::ITEMS,
         "interfaces" => &interfaces::ITEMS,
         "control" => &control::ITEMS,
+        "batcher" => &batcher::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control"
+                "there is no list `{other}`; there are: engine, interfaces, control, batcher"
             )));
         }
     };
@@ -251,7 +253,12 @@ mod tests {
 
     #[test]
     fn item_names_are_unique_and_plain() {
-        for list in [&engine::ITEMS[..], &interfaces::ITEMS, &control::ITEMS] {
+        for list in [
+            &engine::ITEMS[..],
+            &interfaces::ITEMS,
+            &control::ITEMS,
+            &batcher::ITEMS,
+        ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
             names.sort_unstable();
             let before = names.len();

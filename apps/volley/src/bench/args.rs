@@ -156,6 +156,8 @@ pub struct Args {
 pub enum Command {
     /// Longest-prefix match alone: lookups, size, build time, updates while another thread looks up.
     Lpm(LpmArgs),
+    /// The path batcher: patterns, batch sizes, with and without; delays; learning.
+    PathBatcher(PathArgs),
 }
 
 /// Measure the longest-prefix match.
@@ -185,6 +187,62 @@ pub struct LpmArgs {
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What of the path batcher is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Experiment {
+    /// Speed and vectors by pattern and batch size, with and without.
+    Sweep,
+    /// How long packets wait, at a low rate and at overload.
+    Delay,
+    /// How soon the heaviest paths are found.
+    Learning,
+}
+
+/// Measure the path batcher.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct PathArgs {
+    /// What is measured.
+    #[arg(long, value_enum, default_value = "sweep")]
+    pub experiment: Experiment,
+    /// Patterns: alternating-2, alternating-3, alternating-4, random-2, random-4, bursty-4, single.
+    #[arg(long, value_delimiter = ',')]
+    pub patterns: Vec<String>,
+    /// Batch sizes, 1 to 256.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1,2,4,8,16,32,64,128,256"
+    )]
+    pub batches: Vec<u32>,
+    /// With (on), without (off), or both.
+    #[arg(long, default_value = "both")]
+    pub batcher: String,
+    /// Packets that the source sends at once (default: as many as a batch has).
+    #[arg(long)]
+    pub burst: Option<u32>,
+    /// The longest wait in microseconds.
+    #[arg(long, default_value_t = 500)]
+    pub timeout_us: u32,
+    /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
+    #[arg(long, default_value = "auto")]
+    pub isa: String,
+    /// Seconds of each repetition.
+    #[arg(long, default_value_t = 0.1)]
+    pub seconds: f64,
+    /// How often it is measured.
+    #[arg(long, default_value_t = 5)]
+    pub repetitions: usize,
+    /// Stop after so many packets instead, for callgrind: nothing is warmed up.
+    #[arg(long)]
+    pub packets: Option<u64>,
+    /// Processor core to run on (default: the last).
+    #[arg(long)]
+    pub core: Option<usize>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

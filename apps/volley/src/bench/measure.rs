@@ -72,7 +72,7 @@ fn check(args: &Args) -> Result<(), BenchError> {
 }
 
 /// Stay on one core, so that nothing moves between caches.
-fn pin(core: Option<usize>) {
+pub(super) fn pin(core: Option<usize>) {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     let wanted = core
         .map(|id| core_affinity::CoreId { id })
@@ -155,7 +155,7 @@ fn drops(bench: &Bench) -> BTreeMap<String, u64> {
 }
 
 /// What every node did between two looks at the clocks.
-fn costs(before: &[NodeReport], after: &[NodeReport]) -> Vec<NodeCost> {
+pub(super) fn costs(before: &[NodeReport], after: &[NodeReport]) -> Vec<NodeCost> {
     let pairs = before
         .iter()
         .zip(after)

@@ -3,6 +3,8 @@
 mod args;
 mod lpm;
 mod measure;
+mod path_batcher;
+mod path_traffic;
 mod report;
 mod rtc;
 mod scenario;
@@ -26,6 +28,9 @@ pub enum BenchError {
     /// A table could not be read.
     #[error("{0}")]
     Fib(#[from] volley_fib::FibError),
+    /// A capture could not be written.
+    #[error(transparent)]
+    Pcap(#[from] volley_pcap::PcapError),
     /// The arguments do not fit each other.
     #[error("{0}")]
     Args(String),
@@ -46,6 +51,7 @@ pub enum BenchError {
 pub fn main(args: Args) -> ExitCode {
     let done = match &args.command {
         Some(Command::Lpm(lpm)) => lpm::run(lpm),
+        Some(Command::PathBatcher(paths)) => path_batcher::run(paths),
         None => measure::run(&args),
     };
     match done {

@@ -3,7 +3,7 @@
 use crate::cx::{Cx, RawCx};
 use crate::frame::Frame;
 use crate::lanes::Lanes;
-use crate::{Node, Output, Rest, Source, Vector};
+use crate::{Node, Output, Rest, Source, Stage, Vector};
 use std::marker::PhantomData;
 use volley_simd::{Isa, Kernel, Level};
 
@@ -34,6 +34,8 @@ pub(crate) trait Body: Send {
 
 /// Adapter of a [`Node`].
 pub(crate) struct NodeBody<N>(pub(crate) N);
+/// Adapter of a [`Stage`].
+pub(crate) struct StageBody<S>(pub(crate) S);
 /// Adapter of a [`Source`].
 pub(crate) struct SourceBody<S>(pub(crate) S);
 
@@ -98,29 +100,72 @@ impl<S: Source> Kernel for PollCall<'_, S> {
     }
 }
 
+struct ReleaseCall<'a, S: Stage> {
+    stage: &'a mut S,
+    cx: &'a RawCx<'a>,
+    lanes: &'a mut Lanes,
+}
+
+impl<S: Stage> Kernel for ReleaseCall<'_, S> {
+    type Out = usize;
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> usize {
+        let cx = Cx {
+            raw: self.cx,
+            count: PhantomData,
+        };
+        let mut out = Output::<I, S::Next> {
+            lanes: self.lanes,
+            raw: self.cx,
+            isa,
+            next: PhantomData,
+        };
+        self.stage.release(&cx, &mut out)
+    }
+}
+
+/// A whole vector.
+#[inline(always)]
+fn run_many<N: Node>(
+    node: &mut N,
+    level: Level,
+    cx: &RawCx<'_>,
+    lanes: &mut Lanes,
+    frame: Box<Frame>,
+) {
+    let call = RunCall {
+        node,
+        cx,
+        lanes,
+        frame,
+    };
+    volley_simd::call(level, call);
+}
+
+/// A handful of packets.
+#[inline(always)]
+fn run_few<N: Node>(node: &mut N, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
+    volley_simd::call_few(RunCall {
+        node,
+        cx,
+        lanes,
+        frame,
+    });
+}
+
 impl<N: Node> Body for NodeBody<N> {
     #[inline]
     fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
         if frame.n < FEW {
-            return self.run_few(cx, lanes, frame);
+            self.run_few(cx, lanes, frame);
+        } else {
+            run_many(&mut self.0, level, cx, lanes, frame);
         }
-        let call = RunCall {
-            node: &mut self.0,
-            cx,
-            lanes,
-            frame,
-        };
-        volley_simd::call(level, call);
     }
 
     #[inline(never)]
     fn run_few(&mut self, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
-        volley_simd::call_few(RunCall {
-            node: &mut self.0,
-            cx,
-            lanes,
-            frame,
-        });
+        run_few(&mut self.0, cx, lanes, frame);
     }
 
     fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut Lanes) -> usize {
@@ -169,5 +214,42 @@ impl<S: Source> Body for SourceBody<S> {
 
     fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame) {
         crate::trace::note_rows::<crate::Glance>(lanes, cx, frame);
+    }
+}
+
+impl<S: Stage> Body for StageBody<S> {
+    #[inline]
+    fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
+        if frame.n < FEW {
+            self.run_few(cx, lanes, frame);
+        } else {
+            run_many(&mut self.0, level, cx, lanes, frame);
+        }
+    }
+
+    #[inline(never)]
+    fn run_few(&mut self, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
+        run_few(&mut self.0, cx, lanes, frame);
+    }
+
+    #[inline]
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes) -> usize {
+        if !self.0.is_holding() {
+            return 0;
+        }
+        let stage = &mut self.0;
+        volley_simd::call(level, ReleaseCall { stage, cx, lanes })
+    }
+
+    fn may_rest(&self, now_ns: u64, _: u64) -> bool {
+        self.0.may_rest(now_ns)
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        self.0.rest(rest)
+    }
+
+    fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame) {
+        crate::trace::note_rows::<S::Trace>(lanes, cx, frame);
     }
 }

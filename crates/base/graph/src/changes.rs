@@ -4,6 +4,7 @@ use crate::arc::ArcTables;
 use crate::frame::Frame;
 use crate::lanes::Queue;
 use crate::ranks::Pending;
+use crate::stage::Role;
 use crate::worker::{Slot, Worker};
 use crate::{Change, NodeId, TraceFilter};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 pub(crate) struct AddNode {
     pub(crate) id: NodeId,
     pub(crate) slot: Option<Slot>,
-    pub(crate) source: bool,
+    pub(crate) role: Role,
     pub(crate) pending: Pending,
     pub(crate) spare: Vec<Box<Frame>>,
 }
@@ -28,8 +29,11 @@ impl Change for AddNode {
             worker.lanes.queues.push(Queue::default());
         }
         worker.sources.retain(|&s| s != self.id);
-        if self.source {
-            worker.sources.push(self.id);
+        worker.stages.retain(|&s| s != self.id);
+        match self.role {
+            Role::Node => {}
+            Role::Source => worker.sources.push(self.id),
+            Role::Stage => worker.stages.push(self.id),
         }
         std::mem::swap(&mut worker.lanes.pending, &mut self.pending);
         worker.lanes.spare.append(&mut self.spare);
@@ -70,5 +74,18 @@ impl Change for SetTrace {
             }
         }
         tracer.armed = tracer.budget.iter().any(|&b| b > 0);
+    }
+}
+
+/// Frames for packets that stages hold: see [`crate::Engine::spare_frames`].
+pub(crate) struct AddFrames {
+    pub(crate) spare: Vec<Box<Frame>>,
+}
+
+impl Change for AddFrames {
+    fn swap(&mut self, worker: &mut Worker) {
+        let room = worker.lanes.spare.capacity() - worker.lanes.spare.len();
+        let at = self.spare.len().saturating_sub(room);
+        worker.lanes.spare.extend(self.spare.drain(at..));
     }
 }

@@ -10,6 +10,7 @@ use crate::drop_book::{DropBook, DropSample, Kind};
 use crate::frame::Frame;
 use crate::lanes::{Lanes, Queue};
 use crate::ranks::{self, Pending};
+use crate::stage::Role;
 use crate::stats::NodeStats;
 use crate::trace::{Note, Tracer};
 use crate::worker::{Channel, Slot, Worker};
@@ -56,13 +57,13 @@ impl Default for Settings {
     }
 }
 
-type Maker = Box<dyn FnMut(usize) -> Box<dyn Body>>;
+pub(crate) type Maker = Box<dyn FnMut(usize) -> Box<dyn Body>>;
 
 struct Definition {
     name: String,
     edges: &'static [&'static str],
     counters: &'static [CounterInfo],
-    source: bool,
+    role: Role,
     removed: bool,
     make: Maker,
     stats: Vec<Arc<NodeStats>>,
@@ -176,7 +177,7 @@ impl Engine {
         mut make: impl FnMut(usize) -> N + 'static,
     ) -> Result<NodeId, GraphError> {
         let maker: Maker = Box::new(move |w| Box::new(NodeBody(make(w))));
-        self.define(name, N::Next::EDGES, N::Count::INFO, false, maker)
+        self.define(name, N::Next::EDGES, N::Count::INFO, Role::Node, maker)
     }
 
     /// Add a source; `make` is asked for one instance per worker.
@@ -186,15 +187,15 @@ impl Engine {
         mut make: impl FnMut(usize) -> S + 'static,
     ) -> Result<NodeId, GraphError> {
         let maker: Maker = Box::new(move |w| Box::new(SourceBody(make(w))));
-        self.define(name, S::Next::EDGES, S::Count::INFO, true, maker)
+        self.define(name, S::Next::EDGES, S::Count::INFO, Role::Source, maker)
     }
 
-    fn define(
+    pub(crate) fn define(
         &mut self,
         name: &str,
         edges: &'static [&'static str],
         counters: &'static [CounterInfo],
-        source: bool,
+        role: Role,
         make: Maker,
     ) -> Result<NodeId, GraphError> {
         if self.by_name.contains_key(name) {
@@ -209,7 +210,7 @@ impl Engine {
             name: name.to_owned(),
             edges,
             counters,
-            source,
+            role,
             removed: false,
             make,
             stats: (0..workers)
@@ -235,7 +236,7 @@ impl Engine {
         for worker in 0..self.channels.len() {
             let pending = Pending::new(self.order()?);
             let slot = self.slot(id, worker)?;
-            let source = self.defs[id.index()].source;
+            let role = self.defs[id.index()].role;
             let spare = (0..2)
                 .map(|_| Frame::new(self.settings.vector_size))
                 .collect();
@@ -244,7 +245,7 @@ impl Engine {
                 Box::new(AddNode {
                     id,
                     slot: Some(slot),
-                    source,
+                    role,
                     pending,
                     spare,
                 }),
@@ -261,7 +262,7 @@ impl Engine {
         self.room_for_changes()?;
         self.by_name.remove(name);
         let def = &mut self.defs[id.index()];
-        (def.removed, def.edges, def.source) = (true, &[], false);
+        (def.removed, def.edges, def.role) = (true, &[], Role::Node);
         let books = self.books.clone();
         def.make = Box::new(move |w| Box::new(NodeBody(DropNode::new(w, None, books[w].clone()))));
         if self.channels.is_empty() {
@@ -440,16 +441,19 @@ impl Engine {
         for id in 0..self.defs.len() {
             slots.push(self.slot(NodeId(id as u16), worker)?);
         }
-        let mut sources = Vec::with_capacity(MAX_NODES);
-        sources.extend(
-            (0..self.defs.len())
-                .filter(|&n| self.defs[n].source)
-                .map(|n| NodeId(n as u16)),
-        );
+        let defs = &self.defs;
+        let of = |role: Role| {
+            let all = (0..defs.len()).filter(|&n| defs[n].role == role);
+            let mut list = Vec::with_capacity(MAX_NODES);
+            list.extend(all.map(|n| NodeId(n as u16)));
+            list
+        };
+        let (sources, stages) = (of(Role::Source), of(Role::Stage));
         Ok(Worker {
             lanes: self.lanes()?,
             slots,
             sources,
+            stages,
             reader: self.domain.register(),
             level: self.settings.level,
             clock: self.settings.clock.clone(),
@@ -524,6 +528,11 @@ impl Engine {
         Ok(())
     }
 
+    /// How many workers there are by now.
+    pub(crate) fn workers_built(&self) -> usize {
+        self.channels.len()
+    }
+
     /// Wake workers that sleep: something was handed to their sources by another way than a change.
     pub fn wake(&self) {
         self.channels.iter().for_each(|c| c.ring());
@@ -542,7 +551,7 @@ impl Engine {
             .map_or(0, |c| c.sleeps.load(Relaxed))
     }
 
-    fn room_for_changes(&self) -> Result<(), GraphError> {
+    pub(crate) fn room_for_changes(&self) -> Result<(), GraphError> {
         let full = self
             .channels
             .iter()
@@ -636,7 +645,7 @@ impl Engine {
             let (stats, base) = (&def.stats[worker], &def.cleared[worker]);
             NodeReport {
                 name: def.name.clone(),
-                state: match (def.source, asleep) {
+                state: match (def.role == Role::Source, asleep) {
                     (false, _) => NodeState::Active,
                     (true, false) => NodeState::Polling,
                     (true, true) => NodeState::Interrupt,

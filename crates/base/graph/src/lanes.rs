@@ -224,7 +224,7 @@ impl Lanes {
 
 /// Append all rows of `frame` to `open`, which has room.
 #[inline(always)]
-fn append(open: &mut Frame, frame: &Frame) {
+pub(crate) fn append(open: &mut Frame, frame: &Frame) {
     let zero = open.meet(frame.valid);
     for col in bits(open.valid) {
         let dst = &mut open.cols[col].all_mut()[open.n..][..frame.n];

@@ -95,7 +95,7 @@ impl Worker {
     pub(crate) fn may_rest(&self, idle_ns: u64) -> bool {
         let now_ns = self.clock.now_ns();
         let may = |node: &crate::NodeId| self.slots[node.index()].body.may_rest(now_ns, idle_ns);
-        self.sources.iter().all(may)
+        self.sources.iter().chain(&self.stages).all(may)
     }
 
     /// Sleep until something ends it. Returns at once when there is something to do, or `stop` is set.
@@ -111,6 +111,9 @@ impl Worker {
             let node = self.sources[armed];
             ready = self.slots[node.index()].body.rest(rest);
             armed += 1;
+        }
+        for node in &self.stages {
+            ready = ready && self.slots[node.index()].body.rest(rest);
         }
         if let (true, Some(span)) = (ready, span(rest, &self.clock)) {
             crate::stats::bump(&self.channel.sleeps, 1);

@@ -64,6 +64,14 @@ impl NodeStats {
     }
 }
 
+impl NodeStats {
+    /// Cycles outside of a run: what a stage takes to give packets back.
+    #[inline(always)]
+    pub(crate) fn took(&self, clocks: u64) {
+        bump(&self.clocks, clocks);
+    }
+}
+
 /// What a node is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeState {

@@ -78,6 +78,7 @@ impl Channel {
 pub struct Worker {
     pub(crate) slots: Vec<Slot>,
     pub(crate) sources: Vec<NodeId>,
+    pub(crate) stages: Vec<NodeId>,
     pub(crate) lanes: Lanes,
     pub(crate) reader: Reader,
     pub(crate) level: Level,
@@ -97,7 +98,7 @@ pub(crate) fn clock_cost() -> u64 {
 }
 
 impl Worker {
-    /// One round. Returns how many packets entered the graph.
+    /// One round. Returns how many packets entered the graph, those that stages gave back included.
     pub fn step(&mut self) -> usize {
         let round = cycles();
         self.take_changes();
@@ -107,9 +108,50 @@ impl Worker {
         if entered > 0 {
             self.run_pending(now_ns, polled);
         }
+        let released = if self.stages.is_empty() {
+            0
+        } else {
+            self.release(now_ns)
+        };
         self.reader.quiescent();
-        self.publish(entered, cycles().wrapping_sub(round));
-        entered
+        self.publish(entered, released, cycles().wrapping_sub(round));
+        entered + released
+    }
+
+    /// Let stages give packets back, one vector at a time: each goes its whole way before the next one comes, so that
+    /// vectors of different paths do not meet in one frame. Returns how many packets.
+    fn release(&mut self, now_ns: u64) -> usize {
+        let mut all = 0;
+        for at in 0..self.stages.len() {
+            loop {
+                let rows = self.release_one(self.stages[at], now_ns);
+                if rows == 0 {
+                    break;
+                }
+                all += rows;
+                self.run_pending(now_ns, cycles());
+            }
+        }
+        all
+    }
+
+    /// One vector of a stage. Never inlined, as [`Worker::run_pending`].
+    #[inline(never)]
+    fn release_one(&mut self, node: NodeId, now_ns: u64) -> usize {
+        let start = cycles();
+        let Slot { body, edges, stats } = &mut self.slots[node.index()];
+        let cx = RawCx {
+            node,
+            edges,
+            stats,
+            guard: self.reader.guard(),
+            now_ns,
+        };
+        let rows = body.poll(self.level, &cx, &mut self.lanes);
+        if rows > 0 {
+            stats.took(cycles() - start);
+        }
+        rows
     }
 
     fn poll_sources(&mut self, now_ns: u64, mut from: u64) -> (usize, u64) {
@@ -205,13 +247,13 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn publish(&mut self, entered: usize, took: u64) {
+    fn publish(&mut self, entered: usize, released: usize, took: u64) {
         let channel = &self.channel;
         crate::stats::bump(&channel.rounds, 1);
-        crate::stats::bump(&channel.busy, u64::from(entered > 0));
+        let worked = entered + released > 0;
+        crate::stats::bump(&channel.busy, u64::from(worked));
         crate::stats::bump(&channel.packets, entered as u64);
-        let worked = if entered > 0 { took } else { 0 };
-        crate::stats::bump(&channel.busy_cycles, worked);
+        crate::stats::bump(&channel.busy_cycles, if worked { took } else { 0 });
         channel.grown.store(self.lanes.grown, Relaxed);
         if took > channel.longest.load(Relaxed) {
             channel.longest.store(took, Relaxed);

@@ -153,6 +153,10 @@ fn interface_life() -> impl Strategy<Value = Request> {
             name,
             mode: RxMode::ALL[mode].1
         }),
+        (name(), any::<bool>()).prop_map(|(name, on)| Request::InterfacePathBatcher {
+            name,
+            switch: if on { Switch::On } else { Switch::Off }
+        }),
         (name(), any::<bool>()).prop_map(|(name, on)| Request::InterfacePromiscuous {
             name,
             switch: if on { Switch::On } else { Switch::Off }

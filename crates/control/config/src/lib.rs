@@ -14,6 +14,7 @@ mod icmp;
 mod kernel;
 mod kinds;
 mod memif;
+mod paths;
 mod read;
 mod route;
 mod schema;

@@ -3,7 +3,7 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
-use crate::{Config, dpdk, icmp, kernel, kinds, memif, route, stream, vhost};
+use crate::{Config, dpdk, icmp, kernel, kinds, memif, paths, route, stream, vhost};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
@@ -68,11 +68,15 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 15] = [
+const READERS: [(&s::Table, Reader); 19] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
     (&s::ICMP, icmp::icmp),
+    (&s::PATH_BATCHER, paths::defaults),
+    (&s::PATH_HEADER, paths::header),
+    (&s::PATH_QUEUE, paths::queue),
+    (&s::PATH_RULE, paths::rule),
     (&s::INTERFACE, interface),
     (&s::NEIGHBOR, neighbor),
     (&s::ROUTE, route::route),
@@ -289,6 +293,12 @@ fn modes(section: &Section<'_>, name: &str, plan: &mut Plan) {
     if let Some(mode) = mode {
         plan.interfaces
             .push(Request::InterfaceRxMode { name: name(), mode });
+    }
+    if section.get("path_batcher").and_then(|f| f.boolean()) == Some(true) {
+        plan.interfaces.push(Request::InterfacePathBatcher {
+            name: name(),
+            switch: Switch::On,
+        });
     }
     if section.get("promiscuous").and_then(|f| f.boolean()) == Some(true) {
         plan.interfaces.push(Request::InterfacePromiscuous {

@@ -101,6 +101,10 @@ pub(crate) static INTERFACE: Table = many(
         k("state", "up or down (up)"),
         k("rx_mode", "polling, interrupt or adaptive (adaptive)"),
         k(
+            "path_batcher",
+            "true: what it receives waits in the path batcher (false)",
+        ),
+        k(
             "promiscuous",
             "true: takes frames for any MAC address (false)",
         ),
@@ -196,6 +200,83 @@ pub(crate) static MEMIF: Table = Table {
         k("tx_queues", "slave: rings to transmit by, 1 to 64 (1)"),
     ],
 };
+pub(crate) static PATH_BATCHER: Table = Table {
+    name: "path_batcher",
+    repeats: false,
+    keys: &[
+        k("batch", "packets of a full batch, 1 to 1024 (128)"),
+        k(
+            "timeout_us",
+            "longest wait of a packet in microseconds (50)",
+        ),
+        k(
+            "learn",
+            "queues for the heaviest paths that no rule names (off)",
+        ),
+        k("learn_sample", "one of so many packets is looked at (16)"),
+        k(
+            "learn_interval_ms",
+            "milliseconds between two decisions (100)",
+        ),
+        k(
+            "learn_margin_percent",
+            "by how much a path must outweigh the one whose queue it takes (25)",
+        ),
+        k(
+            "learn_fields",
+            "up to 4 fields that tell paths apart, such as \"vlan.id\", besides the headers",
+        ),
+    ],
+};
+pub(crate) static PATH_HEADER: Table = many(
+    "path_header",
+    &[
+        k("name", "its name, as rules use it"),
+        k("length", "its bytes, those besides the variable part"),
+        k("length_at", "byte whose bits say how much longer it is"),
+        k("length_mask", "which bits of that byte (255)"),
+        k("length_scale", "bytes for each unit (1)"),
+        k(
+            "next_at",
+            "byte where the field begins that says what follows",
+        ),
+        k("next_bytes", "bytes of that field: 1, 2 or 4 (2)"),
+        k(
+            "next",
+            "what follows: list such as \"0x800 ip4\" or \"0x1 ethernet inner\"",
+        ),
+        k("after", "what it follows: list such as \"0x894f ethernet\""),
+        k(
+            "fields",
+            "list of name, first bit, bits, such as \"spi 32 24\"",
+        ),
+    ],
+);
+pub(crate) static PATH_QUEUE: Table = many(
+    "path_queue",
+    &[
+        k("id", "number, 1 to 63"),
+        k("batch", "packets of a full batch (the batcher's)"),
+        k("timeout_us", "longest wait in microseconds (the batcher's)"),
+        k("weight", "batches in its turn, 1 to 64 (1)"),
+        k(
+            "strict",
+            "it goes before all that take turns, lower numbers first (takes turns)",
+        ),
+    ],
+);
+pub(crate) static PATH_RULE: Table = many(
+    "path_rule",
+    &[
+        k("name", "its name"),
+        k("queue", "queue, 0 is the default queue"),
+        k("priority", "of several that match the highest counts (0)"),
+        k(
+            "match",
+            "list such as \"ip6\", \"udp.dst=53\", \"ip4.dst=10.0.0.0/8\", \"tcp.dst=0-1023\", \"path=ethernet/ip4/udp\" (every packet)",
+        ),
+    ],
+);
 pub(crate) static DPDK: Table = Table {
     name: "dpdk",
     repeats: false,
@@ -358,7 +439,7 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 18] {
+pub fn schema() -> [&'static Table; 22] {
     [
         &ENGINE,
         &PROCESS,
@@ -369,6 +450,10 @@ pub fn schema() -> [&'static Table; 18] {
         &MEMIF_SOCKET,
         &DPDK,
         &ICMP,
+        &PATH_BATCHER,
+        &PATH_HEADER,
+        &PATH_QUEUE,
+        &PATH_RULE,
         &NEIGHBOR,
         &ROUTE,
         &PATH,

@@ -160,6 +160,10 @@ impl Writer {
                 let on = *switch == Switch::On;
                 self.interface(name).keys.switch("promiscuous", on);
             }
+            Request::InterfacePathBatcher { name, switch } => {
+                let on = *switch == Switch::On;
+                self.interface(name).keys.switch("path_batcher", on);
+            }
             Request::InterfaceTable {
                 name,
                 family,
@@ -178,6 +182,7 @@ impl Writer {
             Request::InterfaceState { name, state } => {
                 self.interface(name).up = *state == AdminState::Up;
             }
+            other if path_batcher(other, &mut self.first) => {}
             other => self.more(other, keys),
         }
     }
@@ -336,6 +341,66 @@ fn xdp(xdp: &XdpSpec, keys: &mut Keys) {
         XdpCopy::Copy => keys.text("copy", "copy"),
         XdpCopy::Zero => keys.text("copy", "zero"),
     }
+}
+
+/// Tables of the path batcher; false for any other request.
+fn path_batcher(request: &Request, out: &mut String) -> bool {
+    let mut keys = Keys::default();
+    let texts = |all: Vec<String>| (!all.is_empty()).then(|| list(all.iter().map(quoted)));
+    let title = match request {
+        Request::PathBatcherSet(it) => {
+            keys.plain("batch", it.batch);
+            keys.plain("timeout_us", it.timeout_us);
+            if let Some(learn) = &it.learn {
+                keys.plain("learn", learn.queues);
+                keys.plain("learn_sample", learn.sample);
+                keys.plain("learn_interval_ms", learn.interval_ms);
+                keys.plain("learn_margin_percent", learn.margin_percent);
+                keys.maybe_plain("learn_fields", texts(learn.fields.clone()));
+            }
+            "[path_batcher]"
+        }
+        Request::PathHeaderSet(it) => {
+            let of = |all: &[volley_model::HeaderLink]| {
+                texts(all.iter().map(|l| l.to_string()).collect())
+            };
+            keys.text("name", &it.name);
+            keys.plain("length", it.length);
+            keys.maybe_plain("length_at", it.length_at);
+            keys.maybe_plain("length_mask", it.length_mask);
+            keys.maybe_plain("length_scale", it.length_scale);
+            keys.maybe_plain("next_at", it.next_at);
+            keys.maybe_plain("next_bytes", it.next_bytes);
+            keys.maybe_plain("next", of(&it.next));
+            keys.maybe_plain("after", of(&it.after));
+            keys.maybe_plain(
+                "fields",
+                texts(it.fields.iter().map(|f| f.to_string()).collect()),
+            );
+            "[[path_header]]"
+        }
+        Request::PathQueueSet(it) => {
+            keys.plain("id", it.id);
+            keys.maybe_plain("batch", it.batch);
+            keys.maybe_plain("timeout_us", it.timeout_us);
+            keys.maybe_plain("weight", it.weight);
+            keys.maybe_plain("strict", it.strict);
+            "[[path_queue]]"
+        }
+        Request::PathRuleSet(it) => {
+            keys.text("name", &it.name);
+            keys.plain("queue", it.queue);
+            keys.maybe_plain("priority", Some(it.priority).filter(|p| *p != 0));
+            keys.maybe_plain(
+                "match",
+                texts(it.matches.iter().map(|m| m.to_string()).collect()),
+            );
+            "[[path_rule]]"
+        }
+        _ => return false,
+    };
+    let _ = write!(out, "\n{title}\n{}", keys.lines());
+    true
 }
 
 fn dpdk(spec: &DpdkSpec, keys: &mut Keys) {

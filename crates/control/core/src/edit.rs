@@ -6,7 +6,8 @@ use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
     AdminState, DpdkEal, Family, IcmpSettings, InterfaceKind, InterfaceSpec, ModelError,
-    ObjectKind, Path, PathTarget, Request, Route, RouteLoad, RouteSource, RxMode, Switch,
+    ObjectKind, Path, PathBatcher, PathTarget, Request, Route, RouteLoad, RouteSource, RxMode,
+    Switch,
 };
 
 type Done = Result<(), ModelError>;
@@ -80,6 +81,10 @@ impl Editor<'_> {
             Request::InterfacePromiscuous { name, switch } => {
                 let on = (*switch == Switch::On).then_some(Value::Present);
                 self.setting(name, Key::Promiscuous(name.clone()), on)
+            }
+            Request::InterfacePathBatcher { name, switch } => {
+                let on = (*switch == Switch::On).then_some(Value::Present);
+                self.setting(name, Key::PathStage(name.clone()), on)
             }
             Request::InterfaceRxMode { name, mode } => {
                 let mode = Some(*mode).filter(|m| *m != RxMode::default());
@@ -190,11 +195,40 @@ impl Editor<'_> {
                 self.put(Key::Sending(name.clone()), None);
                 Ok(())
             }
+            other if self.path(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
             )),
         }
+    }
+
+    /// Requests of the path batcher; false for any other.
+    fn path(&mut self, request: &Request) -> Result<bool, ModelError> {
+        match request {
+            Request::PathBatcherSet(it) => {
+                let it = Some(it).filter(|it| **it != PathBatcher::default());
+                let value = it.map(|it| Value::PathBatcher(Arc::new(it.clone())));
+                self.put(Key::PathBatcher, value);
+            }
+            Request::PathHeaderSet(it) => {
+                let value = Value::PathHeader(Arc::new(it.clone()));
+                self.put(Key::PathHeader(it.name.clone()), value);
+            }
+            Request::PathQueueSet(it) => {
+                let value = Value::PathQueue(Arc::new(it.clone()));
+                self.put(Key::PathQueue(it.id), value);
+            }
+            Request::PathRuleSet(it) => {
+                let value = Value::PathRule(Arc::new(it.clone()));
+                self.put(Key::PathRule(it.name.clone()), value);
+            }
+            Request::PathHeaderDel { name } => self.take(Key::PathHeader(name.clone()))?,
+            Request::PathQueueDel { id } => self.take(Key::PathQueue(*id))?,
+            Request::PathRuleDel { name } => self.take(Key::PathRule(name.clone()))?,
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     fn create(&mut self, spec: &InterfaceSpec) -> Done {
@@ -228,6 +262,7 @@ impl Editor<'_> {
         let mut parts = vec![
             Key::RxMode(own()),
             Key::Promiscuous(own()),
+            Key::PathStage(own()),
             Key::Mac(own()),
             Key::Mtu(own()),
             Key::Binding(own(), Family::V4),
@@ -485,6 +520,7 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Interface(n) => Key::Interface(new(n)),
         Key::RxMode(n) => Key::RxMode(new(n)),
         Key::Promiscuous(n) => Key::Promiscuous(new(n)),
+        Key::PathStage(n) => Key::PathStage(new(n)),
         Key::Mac(n) => Key::Mac(new(n)),
         Key::Mtu(n) => Key::Mtu(new(n)),
         Key::Binding(n, family) => Key::Binding(new(n), *family),

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    DpdkEal, Family, IcmpSettings, IfAddress, InterfaceKind, Mac, NextHops, Path, PathTarget,
-    Prefix, RouteLoad, RouteSource, RxMode, StreamSpec,
+    DpdkEal, Family, IcmpSettings, IfAddress, InterfaceKind, Mac, NextHops, Path, PathBatcher,
+    PathHeader, PathQueue, PathRule, PathTarget, Prefix, RouteLoad, RouteSource, RxMode,
+    StreamSpec,
 };
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
@@ -18,6 +19,14 @@ pub enum Key {
     Icmp,
     /// A memif socket.
     MemifSocket(u32),
+    /// What holds for the path batcher's queues, when not as usual.
+    PathBatcher,
+    /// A protocol that the path batcher was taught.
+    PathHeader(String),
+    /// A queue of the path batcher.
+    PathQueue(u32),
+    /// A rule of the path batcher.
+    PathRule(String),
     /// An IP table.
     Table(Family, u32),
     /// An interface.
@@ -26,6 +35,8 @@ pub enum Key {
     RxMode(String),
     /// It takes frames for any MAC address.
     Promiscuous(String),
+    /// What it receives waits in the path batcher.
+    PathStage(String),
     /// Its MAC address, when one was asked for.
     Mac(String),
     /// Its MTU, when one was asked for.
@@ -70,6 +81,14 @@ pub enum Value {
     DpdkEal(Arc<DpdkEal>),
     /// What senders of dropped packets are told.
     Icmp(IcmpSettings),
+    /// What holds for the path batcher's queues.
+    PathBatcher(Arc<PathBatcher>),
+    /// A protocol.
+    PathHeader(Arc<PathHeader>),
+    /// A queue.
+    PathQueue(Arc<PathQueue>),
+    /// A rule.
+    PathRule(Arc<PathRule>),
     /// It is there, and that is all.
     Present,
     /// File of a memif socket.
@@ -100,6 +119,7 @@ impl Key {
         match self {
             Key::RxMode(name)
             | Key::Promiscuous(name)
+            | Key::PathStage(name)
             | Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)
@@ -116,7 +136,12 @@ impl Key {
     pub(crate) fn is_setting(&self) -> bool {
         matches!(
             self,
-            Key::RxMode(_) | Key::Promiscuous(_) | Key::Mac(_) | Key::Mtu(_) | Key::Up(_)
+            Key::RxMode(_)
+                | Key::Promiscuous(_)
+                | Key::PathStage(_)
+                | Key::Mac(_)
+                | Key::Mtu(_)
+                | Key::Up(_)
         )
     }
 
@@ -144,6 +169,12 @@ fn path_needs(family: Family, path: &Path, tell: &mut dyn FnMut(Key)) {
     }
 }
 
+/// A rule needs its queue. Headers are not told: those that are built in are no objects, and the batcher itself refuses a
+/// header to go that a rule names.
+fn path_rule_needs(rule: &PathRule, tell: &mut dyn FnMut(Key)) {
+    tell(Key::PathQueue(rule.queue));
+}
+
 /// Tells the objects that an object needs and is no part of: they cannot go while it is there.
 pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     match (key, value) {
@@ -152,6 +183,7 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                 tell(Key::MemifSocket(memif.socket_id));
             }
         }
+        (Key::PathRule(_), Value::PathRule(rule)) => path_rule_needs(rule, tell),
         (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
         (Key::RouteFiles(table), Value::Files(files)) => {
             for load in files.iter() {
@@ -197,7 +229,10 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     }
 }
 
-/// What is always there: table 0 of both families, memif socket 0.
+/// What is always there: table 0 of both families, memif socket 0, queue 0 of the path batcher.
 pub(crate) fn is_built_in(key: &Key) -> bool {
-    matches!(key, Key::Table(_, 0) | Key::MemifSocket(0))
+    matches!(
+        key,
+        Key::Table(_, 0) | Key::MemifSocket(0) | Key::PathQueue(0)
+    )
 }

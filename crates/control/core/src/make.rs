@@ -4,8 +4,8 @@ use crate::key::{Key, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, DpdkEal, Feature, IcmpSettings, InterfaceKind, InterfaceSpec, MemifSocket, Request,
-    RxMode, Switch,
+    AdminState, DpdkEal, Feature, IcmpSettings, InterfaceKind, InterfaceSpec, MemifSocket,
+    PathBatcher, Request, RxMode, Switch,
 };
 
 /// How the rest of the state is looked up.
@@ -36,7 +36,12 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
         return Vec::new();
     };
     let mut all = vec![create_interface(name, kind, get)];
-    for key in [Key::RxMode(own()), Key::Promiscuous(own()), Key::Up(own())] {
+    for key in [
+        Key::RxMode(own()),
+        Key::Promiscuous(own()),
+        Key::PathStage(own()),
+        Key::Up(own()),
+    ] {
         let value = get(&key);
         all.extend(value.and_then(|value| change(&key, value)));
     }
@@ -69,6 +74,11 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::DpdkEal, Value::DpdkEal(eal)) => Request::DpdkEal(eal.as_ref().clone()),
         (Key::Icmp, Value::Icmp(icmp)) => Request::Icmp(*icmp),
+        (Key::PathBatcher, Value::PathBatcher(it)) => Request::PathBatcherSet(it.as_ref().clone()),
+        (Key::PathHeader(_), Value::PathHeader(it)) => Request::PathHeaderSet(it.as_ref().clone()),
+        (Key::PathQueue(_), Value::PathQueue(it)) => Request::PathQueueSet(it.as_ref().clone()),
+        (Key::PathRule(_), Value::PathRule(it)) => Request::PathRuleSet(it.as_ref().clone()),
+        (Key::PathStage(name), _) => path_stage(name, Switch::On),
         (Key::RxMode(name), Value::RxMode(mode)) => Request::InterfaceRxMode {
             name: name.clone(),
             mode: *mode,
@@ -118,6 +128,11 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::DpdkEal, _) => Request::DpdkEal(DpdkEal::default()),
         (Key::Icmp, _) => Request::Icmp(IcmpSettings::default()),
+        (Key::PathBatcher, _) => Request::PathBatcherSet(PathBatcher::default()),
+        (Key::PathHeader(name), _) => Request::PathHeaderDel { name: name.clone() },
+        (Key::PathQueue(id), _) => Request::PathQueueDel { id: *id },
+        (Key::PathRule(name), _) => Request::PathRuleDel { name: name.clone() },
+        (Key::PathStage(name), _) => path_stage(name, Switch::Off),
         (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,
@@ -161,6 +176,11 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         },
         _ => return None,
     })
+}
+
+fn path_stage(name: &str, switch: Switch) -> Request {
+    let name = name.to_owned();
+    Request::InterfacePathBatcher { name, switch }
 }
 
 fn feature(it: &(String, String, String), switch: Switch) -> Request {

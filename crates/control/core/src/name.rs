@@ -10,6 +10,10 @@ impl Key {
         match self {
             Key::DpdkEal => (ObjectKind::Dpdk, "eal".to_owned()),
             Key::Icmp => (ObjectKind::Icmp, "errors".to_owned()),
+            Key::PathBatcher => (ObjectKind::PathBatcher, "defaults".to_owned()),
+            Key::PathHeader(name) => (ObjectKind::PathHeader, name.clone()),
+            Key::PathQueue(id) => (ObjectKind::PathQueue, id.to_string()),
+            Key::PathRule(name) => (ObjectKind::PathRule, name.clone()),
             Key::MemifSocket(id) => (ObjectKind::MemifSocket, id.to_string()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
@@ -34,6 +38,7 @@ impl Key {
             Key::Interface(name)
             | Key::RxMode(name)
             | Key::Promiscuous(name)
+            | Key::PathStage(name)
             | Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)

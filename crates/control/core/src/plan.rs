@@ -102,7 +102,10 @@ impl<'a> Planner<'a> {
         let mut first: Vec<Key> = asked.iter().cloned().collect();
         for (key, before) in &self.touched {
             match key {
-                Key::MemifSocket(_) | Key::Interface(_) | Key::Stream(_) if self.differs(key) => {
+                // Rules that change are all taken away first: two may swap what they match.
+                Key::MemifSocket(_) | Key::Interface(_) | Key::Stream(_) | Key::PathRule(_)
+                    if self.differs(key) =>
+                {
                     first.push(key.clone());
                 }
                 // Nobody knows what it was by itself: only a new interface has it.

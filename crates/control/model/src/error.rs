@@ -43,6 +43,14 @@ pub enum ObjectKind {
     Dpdk,
     /// ICMP settings.
     Icmp,
+    /// The path batcher's settings.
+    PathBatcher,
+    /// Queue of the path batcher.
+    PathQueue,
+    /// Header that the path batcher was taught.
+    PathHeader,
+    /// Rule of the path batcher.
+    PathRule,
 }
 
 impl fmt::Display for ObjectKind {
@@ -64,6 +72,10 @@ impl fmt::Display for ObjectKind {
             ObjectKind::MemifSocket => "memif socket",
             ObjectKind::Dpdk => "dpdk",
             ObjectKind::Icmp => "icmp",
+            ObjectKind::PathBatcher => "path batcher",
+            ObjectKind::PathQueue => "path-batcher queue",
+            ObjectKind::PathHeader => "path-batcher header",
+            ObjectKind::PathRule => "path-batcher rule",
         })
     }
 }

@@ -36,5 +36,17 @@ pub const IMIX_PARTS: usize = 16;
 pub const TRACE_PACKETS: std::ops::RangeInclusive<u64> = 1..=1_000_000;
 /// Bytes of a capture filter.
 pub const FILTER_LEN: usize = 1024;
+/// Queues of the path batcher, the default queue included.
+pub const PATH_QUEUES: u32 = 64;
+/// Rules of the path batcher.
+pub const PATH_RULES: usize = 1024;
+/// Headers that an operator may teach the path batcher.
+pub const PATH_OWN_HEADERS: usize = 32;
+/// Headers of one packet that the path batcher looks at.
+pub const PATH_HEADERS: usize = 8;
+/// Packets of a full batch.
+pub const PATH_BATCH: std::ops::RangeInclusive<u32> = 1..=1024;
+/// Microseconds that a packet may wait for its batch.
+pub const PATH_TIMEOUT_US: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 /// Names that an error message lists at most.
 pub const NAMES_LISTED: usize = 12;

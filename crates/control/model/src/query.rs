@@ -99,6 +99,8 @@ pub enum Query {
     PcapTrace,
     /// memif interfaces and sockets.
     Memif,
+    /// The path batcher: interfaces, queues, rules, what it has learned.
+    PathBatcher,
 }
 
 /// Which routes a [`Query::Fib`] is about.

@@ -5,6 +5,7 @@ use crate::dpdk::DpdkEal;
 use crate::icmp::IcmpSettings;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
 use crate::memif::MemifSocket;
+use crate::paths::{PathBatcher, PathHeader, PathQueue, PathRule};
 use crate::route::{Route, RouteLoad};
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
@@ -171,6 +172,36 @@ pub enum Request {
     },
     /// Switch a feature of an interface's arc on or off.
     Feature(Feature),
+    /// Say what holds for the path batcher's queues, and whether it learns.
+    PathBatcherSet(PathBatcher),
+    /// Teach the path batcher a protocol, or change one.
+    PathHeaderSet(PathHeader),
+    /// Forget a protocol that no rule names.
+    PathHeaderDel {
+        /// Header.
+        name: String,
+    },
+    /// Make or change a queue of the path batcher.
+    PathQueueSet(PathQueue),
+    /// Remove a queue that no rule names.
+    PathQueueDel {
+        /// Its number.
+        id: u32,
+    },
+    /// Make or change a rule of the path batcher.
+    PathRuleSet(PathRule),
+    /// Remove a rule.
+    PathRuleDel {
+        /// Rule.
+        name: String,
+    },
+    /// Let what an interface receives wait in the path batcher, or no longer.
+    InterfacePathBatcher {
+        /// Interface.
+        name: String,
+        /// On or off.
+        switch: Switch,
+    },
     /// Make a packet-generator stream. It does not send yet.
     StreamNew(StreamSpec),
     /// Let a stream send; none named = all.
@@ -225,6 +256,8 @@ pub enum Clear {
     Interfaces,
     /// Traced packets, and traces not yet full.
     Trace,
+    /// Counters of the path batcher.
+    PathBatcher,
 }
 
 impl Request {

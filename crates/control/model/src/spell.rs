@@ -85,6 +85,7 @@ impl Display for Clear {
             Clear::Errors => "errors",
             Clear::Interfaces => "interfaces",
             Clear::Trace => "trace",
+            Clear::PathBatcher => "path-batcher",
         })
     }
 }
@@ -97,6 +98,16 @@ impl Display for Request {
             Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
             Request::DpdkEal(eal) => write!(f, "set dpdk eal{eal}"),
             Request::Icmp(icmp) => write!(f, "set ip icmp{icmp}"),
+            Request::PathBatcherSet(it) => write!(f, "{it}"),
+            Request::PathHeaderSet(it) => write!(f, "{it}"),
+            Request::PathQueueSet(it) => write!(f, "{it}"),
+            Request::PathRuleSet(it) => write!(f, "{it}"),
+            Request::PathHeaderDel { name } => write!(f, "delete path-batcher header {name}"),
+            Request::PathQueueDel { id } => write!(f, "delete path-batcher queue {id}"),
+            Request::PathRuleDel { name } => write!(f, "delete path-batcher rule {name}"),
+            Request::InterfacePathBatcher { name, switch } => {
+                write!(f, "set interface path-batcher {switch} {name}")
+            }
             Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")

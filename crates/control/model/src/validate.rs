@@ -48,6 +48,14 @@ impl Request {
             Request::MemifSocketAdd(socket) => socket.validate(),
             Request::DpdkEal(eal) => eal.validate(),
             Request::Icmp(icmp) => icmp.validate(),
+            Request::PathBatcherSet(it) => it.validate(),
+            Request::PathHeaderSet(it) => it.validate(),
+            Request::PathHeaderDel { name } => crate::paths::header_name(name),
+            Request::PathQueueSet(it) => it.validate(),
+            Request::PathQueueDel { id: 0 } => always_there("path-batcher queue 0"),
+            Request::PathQueueDel { .. } => Ok(()),
+            Request::PathRuleSet(it) => it.validate(),
+            Request::PathRuleDel { name } => check_name(ObjectKind::PathRule, name),
             Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
@@ -56,6 +64,7 @@ impl Request {
             Request::InterfaceRename { name, new_name } => two(name, new_name),
             Request::InterfaceDelete { name }
             | Request::InterfacePromiscuous { name, .. }
+            | Request::InterfacePathBatcher { name, .. }
             | Request::InterfaceRxMode { name, .. }
             | Request::InterfaceState { name, .. }
             | Request::InterfaceTable { name, .. } => interface(name),

@@ -55,6 +55,10 @@ pub enum Direction {
 struct Slot {
     flags: AtomicU32,
     rx_node: AtomicU32,
+    /// Where packets go behind the stage, or at once where there is none.
+    behind: AtomicU32,
+    /// 1 + the node in front, 0 for none.
+    stage: AtomicU32,
     tx_node: AtomicU32,
     peer: AtomicU32,
     caps: AtomicU32,
@@ -221,11 +225,29 @@ impl IfTable {
             .store(u64::from_be_bytes([0, 0, a, b, c, d, e, f]), Relaxed);
     }
 
-    /// Say where its received packets go.
+    /// Say where its received packets go: at once, or behind the stage in front of it.
     pub fn set_rx_node(&self, interface: IfIdx, node: NodeId) {
-        self.slot(interface.0)
-            .rx_node
-            .store(u32::from(node.0), Relaxed);
+        let slot = self.slot(interface.0);
+        slot.behind.store(u32::from(node.0), Relaxed);
+        if slot.stage.load(Relaxed) == 0 {
+            slot.rx_node.store(u32::from(node.0), Relaxed);
+        }
+    }
+
+    /// Put a node in front of where its received packets go, or take it away.
+    pub fn set_stage(&self, interface: IfIdx, stage: Option<NodeId>) {
+        let slot = self.slot(interface.0);
+        let behind = slot.behind.load(Relaxed);
+        slot.stage
+            .store(stage.map_or(0, |s| u32::from(s.0) + 1), Relaxed);
+        slot.rx_node
+            .store(stage.map_or(behind, |s| s.0.into()), Relaxed);
+    }
+
+    /// Where the node in front of an interface's packets sends them.
+    #[inline(always)]
+    pub fn behind_rx(&self, interface: u32) -> NodeId {
+        NodeId(self.slot(interface).behind.load(Relaxed) as u16)
     }
 
     /// Say who transmits for it.

@@ -88,6 +88,7 @@ fn setting() -> impl Strategy<Value = Request> {
     prop_oneof![
         3 => (name(), state).prop_map(|(name, state)| Request::InterfaceState { name, state }),
         1 => (name(), mode).prop_map(|(name, mode)| Request::InterfaceRxMode { name, mode }),
+        1 => (name(), switch.clone()).prop_map(|(name, switch)| Request::InterfacePathBatcher { name, switch }),
         1 => (name(), switch).prop_map(|(name, switch)| Request::InterfacePromiscuous { name, switch }),
         1 => (name(), 1000u32..1003).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
         1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),

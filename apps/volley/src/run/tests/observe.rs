@@ -21,7 +21,7 @@ const NUMBERS: [&str; 12] = [
 ];
 
 /// How far a connection that is being tried got: it depends on when one asks.
-const PROGRESS: [&str; 2] = ["link_reason", "reason"];
+const PROGRESS: [&str; 3] = ["link_reason", "reason", "draining"];
 
 /// Lists whose order is the order in which things were made.
 const SETS: [&str; 9] = [
@@ -80,6 +80,7 @@ pub fn seen(stack: &Stack) -> String {
         Query::Features { interface: None },
         Query::PacketGenerator,
         Query::Memif,
+        Query::PathBatcher,
     ];
     let mut out = String::new();
     for query in queries {

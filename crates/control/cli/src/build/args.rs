@@ -60,6 +60,11 @@ impl<'a> Args<'a> {
             "host-ip4-addr",
             "host-ip6-addr",
             "option",
+            "match",
+            "next",
+            "after",
+            "field",
+            "learn-field",
         ];
         if self.seen.contains(&word) && !repeats.contains(&word) {
             return Err(SyntaxError::new(column, format!("'{word}' is given twice")));

@@ -7,6 +7,7 @@ mod icmp;
 mod interface;
 mod kernel;
 mod memif;
+mod paths;
 mod route;
 mod show;
 mod stream;
@@ -178,11 +179,20 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearRuntime => Request::Clear(Clear::Runtime),
         Id::ClearErrors => Request::Clear(Clear::Errors),
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
+        Id::ClearPathBatcher => Request::Clear(Clear::PathBatcher),
         Id::ClearTrace => Request::Clear(Clear::Trace),
         Id::ClearNeighbors => Request::NeighborClear {
             family: args.family(),
             interface: args.maybe_text(),
         },
+        Id::SetPathBatcher
+        | Id::SetPathQueue
+        | Id::SetPathHeader
+        | Id::SetPathRule
+        | Id::DeletePathHeader
+        | Id::DeletePathQueue
+        | Id::DeletePathRule
+        | Id::SetInterfacePathBatcher => paths::request(id, args)?,
         Id::CreateDpdk | Id::SetDpdkEal => dpdk::request(id, args)?,
         Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,

@@ -42,6 +42,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowNode => plain(Query::Node { name: args.text()? }),
         Id::ShowGraph if args.has("dot") => (Query::Graph, View::Dot),
         Id::ShowGraph => plain(Query::Graph),
+        Id::ShowPathBatcher => plain(Query::PathBatcher),
         Id::ShowFib => plain(fib(args)?),
         Id::ShowNeighbors => plain(Query::Neighbors {
             family: Some(args.family()),

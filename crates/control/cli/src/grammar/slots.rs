@@ -70,6 +70,11 @@ static SLOTS: &[Slot] = &[
         T::Any,
         "network namespace: a name of ip netns, a path, or pid:N",
     ),
+    slot_of(
+        "match",
+        T::Any,
+        "test such as ip6, udp.dst=53, ip4.dst=10.0.0.0/8 or path=ethernet/ip4/udp",
+    ),
     slot_of("secret", T::Any, "what both sides know, up to 24 bytes"),
     slot_of(
         "prefix",

@@ -5,6 +5,7 @@ mod fib;
 mod graph;
 mod interfaces;
 mod memif;
+mod paths;
 mod runtime;
 mod system;
 mod table;
@@ -52,6 +53,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::VhostUser(r), _) => vhost::vhost_user(r),
         (Reply::PcapTrace(r), _) => system::pcap(r),
         (Reply::Memif(r), _) => memif::memif(r),
+        (Reply::PathBatcher(r), _) => paths::path_batcher(r),
     }
 }
 

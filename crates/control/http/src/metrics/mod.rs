@@ -9,8 +9,8 @@ use page::Page;
 use std::collections::BTreeMap;
 use volley_cli::server::Backend;
 use volley_model::reply::{
-    ArenaRow, DropRow, ErrorRow, InterfaceRow, NodeRuntime, Severity, TableRow, VersionReply,
-    WorkerRuntime,
+    ArenaRow, DropRow, ErrorRow, InterfaceRow, NodeRuntime, PathBatcherReply, PathQueueRow,
+    Severity, TableRow, VersionReply, WorkerRuntime,
 };
 use volley_model::{AdminState, Family, ModelError, Query, Reply};
 
@@ -31,6 +31,8 @@ pub struct Figures {
     pub arenas: Vec<ArenaRow>,
     /// Of IP tables.
     pub tables: Vec<TableRow>,
+    /// Of the path batcher.
+    pub paths: PathBatcherReply,
 }
 
 impl Figures {
@@ -45,6 +47,7 @@ impl Figures {
             Query::Drops,
             Query::Buffers,
             Query::Tables { family: None },
+            Query::PathBatcher,
         ] {
             match backend.query(query).await? {
                 Reply::Version(reply) => figures.version = reply,
@@ -54,6 +57,7 @@ impl Figures {
                 Reply::Drops(reply) => figures.drops = reply.drops,
                 Reply::Buffers(reply) => figures.arenas = reply.arenas,
                 Reply::Tables(reply) => figures.tables = reply.tables,
+                Reply::PathBatcher(reply) => figures.paths = reply,
                 _ => {}
             }
         }
@@ -71,12 +75,60 @@ pub fn text(figures: &Figures, latencies: &Latencies) -> String {
     events(&mut page, figures);
     buffers(&mut page, &figures.arenas);
     tables(&mut page, &figures.tables);
+    paths(&mut page, &figures.paths);
     control(&mut page, latencies);
     page.text()
 }
 
 const COUNTER: &str = "counter";
 const GAUGE: &str = "gauge";
+
+fn paths(page: &mut Page, batcher: &PathBatcherReply) {
+    type Read = fn(&PathQueueRow) -> u64;
+    let figures: [(&str, &str, &str, Read); 4] = [
+        (
+            "packets_total",
+            COUNTER,
+            "Packets that came into the queue.",
+            |q| q.packets,
+        ),
+        (
+            "held_packets",
+            GAUGE,
+            "Packets that wait in the queue.",
+            |q| q.held,
+        ),
+        (
+            "full_batches_total",
+            COUNTER,
+            "Batches that were full.",
+            |q| q.full,
+        ),
+        (
+            "timeouts_total",
+            COUNTER,
+            "Batches whose time was up.",
+            |q| q.timeouts,
+        ),
+    ];
+    for (name, kind, help, read) in figures {
+        let name = format!("volley_path_batcher_queue_{name}");
+        page.rows((&name, kind, help), &batcher.queues, |put, row| {
+            put(&[("queue", &row.queue.id.to_string())], read(row) as f64);
+        });
+    }
+    let (name, help) = (
+        "volley_path_batcher_rule_packets_total",
+        "Packets that matched the rule.",
+    );
+    page.rows((name, COUNTER, help), &batcher.rules, |put, row| {
+        put(&[("rule", &row.name)], row.packets as f64);
+    });
+    let help = "The longest wait since the last clear.";
+    page.family("volley_path_batcher_longest_wait_seconds", GAUGE, help);
+    let longest = batcher.totals.delay_max_us / 1e6;
+    page.sample("volley_path_batcher_longest_wait_seconds", &[], longest);
+}
 
 fn daemon(page: &mut Page, version: &VersionReply) {
     page.family("volley_build_info", GAUGE, "Always 1; what runs.");

@@ -6,6 +6,7 @@ mod fib;
 mod graph;
 mod interfaces;
 mod memif;
+mod paths;
 mod runtime;
 mod system;
 mod vhost;
@@ -20,6 +21,9 @@ pub use interfaces::{
     L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
 };
 pub use memif::{MemifReply, MemifRow, MemifSocketRow};
+pub use paths::{
+    PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
+};
 pub use runtime::{
     DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
     TraceStep, TracedPacket, WorkerRuntime,
@@ -78,4 +82,6 @@ pub enum Reply {
     PcapTrace(PcapTraceReply),
     /// To [`crate::Query::Memif`].
     Memif(MemifReply),
+    /// To [`crate::Query::PathBatcher`].
+    PathBatcher(PathBatcherReply),
 }

@@ -1,0 +1,265 @@
+//! Stages: nodes that hold packets between rounds and give them back as whole vectors.
+//!
+//! A stage is a [`Node`] that takes packets out of vectors as a [`Batch`] (nothing is copied when all packets of a vector
+//! take one way) and is asked after every round what it gives back. Each batch it gives back goes its whole way through the
+//! graph before the next one comes, so that what was put together stays together. A batch belongs to its worker: it is in one
+//! place, its buffers count as held, and it never leaves the stage but by [`Hands::send`] or [`Output::send_batch`].
+
+use crate::body::StageBody;
+use crate::changes::AddFrames;
+use crate::cx::Cx;
+use crate::engine::Maker;
+use crate::frame::{Col, Frame, POS, bits};
+use crate::lanes::Lanes;
+use crate::{
+    Column, Counters, Done, Engine, GraphError, Nexts, Node, NodeId, Output, Rest, Vector,
+};
+use volley_simd::{Bits, Isa, all_equal, prefetch};
+
+/// What a node is to the worker.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It runs when packets come.
+    Node,
+    /// It is polled once a round.
+    Source,
+    /// It runs when packets come, and is asked once a round what it gives back.
+    Stage,
+}
+
+/// A node that holds packets between rounds.
+pub trait Stage: Node {
+    /// Whether anything is held: otherwise [`Stage::release`] is not called.
+    fn is_holding(&self) -> bool;
+
+    /// Give back at most one vector by [`Output::send_batch`] and say how many packets; called again until that is none.
+    fn release<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Self::Count>,
+        out: &mut Output<'_, I, Self::Next>,
+    ) -> usize;
+
+    /// Whether the worker may sleep: see [`crate::Source::may_rest`].
+    fn may_rest(&self, _now_ns: u64) -> bool {
+        !self.is_holding()
+    }
+
+    /// The worker goes to sleep: say in `rest` when it must be awake again.
+    fn rest(&mut self, _rest: &mut Rest) -> bool {
+        true
+    }
+}
+
+/// Packets that a stage holds, at most one vector of them.
+#[must_use = "a batch is sent, or its buffers are lost"]
+pub struct Batch {
+    frame: Box<Frame>,
+    /// Rows in front that have moved elsewhere.
+    at: usize,
+}
+
+impl Batch {
+    /// How many packets.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.frame.n - self.at
+    }
+
+    /// Whether there is none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What a stage works with while it sorts: frames to gather in, and the way out.
+pub struct Hands<'a> {
+    lanes: &'a mut Lanes,
+}
+
+impl Hands<'_> {
+    /// A batch without packets.
+    #[inline(always)]
+    pub fn empty(&mut self) -> Batch {
+        let frame = self.lanes.frame();
+        Batch { frame, at: 0 }
+    }
+
+    /// Move packets from the front of `from` to the end of `to`, until that has `most` (or a vector is full) or there are no
+    /// more. Returns how many.
+    #[inline(always)]
+    pub fn fill(&mut self, to: &mut Batch, from: &mut Batch, most: usize) -> usize {
+        let room = most.min(self.lanes.vector_size).saturating_sub(to.frame.n);
+        let rows = room.min(from.len());
+        let (at, source) = (from.at, &from.frame);
+        let zero = to.frame.meet(source.valid);
+        let end = to.frame.n;
+        for col in bits(to.frame.valid) {
+            let dst = &mut to.frame.cols[col].all_mut()[end..][..rows];
+            if zero & 1 << col != 0 {
+                dst.fill(0);
+            } else {
+                dst.copy_from_slice(&source.words(col)[at..][..rows]);
+            }
+        }
+        to.frame.n += rows;
+        from.at += rows;
+        rows
+    }
+
+    /// Give a batch without packets back; packets in it are freed.
+    #[inline(always)]
+    pub fn recycle(&mut self, batch: Batch) {
+        debug_assert!(batch.is_empty());
+        if batch.is_empty() {
+            self.lanes.recycle(batch.frame);
+        } else {
+            self.lanes.free(whole(batch));
+        }
+    }
+
+    /// Send a batch on: each packet to the node that `target` names for the interface that it came in by.
+    #[inline(always)]
+    pub fn send<I: Isa>(&mut self, isa: I, batch: Batch, target: impl Fn(u32) -> NodeId) -> usize {
+        let frame = whole(batch);
+        let rows = frame.n;
+        let known = self.lanes.queues.len();
+        let last = self.lanes.drop_node;
+        let node = |rx: u32| {
+            Some(target(rx))
+                .filter(|t| t.index() < known)
+                .unwrap_or(last)
+        };
+        let rx = frame.words(Col::Rx as usize);
+        let Some(&first) = rx.first() else {
+            self.lanes.recycle(frame);
+            return 0;
+        };
+        if all_equal(rx) {
+            self.lanes.push_frame(node(first), frame);
+            return rows;
+        }
+        let mut targets = std::mem::take(&mut self.lanes.targets);
+        for (word, &rx) in targets.words_mut(rows).iter_mut().zip(rx) {
+            *word = u32::from(node(rx).0);
+        }
+        let of = |code| NodeId(code as u16);
+        self.lanes.split(isa, frame, targets.words(rows), of);
+        self.lanes.targets = targets;
+        rows
+    }
+}
+
+/// A batch's frame with its first packet in the first row.
+#[inline(always)]
+fn whole(mut batch: Batch) -> Box<Frame> {
+    if batch.at > 0 {
+        let (at, n) = (batch.at, batch.frame.n);
+        for col in bits(batch.frame.valid) {
+            batch.frame.cols[col].words_mut(n).copy_within(at.., 0);
+        }
+        batch.frame.n = n - at;
+    }
+    batch.frame
+}
+
+impl<I: Isa, X: Nexts> Vector<'_, I, X> {
+    /// Ask for the first lines of all packets: for the node that reads packets first, one at a time.
+    #[inline(always)]
+    pub fn touch(&mut self) {
+        let pool = self.lanes.bufs.pool();
+        for row in 0..self.frame.n {
+            let at = self.frame.words(POS)[row] & !crate::frame::CHAINED;
+            // SAFETY: the row owns its buffer, and positions lie inside of the slot; it is only asked for.
+            prefetch(unsafe { pool.at(self.frame.words(crate::frame::IDX)[row], at as usize) });
+        }
+    }
+
+    /// Take all packets out of the graph, sorted by `codes`: `keep` is handed the packets of one code after the other, in
+    /// order. One code for all: the frame moves.
+    #[inline(always)]
+    pub fn sort_out(
+        self,
+        codes: &Column,
+        mut keep: impl FnMut(&mut Hands<'_>, u32, Batch),
+    ) -> Done {
+        let (frame, isa) = (self.frame, self.isa);
+        let mut hands = Hands { lanes: self.lanes };
+        let codes = codes.words(frame.n);
+        let Some(&first) = codes.first() else {
+            hands.lanes.recycle(frame);
+            return Done(());
+        };
+        if all_equal(codes) {
+            keep(&mut hands, first, Batch { frame, at: 0 });
+            return Done(());
+        }
+        let mut done = Bits::none(codes.len());
+        while let Some(row) = done.first_missing() {
+            let set = isa.rows_equal(codes, codes[row]);
+            let mut piece = hands.lanes.frame();
+            piece.valid = frame.valid;
+            for col in bits(frame.valid) {
+                isa.compress(&set, frame.words(col), piece.cols[col].all_mut());
+            }
+            piece.n = set.count();
+            let batch = Batch {
+                frame: piece,
+                at: 0,
+            };
+            keep(&mut hands, codes[row], batch);
+            done = done.or(&set);
+        }
+        hands.lanes.recycle(frame);
+        Done(())
+    }
+
+    /// Send what is held in front of this vector: see [`Hands`].
+    #[inline(always)]
+    pub fn hands(&mut self) -> Hands<'_> {
+        Hands { lanes: self.lanes }
+    }
+
+    /// Send all packets on: each to the node that `target` names for the interface that it came in by.
+    #[inline(always)]
+    pub fn send_by_rx(self, target: impl Fn(u32) -> NodeId) -> Done {
+        let (frame, isa) = (self.frame, self.isa);
+        let mut hands = Hands { lanes: self.lanes };
+        hands.send(isa, Batch { frame, at: 0 }, target);
+        Done(())
+    }
+}
+
+impl<I: Isa, X: Nexts> Output<'_, I, X> {
+    /// Give a batch back to the graph: see [`Hands::send`].
+    #[inline(always)]
+    pub fn send_batch(&mut self, batch: Batch, target: impl Fn(u32) -> NodeId) -> usize {
+        let isa = self.isa;
+        let mut hands = Hands { lanes: self.lanes };
+        hands.send(isa, batch, target)
+    }
+}
+
+impl Engine {
+    /// Add a stage; `make` is asked for one instance per worker.
+    pub fn add_stage<S: Stage>(
+        &mut self,
+        name: &str,
+        mut make: impl FnMut(usize) -> S + 'static,
+    ) -> Result<NodeId, GraphError> {
+        let maker: Maker = Box::new(move |w| Box::new(StageBody(make(w))));
+        let (edges, counters) = (S::Next::EDGES, S::Count::INFO);
+        self.define(name, edges, counters, Role::Stage, maker)
+    }
+
+    /// Give every worker `frames` more frames: as many as its stages may hold at a time.
+    pub fn spare_frames(&mut self, frames: usize) -> Result<(), GraphError> {
+        self.room_for_changes()?;
+        let size = self.settings().vector_size;
+        for worker in 0..self.workers_built() {
+            let spare = (0..frames).map(|_| Frame::new(size)).collect();
+            self.send(worker, Box::new(AddFrames { spare }))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,534 @@
+//! Requests of the path batcher, what is shown of it, and the process that drains and learns.
+
+use crate::count::{Cells, Sums};
+use crate::learn::Learner;
+use crate::queues::MOST;
+use crate::table::{LearnedPath, QUEUES, RULE_COUNTERS, Situation, Table, Wishes};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use volley_graph::{Clock, Engine, NodeId, ProcessInfo, Processes, Watch};
+use volley_iface::{Change, IfIdx, Interfaces, Registry};
+use volley_model::limits::{PATH_OWN_HEADERS, PATH_RULES};
+use volley_model::reply::{
+    PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
+};
+use volley_model::{
+    Applied, Clear, Handler, ModelError, ObjectKind, PathHeader, PathQueue, PathRule, Query, Reply,
+    Request, Switch,
+};
+use volley_tables::qsbr::Publisher;
+
+/// Between two looks at whether an interface's last packets have left.
+const DRAIN: Duration = Duration::from_millis(1);
+
+const PROCESS: ProcessInfo = ProcessInfo {
+    name: "path-batcher-process",
+    text: "lets the last packets of an interface leave the path batcher, and learns heavy paths",
+};
+
+/// Interfaces that are on, and those that leave.
+#[derive(Default)]
+struct Gates {
+    on: BTreeSet<u32>,
+    leaving: BTreeSet<u32>,
+}
+
+struct Control {
+    engine: Rc<RefCell<Engine>>,
+    interfaces: Rc<RefCell<Interfaces>>,
+    node: NodeId,
+    publisher: Publisher<Table>,
+    wishes: Wishes,
+    now: Situation,
+    gates: Rc<RefCell<Gates>>,
+    cells: Vec<Arc<Cells>>,
+    cleared: Sums,
+    has_frames: bool,
+    /// What the table that lets packets pass has to be waited for.
+    ticket: u64,
+    learner: Learner,
+    decided_ns: u64,
+    clock: Clock,
+}
+
+/// Carries out requests of the path batcher.
+pub struct PathHandler {
+    control: Rc<RefCell<Control>>,
+    processes: Processes,
+    watch: Option<Watch>,
+    is_watching: Rc<Cell<bool>>,
+}
+
+pub(crate) fn first_table() -> Table {
+    match Table::new(&Wishes::default(), &Situation::default()) {
+        Ok(table) => table,
+        Err(error) => unreachable!("a table without rules: {error}"),
+    }
+}
+
+impl PathHandler {
+    pub(crate) fn new(
+        registry: &Registry,
+        node: NodeId,
+        publisher: Publisher<Table>,
+        cells: Vec<Arc<Cells>>,
+    ) -> Self {
+        let gates: Rc<RefCell<Gates>> = Rc::default();
+        let (ours, table) = (gates.clone(), registry.table());
+        registry.interfaces.borrow_mut().listen(move |change| {
+            let Change::Deleted(gone) = change else {
+                return;
+            };
+            // What waits of it goes where packets of its number go: nowhere special.
+            table.set_stage(gone.index, None);
+            let mut gates = ours.borrow_mut();
+            gates.on.remove(&gone.index.0);
+            gates.leaving.remove(&gone.index.0);
+        });
+        let clock = registry.engine.borrow().settings().clock.clone();
+        let control = Control {
+            engine: registry.engine.clone(),
+            interfaces: registry.interfaces.clone(),
+            node,
+            publisher,
+            wishes: Wishes::default(),
+            now: Situation::default(),
+            gates,
+            cells,
+            cleared: Sums::default(),
+            has_frames: false,
+            ticket: 0,
+            learner: Learner::default(),
+            decided_ns: 0,
+            clock,
+        };
+        PathHandler {
+            control: Rc::new(RefCell::new(control)),
+            processes: registry.processes.clone(),
+            watch: None,
+            is_watching: Rc::default(),
+        }
+    }
+
+    /// Have the process run while there is something for it to do.
+    fn watch(&mut self) {
+        if self.is_watching.get() || self.control.borrow().span().is_none() {
+            return;
+        }
+        self.is_watching.set(true);
+        let (weak, running) = (Rc::downgrade(&self.control), self.is_watching.clone());
+        self.watch = Some(self.processes.every(PROCESS, move || {
+            let span = turn(&weak);
+            running.set(span.is_some());
+            span
+        }));
+    }
+}
+
+/// One turn of the process; none when there is nothing left to do.
+fn turn(control: &Weak<RefCell<Control>>) -> Option<Duration> {
+    let control = control.upgrade()?;
+    // It is borrowed only while a request is carried out, and those do not wait.
+    let mut control = control.try_borrow_mut().ok()?;
+    control.drain();
+    control.learn();
+    control.span()
+}
+
+impl Control {
+    /// When the process wants its next turn.
+    fn span(&self) -> Option<Duration> {
+        if !self.gates.borrow().leaving.is_empty() || self.now.pass {
+            return Some(DRAIN);
+        }
+        let learn = self.wishes.defaults.learn.as_ref()?;
+        let span = (learn.interval_ms / 4).clamp(5, 50);
+        Some(Duration::from_millis(span.into()))
+    }
+
+    fn publish(&mut self, table: Table) {
+        self.ticket = self.publisher.publish(table);
+        self.engine.borrow().wake();
+    }
+
+    /// Make the table that `wishes` ask for; nothing changes when that cannot be.
+    fn replace(&mut self, wishes: Wishes) -> Result<Applied, ModelError> {
+        if wishes == self.wishes {
+            return Ok(Applied::nothing());
+        }
+        let mut now = self.now.clone();
+        now.version += 1;
+        if wishes.defaults.learn != self.wishes.defaults.learn
+            || wishes.headers != self.wishes.headers
+        {
+            now.learned.clear();
+            self.learner = Learner::default();
+        }
+        now.learned
+            .retain(|(_, queue)| !wishes.queues.iter().any(|q| q.id == *queue));
+        let table = Table::new(&wishes, &now)?;
+        (self.wishes, self.now) = (wishes, now);
+        self.publish(table);
+        Ok(Applied::one())
+    }
+
+    /// The same rules in another situation.
+    fn renew(&mut self) {
+        self.now.version += 1;
+        // The rules have been accepted before, and learned paths name what exists.
+        if let Ok(table) = Table::new(&self.wishes, &self.now) {
+            self.publish(table);
+        }
+    }
+
+    fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
+        let all = self.interfaces.borrow();
+        let known = || all.iter().map(|i| i.name.clone()).collect::<Vec<_>>();
+        all.index(name)
+            .map_err(|_| ModelError::not_found(ObjectKind::Interface, name, known()))
+    }
+
+    fn switch(&mut self, name: &str, switch: Switch) -> Result<Applied, ModelError> {
+        let index = self.index(name)?;
+        let is_on = self.gates.borrow().on.contains(&index.0);
+        if is_on == (switch == Switch::On) {
+            return Ok(Applied::nothing());
+        }
+        if switch == Switch::Off {
+            let mut gates = self.gates.borrow_mut();
+            gates.on.remove(&index.0);
+            gates.leaving.insert(index.0);
+            drop(gates);
+            self.now.pass = true;
+            self.renew();
+            self.drain();
+            return Ok(Applied::one());
+        }
+        if !self.has_frames {
+            let given = self.engine.borrow_mut().spare_frames(MOST + QUEUES + 2);
+            given.map_err(|e| ModelError::invalid(format!("path batcher on {name}"), e))?;
+            self.has_frames = true;
+        }
+        let mut gates = self.gates.borrow_mut();
+        gates.leaving.remove(&index.0);
+        gates.on.insert(index.0);
+        drop(gates);
+        self.interfaces
+            .borrow()
+            .table()
+            .set_stage(index, Some(self.node));
+        self.drain();
+        Ok(Applied::one())
+    }
+
+    /// When every worker lets packets pass and holds none, those of leaving interfaces may go straight on: they overtake
+    /// nobody.
+    fn drain(&mut self) {
+        if !self.now.pass {
+            return;
+        }
+        let holds = |c: &Arc<Cells>| c.held.load(Ordering::Acquire) > 0;
+        let passed = self.publisher.domain().passed(self.ticket);
+        if !passed || self.cells.iter().any(holds) {
+            self.engine.borrow().wake();
+            return;
+        }
+        let leaving = std::mem::take(&mut self.gates.borrow_mut().leaving);
+        let table = self.interfaces.borrow().table().clone();
+        leaving
+            .iter()
+            .for_each(|i| table.set_stage(IfIdx(*i), None));
+        self.now.pass = false;
+        self.renew();
+    }
+
+    /// Weigh what was sampled; decide when it is time.
+    fn learn(&mut self) {
+        let Some(learn) = self.wishes.defaults.learn.clone() else {
+            return;
+        };
+        for cells in &self.cells {
+            while let Some(path) = cells.samples.pop() {
+                self.learner.sample(path);
+            }
+        }
+        let (now_ns, span) = (
+            self.clock.now_ns(),
+            u64::from(learn.interval_ms) * 1_000_000,
+        );
+        if now_ns < self.decided_ns + span {
+            return;
+        }
+        self.decided_ns = now_ns;
+        let taken = |id: &u32| self.wishes.queues.iter().any(|q| q.id == *id);
+        let free = (1..QUEUES as u32).rev().filter(|id| !taken(id));
+        let queues: Vec<u32> = free.take(learn.queues as usize).collect();
+        let mut learned = std::mem::take(&mut self.now.learned);
+        let changed = self
+            .learner
+            .decide(&mut learned, &queues, learn.margin_percent);
+        self.now.learned = learned;
+        if changed {
+            self.renew();
+        }
+    }
+
+    fn header_set(&mut self, header: &PathHeader) -> Result<Applied, ModelError> {
+        let mut wishes = self.wishes.clone();
+        let (full, own) = (
+            wishes.headers.len() == PATH_OWN_HEADERS,
+            wishes.headers.iter_mut().find(|h| h.name == header.name),
+        );
+        if own.is_none() && self.publisher.program.number(&header.name).is_some() {
+            return Err(ModelError::exists(ObjectKind::PathHeader, &header.name));
+        }
+        match own {
+            Some(own) => *own = header.clone(),
+            None if full => {
+                let why =
+                    format!("there may be {PATH_OWN_HEADERS} headers of your own: delete one");
+                let what = format!("path-batcher header {}", header.name);
+                return Err(ModelError::invalid(what, why));
+            }
+            None => {
+                wishes.headers.push(header.clone());
+                wishes.headers.sort_by(|a, b| a.name.cmp(&b.name));
+            }
+        }
+        self.replace(wishes)
+    }
+
+    fn header_del(&mut self, name: &str) -> Result<Applied, ModelError> {
+        let mut wishes = self.wishes.clone();
+        let known = wishes.headers.len();
+        wishes.headers.retain(|h| h.name != name);
+        if wishes.headers.len() == known {
+            let names = wishes.headers.iter().map(|h| h.name.clone());
+            let names = names.collect::<Vec<_>>();
+            return Err(ModelError::not_found(ObjectKind::PathHeader, name, names));
+        }
+        self.replace(wishes)
+    }
+
+    fn queue_set(&mut self, queue: &PathQueue) -> Result<Applied, ModelError> {
+        let mut wishes = self.wishes.clone();
+        wishes.queues.retain(|q| q.id != queue.id);
+        wishes.queues.push(queue.clone());
+        wishes.queues.sort_by_key(|q| q.id);
+        self.replace(wishes)
+    }
+
+    fn queue_del(&mut self, id: u32) -> Result<Applied, ModelError> {
+        let mut wishes = self.wishes.clone();
+        let known = wishes.queues.len();
+        wishes.queues.retain(|q| q.id != id);
+        if wishes.queues.len() == known {
+            let ids = wishes.queues.iter().map(|q| q.id.to_string());
+            let ids = ids.collect::<Vec<_>>();
+            return Err(ModelError::not_found(ObjectKind::PathQueue, id, ids));
+        }
+        if let Some((rule, _)) = wishes.rules.iter().find(|(r, _)| r.queue == id) {
+            let by = format!("path-batcher rule {}", rule.name);
+            return Err(ModelError::in_use(ObjectKind::PathQueue, id, by));
+        }
+        self.replace(wishes)
+    }
+
+    fn rule_set(&mut self, rule: &PathRule) -> Result<Applied, ModelError> {
+        let mut wishes = self.wishes.clone();
+        match wishes.rules.iter_mut().find(|(r, _)| r.name == rule.name) {
+            Some((own, _)) => *own = rule.clone(),
+            None => {
+                let taken: BTreeSet<u32> = wishes.rules.iter().map(|(_, c)| *c).collect();
+                let free = (0..PATH_RULES as u32).find(|c| !taken.contains(c));
+                let counter = free.ok_or_else(|| {
+                    let why = format!("there may be {PATH_RULES} rules: delete one");
+                    ModelError::invalid(format!("path-batcher rule {}", rule.name), why)
+                })?;
+                wishes.rules.push((rule.clone(), counter));
+                wishes.rules.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+            }
+        }
+        let fresh = wishes.rules.len() > self.wishes.rules.len();
+        let done = self.replace(wishes)?;
+        if let (true, Some((_, at))) = (
+            fresh,
+            self.wishes.rules.iter().find(|(r, _)| r.name == rule.name),
+        ) {
+            // Somebody may have counted here before.
+            let now = Sums::of(&self.cells);
+            self.cleared.rules.resize(RULE_COUNTERS, 0);
+            self.cleared.rules[*at as usize] = now.rules[*at as usize];
+        }
+        Ok(done)
+    }
+
+    fn rule_del(&mut self, name: &str) -> Result<Applied, ModelError> {
+        let mut wishes = self.wishes.clone();
+        let known = wishes.rules.len();
+        wishes.rules.retain(|(r, _)| r.name != name);
+        if wishes.rules.len() == known {
+            let names = wishes.rules.iter().map(|(r, _)| r.name.clone());
+            let names = names.collect::<Vec<_>>();
+            return Err(ModelError::not_found(ObjectKind::PathRule, name, names));
+        }
+        self.replace(wishes)
+    }
+
+    fn clear(&mut self) {
+        self.cleared = Sums::of(&self.cells);
+        for cells in &self.cells {
+            cells.longest_ns.store(0, Ordering::Relaxed);
+            cells
+                .queues
+                .iter()
+                .for_each(|q| q.most.store(0, Ordering::Relaxed));
+        }
+    }
+
+    fn reply(&self) -> PathBatcherReply {
+        let sums = Sums::of(&self.cells).since(&self.cleared);
+        let (gates, all) = (self.gates.borrow(), self.interfaces.borrow());
+        let names = |set: &BTreeSet<u32>| {
+            let mut names: Vec<String> = set.iter().map(|i| all.name(*i)).collect();
+            names.sort();
+            names
+        };
+        let longest = self
+            .cells
+            .iter()
+            .map(|c| c.longest_ns.load(Ordering::Relaxed));
+        let held = self.cells.iter().map(|c| c.held.load(Ordering::Relaxed));
+        let used = sums
+            .sizes
+            .iter()
+            .rposition(|n| *n > 0)
+            .map_or(0, |at| at + 1);
+        PathBatcherReply {
+            interfaces: names(&gates.on),
+            draining: names(&gates.leaving),
+            batch: self.wishes.defaults.batch,
+            timeout_us: self.wishes.defaults.timeout_us,
+            totals: PathBatcherTotals {
+                packets: sums.packets.iter().sum(),
+                held: held.sum(),
+                flushed: sums.flushed,
+                sizes: sums.sizes[..used].to_vec(),
+                delays: sums.delays_us(),
+                delay_p50_us: sums.delay_us(0.5),
+                delay_p99_us: sums.delay_us(0.99),
+                delay_max_us: longest.max().unwrap_or(0) as f64 / 1000.0,
+            },
+            queues: self.queue_rows(&sums),
+            rules: self.rule_rows(&sums),
+            headers: self.header_rows(),
+            learning: self.wishes.defaults.learn.is_some(),
+            learned: self
+                .now
+                .learned
+                .iter()
+                .map(|l| self.learned_row(l))
+                .collect(),
+        }
+    }
+
+    fn queue_rows(&self, sums: &Sums) -> Vec<PathQueueRow> {
+        let learned = |id: u32| self.now.learned.iter().any(|(_, q)| *q == id);
+        let row = |id: u32| {
+            let own = self.wishes.queues.iter().find(|q| q.id == id).cloned();
+            let (shown, at) = (id == 0 || own.is_some() || learned(id), id as usize);
+            let sum = |of: &dyn Fn(&Cells) -> u64| self.cells.iter().map(|c| of(c)).sum();
+            let queue = own.unwrap_or(PathQueue {
+                id,
+                ..PathQueue::default()
+            });
+            shown.then(|| PathQueueRow {
+                queue,
+                learned: learned(id),
+                packets: sums.packets[at],
+                held: sum(&|c| c.queues[at].held.load(Ordering::Relaxed)),
+                most_held: sum(&|c| c.queues[at].most.load(Ordering::Relaxed)),
+                full: sums.full[at],
+                timeouts: sums.timeouts[at],
+                late: sums.late[at],
+            })
+        };
+        (0..QUEUES as u32).filter_map(row).collect()
+    }
+
+    fn rule_rows(&self, sums: &Sums) -> Vec<PathRuleRow> {
+        let row = |(rule, counter): &(PathRule, u32)| PathRuleRow {
+            name: rule.name.clone(),
+            queue: rule.queue,
+            priority: rule.priority,
+            matches: rule.matches.clone(),
+            packets: sums.rules[*counter as usize],
+        };
+        let mut rows: Vec<PathRuleRow> = self.wishes.rules.iter().map(row).collect();
+        rows.sort_by(|a, b| (b.priority, &a.name).cmp(&(a.priority, &b.name)));
+        rows
+    }
+
+    fn header_rows(&self) -> Vec<PathHeaderRow> {
+        let row = |header: &PathHeader| PathHeaderRow {
+            name: header.name.clone(),
+            length: header.length,
+            missing: self.publisher.program.missing(header),
+        };
+        self.wishes.headers.iter().map(row).collect()
+    }
+
+    fn learned_row(&self, (path, queue): &(LearnedPath, u32)) -> PathLearnedRow {
+        let mut text = self.publisher.program.path_text(path.path);
+        let fields = self.wishes.defaults.learn.iter().flat_map(|l| &l.fields);
+        for ((field, wanted), value) in fields.zip(&self.publisher.learn).zip(path.values) {
+            if path.seen & wanted.bit != 0 {
+                text += &format!(" {field}={value}");
+            }
+        }
+        PathLearnedRow {
+            path: text,
+            queue: *queue,
+            percent: self.learner.percent(path),
+        }
+    }
+}
+
+impl Handler for PathHandler {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        let mut control = self.control.borrow_mut();
+        let done = match request {
+            Request::PathBatcherSet(defaults) => {
+                let mut wishes = control.wishes.clone();
+                wishes.defaults = defaults.clone();
+                control.replace(wishes)
+            }
+            Request::PathHeaderSet(header) => control.header_set(header),
+            Request::PathHeaderDel { name } => control.header_del(name),
+            Request::PathQueueSet(queue) => control.queue_set(queue),
+            Request::PathQueueDel { id } => control.queue_del(*id),
+            Request::PathRuleSet(rule) => control.rule_set(rule),
+            Request::PathRuleDel { name } => control.rule_del(name),
+            Request::InterfacePathBatcher { name, switch } => control.switch(name, *switch),
+            Request::Clear(Clear::PathBatcher) => {
+                control.clear();
+                Ok(Applied::one())
+            }
+            _ => return None,
+        };
+        drop(control);
+        self.watch();
+        Some(done)
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        let Query::PathBatcher = query else {
+            return None;
+        };
+        Some(Ok(Reply::PathBatcher(self.control.borrow().reply())))
+    }
+}

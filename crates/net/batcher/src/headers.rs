@@ -1,0 +1,402 @@
+//! The header types that the parser begins with: facts of their standards, as a table.
+//!
+//! A type says how long its header is, where the field is that says what follows, and which fields rules may name. The
+//! operator's own types ([`PathHeader`]) are rows of the same table.
+
+use volley_model::PathHeader;
+
+/// How much longer a header is than its fixed part.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Extra {
+    /// Not at all.
+    #[default]
+    None,
+    /// The masked bits of a byte, shifted down to their lowest, times `scale`.
+    Scaled { at: u8, mask: u8, scale: u8 },
+    /// `each` bytes for every masked bit that is set.
+    Flags { at: u8, mask: u8, each: u8 },
+    /// So many bytes when any masked bit is set.
+    Any { at: u8, mask: u8, bytes: u8 },
+}
+
+/// The field that says what follows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NextField {
+    pub(crate) at: u8,
+    pub(crate) bytes: u8,
+    pub(crate) mask: u32,
+}
+
+/// A header type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HeaderType {
+    pub(crate) name: String,
+    pub(crate) length: u16,
+    pub(crate) extra: Extra,
+    /// Shorter is not one.
+    pub(crate) least: u16,
+    /// When any of these bits of the 16-bit word at that byte is set, nothing can be said of what follows (fragments).
+    pub(crate) stop: Option<(u8, u16)>,
+    pub(crate) next: Option<NextField>,
+    /// Value, header, whether a packet within the packet begins.
+    pub(crate) links: Vec<(u32, String, bool)>,
+    /// Name, first bit, bits.
+    pub(crate) fields: Vec<(String, u16, u8)>,
+}
+
+type Links = &'static [(u32, &'static str)];
+type Fields = &'static [(&'static str, u16, u8)];
+
+struct Row {
+    name: &'static str,
+    length: u16,
+    extra: Extra,
+    least: u16,
+    stop: Option<(u8, u16)>,
+    next: Option<(u8, u8, u32)>,
+    links: Links,
+    inner: Links,
+    fields: Fields,
+}
+
+const ROW: Row = Row {
+    name: "",
+    length: 0,
+    extra: Extra::None,
+    least: 0,
+    stop: None,
+    next: None,
+    links: &[],
+    inner: &[],
+    fields: &[],
+};
+
+const TYPES: Links = &[
+    (0x0800, "ip4"),
+    (0x0806, "arp"),
+    (0x8100, "vlan"),
+    (0x86dd, "ip6"),
+    (0x8847, "mpls"),
+    (0x8848, "mpls"),
+    (0x8864, "pppoe"),
+    (0x88a8, "vlan"),
+    (0x9100, "vlan"),
+];
+const PROTOCOLS: Links = &[
+    (0, "ip6-hop"),
+    (1, "icmp"),
+    (6, "tcp"),
+    (17, "udp"),
+    (43, "ip6-routing"),
+    (44, "ip6-fragment"),
+    (47, "gre"),
+    (50, "esp"),
+    (51, "ah"),
+    (58, "icmp6"),
+    (60, "ip6-options"),
+    (132, "sctp"),
+];
+const IP_IN_IP: Links = &[(4, "ip4"), (41, "ip6")];
+const TUNNELLED: Links = &[(0x0800, "ip4"), (0x6558, "ethernet"), (0x86dd, "ip6")];
+const VERSIONS: Links = &[(0x40, "ip4"), (0x60, "ip6")];
+const PORTS: Fields = &[("src", 0, 16), ("dst", 16, 16)];
+/// IPv6 extension headers: a length in units of 8 bytes behind the first 8 (RFC 8200, 4).
+const EXTENSION: Row = Row {
+    length: 8,
+    extra: Extra::Scaled {
+        at: 1,
+        mask: 0xff,
+        scale: 8,
+    },
+    least: 8,
+    next: Some((0, 1, 0xff)),
+    links: PROTOCOLS,
+    inner: IP_IN_IP,
+    ..ROW
+};
+
+const ROWS: [Row; 24] = [
+    Row {
+        name: "ethernet",
+        length: 14,
+        next: Some((12, 2, 0xffff)),
+        links: TYPES,
+        fields: &[("dst", 0, 48), ("src", 48, 48), ("type", 96, 16)],
+        ..ROW
+    },
+    Row {
+        name: "vlan",
+        length: 4,
+        next: Some((2, 2, 0xffff)),
+        links: TYPES,
+        fields: &[("priority", 0, 3), ("id", 4, 12), ("type", 16, 16)],
+        ..ROW
+    },
+    Row {
+        name: "arp",
+        length: 28,
+        fields: &[("op", 48, 16), ("src", 112, 32), ("dst", 192, 32)],
+        ..ROW
+    },
+    // RFC 3032: the label stack ends where bit S is set; what follows is told by its first four bits.
+    Row {
+        name: "mpls",
+        length: 4,
+        next: Some((2, 1, 0x01)),
+        links: &[(0, "mpls"), (1, "mpls-payload")],
+        fields: &[("label", 0, 20), ("class", 20, 3), ("ttl", 24, 8)],
+        ..ROW
+    },
+    Row {
+        name: "mpls-payload",
+        next: Some((0, 1, 0xf0)),
+        links: VERSIONS,
+        ..ROW
+    },
+    // RFC 2516 with the PPP protocol field.
+    Row {
+        name: "pppoe",
+        length: 8,
+        next: Some((6, 2, 0xffff)),
+        links: &[(0x0021, "ip4"), (0x0057, "ip6")],
+        fields: &[("session", 16, 16)],
+        ..ROW
+    },
+    // RFC 791; behind the first fragment there is no layer 4.
+    Row {
+        name: "ip4",
+        extra: Extra::Scaled {
+            at: 0,
+            mask: 0x0f,
+            scale: 4,
+        },
+        least: 20,
+        stop: Some((6, 0x1fff)),
+        next: Some((9, 1, 0xff)),
+        links: PROTOCOLS,
+        inner: IP_IN_IP,
+        fields: &[
+            ("tos", 8, 8),
+            ("dscp", 8, 6),
+            ("len", 16, 16),
+            ("ttl", 64, 8),
+            ("protocol", 72, 8),
+            ("src", 96, 32),
+            ("dst", 128, 32),
+        ],
+        ..ROW
+    },
+    Row {
+        name: "ip6",
+        length: 40,
+        next: Some((6, 1, 0xff)),
+        links: PROTOCOLS,
+        inner: IP_IN_IP,
+        fields: &[
+            ("class", 4, 8),
+            ("dscp", 4, 6),
+            ("flow", 12, 20),
+            ("len", 32, 16),
+            ("next", 48, 8),
+            ("hops", 56, 8),
+            ("src", 64, 128),
+            ("dst", 192, 128),
+        ],
+        ..ROW
+    },
+    Row {
+        name: "ip6-hop",
+        ..EXTENSION
+    },
+    Row {
+        name: "ip6-routing",
+        ..EXTENSION
+    },
+    Row {
+        name: "ip6-options",
+        ..EXTENSION
+    },
+    Row {
+        name: "ip6-fragment",
+        length: 8,
+        stop: Some((2, 0xfff8)),
+        next: Some((0, 1, 0xff)),
+        links: PROTOCOLS,
+        inner: IP_IN_IP,
+        ..ROW
+    },
+    // RFC 4302: a length in words of 4 bytes, less two.
+    Row {
+        name: "ah",
+        length: 8,
+        extra: Extra::Scaled {
+            at: 1,
+            mask: 0xff,
+            scale: 4,
+        },
+        least: 12,
+        next: Some((0, 1, 0xff)),
+        links: PROTOCOLS,
+        inner: IP_IN_IP,
+        fields: &[("spi", 32, 32)],
+        ..ROW
+    },
+    Row {
+        name: "esp",
+        length: 8,
+        fields: &[("spi", 0, 32)],
+        ..ROW
+    },
+    Row {
+        name: "tcp",
+        extra: Extra::Scaled {
+            at: 12,
+            mask: 0xf0,
+            scale: 4,
+        },
+        least: 20,
+        fields: &[("src", 0, 16), ("dst", 16, 16), ("flags", 104, 8)],
+        ..ROW
+    },
+    Row {
+        name: "udp",
+        length: 8,
+        next: Some((2, 2, 0xffff)),
+        links: &[(2152, "gtpu"), (4789, "vxlan"), (6081, "geneve")],
+        fields: PORTS,
+        ..ROW
+    },
+    Row {
+        name: "sctp",
+        length: 12,
+        fields: PORTS,
+        ..ROW
+    },
+    Row {
+        name: "icmp",
+        length: 4,
+        fields: &[("type", 0, 8), ("code", 8, 8)],
+        ..ROW
+    },
+    Row {
+        name: "icmp6",
+        length: 4,
+        fields: &[("type", 0, 8), ("code", 8, 8)],
+        ..ROW
+    },
+    // RFC 2784, RFC 2890: checksum, key and sequence number are there when their bits are set.
+    Row {
+        name: "gre",
+        length: 4,
+        extra: Extra::Flags {
+            at: 0,
+            mask: 0xb0,
+            each: 4,
+        },
+        next: Some((2, 2, 0xffff)),
+        inner: TUNNELLED,
+        fields: &[("type", 16, 16)],
+        ..ROW
+    },
+    // RFC 7348.
+    Row {
+        name: "vxlan",
+        length: 8,
+        next: Some((0, 1, 0)),
+        inner: &[(0, "ethernet")],
+        fields: &[("vni", 32, 24)],
+        ..ROW
+    },
+    // RFC 8926.
+    Row {
+        name: "geneve",
+        length: 8,
+        extra: Extra::Scaled {
+            at: 0,
+            mask: 0x3f,
+            scale: 4,
+        },
+        next: Some((2, 2, 0xffff)),
+        inner: TUNNELLED,
+        fields: &[("vni", 32, 24)],
+        ..ROW
+    },
+    // TS 29.281: four bytes more when any of E, S and PN is set; what a G-PDU (255) carries follows.
+    Row {
+        name: "gtpu",
+        length: 8,
+        extra: Extra::Any {
+            at: 0,
+            mask: 0x07,
+            bytes: 4,
+        },
+        next: Some((1, 1, 0xff)),
+        links: &[(255, "gtpu-payload")],
+        fields: &[("type", 8, 8), ("teid", 32, 32)],
+        ..ROW
+    },
+    Row {
+        name: "gtpu-payload",
+        next: Some((0, 1, 0xf0)),
+        inner: VERSIONS,
+        ..ROW
+    },
+];
+
+/// The built-in types; the first is where every packet begins.
+pub(crate) fn built_in() -> Vec<HeaderType> {
+    ROWS.iter().map(from_row).collect()
+}
+
+fn from_row(row: &Row) -> HeaderType {
+    let link = |inner: bool| move |(v, h): &(u32, &str)| (*v, (*h).to_owned(), inner);
+    let outer = row.links.iter().map(link(false));
+    HeaderType {
+        name: row.name.to_owned(),
+        length: row.length,
+        extra: row.extra,
+        least: row.least,
+        stop: row.stop,
+        next: row
+            .next
+            .map(|(at, bytes, mask)| NextField { at, bytes, mask }),
+        links: outer.chain(row.inner.iter().map(link(true))).collect(),
+        fields: row
+            .fields
+            .iter()
+            .map(|(n, b, w)| ((*n).to_owned(), *b, *w))
+            .collect(),
+    }
+}
+
+/// A type that the operator described.
+pub(crate) fn own(header: &PathHeader) -> HeaderType {
+    let byte = |value: Option<u32>, usual: u32| value.unwrap_or(usual) as u8;
+    let bytes = header.next_bytes.unwrap_or(2);
+    let field = |at: u32| NextField {
+        at: at as u8,
+        bytes: bytes as u8,
+        mask: u32::MAX >> (32 - 8 * bytes),
+    };
+    let links = header.next.iter();
+    HeaderType {
+        name: header.name.clone(),
+        length: header.length as u16,
+        extra: header.length_at.map_or(Extra::None, |at| Extra::Scaled {
+            at: at as u8,
+            mask: byte(header.length_mask, 0xff),
+            scale: byte(header.length_scale, 1),
+        }),
+        least: 0,
+        stop: None,
+        next: header.next_at.map(field),
+        links: links
+            .map(|l| (l.value as u32, l.header.clone(), l.inner))
+            .collect(),
+        fields: header
+            .fields
+            .iter()
+            .map(|f| (f.name.clone(), f.bit as u16, f.bits as u8))
+            .collect(),
+    }
+}

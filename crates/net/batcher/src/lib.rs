@@ -1,0 +1,50 @@
+//! The path batcher: packets of one path wait together in front of the graph, so that vectors do not split.
+//!
+//! A parser ([`headers`], [`parser`]) walks the headers of a packet and gathers the fields that rules name; a matcher finds
+//! the rule and with it the queue; queues give batches when they are full or when a packet's time is up. All of it is one
+//! published value that workers read once for each vector, so rules change while packets flow. See `docs/path-batcher.md`.
+#![forbid(unsafe_code)]
+
+mod control;
+mod count;
+mod headers;
+mod learn;
+mod matcher;
+pub mod node;
+mod parser;
+mod queues;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use control::PathHandler;
+pub use node::path_batcher::PathBatcher;
+
+use volley_graph::{GraphError, Node};
+use volley_iface::Registry;
+use volley_tables::qsbr::Publisher;
+
+/// Bring in `path-batcher` and its requests.
+pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
+    let interfaces = registry.table();
+    let (node, publisher, cells) = {
+        let mut engine = registry.engine.borrow_mut();
+        let settings = engine.settings().clone();
+        let publisher = Publisher::new(engine.domain(), control::first_table());
+        let cells: Vec<_> = (0..settings.workers).map(|_| count::Cells::new()).collect();
+        let (snap, mine) = (publisher.snap(), cells.clone());
+        let node = engine.add_stage(PathBatcher::NAME, move |worker| {
+            PathBatcher::new(
+                interfaces.clone(),
+                snap.clone(),
+                mine[worker].clone(),
+                settings.clock.clone(),
+                settings.vector_size,
+            )
+        })?;
+        (node, publisher, cells)
+    };
+    let handler = PathHandler::new(registry, node, publisher, cells);
+    registry.handlers.push(Box::new(handler));
+    Ok(())
+}

@@ -1,0 +1,3 @@
+//! The node of the path batcher.
+
+pub mod path_batcher;

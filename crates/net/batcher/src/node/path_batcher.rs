@@ -1,0 +1,260 @@
+//! path-batcher: puts packets of one path together before the graph, so that vectors do not split.
+//!
+//! It stands between the source and the node that an interface's packets go to, for the interfaces where it is on: they
+//! name it as the place where their packets go first. Where it is off nothing runs.
+
+use crate::count::{Cells, bump};
+use crate::parser::{Features, Program};
+use crate::queues::Queues;
+use crate::table::Table;
+use std::sync::{Arc, LazyLock};
+use volley_graph::{
+    Clock, Column, Cx, Done, Isa, Names, Node, Output, PacketView, Rest, Stage, Trace, Vector,
+    counters, nexts,
+};
+use volley_iface::IfTable;
+use volley_tables::qsbr::Snap;
+
+nexts! {
+    /// Where path-batcher sends packets: to what stands behind it on their interface, `ethernet-input` mostly.
+    pub enum Next { Ethernet => "ethernet-input", Drop => "error-drop" }
+}
+
+counters! {
+    /// What path-batcher counts.
+    pub enum Count {
+        /// packets that were put into a queue
+        Queued = "queued" (Info),
+        /// packets that were sent on unsorted while an interface is switched off
+        Passed = "passed" (Info),
+        /// packets that were sent on early because the rules changed
+        Flushed = "flushed" (Info),
+    }
+}
+
+/// Nothing is worth sleeping for when a batch is due within this time: waking takes as long.
+const NEAR_NS: u64 = 200_000;
+/// A sleeping worker is awake so long before a batch is due.
+const EARLY_NS: u64 = 150_000;
+
+/// State of path-batcher on one worker.
+pub struct PathBatcher {
+    interfaces: Arc<IfTable>,
+    table: Snap<Table>,
+    queues: Queues,
+    cells: Arc<Cells>,
+    clock: Clock,
+    codes: Column,
+    features: Features,
+    /// The table that the packets held were sorted by.
+    version: u64,
+    /// Packets until the next sample.
+    until_sample: u32,
+    dice: u32,
+    /// The round that asked last.
+    round: u64,
+}
+
+impl PathBatcher {
+    pub(crate) fn new(
+        interfaces: Arc<IfTable>,
+        table: Snap<Table>,
+        cells: Arc<Cells>,
+        clock: Clock,
+        size: usize,
+    ) -> Self {
+        PathBatcher {
+            interfaces,
+            table,
+            queues: Queues::new(cells.clone()),
+            cells,
+            clock,
+            codes: Column::new(size),
+            features: Features::default(),
+            version: 0,
+            until_sample: 0,
+            dice: 0x9e37_79b9,
+            round: 0,
+        }
+    }
+
+    /// Sort the packets of a vector: the queue of each in the `codes` column.
+    #[inline(always)]
+    fn sort<I: Isa>(&mut self, table: &Table, v: &mut Vector<'_, I, Next>) {
+        v.touch();
+        let n = v.len();
+        let codes = self.codes.words_mut(n);
+        let (mut counter, mut streak) = (u32::MAX, 0u64);
+        let rules = &self.cells.rules;
+        let book = |counter: u32, streak: u64| {
+            if let Some(cell) = rules.get(counter as usize) {
+                bump(cell, streak);
+            }
+        };
+        for row in 0..n {
+            let view = v.view(row);
+            let sample = table.sample != 0 && self.until_sample == 0;
+            table
+                .program
+                .parse(view.bytes(), sample, &mut self.features);
+            let rank = table.matcher.find(&self.features);
+            if table.sample != 0 {
+                self.until_sample = match self.until_sample.checked_sub(1) {
+                    Some(left) => left,
+                    None => stride(&mut self.dice, table.sample),
+                };
+                if sample && rank >= table.learned_from {
+                    bump(&self.cells.looked, 1);
+                    let _ = self.cells.samples.push(table.signature(&self.features));
+                }
+            }
+            let target = table.target(rank);
+            codes[row] = target.queue;
+            if target.counter != counter {
+                book(counter, streak);
+                (counter, streak) = (target.counter, 0);
+            }
+            streak += 1;
+        }
+        book(counter, streak);
+    }
+
+    /// Send everything on that was sorted by another table, in front of what comes now.
+    #[cold]
+    fn flush<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
+        let (now, isa) = (self.clock.now_ns(), v.isa());
+        cx.count(Count::Flushed, self.queues.packets);
+        while let Some(batch) = self.queues.flush(now) {
+            v.hands()
+                .send(isa, batch, |rx| self.interfaces.behind_rx(rx));
+        }
+        self.queues.publish();
+    }
+}
+
+/// How many packets to leave out before the next sample: thrown, because traffic that repeats itself in step with a fixed
+/// stride would show one of its paths only.
+#[inline(always)]
+fn stride(dice: &mut u32, sample: u32) -> u32 {
+    *dice ^= *dice << 13;
+    *dice ^= *dice >> 17;
+    *dice ^= *dice << 5;
+    let most = 2 * sample.max(1) - 1;
+    ((u64::from(*dice) * u64::from(most)) >> 32) as u32
+}
+
+impl Node for PathBatcher {
+    const NAME: &'static str = "path-batcher";
+    type Next = Next;
+    type Count = Count;
+    type Trace = PathTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        let table = self.table.read(cx.guard());
+        if table.version != self.version {
+            if self.queues.packets > 0 {
+                self.flush(cx, &mut v);
+            }
+            self.version = table.version;
+        }
+        if table.pass {
+            cx.count(Count::Passed, v.len() as u64);
+            return v.send_by_rx(|rx| self.interfaces.behind_rx(rx));
+        }
+        self.sort(table, &mut v);
+        cx.count(Count::Queued, v.len() as u64);
+        let (now, isa) = (self.clock.now_ns(), v.isa());
+        let (queues, interfaces) = (&mut self.queues, &self.interfaces);
+        let done = v.sort_out(&self.codes, |hands, id, piece| {
+            queues.push(hands, table, id as usize, piece, now, |hands, batch| {
+                hands.send(isa, batch, |rx| interfaces.behind_rx(rx));
+            });
+        });
+        queues.publish();
+        done
+    }
+}
+
+impl Stage for PathBatcher {
+    fn is_holding(&self) -> bool {
+        self.queues.packets > 0
+    }
+
+    #[inline(always)]
+    fn release<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        let table = self.table.read(cx.guard());
+        let now = self.clock.now_ns();
+        if self.round != cx.now_ns() {
+            self.round = cx.now_ns();
+            self.queues.ask(now);
+        }
+        let batch = if table.version != self.version {
+            self.queues.flush(now)
+        } else {
+            self.queues.next(table, now)
+        };
+        let Some(batch) = batch else {
+            self.queues.publish();
+            return 0;
+        };
+        if table.version != self.version {
+            cx.count(Count::Flushed, batch.len() as u64);
+        }
+        let sent = out.send_batch(batch, |rx| self.interfaces.behind_rx(rx));
+        if self.queues.packets == 0 {
+            self.queues.publish();
+        }
+        sent
+    }
+
+    fn may_rest(&self, now_ns: u64) -> bool {
+        self.queues.packets == 0 || self.queues.next_due > now_ns + NEAR_NS
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        if self.queues.packets > 0 {
+            rest.until(self.queues.next_due.saturating_sub(EARLY_NS));
+        }
+        true
+    }
+}
+
+/// Bytes of a packet that its trace keeps.
+const NOTED: usize = 96;
+
+/// What a traced packet leaves behind: its first bytes, for the headers to be named.
+#[derive(Clone, Copy)]
+pub struct PathTrace {
+    head: [u8; NOTED],
+    noted: u8,
+    rx: u32,
+    len: u32,
+}
+
+static BUILT_IN: LazyLock<Program> = LazyLock::new(|| Program::new(&[]));
+
+impl Trace for PathTrace {
+    fn note(packet: &PacketView<'_>) -> Self {
+        let (mut head, bytes) = ([0; NOTED], packet.bytes());
+        let n = bytes.len().min(NOTED);
+        head[..n].copy_from_slice(&bytes[..n]);
+        PathTrace {
+            head,
+            noted: n as u8,
+            rx: packet.rx(),
+            len: packet.len() as u32,
+        }
+    }
+
+    fn text(&self, names: &dyn Names) -> String {
+        let mut features = Features::default();
+        BUILT_IN.parse(&self.head[..self.noted as usize], true, &mut features);
+        let path = BUILT_IN.path_text(features.path);
+        format!(
+            "from {}, {} bytes\npath {path}",
+            names.interface(self.rx),
+            self.len
+        )
+    }
+}

@@ -1,0 +1,350 @@
+//! The parser: walks the headers of a packet and gathers the fields that somebody wants to know.
+//!
+//! - True on entry: any bytes.
+//! - True on exit: every header counted as seen lies whole inside the bytes; values are of headers that were seen.
+//! - It stops as soon as nothing that is wanted can still come, and behind [`MOST`] headers.
+
+use crate::headers::{Extra, HeaderType, NextField, built_in, own};
+use volley_model::PathHeader;
+
+/// Headers of one packet that are looked at.
+const MOST: usize = 16;
+/// Levels of tunnels that rules can name.
+pub(crate) const LEVELS: usize = 4;
+/// Different fields that all rules together may name.
+pub(crate) const SLOTS: usize = 16;
+/// Pairs of header and level that all rules together may name.
+const WANTS: usize = 64;
+
+/// What is known of one packet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Features {
+    /// Which wanted headers were seen.
+    pub(crate) seen: u64,
+    /// Values by slot; a slot counts when its header was seen.
+    pub(crate) values: [u128; SLOTS],
+    /// The headers in order, one byte each (1 + number of the type), the first lowest; 0 when it was not walked to its end.
+    pub(crate) path: u64,
+}
+
+/// A field to extract.
+#[derive(Clone, Copy, Debug)]
+struct Extract {
+    slot: u8,
+    bit: u16,
+    bits: u8,
+}
+
+/// What is wanted of one header at one level.
+#[derive(Clone, Debug, Default)]
+struct Want {
+    /// Its bit in [`Features::seen`]; 0: nothing is wanted.
+    bit: u64,
+    fields: Vec<Extract>,
+}
+
+#[derive(Clone, Debug)]
+struct Type {
+    name: String,
+    length: u16,
+    extra: Extra,
+    least: u16,
+    stop: Option<(u8, u16)>,
+    next: Option<NextField>,
+    /// Sorted by value: type, whether it is inner.
+    links: Vec<(u32, u8, bool)>,
+}
+
+/// Why a field cannot be wanted.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum WantError {
+    /// There is no such header; those that there are.
+    NoHeader(Vec<String>),
+    /// The header has no such field; those that it has.
+    NoField(Vec<String>),
+    /// Too many different ones.
+    TooMany,
+}
+
+/// A header, and perhaps a field, that a rule names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// The header's bit.
+    pub(crate) bit: u64,
+    /// Slot and width of the field.
+    pub(crate) field: Option<(u8, u8)>,
+}
+
+/// The table of header types, made ready for walking.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    types: Vec<Type>,
+    sources: Vec<HeaderType>,
+    /// By level, then type.
+    wants: Vec<Vec<Want>>,
+    /// What can still be seen from a type on, itself included; by level, then type.
+    reach: Vec<Vec<u64>>,
+    all: u64,
+    bits: u32,
+    slots: Vec<(usize, usize, String)>,
+    /// Headers are always walked to the end: somebody asks for the path.
+    pub(crate) whole: bool,
+}
+
+impl Program {
+    /// The built-in types and the operator's. Links to headers that do not exist are without effect: see
+    /// [`Program::missing`].
+    pub(crate) fn new(own_headers: &[PathHeader]) -> Program {
+        let mut sources = built_in();
+        sources.extend(own_headers.iter().map(own));
+        for header in own_headers {
+            for after in &header.after {
+                if let Some(parent) = sources.iter_mut().find(|t| t.name == after.header) {
+                    parent.links.retain(|l| u64::from(l.0) != after.value);
+                    let link = (after.value as u32, header.name.clone(), after.inner);
+                    parent.links.push(link);
+                }
+            }
+        }
+        let place = |name: &str| sources.iter().position(|t| t.name == name);
+        let types: Vec<Type> = sources
+            .iter()
+            .map(|t| {
+                let known = |(v, name, inner): &(u32, String, bool)| {
+                    place(name).map(|at| (*v, at as u8, *inner))
+                };
+                let mut links: Vec<_> = t.links.iter().filter_map(known).collect();
+                links.sort_by_key(|l| l.0);
+                Type {
+                    name: t.name.clone(),
+                    length: t.length,
+                    extra: t.extra,
+                    least: t.least,
+                    stop: t.stop,
+                    next: t.next,
+                    links,
+                }
+            })
+            .collect();
+        let n = types.len();
+        Program {
+            types,
+            sources,
+            wants: vec![vec![Want::default(); n]; LEVELS],
+            reach: vec![vec![0; n]; LEVELS],
+            all: 0,
+            bits: 0,
+            slots: Vec::new(),
+            whole: false,
+        }
+    }
+
+    /// Headers that a type is linked with and that do not exist.
+    pub(crate) fn missing(&self, header: &PathHeader) -> Vec<String> {
+        let links = header.next.iter().chain(&header.after);
+        let unknown = links.filter(|l| !self.types.iter().any(|t| t.name == l.header));
+        unknown.map(|l| l.header.clone()).collect()
+    }
+
+    /// The number of a type, as paths have it.
+    pub(crate) fn number(&self, name: &str) -> Option<u8> {
+        let at = self.types.iter().position(|t| t.name == name)?;
+        Some(at as u8 + 1)
+    }
+
+    /// A path in words.
+    pub(crate) fn path_text(&self, path: u64) -> String {
+        let names = path.to_le_bytes().into_iter().take_while(|b| *b != 0);
+        let name = |b: u8| {
+            self.types
+                .get(b as usize - 1)
+                .map_or("?", |t| t.name.as_str())
+        };
+        names.map(name).collect::<Vec<_>>().join("/")
+    }
+
+    /// Say that `header`, `header@N`, `header.field` or `header@N.field` is wanted.
+    pub(crate) fn want(&mut self, name: &str) -> Result<Wanted, WantError> {
+        let (header, field) = match name.split_once('.') {
+            Some((header, field)) => (header, Some(field)),
+            None => (name, None),
+        };
+        let (header, level) = header.split_once('@').unwrap_or((header, "1"));
+        let level = level.parse::<usize>().unwrap_or(1).clamp(1, LEVELS) - 1;
+        let known = || self.types.iter().map(|t| t.name.clone()).collect();
+        let at = self.types.iter().position(|t| t.name == header);
+        let at = at.ok_or_else(|| WantError::NoHeader(known()))?;
+        let found = match field {
+            None => None,
+            Some(field) => {
+                let of = &self.sources[at].fields;
+                let found = of.iter().find(|f| f.0 == field).cloned();
+                let all = || of.iter().map(|f| f.0.clone()).collect();
+                Some(found.ok_or_else(|| WantError::NoField(all()))?)
+            }
+        };
+        if self.wants[level][at].bit == 0 {
+            if self.bits as usize == WANTS {
+                return Err(WantError::TooMany);
+            }
+            self.wants[level][at].bit = 1 << self.bits;
+            self.bits += 1;
+        }
+        let field = match found {
+            None => None,
+            Some((name, bit, bits)) => Some((self.slot(level, at, name, bit, bits)?, bits)),
+        };
+        self.all |= self.wants[level][at].bit;
+        let bit = self.wants[level][at].bit;
+        Ok(Wanted { bit, field })
+    }
+
+    fn slot(
+        &mut self,
+        level: usize,
+        at: usize,
+        name: String,
+        bit: u16,
+        bits: u8,
+    ) -> Result<u8, WantError> {
+        let key = (level, at, name);
+        if let Some(slot) = self.slots.iter().position(|s| *s == key) {
+            return Ok(slot as u8);
+        }
+        if self.slots.len() == SLOTS {
+            return Err(WantError::TooMany);
+        }
+        let slot = self.slots.len() as u8;
+        self.slots.push(key);
+        self.wants[level][at]
+            .fields
+            .push(Extract { slot, bit, bits });
+        Ok(slot)
+    }
+
+    /// Work out what can be seen from where. Call it when everything wanted was said.
+    pub(crate) fn finish(&mut self) {
+        loop {
+            let mut changed = false;
+            for level in (0..LEVELS).rev() {
+                for at in 0..self.types.len() {
+                    let links = self.types[at].links.iter();
+                    let behind = links.filter_map(|&(_, to, inner)| {
+                        let level = level + usize::from(inner);
+                        self.reach.get(level).map(|l| l[to as usize])
+                    });
+                    let now = behind.fold(self.wants[level][at].bit, |all, b| all | b);
+                    changed |= now != self.reach[level][at];
+                    self.reach[level][at] = now;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// Look at a packet. `whole`: walk to the end even where nothing is wanted there.
+    #[inline(always)]
+    pub(crate) fn parse(&self, packet: &[u8], whole: bool, out: &mut Features) {
+        let whole = whole || self.whole;
+        (out.seen, out.path) = (0, 0);
+        let (mut at, mut level, mut left) = (0usize, 0usize, self.all);
+        let mut bytes = packet;
+        for step in 0..MOST {
+            if !whole && left & self.reach[level][at] == 0 {
+                return;
+            }
+            let of = &self.types[at];
+            let Some(length) = length(of, bytes) else {
+                return;
+            };
+            if step < 8 {
+                out.path |= (at as u64 + 1) << (8 * step);
+            }
+            let want = &self.wants[level][at];
+            if left & want.bit != 0 {
+                left &= !want.bit;
+                out.seen |= want.bit;
+                for field in &want.fields {
+                    out.values[field.slot as usize % SLOTS] = bits(bytes, field.bit, field.bits);
+                }
+            }
+            let Some((to, inner)) = follows(of, &bytes[..length], bytes) else {
+                return;
+            };
+            level += usize::from(inner);
+            if level == LEVELS {
+                return;
+            }
+            (at, bytes) = (to as usize, &bytes[length..]);
+        }
+    }
+}
+
+/// Bytes of a header that begins here; none when it is not whole.
+#[inline(always)]
+fn length(of: &Type, bytes: &[u8]) -> Option<usize> {
+    let byte = |at: u8| bytes.get(at as usize).map(|b| usize::from(*b));
+    let extra = match of.extra {
+        Extra::None => 0,
+        Extra::Scaled { at, mask, scale } => {
+            let units = (byte(at)? & mask as usize) >> mask.trailing_zeros();
+            units * scale as usize
+        }
+        Extra::Flags { at, mask, each } => {
+            (byte(at)? & mask as usize).count_ones() as usize * each as usize
+        }
+        Extra::Any { at, mask, bytes } => {
+            if byte(at)? & mask as usize != 0 {
+                bytes as usize
+            } else {
+                0
+            }
+        }
+    };
+    let length = of.length as usize + extra;
+    (length >= of.least as usize && length <= bytes.len()).then_some(length)
+}
+
+/// The type of what follows, and whether it is a packet within the packet. A next field may lie in what follows (a version
+/// nibble), so all bytes are looked at when the header has no length of its own.
+#[inline(always)]
+fn follows(of: &Type, header: &[u8], all: &[u8]) -> Option<(u8, bool)> {
+    let next = of.next?;
+    let within = if header.is_empty() { all } else { header };
+    if let Some((at, mask)) = of.stop {
+        let word = within.get(at as usize..at as usize + 2)?;
+        if u16::from_be_bytes([word[0], word[1]]) & mask != 0 {
+            return None;
+        }
+    }
+    let field = within.get(next.at as usize..next.at as usize + next.bytes as usize)?;
+    let value = field.iter().fold(0u32, |all, b| all << 8 | u32::from(*b)) & next.mask;
+    let at = of.links.binary_search_by_key(&value, |l| l.0).ok()?;
+    let (_, to, inner) = of.links[at];
+    Some((to, inner))
+}
+
+/// `count` bits from bit `first` on; bits behind the end are 0.
+#[inline(always)]
+fn bits(bytes: &[u8], first: u16, count: u8) -> u128 {
+    let (from, shift) = (first as usize / 8, first as u32 % 8);
+    let needed = (shift + u32::from(count)).div_ceil(8) as usize;
+    let field = bytes.get(from..from + needed).unwrap_or(&[]);
+    // At most 17 bytes, and 17 only where a 128-bit field does not begin with a byte, which no type has.
+    let value = field
+        .iter()
+        .take(16)
+        .fold(0u128, |all, b| all << 8 | u128::from(*b));
+    let below = (8 * field.len() as u32).saturating_sub(shift + u32::from(count));
+    let value = value >> below.min(127);
+    if count >= 128 {
+        value
+    } else {
+        value & ((1 << count) - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! The batcher: queues of packets on one worker, and in which order they give their batches.
+//!
+//! - A queue gathers one open batch; a full one waits behind it until the worker asks.
+//! - A batch whose oldest packet would miss its limit by the next time the worker asks is given as it is.
+//! - Strict queues first; the others take turns, each gives up to its weight in batches.
+//! - Packets of a queue leave in the order in which they came.
+//! - At most [`MOST`] batches are held: one more sends the oldest of its queue on at once. Nothing is dropped here.
+
+use crate::count::{Cells, bump};
+use crate::table::{QUEUES, Table};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use volley_graph::{Batch, Hands};
+
+/// Batches held at a time.
+pub(crate) const MOST: usize = 128;
+/// Arrivals of one batch that are told apart; later ones count as the last.
+const ARRIVALS: usize = 8;
+
+/// When the packets of a batch came.
+#[derive(Clone, Copy, Default)]
+struct Times {
+    arrivals: [(u64, u32); ARRIVALS],
+    n: usize,
+}
+
+impl Times {
+    fn add(&mut self, now: u64, packets: usize) {
+        match self.n.checked_sub(1).map(|last| &mut self.arrivals[last]) {
+            // Counting some as older than they are errs on the safe side.
+            Some(last) if last.0 == now || self.n == ARRIVALS => last.1 += packets as u32,
+            _ => {
+                self.arrivals[self.n] = (now, packets as u32);
+                self.n += 1;
+            }
+        }
+    }
+
+    fn oldest(&self) -> u64 {
+        self.arrivals[0].0
+    }
+}
+
+struct Waiting {
+    batch: Batch,
+    times: Times,
+}
+
+#[derive(Default)]
+struct Queue {
+    full: VecDeque<Waiting>,
+    open: Option<Waiting>,
+    packets: u64,
+}
+
+/// Why a batch leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Why {
+    Full,
+    Timeout,
+    Flush,
+}
+
+/// All queues of one worker.
+pub(crate) struct Queues {
+    queues: Vec<Queue>,
+    cells: Arc<Cells>,
+    /// Queues with a full batch, and queues with an open one.
+    full: u64,
+    open: u64,
+    batches: usize,
+    pub(crate) packets: u64,
+    /// No open batch is overdue before.
+    pub(crate) next_due: u64,
+    turn: u32,
+    credit: u32,
+    /// How far apart the worker's questions are, at most, lately.
+    gap: u64,
+    asked: u64,
+}
+
+impl Queues {
+    pub(crate) fn new(cells: Arc<Cells>) -> Queues {
+        let queue = || Queue {
+            full: VecDeque::with_capacity(MOST + 1),
+            ..Queue::default()
+        };
+        Queues {
+            queues: (0..QUEUES).map(|_| queue()).collect(),
+            cells,
+            full: 0,
+            open: 0,
+            batches: 0,
+            packets: 0,
+            next_due: u64::MAX,
+            turn: 0,
+            credit: 0,
+            gap: 0,
+            asked: 0,
+        }
+    }
+
+    /// Packets for queue `id`, which came now. Batches that there is no room for are handed to `send`.
+    #[inline(always)]
+    pub(crate) fn push(
+        &mut self,
+        hands: &mut Hands<'_>,
+        table: &Table,
+        id: usize,
+        mut piece: Batch,
+        now: u64,
+        mut send: impl FnMut(&mut Hands<'_>, Batch),
+    ) {
+        let id = id % QUEUES;
+        let plan = table.queues[id];
+        let (packets, queue) = (piece.len(), &mut self.queues[id]);
+        self.packets += packets as u64;
+        queue.packets += packets as u64;
+        loop {
+            match &mut queue.open {
+                None if piece.len() <= plan.batch => {
+                    let mut times = Times::default();
+                    times.add(now, piece.len());
+                    let batch = piece;
+                    queue.open = Some(Waiting { batch, times });
+                    self.batches += 1;
+                    piece = hands.empty();
+                }
+                None => {
+                    let (batch, times) = (hands.empty(), Times::default());
+                    queue.open = Some(Waiting { batch, times });
+                    self.batches += 1;
+                    continue;
+                }
+                Some(open) => {
+                    let moved = hands.fill(&mut open.batch, &mut piece, plan.batch);
+                    if moved > 0 {
+                        open.times.add(now, moved);
+                    }
+                }
+            }
+            let is_full = |w: &Waiting| w.batch.len() >= plan.batch || !piece.is_empty();
+            if queue.open.as_ref().is_some_and(is_full) {
+                queue.full.extend(queue.open.take());
+                self.full |= 1 << id;
+            }
+            if piece.is_empty() {
+                hands.recycle(piece);
+                break;
+            }
+        }
+        match &queue.open {
+            None => self.open &= !(1 << id),
+            Some(open) => {
+                self.open |= 1 << id;
+                self.next_due = self.next_due.min(open.times.oldest() + plan.timeout_ns);
+            }
+        }
+        let cells = &self.cells.queues[id];
+        bump(&cells.packets, packets as u64);
+        if queue.packets > cells.most.load(Relaxed) {
+            cells.most.store(queue.packets, Relaxed);
+        }
+        while self.batches > MOST && self.full & 1 << id != 0 {
+            if let Some(batch) = self.take(id, plan.timeout_ns, now, Why::Full) {
+                send(hands, batch);
+            }
+        }
+    }
+
+    /// The worker asks at `now`, for the first time of a round.
+    pub(crate) fn ask(&mut self, now: u64) {
+        let gap = now.saturating_sub(self.asked);
+        self.asked = now;
+        self.gap = gap.max(self.gap - self.gap / 8);
+    }
+
+    /// The next batch to go, if one must.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, table: &Table, now: u64) -> Option<Batch> {
+        let overdue = self.overdue(table, now);
+        let ready = self.full | overdue;
+        if ready == 0 {
+            return None;
+        }
+        let id = self.choose(table, ready);
+        let why = if self.full & 1 << id != 0 {
+            Why::Full
+        } else {
+            Why::Timeout
+        };
+        self.take(id, table.queues[id].timeout_ns, now, why)
+    }
+
+    /// Open batches whose time is up before the worker asks again.
+    #[inline(always)]
+    fn overdue(&mut self, table: &Table, now: u64) -> u64 {
+        if self.open == 0 {
+            self.next_due = u64::MAX;
+            return 0;
+        }
+        // At most half of a limit is given up to come in time.
+        if now + self.gap < self.next_due {
+            return 0;
+        }
+        let (mut due, mut left, mut first) = (0, self.open, u64::MAX);
+        while left != 0 {
+            let id = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let limit = table.queues[id].timeout_ns;
+            let Some(open) = &self.queues[id].open else {
+                continue;
+            };
+            let deadline = open.times.oldest() + limit;
+            if now + self.gap.min(limit / 2) >= deadline {
+                due |= 1 << id;
+            } else {
+                first = first.min(deadline);
+            }
+        }
+        if due == 0 {
+            self.next_due = first;
+        }
+        due
+    }
+
+    /// Which of the ready queues gives a batch now.
+    #[inline(always)]
+    fn choose(&mut self, table: &Table, ready: u64) -> usize {
+        if ready & table.strict_mask != 0 {
+            let first = table.strict.iter().find(|id| ready & 1 << **id != 0);
+            if let Some(id) = first {
+                return *id as usize;
+            }
+        }
+        let turns = ready & !table.strict_mask;
+        if self.credit > 0 && turns & 1 << self.turn != 0 {
+            self.credit -= 1;
+            return self.turn as usize;
+        }
+        // The next one behind whose turn it was, around the end.
+        let from = (self.turn + 1) % QUEUES as u32;
+        let id = (turns.rotate_right(from).trailing_zeros() + from) % QUEUES as u32;
+        self.turn = id;
+        self.credit = table.queues[id as usize].weight.saturating_sub(1);
+        id as usize
+    }
+
+    /// The oldest batch of a queue.
+    fn take(&mut self, id: usize, limit: u64, now: u64, why: Why) -> Option<Batch> {
+        let queue = &mut self.queues[id];
+        let Waiting { batch, times } = match queue.full.pop_front() {
+            Some(full) => full,
+            None => {
+                self.open &= !(1 << id);
+                queue.open.take()?
+            }
+        };
+        if queue.full.is_empty() {
+            self.full &= !(1 << id);
+        }
+        let packets = batch.len() as u64;
+        queue.packets -= packets;
+        self.packets -= packets;
+        self.batches -= 1;
+        self.cells.size(packets as usize);
+        for (at, n) in &times.arrivals[..times.n] {
+            let waited = now.saturating_sub(*at);
+            self.cells.delay(waited, u64::from(*n));
+            if waited > limit {
+                bump(&self.cells.queues[id].late, u64::from(*n));
+            }
+        }
+        match why {
+            Why::Full => bump(&self.cells.queues[id].full, 1),
+            Why::Timeout => bump(&self.cells.queues[id].timeouts, 1),
+            Why::Flush => bump(&self.cells.flushed, packets),
+        }
+        Some(batch)
+    }
+
+    /// Everything that is held, queue by queue, each in order.
+    pub(crate) fn flush(&mut self, now: u64) -> Option<Batch> {
+        let held = self.full | self.open;
+        let id = held.trailing_zeros() as usize;
+        (held != 0).then(|| self.take(id, u64::MAX, now, Why::Flush))?
+    }
+
+    /// Tell how much is held.
+    pub(crate) fn publish(&self) {
+        let told = self.cells.held.load(Relaxed);
+        if told == 0 && self.packets == 0 {
+            return;
+        }
+        for (queue, cells) in self.queues.iter().zip(&self.cells.queues) {
+            cells.held.store(queue.packets, Relaxed);
+        }
+        // The control thread waits for this one when an interface is switched off.
+        self.cells
+            .held
+            .store(self.packets, std::sync::atomic::Ordering::Release);
+    }
+}

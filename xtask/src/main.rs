@@ -39,7 +39,8 @@ cargo xtask COMMAND
   docs [--update]                          generated pages: stale or not
   deb [--binary FILE] [--out DIR]          the Debian package, unpacked and tried
   readme [--update]                        run the commands of README.md and look at their output
-  show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`
+  show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`,
+                                           `show router`
 ";
 
 fn main() -> ExitCode {

@@ -7,6 +7,7 @@ mod engine;
 mod interfaces;
 mod lpm_items;
 mod net_items;
+mod router;
 mod run_items;
 
 use crate::error::Error;
@@ -129,9 +130,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "engine" => &engine::ITEMS,
         "interfaces" => &interfaces::ITEMS,
         "control" => &control::ITEMS,
+        "router" => &router::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control"
+                "there is no list `{other}`; there are: engine, interfaces, control, router"
             )));
         }
     };
@@ -251,7 +253,12 @@ mod tests {
 
     #[test]
     fn item_names_are_unique_and_plain() {
-        for list in [&engine::ITEMS[..], &interfaces::ITEMS, &control::ITEMS] {
+        for list in [
+            &engine::ITEMS[..],
+            &interfaces::ITEMS,
+            &control::ITEMS,
+            &router::ITEMS,
+        ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
             names.sort_unstable();
             let before = names.len();

@@ -23,6 +23,7 @@ mod kernel;
 pub mod limits;
 mod memif;
 mod name;
+mod ping;
 mod query;
 pub mod reply;
 mod request;
@@ -50,6 +51,7 @@ pub use interface::{
 pub use kernel::{PacketSpec, TapMode, TapSpec, XdpCopy, XdpMode, XdpSpec};
 pub use memif::{MemifRole, MemifSocket, MemifSpec};
 pub use name::{check_name, quote};
+pub use ping::{PingQuery, TracerouteQuery};
 pub use query::{FibSelect, Query};
 pub use reply::Reply;
 pub use request::{Clear, Request};

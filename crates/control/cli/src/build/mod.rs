@@ -7,6 +7,7 @@ mod icmp;
 mod interface;
 mod kernel;
 mod memif;
+mod ping;
 mod route;
 mod show;
 mod stream;

@@ -5,6 +5,7 @@ mod fib;
 mod graph;
 mod interfaces;
 mod memif;
+mod ping;
 mod runtime;
 mod system;
 mod table;
@@ -43,6 +44,8 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Graph(r), _) => graph::graph(r),
         (Reply::Fib(r), _) => fib::fib(r),
         (Reply::Neighbors(r), _) => fib::neighbors(r),
+        (Reply::Ping(r), _) => ping::ping(r),
+        (Reply::Traceroute(r), _) => ping::traceroute(r),
         (Reply::Tables(r), _) => fib::tables(r),
         (Reply::Buffers(r), _) => system::buffers(r),
         (Reply::PacketGenerator(r), _) => system::packet_generator(r),

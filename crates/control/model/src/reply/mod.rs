@@ -6,6 +6,7 @@ mod fib;
 mod graph;
 mod interfaces;
 mod memif;
+mod ping;
 mod runtime;
 mod system;
 mod vhost;
@@ -20,6 +21,7 @@ pub use interfaces::{
     L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
 };
 pub use memif::{MemifReply, MemifRow, MemifSocketRow};
+pub use ping::{PingReply, ProbeAnswer, ProbeSaid, TraceHop, TracerouteReply};
 pub use runtime::{
     DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
     TraceStep, TracedPacket, WorkerRuntime,
@@ -62,6 +64,10 @@ pub enum Reply {
     Fib(FibReply),
     /// To [`crate::Query::Neighbors`].
     Neighbors(NeighborsReply),
+    /// To [`crate::Query::Ping`].
+    Ping(PingReply),
+    /// To [`crate::Query::Traceroute`].
+    Traceroute(TracerouteReply),
     /// To [`crate::Query::Tables`].
     Tables(TablesReply),
     /// To [`crate::Query::Buffers`].

@@ -83,16 +83,16 @@ def local4(packet: bytes) -> Union[str, Answer]:
             return "ip4-local: bad-icmp-checksum"
         if (body[0], body[1]) == (8, 0):
             return Answer(echo4(packet, at))
-        return "ip4-icmp-input: " + judge_message(body, 0, body[0] in ERRORS4)
+        return judge_message("ip4", body, 0, body[0] in ERRORS4)
     if packet[9] == 17:
         return "ip4-local: " + judge_udp(packet, at)
     return "ip4-local: " + ("no-tcp-listener" if packet[9] == 6 else "protocol-unreachable")
 
 
-def judge_message(body: bytes, reply: int, is_error: bool) -> str:
+def judge_message(family: str, body: bytes, reply: int, is_error: bool) -> str:
     if is_error:
-        return "unexpected-error"
-    return "unexpected-reply" if (body[0], body[1]) == (reply, 0) else "unknown-type"
+        return "ping-input: unexpected-error"
+    return "ping-input: unexpected-reply" if (body[0], body[1]) == (reply, 0) else f"{family}-icmp-input: unknown-type"
 
 
 def echo4(packet: bytes, at: int) -> bytes:
@@ -180,7 +180,7 @@ def local6(packet: bytes) -> Union[str, Answer]:
             return Answer(message6(packet[24:40], packet[8:24], bytes([129, 0]) + body[4:]))
         if body[0] in (135, 136):
             return nd.LATER
-        return "ip6-icmp-input: " + judge_message(body, 129, body[0] < 128 or body[0] == 137)
+        return judge_message("ip6", body, 129, body[0] < 128 or body[0] == 137)
     if found.proto == 17:
         return "ip6-local: " + judge_udp(packet, found.at)
     return "ip6-local: " + ("no-tcp-listener" if found.proto == 6 else "protocol-unreachable")

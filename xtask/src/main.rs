@@ -43,6 +43,7 @@ cargo xtask COMMAND
   readme [--update]                        run the commands of README.md and look at their output
   show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`,
                                            `show batcher`
+                                           `show router`
 ";
 
 fn main() -> ExitCode {

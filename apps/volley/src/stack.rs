@@ -48,6 +48,8 @@ pub struct Stack {
     /// The packet generator.
     pub pg: volley_pg::Pg,
     neighbors: volley_neighbor::Neighbors,
+    /// Pings and traceroutes of its own.
+    pub pings: volley_ping::Pings,
     pcap: volley_pcap::Pcap,
     _memif: volley_memif::Memif,
     handlers: RefCell<Vec<Box<dyn Handler>>>,
@@ -87,6 +89,7 @@ impl Stack {
         volley_ip::register(&mut registry, fib4, fib6)?;
         neighbors.listen(|text| _ = writeln!(std::io::stderr(), "volley: {text}"));
         volley_batcher::register(&mut registry)?;
+        let pings = volley_ping::register(&mut registry, fib.clone())?;
         let pg = volley_pg::register(&mut registry)?;
         let pcap = volley_pcap::register(&mut registry)?;
         volley_tap::register(&mut registry)?;
@@ -115,6 +118,7 @@ impl Stack {
                 processes,
                 pg,
                 neighbors,
+                pings,
                 pcap,
                 _memif: memif,
                 handlers,

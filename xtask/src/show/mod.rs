@@ -8,6 +8,7 @@ mod engine;
 mod interfaces;
 mod lpm_items;
 mod net_items;
+mod router;
 mod run_items;
 
 use crate::error::Error;
@@ -130,10 +131,11 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "engine" => &engine::ITEMS,
         "interfaces" => &interfaces::ITEMS,
         "control" => &control::ITEMS,
+        "router" => &router::ITEMS,
         "batcher" => &batcher::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, batcher"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher"
             )));
         }
     };
@@ -258,6 +260,7 @@ mod tests {
             &interfaces::ITEMS,
             &control::ITEMS,
             &batcher::ITEMS,
+            &router::ITEMS,
         ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
             names.sort_unstable();

@@ -16,6 +16,7 @@ use volley_control::{
 use volley_http::metrics::Latencies;
 use volley_http::{Api, Change, Later, RunningState};
 use volley_model::{Applied, ConfigAction, ConfigReply, Mac, ModelError, Query, Reply, Request};
+use volley_ping::Ticket;
 
 /// How long a worker may take to use a change.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -23,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);
 /// How long a transaction may keep the control thread to itself at a time.
 const SLICE: Duration = Duration::from_millis(5);
+/// How often to look whether a ping has ended.
+const PROBED: Duration = Duration::from_millis(5);
 /// Steps between two looks at the clock.
 const STEPS: usize = 32;
 
@@ -149,6 +152,16 @@ impl Daemon {
         Ok(())
     }
 
+    /// Waits for the end of a ping or traceroute. Whoever asked and goes away ends it.
+    async fn probed(&self, ticket: Ticket) -> Reply {
+        loop {
+            if let Some(reply) = ticket.reply() {
+                return reply;
+            }
+            sleep(PROBED).await;
+        }
+    }
+
     fn streams(&self) -> Vec<String> {
         match self.stack.query(&Query::PacketGenerator) {
             Ok(Reply::PacketGenerator(pg)) => pg.streams.into_iter().map(|s| s.name).collect(),
@@ -227,6 +240,10 @@ impl Backend for Daemon {
     }
 
     fn query(&self, query: Query) -> Pending<'_, Reply> {
+        if let Some(ticket) = self.stack.pings.start(&query) {
+            // It takes as long as its answers do, which says nothing of the daemon.
+            return Box::pin(async move { Ok(self.probed(ticket?).await) });
+        }
         let answer = async move { self.stack.query(&query) };
         Box::pin(self.latencies.query.time(answer))
     }

@@ -24,6 +24,7 @@ pub mod limits;
 mod memif;
 mod name;
 mod paths;
+mod ping;
 mod query;
 pub mod reply;
 mod request;
@@ -55,6 +56,7 @@ pub use paths::{
     HeaderField, HeaderLink, Literal, PathBatcher, PathHeader, PathLearning, PathMatch, PathQueue,
     PathRule, PathTest,
 };
+pub use ping::{PingQuery, TracerouteQuery};
 pub use query::{FibSelect, Query};
 pub use reply::Reply;
 pub use request::{Clear, Request};

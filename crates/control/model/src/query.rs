@@ -1,6 +1,7 @@
 //! Every question (`show ...`) as one typed value.
 
 use crate::addr::{Family, Prefix};
+use crate::ping::{PingQuery, TracerouteQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -77,6 +78,10 @@ pub enum Query {
         #[serde(default)]
         family: Option<Family>,
     },
+    /// Sends echo requests and waits for their answers.
+    Ping(PingQuery),
+    /// The same with growing hops.
+    Traceroute(TracerouteQuery),
     /// Buffer arenas.
     Buffers,
     /// Streams.

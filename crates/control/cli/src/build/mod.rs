@@ -8,6 +8,7 @@ mod interface;
 mod kernel;
 mod memif;
 mod paths;
+mod ping;
 mod route;
 mod show;
 mod stream;

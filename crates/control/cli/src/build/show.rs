@@ -2,6 +2,7 @@
 
 use super::Action;
 use super::args::Args;
+use super::ping;
 use crate::grammar::Id;
 use crate::render::View;
 use volley_model::{FibSelect, Query, SyntaxError};
@@ -51,6 +52,8 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowTables => plain(Query::Tables {
             family: (args.has("ip") || args.has("ip6")).then(|| args.family()),
         }),
+        Id::Ping => plain(ping::ping(args)?),
+        Id::Traceroute => plain(ping::traceroute(args)?),
         Id::ShowBuffers => plain(Query::Buffers),
         Id::ShowPacketGenerator => plain(Query::PacketGenerator),
         Id::ShowL2 => plain(Query::L2),

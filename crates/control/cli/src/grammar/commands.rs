@@ -54,6 +54,11 @@ commands! {
     Watch: "watch [every <n>] [times <n>] <command>",
         "Run a command every second (or so many), until Ctrl-C (or so many times).", "watch every 2 show interfaces";
 
+    Ping: "ping <address> {source <address> | table <table> | (repeat | count) <n> | interval <n> | size <n> | (hops | ttl) <n> | timeout <n>}",
+        "Send echo requests (5, a second apart) and tell what answers; interval and timeout in milliseconds.", "ping 192.0.2.9 count 3 source 192.0.2.1";
+    Traceroute: "traceroute <address> {source <address> | table <table> | most-hops <n> | probes <n> | timeout <n>}",
+        "Send echo requests with one hop, two, and so on (30), and tell who answers; timeout in milliseconds.", "traceroute 2001:db8::9 most-hops 5";
+
     ConfigCheck: "config check <file>", "Read a configuration file and tell every error with its place.", "config check volley.toml";
     ConfigShow: "config show [commit <n>]", "The running configuration as a file, or that of a commit.", "config show";
     ConfigDiff: "config diff [commit <n> | <file>]",

@@ -6,6 +6,7 @@ mod graph;
 mod interfaces;
 mod memif;
 mod paths;
+mod ping;
 mod runtime;
 mod system;
 mod table;
@@ -44,6 +45,8 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Graph(r), _) => graph::graph(r),
         (Reply::Fib(r), _) => fib::fib(r),
         (Reply::Neighbors(r), _) => fib::neighbors(r),
+        (Reply::Ping(r), _) => ping::ping(r),
+        (Reply::Traceroute(r), _) => ping::traceroute(r),
         (Reply::Tables(r), _) => fib::tables(r),
         (Reply::Buffers(r), _) => system::buffers(r),
         (Reply::PacketGenerator(r), _) => system::packet_generator(r),

@@ -7,6 +7,7 @@ mod graph;
 mod interfaces;
 mod memif;
 mod paths;
+mod ping;
 mod runtime;
 mod system;
 mod vhost;
@@ -24,6 +25,7 @@ pub use memif::{MemifReply, MemifRow, MemifSocketRow};
 pub use paths::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
 };
+pub use ping::{PingReply, ProbeAnswer, ProbeSaid, TraceHop, TracerouteReply};
 pub use runtime::{
     DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
     TraceStep, TracedPacket, WorkerRuntime,
@@ -66,6 +68,10 @@ pub enum Reply {
     Fib(FibReply),
     /// To [`crate::Query::Neighbors`].
     Neighbors(NeighborsReply),
+    /// To [`crate::Query::Ping`].
+    Ping(PingReply),
+    /// To [`crate::Query::Traceroute`].
+    Traceroute(TracerouteReply),
     /// To [`crate::Query::Tables`].
     Tables(TablesReply),
     /// To [`crate::Query::Buffers`].

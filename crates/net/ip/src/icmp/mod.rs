@@ -82,7 +82,8 @@ pub trait Icmp: Ip + Deliver {
     const ICMP_INPUT: &'static str;
     /// Name of the node that answers echo requests.
     const ICMP_ECHO: &'static str;
-    /// Where messages for the router go: to the drop, to be answered, to neighbour discovery.
+    /// Where messages for the router go: to the drop, to be answered, to whoever
+    /// waits for answers, to neighbour discovery.
     const ICMP_EDGES: &'static [&'static str];
     /// Type of an echo request.
     const ECHO_REQUEST: u8;

@@ -27,7 +27,7 @@ impl Icmp for V4 {
     const ICMP_ERROR: &'static str = "ip4-icmp-error";
     const ICMP_INPUT: &'static str = "ip4-icmp-input";
     const ICMP_ECHO: &'static str = "ip4-icmp-echo-request";
-    const ICMP_EDGES: &'static [&'static str] = &["error-drop", Self::ICMP_ECHO];
+    const ICMP_EDGES: &'static [&'static str] = &["error-drop", Self::ICMP_ECHO, "ping-input"];
     const ECHO_REQUEST: u8 = Icmp4Type::ECHO_REQUEST.0;
     const ECHO_REPLY: u8 = Icmp4Type::ECHO_REPLY.0;
     const PARAMETER_PROBLEM: u8 = Icmp4Type::PARAMETER_PROBLEM.0;

@@ -29,7 +29,8 @@ impl Icmp for V6 {
     const ICMP_ERROR: &'static str = "ip6-icmp-error";
     const ICMP_INPUT: &'static str = "ip6-icmp-input";
     const ICMP_ECHO: &'static str = "ip6-icmp-echo-request";
-    const ICMP_EDGES: &'static [&'static str] = &["error-drop", Self::ICMP_ECHO, "nd-input"];
+    const ICMP_EDGES: &'static [&'static str] =
+        &["error-drop", Self::ICMP_ECHO, "ping-input", "nd-input"];
     const ECHO_REQUEST: u8 = Icmp6Type::ECHO_REQUEST.0;
     const ECHO_REPLY: u8 = Icmp6Type::ECHO_REPLY.0;
     const PARAMETER_PROBLEM: u8 = Icmp6Type::PARAMETER_PROBLEM.0;

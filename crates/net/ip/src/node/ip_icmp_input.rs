@@ -18,8 +18,9 @@ impl<F> Copy for Next<F> {}
 impl<F: Icmp> Next<F> {
     const DROP: Self = Next(0, PhantomData);
     const ECHO: Self = Next(1, PhantomData);
+    const ANSWER: Self = Next(2, PhantomData);
     /// IPv6 only.
-    const NEIGHBOR: Self = Next(2, PhantomData);
+    const NEIGHBOR: Self = Next(3, PhantomData);
 }
 
 impl<F: Icmp> Nexts for Next<F> {
@@ -32,10 +33,6 @@ impl<F: Icmp> Nexts for Next<F> {
 counters! {
     /// What ICMP input counts.
     pub enum Count {
-        /// an answer to a request that nobody waits for
-        UnexpectedReply = "unexpected-reply" (Error),
-        /// an ICMP error about a packet that nobody here sent
-        UnexpectedError = "unexpected-error" (Error),
         /// a type or code that the router does not know
         UnknownType = "unknown-type" (Error),
     }
@@ -62,8 +59,8 @@ impl<F: Icmp> Node for IcmpInput<F> {
             let count = match F::kind(packet.bytes()) {
                 Some((kind, 0)) if kind == F::ECHO_REQUEST => return Next::ECHO,
                 Some((kind, _)) if F::is_neighbor(kind) => return Next::NEIGHBOR,
-                Some((kind, 0)) if kind == F::ECHO_REPLY => Count::UnexpectedReply,
-                Some((kind, _)) if F::is_error(kind) => Count::UnexpectedError,
+                Some((kind, 0)) if kind == F::ECHO_REPLY => return Next::ANSWER,
+                Some((kind, _)) if F::is_error(kind) => return Next::ANSWER,
                 _ => Count::UnknownType,
             };
             packet.fail(cx, count);
@@ -92,8 +89,8 @@ mod tests {
         };
         assert_eq!(went(8, 0), "ip4-icmp-echo-request");
         assert_eq!(went(8, 1), "unknown-type");
-        assert_eq!(went(0, 0), "unexpected-reply");
-        assert_eq!(went(3, 4), "unexpected-error");
+        assert_eq!(went(0, 0), "ping-input");
+        assert_eq!(went(3, 4), "ping-input");
         assert_eq!(went(13, 0), "unknown-type");
     }
 }

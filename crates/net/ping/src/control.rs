@@ -1,0 +1,305 @@
+//! The control thread's side: the runs there are, their packets, and what workers say of them.
+
+use crate::lane::{Event, Heard, LONGEST, Lane, RUNS, Request};
+use crate::packet::Echo;
+use crate::run::{MILLISECOND, Plan, Run};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
+use volley_fib::{Family as Version, Fib, V4, V6};
+use volley_graph::{Clock, Engine, Guard};
+use volley_iface::Interfaces;
+use volley_model::reply::ProbeSaid;
+use volley_model::{Family, IfAddress, ModelError};
+
+/// Between two looks while something runs.
+const BUSY: Duration = Duration::from_millis(2);
+/// Between two looks otherwise.
+const QUIET: Duration = Duration::from_millis(50);
+/// Tables that name other tables, one after the other, are followed so far.
+const TABLES: usize = 4;
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spec {
+    pub destination: IpAddr,
+    pub source: Option<IpAddr>,
+    pub table: u32,
+    pub size: usize,
+    pub plan: Plan,
+    pub timeout_ms: u32,
+}
+
+pub(crate) struct Entry {
+    pub run: Run,
+    pub echo: Echo,
+    rx: u32,
+}
+
+pub(crate) struct Control {
+    engine: Rc<RefCell<Engine>>,
+    interfaces: Rc<RefCell<Interfaces>>,
+    fib: Rc<RefCell<Fib>>,
+    lanes: Vec<Arc<Lane>>,
+    clock: Clock,
+    runs: BTreeMap<u16, Entry>,
+    next_id: u16,
+}
+
+/// What an answer says, by type and code.
+fn said(from: IpAddr, kind: u8, code: u8) -> ProbeSaid {
+    use ProbeSaid as S;
+    match (from, kind, code) {
+        (IpAddr::V4(_), 0, _) | (IpAddr::V6(_), 129, _) => S::Reply,
+        (IpAddr::V4(_), 11, _) | (IpAddr::V6(_), 3, _) => S::TimeExceeded,
+        (IpAddr::V4(_), 3, 0 | 6) | (IpAddr::V6(_), 1, 0) => S::NetUnreachable,
+        (IpAddr::V4(_), 3, 1 | 7) | (IpAddr::V6(_), 1, 3) => S::HostUnreachable,
+        (IpAddr::V4(_), 3, 9 | 10 | 13) | (IpAddr::V6(_), 1, 1) => S::Prohibited,
+        (IpAddr::V4(_), 3, 4) | (IpAddr::V6(_), 2, _) => S::TooBig,
+        _ => S::Other,
+    }
+}
+
+/// Where a route's object leads: the interface, or that it is the router itself.
+enum Leads {
+    To(u32),
+    Here,
+    Nowhere,
+}
+
+impl Control {
+    pub fn new(
+        engine: Rc<RefCell<Engine>>,
+        interfaces: Rc<RefCell<Interfaces>>,
+        fib: Rc<RefCell<Fib>>,
+        lanes: Vec<Arc<Lane>>,
+    ) -> Self {
+        let clock = engine.borrow().settings().clock.clone();
+        Control {
+            engine,
+            interfaces,
+            fib,
+            lanes,
+            clock,
+            runs: BTreeMap::new(),
+            // Answers to the runs of an earlier daemon are nobody's.
+            next_id: std::process::id() as u16,
+        }
+    }
+
+    /// Begin a run: its identifier, and the address it comes from.
+    pub fn start(&mut self, spec: Spec) -> Result<(u16, IpAddr), ModelError> {
+        if self.runs.len() >= RUNS {
+            let why = format!("{RUNS} of them run already; try again when one has ended");
+            return Err(ModelError::invalid("ping or traceroute", why));
+        }
+        let (from, rx) = self.way(&spec)?;
+        let id = self.free_id();
+        let timeout = u64::from(spec.timeout_ms) * MILLISECOND;
+        let echo = Echo {
+            from,
+            to: spec.destination,
+            hops: 0,
+            id,
+            number: 0,
+            size: spec.size,
+        };
+        let run = Run::new(spec.plan, timeout, self.clock.now_ns());
+        self.runs.insert(id, Entry { run, echo, rx });
+        self.expect();
+        self.turn();
+        Ok((id, from))
+    }
+
+    fn free_id(&mut self) -> u16 {
+        loop {
+            self.next_id = self.next_id.wrapping_add(1);
+            if !self.runs.contains_key(&self.next_id) {
+                return self.next_id;
+            }
+        }
+    }
+
+    fn expect(&self) {
+        for lane in &self.lanes {
+            lane.set_expected(self.runs.keys().copied());
+        }
+    }
+
+    /// A run, when it has ended.
+    pub fn take(&mut self, id: u16) -> Option<Entry> {
+        let now = self.clock.now_ns();
+        let done = self.runs.get(&id)?.run.is_done(now);
+        done.then(|| self.remove(id))?
+    }
+
+    /// End a run.
+    pub fn remove(&mut self, id: u16) -> Option<Entry> {
+        let entry = self.runs.remove(&id);
+        self.expect();
+        entry
+    }
+
+    /// One look at everything; when the next one is due.
+    pub fn turn(&mut self) -> Duration {
+        let now = self.clock.now_ns();
+        for lane in &self.lanes {
+            while let Some(heard) = lane.heard.pop() {
+                if let Some(entry) = self.runs.get_mut(&heard.id) {
+                    hear(entry, heard);
+                }
+            }
+        }
+        let mut asked = false;
+        if let Some(lane) = self.lanes.first() {
+            for entry in self.runs.values_mut() {
+                // What finds no room now has room at the next look.
+                while !lane.requests.is_full()
+                    && let Some((number, hops)) = entry.run.next(now)
+                {
+                    asked |= send(lane, entry, number, hops);
+                }
+            }
+        }
+        if asked {
+            self.engine.borrow().wake();
+        }
+        if self.runs.is_empty() { QUIET } else { BUSY }
+    }
+
+    /// Our address for a destination, and the interface in whose table it is looked up.
+    fn way(&self, spec: &Spec) -> Result<(IpAddr, u32), ModelError> {
+        let family = Family::of(spec.destination);
+        let (fib, engine) = (self.fib.borrow(), self.engine.borrow());
+        let index = fib.table_index(family, spec.table);
+        let index = index.map_err(|e| ModelError::invalid("table", e.to_string()))?;
+        // A reader for this one look: one that stayed would keep what was replaced.
+        let reader = engine.domain().register();
+        let leads = match family {
+            Family::V4 => {
+                let to = V4::number(spec.destination);
+                leads(&fib.dataplane4(), reader.guard(), index, to)
+            }
+            Family::V6 => {
+                let to = V6::number(spec.destination);
+                leads(&fib.dataplane6(), reader.guard(), index, to)
+            }
+        };
+        drop(reader);
+        let in_table = |iface: u32| fib.interface_table(iface, family) == spec.table;
+        let (tx, here) = match leads {
+            Leads::To(tx) => (Some(tx), None),
+            Leads::Here => (None, Some(spec.destination)),
+            Leads::Nowhere => {
+                let why = format!("no route of table {} leads to it", spec.table);
+                return Err(ModelError::invalid(spec.destination, why));
+            }
+        };
+        let all: Vec<u32> = fib.interfaces().map(|i| i.index).collect();
+        let rx = tx.filter(|tx| in_table(*tx));
+        let rx = rx.or_else(|| all.iter().copied().find(|i| in_table(*i)));
+        let rx = rx.ok_or_else(|| {
+            let why = format!("no interface is bound to table {}", spec.table);
+            ModelError::invalid("table", why)
+        })?;
+        let from = match spec.source {
+            Some(source) => own(&fib, &all, source)?,
+            None => here.or_else(|| tx.and_then(|tx| nearest(fib.addresses(tx), spec.destination)))
+                .ok_or_else(|| {
+                    let name = self.interfaces.borrow().name(tx.unwrap_or(rx));
+                    let why = format!("interface {name}, which leads there, has no address of that family: name one with `source`");
+                    ModelError::invalid(spec.destination, why)
+                })?,
+        };
+        Ok((from, rx))
+    }
+}
+
+fn leads<F: Version>(
+    plane: &DataPlane<F>,
+    guard: Guard<'_>,
+    table: u32,
+    to: Option<F::Addr>,
+) -> Leads {
+    let (view, Some(to)) = (plane.read(guard), to) else {
+        return Leads::Nowhere;
+    };
+    let found = view.follow(table, to, TABLES);
+    let found = match found.kind() {
+        DpoKind::Multi => view.lbs().pick_through(found, 0),
+        _ => found,
+    };
+    end(found, |adj| view.adjs().words(adj).tx_if)
+}
+
+fn end(found: Dpo, tx_if: impl Fn(u32) -> u32) -> Leads {
+    match found.kind() {
+        DpoKind::Adj | DpoKind::Incomplete => Leads::To(tx_if(found.index())),
+        DpoKind::Glean => Leads::To(found.index()),
+        DpoKind::Local => Leads::Here,
+        _ => Leads::Nowhere,
+    }
+}
+
+/// An address that the operator names must be ours.
+fn own(fib: &Fib, all: &[u32], source: IpAddr) -> Result<IpAddr, ModelError> {
+    let mut own = all.iter().flat_map(|i| fib.addresses(*i));
+    if own.any(|a| a.addr() == source) {
+        return Ok(source);
+    }
+    let why = "it is no address of the router";
+    Err(ModelError::invalid(format!("source {source}"), why))
+}
+
+/// The address of the receiver's network, else the first one of its family that is no link-local one.
+fn nearest(all: &[IfAddress], to: IpAddr) -> Option<IpAddr> {
+    let local = |a: IpAddr| matches!(a, IpAddr::V6(a) if a.is_unicast_link_local());
+    let fit = || {
+        let same = |a: &&IfAddress| a.addr().is_ipv4() == to.is_ipv4() && !local(a.addr());
+        all.iter().filter(same)
+    };
+    let near = fit().find(|a| a.subnet().contains(to));
+    near.or_else(|| fit().next()).map(|a| a.addr())
+}
+
+fn hear(entry: &mut Entry, heard: Heard) {
+    match heard.event {
+        Event::Sent => entry.run.sent(heard.number, heard.at),
+        Event::Answered {
+            from,
+            kind,
+            code,
+            hops,
+        } => {
+            let said = said(from, kind, code);
+            entry.run.answered(heard.number, heard.at, from, said, hops);
+        }
+    }
+}
+
+/// Hand a request to the worker; true when there was room.
+fn send(lane: &Lane, entry: &Entry, number: u16, hops: u8) -> bool {
+    let (mut bytes, echo) = (
+        [0; LONGEST],
+        Echo {
+            hops,
+            number,
+            ..entry.echo
+        },
+    );
+    let Some(len) = echo.write(&mut bytes) else {
+        return false;
+    };
+    let request = Request {
+        rx: entry.rx,
+        id: echo.id,
+        number,
+        len,
+        bytes,
+    };
+    lane.requests.push(request).is_ok()
+}

@@ -1,0 +1,117 @@
+//! ping-input: answers to the router's own echo requests leave the graph here (RFC 1122, 3.2.2; RFC 4443, 2.4 d); what nobody waits for
+//! is dropped. Rule 12.8 of `docs/forwarding-rules.md`.
+//!
+//! On entry the position is at the IP header of an ICMP message for the router, whose checksum is right.
+
+use crate::lane::{Event, Heard, Lane};
+use crate::packet::{is_reply, read};
+use std::sync::Arc;
+use volley_graph::{Cx, Done, Glance, Isa, Node, Packet, Part, Vector, counters, nexts};
+
+nexts! {
+    /// Where ping-input sends packets.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// What ping-input counts.
+    pub enum Count {
+        /// an answer to a request that nobody waits for
+        UnexpectedReply = "unexpected-reply" (Error),
+        /// an ICMP error about a packet that nobody here sent
+        UnexpectedError = "unexpected-error" (Error),
+        /// answers that somebody waits for
+        Answers = "answers" (Info),
+        /// answers that the control thread could not be told of, because it has too much to read
+        TellFull = "tell-full" (Warn),
+    }
+}
+
+/// State of ping-input.
+pub struct PingInput {
+    lane: Arc<Lane>,
+}
+
+impl PingInput {
+    /// On the worker that `lane` belongs to.
+    pub fn new(lane: Arc<Lane>) -> Self {
+        PingInput { lane }
+    }
+
+    /// One packet. Never inlined: it would be compiled for each instruction set.
+    #[inline(never)]
+    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next, ()> {
+        let answer = read(packet.bytes()).filter(|a| self.lane.expects(a.id));
+        let Some(answer) = answer else {
+            let why = match is_reply(packet.bytes()) {
+                true => Count::UnexpectedReply,
+                false => Count::UnexpectedError,
+            };
+            packet.fail(cx, why);
+            return Part::Send(Next::Drop);
+        };
+        let heard = Heard {
+            id: answer.id,
+            number: answer.number,
+            at: cx.now_ns(),
+            event: Event::Answered {
+                from: answer.from,
+                kind: answer.kind,
+                code: answer.code,
+                hops: answer.hops,
+            },
+        };
+        let count = match self.lane.heard.push(heard) {
+            Ok(()) => Count::Answers,
+            Err(_) => Count::TellFull,
+        };
+        cx.count(count, 1);
+        Part::Done
+    }
+}
+
+impl Node for PingInput {
+    const NAME: &'static str = "ping-input";
+    type Next = Next;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
+        v.part(|packet| self.decide(cx, packet), |(), _| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_graph::harness::{In, run_once};
+    use volley_graph::{Domain, Level};
+
+    #[test]
+    fn answers_are_taken_out_and_others_dropped() {
+        let lane = Arc::new(Lane::default());
+        lane.set_expected([0x1234].into_iter());
+        let message = |kind: u8, id: [u8; 2]| {
+            let mut p = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0, 0];
+            p.extend([
+                192, 0, 2, 9, 192, 0, 2, 1, kind, 0, 0, 0, id[0], id[1], 0, 5,
+            ]);
+            p
+        };
+        let packets = [
+            message(0, [0x12, 0x34]),
+            message(0, [0x12, 0x35]),
+            message(11, [0x12, 0x34]),
+        ];
+        let packets: Vec<In> = packets.iter().map(|p| In::new(p)).collect();
+        let queue = lane.clone();
+        let make = move |_| PingInput::new(queue.clone());
+        let out = run_once(Level::detect(), 4, &packets, &Domain::new(), make).unwrap();
+        let reasons: Vec<_> = out.iter().map(|o| o.reason.as_deref().unwrap()).collect();
+        assert_eq!(reasons, ["unexpected-reply", "unexpected-error"]);
+        let heard = lane.heard.pop().unwrap();
+        assert_eq!((heard.id, heard.number), (0x1234, 5));
+        assert!(lane.heard.pop().is_none());
+    }
+}

@@ -1,0 +1,93 @@
+//! ping-output: sends the router's own echo requests into the lookups.
+
+use crate::lane::{Event, Heard, Lane};
+use std::sync::Arc;
+use volley_graph::{Column, Cx, Isa, Output, Rest, Source, counters, nexts};
+
+nexts! {
+    /// Where ping-output sends packets.
+    pub enum Next { Ip4 => "ip4-lookup", Ip6 => "ip6-lookup" }
+}
+
+counters! {
+    /// What ping-output counts.
+    pub enum Count {
+        /// echo requests sent
+        Sent = "sent" (Info),
+        /// echo requests for which no packet buffer was free
+        NoBuffers = "no-buffers" (Warn),
+    }
+}
+
+/// State of ping-output.
+pub struct PingOutput {
+    lane: Arc<Lane>,
+    codes: Column,
+    rx: Column,
+}
+
+impl PingOutput {
+    /// For vectors of up to `size` packets, on the worker that `lane` belongs to.
+    pub fn new(lane: Arc<Lane>, size: usize) -> Self {
+        PingOutput {
+            lane,
+            codes: Column::new(size),
+            rx: Column::new(size),
+        }
+    }
+
+    fn send<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        let (lane, codes, rx, size) =
+            (&self.lane, &mut self.codes, &mut self.rx, out.vector_size());
+        let wanted = lane.requests.len().min(size);
+        let mut fresh = out.alloc(wanted, 0);
+        cx.count(Count::NoBuffers, (wanted - fresh.len()) as u64);
+        fresh.fill(|row, data| {
+            let Some(request) = lane.requests.pop() else {
+                return 0;
+            };
+            let next = match request.bytes[0] >> 4 {
+                4 => Next::Ip4,
+                _ => Next::Ip6,
+            };
+            codes.words_mut(size)[row] = next as u32;
+            rx.words_mut(size)[row] = request.rx;
+            data[..request.len].copy_from_slice(&request.bytes[..request.len]);
+            // Whoever cannot be told when it was sent takes the time that it asked.
+            let _ = lane.heard.push(Heard {
+                id: request.id,
+                number: request.number,
+                at: cx.now_ns(),
+                event: Event::Sent,
+            });
+            request.len
+        });
+        for (row, &rx) in rx.words(size).iter().enumerate().take(fresh.len()) {
+            fresh.set_rx(row, rx);
+        }
+        cx.count(Count::Sent, fresh.len() as u64);
+        fresh.send_by(codes)
+    }
+}
+
+impl Source for PingOutput {
+    const NAME: &'static str = "ping-output";
+    type Next = Next;
+    type Count = Count;
+
+    #[inline(always)]
+    fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        if self.lane.requests.is_empty() {
+            return 0;
+        }
+        self.send(cx, out)
+    }
+
+    fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
+        true
+    }
+
+    fn rest(&mut self, _rest: &mut Rest) -> bool {
+        self.lane.requests.is_empty()
+    }
+}

@@ -1,0 +1,232 @@
+//! Echo requests as bytes, and what answers say (RFC 792, RFC 4443).
+
+use crate::lane::LONGEST;
+use std::net::IpAddr;
+use volley_wire::IpProto;
+use volley_wire::checksum::Sum;
+
+/// An echo request.
+#[derive(Clone, Copy, Debug)]
+pub struct Echo {
+    /// From which address.
+    pub from: IpAddr,
+    /// To which one; of the same family.
+    pub to: IpAddr,
+    /// Hops that the wire shall see.
+    pub hops: u8,
+    /// Identifier.
+    pub id: u16,
+    /// Sequence number.
+    pub number: u16,
+    /// Bytes behind the ICMP header.
+    pub size: usize,
+}
+
+impl Echo {
+    /// Write the packet, and return its length; none where the families differ or it is too long.
+    pub fn write(&self, out: &mut [u8; LONGEST]) -> Option<usize> {
+        // The rewrite takes one hop off.
+        let hops = self.hops.saturating_add(1);
+        let length = 8 + self.size;
+        let (start, pseudo, kind) = match (self.from, self.to) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                let total = u16::try_from(20 + length).ok()?.to_be_bytes();
+                let id = self.number.to_be_bytes();
+                out[..12].copy_from_slice(&[
+                    0x45, 0, total[0], total[1], id[0], id[1], 0, 0, hops, 1, 0, 0,
+                ]);
+                out[12..16].copy_from_slice(&from.octets());
+                out[16..20].copy_from_slice(&to.octets());
+                let sum = Sum::new().bytes(&out[..20]).checksum();
+                out[10..12].copy_from_slice(&sum.to_be_bytes());
+                (20, Sum::new(), 8)
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                let payload = u16::try_from(length).ok()?.to_be_bytes();
+                out[..8].copy_from_slice(&[0x60, 0, 0, 0, payload[0], payload[1], 58, hops]);
+                out[8..24].copy_from_slice(&from.octets());
+                out[24..40].copy_from_slice(&to.octets());
+                (40, Sum::pseudo6(from, to, IpProto(58), length as u32), 128)
+            }
+            _ => return None,
+        };
+        let message = out.get_mut(start..start + length)?;
+        let ([a, b], [c, d]) = (self.id.to_be_bytes(), self.number.to_be_bytes());
+        message[..8].copy_from_slice(&[kind, 0, 0, 0, a, b, c, d]);
+        for (at, byte) in message[8..].iter_mut().enumerate() {
+            *byte = at as u8;
+        }
+        let sum = pseudo.bytes(message).checksum();
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        Some(start + length)
+    }
+}
+
+/// What an ICMP message for the router is an answer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Who answers.
+    pub from: IpAddr,
+    /// Type.
+    pub kind: u8,
+    /// Code.
+    pub code: u8,
+    /// Hops left.
+    pub hops: u8,
+    /// Identifier of the request.
+    pub id: u16,
+    /// Its sequence number.
+    pub number: u16,
+}
+
+/// An IP header: where what follows begins, its protocol, its source, its hops.
+fn header(packet: &[u8]) -> Option<(usize, u8, IpAddr, u8)> {
+    match packet.first()? >> 4 {
+        4 => {
+            let source: [u8; 4] = packet.get(12..16)?.try_into().ok()?;
+            let at = usize::from(packet[0] & 15) * 4;
+            Some((at, packet[9], source.into(), packet[8]))
+        }
+        6 => {
+            let source: [u8; 16] = packet.get(8..24)?.try_into().ok()?;
+            Some((40, packet[6], source.into(), packet[7]))
+        }
+        _ => None,
+    }
+}
+
+/// Identifier and sequence number of the echo message at `at`, when it is of this type.
+fn echo(packet: &[u8], at: usize, kind: u8) -> Option<(u16, u16)> {
+    let message = packet.get(at..at + 8).filter(|m| m[0] == kind)?;
+    let number = |at: usize| u16::from_be_bytes([message[at], message[at + 1]]);
+    Some((number(4), number(6)))
+}
+
+/// Whether a message is an echo reply; anything else that gets here is an error.
+pub fn is_reply(packet: &[u8]) -> bool {
+    let at = header(packet).map(|(at, ..)| at);
+    let kind = at.and_then(|at| packet.get(at)).copied();
+    matches!(
+        (packet.first().map(|b| b >> 4), kind),
+        (Some(4), Some(0)) | (Some(6), Some(129))
+    )
+}
+
+/// What a message answers: an echo reply by itself, an error by what it quotes. None when it answers no echo request.
+pub fn read(packet: &[u8]) -> Option<Answer> {
+    let (at, proto, from, hops) = header(packet)?;
+    let (icmp, request) = match from {
+        IpAddr::V4(_) => (1, 8),
+        IpAddr::V6(_) => (58, 128),
+    };
+    let message = packet.get(at..at + 8).filter(|_| proto == icmp)?;
+    let (kind, code) = (message[0], message[1]);
+    let (id, number) = if is_reply(packet) {
+        echo(packet, at, kind)?
+    } else {
+        let quoted = packet.get(at + 8..)?;
+        let (behind, proto, ..) = header(quoted)?;
+        echo(quoted, behind, request).filter(|_| proto == icmp)?
+    };
+    Some(Answer {
+        from,
+        kind,
+        code,
+        hops,
+        id,
+        number,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_wire::checksum::is_valid;
+    use volley_wire::checksum::is_valid6;
+
+    fn request(from: &str, to: &str, size: usize) -> Vec<u8> {
+        let echo = Echo {
+            from: from.parse().unwrap(),
+            to: to.parse().unwrap(),
+            hops: 3,
+            id: 0x1234,
+            number: 7,
+            size,
+        };
+        let mut out = [0xee; LONGEST];
+        let len = echo.write(&mut out).unwrap();
+        out[..len].to_vec()
+    }
+
+    #[test]
+    fn requests_are_right() {
+        let packet = request("192.0.2.1", "198.51.100.7", 5);
+        assert_eq!(packet.len(), 33);
+        assert_eq!(packet[..10], [0x45, 0, 0, 33, 0, 7, 0, 0, 4, 1]);
+        assert!(is_valid(&packet[..20]) && is_valid(&packet[20..]));
+        assert_eq!(packet[24..], [0x12, 0x34, 0, 7, 0, 1, 2, 3, 4]);
+        let (from, to) = ("2001:db8::1", "2001:db8::2");
+        let packet = request(from, to, 1400);
+        assert_eq!(packet[..8], [0x60, 0, 0, 0, 0x05, 0x80, 58, 4]);
+        let proto = volley_wire::IpProto(58);
+        assert!(is_valid6(
+            from.parse().unwrap(),
+            to.parse().unwrap(),
+            proto,
+            &packet[40..]
+        ));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_written() {
+        let mut out = [0; LONGEST];
+        let echo = Echo {
+            from: "192.0.2.1".parse().unwrap(),
+            to: "2001:db8::1".parse().unwrap(),
+            hops: 3,
+            id: 1,
+            number: 1,
+            size: 5,
+        };
+        assert_eq!(echo.write(&mut out), None);
+        let to = "192.0.2.2".parse().unwrap();
+        for size in [LONGEST, 70_000] {
+            assert_eq!(Echo { to, size, ..echo }.write(&mut out), None);
+        }
+    }
+
+    #[test]
+    fn answers_are_read_from_replies_and_from_what_errors_quote() {
+        for (from, to, reply, error, header) in [
+            ("192.0.2.1", "192.0.2.7", 0, 11, 20),
+            ("2001:db8::1", "2001:db8::7", 129, 3, 40),
+        ] {
+            let asked = request(from, to, 8);
+            let mut back = request(to, from, 8);
+            back[header] = reply;
+            let want = |kind| Answer {
+                from: to.parse().unwrap(),
+                kind,
+                code: 0,
+                hops: 4,
+                id: 0x1234,
+                number: 7,
+            };
+            assert!(is_reply(&back));
+            assert_eq!(read(&back), Some(want(reply)));
+            let mut told = request(to, from, 0);
+            told[header] = error;
+            told.extend(&asked);
+            assert!(!is_reply(&told));
+            assert_eq!(read(&told), Some(want(error)));
+            for cut in 0..header + 8 + header + 8 {
+                assert_eq!(read(&told[..cut]), None, "{cut}");
+            }
+            // About somebody else's packet.
+            let at = header + 8 + header;
+            told[at] = 17;
+            assert_eq!(read(&told), None);
+        }
+        assert_eq!(read(&[]), None);
+    }
+}

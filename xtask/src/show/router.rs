@@ -1,0 +1,183 @@
+//! The items of "A complete IP router that FRR can drive": what can be shown now, each a run of something real, and what
+//! cannot, with the reason.
+
+use super::{Item, Sitting, Work, item, run_items};
+use crate::report::{Fail, Outcome, Pass, Skip};
+use crate::run::Program;
+
+/// A list of checks of one kind: a test file of the daemon and the test's name.
+type Check = (&'static str, &'static str);
+
+pub const ITEMS: [Item; 26] = [
+    item(
+        "oracle",
+        "every rule of the page has packets, and the oracle and scapy agree on each outcome",
+        Work::Call(run_items::oracle),
+    ),
+    item(
+        "corpus",
+        "the same packets through the daemon: outputs byte for byte, drops by name, errors and answers too",
+        Work::Call(|sitting| check(sitting, ("corpus", "every_rule_has_a_packet"))),
+    ),
+    item(
+        "corpora",
+        "capture corpora and mutated packets through interfaces with all of this switched on",
+        Work::Command(&["test", "--release", "-p", "volley", "--test", "replay"]),
+    ),
+    item(
+        "arp-hosts",
+        "kernel hosts resolve the router and ping through it; no first packet is lost",
+        Work::Call(|sitting| check(sitting, ("neighbors", "hosts_ping_through"))),
+    ),
+    item(
+        "arp-silent",
+        "a silent host is asked three times; what waited is dropped, and its sender is told",
+        Work::Call(|sitting| check(sitting, ("neighbors", "a_silent_host"))),
+    ),
+    item(
+        "arp-announce",
+        "gratuitous ARP when an interface comes up; a host that moved is found",
+        Work::Call(|sitting| check(sitting, ("neighbors", "an_interface_that_comes_up"))),
+    ),
+    item(
+        "arp-conflict",
+        "configured neighbours stay; conflicts are told and answered",
+        Work::Call(|sitting| check(sitting, ("neighbors", "configured_neighbours"))),
+    ),
+    item(
+        "arp-odd",
+        "6000 odd, cut and mutated ARP packets are dropped by name",
+        Work::Call(|sitting| check(sitting, ("neighbors", "odd_and_malformed"))),
+    ),
+    item(
+        "arp-flood",
+        "a flood of spoofed ARP and a scan: bounded table and memory, transit goes on",
+        Work::Call(|sitting| check(sitting, ("neighbors", "a_flood_of_spoofed"))),
+    ),
+    item(
+        "nd-hosts",
+        "the same for IPv6: solicitations, advertisements, held packets, unreachable hosts",
+        Work::Call(|sitting| check(sitting, ("discovery", "hosts_ping_through"))),
+    ),
+    item(
+        "nd-odd",
+        "odd, cut and mutated neighbour discovery (scapy) is dropped by name, in bounds",
+        Work::Call(|sitting| check(sitting, ("discovery", "odd_and_malformed"))),
+    ),
+    item(
+        "nd-flood",
+        "a flood of spoofed neighbour discovery: bounded table and memory, transit goes on",
+        Work::Call(|sitting| check(sitting, ("discovery", "a_flood_of_spoofed"))),
+    ),
+    item(
+        "icmp",
+        "kernel pings, traceroutes and path MTU; every error judged by scapy; floods limited",
+        Work::Command(&["test", "--release", "-p", "volley", "--test", "icmp"]),
+    ),
+    item(
+        "ping",
+        "ping and traceroute from the command line, both families, by source and table",
+        Work::Command(&["test", "--release", "-p", "volley", "--test", "ping"]),
+    ),
+    gap(
+        "linux-differential",
+        "outputs of a kernel namespace and of Volley compared byte for byte",
+        |_| {
+            Skip(
+                "not built; until then the oracle, scapy and kernel peers judge (items above)"
+                    .into(),
+            )
+        },
+    ),
+    gap(
+        "compliance",
+        "tables for RFC 1812, 8504, 4861 and 4443",
+        |_| Skip("not written; docs/forwarding-rules.md cites the sentences that it obeys".into()),
+    ),
+    gap(
+        "fragments",
+        "fragmentation, reassembly, fragment floods",
+        |_| Skip("not built: fragments are forwarded, never made or put together".into()),
+    ),
+    gap(
+        "routing",
+        "resilient ECMP, uRPF, directed broadcast, multicast forwarding",
+        |_| {
+            Skip(
+                "not built; ECMP with weights, VRFs with leaking and blackholes are in `corpus`"
+                    .into(),
+            )
+        },
+    ),
+    gap(
+        "sub-interfaces",
+        "802.1Q and QinQ with everything above",
+        |_| Skip("not built".into()),
+    ),
+    gap(
+        "ipv6-hosts",
+        "router advertisements, SLAAC client, MLD listener",
+        |_| Skip("not built; neighbour discovery alone is (items nd-*)".into()),
+    ),
+    gap("lcp", "Linux mirror: lcp create, resync, audit", |_| {
+        Skip("not built: control/netlink is not there yet".into())
+    }),
+    gap(
+        "frr",
+        "three FRR routers, OSPF and BGP, ECMP, a link cut converges",
+        |_| Skip("needs the Linux mirror, which is not built".into()),
+    ),
+    gap("bird", "BIRD once", |_| {
+        Skip("needs the Linux mirror, which is not built".into())
+    }),
+    gap(
+        "full-table",
+        "a full table from FRR in under 30 s, lcp audit empty",
+        |_| Skip("needs the Linux mirror, which is not built".into()),
+    ),
+    gap(
+        "replay-updates",
+        "update4 and update6 at full speed at 90 % load",
+        |_| Skip("not built: the replay of updates beside traffic is not wired to a load".into()),
+    ),
+    gap(
+        "slow-path",
+        "a flood of complex packets slows transit by less than 10 %",
+        |_| Skip("not measured: it needs a second worker or a machine of its own".into()),
+    ),
+];
+
+/// What is not there.
+const fn gap(name: &'static str, what: &'static str, why: fn(&Sitting<'_>) -> Outcome) -> Item {
+    item(name, what, Work::Call(why))
+}
+
+/// One test of the daemon against kernel peers. A test that says why it cannot run here is a skip.
+fn check(sitting: &Sitting<'_>, (file, name): Check) -> Outcome {
+    let run = Program::cargo(sitting.home)
+        .args(["test", "--release", "--locked", "-p", "volley"])
+        .args(["--test", file, name, "--", "--nocapture"])
+        .limit_seconds(600)
+        .require();
+    let text = match run {
+        Err(reason) => return Fail(reason),
+        Ok(run) => run.stdout,
+    };
+    if let Some(why) = text
+        .lines()
+        .find_map(|line| line.trim().split("SKIP: ").nth(1))
+    {
+        return Skip(why.to_owned());
+    }
+    if !text.contains("1 passed") {
+        return Fail(format!("no test {name} ran"));
+    }
+    let figures = text
+        .lines()
+        .filter(|line| line.contains(" of ") || line.contains("KiB"));
+    let figures: Vec<&str> = figures.map(str::trim).collect();
+    Pass(match figures[..] {
+        [] => format!("tests/{file}.rs"),
+        _ => figures.join(", "),
+    })
+}

@@ -189,7 +189,8 @@ fn drawn(home: &Home) -> Result<(), String> {
     };
     write(PICTURE, &svg(&titles, &series)).map_err(|e| e.to_string())?;
     let page = std::fs::read_to_string(home.root.join(PAGE)).map_err(|e| format!("{PAGE}: {e}"))?;
-    let text = splice(&page, &rows).ok_or_else(|| format!("{PAGE}: the marks are gone"))?;
+    let picture = format!("![L1-I misses by batch size](path-batcher.svg)\n\n{rows}");
+    let text = splice(&page, &picture).ok_or_else(|| format!("{PAGE}: the marks are gone"))?;
     write(PAGE, &text).map_err(|e| e.to_string())
 }
 

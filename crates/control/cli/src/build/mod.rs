@@ -180,14 +180,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearPathBatcher => Request::Clear(Clear::PathBatcher),
         Id::ClearTrace => Request::Clear(Clear::Trace),
-        Id::SetPathBatcher
-        | Id::SetPathQueue
-        | Id::SetPathHeader
-        | Id::SetPathRule
-        | Id::DeletePathHeader
-        | Id::DeletePathQueue
-        | Id::DeletePathRule
-        | Id::SetInterfacePathBatcher => paths::request(id, args)?,
         Id::CreateDpdk | Id::SetDpdkEal => dpdk::request(id, args)?,
         Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
@@ -228,6 +220,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::TraceAdd => stream::trace(args)?,
         Id::PcapOff => Request::PcapTraceOff,
         Id::PcapOn => stream::pcap(args)?,
+        id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),
     };
     Ok(Action::Request(Box::new(request)))

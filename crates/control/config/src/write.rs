@@ -136,14 +136,7 @@ impl Writer {
                 }
                 let _ = write!(self.first, "\n[dpdk]\n{}", keys.lines());
             }
-            Request::Icmp(icmp) => {
-                let usual = IcmpSettings::default();
-                keys.unusual("errors", icmp.errors == Switch::On, true);
-                keys.unusual("rate", icmp.rate, usual.rate);
-                keys.unusual("burst", icmp.burst, usual.burst);
-                keys.unusual("receiver_rate", icmp.receiver_rate, usual.receiver_rate);
-                let _ = write!(self.first, "\n[icmp]\n{}", keys.lines());
-            }
+            Request::Icmp(icmp) => self.icmp(icmp),
             Request::MemifSocketAdd(socket) => {
                 keys.plain("id", socket.id);
                 keys.text("filename", socket.filename.display());
@@ -185,6 +178,16 @@ impl Writer {
             other if path_batcher(other, &mut self.first) => {}
             other => self.more(other, keys),
         }
+    }
+
+    fn icmp(&mut self, icmp: &IcmpSettings) {
+        let mut keys = Keys::default();
+        let usual = IcmpSettings::default();
+        keys.unusual("errors", icmp.errors == Switch::On, true);
+        keys.unusual("rate", icmp.rate, usual.rate);
+        keys.unusual("burst", icmp.burst, usual.burst);
+        keys.unusual("receiver_rate", icmp.receiver_rate, usual.receiver_rate);
+        let _ = write!(self.first, "\n[icmp]\n{}", keys.lines());
     }
 
     fn more(&mut self, request: &Request, mut keys: Keys) {

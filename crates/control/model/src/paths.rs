@@ -5,6 +5,7 @@ use crate::error::ModelError;
 use crate::error::ObjectKind;
 use crate::limits;
 use crate::name::check_name;
+use crate::request::Request;
 use crate::validate::within;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -595,6 +596,37 @@ impl Display for PathRule {
         opt(f, "priority", Some(self.priority).filter(|p| *p != 0))?;
         let mut matches = self.matches.iter();
         matches.try_for_each(|m| write!(f, " match {m}"))
+    }
+}
+
+/// Checks requests of the path batcher; any other is fine here.
+pub(crate) fn validate(request: &Request) -> Check {
+    match request {
+        Request::PathBatcherSet(it) => it.validate(),
+        Request::PathHeaderSet(it) => it.validate(),
+        Request::PathHeaderDel { name } => header_name(name),
+        Request::PathQueueSet(it) => it.validate(),
+        Request::PathQueueDel { id: 0 } => crate::validate::always_there("path-batcher queue 0"),
+        Request::PathRuleSet(it) => it.validate(),
+        Request::PathRuleDel { name } => check_name(ObjectKind::PathRule, name),
+        _ => Ok(()),
+    }
+}
+
+/// Spells requests of the path batcher.
+pub(crate) fn spell(request: &Request, f: &mut Formatter<'_>) -> fmt::Result {
+    match request {
+        Request::PathBatcherSet(it) => write!(f, "{it}"),
+        Request::PathHeaderSet(it) => write!(f, "{it}"),
+        Request::PathQueueSet(it) => write!(f, "{it}"),
+        Request::PathRuleSet(it) => write!(f, "{it}"),
+        Request::PathHeaderDel { name } => write!(f, "delete path-batcher header {name}"),
+        Request::PathQueueDel { id } => write!(f, "delete path-batcher queue {id}"),
+        Request::PathRuleDel { name } => write!(f, "delete path-batcher rule {name}"),
+        Request::InterfacePathBatcher { name, switch } => {
+            write!(f, "set interface path-batcher {switch} {name}")
+        }
+        _ => Ok(()),
     }
 }
 

@@ -98,16 +98,6 @@ impl Display for Request {
             Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
             Request::DpdkEal(eal) => write!(f, "set dpdk eal{eal}"),
             Request::Icmp(icmp) => write!(f, "set ip icmp{icmp}"),
-            Request::PathBatcherSet(it) => write!(f, "{it}"),
-            Request::PathHeaderSet(it) => write!(f, "{it}"),
-            Request::PathQueueSet(it) => write!(f, "{it}"),
-            Request::PathRuleSet(it) => write!(f, "{it}"),
-            Request::PathHeaderDel { name } => write!(f, "delete path-batcher header {name}"),
-            Request::PathQueueDel { id } => write!(f, "delete path-batcher queue {id}"),
-            Request::PathRuleDel { name } => write!(f, "delete path-batcher rule {name}"),
-            Request::InterfacePathBatcher { name, switch } => {
-                write!(f, "set interface path-batcher {switch} {name}")
-            }
             Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")
@@ -211,7 +201,7 @@ impl Request {
             Request::PcapTraceOff => f.write_str("pcap trace off"),
             Request::Clear(what) => write!(f, "clear {what}"),
             // Display has spelled all others.
-            _ => Ok(()),
+            other => crate::paths::spell(other, f),
         }
     }
 }

@@ -33,7 +33,7 @@ fn interface(name: &str) -> Check {
     check_name(ObjectKind::Interface, name)
 }
 
-fn always_there(what: &str) -> Check {
+pub(crate) fn always_there(what: &str) -> Check {
     Err(ModelError::invalid(
         what,
         "it is always there and cannot be deleted",
@@ -48,14 +48,6 @@ impl Request {
             Request::MemifSocketAdd(socket) => socket.validate(),
             Request::DpdkEal(eal) => eal.validate(),
             Request::Icmp(icmp) => icmp.validate(),
-            Request::PathBatcherSet(it) => it.validate(),
-            Request::PathHeaderSet(it) => it.validate(),
-            Request::PathHeaderDel { name } => crate::paths::header_name(name),
-            Request::PathQueueSet(it) => it.validate(),
-            Request::PathQueueDel { id: 0 } => always_there("path-batcher queue 0"),
-            Request::PathQueueDel { .. } => Ok(()),
-            Request::PathRuleSet(it) => it.validate(),
-            Request::PathRuleDel { name } => check_name(ObjectKind::PathRule, name),
             Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
@@ -117,6 +109,7 @@ impl Request {
             }
             Request::TraceAdd(trace) => trace.validate(),
             Request::PcapTraceOn(trace) => trace.validate(),
+            other => crate::paths::validate(other),
         }
     }
 }

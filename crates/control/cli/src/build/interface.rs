@@ -141,6 +141,12 @@ pub(super) fn feature(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
 }
 
 pub(super) fn neighbor(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    if id == Id::ClearNeighbors {
+        return Ok(Request::NeighborClear {
+            family: args.family(),
+            interface: args.maybe_text(),
+        });
+    }
     let interface = args.text()?;
     let address = args.read()?;
     Ok(match id {

@@ -182,18 +182,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::ClearInterfaces => Request::Clear(Clear::Interfaces),
         Id::ClearPathBatcher => Request::Clear(Clear::PathBatcher),
         Id::ClearTrace => Request::Clear(Clear::Trace),
-        Id::ClearNeighbors => Request::NeighborClear {
-            family: args.family(),
-            interface: args.maybe_text(),
-        },
-        Id::SetPathBatcher
-        | Id::SetPathQueue
-        | Id::SetPathHeader
-        | Id::SetPathRule
-        | Id::DeletePathHeader
-        | Id::DeletePathQueue
-        | Id::DeletePathRule
-        | Id::SetInterfacePathBatcher => paths::request(id, args)?,
         Id::CreateDpdk | Id::SetDpdkEal => dpdk::request(id, args)?,
         Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
@@ -216,7 +204,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::SetXconnect | Id::SetL3 | Id::L2Patch => interface::l2(id, args)?,
         Id::SetFeature => interface::feature(args)?,
         Id::SetIcmp => icmp::settings(args)?,
-        Id::SetNeighbor | Id::DelNeighbor => interface::neighbor(id, args)?,
+        Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
         Id::RouteAdd => Request::RouteAdd(route::route(args)?),
         Id::RouteReplace => Request::RouteReplace(route::route(args)?),
@@ -235,6 +223,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::TraceAdd => stream::trace(args)?,
         Id::PcapOff => Request::PcapTraceOff,
         Id::PcapOn => stream::pcap(args)?,
+        id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),
     };
     Ok(Action::Request(Box::new(request)))

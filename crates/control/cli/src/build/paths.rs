@@ -8,6 +8,21 @@ use volley_model::{
     SyntaxError,
 };
 
+/// Whether a command is the path batcher's.
+pub(super) fn is_one(id: Id) -> bool {
+    matches!(
+        id,
+        Id::SetPathBatcher
+            | Id::SetPathQueue
+            | Id::SetPathHeader
+            | Id::SetPathRule
+            | Id::DeletePathHeader
+            | Id::DeletePathQueue
+            | Id::DeletePathRule
+            | Id::SetInterfacePathBatcher
+    )
+}
+
 pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     Ok(match id {
         Id::SetPathBatcher => Request::PathBatcherSet(defaults(args)?),

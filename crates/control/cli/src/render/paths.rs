@@ -20,54 +20,8 @@ pub(super) fn path_batcher(r: &PathBatcherReply) -> String {
         let _ = writeln!(out, "  last packets are leaving: {}", r.draining.join(", "));
     }
     totals(&r.totals, &mut out);
-    let of = |value: Option<u32>| value.map_or_else(|| "-".to_owned(), |v| v.to_string());
-    let rows = r.queues.iter().map(|q| {
-        let kind = match (q.queue.id, q.learned) {
-            (0, _) => "default",
-            (_, true) => "learned",
-            _ => "",
-        };
-        let numbers = [q.packets, q.held, q.most_held, q.full, q.timeouts, q.late];
-        let own = [
-            q.queue.batch,
-            q.queue.timeout_us,
-            q.queue.weight,
-            q.queue.strict,
-        ];
-        let mut row = vec![q.queue.id.to_string(), kind.to_owned()];
-        row.extend(own.map(of));
-        row.extend(numbers.map(|n| n.to_string()));
-        row
-    });
-    out.push('\n');
-    let heads = [
-        ">Queue",
-        "",
-        ">Batch",
-        ">Limit",
-        ">Weight",
-        ">Strict",
-        ">Packets",
-        ">Held",
-        ">Most",
-        ">Full",
-        ">Timeouts",
-        ">Late",
-    ];
-    out += &table(&heads, &rows.collect::<Vec<_>>());
-    if !r.rules.is_empty() {
-        let rows = r.rules.iter().map(|rule| {
-            let matches: Vec<_> = rule.matches.iter().map(ToString::to_string).collect();
-            let numbers = [rule.queue.to_string(), rule.packets.to_string()];
-            let mut row = vec![rule.priority.to_string(), rule.name.clone()];
-            row.extend(numbers);
-            row.push(matches.join(" "));
-            row
-        });
-        out.push('\n');
-        let heads = [">Priority", "Rule", ">Queue", ">Packets", "Match"];
-        out += &table(&heads, &rows.collect::<Vec<_>>());
-    }
+    queues(r, &mut out);
+    rules(r, &mut out);
     for header in &r.headers {
         let _ = write!(out, "\nHeader {}, {} bytes", header.name, header.length);
         if !header.missing.is_empty() {
@@ -115,4 +69,58 @@ fn totals(t: &PathBatcherTotals, out: &mut String) {
     };
     let _ = writeln!(out, "  batches from a size on: {}", steps(&t.sizes, ""));
     let _ = writeln!(out, "  packets by wait below: {}", steps(&t.delays, " us"));
+}
+
+fn queues(r: &PathBatcherReply, out: &mut String) {
+    let of = |value: Option<u32>| value.map_or_else(|| "-".to_owned(), |v| v.to_string());
+    let rows = r.queues.iter().map(|q| {
+        let kind = match (q.queue.id, q.learned) {
+            (0, _) => "default",
+            (_, true) => "learned",
+            _ => "",
+        };
+        let numbers = [q.packets, q.held, q.most_held, q.full, q.timeouts, q.late];
+        let own = [
+            q.queue.batch,
+            q.queue.timeout_us,
+            q.queue.weight,
+            q.queue.strict,
+        ];
+        let mut row = vec![q.queue.id.to_string(), kind.to_owned()];
+        row.extend(own.map(of));
+        row.extend(numbers.map(|n| n.to_string()));
+        row
+    });
+    out.push('\n');
+    let heads = [
+        ">Queue",
+        "",
+        ">Batch",
+        ">Limit",
+        ">Weight",
+        ">Strict",
+        ">Packets",
+        ">Held",
+        ">Most",
+        ">Full",
+        ">Timeouts",
+        ">Late",
+    ];
+    *out += &table(&heads, &rows.collect::<Vec<_>>());
+}
+
+fn rules(r: &PathBatcherReply, out: &mut String) {
+    if !r.rules.is_empty() {
+        let rows = r.rules.iter().map(|rule| {
+            let matches: Vec<_> = rule.matches.iter().map(ToString::to_string).collect();
+            let numbers = [rule.queue.to_string(), rule.packets.to_string()];
+            let mut row = vec![rule.priority.to_string(), rule.name.clone()];
+            row.extend(numbers);
+            row.push(matches.join(" "));
+            row
+        });
+        out.push('\n');
+        let heads = [">Priority", "Rule", ">Queue", ">Packets", "Match"];
+        *out += &table(&heads, &rows.collect::<Vec<_>>());
+    }
 }

@@ -50,7 +50,7 @@ impl Node for InterfaceOutput {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
         v.require(Col::Tx, 0);
         let down = |tx: u32| u32::from(!self.table.has(tx, Flag::Up)) * Count::InterfaceDown.code();
-        if !v.same(Col::Tx).is_some_and(|tx| down(tx) == 0) {
+        if v.same(Col::Tx).is_none_or(|tx| down(tx) != 0) {
             let verdicts = self.verdict.words_mut(v.len()).iter_mut();
             for (verdict, &tx) in verdicts.zip(v.column(Col::Tx)) {
                 *verdict = down(tx);

@@ -61,10 +61,17 @@ pub(crate) fn variants<T: JsonSchema>(generator: &mut SchemaGenerator) -> Vec<Va
             name: name.clone(),
             text: text(one),
             is_unit: false,
-            schema: schema.clone(),
+            schema: described(generator, schema),
         }));
     }
     variants
+}
+
+/// A description itself where another only names it: a variant that holds one type has that type's fields.
+fn described(generator: &mut SchemaGenerator, schema: &Value) -> Value {
+    let name = schema["$ref"].as_str().and_then(|r| r.rsplit('/').next());
+    let found = name.and_then(|name| generator.definitions().get(name));
+    found.unwrap_or(schema).clone()
 }
 
 /// What can be asked.
@@ -166,6 +173,12 @@ mod tests {
         };
         let read = read_query("fib", "family=ip4&table=7&select.match=192.0.2.1");
         assert_eq!(read, Ok(fib));
+        let ping = volley_model::PingQuery {
+            count: 2,
+            ..volley_model::PingQuery::new("192.0.2.1".parse().unwrap())
+        };
+        let read = read_query("ping", "destination=192.0.2.1&count=2");
+        assert_eq!(read, Ok(Query::Ping(ping)));
         for (name, parameters) in [
             ("fib", ""),
             ("fib", "family=ip5"),

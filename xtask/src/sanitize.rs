@@ -64,6 +64,8 @@ pub fn memcheck(home: &Home, cases: u32) -> Outcome {
                 "--error-exitcode=99",
                 "--leak-check=full",
                 "--errors-for-leak-kinds=definite",
+                // Threads that wait for each other would starve.
+                "--fair-sched=yes",
             ])
             .arg(binary)
             .args(["--test-threads", "1"])

@@ -5,7 +5,7 @@
 mod support;
 
 use std::time::Duration;
-use support::bed::{Bed, counter, has_scapy, mac_of, resident_kib};
+use support::bed::{Bed, counter, has_scapy, judged, mac_of, resident_kib};
 use support::{Daemon, text};
 
 /// What was heard of neighbour discovery in `SECONDS`, as lines: type, source, destination, target.
@@ -16,33 +16,6 @@ const LISTEN: &str = "end=time.time()+float(SECONDS); s.settimeout(0.1)\n\
     \x20 except socket.timeout: continue\n\
     \x20 if w[2]!=4 and f[12:14]==b'\\x86\\xdd' and f[20]==58 and f[54] in (135,136):\n\
     \x20  print(f[54],n(f[22:38]),n(f[38:54]),n(f[62:78]),flush=True)\n";
-
-/// A router with `left` and `right`, whose networks are 2001:db8:77::/64 and 2001:db8:78::/64; it is `::1` in both.
-fn router(bed: &Bed) -> Daemon {
-    let mut daemon = Daemon::start("", &[]);
-    for (end, net) in [("left", 77), ("right", 78)] {
-        let space = bed.name("r");
-        daemon.ok(&format!(
-            "create host-interface name {end} as {end} netns {space}"
-        ));
-        daemon.ok(&format!(
-            "set interface ip6 address {end} 2001:db8:{net}::1/64"
-        ));
-        daemon.ok(&format!("set interface state {end} up"));
-    }
-    for (host, net) in [("a", 77), ("b", 78)] {
-        bed.ip(
-            host,
-            &format!("-6 addr add 2001:db8:{net}::2/64 dev e nodad"),
-        );
-        bed.ip(host, &format!("-6 route add default via 2001:db8:{net}::1"));
-    }
-    daemon.wait_for("both links", |d| {
-        let all = d.json("show interface")["interfaces"].clone();
-        all.as_array().unwrap().iter().all(|i| i["link"] == "up")
-    });
-    daemon
-}
 
 fn neighbors(daemon: &Daemon) -> Vec<serde_json::Value> {
     let all = daemon.json("show ip6 neighbors");
@@ -57,7 +30,7 @@ fn row(daemon: &Daemon, address: &str) -> Option<serde_json::Value> {
 #[test]
 fn hosts_ping_through_a_router_that_was_told_nobody() {
     let Some(bed) = Bed::new() else { return };
-    let daemon = router(&bed);
+    let daemon = bed.router();
     assert_eq!(
         bed.pings("a", "2001:db8:78::2", 10, "0.05"),
         10,
@@ -104,7 +77,7 @@ fn hosts_ping_through_a_router_that_was_told_nobody() {
 #[test]
 fn a_silent_host_is_asked_three_times_and_senders_are_told() {
     let Some(bed) = Bed::new() else { return };
-    let mut daemon = router(&bed);
+    let mut daemon = bed.router();
     assert_eq!(bed.pings("a", "2001:db8:78::2", 2, "0.05"), 2);
     let listener = bed.python("b", &LISTEN.replace("SECONDS", "6"));
     std::thread::sleep(Duration::from_millis(500));
@@ -129,7 +102,7 @@ fn a_silent_host_is_asked_three_times_and_senders_are_told() {
 #[test]
 fn an_interface_that_comes_up_says_who_it_is_and_defends_its_address() {
     let Some(bed) = Bed::new() else { return };
-    let mut daemon = router(&bed);
+    let mut daemon = bed.router();
     daemon.ok("set interface state left down");
     // Another station says it has our address: both are told.
     let claim = "time.sleep(1.2)\n\
@@ -182,7 +155,7 @@ const SCAPY: &str = "from scapy.all import Ether,IPv6,ICMPv6ND_NS,ICMPv6ND_NA,IC
 #[test]
 fn odd_and_malformed_messages_are_dropped_by_name() {
     let Some(bed) = Bed::new() else { return };
-    let mut daemon = router(&bed);
+    let mut daemon = bed.router();
     if !has_scapy() {
         println!("SKIP: no Python with scapy (cargo xtask install)");
         return;
@@ -190,26 +163,10 @@ fn odd_and_malformed_messages_are_dropped_by_name() {
     let sent = text(&bed.python("a", SCAPY).wait_with_output().unwrap().stdout);
     let sent: u64 = sent.trim().parse().unwrap();
     assert!(sent > 6000);
-    let judged = |d: &Daemon| {
-        let all = d.json("show errors");
-        let of = |r: &serde_json::Value| {
-            let node = r["node"].as_str().unwrap_or("");
-            let told = ["told", "tell-full", "answers"]
-                .iter()
-                .any(|c| r["reason"] == *c);
-            let judges = ["ethernet-input", "ip4-input", "ip6-input", "nd-reply"];
-            let counted = node == "nd-input" && !told || judges.contains(&node);
-            if counted {
-                r["count"].as_u64().unwrap()
-            } else {
-                0
-            }
-        };
-        let rows = all["errors"].as_array().unwrap();
-        rows.iter().map(of).sum::<u64>()
-    };
     // Some are advertisements that are taken, and some mutations become other packets.
-    daemon.wait_for("nearly all of them", |d| judged(d) * 100 >= sent * 90);
+    daemon.wait_for("nearly all of them", |d| {
+        judged(d, "nd-input", "nd-reply") * 100 >= sent * 90
+    });
     for reason in [
         "malformed",
         "not-nd",
@@ -232,7 +189,7 @@ fn odd_and_malformed_messages_are_dropped_by_name() {
 #[test]
 fn a_flood_of_spoofed_messages_is_bounded_and_transit_goes_on() {
     let Some(bed) = Bed::new() else { return };
-    let daemon = router(&bed);
+    let daemon = bed.router();
     assert_eq!(bed.pings("a", "2001:db8:78::2", 5, "0.05"), 5);
     let (before, count) = (resident_kib(daemon.pid()), 50_000);
     // Everybody asks for us, each from another address.

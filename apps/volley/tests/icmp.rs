@@ -5,7 +5,8 @@
 
 mod support;
 
-use std::process::{Command, Output};
+use std::process::Command;
+use support::bed::{counter, has_scapy, must, run};
 use support::{Daemon, oracle, text};
 
 const MACS: [&str; 2] = ["02:fe:00:00:00:01", "02:fe:00:00:00:02"];
@@ -71,24 +72,16 @@ struct Net {
     number: String,
 }
 
-fn run(seconds: u32, words: &str) -> Output {
-    let mut command = Command::new("timeout");
-    command.args(["-k", "1", &seconds.to_string()]);
-    command.args(words.split(' ')).output().unwrap()
-}
-
-fn must(words: &str) {
-    let output = run(10, words);
-    assert!(output.status.success(), "{words}: {}", text(&output.stderr));
-}
-
 /// Namespaces whose number is this test's, with what is in them.
 struct Spaces(String);
 
 impl Drop for Spaces {
     fn drop(&mut self) {
         for side in ["a", "b"] {
-            run(10, &format!("ip netns del icmp{}-{side}", self.0));
+            run(
+                10,
+                &["ip", "netns", "del", &format!("icmp{}-{side}", self.0)],
+            );
         }
     }
 }
@@ -98,10 +91,8 @@ impl Net {
     fn new(test: u32, limits: &str) -> Option<(Net, Spaces)> {
         let number = format!("{}x{test}", std::process::id() % 100_000);
         for side in ["a", "b"] {
-            if !run(10, &format!("ip netns add icmp{number}-{side}"))
-                .status
-                .success()
-            {
+            let space = format!("icmp{number}-{side}");
+            if !run(10, &["ip", "netns", "add", &space]).status.success() {
                 println!("SKIP: network namespaces cannot be made (are we root?)");
                 return None;
             }
@@ -137,24 +128,16 @@ impl Net {
 
     /// A program in the namespace of host A.
     fn exec(&self, seconds: u32, words: &str) -> (bool, String) {
+        let space = format!("icmp{}-a", self.number);
+        let words: Vec<&str> = words.split(' ').collect();
         let output = run(
             seconds,
-            &format!("ip netns exec icmp{}-a {words}", self.number),
+            &[&["ip", "netns", "exec", &space], &words[..]].concat(),
         );
         (
             output.status.success(),
             text(&output.stdout) + &text(&output.stderr),
         )
-    }
-
-    fn counter(&self, node: &str, reason: &str) -> u64 {
-        let errors = self.daemon.json("show errors");
-        let rows = errors["errors"].as_array().unwrap();
-        let of = |r: &&serde_json::Value| r["node"] == node && r["reason"] == reason;
-        rows.iter()
-            .filter(of)
-            .map(|r| r["count"].as_u64().unwrap())
-            .sum()
     }
 
     /// Whether three pings are all answered.
@@ -183,8 +166,14 @@ fn the_kernel_pings_and_finds_the_path_mtu() {
     net.pings("-t 1 2001:db8:b::1");
     net.pings("198.51.100.2");
     net.pings("2001:db8:b::2");
-    assert_eq!(net.counter("ip4-icmp-echo-request", "answered"), 7 * 3);
-    assert_eq!(net.counter("ip6-icmp-echo-request", "answered"), 6 * 3);
+    assert_eq!(
+        counter(&net.daemon, "ip4-icmp-echo-request", "answered"),
+        7 * 3
+    );
+    assert_eq!(
+        counter(&net.daemon, "ip6-icmp-echo-request", "answered"),
+        6 * 3
+    );
     let (_, said) = net.exec(10, "ping -n -c 1 -W 1 -t 1 198.51.100.2");
     assert!(
         said.contains("From 192.0.2.1") && said.contains("Time to live exceeded"),
@@ -244,8 +233,7 @@ fn refused(net: &Net) {
 
 fn probe(net: &Net, what: &str) -> Option<String> {
     let python = oracle::python()?;
-    let has = Command::new(&python).args(["-c", "import scapy"]).output();
-    if !has.is_ok_and(|o| o.status.success()) {
+    if !has_scapy() {
         println!("SKIP: scapy is not installed");
         return None;
     }
@@ -301,7 +289,7 @@ fn a_flood_is_limited_and_transit_goes_on() {
         "{said}"
     );
     assert!(
-        net.counter("ip4-icmp-error", "rate-limited") > 1000,
+        counter(&net.daemon, "ip4-icmp-error", "rate-limited") > 1000,
         "{said}"
     );
     net.pings("198.51.100.2");

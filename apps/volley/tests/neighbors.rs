@@ -6,7 +6,7 @@ mod support;
 
 use std::io::Write;
 use std::time::{Duration, Instant};
-use support::bed::{Bed, counter, has_scapy, mac_of, resident_kib};
+use support::bed::{Bed, counter, has_scapy, judged, mac_of, resident_kib};
 use support::{Daemon, text};
 
 /// What was heard of ARP in `seconds`, as lines: operation, sender's MAC, sender, target.
@@ -16,28 +16,6 @@ const LISTEN: &str = "print('ready',flush=True); end=time.time()+float(SECONDS);
     \x20 except socket.timeout: continue\n\
     \x20 if w[2]!=4 and f[12:14]==b'\\x08\\x06':\n\
     \x20  a=f[14:42]; print(a[7],a[8:14].hex(),socket.inet_ntoa(a[14:18]),socket.inet_ntoa(a[24:28]),f[:6].hex(),flush=True)\n";
-
-/// A router with `left` and `right`, whose networks are 10.77.0.0/16 and 10.78.0.0/16; it is `.0.1` in both.
-fn router(bed: &Bed) -> Daemon {
-    let mut daemon = Daemon::start("", &[]);
-    for (end, net) in [("left", 77), ("right", 78)] {
-        let space = bed.name("r");
-        daemon.ok(&format!(
-            "create host-interface name {end} as {end} netns {space}"
-        ));
-        daemon.ok(&format!("set interface ip address {end} 10.{net}.0.1/16"));
-        daemon.ok(&format!("set interface state {end} up"));
-    }
-    for (host, net) in [("a", 77), ("b", 78)] {
-        bed.ip(host, &format!("addr add 10.{net}.0.2/16 dev e"));
-        bed.ip(host, &format!("route add default via 10.{net}.0.1"));
-    }
-    daemon.wait_for("both links", |d| {
-        let all = d.json("show interface")["interfaces"].clone();
-        all.as_array().unwrap().iter().all(|i| i["link"] == "up")
-    });
-    daemon
-}
 
 fn neighbors(daemon: &Daemon) -> Vec<serde_json::Value> {
     let all = daemon.json("show ip neighbors");
@@ -53,7 +31,7 @@ fn state(daemon: &Daemon, address: &str) -> String {
 #[test]
 fn hosts_ping_through_a_router_that_was_told_nobody() {
     let Some(bed) = Bed::new() else { return };
-    let daemon = router(&bed);
+    let daemon = bed.router();
     assert!(neighbors(&daemon).is_empty());
     assert_eq!(
         bed.pings("a", "10.78.0.2", 10, "0.05"),
@@ -88,7 +66,7 @@ fn hosts_ping_through_a_router_that_was_told_nobody() {
 #[test]
 fn a_silent_host_is_asked_three_times_and_what_waited_is_dropped() {
     let Some(bed) = Bed::new() else { return };
-    let mut daemon = router(&bed);
+    let mut daemon = bed.router();
     assert_eq!(bed.pings("a", "10.78.0.2", 2, "0.05"), 2);
     let used = |d: &Daemon| {
         d.json("show buffers")["arenas"][0]["used"]
@@ -124,7 +102,7 @@ fn a_silent_host_is_asked_three_times_and_what_waited_is_dropped() {
 #[test]
 fn an_interface_that_comes_up_says_who_it_is_and_a_moved_host_is_found() {
     let Some(bed) = Bed::new() else { return };
-    let daemon = router(&bed);
+    let daemon = bed.router();
     daemon.ok("set interface state left down");
     let listener = bed.python("a", &LISTEN.replace("SECONDS", "2"));
     std::thread::sleep(Duration::from_millis(700));
@@ -153,7 +131,7 @@ fn an_interface_that_comes_up_says_who_it_is_and_a_moved_host_is_found() {
 #[test]
 fn configured_neighbours_stay_and_conflicts_are_told() {
     let Some(bed) = Bed::new() else { return };
-    let mut daemon = router(&bed);
+    let mut daemon = bed.router();
     daemon.ok("set ip neighbor right 10.78.0.2 02:00:00:00:00:77");
     let say = "def arp(op,sha,spa,tpa,dst=b'\\xff'*6,tha=bytes(6)):\n\
         \x20 s.send(dst+sha+b'\\x08\\x06\\0\\x01\\x08\\0\\6\\4'+struct.pack('>H',op)+sha+socket.inet_aton(spa)+tha+socket.inet_aton(tpa))\n";
@@ -185,7 +163,7 @@ fn configured_neighbours_stay_and_conflicts_are_told() {
 #[test]
 fn odd_and_malformed_arp_is_dropped_by_name() {
     let Some(bed) = Bed::new() else { return };
-    let mut daemon = router(&bed);
+    let mut daemon = bed.router();
     let scapy = "from scapy.all import ARP,Ether,fuzz,Raw,conf\n\
         import random; random.seed(7); conf.verb=0\n\
         n=0\n\
@@ -211,30 +189,7 @@ fn odd_and_malformed_arp_is_dropped_by_name() {
     let sent: u64 = sent.trim().parse().unwrap();
     assert!(sent > 6000);
     daemon.wait_for("all of them", |d| {
-        let all = d.json("show errors");
-        let of = |r: &serde_json::Value| {
-            let node = r["node"].as_str().unwrap_or("");
-            let told = ["told", "tell-full", "answers"]
-                .iter()
-                .any(|c| r["reason"] == *c);
-            let counted = node == "arp-input" && !told
-                || node == "ethernet-input"
-                || node == "ip4-input"
-                || node == "ip6-input"
-                || node == "arp-reply";
-            if counted {
-                r["count"].as_u64().unwrap()
-            } else {
-                0
-            }
-        };
-        all["errors"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(of)
-            .sum::<u64>()
-            >= sent
+        judged(d, "arp-input", "arp-reply") >= sent
     });
     for reason in [
         "too-short",
@@ -254,7 +209,7 @@ fn odd_and_malformed_arp_is_dropped_by_name() {
 #[test]
 fn a_flood_of_spoofed_arp_is_bounded_and_transit_goes_on() {
     let Some(bed) = Bed::new() else { return };
-    let daemon = router(&bed);
+    let daemon = bed.router();
     assert_eq!(bed.pings("a", "10.78.0.2", 5, "0.05"), 5);
     let (before, count) = (resident_kib(daemon.pid()), 100_000);
     // Half of them ask for us, a quarter answers us, a quarter seeks neighbours that are not there.

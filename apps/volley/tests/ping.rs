@@ -5,42 +5,12 @@
 mod support;
 
 use std::time::{Duration, Instant};
-use support::Daemon;
 use support::bed::{Bed, counter, must};
-
-/// A router with `left` and `right`, .1 in 10.77.0.0/24 and 10.78.0.0/24, ::1 in their like; behind host b, which forwards, is
-/// 10.79.0.9 and 2001:db8:79::9.
-fn router(bed: &Bed) -> Daemon {
-    let mut daemon = Daemon::start("", &[]);
-    for (end, net) in [("left", 77), ("right", 78)] {
-        let space = bed.name("r");
-        daemon.ok(&format!(
-            "create host-interface name {end} as {end} netns {space}"
-        ));
-        daemon.ok(&format!("set interface ip address {end} 10.{net}.0.1/24"));
-        daemon.ok(&format!(
-            "set interface ip6 address {end} 2001:db8:{net}::1/64"
-        ));
-        daemon.ok(&format!("set interface state {end} up"));
-    }
-    for (host, net) in [("a", 77), ("b", 78)] {
-        bed.ip(host, &format!("addr add 10.{net}.0.2/24 dev e"));
-        bed.ip(host, &format!("addr add 2001:db8:{net}::2/64 dev e nodad"));
-        bed.ip(host, &format!("route add default via 10.{net}.0.1"));
-        bed.ip(host, &format!("-6 route add default via 2001:db8:{net}::1"));
-        bed.ip(host, "link set lo up");
-    }
-    daemon.wait_for("both links", |d| {
-        let all = d.json("show interface")["interfaces"].clone();
-        all.as_array().unwrap().iter().all(|i| i["link"] == "up")
-    });
-    daemon
-}
 
 #[test]
 fn kernel_hosts_answer_pings_and_traceroutes() {
     let Some(bed) = Bed::new() else { return };
-    let daemon = router(&bed);
+    let daemon = bed.router();
     for (to, from, source) in [
         ("10.77.0.2", "10.77.0.1", "10.78.0.1"),
         ("2001:db8:77::2", "2001:db8:77::1", "2001:db8:78::1"),
@@ -89,7 +59,7 @@ fn kernel_hosts_answer_pings_and_traceroutes() {
 #[test]
 fn what_lies_behind_a_kernel_router_is_traced_hop_by_hop() {
     let Some(bed) = Bed::new() else { return };
-    let daemon = router(&bed);
+    let daemon = bed.router();
     let space = bed.name("b");
     must(&format!(
         "ip netns exec {space} sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1"
@@ -147,7 +117,7 @@ fn what_lies_behind_a_kernel_router_is_traced_hop_by_hop() {
 #[test]
 fn silence_refusals_and_bounds() {
     let Some(bed) = Bed::new() else { return };
-    let daemon = router(&bed);
+    let daemon = bed.router();
     let begun = Instant::now();
     let reply = daemon.json("ping 10.78.0.77 count 2 interval 20 timeout 300");
     assert_eq!((&reply["sent"], &reply["received"]), (&2.into(), &0.into()));

@@ -34,22 +34,22 @@ fn run(home: &Home, routes: &Path, v6: bool, function: &str) -> Result<Option<f6
         "0",
         "--no-huge",
         "-m",
-        "1024",
+        "4096",
         "--no-pci",
+        "--force-max-simd-bitwidth=512",
         "--log-level=1",
         "--",
     ]);
     let program = if v6 {
-        program.args(["-6", "-b", "trie", "-g", "32767"])
+        // With entries of two bytes it has no room for as many groups as the table needs.
+        program.args(["-6", "-b", "trie", "-e", "4", "-g", "400000"])
     } else {
-        program.args(["-b", "dir", "-g", "4096"])
+        program.args(["-b", "dir", "-e", "2", "-g", "4096"])
     };
     let output = program
         .arg("-f")
         .arg(routes)
         .args([
-            "-e",
-            "2",
             "-l",
             &super::lpm_items::DISTINCT.to_string(),
             "-v",

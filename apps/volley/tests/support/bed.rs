@@ -58,6 +58,33 @@ impl Bed {
         run(seconds, &all)
     }
 
+    /// A router in r with `left` and `right`: it is 10.77.0.1/16 and 2001:db8:77::1/64 on the one, 10.78.0.1 and
+    /// 2001:db8:78::1 on the other. Host a is .0.2 and ::2 there, host b here, and it is both hosts' way out.
+    pub fn router(&self) -> Daemon {
+        let mut daemon = Daemon::start("", &[]);
+        let space = self.name("r");
+        for (host, end, net) in [("a", "left", 77), ("b", "right", 78)] {
+            daemon.ok(&format!(
+                "create host-interface name {end} as {end} netns {space}"
+            ));
+            daemon.ok(&format!("set interface ip address {end} 10.{net}.0.1/16"));
+            daemon.ok(&format!(
+                "set interface ip6 address {end} 2001:db8:{net}::1/64"
+            ));
+            daemon.ok(&format!("set interface state {end} up"));
+            self.ip(host, &format!("addr add 10.{net}.0.2/16 dev e"));
+            self.ip(host, &format!("addr add 2001:db8:{net}::2/64 dev e nodad"));
+            self.ip(host, &format!("route add default via 10.{net}.0.1"));
+            self.ip(host, &format!("-6 route add default via 2001:db8:{net}::1"));
+            self.ip(host, "link set lo up");
+        }
+        daemon.wait_for("both links", |d| {
+            let all = d.json("show interface")["interfaces"].clone();
+            all.as_array().unwrap().iter().all(|i| i["link"] == "up")
+        });
+        daemon
+    }
+
     /// Packets of `count` pings that were answered.
     pub fn pings(&self, at: &str, to: &str, count: u32, every: &str) -> u32 {
         let count = count.to_string();
@@ -91,14 +118,30 @@ impl Drop for Bed {
     }
 }
 
-/// A node's counter.
-pub fn counter(daemon: &Daemon, node: &str, name: &str) -> u64 {
+/// What the nodes count, of the counters that `mine` picks by node and name.
+fn counted(daemon: &Daemon, mine: impl Fn(&str, &str) -> bool) -> u64 {
     let all = daemon.json("show errors");
     let rows = all["errors"].as_array().unwrap();
-    let mine = |r: &&serde_json::Value| r["node"] == node && r["reason"] == name;
+    let word = |value: &serde_json::Value| value.as_str().unwrap_or("").to_owned();
     rows.iter()
-        .find(mine)
-        .map_or(0, |r| r["count"].as_u64().unwrap())
+        .filter(|r| mine(&word(&r["node"]), &word(&r["reason"])))
+        .map(|r| r["count"].as_u64().unwrap())
+        .sum()
+}
+
+/// A node's counter.
+pub fn counter(daemon: &Daemon, node: &str, name: &str) -> u64 {
+    counted(daemon, |of, reason| of == node && reason == name)
+}
+
+/// Packets that the nodes before a judge of neighbours, the judge, and the node that answers decided about.
+pub fn judged(daemon: &Daemon, judge: &str, answers: &str) -> u64 {
+    let before = ["ethernet-input", "ip4-input", "ip6-input"];
+    let told = ["told", "tell-full", "answers"];
+    counted(daemon, |node, reason| {
+        let judged = node == judge && !told.contains(&reason);
+        judged || node == answers || before.contains(&node)
+    })
 }
 
 pub fn mac_of(bed: &Bed, at: &str) -> String {

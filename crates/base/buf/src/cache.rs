@@ -128,8 +128,8 @@ impl Drop for Cache {
                     .extend_from_slice(batch),
             }
         }
-        self.stack.clear();
-        self.publish();
+        let mut caches = self.pool.cached.write().unwrap_or_else(|e| e.into_inner());
+        caches.retain(|words| !Arc::ptr_eq(words, &self.published));
     }
 }
 
@@ -162,6 +162,8 @@ mod tests {
         cache.free(&got);
         drop(cache);
         assert_eq!(pool.report().in_use(), 0);
+        let counters = pool.cached.read().unwrap_or_else(|e| e.into_inner()).len();
+        assert_eq!(counters, 0);
         let mut all = [0; 640];
         assert_eq!(
             pool.cache().alloc(&mut all),

@@ -12,7 +12,7 @@ pub(crate) const FEW: usize = 8;
 
 /// One node's instance on one worker.
 pub(crate) trait Body: Send {
-    /// Handle one frame.
+    /// Handle one frame with at least [`FEW`] packets.
     fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>);
     /// Handle one frame with fewer than [`FEW`] packets.
     fn run_few(&mut self, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>);
@@ -156,11 +156,7 @@ fn run_few<N: Node>(node: &mut N, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<
 impl<N: Node> Body for NodeBody<N> {
     #[inline]
     fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
-        if frame.n < FEW {
-            self.run_few(cx, lanes, frame);
-        } else {
-            run_many(&mut self.0, level, cx, lanes, frame);
-        }
+        run_many(&mut self.0, level, cx, lanes, frame);
     }
 
     #[inline(never)]
@@ -220,11 +216,7 @@ impl<S: Source> Body for SourceBody<S> {
 impl<S: Stage> Body for StageBody<S> {
     #[inline]
     fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
-        if frame.n < FEW {
-            self.run_few(cx, lanes, frame);
-        } else {
-            run_many(&mut self.0, level, cx, lanes, frame);
-        }
+        run_many(&mut self.0, level, cx, lanes, frame);
     }
 
     #[inline(never)]

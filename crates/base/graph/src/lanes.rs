@@ -7,6 +7,7 @@ use crate::frame::{ALWAYS, Frame, IDX, POS, bits};
 use crate::ranks::Pending;
 use crate::trace::Tracer;
 use std::collections::VecDeque;
+use std::ops::Range;
 use volley_buf::Cache;
 use volley_simd::{Bits, Isa, all_equal};
 
@@ -108,7 +109,7 @@ impl Lanes {
                 queue.full.push_back(std::mem::replace(open, frame));
             }
             Some(open) => {
-                append(open, &frame);
+                append(open, &frame, 0..frame.n);
                 self.recycle(frame);
             }
         }
@@ -222,17 +223,17 @@ impl Lanes {
     }
 }
 
-/// Append all rows of `frame` to `open`, which has room.
+/// Append some rows of `frame` to `open`, which has room.
 #[inline(always)]
-pub(crate) fn append(open: &mut Frame, frame: &Frame) {
+pub(crate) fn append(open: &mut Frame, frame: &Frame, rows: Range<usize>) {
     let zero = open.meet(frame.valid);
     for col in bits(open.valid) {
-        let dst = &mut open.cols[col].all_mut()[open.n..][..frame.n];
+        let dst = &mut open.cols[col].all_mut()[open.n..][..rows.len()];
         if zero & 1 << col != 0 {
             dst.fill(0);
         } else {
-            dst.copy_from_slice(frame.words(col));
+            dst.copy_from_slice(&frame.words(col)[rows.clone()]);
         }
     }
-    open.n += frame.n;
+    open.n += rows.len();
 }

@@ -8,6 +8,18 @@
 ///     pub enum Next { Drop => "error-drop", Lookup => "ip4-lookup" }
 /// }
 /// ```
+///
+/// Of a node that exists once for each type of a trait, whose targets the type names:
+///
+/// ```
+/// trait Family { const LOOKUP: &'static str; }
+/// volley_graph::nexts! {
+///     /// Where sample-nodes send packets.
+///     pub struct Next<F: Family> { DROP => "error-drop", LOOKUP => F::LOOKUP }
+/// }
+/// ```
+///
+/// And where the type names all of them: `pub struct Next<F: Family> in F::EDGES => { DROP, LOOKUP }`.
 #[macro_export]
 macro_rules! nexts {
     ($(#[$doc:meta])* $vis:vis enum $name:ident { $($(#[$vdoc:meta])* $variant:ident => $target:expr),+ $(,)? }) => {
@@ -19,6 +31,35 @@ macro_rules! nexts {
             const EDGES: &'static [&'static str] = &[$($target),+];
             #[inline(always)]
             fn index(self) -> usize { self as usize }
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis struct $name:ident<$f:ident: $bound:path> { $($(#[$vdoc:meta])* $variant:ident => $target:expr),+ $(,)? }) => {
+        $crate::nexts! {
+            $(#[$doc])*
+            $vis struct $name<$f: $bound> in &[$($target),+] => { $($(#[$vdoc])* $variant),+ }
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis struct $name:ident<$f:ident: $bound:path> in $edges:expr => { $($(#[$vdoc:meta])* $variant:ident),+ $(,)? }) => {
+        $(#[$doc])*
+        $vis struct $name<$f>(u8, ::std::marker::PhantomData<$f>);
+        impl<$f> Clone for $name<$f> {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+        impl<$f> Copy for $name<$f> {}
+        const _: () = {
+            #[allow(clippy::upper_case_acronyms)]
+            enum Order { $($variant),+ }
+            #[allow(missing_docs)]
+            impl<$f: $bound> $name<$f> {
+                $($(#[$vdoc])* $vis const $variant: Self = $name(Order::$variant as u8, ::std::marker::PhantomData);)+
+            }
+        };
+        impl<$f: $bound> $crate::Nexts for $name<$f> {
+            const EDGES: &'static [&'static str] = $edges;
+            #[inline(always)]
+            fn index(self) -> usize { self.0 as usize }
         }
     };
 }

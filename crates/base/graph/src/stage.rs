@@ -10,7 +10,7 @@ use crate::changes::AddFrames;
 use crate::cx::Cx;
 use crate::engine::Maker;
 use crate::frame::{Col, Frame, POS, bits};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, append};
 use crate::{
     Column, Counters, Done, Engine, GraphError, Nexts, Node, NodeId, Output, Rest, Vector,
 };
@@ -91,18 +91,7 @@ impl Hands<'_> {
     pub fn fill(&mut self, to: &mut Batch, from: &mut Batch, most: usize) -> usize {
         let room = most.min(self.lanes.vector_size).saturating_sub(to.frame.n);
         let rows = room.min(from.len());
-        let (at, source) = (from.at, &from.frame);
-        let zero = to.frame.meet(source.valid);
-        let end = to.frame.n;
-        for col in bits(to.frame.valid) {
-            let dst = &mut to.frame.cols[col].all_mut()[end..][..rows];
-            if zero & 1 << col != 0 {
-                dst.fill(0);
-            } else {
-                dst.copy_from_slice(&source.words(col)[at..][..rows]);
-            }
-        }
-        to.frame.n += rows;
+        append(&mut to.frame, &from.frame, from.at..from.at + rows);
         from.at += rows;
         rows
     }

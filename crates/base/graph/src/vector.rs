@@ -73,6 +73,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// How many packets there are, for code that handles a handful of them ([`Isa::FEW`]): below 16, which compilers see.
     #[inline(always)]
     pub fn few(&self) -> usize {
+        debug_assert!(self.frame.n < 16);
         self.frame.n.min(15)
     }
 

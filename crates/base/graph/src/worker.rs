@@ -1,6 +1,6 @@
 //! A worker: polls its sources, runs what waits in graph order, marks a quiescent point, begins again.
 
-use crate::body::Body;
+use crate::body::{Body, FEW};
 use crate::cx::RawCx;
 use crate::lanes::Lanes;
 use crate::rest::Bell;
@@ -218,7 +218,11 @@ impl Worker {
                 continue;
             }
             let start = from.unwrap_or_else(cycles);
-            body.run(*level, &cx, lanes, frame);
+            if rows < FEW {
+                body.run_few(&cx, lanes, frame);
+            } else {
+                body.run(*level, &cx, lanes, frame);
+            }
             let until = cycles();
             // The runs that this one stands for did not read the clock.
             let took = until - start;

@@ -289,6 +289,25 @@ impl IfAddress {
             len: self.len,
         }
     }
+
+    /// From which of these to speak to a receiver: the one whose subnet it is in, else the first one of its family; never
+    /// from a link-local one (RFC 6724, 5).
+    ///
+    /// ```
+    /// # use volley_model::IfAddress;
+    /// let all = ["2001:db8::1/64", "192.0.2.1/24", "198.51.100.1/24"].map(|a| a.parse::<IfAddress>().unwrap());
+    /// let from = |to: &str| IfAddress::nearest(&all, to.parse().unwrap()).unwrap().to_string();
+    /// assert_eq!(from("198.51.100.9"), "198.51.100.1");
+    /// assert_eq!(from("203.0.113.9"), "192.0.2.1");
+    /// assert_eq!(from("2001:db8:9::9"), "2001:db8::1");
+    /// ```
+    pub fn nearest(all: &[IfAddress], to: IpAddr) -> Option<IpAddr> {
+        let local = |a: IpAddr| matches!(a, IpAddr::V6(a) if a.is_unicast_link_local());
+        let fit = |a: &&IfAddress| a.family() == Family::of(to) && !local(a.addr);
+        let mut fit = all.iter().filter(fit);
+        let near = fit.clone().find(|a| a.subnet().contains(to));
+        near.or_else(|| fit.next()).map(|a| a.addr)
+    }
 }
 
 impl fmt::Display for IfAddress {

@@ -61,25 +61,21 @@ impl Link {
         near || is_link_local(addr) && self.addresses.iter().any(|a| a.addr().is_ipv6())
     }
 
-    /// Our address for a solicitation: one of the target's network, else the first, else the link-local one.
+    /// Our address for a solicitation; the link-local one where no other fits.
     fn source6(&self, target: Ipv6Addr) -> Ipv6Addr {
         let local = nd::link_local(self.mac);
         if target.is_unicast_link_local() {
             return local;
         }
-        let near = |a: &&IfAddress| a.subnet().contains(target.into());
-        let v6 = || self.addresses.iter().filter(|a| a.addr().is_ipv6());
-        match v6().find(near).or_else(|| v6().next()).map(|a| a.addr()) {
+        match IfAddress::nearest(&self.addresses, target.into()) {
             Some(IpAddr::V6(a)) => a,
             _ => local,
         }
     }
 
-    /// Our address for a question about `target`: one of the same network, else the first.
+    /// Our address for a question about `target`.
     fn source(&self, target: Ipv4Addr) -> Option<Ipv4Addr> {
-        let near = |a: &&IfAddress| a.subnet().contains(target.into());
-        let v4 = || self.addresses.iter().filter(|a| a.addr().is_ipv4());
-        match v4().find(near).or_else(|| v4().next())?.addr() {
+        match IfAddress::nearest(&self.addresses, target.into())? {
             IpAddr::V4(a) => Some(a),
             IpAddr::V6(_) => None,
         }

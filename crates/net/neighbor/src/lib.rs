@@ -17,6 +17,7 @@ mod nd;
 pub mod node;
 pub mod table;
 mod trace;
+mod way;
 
 pub use control::Tally;
 pub use table::Counts;

@@ -20,8 +20,6 @@ use volley_model::{Family, IfAddress, ModelError};
 const BUSY: Duration = Duration::from_millis(2);
 /// Between two looks otherwise.
 const QUIET: Duration = Duration::from_millis(50);
-/// Tables that name other tables, one after the other, are followed so far.
-const TABLES: usize = 4;
 
 /// What is to be run.
 #[derive(Clone, Copy, Debug)]
@@ -208,7 +206,7 @@ impl Control {
         })?;
         let from = match spec.source {
             Some(source) => own(&fib, &all, source)?,
-            None => here.or_else(|| tx.and_then(|tx| nearest(fib.addresses(tx), spec.destination)))
+            None => here.or_else(|| tx.and_then(|tx| IfAddress::nearest(fib.addresses(tx), spec.destination)))
                 .ok_or_else(|| {
                     let name = self.interfaces.borrow().name(tx.unwrap_or(rx));
                     let why = format!("interface {name}, which leads there, has no address of that family: name one with `source`");
@@ -228,7 +226,7 @@ fn leads<F: Version>(
     let (view, Some(to)) = (plane.read(guard), to) else {
         return Leads::Nowhere;
     };
-    let found = view.follow(table, to, TABLES);
+    let found = view.follow(table, to);
     let found = match found.kind() {
         DpoKind::Multi => view.lbs().pick_through(found, 0),
         _ => found,
@@ -253,17 +251,6 @@ fn own(fib: &Fib, all: &[u32], source: IpAddr) -> Result<IpAddr, ModelError> {
     }
     let why = "it is no address of the router";
     Err(ModelError::invalid(format!("source {source}"), why))
-}
-
-/// The address of the receiver's network, else the first one of its family that is no link-local one.
-fn nearest(all: &[IfAddress], to: IpAddr) -> Option<IpAddr> {
-    let local = |a: IpAddr| matches!(a, IpAddr::V6(a) if a.is_unicast_link_local());
-    let fit = || {
-        let same = |a: &&IfAddress| a.addr().is_ipv4() == to.is_ipv4() && !local(a.addr());
-        all.iter().filter(same)
-    };
-    let near = fit().find(|a| a.subnet().contains(to));
-    near.or_else(|| fit().next()).map(|a| a.addr())
 }
 
 fn hear(entry: &mut Entry, heard: Heard) {

@@ -15,7 +15,7 @@ pub use adjacency::{
 };
 pub use balance::{LbSnap, LbView, LeafView, MAX_BUCKETS};
 pub use dpo::{Dpo, DpoKind, DropWhy};
-pub use view::{DataPlane, Fib4Snap, Fib6Snap, View};
+pub use view::{DataPlane, Fib4Snap, Fib6Snap, MAX_TABLES, View};
 
 pub(crate) use adjacency::Adjacencies;
 pub(crate) use balance::LoadBalances;

@@ -14,6 +14,9 @@ use super::dpo::{Dpo, DpoKind};
 use super::grow::GrowSnap;
 use crate::family::{Family, V4, V6};
 
+/// Tables that one packet may be sent through before it is taken for a loop.
+pub const MAX_TABLES: usize = 4;
+
 /// The tables of one family, by table index.
 pub(crate) struct TableSet<F: Family> {
     pub tables: Vec<Option<F::LpmSnap>>,
@@ -140,10 +143,10 @@ impl<'g, F: Family> View<'g, F> {
         self.adjs().view(adj)
     }
 
-    /// What a table says of a destination, for slow paths: other tables that it names are asked too, `most` at the most.
-    pub fn follow(&self, table: u32, dst: F::Addr, most: usize) -> Dpo {
+    /// What a table says of a destination, for slow paths: other tables that it names are asked too, [`MAX_TABLES`] at the most.
+    pub fn follow(&self, table: u32, dst: F::Addr) -> Dpo {
         let mut dpo = self.resolve(F::leaf(self.lpm(table), dst));
-        for _ in 0..most {
+        for _ in 0..MAX_TABLES {
             if dpo.kind() != DpoKind::LookupIn {
                 break;
             }

@@ -2,7 +2,6 @@
 
 use super::Icmp;
 use crate::Ip;
-use crate::family::MAX_TABLES;
 use crate::node::ip_icmp_error::Count;
 use volley_fib::dataplane::{Dpo, DpoKind, DropWhy, View};
 use volley_graph::PacketView;
@@ -26,11 +25,11 @@ pub(crate) fn ends<F: Icmp>(
 ) -> Result<(F::Addr, F::Addr), Count> {
     let (source, destination) = F::ends(packet.bytes()).ok_or(Count::BadSource)?;
     let table = view.table_of(packet.rx());
-    let there = view.follow(table, destination, MAX_TABLES);
+    let there = view.follow(table, destination);
     if is_many(there) {
         return Err(Count::BadDestination);
     }
-    let back = view.follow(table, source, MAX_TABLES);
+    let back = view.follow(table, source);
     match back.kind() {
         DpoKind::Adj | DpoKind::Multi | DpoKind::Glean | DpoKind::Incomplete => {}
         DpoKind::Local => return Err(Count::BadSource),
@@ -70,7 +69,7 @@ pub(crate) fn mtu<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>) -> u16 {
     let Some((_, destination)) = F::ends(packet.bytes()) else {
         return 0;
     };
-    let found = view.follow(view.table_of(packet.rx()), destination, MAX_TABLES);
+    let found = view.follow(view.table_of(packet.rx()), destination);
     let found = match found.kind() {
         DpoKind::Multi => view.lbs().pick_through(found, <F as Ip>::hash(packet)),
         _ => found,

@@ -2,29 +2,16 @@
 //!
 //! Identifier, sequence number and data stay as they are; what changes is added to the checksums (RFC 1624).
 
+use crate::family::WHERE_TO;
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
-use volley_graph::{Col, Cx, Done, Isa, Nexts, Node, Vector, counters};
+use volley_graph::{Cx, Done, Isa, Node, Vector, counters, nexts};
 
-/// Edges of the echo nodes.
-pub struct Next<F>(u8, PhantomData<F>);
-
-impl<F> Clone for Next<F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<F> Copy for Next<F> {}
-
-impl<F: Icmp> Next<F> {
-    const DROP: Self = Next(0, PhantomData);
-    const LOOKUP: Self = Next(1, PhantomData);
-}
-
-impl<F: Icmp> Nexts for Next<F> {
-    const EDGES: &'static [&'static str] = &["error-drop", F::LOOKUP];
-    fn index(self) -> usize {
-        self.0 as usize
+nexts! {
+    /// Edges of the echo nodes.
+    pub struct Next<F: Icmp> {
+        DROP => "error-drop",
+        LOOKUP => F::LOOKUP,
     }
 }
 
@@ -56,14 +43,7 @@ impl<F: Icmp> Node for EchoRequest<F> {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
         // The answer has another destination.
-        v.forget(&[
-            Col::Dst,
-            Col::Dst1,
-            Col::Dst2,
-            Col::Dst3,
-            Col::Hash,
-            Col::Dpo,
-        ]);
+        v.forget(&WHERE_TO);
         v.each(|packet| match F::echo(packet.bytes_mut()) {
             Some(skip) => {
                 packet.advance(skip);
@@ -82,8 +62,8 @@ impl<F: Icmp> Node for EchoRequest<F> {
 mod tests {
     use super::*;
     use volley_fib::{V4, V6};
-    use volley_graph::Domain;
     use volley_graph::harness::{In, run};
+    use volley_graph::{Col, Domain};
 
     #[test]
     fn an_ip4_request_becomes_its_answer() {

@@ -4,34 +4,20 @@
 //! The packet was counted where it was dropped and goes on to its end; the error is a second packet, which takes the way of
 //! any other from the lookup on.
 
+use crate::family::WHERE_TO;
 use crate::icmp::{LONGEST, Limits, Reasons, Silence, ends, mtu};
 use crate::{Icmp, IcmpSwitches, IpTrace, Why};
-use std::marker::PhantomData;
 use std::sync::Arc;
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
-    Col, Cx, Done, Fate, Isa, Nexts, Node, NodeId, Offspring, PacketView, Vector, counters,
+    Col, Cx, Done, Fate, Isa, Node, NodeId, Offspring, PacketView, Vector, counters, nexts,
 };
 
-/// Edges of the error nodes.
-pub struct Next<F>(u8, PhantomData<F>);
-
-impl<F> Clone for Next<F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<F> Copy for Next<F> {}
-
-impl<F: Icmp> Next<F> {
-    const DROP: Self = Next(0, PhantomData);
-    const LOOKUP: Self = Next(1, PhantomData);
-}
-
-impl<F: Icmp> Nexts for Next<F> {
-    const EDGES: &'static [&'static str] = &["error-drop", F::LOOKUP];
-    fn index(self) -> usize {
-        self.0 as usize
+nexts! {
+    /// Edges of the error nodes.
+    pub struct Next<F: Icmp> {
+        DROP => "error-drop",
+        LOOKUP => F::LOOKUP,
     }
 }
 
@@ -136,14 +122,7 @@ impl<F: Icmp> Node for IcmpError<F> {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
         // The error has another destination.
-        v.forget(&[
-            Col::Dst,
-            Col::Dst1,
-            Col::Dst2,
-            Col::Dst3,
-            Col::Hash,
-            Col::Dpo,
-        ]);
+        v.forget(&WHERE_TO);
         if !self.switches.errors() {
             return v.send_all(Next::DROP);
         }

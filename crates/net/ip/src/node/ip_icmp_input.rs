@@ -3,30 +3,16 @@
 
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
-use volley_graph::{Cx, Done, Isa, Nexts, Node, Vector, counters};
+use volley_graph::{Cx, Done, Isa, Node, Vector, counters, nexts};
 
-/// Edges of the ICMP input nodes.
-pub struct Next<F>(u8, PhantomData<F>);
-
-impl<F> Clone for Next<F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<F> Copy for Next<F> {}
-
-impl<F: Icmp> Next<F> {
-    const DROP: Self = Next(0, PhantomData);
-    const ECHO: Self = Next(1, PhantomData);
-    const ANSWER: Self = Next(2, PhantomData);
-    /// IPv6 only.
-    const NEIGHBOR: Self = Next(3, PhantomData);
-}
-
-impl<F: Icmp> Nexts for Next<F> {
-    const EDGES: &'static [&'static str] = F::ICMP_EDGES;
-    fn index(self) -> usize {
-        self.0 as usize
+nexts! {
+    /// Edges of the ICMP input nodes.
+    pub struct Next<F: Icmp> in F::ICMP_EDGES => {
+        DROP,
+        ECHO,
+        ANSWER,
+        /// IPv6 only.
+        NEIGHBOR,
     }
 }
 

@@ -1,30 +1,17 @@
 //! ip4-local, ip6-local: packets for the router itself. ICMP goes on; nobody listens for anything else yet, and the sender
 //! is told so (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Section 12 of `docs/forwarding-rules.md`.
 
+use crate::family::WHERE_TO;
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
-use volley_graph::{Col, Cx, Done, Isa, Nexts, Node, Vector, counters};
+use volley_graph::{Cx, Done, Isa, Node, Vector, counters, nexts};
 
-/// Edges of the local delivery nodes.
-pub struct Next<F>(u8, PhantomData<F>);
-
-impl<F> Clone for Next<F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<F> Copy for Next<F> {}
-
-impl<F: Icmp> Next<F> {
-    const DROP: Self = Next(0, PhantomData);
-    const ERROR: Self = Next(1, PhantomData);
-    const ICMP: Self = Next(2, PhantomData);
-}
-
-impl<F: Icmp> Nexts for Next<F> {
-    const EDGES: &'static [&'static str] = &["error-drop", F::ICMP_ERROR, F::ICMP_INPUT];
-    fn index(self) -> usize {
-        self.0 as usize
+nexts! {
+    /// Edges of the local delivery nodes.
+    pub struct Next<F: Icmp> {
+        DROP => "error-drop",
+        ERROR => F::ICMP_ERROR,
+        ICMP => F::ICMP_INPUT,
     }
 }
 
@@ -87,14 +74,7 @@ impl<F: Icmp> Node for Local<F> {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
-        v.forget(&[
-            Col::Dst,
-            Col::Dst1,
-            Col::Dst2,
-            Col::Dst3,
-            Col::Hash,
-            Col::Dpo,
-        ]);
+        v.forget(&WHERE_TO);
         v.each(|packet| {
             let Some(count) = F::refusal(&packet.view()) else {
                 return Next::ICMP;

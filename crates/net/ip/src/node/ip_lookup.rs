@@ -1,51 +1,27 @@
 //! ip4-lookup, ip6-lookup: the longest prefix of the destination in the receiving interface's table, and what its route
 //! says. Section 6 of `docs/forwarding-rules.md`.
 
-use crate::family::MAX_TABLES;
 use crate::{Icmp, IpTrace, Step};
-use std::marker::PhantomData;
-use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, DropWhy, View};
+use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, DropWhy, MAX_TABLES, View};
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters,
+    Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters, nexts,
 };
 
-/// Edges of the lookup and load-balance nodes, in the order of [`Edge::EDGES`].
-pub struct Edge<F>(u8, PhantomData<F>);
-
-impl<F> Clone for Edge<F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<F> Copy for Edge<F> {}
-
-impl<F: Icmp> Edge<F> {
-    /// To the drop node.
-    pub const DROP: Self = Edge(0, PhantomData);
-    /// To the rewrite node: a complete adjacency was found.
-    pub const REWRITE: Self = Edge(1, PhantomData);
-    /// To the load-balance node: several paths were found.
-    pub const BALANCE: Self = Edge(2, PhantomData);
-    /// To local delivery.
-    pub const LOCAL: Self = Edge(3, PhantomData);
-    /// To the node for unknown neighbours.
-    pub const GLEAN: Self = Edge(4, PhantomData);
-    /// To the node that tells the sender.
-    pub const ERROR: Self = Edge(5, PhantomData);
-}
-
-impl<F: Icmp> Nexts for Edge<F> {
-    const EDGES: &'static [&'static str] = &[
-        "error-drop",
-        F::REWRITE,
-        F::LOAD_BALANCE,
-        F::LOCAL,
-        F::GLEAN,
-        F::ICMP_ERROR,
-    ];
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
+nexts! {
+    /// Edges of the lookup and load-balance nodes, in the order of [`Edge::EDGES`].
+    pub struct Edge<F: Icmp> {
+        /// To the drop node.
+        DROP => "error-drop",
+        /// To the rewrite node: a complete adjacency was found.
+        REWRITE => F::REWRITE,
+        /// To the load-balance node: several paths were found.
+        BALANCE => F::LOAD_BALANCE,
+        /// To local delivery.
+        LOCAL => F::LOCAL,
+        /// To the node for unknown neighbours.
+        GLEAN => F::GLEAN,
+        /// To the node that tells the sender.
+        ERROR => F::ICMP_ERROR,
     }
 }
 

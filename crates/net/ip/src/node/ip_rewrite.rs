@@ -4,11 +4,11 @@
 //! On entry the position is at the IP header and the `Dpo` column names a complete adjacency; on exit at the Ethernet
 //! header, with `Tx` filled.
 
+use crate::family::WHERE_TO;
 use crate::{Icmp, Ip, IpTrace};
-use std::marker::PhantomData;
 use volley_fib::dataplane::{AdjTable, AdjWords, DataPlane, Dpo};
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters,
+    Col, Column, Counters, Cx, Done, Isa, Node, Vector, all_equal, counters, nexts,
 };
 
 /// Length of an Ethernet header.
@@ -17,30 +17,15 @@ const ETHERNET: usize = 14;
 /// Bytes 0..8 and 6..14 of a new Ethernet header.
 type Header = [u64; 2];
 
-/// Edges of the rewrite nodes.
-pub struct Next<F>(u8, PhantomData<F>);
-
-impl<F> Clone for Next<F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<F> Copy for Next<F> {}
-
-impl<F: Icmp> Next<F> {
-    /// To the drop node.
-    pub const DROP: Self = Next(0, PhantomData);
-    /// To interface-output.
-    pub const OUTPUT: Self = Next(1, PhantomData);
-    /// To the node that tells the sender.
-    pub const ERROR: Self = Next(2, PhantomData);
-}
-
-impl<F: Icmp> Nexts for Next<F> {
-    const EDGES: &'static [&'static str] = &["error-drop", "interface-output", F::ICMP_ERROR];
-    #[inline(always)]
-    fn index(self) -> usize {
-        self.0 as usize
+nexts! {
+    /// Edges of the rewrite nodes.
+    pub struct Next<F: Icmp> {
+        /// To the drop node.
+        DROP => "error-drop",
+        /// To interface-output.
+        OUTPUT => "interface-output",
+        /// To the node that tells the sender.
+        ERROR => F::ICMP_ERROR,
     }
 }
 
@@ -141,14 +126,7 @@ fn few<F: Icmp, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> 
         v.few_of_mut(Col::Tx)[row] = words.tx_if;
         rewrite::<F>(v.front(row), [words.head, words.tail]);
     }
-    v.forget(&[
-        Col::Dpo,
-        Col::Dst,
-        Col::Dst1,
-        Col::Dst2,
-        Col::Dst3,
-        Col::Hash,
-    ]);
+    v.forget(&WHERE_TO);
     true
 }
 
@@ -228,7 +206,7 @@ impl<F: Icmp> Node for Rewrite<F> {
             _ => Next::DROP,
         });
         v.take(Col::Dpo, adj);
-        v.forget(&[Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Hash]);
+        v.forget(&WHERE_TO);
         v.retreat(ETHERNET as u32);
         match one {
             Some(words) => {

@@ -5,9 +5,10 @@
 
 use crate::lane::{Heard, Lane, What};
 use crate::trace::ArpTrace;
+use crate::way::Way;
 use std::sync::Arc;
 use volley_fib::V4;
-use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
+use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
 use volley_graph::{Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
@@ -111,37 +112,8 @@ fn sender(arp: &ArpPacket) -> Result<(), Count> {
     }
 }
 
-/// What the table of an interface says of an address.
-struct Way<'g> {
-    view: View<'g, V4>,
-    rx: u32,
-}
-
-impl Way<'_> {
-    fn to(&self, address: [u8; 4]) -> Dpo {
-        let table = self.view.table_of(self.rx);
-        self.view.forward(table, u32::from_be_bytes(address), 0)
-    }
-
-    /// Whether it leads out by the interface.
-    fn leads_back(&self, dpo: Dpo) -> bool {
-        match dpo.kind() {
-            DpoKind::Glean => dpo.index() == self.rx,
-            DpoKind::Adj | DpoKind::Incomplete => {
-                self.view.adjs().words(dpo.index()).tx_if == self.rx
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether it leads to this MAC address already.
-    fn leads_to(&self, dpo: Dpo, mac: [u8; 6]) -> bool {
-        dpo.kind() == DpoKind::Adj && self.view.adj(dpo.index()).bytes().get(..6) == Some(&mac)
-    }
-}
-
-/// rules 14.4 and from 14.7 on, for a packet that is sound by itself.
-fn judge(way: &Way<'_>, table: &IfTable, arp: &ArpPacket) -> Verdict {
+/// Rules 14.4 and from 14.7 on, for a packet that is sound by itself.
+fn judge(way: &Way<'_, V4>, table: &IfTable, arp: &ArpPacket) -> Verdict {
     let Way { rx, .. } = *way;
     let heard = |what| Heard {
         rx,
@@ -155,7 +127,10 @@ fn judge(way: &Way<'_>, table: &IfTable, arp: &ArpPacket) -> Verdict {
     if let Err(why) = sender(arp) {
         return why.into();
     }
-    let (probe, back) = (arp.sender_ip == [0; 4], way.to(arp.sender_ip));
+    let (probe, back) = (
+        arp.sender_ip == [0; 4],
+        way.to(u32::from_be_bytes(arp.sender_ip)),
+    );
     if !probe && back.kind() == DpoKind::Local {
         let [_, _, own @ ..] = table.mac(rx).to_be_bytes();
         if arp.sender_mac.0 == own {
@@ -170,7 +145,7 @@ fn judge(way: &Way<'_>, table: &IfTable, arp: &ArpPacket) -> Verdict {
         return Count::SenderElsewhere.into();
     }
     let learns = table.has(rx, Flag::Learn) && !probe;
-    let target = way.to(arp.target_ip);
+    let target = way.to(u32::from_be_bytes(arp.target_ip));
     if target != Dpo::new(DpoKind::Local, rx) {
         // Who is known already is worth to be heard, when it is new (RFC 826).
         let announced = arp.sender_ip == arp.target_ip || back.kind() == DpoKind::Adj;

@@ -6,30 +6,17 @@
 
 use crate::lane::{Gleaned, Lane};
 use crate::table::Key;
-use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use volley_fib::Family;
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
 use volley_fib::{V4, V6};
-use volley_graph::{Col, Cx, Done, Glance, Isa, Nexts, Node, Packet, Part, Vector, counters};
+use volley_graph::{Col, Cx, Done, Glance, Isa, Node, Packet, Part, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 
-/// Where glean nodes send packets: there is one edge, to be dropped and told of.
-pub struct Next<F>(PhantomData<F>);
-
-impl<F> Clone for Next<F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<F> Copy for Next<F> {}
-
-impl<F: Gleans> Nexts for Next<F> {
-    const EDGES: &'static [&'static str] = &[F::TELL];
-    fn index(self) -> usize {
-        0
-    }
+nexts! {
+    /// Where glean nodes send packets: there is one edge, to be dropped and told of.
+    pub struct Next<F: Gleans> { TELL => F::TELL }
 }
 
 counters! {
@@ -146,7 +133,7 @@ impl<F: Gleans> Node for Glean<F> {
                         cx.count(why, 1);
                     }
                     packet.fail(cx, Count::Unresolved);
-                    Part::Send(Next(PhantomData))
+                    Part::Send(Next::TELL)
                 }
             },
             |key, packet| {

@@ -7,10 +7,11 @@
 use crate::lane::{Heard, Lane, What};
 use crate::nd::{ALL_NODES, HOPS, link_local, solicited_node};
 use crate::trace::NdTrace;
+use crate::way::Way;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use volley_fib::V6;
-use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
+use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
 use volley_graph::{Cx, Done, Isa, Node, Packet, PacketView, Part, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 use volley_wire::checksum::Sum;
@@ -151,28 +152,26 @@ fn sender(found: &Found) -> Result<(), Count> {
     Ok(())
 }
 
-/// What an interface and its table say of addresses.
-struct Way<'g> {
-    view: View<'g, V6>,
-    rx: u32,
+/// An interface, as the addresses in messages are asked about.
+struct Link<'g> {
+    way: Way<'g, V6>,
     own: [u8; 6],
 }
 
-impl Way<'_> {
+impl Link<'_> {
     fn to(&self, address: Ipv6Addr) -> Dpo {
-        let table = self.view.table_of(self.rx);
-        self.view.forward(table, u128::from(address), 0)
+        self.way.to(u128::from(address))
     }
 
     /// Whether it is the interface's own.
     fn is_own(&self, address: Ipv6Addr) -> bool {
-        let mut own = self.view.own(self.rx).iter();
+        let mut own = self.way.view.own(self.way.rx).iter();
         address == link_local(self.own) || own.any(|(a, _)| *a == u128::from(address))
     }
 
     /// Whether the interface listens to it.
     fn takes(&self, to: Ipv6Addr) -> bool {
-        let own = self.view.own(self.rx).iter();
+        let own = self.way.view.own(self.way.rx).iter();
         let mut groups = own.map(|(a, _)| solicited_node(Ipv6Addr::from(*a)));
         to == ALL_NODES
             || self.is_own(to)
@@ -180,25 +179,9 @@ impl Way<'_> {
             || groups.any(|group| group == to)
     }
 
-    /// Whether it leads out by the interface.
+    /// Whether a neighbour with the address is on the link.
     fn leads_back(&self, address: Ipv6Addr) -> bool {
-        if address.is_unicast_link_local() {
-            return true;
-        }
-        let dpo = self.to(address);
-        match dpo.kind() {
-            DpoKind::Glean => dpo.index() == self.rx,
-            DpoKind::Adj | DpoKind::Incomplete => {
-                self.view.adjs().words(dpo.index()).tx_if == self.rx
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether it leads to this MAC address already.
-    fn leads_to(&self, address: Ipv6Addr, mac: [u8; 6]) -> bool {
-        let dpo = self.to(address);
-        dpo.kind() == DpoKind::Adj && self.view.adj(dpo.index()).bytes().get(..6) == Some(&mac)
+        address.is_unicast_link_local() || self.way.leads_back(self.to(address))
     }
 }
 
@@ -207,15 +190,15 @@ type Verdict = (Result<Next, Count>, Option<Heard>);
 
 /// Rules from 15.7 on; `from` is the MAC address that the frame came from. A message that is done with has a verdict
 /// without a way: [`Count::Answers`].
-fn judge(way: &Way<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verdict {
-    let rx = way.rx;
+fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verdict {
+    let rx = link.way.rx;
     if !table.has(rx, Flag::Ip6) {
         return (Err(Count::NotEnabled), None);
     }
     if let Err(why) = sender(found) {
         return (Err(why), None);
     }
-    if !way.takes(found.to) {
+    if !link.takes(found.to) {
         return (Err(Count::NotForUs), None);
     }
     let who = match found.flags {
@@ -228,8 +211,8 @@ fn judge(way: &Way<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verdic
         mac: found.mac.unwrap_or_default(),
         what,
     };
-    let ours = way.is_own(who) || way.to(who).kind() == DpoKind::Local;
-    if ours && found.mac.unwrap_or(from) == way.own {
+    let ours = link.is_own(who) || link.to(who).kind() == DpoKind::Local;
+    if ours && found.mac.unwrap_or(from) == link.own {
         return (Err(Count::OwnFrame), None);
     }
     if ours {
@@ -241,17 +224,17 @@ fn judge(way: &Way<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verdic
         return (Err(Count::AddressConflict), Some(told));
     }
     let seeks = who.is_unspecified();
-    if !seeks && !way.leads_back(who) {
+    if !seeks && !link.leads_back(who) {
         return (Err(Count::SenderElsewhere), None);
     }
     let learns = table.has(rx, Flag::Learn);
     let Some(flags) = found.flags else {
-        if !way.is_own(found.target) {
+        if !link.is_own(found.target) {
             return (Err(Count::NotForUs), None);
         }
         let new = found
             .mac
-            .is_some_and(|mac| learns && !seeks && !way.leads_to(who, mac));
+            .is_some_and(|mac| learns && !seeks && !link.way.leads_to(link.to(who), mac));
         return (Ok(Next::Reply), new.then(|| heard(What::Question)));
     };
     if !learns {
@@ -287,9 +270,10 @@ impl NdInput {
         let rx = packet.rx();
         let [_, _, own @ ..] = self.table.mac(rx).to_be_bytes();
         let view = self.fib.read(cx.guard());
-        let way = Way { view, rx, own };
+        let way = Way { view, rx };
+        let link = Link { way, own };
         let (verdict, heard) = match parse(packet.bytes()) {
-            Ok(found) => judge(&way, &self.table, &found, frame_source(&packet.view())),
+            Ok(found) => judge(&link, &self.table, &found, frame_source(&packet.view())),
             Err(why) => (Err(why), None),
         };
         if let Some(heard) = heard {

@@ -1,0 +1,34 @@
+//! What the forwarding table says of an interface's neighbours, for the nodes that judge what they send.
+
+use volley_fib::Family;
+use volley_fib::dataplane::{Dpo, DpoKind, View};
+
+/// The table of one interface.
+pub(crate) struct Way<'g, F: Family> {
+    pub(crate) view: View<'g, F>,
+    pub(crate) rx: u32,
+}
+
+impl<F: Family> Way<'_, F> {
+    /// What it says of an address.
+    pub(crate) fn to(&self, address: F::Addr) -> Dpo {
+        let table = self.view.table_of(self.rx);
+        self.view.forward(table, address, 0)
+    }
+
+    /// Whether that leads out by the interface.
+    pub(crate) fn leads_back(&self, dpo: Dpo) -> bool {
+        match dpo.kind() {
+            DpoKind::Glean => dpo.index() == self.rx,
+            DpoKind::Adj | DpoKind::Incomplete => {
+                self.view.adjs().words(dpo.index()).tx_if == self.rx
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it leads to this MAC address already.
+    pub(crate) fn leads_to(&self, dpo: Dpo, mac: [u8; 6]) -> bool {
+        dpo.kind() == DpoKind::Adj && self.view.adj(dpo.index()).bytes().get(..6) == Some(&mac)
+    }
+}

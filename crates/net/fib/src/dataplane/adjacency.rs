@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use volley_tables::{Domain, Guard};
 
+use super::dpo::Dpo;
 use super::grow::{Cell, Grow, GrowSnap, GrowView};
 use super::limbo::Slots;
 
@@ -141,6 +142,26 @@ pub struct AdjWords {
     pub len: u8,
     /// `ADJ_*` bits.
     pub flags: u8,
+    /// The last three as one word.
+    pub facts: AdjFacts,
+}
+
+/// What a packet is to be judged by before the rewrite: MTU, length and flags.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct AdjFacts(u32);
+
+impl AdjFacts {
+    /// Largest IP packet.
+    #[inline(always)]
+    pub fn mtu(self) -> u32 {
+        self.0 & 0xffff
+    }
+
+    /// Whether the rewrite is one Ethernet header.
+    #[inline(always)]
+    pub fn is_ethernet(self) -> bool {
+        self.0 & u32::from(ADJ_ETHERNET) << 24 != 0
+    }
 }
 
 /// A whole adjacency, by value.
@@ -180,13 +201,8 @@ impl AdjWords {
             mtu: (info >> 32) as u16,
             len: (info >> 48) as u8,
             flags: (info >> 56) as u8,
+            facts: AdjFacts((info >> 32) as u32),
         }
-    }
-
-    /// Whether the rewrite is one Ethernet header.
-    #[inline(always)]
-    pub fn is_ethernet(&self) -> bool {
-        self.flags & ADJ_ETHERNET != 0
     }
 }
 
@@ -203,15 +219,19 @@ impl AdjTable<'_> {
         self.slots.prefetch(i);
     }
 
-    /// [`AdjTable::words`] of several at once.
+    /// Where packets leave and what else there is to know, of the adjacencies of a column, in strips.
     #[inline(always)]
-    pub fn words_of<const N: usize>(&self, i: [u32; N]) -> [AdjWords; N] {
+    pub fn facts_of(&self, dpo: &[[u32; 16]], tx: &mut [[u32; 16]], facts: &mut [[AdjFacts; 16]]) {
+        // By value, or every store makes the compiler load the array's place again.
         let slots = self.slots;
-        let mut all: [Option<&Slot>; N] = i.map(|i| slots.here(i));
-        if all.iter().any(Option::is_none) {
-            all = i.map(|i| slots.get(i as usize));
+        for ((dpo, tx), facts) in dpo.iter().zip(tx).zip(facts) {
+            for k in 0..16 {
+                let slot = slots.get(Dpo(dpo[k]).index() as usize);
+                let info = slot.map_or(0, |slot| slot.word(6));
+                tx[k] = info as u32;
+                facts[k] = AdjFacts((info >> 32) as u32);
+            }
         }
-        all.map(AdjWords::of)
     }
 
     /// Everything, for rewrites longer than 14 bytes, traces and shows.

@@ -257,15 +257,9 @@ impl LeafView<'_> {
         // By value, or every store to `dpo` makes the compiler load the array's place again.
         let leaves = self.0;
         for (leaf, dpo) in eights.iter().zip(to) {
-            let mut strays = false;
             for k in 0..8 {
-                match leaves.here(leaf[k]) {
-                    Some(cell) => dpo[k] = cell.load(Ordering::Acquire),
-                    None => strays = true,
-                }
-            }
-            if strays {
-                *dpo = leaf.map(|leaf| self.resolve(leaf).0);
+                let cell = leaves.get(leaf[k] as usize);
+                dpo[k] = cell.map_or(0, |c| c.load(Ordering::Acquire));
             }
         }
         for (&leaf, dpo) in rest.iter().zip(to_rest) {

@@ -119,12 +119,6 @@ impl<'g, T: Cell> GrowView<'g, T> {
         }
     }
 
-    /// The cell of index `i`, if this reader's own array has it.
-    #[inline(always)]
-    pub fn here(&self, i: u32) -> Option<&'g T> {
-        self.cells.get(i as usize)
-    }
-
     /// Starts loading the cell of index `i`.
     #[inline(always)]
     pub fn prefetch(&self, i: u32) {

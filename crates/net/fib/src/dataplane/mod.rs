@@ -11,7 +11,8 @@ mod limbo;
 mod view;
 
 pub use adjacency::{
-    ADJ_COMPLETE, ADJ_ETHERNET, AdjData, AdjSnap, AdjTable, AdjView, AdjWords, MAX_REWRITE,
+    ADJ_COMPLETE, ADJ_ETHERNET, AdjData, AdjFacts, AdjSnap, AdjTable, AdjView, AdjWords,
+    MAX_REWRITE,
 };
 pub use balance::{LbSnap, LbView, LeafView, MAX_BUCKETS};
 pub use dpo::{Dpo, DpoKind, DropWhy};

@@ -6,7 +6,7 @@
 
 use crate::family::WHERE_TO;
 use crate::{Icmp, Ip, IpTrace};
-use volley_fib::dataplane::{AdjTable, AdjWords, DataPlane, Dpo};
+use volley_fib::dataplane::{AdjFacts, AdjTable, DataPlane, Dpo};
 use volley_graph::{
     Col, Column, Counters, Cx, Done, Isa, Node, Vector, all_equal, counters, nexts,
 };
@@ -49,7 +49,7 @@ pub struct Rewrite<F: Ip> {
     verdict: Column,
     tx: Column,
     adj: Column,
-    headers: Box<[[Header; 16]]>,
+    facts: Box<[[AdjFacts; 16]]>,
 }
 
 impl<F: Ip> Rewrite<F> {
@@ -60,43 +60,20 @@ impl<F: Ip> Rewrite<F> {
             verdict: Column::new(size),
             tx: Column::new(size),
             adj: Column::new(size),
-            headers: vec![[[0; 2]; 16]; size.div_ceil(16)].into(),
-        }
-    }
-}
-
-/// Several adjacencies in one vector: reads each once; egress and verdict into their columns, the new headers aside, so
-/// that the loop over packets does not come back to the adjacencies. All in strips of 16; behind the last row is slack.
-#[inline(always)]
-fn gather(
-    adjs: &AdjTable<'_>,
-    (dpo, lens): (&[[u32; 16]], &[[u32; 16]]),
-    (verdict, tx): (&mut [[u32; 16]], &mut [[u32; 16]]),
-    headers: &mut [[Header; 16]],
-) {
-    let to = verdict.iter_mut().zip(tx).zip(headers);
-    for ((dpo, lens), ((verdict, tx), headers)) in dpo.iter().zip(lens).zip(to) {
-        for half in [0, 8] {
-            let words: [AdjWords; 8] =
-                adjs.words_of(std::array::from_fn(|k| Dpo(dpo[half + k]).index()));
-            for (k, words) in words.iter().enumerate() {
-                headers[half + k] = [words.head, words.tail];
-                tx[half + k] = words.tx_if;
-                verdict[half + k] = judge(lens[half + k], words);
-            }
+            facts: vec![Default::default(); size.div_ceil(16)].into(),
         }
     }
 }
 
 /// The verdict on one packet.
 #[inline(always)]
-fn judge(len: u32, words: &AdjWords) -> u32 {
-    let code = if len > u32::from(words.mtu) {
+fn judge(len: u32, facts: AdjFacts) -> u32 {
+    let code = if len > facts.mtu() {
         Count::TooBig.code()
     } else {
         0
     };
-    if words.is_ethernet() {
+    if facts.is_ethernet() {
         code
     } else {
         Count::NoAdjacency.code()
@@ -116,7 +93,7 @@ fn rewrite<F: Ip>(frame: &mut [u8; 64], [head, tail]: Header) {
 fn few<F: Icmp, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> bool {
     let rows = v.few();
     let (dpo, lens) = (v.few_of(Col::Dpo), v.few_of(Col::Len));
-    let judge = |row: usize| judge(lens[row], &adjs.words(Dpo(dpo[row]).index()));
+    let judge = |row: usize| judge(lens[row], adjs.words(Dpo(dpo[row]).index()).facts);
     if (0..rows).fold(0, |odd, row| odd | judge(row)) != 0 {
         return false;
     }
@@ -171,7 +148,7 @@ impl<F: Icmp> Node for Rewrite<F> {
             verdict,
             tx,
             adj,
-            headers,
+            facts,
         } = self;
         let adjs = fib.read(cx.guard()).adjs();
         if I::FEW && few(&adjs, &mut v) {
@@ -183,17 +160,17 @@ impl<F: Icmp> Node for Rewrite<F> {
             Some(words) => {
                 tx.words_mut(n).fill(words.tx_if);
                 for (code, &len) in verdict.words_mut(n).iter_mut().zip(v.column(Col::Len)) {
-                    *code = judge(len, words);
+                    *code = judge(len, words.facts);
                 }
             }
             None => {
-                let from = (v.strips(Col::Dpo), v.strips(Col::Len));
-                gather(
-                    &adjs,
-                    from,
-                    (verdict.strips_mut(n), tx.strips_mut(n)),
-                    headers,
-                );
+                adjs.facts_of(v.strips(Col::Dpo), tx.strips_mut(n), facts);
+                let from = v.strips(Col::Len).iter().zip(&*facts);
+                for (verdict, (lens, facts)) in verdict.strips_mut(n).iter_mut().zip(from) {
+                    for k in 0..16 {
+                        verdict[k] = judge(lens[k], facts[k]);
+                    }
+                }
             }
         }
         if volley_graph::or_all(verdict.words(n)) != 0 {
@@ -211,10 +188,6 @@ impl<F: Icmp> Node for Rewrite<F> {
         match one {
             Some(words) => {
                 v.apply::<64>(|_, frame| rewrite::<F>(frame, [words.head, words.tail]));
-            }
-            None if v.len() == n => {
-                let headers = headers.as_flattened();
-                v.apply::<64>(|row, frame| rewrite::<F>(frame, headers[row]));
             }
             None => {
                 let adj = adj.words(v.len());

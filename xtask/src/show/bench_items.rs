@@ -13,8 +13,15 @@ pub fn cycles(sitting: &Sitting<'_>, args: &str, bar: f64) -> Result<String, Str
     let run = sitting.bench(args)?;
     let (cost, speed) = (run.cycles_per_packet, run.core_cycles_per_tsc.median);
     let more = format!(
-        " at {BAR_SPEED} core cycles per TSC; measured {:.1} ({:.1} to {:.1}) at {speed:.2}; {:.1} Mpps, {} prefixes, {}",
-        cost.median, cost.min, cost.max, run.mpps.median, run.prefixes, run.isa
+        " at {BAR_SPEED} core cycles per TSC; measured {:.1} ({:.1} to {:.1}) at {speed:.2}, {:.1} with the {:.0} of 100 slices in which somebody else used the core; {:.1} Mpps, {} prefixes, {}",
+        cost.median,
+        cost.min,
+        cost.max,
+        run.cycles_per_packet_disturbed.median,
+        100.0 - run.undisturbed * 100.0,
+        run.mpps.median,
+        run.prefixes,
+        run.isa
     );
     let add = |text: String| text + &more;
     at_most(at_bar_speed(cost.median, speed), bar, "cycles per packet")

@@ -1,6 +1,7 @@
 //! The measurement: the worker is stepped on a pinned thread; node clocks before and after give cycles per packet.
 
 use super::args::Args;
+use super::pace::{self, Slice};
 use super::report::{NodeCost, Report, Spread};
 use super::scenario::Bench;
 use super::{BenchError, verify};
@@ -8,13 +9,54 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use volley_graph::{NodeReport, NodeState, Severity};
 
-/// Counts of one repetition.
+/// How long the worker runs between two looks at the core's pace.
+const SLICE: Duration = Duration::from_millis(4);
+/// Of a repetition so much at the least has to be undisturbed, or it does not count.
+const ENOUGH: f64 = 0.1;
+/// As often as was asked for it is tried anew to get undisturbed repetitions.
+const TRIES: usize = 4;
+
+/// One repetition, in slices.
 struct Run {
+    core_speed: f64,
+    slices: Vec<Slice>,
+}
+
+/// Sums over the slices of one repetition that count.
+#[derive(Default)]
+struct Sums {
     packets: u64,
     seconds: f64,
     graph_clocks: u64,
     source_clocks: u64,
     core_speed: f64,
+}
+
+impl Run {
+    /// How much of it ran at a pace.
+    fn share(&self, bar: f64) -> f64 {
+        let ours = self.slices.iter().filter(|s| s.pace >= bar).count();
+        ours as f64 / self.slices.len().max(1) as f64
+    }
+
+    fn sums(&self, bar: f64) -> Sums {
+        let mut sums = Sums {
+            core_speed: self.core_speed,
+            ..Sums::default()
+        };
+        for slice in self.slices.iter().filter(|s| s.pace >= bar) {
+            sums.seconds += slice.seconds;
+            for cost in &slice.costs {
+                if cost.is_source {
+                    sums.packets += cost.vectors;
+                    sums.source_clocks += cost.clocks;
+                } else {
+                    sums.graph_clocks += cost.clocks;
+                }
+            }
+        }
+        sums
+    }
 }
 
 /// Set up, verify, measure, report.
@@ -31,17 +73,9 @@ pub fn run(args: &Args) -> Result<(), BenchError> {
     if !args.callgrind {
         until(&mut bench, Duration::from_millis(100));
     }
-    let start = nodes(&bench);
     let before = drops(&bench);
-    let repetitions = if args.packets.is_some() {
-        1
-    } else {
-        args.repetitions.max(1)
-    };
-    let runs: Vec<Run> = (0..repetitions)
-        .map(|_| repetition(&mut bench, args))
-        .collect();
-    let report = report(args, &bench, &runs, &start, &before, verified);
+    let runs = repetitions(&mut bench, args);
+    let report = report(args, &bench, &runs, &before, verified);
     bench.enable(false)?;
     if args.json {
         report.print_json()
@@ -91,54 +125,83 @@ fn until(bench: &mut Bench, limit: Duration) {
     }
 }
 
-/// How fast the core runs now, in core cycles per cycle of the time-stamp counter: a chain of shifts and exclusive ors,
-/// each of which waits a cycle for the one before. Shared machines change it from minute to minute, and cycles per packet
-/// with it.
-fn core_speed() -> f64 {
-    const ROUNDS: u64 = 50_000;
-    let mut x = std::hint::black_box(0x9e37_79b9_7f4a_7c15u64);
-    let start = volley_simd::cycles();
-    for _ in 0..ROUNDS {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
+/// As many repetitions as were asked for that somebody else's work did not spoil, or all that there was time for.
+fn repetitions(bench: &mut Bench, args: &Args) -> Vec<Run> {
+    if let Some(packets) = args.packets {
+        return vec![counted(bench, packets)];
     }
-    std::hint::black_box(x);
-    (6 * ROUNDS) as f64 / (volley_simd::cycles() - start) as f64
+    let wanted = args.repetitions.max(1);
+    let mut runs: Vec<Run> = Vec::new();
+    for _ in 0..wanted * TRIES {
+        runs.push(repetition(bench, Duration::from_secs_f64(args.seconds)));
+        let bar = pace::bar(runs.iter().flat_map(|r| &r.slices));
+        if runs.iter().filter(|r| r.share(bar) >= ENOUGH).count() >= wanted {
+            break;
+        }
+    }
+    runs
 }
 
-fn repetition(bench: &mut Bench, args: &Args) -> Run {
-    let core_speed = if args.callgrind { 1.0 } else { core_speed() };
-    let before = nodes(bench);
-    let start = Instant::now();
-    match args.packets {
-        Some(packets) => {
-            let mut sent = 0;
-            while sent < packets {
-                match bench.worker.step() as u64 {
-                    0 => break,
-                    n => sent += n,
-                }
+/// A number of packets, at whatever pace.
+fn counted(bench: &mut Bench, packets: u64) -> Run {
+    let mut left = packets;
+    let slice = slice(bench, |bench| {
+        while left > 0 {
+            match bench.worker.step() as u64 {
+                0 => break,
+                n => left = left.saturating_sub(n),
             }
         }
-        None => until(bench, Duration::from_secs_f64(args.seconds)),
-    }
-    let seconds = start.elapsed().as_secs_f64();
-    let cost = costs(&before, &nodes(bench));
-    let clocks = |source: bool| {
-        cost.iter()
-            .filter(|c| c.is_source == source)
-            .map(|c| c.clocks)
-            .sum()
-    };
-    let packets = cost.iter().filter(|c| c.is_source).map(|c| c.vectors).sum();
+    });
     Run {
-        packets,
-        seconds,
-        graph_clocks: clocks(false),
-        source_clocks: clocks(true),
-        core_speed,
+        core_speed: 1.0,
+        slices: vec![slice],
     }
+}
+
+fn repetition(bench: &mut Bench, limit: Duration) -> Run {
+    let mut run = Run {
+        core_speed: pace::speed(),
+        slices: Vec::new(),
+    };
+    let start = Instant::now();
+    let mut before = pace::pace();
+    while start.elapsed() < limit {
+        let mut slice = slice(bench, |bench| until(bench, SLICE));
+        let after = pace::pace();
+        slice.pace = before.min(after);
+        before = after;
+        run.slices.push(slice);
+    }
+    run
+}
+
+fn slice(bench: &mut Bench, work: impl FnOnce(&mut Bench)) -> Slice {
+    let before = nodes(bench);
+    let start = Instant::now();
+    work(bench);
+    let seconds = start.elapsed().as_secs_f64();
+    Slice {
+        pace: 0.0,
+        seconds,
+        costs: costs(&before, &nodes(bench)),
+    }
+}
+
+/// What the nodes did in all slices that count, by name.
+fn total<'a>(slices: impl Iterator<Item = &'a Slice>) -> Vec<NodeCost> {
+    let mut all: Vec<NodeCost> = Vec::new();
+    for cost in slices.flat_map(|s| &s.costs) {
+        match all.iter_mut().find(|c| c.name == cost.name) {
+            Some(sum) => {
+                sum.calls += cost.calls;
+                sum.vectors += cost.vectors;
+                sum.clocks += cost.clocks;
+            }
+            None => all.push(cost.clone()),
+        }
+    }
+    all
 }
 
 fn nodes(bench: &Bench) -> Vec<NodeReport> {
@@ -176,12 +239,21 @@ fn report(
     args: &Args,
     bench: &Bench,
     runs: &[Run],
-    start: &[NodeReport],
     before: &BTreeMap<String, u64>,
     verified: bool,
 ) -> Report {
-    let per =
-        |what: &dyn Fn(&Run) -> f64| Spread::of(runs.iter().filter(|r| r.packets > 0).map(what));
+    let slices = || runs.iter().flat_map(|r| &r.slices);
+    let bar = pace::bar(slices());
+    let ours = |s: &&Slice| s.pace >= bar;
+    let sums: Vec<Sums> = runs
+        .iter()
+        .filter(|r| r.share(bar) >= ENOUGH)
+        .map(|r| r.sums(bar))
+        .filter(|sums| sums.packets > 0)
+        .collect();
+    let per = |what: &dyn Fn(&Sums) -> f64| Spread::of(sums.iter().map(what));
+    let cycles = |sums: &Sums| sums.graph_clocks as f64 / sums.packets as f64;
+    let disturbed = runs.iter().map(|r| r.sums(0.0)).filter(|s| s.packets > 0);
     let hertz = volley_simd::cycles_per_second();
     let lost = drops(bench)
         .into_iter()
@@ -197,15 +269,17 @@ fn report(
         buffers: args.buffers,
         isa: bench.stack.engine.borrow().settings().level.to_string(),
         style: args.style.name(),
-        packets: runs.iter().map(|r| r.packets).sum(),
-        seconds: runs.iter().map(|r| r.seconds).sum(),
-        repetitions: runs.len(),
+        packets: sums.iter().map(|r| r.packets).sum(),
+        seconds: sums.iter().map(|r| r.seconds).sum(),
+        repetitions: sums.len(),
+        undisturbed: slices().filter(ours).count() as f64 / slices().count().max(1) as f64,
         mpps: per(&|r| r.packets as f64 * hertz / r.graph_clocks as f64 / 1e6),
         mpps_with_source: per(&|r| r.packets as f64 / r.seconds / 1e6),
-        cycles_per_packet: per(&|r| r.graph_clocks as f64 / r.packets as f64),
+        cycles_per_packet: per(&cycles),
+        cycles_per_packet_disturbed: Spread::of(disturbed.map(|s| cycles(&s))),
         core_cycles_per_tsc: per(&|r| r.core_speed),
         source_cycles_per_packet: per(&|r| r.source_clocks as f64 / r.packets as f64).median,
-        nodes: costs(start, &nodes(bench)),
+        nodes: total(slices().filter(ours)),
         lpm_bytes: bench.stack.fib.borrow().stats().lpm_bytes as u64,
         table_load_seconds: bench.load_seconds,
         drops: lost.filter(|(_, n)| *n > 0).collect(),

@@ -3,6 +3,7 @@
 mod args;
 mod lpm;
 mod measure;
+mod pace;
 mod path_batcher;
 mod path_traffic;
 mod report;

@@ -92,11 +92,15 @@ pub struct Report {
     pub packets: u64,
     pub seconds: f64,
     pub repetitions: usize,
+    /// Part of the time in which nobody else used the core's units: only that counts.
+    pub undisturbed: f64,
     /// Without the source's cost, as peers are measured.
     pub mpps: Spread,
     /// With it.
     pub mpps_with_source: Spread,
     pub cycles_per_packet: Spread,
+    /// With the time in which somebody else did.
+    pub cycles_per_packet_disturbed: Spread,
     /// How fast the core ran: core cycles per cycle of the time-stamp counter.
     pub core_cycles_per_tsc: Spread,
     pub source_cycles_per_packet: f64,
@@ -132,6 +136,11 @@ impl Report {
         println!(
             "  cycles per packet       {}   (all nodes but the source)",
             self.cycles_per_packet
+        );
+        println!(
+            "  with disturbed time     {}   ({:.0} of 100 slices were undisturbed: the others count here only)",
+            self.cycles_per_packet_disturbed,
+            self.undisturbed * 100.0
         );
         println!(
             "  core cycles per TSC     {}   (the speed of the core in this sitting)",

@@ -67,10 +67,19 @@ pub fn fresh_clone(sitting: &Sitting<'_>) -> Outcome {
             .require()
     };
     let ci = || {
-        inside(".ci/run")
-            .env("CI", "true")
-            .limit_seconds(2400)
-            .require()
+        let program = inside(".ci/run").env("CI", "true").limit_seconds(2400);
+        let run = program.output().map_err(|error| error.to_string())?;
+        if run.ok {
+            return Ok(run);
+        }
+        let failed = run.stdout.lines().filter(|l| l.starts_with("FAIL"));
+        let failed: Vec<&str> = failed.collect();
+        let seconds = run.took.as_secs();
+        Err(format!(
+            "`.ci/run`: {} after {seconds} s: {}",
+            run.ending,
+            failed.join("; ")
+        ))
     };
     let run = clone
         .and_then(|_| demo())

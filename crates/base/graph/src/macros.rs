@@ -12,7 +12,7 @@
 /// Of a node that exists once for each type of a trait, whose targets the type names:
 ///
 /// ```
-/// trait Family { const LOOKUP: &'static str; }
+/// trait Family: 'static { const LOOKUP: &'static str; }
 /// volley_graph::nexts! {
 ///     /// Where sample-nodes send packets.
 ///     pub struct Next<F: Family> { DROP => "error-drop", LOOKUP => F::LOOKUP }

@@ -201,16 +201,9 @@ impl FromStr for EtherType {
 
     /// A name as `Display` writes it (any case), or a hexadecimal number with `0x`.
     fn from_str(text: &str) -> Result<Self, TextError> {
-        const NAMED: [EtherType; 6] = [
-            EtherType::IP4,
-            EtherType::IP6,
-            EtherType::ARP,
-            EtherType::VLAN,
-            EtherType::QINQ,
-            EtherType::MPLS,
-        ];
-        let by_name = NAMED
-            .into_iter()
+        let by_name = Self::NAMED
+            .iter()
+            .copied()
             .find(|t| t.name().is_some_and(|n| n.eq_ignore_ascii_case(text)));
         let by_number = || {
             text.strip_prefix("0x")
@@ -356,6 +349,9 @@ mod tests {
         assert_eq!("0x86dd".parse(), Ok(EtherType::IP6));
         assert_eq!("arp".parse(), Ok(EtherType::ARP));
         assert!("86dd".parse::<EtherType>().is_err());
+        for known in EtherType::NAMED {
+            assert_eq!(known.to_string().parse(), Ok(*known));
+        }
         assert!(EtherType::new(0x5ff).is_length() && !EtherType::new(0x600).is_length());
     }
 

@@ -91,6 +91,9 @@ macro_rules! numbers {
         impl $name {
             $($(#[$vdoc])* pub const $value: $name = $name(<$crate::header::Num<$inner>>::make($num));)*
 
+            /// All that have a name here.
+            pub const NAMED: &'static [$name] = &[$(Self::$value),*];
+
             /// The name people use, if it has one here.
             pub fn name(self) -> Option<&'static str> {
                 $(if self == Self::$value { return Some($text); })*

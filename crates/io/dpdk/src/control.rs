@@ -26,7 +26,7 @@ use volley_model::{
 /// How often links and counters are looked at, and queues that came back.
 const TICK: Duration = Duration::from_millis(20);
 /// How long a new port waits for one that is being closed.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(2);
 const MTU: u32 = 1500;
 
 const INFO: ProcessInfo = ProcessInfo {

@@ -22,6 +22,14 @@ fn neighbors(daemon: &Daemon) -> Vec<serde_json::Value> {
     all["neighbors"].as_array().unwrap().clone()
 }
 
+/// How often something happened, as the operator is told.
+fn event(daemon: &Daemon, name: &str) -> u64 {
+    let all = daemon.json("show ip neighbors")["events"].clone();
+    let all = all.as_array().unwrap().iter();
+    let mine = all.filter(|e| e["event"] == name);
+    mine.map(|e| e["count"].as_u64().unwrap()).sum()
+}
+
 fn state(daemon: &Daemon, address: &str) -> String {
     let all = neighbors(daemon);
     let row = all.iter().find(|n| n["address"] == address);
@@ -155,9 +163,16 @@ fn configured_neighbours_stay_and_conflicts_are_told() {
         (&"02:00:00:00:00:77".into(), &"static".into())
     );
     assert_eq!(counter(&daemon, "arp-input", "address-conflict"), 1);
+    assert!(
+        event(&daemon, "configured") >= 1,
+        "the new MAC was heard and left aside"
+    );
     daemon.wait_for("the message", |d| {
         d.log().contains("has the address 10.78.0.1 too")
     });
+    assert_eq!(event(&daemon, "conflicts"), 1);
+    let said = daemon.ok("show ip neighbors");
+    assert!(said.contains("1 conflicts: other stations"), "{said}");
 }
 
 #[test]
@@ -232,6 +247,7 @@ fn a_flood_of_spoofed_arp_is_bounded_and_transit_goes_on() {
         "{through} of 200 pings passed beside the flood"
     );
     assert!(known.len() <= 4097 && known.len() > 1000, "{}", known.len());
+    assert!(event(&daemon, "evicted") + event(&daemon, "refused") > 0);
     let grown = resident_kib(daemon.pid()).saturating_sub(before);
     println!("memory grew by {grown} KiB");
     assert!(grown < 64 * 1024, "{grown} KiB");

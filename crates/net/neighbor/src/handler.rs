@@ -5,7 +5,7 @@ use crate::entry::SECOND;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use volley_model::reply::{NeighborRow, NeighborsReply};
+use volley_model::reply::{NeighborEvent, NeighborRow, NeighborsReply};
 use volley_model::{Applied, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request};
 
 pub(crate) struct NeighborHandler(pub Rc<RefCell<Control>>);
@@ -60,6 +60,53 @@ impl NeighborHandler {
 }
 
 impl Control {
+    /// What happened so far.
+    fn events(&self) -> Vec<NeighborEvent> {
+        let (table, tally) = (self.table.counts, self.tally);
+        let all = [
+            ("failed", table.failed, "did not answer"),
+            ("evicted", table.evicted, "made room for others"),
+            ("refused", table.refused, "found no room"),
+            (
+                "hold-full",
+                table.hold_full,
+                "packets found no room to wait in",
+            ),
+            (
+                "conflicts",
+                tally.conflicts,
+                "other stations said that they have an address of ours",
+            ),
+            (
+                "configured",
+                tally.configured,
+                "words about configured neighbours, which stay as they are",
+            ),
+            (
+                "off-link",
+                tally.off_link,
+                "senders were not on the interface's networks",
+            ),
+            (
+                "no-room",
+                tally.no_room,
+                "MAC addresses that the forwarding table had no room for",
+            ),
+            (
+                "unsent",
+                tally.unsent,
+                "questions and announcements that a worker's queue had no room for",
+            ),
+        ];
+        let happened = all.into_iter().filter(|(_, count, _)| *count > 0);
+        let event = |(event, count, text): (&str, u64, &str)| NeighborEvent {
+            event: event.to_owned(),
+            count,
+            text: text.to_owned(),
+        };
+        happened.map(event).collect()
+    }
+
     /// Age and state of learned neighbours, and those that are only sought.
     fn amend(&self, family: Option<Family>, interface: Option<&str>, reply: &mut NeighborsReply) {
         let (now, interfaces) = (self.now(), self.interfaces.borrow());
@@ -88,6 +135,7 @@ impl Control {
             held: shown.held as u32,
             age_s: now.saturating_sub(shown.since) / SECOND,
         };
+        reply.events = self.events();
         let before = reply.neighbors.len();
         reply.neighbors.extend(sought.map(row));
         if reply.neighbors.len() > before {

@@ -73,8 +73,12 @@ fn path(p: &FibPath) -> String {
 }
 
 pub(super) fn neighbors(reply: &NeighborsReply) -> String {
+    let happened = reply.events.iter();
+    let happened: String = happened
+        .map(|e| format!("{:>10} {}: {}\n", e.count, e.event, e.text))
+        .collect();
     if reply.neighbors.is_empty() {
-        return "no neighbors\n".to_string();
+        return format!("no neighbors\n{happened}");
     }
     let row = |n: &volley_model::reply::NeighborRow| {
         let flag = if n.fixed { "S" } else { "D" };
@@ -98,7 +102,7 @@ pub(super) fn neighbors(reply: &NeighborsReply) -> String {
         "State",
         ">Held",
     ];
-    table(&heads, &rows)
+    table(&heads, &rows) + &happened
 }
 
 pub(super) fn tables(reply: &TablesReply) -> String {

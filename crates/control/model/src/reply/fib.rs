@@ -87,6 +87,19 @@ pub struct FibBucket {
 pub struct NeighborsReply {
     /// In order of interface and address.
     pub neighbors: Vec<NeighborRow>,
+    /// What happened to neighbours of both families since the start, where it did.
+    pub events: Vec<NeighborEvent>,
+}
+
+/// How often something happened to neighbours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NeighborEvent {
+    /// Its name.
+    pub event: String,
+    /// How often.
+    pub count: u64,
+    /// What it means.
+    pub text: String,
 }
 
 /// One neighbour.

@@ -13,8 +13,8 @@ mod system;
 mod vhost;
 
 pub use fib::{
-    FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborRow, NeighborState,
-    NeighborsReply, TableRow, TablesReply,
+    FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborEvent, NeighborRow,
+    NeighborState, NeighborsReply, TableRow, TablesReply,
 };
 pub use graph::{ArcRow, FeatureRow, FeaturesReply, GraphNode, GraphReply, NodeEdge, NodeReply};
 pub use interfaces::{

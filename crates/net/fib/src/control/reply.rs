@@ -114,7 +114,10 @@ impl Fib {
                 age_s: 0,
             })
             .collect();
-        Ok(NeighborsReply { neighbors })
+        Ok(NeighborsReply {
+            neighbors,
+            events: Vec::new(),
+        })
     }
 
     pub(super) fn tables_reply(&self, family: Option<Af>) -> TablesReply {

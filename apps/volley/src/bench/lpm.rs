@@ -1,9 +1,9 @@
 //! `volley bench lpm`: the longest-prefix match alone.
 
-use super::BenchError;
 use super::args::{Destinations, LpmArgs};
 use super::report::Spread;
 use super::tables::{self, Rows};
+use super::{BenchError, pace};
 use serde::Serialize;
 use std::hint::black_box;
 use std::path::Path;
@@ -262,8 +262,9 @@ fn measure<T: Table>(args: &LpmArgs, level: Level) -> Result<LpmReport, BenchErr
         reader.quiescent();
         spent
     };
-    let single: Vec<f64> = (0..args.repetitions.max(3)).map(|_| cost(true)).collect();
-    let batched: Vec<f64> = (0..args.repetitions.max(3)).map(|_| cost(false)).collect();
+    let passes = args.repetitions.max(3);
+    let single = pace::undisturbed(passes, || cost(true));
+    let batched = pace::undisturbed(4 * passes, || cost(false));
     let verified = is_right(&rows, &dst, &leaf, args.seed);
     if !verified {
         return Err(BenchError::Wrong(

@@ -13,8 +13,6 @@ use volley_graph::{NodeReport, NodeState, Severity};
 const SLICE: Duration = Duration::from_millis(4);
 /// Of a repetition so much at the least has to be undisturbed, or it does not count.
 const ENOUGH: f64 = 0.1;
-/// As often as was asked for it is tried anew to get undisturbed repetitions.
-const TRIES: usize = 4;
 
 /// One repetition, in slices.
 struct Run {
@@ -132,9 +130,9 @@ fn repetitions(bench: &mut Bench, args: &Args) -> Vec<Run> {
     }
     let wanted = args.repetitions.max(1);
     let mut runs: Vec<Run> = Vec::new();
-    for _ in 0..wanted * TRIES {
+    for _ in 0..wanted * pace::TRIES {
         runs.push(repetition(bench, Duration::from_secs_f64(args.seconds)));
-        let bar = pace::bar(runs.iter().flat_map(|r| &r.slices));
+        let bar = pace::bar(runs.iter().flat_map(|r| &r.slices).map(|s| s.pace));
         if runs.iter().filter(|r| r.share(bar) >= ENOUGH).count() >= wanted {
             break;
         }
@@ -243,7 +241,7 @@ fn report(
     verified: bool,
 ) -> Report {
     let slices = || runs.iter().flat_map(|r| &r.slices);
-    let bar = pace::bar(slices());
+    let bar = pace::bar(slices().map(|s| s.pace));
     let ours = |s: &&Slice| s.pace >= bar;
     let sums: Vec<Sums> = runs
         .iter()

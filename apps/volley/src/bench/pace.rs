@@ -9,6 +9,9 @@ const OURS: f64 = 0.88;
 /// The best pace is the one that one of so many slices exceeds: a clock that ran up for a moment is no measure.
 const BEST: usize = 100;
 
+/// So many times as often as was asked for it is tried anew to get undisturbed figures.
+pub const TRIES: usize = 4;
+
 /// What happened between two looks at the pace.
 pub struct Slice {
     /// Work that the core did for us in a cycle of the time-stamp counter, before or after, whichever was less.
@@ -62,10 +65,29 @@ pub fn speed() -> f64 {
 }
 
 /// The pace from which on a slice counts as ours alone.
-pub fn bar<'a>(slices: impl Iterator<Item = &'a Slice>) -> f64 {
-    let mut all: Vec<f64> = slices.map(|s| s.pace).collect();
+pub fn bar(paces: impl Iterator<Item = f64>) -> f64 {
+    let mut all: Vec<f64> = paces.collect();
     all.sort_by(|a, b| b.total_cmp(a));
     all.get(all.len() / BEST).map_or(0.0, |best| best * OURS)
+}
+
+/// Measure something short until so many figures of it are undisturbed, or as many as there was time for.
+pub fn undisturbed(wanted: usize, mut measure: impl FnMut() -> f64) -> Vec<f64> {
+    let mut all: Vec<(f64, f64)> = Vec::new();
+    let mut before = pace();
+    for _ in 0..wanted * TRIES {
+        let figure = measure();
+        let after = pace();
+        all.push((before.min(after), figure));
+        before = after;
+        let bar = bar(all.iter().map(|a| a.0));
+        if all.iter().filter(|a| a.0 >= bar).count() >= wanted {
+            break;
+        }
+    }
+    let bar = bar(all.iter().map(|a| a.0));
+    all.retain(|a| a.0 >= bar);
+    all.into_iter().map(|a| a.1).collect()
 }
 
 #[cfg(test)]
@@ -74,17 +96,25 @@ mod tests {
 
     #[test]
     fn a_slower_slice_is_told_from_the_best() {
-        let slice = |pace| Slice {
-            pace,
-            seconds: 1.0,
-            costs: Vec::new(),
-        };
-        let mut all: Vec<Slice> = (0..100).map(|_| slice(4.0)).collect();
-        all.extend([slice(7.0), slice(2.1)]);
-        let bar = bar(all.iter());
-        let ours = all.iter().filter(|s| s.pace >= bar).count();
+        let mut all = vec![4.0; 100];
+        all.extend([7.0, 2.1]);
+        let bar = bar(all.iter().copied());
+        let ours = all.iter().filter(|pace| **pace >= bar).count();
         assert_eq!(ours, 101, "the bar is {bar}");
         assert_eq!(super::bar(std::iter::empty()), 0.0);
+    }
+
+    #[test]
+    fn as_many_figures_as_were_asked_for_or_some() {
+        let mut calls = 0;
+        let figures = undisturbed(5, || {
+            calls += 1;
+            f64::from(calls)
+        });
+        assert!(
+            (1..=5).contains(&figures.len()) && calls <= 20,
+            "{figures:?}"
+        );
     }
 
     #[test]

@@ -25,6 +25,8 @@ const BEGIN: &str = "<!-- xtask path-curves: begin -->";
 const END: &str = "<!-- xtask path-curves: end -->";
 /// Batch sizes of the curves.
 const BATCHES: [u32; 6] = [4, 16, 32, 64, 128, 256];
+/// Full batches that wait for each other: none, as in the paper, and some.
+pub const GATHERS: [u32; 2] = [1, 4];
 /// Sizes of the first-level instruction cache, in bytes.
 pub const CACHES: [u32; 4] = [32_768, 16_384, 8_192, 4_096];
 
@@ -34,6 +36,8 @@ pub struct Point<'a> {
     pub pattern: &'a str,
     pub batch: u32,
     pub batcher: bool,
+    /// Full batches that wait for each other.
+    pub gather: u32,
     /// Packets that the source sends at once; none = a batch.
     pub burst: Option<u32>,
     /// Bytes of the instruction cache, 8 ways, 64 bytes a line.
@@ -96,6 +100,9 @@ fn events(home: &Home, point: Point<'_>, packets: u64) -> Result<(u64, u64), Str
         .args(["bench", "path-batcher", "--isa", "x86-64-v3"])
         .args(["--patterns", point.pattern, "--batcher", switch])
         .args(["--batches", &point.batch.to_string()])
+        .args(["--gather", &point.gather.to_string()])
+        // The clock goes on while callgrind takes its time: no batch may be due for that.
+        .args(["--timeout-us", "1000000"])
         .args(["--packets", &packets.to_string()]);
     if let Some(burst) = point.burst {
         program = program.args(["--burst", &burst.to_string()]);
@@ -108,26 +115,46 @@ fn events(home: &Home, point: Point<'_>, packets: u64) -> Result<(u64, u64), Str
     Ok((event("Ir")?, event("I1mr")?))
 }
 
-/// By how many percent the batcher lowers the misses, with both figures.
-pub fn reduction(
-    home: &Home,
-    pattern: &str,
-    batch: u32,
-    burst: Option<u32>,
-    cache: u32,
-) -> Result<(f64, Cost, Cost), String> {
-    let of = |batcher| {
-        let point = Point {
-            pattern,
+/// What the batcher makes of the misses.
+pub struct Reduction {
+    /// Without it.
+    pub off: Cost,
+    /// With it, and by how many percent that is less; for each of the numbers of gathered batches.
+    pub on: Vec<(u32, Cost, f64)>,
+}
+
+/// The misses without the batcher, and with it for some numbers of batches that are gathered.
+pub fn reduction(home: &Home, point: Point<'_>, gathers: &[u32]) -> Result<Reduction, String> {
+    let batcher = false;
+    let off = count(home, Point { batcher, ..point })?;
+    let on = gathers.iter().map(|&gather| {
+        let batcher = true;
+        let on = count(
+            home,
+            Point {
+                batcher,
+                gather,
+                ..point
+            },
+        )?;
+        Ok((gather, on, percent(off.misses, on.misses)))
+    });
+    let on = on.collect::<Result<Vec<_>, String>>()?;
+    Ok(Reduction { off, on })
+}
+
+impl<'a> Point<'a> {
+    /// IPv4 and IPv6 in turn.
+    pub fn alternating(batch: u32, burst: Option<u32>, cache: u32) -> Point<'a> {
+        Point {
+            pattern: "alternating-2",
             batch,
-            batcher,
+            batcher: false,
+            gather: 1,
             burst,
             cache,
-        };
-        count(home, point)
-    };
-    let (off, on) = (of(false)?, of(true)?);
-    Ok((percent(off.misses, on.misses), off, on))
+        }
+    }
 }
 
 fn percent(off: f64, on: f64) -> f64 {
@@ -152,28 +179,34 @@ pub fn curves(home: &Home) -> Outcome {
 fn drawn(home: &Home) -> Result<(), String> {
     let mut series = Vec::new();
     let mut rows = String::from(
-        "| I1 | batch | misses off | misses on | change | instructions off | instructions on |\n|---|---|---|---|---|---|---|\n",
+        "| I1 | batch | in a row | misses off | misses on | change | instructions off | instructions on |\n|---|---|---|---|---|---|---|---|\n",
     );
     for cache in [32_768, 8_192] {
-        let (mut off, mut on) = (Vec::new(), Vec::new());
+        let mut points = vec![Vec::new(); 1 + GATHERS.len()];
         for batch in BATCHES {
-            let (less, without, with) = reduction(home, "alternating-2", batch, None, cache)?;
-            let x = f64::from(batch);
+            let all = reduction(home, Point::alternating(batch, None, cache), &GATHERS)?;
             // The axis is logarithmic.
-            off.push((x, without.misses.max(0.001)));
-            on.push((x, with.misses.max(0.001)));
-            let _ = writeln!(
-                rows,
-                "| {} KiB | {batch} | {:.3} | {:.3} | {:+.1} % | {:.1} | {:.1} |",
-                cache / 1024,
-                without.misses,
-                with.misses,
-                -less,
-                without.instructions,
-                with.instructions
-            );
+            let mut put = |line: usize, misses: f64| {
+                points[line].push((f64::from(batch), misses.max(0.001)));
+            };
+            put(0, all.off.misses);
+            for (line, (gather, on, less)) in all.on.iter().enumerate() {
+                put(1 + line, on.misses);
+                let _ = writeln!(
+                    rows,
+                    "| {} KiB | {batch} | {gather} | {:.3} | {:.3} | {:+.1} % | {:.1} | {:.1} |",
+                    cache / 1024,
+                    all.off.misses,
+                    on.misses,
+                    -less,
+                    all.off.instructions,
+                    on.instructions
+                );
+            }
         }
-        for (name, points) in [("off", off), ("on", on)] {
+        let mut names = vec!["off".to_owned()];
+        names.extend(GATHERS.map(|n| format!("{n} in a row")));
+        for (name, points) in names.into_iter().zip(points) {
             let name = format!("{} KiB, {name}", cache / 1024);
             series.push(Series { name, points });
         }

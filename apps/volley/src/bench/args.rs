@@ -228,6 +228,9 @@ pub struct PathArgs {
     /// The longest wait in microseconds.
     #[arg(long, default_value_t = 500)]
     pub timeout_us: u32,
+    /// Full batches of a queue that wait for each other.
+    #[arg(long, default_value_t = 1)]
+    pub gather: u32,
     /// Instruction-set level: auto, scalar, x86-64-v3, x86-64-v4.
     #[arg(long, default_value = "auto")]
     pub isa: String,

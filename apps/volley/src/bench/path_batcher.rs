@@ -155,7 +155,7 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
     let mut rig = Rig::new(burst.max(batch), &args.isa)?;
     let (paths, order) = pattern(name).ok_or_else(|| BenchError::Args(name.to_owned()))?;
     if on {
-        rig.batch(paths, batch, args.timeout_us)?;
+        rig.batch(paths, batch, args.timeout_us, args.gather)?;
     }
     let packets: Vec<_> = order
         .iter()
@@ -257,7 +257,7 @@ fn delays(args: &PathArgs) -> Result<(), BenchError> {
     let mut both = Vec::new();
     for (name, rate) in [("10 kpps", Some(10_000.0)), ("overload", None)] {
         let mut rig = Rig::new(256, &args.isa)?;
-        rig.batch(2, 128, LIMIT_US)?;
+        rig.batch(2, 128, LIMIT_US, 1)?;
         // At overload a path that is rare: its batches never fill.
         let path = |at: usize| {
             if rate.is_some() {
@@ -332,7 +332,7 @@ fn learning(args: &PathArgs) -> Result<(), BenchError> {
         _ => dice(&mut state) as u32 % PATHS as u32,
     };
     let packets: Vec<_> = (0..4096).map(flow).map(|flow| packet(0, flow)).collect();
-    rig.batch(0, 128, LIMIT_US)?;
+    rig.batch(0, 128, LIMIT_US, 1)?;
     rig.stream(&packets, 256, None)?;
     rig.configure("[path_batcher]\nlearn = 2\nlearn_fields = [\"ip4.dst\"]\n")?;
     let start = Instant::now();

@@ -112,14 +112,22 @@ impl Rig {
     }
 
     /// Rules for the first `paths` paths, a queue each, and the batcher on.
-    pub fn batch(&mut self, paths: usize, batch: u32, timeout_us: u32) -> Result<(), BenchError> {
+    pub fn batch(
+        &mut self,
+        paths: usize,
+        batch: u32,
+        timeout_us: u32,
+        gather: u32,
+    ) -> Result<(), BenchError> {
         let rules = [
             "match = [\"ip4\"]",
             "match = [\"ip6\"]",
             "priority = 1\nmatch = [\"ip4.dst=21.0.0.0/8\"]",
             "priority = 1\nmatch = [\"ip6.dst=2001:db9::/32\"]",
         ];
-        let mut text = format!("[path_batcher]\nbatch = {batch}\ntimeout_us = {timeout_us}\n");
+        let mut text = format!(
+            "[path_batcher]\nbatch = {batch}\ntimeout_us = {timeout_us}\ngather = {gather}\n"
+        );
         for (at, rule) in rules.iter().enumerate().take(paths) {
             let id = at + 1;
             text += &format!(

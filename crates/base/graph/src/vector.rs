@@ -207,6 +207,12 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
+    /// Whether any packet goes on in other buffers behind its first.
+    #[inline(always)]
+    pub fn has_chains(&self) -> bool {
+        or_all(self.frame.words(POS)) & CHAINED != 0
+    }
+
     /// `K` header words of one packet, as [`Vector::words`] loads them: for code that handles a handful of packets row by
     /// row ([`Isa::FEW`]).
     #[inline(always)]

@@ -37,6 +37,7 @@ pub(crate) fn defaults(section: Section<'_>, plan: &mut Plan) {
     let it = PathBatcher {
         batch: of("batch", usual.batch),
         timeout_us: of("timeout_us", usual.timeout_us),
+        gather: of("gather", usual.gather),
         learn,
     };
     plan.before(&section, Request::PathBatcherSet(it));
@@ -76,6 +77,7 @@ pub(crate) fn queue(section: Section<'_>, plan: &mut Plan) {
         id,
         batch: number(&section, "batch"),
         timeout_us: number(&section, "timeout_us"),
+        gather: number(&section, "gather"),
         weight: number(&section, "weight"),
         strict: number(&section, "strict"),
     };

@@ -210,6 +210,10 @@ pub(crate) static PATH_BATCHER: Table = Table {
             "longest wait of a packet in microseconds (50)",
         ),
         k(
+            "gather",
+            "full batches of a queue that wait for each other, 1 to 16 (1)",
+        ),
+        k(
             "learn",
             "queues for the heaviest paths that no rule names (off)",
         ),
@@ -258,7 +262,14 @@ pub(crate) static PATH_QUEUE: Table = many(
         k("id", "number, 1 to 63"),
         k("batch", "packets of a full batch (the batcher's)"),
         k("timeout_us", "longest wait in microseconds (the batcher's)"),
-        k("weight", "batches in its turn, 1 to 64 (1)"),
+        k(
+            "gather",
+            "full batches that wait for each other, 1 to 16 (the batcher's)",
+        ),
+        k(
+            "weight",
+            "batches in its turn, 1 to 64 (1; never fewer than were gathered)",
+        ),
         k(
             "strict",
             "it goes before all that take turns, lower numbers first (takes turns)",

@@ -354,6 +354,7 @@ fn path_batcher(request: &Request, out: &mut String) -> bool {
         Request::PathBatcherSet(it) => {
             keys.plain("batch", it.batch);
             keys.plain("timeout_us", it.timeout_us);
+            keys.unusual("gather", it.gather, 1);
             if let Some(learn) = &it.learn {
                 keys.plain("learn", learn.queues);
                 keys.plain("learn_sample", learn.sample);
@@ -386,6 +387,7 @@ fn path_batcher(request: &Request, out: &mut String) -> bool {
             keys.plain("id", it.id);
             keys.maybe_plain("batch", it.batch);
             keys.maybe_plain("timeout_us", it.timeout_us);
+            keys.maybe_plain("gather", it.gather);
             keys.maybe_plain("weight", it.weight);
             keys.maybe_plain("strict", it.strict);
             "[[path_queue]]"

@@ -23,6 +23,9 @@ pub struct PathBatcher {
     pub batch: u32,
     /// The longest that a packet waits for its batch to fill, in microseconds.
     pub timeout_us: u32,
+    /// Full batches of a queue that wait for each other and then go one after the other: so their path's code and tables are
+    /// fetched once for all of them.
+    pub gather: u32,
     /// Learning; none = off.
     pub learn: Option<PathLearning>,
 }
@@ -32,6 +35,7 @@ impl Default for PathBatcher {
         PathBatcher {
             batch: 128,
             timeout_us: 50,
+            gather: 1,
             learn: None,
         }
     }
@@ -77,7 +81,10 @@ pub struct PathQueue {
     /// The longest wait in microseconds; none = as the batcher says.
     #[serde(default)]
     pub timeout_us: Option<u32>,
-    /// Batches that it may give in its turn; none = 1.
+    /// Full batches that wait for each other; none = as the batcher says.
+    #[serde(default)]
+    pub gather: Option<u32>,
+    /// Batches that it may give in its turn; none = 1, and never fewer than were gathered.
     #[serde(default)]
     pub weight: Option<u32>,
     /// Full and overdue batches of strict queues go before all others, lower numbers first; none = takes turns.
@@ -438,6 +445,7 @@ fn times(batch: u32, timeout_us: u32) -> Check {
 impl PathBatcher {
     pub(crate) fn validate(&self) -> Check {
         times(self.batch, self.timeout_us)?;
+        within("gather", self.gather, 1..=16)?;
         let Some(learn) = &self.learn else {
             return Ok(());
         };
@@ -460,6 +468,7 @@ impl PathQueue {
     pub(crate) fn validate(&self) -> Check {
         within("queue", self.id, 1..=limits::PATH_QUEUES - 1)?;
         times(self.batch.unwrap_or(1), self.timeout_us.unwrap_or(1))?;
+        within("gather", self.gather.unwrap_or(1), 1..=16)?;
         within("weight", self.weight.unwrap_or(1), 1..=64)?;
         within("strict", self.strict.unwrap_or(1), 1..=255)
     }
@@ -533,6 +542,7 @@ impl Display for PathBatcher {
         f.write_str("set path-batcher defaults")?;
         opt(f, "batch", unless(self.batch, usual.batch))?;
         opt(f, "timeout", unless(self.timeout_us, usual.timeout_us))?;
+        opt(f, "gather", unless(self.gather, usual.gather))?;
         let Some(learn) = &self.learn else {
             return Ok(());
         };
@@ -559,6 +569,7 @@ impl Display for PathQueue {
         write!(f, "set path-batcher queue {}", self.id)?;
         opt(f, "batch", self.batch)?;
         opt(f, "timeout", self.timeout_us)?;
+        opt(f, "gather", self.gather)?;
         opt(f, "weight", self.weight)?;
         opt(f, "strict", self.strict)
     }

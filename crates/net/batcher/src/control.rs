@@ -413,6 +413,7 @@ impl Control {
             draining: names(&gates.leaving),
             batch: self.wishes.defaults.batch,
             timeout_us: self.wishes.defaults.timeout_us,
+            gather: self.wishes.defaults.gather,
             totals: PathBatcherTotals {
                 packets: sums.packets.iter().sum(),
                 held: held.sum(),

@@ -1,7 +1,7 @@
 //! The path batcher: packets of one path wait together in front of the graph, so that vectors do not split.
 //!
 //! A parser (`headers`, `parser`) walks the headers of a packet and gathers the fields that rules name; a matcher finds
-//! the rule and with it the queue; queues give batches when they are full or when a packet's time is up. All of it is one
+//! the rule and with it the queue; walks that were made before are remembered (`memo`); queues give batches when they are full or when a packet's time is up. All of it is one
 //! published value that workers read once for each vector, so rules change while packets flow. See `docs/path-batcher.md`.
 #![forbid(unsafe_code)]
 
@@ -10,6 +10,7 @@ mod count;
 mod headers;
 mod learn;
 mod matcher;
+mod memo;
 pub mod node;
 mod parser;
 mod queues;

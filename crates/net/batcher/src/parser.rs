@@ -5,6 +5,7 @@
 //! - It stops as soon as nothing that is wanted can still come, and behind [`MOST`] headers.
 
 use crate::headers::{Extra, HeaderType, NextField, built_in, own};
+use crate::memo::Trail;
 use volley_model::PathHeader;
 
 /// Headers of one packet that are looked at.
@@ -25,6 +26,14 @@ pub(crate) struct Features {
     pub(crate) values: [u128; SLOTS],
     /// The headers in order, one byte each (1 + number of the type), the first lowest; 0 when it was not walked to its end.
     pub(crate) path: u64,
+}
+
+impl Features {
+    /// The value of a slot.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, slot: u8, value: u128) {
+        self.values[slot as usize % SLOTS] = value;
+    }
 }
 
 /// A field to extract.
@@ -244,9 +253,8 @@ impl Program {
         }
     }
 
-    /// Look at a packet. `whole`: walk to the end even where nothing is wanted there.
-    #[inline(always)]
-    pub(crate) fn parse(&self, packet: &[u8], whole: bool, out: &mut Features) {
+    /// Look at a packet. `whole`: walk to the end even where nothing is wanted there. `trail` gets what that depended on.
+    pub(crate) fn parse(&self, packet: &[u8], whole: bool, out: &mut Features, trail: &mut Trail) {
         let whole = whole || self.whole;
         (out.seen, out.path) = (0, 0);
         let (mut at, mut level, mut left) = (0usize, 0usize, self.all);
@@ -256,9 +264,12 @@ impl Program {
                 return;
             }
             let of = &self.types[at];
-            let Some(length) = length(of, bytes) else {
-                return;
+            let start = packet.len() - bytes.len();
+            let mut ask = |at: usize, mask: u8| trail.asked(start + at, mask);
+            let Some(length) = length(of, bytes, &mut ask) else {
+                return trail.cut();
             };
+            trail.passed(start + length);
             if step < 8 {
                 out.path |= (at as u64 + 1) << (8 * step);
             }
@@ -267,10 +278,16 @@ impl Program {
                 left &= !want.bit;
                 out.seen |= want.bit;
                 for field in &want.fields {
-                    out.values[field.slot as usize % SLOTS] = bits(bytes, field.bit, field.bits);
+                    out.set(field.slot, bits(bytes, field.bit, field.bits));
+                    trail.took(field.slot, 8 * start + usize::from(field.bit), field.bits);
                 }
             }
-            let Some((to, inner)) = follows(of, &bytes[..length], bytes) else {
+            let mut ask = |at: usize, mask: u8| trail.asked(start + at, mask);
+            let follows = follows(of, &bytes[..length], bytes, &mut ask);
+            let Follows::Header(to, inner) = follows else {
+                if matches!(follows, Follows::Cut) {
+                    trail.cut();
+                }
                 return;
             };
             level += usize::from(inner);
@@ -282,9 +299,14 @@ impl Program {
     }
 }
 
-/// Bytes of a header that begins here; none when it is not whole.
-#[inline(always)]
-fn length(of: &Type, bytes: &[u8]) -> Option<usize> {
+/// Bytes of a header that begins here; none when it is not whole. `ask` is told of each byte that has a say.
+fn length(of: &Type, bytes: &[u8], ask: &mut impl FnMut(usize, u8)) -> Option<usize> {
+    if let Extra::Scaled { at, mask, .. }
+    | Extra::Flags { at, mask, .. }
+    | Extra::Any { at, mask, .. } = of.extra
+    {
+        ask(at as usize, mask);
+    }
     let byte = |at: u8| bytes.get(at as usize).map(|b| usize::from(*b));
     let extra = match of.extra {
         Extra::None => 0,
@@ -307,28 +329,54 @@ fn length(of: &Type, bytes: &[u8]) -> Option<usize> {
     (length >= of.least as usize && length <= bytes.len()).then_some(length)
 }
 
-/// The type of what follows, and whether it is a packet within the packet. A next field may lie in what follows (a version
-/// nibble), so all bytes are looked at when the header has no length of its own.
-#[inline(always)]
-fn follows(of: &Type, header: &[u8], all: &[u8]) -> Option<(u8, bool)> {
-    let next = of.next?;
+/// What is behind a header.
+#[derive(Clone, Copy)]
+enum Follows {
+    /// The type of the next one, and whether it is a packet within the packet.
+    Header(u8, bool),
+    /// Nothing that is known.
+    Nothing,
+    /// The bytes end before they say it.
+    Cut,
+}
+
+/// What follows a header. A next field may lie in what follows (a version nibble), so all bytes are looked at when the header
+/// has no length of its own.
+fn follows(of: &Type, header: &[u8], all: &[u8], ask: &mut impl FnMut(usize, u8)) -> Follows {
+    let Some(next) = of.next else {
+        return Follows::Nothing;
+    };
     let within = if header.is_empty() { all } else { header };
     if let Some((at, mask)) = of.stop {
-        let word = within.get(at as usize..at as usize + 2)?;
+        let at = at as usize;
+        let Some(word) = within.get(at..at + 2) else {
+            return Follows::Cut;
+        };
+        let [high, low] = mask.to_be_bytes();
+        ask(at, high);
+        ask(at + 1, low);
         if u16::from_be_bytes([word[0], word[1]]) & mask != 0 {
-            return None;
+            return Follows::Nothing;
         }
     }
-    let field = within.get(next.at as usize..next.at as usize + next.bytes as usize)?;
+    let (at, bytes) = (next.at as usize, next.bytes as usize);
+    let Some(field) = within.get(at..at + bytes) else {
+        return Follows::Cut;
+    };
+    for k in 0..bytes {
+        let above = 8 * (bytes - 1 - k) as u32;
+        ask(at + k, next.mask.checked_shr(above).unwrap_or(0) as u8);
+    }
     let value = field.iter().fold(0u32, |all, b| all << 8 | u32::from(*b)) & next.mask;
-    let at = of.links.binary_search_by_key(&value, |l| l.0).ok()?;
-    let (_, to, inner) = of.links[at];
-    Some((to, inner))
+    match of.links.binary_search_by_key(&value, |l| l.0) {
+        Ok(at) => Follows::Header(of.links[at].1, of.links[at].2),
+        Err(_) => Follows::Nothing,
+    }
 }
 
 /// `count` bits from bit `first` on; bits behind the end are 0.
 #[inline(always)]
-fn bits(bytes: &[u8], first: u16, count: u8) -> u128 {
+pub(crate) fn bits(bytes: &[u8], first: u16, count: u8) -> u128 {
     let (from, shift) = (first as usize / 8, first as u32 % 8);
     let needed = (shift + u32::from(count)).div_ceil(8) as usize;
     let field = bytes.get(from..from + needed).unwrap_or(&[]);

@@ -1,6 +1,6 @@
 //! The batcher: queues of packets on one worker, and in which order they give their batches.
 //!
-//! - A queue gathers one open batch; a full one waits behind it until the worker asks.
+//! - A queue gathers one open batch; full ones wait behind it until there are as many as its turn wants, and the worker asks.
 //! - A batch whose oldest packet would miss its limit by the next time the worker asks is given as it is.
 //! - Strict queues first; the others take turns, each gives up to its weight in batches.
 //! - Packets of a queue leave in the order in which they came.
@@ -54,6 +54,14 @@ struct Queue {
     packets: u64,
 }
 
+impl Queue {
+    /// When its first packet came.
+    fn oldest(&self) -> Option<u64> {
+        let first = self.full.front().or(self.open.as_ref())?;
+        Some(first.times.oldest())
+    }
+}
+
 /// Why a batch leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Why {
@@ -69,9 +77,11 @@ pub(crate) struct Queues {
     /// Queues with a full batch, and queues with an open one.
     full: u64,
     open: u64,
+    /// Queues that have had as many full ones as their turn wants, and still have one.
+    ripe: u64,
     batches: usize,
     pub(crate) packets: u64,
-    /// No open batch is overdue before.
+    /// No batch is overdue before.
     pub(crate) next_due: u64,
     turn: u32,
     credit: u32,
@@ -91,6 +101,7 @@ impl Queues {
             cells,
             full: 0,
             open: 0,
+            ripe: 0,
             batches: 0,
             packets: 0,
             next_due: u64::MAX,
@@ -152,10 +163,13 @@ impl Queues {
         }
         match &queue.open {
             None => self.open &= !(1 << id),
-            Some(open) => {
-                self.open |= 1 << id;
-                self.next_due = self.next_due.min(open.times.oldest() + plan.timeout_ns);
-            }
+            Some(_) => self.open |= 1 << id,
+        }
+        if queue.full.len() >= plan.gather {
+            self.ripe |= 1 << id;
+        }
+        if let Some(oldest) = queue.oldest() {
+            self.next_due = self.next_due.min(oldest + plan.timeout_ns);
         }
         let cells = &self.cells.queues[id];
         bump(&cells.packets, packets as u64);
@@ -180,7 +194,9 @@ impl Queues {
     #[inline(always)]
     pub(crate) fn next(&mut self, table: &Table, now: u64) -> Option<Batch> {
         let overdue = self.overdue(table, now);
-        let ready = self.full | overdue;
+        // A turn that has begun goes on.
+        let turn = if self.credit > 0 { 1 << self.turn } else { 0 };
+        let ready = self.ripe | self.full & turn | overdue;
         if ready == 0 {
             return None;
         }
@@ -193,10 +209,11 @@ impl Queues {
         self.take(id, table.queues[id].timeout_ns, now, why)
     }
 
-    /// Open batches whose time is up before the worker asks again.
+    /// Queues with a batch whose time is up before the worker asks again.
     #[inline(always)]
     fn overdue(&mut self, table: &Table, now: u64) -> u64 {
-        if self.open == 0 {
+        let held = self.open | self.full;
+        if held == 0 {
             self.next_due = u64::MAX;
             return 0;
         }
@@ -204,15 +221,15 @@ impl Queues {
         if now + self.gap < self.next_due {
             return 0;
         }
-        let (mut due, mut left, mut first) = (0, self.open, u64::MAX);
+        let (mut due, mut left, mut first) = (0, held, u64::MAX);
         while left != 0 {
             let id = left.trailing_zeros() as usize;
             left &= left - 1;
             let limit = table.queues[id].timeout_ns;
-            let Some(open) = &self.queues[id].open else {
+            let Some(oldest) = self.queues[id].oldest() else {
                 continue;
             };
-            let deadline = open.times.oldest() + limit;
+            let deadline = oldest + limit;
             if now + self.gap.min(limit / 2) >= deadline {
                 due |= 1 << id;
             } else {
@@ -243,7 +260,8 @@ impl Queues {
         let from = (self.turn + 1) % QUEUES as u32;
         let id = (turns.rotate_right(from).trailing_zeros() + from) % QUEUES as u32;
         self.turn = id;
-        self.credit = table.queues[id as usize].weight.saturating_sub(1);
+        let plan = &table.queues[id as usize];
+        self.credit = plan.weight.max(plan.gather as u32).saturating_sub(1);
         id as usize
     }
 
@@ -259,6 +277,7 @@ impl Queues {
         };
         if queue.full.is_empty() {
             self.full &= !(1 << id);
+            self.ripe &= !(1 << id);
         }
         let packets = batch.len() as u64;
         queue.packets -= packets;

@@ -21,6 +21,8 @@ pub(crate) struct QueuePlan {
     pub(crate) batch: usize,
     pub(crate) timeout_ns: u64,
     pub(crate) weight: u32,
+    /// Full batches that a turn waits for.
+    pub(crate) gather: usize,
 }
 
 /// A rule's queue and counter, by rank.
@@ -172,6 +174,7 @@ fn plans(wishes: &Wishes) -> [QueuePlan; QUEUES] {
             batch: batch as usize,
             timeout_ns: u64::from(timeout_us) * 1000,
             weight: own.and_then(|q| q.weight).unwrap_or(1),
+            gather: own.and_then(|q| q.gather).unwrap_or(usual.gather) as usize,
         }
     })
 }

@@ -158,6 +158,7 @@ impl Bench {
                 id: words[1].parse().unwrap(),
                 batch: after("batch"),
                 timeout_us: after("timeout"),
+                gather: after("gather"),
                 weight: after("weight"),
                 strict: after("strict"),
             }),
@@ -328,6 +329,35 @@ fn strict_queues_first_and_weights_in_turn() {
 }
 
 #[test]
+fn full_batches_wait_for_each_other_and_no_longer_than_their_limit() {
+    let rules = [
+        "queue 1 batch 4 gather 2",
+        "queue 2 batch 4 gather 3 timeout 30",
+        "rule a queue 1 match ethernet.type=1",
+        "rule b queue 2 match ethernet.type=2",
+    ];
+    let mut bench = Bench::on(64, &rules);
+    bench.send((0..24).map(|i| frame(1 + i % 2, 0, i)));
+    bench.run();
+    let order = |bench: &mut Bench| -> Vec<u8> { bench.taken().iter().map(|v| v[0][13]).collect() };
+    assert_eq!(
+        order(&mut bench),
+        [1, 1, 2, 2, 2, 1],
+        "two, three, and what a turn left"
+    );
+    bench.send((0..8).map(|i| frame(2, 0, i)));
+    bench.run();
+    assert!(order(&mut bench).is_empty(), "two of three are full");
+    (0..4).for_each(|_| bench.later(5));
+    assert!(order(&mut bench).is_empty(), "20 us of 30");
+    (0..3).for_each(|_| bench.later(5));
+    assert_eq!(order(&mut bench), [2, 2]);
+    let shown = bench.shown();
+    assert_eq!((shown.totals.held, shown.queues[2].late), (0, 0));
+    assert_eq!(bench.pool.report().in_use(), 0);
+}
+
+#[test]
 fn learning_finds_the_two_heaviest_of_fifty() {
     let mut bench = Bench::on(64, &[]);
     let learn = volley_model::PathLearning {
@@ -456,7 +486,7 @@ enum Event {
     Switch(bool),
     Rule(u8, u8),
     Delete(u8),
-    Queue(u8, u32),
+    Queue(u8, u32, u32),
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -466,7 +496,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => any::<bool>().prop_map(Event::Switch),
         2 => (0u8..6, 0u8..4).prop_map(|(f, q)| Event::Rule(f, q)),
         1 => (0u8..6).prop_map(Event::Delete),
-        1 => (1u8..4, 1u32..40).prop_map(|(q, b)| Event::Queue(q, b)),
+        1 => (1u8..4, 1u32..40, 1u32..4).prop_map(|(q, b, g)| Event::Queue(q, b, g)),
     ]
 }
 
@@ -499,7 +529,7 @@ proptest! {
                 Event::Delete(flow) => {
                     let _ = bench.apply(Request::PathRuleDel { name: format!("f{flow}") });
                 }
-                Event::Queue(id, batch) => bench.ok(&format!("queue {id} batch {batch}")),
+                Event::Queue(id, batch, gather) => bench.ok(&format!("queue {id} batch {batch} gather {gather}")),
             }
             let held = bench.shown().totals.held as usize;
             prop_assert_eq!(bench.pool.report().in_use(), held, "allocated = free + held");

@@ -60,6 +60,7 @@ fn defaults(args: &mut Args<'_>) -> Result<PathBatcher, SyntaxError> {
         match word {
             "batch" => it.batch = args.number32()?,
             "timeout" => it.timeout_us = args.number32()?,
+            "gather" => it.gather = args.number32()?,
             "learn" => {
                 learn.queues = args.number32()?;
                 asked = Some(());
@@ -95,6 +96,7 @@ fn queue(args: &mut Args<'_>) -> Result<PathQueue, SyntaxError> {
         match word {
             "batch" => it.batch = Some(args.number32()?),
             "timeout" => it.timeout_us = Some(args.number32()?),
+            "gather" => it.gather = Some(args.number32()?),
             "weight" => it.weight = Some(args.number32()?),
             "strict" => it.strict = Some(args.number32()?),
             _ => stray(word, column)?,

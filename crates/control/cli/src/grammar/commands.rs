@@ -138,12 +138,12 @@ commands! {
         "Create the driver of somebody's vhost-user device (the front end).", "create interface virtio-user socket /run/vhost.sock queues 2";
     DeleteVhostUser: "delete vhost-user <interface>", "Delete a vhost-user or virtio-user interface.", "delete vhost-user VirtualEthernet0/0/0";
 
-    SetPathBatcher: "set path-batcher defaults {batch <n> | timeout <n> | learn <n> | learn-sample <n> | learn-interval <n> | learn-margin <n> | \
+    SetPathBatcher: "set path-batcher defaults {batch <n> | timeout <n> | gather <n> | learn <n> | learn-sample <n> | learn-interval <n> | learn-margin <n> | \
          learn-field <match>}",
-        "Say how large batches are, how long packets wait (microseconds), and whether heavy paths get queues of their own.",
+        "Say how large batches are, how long packets wait (microseconds), how many full batches wait for each other, and whether heavy paths get queues of their own.",
         "set path-batcher defaults batch 64 timeout 100 learn 2";
-    SetPathQueue: "set path-batcher queue <n> {batch <n> | timeout <n> | weight <n> | strict <n>}",
-        "Make or change a queue: batch size, longest wait, batches in its turn, or before all that take turns.",
+    SetPathQueue: "set path-batcher queue <n> {batch <n> | timeout <n> | gather <n> | weight <n> | strict <n>}",
+        "Make or change a queue: batch size, longest wait, batches that wait for each other, batches in its turn, or before all that take turns.",
         "set path-batcher queue 1 batch 128 timeout 50";
     SetPathHeader: "set path-batcher header <name> length <n> {length-at <n> | length-mask <n> | length-scale <n> | next-at <n> | next-bytes <n> | \
          next <n> <name> [inner] | after <n> <name> [inner] | field <name> <n> <n>}",

@@ -13,8 +13,8 @@ pub(super) fn path_batcher(r: &PathBatcherReply) -> String {
     };
     let _ = writeln!(
         out,
-        "Path batcher {on}; batch {}, limit {} us",
-        r.batch, r.timeout_us
+        "Path batcher {on}; batch {}, limit {} us, {} in a row",
+        r.batch, r.timeout_us, r.gather
     );
     if !r.draining.is_empty() {
         let _ = writeln!(out, "  last packets are leaving: {}", r.draining.join(", "));
@@ -83,6 +83,7 @@ fn queues(r: &PathBatcherReply, out: &mut String) {
         let own = [
             q.queue.batch,
             q.queue.timeout_us,
+            q.queue.gather,
             q.queue.weight,
             q.queue.strict,
         ];
@@ -97,6 +98,7 @@ fn queues(r: &PathBatcherReply, out: &mut String) {
         "",
         ">Batch",
         ">Limit",
+        ">Gather",
         ">Weight",
         ">Strict",
         ">Packets",

@@ -15,6 +15,8 @@ pub struct PathBatcherReply {
     pub batch: u32,
     /// The longest wait in microseconds, where a queue says nothing.
     pub timeout_us: u32,
+    /// Full batches that wait for each other, where a queue says nothing.
+    pub gather: u32,
     /// All queues together.
     pub totals: PathBatcherTotals,
     /// Queues by number, the default queue first.

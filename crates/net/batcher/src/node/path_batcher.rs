@@ -4,12 +4,13 @@
 //! name it as the place where their packets go first. Where it is off nothing runs.
 
 use crate::count::{Cells, bump};
+use crate::memo::{Front, Memos, Trail, front};
 use crate::parser::{Features, Program};
 use crate::queues::Queues;
 use crate::table::Table;
 use std::sync::{Arc, LazyLock};
 use volley_graph::{
-    Clock, Column, Cx, Done, Isa, Names, Node, Output, PacketView, Rest, Stage, Trace, Vector,
+    Clock, Col, Column, Cx, Done, Isa, Names, Node, Output, PacketView, Rest, Stage, Trace, Vector,
     counters, nexts,
 };
 use volley_iface::IfTable;
@@ -46,6 +47,7 @@ pub struct PathBatcher {
     clock: Clock,
     codes: Column,
     features: Features,
+    memos: Memos,
     /// The table that the packets held were sorted by.
     version: u64,
     /// Packets until the next sample.
@@ -71,6 +73,7 @@ impl PathBatcher {
             clock,
             codes: Column::new(size),
             features: Features::default(),
+            memos: Memos::default(),
             version: 0,
             until_sample: 0,
             dice: 0x9e37_79b9,
@@ -82,7 +85,7 @@ impl PathBatcher {
     #[inline(always)]
     fn sort<I: Isa>(&mut self, table: &Table, v: &mut Vector<'_, I, Next>) {
         v.touch();
-        let n = v.len();
+        let (n, chains) = (v.len(), v.has_chains());
         let codes = self.codes.words_mut(n);
         let (mut counter, mut streak) = (u32::MAX, 0u64);
         let rules = &self.cells.rules;
@@ -92,12 +95,27 @@ impl PathBatcher {
             }
         };
         for row in 0..n {
-            let view = v.view(row);
+            let front = front(v.front(row));
+            let len = if chains {
+                v.view(row).bytes().len()
+            } else {
+                v.column(Col::Len)[row] as usize
+            };
             let sample = table.sample != 0 && self.until_sample == 0;
-            table
-                .program
-                .parse(view.bytes(), sample, &mut self.features);
-            let rank = table.matcher.find(&self.features);
+            let rank = match self.memos.fits(&front, len) {
+                Some(memo) if !sample => match self.memos.rank(memo) {
+                    Some(rank) => rank,
+                    None => recall(table, &self.memos, &mut self.features, memo, v.view(row)),
+                },
+                _ => walk(
+                    table,
+                    &mut self.memos,
+                    &mut self.features,
+                    &front,
+                    v.view(row),
+                    sample,
+                ),
+            };
             if table.sample != 0 {
                 self.until_sample = match self.until_sample.checked_sub(1) {
                     Some(left) => left,
@@ -132,6 +150,40 @@ impl PathBatcher {
     }
 }
 
+/// The rank of a packet whose headers are known, and whose values decide.
+#[inline(never)]
+fn recall(
+    table: &Table,
+    memos: &Memos,
+    features: &mut Features,
+    memo: usize,
+    packet: PacketView<'_>,
+) -> u32 {
+    memos.recall(memo, packet.bytes(), features);
+    table.matcher.find(features)
+}
+
+/// The rank of a packet that nothing is known of yet, or that is a sample.
+#[inline(never)]
+fn walk(
+    table: &Table,
+    memos: &mut Memos,
+    features: &mut Features,
+    front: &Front,
+    packet: PacketView<'_>,
+    sample: bool,
+) -> u32 {
+    let mut trail = Trail::default();
+    table
+        .program
+        .parse(packet.bytes(), sample, features, &mut trail);
+    let rank = table.matcher.find(features);
+    if !sample {
+        memos.note(front, &trail, features, rank);
+    }
+    rank
+}
+
 /// How many packets to leave out before the next sample: thrown, because traffic that repeats itself in step with a fixed
 /// stride would show one of its paths only.
 #[inline(always)]
@@ -157,6 +209,7 @@ impl Node for PathBatcher {
                 self.flush(cx, &mut v);
             }
             self.version = table.version;
+            self.memos.clear();
         }
         if table.pass {
             cx.count(Count::Passed, v.len() as u64);
@@ -249,7 +302,8 @@ impl Trace for PathTrace {
 
     fn text(&self, names: &dyn Names) -> String {
         let mut features = Features::default();
-        BUILT_IN.parse(&self.head[..self.noted as usize], true, &mut features);
+        let head = &self.head[..self.noted as usize];
+        BUILT_IN.parse(head, true, &mut features, &mut Trail::default());
         let path = BUILT_IN.path_text(features.path);
         format!(
             "from {}, {} bytes\npath {path}",

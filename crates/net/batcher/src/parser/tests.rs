@@ -4,7 +4,7 @@ use volley_model::{HeaderField, HeaderLink};
 
 fn features(program: &Program, packet: &[u8], whole: bool) -> Features {
     let mut out = Features::default();
-    program.parse(packet, whole, &mut out);
+    program.parse(packet, whole, &mut out, &mut Trail::default());
     out
 }
 

@@ -1,0 +1,292 @@
+//! Walks that were made before. What the parser finds depends on few of a packet's bytes: a walk notes which ones it asked
+//! and what they said, and the next packet in which they say the same needs no walk.
+//!
+//! - True on exit: a packet that a memo fits has the same headers at the same places as the one that it was made from.
+//! - A walk that asked beyond the window, or that ended because the packet did, leaves no memo.
+//! - At most [`MOST`] memos; traffic of more kinds than that is walked, and now and then replaces one.
+
+use crate::parser::{Features, bits};
+
+/// Bytes in front of a packet that memos know of.
+pub(crate) const WINDOW: usize = 64;
+/// Memos at a time.
+const MOST: usize = 8;
+/// Of so many walks without a memo one takes the place of another's.
+const REPLACE: u32 = 64;
+/// Fields that a memo knows of.
+const FIELDS: usize = 8;
+
+/// The window as words, in which bytes stand as they do in memory.
+pub(crate) type Front = [u64; WINDOW / 8];
+
+/// The window of a packet.
+#[inline(always)]
+pub(crate) fn front(bytes: &[u8; WINDOW]) -> Front {
+    let (words, _) = bytes.as_chunks::<8>();
+    std::array::from_fn(|k| u64::from_ne_bytes(words[k]))
+}
+
+/// A field of a header that was seen: slot, first bit from the packet's start, bits.
+type Field = (u8, u16, u8);
+
+/// What a walk asked of a packet.
+pub(crate) struct Trail {
+    mask: [u8; WINDOW],
+    /// Shorter packets may end inside what was looked at.
+    least: usize,
+    fields: [Field; FIELDS],
+    n: usize,
+    /// Whether all of it can be remembered.
+    whole: bool,
+}
+
+impl Default for Trail {
+    fn default() -> Self {
+        Trail {
+            mask: [0; WINDOW],
+            least: 0,
+            fields: [(0, 0, 0); FIELDS],
+            n: 0,
+            whole: true,
+        }
+    }
+}
+
+impl Trail {
+    /// The walk depends on these bits of a byte.
+    pub(crate) fn asked(&mut self, at: usize, mask: u8) {
+        self.passed(at + 1);
+        match self.mask.get_mut(at) {
+            Some(all) => *all |= mask,
+            None => self.whole = false,
+        }
+    }
+
+    /// The packet has bytes up to here: a header was seen whole.
+    pub(crate) fn passed(&mut self, end: usize) {
+        self.least = self.least.max(end);
+    }
+
+    /// A field was taken.
+    pub(crate) fn took(&mut self, slot: u8, bit: usize, bits: u8) {
+        match (self.fields.get_mut(self.n), u16::try_from(bit)) {
+            (Some(field), Ok(bit)) => {
+                *field = (slot, bit, bits);
+                self.n += 1;
+                // Behind the header it may be cut by the packet's end.
+                self.whole &= usize::from(bit) + usize::from(bits) <= 8 * self.least;
+            }
+            _ => self.whole = false,
+        }
+    }
+
+    /// The packet's end stopped the walk.
+    pub(crate) fn cut(&mut self) {
+        self.whole = false;
+    }
+}
+
+/// One walk that was made.
+struct Memo {
+    mask: Front,
+    value: Front,
+    least: usize,
+    seen: u64,
+    path: u64,
+    fields: [Field; FIELDS],
+    n: usize,
+    /// What the matcher said, where no value can change it.
+    rank: Option<u32>,
+}
+
+/// Memos of one table's program.
+#[derive(Default)]
+pub(crate) struct Memos {
+    all: Vec<Memo>,
+    walks: u32,
+    replaced: usize,
+}
+
+impl Memos {
+    /// Forget all: there is another table.
+    pub(crate) fn clear(&mut self) {
+        self.all.clear();
+    }
+
+    /// Which memo fits a packet whose first segment has `len` bytes.
+    #[inline(always)]
+    pub(crate) fn fits(&self, front: &Front, len: usize) -> Option<usize> {
+        self.all.iter().position(|memo| {
+            let differs = |k: usize| (front[k] ^ memo.value[k]) & memo.mask[k];
+            let odd = (0..WINDOW / 8).fold(0, |odd, k| odd | differs(k));
+            odd == 0 && len >= memo.least
+        })
+    }
+
+    /// What the matcher said of such packets; none where their values decide.
+    #[inline(always)]
+    pub(crate) fn rank(&self, memo: usize) -> Option<u32> {
+        self.all[memo].rank
+    }
+
+    /// What a walk would have found.
+    pub(crate) fn recall(&self, memo: usize, packet: &[u8], out: &mut Features) {
+        let memo = &self.all[memo];
+        (out.seen, out.path) = (memo.seen, memo.path);
+        for &(slot, bit, count) in &memo.fields[..memo.n] {
+            out.set(slot, bits(packet, bit, count));
+        }
+    }
+
+    /// Remember a walk and what came of it.
+    pub(crate) fn note(&mut self, front: &Front, trail: &Trail, found: &Features, rank: u32) {
+        self.walks = self.walks.wrapping_add(1);
+        let full = self.all.len() >= MOST;
+        if !trail.whole || (full && !self.walks.is_multiple_of(REPLACE)) {
+            return;
+        }
+        let mask = self::front(&trail.mask);
+        let memo = Memo {
+            mask,
+            value: std::array::from_fn(|k| front[k] & mask[k]),
+            least: trail.least,
+            seen: found.seen,
+            path: found.path,
+            fields: trail.fields,
+            n: trail.n,
+            rank: (trail.n == 0).then_some(rank),
+        };
+        if full {
+            self.replaced = (self.replaced + 1) % MOST;
+            self.all[self.replaced] = memo;
+        } else {
+            self.all.push(memo);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parser::{Program, SLOTS};
+    use proptest::prelude::*;
+
+    const WANTS: [&str; 7] = [
+        "ip4.dst",
+        "ip6.dst",
+        "udp.dst",
+        "tcp",
+        "vlan.id",
+        "vxlan.vni",
+        "ip4@2.src",
+    ];
+
+    /// A packet of a kind: Ethernet, perhaps a tag, IPv4 with options or IPv6, UDP, TCP or VXLAN with IPv4 in it.
+    fn packet(kind: u8) -> Vec<u8> {
+        let mut p = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+        if kind & 1 != 0 {
+            p.extend([0x81, 0, 0, 7]);
+        }
+        let proto = if kind & 2 != 0 { 17 } else { 6 };
+        if kind & 4 != 0 {
+            p.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 40, proto, 64]);
+            p.extend([7; 32]);
+        } else {
+            let words = 5 + (kind >> 3 & 1);
+            p.extend([8, 0, 0x40 | words, 0, 0, 80, 0, 0, 0, 0, 64, proto, 0, 0]);
+            p.extend(vec![9; 4 * words as usize - 12]);
+        }
+        p.extend([0, 9, 0x12, 0xb5, 0, 60, 0, 0, 8, 0, 0, 0, 0, 0, 42, 0]);
+        p.extend([2, 0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 4, 8, 0, 0x45, 0]);
+        p.extend([5; 40]);
+        p
+    }
+
+    fn window(packet: &[u8]) -> Front {
+        let mut bytes = [0xa5; WINDOW];
+        let n = packet.len().min(WINDOW);
+        bytes[..n].copy_from_slice(&packet[..n]);
+        front(&bytes)
+    }
+
+    proptest! {
+        /// Whatever was walked before: a packet that a memo fits is as a walk of its own would have found it.
+        #[test]
+        fn a_memo_is_as_good_as_a_walk(
+            wants in prop::collection::vec(0..WANTS.len(), 0..4),
+            packets in prop::collection::vec(
+                (0u8..16, prop::collection::vec((12usize..90, any::<u8>()), 0..2), 12usize..120),
+                1..80,
+            ),
+        ) {
+            let mut program = Program::new(&[]);
+            for want in wants {
+                program.want(WANTS[want]).unwrap();
+            }
+            program.finish();
+            let (mut memos, mut recalled) = (Memos::default(), Features::default());
+            for (kind, changes, cut) in packets {
+                let mut packet = packet(kind);
+                for (at, byte) in changes {
+                    if let Some(b) = packet.get_mut(at) {
+                        *b = byte;
+                    }
+                }
+                packet.truncate(cut);
+                let mut walked = Features::default();
+                let mut trail = Trail::default();
+                program.parse(&packet, false, &mut walked, &mut trail);
+                // Stands for a matcher without values: what it says depends on the headers alone.
+                let rank = (walked.seen ^ walked.path >> 3 ^ walked.path >> 32) as u32;
+                let front = window(&packet);
+                match memos.fits(&front, packet.len()) {
+                    None => memos.note(&front, &trail, &walked, rank),
+                    Some(memo) => match memos.rank(memo) {
+                        Some(known) => prop_assert_eq!(known, rank),
+                        None => {
+                            memos.recall(memo, &packet, &mut recalled);
+                            prop_assert_eq!((recalled.seen, recalled.path), (walked.seen, walked.path));
+                            let taken = &trail.fields[..trail.n];
+                            for slot in taken.iter().map(|f| f.0 as usize % SLOTS) {
+                                prop_assert_eq!(recalled.values[slot], walked.values[slot]);
+                            }
+                        }
+                    },
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_second_packet_of_a_kind_is_known_and_a_ninth_kind_waits() {
+        let mut program = Program::new(&[]);
+        program.want("udp").unwrap();
+        program.finish();
+        let mut memos = Memos::default();
+        let mut known = |packet: &[u8]| {
+            let front = window(packet);
+            if memos.fits(&front, packet.len()).is_some() {
+                return true;
+            }
+            let (mut found, mut trail) = (Features::default(), Trail::default());
+            program.parse(packet, false, &mut found, &mut trail);
+            memos.note(&front, &trail, &found, 0);
+            false
+        };
+        assert!(!known(&packet(2)) && known(&packet(2)));
+        assert!(
+            !known(&packet(2)[..30]),
+            "a packet that ends too early leaves no memo"
+        );
+        assert!(!known(&packet(2)[..30]));
+        for kind in [3, 4, 5, 6, 7, 10, 11] {
+            assert!(!known(&packet(kind)), "{kind}");
+            assert!(known(&packet(kind)), "{kind}");
+        }
+        assert!(!known(&packet(8)) && !known(&packet(8)), "there is no room");
+        for _ in 0..REPLACE {
+            known(&packet(8));
+        }
+        assert!(known(&packet(8)), "but now and then one gives way");
+    }
+}

@@ -26,16 +26,18 @@ class Report(NamedTuple):
 
 class Comparison:
     def __init__(self, oracle: Oracle, inputs: dict[str, list[bytes]]):
-        self.expected = [(f"{name} packet {number}", frame, oracle.decide(name, frame))
-                         for name, frames in inputs.items() for number, frame in enumerate(frames, 1)]
+        self.decided = [(f"{name} packet {number}", frame, oracle.decide(name, frame))
+                        for name, frames in inputs.items() for number, frame in enumerate(frames, 1)]
+        self.expected = list(pieces(self.decided))
         self.told = [(f"what {where} is told", packet, what)
                      for where, name, frame, dropped in self._drops(inputs)
                      for packet, what in oracle.told(name, frame, dropped)]
+        self.told = list(pieces(self.told))
         self.problems: list[str] = []
 
     def _drops(self, inputs: dict[str, list[bytes]]):
         names = (name for name, frames in inputs.items() for _ in frames)
-        for (where, frame, what), name in zip(self.expected, names):
+        for (where, frame, what), name in zip(self.decided, names):
             if isinstance(what, Drop):
                 yield where, name, frame, what
 
@@ -51,8 +53,8 @@ class Comparison:
         if counts is not None:
             self._compare_counts(reasons, Counter(counts))
         self._check_order(outputs)
-        forwarded = sum(isinstance(what, Forward) for _, _, what in self.expected)
-        return Report(len(self.expected), forwarded, len(self.expected) - forwarded, reasons, self.problems)
+        forwarded = sum(isinstance(what, Forward) for _, _, what in self.decided)
+        return Report(len(self.decided), forwarded, len(self.decided) - forwarded, reasons, self.problems)
 
     def _match_forwards(self, left: Counter) -> list:
         missing = []
@@ -114,6 +116,15 @@ class Comparison:
             if before is not None and before[0] > place:
                 self.problems.append(f"{name} left by {choice[0]} before {before[1]}, which is older and of the same flow")
             last[flow] = (place, name)
+
+
+def pieces(decided):
+    """Each frame that has to leave by itself: fragments are several."""
+    for where, frame, what in decided:
+        rest = what.rest if isinstance(what, Forward) else ()
+        yield where, frame, what
+        for number, data in enumerate(rest, 2):
+            yield f"{where} fragment {number}", frame, what._replace(choices=((what.choices[0][0], data),), rest=())
 
 
 class DropPool:

@@ -22,7 +22,7 @@ import second_opinion
 from capture import CaptureError, read, write
 from compare import Comparison, Dropped
 from router import Router, RouterError, parse_mac
-from rules import VLAN_TYPES, Drop, Oracle
+from rules import FRAGMENTS, VLAN_TYPES, Drop, Oracle
 
 
 def named_files(pairs: list[str]) -> dict[str, list[bytes]]:
@@ -56,8 +56,13 @@ def opinions(comparison: Comparison, router: Router) -> list[str]:
         complaint = second_opinion.message(frame)
         if complaint:
             complaints.append(f"{name}: scapy says: {complaint}")
-    for name, frame, what in comparison.expected:
+    for name, frame, what in comparison.decided:
         if isinstance(what, Drop) or what.flow.startswith((b"l2", b"arp")):
+            continue
+        if what.flow == FRAGMENTS:
+            tx, first = what.choices[0]
+            complaint = second_opinion.fragments(frame, [first, *what.rest], router.interfaces[tx].mtu)
+            complaints += [f"{name}: scapy says: {complaint}"] if complaint else []
             continue
         if what.flow == b"own":
             complaint = second_opinion.message(what.choices[0][1][14:])
@@ -84,6 +89,8 @@ def do_expect(options: argparse.Namespace) -> int:
                 line["drop"] = str(what)
             else:
                 line["forward"] = [{"tx": tx, "hex": data.hex()} for tx, data in what.choices]
+                if what.rest:
+                    line["fragments"] = [data.hex() for data in what.rest]
             print(json.dumps(line))
     return 0
 

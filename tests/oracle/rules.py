@@ -31,9 +31,14 @@ class Forward(NamedTuple):
     choices: tuple[tuple[str, bytes], ...]
     flow: bytes
     slow: bool
+    # Fragments behind the first one, which leave by the interface of the first choice.
+    rest: tuple[bytes, ...] = ()
 
 
 Outcome = Union[Drop, Forward]
+
+# The flow of fragments made here: they are of no order with what was not cut.
+FRAGMENTS = b"fragments"
 
 
 def ones_complement_sum(data: bytes) -> int:
@@ -295,17 +300,24 @@ class Oracle:
         if drops:
             # With an open layout a drop cannot be told from a forward; the corpus keeps such routes uniform.
             return drops[0]
-        return Forward(tuple(results), flow_key(family, packet), slow)
+        if any(len(pieces) > 1 for _, pieces in results):
+            tx, pieces = results[0]
+            return Forward(((tx, pieces[0]),), FRAGMENTS, True, tuple(pieces[1:]))
+        return Forward(tuple((tx, pieces[0]) for tx, pieces in results), flow_key(family, packet), slow)
 
     def _rewrite(self, family: str, packet: bytes, path: Path):
         """Section 7 on one path."""
         if path.mac is None:
             return Drop(f"{family}-glean", "unresolved")  # 6.6
         tx = self.router.interfaces[path.tx]
-        if len(packet) > tx.mtu:
-            return Drop(f"{family}-rewrite", too_big(family, packet))
-        kind = b"\x08\x00" if family == "ip4" else b"\x86\xdd"
-        return tx.name, path.mac + tx.mac + kind + age(family, packet)
+        head = path.mac + tx.mac + (b"\x08\x00" if family == "ip4" else b"\x86\xdd")
+        if len(packet) <= tx.mtu:
+            return tx.name, [head + age(family, packet)]
+        if family == "ip6":
+            return Drop("ip6-rewrite", "packet-too-big")  # 7.3
+        if packet[6] & 0x40:
+            return Drop("ip4-rewrite", "frag-needed")  # 7.1
+        return tx.name, [head + piece for piece in fragments(age(family, packet), tx.mtu)]  # 7.2
 
 
 def own_address(interface: Optional[Interface], receiver: bytes):
@@ -433,10 +445,40 @@ def dead_end(family: str, kind: str) -> Drop:
     return Drop(f"{family}-{node}", reason)
 
 
-def too_big(family: str, packet: bytes) -> str:
-    if family == "ip6":
-        return "packet-too-big"  # 7.3
-    return "frag-needed" if packet[6] & 0x40 else "needs-fragmentation"  # 7.1, 7.2
+def fragments(packet: bytes, mtu: int) -> list[bytes]:
+    """Section 7, fragments."""
+    size = (packet[0] & 15) * 4
+    room = (mtu - size) // 8 * 8
+    body, word = packet[size:], struct.unpack_from(">H", packet, 6)[0]
+    pieces = []
+    for start in range(0, len(body), room):
+        part = body[start:start + room]
+        header = bytearray(packet[:size])
+        if start:
+            header[20:] = later_options(bytes(header[20:]))
+        more = 0x2000 if start + room < len(body) else word & 0x2000
+        offset = ((word & 0x1FFF) + start // 8) & 0x1FFF
+        struct.pack_into(">H", header, 2, size + len(part))
+        struct.pack_into(">HHH", header, 6, word & 0xC000 | more | offset, struct.unpack_from(">H", header, 8)[0], 0)
+        struct.pack_into(">H", header, 10, ones_complement_sum(bytes(header)) ^ 0xFFFF)
+        pieces.append(bytes(header) + part)
+    return pieces
+
+
+def later_options(options: bytes) -> bytes:
+    """Options of the fragments behind the first: those without the copied flag become no-operations."""
+    out, at = bytearray(options), 0
+    while at < len(out) and out[at] != 0:
+        if out[at] == 1:
+            at += 1
+            continue
+        if at + 1 >= len(out) or out[at + 1] < 2 or at + out[at + 1] > len(out):
+            break
+        end = at + out[at + 1]
+        if out[at] < 0x80:
+            out[at:end] = b"\1" * (end - at)
+        at = end
+    return bytes(out)
 
 
 def age(family: str, packet: bytes) -> bytes:

@@ -5,7 +5,7 @@ A complaint means that the oracle itself is wrong (or scapy is), so it is report
 """
 
 try:
-    from scapy.layers.inet import IP
+    from scapy.layers.inet import IP, fragment
     from scapy.layers.inet6 import IPv6, in6_chksum
     from scapy.layers.l2 import Ether
     from scapy.utils import checksum
@@ -24,6 +24,21 @@ def message(packet: bytes) -> str:
     header6 = IPv6(packet[:40])
     right = (header6.plen + 40, header6.nh) == (len(packet), 58)
     return "" if right and in6_chksum(58, header6, packet[40:]) == 0 else repr(header6)
+
+
+def fragments(received: bytes, sent: list[bytes], mtu: int) -> str:
+    """What scapy would cut otherwise. It copies every option to every fragment, so packets with options are not judged."""
+    size = (received[14] & 15) * 4
+    if size > 20:
+        return ""
+    packet = IP(received[14:14 + int.from_bytes(received[16:18], "big")])
+    packet.ttl -= 1
+    for at, (piece, ours) in enumerate(zip(fragment(packet, (mtu - size) // 8 * 8), sent)):
+        del piece.chksum
+        if bytes(piece) != ours[14:]:
+            return f"fragment {at + 1} is {ours[14:].hex()}, and should be {bytes(piece).hex()}"
+    count = -((size - packet.len) // ((mtu - size) // 8 * 8))
+    return "" if len(sent) == count else f"{len(sent)} fragments, and should be {count}"
 
 
 def check(received: bytes, sent: bytes, next_hop: str, egress: str) -> list[str]:

@@ -20,6 +20,7 @@ mod readme;
 mod report;
 mod run;
 mod sanitize;
+mod scaling;
 mod show;
 mod tidy;
 
@@ -38,6 +39,7 @@ cargo xtask COMMAND
   bench [--seconds N] [--quick]            run the bench matrix, write docs/bench.md and its picture
   budget [--update]                        instructions per packet against bench/budgets.toml
   path-curves                              the curves of docs/path-batcher.md, counted by callgrind (minutes)
+  scaling                                  docs/scaling.md: what more cores would give, measured and simulated (minutes)
   docs [--update]                          generated pages: stale or not
   deb [--binary FILE] [--out DIR]          the Debian package, unpacked and tried
   readme [--update]                        run the commands of README.md and look at their output
@@ -88,9 +90,8 @@ fn dispatch(arguments: &mut Arguments) -> Result<bool, Error> {
             let update = arguments.contains("--update");
             finish(arguments).map(|()| report::single("budget", budget::run(&home, update)))
         }
-        Some("path-curves") => {
-            finish(arguments).map(|()| report::single("path-curves", paths::curves(&home)))
-        }
+        Some("path-curves") => alone(arguments, "path-curves", || paths::curves(&home)),
+        Some("scaling") => alone(arguments, "scaling", || scaling::run(&home)),
         Some("docs") => {
             let update = arguments.contains("--update");
             finish(arguments).map(|()| report::single("docs", docs::run(&home, update)))
@@ -124,6 +125,15 @@ fn dispatch(arguments: &mut Arguments) -> Result<bool, Error> {
             "there is no command `{other}`; `cargo xtask help` lists them"
         ))),
     }
+}
+
+/// A command without arguments.
+fn alone(
+    arguments: &mut Arguments,
+    name: &str,
+    run: impl FnOnce() -> report::Outcome,
+) -> Result<bool, Error> {
+    finish(arguments).map(|()| report::single(name, run()))
 }
 
 fn words(arguments: &mut Arguments, flag: &'static str) -> Result<Vec<String>, Error> {

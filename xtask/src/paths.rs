@@ -223,14 +223,16 @@ fn drawn(home: &Home) -> Result<(), String> {
     write(PICTURE, &svg(&titles, &series)).map_err(|e| e.to_string())?;
     let page = std::fs::read_to_string(home.root.join(PAGE)).map_err(|e| format!("{PAGE}: {e}"))?;
     let picture = format!("![L1-I misses by batch size](path-batcher.svg)\n\n{rows}");
-    let text = splice(&page, &picture).ok_or_else(|| format!("{PAGE}: the marks are gone"))?;
+    let text = splice(&page, (BEGIN, END), &picture)
+        .ok_or_else(|| format!("{PAGE}: the marks are gone"))?;
     write(PAGE, &text).map_err(|e| e.to_string())
 }
 
-fn splice(page: &str, text: &str) -> Option<String> {
-    let (head, rest) = page.split_once(BEGIN)?;
-    let (_, tail) = rest.split_once(END)?;
-    Some(format!("{head}{BEGIN}\n{text}{END}{tail}"))
+/// A page with other text between two marks.
+pub fn splice(page: &str, (begin, end): (&str, &str), text: &str) -> Option<String> {
+    let (head, rest) = page.split_once(begin)?;
+    let (_, tail) = rest.split_once(end)?;
+    Some(format!("{head}{begin}\n{text}{end}{tail}"))
 }
 
 #[cfg(test)]
@@ -243,9 +245,9 @@ mod tests {
         assert!((percent(0.0, 0.5)).abs() < 1e-9);
         let page = format!("a\n{BEGIN}\nold\n{END}\nb");
         assert_eq!(
-            splice(&page, "new\n"),
+            splice(&page, (BEGIN, END), "new\n"),
             Some(format!("a\n{BEGIN}\nnew\n{END}\nb"))
         );
-        assert_eq!(splice("a", "b"), None);
+        assert_eq!(splice("a", (BEGIN, END), "b"), None);
     }
 }

@@ -16,6 +16,8 @@ const BASE: [&str; 5] = [
 ];
 /// Drivers with unsafe code that can be tested without hardware.
 const DRIVERS: [&str; 2] = ["volley-memif", "volley-vhost"];
+/// Crates whose values threads share.
+const THREADS: [&str; 4] = ["volley-buf", "volley-tables", "volley-graph", "volley-rss"];
 const LOOM: [&str; 2] = ["volley-buf", "volley-tables"];
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// What cargo-fuzz passes to rustc, so that cargo-fuzz itself is not needed.
@@ -44,6 +46,34 @@ pub fn address(home: &Home, cases: u32) -> Outcome {
         .env("RUSTFLAGS", "-Zsanitizer=address")
         .env("CARGO_TARGET_DIR", home.target.join("asan"))
         .env("PROPTEST_CASES", cases.to_string())
+        .env("VOLLEY_SMALL", "1");
+    cargo_test::run(tests)
+}
+
+/// ThreadSanitizer over what threads share: rings, free lists, grace periods, handoffs. The standard library has to be
+/// built with it, or its own synchronisation looks like races.
+pub fn thread(home: &Home) -> Outcome {
+    let sysroot = match Program::new(home, "rustc")
+        .args(["--print", "sysroot"])
+        .require()
+    {
+        Ok(output) => PathBuf::from(output.stdout.trim()),
+        Err(reason) => return Fail(reason),
+    };
+    if !sysroot.join("lib/rustlib/src/rust/library").is_dir() {
+        return Skip(
+            "the toolchain has no source of the standard library: rustup component add rust-src"
+                .into(),
+        );
+    }
+    let tests = Program::cargo(home)
+        .args(["test", "-Zbuild-std", "--lib", "--tests", "--no-fail-fast"])
+        .args(["--target", TRIPLE])
+        .args(packages(&THREADS))
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-Zsanitizer=thread")
+        .env("CARGO_TARGET_DIR", home.target.join("tsan"))
+        .env("PROPTEST_CASES", "16")
         .env("VOLLEY_SMALL", "1");
     cargo_test::run(tests)
 }

@@ -5,14 +5,17 @@
 
 mod bench;
 mod config;
+mod crew;
 mod ctl;
 mod demo;
 mod doc;
 mod doctor;
+mod lcp;
 mod observe;
 mod reference;
 mod run;
 mod stack;
+mod watch;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::fmt::Display;

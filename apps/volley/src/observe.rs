@@ -2,6 +2,7 @@
 
 mod drops;
 
+use crate::crew::Crewing;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,8 +18,7 @@ use volley_model::reply::{
     VersionReply, WorkerRuntime,
 };
 use volley_model::{
-    Applied, Clear, EngineSettings, Handler, ModelError, ObjectKind, Query, Reply, Request,
-    TraceSpec,
+    Applied, Clear, Handler, ModelError, ObjectKind, Query, Reply, Request, TraceSpec,
 };
 use volley_pcap::Filter;
 
@@ -27,24 +27,25 @@ pub struct Observer {
     engine: Rc<RefCell<Engine>>,
     interfaces: Rc<RefCell<Interfaces>>,
     processes: Processes,
-    settings: EngineSettings,
+    crew: Rc<RefCell<Crewing>>,
     started: Instant,
     cleared: Instant,
-    base: (u64, u64, u64),
+    /// Rounds, busy rounds and packets of each worker at the last clear.
+    base: Vec<(u64, u64, u64)>,
 }
 
 impl Observer {
     /// Over the daemon's engine and interfaces.
-    pub fn new(registry: &Registry, processes: Processes, settings: EngineSettings) -> Self {
+    pub fn new(registry: &Registry, processes: Processes, crew: Rc<RefCell<Crewing>>) -> Self {
         drops::follow(registry);
         Observer {
             engine: registry.engine.clone(),
             interfaces: registry.interfaces.clone(),
             processes,
-            settings,
+            crew,
             started: Instant::now(),
             cleared: Instant::now(),
-            base: (0, 0, 0),
+            base: Vec::new(),
         }
     }
 
@@ -62,7 +63,7 @@ impl Observer {
             cpu: cpu_name(),
             isa: engine.settings().level.to_string(),
             vector_size: engine.settings().vector_size as u32,
-            workers: engine.settings().workers as u32,
+            workers: engine.crew().count() as u32,
             uptime_s: self.started.elapsed().as_secs_f64(),
             pid: std::process::id(),
         }
@@ -78,18 +79,16 @@ impl Observer {
                 0.0
             }
         };
+        let running = self.crew.borrow().running();
         let worker = |w: usize| {
             let mut nodes = engine.runtime(w);
-            if w == 0 {
+            if engine.crew().iter().next() == Some(w) {
                 nodes.extend(self.processes.report());
             }
             nodes.sort_by(|a, b| a.name.cmp(&b.name));
             let (rounds, busy, packets, _) = engine.load(w).unwrap_or_default();
-            let (rounds, busy, packets) = (
-                rounds - self.base.0,
-                busy - self.base.1,
-                packets - self.base.2,
-            );
+            let base = self.base.get(w).copied().unwrap_or_default();
+            let (rounds, busy, packets) = (rounds - base.0, busy - base.1, packets - base.2);
             let sum = |name: &str| {
                 nodes
                     .iter()
@@ -99,7 +98,10 @@ impl Observer {
             };
             WorkerRuntime {
                 name: format!("worker{w}"),
-                core: self.settings.worker_core,
+                core: running
+                    .as_ref()
+                    .and_then(|r| r.borrow().core(w))
+                    .map(|core| core as u32),
                 seconds,
                 vectors_per_loop: if busy == 0 {
                     0.0
@@ -120,7 +122,7 @@ impl Observer {
             }
         };
         RuntimeReply {
-            workers: (0..engine.settings().workers).map(worker).collect(),
+            workers: engine.crew().iter().map(worker).collect(),
         }
     }
 
@@ -145,7 +147,7 @@ impl Observer {
         };
         let packet = |t: &volley_graph::Traced| TracedPacket {
             packet: t.packet,
-            worker: 0,
+            worker: t.worker as u32,
             steps: t.steps.iter().map(step).collect(),
         };
         let shown = traced.len().min(usize::try_from(max).unwrap_or(usize::MAX));
@@ -200,7 +202,7 @@ impl Observer {
                 .filter(|(_, e)| e.contains(&name))
                 .map(|(n, _)| n.to_owned())
                 .collect(),
-            runtime: (0..engine.settings().workers).flat_map(rows).collect(),
+            runtime: engine.crew().iter().flat_map(rows).collect(),
             counters: engine
                 .counters()
                 .iter()
@@ -235,10 +237,9 @@ impl Observer {
             Clear::Runtime => {
                 engine.clear_runtime();
                 self.cleared = Instant::now();
-                self.base = engine
-                    .load(0)
-                    .map(|(r, b, p, _)| (r, b, p))
-                    .unwrap_or_default();
+                let now = (0..engine.settings().workers).map(|w| engine.load(w));
+                let now = now.map(|load| load.map(|(r, b, p, _)| (r, b, p)));
+                self.base = now.map(Option::unwrap_or_default).collect();
             }
             Clear::Errors => engine.clear_counters(),
             Clear::Trace => engine

@@ -39,8 +39,8 @@ pub enum Verdict {
     Sent {
         /// By this interface.
         tx: String,
-        /// As these bytes.
-        frame: Vec<u8>,
+        /// As these frames: several when it has to be cut.
+        frames: Vec<Vec<u8>>,
     },
     /// It is dropped: `node: reason`.
     Dropped(&'static str),
@@ -144,9 +144,9 @@ impl Reference {
     }
 
     /// What must leave, and by which interface; none when the packet must be dropped.
-    pub fn expect(&self, frame: &[u8]) -> Option<(String, Vec<u8>)> {
+    pub fn expect(&self, frame: &[u8]) -> Option<(String, Vec<Vec<u8>>)> {
         match self.judge(frame) {
-            Verdict::Sent { tx, frame } => Some((tx, frame)),
+            Verdict::Sent { tx, frames } => Some((tx, frames)),
             Verdict::Dropped(_) => None,
         }
     }
@@ -154,9 +154,9 @@ impl Reference {
     /// What must happen, drops with their reasons.
     pub fn judge(&self, frame: &[u8]) -> Verdict {
         match self.forward(frame) {
-            Ok((hop, frame)) => Verdict::Sent {
+            Ok((hop, frames)) => Verdict::Sent {
                 tx: hop.tx.clone(),
-                frame,
+                frames,
             },
             Err(reason) => Verdict::Dropped(reason),
         }
@@ -263,7 +263,7 @@ impl Reference {
     }
 
     /// Section 3 of the rules.
-    fn forward(&self, frame: &[u8]) -> Result<(&Hop, Vec<u8>), &'static str> {
+    fn forward(&self, frame: &[u8]) -> Result<(&Hop, Vec<Vec<u8>>), &'static str> {
         if frame.len() < 14 {
             return Err("ethernet-input: too-short");
         }
@@ -282,30 +282,25 @@ impl Reference {
         }
     }
 
-    fn forward4(&self, frame: &[u8]) -> Result<(&Hop, Vec<u8>), &'static str> {
+    fn forward4(&self, frame: &[u8]) -> Result<(&Hop, Vec<Vec<u8>>), &'static str> {
         let packet = &frame[14..];
         valid4(packet)?;
         options4(&packet[20..4 * usize::from(packet[0] & 15)])?;
         let hop = self.v4.hop(be32(packet, 16), "ip4-lookup: no-route")?;
         let total = usize::from(be16(packet, 2));
-        if total > hop.mtu {
-            let may_not = packet[6] & 0x40 != 0;
-            return Err(if may_not {
-                "ip4-rewrite: frag-needed"
-            } else {
-                "ip4-rewrite: needs-fragmentation"
-            });
+        if total > hop.mtu && packet[6] & 0x40 != 0 {
+            return Err("ip4-rewrite: frag-needed");
         }
         let mut out = rewritten(frame, 14 + total, hop);
         out[22] -= 1;
-        out[24..26].fill(0);
-        let header = 4 * usize::from(out[14] & 15);
-        let checksum = !ones_sum(&out[14..14 + header]);
-        out[24..26].copy_from_slice(&checksum.to_be_bytes());
-        Ok((hop, out))
+        if total > hop.mtu {
+            return Ok((hop, cut(&out, hop.mtu)));
+        }
+        sum_header(&mut out);
+        Ok((hop, vec![out]))
     }
 
-    fn forward6(&self, frame: &[u8]) -> Result<(&Hop, Vec<u8>), &'static str> {
+    fn forward6(&self, frame: &[u8]) -> Result<(&Hop, Vec<Vec<u8>>), &'static str> {
         let packet = &frame[14..];
         let valid = valid6(packet);
         let link_local = valid == Err("ip6-input: link-local");
@@ -323,8 +318,36 @@ impl Reference {
         }
         let mut out = rewritten(frame, 14 + 40 + payload, hop);
         out[21] -= 1;
-        Ok((hop, out))
+        Ok((hop, vec![out]))
     }
+}
+
+/// A frame's IPv4 header gets its checksum.
+fn sum_header(frame: &mut [u8]) {
+    frame[24..26].fill(0);
+    let header = 4 * usize::from(frame[14] & 15);
+    let checksum = !ones_sum(&frame[14..14 + header]);
+    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Rule 7.2: the fragments of a packet, which has no options in this model's traffic (the oracle knows them).
+fn cut(frame: &[u8], mtu: usize) -> Vec<Vec<u8>> {
+    let head = 14 + 4 * usize::from(frame[14] & 15);
+    let (body, word) = (&frame[head..], be16(frame, 20));
+    let room = (mtu - (head - 14)) & !7;
+    let pieces = body.chunks(room);
+    let count = pieces.len();
+    let piece = |(n, part): (usize, &[u8])| {
+        let offset = (word & 0x1fff) + (n * room / 8) as u16;
+        let more = if n + 1 < count { 0x2000 } else { word & 0x2000 };
+        let mut out = [&frame[..head], part].concat();
+        let total = (out.len() - 14) as u16;
+        out[16..18].copy_from_slice(&total.to_be_bytes());
+        out[20..22].copy_from_slice(&(word & 0xc000 | more | offset).to_be_bytes());
+        sum_header(&mut out);
+        out
+    };
+    pieces.enumerate().map(piece).collect()
 }
 
 /// The frame cut to its packet, with the next hop's addresses.
@@ -543,13 +566,14 @@ mod tests {
 
     #[test]
     fn the_longest_prefix_forwards_with_new_ttl_checksum_and_addresses() {
-        let (tx, frame) = model().expect(&packet()).unwrap();
+        let (tx, frames) = model().expect(&packet()).unwrap();
+        let [frame] = &frames[..] else { panic!() };
         assert_eq!(tx, "pg2");
         let mut want = vec![2, 0, 0, 0, 1, 2, 2, 0xfe, 0, 0, 0, 2, 8, 0];
         want.extend([
             0x45, 0, 0, 22, 0, 0, 0, 0, 63, 17, 0xaf, 0xcc, 192, 0, 2, 9, 10, 1, 0, 1, 0xaa, 0xbb,
         ]);
-        assert_eq!(frame, want);
+        assert_eq!(*frame, want);
     }
 
     #[test]
@@ -596,7 +620,8 @@ mod tests {
         p.extend((0x2001_0002u128 << 96 | 9).to_be_bytes());
         p.extend((0x2001_0db8u128 << 96 | 1).to_be_bytes());
         p.extend([0x77, 0x88]);
-        let (tx, frame) = model().expect(&p).unwrap();
+        let (tx, frames) = model().expect(&p).unwrap();
+        let [frame] = &frames[..] else { panic!() };
         assert_eq!(
             (tx.as_str(), frame.len(), frame[21], frame[54]),
             ("pg2", 55, 63, 0x77)

@@ -3,7 +3,9 @@
 //! Everything here lives on the control thread. [`Stack::apply`] changes the state that workers will use;
 //! [`Stack::settled`] says when they all do.
 
+use crate::crew::{CrewHandler, Crewing};
 use crate::observe::Observer;
+use crate::watch::Log;
 use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
@@ -39,6 +41,8 @@ pub enum StackError {
 pub struct Stack {
     /// The graph.
     pub engine: Rc<RefCell<Engine>>,
+    /// Workers that come and go.
+    pub crew: Rc<RefCell<Crewing>>,
     /// The interfaces.
     pub interfaces: Rc<RefCell<Interfaces>>,
     /// Routes, neighbours, addresses.
@@ -48,16 +52,29 @@ pub struct Stack {
     /// The packet generator.
     pub pg: volley_pg::Pg,
     neighbors: volley_neighbor::Neighbors,
+    pub(crate) lcp: volley_lcp::Pairs,
     /// Pings and traceroutes of its own.
     pub pings: volley_ping::Pings,
     pcap: volley_pcap::Pcap,
     _memif: volley_memif::Memif,
     handlers: RefCell<Vec<Box<dyn Handler>>>,
+    /// What was carried out lately, for `show pauses`.
+    log: Rc<RefCell<Log>>,
 }
 
 /// The level that a configuration asks for.
 pub fn level(choice: IsaChoice) -> Result<Level, volley_simd::LevelError> {
     choice.to_string().parse()
+}
+
+fn engine_settings(settings: &EngineSettings, clock: Clock) -> Result<Settings, StackError> {
+    Ok(Settings {
+        vector_size: settings.vector_size as usize,
+        buffers: settings.buffers as usize,
+        level: level(settings.isa)?,
+        workers: settings.places() as usize,
+        clock,
+    })
 }
 
 impl Stack {
@@ -69,26 +86,24 @@ impl Stack {
         settings.validate()?;
         let pool = Pool::new(settings.buffers as usize)?;
         let domain = Domain::new();
-        let engine_settings = Settings {
-            vector_size: settings.vector_size as usize,
-            buffers: settings.buffers as usize,
-            level: level(settings.isa)?,
-            workers: 1,
-            clock,
-        };
+        let engine_settings = engine_settings(settings, clock)?;
         let fib = Rc::new(RefCell::new(Fib::new(&domain)));
         let mut registry = Registry::new(Engine::new(engine_settings, pool, domain)?);
         let processes = registry.processes.clone();
+        // First: the others look whether a worker comes or goes.
+        let crew = CrewHandler::register(&mut registry);
         registry.handlers.push(Box::new(FibHandler(fib.clone())));
         volley_iface::register(&mut registry)?;
         volley_ethernet::register(&mut registry)?;
         volley_l2::register(&mut registry)?;
         let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
         // Before IP, whose error nodes ask what the drops of all others mean.
+        let lcp = volley_lcp::register(&mut registry)?;
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         volley_ip::register(&mut registry, fib4, fib6)?;
         neighbors.listen(|text| _ = writeln!(std::io::stderr(), "volley: {text}"));
         volley_batcher::register(&mut registry)?;
+        volley_rss::register(&mut registry)?;
         let pings = volley_ping::register(&mut registry, fib.clone())?;
         let pg = volley_pg::register(&mut registry)?;
         let pcap = volley_pcap::register(&mut registry)?;
@@ -100,28 +115,32 @@ impl Stack {
         volley_vhost::register(&mut registry)?;
         volley_dpdk::register(&mut registry)?;
         follow_interfaces(&registry.interfaces, &fib);
-        let workers = registry.engine.borrow_mut().build()?;
-        let observer = Observer::new(&registry, processes.clone(), settings.clone());
+        let first = settings.workers as usize;
+        let workers = registry.engine.borrow_mut().build_first(first)?;
+        let observer = Observer::new(&registry, processes.clone(), crew.clone());
         registry.handlers.push(Box::new(observer));
+        let log = crate::watch::register(&mut registry, &crew);
         let Registry {
             engine,
             interfaces,
             handlers,
             ..
         } = registry;
-        let handlers = RefCell::new(handlers);
         Ok((
             Stack {
                 engine,
+                crew,
                 interfaces,
                 fib,
                 processes,
                 pg,
                 neighbors,
+                lcp,
                 pings,
                 pcap,
                 _memif: memif,
-                handlers,
+                handlers: RefCell::new(handlers),
+                log,
             },
             workers,
         ))
@@ -134,7 +153,13 @@ impl Stack {
             Request::InterfaceDelete { name } => self.interfaces.borrow().index(name).ok(),
             _ => None,
         };
-        let done = self.carry_out(request);
+        self.log.borrow_mut().begin(request);
+        let done = match request {
+            Request::LcpCreate(pair) => self.lcp_create(pair),
+            Request::LcpDelete { interface } => self.lcp_delete(interface),
+            _ => self.carry_out(request),
+        };
+        self.log.borrow_mut().end();
         if let (Some(index), Ok(_)) = (gone, &done) {
             // A full queue of changes can refuse: workers then learn it with the next change, and until then no packet
             // comes from an interface that is gone.
@@ -145,7 +170,7 @@ impl Stack {
         done
     }
 
-    fn carry_out(&self, request: &Request) -> Result<Applied, ModelError> {
+    pub(crate) fn carry_out(&self, request: &Request) -> Result<Applied, ModelError> {
         let mut joined: Option<Applied> = None;
         for handler in self.handlers.borrow_mut().iter_mut() {
             let Some(answer) = handler.apply(request) else {
@@ -196,7 +221,8 @@ impl Stack {
     /// Whether every worker uses every change so far. Frees what changes have replaced.
     pub fn settled(&self) -> bool {
         self.fib.borrow_mut().reclaim();
-        self.engine.borrow().settled()
+        let stays = self.crew.borrow_mut().tend();
+        self.engine.borrow().settled() && stays
     }
 
     /// Whether anything is written into a capture file.

@@ -231,6 +231,56 @@ fn refused(net: &Net) {
     }
 }
 
+#[test]
+fn what_is_too_long_is_cut_and_the_kernel_puts_it_together() {
+    let Some((net, _spaces)) = Net::new(4, "") else {
+        return;
+    };
+    let cut = |what| counter(&net.daemon, "ip4-frag", what);
+    net.pings("-M dont -s 1372 198.51.100.2");
+    assert_eq!(cut("fragmented"), 0);
+    // One byte too long; then fragments of the host's own, of which each full one is cut in two.
+    net.pings("-M dont -s 1373 198.51.100.2");
+    assert_eq!((cut("fragmented"), cut("fragments")), (3, 6));
+    net.pings("-M dont -s 4000 198.51.100.2");
+    assert_eq!((cut("fragmented"), cut("fragments")), (9, 18));
+    // Record route is an option of the first fragment alone; the kernel checks that each has one that is right.
+    let (_, said) = net.exec(10, "ping -n -c 1 -W 2 -R -M dont -s 1372 198.51.100.2");
+    assert!(said.contains(" 0% packet loss"), "{said}");
+    // Datagrams of every size around the borders, byte for byte.
+    let program = "import socket,threading\n\
+        s=socket.socket(2,2);s.setsockopt(0,10,0)\n\
+        s.settimeout(3);s.bind(('192.0.2.2',0))\n\
+        for n in (1371,1372,1373,1379,1380,1381,2752,2753,9000,20000,65507):\n\
+        \x20s.sendto(bytes(i*7%251 for i in range(n)),('198.51.100.2',7));print(n,len(s.recv(99)))";
+    let echo = "import socket,hashlib\ns=socket.socket(2,2);s.bind(('198.51.100.2',7));s.settimeout(20)\n\
+        while 1:\n\
+        \x20d,a=s.recvfrom(70000);s.sendto(b'y' if d==bytes(i*7%251 for i in range(len(d))) else b'no',a)";
+    let space = |side| format!("icmp{}-{side}", net.number);
+    let mut peer = Command::new("timeout")
+        .args([
+            "20",
+            "ip",
+            "netns",
+            "exec",
+            &space("b"),
+            "python3",
+            "-c",
+            echo,
+        ])
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let output = run(
+        20,
+        &["ip", "netns", "exec", &space("a"), "python3", "-c", program],
+    );
+    let _ = (peer.kill(), peer.wait());
+    let said = text(&output.stdout) + &text(&output.stderr);
+    let right = said.lines().filter(|l| l.ends_with(" 1")).count();
+    assert_eq!((right, said.lines().count()), (11, 11), "{said}");
+}
+
 fn probe(net: &Net, what: &str) -> Option<String> {
     let python = oracle::python()?;
     if !has_scapy() {

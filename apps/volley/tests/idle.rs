@@ -51,7 +51,7 @@ fn an_idle_daemon_sleeps_unless_it_is_told_to_poll() {
              {{ eth dst 02:fe:00:00:00:01 / ip4 src 192.0.2.9 dst 10.0.0.1 / udp / payload 20 }}"
         ));
         daemon.ok(&format!("packet-generator enable {mode}"));
-        daemon.wait_for_answer("show interface rx-placement pg0", mode);
+        daemon.wait_for_answer("show hardware pg0", &format!("rx mode {mode}"));
     }
     daemon.wait_for_answer("show interfaces", "1400");
     daemon.ok("set interface rx-mode pg0 polling");

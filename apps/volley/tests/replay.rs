@@ -5,72 +5,10 @@
 
 mod support;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use support::replay::{BURST, CONFIG, Outcome, flows, packets, shared};
 use support::{Daemon, frames, oracle};
-use volley_pcap::{Packet, read_packets};
+use volley_pcap::Packet;
 use volley_simd::Level;
-
-/// Packets sent in one go: fewer than a capture can hold back, with those that tell their senders.
-const BURST: usize = 500;
-
-/// The router, for Volley ...
-const CONFIG: &str = r#"
-[icmp]
-rate = 0
-receiver_rate = 0
-[[interface]]
-name = "pg0"
-kind = "pg"
-mac = "02:fe:00:00:00:00"
-addresses = ["198.18.0.1/24", "2001:2::1/64"]
-[[interface]]
-name = "pg1"
-kind = "pg"
-mac = "02:fe:00:00:00:01"
-mtu = 1500
-addresses = ["198.18.1.1/24", "2001:2:0:1::1/64"]
-capture = "@/out.pcap"
-[[neighbor]]
-interface = "pg1"
-address = "198.18.1.10"
-mac = "02:aa:00:00:00:0a"
-[[neighbor]]
-interface = "pg1"
-address = "198.18.1.11"
-mac = "02:aa:00:00:00:0b"
-[[neighbor]]
-interface = "pg1"
-address = "2001:2:0:1::a"
-mac = "02:aa:00:00:00:0a"
-[[neighbor]]
-interface = "pg1"
-address = "2001:2:0:1::b"
-mac = "02:aa:00:00:00:0b"
-[[route]]
-prefix = "0.0.0.0/0"
-via = "198.18.1.10"
-interface = "pg1"
-[[route]]
-prefix = "10.0.0.0/8"
-paths = [{ via = "198.18.1.10", interface = "pg1" }, { via = "198.18.1.11", interface = "pg1" }]
-[[route]]
-prefix = "172.16.0.0/12"
-action = "unreachable"
-[[route]]
-prefix = "192.168.0.0/24"
-action = "drop"
-[[route]]
-prefix = "::/0"
-via = "2001:2:0:1::a"
-interface = "pg1"
-[[route]]
-prefix = "2001:db8::/32"
-paths = [{ via = "2001:2:0:1::a", interface = "pg1" }, { via = "2001:2:0:1::b", interface = "pg1" }]
-[[route]]
-prefix = "fd00::/8"
-action = "prohibit"
-"#;
 
 /// ... and the same for the oracle.
 const ROUTER: &str = r#"{
@@ -108,36 +46,6 @@ fn router() -> String {
                 format!(r#"{{"next_hop": "{hop}", "mac": "02:aa:00:00:00:{mac}", "tx": "pg1"}}"#);
             text.replace(name, &path)
         })
-}
-
-/// A capture of the shared data.
-fn shared(name: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let root = std::env::var_os("VOLLEY_SHARED").map_or(beside, PathBuf::from);
-    Some(root.join("data/captures").join(format!("{name}.pcap.xz"))).filter(|path| path.is_file())
-}
-
-/// The packets of a capture, sent to the router; those of the tagged mix without their tag.
-fn packets(name: &str, path: &Path) -> Vec<Packet> {
-    let mut packets = read_packets(path).unwrap().packets;
-    for packet in &mut packets {
-        let frame = &mut packet.data;
-        if name == "mix4k-snabb" && frame[12..14] == [0x81, 0] {
-            frame.drain(12..16);
-        }
-        if let Some(mac) = frame.get_mut(..6) {
-            mac.copy_from_slice(&[2, 0xfe, 0, 0, 0, 0]);
-        }
-        packet.orig_len = packet.data.len() as u32;
-    }
-    packets
-}
-
-/// What came out: how often each frame left, and how often each was dropped for which reason.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Outcome {
-    sent: BTreeMap<Vec<u8>, usize>,
-    dropped: BTreeMap<(String, Vec<u8>), usize>,
 }
 
 /// Run packets through a daemon that ends with every buffer back. Its folder holds `out.pcap` and `drops.pcapng`.
@@ -180,20 +88,7 @@ fn run_with(config: &str, packets: &[Packet], vector_size: usize, isa: &str) -> 
         d.json("show buffers")["arenas"][0]["used"] == 0
     });
     daemon.stop("TERM");
-    let mut outcome = Outcome::default();
-    let out = daemon.folder.file("out.pcap");
-    if out.exists() {
-        frames(&out)
-            .into_iter()
-            .for_each(|frame| *outcome.sent.entry(frame).or_default() += 1);
-    }
-    for packet in read_packets(&drops).unwrap().packets {
-        *outcome
-            .dropped
-            .entry((packet.comment.unwrap_or_default(), packet.data))
-            .or_default() += 1;
-    }
-    (outcome, daemon)
+    (Outcome::of(&daemon), daemon)
 }
 
 /// One capture: the first way to run is judged by the oracle, the others must do the same.
@@ -244,6 +139,7 @@ id = 2
 batch = 7
 [[path_queue]]
 id = 3
+gather = 2
 weight = 4
 timeout_us = 2000
 [[path_queue]]
@@ -268,44 +164,6 @@ queue = 4
 priority = 9
 match = ["ip4.dscp=46-63"]
 "#;
-
-/// What makes packets one flow: of IPv4 DSCP, protocol and addresses, of IPv6 next header and addresses. An ICMP error is
-/// of the flow of the packet that it quotes.
-fn flow(packet: &[u8]) -> Vec<u8> {
-    let (mut key, error) = match packet.first().map(|b| b >> 4) {
-        Some(4) if packet.len() >= 20 => {
-            let header = usize::from(packet[0] & 15) * 4;
-            let error = packet[9] == 1 && matches!(packet.get(header), Some(3 | 11 | 12));
-            let key = [&packet[1..2], &packet[9..10], &packet[12..20]].concat();
-            (key, error.then_some(header + 8))
-        }
-        Some(6) if packet.len() >= 40 => {
-            let error = packet[6] == 58 && packet.get(40).is_some_and(|kind| *kind < 128);
-            (
-                [&packet[6..7], &packet[8..40]].concat(),
-                error.then_some(48),
-            )
-        }
-        _ => (Vec::new(), None),
-    };
-    if let Some(quoted) = error.and_then(|at| packet.get(at..)) {
-        key.extend(flow(quoted));
-    }
-    key
-}
-
-/// Packets that left, by flow, each in order.
-fn flows(frames: Vec<Vec<u8>>) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
-    let mut flows: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
-    for frame in frames {
-        let key = match frame.get(12..14) {
-            Some([8, 0] | [0x86, 0xdd]) => flow(&frame[14..]),
-            _ => Vec::new(),
-        };
-        flows.entry(key).or_default().push(frame);
-    }
-    flows
-}
 
 #[test]
 fn through_the_path_batcher_unchanged_and_in_order() {

@@ -9,8 +9,9 @@ use serde::Deserialize;
 
 /// The bar of the issue: what the paper reports at batch 128.
 const BAR_PERCENT: f64 = 57.6;
-/// Packets late at most, of a thousand, when the machine itself was elsewhere.
-const LATE: f64 = 1.0;
+/// How many times the part of the time that the machine takes from an idle loop it may take from the worker, and what more.
+/// A worker's gap holds its own round too (about 10 us at overload), so shorter absences count as stalls than with the idle loop.
+const STALLS: (f64, f64) = (3.0, 0.01);
 
 pub const ITEMS: [Item; 11] = [
     item(
@@ -233,12 +234,20 @@ struct Delay {
     p99_us: f64,
     max_us: f64,
     late: u64,
-    stalls: u64,
-    longest_round_us: f64,
+    held_up: u64,
+    stalls: Stalls,
+    control: Stalls,
 }
 
-/// A packet is late without fault of the batcher only when the worker did not come round in time: a machine that is shared
-/// takes the core away now and then.
+#[derive(Deserialize)]
+struct Stalls {
+    times: u64,
+    longest_us: f64,
+    part: f64,
+}
+
+/// A packet may be late only when the worker did not come round for half the limit, and that only as often as the machine takes
+/// the core from a loop that does nothing.
 fn delay(sitting: &Sitting<'_>) -> Outcome {
     let words = [
         "bench",
@@ -257,13 +266,16 @@ fn delay(sitting: &Sitting<'_>) -> Outcome {
     let mut good = true;
     let mut parts = Vec::new();
     for d in &delays {
-        let late = d.late as f64 * 1000.0 / d.packets.max(1) as f64;
-        let kept = d.p99_us <= f64::from(d.limit_us) * 1.25
-            && (d.late == 0 || (d.stalls > 0 && late <= LATE));
-        good &= kept && d.packets > 1000;
+        let in_time = d.late - d.held_up.min(d.late);
+        let ours = d.stalls.part > d.control.part * STALLS.0 + STALLS.1;
+        // A machine that takes more than one in a hundred cannot keep it for 99.
+        let tail = d.p99_us <= f64::from(d.limit_us) || d.control.part > 0.01;
+        good &= in_time == 0 && !ours && tail && d.packets > 1000;
         parts.push(format!(
-            "{}: {:.0} of a limit of {} us for 99 of 100 (half {:.0}, longest {:.0}), {} of {} late, {} rounds over half the limit (longest {:.0} us)",
-            d.name, d.p99_us, d.limit_us, d.p50_us, d.max_us, d.late, d.packets, d.stalls, d.longest_round_us
+            "{}: limit {} us, half {:.1}, 99 of 100 {:.1}, longest {:.0}; {} of {} late, {in_time} of them while the worker came round (0 wanted); away for over half the limit: worker {:.2} % of the time ({} times, longest {:.0} us), idle loop {:.2} % ({} times, {:.0} us)",
+            d.name, d.limit_us, d.p50_us, d.p99_us, d.max_us, d.late, d.packets,
+            d.stalls.part * 100.0, d.stalls.times, d.stalls.longest_us,
+            d.control.part * 100.0, d.control.times, d.control.longest_us
         ));
     }
     let text = parts.join("; ");

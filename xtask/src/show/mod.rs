@@ -10,6 +10,7 @@ mod lpm_items;
 mod net_items;
 mod router;
 mod run_items;
+mod workers;
 
 use crate::error::Error;
 use crate::home::Home;
@@ -133,9 +134,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "control" => &control::ITEMS,
         "router" => &router::ITEMS,
         "batcher" => &batcher::ITEMS,
+        "workers" => &workers::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers"
             )));
         }
     };
@@ -260,6 +262,7 @@ mod tests {
             &interfaces::ITEMS,
             &control::ITEMS,
             &batcher::ITEMS,
+            &workers::ITEMS,
             &router::ITEMS,
         ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();

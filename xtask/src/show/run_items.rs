@@ -74,11 +74,15 @@ pub fn fresh_clone(sitting: &Sitting<'_>) -> Outcome {
         }
         let failed = run.stdout.lines().filter(|l| l.starts_with("FAIL"));
         let failed: Vec<&str> = failed.collect();
+        let why = if failed.is_empty() {
+            run.tail(30)
+        } else {
+            failed.join("; ")
+        };
         let seconds = run.took.as_secs();
         Err(format!(
-            "`.ci/run`: {} after {seconds} s: {}",
-            run.ending,
-            failed.join("; ")
+            "`.ci/run`: {} after {seconds} s: {why}",
+            run.ending
         ))
     };
     let run = clone

@@ -14,6 +14,8 @@ pub enum Scenario {
     Ip4,
     /// IPv6 routing.
     Ip6,
+    /// A bridge domain of two ports: source and destination are looked up.
+    Bridge,
     /// A third each of L2 cross-connect, IPv4 and IPv6, packet by packet.
     Mix,
 }
@@ -26,6 +28,7 @@ impl Scenario {
             Scenario::L2xc => "l2xc",
             Scenario::Ip4 => "ip4",
             Scenario::Ip6 => "ip6",
+            Scenario::Bridge => "bridge",
             Scenario::Mix => "mix",
         }
     }
@@ -66,6 +69,17 @@ impl Destinations {
     }
 }
 
+/// Which stations the packets of a bridge are from and for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stations {
+    /// One is the source, one the destination.
+    One,
+    /// One source, many destinations.
+    Dst,
+    /// Many sources, many destinations.
+    SrcDst,
+}
+
 /// How the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Style {
@@ -101,6 +115,12 @@ pub struct Args {
     /// Different destinations.
     #[arg(long, default_value_t = 65_536)]
     pub distinct: usize,
+    /// Which stations the packets of a bridge are from and for.
+    #[arg(long, value_enum, default_value = "one")]
+    pub stations: Stations,
+    /// How many are many; there are at least as many buffers.
+    #[arg(long, default_value_t = 10_000)]
+    pub macs: u32,
     /// IPv4 routes, `PREFIX NEXTHOP` a line or MRT, plain or compressed.
     #[arg(long)]
     pub table: Option<PathBuf>,
@@ -140,15 +160,37 @@ pub struct Args {
     /// A short run for callgrind: with --packets, nothing is warmed up or verified.
     #[arg(long, requires = "packets")]
     pub callgrind: bool,
-    /// Processor core to run on (default: the last).
+    /// Processor core to run on (default: the last; several workers have one each, from the first on).
     #[arg(long)]
     pub core: Option<usize>,
+    /// So many workers at a time, against each of them alone.
+    #[arg(long, default_value_t = 1)]
+    pub workers: usize,
     /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+impl Args {
+    /// Different sources and destinations of frames through a bridge.
+    pub fn macs(&self) -> (u32, u32) {
+        match self.stations {
+            Stations::One => (1, 1),
+            Stations::Dst => (1, self.macs),
+            Stations::SrcDst => (self.macs, self.macs),
+        }
+    }
+
+    /// Buffers in circulation: every packet of a bridge's stream is one of its own.
+    pub fn in_circulation(&self) -> usize {
+        match self.scenario {
+            Scenario::Bridge => self.buffers.max(self.macs().1 as usize),
+            _ => self.buffers,
+        }
+    }
 }
 
 /// What else can be measured.
@@ -158,6 +200,25 @@ pub enum Command {
     Lpm(LpmArgs),
     /// The path batcher: patterns, batch sizes, with and without; delays; learning.
     PathBatcher(PathArgs),
+    /// The longest gap of a worker while changes of every kind are made, and whether a packet is lost.
+    Pauses(PauseArgs),
+}
+
+/// Measure pauses.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct PauseArgs {
+    /// How many changes.
+    #[arg(long, default_value_t = 100_000)]
+    pub changes: u64,
+    /// Packets a second of the stream.
+    #[arg(long, default_value_t = 10_000_000)]
+    pub pps: u64,
+    /// Seconds of each of the two runs without changes.
+    #[arg(long, default_value_t = 5.0)]
+    pub seconds: f64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Measure the longest-prefix match.

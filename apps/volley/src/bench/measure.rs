@@ -1,18 +1,28 @@
 //! The measurement: the worker is stepped on a pinned thread; node clocks before and after give cycles per packet.
 
-use super::args::Args;
-use super::pace::{self, Slice};
+use super::args::{Args, Scenario, Style};
+use super::pace;
 use super::report::{NodeCost, Report, Spread};
 use super::scenario::Bench;
-use super::{BenchError, verify};
+use super::{BenchError, scaling, verify};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use volley_graph::{NodeReport, NodeState, Severity};
 
 /// How long the worker runs between two looks at the core's pace.
-const SLICE: Duration = Duration::from_millis(4);
+pub(super) const SLICE: Duration = Duration::from_millis(4);
 /// Of a repetition so much at the least has to be undisturbed, or it does not count.
 const ENOUGH: f64 = 0.1;
+
+/// What happened between two looks at the pace.
+struct Slice {
+    /// Work that the core did for us in a cycle of the time-stamp counter, before or after, whichever was less.
+    pace: f64,
+    /// Wall clock.
+    seconds: f64,
+    /// What the nodes did.
+    costs: Vec<NodeCost>,
+}
 
 /// One repetition, in slices.
 struct Run {
@@ -60,7 +70,9 @@ impl Run {
 /// Set up, verify, measure, report.
 pub fn run(args: &Args) -> Result<(), BenchError> {
     check(args)?;
-    pin(args.core);
+    if args.workers == 1 {
+        pin(args.core);
+    }
     let mut bench = Bench::new(args)?;
     let verified = if args.callgrind {
         false
@@ -68,6 +80,9 @@ pub fn run(args: &Args) -> Result<(), BenchError> {
         verify::sample(&mut bench)? > 0
     };
     bench.enable(true)?;
+    if args.workers > 1 {
+        return scaling::run(args, &mut bench, verified);
+    }
     if !args.callgrind {
         until(&mut bench, Duration::from_millis(100));
     }
@@ -97,8 +112,21 @@ fn check(args: &Args) -> Result<(), BenchError> {
             args.seconds
         ));
     }
+    let cores = core_affinity::get_core_ids().map_or(1, |ids| ids.len());
+    if !(1..=cores).contains(&args.workers) {
+        return bad(format!(
+            "--workers {}: choose 1 to {cores}, the cores of this machine",
+            args.workers
+        ));
+    }
     if !(1..=1 << 22).contains(&args.distinct) {
         return bad(format!("--distinct {}: choose 1 to 4194304", args.distinct));
+    }
+    if args.scenario == Scenario::Bridge && args.style == Style::Rtc {
+        return bad("--style rtc knows no bridge: choose graph".into());
+    }
+    if !(1..=65_536).contains(&args.macs) {
+        return bad(format!("--macs {}: choose 1 to 65536", args.macs));
     }
     Ok(())
 }

@@ -6,8 +6,10 @@ mod measure;
 mod pace;
 mod path_batcher;
 mod path_traffic;
+mod pauses;
 mod report;
 mod rtc;
+mod scaling;
 mod scenario;
 mod tables;
 mod verify;
@@ -53,6 +55,7 @@ pub fn main(args: Args) -> ExitCode {
     let done = match &args.command {
         Some(Command::Lpm(lpm)) => lpm::run(lpm),
         Some(Command::PathBatcher(paths)) => path_batcher::run(paths),
+        Some(Command::Pauses(pauses)) => pauses::run(pauses),
         None => measure::run(&args),
     };
     match done {

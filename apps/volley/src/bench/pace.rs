@@ -2,8 +2,6 @@
 //! runs on the other one everything here takes up to twice as long, which no clock shows. So a repetition is cut into short
 //! slices, between which a loop that fills the core's units says how many of them we get.
 
-use super::report::NodeCost;
-
 /// A part of the best pace seen, below which somebody else was there.
 const OURS: f64 = 0.88;
 /// The best pace is the one that one of so many slices exceeds: a clock that ran up for a moment is no measure.
@@ -11,16 +9,6 @@ const BEST: usize = 100;
 
 /// So many times as often as was asked for it is tried anew to get undisturbed figures.
 pub const TRIES: usize = 4;
-
-/// What happened between two looks at the pace.
-pub struct Slice {
-    /// Work that the core did for us in a cycle of the time-stamp counter, before or after, whichever was less.
-    pub pace: f64,
-    /// Wall clock.
-    pub seconds: f64,
-    /// What the nodes did.
-    pub costs: Vec<NodeCost>,
-}
 
 /// Four independent chains of one-cycle operations: their number in a cycle of the time-stamp counter. The chains differ, so
 /// that no compiler makes one of two.

@@ -3,13 +3,13 @@
 use super::BenchError;
 use super::args::{Experiment, PathArgs};
 use super::measure::{costs, pin};
-use super::path_traffic::{PATTERNS, Rig, dice, packet, pattern};
+use super::path_traffic::{PATTERNS, Pace, Rig, dice, packet, pattern};
 use super::report::Spread;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use volley_graph::{NodeReport, NodeState};
-use volley_model::reply::PathBatcherReply;
+use volley_model::reply::{PathBatcherReply, PathQueueRow};
 use volley_model::{Clear, Query, Reply, Request};
 
 /// One line of the sweep.
@@ -49,11 +49,38 @@ struct Delay {
     p50_us: f64,
     p99_us: f64,
     max_us: f64,
-    /// Packets that waited longer than the limit.
+    /// Packets that waited longer than the limit, and those of them for which the worker did not come round.
     late: u64,
-    /// Times that the worker did not come round for half the limit, and the longest of them: the machine was elsewhere.
-    stalls: u64,
-    longest_round_us: f64,
+    held_up: u64,
+    /// What the machine took while the worker ran, and from a loop that only reads the clock, before and after.
+    stalls: Stalls,
+    control: Stalls,
+}
+
+/// Times in which the core was elsewhere for longer than half the limit.
+#[derive(Serialize, Default)]
+struct Stalls {
+    times: u64,
+    longest_us: f64,
+    /// Their part of the whole time.
+    part: f64,
+    #[serde(skip)]
+    lost: Duration,
+    #[serde(skip)]
+    whole: Duration,
+}
+
+impl Stalls {
+    /// The core came back after `round`.
+    fn look(&mut self, round: Duration) {
+        self.whole += round;
+        self.longest_us = self.longest_us.max(round.as_secs_f64() * 1e6);
+        if round > Duration::from_micros(u64::from(LIMIT_US) / 2) {
+            self.times += 1;
+            self.lost += round;
+        }
+        self.part = self.lost.as_secs_f64() / self.whole.as_secs_f64();
+    }
 }
 
 /// What learning found.
@@ -162,7 +189,7 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
         .enumerate()
         .map(|(at, p)| packet(*p, at as u32))
         .collect();
-    rig.stream(&packets, burst, None)?;
+    rig.stream(&packets, burst, Pace::Ahead)?;
     let repetitions = if args.packets.is_some() {
         1
     } else {
@@ -255,69 +282,80 @@ const LIMIT_US: u32 = 50;
 
 fn delays(args: &PathArgs) -> Result<(), BenchError> {
     let mut both = Vec::new();
-    for (name, rate) in [("10 kpps", Some(10_000.0)), ("overload", None)] {
-        let mut rig = Rig::new(256, &args.isa)?;
-        rig.batch(2, 128, LIMIT_US, 1)?;
-        // At overload a path that is rare: its batches never fill.
-        let path = |at: usize| {
-            if rate.is_some() {
-                at % 2
-            } else {
-                usize::from(at.is_multiple_of(1000))
-            }
-        };
-        let packets: Vec<_> = (0..4000).map(|at| packet(path(at), at as u32)).collect();
-        rig.stream(&packets, 256, rate)?;
-        steps(&mut rig, Duration::from_millis(100));
-        rig.apply(Request::Clear(Clear::PathBatcher))?;
-        let (stalls, longest) = watch(&mut rig, Duration::from_secs_f64(args.seconds.max(1.0)));
-        let reply = shown(&rig)?;
-        both.push(Delay {
-            name,
-            packets: reply.totals.packets,
-            limit_us: LIMIT_US,
-            p50_us: reply.totals.delay_p50_us,
-            p99_us: reply.totals.delay_p99_us,
-            max_us: reply.totals.delay_max_us,
-            late: reply.queues.iter().map(|q| q.late).sum(),
-            stalls,
-            longest_round_us: longest.as_secs_f64() * 1e6,
-        });
+    for (name, pace) in [("10 kpps", Pace::Rate(10_000)), ("overload", Pace::Full)] {
+        both.push(delay(args, name, pace)?);
     }
     let all = Delays { delays: both };
-    print(args.json, &all, || {
-        let line = |d: &Delay| {
-            format!(
-                "{}: {} packets, limit {} us: p50 {:.1}, p99 {:.1}, max {:.1} us; {} late; {} rounds longer than half the limit, longest {:.0} us\n",
-                d.name,
-                d.packets,
-                d.limit_us,
-                d.p50_us,
-                d.p99_us,
-                d.max_us,
-                d.late,
-                d.stalls,
-                d.longest_round_us
-            )
-        };
-        all.delays.iter().map(line).collect()
+    print(args.json, &all, || all.delays.iter().map(told).collect())
+}
+
+fn delay(args: &PathArgs, name: &'static str, pace: Pace) -> Result<Delay, BenchError> {
+    let mut rig = Rig::new(256, &args.isa)?;
+    rig.batch(2, 128, LIMIT_US, 1)?;
+    // At overload a path that is rare: its batches never fill.
+    let path = |at: usize| match pace {
+        Pace::Rate(_) => at % 2,
+        Pace::Full | Pace::Ahead => usize::from(at.is_multiple_of(1000)),
+    };
+    let packets: Vec<_> = (0..4000).map(|at| packet(path(at), at as u32)).collect();
+    rig.stream(&packets, 256, pace)?;
+    let span = Duration::from_secs_f64(args.seconds.max(1.0));
+    let (mut stalls, mut control) = (Stalls::default(), Stalls::default());
+    watch(&mut control, span / 2, || {});
+    steps(&mut rig, Duration::from_millis(100));
+    rig.apply(Request::Clear(Clear::PathBatcher))?;
+    watch(&mut stalls, span, || _ = rig.worker.step());
+    watch(&mut control, span / 2, || {});
+    let reply = shown(&rig)?;
+    let sum = |of: fn(&PathQueueRow) -> u64| reply.queues.iter().map(of).sum();
+    Ok(Delay {
+        name,
+        packets: reply.totals.packets,
+        limit_us: LIMIT_US,
+        p50_us: reply.totals.delay_p50_us,
+        p99_us: reply.totals.delay_p99_us,
+        max_us: reply.totals.delay_max_us,
+        late: sum(|q| q.late),
+        held_up: sum(|q| q.held_up),
+        stalls,
+        control,
     })
 }
 
-/// Step the worker; how often it did not come round in half the limit, and the longest time.
-fn watch(rig: &mut Rig, span: Duration) -> (u64, Duration) {
-    let half = Duration::from_micros(u64::from(LIMIT_US) / 2);
-    let (start, mut last) = (Instant::now(), Instant::now());
-    let (mut stalls, mut longest) = (0, Duration::ZERO);
-    while start.elapsed() < span {
-        rig.worker.step();
+fn told(d: &Delay) -> String {
+    let stalls = |s: &Stalls| {
+        format!(
+            "{} stalls, {:.2} % of the time, longest {:.0} us",
+            s.times,
+            s.part * 100.0,
+            s.longest_us
+        )
+    };
+    format!(
+        "{}: {} packets, limit {} us: p50 {:.1}, p99 {:.1}, max {:.1} us; {} late, {} of them because the worker was held up: {}; idle loop: {}\n",
+        d.name,
+        d.packets,
+        d.limit_us,
+        d.p50_us,
+        d.p99_us,
+        d.max_us,
+        d.late,
+        d.held_up,
+        stalls(&d.stalls),
+        stalls(&d.control)
+    )
+}
+
+/// Do `work` over and over for a time: when the machine took the core from it.
+fn watch(stalls: &mut Stalls, span: Duration, mut work: impl FnMut()) {
+    let start = Instant::now();
+    let mut last = start;
+    while last - start < span {
+        work();
         let now = Instant::now();
-        let round = now - last;
+        stalls.look(now - last);
         last = now;
-        stalls += u64::from(round > half);
-        longest = longest.max(round);
     }
-    (stalls, longest)
 }
 
 /// Fifty paths, told apart by their destination; two of them have a quarter of the traffic each.
@@ -333,7 +371,7 @@ fn learning(args: &PathArgs) -> Result<(), BenchError> {
     };
     let packets: Vec<_> = (0..4096).map(flow).map(|flow| packet(0, flow)).collect();
     rig.batch(0, 128, LIMIT_US, 1)?;
-    rig.stream(&packets, 256, None)?;
+    rig.stream(&packets, 256, Pace::Ahead)?;
     rig.configure("[path_batcher]\nlearn = 2\nlearn_fields = [\"ip4.dst\"]\n")?;
     let start = Instant::now();
     let wanted: Vec<String> = HEAVY

@@ -69,6 +69,17 @@ prefix = "2001:db9::/32"
 paths = [{ via = "2001:2::a", interface = "pg1" }, { via = "2001:2::b", interface = "pg1" }]
 "#;
 
+/// How a stream is sent.
+#[derive(Clone, Copy)]
+pub enum Pace {
+    /// As fast as it goes, each lap made before it is sent: what is measured is what stands behind the source.
+    Ahead,
+    /// As fast as packets are made: no lap holds the worker up.
+    Full,
+    /// So many packets a second.
+    Rate(u64),
+}
+
 /// A router of the experiment, its worker stepped by the benchmark.
 pub struct Rig {
     /// Everything on the control side.
@@ -146,7 +157,7 @@ impl Rig {
         &mut self,
         packets: &[Vec<u8>],
         burst: u32,
-        rate: Option<f64>,
+        pace: Pace,
     ) -> Result<(), BenchError> {
         let folder = std::env::temp_dir().join(format!("volley-bench-{}", std::process::id()));
         let io = |e: std::io::Error| BenchError::File {
@@ -156,7 +167,7 @@ impl Rig {
         std::fs::create_dir_all(&folder).map_err(io)?;
         let file = folder.join("pattern.pcap");
         let done =
-            write(&file, packets).and_then(|()| self.start(&file, packets.len(), burst, rate));
+            write(&file, packets).and_then(|()| self.start(&file, packets.len(), burst, pace));
         let _ = std::fs::remove_dir_all(&folder);
         done
     }
@@ -166,7 +177,7 @@ impl Rig {
         file: &Path,
         packets: usize,
         burst: u32,
-        rate: Option<f64>,
+        pace: Pace,
     ) -> Result<(), BenchError> {
         let spec = StreamSpec {
             name: "pattern".into(),
@@ -177,15 +188,18 @@ impl Rig {
             source: StreamSource::File(file.to_owned()),
             edits: Vec::new(),
             sizes: Sizes::AsBuilt,
-            rate_pps: rate.map(|r| r as u64),
+            rate_pps: match pace {
+                Pace::Rate(pps) => Some(pps),
+                Pace::Ahead | Pace::Full => None,
+            },
             limit: Some(u64::MAX),
             max_frame: Some(burst),
             seed: Some(1),
             worker: None,
         };
-        match rate {
-            None => self.stack.pg.preloaded(&spec, Preload { packets })?,
-            Some(_) => self.stack.apply(&Request::StreamNew(spec))?,
+        match pace {
+            Pace::Ahead => self.stack.pg.preloaded(&spec, Preload { packets })?,
+            Pace::Full | Pace::Rate(_) => self.stack.apply(&Request::StreamNew(spec))?,
         };
         self.apply(Request::StreamEnable { name: None })
     }

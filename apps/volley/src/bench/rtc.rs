@@ -118,7 +118,7 @@ fn forward<F: Ip>(
     let leaf = F::leaf(view.lpm(view.table_of(rx)), dst);
     let dpo: Dpo = leaves.resolve(leaf);
     let words = adjs.words(dpo.index());
-    if !dpo.is_adj() || total > u32::from(words.mtu) {
+    if !dpo.is_adj() || total > u32::from(words.facts.mtu()) {
         return None;
     }
     F::decrement(&mut p[14..]);

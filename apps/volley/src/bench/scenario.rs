@@ -12,8 +12,9 @@ use std::time::Instant;
 use volley_fib::{Path, Source, V4, V6, Via};
 use volley_graph::{Clock, Worker};
 use volley_model::{
-    AdminState, Edit, EditKind, EngineSettings, Enter, InterfaceKind, InterfaceSpec, IsaChoice,
-    Mac, Neighbor, Request, Sizes, StreamSource, StreamSpec, Value,
+    AdminState, BridgeDomain, BridgePort, Edit, EditKind, EngineSettings, Enter, InterfaceKind,
+    InterfaceSpec, IsaChoice, L2FibEntry, Mac, Neighbor, Query, Reply, Request, Sizes,
+    StreamSource, StreamSpec, Value,
 };
 use volley_pg::Preload;
 
@@ -35,12 +36,16 @@ const HOPS6: u128 = 0x2001_0002_0000_0000_0000_0000_0000_0001;
 pub struct Bench {
     /// Everything on the control side.
     pub stack: Stack,
-    /// The worker, stepped by the benchmark itself.
+    /// The first worker, stepped by the benchmark itself.
     pub worker: Worker,
+    /// The others, each with streams of its own.
+    pub others: Vec<Worker>,
     /// What should come out.
     pub reference: Reference,
     /// Prefixes in the tables.
     pub prefixes: usize,
+    /// Whether frames leave as they came, whatever their destination.
+    pub is_bridge: bool,
     /// Seconds from rows in memory to a usable table.
     pub load_seconds: f64,
 }
@@ -63,21 +68,29 @@ fn hop(rank: u32) -> Hop {
     }
 }
 
+/// Address of a station of the bridge: those behind one port begin alike.
+fn station(port: u8, n: u32) -> [u8; 6] {
+    let [_, b, c, d] = n.to_be_bytes();
+    [0x02, port, 0, b, c, d]
+}
+
 impl Bench {
     /// Put a scenario together.
     pub fn new(args: &Args) -> Result<Bench, BenchError> {
         let isa: IsaChoice = args.isa.parse()?;
         let settings = EngineSettings {
             vector_size: args.vector_size,
-            buffers: (args.buffers + 8 * args.vector_size as usize + 4096) as u32,
+            buffers: (args.workers * (args.in_circulation() + 8 * args.vector_size as usize) + 4096)
+                as u32,
+            workers: args.workers as u32,
             isa,
             seed: args.seed,
             ..EngineSettings::default()
         };
-        let (stack, mut workers) = Stack::new(&settings, Clock::system())?;
-        let worker = workers
-            .pop()
-            .ok_or_else(|| BenchError::Args("no worker".into()))?;
+        let (stack, workers) = Stack::new(&settings, Clock::system())?;
+        let mut workers = workers.into_iter();
+        let worker = workers.next();
+        let worker = worker.ok_or_else(|| BenchError::Args("no worker".into()))?;
         let reference = Reference::new(
             RX_MAC,
             Table::new(&[], Vec::new()),
@@ -86,8 +99,10 @@ impl Bench {
         let mut bench = Bench {
             stack,
             worker,
+            others: workers.collect(),
             reference,
             prefixes: 0,
+            is_bridge: args.scenario == Scenario::Bridge,
             load_seconds: 0.0,
         };
         bench.interfaces()?;
@@ -96,6 +111,9 @@ impl Bench {
         bench.routes(args.scenario, &rows4, &rows6)?;
         bench.style(args)?;
         bench.streams(args, &rows4, &rows6)?;
+        if bench.is_bridge {
+            bench.learn(args.macs().0.into())?;
+        }
         bench.settle();
         Ok(bench)
     }
@@ -109,7 +127,15 @@ impl Bench {
 
     fn settle(&mut self) {
         while !self.stack.settled() {
-            self.worker.step();
+            self.step();
+        }
+    }
+
+    /// One round of each worker.
+    pub fn step(&mut self) {
+        self.worker.step();
+        for worker in &mut self.others {
+            worker.step();
         }
     }
 
@@ -199,6 +225,7 @@ impl Bench {
         match args.scenario {
             Scenario::Xc => self.apply(Request::L2PatchAdd { rx, tx })?,
             Scenario::L2xc | Scenario::Mix => self.apply(Request::XconnectSet { rx, tx })?,
+            Scenario::Bridge => self.bridge(args.macs().1)?,
             Scenario::Ip4 | Scenario::Ip6 => {}
         }
         if args.style == Style::Rtc {
@@ -223,6 +250,53 @@ impl Bench {
         Ok(())
     }
 
+    /// Two ports; every destination is configured behind the one that transmits.
+    fn bridge(&mut self, destinations: u32) -> Result<(), BenchError> {
+        let spec = BridgeDomain {
+            mac_limit: *volley_model::limits::MAC_LIMIT.end(),
+            ..BridgeDomain::default()
+        };
+        let domain = spec.id;
+        self.apply(Request::BridgeDomainSet(spec))?;
+        for interface in [RX_L2, TX] {
+            self.apply(Request::BridgePortSet(BridgePort {
+                interface: interface.to_owned(),
+                domain,
+                shg: 0,
+            }))?;
+        }
+        for n in 0..destinations {
+            let (mac, interface) = (Mac(station(4, n)), Some(TX.to_owned()));
+            self.stack.apply(&Request::L2FibAdd(L2FibEntry {
+                mac,
+                domain,
+                interface,
+            }))?;
+        }
+        Ok(())
+    }
+
+    /// Let the sources be learned from their frames.
+    fn learn(&mut self, sources: u64) -> Result<(), BenchError> {
+        self.enable(true)?;
+        let start = Instant::now();
+        loop {
+            self.worker.step();
+            self.stack.processes.turn();
+            let known = match self.stack.query(&Query::BridgeDomains { id: None })? {
+                Reply::BridgeDomains(reply) => reply.domains.iter().map(|d| d.learned).sum(),
+                _ => 0,
+            };
+            if known == sources {
+                return self.enable(false);
+            }
+            if start.elapsed().as_secs() >= 60 {
+                let text = format!("{known} of {sources} stations were learned");
+                return Err(BenchError::Wrong(text));
+            }
+        }
+    }
+
     fn streams(
         &mut self,
         args: &Args,
@@ -242,6 +316,7 @@ impl Bench {
             .collect();
         match args.scenario {
             Scenario::Xc | Scenario::L2xc => self.stream(args, RX_L2, "l2", Vec::new())?,
+            Scenario::Bridge => self.stream(args, RX_L2, "bridge", Vec::new())?,
             Scenario::Ip4 => self.stream(args, RX_IP4, "ip4", list4)?,
             Scenario::Ip6 => self.stream(args, RX_IP6, "ip6", list6)?,
             Scenario::Mix => {
@@ -274,7 +349,20 @@ impl Bench {
             edit.how = EditKind::List(list);
             edits.push(edit);
         }
-        let spec = StreamSpec {
+        if self.is_bridge {
+            let (sources, destinations) = args.macs();
+            for (field, count, of) in [("eth.src", sources, 3), ("eth.dst", destinations, 4)] {
+                let first = Mac(station(of, 0));
+                let mut edit: Edit = format!("{field} fixed {first}").parse().map_err(bad)?;
+                edit.how = EditKind::List(
+                    (0..count)
+                        .map(|n| Value::Mac(Mac(station(of, n))))
+                        .collect(),
+                );
+                edits.push(edit);
+            }
+        }
+        let mut spec = StreamSpec {
             name: format!("bench-{family}"),
             enter: Enter {
                 interface: Some(rx.to_owned()),
@@ -289,12 +377,14 @@ impl Bench {
             seed: Some(args.seed),
             worker: None,
         };
-        self.stack.pg.preloaded(
-            &spec,
-            Preload {
-                packets: args.buffers,
-            },
-        )?;
+        let packets = args.in_circulation();
+        for worker in 0..args.workers {
+            if worker > 0 {
+                spec.name = format!("bench-{family}-{worker}");
+                spec.worker = Some(worker as u32);
+            }
+            self.stack.pg.preloaded(&spec, Preload { packets })?;
+        }
         self.settle();
         Ok(())
     }

@@ -58,14 +58,12 @@ impl Expected {
         };
         for frame in input {
             match model.judge(frame) {
-                Verdict::Sent { tx, frame } => {
-                    *expected
-                        .frames
-                        .entry(tx)
-                        .or_default()
-                        .entry(frame)
-                        .or_default() += 1;
-                    expected.sent += 1;
+                Verdict::Sent { tx, frames } => {
+                    let open = expected.frames.entry(tx).or_default();
+                    for frame in frames {
+                        *open.entry(frame).or_default() += 1;
+                        expected.sent += 1;
+                    }
                 }
                 Verdict::Dropped(reason) => {
                     *expected.reasons.entry(reason.to_owned()).or_default() += 1;

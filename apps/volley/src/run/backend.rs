@@ -16,6 +16,7 @@ use volley_control::{
 use volley_http::metrics::Latencies;
 use volley_http::{Api, Change, Later, RunningState};
 use volley_model::{Applied, ConfigAction, ConfigReply, Mac, ModelError, Query, Reply, Request};
+use volley_netlink::Mirror;
 use volley_ping::Ticket;
 
 /// How long a worker may take to use a change.
@@ -40,6 +41,8 @@ pub struct Daemon {
     pub changed: Rc<Notify>,
     /// The desired state, its transactions and their events.
     pub core: RefCell<Core>,
+    /// The Linux mirror.
+    pub mirror: Rc<Mirror>,
     /// What is kept of it.
     pub(super) commits: Commits,
     /// Whose turn it is: one transaction at a time.
@@ -56,6 +59,7 @@ impl Daemon {
             stack,
             changed: Rc::default(),
             core: RefCell::default(),
+            mirror: Rc::default(),
             commits,
             turn: Mutex::new(()),
             latencies: Latencies::default(),
@@ -80,8 +84,11 @@ impl Daemon {
         if let [request] = &requests[..]
             && !request.is_configuration()
         {
+            if *request == Request::LcpResync {
+                return Ok((self.mirror.resync().await?, None));
+            }
             let applied = self.stack.apply(request)?;
-            self.changed.notify_one();
+            self.tell_changed();
             self.settle().await?;
             return Ok((applied, None));
         }
@@ -108,13 +115,13 @@ impl Daemon {
                         self.core
                             .borrow_mut()
                             .end(transaction, Some(&applied), &self.stack);
-                    self.changed.notify_one();
+                    self.tell_changed();
                     self.settle().await?;
                     return Ok((applied, number));
                 }
                 Progress::Failed(error) => {
                     self.core.borrow_mut().end(transaction, None, &self.stack);
-                    self.changed.notify_one();
+                    self.tell_changed();
                     self.settle().await?;
                     return Err(error);
                 }
@@ -129,6 +136,11 @@ impl Daemon {
                 since = Instant::now();
             }
         }
+    }
+
+    fn tell_changed(&self) {
+        self.changed.notify_one();
+        self.mirror.poke();
     }
 
     /// A change, and how long it took.
@@ -244,7 +256,17 @@ impl Backend for Daemon {
             // It takes as long as its answers do, which says nothing of the daemon.
             return Box::pin(async move { Ok(self.probed(ticket?).await) });
         }
-        let answer = async move { self.stack.query(&query) };
+        if query == Query::LcpAudit {
+            // As long as the kernel has routes to tell.
+            return Box::pin(async move { self.mirror.audit().await.map(Reply::LcpAudit) });
+        }
+        let answer = async move {
+            let mut reply = self.stack.query(&query)?;
+            if let Reply::Lcp(lcp) = &mut reply {
+                self.mirror.amend(lcp);
+            }
+            Ok(reply)
+        };
         Box::pin(self.latencies.query.time(answer))
     }
 

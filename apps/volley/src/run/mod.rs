@@ -3,13 +3,14 @@
 //! - True on entry: a configuration file, or a state directory with a commit.
 //! - True on exit: everything in the commit, else in the file, is in force and the socket answers, or one error and no socket. SIGINT and
 //!   SIGTERM end it cleanly: workers stopped between two rounds, captures written out, the socket removed.
-//! - One control thread runs everything but the worker: requests, queries, process nodes. Nothing on it waits for long.
+//! - One control thread runs everything but the workers: requests, queries, process nodes. Nothing on it waits for long.
 
 mod backend;
 mod commits;
 mod error;
+mod mirror;
 mod notify;
-mod privileges;
+pub(crate) mod privileges;
 mod processes;
 mod restore;
 
@@ -20,6 +21,7 @@ use backend::Daemon;
 use commits::Commits;
 use notify::Manager;
 use restore::Found;
+use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -44,6 +46,9 @@ pub struct Args {
     /// Packets per vector, 4 to 1024, instead of the file's.
     #[arg(long)]
     vector_size: Option<u32>,
+    /// Workers to begin with, 1 to 64, instead of the file's.
+    #[arg(long)]
+    workers: Option<u32>,
     /// auto, scalar, x86-64-v3 or x86-64-v4, instead of the file's.
     #[arg(long)]
     isa: Option<IsaChoice>,
@@ -54,6 +59,7 @@ impl Args {
     fn settle(&self, engine: &mut EngineSettings) {
         engine.socket = self.socket.clone().unwrap_or_else(|| engine.socket.clone());
         engine.vector_size = self.vector_size.unwrap_or(engine.vector_size);
+        engine.workers = self.workers.unwrap_or(engine.workers);
         engine.isa = self.isa.unwrap_or(engine.isa);
     }
 }
@@ -82,13 +88,11 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     } = found;
     let confirm_by = journal.as_ref().and_then(|j| j.head().confirm_by);
     let (stack, workers) = Stack::new(&engine, Clock::system())?;
-    let cores: Vec<usize> = engine
-        .worker_core
-        .iter()
-        .map(|core| *core as usize)
-        .collect();
+    let cores: Vec<usize> = engine.cores().iter().map(|core| *core as usize).collect();
     let running = privileges::without(move || Running::start(workers, &cores))?;
-    let running = Rc::new(running.map_err(crate::stack::StackError::Graph)?);
+    let running = running.map_err(crate::stack::StackError::Graph)?;
+    let running = Rc::new(RefCell::new(running));
+    stack.crew.borrow_mut().run_by(&running);
     let daemon = Daemon::new(stack, Commits::new(journal));
     daemon.commits.set_engine(carried);
     let lost = processes::start(&daemon, &running);

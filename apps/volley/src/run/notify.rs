@@ -1,6 +1,7 @@
 //! What a service manager is told: readiness, the end, and that all is well (the protocol of `sd_notify(3)`: one datagram
 //! per message to the socket that `$NOTIFY_SOCKET` names). Without a manager nothing is sent.
 
+use std::collections::HashMap;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
@@ -58,18 +59,19 @@ fn span(usec: Option<&str>, pid: Option<&str>) -> Option<Duration> {
 /// Whether workers are alive, from one look to the next.
 #[derive(Default)]
 pub struct Pulse {
-    rounds: Vec<u64>,
+    /// By worker.
+    rounds: HashMap<usize, u64>,
 }
 
 impl Pulse {
-    /// Rounds so far of each worker, and whether it sleeps: true when each has gone round since the last look, or sleeps.
-    pub fn beats(&mut self, workers: impl Iterator<Item = (u64, bool)>) -> bool {
-        let now: Vec<(u64, bool)> = workers.collect();
-        let moved = |(w, (rounds, asleep)): (usize, &(u64, bool))| {
+    /// Each worker, its rounds so far, and whether it sleeps: true when each has gone round since the last look, or sleeps.
+    pub fn beats(&mut self, workers: impl Iterator<Item = (usize, u64, bool)>) -> bool {
+        let now: Vec<(usize, u64, bool)> = workers.collect();
+        let moved = |(w, rounds, asleep): &(usize, u64, bool)| {
             *asleep || self.rounds.get(w).is_none_or(|before| before != rounds)
         };
-        let all = now.iter().enumerate().all(moved);
-        self.rounds = now.into_iter().map(|(rounds, _)| rounds).collect();
+        let all = now.iter().all(moved);
+        self.rounds = now.into_iter().map(|(w, rounds, _)| (w, rounds)).collect();
         all
     }
 }
@@ -81,7 +83,10 @@ mod tests {
     #[test]
     fn a_worker_that_stands_still_has_no_pulse() {
         let mut pulse = Pulse::default();
-        let mut look = |workers: &[(u64, bool)]| pulse.beats(workers.iter().copied());
+        let mut look = |workers: &[(u64, bool)]| {
+            let numbered = workers.iter().enumerate();
+            pulse.beats(numbered.map(|(w, (rounds, asleep))| (w, *rounds, *asleep)))
+        };
         assert!(look(&[(5, false), (9, false)]));
         assert!(look(&[(6, false), (10, false)]));
         assert!(!look(&[(7, false), (10, false)]), "the second stands");

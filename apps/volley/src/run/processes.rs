@@ -3,6 +3,7 @@
 use super::backend::Daemon;
 use super::commits::watch_confirmations;
 use super::notify::{Manager, Pulse};
+use std::cell::RefCell;
 use std::io::Write;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
@@ -20,7 +21,7 @@ const RECLAIM: Duration = Duration::from_millis(50);
 const WATCH: Duration = Duration::from_millis(100);
 
 /// Start them all. The handle is done when a worker has died.
-pub fn start(daemon: &Rc<Daemon>, running: &Rc<Running>) -> JoinHandle<()> {
+pub fn start(daemon: &Rc<Daemon>, running: &Rc<RefCell<Running>>) -> JoinHandle<()> {
     let processes = daemon.stack.processes.clone();
     let info = |name, text| ProcessInfo { name, text };
     let writer = info("capture-writer", "Writes captured packets to their files.");
@@ -36,6 +37,7 @@ pub fn start(daemon: &Rc<Daemon>, running: &Rc<Running>) -> JoinHandle<()> {
     );
     let tell = |text| _ = writeln!(std::io::stderr(), "volley: {text}");
     processes.spawn(confirm, watch_confirmations(Rc::downgrade(daemon), tell));
+    super::mirror::start(daemon);
     let watch = info("worker-watch", "Notices a worker that has died.");
     processes.spawn(watch, watch_workers(Rc::downgrade(running)))
 }
@@ -71,7 +73,7 @@ async fn free_replaced(daemon: Weak<Daemon>) {
 
 /// Tell the service manager that all is well, as often as it wants to hear it: as long as every worker goes round, or
 /// sleeps. That this runs says that the control thread does.
-pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<Running>) {
+pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<RefCell<Running>>) {
     let Some(span) = manager.watchdog() else {
         return;
     };
@@ -85,12 +87,13 @@ pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<Runnin
             drop(daemon);
             let look = |w| {
                 (
+                    w,
                     engine.borrow().load(w).map_or(0, |l| l.0),
                     engine.borrow().is_asleep(w),
                 )
             };
-            let workers = engine.borrow().settings().workers;
-            if pulse.beats((0..workers).map(look)) {
+            let crew = engine.borrow().crew().clone();
+            if pulse.beats(crew.iter().map(look)) {
                 manager.tell("WATCHDOG=1");
             }
             sleep(span / 3).await;
@@ -103,8 +106,8 @@ pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<Runnin
     processes.spawn(info, beat);
 }
 
-async fn watch_workers(running: Weak<Running>) {
-    while running.upgrade().is_some_and(|r| r.is_alive()) {
+async fn watch_workers(running: Weak<RefCell<Running>>) {
+    while running.upgrade().is_some_and(|r| r.borrow().is_alive()) {
         sleep(WATCH).await;
     }
 }

@@ -5,6 +5,7 @@
 pub mod bed;
 pub mod http;
 pub mod oracle;
+pub mod replay;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

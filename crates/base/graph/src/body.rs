@@ -16,10 +16,32 @@ pub(crate) trait Body: Send {
     fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>);
     /// Handle one frame with fewer than [`FEW`] packets.
     fn run_few(&mut self, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>);
+    /// Handle one frame that another worker handed over, where that differs from waiting for [`Body::run`].
+    fn arrive(
+        &mut self,
+        _level: Level,
+        _cx: &RawCx<'_>,
+        _lanes: &mut Lanes,
+        frame: Box<Frame>,
+    ) -> Result<(), Box<Frame>> {
+        Err(frame)
+    }
+    /// Whether it only stands in for a node.
+    fn as_detour(&mut self) -> Option<&mut crate::placement::Detour> {
+        None
+    }
     /// Make packets.
     fn poll(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes) -> usize;
     /// Note the traced rows of a frame that is about to run.
     fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame);
+    /// Stages: whether packets wait in it.
+    fn is_holding(&self) -> bool {
+        false
+    }
+    /// Whether the worker may end: see [`Source::may_leave`]; stages hold nothing.
+    fn may_leave(&self) -> bool {
+        !self.is_holding()
+    }
     /// Sources: see [`Source::may_rest`].
     fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
@@ -208,6 +230,10 @@ impl<S: Source> Body for SourceBody<S> {
         self.0.wake();
     }
 
+    fn may_leave(&self) -> bool {
+        self.0.may_leave()
+    }
+
     fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame) {
         crate::trace::note_rows::<crate::Glance>(lanes, cx, frame);
     }
@@ -231,6 +257,10 @@ impl<S: Stage> Body for StageBody<S> {
         }
         let stage = &mut self.0;
         volley_simd::call(level, ReleaseCall { stage, cx, lanes })
+    }
+
+    fn is_holding(&self) -> bool {
+        self.0.is_holding()
     }
 
     fn may_rest(&self, now_ns: u64, _: u64) -> bool {

@@ -7,6 +7,7 @@
 //! tries again, the writer never waits.
 
 use crate::PacketView;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Places of a book.
@@ -113,24 +114,27 @@ impl Place {
 }
 
 /// The drops of one worker.
+#[derive(Default)]
 pub(crate) struct DropBook {
-    places: Box<[Place]>,
+    /// Made when the worker is: there are more places for workers than workers, mostly.
+    places: OnceLock<Box<[Place]>>,
 }
 
 impl DropBook {
-    pub(crate) fn new() -> Self {
-        DropBook {
-            places: (0..PLACES).map(|_| Place::default()).collect(),
-        }
+    /// Make room, on the control thread.
+    pub(crate) fn open(&self) {
+        let room = || (0..PLACES).map(|_| Place::default()).collect();
+        self.places.get_or_init(room);
     }
 
     /// The place of a kind; taken when it has none yet.
     #[inline]
     fn place(&self, kind: Kind) -> Option<&Place> {
+        let places = self.places.get()?;
         let key = kind.key();
         let start = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
         for step in 0..NEAR {
-            let place = &self.places[(start + step) % PLACES];
+            let place = &places[(start + step) % PLACES];
             match place.key.load(Ordering::Relaxed) {
                 found if found == key => return Some(place),
                 0 => {
@@ -159,7 +163,7 @@ impl DropBook {
 
     /// Every kind so far: how many packets, and the last one.
     pub(crate) fn read(&self) -> impl Iterator<Item = (Kind, u64, Option<DropSample>)> {
-        self.places.iter().filter_map(|place| {
+        self.places.get().into_iter().flatten().filter_map(|place| {
             let kind = Kind::of_key(place.key.load(Ordering::Relaxed))?;
             Some((kind, place.packets.load(Ordering::Relaxed), place.read()))
         })
@@ -198,7 +202,8 @@ mod tests {
     #[test]
     fn the_last_packet_of_each_kind_is_kept() {
         let pool = Pool::new(64).unwrap();
-        let book = DropBook::new();
+        let book = DropBook::default();
+        book.open();
         let (short, long) = (frame(&pool, 7, 60), frame(&pool, 9, 900));
         let views = [&short, &long].map(|f| PacketView::new(&pool, f, 0));
         let kind = |rx, reason| Kind { rx, reason };
@@ -221,7 +226,8 @@ mod tests {
     #[test]
     fn a_full_book_leaves_kinds_out_and_keeps_the_others() {
         let pool = Pool::new(64).unwrap();
-        let book = DropBook::new();
+        let book = DropBook::default();
+        book.open();
         let packet = frame(&pool, 1, 60);
         let view = PacketView::new(&pool, &packet, 0);
         for round in 0..3 {
@@ -237,7 +243,8 @@ mod tests {
     #[test]
     fn a_reader_never_sees_half_a_sample() {
         let pool = Pool::new(64).unwrap();
-        let book = Arc::new(DropBook::new());
+        let book = Arc::new(DropBook::default());
+        book.open();
         let kind = Kind { rx: 0, reason: 1 };
         let stop = Arc::new(AtomicBool::new(false));
         let writer = {

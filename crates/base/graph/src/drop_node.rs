@@ -34,6 +34,7 @@ pub struct DropNode {
 impl DropNode {
     /// The instance of `worker`, which keeps `book` and is watched by `tap`.
     pub(crate) fn new(worker: usize, tap: Option<Arc<dyn DropTap>>, book: Arc<DropBook>) -> Self {
+        book.open();
         DropNode {
             worker,
             tap,

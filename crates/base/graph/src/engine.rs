@@ -3,21 +3,25 @@
 //! Nodes may be added, arcs changed and traces started before and after the workers run. A change is prepared here and
 //! swapped in by each worker between two vectors; [`Engine::settled`] says when all of them use it.
 
+mod links;
+mod reports;
+
 use crate::arc::ArcBook;
 use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace};
-use crate::drop_book::{DropBook, DropSample, Kind};
+use crate::drop_book::{DropBook, Kind};
 use crate::frame::Frame;
+use crate::handoff::{Links, Post};
 use crate::lanes::{Lanes, Queue};
+use crate::placement::Placements;
 use crate::ranks::{self, Pending};
 use crate::stage::Role;
 use crate::stats::NodeStats;
 use crate::trace::{Note, Tracer};
 use crate::worker::{Channel, Slot, Worker};
 use crate::{
-    ArcId, ArcReport, Change, Clock, Column, CounterInfo, CounterReport, Counters, DropNode,
-    DropReport, DropTap, Feature, GraphError, Names, Nexts, Node, NodeId, NodeReport, NodeState,
-    Source, TraceFilter, Traced,
+    ArcId, ArcReport, Change, Clock, Column, CounterInfo, Counters, Crew, DropNode, DropTap,
+    Feature, GraphError, MAX_WORKERS, Names, Nexts, Node, NodeId, Source, TraceFilter, Traced,
 };
 use crossbeam_queue::ArrayQueue;
 use std::collections::{BTreeMap, HashMap};
@@ -39,7 +43,8 @@ pub struct Settings {
     pub buffers: usize,
     /// Instruction-set level of node bodies.
     pub level: Level,
-    /// How many workers.
+    /// Places for workers: what a node has for each worker it has so often. [`Engine::build`] fills all of them,
+    /// [`Engine::build_first`] some.
     pub workers: usize,
     /// The clock that workers see.
     pub clock: Clock,
@@ -88,14 +93,26 @@ pub struct Engine {
     arcs: ArcBook,
     pool: Arc<Pool>,
     domain: Arc<Domain>,
+    /// Which places have a worker.
+    crew: Arc<Crew>,
+    /// One for each place, whether it has a worker or not; none before workers are built.
     channels: Vec<Arc<Channel>>,
     sent: Vec<u64>,
-    notes: Vec<Arc<ArrayQueue<Note>>>,
-    traces: BTreeMap<u32, Traced>,
+    /// What workers noted of traced packets, by place; none where there was never a worker.
+    notes: Vec<Option<Arc<ArrayQueue<Note>>>>,
+    /// By worker and the number it gave the packet.
+    traces: BTreeMap<(usize, u32), Traced>,
     /// Drops by kind, one book per worker.
     books: Arc<[Arc<DropBook>]>,
+    /// Frames that stages were given beside the usual ones: workers that come get them, too.
+    pub(crate) held_frames: usize,
     /// What the books had at the last clear.
     books_cleared: HashMap<Kind, u64>,
+    /// Rings between workers.
+    pub(crate) links: Links,
+    pub(crate) placements: Placements,
+    /// Nodes that there were when the workers were built.
+    from_start: usize,
 }
 
 /// Node and counter names for trace texts, with interface names from whoever knows them.
@@ -129,14 +146,16 @@ impl Engine {
         if !(4..=1024).contains(&settings.vector_size) {
             return Err(GraphError::VectorSize(settings.vector_size));
         }
-        if !(1..=64).contains(&settings.workers) {
+        if !(1..=MAX_WORKERS).contains(&settings.workers) {
             return Err(GraphError::Workers(settings.workers));
         }
-        let books = (0..settings.workers).map(|_| Arc::new(DropBook::new()));
+        let books = (0..settings.workers).map(|_| Arc::default());
         let books: Arc<[Arc<DropBook>]> = books.collect();
         let kept = books.clone();
+        let places = settings.workers;
         let mut engine = Engine {
             settings,
+            crew: Arc::default(),
             defs: Vec::new(),
             by_name: HashMap::new(),
             arcs: ArcBook::default(),
@@ -144,10 +163,14 @@ impl Engine {
             domain,
             channels: Vec::new(),
             sent: Vec::new(),
-            notes: Vec::new(),
+            notes: vec![None; places],
             traces: BTreeMap::new(),
             books,
+            held_frames: 0,
             books_cleared: HashMap::new(),
+            links: Links::default(),
+            placements: Placements::default(),
+            from_start: 0,
         };
         engine.add(DropNode::NAME, move |w| {
             DropNode::new(w, None, kept[w].clone())
@@ -158,6 +181,11 @@ impl Engine {
     /// What the engine was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Which workers there are.
+    pub fn crew(&self) -> &Arc<Crew> {
+        &self.crew
     }
 
     /// The buffers.
@@ -233,7 +261,7 @@ impl Engine {
     fn send_node(&mut self, id: NodeId) -> Result<(), GraphError> {
         self.targets(id)?;
         self.room_for_changes()?;
-        for worker in 0..self.channels.len() {
+        for worker in self.crew.iter() {
             let pending = Pending::new(self.order()?);
             let slot = self.slot(id, worker)?;
             let role = self.defs[id.index()].role;
@@ -414,26 +442,54 @@ impl Engine {
     }
 
     fn send_arcs(&mut self) -> Result<(), GraphError> {
-        for worker in 0..self.channels.len() {
+        for worker in self.crew.iter() {
             let tables = Box::new(self.arcs.tables(|name| self.node(name))?);
             self.send(worker, Box::new(SetArcs { tables }))?;
         }
         self.arcs.tables(|name| self.node(name)).map(drop)
     }
 
-    /// Check that every edge leads somewhere, and build the workers.
+    /// Check that every edge leads somewhere, and build a worker for each place.
     pub fn build(&mut self) -> Result<Vec<Worker>, GraphError> {
-        let workers = self.settings.workers;
-        self.channels = (0..workers).map(|_| Arc::new(Channel::new())).collect();
-        self.sent = vec![0; workers];
-        let built = (0..workers)
-            .map(|w| self.build_worker(w))
-            .collect::<Result<Vec<_>, _>>();
+        self.build_first(self.settings.workers)
+    }
+
+    /// As [`Engine::build`], but the first `workers` places only get a worker; others may come later
+    /// ([`Engine::add_worker`]).
+    pub fn build_first(&mut self, workers: usize) -> Result<Vec<Worker>, GraphError> {
+        let places = self.settings.workers;
+        if !(1..=places).contains(&workers) {
+            return Err(GraphError::Workers(workers));
+        }
+        self.channels = (0..places).map(|_| Arc::new(Channel::new())).collect();
+        self.sent = vec![0; places];
+        self.from_start = self.defs.len();
+        let built = (0..workers).map(|w| self.build_worker(w)).collect();
         match &built {
-            Ok(built) => self.notes = built.iter().map(|w| w.lanes.tracer.notes.clone()).collect(),
+            Ok(_) => (0..workers).for_each(|w| self.crew.join(w)),
             Err(_) => self.channels.clear(),
         }
         built
+    }
+
+    /// Build a worker for the first place that has none. From now on it is sent every change; it is to be run.
+    pub fn add_worker(&mut self) -> Result<Worker, GraphError> {
+        let mut places = 0..self.channels.len();
+        let free = places.find(|w| !self.crew.has(*w));
+        let place = free.ok_or(GraphError::NoPlace(self.channels.len()))?;
+        let worker = self.build_worker(place)?;
+        self.crew.join(place);
+        Ok(worker)
+    }
+
+    /// The worker of a place has ended, and is dropped: the place is free. What it counted stays in the totals.
+    pub fn remove_worker(&mut self, place: usize, worker: Option<Worker>) {
+        self.crew.leave(place);
+        drop(worker);
+        self.unlink(place);
+        let channel = &self.channels[place];
+        while channel.todo.pop().is_some() {}
+        self.sent[place] = channel.changes.load(Relaxed);
     }
 
     fn build_worker(&mut self, worker: usize) -> Result<Worker, GraphError> {
@@ -450,7 +506,8 @@ impl Engine {
         };
         let (sources, stages) = (of(Role::Source), of(Role::Stage));
         Ok(Worker {
-            lanes: self.lanes()?,
+            place: worker,
+            lanes: self.lanes(worker)?,
             slots,
             sources,
             stages,
@@ -459,15 +516,19 @@ impl Engine {
             clock: self.settings.clock.clone(),
             channel: self.channels[worker].clone(),
             clock_cost: crate::worker::clock_cost(),
+            ended: 0,
+            long: crate::worker::long_gap(),
         })
     }
 
-    fn lanes(&self) -> Result<Lanes, GraphError> {
+    fn lanes(&mut self, worker: usize) -> Result<Lanes, GraphError> {
         let size = self.settings.vector_size;
+        let notes = self.notes[worker].get_or_insert_with(Tracer::notes).clone();
         let mut queues = Vec::with_capacity(MAX_NODES);
         queues.extend((0..self.defs.len()).map(|_| Queue::default()));
         let mut spare = Vec::with_capacity(4 * MAX_NODES);
-        spare.extend((0..64 + 2 * self.defs.len()).map(|_| Frame::new(size)));
+        let frames = (64 + 2 * self.defs.len() + self.held_frames).min(4 * MAX_NODES);
+        spare.extend((0..frames).map(|_| Frame::new(size)));
         Ok(Lanes {
             queues,
             pending: Pending::new(self.order()?),
@@ -476,10 +537,12 @@ impl Engine {
             vector_size: size,
             bufs: self.pool.cache(),
             arcs: Box::new(self.arcs.tables(|name| self.node(name))?),
-            tracer: Tracer::new(MAX_NODES),
+            tracer: Tracer::new(MAX_NODES, worker, notes),
+            post: Post::new(worker),
             drop_node: self.node(crate::DROP_NODE)?,
             targets: Column::new(size),
             offsets: vec![0; size.next_multiple_of(8)].into(),
+            holding: false,
             grown: 0,
         })
     }
@@ -515,7 +578,8 @@ impl Engine {
 
     /// Send a prepared change to one worker.
     pub fn send(&mut self, worker: usize, change: Box<dyn Change>) -> Result<(), GraphError> {
-        let Some(channel) = self.channels.get(worker) else {
+        let channel = self.channels.get(worker);
+        let Some(channel) = channel.filter(|_| self.crew.has(worker)) else {
             return Err(GraphError::Workers(worker));
         };
         while channel.done.pop().is_some() {}
@@ -526,11 +590,6 @@ impl Engine {
         self.sent[worker] += 1;
         channel.ring();
         Ok(())
-    }
-
-    /// How many workers there are by now.
-    pub(crate) fn workers_built(&self) -> usize {
-        self.channels.len()
     }
 
     /// Wake workers that sleep: something was handed to their sources by another way than a change.
@@ -581,7 +640,7 @@ impl Engine {
     ) -> Result<(), GraphError> {
         let node = self.node(node)?;
         self.room_for_changes()?;
-        (0..self.channels.len()).try_for_each(|w| {
+        self.crew.iter().try_for_each(|w| {
             self.send(
                 w,
                 Box::new(SetTrace {
@@ -596,7 +655,7 @@ impl Engine {
     /// Forget traces, and stop those under way.
     pub fn clear_traces(&mut self) -> Result<(), GraphError> {
         self.room_for_changes()?;
-        (0..self.channels.len()).try_for_each(|w| {
+        self.crew.iter().try_for_each(|w| {
             self.send(
                 w,
                 Box::new(SetTrace {
@@ -606,7 +665,8 @@ impl Engine {
                 }),
             )
         })?;
-        self.notes.iter().for_each(|q| while q.pop().is_some() {});
+        let notes = self.notes.iter().flatten();
+        notes.for_each(|q| while q.pop().is_some() {});
         self.traces.clear();
         Ok(())
     }
@@ -614,174 +674,31 @@ impl Engine {
     /// Make text of what workers have noted, and return all traces so far, oldest first.
     pub fn traces(&mut self, interface: &dyn Fn(u32) -> String) -> Vec<Traced> {
         let mut steps = Vec::new();
-        for note in self
-            .notes
-            .iter()
-            .flat_map(|q| std::iter::from_fn(|| q.pop()))
+        let queues = self.notes.iter().enumerate();
+        let notes = queues.filter_map(|(w, q)| Some((w, q.as_ref()?)));
+        for (worker, note) in
+            notes.flat_map(|(w, q)| std::iter::from_fn(move || Some((w, q.pop()?))))
         {
             let names = EngineNames {
                 engine: self,
                 interface,
             };
-            steps.push((note.packet, note.step(&names)));
+            let (owner, packet) = crate::trace::owner(note.packet);
+            // The worker that marked a packet had it before those that it was handed to.
+            steps.push((owner != worker, owner, packet, note.step(&names)));
         }
-        for (packet, step) in steps {
-            self.traces
-                .entry(packet)
-                .or_insert_with(|| Traced {
-                    packet,
-                    steps: Vec::new(),
-                })
-                .steps
-                .push(step);
+        steps.sort_by_key(|(handed, ..)| *handed);
+        for (_, worker, packet, step) in steps {
+            let traced = self.traces.entry((worker, packet));
+            let traced = traced.or_insert_with(|| Traced {
+                worker,
+                packet,
+                steps: Vec::new(),
+            });
+            traced.steps.push(step);
         }
-        self.traces.values().cloned().collect()
-    }
-
-    /// What every node did on `worker` since the last clear.
-    pub fn runtime(&self, worker: usize) -> Vec<NodeReport> {
-        let asleep = self.is_asleep(worker);
-        let line = |def: &Definition| {
-            let (stats, base) = (&def.stats[worker], &def.cleared[worker]);
-            NodeReport {
-                name: def.name.clone(),
-                state: match (def.role == Role::Source, asleep) {
-                    (false, _) => NodeState::Active,
-                    (true, false) => NodeState::Polling,
-                    (true, true) => NodeState::Interrupt,
-                },
-                calls: stats.calls.load(Relaxed) - base.calls,
-                vectors: stats.vectors.load(Relaxed) - base.vectors,
-                suspends: stats.suspends.load(Relaxed) - base.suspends,
-                clocks: stats.clocks.load(Relaxed) - base.clocks,
-                largest: stats.largest.load(Relaxed),
-            }
-        };
-        self.defs
-            .iter()
-            .filter(|d| !d.removed && worker < d.stats.len())
-            .map(line)
-            .collect()
-    }
-
-    /// Every counter of every node, all workers together, since the last clear.
-    pub fn counters(&self) -> Vec<CounterReport> {
-        let value = |def: &Definition, c: usize| {
-            let of = |w: usize| {
-                let base = def.cleared[w].counters.get(c).copied().unwrap_or(0);
-                def.stats[w].counters[c].load(Relaxed) - base
-            };
-            (0..def.stats.len()).map(of).sum()
-        };
-        let of_node = |def: &Definition| {
-            let line = |(c, info): (usize, &CounterInfo)| CounterReport {
-                node: def.name.clone(),
-                info: *info,
-                count: value(def, c),
-            };
-            def.counters
-                .iter()
-                .enumerate()
-                .map(line)
-                .collect::<Vec<_>>()
-        };
-        self.defs
-            .iter()
-            .filter(|d| !d.removed)
-            .flat_map(of_node)
-            .collect()
-    }
-
-    /// Start `show runtime` from zero.
-    pub fn clear_runtime(&mut self) {
-        self.channels
-            .iter()
-            .for_each(|c| c.longest.store(0, Relaxed));
-        for def in &mut self.defs {
-            for (stats, base) in def.stats.iter().zip(&mut def.cleared) {
-                base.calls = stats.calls.load(Relaxed);
-                base.vectors = stats.vectors.load(Relaxed);
-                base.clocks = stats.clocks.load(Relaxed);
-                base.suspends = stats.suspends.load(Relaxed);
-            }
-        }
-    }
-
-    fn drop_kinds(&self) -> BTreeMap<Kind, (u64, Option<DropSample>)> {
-        let mut kinds: BTreeMap<Kind, (u64, Option<DropSample>)> = BTreeMap::new();
-        for (kind, count, sample) in self.books.iter().flat_map(|book| book.read()) {
-            let entry = kinds.entry(kind).or_default();
-            entry.0 += count;
-            let later = |s: &DropSample| entry.1.as_ref().is_none_or(|e| e.at_ns < s.at_ns);
-            if let Some(sample) = sample.filter(later) {
-                entry.1 = Some(sample);
-            }
-        }
-        kinds
-    }
-
-    /// Dropped packets by reason and receiving interface, all workers together, since the last clear.
-    pub fn drops(&self) -> Vec<DropReport> {
-        let kinds = self.drop_kinds().into_iter();
-        let report = |(kind, (count, sample)): (Kind, (u64, Option<DropSample>))| {
-            let before = self.books_cleared.get(&kind).copied().unwrap_or(0);
-            let (node, counter) = NodeId::of_reason(kind.reason);
-            (count > before).then(|| DropReport {
-                node,
-                counter,
-                rx: kind.rx,
-                count: count - before,
-                sample,
-            })
-        };
-        kinds.filter_map(report).collect()
-    }
-
-    /// Forget what was dropped of packets from interface `rx`, which goes: its number may be another's next.
-    pub fn forget_drops(&mut self, rx: u32) {
-        let kinds = self.drop_kinds().into_iter().filter(|(k, _)| k.rx == rx);
-        let now = kinds.map(|(kind, (count, _))| (kind, count));
-        self.books_cleared.extend(now);
-    }
-
-    /// Start `show errors` and `show drops` from zero.
-    pub fn clear_counters(&mut self) {
-        let now = self.drop_kinds().into_iter();
-        self.books_cleared = now.map(|(kind, (count, _))| (kind, count)).collect();
-        for def in &mut self.defs {
-            for (stats, base) in def.stats.iter().zip(&mut def.cleared) {
-                base.counters = stats.counters.iter().map(|c| c.load(Relaxed)).collect();
-            }
-        }
-    }
-
-    /// The longest round of a worker since the last clear, in microseconds: the longest that anything, a change of the
-    /// configuration included, has kept packets waiting.
-    pub fn longest_round_us(&self, worker: usize) -> f64 {
-        let cycles = self
-            .channels
-            .get(worker)
-            .map_or(0, |c| c.longest.load(Relaxed));
-        cycles as f64 * 1e6 / volley_simd::cycles_per_second()
-    }
-
-    /// Seconds that a worker has spent in rounds that found packets: what it is really used, whatever polling takes.
-    pub fn busy_seconds(&self, worker: usize) -> f64 {
-        let cycles = self
-            .channels
-            .get(worker)
-            .map_or(0, |c| c.busy_cycles.load(Relaxed));
-        cycles as f64 / volley_simd::cycles_per_second()
-    }
-
-    /// Rounds, rounds that found packets, packets, and frames allocated while running, of one worker.
-    pub fn load(&self, worker: usize) -> Option<(u64, u64, u64, u64)> {
-        let c = self.channels.get(worker)?;
-        Some((
-            c.rounds.load(Relaxed),
-            c.busy.load(Relaxed),
-            c.packets.load(Relaxed),
-            c.grown.load(Relaxed),
-        ))
+        let mut all: Vec<Traced> = self.traces.values().cloned().collect();
+        all.sort_by_key(|t| t.steps.first().map(|step| step.at_ns));
+        all
     }
 }

@@ -52,6 +52,19 @@ pub enum GraphError {
     /// The number of workers is out of range.
     #[error("{0} workers are out of range: choose 1 to 64")]
     Workers(usize),
+    /// There is no such worker.
+    #[error("there is no worker {0}: `show workers` lists them")]
+    NoWorker(usize),
+    /// A node that packets cannot be handed to.
+    #[error(
+        "node `{0}` runs where its packets come: name a node between ethernet-input and interface-tx"
+    )]
+    NotPlaceable(String),
+    /// Every place has a worker.
+    #[error(
+        "there are {0} workers, and no more can be added: set max_workers of [engine] and start again"
+    )]
+    NoPlace(usize),
     /// A worker's change queue is full: it has stopped taking changes.
     #[error("worker {0} takes no changes: its queue is full")]
     WorkerBusy(usize),

@@ -4,6 +4,7 @@ use crate::NodeId;
 use crate::arc::ArcTables;
 use crate::column::Column;
 use crate::frame::{ALWAYS, Frame, IDX, POS, bits};
+use crate::handoff::Post;
 use crate::ranks::Pending;
 use crate::trace::Tracer;
 use std::collections::VecDeque;
@@ -29,11 +30,14 @@ pub(crate) struct Lanes {
     pub(crate) bufs: Cache,
     pub(crate) arcs: Box<ArcTables>,
     pub(crate) tracer: Tracer,
+    pub(crate) post: Post,
     /// Where rows go that a feature arc lost track of.
     pub(crate) drop_node: NodeId,
     pub(crate) targets: Column,
     /// Where packets begin in the arena: see [`crate::Vector::words`].
     pub(crate) offsets: Box<[usize]>,
+    /// Stages of this worker hold packets.
+    pub(crate) holding: bool,
     /// Frames that had to be allocated while running: a sizing fault, shown in tests.
     pub(crate) grown: u64,
 }

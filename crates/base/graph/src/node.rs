@@ -58,6 +58,12 @@ pub trait Source: Send + Sized + 'static {
         false
     }
 
+    /// Whether the worker may end as far as this source goes: it has no queue, and nothing of the worker is out with the
+    /// control thread.
+    fn may_leave(&self) -> bool {
+        true
+    }
+
     /// The worker goes to sleep, for every source lets it: arm the interrupt, say in `rest` what ends the sleep, then
     /// look once more; false when there is work after all (packets, or something in an inbox). System calls are allowed.
     fn rest(&mut self, _rest: &mut Rest) -> bool {

@@ -140,7 +140,7 @@ fn kind(word: u32) -> Option<GsoKind> {
 }
 
 /// Write a request into a row; its packet's position is `at`.
-fn set(
+pub(crate) fn set(
     pool: &Pool,
     frame: &mut Frame,
     row: usize,

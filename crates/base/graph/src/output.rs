@@ -24,6 +24,13 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         self.lanes.vector_size
     }
 
+    /// Whether every packet that this worker took in has left it: none waits in a stage. Until then a queue that goes to
+    /// another worker stays, or packets of a flow would overtake each other.
+    #[inline(always)]
+    pub fn is_quiet(&self) -> bool {
+        !self.lanes.holding && self.lanes.post.is_taken()
+    }
+
     /// Up to `rows` packets with fresh buffers (fewer, down to none, when buffers run short), each empty, received on
     /// interface `rx`.
     #[inline(always)]

@@ -92,7 +92,10 @@ fn span(rest: &Rest, clock: &Clock) -> Option<Duration> {
 
 impl Worker {
     /// Whether every source lets the worker sleep, `idle_ns` after the last packet.
-    pub(crate) fn may_rest(&self, idle_ns: u64) -> bool {
+    pub(crate) fn may_rest(&mut self, idle_ns: u64) -> bool {
+        if !self.lanes.post.is_empty() {
+            return false;
+        }
         let now_ns = self.clock.now_ns();
         let may = |node: &crate::NodeId| self.slots[node.index()].body.may_rest(now_ns, idle_ns);
         self.sources.iter().chain(&self.stages).all(may)
@@ -104,7 +107,9 @@ impl Worker {
         bell.asleep.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         self.reader.offline();
-        let quiet = !stop.load(Ordering::SeqCst) && self.channel.todo.is_empty();
+        let quiet = !stop.load(Ordering::SeqCst)
+            && self.channel.todo.is_empty()
+            && self.lanes.post.is_empty();
         let mut armed = 0;
         let mut ready = quiet;
         while ready && armed < self.sources.len() {
@@ -120,6 +125,7 @@ impl Worker {
             wait(rest, bell, span);
         }
         bell.asleep.store(false, Ordering::SeqCst);
+        self.ended = 0;
         for node in &self.sources[..armed] {
             self.slots[node.index()].body.wake();
         }

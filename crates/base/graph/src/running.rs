@@ -10,81 +10,148 @@ use std::thread::JoinHandle;
 /// Rounds without a packet after which a worker that must poll lets others have the core between rounds.
 const PATIENCE: u32 = 2_000;
 
+/// What a worker is told from outside.
+#[derive(Default)]
+struct Orders {
+    /// End after this round, whatever there is.
+    stop: AtomicBool,
+    /// End as soon as nothing is left to do.
+    leave: AtomicBool,
+}
+
+/// The numbers of the processor cores that workers can be pinned to; none where the system does not tell.
+pub fn cores() -> Vec<usize> {
+    let all = core_affinity::get_core_ids().unwrap_or_default();
+    all.into_iter().map(|core| core.id).collect()
+}
+
+/// A worker on its thread.
+pub struct Seat {
+    place: usize,
+    core: Option<usize>,
+    channel: Arc<Channel>,
+    orders: Arc<Orders>,
+    thread: JoinHandle<Worker>,
+}
+
+impl Seat {
+    /// Start a worker on a thread; it begins with the capabilities of the thread that calls this.
+    pub fn start(worker: Worker, core: Option<usize>) -> Result<Seat, GraphError> {
+        let (place, channel) = (worker.place, worker.channel.clone());
+        let failed = |e: std::io::Error| GraphError::Thread {
+            worker: place,
+            why: e.to_string(),
+        };
+        if channel.bell.get().is_none() {
+            let _ = channel.bell.set(Bell::new().map_err(failed)?);
+        }
+        let orders = Arc::new(Orders::default());
+        let told = orders.clone();
+        let thread = std::thread::Builder::new()
+            .name(format!("volley-w{place}"))
+            .spawn(move || run(worker, core, &told))
+            .map_err(failed)?;
+        Ok(Seat {
+            place,
+            core,
+            channel,
+            orders,
+            thread,
+        })
+    }
+}
+
 /// Running workers. Dropping it stops them.
+#[derive(Default)]
 pub struct Running {
-    stop: Arc<AtomicBool>,
-    channels: Vec<Arc<Channel>>,
-    threads: Vec<JoinHandle<Worker>>,
+    seats: Vec<Seat>,
 }
 
 impl Running {
     /// Start each worker on a thread; `cores` pins them in order (missing entries are not pinned).
     pub fn start(workers: Vec<Worker>, cores: &[usize]) -> Result<Self, GraphError> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let mut running = Running {
-            stop: stop.clone(),
-            channels: Vec::new(),
-            threads: Vec::new(),
-        };
-        for (worker, body) in workers.into_iter().enumerate() {
-            let (stop, core) = (stop.clone(), cores.get(worker).copied());
-            let failed = |e: std::io::Error| GraphError::Thread {
-                worker,
-                why: e.to_string(),
-            };
-            if body.channel.bell.get().is_none() {
-                let _ = body.channel.bell.set(Bell::new().map_err(failed)?);
-            }
-            running.channels.push(body.channel.clone());
-            let thread = std::thread::Builder::new()
-                .name(format!("volley-w{worker}"))
-                .spawn(move || run(body, core, &stop))
-                .map_err(failed)?;
-            running.threads.push(thread);
+        let mut running = Running::default();
+        for (nth, worker) in workers.into_iter().enumerate() {
+            let seat = Seat::start(worker, cores.get(nth).copied())?;
+            running.seats.push(seat);
         }
         Ok(running)
     }
 
-    /// Whether every worker is still alive.
+    /// One more.
+    pub fn add(&mut self, seat: Seat) {
+        self.seats.push(seat);
+    }
+
+    /// Whether every worker is still alive; one that was told to leave may have ended.
     pub fn is_alive(&self) -> bool {
-        self.threads.iter().all(|t| !t.is_finished())
+        let told = |s: &Seat| s.orders.leave.load(Ordering::Relaxed);
+        self.seats
+            .iter()
+            .all(|s| told(s) || !s.thread.is_finished())
+    }
+
+    /// The core that a worker is pinned to.
+    pub fn core(&self, worker: usize) -> Option<usize> {
+        let seat = self.seats.iter().find(|s| s.place == worker);
+        seat.and_then(|s| s.core)
+    }
+
+    /// Let a worker end as soon as nothing is left for it to do. Its queues were taken away before.
+    pub fn dismiss(&self, worker: usize) {
+        for seat in self.seats.iter().filter(|s| s.place == worker) {
+            seat.orders.leave.store(true, Ordering::SeqCst);
+            seat.channel.ring();
+        }
+    }
+
+    /// The next worker that was told to leave and has ended: its number, and the worker unless it died.
+    pub fn ended(&mut self) -> Option<(usize, Option<Worker>)> {
+        let told = |s: &Seat| s.orders.leave.load(Ordering::Relaxed);
+        let mut seats = self.seats.iter();
+        let at = seats.position(|s| told(s) && s.thread.is_finished())?;
+        let seat = self.seats.swap_remove(at);
+        Some((seat.place, seat.thread.join().ok()))
     }
 
     fn end(&self) {
-        self.stop.store(true, Ordering::SeqCst);
-        self.channels.iter().for_each(|c| c.ring());
+        for seat in &self.seats {
+            seat.orders.stop.store(true, Ordering::SeqCst);
+            seat.channel.ring();
+        }
     }
 
     /// Stop the workers between two rounds and take them back.
     pub fn stop(mut self) -> Vec<Worker> {
         self.end();
-        self.threads
-            .drain(..)
-            .filter_map(|t| t.join().ok())
-            .collect()
+        let seats = self.seats.drain(..);
+        seats.filter_map(|s| s.thread.join().ok()).collect()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         self.end();
-        for thread in self.threads.drain(..) {
-            let _ = thread.join();
+        for seat in self.seats.drain(..) {
+            let _ = seat.thread.join();
         }
     }
 }
 
-fn run(mut worker: Worker, core: Option<usize>, stop: &AtomicBool) -> Worker {
+fn run(mut worker: Worker, core: Option<usize>, orders: &Orders) -> Worker {
     if let Some(id) = core {
         core_affinity::set_for_current(core_affinity::CoreId { id });
     }
     let channel = worker.channel.clone();
     let mut rest = Rest::new();
     let (mut idle, mut since_ns) = (0u32, 0);
-    while !stop.load(Ordering::Relaxed) {
+    while !orders.stop.load(Ordering::Relaxed) {
         if worker.step() > 0 {
             idle = 0;
             continue;
+        }
+        if orders.leave.load(Ordering::Relaxed) && worker.may_leave() {
+            break;
         }
         let now_ns = worker.clock.now_ns();
         if idle == 0 {
@@ -93,7 +160,7 @@ fn run(mut worker: Worker, core: Option<usize>, stop: &AtomicBool) -> Worker {
         idle = idle.saturating_add(1);
         match channel.bell.get() {
             Some(bell) if worker.may_rest(now_ns - since_ns.min(now_ns)) => {
-                worker.sleep(&mut rest, bell, stop);
+                worker.sleep(&mut rest, bell, &orders.stop);
             }
             _ if idle > PATIENCE => std::thread::yield_now(),
             _ => std::hint::spin_loop(),

@@ -74,10 +74,13 @@ impl Batch {
 
 /// What a stage works with while it sorts: frames to gather in, and the way out.
 pub struct Hands<'a> {
-    lanes: &'a mut Lanes,
+    pub(crate) lanes: &'a mut Lanes,
 }
 
-impl Hands<'_> {
+impl<'a> Hands<'a> {
+    pub(crate) fn of(lanes: &'a mut Lanes) -> Self {
+        Hands { lanes }
+    }
     /// A batch without packets.
     #[inline(always)]
     pub fn empty(&mut self) -> Batch {
@@ -244,8 +247,9 @@ impl Engine {
     /// Give every worker `frames` more frames: as many as its stages may hold at a time.
     pub fn spare_frames(&mut self, frames: usize) -> Result<(), GraphError> {
         self.room_for_changes()?;
+        self.held_frames += frames;
         let size = self.settings().vector_size;
-        for worker in 0..self.workers_built() {
+        for worker in self.crew().clone().iter() {
             let spare = (0..frames).map(|_| Frame::new(size)).collect();
             self.send(worker, Box::new(AddFrames { spare }))?;
         }

@@ -166,10 +166,21 @@ pub struct TraceStep {
 /// One traced packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traced {
-    /// Its number, from 1.
+    /// The worker that saw it.
+    pub worker: usize,
+    /// The number that the worker gave it, from 1.
     pub packet: u32,
     /// Its way through the graph.
     pub steps: Vec<TraceStep>,
+}
+
+/// Bits of a traced packet's mark that number it.
+const NUMBER_BITS: u32 = 26;
+const NUMBER_MASK: u32 = (1 << NUMBER_BITS) - 1;
+
+/// The worker that gave a mark, and the packet's number there.
+pub(crate) fn owner(mark: u32) -> (usize, u32) {
+    ((mark >> NUMBER_BITS) as usize, mark & NUMBER_MASK)
 }
 
 /// The worker's side of tracing.
@@ -179,18 +190,26 @@ pub(crate) struct Tracer {
     /// Which packets are marked there; none: all.
     pub(crate) filters: Vec<Option<Arc<dyn TraceFilter>>>,
     pub(crate) armed: bool,
+    /// The worker that gives the numbers, in the highest bits of each: others may note packets that it marked.
+    owner: u32,
     pub(crate) next: u32,
     pub(crate) notes: Arc<ArrayQueue<Note>>,
 }
 
 impl Tracer {
-    pub(crate) fn new(nodes: usize) -> Self {
+    /// The way of notes to the control thread.
+    pub(crate) fn notes() -> Arc<ArrayQueue<Note>> {
+        Arc::new(ArrayQueue::new(4096))
+    }
+
+    pub(crate) fn new(nodes: usize, worker: usize, notes: Arc<ArrayQueue<Note>>) -> Self {
         Tracer {
             budget: vec![0; nodes],
             filters: vec![None; nodes],
             armed: false,
+            owner: (worker as u32) << NUMBER_BITS,
             next: 1,
-            notes: Arc::new(ArrayQueue::new(4096)),
+            notes,
         }
     }
 
@@ -218,8 +237,8 @@ impl Tracer {
             }
             *budget -= 1;
             let n = frame.n;
-            frame.cols[Col::Trace as usize].words_mut(n)[row] = self.next;
-            self.next = self.next.wrapping_add(1).max(1);
+            frame.cols[Col::Trace as usize].words_mut(n)[row] = self.owner | self.next;
+            self.next = ((self.next + 1) & NUMBER_MASK).max(1);
         }
         self.armed = self.budget.iter().any(|&b| b > 0);
     }

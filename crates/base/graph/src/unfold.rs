@@ -78,6 +78,44 @@ impl<I: Isa> Offspring<'_, I> {
         Some(first)
     }
 
+    /// Make another packet of the same bytes and columns, with the same left to be done, to be sent to `node`. False when
+    /// buffers run out, or where the packet is longer than a new one can be.
+    pub fn copy(&mut self, packet: &PacketView<'_>, node: NodeId) -> bool {
+        if packet.len() > MAX_SEGMENTS * DATA {
+            return false;
+        }
+        let mut slices = packet.slices();
+        let mut rest: &[u8] = &[];
+        let made = self.add(packet, node, packet.len(), |mut to| {
+            while !to.is_empty() {
+                if rest.is_empty() {
+                    let Some(slice) = slices.next() else { break };
+                    rest = slice;
+                }
+                let n = rest.len().min(to.len());
+                let (head, tail) = std::mem::take(&mut to).split_at_mut(n);
+                head.copy_from_slice(&rest[..n]);
+                (to, rest) = (tail, &rest[n..]);
+            }
+        });
+        if made.is_none() {
+            return false;
+        }
+        let row = self.out.n - 1;
+        let first = packet.len().min(DATA);
+        let pool = self.lanes.bufs.pool().clone();
+        // What fits the one fits the other, unless its headers are spread over buffers in another way.
+        let offload = packet.offload();
+        if crate::offload::set(&pool, &mut self.out, row, &offload, first).is_err() {
+            self.out.n -= 1;
+            let idx = self.out.cols[IDX].all()[row];
+            crate::packet::free_members(&mut self.lanes.bufs, idx);
+            self.lanes.bufs.free(&[idx]);
+            return false;
+        }
+        true
+    }
+
     /// Append a row of `frame`.
     fn append(&mut self, frame: &Frame, row: usize, node: NodeId) {
         if self.out.n == self.lanes.vector_size {

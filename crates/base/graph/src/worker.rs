@@ -7,7 +7,7 @@ use crate::rest::Bell;
 use crate::stats::NodeStats;
 use crate::{Clock, NodeId};
 use crossbeam_queue::ArrayQueue;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use volley_simd::{Level, cycles};
 use volley_tables::qsbr::Reader;
@@ -25,6 +25,22 @@ pub trait Change: Send {
     /// Exchange what has to change; must not allocate, lock or free.
     fn swap(&mut self, worker: &mut Worker);
 }
+
+/// A long gap between the ends of two rounds of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// When it began, in cycles.
+    pub from: u64,
+    /// How many cycles.
+    pub took: u64,
+    /// The node that the worker ran last.
+    pub node: NodeId,
+}
+
+/// Gaps of at least so many microseconds are told.
+pub const GAP_US: u32 = 50;
+/// Gaps that the control thread has not looked at.
+const GAPS: usize = 256;
 
 /// The queues between the control thread and one worker.
 pub(crate) struct Channel {
@@ -45,6 +61,11 @@ pub(crate) struct Channel {
     pub(crate) busy_cycles: AtomicU64,
     /// Times the worker slept.
     pub(crate) sleeps: AtomicU64,
+    /// The node that it ran last.
+    pub(crate) node: AtomicU32,
+    /// Long gaps, those that found no room here not among them, and how many there were in all.
+    pub(crate) gaps: ArrayQueue<Gap>,
+    pub(crate) long_gaps: AtomicU64,
     /// Wakes the worker, once it runs on a thread.
     pub(crate) bell: OnceLock<Bell>,
 }
@@ -62,6 +83,9 @@ impl Channel {
             longest: AtomicU64::new(0),
             busy_cycles: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
+            node: AtomicU32::new(0),
+            gaps: ArrayQueue::new(GAPS),
+            long_gaps: AtomicU64::new(0),
             bell: OnceLock::new(),
         }
     }
@@ -76,6 +100,8 @@ impl Channel {
 
 /// One worker's whole state.
 pub struct Worker {
+    /// Its number.
+    pub(crate) place: usize,
     pub(crate) slots: Vec<Slot>,
     pub(crate) sources: Vec<NodeId>,
     pub(crate) stages: Vec<NodeId>,
@@ -86,6 +112,15 @@ pub struct Worker {
     pub(crate) channel: Arc<Channel>,
     /// Cycles that reading the clock takes.
     pub(crate) clock_cost: u64,
+    /// When the last round ended; 0 before the first one and after a sleep.
+    pub(crate) ended: u64,
+    /// Cycles of a long gap.
+    pub(crate) long: u64,
+}
+
+/// The cycles of a long gap.
+pub(crate) fn long_gap() -> u64 {
+    (volley_simd::cycles_per_second() * f64::from(GAP_US) / 1e6) as u64
 }
 
 /// The cycles between two readings of the clock with nothing in between.
@@ -98,7 +133,8 @@ pub(crate) fn clock_cost() -> u64 {
 }
 
 impl Worker {
-    /// One round. Returns how many packets entered the graph, those that stages gave back included.
+    /// One round. Returns how many packets entered the graph, those that stages gave back and other workers handed over
+    /// included.
     pub fn step(&mut self) -> usize {
         let round = cycles();
         self.take_changes();
@@ -108,14 +144,35 @@ impl Worker {
         if entered > 0 {
             self.run_pending(now_ns, polled);
         }
+        let handed = self.take_handed(now_ns);
         let released = if self.stages.is_empty() {
             0
         } else {
             self.release(now_ns)
         };
         self.reader.quiescent();
-        self.publish(entered, released, cycles().wrapping_sub(round));
-        entered + released
+        let moved = handed + released;
+        let end = cycles();
+        self.publish(entered, moved, end.wrapping_sub(round));
+        let gap = end.wrapping_sub(self.ended);
+        if gap >= self.long && self.ended != 0 {
+            self.note_gap(gap);
+        }
+        self.ended = end;
+        entered + moved
+    }
+
+    /// Tell the control thread of a long gap. A full queue loses it, and it is counted all the same.
+    #[cold]
+    fn note_gap(&mut self, took: u64) {
+        let channel = &self.channel;
+        let node = NodeId(channel.node.load(Relaxed) as u16);
+        crate::stats::bump(&channel.long_gaps, 1);
+        let _ = channel.gaps.push(Gap {
+            from: self.ended,
+            took,
+            node,
+        });
     }
 
     /// Let stages give packets back, one vector at a time: each goes its whole way before the next one comes, so that
@@ -132,6 +189,8 @@ impl Worker {
                 self.run_pending(now_ns, cycles());
             }
         }
+        let mut stages = self.stages.iter();
+        self.lanes.holding = stages.any(|s| self.slots[s.index()].body.is_holding());
         all
     }
 
@@ -162,9 +221,11 @@ impl Worker {
             lanes,
             reader,
             level,
+            channel,
             ..
         } = self;
         for &node in sources.iter() {
+            channel.node.store(u32::from(node.0), Relaxed);
             let Slot { body, edges, stats } = &mut slots[node.index()];
             let cx = RawCx {
                 node,
@@ -186,17 +247,19 @@ impl Worker {
     /// much as a node's work on one packet: of runs with a handful of packets every eighth is timed, and counts eight times.
     /// Never inlined: the instruction budgets count what happens below this name.
     #[inline(never)]
-    fn run_pending(&mut self, now_ns: u64, from: u64) {
+    pub(crate) fn run_pending(&mut self, now_ns: u64, from: u64) {
         let Worker {
             slots,
             lanes,
             reader,
             level,
             clock_cost,
+            channel,
             ..
         } = self;
         let mut from = Some(from);
         while let Some((node, mut frame)) = lanes.next() {
+            channel.node.store(u32::from(node.0), Relaxed);
             let Slot { body, edges, stats } = &mut slots[node.index()];
             let cx = RawCx {
                 node,
@@ -251,10 +314,10 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn publish(&mut self, entered: usize, released: usize, took: u64) {
+    fn publish(&mut self, entered: usize, moved: usize, took: u64) {
         let channel = &self.channel;
         crate::stats::bump(&channel.rounds, 1);
-        let worked = entered + released > 0;
+        let worked = entered + moved > 0;
         crate::stats::bump(&channel.busy, u64::from(worked));
         crate::stats::bump(&channel.packets, entered as u64);
         crate::stats::bump(&channel.busy_cycles, if worked { took } else { 0 });
@@ -262,6 +325,25 @@ impl Worker {
         if took > channel.longest.load(Relaxed) {
             channel.longest.store(took, Relaxed);
         }
+    }
+
+    /// Changes that it has swapped in so far.
+    pub fn changes(&self) -> u64 {
+        self.channel.changes.load(Relaxed)
+    }
+
+    /// Its number.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Whether it may end: nothing waits anywhere, no source has a queue, every change is taken up.
+    pub fn may_leave(&self) -> bool {
+        let mut nodes = self.sources.iter().chain(&self.stages);
+        self.is_idle()
+            && self.channel.todo.is_empty()
+            && self.lanes.post.may_leave()
+            && nodes.all(|node| self.slots[node.index()].body.may_leave())
     }
 
     /// Whether the free frames and queues are as they were before any packet came: nothing waits anywhere.

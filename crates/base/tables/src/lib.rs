@@ -3,17 +3,21 @@
 //! - [`qsbr`]: snapshots ([`Snap`], [`Publisher`]) and the grace periods ([`Domain`], [`Reader`]) that
 //!   say when an old value may be freed. Readers never write shared memory except one store per loop,
 //!   and the writer never waits for them.
+//! - [`exchange`]: bounded rings from one thread to another, and the turns by which order is kept across several of them.
 //! - [`lpm4`], [`lpm6`]: longest-prefix match from addresses to 31-bit leaf ids. Leaf 0 means "no route".
+//! - [`mac`]: exact match from 64-bit keys (a MAC address and its bridge domain) to entries, with marks of use.
 //!
-//! The control thread owns the writer halves ([`Lpm4`], [`Lpm6`], [`Publisher`]); workers hold the cloneable
-//! reader halves ([`Lpm4Snap`], [`Lpm6Snap`], [`Snap`]) and read them under a [`Guard`], once per frame.
+//! The control thread owns the writer halves ([`Lpm4`], [`Lpm6`], [`MacTable`], [`Publisher`]); workers hold the cloneable
+//! reader halves ([`Lpm4Snap`], [`Lpm6Snap`], [`MacSnap`], [`Snap`]) and read them under a [`Guard`], once per frame.
 //! A change is visible to every read that starts after the writer's call returned; to learn that all
 //! workers use it, take a ticket from [`Domain::epoch`] and poll [`Domain::passed`].
 
 mod error;
+pub mod exchange;
 mod limbo;
 pub mod lpm4;
 pub mod lpm6;
+pub mod mac;
 mod pages;
 pub mod qsbr;
 mod sync;
@@ -21,6 +25,7 @@ mod sync;
 pub use error::LpmError;
 pub use lpm4::{Lpm4, Lpm4Snap, Lpm4View};
 pub use lpm6::{Lpm6, Lpm6Snap, Lpm6View};
+pub use mac::{MacSnap, MacTable, MacView};
 pub use qsbr::{Domain, Guard, Publisher, Reader, Snap};
 
 /// The largest leaf id a table can hold.

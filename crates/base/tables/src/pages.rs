@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use memmap2::{Advice, MmapMut};
 
@@ -19,6 +19,8 @@ pub(crate) unsafe trait Zeroed {}
 
 // SAFETY: atomics of plain integers: zero is a value, nothing to drop, naturally aligned.
 unsafe impl Zeroed for AtomicU16 {}
+// SAFETY: as above.
+unsafe impl Zeroed for AtomicU8 {}
 // SAFETY: as above.
 unsafe impl Zeroed for AtomicU32 {}
 // SAFETY: as above.

@@ -173,6 +173,13 @@ fn show_commands_and_pipes() {
     );
     assert_eq!(query("pcap trace status").0, Query::PcapTrace);
     assert_eq!(query("show l2patch").0, Query::L2);
+    let domains = |id| Query::BridgeDomains { id };
+    assert_eq!(query("show bridge-domain"), (domains(None), View::Table));
+    assert_eq!(
+        query("show bridge-domain 10 detail"),
+        (domains(Some(10)), View::Verbose)
+    );
+    assert_eq!(query("show l2fib 3").0, Query::L2Fib { domain: Some(3) });
     assert_eq!(query("show packet-generator").0, Query::PacketGenerator);
 }
 

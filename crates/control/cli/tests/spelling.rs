@@ -146,6 +146,120 @@ fn file() -> impl Strategy<Value = std::path::PathBuf> {
     "[a-z /|{}\"\\\\#]{1,12}".prop_map(std::path::PathBuf::from)
 }
 
+fn lcp() -> impl Strategy<Value = Request> {
+    let pair = (name(), "[a-z][a-z0-9-]{0,8}", proptest::option::of(name()));
+    prop_oneof![
+        pair.prop_map(|(interface, host, namespace)| Request::LcpCreate(LcpPair {
+            interface,
+            host,
+            namespace,
+        })),
+        name().prop_map(|interface| Request::LcpDelete { interface }),
+        Just(Request::LcpResync),
+    ]
+}
+
+fn path_batcher() -> impl Strategy<Value = Request> {
+    let some = || proptest::option::of(1u32..=16);
+    let defaults = (1u32..=1024, 1u32..=1000, 1u32..=16, some()).prop_map(
+        |(batch, timeout_us, gather, learn)| {
+            Request::PathBatcherSet(PathBatcher {
+                batch,
+                timeout_us,
+                gather,
+                learn: learn.map(|queues| PathLearning {
+                    queues,
+                    ..PathLearning::default()
+                }),
+            })
+        },
+    );
+    let queue = (1u32..64, [some(), some(), some(), some(), some()]).prop_map(
+        |(id, [batch, timeout_us, gather, weight, strict])| {
+            Request::PathQueueSet(PathQueue {
+                id,
+                batch,
+                timeout_us,
+                gather,
+                weight,
+                strict,
+            })
+        },
+    );
+    prop_oneof![defaults, queue]
+}
+
+fn bridge() -> impl Strategy<Value = Request> {
+    let domain = (
+        1u32..=16_777_215,
+        [any::<bool>(); 4],
+        0u32..9,
+        0u32..9,
+        0u32..=0xffff,
+    );
+    let domain = domain.prop_map(
+        |(id, [learn, flood, uu_flood, forward], age, limit, mask)| {
+            Request::BridgeDomainSet(BridgeDomain {
+                id,
+                learn,
+                flood,
+                uu_flood,
+                forward,
+                mac_age_min: age,
+                mac_limit: limit,
+                group_fwd_mask: mask,
+            })
+        },
+    );
+    let port = (name(), 1u32..99, 0u32..=255).prop_map(|(interface, domain, shg)| {
+        Request::BridgePortSet(BridgePort {
+            interface,
+            domain,
+            shg,
+        })
+    });
+    let station = (mac(), 1u32..99, proptest::option::of(name()));
+    let station = station.prop_map(|(mac, domain, interface)| {
+        Request::L2FibAdd(L2FibEntry {
+            mac,
+            domain,
+            interface,
+        })
+    });
+    let flush = (proptest::option::of(name()), proptest::option::of(1u32..99));
+    prop_oneof![
+        domain,
+        port,
+        station,
+        (1u32..99).prop_map(|id| Request::BridgeDomainDel { id }),
+        (mac(), 1u32..99).prop_map(|(mac, domain)| Request::L2FibDel { mac, domain }),
+        flush.prop_map(|(interface, domain)| Request::L2FibFlush { interface, domain }),
+    ]
+}
+
+fn spread() -> impl Strategy<Value = Request> {
+    let workers = proptest::sample::subsequence(vec![0u32, 1, 7, 63], 1..=4);
+    let rss = (any::<[bool; 4]>(), proptest::option::of(workers)).prop_map(
+        |([crc, symmetric, inner, auto], workers)| Rss {
+            hash: if crc {
+                RssHash::Crc32c
+            } else {
+                RssHash::Toeplitz
+            },
+            symmetric,
+            inner,
+            workers,
+            mode: if auto { RssMode::Auto } else { RssMode::On },
+        },
+    );
+    let worker = proptest::option::of(0u32..64);
+    prop_oneof![
+        (name(), proptest::option::of(rss))
+            .prop_map(|(name, rss)| Request::InterfaceRss { name, rss }),
+        (name(), worker).prop_map(|(node, worker)| Request::NodeWorker { node, worker }),
+    ]
+}
+
 fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
@@ -153,6 +267,15 @@ fn interface_life() -> impl Strategy<Value = Request> {
             name,
             mode: RxMode::ALL[mode].1
         }),
+        (name(), 0..1024u32, proptest::option::of(0..64u32)).prop_map(|(name, queue, worker)| {
+            Request::InterfaceRxPlacement {
+                name,
+                queue,
+                worker,
+            }
+        }),
+        proptest::option::of(0..65_536u32).prop_map(|core| Request::WorkerAdd { core }),
+        (0..64u32).prop_map(|worker| Request::WorkerDelete { worker }),
         (name(), any::<bool>()).prop_map(|(name, on)| Request::InterfacePathBatcher {
             name,
             switch: if on { Switch::On } else { Switch::Off }
@@ -281,6 +404,10 @@ fn interface_request() -> impl Strategy<Value = Request> {
         name().prop_map(|name| Request::InterfaceMtu { name, mtu: 1500 }),
         (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         interface_life(),
+        lcp(),
+        path_batcher(),
+        bridge(),
+        spread(),
         (name(), any::<u32>()).prop_map(|(name, table)| Request::InterfaceTable {
             name,
             family: Family::V6,

@@ -7,6 +7,7 @@
 //! - Nothing here panics; nothing here touches the daemon.
 #![forbid(unsafe_code)]
 
+mod bridge;
 mod dpdk;
 mod error;
 mod field;

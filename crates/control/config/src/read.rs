@@ -3,13 +3,13 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
-use crate::{Config, dpdk, icmp, kernel, kinds, memif, paths, route, stream, vhost};
+use crate::{Config, bridge, dpdk, icmp, kernel, kinds, memif, paths, route, stream, vhost};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
     AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
-    InterfaceSpec, IsaChoice, Neighbor, ObjectKind, Pace, PcapFiles, Repeat, Request, RxMode,
-    Switch, limits,
+    InterfaceSpec, IsaChoice, LcpPair, Neighbor, ObjectKind, Pace, PcapFiles, Repeat, Request,
+    RxMode, Switch, limits,
 };
 
 /// Requests by the step they belong to. Later steps need earlier ones.
@@ -23,6 +23,7 @@ pub(crate) struct Plan {
     names: Names,
     table_ids: Names,
     pub(crate) streams: Names,
+    pub(crate) domains: Names,
 }
 
 impl Plan {
@@ -68,11 +69,12 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 19] = [
+const READERS: [(&s::Table, Reader); 23] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
     (&s::ICMP, icmp::icmp),
+    (&s::NODE_WORKER, node_worker),
     (&s::PATH_BATCHER, paths::defaults),
     (&s::PATH_HEADER, paths::header),
     (&s::PATH_QUEUE, paths::queue),
@@ -83,6 +85,9 @@ const READERS: [(&s::Table, Reader); 19] = [
     (&s::ROUTE_FILE, route::route_file),
     (&s::XCONNECT, xconnect),
     (&s::L2PATCH, l2patch),
+    (&s::BRIDGE_DOMAIN, bridge::domain),
+    (&s::BRIDGE_PORT, bridge::port),
+    (&s::L2FIB, bridge::station),
     (&s::FEATURE, feature),
     (&s::STREAM, stream::stream),
     (&s::ENGINE, |_, _| ()),
@@ -126,6 +131,7 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
     }
     doc.check_uses(ObjectKind::Interface, &plan.names);
     doc.check_uses(ObjectKind::Table, &plan.table_ids);
+    doc.check_uses(ObjectKind::BridgeDomain, &plan.domains);
     let steps = [
         plan.tables,
         plan.interfaces,
@@ -175,7 +181,13 @@ fn engine(section: Section<'_>) -> EngineSettings {
     let get = |key, range| section.get(key).and_then(|f| f.uint32(range));
     e.vector_size = get("vector_size", limits::VECTOR_SIZE).unwrap_or(e.vector_size);
     e.buffers = get("buffers", limits::BUFFERS).unwrap_or(e.buffers);
-    e.worker_core = get("worker_core", 0..=65_535);
+    e.workers = get("workers", limits::WORKERS).unwrap_or(e.workers);
+    e.max_workers = get("max_workers", limits::WORKERS);
+    e.worker_core = get("worker_core", limits::CORE);
+    let cores = section.get("worker_cores");
+    let cores = cores.map_or(Vec::new(), |f| f.list());
+    let cores = cores.iter().filter_map(|f| f.uint32(limits::CORE));
+    e.worker_cores = cores.collect();
     let isa = section.get("isa").and_then(|f| f.one_of(&IsaChoice::ALL));
     e.isa = isa.unwrap_or(e.isa);
     if let Some(path) = section.get("socket").and_then(|f| path(&f)) {
@@ -286,6 +298,35 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     plan.states.push(Request::InterfaceState { name, state });
 }
 
+fn node_worker(section: Section<'_>, plan: &mut Plan) {
+    let node = section.required("node").and_then(|f| f.text());
+    let worker = section.required("worker");
+    let worker = worker.and_then(|f| f.uint32(volley_model::limits::WORKER));
+    if let (Some(node), Some(worker)) = (node, worker) {
+        let node = node.to_owned();
+        let worker = Some(worker);
+        plan.before(&section, Request::NodeWorker { node, worker });
+    }
+}
+
+/// Its twin in the kernel, when it has one: made when everything that the twin is told stands.
+fn lcp(section: &Section<'_>, name: &str, plan: &mut Plan) {
+    let text = |key| section.get(key).and_then(|f| f.text());
+    let namespace = text("lcp_namespace").map(str::to_owned);
+    let Some(host) = text("lcp") else {
+        if let (Some(field), Some(_)) = (section.get("lcp_namespace"), namespace) {
+            field.error("needs `lcp`, the name of the twin");
+        }
+        return;
+    };
+    let pair = LcpPair {
+        interface: name.to_owned(),
+        host: host.to_owned(),
+        namespace,
+    };
+    plan.object(section, Request::LcpCreate(pair));
+}
+
 /// What an interface is told beside its addresses, as far as the file says something.
 fn modes(section: &Section<'_>, name: &str, plan: &mut Plan) {
     let name = || name.to_string();
@@ -294,16 +335,45 @@ fn modes(section: &Section<'_>, name: &str, plan: &mut Plan) {
         plan.interfaces
             .push(Request::InterfaceRxMode { name: name(), mode });
     }
+    for place in section.get("rx_placement").map_or(Vec::new(), |f| f.list()) {
+        rx_placement(&place, &name(), plan);
+    }
     if section.get("path_batcher").and_then(|f| f.boolean()) == Some(true) {
         plan.interfaces.push(Request::InterfacePathBatcher {
             name: name(),
             switch: Switch::On,
         });
     }
+    if let Some(rss) = section.get("rss").and_then(|f| f.read()) {
+        plan.interfaces.push(Request::InterfaceRss {
+            name: name(),
+            rss: Some(rss),
+        });
+    }
+    lcp(section, &name(), plan);
     if section.get("promiscuous").and_then(|f| f.boolean()) == Some(true) {
         plan.interfaces.push(Request::InterfacePromiscuous {
             name: name(),
             switch: Switch::On,
+        });
+    }
+}
+
+/// A receive queue with a worker of its own.
+fn rx_placement(place: &Field<'_>, name: &str, plan: &mut Plan) {
+    let Some(section) = place.section(&s::RX_PLACE) else {
+        return;
+    };
+    let number = |key, range| section.required(key).and_then(|f| f.uint32(range));
+    let (queue, worker) = (
+        number("queue", limits::QUEUE),
+        number("worker", limits::WORKER),
+    );
+    if let (Some(queue), Some(worker)) = (queue, worker) {
+        plan.interfaces.push(Request::InterfaceRxPlacement {
+            name: name.to_owned(),
+            queue,
+            worker: Some(worker),
         });
     }
 }

@@ -51,7 +51,19 @@ pub(crate) static ENGINE: Table = Table {
         k("vector_size", "packets per vector, 4 to 1024 (256)"),
         k("buffers", "buffers, 256 to 16777216 (16384)"),
         k("isa", "auto, scalar, x86-64-v3 or x86-64-v4 (auto)"),
-        k("worker_core", "processor core of the worker (not pinned)"),
+        k("workers", "workers to begin with, 1 to 64 (1)"),
+        k(
+            "max_workers",
+            "workers that there may be at a time, 1 to 64 (8, or as many as to begin with)",
+        ),
+        k(
+            "worker_core",
+            "processor core of the first worker (not pinned)",
+        ),
+        k(
+            "worker_cores",
+            "processor cores of the workers, in order, such as [1, 2, 3] (not pinned)",
+        ),
         k("socket", "unix socket of volley ctl (/tmp/volley.sock)"),
         k("seed", "seed of everything random (1)"),
     ],
@@ -101,14 +113,24 @@ pub(crate) static INTERFACE: Table = many(
         k("state", "up or down (up)"),
         k("rx_mode", "polling, interrupt or adaptive (adaptive)"),
         k(
+            "rx_placement",
+            "receive queues with a worker of their own, such as [{ queue = 0, worker = 1 }] (any)",
+        ),
+        k(
             "path_batcher",
             "true: what it receives waits in the path batcher (false)",
+        ),
+        k(
+            "rss",
+            "words of `set interface rss` such as \"inner workers 0,2 auto\": what it receives is spread over workers (none)",
         ),
         k(
             "promiscuous",
             "true: takes frames for any MAC address (false)",
         ),
         k("addresses", "list of addresses such as 192.0.2.1/24"),
+        k("lcp", "name of its twin in the Linux kernel (it has none)"),
+        k("lcp_namespace", "network namespace of the twin (Volley's)"),
         k("table", "IPv4 table (0)"),
         k("table6", "IPv6 table (0)"),
         k("rx", "kind pcap: file to receive from"),
@@ -200,6 +222,13 @@ pub(crate) static MEMIF: Table = Table {
         k("tx_queues", "slave: rings to transmit by, 1 to 64 (1)"),
     ],
 };
+pub(crate) static NODE_WORKER: Table = many(
+    "node_worker",
+    &[
+        k("node", "a node that runs on one worker only"),
+        k("worker", "that worker"),
+    ],
+);
 pub(crate) static PATH_BATCHER: Table = Table {
     name: "path_batcher",
     repeats: false,
@@ -351,6 +380,14 @@ pub(crate) static ROUTE: Table = many(
         k("preference", "smallest usable one forwards, 0 to 255 (0)"),
     ],
 );
+pub(crate) static RX_PLACE: Table = Table {
+    name: "interface.rx_placement",
+    repeats: true,
+    keys: &[
+        k("queue", "number of the queue"),
+        k("worker", "number of the worker"),
+    ],
+};
 pub(crate) static PATH: Table = Table {
     name: "route.paths",
     repeats: true,
@@ -406,6 +443,45 @@ pub(crate) static L2PATCH: Table = many(
         k("tx", "transmitting interface"),
     ],
 );
+pub(crate) static BRIDGE_DOMAIN: Table = many(
+    "bridge_domain",
+    &[
+        k("id", "its number, 1 to 16777215"),
+        k("learn", "true or false (true)"),
+        k(
+            "flood",
+            "frames for groups and everybody go to all ports (true)",
+        ),
+        k("uu_flood", "frames for unknown stations do (true)"),
+        k("forward", "frames for known stations are forwarded (true)"),
+        k(
+            "mac_age",
+            "minutes after which a silent station is forgotten, 0 = never (5)",
+        ),
+        k("mac_limit", "stations learned at most (65536)"),
+        k(
+            "group_fwd_mask",
+            "groups 01:80:c2:00:00:00 to :0f that are flooded, as bits (0)",
+        ),
+    ],
+);
+pub(crate) static BRIDGE_PORT: Table = many(
+    "bridge_port",
+    &[
+        k("interface", "interface"),
+        k("domain", "bridge domain"),
+        k("shg", "split-horizon group, 0 to 255 (0, none)"),
+    ],
+);
+pub(crate) static L2FIB: Table = many(
+    "l2fib",
+    &[
+        k("mac", "MAC address of the station"),
+        k("domain", "bridge domain"),
+        k("interface", "port behind which it is"),
+        k("filter", "true: its frames are dropped (false)"),
+    ],
+);
 pub(crate) static FEATURE: Table = many(
     "feature",
     &[
@@ -450,7 +526,7 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 22] {
+pub fn schema() -> [&'static Table; 26] {
     [
         &ENGINE,
         &PROCESS,
@@ -461,6 +537,7 @@ pub fn schema() -> [&'static Table; 22] {
         &MEMIF_SOCKET,
         &DPDK,
         &ICMP,
+        &NODE_WORKER,
         &PATH_BATCHER,
         &PATH_HEADER,
         &PATH_QUEUE,
@@ -472,6 +549,9 @@ pub fn schema() -> [&'static Table; 22] {
         &NEXT_HOPS,
         &XCONNECT,
         &L2PATCH,
+        &BRIDGE_DOMAIN,
+        &BRIDGE_PORT,
+        &L2FIB,
         &FEATURE,
         &STREAM,
     ]

@@ -4,10 +4,10 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, DpdkDevice, DpdkSpec, Family, Fold, HugePages, IcmpSettings, InterfaceKind,
-    InterfaceSpec, MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat,
-    Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource,
-    StreamSpec, Switch, TapMode, TapSpec, VhostSpec, XdpCopy, XdpMode, XdpSpec,
+    AdminState, BridgeDomain, DpdkDevice, DpdkSpec, Family, Fold, HugePages, IcmpSettings,
+    InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path,
+    PathTarget, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole,
+    StreamSource, StreamSpec, Switch, TapMode, TapSpec, VhostSpec, XdpCopy, XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
@@ -103,6 +103,7 @@ struct Writer {
 struct Interface {
     keys: Keys,
     addresses: Vec<String>,
+    places: Vec<String>,
     up: bool,
 }
 
@@ -175,9 +176,43 @@ impl Writer {
             Request::InterfaceState { name, state } => {
                 self.interface(name).up = *state == AdminState::Up;
             }
+            other if self.workers(other) || self.lcp(other) => {}
+            other if bridge_domain(other, &mut self.first) => {}
             other if path_batcher(other, &mut self.first) => {}
             other => self.more(other, keys),
         }
+    }
+
+    /// What workers share out; false for any other request.
+    fn workers(&mut self, request: &Request) -> bool {
+        match request {
+            Request::InterfaceRss {
+                name,
+                rss: Some(rss),
+            } => self.interface(name).keys.text("rss", rss),
+            Request::NodeWorker {
+                node,
+                worker: Some(worker),
+            } => {
+                let mut keys = Keys::default();
+                keys.text("node", node);
+                keys.plain("worker", worker);
+                let _ = write!(self.first, "\n[[node_worker]]\n{}", keys.lines());
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// A twin in the kernel; false for any other request.
+    fn lcp(&mut self, request: &Request) -> bool {
+        let Request::LcpCreate(pair) = request else {
+            return false;
+        };
+        let keys = &mut self.interface(&pair.interface).keys;
+        keys.text("lcp", &pair.host);
+        keys.maybe("lcp_namespace", pair.namespace.as_ref());
+        true
     }
 
     fn icmp(&mut self, icmp: &IcmpSettings) {
@@ -192,6 +227,14 @@ impl Writer {
 
     fn more(&mut self, request: &Request, mut keys: Keys) {
         match request {
+            Request::InterfaceRxPlacement {
+                name,
+                queue,
+                worker: Some(worker),
+            } => {
+                let place = format!("{{ queue = {queue}, worker = {worker} }}");
+                self.interface(name).places.push(place);
+            }
             Request::NeighborAdd(n) => {
                 keys.text("interface", &n.interface);
                 keys.text("address", n.address);
@@ -211,6 +254,19 @@ impl Writer {
                 keys.text("rx", rx);
                 keys.text("tx", tx);
                 self.table("l2patch", &keys);
+            }
+            Request::BridgePortSet(it) => {
+                keys.text("interface", &it.interface);
+                keys.plain("domain", it.domain);
+                keys.unusual("shg", it.shg, 0);
+                self.table("bridge_port", &keys);
+            }
+            Request::L2FibAdd(it) => {
+                keys.text("mac", it.mac);
+                keys.plain("domain", it.domain);
+                keys.maybe("interface", it.interface.as_ref());
+                keys.switch("filter", it.interface.is_none());
+                self.table("l2fib", &keys);
             }
             Request::Feature(f) if f.switch == Switch::On => {
                 keys.text("interface", &f.interface);
@@ -243,6 +299,10 @@ impl Writer {
             if !interface.addresses.is_empty() {
                 let addresses = list(interface.addresses);
                 interface.keys.plain("addresses", addresses);
+            }
+            if !interface.places.is_empty() {
+                let places = list(interface.places);
+                interface.keys.plain("rx_placement", places);
             }
             if !interface.up {
                 interface.keys.text("state", "down");
@@ -344,6 +404,28 @@ fn xdp(xdp: &XdpSpec, keys: &mut Keys) {
         XdpCopy::Copy => keys.text("copy", "copy"),
         XdpCopy::Zero => keys.text("copy", "zero"),
     }
+}
+
+/// The table of a bridge domain; false for any other request.
+fn bridge_domain(request: &Request, out: &mut String) -> bool {
+    let Request::BridgeDomainSet(it) = request else {
+        return false;
+    };
+    let (mut keys, usual) = (Keys::default(), BridgeDomain::default());
+    keys.plain("id", it.id);
+    for (key, on) in [
+        ("learn", it.learn),
+        ("flood", it.flood),
+        ("uu_flood", it.uu_flood),
+        ("forward", it.forward),
+    ] {
+        keys.unusual(key, on, true);
+    }
+    keys.unusual("mac_age", it.mac_age_min, usual.mac_age_min);
+    keys.unusual("mac_limit", it.mac_limit, usual.mac_limit);
+    keys.unusual("group_fwd_mask", it.group_fwd_mask, 0);
+    let _ = write!(out, "\n[[bridge_domain]]\n{}", keys.lines());
+    true
 }
 
 /// Tables of the path batcher; false for any other request.

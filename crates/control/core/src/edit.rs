@@ -5,9 +5,9 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, DpdkEal, Family, IcmpSettings, InterfaceKind, InterfaceSpec, ModelError,
-    ObjectKind, Path, PathBatcher, PathTarget, Request, Route, RouteLoad, RouteSource, RxMode,
-    Switch,
+    AdminState, BridgePort, DpdkEal, Family, IcmpSettings, InterfaceKind, InterfaceSpec,
+    L2FibEntry, ModelError, ObjectKind, Path, PathBatcher, PathTarget, Request, Route, RouteLoad,
+    RouteSource, RxMode, Switch,
 };
 
 type Done = Result<(), ModelError>;
@@ -63,6 +63,29 @@ impl Editor<'_> {
         Ok(())
     }
 
+    /// What is shared out among workers.
+    fn workers(&mut self, request: &Request) -> Done {
+        match request {
+            Request::InterfaceRxPlacement {
+                name,
+                queue,
+                worker,
+            } => {
+                let key = Key::RxPlacement(name.clone(), *queue);
+                self.setting(name, key, worker.map(Value::Number))
+            }
+            Request::InterfaceRss { name, rss } => {
+                let rss = rss.as_ref().map(|rss| Value::Rss(Arc::new(rss.clone())));
+                self.setting(name, Key::Rss(name.clone()), rss)
+            }
+            Request::NodeWorker { node, worker } => {
+                self.put(Key::NodeWorker(node.clone()), worker.map(Value::Number));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn edit(&mut self, request: &Request) -> Done {
         match request {
             Request::InterfaceCreate(spec) => self.create(spec),
@@ -90,6 +113,9 @@ impl Editor<'_> {
                 let mode = Some(*mode).filter(|m| *m != RxMode::default());
                 self.setting(name, Key::RxMode(name.clone()), mode.map(Value::RxMode))
             }
+            Request::InterfaceRxPlacement { .. }
+            | Request::InterfaceRss { .. }
+            | Request::NodeWorker { .. } => self.workers(request),
             Request::InterfaceTable {
                 name,
                 family,
@@ -110,8 +136,7 @@ impl Editor<'_> {
             Request::AddressDel { interface, address } => {
                 self.exists(&Key::Interface(interface.clone()))?;
                 let mut all = self.addresses(interface);
-                let at = all.iter().position(|a| a == address);
-                let at = at.ok_or_else(|| {
+                let at = all.iter().position(|a| a == address).ok_or_else(|| {
                     let what = format!("{address} on {interface}");
                     ModelError::not_found(ObjectKind::Address, what, [""; 0])
                 })?;
@@ -195,12 +220,53 @@ impl Editor<'_> {
                 self.put(Key::Sending(name.clone()), None);
                 Ok(())
             }
-            other if self.path(other)? => Ok(()),
+            other if self.bridge(other)? || self.lcp(other)? || self.path(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
             )),
         }
+    }
+
+    /// Requests of bridge domains; false for any other.
+    fn bridge(&mut self, request: &Request) -> Result<bool, ModelError> {
+        match request {
+            Request::BridgeDomainSet(it) => {
+                let value = Value::BridgeDomain(Arc::new(it.clone()));
+                self.put(Key::BridgeDomain(it.id), value);
+            }
+            Request::BridgeDomainDel { id } => self.take(Key::BridgeDomain(*id))?,
+            Request::BridgePortSet(it) => {
+                let key = Key::L2(it.interface.clone());
+                if let Some(Value::L2(_)) = self.state.get(&key) {
+                    let by = "a patch or cross-connect";
+                    return Err(ModelError::in_use(ObjectKind::Interface, &it.interface, by));
+                }
+                self.put(key, Value::BridgePort(Arc::new(it.clone())));
+            }
+            Request::L2FibAdd(it) => {
+                let value = Value::L2Fib(Arc::new(it.clone()));
+                self.put(Key::L2Fib(it.domain, it.mac), value);
+            }
+            Request::L2FibDel { mac, domain } => self.take(Key::L2Fib(*domain, *mac))?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Requests of the Linux mirror; false for any other.
+    fn lcp(&mut self, request: &Request) -> Result<bool, ModelError> {
+        match request {
+            Request::LcpCreate(pair) => {
+                let key = Key::Lcp(pair.interface.clone());
+                self.is_new(&key)?;
+                let value = Value::Lcp(Arc::new(pair.clone()));
+                self.setting(&pair.interface, key, Some(value))?;
+            }
+            Request::LcpDelete { interface } => self.take(Key::Lcp(interface.clone()))?,
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     /// Requests of the path batcher; false for any other.
@@ -263,17 +329,22 @@ impl Editor<'_> {
             Key::RxMode(own()),
             Key::Promiscuous(own()),
             Key::PathStage(own()),
+            Key::Rss(own()),
             Key::Mac(own()),
             Key::Mtu(own()),
             Key::Binding(own(), Family::V4),
             Key::Binding(own(), Family::V6),
             Key::Addresses(own()),
+            Key::Lcp(own()),
             Key::Up(own()),
         ];
         let zero = std::net::Ipv4Addr::UNSPECIFIED.into();
         let neighbors = self.state.from(Key::Neighbor(own(), zero));
         let same = |k: &&Key| matches!(k, Key::Neighbor(n, _) if n == name);
         parts.extend(neighbors.map(|(k, _)| k).take_while(same).cloned());
+        let places = self.state.from(Key::RxPlacement(own(), 0));
+        let same = |k: &&Key| matches!(k, Key::RxPlacement(n, _) if n == name);
+        parts.extend(places.map(|(k, _)| k).take_while(same).cloned());
         let first = Key::Feature(Box::new((own(), String::new(), String::new())));
         let same = |k: &&Key| matches!(k, Key::Feature(f) if f.0 == name);
         parts.extend(
@@ -289,6 +360,12 @@ impl Editor<'_> {
             k.owner() == Some(name) || matches!(v, Value::L2(it) if it.0 == name)
         };
         parts.extend(l2.filter(here).map(|(k, _)| k.clone()));
+        let zero = volley_model::Mac([0; 6]);
+        let stations = self.state.from(Key::L2Fib(0, zero));
+        let stations = stations.take_while(|(k, _)| matches!(k, Key::L2Fib(..)));
+        let behind =
+            |v: &Value| matches!(v, Value::L2Fib(it) if it.interface.as_deref() == Some(name));
+        parts.extend(stations.filter(|(_, v)| behind(v)).map(|(k, _)| k.clone()));
         parts.retain(|k| self.state.has(k));
         parts
     }
@@ -437,6 +514,10 @@ impl Editor<'_> {
             let by = "another patch or cross-connect";
             return Err(ModelError::in_use(ObjectKind::Interface, rx, by));
         }
+        if let Some(Value::BridgePort(it)) = self.state.get(&key) {
+            let by = format!("bridge domain {}", it.domain);
+            return Err(ModelError::in_use(ObjectKind::Interface, rx, by));
+        }
         self.put(key, Value::L2(Arc::new((tx.to_owned(), mode))));
         Ok(())
     }
@@ -446,12 +527,13 @@ impl Editor<'_> {
         let key = Key::L2(rx.to_owned());
         let is_it = match self.state.get(&key) {
             Some(Value::L2(it)) => it.1 == mode && tx.is_none_or(|tx| tx == it.0),
+            Some(Value::BridgePort(_)) => mode == L2Mode::Xconnect,
             _ => false,
         };
         if !is_it {
             let what = match mode {
                 L2Mode::Patch => "it has no such patch",
-                L2Mode::Xconnect => "it has no such cross-connect",
+                L2Mode::Xconnect => "it has no cross-connect and is in no bridge domain",
             };
             return Err(ModelError::invalid(format!("interface {rx}"), what));
         }
@@ -519,14 +601,17 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
     match key {
         Key::Interface(n) => Key::Interface(new(n)),
         Key::RxMode(n) => Key::RxMode(new(n)),
+        Key::RxPlacement(n, queue) => Key::RxPlacement(new(n), *queue),
         Key::Promiscuous(n) => Key::Promiscuous(new(n)),
         Key::PathStage(n) => Key::PathStage(new(n)),
+        Key::Rss(n) => Key::Rss(new(n)),
         Key::Mac(n) => Key::Mac(new(n)),
         Key::Mtu(n) => Key::Mtu(new(n)),
         Key::Binding(n, family) => Key::Binding(new(n), *family),
         Key::Addresses(n) => Key::Addresses(new(n)),
         Key::Neighbor(n, address) => Key::Neighbor(new(n), *address),
         Key::L2(n) => Key::L2(new(n)),
+        Key::Lcp(n) => Key::Lcp(new(n)),
         Key::Feature(it) => Key::Feature(Box::new((new(&it.0), it.1.clone(), it.2.clone()))),
         Key::Up(n) => Key::Up(new(n)),
         other => other.clone(),
@@ -553,7 +638,21 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             renamed_paths(&mut paths, from, to);
             paths_value(paths)
         }
+        Value::Lcp(it) => Value::Lcp(Arc::new(volley_model::LcpPair {
+            interface: other_name(&it.interface, from, to),
+            ..it.as_ref().clone()
+        })),
         Value::L2(it) => Value::L2(Arc::new((other_name(&it.0, from, to), it.1))),
+        Value::BridgePort(it) => Value::BridgePort(Arc::new(BridgePort {
+            interface: other_name(&it.interface, from, to),
+            ..it.as_ref().clone()
+        })),
+        Value::L2Fib(it) => {
+            let name = it.interface.as_deref();
+            let interface = name.map(|name| other_name(name, from, to));
+            let it = it.as_ref().clone();
+            Value::L2Fib(Arc::new(L2FibEntry { interface, ..it }))
+        }
         Value::Stream(spec) => {
             let mut spec = spec.as_ref().clone();
             let name = spec.enter.interface.take();

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    DpdkEal, Family, IcmpSettings, IfAddress, InterfaceKind, Mac, NextHops, Path, PathBatcher,
-    PathHeader, PathQueue, PathRule, PathTarget, Prefix, RouteLoad, RouteSource, RxMode,
-    StreamSpec,
+    BridgeDomain, BridgePort, DpdkEal, Family, IcmpSettings, IfAddress, InterfaceKind, L2FibEntry,
+    LcpPair, Mac, NextHops, Path, PathBatcher, PathHeader, PathQueue, PathRule, PathTarget, Prefix,
+    RouteLoad, RouteSource, Rss, RxMode, StreamSpec,
 };
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
@@ -27,16 +27,24 @@ pub enum Key {
     PathQueue(u32),
     /// A rule of the path batcher.
     PathRule(String),
+    /// A node runs on one worker only.
+    NodeWorker(String),
     /// An IP table.
     Table(Family, u32),
+    /// A bridge domain.
+    BridgeDomain(u32),
     /// An interface.
     Interface(String),
     /// How its receive queues are watched, when not as usual.
     RxMode(String),
+    /// The worker of one of its receive queues, when one was asked for.
+    RxPlacement(String, u32),
     /// It takes frames for any MAC address.
     Promiscuous(String),
     /// What it receives waits in the path batcher.
     PathStage(String),
+    /// What it receives is spread over workers.
+    Rss(String),
     /// Its MAC address, when one was asked for.
     Mac(String),
     /// Its MTU, when one was asked for.
@@ -53,6 +61,10 @@ pub enum Key {
     Route(RouteKey),
     /// What an interface that receives is bound to in layer 2.
     L2(String),
+    /// A configured station of a bridge domain.
+    L2Fib(u32, Mac),
+    /// Its twin in the Linux kernel.
+    Lcp(String),
     /// A feature that is on: interface, arc, feature.
     Feature(Box<(String, String, String)>),
     /// A packet-generator stream.
@@ -89,6 +101,8 @@ pub enum Value {
     PathQueue(Arc<PathQueue>),
     /// A rule.
     PathRule(Arc<PathRule>),
+    /// How packets are spread over workers.
+    Rss(Arc<Rss>),
     /// It is there, and that is all.
     Present,
     /// File of a memif socket.
@@ -107,8 +121,16 @@ pub enum Value {
     Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
     Paths(Arc<Vec<Path>>),
+    /// Interface and twin.
+    Lcp(Arc<LcpPair>),
     /// Transmitting interface and kind of binding.
     L2(Arc<(String, L2Mode)>),
+    /// A bridge domain.
+    BridgeDomain(Arc<BridgeDomain>),
+    /// Bridge domain and split-horizon group.
+    BridgePort(Arc<BridgePort>),
+    /// A station.
+    L2Fib(Arc<L2FibEntry>),
     /// A stream.
     Stream(Arc<StreamSpec>),
 }
@@ -118,14 +140,17 @@ impl Key {
     pub fn owner(&self) -> Option<&str> {
         match self {
             Key::RxMode(name)
+            | Key::RxPlacement(name, _)
             | Key::Promiscuous(name)
             | Key::PathStage(name)
+            | Key::Rss(name)
             | Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)
             | Key::Addresses(name)
             | Key::Neighbor(name, _)
             | Key::L2(name)
+            | Key::Lcp(name)
             | Key::Up(name) => Some(name),
             Key::Feature(it) => Some(&it.0),
             _ => None,
@@ -139,6 +164,7 @@ impl Key {
             Key::RxMode(_)
                 | Key::Promiscuous(_)
                 | Key::PathStage(_)
+                | Key::Rss(_)
                 | Key::Mac(_)
                 | Key::Mtu(_)
                 | Key::Up(_)
@@ -185,6 +211,8 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
         }
         (Key::PathRule(_), Value::PathRule(rule)) => path_rule_needs(rule, tell),
         (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
+        (Key::L2(_), Value::BridgePort(port)) => tell(Key::BridgeDomain(port.domain)),
+        (Key::L2Fib(domain, _), _) => tell(Key::BridgeDomain(*domain)),
         (Key::RouteFiles(table), Value::Files(files)) => {
             for load in files.iter() {
                 if let Some(family) = load.family {
@@ -224,6 +252,11 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     }
     match (key, value) {
         (Key::L2(_), Value::L2(it)) => tell(Key::Interface(it.0.clone())),
+        (Key::L2Fib(..), Value::L2Fib(it)) => {
+            if let Some(name) = &it.interface {
+                tell(Key::Interface(name.clone()));
+            }
+        }
         (Key::Sending(name), _) => tell(Key::Stream(name.clone())),
         _ => {}
     }

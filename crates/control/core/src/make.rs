@@ -5,7 +5,7 @@ use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
     AdminState, DpdkEal, Feature, IcmpSettings, InterfaceKind, InterfaceSpec, MemifSocket,
-    PathBatcher, Request, RxMode, Switch,
+    PathBatcher, Request, Rss, RxMode, Switch,
 };
 
 /// How the rest of the state is looked up.
@@ -40,6 +40,7 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
         Key::RxMode(own()),
         Key::Promiscuous(own()),
         Key::PathStage(own()),
+        Key::Rss(own()),
         Key::Up(own()),
     ] {
         let value = get(&key);
@@ -64,6 +65,7 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
             files.iter().cloned().map(Request::RouteLoad).collect()
         }
         (Key::Route(key), Value::Paths(paths)) => vec![Request::RouteAdd(route(key, paths))],
+        (Key::Lcp(_), Value::Lcp(pair)) => vec![Request::LcpCreate(pair.as_ref().clone())],
         (Key::Stream(_), Value::Stream(spec)) => vec![Request::StreamNew(spec.as_ref().clone())],
         _ => change(key, value).into_iter().collect(),
     }
@@ -79,10 +81,15 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
         (Key::PathQueue(_), Value::PathQueue(it)) => Request::PathQueueSet(it.as_ref().clone()),
         (Key::PathRule(_), Value::PathRule(it)) => Request::PathRuleSet(it.as_ref().clone()),
         (Key::PathStage(name), _) => path_stage(name, Switch::On),
+        (Key::Rss(name), Value::Rss(it)) => rss(name, Some(it.as_ref().clone())),
+        (Key::NodeWorker(node), Value::Number(worker)) => node_worker(node, Some(*worker)),
         (Key::RxMode(name), Value::RxMode(mode)) => Request::InterfaceRxMode {
             name: name.clone(),
             mode: *mode,
         },
+        (Key::RxPlacement(name, queue), Value::Number(worker)) => {
+            rx_placement(name, *queue, Some(*worker))
+        }
         (Key::Promiscuous(name), _) => Request::InterfacePromiscuous {
             name: name.clone(),
             switch: Switch::On,
@@ -111,6 +118,11 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
                 L2Mode::Xconnect => Request::XconnectSet { rx, tx },
             }
         }
+        (Key::L2(_), Value::BridgePort(it)) => Request::BridgePortSet(it.as_ref().clone()),
+        (Key::BridgeDomain(_), Value::BridgeDomain(it)) => {
+            Request::BridgeDomainSet(it.as_ref().clone())
+        }
+        (Key::L2Fib(..), Value::L2Fib(it)) => Request::L2FibAdd(it.as_ref().clone()),
         (Key::Feature(it), _) => feature(it, Switch::On),
         (Key::Up(name), _) => Request::InterfaceState {
             name: name.clone(),
@@ -123,6 +135,14 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     })
 }
 
+fn rx_placement(name: &str, queue: u32, worker: Option<u32>) -> Request {
+    Request::InterfaceRxPlacement {
+        name: name.to_owned(),
+        queue,
+        worker,
+    }
+}
+
 /// The request that takes an object away; none for what has no request of its own.
 pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
@@ -133,6 +153,8 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::PathQueue(id), _) => Request::PathQueueDel { id: *id },
         (Key::PathRule(name), _) => Request::PathRuleDel { name: name.clone() },
         (Key::PathStage(name), _) => path_stage(name, Switch::Off),
+        (Key::Rss(name), _) => rss(name, None),
+        (Key::NodeWorker(node), _) => node_worker(node, None),
         (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,
@@ -143,6 +165,7 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             name: name.clone(),
             mode: RxMode::default(),
         },
+        (Key::RxPlacement(name, queue), _) => rx_placement(name, *queue, None),
         (Key::Promiscuous(name), _) => Request::InterfacePromiscuous {
             name: name.clone(),
             switch: Switch::Off,
@@ -165,6 +188,15 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
                 L2Mode::Xconnect => Request::XconnectUnset { rx },
             }
         }
+        (Key::L2(rx), Value::BridgePort(_)) => Request::XconnectUnset { rx: rx.clone() },
+        (Key::BridgeDomain(id), _) => Request::BridgeDomainDel { id: *id },
+        (Key::L2Fib(domain, mac), _) => Request::L2FibDel {
+            mac: *mac,
+            domain: *domain,
+        },
+        (Key::Lcp(name), _) => Request::LcpDelete {
+            interface: name.clone(),
+        },
         (Key::Feature(it), _) => feature(it, Switch::Off),
         (Key::Stream(name), _) => Request::StreamDelete { name: name.clone() },
         (Key::Up(name), _) => Request::InterfaceState {
@@ -176,6 +208,16 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         },
         _ => return None,
     })
+}
+
+fn rss(name: &str, rss: Option<Rss>) -> Request {
+    let name = name.to_owned();
+    Request::InterfaceRss { name, rss }
+}
+
+fn node_worker(node: &str, worker: Option<u32>) -> Request {
+    let node = node.to_owned();
+    Request::NodeWorker { node, worker }
 }
 
 fn path_stage(name: &str, switch: Switch) -> Request {

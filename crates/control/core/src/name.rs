@@ -14,6 +14,7 @@ impl Key {
             Key::PathHeader(name) => (ObjectKind::PathHeader, name.clone()),
             Key::PathQueue(id) => (ObjectKind::PathQueue, id.to_string()),
             Key::PathRule(name) => (ObjectKind::PathRule, name.clone()),
+            Key::NodeWorker(node) => (ObjectKind::Node, node.clone()),
             Key::MemifSocket(id) => (ObjectKind::MemifSocket, id.to_string()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
@@ -30,6 +31,12 @@ impl Key {
                 (ObjectKind::Route, name)
             }
             Key::L2(name) => (ObjectKind::Xconnect, name.clone()),
+            Key::BridgeDomain(id) => (ObjectKind::BridgeDomain, id.to_string()),
+            Key::L2Fib(domain, mac) => (
+                ObjectKind::L2FibEntry,
+                format!("{mac} of bridge domain {domain}"),
+            ),
+            Key::Lcp(name) => (ObjectKind::Lcp, name.clone()),
             Key::Feature(it) => (
                 ObjectKind::Feature,
                 format!("{} on {} of {}", it.2, it.1, it.0),
@@ -37,8 +44,10 @@ impl Key {
             Key::Stream(name) | Key::Sending(name) => (ObjectKind::Stream, name.clone()),
             Key::Interface(name)
             | Key::RxMode(name)
+            | Key::RxPlacement(name, _)
             | Key::Promiscuous(name)
             | Key::PathStage(name)
+            | Key::Rss(name)
             | Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)

@@ -103,7 +103,11 @@ impl<'a> Planner<'a> {
         for (key, before) in &self.touched {
             match key {
                 // Rules that change are all taken away first: two may swap what they match.
-                Key::MemifSocket(_) | Key::Interface(_) | Key::Stream(_) | Key::PathRule(_)
+                Key::MemifSocket(_)
+                | Key::Interface(_)
+                | Key::Stream(_)
+                | Key::PathRule(_)
+                | Key::Lcp(_)
                     if self.differs(key) =>
                 {
                     first.push(key.clone());
@@ -158,6 +162,7 @@ impl<'a> Planner<'a> {
     fn l2_mode_differs(&self, key: &Key) -> bool {
         match (self.before(key), self.now.get(key)) {
             (Some(Value::L2(a)), Some(Value::L2(b))) => a.1 != b.1,
+            (Some(a), Some(b)) => std::mem::discriminant(a) != std::mem::discriminant(b),
             _ => false,
         }
     }

@@ -51,6 +51,14 @@ pub enum ObjectKind {
     PathHeader,
     /// Rule of the path batcher.
     PathRule,
+    /// Worker.
+    Worker,
+    /// Bridge domain.
+    BridgeDomain,
+    /// Station of a bridge domain.
+    L2FibEntry,
+    /// Twin of an interface in the Linux kernel.
+    Lcp,
 }
 
 impl fmt::Display for ObjectKind {
@@ -76,6 +84,10 @@ impl fmt::Display for ObjectKind {
             ObjectKind::PathQueue => "path-batcher queue",
             ObjectKind::PathHeader => "path-batcher header",
             ObjectKind::PathRule => "path-batcher rule",
+            ObjectKind::Worker => "worker",
+            ObjectKind::BridgeDomain => "bridge domain",
+            ObjectKind::L2FibEntry => "l2fib entry",
+            ObjectKind::Lcp => "lcp",
         })
     }
 }

@@ -50,6 +50,12 @@ fn namespace(name: Option<&String>) -> Check {
     })
 }
 
+/// Checks where an interface of the kernel is to be.
+pub(crate) fn check_host(name: &str, space: Option<&str>) -> Check {
+    host_name(name)?;
+    namespace(space.map(str::to_owned).as_ref())
+}
+
 impl TapSpec {
     pub(crate) fn validate(&self, interface: &str) -> Check {
         host_name(self.host.as_deref().unwrap_or(interface))?;

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod addr;
+mod bridge;
 mod config;
 mod dpdk;
 mod error;
@@ -20,6 +21,7 @@ mod handler;
 mod icmp;
 mod interface;
 mod kernel;
+mod lcp;
 pub mod limits;
 mod memif;
 mod name;
@@ -29,6 +31,7 @@ mod query;
 pub mod reply;
 mod request;
 mod route;
+mod rss;
 mod settings;
 mod spell;
 mod stream;
@@ -37,6 +40,7 @@ mod validate;
 mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
+pub use bridge::{BridgeDomain, BridgePort, L2FibEntry};
 pub use config::{
     CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource, parse_span,
 };
@@ -50,6 +54,7 @@ pub use interface::{
     Switch,
 };
 pub use kernel::{PacketSpec, TapMode, TapSpec, XdpCopy, XdpMode, XdpSpec};
+pub use lcp::{LcpPair, RouteBatch, RouteSet, lcp_tap};
 pub use memif::{MemifRole, MemifSocket, MemifSpec};
 pub use name::{check_name, quote};
 pub use paths::{
@@ -61,6 +66,7 @@ pub use query::{FibSelect, Query};
 pub use reply::Reply;
 pub use request::{Clear, Request};
 pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
+pub use rss::{Rss, RssHash, RssMode};
 pub use settings::{ApiSettings, Capabilities, EngineSettings, IsaChoice};
 pub use stream::{
     Edit, EditKind, EditTarget, Enter, FieldDef, FieldDefault, FieldKind, FieldPath, FieldValue,

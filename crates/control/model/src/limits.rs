@@ -6,6 +6,16 @@ pub const NAME_LEN: usize = 63;
 pub const MTU: std::ops::RangeInclusive<u32> = 68..=65_535;
 /// Packets per vector.
 pub const VECTOR_SIZE: std::ops::RangeInclusive<u32> = 4..=1024;
+/// Workers.
+pub const WORKERS: std::ops::RangeInclusive<u32> = 1..=64;
+/// Workers that there may be at a time, unless somebody says otherwise.
+pub const USUAL_MAX_WORKERS: u32 = 8;
+/// Numbers of workers.
+pub const WORKER: std::ops::RangeInclusive<u32> = 0..=63;
+/// Numbers of receive queues.
+pub const QUEUE: std::ops::RangeInclusive<u32> = 0..=1023;
+/// Numbers of processor cores.
+pub const CORE: std::ops::RangeInclusive<u32> = 0..=65_535;
 /// Buffers in the arena of one NUMA node.
 pub const BUFFERS: std::ops::RangeInclusive<u32> = 256..=16_777_216;
 /// ICMP errors a second; 0 = any number.
@@ -62,5 +72,17 @@ pub const PATH_HEADERS: usize = 8;
 pub const PATH_BATCH: std::ops::RangeInclusive<u32> = 1..=1024;
 /// Microseconds that a packet may wait for its batch.
 pub const PATH_TIMEOUT_US: std::ops::RangeInclusive<u32> = 1..=1_000_000;
+/// Full batches of a path batcher's queue that may wait for each other.
+pub const PATH_GATHER: std::ops::RangeInclusive<u32> = 1..=16;
+/// Number of a bridge domain.
+pub const BRIDGE_DOMAIN: std::ops::RangeInclusive<u32> = 1..=16_777_215;
+/// Bridge domains at one time.
+pub const BRIDGE_DOMAINS: usize = 4096;
+/// Minutes after which a silent station is forgotten; 0 = never.
+pub const MAC_AGE_MIN: std::ops::RangeInclusive<u32> = 0..=16_666;
+/// Stations that a bridge domain learns.
+pub const MAC_LIMIT: std::ops::RangeInclusive<u32> = 0..=1_000_000;
+/// Interfaces whose packets are spread over workers by software.
+pub const RSS_INTERFACES: usize = 64;
 /// Names that an error message lists at most.
 pub const NAMES_LISTED: usize = 12;

@@ -445,7 +445,7 @@ fn times(batch: u32, timeout_us: u32) -> Check {
 impl PathBatcher {
     pub(crate) fn validate(&self) -> Check {
         times(self.batch, self.timeout_us)?;
-        within("gather", self.gather, 1..=16)?;
+        within("gather", self.gather, limits::PATH_GATHER)?;
         let Some(learn) = &self.learn else {
             return Ok(());
         };
@@ -468,7 +468,7 @@ impl PathQueue {
     pub(crate) fn validate(&self) -> Check {
         within("queue", self.id, 1..=limits::PATH_QUEUES - 1)?;
         times(self.batch.unwrap_or(1), self.timeout_us.unwrap_or(1))?;
-        within("gather", self.gather.unwrap_or(1), 1..=16)?;
+        within("gather", self.gather.unwrap_or(1), limits::PATH_GATHER)?;
         within("weight", self.weight.unwrap_or(1), 1..=64)?;
         within("strict", self.strict.unwrap_or(1), 1..=255)
     }

@@ -94,6 +94,18 @@ pub enum Query {
     },
     /// L2 patches and cross-connects.
     L2,
+    /// Bridge domains, all or one.
+    BridgeDomains {
+        /// Only this one.
+        #[serde(default)]
+        id: Option<u32>,
+    },
+    /// Stations of bridge domains.
+    L2Fib {
+        /// Only of this one.
+        #[serde(default)]
+        domain: Option<u32>,
+    },
     /// vhost-user and virtio-user interfaces, all or one.
     VhostUser {
         /// Only this one.
@@ -104,8 +116,18 @@ pub enum Query {
     PcapTrace,
     /// memif interfaces and sockets.
     Memif,
+    /// The Linux mirror: interfaces with a twin, mirrored routes.
+    Lcp,
+    /// Every difference between the kernel and the forwarding table, as the Linux mirror sees it.
+    LcpAudit,
     /// The path batcher: interfaces, queues, rules, what it has learned.
     PathBatcher,
+    /// How packets go from worker to worker: software RSS, pipelines, rings.
+    Rss,
+    /// Workers: cores, receive queues, load, rounds.
+    Workers,
+    /// The longest gaps in the rounds of workers.
+    Pauses,
 }
 
 /// Which routes a [`Query::Fib`] is about.

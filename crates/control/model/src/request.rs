@@ -1,12 +1,15 @@
 //! Every configuration change as one typed value.
 
 use crate::addr::{Family, IfAddress, Mac};
+use crate::bridge::{BridgeDomain, BridgePort, L2FibEntry};
 use crate::dpdk::DpdkEal;
 use crate::icmp::IcmpSettings;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
+use crate::lcp::LcpPair;
 use crate::memif::MemifSocket;
 use crate::paths::{PathBatcher, PathHeader, PathQueue, PathRule};
 use crate::route::{Route, RouteLoad};
+use crate::rss::Rss;
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
 use schemars::JsonSchema;
@@ -78,6 +81,16 @@ pub enum Request {
         /// How.
         mode: RxMode,
     },
+    /// Give one of its receive queues a worker, or leave that to Volley. A queue that is not there yet gets it when it
+    /// comes, and a worker that is not there when that comes.
+    InterfaceRxPlacement {
+        /// Interface.
+        name: String,
+        /// Number of the queue.
+        queue: u32,
+        /// Number of the worker; none = any.
+        worker: Option<u32>,
+    },
     /// Bind it to an IP table of one family. It must have no address of that family yet.
     InterfaceTable {
         /// Interface.
@@ -124,6 +137,16 @@ pub enum Request {
         /// Its address.
         address: IpAddr,
     },
+    /// Starts one more worker, which gets its share of receive queues. It lasts until Volley ends.
+    WorkerAdd {
+        /// Processor core to pin it to; none = wherever the system puts it.
+        core: Option<u32>,
+    },
+    /// Ends a worker: its receive queues and streams go to others first, and what it counted stays.
+    WorkerDelete {
+        /// Its number.
+        worker: u32,
+    },
     /// Forgets learned neighbours.
     NeighborClear {
         /// IP version.
@@ -165,10 +188,37 @@ pub enum Request {
         /// Transmitting interface.
         tx: String,
     },
-    /// Put it back in L3 mode.
+    /// Put it back in L3 mode: undo a cross-connect, or leave a bridge domain.
     XconnectUnset {
         /// Receiving interface.
         rx: String,
+    },
+    /// Make a bridge domain, or change one.
+    BridgeDomainSet(BridgeDomain),
+    /// Remove a bridge domain that has no ports.
+    BridgeDomainDel {
+        /// Its number.
+        id: u32,
+    },
+    /// Make an interface a port of a bridge domain.
+    BridgePortSet(BridgePort),
+    /// Configure a station.
+    L2FibAdd(L2FibEntry),
+    /// Remove a configured station.
+    L2FibDel {
+        /// Its address.
+        mac: Mac,
+        /// Bridge domain.
+        domain: u32,
+    },
+    /// Forget learned stations.
+    L2FibFlush {
+        /// Only those behind this interface.
+        #[serde(default)]
+        interface: Option<String>,
+        /// Only those of this bridge domain.
+        #[serde(default)]
+        domain: Option<u32>,
     },
     /// Switch a feature of an interface's arc on or off.
     Feature(Feature),
@@ -202,6 +252,29 @@ pub enum Request {
         /// On or off.
         switch: Switch,
     },
+    /// Spread what an interface receives over workers.
+    InterfaceRss {
+        /// Interface.
+        name: String,
+        /// How; none = it stays where it is received.
+        rss: Option<Rss>,
+    },
+    /// Have a node run on one worker only: others hand it its packets.
+    NodeWorker {
+        /// Node.
+        node: String,
+        /// Worker; none = where packets come.
+        worker: Option<u32>,
+    },
+    /// Give an interface a twin in the Linux kernel, and keep the two in step.
+    LcpCreate(LcpPair),
+    /// Take the twin of an interface away.
+    LcpDelete {
+        /// The interface.
+        interface: String,
+    },
+    /// Read everything of the kernel once more, and make the forwarding table like it.
+    LcpResync,
     /// Make a packet-generator stream. It does not send yet.
     StreamNew(StreamSpec),
     /// Let a stream send; none named = all.
@@ -263,7 +336,10 @@ pub enum Clear {
 impl Request {
     /// True when every handler is asked, not only the first that takes it.
     pub fn is_for_all(&self) -> bool {
-        matches!(self, Request::Clear(_))
+        matches!(
+            self,
+            Request::Clear(_) | Request::WorkerAdd { .. } | Request::WorkerDelete { .. }
+        )
     }
 
     /// True when it changes configuration; false when it only starts, stops or clears an observation.
@@ -272,6 +348,10 @@ impl Request {
             self,
             Request::Clear(_)
                 | Request::NeighborClear { .. }
+                | Request::WorkerAdd { .. }
+                | Request::WorkerDelete { .. }
+                | Request::L2FibFlush { .. }
+                | Request::LcpResync
                 | Request::TraceAdd(_)
                 | Request::PcapTraceOn(_)
                 | Request::PcapTraceOff

@@ -72,6 +72,8 @@ pub enum RouteSource {
     File,
     /// A routing protocol.
     Dynamic,
+    /// The Linux kernel, through the mirror.
+    LcpRt,
     /// Neighbours: host routes that complete an adjacency.
     Adjacency,
     /// The default drop that every table begins with.
@@ -80,12 +82,13 @@ pub enum RouteSource {
 
 impl RouteSource {
     /// Every source with its name, best first.
-    pub const ALL: [(&'static str, RouteSource); 7] = [
+    pub const ALL: [(&'static str, RouteSource); 8] = [
         ("special", RouteSource::Special),
         ("interface", RouteSource::Interface),
         ("static", RouteSource::Static),
         ("file", RouteSource::File),
         ("dynamic", RouteSource::Dynamic),
+        ("lcp-rt", RouteSource::LcpRt),
         ("adjacency", RouteSource::Adjacency),
         ("default", RouteSource::Default),
     ];

@@ -87,8 +87,14 @@ pub struct EngineSettings {
     pub buffers: u32,
     /// Instruction-set level.
     pub isa: IsaChoice,
-    /// Processor core to pin the worker to; none = wherever the system puts it.
+    /// Workers to begin with.
+    pub workers: u32,
+    /// The most workers that there may be at a time; none = 8, or as many as there are to begin with.
+    pub max_workers: Option<u32>,
+    /// Processor core to pin the first worker to; none = wherever the system puts it.
     pub worker_core: Option<u32>,
+    /// Processor cores to pin workers to, in order; those beyond are wherever the system puts them.
+    pub worker_cores: Vec<u32>,
     /// Unix socket of `volley ctl`.
     pub socket: PathBuf,
     /// Seed of everything random (stream edits without a seed of their own, MAC addresses).
@@ -141,7 +147,10 @@ impl Default for EngineSettings {
             vector_size: 256,
             buffers: 16_384,
             isa: IsaChoice::Auto,
+            workers: 1,
+            max_workers: None,
             worker_core: None,
+            worker_cores: Vec::new(),
             socket: PathBuf::from("/tmp/volley.sock"),
             seed: 1,
             capabilities: Capabilities::Keep,
@@ -157,9 +166,49 @@ impl EngineSettings {
         self.api.socket.clone().unwrap_or_else(beside)
     }
 
+    /// How many workers there may be at a time.
+    pub fn places(&self) -> u32 {
+        let usual = self.workers.max(limits::USUAL_MAX_WORKERS);
+        self.max_workers.unwrap_or(usual)
+    }
+
+    /// The core of each worker to begin with, as far as one is named.
+    pub fn cores(&self) -> Vec<u32> {
+        let first = self.worker_core.iter();
+        first.chain(&self.worker_cores).copied().collect()
+    }
+
+    fn validate_workers(&self) -> Result<(), ModelError> {
+        crate::validate::within("workers", self.workers, limits::WORKERS)?;
+        crate::validate::within("max_workers", self.places(), limits::WORKERS)?;
+        if self.places() < self.workers {
+            let why = format!("there are {} workers to begin with", self.workers);
+            let what = format!("max_workers {}", self.places());
+            return Err(ModelError::invalid(what, why));
+        }
+        if self.worker_core.is_some() && !self.worker_cores.is_empty() {
+            let why = "worker_cores names the first worker's core, too: leave worker_core away";
+            return Err(ModelError::invalid("worker_core", why));
+        }
+        let cores = self.cores();
+        let twice = cores
+            .iter()
+            .enumerate()
+            .find(|(n, core)| cores[..*n].contains(core));
+        match twice {
+            Some((_, core)) => {
+                let why =
+                    format!("core {core} is named twice: two workers would wait for each other");
+                Err(ModelError::invalid("worker_cores", why))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Checks ranges.
     pub fn validate(&self) -> Result<(), ModelError> {
         self.api.validate()?;
+        self.validate_workers()?;
         crate::validate::within("vector_size", self.vector_size, limits::VECTOR_SIZE)?;
         crate::validate::within("buffers", self.buffers, limits::BUFFERS)?;
         if self.buffers < 2 * self.vector_size {

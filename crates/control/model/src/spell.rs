@@ -31,7 +31,7 @@ fn ip(family: Family) -> &'static str {
 }
 
 /// A name where a keyword could stand as well: in quotes unless no keyword looks like it.
-fn apart(name: &str) -> String {
+pub(crate) fn apart(name: &str) -> String {
     let letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
     let digit = name.ends_with(|c: char| c.is_ascii_digit());
     let unlike = letter
@@ -164,9 +164,43 @@ impl Display for Request {
 }
 
 impl Request {
+    /// Workers and what they poll.
+    fn spell_workers(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Request::InterfaceRss { name, rss } => match rss {
+                Some(rss) => write!(f, "set interface rss {name} {rss}"),
+                None => write!(f, "set interface rss {name} off"),
+            },
+            Request::NodeWorker { node, worker } => match worker {
+                Some(worker) => write!(f, "set node worker {node} {worker}"),
+                None => write!(f, "set node worker {node} default"),
+            },
+            Request::InterfaceRxPlacement {
+                name,
+                queue,
+                worker,
+            } => {
+                write!(f, "set interface rx-placement {name} queue {queue}")?;
+                match worker {
+                    Some(worker) => write!(f, " worker {worker}"),
+                    None => f.write_str(" auto"),
+                }
+            }
+            Request::WorkerAdd { core } => {
+                f.write_str("workers add")?;
+                opt(f, "core", core.as_ref())
+            }
+            Request::WorkerDelete { worker } => write!(f, "workers del {worker}"),
+            _ => Ok(()),
+        }
+    }
+
     /// L2 bindings, features, streams and observations; `Display` spells the others.
     fn spell_traffic(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            Request::InterfaceRxPlacement { .. }
+            | Request::WorkerAdd { .. }
+            | Request::WorkerDelete { .. } => self.spell_workers(f),
             Request::L2PatchAdd { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx}"),
             Request::L2PatchDel { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx} del"),
             Request::XconnectSet { rx, tx } => write!(f, "set interface l2 xconnect {rx} {tx}"),
@@ -199,8 +233,12 @@ impl Request {
             }
             Request::PcapTraceOn(trace) => write!(f, "{trace}"),
             Request::PcapTraceOff => f.write_str("pcap trace off"),
+            Request::LcpCreate(_) | Request::LcpDelete { .. } | Request::LcpResync => {
+                crate::lcp::spell(f, self)
+            }
             Request::Clear(what) => write!(f, "clear {what}"),
             // Display has spelled all others.
+            other if crate::bridge::spell(other, f)? => Ok(()),
             other => crate::paths::spell(other, f),
         }
     }

@@ -7,6 +7,7 @@ use crate::limits;
 use crate::name::check_name;
 use crate::request::Request;
 use crate::route::{NextHops, Path, PathTarget, Route, RouteLoad};
+use crate::rss::Rss;
 use crate::stream::{
     Edit, EditKind, EditTarget, Enter, ImixPart, Sizes, StreamSource, StreamSpec, Value,
 };
@@ -109,8 +110,34 @@ impl Request {
             }
             Request::TraceAdd(trace) => trace.validate(),
             Request::PcapTraceOn(trace) => trace.validate(),
-            other => crate::paths::validate(other),
+            other => crate::bridge::validate(other).and_then(|()| workers(other)),
         }
+    }
+}
+
+/// Workers and what they poll; the path batcher checks the others.
+fn workers(request: &Request) -> Check {
+    match request {
+        Request::InterfaceRxPlacement {
+            name,
+            queue,
+            worker,
+        } => {
+            interface(name)?;
+            within("queue", *queue, limits::QUEUE)?;
+            worker.map_or(Ok(()), |w| within("worker", w, limits::WORKER))
+        }
+        Request::InterfaceRss { name, rss } => {
+            interface(name)?;
+            rss.as_ref().map_or(Ok(()), Rss::validate)
+        }
+        Request::NodeWorker { node, worker } => {
+            check_name(ObjectKind::Node, node)?;
+            within("worker", worker.unwrap_or(0), limits::WORKER)
+        }
+        Request::WorkerAdd { core } => core.map_or(Ok(()), |c| within("core", c, limits::CORE)),
+        Request::WorkerDelete { worker } => within("worker", *worker, limits::WORKER),
+        other => crate::lcp::validate(other),
     }
 }
 

@@ -42,7 +42,11 @@ fn geometry(spec: &PacketSpec, mtu: u32) -> Geometry {
 type Queues = (Vec<PacketRx>, Vec<PacketTx>);
 
 /// Open the sockets, in this thread's namespace.
-fn open(spec: &PacketSpec, link: &Link, workers: usize) -> Result<Queues, LinuxError> {
+fn open(
+    spec: &PacketSpec,
+    link: &Link,
+    (places, workers): (usize, usize),
+) -> Result<Queues, LinuxError> {
     let failed = |error| LinuxError::of("opening a packet socket", NEEDS, error);
     let geometry = geometry(spec, link.mtu);
     // Groups are numbered by host, not by process.
@@ -65,9 +69,12 @@ fn open(spec: &PacketSpec, link: &Link, workers: usize) -> Result<Queues, LinuxE
         }
         rx.push(PacketRx::new(ring));
     }
-    let tx = (0..workers).map(|_| sys::sender(link.index).map(PacketTx::new));
-    let tx: std::io::Result<_> = tx.collect();
-    Ok((rx, tx.map_err(failed)?))
+    // A worker that comes later shares the socket of another: the kernel lets several threads send by one.
+    let sockets = (0..workers).map(|_| sys::sender(link.index).map(Arc::new));
+    let sockets: std::io::Result<Vec<_>> = sockets.collect();
+    let sockets = sockets.map_err(failed)?;
+    let tx = (0..places).map(|place| PacketTx::new(sockets[place % workers].clone()));
+    Ok((rx, tx.collect()))
 }
 
 /// Setting our interface up sets the kernel's up.
@@ -121,7 +128,7 @@ impl PacketHandler {
         if link.mac.is_none() {
             return Err(about(LinuxError::NotEthernet(host.host.clone())));
         }
-        let workers = self.driver.workers();
+        let workers = (self.driver.places(), self.driver.workers());
         let (rx, tx) = namespace
             .run(|| open(host, &link, workers))
             .map_err(about)?;

@@ -3,6 +3,7 @@
 use crate::ring::{Frame, RxRing};
 use crate::sys::{BATCH, Batch, clear_error};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use volley_graph::{Fresh, Isa, Offload, Vector};
 use volley_linux::node::{input, transmit};
 use volley_linux::{RxQueue, Status, Taken, TxQueue, vnet};
@@ -104,13 +105,13 @@ impl RxQueue for PacketRx {
 
 /// Where packets for a host interface go.
 pub struct PacketTx {
-    socket: OwnedFd,
+    socket: Arc<OwnedFd>,
     batch: Batch,
 }
 
 impl PacketTx {
     /// A queue over a sending socket.
-    pub fn new(socket: OwnedFd) -> Self {
+    pub fn new(socket: Arc<OwnedFd>) -> Self {
         PacketTx {
             socket,
             batch: Batch::default(),

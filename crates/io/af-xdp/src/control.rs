@@ -206,10 +206,8 @@ impl XdpHandler {
         let (mut rx, mut tx) = (Vec::new(), Vec::new());
         for (from, to) in opened.halves {
             rx.push(XdpRx::new(from, link.is_virtual));
-            // A worker beyond the queues has none to send by: rings have one writer.
             tx.push(XdpTx::new(to));
         }
-        tx.truncate(self.driver.workers());
         self.driver.attach(Made {
             new,
             status: Arc::new(Status::default()),

@@ -1,12 +1,12 @@
 //! Makes ports, follows their links and counters, and takes them away.
 //!
-//! A deleted port is closed as soon as no worker has its queues: its receive queues come back through the inboxes, its
+//! A deleted port is closed as soon as no worker has its queues: its receive queues come back through the yard, its
 //! transmit queue goes with the node. Until then its device cannot be used again.
 
 use crate::eal::{self, EalError};
 use crate::node::dpdk_input::DpdkInput;
 use crate::node::dpdk_tx::DpdkTx;
-use crate::place::{Inbox, Shared};
+use crate::place::{MOST, Placed, Shared};
 use crate::ring::{Port, RxQueue, Store, TxQueue};
 use crate::sys::{self, Conf, Info, PortLink, RawPort, Refused, Stats};
 use crate::{KIND, show};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use volley_graph::buf::{Cache, Pool};
 use volley_graph::{GraphError, ProcessInfo, Source, Watch};
 use volley_iface::driver::{Caps, Host, Port as DriverPort, Refusal};
-use volley_iface::{IfIdx, Link, NewInterface, Registry};
+use volley_iface::{IfIdx, Link, NewInterface, Registry, Turns, Way, Yard};
 use volley_model::{
     AdminState, Applied, DpdkEal, DpdkSpec, Handler, InterfaceKind, InterfaceSpec, ModelError,
     Query, Reply, Request, RxMode, Switch,
@@ -84,7 +84,7 @@ struct Closing {
 struct Ports {
     host: Host,
     pool: Arc<Pool>,
-    inboxes: Vec<Arc<Inbox>>,
+    yard: Arc<Yard<Placed>>,
     settings: DpdkEal,
     entries: Vec<Entry>,
     closing: Vec<Closing>,
@@ -111,17 +111,17 @@ impl DpdkHandler {
     pub fn new(registry: &mut Registry) -> Result<Self, GraphError> {
         let host = registry.host();
         let mut engine = host.engine.borrow_mut();
-        let inboxes = Inbox::for_workers(engine.settings().workers);
-        let (table, all) = (registry.table(), inboxes.clone());
+        let yard = Yard::new(engine.settings().workers, MOST);
+        let (table, mine) = (registry.table(), yard.clone());
         engine.add_source(DpdkInput::NAME, move |worker| {
-            DpdkInput::new(worker, table.clone(), all[worker].clone())
+            DpdkInput::new(worker, table.clone(), mine.clone())
         })?;
         let pool = engine.pool().clone();
         drop(engine);
         Ok(DpdkHandler(Rc::new(RefCell::new(Ports {
             host,
             pool,
-            inboxes,
+            yard,
             settings: DpdkEal::default(),
             entries: Vec::new(),
             closing: Vec::new(),
@@ -206,7 +206,7 @@ fn check(info: &Info, dpdk: &DpdkSpec, workers: usize, mtu: u32) -> Result<(), P
     let driver = info.driver();
     let asked = [
         ("receive", info.max_rx_queues, dpdk.queues),
-        ("transmit", info.max_tx_queues, workers as u32),
+        ("transmit", info.max_tx_queues, workers.min(1) as u32),
     ];
     for (way, most, asked) in asked {
         if asked > u32::from(most) {
@@ -232,7 +232,7 @@ fn check(info: &Info, dpdk: &DpdkSpec, workers: usize, mtu: u32) -> Result<(), P
 
 impl Ports {
     fn workers(&self) -> usize {
-        self.inboxes.len()
+        self.host.engine.borrow().crew().count()
     }
 
     /// The store of buffers, with DPDK started.
@@ -276,7 +276,8 @@ impl Ports {
         check(&info, dpdk, self.workers(), mtu)?;
         let mut conf = Conf {
             rx_queues: dpdk.queues as u16,
-            tx_queues: self.workers() as u16,
+            // Workers take turns where the port has fewer.
+            tx_queues: (self.workers() as u16).min(info.max_tx_queues),
             rx_desc: dpdk.rx_desc as u16,
             tx_desc: dpdk.tx_desc as u16,
             mtu: mtu as u16,
@@ -310,7 +311,8 @@ impl Ports {
         dpdk: &DpdkSpec,
         made: Made,
     ) -> Result<(), ModelError> {
-        let (workers, conf) = (self.workers(), made.conf);
+        let conf = made.conf;
+        let placed = self.host.place(dpdk.queues as usize);
         let port = Arc::new(made.port);
         let shared = Arc::new(Shared::default());
         let size = self.host.engine.borrow().settings().vector_size;
@@ -321,24 +323,31 @@ impl Ports {
             link: link_of(port.raw().link()),
             caps: made.caps,
             rx_node: DpdkInput::NAME,
-            rx_queues: (0..dpdk.queues as usize).map(|q| q % workers).collect(),
-            tx_queues: workers as u32,
+            rx_queues: placed.clone(),
+            tx_queues: conf.tx_queues.into(),
             port: Box::new(Side(port.clone())),
             ..NewInterface::new(&spec.name, KIND)
         };
         let table = self.host.interfaces.borrow().table().clone();
-        let (sender, hand) = (port.clone(), shared.clone());
+        let queues = (0..conf.tx_queues).map(|q| TxQueue::new(port.clone(), q, size));
+        let (queues, hand) = (Turns::new(queues), shared.clone());
         let chains = takes_chains(&made.info, &conf);
         let index = self.host.attach(new, move |worker, index| {
             hand.set_interface(index.0);
-            let queue = TxQueue::new(sender.clone(), worker as u16, size);
-            DpdkTx::new(worker, table.clone(), index.0, queue, chains, size)
+            DpdkTx::new(worker, table.clone(), index.0, queues.clone(), chains, size)
         })?;
-        for queue in 0..conf.rx_queues {
-            let rx = RxQueue::new(port.clone(), queue, size);
+        let put = |(queue, worker): (u16, usize)| {
+            let (shared, queue) = (shared.clone(), RxQueue::new(port.clone(), queue, size));
             // There are more places than ports have queues; one too many is polled by nobody.
-            self.inboxes[usize::from(queue) % workers].give(&shared, rx);
-        }
+            self.yard.put(worker, Placed { shared, queue })
+        };
+        let ways: Vec<Arc<Way>> = (0..conf.rx_queues).zip(placed).map(put).collect();
+        let yard = self.yard.clone();
+        self.host.set_steer(index, move |queue, worker| {
+            if let Some(way) = ways.get(queue) {
+                yard.steer(way, worker);
+            }
+        });
         self.host.wake();
         self.entries.push(Entry {
             index,
@@ -371,7 +380,7 @@ impl Ports {
 
     /// Close ports that no worker has any more.
     fn reap(&mut self) {
-        self.inboxes.iter().for_each(|inbox| inbox.reap());
+        self.yard.reap();
         let before = self.closing.len();
         self.closing.retain(|c| Arc::strong_count(&c.port) > 1);
         // With no port left nobody keeps the level of the store.

@@ -1,7 +1,6 @@
-//! The way of receive queues to a worker and back, and what both sides know of an interface.
+//! What both sides know of an interface, and its receive queues.
 
 use crate::ring::RxQueue;
-use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -54,48 +53,9 @@ pub struct Placed {
     pub(crate) queue: RxQueue,
 }
 
-/// The way of queues to one worker and back.
-pub struct Inbox {
-    new: ArrayQueue<Box<Placed>>,
-    gone: ArrayQueue<Box<Placed>>,
-}
-
-impl Inbox {
-    /// One for each worker.
-    pub(crate) fn for_workers(workers: usize) -> Vec<Arc<Self>> {
-        let inbox = || Inbox {
-            new: ArrayQueue::new(MOST),
-            gone: ArrayQueue::new(MOST),
-        };
-        (0..workers).map(|_| Arc::new(inbox())).collect()
-    }
-
-    /// Hand a queue to the worker. False when it has too many.
-    pub(crate) fn give(&self, shared: &Arc<Shared>, queue: RxQueue) -> bool {
-        let shared = shared.clone();
-        self.new.push(Box::new(Placed { shared, queue })).is_ok()
-    }
-
-    pub(crate) fn is_waiting(&self) -> bool {
-        !self.new.is_empty()
-    }
-
-    /// Drop the queues that came back.
-    pub(crate) fn reap(&self) {
-        while self.gone.pop().is_some() {}
-    }
-
-    /// On the worker: take new queues in, and give back those whose interface is gone. Neither allocates.
-    #[allow(clippy::vec_box)]
-    #[inline(always)]
-    pub(crate) fn exchange(&self, queues: &mut Vec<Box<Placed>>) {
-        while queues.len() < queues.capacity() {
-            let Some(queue) = self.new.pop() else { break };
-            queues.push(queue);
-        }
-        while let Some(at) = queues.iter().position(|q| q.shared.is_gone()) {
-            // There is room for as many as there may be queues.
-            let _ = self.gone.push(queues.swap_remove(at));
-        }
+impl Placed {
+    /// Whether its interface is gone: it is to come back.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.shared.is_gone()
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::node::input::{Input, RxQueue};
 use crate::node::transmit::{Transmit, TxQueue};
-use crate::{Inbox, Link, Links, LinuxError, Status};
+use crate::status::{MAX_QUEUES, Placed};
+use crate::{Link, Links, LinuxError, Status};
 use std::any::Any;
 use std::cell::RefCell;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use volley_graph::{GraphError, NodeId, ProcessInfo, Source, Turn, Watch};
 use volley_iface::driver::Host;
-use volley_iface::{IfIdx, Link as State, NewInterface, Registry};
+use volley_iface::{IfIdx, Link as State, NewInterface, Registry, Turns, Way, Yard};
 use volley_model::{Applied, ModelError};
 
 /// Between two looks for queues that workers gave back.
@@ -24,9 +25,9 @@ pub struct Made<R, T> {
     pub new: NewInterface,
     /// Shared with the queues.
     pub status: Arc<Status>,
-    /// Receive queues; queue `q` goes to worker `q % workers`.
+    /// Receive queues, by number; each goes to the worker with the fewest.
     pub rx: Vec<R>,
-    /// One transmit queue for each worker.
+    /// Transmit queues: each worker has its own as long as there are enough, else they take turns.
     pub tx: Vec<T>,
     /// The namespace of the kernel's interface.
     pub links: Rc<Links>,
@@ -46,7 +47,7 @@ struct Entry {
 /// All interfaces of a kind.
 pub struct Driver<R: RxQueue> {
     host: Host,
-    inboxes: Vec<Arc<Inbox<R>>>,
+    yard: Arc<Yard<Placed<R>>>,
     entries: Vec<Entry>,
     _reaper: Watch,
 }
@@ -56,28 +57,28 @@ impl<R: RxQueue> Driver<R> {
     pub fn register(registry: &mut Registry) -> Result<Self, GraphError> {
         let host = registry.host();
         let workers = host.engine.borrow().settings().workers;
-        let inboxes = Inbox::<R>::for_workers(workers);
+        let yard = Yard::<Placed<R>>::new(workers, MAX_QUEUES);
         {
             let mut engine = host.engine.borrow_mut();
             let (table, size) = (registry.table(), engine.settings().vector_size);
             let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
-            let inboxes = inboxes.clone();
+            let yard = yard.clone();
             engine.add_source(Input::<R>::NAME, move |worker| {
-                Input::new(worker, table.clone(), inboxes[worker].clone(), drop, size)
+                Input::new(worker, table.clone(), yard.clone(), drop, size)
             })?;
         }
-        let returned = inboxes.clone();
+        let returned = yard.clone();
         let info = ProcessInfo {
             name: "linux-queues",
             text: "Closes queues of deleted Linux interfaces once no worker has them.",
         };
         let reaper = host.processes.every(info, move || {
-            returned.iter().for_each(|inbox| _ = inbox.reap());
+            returned.reap();
             Some(REAP)
         });
         Ok(Driver {
             host,
-            inboxes,
+            yard,
             entries: Vec::new(),
             _reaper: reaper,
         })
@@ -88,14 +89,19 @@ impl<R: RxQueue> Driver<R> {
         &self.host
     }
 
-    /// How many workers there are: so many transmit queues an interface has.
+    /// How many workers there may be at a time.
+    pub fn places(&self) -> usize {
+        self.yard.workers()
+    }
+
+    /// How many workers there are.
     pub fn workers(&self) -> usize {
-        self.inboxes.len()
+        self.host.engine.borrow().crew().count()
     }
 
     /// Close queues that workers gave back.
     pub fn reap(&self) {
-        self.inboxes.iter().for_each(|inbox| _ = inbox.reap());
+        self.yard.reap();
     }
 
     /// Make the interface.
@@ -111,8 +117,9 @@ impl<R: RxQueue> Driver<R> {
         } = made;
         let workers = self.workers();
         new.link = state(&link, Some(&link));
-        new.rx_queues = (0..rx.len()).map(|queue| queue % workers).collect();
-        new.tx_queues = tx.len() as u32;
+        new.rx_queues = self.host.place(rx.len());
+        new.tx_queues = tx.len().min(workers) as u32;
+        let placed = new.rx_queues.clone();
         new.rx_node = R::INPUT;
         let name = new.name.clone();
         let (table, size) = {
@@ -120,20 +127,25 @@ impl<R: RxQueue> Driver<R> {
             let table = self.host.interfaces.borrow().table().clone();
             (table, engine.settings().vector_size)
         };
-        let (mut tx, shared) = (tx.into_iter(), status.clone());
+        let (tx, shared) = (Turns::new(tx), status.clone());
         let index = self.host.attach(new, move |worker, index| {
             shared.set_interface(index.0);
-            let queue = tx.next();
-            Transmit::new(worker, table.clone(), shared.clone(), size, queue)
+            Transmit::new(worker, table.clone(), shared.clone(), size, tx.clone())
         })?;
         let watch = follow(&self.host, index, links, link, status.clone()).map_err(|error| {
             let _ = self.host.detach(index);
             error.about(&name)
         })?;
-        for (queue, rx) in rx.into_iter().enumerate() {
-            // There are as many places as there may be interfaces, twice; a queue too many is polled by nobody.
-            self.inboxes[queue % workers].give(&status, queue, rx);
-        }
+        // There are as many places as there may be interfaces, twice; a queue too many is polled by nobody.
+        let queues = rx.into_iter().zip(placed).enumerate();
+        let put = |(number, (rx, worker))| self.yard.put(worker, Placed::new(&status, number, rx));
+        let ways: Vec<Arc<Way>> = queues.map(put).collect();
+        let yard = self.yard.clone();
+        self.host.set_steer(index, move |queue, worker| {
+            if let Some(way) = ways.get(queue) {
+                yard.steer(way, worker);
+            }
+        });
         self.host.wake();
         self.entries.push(Entry {
             index,

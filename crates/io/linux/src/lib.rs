@@ -3,7 +3,7 @@
 //! - [`netns`] and [`links`]: the control thread's dealings with the kernel, over netlink and in any namespace.
 //! - [`vnet`]: the header that carries checksum and segmentation offload between kernel and user space.
 //! - [`node`]: the receive and transmit nodes, generic over how a queue is read and written.
-//! - [`status`]: queues on their way to workers and back, and what workers report.
+//! - [`status`]: what workers report of their queues.
 //! - [`testbed`]: what the drivers are tested with.
 //! - [`sys`]: the system calls behind it; the only unsafe code.
 //!
@@ -27,4 +27,4 @@ pub use links::{Link, Links};
 pub use netns::Namespace;
 pub use node::input::{Input, RxQueue, Taken};
 pub use node::transmit::{Transmit, TxQueue};
-pub use status::{Inbox, Status};
+pub use status::Status;

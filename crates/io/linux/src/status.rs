@@ -1,12 +1,11 @@
-//! What workers tell the control thread of a queue, and the way queues take between them.
+//! What workers tell the control thread of a queue, and the control thread of its interface.
 
-use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 use volley_iface::MAX_INTERFACES;
 
 /// The most queues of one kind on one worker.
-pub const MAX_QUEUES: usize = 2 * MAX_INTERFACES;
+pub(crate) const MAX_QUEUES: usize = 2 * MAX_INTERFACES;
 
 /// Shared between an interface's owner on the control thread and its queues on workers.
 #[derive(Default)]
@@ -64,59 +63,22 @@ pub struct Placed<Q> {
 }
 
 impl<Q> Placed<Q> {
+    /// A queue of an interface, by number.
+    pub(crate) fn new(status: &Arc<Status>, number: usize, queue: Q) -> Self {
+        Placed {
+            status: status.clone(),
+            number,
+            queue,
+        }
+    }
+
+    /// Whether its interface is gone: it is to come back.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.status.is_gone()
+    }
+
     /// Whether its descriptor says "ready" for an error that stays: it must not keep a worker awake.
     pub(crate) fn is_faulty(&self) -> bool {
         self.status.fault.load(Relaxed) != 0
-    }
-}
-
-/// The way of receive queues to one worker and back.
-pub struct Inbox<Q> {
-    new: ArrayQueue<Box<Placed<Q>>>,
-    gone: ArrayQueue<Box<Placed<Q>>>,
-}
-
-impl<Q> Inbox<Q> {
-    /// One for each worker.
-    pub fn for_workers(workers: usize) -> Vec<Arc<Self>> {
-        let inbox = || Inbox {
-            new: ArrayQueue::new(MAX_QUEUES),
-            gone: ArrayQueue::new(MAX_QUEUES),
-        };
-        (0..workers).map(|_| Arc::new(inbox())).collect()
-    }
-
-    /// Hand a queue to the worker. False when it has too many.
-    pub fn give(&self, status: &Arc<Status>, number: usize, queue: Q) -> bool {
-        let status = status.clone();
-        let placed = Placed {
-            status,
-            number,
-            queue,
-        };
-        self.new.push(Box::new(placed)).is_ok()
-    }
-
-    /// Whether a queue waits to be taken in.
-    pub(crate) fn is_waiting(&self) -> bool {
-        !self.new.is_empty()
-    }
-
-    /// Drop the queues that came back; returns how many.
-    pub fn reap(&self) -> usize {
-        std::iter::from_fn(|| self.gone.pop()).count()
-    }
-
-    /// On the worker: take new queues in, and give back those whose interface is gone. Neither allocates.
-    #[allow(clippy::vec_box)]
-    pub(crate) fn exchange(&self, queues: &mut Vec<Box<Placed<Q>>>) {
-        while queues.len() < queues.capacity() {
-            let Some(queue) = self.new.pop() else { break };
-            queues.push(queue);
-        }
-        while let Some(at) = queues.iter().position(|q| q.status.is_gone()) {
-            // There is room for as many as there may be queues.
-            let _ = self.gone.push(queues.swap_remove(at));
-        }
     }
 }

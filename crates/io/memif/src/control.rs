@@ -184,10 +184,7 @@ impl Control {
     }
 
     fn attach(&mut self, spec: &InterfaceSpec, memif: &MemifSpec) -> Result<(), ModelError> {
-        let (workers, size) = {
-            let engine = self.host.engine.borrow();
-            (engine.settings().workers, engine.settings().vector_size)
-        };
+        let size = self.host.engine.borrow().settings().vector_size;
         let domain = self.host.engine.borrow().domain().clone();
         let connected = Publisher::new(&domain, None);
         let (snap, table) = (
@@ -201,7 +198,7 @@ impl Control {
         new.link = State::down("no peer is connected");
         (new.rx_queues, new.tx_queues) = (Vec::new(), 0);
         let index = self.host.attach(new, move |worker, index| {
-            MemifTx::new(worker, workers, table.clone(), index.0, snap.clone(), size)
+            MemifTx::new(worker, table.clone(), index.0, snap.clone(), size)
         })?;
         let now = Instant::now();
         let port = Port {
@@ -447,23 +444,35 @@ impl Control {
         port.since = now;
         port.reason.clear();
         let (rx, tx) = (link.rx().len(), link.tx().len() as u32);
-        port.link = Some(link);
-        let workers = self.inboxes.len();
-        let placed = (0..rx).map(|q| (q + index.0 as usize) % workers);
-        self.host.set_queues(index, placed.collect(), tx);
+        port.link = Some(link.clone());
+        let placed = self.host.place_again(index, rx);
+        for (queue, worker) in link.rx().iter().zip(&placed) {
+            queue.place.put(*worker);
+        }
+        self.host.set_queues(index, placed, tx);
+        let (peer, engine) = (Arc::downgrade(&link), self.host.engine.clone());
+        self.host.set_steer(index, move |queue, worker| {
+            let peer = peer.upgrade();
+            if let Some(queue) = peer.as_ref().and_then(|p| p.rx().get(queue)) {
+                queue.place.order(worker, engine.borrow().crew());
+            }
+        });
         self.publish_queues();
         self.host.set_link(index, State::Up);
     }
 
-    /// Tell each worker which queues are its own.
-    fn publish_queues(&mut self) {
-        let workers = self.inboxes.len();
+    /// Tell each worker which queues there are; each queue says whose it is.
+    pub(crate) fn publish_queues(&mut self) {
+        let crew = self.host.engine.borrow().crew().clone();
         for (worker, inbox) in self.inboxes.iter().enumerate() {
+            if !crew.has(worker) {
+                inbox.clear();
+                continue;
+            }
             let mut queues = Vec::new();
             for port in self.ports.values() {
                 let Some(link) = &port.link else { continue };
-                let mine = |q: &usize| (q + port.index.0 as usize) % workers == worker;
-                queues.extend((0..link.rx().len()).filter(mine).map(|queue| Assigned {
+                queues.extend((0..link.rx().len()).map(|queue| Assigned {
                     interface: port.index.0,
                     link: link.clone(),
                     queue,

@@ -76,6 +76,10 @@ impl Handler for MemifHandler {
                 .add_socket(socket.id, Address(socket.filename.clone()))
                 .map(|()| Applied::one()),
             Request::MemifSocketDel { id } => control.delete_socket(*id).map(|()| Applied::one()),
+            Request::WorkerAdd { .. } => {
+                control.publish_queues();
+                Ok(Applied::nothing())
+            }
             _ => return None,
         })
     }

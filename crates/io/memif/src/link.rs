@@ -5,6 +5,7 @@ use crate::ring::{Memory, Rx, Tx};
 use crate::sys::Bell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use volley_iface::RxPlace;
 
 /// A ring that packets come by.
 pub struct RxQueue {
@@ -12,6 +13,8 @@ pub struct RxQueue {
     pub rx: Rx,
     /// Rung by the peer when packets have come.
     pub bell: Bell,
+    /// The worker that receives from it.
+    pub place: RxPlace,
 }
 
 /// A ring that packets leave by.
@@ -35,6 +38,14 @@ pub struct Link {
 /// The right to write into a queue. Dropping it lets others.
 pub struct Turn<'a> {
     queue: &'a TxQueue,
+}
+
+impl RxQueue {
+    /// A queue that nobody polls yet.
+    pub fn new(rx: Rx, bell: Bell) -> Self {
+        let place = RxPlace::default();
+        RxQueue { rx, bell, place }
+    }
 }
 
 impl TxQueue {

@@ -159,7 +159,7 @@ impl Serving {
         for (place, bell) in self.rx.drain(..) {
             let ring = Rx::server(&memory, place).map_err(|e| e.to_string())?;
             ring.want_bell(false);
-            rx.push(RxQueue { rx: ring, bell });
+            rx.push(RxQueue::new(ring, bell));
         }
         for (place, bell) in self.tx.drain(..) {
             let ring = Tx::server(&memory, place).map_err(|e| e.to_string())?;
@@ -324,7 +324,7 @@ impl Joining {
             } else {
                 let ring = Rx::client(&memory, place, buffers).map_err(|e| failed(&e))?;
                 ring.want_bell(false);
-                rx.push(RxQueue { rx: ring, bell });
+                rx.push(RxQueue::new(ring, bell));
             }
         }
         self.link = Some(Link::new(memory, rx, tx));

@@ -24,7 +24,7 @@ pub use trace::{Filter, TraceHandler};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{GraphError, NodeId, Source};
-use volley_iface::Registry;
+use volley_iface::{MAX_INTERFACES, Registry, Yard};
 
 /// What the daemon keeps of this crate: it calls [`Pcap::drain`] often, and once more at the end.
 pub struct Pcap {
@@ -47,19 +47,19 @@ impl Pcap {
 /// Bring in `pcap-input`, the interface kind `pcap`, `pcap trace` and their requests.
 pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
     let workers = registry.engine.borrow().settings().workers;
-    let inboxes = interface::Inbox::for_workers(workers);
+    let yard = Yard::new(workers, MAX_INTERFACES);
     {
         let mut engine = registry.engine.borrow_mut();
         let (table, size) = (registry.table(), engine.settings().vector_size);
         let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
-        let inboxes = inboxes.clone();
+        let yard = yard.clone();
         engine.add_source(PcapInput::NAME, move |worker| {
-            PcapInput::new(worker, table.clone(), inboxes[worker].clone(), drop, size)
+            PcapInput::new(worker, table.clone(), yard.clone(), drop, size)
         })?;
     }
     let engine = registry.engine.clone();
     let interfaces = registry.interfaces.clone();
-    let ports = interface::Ports::new(registry.host(), inboxes);
+    let ports = interface::Ports::new(registry.host(), yard);
     let ports = Rc::new(RefCell::new(ports));
     let trace = Rc::new(RefCell::new(trace::Control::new(engine, interfaces)));
     registry

@@ -65,10 +65,9 @@ impl Control {
 
     /// Write what captures got, and free what workers gave back.
     fn drain(&mut self) -> usize {
-        for (inbox, held) in self.inboxes.iter().zip(&mut self.held) {
-            while inbox.gone.pop().is_some() {
-                *held -= 1;
-            }
+        let all = self.inboxes.iter();
+        for stream in all.flat_map(|inbox| std::iter::from_fn(|| inbox.gone.pop())) {
+            self.held[stream.shared.worker()] -= 1;
         }
         let sinks = self.ports.iter_mut().filter_map(|p| p.sink.as_mut());
         sinks.map(|(sink, _)| sink.drain(&Plain)).sum()
@@ -79,6 +78,8 @@ impl Control {
         let capture = Publisher::new(&domain, None);
         let new = NewInterface {
             rx_node: PgInput::NAME,
+            // Packets come by streams, each on its worker.
+            rx_queues: Vec::new(),
             ..without_hardware(spec, KIND)
         };
         let interface = attach(&self.host, new, capture.snap())?;
@@ -133,10 +134,16 @@ impl Control {
         if self.streams.iter().any(|e| e.spec.name == spec.name) {
             return Err(ModelError::exists(ObjectKind::Stream, &spec.name));
         }
-        let worker = spec.worker.unwrap_or(0) as usize;
-        let Some(inbox) = self.inboxes.get(worker) else {
-            let last = self.inboxes.len() - 1;
-            let why = format!("workers are numbered 0 to {last}");
+        let crew = self.host.engine.borrow().crew().clone();
+        let first = crew.open().next().unwrap_or(0);
+        let worker = spec.worker.map_or(first, |worker| worker as usize);
+        let inbox = self.inboxes.get(worker).filter(|_| crew.has(worker));
+        let Some(inbox) = inbox else {
+            let all: Vec<String> = crew.iter().map(|w| w.to_string()).collect();
+            let why = format!(
+                "there is none of that number; there are: {}",
+                all.join(", ")
+            );
             return Err(ModelError::invalid(format!("worker {worker}"), why));
         };
         if self.held[worker] == MAX_STREAMS {
@@ -152,6 +159,7 @@ impl Control {
         let limit = parts.limit;
         let stream = Box::new(Stream::new(parts, preload));
         let shared = stream.shared.clone();
+        shared.worker.store(worker as u32, Relaxed);
         // There is room: no more streams are held than the queue has places.
         let _ = inbox.new.push(stream);
         self.held[worker] += 1;
@@ -163,6 +171,20 @@ impl Control {
             shared,
         });
         Ok(Applied::one().named(&spec.name))
+    }
+
+    /// Streams of a worker that is to end go to the others, each to the one with the fewest.
+    fn leave(&mut self, worker: usize) {
+        let crew = self.host.engine.borrow().crew().clone();
+        for entry in self.streams.iter_mut().filter(|e| e.worker == worker) {
+            let others = crew.open().filter(|w| *w != worker);
+            let Some(to) = others.min_by_key(|w| self.held[*w]) else {
+                return;
+            };
+            (self.held[worker], self.held[to]) = (self.held[worker] - 1, self.held[to] + 1);
+            entry.worker = to;
+            entry.shared.worker.store(to as u32, Relaxed);
+        }
     }
 
     fn find(&self, name: &str) -> Result<usize, ModelError> {
@@ -340,6 +362,10 @@ impl Handler for PgHandler {
             Request::StreamEnable { name } => control.switch(name.as_deref(), ON),
             Request::StreamDisable { name } => control.switch(name.as_deref(), OFF),
             Request::StreamDelete { name } => control.delete_stream(name),
+            Request::WorkerDelete { worker } => {
+                control.leave(*worker as usize);
+                Ok(Applied::nothing())
+            }
             Request::PgCaptureOn {
                 interface,
                 file,

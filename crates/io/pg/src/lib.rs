@@ -30,7 +30,7 @@ pub fn register(registry: &mut Registry) -> Result<Pg, GraphError> {
     let drop_node = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
     let mine = inboxes.clone();
     engine.add_source(PgInput::NAME, move |worker| {
-        PgInput::new(worker, table.clone(), mine[worker].clone(), drop_node, size)
+        PgInput::new(worker, table.clone(), mine.clone(), drop_node, size)
     })?;
     drop(engine);
     let control = control::Control::new(registry.host(), inboxes);

@@ -37,9 +37,17 @@ pub(crate) struct Shared {
     pub(crate) done: AtomicU32,
     /// Packets made since the stream was enabled, lost ones included.
     pub(crate) sent: AtomicU64,
+    /// The worker that it is to be on; written by the control thread.
+    pub(crate) worker: AtomicU32,
 }
 
 impl Shared {
+    /// The worker that it is to be on.
+    #[inline(always)]
+    pub(crate) fn worker(&self) -> usize {
+        self.worker.load(Ordering::Relaxed) as usize
+    }
+
     pub(crate) fn order(&self, want: u32) {
         let before = self.command.load(Ordering::Relaxed);
         self.command

@@ -506,7 +506,7 @@ fn faults_are_told_and_change_nothing() {
     );
     case(
         &|s| s.worker = Some(1),
-        "worker 1 is not valid: workers are numbered 0 to 0",
+        "worker 1 is not valid: there is none of that number; there are: 0",
     );
     case(
         &|s| s.source = StreamSource::File("/nowhere.pcap".into()),

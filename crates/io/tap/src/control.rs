@@ -192,7 +192,7 @@ impl TapHandler {
                 spec.mac.map_or([0; 6], |m| m.0),
             )
         });
-        let tx = (0..self.driver.workers())
+        let tx = (0..self.driver.places())
             .map(|worker| TapTx::new(files[worker % files.len()].clone(), layer));
         let made = Made {
             new,

@@ -122,13 +122,14 @@ impl Ports {
             SocketRole::Server => Some(listen(vhost)?),
             SocketRole::Client => None,
         };
-        let number = Rc::new(Cell::new(None));
+        let (number, placed) = (Rc::new(Cell::new(None)), self.host.place(1));
         let new = NewInterface {
             mac: spec.mac.map(|m| m.0),
             mtu: spec.mtu.unwrap_or(9000),
             link: Link::down(waiting(vhost)),
             rx_node: if front { VIRTIO_NAME } else { VhostInput::NAME },
             port: Box::new(Side(self.me.clone(), number.clone())),
+            rx_queues: placed.clone(),
             ..NewInterface::new(&name, spec.kind.name())
         };
         let engine = self.host.engine.clone();
@@ -142,18 +143,23 @@ impl Ports {
                 .borrow_mut()
                 .get_or_insert_with(|| Wire::new(index))
                 .clone();
-            VhostTx::new(
-                (worker, settings.workers),
-                table.clone(),
-                wire,
-                settings.vector_size,
-            )
+            VhostTx::new(worker, table.clone(), wire, settings.vector_size)
         })?;
         number.set(Some(index));
         let wire = made
             .borrow_mut()
             .get_or_insert_with(|| Wire::new(index))
             .clone();
+        let (to, crew) = (wire.clone(), self.host.engine.borrow().crew().clone());
+        placed
+            .iter()
+            .zip(&to.places)
+            .for_each(|(w, place)| place.put(*w));
+        self.host.set_steer(index, move |queue, worker| {
+            if let Some(place) = to.places.get(queue) {
+                place.order(worker, &crew);
+            }
+        });
         let watch = listener.as_ref().and_then(|l| self.watch(index, l.as_fd()));
         self.ports.push(Port {
             index,
@@ -319,8 +325,12 @@ impl Ports {
         let caps = caps(features, port.front);
         if changed {
             self.host.wake();
-            let workers = self.host.engine.borrow().settings().workers;
-            let rx = (0..pairs.max(1)).map(|q| q % workers).collect();
+            let crew = self.host.engine.borrow().crew().clone();
+            let rx = self.host.place_again(index, pairs.max(1));
+            let wire = port.wire.clone();
+            for (place, worker) in wire.places.iter().zip(&rx) {
+                place.order(*worker, &crew);
+            }
             self.host.set_queues(index, rx, pairs.max(1) as u32);
             self.host.set_caps(index, caps);
         }

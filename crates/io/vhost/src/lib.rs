@@ -49,9 +49,9 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
         let settings = engine.settings().clone();
         for (name, list) in [(VhostInput::NAME, &vhost), (VIRTIO_NAME, &virtio)] {
             let (list, table) = (list.clone(), table.clone());
-            let (workers, size) = (settings.workers, settings.vector_size);
+            let size = settings.vector_size;
             engine.add_source(name, move |worker| {
-                VhostInput::new((worker, workers), table.clone(), list.clone(), drop, size)
+                VhostInput::new(worker, table.clone(), list.clone(), drop, size)
             })?;
         }
     }

@@ -16,7 +16,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed, fence,
 };
 use volley_graph::Rest;
-use volley_iface::IfIdx;
+use volley_iface::{IfIdx, RxPlace};
 
 /// The most queue pairs of an interface.
 pub const MAX_PAIRS: usize = 16;
@@ -132,6 +132,8 @@ pub struct Wire {
     pub rx: [Lane; MAX_PAIRS],
     /// Rings that we send to, by queue.
     pub tx: [Lane; MAX_PAIRS],
+    /// The worker of each queue that we receive from.
+    pub places: [RxPlace; MAX_PAIRS],
     /// Lanes that can be live.
     pub pairs: AtomicUsize,
     /// Packets carry offload requests both ways.
@@ -146,6 +148,7 @@ impl Wire {
             interface,
             rx: Default::default(),
             tx: Default::default(),
+            places: Default::default(),
             pairs: AtomicUsize::new(0),
             offloads: AtomicBool::new(false),
             fault: AtomicU32::new(0),
@@ -165,6 +168,11 @@ impl Wire {
     pub fn take_fault(&self) -> Option<RingFault> {
         let number = self.fault.swap(0, Relaxed);
         RingFault::of(number.checked_sub(1)?)
+    }
+
+    /// Places of queues that may be polled.
+    pub fn in_service(&self) -> impl Iterator<Item = &RxPlace> {
+        self.places.iter().take(self.pairs.load(Relaxed))
     }
 
     /// Take all rings out.
@@ -192,12 +200,14 @@ impl Default for Alarms {
 }
 
 impl Alarms {
-    /// Say to each ring that a worker receives from (its queues are `mine`) whether to ring. False when one cannot, or has
-    /// something.
-    pub fn listen(&mut self, wires: &Wires, mine: impl Fn(usize) -> bool, bell: Bell) -> bool {
+    /// Say to each ring that `worker` receives from whether to ring. False when one cannot, has something, or is to go to
+    /// another worker.
+    pub fn listen(&mut self, wires: &Wires, worker: usize, bell: Bell) -> bool {
         let mut all = true;
         for wire in wires {
             let lanes = wire.rx.iter().enumerate();
+            all &= !wire.in_service().any(|place| place.concerns(worker));
+            let mine = |q: usize| wire.places[q].now() == worker;
             for (_, lane) in lanes.filter(|(q, l)| mine(*q) && l.is_live()) {
                 all &= self.lane(lane, bell);
             }

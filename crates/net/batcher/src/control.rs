@@ -456,6 +456,7 @@ impl Control {
                 full: sums.full[at],
                 timeouts: sums.timeouts[at],
                 late: sums.late[at],
+                held_up: sums.held_up[at],
             })
         };
         (0..QUEUES as u32).filter_map(row).collect()

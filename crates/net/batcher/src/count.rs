@@ -5,8 +5,8 @@ use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Steps of the delay histogram: four for each doubling of nanoseconds.
-pub(crate) const STEPS: usize = 160;
+/// Steps of the delay histogram: sixteen for each doubling of nanoseconds.
+pub(crate) const STEPS: usize = 640;
 /// Sizes of batches: 1, 2..3, 4..7, up to 1024.
 pub(crate) const SIZES: usize = 11;
 /// Samples that wait for the control thread.
@@ -26,6 +26,7 @@ pub(crate) struct QueueCells {
     pub(crate) full: AtomicU64,
     pub(crate) timeouts: AtomicU64,
     pub(crate) late: AtomicU64,
+    pub(crate) held_up: AtomicU64,
 }
 
 /// Counters of one worker.
@@ -79,21 +80,21 @@ impl Cells {
 /// The step of a span.
 #[inline(always)]
 pub(crate) fn step(ns: u64) -> usize {
-    if ns < 4 {
+    if ns < 16 {
         return ns as usize;
     }
     let doubling = ns.ilog2() as usize;
-    let quarter = (ns >> (doubling - 2)) as usize & 3;
-    (4 * (doubling - 1) + quarter).min(STEPS - 1)
+    let part = (ns >> (doubling - 4)) as usize & 15;
+    (16 * (doubling - 3) + part).min(STEPS - 1)
 }
 
 /// The longest span of a step, in nanoseconds.
 pub(crate) fn step_end(step: usize) -> u64 {
-    if step < 4 {
+    if step < 16 {
         return step as u64;
     }
-    let (doubling, quarter) = (step / 4 + 1, step as u64 % 4);
-    ((4 + quarter + 1) << (doubling - 2)) - 1
+    let (doubling, part) = (step / 16 + 3, step as u64 % 16);
+    ((16 + part + 1) << (doubling - 4)) - 1
 }
 
 /// What a sum of all workers' cells was at the last clear, and is now.
@@ -103,6 +104,7 @@ pub(crate) struct Sums {
     pub(crate) full: Vec<u64>,
     pub(crate) timeouts: Vec<u64>,
     pub(crate) late: Vec<u64>,
+    pub(crate) held_up: Vec<u64>,
     pub(crate) rules: Vec<u64>,
     pub(crate) sizes: Vec<u64>,
     pub(crate) delays: Vec<u64>,
@@ -126,6 +128,7 @@ impl Sums {
             add(&mut sums.full, cells.queues.iter().map(|q| &q.full));
             add(&mut sums.timeouts, cells.queues.iter().map(|q| &q.timeouts));
             add(&mut sums.late, cells.queues.iter().map(|q| &q.late));
+            add(&mut sums.held_up, cells.queues.iter().map(|q| &q.held_up));
             add(&mut sums.rules, cells.rules.iter());
             add(&mut sums.sizes, cells.sizes.iter());
             add(&mut sums.delays, cells.delays.iter());
@@ -145,6 +148,7 @@ impl Sums {
             full: less(&self.full, &before.full),
             timeouts: less(&self.timeouts, &before.timeouts),
             late: less(&self.late, &before.late),
+            held_up: less(&self.held_up, &before.held_up),
             rules: less(&self.rules, &before.rules),
             sizes: less(&self.sizes, &before.sizes),
             delays: less(&self.delays, &before.delays),
@@ -196,8 +200,8 @@ mod tests {
         cells.delay(1_000, 98);
         cells.delay(40_000, 2);
         let sums = Sums::of(&[cells]);
-        assert!((1.0..1.3).contains(&sums.delay_us(0.5)));
-        assert!((40.0..50.0).contains(&sums.delay_us(0.99)));
+        assert!((1.0..1.07).contains(&sums.delay_us(0.5)));
+        assert!((40.0..42.6).contains(&sums.delay_us(0.99)));
         assert_eq!(sums.delays_us().iter().sum::<u64>(), 100);
         assert_eq!(sums.since(&sums).delays.iter().sum::<u64>(), 0);
     }

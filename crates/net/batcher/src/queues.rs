@@ -1,7 +1,8 @@
 //! The batcher: queues of packets on one worker, and in which order they give their batches.
 //!
 //! - A queue gathers one open batch; full ones wait behind it until there are as many as its turn wants, and the worker asks.
-//! - A batch whose oldest packet would miss its limit by the next time the worker asks is given as it is.
+//! - A batch whose oldest packet would miss its limit if the worker came as late as it did lately is given as it is: after at
+//!   least half of the limit, at most fifteen sixteenths of it.
 //! - Strict queues first; the others take turns, each gives up to its weight in batches.
 //! - Packets of a queue leave in the order in which they came.
 //! - At most [`MOST`] batches are held: one more sends the oldest of its queue on at once. Nothing is dropped here.
@@ -17,6 +18,15 @@ use volley_graph::{Batch, Hands};
 pub(crate) const MOST: usize = 128;
 /// Arrivals of one batch that are told apart; later ones count as the last.
 const ARRIVALS: usize = 8;
+/// How long it is remembered that the worker came late: some ticks of the kernel's timer, which is what delays it most often
+/// on a machine that is not set up for polling.
+const MEMORY_NS: u64 = 16_000_000;
+
+/// Nanoseconds after which a packet goes: a sixteenth of its limit is left for the way.
+#[inline(always)]
+fn due_ns(limit: u64) -> u64 {
+    limit - limit / 16
+}
 
 /// When the packets of a batch came.
 #[derive(Clone, Copy, Default)]
@@ -85,9 +95,43 @@ pub(crate) struct Queues {
     pub(crate) next_due: u64,
     turn: u32,
     credit: u32,
-    /// How far apart the worker's questions are, at most, lately.
-    gap: u64,
-    asked: u64,
+    gaps: Gaps,
+}
+
+/// How far apart the worker's questions are.
+#[derive(Default)]
+struct Gaps {
+    /// When it asked last, unless it was to sleep since, and how long that was after the time before.
+    asked: Option<u64>,
+    last: u64,
+    /// The longest span of this window and of the one before, and when this one began.
+    longest: [u64; 2],
+    since: u64,
+}
+
+impl Gaps {
+    /// It asks at `now`.
+    #[inline(always)]
+    fn ask(&mut self, now: u64) {
+        let gap = self.asked.map_or(0, |asked| now.saturating_sub(asked));
+        (self.asked, self.last) = (Some(now), gap);
+        if now.saturating_sub(self.since) > MEMORY_NS {
+            (self.since, self.longest) = (now, [0, self.longest[0]]);
+        }
+        self.longest[0] = self.longest[0].max(gap);
+    }
+
+    /// How long the worker was elsewhere before `now`, or before it asked this time.
+    fn elsewhere(&self, now: u64) -> u64 {
+        let since = self.asked.map_or(0, |asked| now.saturating_sub(asked));
+        self.last.max(since)
+    }
+
+    /// The longest one that is remembered.
+    #[inline(always)]
+    fn longest(&self) -> u64 {
+        self.longest[0].max(self.longest[1])
+    }
 }
 
 impl Queues {
@@ -107,8 +151,7 @@ impl Queues {
             next_due: u64::MAX,
             turn: 0,
             credit: 0,
-            gap: 0,
-            asked: 0,
+            gaps: Gaps::default(),
         }
     }
 
@@ -169,7 +212,7 @@ impl Queues {
             self.ripe |= 1 << id;
         }
         if let Some(oldest) = queue.oldest() {
-            self.next_due = self.next_due.min(oldest + plan.timeout_ns);
+            self.next_due = self.next_due.min(oldest + due_ns(plan.timeout_ns));
         }
         let cells = &self.cells.queues[id];
         bump(&cells.packets, packets as u64);
@@ -185,9 +228,12 @@ impl Queues {
 
     /// The worker asks at `now`, for the first time of a round.
     pub(crate) fn ask(&mut self, now: u64) {
-        let gap = now.saturating_sub(self.asked);
-        self.asked = now;
-        self.gap = gap.max(self.gap - self.gap / 8);
+        self.gaps.ask(now);
+    }
+
+    /// The worker goes to sleep until the next batch is due, or something comes: that it does not ask is no delay.
+    pub(crate) fn rest(&mut self) {
+        self.gaps.asked = None;
     }
 
     /// The next batch to go, if one must.
@@ -217,8 +263,8 @@ impl Queues {
             self.next_due = u64::MAX;
             return 0;
         }
-        // At most half of a limit is given up to come in time.
-        if now + self.gap < self.next_due {
+        let gap = self.gaps.longest();
+        if now + gap < self.next_due {
             return 0;
         }
         let (mut due, mut left, mut first) = (0, held, u64::MAX);
@@ -229,8 +275,10 @@ impl Queues {
             let Some(oldest) = self.queues[id].oldest() else {
                 continue;
             };
-            let deadline = oldest + limit;
-            if now + self.gap.min(limit / 2) >= deadline {
+            let deadline = oldest + due_ns(limit);
+            // At most half of a limit is given up to come in time.
+            let early = gap.min(due_ns(limit) - limit / 2);
+            if now + early >= deadline {
                 due |= 1 << id;
             } else {
                 first = first.min(deadline);
@@ -284,16 +332,22 @@ impl Queues {
         self.packets -= packets;
         self.batches -= 1;
         self.cells.size(packets as usize);
+        let cells = &self.cells.queues[id];
+        let mut late = 0;
         for (at, n) in &times.arrivals[..times.n] {
             let waited = now.saturating_sub(*at);
             self.cells.delay(waited, u64::from(*n));
-            if waited > limit {
-                bump(&self.cells.queues[id].late, u64::from(*n));
+            late += if waited > limit { u64::from(*n) } else { 0 };
+        }
+        if late > 0 {
+            bump(&cells.late, late);
+            if self.gaps.elsewhere(now) > limit / 2 {
+                bump(&cells.held_up, late);
             }
         }
         match why {
-            Why::Full => bump(&self.cells.queues[id].full, 1),
-            Why::Timeout => bump(&self.cells.queues[id].timeouts, 1),
+            Why::Full => bump(&cells.full, 1),
+            Why::Timeout => bump(&cells.timeouts, 1),
             Why::Flush => bump(&self.cells.flushed, packets),
         }
         Some(batch)

@@ -312,6 +312,33 @@ fn a_batch_goes_when_its_time_is_up_and_not_before() {
 }
 
 #[test]
+fn a_worker_that_is_held_up_now_and_then_comes_in_time_nevertheless() {
+    let mut bench = Bench::on(32, &TWO);
+    let held_up = |bench: &mut Bench, from: u16| {
+        for us in 0..8000u16 {
+            if us % 100 == 0 {
+                bench.send(alternating(2));
+            }
+            // Every 4 ms, as by the kernel's timer, at every place of a packet's waiting in turn.
+            let stall = us % 4000 == (from + us / 4000 * 37) % 100 + 100;
+            bench.later(if stall { 22 } else { 1 });
+        }
+        bench.shown().queues.iter().map(|q| q.late).sum::<u64>()
+    };
+    // The first time it could not know.
+    held_up(&mut bench, 0);
+    bench.processes.turn();
+    let before: u64 = bench.shown().queues.iter().map(|q| q.late).sum();
+    let late: Vec<u64> = (0..12).map(|n| held_up(&mut bench, n * 9)).collect();
+    assert_eq!(late, [before; 12]);
+    assert!(bench.shown().totals.delay_p99_us <= 50.0);
+    assert_eq!(
+        bench.pool.report().in_use(),
+        bench.shown().totals.held as usize
+    );
+}
+
+#[test]
 fn strict_queues_first_and_weights_in_turn() {
     let rules = [
         "queue 1 batch 4",

@@ -94,6 +94,20 @@ impl InterfaceHandler {
         Ok(RxPlacementReply { placement })
     }
 
+    /// Give a receive queue a worker, or leave it to the automatic placement.
+    fn place(&self, name: &str, queue: u32, worker: Option<u32>) -> Result<Applied, ModelError> {
+        let index = self.index(name)?;
+        let places = self.engine.borrow().settings().workers as u32;
+        if let Some(worker) = worker.filter(|w| *w >= places) {
+            let why = format!("there may be {places} at a time: they are numbered from 0");
+            return Err(ModelError::invalid(format!("worker {worker}"), why));
+        }
+        let (queue, worker) = (queue as usize, worker.map(|w| w as usize));
+        let moves = self.interfaces.borrow_mut().pin(index, queue, worker);
+        moves.make();
+        Ok(Applied::one())
+    }
+
     fn explain(&self, error: IfError) -> ModelError {
         crate::driver::explain(&self.interfaces.borrow(), error)
     }
@@ -248,6 +262,16 @@ impl Handler for InterfaceHandler {
             }
             Request::InterfaceRxMode { name, mode } => {
                 Some(self.update(name, |p| p.set_rx_mode(*mode), |i| i.rx_mode = *mode))
+            }
+            Request::InterfaceRxPlacement {
+                name,
+                queue,
+                worker,
+            } => Some(self.place(name, *queue, *worker)),
+            Request::WorkerAdd { .. } | Request::WorkerDelete { .. } => {
+                let moves = self.interfaces.borrow_mut().share_out();
+                moves.make();
+                Some(Ok(Applied::nothing()))
             }
             Request::InterfaceRename { name, new_name } => Some(self.rename(name, new_name)),
             Request::Feature(wanted) => Some(self.feature(wanted)),

@@ -187,6 +187,23 @@ impl Host {
         node.map_err(|e| ModelError::invalid(format!("interface {name}"), e))
     }
 
+    /// A worker for each of so many receive queues: see [`Interfaces::place`].
+    pub fn place(&self, queues: usize) -> Vec<usize> {
+        self.interfaces.borrow().place(queues)
+    }
+
+    /// As [`Host::place`], for an interface that is there: queues that it had stay where they are.
+    pub fn place_again(&self, index: IfIdx, queues: usize) -> Vec<usize> {
+        self.interfaces.borrow().place_again(index, queues)
+    }
+
+    /// The driver's way to move receive queues of an interface: `steer` is told the queue and its new worker.
+    pub fn set_steer(&self, index: IfIdx, steer: impl Fn(usize, usize) + 'static) {
+        self.interfaces
+            .borrow_mut()
+            .set_steer(index, Rc::new(steer));
+    }
+
     /// An interface's number.
     pub fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
         let found = self.interfaces.borrow().index(name);

@@ -1,6 +1,7 @@
 //! The control thread's account of interfaces.
 
 use crate::driver::{Caps, NewInterface, Port};
+use crate::steering::Steering;
 use crate::{Direction, Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACES, MAX_QUEUES};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -96,6 +97,7 @@ pub struct Interfaces {
     ports: BTreeMap<IfIdx, Rc<RefCell<Box<dyn Port>>>>,
     default_rx_node: NodeId,
     listeners: Vec<Listener>,
+    pub(crate) steering: Steering,
 }
 
 impl Interfaces {
@@ -107,6 +109,7 @@ impl Interfaces {
             ports: BTreeMap::new(),
             default_rx_node: NodeId(0),
             listeners: Vec::new(),
+            steering: Steering::default(),
         }
     }
 
@@ -147,6 +150,7 @@ impl Interfaces {
     /// Make an interface, down, that transmits by node `tx_node`. Drivers use [`crate::driver::Host::attach`].
     pub fn create(&mut self, new: NewInterface, tx_node: NodeId) -> Result<IfIdx, IfError> {
         let index = self.vacant(&new.name)?;
+        self.table.open_queues(index);
         let mac = new.mac.unwrap_or_else(|| made_up_mac(&new.name));
         let interface = Interface {
             index,
@@ -176,6 +180,7 @@ impl Interfaces {
         ] {
             self.table.set(index, flag, false);
         }
+        self.table.set_twin(index, None);
         self.table.set_mac(index, mac);
         self.table.set_tx_node(index, tx_node);
         self.table.set_caps(index, interface.caps.bits());
@@ -195,6 +200,7 @@ impl Interfaces {
             .remove(&index)
             .ok_or_else(|| IfError::Missing(name.to_owned()))?;
         self.ports.remove(&index);
+        self.steering.forget(index);
         self.table.set(index, Flag::Up, false);
         self.tell(&Change::Deleted(gone.clone()));
         Ok(gone)
@@ -290,6 +296,14 @@ impl Interfaces {
             (0..MAX_QUEUES).map(move |queue| self.table.queue_counts(index, direction, queue))
         };
         of(Direction::Rx).chain(of(Direction::Tx)).collect()
+    }
+
+    /// A queue is on another worker from now on.
+    pub(crate) fn put_queue(&mut self, index: IfIdx, queue: usize, worker: usize) {
+        let entry = self.by_index.get_mut(&index);
+        if let Some(place) = entry.and_then(|i| i.rx_queues.get_mut(queue)) {
+            *place = worker;
+        }
     }
 
     /// The worker of each receive queue of an interface, and how many transmit queues it has.

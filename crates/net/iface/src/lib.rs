@@ -11,19 +11,27 @@ mod error;
 mod interfaces;
 pub mod node;
 mod offload;
+mod placement;
 mod registry;
+mod steering;
 mod table;
 mod tap;
+mod turns;
 pub mod virtio;
+mod yard;
 
 pub use control::InterfaceHandler;
 pub use driver::NewInterface;
 pub use error::IfError;
 pub use interfaces::{Change, Interface, Interfaces, Link};
 pub use node::interface_output::InterfaceOutput;
-pub use offload::{Fault, finish as finish_checksum};
+pub use offload::{Fault, Payload, finish as finish_checksum};
+pub use placement::RxPlace;
 pub use registry::{Registry, register};
+pub use steering::Steer;
 pub use table::{
     ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES, MAX_QUEUES,
 };
 pub use tap::{Tap, Tapped};
+pub use turns::{Turn, Turns};
+pub use yard::{Boxed, Boxes, Way, Yard};

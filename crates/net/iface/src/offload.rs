@@ -127,20 +127,21 @@ pub fn finish(packet: &mut Packet<'_>, sum: Checksum) -> Result<(), Fault> {
 }
 
 /// The payload of a packet, read piece by piece.
-struct Payload<'a> {
+pub struct Payload<'a> {
     slices: volley_graph::Slices<'a>,
     rest: &'a [u8],
 }
 
 impl<'a> Payload<'a> {
-    fn new(view: &PacketView<'a>, headers: usize) -> Option<Self> {
+    /// What is behind `headers` bytes, which lie in the packet's first segment.
+    pub fn new(view: &PacketView<'a>, headers: usize) -> Option<Self> {
         let mut slices = view.slices();
         let rest = slices.next()?.get(headers..)?;
         Some(Payload { slices, rest })
     }
 
     /// Fill `out`, and add what is in it to `sum`.
-    fn read(&mut self, mut out: &mut [u8], sum: &mut Sum) {
+    pub fn read(&mut self, mut out: &mut [u8], sum: &mut Sum) {
         while !out.is_empty() {
             if self.rest.is_empty() {
                 match self.slices.next() {

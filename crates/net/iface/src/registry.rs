@@ -23,7 +23,7 @@ pub struct Registry {
 impl Registry {
     /// A registry around a fresh engine.
     pub fn new(engine: Engine) -> Self {
-        let table = IfTable::new(engine.settings().workers);
+        let table = IfTable::with_crew(engine.settings().workers, engine.crew().clone());
         Registry {
             engine: Rc::new(RefCell::new(engine)),
             interfaces: Rc::new(RefCell::new(Interfaces::new(table))),

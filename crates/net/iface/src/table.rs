@@ -3,7 +3,7 @@
 use crate::tap::Tap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use volley_graph::NodeId;
+use volley_graph::{Crew, NodeId};
 use volley_model::RxMode;
 
 /// The most interfaces there can be.
@@ -39,6 +39,8 @@ pub enum Flag {
     Ip6 = 16,
     /// Learns its neighbours.
     Learn = 32,
+    /// Has a twin in the Linux kernel.
+    Twin = 64,
 }
 
 /// Which way a packet passes an interface.
@@ -59,15 +61,41 @@ struct Slot {
     behind: AtomicU32,
     /// 1 + the node in front, 0 for none.
     stage: AtomicU32,
+    /// 1 + the node in front of that, which spreads packets over workers; 0 for none.
+    spread: AtomicU32,
     tx_node: AtomicU32,
     peer: AtomicU32,
+    /// 1 + Volley's end of its twin in the kernel, 0 for none.
+    twin: AtomicU32,
     caps: AtomicU32,
     mode: AtomicU32,
     mac: AtomicU64,
 }
 
-/// Counters of one queue, written by the one worker that works on it.
+impl Slot {
+    /// The stage, or what is behind it.
+    #[inline(always)]
+    fn staged(&self) -> u32 {
+        match self.stage.load(Relaxed) {
+            0 => self.behind.load(Relaxed),
+            stage => stage - 1,
+        }
+    }
+
+    /// Where packets go first, anew: the control thread has changed something.
+    fn renew(&self) {
+        let first = match self.spread.load(Relaxed) {
+            0 => self.staged(),
+            spread => spread - 1,
+        };
+        self.rx_node.store(first, Relaxed);
+    }
+}
+
+/// Counters of one queue, written by the one worker that works on it, on a cache line of their own: its neighbours are
+/// other workers' queues.
 #[derive(Default)]
+#[repr(align(64))]
 struct QueueCells {
     packets: AtomicU64,
     bytes: AtomicU64,
@@ -109,7 +137,9 @@ pub struct IfCounts {
 pub struct IfTable {
     slots: Box<[Slot]>,
     cells: Box<[Box<[Cells]>]>,
-    queues: Box<[QueueCells]>,
+    /// By interface; made with the first interface of the number.
+    queues: Box<[OnceLock<Box<[QueueCells]>>]>,
+    crew: Arc<Crew>,
     tap: OnceLock<Arc<dyn Tap>>,
 }
 
@@ -121,15 +151,25 @@ fn bump(cell: &AtomicU64, by: u64) {
 impl IfTable {
     /// A table for `workers` workers, all interfaces down.
     pub fn new(workers: usize) -> Arc<Self> {
+        Self::with_crew(workers, Arc::new(Crew::of(0..workers)))
+    }
+
+    /// A table with room for `workers` workers, of which `crew` says who is there.
+    pub fn with_crew(workers: usize, crew: Arc<Crew>) -> Arc<Self> {
         let cells = || (0..MAX_INTERFACES).map(|_| Cells::default()).collect();
         Arc::new(IfTable {
             slots: (0..MAX_INTERFACES).map(|_| Slot::default()).collect(),
             cells: (0..workers).map(|_| cells()).collect(),
-            queues: (0..MAX_INTERFACES * 2 * MAX_QUEUES)
-                .map(|_| QueueCells::default())
-                .collect(),
+            queues: (0..MAX_INTERFACES).map(|_| OnceLock::new()).collect(),
+            crew,
             tap: OnceLock::new(),
         })
+    }
+
+    /// Which workers there are.
+    #[inline(always)]
+    pub fn crew(&self) -> &Crew {
+        &self.crew
     }
 
     #[inline(always)]
@@ -229,19 +269,29 @@ impl IfTable {
     pub fn set_rx_node(&self, interface: IfIdx, node: NodeId) {
         let slot = self.slot(interface.0);
         slot.behind.store(u32::from(node.0), Relaxed);
-        if slot.stage.load(Relaxed) == 0 {
-            slot.rx_node.store(u32::from(node.0), Relaxed);
-        }
+        slot.renew();
     }
 
     /// Put a node in front of where its received packets go, or take it away.
     pub fn set_stage(&self, interface: IfIdx, stage: Option<NodeId>) {
         let slot = self.slot(interface.0);
-        let behind = slot.behind.load(Relaxed);
         slot.stage
             .store(stage.map_or(0, |s| u32::from(s.0) + 1), Relaxed);
-        slot.rx_node
-            .store(stage.map_or(behind, |s| s.0.into()), Relaxed);
+        slot.renew();
+    }
+
+    /// Put a node in front of all others that spreads its received packets over workers, or take it away.
+    pub fn set_spread(&self, interface: IfIdx, spread: Option<NodeId>) {
+        let slot = self.slot(interface.0);
+        slot.spread
+            .store(spread.map_or(0, |s| u32::from(s.0) + 1), Relaxed);
+        slot.renew();
+    }
+
+    /// Where an interface's packets go on the worker that they were spread to.
+    #[inline(always)]
+    pub fn behind_spread(&self, interface: u32) -> NodeId {
+        NodeId(self.slot(interface).staged() as u16)
     }
 
     /// Where the node in front of an interface's packets sends them.
@@ -260,6 +310,19 @@ impl IfTable {
     /// Say where an L2 cross-connect or patch leads.
     pub fn set_peer(&self, interface: IfIdx, peer: IfIdx) {
         self.slot(interface.0).peer.store(peer.0, Relaxed);
+    }
+
+    /// Volley's end of an interface's twin in the Linux kernel, when it has one.
+    #[inline(always)]
+    pub fn twin(&self, interface: u32) -> Option<u32> {
+        self.slot(interface).twin.load(Relaxed).checked_sub(1)
+    }
+
+    /// Say which interface is Volley's end of an interface's twin.
+    pub fn set_twin(&self, interface: IfIdx, twin: Option<IfIdx>) {
+        let word = twin.map_or(0, |t| t.0 + 1);
+        self.slot(interface.0).twin.store(word, Relaxed);
+        self.set(interface, Flag::Twin, twin.is_some());
     }
 
     /// Count packets that passed `interface` on `worker`.
@@ -281,11 +344,17 @@ impl IfTable {
         bump(b, bytes);
     }
 
+    /// Make room for the counters of an interface's queues, on the control thread.
+    pub(crate) fn open_queues(&self, interface: IfIdx) {
+        let room = || (0..2 * MAX_QUEUES).map(|_| QueueCells::default()).collect();
+        self.queues[interface.0 as usize % MAX_INTERFACES].get_or_init(room);
+    }
+
     #[inline(always)]
-    fn queue(&self, interface: u32, direction: Direction, queue: usize) -> &QueueCells {
-        let interface = interface as usize % MAX_INTERFACES;
+    fn queue(&self, interface: u32, direction: Direction, queue: usize) -> Option<&QueueCells> {
+        let cells = self.queues[interface as usize % MAX_INTERFACES].get()?;
         let queue = queue.min(MAX_QUEUES - 1);
-        &self.queues[(interface * 2 + direction as usize) * MAX_QUEUES + queue]
+        cells.get(direction as usize * MAX_QUEUES + queue)
     }
 
     /// Count packets that passed one queue; those of the interface are counted by [`IfTable::count`].
@@ -298,15 +367,24 @@ impl IfTable {
         packets: u64,
         bytes: u64,
     ) {
-        let cells = self.queue(interface, direction, queue);
-        bump(&cells.packets, packets);
-        bump(&cells.bytes, bytes);
+        let Some(cells) = self.queue(interface, direction, queue) else {
+            return;
+        };
+        if queue + 1 < MAX_QUEUES {
+            bump(&cells.packets, packets);
+            bump(&cells.bytes, bytes);
+        } else {
+            // Several queues, thus several workers.
+            cells.packets.fetch_add(packets, Relaxed);
+            cells.bytes.fetch_add(bytes, Relaxed);
+        }
     }
 
     /// Packets and bytes that passed one queue.
     pub fn queue_counts(&self, interface: IfIdx, direction: Direction, queue: usize) -> (u64, u64) {
         let cells = self.queue(interface.0, direction, queue);
-        (cells.packets.load(Relaxed), cells.bytes.load(Relaxed))
+        let both = |c: &QueueCells| (c.packets.load(Relaxed), c.bytes.load(Relaxed));
+        cells.map(both).unwrap_or_default()
     }
 
     /// Count packets lost at `interface` itself.

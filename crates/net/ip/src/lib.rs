@@ -27,6 +27,7 @@ use node::ip_local::Local;
 use node::ip_lookup::Lookup;
 use node::ip_not_enabled::NotEnabled;
 use node::ip_rewrite::Rewrite;
+use node::ip4_frag::Ip4Frag;
 use node::ip4_input::Ip4Input;
 use node::ip4_options::Ip4Options;
 use node::ip6_hop_by_hop::Ip6HopByHop;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{V4, V6};
 use volley_graph::{Engine, Feature, GraphError, Node};
-use volley_iface::Registry;
+use volley_iface::{IfTable, Registry};
 
 /// The feature arc of received unicast IPv4 packets.
 pub const IP4_UNICAST: &str = "ip4-unicast";
@@ -51,6 +52,7 @@ pub fn register(
     let switches = Arc::new(IcmpSwitches::default());
     let handler = IcmpHandler(switches.clone());
     registry.handlers.push(Box::new(handler));
+    let table = registry.table();
     let mut engine = registry.engine.borrow_mut();
     let size = engine.settings().vector_size;
     let arc4 = engine.arc(IP4_UNICAST, Ip4Input::NAME, Lookup::<V4>::NAME);
@@ -60,13 +62,15 @@ pub fn register(
         Ip4Input::new(fib.clone(), arc4, size)
     })?;
     engine.add(Ip4Options::NAME, move |_| Ip4Options::new(arc4))?;
-    let fib = fib6.clone();
+    let fib = fib4.clone();
+    engine.add(Ip4Frag::NAME, move |_| Ip4Frag::new(fib.clone()))?;
+    let (fib, interfaces) = (fib6.clone(), table.clone());
     engine.add(Ip6Input::NAME, move |_| {
-        Ip6Input::new(fib.clone(), arc6, size)
+        Ip6Input::new(fib.clone(), interfaces.clone(), arc6, size)
     })?;
     engine.add(Ip6HopByHop::NAME, move |_| Ip6HopByHop::new(arc6))?;
-    family::<V4>(&mut engine, fib4.clone(), IP4_UNICAST)?;
-    family::<V6>(&mut engine, fib6.clone(), IP6_UNICAST)?;
+    family::<V4>(&mut engine, fib4.clone(), &table, IP4_UNICAST)?;
+    family::<V6>(&mut engine, fib6.clone(), &table, IP6_UNICAST)?;
     errors(&mut engine, fib4, &switches)?;
     errors(&mut engine, fib6, &switches)
 }
@@ -75,6 +79,7 @@ pub fn register(
 fn family<F: Icmp>(
     engine: &mut Engine,
     fib: DataPlane<F>,
+    table: &Arc<IfTable>,
     arc: &'static str,
 ) -> Result<(), GraphError> {
     let size = engine.settings().vector_size;
@@ -87,8 +92,11 @@ fn family<F: Icmp>(
         LoadBalance::new(balance.clone(), size)
     })?;
     engine.add(Rewrite::<F>::NAME, move |_| Rewrite::new(fib.clone(), size))?;
-    engine.add(Local::<F>::NAME, |_| Local::<F>::default())?;
-    engine.add(IcmpInput::<F>::NAME, |_| IcmpInput::<F>::default())?;
+    let (local, icmp) = (table.clone(), table.clone());
+    engine.add(Local::<F>::NAME, move |_| Local::<F>::new(local.clone()))?;
+    engine.add(IcmpInput::<F>::NAME, move |_| {
+        IcmpInput::<F>::new(icmp.clone())
+    })?;
     engine.add(EchoRequest::<F>::NAME, |_| EchoRequest::<F>::default())?;
     engine.add(NotEnabled::<F>::NAME, |_| NotEnabled::<F>::default())?;
     engine.add_feature(

@@ -1,18 +1,39 @@
-//! Layer 2: patches and cross-connects between two interfaces.
+//! Layer 2: patches and cross-connects between two interfaces, bridge domains of many.
+//!
+//! Workers look stations up in a table of `volley-tables` that only the control thread writes; new and moved ones go over a
+//! bounded queue of each worker to it ([`stations`]). The whole is `docs/bridge.md`.
 #![forbid(unsafe_code)]
 
+mod bridge;
 mod control;
+mod handler;
+mod lane;
 pub mod node;
+mod plane;
+pub mod stations;
+#[cfg(test)]
+mod testbed;
 
 pub use control::L2Handler;
+pub use handler::BridgeHandler;
+pub use node::l2_flood::L2Flood;
+pub use node::l2_fwd::L2Fwd;
+pub use node::l2_learn::L2Learn;
 pub use node::l2_patch::L2Patch;
 pub use node::l2_xconnect::L2Xconnect;
 
-use volley_graph::{GraphError, Node};
+use bridge::Control;
+use lane::Lane;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use volley_graph::{GraphError, Node, ProcessInfo};
 use volley_iface::Registry;
 
-/// Bring in `l2-patch`, `l2-xconnect` and their requests.
+/// Bring in `l2-patch`, `l2-xconnect`, the nodes of bridge domains, and their requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
+    // Before cross-connects: putting a port back in L3 mode is one request for both.
+    bridges(registry)?;
     let (patch_table, xconnect_table) = (registry.table(), registry.table());
     let patch = {
         let mut engine = registry.engine.borrow_mut();
@@ -25,5 +46,41 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     registry
         .handlers
         .push(Box::new(L2Handler::new(registry.interfaces.clone(), patch)));
+    Ok(())
+}
+
+fn bridges(registry: &mut Registry) -> Result<(), GraphError> {
+    let table = registry.table();
+    let control = {
+        let mut engine = registry.engine.borrow_mut();
+        let settings = engine.settings().clone();
+        let lanes: Vec<Arc<Lane>> = (0..settings.workers).map(|_| Arc::default()).collect();
+        let domain = engine.domain().clone();
+        let mut control = Control::new(&domain, table.clone(), lanes.clone(), settings.clock);
+        let (snaps, size) = (control.snaps(), settings.vector_size);
+        let of = snaps.clone();
+        let learn = engine.add(L2Learn::NAME, move |worker| {
+            L2Learn::new(of.clone(), worker, lanes[worker].clone(), size)
+        })?;
+        let of = snaps.clone();
+        engine.add(L2Fwd::NAME, move |worker| {
+            L2Fwd::new(of.clone(), worker, size)
+        })?;
+        engine.add(L2Flood::NAME, move |_| {
+            L2Flood::new(snaps.0.clone(), table.clone())
+        })?;
+        control.set_nodes(learn, registry.interfaces.borrow().default_rx_node());
+        Rc::new(RefCell::new(control))
+    };
+    let info = ProcessInfo {
+        name: "l2fib",
+        text: "Learns which station is behind which port, and forgets the silent ones.",
+    };
+    let kept = Rc::downgrade(&control);
+    let turns = registry.processes.every(info, move || {
+        kept.upgrade().map(|control| control.borrow_mut().turn())
+    });
+    let handler = BridgeHandler::new(control, registry.interfaces.clone(), turns);
+    registry.handlers.push(Box::new(handler));
     Ok(())
 }

@@ -393,9 +393,9 @@ impl Control {
     }
 
     fn send(&mut self, frame: Frame) {
-        let unsent = self
-            .lanes
-            .first()
+        let worker = self.engine.borrow().crew().open().next();
+        let unsent = worker
+            .and_then(|worker| self.lanes.get(worker))
             .map(|lane| lane.frames.push(frame).is_err());
         self.tally.unsent += u64::from(unsent != Some(false));
     }

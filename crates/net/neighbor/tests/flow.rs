@@ -116,7 +116,7 @@ fn lab() -> Lab {
             let sink = seen.clone();
             engine.add(name, move |_| Sink(name, sink.clone())).unwrap();
         }
-        for name in ["ip4-icmp-error", "ip6-icmp-error"] {
+        for name in ["ip4-icmp-error", "ip6-icmp-error", "linux-cp-punt"] {
             // What is dropped is counted; nobody looks at it.
             let unseen = Seen::default();
             let make = move |_| Sink(name, unseen.clone());

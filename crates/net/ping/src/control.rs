@@ -153,7 +153,8 @@ impl Control {
             }
         }
         let mut asked = false;
-        if let Some(lane) = self.lanes.first() {
+        let worker = self.engine.borrow().crew().open().next();
+        if let Some(lane) = worker.and_then(|worker| self.lanes.get(worker)) {
             for entry in self.runs.values_mut() {
                 // What finds no room now has room at the next look.
                 while !lane.requests.is_full()

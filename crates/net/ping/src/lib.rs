@@ -147,6 +147,7 @@ impl Ticket {
 
 /// Bring in the nodes and the process that keeps the runs.
 pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Pings, GraphError> {
+    let table = registry.table();
     let lanes: Vec<Arc<Lane>> = {
         let mut engine = registry.engine.borrow_mut();
         let workers = engine.settings().workers;
@@ -154,7 +155,7 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Pings,
         let size = engine.settings().vector_size;
         let queues = lanes.clone();
         engine.add(PingInput::NAME, move |worker| {
-            PingInput::new(queues[worker].clone())
+            PingInput::new(queues[worker].clone(), table.clone())
         })?;
         let queues = lanes.clone();
         engine.add_source(PingOutput::NAME, move |worker| {

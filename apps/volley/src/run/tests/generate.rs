@@ -4,9 +4,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
-    AdminState, Enter, Family, Feature, IcmpSettings, IfAddress, InterfaceKind, InterfaceSpec, Mac,
-    MemifRole, MemifSocket, MemifSpec, Neighbor, Path, PathTarget, PcapFiles, Prefix, Request,
-    Route, RxMode, Sizes, StreamSource, StreamSpec, Switch,
+    AdminState, BridgeDomain, BridgePort, Enter, Family, Feature, IcmpSettings, IfAddress,
+    InterfaceKind, InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Neighbor,
+    Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, Request, Route, RxMode, Sizes,
+    StreamSource, StreamSpec, Switch,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -88,12 +89,52 @@ fn setting() -> impl Strategy<Value = Request> {
     prop_oneof![
         3 => (name(), state).prop_map(|(name, state)| Request::InterfaceState { name, state }),
         1 => (name(), mode).prop_map(|(name, mode)| Request::InterfaceRxMode { name, mode }),
+        1 => (name(), 0u32..2, proptest::option::of(0u32..3)).prop_map(|(name, queue, worker)| {
+            Request::InterfaceRxPlacement { name, queue, worker }
+        }),
         1 => (name(), switch.clone()).prop_map(|(name, switch)| Request::InterfacePathBatcher { name, switch }),
         1 => (name(), switch).prop_map(|(name, switch)| Request::InterfacePromiscuous { name, switch }),
         1 => (name(), 1000u32..1003).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
         1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         1 => icmp(),
+        1 => spread(),
+        1 => path_batcher(),
     ]
+}
+
+fn spread() -> impl Strategy<Value = Request> {
+    let words = prop_oneof![
+        Just("on"),
+        Just("crc32c inner auto"),
+        Just("symmetric workers 0 on")
+    ];
+    let rss = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
+    let rss = (name(), rss).prop_map(|(name, rss)| Request::InterfaceRss { name, rss });
+    let node = prop_oneof![Just("ip4-lookup"), Just("ethernet-input")];
+    let place = (node, proptest::option::of(Just(0))).prop_map(|(node, worker)| {
+        let node = node.to_owned();
+        Request::NodeWorker { node, worker }
+    });
+    prop_oneof![rss, place]
+}
+
+fn path_batcher() -> impl Strategy<Value = Request> {
+    let defaults = (64u32..67, 1u32..4).prop_map(|(batch, gather)| {
+        Request::PathBatcherSet(PathBatcher {
+            batch,
+            gather,
+            ..PathBatcher::default()
+        })
+    });
+    let queue = (1u32..4, proptest::option::of(1u32..4)).prop_map(|(id, gather)| {
+        Request::PathQueueSet(PathQueue {
+            id,
+            gather,
+            ..PathQueue::default()
+        })
+    });
+    let gone = (1u32..4).prop_map(|id| Request::PathQueueDel { id });
+    prop_oneof![defaults, queue, gone]
 }
 
 fn bind() -> impl Strategy<Value = Request> {
@@ -169,6 +210,37 @@ fn l2() -> impl Strategy<Value = Request> {
     })
 }
 
+fn bridge_domain() -> impl Strategy<Value = Request> {
+    (1u32..3, any::<bool>(), 3u32..6).prop_map(|(id, learn, mac_age_min)| {
+        Request::BridgeDomainSet(BridgeDomain {
+            id,
+            learn,
+            mac_age_min,
+            ..BridgeDomain::default()
+        })
+    })
+}
+
+fn bridge_port() -> impl Strategy<Value = Request> {
+    (name(), 1u32..3, 0u32..2).prop_map(|(interface, domain, shg)| {
+        Request::BridgePortSet(BridgePort {
+            interface,
+            domain,
+            shg,
+        })
+    })
+}
+
+fn station() -> impl Strategy<Value = Request> {
+    (mac(), 1u32..3, proptest::option::of(name())).prop_map(|(mac, domain, interface)| {
+        Request::L2FibAdd(L2FibEntry {
+            mac,
+            domain,
+            interface,
+        })
+    })
+}
+
 fn feature(switch: impl Strategy<Value = Switch>) -> impl Strategy<Value = Request> {
     (name(), family(), switch).prop_map(|(interface, family, switch)| {
         let (arc, feature) = match family {
@@ -222,14 +294,19 @@ pub fn config() -> impl Strategy<Value = Vec<Request>> {
         name: Some(format!("s{n}")),
     });
     let parts = (
-        vec(table(), 0..4),
+        vec(prop_oneof![table().boxed(), bridge_domain().boxed()], 0..6),
         vec(create(), 1..5),
         vec(bind(), 0..4),
         vec(add_address(), 0..6),
         vec(prop_oneof![add_neighbor().boxed(), route.boxed()], 0..12),
         vec(
-            prop_oneof![l2().boxed(), feature(Just(Switch::On)).boxed()],
-            0..3,
+            prop_oneof![
+                l2().boxed(),
+                bridge_port().boxed(),
+                station().boxed(),
+                feature(Just(Switch::On)).boxed()
+            ],
+            0..6,
         ),
         vec(setting(), 0..8),
         vec(stream(), 0..3),
@@ -266,6 +343,11 @@ fn any_change() -> impl Strategy<Value = Request> {
         1 => a_route().prop_map(Request::RouteDel),
         1 => a_route().prop_map(|r| Request::RouteDel(Route { paths: Vec::new(), ..r })),
         2 => l2(),
+        2 => bridge_domain(),
+        3 => bridge_port(),
+        2 => station(),
+        1 => (1u32..3).prop_map(|id| Request::BridgeDomainDel { id }),
+        1 => (mac(), 1u32..3).prop_map(|(mac, domain)| Request::L2FibDel { mac, domain }),
         1 => name().prop_map(|rx| Request::XconnectUnset { rx }),
         2 => feature(switch),
         2 => stream(),

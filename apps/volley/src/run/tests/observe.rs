@@ -77,6 +77,8 @@ pub fn seen(stack: &Stack) -> String {
             interface: None,
         },
         Query::L2,
+        Query::BridgeDomains { id: None },
+        Query::L2Fib { domain: None },
         Query::Features { interface: None },
         Query::PacketGenerator,
         Query::Memif,

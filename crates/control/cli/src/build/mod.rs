@@ -1,18 +1,22 @@
 //! From what the automaton read to a typed request or query.
 
 mod args;
+mod bridge;
 mod config;
 mod dpdk;
 mod icmp;
 mod interface;
 mod kernel;
+mod lcp;
 mod memif;
 mod paths;
 mod ping;
 mod route;
+mod rss;
 mod show;
 mod stream;
 mod vhost;
+mod workers;
 
 use crate::grammar::{Id, Piece, run};
 use crate::pipe::{self, Pipe};
@@ -188,6 +192,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::CreateTap => kernel::tap(args)?,
         Id::CreateHost => kernel::host(args)?,
         Id::CreateXdp => kernel::xdp(args)?,
+        Id::LcpCreate | Id::LcpDelete | Id::LcpResync => lcp::request(id, args)?,
         Id::CreateMemifSocket | Id::DeleteMemifSocket | Id::CreateMemif | Id::DeleteMemif => {
             memif::request(id, args)?
         }
@@ -202,8 +207,11 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetTable
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetXconnect | Id::SetL3 | Id::L2Patch => interface::l2(id, args)?,
+        Id::SetInterfaceRss => rss::interface(args)?,
+        Id::SetNodeWorker => rss::node(args)?,
         Id::SetFeature => interface::feature(args)?,
         Id::SetIcmp => icmp::settings(args)?,
+        Id::WorkersAdd | Id::WorkersDel | Id::SetRxPlacement => workers::request(id, args)?,
         Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
         Id::RouteAdd => Request::RouteAdd(route::route(args)?),
@@ -212,17 +220,13 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::RouteUnload => route::unload(args)?,
         Id::RouteLoad => Request::RouteLoad(route::load(args)?),
         Id::StreamNew => Request::StreamNew(stream::stream(args)?),
-        Id::StreamEnable => Request::StreamEnable {
-            name: args.maybe_text(),
-        },
-        Id::StreamDisable => Request::StreamDisable {
-            name: args.maybe_text(),
-        },
+        Id::StreamEnable | Id::StreamDisable => stream::switch(id, args),
         Id::StreamDelete => Request::StreamDelete { name: args.text()? },
         Id::PgCapture => stream::capture(args)?,
         Id::TraceAdd => stream::trace(args)?,
         Id::PcapOff => Request::PcapTraceOff,
         Id::PcapOn => stream::pcap(args)?,
+        id if bridge::is_one(id) => bridge::request(id, args)?,
         id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),
     };

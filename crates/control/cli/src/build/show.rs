@@ -2,7 +2,7 @@
 
 use super::Action;
 use super::args::Args;
-use super::ping;
+use super::{bridge, ping};
 use crate::grammar::Id;
 use crate::render::View;
 use volley_model::{FibSelect, Query, SyntaxError};
@@ -43,7 +43,13 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowNode => plain(Query::Node { name: args.text()? }),
         Id::ShowGraph if args.has("dot") => (Query::Graph, View::Dot),
         Id::ShowGraph => plain(Query::Graph),
+        Id::ShowLcp => plain(Query::Lcp),
+        Id::LcpAudit => plain(Query::LcpAudit),
         Id::ShowPathBatcher => plain(Query::PathBatcher),
+        Id::ShowRss => plain(Query::Rss),
+        Id::ShowWorkers => plain(Query::Workers),
+        Id::ShowLoad => (Query::Workers, View::Load),
+        Id::ShowPauses => plain(Query::Pauses),
         Id::ShowFib => plain(fib(args)?),
         Id::ShowNeighbors => plain(Query::Neighbors {
             family: Some(args.family()),
@@ -57,6 +63,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowBuffers => plain(Query::Buffers),
         Id::ShowPacketGenerator => plain(Query::PacketGenerator),
         Id::ShowL2 => plain(Query::L2),
+        Id::ShowBridgeDomain | Id::ShowL2Fib => bridge::query(id, args)?,
         Id::ShowVhostUser => plain(Query::VhostUser {
             name: args.maybe_text(),
         }),

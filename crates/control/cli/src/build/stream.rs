@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::interface::stray;
-use crate::grammar::Piece;
+use crate::grammar::{Id, Piece};
 use std::path::PathBuf;
 use volley_model::{
     Directions, Edit, Enter, PcapTrace, Request, Sizes, StreamSource, StreamSpec, SyntaxError,
@@ -133,6 +133,15 @@ fn edit(args: &mut Args<'_>) -> Result<Edit, SyntaxError> {
         .last()
         .map_or(1, |(column, word)| column + word.chars().count());
     Edit::from_words(&words, end)
+}
+
+/// Streams, or one of them, are to send or to stop.
+pub(super) fn switch(id: Id, args: &mut Args<'_>) -> Request {
+    let name = args.maybe_text();
+    match id {
+        Id::StreamEnable => Request::StreamEnable { name },
+        _ => Request::StreamDisable { name },
+    }
 }
 
 pub(super) fn capture(args: &mut Args<'_>) -> Result<Request, SyntaxError> {

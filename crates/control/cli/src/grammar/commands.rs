@@ -78,6 +78,9 @@ commands! {
     ShowRxPlacement: "show interface~s rx-placement [<interface>]", "Which worker watches which receive queue, and how.", "show interface rx-placement";
     ShowHardware: "show hardware-interfaces [<interface>]", "Interfaces as their drivers see them.", "show hardware";
     ShowRuntime: "show runtime [verbose]", "Calls, vectors and clocks of nodes; verbose: idle ones too.", "show runtime";
+    ShowWorkers: "show workers", "Workers: core, receive queues, load, rounds, sleeps, the longest round, what each runs.", "show workers";
+    ShowLoad: "show load", "How much of its time each worker has work, which polling hides, and how full its vectors are.", "show load";
+    ShowPauses: "show pauses", "The longest gaps in each worker's rounds, and what the control thread was doing then.", "show pauses";
     ShowErrors: "show errors", "Counters of nodes that are not zero.", "show errors";
     ShowDrops: "show drops", "Dropped packets by node, reason and receiving interface, and the last one of each.", "show drops";
     ShowTrace: "show trace [max <n>]", "Traced packets.", "show trace max 3";
@@ -91,10 +94,20 @@ commands! {
     ShowPacketGenerator: "show packet-generator", "Streams.", "show packet-generator";
     ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
     ShowL2: "show (l2 | l2patch | mode)", "L2 patches and cross-connects.", "show l2patch";
+    ShowBridgeDomain: "show bridge-domain [<n>] [detail]", "Bridge domains; detail: ports, and what happened to stations.", "show bridge-domain 10 detail";
+    ShowL2Fib: "show l2fib [<n>]", "Stations of bridge domains, of all or of one.", "show l2fib 10";
     ShowMemif: "show memif", "memif interfaces and sockets: peers, rings, why there is no link.", "show memif";
     ShowPathBatcher: "show path-batcher", "The path batcher: interfaces, queues, rules, what it learned, how long packets wait.", "show path-batcher";
+    ShowRss: "show rss", "How packets go from worker to worker: interfaces that are spread, nodes on workers of their own, rings.", "show rss";
     ShowVhostUser: "show (vhost-user | virtio-user) [<interface>]", "vhost-user and virtio-user interfaces: peers, features, memory, rings, faults.", "show vhost-user";
     ShowPcap: "(show pcap trace | pcap trace status)", "The capture.", "pcap trace status";
+
+    ShowLcp: "show lcp", "The Linux mirror: interfaces with a twin, mirrored routes, how it is doing.", "show lcp";
+    LcpAudit: "lcp audit", "List every difference between the kernel and the forwarding table.", "lcp audit";
+    LcpCreate: "lcp create <interface> host-if <host> {netns <namespace>}",
+        "Give an interface a twin in the Linux kernel, and keep the two in step.", "lcp create wan0 host-if wan0 netns frr";
+    LcpDelete: "lcp delete <interface>", "Take the twin of an interface away.", "lcp delete wan0";
+    LcpResync: "lcp resync", "Read everything of the kernel once more.", "lcp resync";
 
     ClearRuntime: "clear runtime", "Set clocks and calls of nodes back.", "clear runtime";
     ClearErrors: "clear errors", "Set counters of nodes back.", "clear errors";
@@ -155,6 +168,10 @@ commands! {
     DeletePathQueue: "delete path-batcher queue <n>", "Remove a queue that no rule names.", "delete path-batcher queue 1";
     DeletePathRule: "delete path-batcher rule <name>", "Remove a rule.", "delete path-batcher rule dns";
     SetInterfacePathBatcher: "set interface path-batcher (on | off) <interface>", "Let what an interface receives wait in the path batcher, or no longer.", "set interface path-batcher on pg0";
+    SetInterfaceRss: "set interface rss <interface> (off | {toeplitz | crc32c | symmetric | inner | workers <list> | on | auto})",
+        "Spread what an interface receives over workers, by its flows (of tunnels: inner; both directions to one: symmetric), always or while a worker is too busy.",
+        "set interface rss pg0 inner workers 0,2 auto";
+    SetNodeWorker: "set node worker <node> (<n> | default)", "Have a node run on one worker only: others hand it its packets.", "set node worker ip4-lookup 0";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";
     SetMac: "set interface mac address <interface> <mac>", "Set the MAC address.", "set interface mac address pg0 02:fe:00:00:00:01";
@@ -162,6 +179,10 @@ commands! {
     SetPromiscuous: "set interface promiscuous (on | off) <interface>", "Take frames for any MAC address, or for the own only.", "set interface promiscuous on pg0";
     SetRxMode: "set interface rx-mode <interface> (polling | interrupt | adaptive)",
         "Watch receive queues always, on interrupt, or always while packets come (adaptive, the default).", "set interface rx-mode pg0 polling";
+    SetRxPlacement: "set interface rx-placement <interface> [queue <n>] (worker <n> | auto)",
+        "Give a receive queue (the first) to a worker, while packets flow; auto leaves it to Volley again.", "set interface rx-placement tap0 queue 1 worker 2";
+    WorkersAdd: "workers add [core <n>]", "Start one more worker; receive queues are shared out anew.", "workers add core 3";
+    WorkersDel: "workers del <n>", "End a worker; its receive queues and streams go to others first.", "workers del 1";
     SetTable: "set interface (ip | ip6) table <interface> <table>", "Bind an interface to an IP table.", "set interface ip table pg0 7";
     SetAddress: "set interface (ip | ip6) address [del] <interface> <ifaddress>",
         "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";
@@ -187,6 +208,16 @@ commands! {
         "Load routes from a text or MRT file; its next hops are meant as they are, or folded into those given.",
         "ip route load rib4.txt.xz next-hops 192.0.2.2 2 pg1";
 
+    BridgeDomainAdd: "(bridge-domain add | create bridge-domain) <n> {learn | no-learn | flood | no-flood | uu-flood | no-uu-flood | forward | no-forward | \
+         mac-age <n> | mac-limit <n> | group-fwd-mask <n>}",
+        "Make a bridge domain, or change it: what is not named gets its default. mac-age in minutes, 0 = stations do not age.",
+        "bridge-domain add 10 mac-age 5 mac-limit 10000";
+    BridgeDomainDel: "(bridge-domain del | delete bridge-domain) <n>", "Remove a bridge domain that has no ports.", "bridge-domain del 10";
+    SetL2Bridge: "set interface l2 bridge <interface> <n> [shg <n>]",
+        "Make an interface a port of a bridge domain; 'set interface l3' takes it out again.", "set interface l2 bridge pg0 10 shg 1";
+    L2FibAdd: "l2fib add <mac> <n> (filter | <interface> [static])", "Configure a station of a bridge domain, or drop its frames (filter).", "l2fib add 02:fe:00:00:00:01 10 pg0 static";
+    L2FibDel: "l2fib del <mac> <n>", "Remove a configured station.", "l2fib del 02:fe:00:00:00:01 10";
+    L2FibFlush: "l2fib flush-mac {interface <interface> | bridge-domain <n>}", "Forget learned stations: all, of an interface, of a bridge domain.", "l2fib flush-mac bridge-domain 10";
     L2Patch: "test l2patch rx <rx> tx <tx> [del]", "Patch one interface to another, or undo it.", "test l2patch rx pg0 tx pg1";
 
     StreamNew: "packet-generator new {name <name> | interface <interface> | source <interface> | node <node> | limit <n> | rate <rate> | \

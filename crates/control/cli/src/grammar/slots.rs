@@ -116,7 +116,11 @@ static SLOTS: &[Slot] = &[
         T::Any,
         "PCI address such as 0000:02:00.0, or virtual device such as net_memif0,role=client",
     ),
-    slot_of("list", T::Any, "cores such as 0, 0-3 or 0,2"),
+    slot_of(
+        "list",
+        T::Any,
+        "cores or workers such as 0 or 0,2; cores also 0-3, workers also all",
+    ),
     slot_of("argument", T::Any, "argument such as --log-level=8"),
     slot_of(
         "field",
@@ -146,6 +150,7 @@ static SLOTS: &[Slot] = &[
             "static",
             "file",
             "dynamic",
+            "lcp-rt",
             "adjacency",
             "default",
         ]),

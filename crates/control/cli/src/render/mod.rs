@@ -1,16 +1,20 @@
 //! Answers as text: tables for people, or JSON.
 
+mod bridge;
 mod config;
 mod fib;
 mod graph;
 mod interfaces;
+mod lcp;
 mod memif;
 mod paths;
 mod ping;
+mod rss;
 mod runtime;
 mod system;
 mod table;
 mod vhost;
+mod workers;
 
 pub(crate) use config::text as config;
 use volley_model::{Applied, Reply};
@@ -23,10 +27,12 @@ pub enum View {
     Table,
     /// Addresses of interfaces.
     Addresses,
-    /// Nodes that never ran, too.
+    /// Nodes that never ran, too; details.
     Verbose,
     /// A graph for graphviz.
     Dot,
+    /// How much workers have to do.
+    Load,
 }
 
 /// An answer as text; ends with a newline unless empty.
@@ -53,10 +59,18 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Features(r), _) => graph::features(r),
         (Reply::RxPlacement(r), _) => interfaces::placement(r),
         (Reply::L2(r), _) => interfaces::l2(r),
+        (Reply::BridgeDomains(r), view) => bridge::domains(r, view == View::Verbose),
+        (Reply::L2Fib(r), _) => bridge::l2fib(r),
         (Reply::VhostUser(r), _) => vhost::vhost_user(r),
         (Reply::PcapTrace(r), _) => system::pcap(r),
         (Reply::Memif(r), _) => memif::memif(r),
+        (Reply::Lcp(r), _) => lcp::lcp(r),
+        (Reply::LcpAudit(r), _) => lcp::audit(r),
         (Reply::PathBatcher(r), _) => paths::path_batcher(r),
+        (Reply::Rss(r), _) => rss::rss(r),
+        (Reply::Workers(r), View::Load) => workers::load(r),
+        (Reply::Workers(r), _) => workers::workers(r),
+        (Reply::Pauses(r), _) => workers::pauses(r),
     }
 }
 

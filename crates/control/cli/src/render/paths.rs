@@ -79,7 +79,15 @@ fn queues(r: &PathBatcherReply, out: &mut String) {
             (_, true) => "learned",
             _ => "",
         };
-        let numbers = [q.packets, q.held, q.most_held, q.full, q.timeouts, q.late];
+        let numbers = [
+            q.packets,
+            q.held,
+            q.most_held,
+            q.full,
+            q.timeouts,
+            q.late,
+            q.held_up,
+        ];
         let own = [
             q.queue.batch,
             q.queue.timeout_us,
@@ -107,6 +115,7 @@ fn queues(r: &PathBatcherReply, out: &mut String) {
         ">Full",
         ">Timeouts",
         ">Late",
+        ">Held up",
     ];
     *out += &table(&heads, &rows.collect::<Vec<_>>());
 }

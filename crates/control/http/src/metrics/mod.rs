@@ -9,8 +9,8 @@ use page::Page;
 use std::collections::BTreeMap;
 use volley_cli::server::Backend;
 use volley_model::reply::{
-    ArenaRow, DropRow, ErrorRow, InterfaceRow, NodeRuntime, PathBatcherReply, PathQueueRow,
-    Severity, TableRow, VersionReply, WorkerRuntime,
+    ArenaRow, BridgeDomainRow, DropRow, ErrorRow, HandoffRow, InterfaceRow, NodeRuntime,
+    PathBatcherReply, PathQueueRow, Severity, TableRow, VersionReply, WorkerRuntime,
 };
 use volley_model::{AdminState, Family, ModelError, Query, Reply};
 
@@ -33,6 +33,10 @@ pub struct Figures {
     pub tables: Vec<TableRow>,
     /// Of the path batcher.
     pub paths: PathBatcherReply,
+    /// Of bridge domains.
+    pub bridges: Vec<BridgeDomainRow>,
+    /// Of rings between workers.
+    pub handoffs: Vec<HandoffRow>,
 }
 
 impl Figures {
@@ -48,6 +52,8 @@ impl Figures {
             Query::Buffers,
             Query::Tables { family: None },
             Query::PathBatcher,
+            Query::BridgeDomains { id: None },
+            Query::Rss,
         ] {
             match backend.query(query).await? {
                 Reply::Version(reply) => figures.version = reply,
@@ -58,6 +64,8 @@ impl Figures {
                 Reply::Buffers(reply) => figures.arenas = reply.arenas,
                 Reply::Tables(reply) => figures.tables = reply.tables,
                 Reply::PathBatcher(reply) => figures.paths = reply,
+                Reply::BridgeDomains(reply) => figures.bridges = reply.domains,
+                Reply::Rss(reply) => figures.handoffs = reply.handoffs,
                 _ => {}
             }
         }
@@ -76,6 +84,8 @@ pub fn text(figures: &Figures, latencies: &Latencies) -> String {
     buffers(&mut page, &figures.arenas);
     tables(&mut page, &figures.tables);
     paths(&mut page, &figures.paths);
+    bridges(&mut page, &figures.bridges);
+    handoffs(&mut page, &figures.handoffs);
     control(&mut page, latencies);
     page.text()
 }
@@ -128,6 +138,70 @@ fn paths(page: &mut Page, batcher: &PathBatcherReply) {
     page.family("volley_path_batcher_longest_wait_seconds", GAUGE, help);
     let longest = batcher.totals.delay_max_us / 1e6;
     page.sample("volley_path_batcher_longest_wait_seconds", &[], longest);
+}
+
+fn bridges(page: &mut Page, rows: &[BridgeDomainRow]) {
+    type Read = fn(&BridgeDomainRow) -> u64;
+    let figures: [(&str, &str, &str, Read); 6] = [
+        (
+            "stations",
+            GAUGE,
+            "Stations that the bridge domain knows.",
+            |b| b.learned + b.fixed,
+        ),
+        ("learned_total", COUNTER, "Stations learned.", |b| {
+            b.counts.learned
+        }),
+        (
+            "moved_total",
+            COUNTER,
+            "Stations found behind another port.",
+            |b| b.counts.moved,
+        ),
+        (
+            "aged_total",
+            COUNTER,
+            "Stations forgotten because they were silent.",
+            |b| b.counts.aged,
+        ),
+        ("flushed_total", COUNTER, "Stations flushed.", |b| {
+            b.counts.flushed
+        }),
+        (
+            "refused_total",
+            COUNTER,
+            "Stations not learned because of the limit.",
+            |b| b.counts.refused,
+        ),
+    ];
+    for (name, kind, help, read) in figures {
+        let name = format!("volley_bridge_domain_{name}");
+        page.rows((&name, kind, help), rows, |put, row| {
+            put(&[("domain", &row.domain.id.to_string())], read(row) as f64);
+        });
+    }
+}
+
+fn handoffs(page: &mut Page, rows: &[HandoffRow]) {
+    type Read = fn(&HandoffRow) -> u64;
+    let figures: [(&str, &str, Read); 2] = [
+        (
+            "volley_handoff_packets_total",
+            "Packets that a worker has handed to another.",
+            |row| row.packets,
+        ),
+        (
+            "volley_handoff_drops_total",
+            "Packets dropped because the other worker had too much waiting.",
+            |row| row.drops,
+        ),
+    ];
+    for (name, help, read) in figures {
+        page.rows((name, COUNTER, help), rows, |put, row| {
+            let (from, to) = (row.from.to_string(), row.to.to_string());
+            put(&[("from", &from), ("to", &to)], read(row) as f64);
+        });
+    }
 }
 
 fn daemon(page: &mut Page, version: &VersionReply) {

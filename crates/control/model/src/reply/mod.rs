@@ -2,16 +2,23 @@
 //!
 //! Units are in the field's text. Counters count since start or since the last `clear`.
 
+mod bridge;
 mod fib;
 mod graph;
 mod interfaces;
+mod lcp;
 mod memif;
 mod paths;
 mod ping;
+mod rss;
 mod runtime;
 mod system;
 mod vhost;
+mod workers;
 
+pub use bridge::{
+    BridgeCounts, BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow,
+};
 pub use fib::{
     FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborEvent, NeighborRow,
     NeighborState, NeighborsReply, TableRow, TablesReply,
@@ -21,11 +28,13 @@ pub use interfaces::{
     Counter, HardwareReply, HardwareRow, InterfaceRow, InterfaceTables, InterfacesReply, L2Mode,
     L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
 };
+pub use lcp::{LcpAuditReply, LcpDifference, LcpMirror, LcpReply, LcpRow, LcpTableRow};
 pub use memif::{MemifReply, MemifRow, MemifSocketRow};
 pub use paths::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
 };
 pub use ping::{PingReply, ProbeAnswer, ProbeSaid, TraceHop, TracerouteReply};
+pub use rss::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow};
 pub use runtime::{
     DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
     TraceStep, TracedPacket, WorkerRuntime,
@@ -36,6 +45,7 @@ pub use system::{
 };
 
 pub use vhost::{VhostRingRow, VhostUserReply, VhostUserRow};
+pub use workers::{Pause, PausesReply, WorkerPauses, WorkerRow, WorkersReply};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,12 +92,26 @@ pub enum Reply {
     Features(FeaturesReply),
     /// To [`crate::Query::L2`].
     L2(L2Reply),
+    /// To [`crate::Query::BridgeDomains`].
+    BridgeDomains(BridgeDomainsReply),
+    /// To [`crate::Query::L2Fib`].
+    L2Fib(L2FibReply),
     /// To [`crate::Query::VhostUser`].
     VhostUser(VhostUserReply),
     /// To [`crate::Query::PcapTrace`].
     PcapTrace(PcapTraceReply),
     /// To [`crate::Query::Memif`].
     Memif(MemifReply),
+    /// To [`crate::Query::Lcp`].
+    Lcp(LcpReply),
+    /// To [`crate::Query::LcpAudit`].
+    LcpAudit(LcpAuditReply),
     /// To [`crate::Query::PathBatcher`].
     PathBatcher(PathBatcherReply),
+    /// To [`crate::Query::Rss`].
+    Rss(RssReply),
+    /// To [`crate::Query::Workers`].
+    Workers(WorkersReply),
+    /// To [`crate::Query::Pauses`].
+    Pauses(PausesReply),
 }

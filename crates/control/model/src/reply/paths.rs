@@ -70,8 +70,10 @@ pub struct PathQueueRow {
     pub full: u64,
     /// Batches whose time was up.
     pub timeouts: u64,
-    /// Packets that waited longer than their limit: the worker was elsewhere.
+    /// Packets that waited longer than their limit.
     pub late: u64,
+    /// Of these, packets that waited for the worker: it did not come round for half of the limit.
+    pub held_up: u64,
 }
 
 /// A rule.

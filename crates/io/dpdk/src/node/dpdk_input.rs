@@ -1,10 +1,10 @@
 //! dpdk-input: receives from the ports of DPDK, a queue at a time, in turn.
 
-use crate::place::{Inbox, MOST, Placed};
+use crate::place::Placed;
 use std::cell::Cell;
 use std::sync::Arc;
 use volley_graph::{Cx, Fresh, Isa, Output, Rest, Source, counters, nexts};
-use volley_iface::{Direction, Flag, IfTable};
+use volley_iface::{Boxed, Boxes, Direction, Flag, IfTable, Yard};
 
 /// How long a worker naps when nothing comes: ports are polled, nothing else would wake it.
 const NAP_NS: u64 = 500_000;
@@ -28,10 +28,8 @@ counters! {
 pub struct DpdkInput {
     worker: usize,
     table: Arc<IfTable>,
-    inbox: Arc<Inbox>,
-    /// Boxes, because they came as boxes and go back as such, for the control thread to free.
-    #[allow(clippy::vec_box)]
-    queues: Vec<Box<Placed>>,
+    yard: Arc<Yard<Placed>>,
+    queues: Boxes<Placed>,
     turn: usize,
     /// When the worker last thought of sleep.
     drowsy_ns: Cell<u64>,
@@ -39,12 +37,12 @@ pub struct DpdkInput {
 
 impl DpdkInput {
     /// The instance of `worker`.
-    pub fn new(worker: usize, table: Arc<IfTable>, inbox: Arc<Inbox>) -> Self {
+    pub fn new(worker: usize, table: Arc<IfTable>, yard: Arc<Yard<Placed>>) -> Self {
         DpdkInput {
             worker,
             table,
-            inbox,
-            queues: Vec::with_capacity(MOST),
+            queues: yard.boxes(),
+            yard,
             turn: 0,
             drowsy_ns: Cell::new(0),
         }
@@ -65,7 +63,7 @@ impl DpdkInput {
         out: &mut Output<'_, I, Next>,
         at: usize,
     ) -> usize {
-        let Placed { shared, queue } = &mut *self.queues[at];
+        let Placed { shared, queue } = &mut **self.queues[at];
         let (rx, number) = (shared.interface(), queue.number());
         queue.keep_level(out);
         let lost = shared.take_lost();
@@ -115,6 +113,10 @@ impl Source for DpdkInput {
     type Next = Next;
     type Count = Count;
 
+    fn may_leave(&self) -> bool {
+        self.queues.is_empty() && !self.yard.is_waiting(self.worker)
+    }
+
     fn may_rest(&self, now_ns: u64, idle_ns: u64) -> bool {
         self.drowsy_ns.set(now_ns);
         let mut all = self.queues.iter().map(|q| q.shared.interface());
@@ -122,10 +124,11 @@ impl Source for DpdkInput {
     }
 
     fn rest(&mut self, rest: &mut Rest) -> bool {
-        if self.queues.iter().any(|q| q.shared.is_gone()) || self.inbox.is_waiting() {
+        let leaves = |q: &Boxed<Placed>| q.is_gone() || !q.stays(self.worker);
+        if self.queues.iter().any(|q| leaves(q)) || self.yard.is_waiting(self.worker) {
             return false;
         }
-        let is_up = |q: &Placed| self.table.has(q.shared.interface(), Flag::Up);
+        let is_up = |q: &Boxed<Placed>| self.table.has(q.shared.interface(), Flag::Up);
         if self.queues.iter().any(|q| is_up(q)) {
             rest.until(self.drowsy_ns.get() + NAP_NS);
         }
@@ -134,11 +137,14 @@ impl Source for DpdkInput {
 
     #[inline(always)]
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        self.inbox.exchange(&mut self.queues);
+        let (worker, quiet) = (self.worker, out.is_quiet());
+        self.yard
+            .exchange(worker, quiet, &mut self.queues, Placed::is_gone);
         for step in 0..self.queues.len() {
             let at = (self.turn + step) % self.queues.len();
             // What comes meanwhile waits in the port, as far as it has room.
-            if !self.table.has(self.queues[at].shared.interface(), Flag::Up) {
+            let queue = &self.queues[at];
+            if !queue.stays(worker) || !self.table.has(queue.shared.interface(), Flag::Up) {
                 continue;
             }
             let got = self.receive(cx, out, at);

@@ -5,7 +5,7 @@ use crate::send::plan;
 use crate::sys::Outgoing;
 use std::sync::Arc;
 use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
-use volley_iface::{Direction, IfTable, finish_checksum};
+use volley_iface::{Direction, IfTable, Turns, finish_checksum};
 
 nexts! {
     /// Where packets go that cannot be sent.
@@ -25,6 +25,8 @@ counters! {
         Empty = "empty-packet" (Error),
         /// what is left to be done with the packet does not fit it
         BadOffload = "bad-offload" (Error),
+        /// another worker keeps the queue busy: there are fewer queues than workers
+        QueueBusy = "queue-busy" (Error),
     }
 }
 
@@ -33,7 +35,7 @@ pub struct DpdkTx {
     worker: usize,
     table: Arc<IfTable>,
     interface: u32,
-    queue: TxQueue,
+    queues: Arc<Turns<TxQueue>>,
     /// The port takes packets of several buffers.
     chains: bool,
     verdict: Column,
@@ -45,7 +47,7 @@ impl DpdkTx {
         worker: usize,
         table: Arc<IfTable>,
         interface: u32,
-        queue: TxQueue,
+        queues: Arc<Turns<TxQueue>>,
         chains: bool,
         size: usize,
     ) -> Self {
@@ -53,7 +55,7 @@ impl DpdkTx {
             worker,
             table,
             interface,
-            queue,
+            queues,
             chains,
             verdict: Column::new(size),
         }
@@ -85,9 +87,9 @@ impl DpdkTx {
 
     /// Put the rows into the queue's burst; what cannot go gets its verdict.
     #[inline(always)]
-    fn gather<I: Isa>(&mut self, v: &Vector<'_, I, Next>, verdicts: &mut [u32]) {
+    fn gather<I: Isa>(&self, queue: &mut TxQueue, v: &Vector<'_, I, Next>, verdicts: &mut [u32]) {
         let has_work = v.has(Col::Offload);
-        self.queue.begin();
+        queue.begin();
         for (row, verdict) in verdicts.iter_mut().enumerate() {
             let view = v.view(row);
             let packet = match has_work {
@@ -101,7 +103,7 @@ impl DpdkTx {
             } else if view.is_chain() && !self.chains {
                 *verdict = Count::TooManyBuffers.code();
             } else {
-                self.queue.push(row, &view, packet);
+                queue.push(row, &view, packet);
             }
         }
     }
@@ -120,24 +122,36 @@ impl Node for DpdkTx {
             false => 0,
         };
         v.trim_chains();
-        self.queue.relieve(&mut v);
         let n = v.len();
+        let (rank, _) = self.table.crew().rank(self.worker);
+        let mut turn = self.queues.take(rank);
         let mut verdict = std::mem::take(&mut self.verdict);
         let verdicts = verdict.words_mut(n);
         verdicts.fill(0);
-        self.gather(&v, verdicts);
-        self.queue.send(|row, why| {
-            verdicts[row] = match why {
-                Lost::Full => Count::NoTxSlots.code(),
-                Lost::Refused => Count::Refused.code(),
-            };
-        });
+        match &mut turn {
+            None => verdicts.fill(Count::QueueBusy.code()),
+            Some(turn) => {
+                let queue = &mut turn.queue;
+                queue.relieve(&mut v);
+                self.gather(queue, &v, verdicts);
+                queue.send(|row, why| {
+                    verdicts[row] = match why {
+                        Lost::Full => Count::NoTxSlots.code(),
+                        Lost::Refused => Count::Refused.code(),
+                    };
+                });
+            }
+        }
         v.drop_out(cx, &verdict, |_| Next::Drop);
         self.verdict = verdict;
         let (sent, bytes) = (v.len() as u64, volley_graph::sum(v.column(Col::Len)));
         let (worker, table, interface) = (self.worker, &self.table, self.interface);
         table.count(worker, interface, Direction::Tx, sent, bytes);
-        table.count_queue(interface, Direction::Tx, self.queue.number(), sent, bytes);
+        if let Some(turn) = turn {
+            let number = turn.queue.number();
+            table.count_queue(interface, Direction::Tx, number, sent, bytes);
+            self.queues.give(turn);
+        }
         let lost = n as u64 - sent + bad;
         if lost > 0 {
             table.count_errors(worker, interface, Direction::Tx, lost);

@@ -1,12 +1,12 @@
 //! linux-input: receives from all interfaces of one kind, a queue at a time, in turn: `af-packet-input`, `tap-input`, `af-xdp-input`.
 
-use crate::status::{Inbox, MAX_QUEUES, Placed};
+use crate::status::Placed;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use volley_graph::{
     Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
 };
-use volley_iface::{Direction, Flag, IfTable};
+use volley_iface::{Boxed, Boxes, Direction, Flag, IfTable, Yard};
 
 /// Nanoseconds between two questions to the kernel about what it lost.
 const ASK_NS: u64 = 250_000_000;
@@ -92,10 +92,8 @@ pub trait RxQueue: Send + 'static {
 pub struct Input<Q: RxQueue> {
     worker: usize,
     table: Arc<IfTable>,
-    inbox: Arc<Inbox<Q>>,
-    /// Boxes, because they came as boxes and go back as such, for the control thread to free.
-    #[allow(clippy::vec_box)]
-    queues: Vec<Box<Placed<Q>>>,
+    yard: Arc<Yard<Placed<Q>>>,
+    queues: Boxes<Placed<Q>>,
     turn: usize,
     ask_ns: u64,
     drop_node: NodeId,
@@ -107,15 +105,15 @@ impl<Q: RxQueue> Input<Q> {
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
-        inbox: Arc<Inbox<Q>>,
+        yard: Arc<Yard<Placed<Q>>>,
         drop_node: NodeId,
         size: usize,
     ) -> Self {
         Input {
             worker,
             table,
-            inbox,
-            queues: Vec::with_capacity(MAX_QUEUES),
+            queues: yard.boxes(),
+            yard,
             turn: 0,
             ask_ns: 0,
             drop_node,
@@ -225,6 +223,10 @@ impl<Q: RxQueue> Source for Input<Q> {
     type Next = Next;
     type Count = Count;
 
+    fn may_leave(&self) -> bool {
+        self.queues.is_empty() && !self.yard.is_waiting(self.worker)
+    }
+
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let mut all = self.queues.iter().map(|q| q.status.interface());
         all.all(|interface| self.table.may_rest(interface, idle_ns))
@@ -233,19 +235,25 @@ impl<Q: RxQueue> Source for Input<Q> {
     fn rest(&mut self, rest: &mut Rest) -> bool {
         // A descriptor that reports an error is ready for ever, and while there is no link nothing can come by it.
         let silent =
-            |q: &Placed<Q>| q.is_faulty() || !self.table.has(q.status.interface(), Flag::Up);
+            |q: &Boxed<Placed<Q>>| q.is_faulty() || !self.table.has(q.status.interface(), Flag::Up);
         let mut queues = self.queues.iter();
         let all = queues.all(|q| silent(q) || rest.fd(q.queue.fd()));
-        all && !self.inbox.is_waiting() && !self.queues.iter().any(|q| q.status.is_gone())
+        let leaves = |q: &Boxed<Placed<Q>>| q.is_gone() || !q.stays(self.worker);
+        all && !self.yard.is_waiting(self.worker) && !self.queues.iter().any(|q| leaves(q))
     }
 
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        self.inbox.exchange(&mut self.queues);
+        let (worker, quiet) = (self.worker, out.is_quiet());
+        self.yard
+            .exchange(worker, quiet, &mut self.queues, Placed::is_gone);
         if cx.now_ns() >= self.ask_ns {
             self.ask(cx);
         }
         for step in 0..self.queues.len() {
             let at = (self.turn + step) % self.queues.len();
+            if !self.queues[at].stays(worker) {
+                continue;
+            }
             self.queues[at].queue.refill(out);
             let due = self.queues[at].queue.ready(out.vector_size());
             if due > 0 {

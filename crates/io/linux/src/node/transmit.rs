@@ -3,7 +3,7 @@
 use crate::status::Status;
 use std::sync::Arc;
 use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
-use volley_iface::{Direction, IfTable};
+use volley_iface::{Direction, IfTable, Turns};
 
 nexts! {
     /// Where packets go that cannot be sent.
@@ -21,6 +21,8 @@ counters! {
         TooLong = "too-long" (Error),
         /// the kernel refused the packet for another reason
         Refused = "refused" (Error),
+        /// another worker keeps the queue busy: there are fewer queues than workers
+        QueueBusy = "queue-busy" (Error),
     }
 }
 
@@ -60,8 +62,7 @@ pub struct Transmit<Q: TxQueue> {
     table: Arc<IfTable>,
     status: Arc<Status>,
     verdict: Column,
-    /// None when a worker has come that the driver made no queue for.
-    queue: Option<Q>,
+    queues: Arc<Turns<Q>>,
 }
 
 impl<Q: TxQueue> Transmit<Q> {
@@ -71,14 +72,14 @@ impl<Q: TxQueue> Transmit<Q> {
         table: Arc<IfTable>,
         status: Arc<Status>,
         size: usize,
-        queue: Option<Q>,
+        queues: Arc<Turns<Q>>,
     ) -> Self {
         Transmit {
             worker,
             table,
             status,
             verdict: Column::new(size),
-            queue,
+            queues,
         }
     }
 }
@@ -94,9 +95,11 @@ impl<Q: TxQueue> Node for Transmit<Q> {
         let (n, interface) = (v.len(), self.status.interface());
         let verdicts = self.verdict.words_mut(n);
         verdicts.fill(0);
-        match &mut self.queue {
-            Some(queue) => queue.send(&mut v, verdicts, &self.status),
-            None => verdicts.fill(Count::LinkDown.code()),
+        let (rank, _) = self.table.crew().rank(self.worker);
+        let mut turn = self.queues.take(rank);
+        match &mut turn {
+            Some(turn) => turn.queue.send(&mut v, verdicts, &self.status),
+            None => verdicts.fill(Count::QueueBusy.code()),
         }
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
         let (sent, bytes) = (v.len(), volley_graph::sum(v.column(Col::Len)));
@@ -106,10 +109,12 @@ impl<Q: TxQueue> Node for Transmit<Q> {
             let lost = (n - sent) as u64;
             table.count_errors(worker, interface, Direction::Tx, lost);
         }
-        match &mut self.queue {
-            Some(queue) => queue.finish(v),
-            None => v.free(),
-        }
+        let Some(mut turn) = turn else {
+            return v.free();
+        };
+        let done = turn.queue.finish(v);
+        self.queues.give(turn);
+        done
     }
 }
 

@@ -26,7 +26,7 @@ counters! {
     }
 }
 
-/// A queue that one worker receives from.
+/// A queue that a worker may receive from.
 pub struct Assigned {
     /// The interface it belongs to.
     pub interface: u32,
@@ -43,9 +43,14 @@ impl Assigned {
         let queue = self.link.rx().get(self.queue);
         queue.filter(|_| !self.link.is_faulty())
     }
+
+    /// The same, if it is `worker`'s.
+    fn ring_of(&self, worker: usize) -> Option<&RxQueue> {
+        self.ring().filter(|queue| queue.place.now() == worker)
+    }
 }
 
-/// All queues of one worker.
+/// All queues there are.
 pub type Queues = Vec<Assigned>;
 
 /// The way lists of queues take to a worker and back.
@@ -67,11 +72,17 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// Hand a worker its queues. The newest list counts.
+    /// Hand a worker the queues. The newest list counts.
     pub fn hand(&self, queues: Queues) {
         self.free();
         // One that the worker never saw may be pushed out, and is freed here.
         drop(self.new.force_push(Box::new(queues)));
+    }
+
+    /// There is no worker: lists that it will not take up.
+    pub fn clear(&self) {
+        self.free();
+        while self.new.pop().is_some() {}
     }
 
     /// Free lists that the worker gave back.
@@ -197,6 +208,9 @@ impl MemifInput {
         from: &Assigned,
     ) -> Option<usize> {
         let queue = from.ring()?;
+        if !queue.place.is_mine(self.worker, out.is_quiet()) {
+            return None;
+        }
         let mut scratch = self.scratch.take()?;
         let taken = match queue.rx.arrived(&mut scratch, out.vector_size()) {
             Ok(arrived) if arrived.packets() == 0 => None,
@@ -316,18 +330,26 @@ impl Source for MemifInput {
         taken
     }
 
+    fn may_leave(&self) -> bool {
+        let mut all = self.assigned().filter_map(Assigned::ring);
+        all.all(|queue| queue.place.now() != self.worker && queue.place.next() != self.worker)
+    }
+
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
-        crate::sys::can_sleep()
-            && self
-                .assigned()
-                .all(|q| self.table.may_rest(q.interface, idle_ns))
+        let mut mine = self.assigned().filter(|q| q.ring_of(self.worker).is_some());
+        crate::sys::can_sleep() && mine.all(|q| self.table.may_rest(q.interface, idle_ns))
     }
 
     fn rest(&mut self, rest: &mut Rest) -> bool {
         if !self.inbox.new.is_empty() {
             return false;
         }
-        for queue in self.assigned().filter_map(Assigned::ring) {
+        let worker = self.worker;
+        let moves = |q: &RxQueue| q.place.concerns(worker);
+        if self.assigned().filter_map(Assigned::ring).any(moves) {
+            return false;
+        }
+        for queue in self.assigned().filter_map(|q| q.ring_of(worker)) {
             queue.bell.silence();
             queue.rx.want_bell(true);
             if !rest.fd(&queue.bell) || queue.rx.is_waiting() {
@@ -338,7 +360,7 @@ impl Source for MemifInput {
     }
 
     fn wake(&mut self) {
-        for queue in self.assigned().filter_map(Assigned::ring) {
+        for queue in self.assigned().filter_map(|q| q.ring_of(self.worker)) {
             queue.rx.want_bell(false);
         }
     }

@@ -35,7 +35,6 @@ pub type Connected = Option<Arc<Link>>;
 /// State of an interface's transmit node on one worker.
 pub struct MemifTx {
     worker: usize,
-    workers: usize,
     table: Arc<IfTable>,
     interface: u32,
     link: Snap<Connected>,
@@ -53,10 +52,9 @@ struct Tally {
 }
 
 impl MemifTx {
-    /// The instance of `worker` out of `workers`, for vectors of up to `size` packets.
+    /// The instance of `worker`, for vectors of up to `size` packets.
     pub fn new(
         worker: usize,
-        workers: usize,
         table: Arc<IfTable>,
         interface: u32,
         link: Snap<Connected>,
@@ -64,7 +62,6 @@ impl MemifTx {
     ) -> Self {
         MemifTx {
             worker,
-            workers,
             table,
             interface,
             link,
@@ -131,10 +128,11 @@ impl MemifTx {
             }
         }
         let wants_bell = leaving.publish();
-        drop(turn);
         let (packets, bytes) = (tally.packets - before.0, tally.bytes - before.1);
+        // Before the turn ends: the counters have one writer at a time, too.
         self.table
             .count_queue(self.interface, Direction::Tx, queue, packets, bytes);
+        drop(turn);
         if wants_bell {
             link.ring_bell(queue);
         }
@@ -147,7 +145,7 @@ impl MemifTx {
         cx: &Cx<'_, Count>,
         v: &mut Vector<'_, I, NoNext>,
         link: &Link,
-        mine: usize,
+        (mine, (rank, workers)): (usize, (usize, usize)),
         tally: &mut Tally,
     ) {
         let n = v.len();
@@ -164,7 +162,7 @@ impl MemifTx {
         for queue in 0..mine {
             let words = queues.words(n);
             if words.contains(&(queue as u32)) {
-                let number = self.worker + queue * self.workers;
+                let number = rank + queue * workers;
                 self.send(cx, v, link, number, |row| words[row] == queue as u32, tally);
             }
         }
@@ -188,14 +186,15 @@ impl MemifTx {
             }
         };
         let queues = link.tx().len();
-        match queues.saturating_sub(self.worker).div_ceil(self.workers) {
+        let (rank, workers) = self.table.crew().rank(self.worker);
+        match queues.saturating_sub(rank).div_ceil(workers) {
             _ if queues == 0 => {
                 cx.count(Count::NoQueue, n);
                 tally.lost = n;
             }
-            0 => self.send(cx, v, link, self.worker % queues, |_| true, tally),
-            1 => self.send(cx, v, link, self.worker, |_| true, tally),
-            mine => self.send_spread(cx, v, link, mine, tally),
+            0 => self.send(cx, v, link, rank % queues, |_| true, tally),
+            1 => self.send(cx, v, link, rank, |_| true, tally),
+            mine => self.send_spread(cx, v, link, (mine, (rank, workers)), tally),
         }
     }
 }

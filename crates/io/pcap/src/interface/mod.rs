@@ -4,7 +4,7 @@
 
 mod player;
 
-pub use player::{Inbox, Player};
+pub use player::Player;
 
 use crate::node::capture_tx::{CaptureTx, Capturing};
 use crate::node::pcap_input::PcapInput;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::Source;
 use volley_iface::driver::Host;
-use volley_iface::{IfIdx, NewInterface};
+use volley_iface::{IfIdx, NewInterface, Yard};
 use volley_model::{
     Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, PcapFiles, Query, Reply, Request,
 };
@@ -40,16 +40,16 @@ struct Port {
 /// All interfaces of the kind, on the control thread.
 pub struct Ports {
     host: Host,
-    inboxes: Vec<Arc<Inbox>>,
+    yard: Arc<Yard<Player>>,
     ports: Vec<Port>,
 }
 
 impl Ports {
     /// None yet.
-    pub fn new(host: Host, inboxes: Vec<Arc<Inbox>>) -> Self {
+    pub fn new(host: Host, yard: Arc<Yard<Player>>) -> Self {
         Ports {
             host,
-            inboxes,
+            yard,
             ports: Vec::new(),
         }
     }
@@ -61,9 +61,7 @@ impl Ports {
 
     /// Write what workers transmitted; returns how many packets.
     pub fn drain(&mut self) -> usize {
-        for inbox in &self.inboxes {
-            while inbox.gone.pop().is_some() {}
-        }
+        self.yard.reap();
         let sinks = self.ports.iter_mut().filter_map(|p| p.sink.as_mut());
         sinks.map(|sink| sink.drain(&Plain)).sum()
     }
@@ -85,13 +83,16 @@ impl Ports {
         };
         let domain = self.host.engine.borrow().domain().clone();
         let capture = Publisher::new(&domain, spool);
+        let placed = self.host.place(usize::from(packets.is_some()));
+        let worker = placed.first().copied().unwrap_or(0);
         let new = NewInterface {
             details: details(files, packets.as_ref().map(|p| p.len())),
+            rx_queues: vec![worker],
             rx_node: PcapInput::NAME,
             ..without_hardware(spec, KIND)
         };
         let interface = attach(&self.host, new, capture.snap())?;
-        let progress = packets.map(|packets| self.play(interface, packets, files));
+        let progress = packets.map(|packets| self.play((interface, worker), packets, files));
         self.ports.push(Port {
             interface,
             progress,
@@ -101,11 +102,18 @@ impl Ports {
         Ok(Applied::one().named(&spec.name))
     }
 
-    fn play(&self, rx: IfIdx, packets: Box<[Played]>, files: &PcapFiles) -> Arc<Progress> {
+    fn play(
+        &self,
+        (rx, worker): (IfIdx, usize),
+        packets: Box<[Played]>,
+        files: &PcapFiles,
+    ) -> Arc<Progress> {
         let progress = Arc::new(Progress::default());
         let player = Player::new(rx.0, packets, files.repeat, files.pace, progress.clone());
         // There are as many places as interfaces.
-        let _ = self.inboxes[0].new.push(Box::new(player));
+        let (way, yard) = (self.yard.put(worker, player), self.yard.clone());
+        let steer = move |_, worker| yard.steer(&way, worker);
+        self.host.set_steer(rx, steer);
         progress
     }
 

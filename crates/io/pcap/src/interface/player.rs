@@ -1,27 +1,8 @@
 //! A file being played on one worker.
 
-use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use volley_iface::MAX_INTERFACES;
 use volley_model::{Pace, Repeat};
-
-/// The way players take to a worker and back.
-pub struct Inbox {
-    pub(crate) new: ArrayQueue<Box<Player>>,
-    pub(crate) gone: ArrayQueue<Box<Player>>,
-}
-
-impl Inbox {
-    /// One for each worker.
-    pub fn for_workers(workers: usize) -> Vec<Arc<Inbox>> {
-        let inbox = || Inbox {
-            new: ArrayQueue::new(MAX_INTERFACES),
-            gone: ArrayQueue::new(MAX_INTERFACES),
-        };
-        (0..workers).map(|_| Arc::new(inbox())).collect()
-    }
-}
 
 /// What the control thread sees and says of a player.
 #[derive(Default)]

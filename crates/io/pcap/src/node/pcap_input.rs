@@ -1,11 +1,11 @@
 //! pcap-input: plays capture files as packets received on pcap interfaces.
 
-use crate::interface::{Inbox, Player};
+use crate::interface::Player;
 use std::sync::Arc;
 use volley_graph::{
     Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
 };
-use volley_iface::{Direction, Flag, IfTable};
+use volley_iface::{Boxed, Boxes, Direction, Flag, IfTable, Yard};
 
 nexts! {
     /// Where pcap-input sends packets, besides to where each interface receives.
@@ -26,10 +26,8 @@ counters! {
 pub struct PcapInput {
     worker: usize,
     table: Arc<IfTable>,
-    inbox: Arc<Inbox>,
-    /// Boxes, because they came as boxes and go back as such, for the control thread to free.
-    #[allow(clippy::vec_box)]
-    players: Vec<Box<Player>>,
+    yard: Arc<Yard<Player>>,
+    players: Boxes<Player>,
     turn: usize,
     drop_node: NodeId,
     nodes: Column,
@@ -40,32 +38,18 @@ impl PcapInput {
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
-        inbox: Arc<Inbox>,
+        yard: Arc<Yard<Player>>,
         drop_node: NodeId,
         size: usize,
     ) -> Self {
         PcapInput {
             worker,
             table,
-            inbox,
-            players: Vec::with_capacity(volley_iface::MAX_INTERFACES),
+            players: yard.boxes(),
+            yard,
             turn: 0,
             drop_node,
             nodes: Column::new(size),
-        }
-    }
-
-    /// Take players in that have come, and give back those whose interface is gone.
-    fn change(&mut self) {
-        while self.players.len() < self.players.capacity() {
-            let Some(player) = self.inbox.new.pop() else {
-                break;
-            };
-            self.players.push(player);
-        }
-        while let Some(at) = self.players.iter().position(|p| p.is_gone()) {
-            // There is room for as many players as there are interfaces.
-            let _ = self.inbox.gone.push(self.players.swap_remove(at));
         }
     }
 
@@ -74,6 +58,9 @@ impl PcapInput {
         for step in 0..self.players.len() {
             let at = (self.turn + step) % self.players.len();
             let player = &mut self.players[at];
+            if !player.stays(self.worker) {
+                continue;
+            }
             let up = self.table.has(player.rx, Flag::Up);
             let due = player.due(now_ns, up, most);
             if due > 0 {
@@ -128,6 +115,10 @@ impl Source for PcapInput {
     type Next = Next;
     type Count = Count;
 
+    fn may_leave(&self) -> bool {
+        self.players.is_empty() && !self.yard.is_waiting(self.worker)
+    }
+
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let table = &self.table;
         self.players.iter().all(|p| table.may_rest(p.rx, idle_ns))
@@ -136,11 +127,14 @@ impl Source for PcapInput {
     fn rest(&mut self, rest: &mut Rest) -> bool {
         let due = self.players.iter().filter_map(|p| p.next_due());
         due.for_each(|at_ns| rest.until(at_ns));
-        self.inbox.new.is_empty() && !self.players.iter().any(|p| p.is_gone())
+        let leaves = |p: &Boxed<Player>| p.is_gone() || !p.stays(self.worker);
+        !self.yard.is_waiting(self.worker) && !self.players.iter().any(|p| leaves(p))
     }
 
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        self.change();
+        let (worker, quiet) = (self.worker, out.is_quiet());
+        self.yard
+            .exchange(worker, quiet, &mut self.players, Player::is_gone);
         let Some((at, due)) = self.pick(cx.now_ns(), out.vector_size()) else {
             return 0;
         };

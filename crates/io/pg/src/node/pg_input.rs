@@ -25,7 +25,7 @@ counters! {
 pub struct PgInput {
     pub(crate) worker: usize,
     pub(crate) table: Arc<IfTable>,
-    inbox: Arc<Inbox>,
+    inboxes: Vec<Arc<Inbox>>,
     /// Boxes, because they came as boxes and go back as such, for the control thread to free.
     #[allow(clippy::vec_box)]
     pub(crate) streams: Vec<Box<Stream>>,
@@ -44,14 +44,14 @@ impl PgInput {
     pub(crate) fn new(
         worker: usize,
         table: Arc<IfTable>,
-        inbox: Arc<Inbox>,
+        inboxes: Vec<Arc<Inbox>>,
         drop_node: NodeId,
         size: usize,
     ) -> Self {
         PgInput {
             worker,
             table,
-            inbox,
+            inboxes,
             streams: Vec::with_capacity(MAX_STREAMS),
             turn: 0,
             plan: Column::new(size),
@@ -64,8 +64,10 @@ impl PgInput {
     /// Carry out what the control thread wants, and end streams whose last packet was processed.
     #[inline(always)]
     fn change<I: Isa>(&mut self, out: &mut Output<'_, I, Next>) {
-        let wanted = |s: &Stream| s.shared.command.load(Ordering::Acquire) != s.seen;
-        if !self.inbox.new.is_empty() || self.streams.iter().any(|s| wanted(s)) {
+        let quiet = out.is_quiet();
+        let moves = |s: &Stream| quiet && s.shared.worker() != self.worker;
+        let wanted = |s: &Stream| s.shared.command.load(Ordering::Acquire) != s.seen || moves(s);
+        if !self.inboxes[self.worker].new.is_empty() || self.streams.iter().any(|s| wanted(s)) {
             self.obey(out);
         }
         let laps_left = self.streams.iter().any(|s| lap_left(s) > 0);
@@ -85,7 +87,7 @@ impl PgInput {
             (lap.at, _) = (0, lap.rows.clear());
         }
         while self.streams.len() < MAX_STREAMS {
-            let Some(stream) = self.inbox.new.pop() else {
+            let Some(stream) = self.inboxes[self.worker].new.pop() else {
                 break;
             };
             self.streams.push(stream);
@@ -105,9 +107,27 @@ impl PgInput {
         }
         while let Some(at) = self.streams.iter().position(|s| s.seen & 3 == GONE) {
             // There is room for as many streams as there can be.
-            let _ = self.inbox.gone.push(self.streams.remove(at));
+            let _ = self.inboxes[self.worker].gone.push(self.streams.remove(at));
+        }
+        if out.is_quiet() {
+            self.hand_on();
         }
         self.turn = 0;
+    }
+
+    /// Streams that are to be on other workers go there.
+    fn hand_on(&mut self) {
+        let (here, inboxes) = (self.worker, &self.inboxes);
+        let away = |s: &Stream| s.shared.worker() != here;
+        while let Some(at) = self.streams.iter().position(|s| away(s)) {
+            let stream = self.streams.remove(at);
+            let to = stream.shared.worker() % inboxes.len();
+            if let Err(stream) = inboxes[to].new.push(stream) {
+                // No room there now: the next look tries again.
+                self.streams.insert(at, stream);
+                return;
+            }
+        }
     }
 
     /// Find out how many packets each stream has to give, and where they go.
@@ -115,7 +135,7 @@ impl PgInput {
     fn survey(&mut self, now_ns: u64, size: usize) {
         for stream in &mut self.streams {
             (stream.packets, stream.bytes, stream.quota) = (0, 0, 0);
-            if !stream.on {
+            if !stream.on || stream.shared.worker() != self.worker {
                 continue;
             }
             stream.quota = stream.due(now_ns, size);
@@ -290,6 +310,10 @@ impl Source for PgInput {
     type Next = Next;
     type Count = Count;
 
+    fn may_leave(&self) -> bool {
+        self.streams.is_empty() && self.inboxes[self.worker].new.is_empty()
+    }
+
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let mut on = self.streams.iter().filter(|s| s.on);
         on.all(|s| self.table.may_rest(s.rx().unwrap_or(u32::MAX), idle_ns))
@@ -298,8 +322,10 @@ impl Source for PgInput {
     fn rest(&mut self, rest: &mut Rest) -> bool {
         let on = self.streams.iter().filter(|s| s.on);
         on.for_each(|s| rest.until(s.next_due()));
-        let seen = |s: &Stream| s.shared.command.load(Ordering::Acquire) == s.seen;
-        self.inbox.new.is_empty() && self.streams.iter().all(|s| seen(s))
+        let seen = |s: &Stream| {
+            s.shared.command.load(Ordering::Acquire) == s.seen && s.shared.worker() == self.worker
+        };
+        self.inboxes[self.worker].new.is_empty() && self.streams.iter().all(|s| seen(s))
     }
 
     #[inline(always)]

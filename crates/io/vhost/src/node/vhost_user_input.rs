@@ -50,7 +50,6 @@ pub struct VhostInput {
 /// What one poll needs.
 struct Poller {
     worker: usize,
-    workers: usize,
     table: Arc<IfTable>,
     drop_node: NodeId,
     turn: usize,
@@ -70,9 +69,9 @@ struct Tally {
 }
 
 impl VhostInput {
-    /// The instance of `worker` of `workers`, for vectors of up to `size` packets.
+    /// The instance of `worker`, for vectors of up to `size` packets.
     pub fn new(
-        (worker, workers): (usize, usize),
+        worker: usize,
         table: Arc<IfTable>,
         list: List,
         drop_node: NodeId,
@@ -83,7 +82,6 @@ impl VhostInput {
             alarms: Alarms::default(),
             poller: Poller {
                 worker,
-                workers,
                 table,
                 drop_node,
                 turn: 0,
@@ -97,10 +95,6 @@ impl VhostInput {
 }
 
 impl Poller {
-    fn is_mine(&self, queue: usize) -> bool {
-        queue % self.workers == self.worker
-    }
-
     /// Poll one interface: the first of its queues that has packets, beginning with another one each time.
     #[inline(always)]
     fn wire<I: Isa>(
@@ -113,7 +107,7 @@ impl Poller {
         for step in 0..pairs {
             let queue = (self.turn + step) % pairs;
             let lane = &wire.rx[queue];
-            if !self.is_mine(queue) || !lane.is_live() {
+            if !wire.places[queue].is_mine(self.worker, out.is_quiet()) || !lane.is_live() {
                 continue;
             }
             let Some(mut claim) = lane.claim() else {
@@ -379,6 +373,12 @@ impl Source for VhostInput {
         0
     }
 
+    fn may_leave(&self) -> bool {
+        let (wires, worker) = (self.wires.arc_swap().load(), self.poller.worker);
+        let mut places = wires.iter().flat_map(|wire| wire.in_service());
+        places.all(|place| place.now() != worker && place.next() != worker)
+    }
+
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let wires = self.wires.arc_swap().load();
         let table = &self.poller.table;
@@ -388,13 +388,13 @@ impl Source for VhostInput {
     fn rest(&mut self, rest: &mut Rest) -> bool {
         let poller = &self.poller;
         let wires = self.wires.load();
-        self.alarms.listen(wires, |q| poller.is_mine(q), Bell::On) && self.alarms.arm(rest)
+        self.alarms.listen(wires, poller.worker, Bell::On) && self.alarms.arm(rest)
     }
 
     fn wake(&mut self) {
         let poller = &self.poller;
         let wires = self.wires.load();
-        self.alarms.listen(wires, |q| poller.is_mine(q), Bell::Off);
+        self.alarms.listen(wires, poller.worker, Bell::Off);
         self.alarms.calm();
     }
 }

@@ -35,7 +35,6 @@ counters! {
 /// State of an interface's transmit node on one worker.
 pub struct VhostTx {
     worker: usize,
-    workers: usize,
     table: Arc<IfTable>,
     wire: Arc<Wire>,
     room: Room,
@@ -53,16 +52,10 @@ struct Share {
 }
 
 impl VhostTx {
-    /// The instance of `worker` of `workers`, for vectors of up to `size` packets.
-    pub fn new(
-        (worker, workers): (usize, usize),
-        table: Arc<IfTable>,
-        wire: Arc<Wire>,
-        size: usize,
-    ) -> Self {
+    /// The instance of `worker`, for vectors of up to `size` packets.
+    pub fn new(worker: usize, table: Arc<IfTable>, wire: Arc<Wire>, size: usize) -> Self {
         VhostTx {
             worker,
-            workers,
             table,
             wire,
             room: Room::default(),
@@ -82,12 +75,13 @@ impl VhostTx {
         if n == 0 {
             return 0;
         }
-        if n <= self.workers {
-            out[0] = live[self.worker % n];
+        let (rank, workers) = self.table.crew().rank(self.worker);
+        if n <= workers {
+            out[0] = live[rank % n];
             return 1;
         }
         let mut mine = 0;
-        for at in (0..n).filter(|at| at % self.workers == self.worker) {
+        for at in (0..n).filter(|at| at % workers == rank) {
             out[mine] = live[at];
             mine += 1;
         }

@@ -266,6 +266,7 @@ impl Stage for PathBatcher {
     }
 
     fn rest(&mut self, rest: &mut Rest) -> bool {
+        self.queues.rest();
         if self.queues.packets > 0 {
             rest.until(self.queues.next_due.saturating_sub(EARLY_NS));
         }

@@ -17,7 +17,7 @@ const HEADER: u32 = 14;
 nexts! {
     /// Where ethernet-input sends packets.
     pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input", L2 => "l2-xconnect", Arp => "arp-input",
-        Nd => "nd-input" }
+        Nd => "nd-input", Punt => "linux-cp-punt" }
 }
 
 counters! {
@@ -146,6 +146,10 @@ impl EthernetInput {
             let header = self.header.row(row);
             *verdict = judge(len, flags[row], (high[row], low[row]), header);
             let bridged = flags[row] & Flag::L2 as u32 != 0;
+            if flags[row] & Flag::Twin as u32 != 0 && for_kernel(*verdict) {
+                (*verdict, self.next.words_mut(n)[row]) = (0, Next::Punt as u32);
+                continue;
+            }
             let next = match header[3] >> 16 {
                 0x0806 => Next::Arp,
                 0x86dd if header[0] >> 24 & 1 != 0 => Next::Nd,
@@ -235,6 +239,11 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
     }
 }
 
+/// Whether the kernel is to have what Volley itself has no use for: groups of hosts, protocols that are not IP.
+fn for_kernel(verdict: u32) -> bool {
+    verdict == Count::GroupMac.code() || verdict == Count::UnknownType.code()
+}
+
 impl Node for EthernetInput {
     const NAME: &'static str = "ethernet-input";
     type Next = Next;
@@ -303,6 +312,7 @@ mod tests {
             table.set_mac(IfIdx(index), [2, 0, 0, 0, 0, 1]);
         }
         table.set(IfIdx(3), Flag::Ip6, true);
+        table.set_twin(IfIdx(4), Some(IfIdx(9)));
         table
     }
 
@@ -343,6 +353,12 @@ mod tests {
             (In::new(&frame(GROUP6, 0x0800, 60)).rx(3), "group-mac"),
             (In::new(&frame(GROUP, 0x86dd, 60)).rx(3), "group-mac"),
             (In::new(&frame(GROUP6, 0x86dd, 60)).rx(1), "l2-xconnect"),
+            (In::new(&frame(GROUP, 0x0800, 60)).rx(4), "linux-cp-punt"),
+            (In::new(&frame(GROUP6, 0x86dd, 60)).rx(4), "linux-cp-punt"),
+            (In::new(&frame(GROUP, 0x88cc, 60)).rx(4), "linux-cp-punt"),
+            (In::new(&frame(GROUP, 0x0806, 60)).rx(4), "arp-input"),
+            (In::new(&frame(OTHER, 0x0800, 60)).rx(4), "not-my-mac"),
+            (In::new(&frame(GROUP, 0x8100, 60)).rx(4), "unknown-vlan"),
             (In::new(&frame(OTHER, 0x88cc, 60)).rx(1), "l2-xconnect"),
             (In::new(&frame(OTHER, 0x88cc, 12)).rx(1), "too-short"),
         ];

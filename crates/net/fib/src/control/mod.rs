@@ -2,6 +2,7 @@
 //!
 //! A request is carried out whole or refused and nothing has changed, `count N` and file loads included.
 
+mod batch;
 mod convert;
 mod load;
 mod reply;

@@ -136,31 +136,38 @@ pub struct AdjWords {
     pub tail: u64,
     /// Interface to send on.
     pub tx_if: u32,
-    /// Largest IP packet.
-    pub mtu: u16,
-    /// Rewrite bytes.
-    pub len: u8,
-    /// `ADJ_*` bits.
-    pub flags: u8,
-    /// The last three as one word.
+    /// What else there is to know.
     pub facts: AdjFacts,
 }
 
-/// What a packet is to be judged by before the rewrite: MTU, length and flags.
+/// What a packet is to be judged by before the rewrite: MTU, length and flags, from the lowest bits on.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct AdjFacts(u32);
 
+#[expect(clippy::len_without_is_empty, reason = "an adjacency is no collection")]
 impl AdjFacts {
     /// Largest IP packet.
     #[inline(always)]
-    pub fn mtu(self) -> u32 {
-        self.0 & 0xffff
+    pub fn mtu(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// Rewrite bytes.
+    #[inline(always)]
+    pub fn len(self) -> u8 {
+        (self.0 >> 16) as u8
+    }
+
+    /// `ADJ_*` bits.
+    #[inline(always)]
+    pub fn flags(self) -> u8 {
+        (self.0 >> 24) as u8
     }
 
     /// Whether the rewrite is one Ethernet header.
     #[inline(always)]
     pub fn is_ethernet(self) -> bool {
-        self.0 & u32::from(ADJ_ETHERNET) << 24 != 0
+        self.flags() & ADJ_ETHERNET != 0
     }
 }
 
@@ -198,9 +205,6 @@ impl AdjWords {
             head,
             tail,
             tx_if: info as u32,
-            mtu: (info >> 32) as u16,
-            len: (info >> 48) as u8,
-            flags: (info >> 56) as u8,
             facts: AdjFacts((info >> 32) as u32),
         }
     }
@@ -246,10 +250,10 @@ impl AdjTable<'_> {
         }
         AdjView {
             rewrite,
-            rewrite_len: w.len,
+            rewrite_len: w.facts.len(),
             tx_if: w.tx_if,
-            mtu: w.mtu,
-            flags: w.flags,
+            mtu: w.facts.mtu(),
+            flags: w.facts.flags(),
         }
     }
 }
@@ -263,6 +267,7 @@ impl AdjView {
 
 #[cfg(test)]
 mod tests {
+    use super::super::dpo::DpoKind;
     use super::*;
 
     fn data(len: u8) -> AdjData {
@@ -287,7 +292,7 @@ mod tests {
         out[6..].copy_from_slice(&w.tail.to_ne_bytes());
         assert_eq!(out.to_vec(), data(14).rewrite);
         assert_eq!(
-            (w.tx_if, w.mtu, w.len, w.flags),
+            (w.tx_if, w.facts.mtu(), w.facts.len(), w.facts.flags()),
             (0x1234_5678, 9000, 14, ADJ_COMPLETE)
         );
     }
@@ -303,7 +308,16 @@ mod tests {
         for (n, id) in ids.iter().enumerate() {
             assert_eq!(table.view(*id).bytes(), data(n as u8).rewrite);
         }
-        assert_eq!(table.words(1 << 27).flags, 0);
+        assert_eq!(table.words(1 << 27).facts, AdjFacts::default());
+        let dpos = std::array::from_fn(|k| {
+            Dpo::new(DpoKind::Adj, ids.get(5 * k).copied().unwrap_or(1 << 27)).0
+        });
+        let (mut tx, mut facts) = ([[7; 16]], [[AdjFacts(7); 16]]);
+        table.facts_of(&[dpos], &mut tx, &mut facts);
+        for (k, dpo) in dpos.into_iter().enumerate() {
+            let one = table.words(Dpo(dpo).index());
+            assert_eq!((tx[0][k], facts[0][k]), (one.tx_if, one.facts));
+        }
         assert_eq!(std::mem::size_of::<Slot>(), 64);
     }
 }

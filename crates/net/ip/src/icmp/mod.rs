@@ -78,12 +78,14 @@ pub(crate) enum Silence {
 pub trait Icmp: Ip + Deliver {
     /// Name of the node that makes errors.
     const ICMP_ERROR: &'static str;
+    /// Where packets go that are too long for the link they leave by, and may be cut.
+    const FRAGMENT: &'static str;
     /// Name of the node for messages to the router.
     const ICMP_INPUT: &'static str;
     /// Name of the node that answers echo requests.
     const ICMP_ECHO: &'static str;
     /// Where messages for the router go: to the drop, to be answered, to whoever
-    /// waits for answers, to neighbour discovery.
+    /// waits for answers, to the kernel, to neighbour discovery.
     const ICMP_EDGES: &'static [&'static str];
     /// Type of an echo request.
     const ECHO_REQUEST: u8;

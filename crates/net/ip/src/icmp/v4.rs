@@ -25,9 +25,11 @@ fn is_one_host(source: u32) -> bool {
 #[expect(private_interfaces, reason = "the trait is sealed by its types")]
 impl Icmp for V4 {
     const ICMP_ERROR: &'static str = "ip4-icmp-error";
+    const FRAGMENT: &'static str = "ip4-frag";
     const ICMP_INPUT: &'static str = "ip4-icmp-input";
     const ICMP_ECHO: &'static str = "ip4-icmp-echo-request";
-    const ICMP_EDGES: &'static [&'static str] = &["error-drop", Self::ICMP_ECHO, "ping-input"];
+    const ICMP_EDGES: &'static [&'static str] =
+        &["error-drop", Self::ICMP_ECHO, "ping-input", "linux-cp-punt"];
     const ECHO_REQUEST: u8 = Icmp4Type::ECHO_REQUEST.0;
     const ECHO_REPLY: u8 = Icmp4Type::ECHO_REPLY.0;
     const PARAMETER_PROBLEM: u8 = Icmp4Type::PARAMETER_PROBLEM.0;

@@ -27,10 +27,17 @@ fn cut<'a>(packet: &PacketView<'a>) -> &'a [u8] {
 #[expect(private_interfaces, reason = "the trait is sealed by its types")]
 impl Icmp for V6 {
     const ICMP_ERROR: &'static str = "ip6-icmp-error";
+    // Only sources fragment (RFC 8200, 4.5).
+    const FRAGMENT: &'static str = Self::ICMP_ERROR;
     const ICMP_INPUT: &'static str = "ip6-icmp-input";
     const ICMP_ECHO: &'static str = "ip6-icmp-echo-request";
-    const ICMP_EDGES: &'static [&'static str] =
-        &["error-drop", Self::ICMP_ECHO, "ping-input", "nd-input"];
+    const ICMP_EDGES: &'static [&'static str] = &[
+        "error-drop",
+        Self::ICMP_ECHO,
+        "ping-input",
+        "linux-cp-punt",
+        "nd-input",
+    ];
     const ECHO_REQUEST: u8 = Icmp6Type::ECHO_REQUEST.0;
     const ECHO_REPLY: u8 = Icmp6Type::ECHO_REPLY.0;
     const PARAMETER_PROBLEM: u8 = Icmp6Type::PARAMETER_PROBLEM.0;

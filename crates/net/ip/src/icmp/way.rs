@@ -75,7 +75,7 @@ pub(crate) fn mtu<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>) -> u16 {
         _ => found,
     };
     match found.kind() {
-        DpoKind::Adj => view.adjs().words(found.index()).mtu,
+        DpoKind::Adj => view.adjs().words(found.index()).facts.mtu(),
         _ => 0,
     }
 }

@@ -5,18 +5,21 @@
 
 use crate::IpTrace;
 use crate::family::is_local;
+use std::sync::Arc;
 use volley_fib::V6;
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
     ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, counters, mask, nexts,
     or_all, strip_rows,
 };
+use volley_iface::{Flag, IfTable};
 
 nexts! {
     /// Where ip6-input sends packets.
     pub enum Next {
         Drop => "error-drop", Lookup => "ip6-lookup", HopByHop => "ip6-hop-by-hop", Error => "ip6-icmp-error",
-        Nd => "nd-input"
+        Nd => "nd-input",
+        Punt => "linux-cp-punt"
     }
 }
 
@@ -43,12 +46,15 @@ counters! {
         HopByHop = "hop-by-hop" (Info),
         /// neighbour discovery between link-local addresses, handed to nd-input
         Nd = "neighbour-discovery" (Info),
+        /// link-local packets, handed to the kernel, which has a twin of the interface
+        ForKernel = "for-kernel" (Info),
     }
 }
 
 /// State of ip6-input.
 pub struct Ip6Input {
     fib: DataPlane<V6>,
+    table: Arc<IfTable>,
     arc: ArcId,
     /// Version, lengths, hops, and the first half of the source.
     start: Words<4>,
@@ -61,9 +67,10 @@ pub struct Ip6Input {
 
 impl Ip6Input {
     /// For vectors of up to `size` packets; `arc` is `ip6-unicast`.
-    pub fn new(fib: DataPlane<V6>, arc: ArcId, size: usize) -> Self {
+    pub fn new(fib: DataPlane<V6>, table: Arc<IfTable>, arc: ArcId, size: usize) -> Self {
         Ip6Input {
             fib,
+            table,
             arc,
             start: Words::new(size),
             end: Words::new(size),
@@ -184,6 +191,19 @@ fn suspicious(len: u32, first: [u32; 2], src: [u32; 2], dst: [u32; 2]) -> u32 {
     (w0 >> 28 ^ 6) | lengths | odd(src) | odd(dst) | tail
 }
 
+impl Ip6Input {
+    /// Link-local packets are for the kernel where it has a twin of the interface: it has link-local addresses.
+    #[cold]
+    fn spare_for_kernel(&mut self, rx: &[u32]) {
+        let verdicts = self.verdict.words_mut(rx.len()).iter_mut();
+        for (code, &rx) in verdicts.zip(rx) {
+            if *code == Count::LinkLocal.code() && self.table.has(rx, Flag::Twin) {
+                *code = Count::ForKernel.code();
+            }
+        }
+    }
+}
+
 /// Tell apart what is wrong with suspicious packets; some turn out to be good. A packet that needs no more hops, for it is
 /// for the router, is judged as if it had some.
 #[cold]
@@ -263,6 +283,7 @@ impl Node for Ip6Input {
         if odd != 0 {
             let view = self.fib.read(cx.guard());
             judge_suspicious(&view, &v, (&self.start, &self.end), &mut self.verdict);
+            self.spare_for_kernel(v.column(Col::Rx));
         }
         for (col, word) in [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3]
             .into_iter()
@@ -276,6 +297,7 @@ impl Node for Ip6Input {
                 Count::HopByHop => Next::HopByHop,
                 Count::HopLimit => Next::Error,
                 Count::Nd => Next::Nd,
+                Count::ForKernel => Next::Punt,
                 _ => Next::Drop,
             });
         }

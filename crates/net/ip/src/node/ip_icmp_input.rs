@@ -3,7 +3,9 @@
 
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
+use std::sync::Arc;
 use volley_graph::{Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_iface::{Flag, IfTable};
 
 nexts! {
     /// Edges of the ICMP input nodes.
@@ -11,6 +13,7 @@ nexts! {
         DROP,
         ECHO,
         ANSWER,
+        PUNT,
         /// IPv6 only.
         NEIGHBOR,
     }
@@ -25,11 +28,18 @@ counters! {
 }
 
 /// State of an ICMP input node.
-pub struct IcmpInput<F>(PhantomData<F>);
+pub struct IcmpInput<F> {
+    table: Arc<IfTable>,
+    family: PhantomData<F>,
+}
 
-impl<F> Default for IcmpInput<F> {
-    fn default() -> Self {
-        IcmpInput(PhantomData)
+impl<F> IcmpInput<F> {
+    /// Over the workers' view of interfaces.
+    pub fn new(table: Arc<IfTable>) -> Self {
+        IcmpInput {
+            table,
+            family: PhantomData,
+        }
     }
 }
 
@@ -47,6 +57,7 @@ impl<F: Icmp> Node for IcmpInput<F> {
                 Some((kind, _)) if F::is_neighbor(kind) => return Next::NEIGHBOR,
                 Some((kind, 0)) if kind == F::ECHO_REPLY => return Next::ANSWER,
                 Some((kind, _)) if F::is_error(kind) => return Next::ANSWER,
+                _ if self.table.has(packet.rx(), Flag::Twin) => return Next::PUNT,
                 _ => Count::UnknownType,
             };
             packet.fail(cx, count);
@@ -61,18 +72,25 @@ mod tests {
     use volley_fib::V4;
     use volley_graph::Domain;
     use volley_graph::harness::{In, run};
+    use volley_iface::IfIdx;
 
     #[test]
     fn messages_go_by_their_type() {
-        let went = |kind, code| {
+        let table = IfTable::new(1);
+        table.set_twin(IfIdx(4), Some(IfIdx(9)));
+        let at = |kind, code, rx| {
             let mut p = vec![0x45, 0, 0, 28];
             p.resize(20, 0);
             p.extend([kind, code, 0, 0, 0, 0, 0, 0]);
-            let out = run(&[In::new(&p)], &Domain::new(), |_| {
-                IcmpInput::<V4>::default()
+            let table = table.clone();
+            let out = run(&[In::new(&p).rx(rx)], &Domain::new(), move |_| {
+                IcmpInput::<V4>::new(table.clone())
             });
             out[0].reason.clone().unwrap_or(out[0].to.clone())
         };
+        let went = |kind, code| at(kind, code, 0);
+        assert_eq!(at(13, 0, 4), "linux-cp-punt");
+        assert_eq!(at(8, 0, 4), "ip4-icmp-echo-request");
         assert_eq!(went(8, 0), "ip4-icmp-echo-request");
         assert_eq!(went(8, 1), "unknown-type");
         assert_eq!(went(0, 0), "ping-input");

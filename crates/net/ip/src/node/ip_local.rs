@@ -4,7 +4,9 @@
 use crate::family::WHERE_TO;
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
+use std::sync::Arc;
 use volley_graph::{Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_iface::{Flag, IfTable};
 
 nexts! {
     /// Edges of the local delivery nodes.
@@ -12,6 +14,7 @@ nexts! {
         DROP => "error-drop",
         ERROR => F::ICMP_ERROR,
         ICMP => F::ICMP_INPUT,
+        PUNT => "linux-cp-punt",
     }
 }
 
@@ -46,12 +49,30 @@ counters! {
 }
 
 /// State of a local delivery node.
-pub struct Local<F>(PhantomData<F>);
+pub struct Local<F> {
+    table: Arc<IfTable>,
+    family: PhantomData<F>,
+}
 
-impl<F> Default for Local<F> {
-    fn default() -> Self {
-        Local(PhantomData)
+impl<F> Local<F> {
+    /// Over the workers' view of interfaces.
+    pub fn new(table: Arc<IfTable>) -> Self {
+        Local {
+            table,
+            family: PhantomData,
+        }
     }
+}
+
+/// Whether the kernel listens where the router itself does not.
+fn for_kernel(count: Count) -> bool {
+    matches!(
+        count,
+        Count::Fragment
+            | Count::PortUnreachable
+            | Count::NoTcpListener
+            | Count::ProtocolUnreachable
+    )
 }
 
 /// Whether the sender may have to be told.
@@ -79,6 +100,9 @@ impl<F: Icmp> Node for Local<F> {
             let Some(count) = F::refusal(&packet.view()) else {
                 return Next::ICMP;
             };
+            if for_kernel(count) && self.table.has(packet.rx(), Flag::Twin) {
+                return Next::PUNT;
+            }
             packet.fail(cx, count);
             edge(count)
         })
@@ -92,10 +116,35 @@ mod tests {
     use volley_fib::{V4, V6};
     use volley_graph::harness::{In, run};
     use volley_graph::{Counters, Domain};
+    use volley_iface::IfIdx;
+
+    fn at<F: Icmp + Deliver>(packet: In) -> (String, Option<String>) {
+        let table = IfTable::new(1);
+        table.set_twin(IfIdx(4), Some(IfIdx(9)));
+        let out = run(&[packet], &Domain::new(), move |_| {
+            Local::<F>::new(table.clone())
+        });
+        (out[0].to.clone(), out[0].reason.clone())
+    }
 
     fn went<F: Icmp + Deliver>(bytes: &[u8]) -> (String, Option<String>) {
-        let out = run(&[In::new(bytes)], &Domain::new(), |_| Local::<F>::default());
-        (out[0].to.clone(), out[0].reason.clone())
+        at::<F>(In::new(bytes))
+    }
+
+    #[test]
+    fn with_a_twin_the_kernel_gets_what_nobody_here_listens_for() {
+        let at = |bytes: Vec<u8>| at::<V4>(In::new(&bytes).rx(4)).0;
+        for sound in [
+            ip4(6, 0, &[0; 20]),
+            ip4(17, 0, &[0, 7, 0, 9, 0, 8, 0, 0]),
+            ip4(89, 0, &[0; 24]),
+            ip4(17, 0x2000, &[0; 8]),
+        ] {
+            assert_eq!(at(sound), "linux-cp-punt");
+        }
+        let ping = [8, 0, 0xe1, 0xc4, 0x12, 0x34, 0, 1, 1, 2, 3, 4];
+        assert_eq!(at(ip4(1, 0, &ping)), "ip4-icmp-input");
+        assert_eq!(at(ip4(17, 0, &[0, 7, 0, 9, 0, 9, 0, 0])), "error-drop");
     }
 
     fn ip4(proto: u8, fragment: u16, body: &[u8]) -> Vec<u8> {

@@ -26,6 +26,8 @@ nexts! {
         OUTPUT => "interface-output",
         /// To the node that tells the sender.
         ERROR => F::ICMP_ERROR,
+        /// To the node that cuts.
+        FRAGMENT => F::FRAGMENT,
     }
 }
 
@@ -34,8 +36,8 @@ counters! {
     pub enum Count {
         /// too long for the egress interface, and must not be fragmented
         FragNeeded = "frag-needed" (Error),
-        /// too long for the egress interface, and fragmentation is not there yet
-        NeedsFragmentation = "needs-fragmentation" (Error),
+        /// too long for the egress interface: cut into fragments
+        NeedsFragmentation = "needs-fragmentation" (Info),
         /// too long for the egress interface
         TooBig = "packet-too-big" (Error),
         /// the adjacency is not a complete Ethernet one
@@ -68,7 +70,7 @@ impl<F: Ip> Rewrite<F> {
 /// The verdict on one packet.
 #[inline(always)]
 fn judge(len: u32, facts: AdjFacts) -> u32 {
-    let code = if len > facts.mtu() {
+    let code = if len > u32::from(facts.mtu()) {
         Count::TooBig.code()
     } else {
         0
@@ -174,12 +176,14 @@ impl<F: Icmp> Node for Rewrite<F> {
             }
         }
         if volley_graph::or_all(verdict.words(n)) != 0 {
-            let mtu = |row: usize| u32::from(adjs.words(Dpo(v.column(Col::Dpo)[row]).index()).mtu);
+            let facts = |row: usize| adjs.words(Dpo(v.column(Col::Dpo)[row]).index()).facts;
+            let mtu = |row: usize| u32::from(facts(row).mtu());
             too_long(&v, verdict.words_mut(n), mtu);
         }
         v.put(Col::Tx, tx);
         v.drop_out(cx, verdict, |count| match count {
             Count::FragNeeded | Count::TooBig => Next::ERROR,
+            Count::NeedsFragmentation => Next::FRAGMENT,
             _ => Next::DROP,
         });
         v.take(Col::Dpo, adj);

@@ -1,5 +1,6 @@
 //! The nodes of IP. `ip_*` files hold one body for both families: `ip4-lookup` and `ip6-lookup` are `ip_lookup`.
 
+pub mod ip4_frag;
 pub mod ip4_input;
 pub mod ip4_options;
 pub mod ip6_hop_by_hop;

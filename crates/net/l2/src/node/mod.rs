@@ -1,5 +1,8 @@
 //! The nodes of layer 2.
 
+pub mod l2_flood;
+pub mod l2_fwd;
+pub mod l2_learn;
 pub mod l2_patch;
 pub mod l2_xconnect;
 

@@ -18,7 +18,7 @@ const LENGTH: usize = 28;
 
 nexts! {
     /// Where arp-input sends packets.
-    pub enum Next { Drop => "error-drop", Reply => "arp-reply" }
+    pub enum Next { Drop => "error-drop", Reply => "arp-reply", Punt => "linux-cp-punt" }
 }
 
 counters! {
@@ -203,6 +203,8 @@ impl ArpInput {
                 packet.truncate(LENGTH);
                 Part::Send(Next::Reply)
             }
+            // It may be the kernel that asked: it hears the answer as well.
+            None if self.table.has(packet.rx(), Flag::Twin) => Part::Send(Next::Punt),
             None => Part::Done,
         }
     }

@@ -21,7 +21,7 @@ use volley_wire::{IpProto, MacAddr};
 
 nexts! {
     /// Where nd-input sends packets.
-    pub enum Next { Drop => "error-drop", Reply => "nd-reply" }
+    pub enum Next { Drop => "error-drop", Reply => "nd-reply", Punt => "linux-cp-punt" }
 }
 
 counters! {
@@ -286,6 +286,10 @@ impl NdInput {
         }
         match verdict {
             Ok(next) => Part::Send(next),
+            // It may be the kernel that asked: it hears the answer as well. So it does what no neighbour says.
+            Err(Count::Answers | Count::NotNd) if self.table.has(rx, Flag::Twin) => {
+                Part::Send(Next::Punt)
+            }
             Err(Count::Answers) => Part::Done,
             Err(why) => {
                 packet.fail(cx, why);

@@ -116,6 +116,11 @@ impl Source for NeighborOutput {
         0
     }
 
+    /// Packets of this worker that wait for a neighbour come back to it.
+    fn may_leave(&self) -> bool {
+        self.lane.away() == 0 && !self.lane.is_waiting()
+    }
+
     fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
     }

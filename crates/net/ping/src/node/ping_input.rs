@@ -7,10 +7,11 @@ use crate::lane::{Event, Heard, Lane};
 use crate::packet::{is_reply, read};
 use std::sync::Arc;
 use volley_graph::{Cx, Done, Glance, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_iface::{Flag, IfTable};
 
 nexts! {
     /// Where ping-input sends packets.
-    pub enum Next { Drop => "error-drop" }
+    pub enum Next { Drop => "error-drop", Punt => "linux-cp-punt" }
 }
 
 counters! {
@@ -30,12 +31,13 @@ counters! {
 /// State of ping-input.
 pub struct PingInput {
     lane: Arc<Lane>,
+    table: Arc<IfTable>,
 }
 
 impl PingInput {
     /// On the worker that `lane` belongs to.
-    pub fn new(lane: Arc<Lane>) -> Self {
-        PingInput { lane }
+    pub fn new(lane: Arc<Lane>, table: Arc<IfTable>) -> Self {
+        PingInput { lane, table }
     }
 
     /// One packet. Never inlined: it would be compiled for each instruction set.
@@ -43,6 +45,10 @@ impl PingInput {
     fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next, ()> {
         let answer = read(packet.bytes()).filter(|a| self.lane.expects(a.id));
         let Some(answer) = answer else {
+            if self.table.has(packet.rx(), Flag::Twin) {
+                // Not to us, so to the kernel.
+                return Part::Send(Next::Punt);
+            }
             let why = match is_reply(packet.bytes()) {
                 true => Count::UnexpectedReply,
                 false => Count::UnexpectedError,
@@ -87,6 +93,7 @@ mod tests {
     use super::*;
     use volley_graph::harness::{In, run_once};
     use volley_graph::{Domain, Level};
+    use volley_iface::IfIdx;
 
     #[test]
     fn answers_are_taken_out_and_others_dropped() {
@@ -104,12 +111,17 @@ mod tests {
             message(0, [0x12, 0x35]),
             message(11, [0x12, 0x34]),
         ];
-        let packets: Vec<In> = packets.iter().map(|p| In::new(p)).collect();
+        let mut packets: Vec<In> = packets.iter().map(|p| In::new(p)).collect();
+        packets.push(packets[1].clone().rx(4));
+        let table = IfTable::new(1);
+        table.set_twin(IfIdx(4), Some(IfIdx(9)));
         let queue = lane.clone();
-        let make = move |_| PingInput::new(queue.clone());
+        let make = move |_| PingInput::new(queue.clone(), table.clone());
         let out = run_once(Level::detect(), 4, &packets, &Domain::new(), make).unwrap();
-        let reasons: Vec<_> = out.iter().map(|o| o.reason.as_deref().unwrap()).collect();
+        let reasons = out.iter().filter_map(|o| o.reason.as_deref());
+        let reasons: Vec<_> = reasons.collect();
         assert_eq!(reasons, ["unexpected-reply", "unexpected-error"]);
+        assert!(out.iter().any(|o| o.to == "linux-cp-punt"));
         let heard = lane.heard.pop().unwrap();
         assert_eq!((heard.id, heard.number), (0x1234, 5));
         assert!(lane.heard.pop().is_none());

@@ -83,6 +83,10 @@ impl Source for PingOutput {
         self.send(cx, out)
     }
 
+    fn may_leave(&self) -> bool {
+        self.lane.requests.is_empty()
+    }
+
     fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
     }

@@ -2,6 +2,7 @@ use super::*;
 use volley_fib::Fib;
 use volley_graph::Domain;
 use volley_graph::harness::{In, Out, run};
+use volley_iface::IfIdx;
 
 fn packet(src: &str, dst: &str) -> Vec<u8> {
     let address = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().octets();
@@ -112,10 +113,22 @@ fn nothing_escapes_the_quick_look() {
     assert!(seen[0] > 1000 && seen[1] > 1000, "{seen:?}");
 }
 
+#[test]
+fn link_local_packets_are_the_kernels_where_it_has_a_twin() {
+    let at = |p: &[u8]| outcome(&bench(&[In::new(p).rx(4)])[0]).to_owned();
+    assert_eq!(at(&packet("fe80::2", "fe80::1")), "linux-cp-punt");
+    assert_eq!(at(&packet("2001:db8::1", "fe80::1")), "linux-cp-punt");
+    assert_eq!(at(&nd("fe80::2", "fe80::1")), "nd-input");
+    assert_eq!(at(&packet("2001:db8::1", "2001:db8:1::1")), "ip6-lookup");
+    assert_eq!(at(&packet("fe80::2", "::1")), "martian-destination");
+}
+
 fn bench(packets: &[In]) -> Vec<Out> {
     let domain = Domain::new();
     let fib = Fib::new(&domain).dataplane6();
+    let table = IfTable::new(1);
+    table.set_twin(IfIdx(4), Some(IfIdx(9)));
     run(packets, &domain, move |_| {
-        Ip6Input::new(fib.clone(), ArcId(0), 256)
+        Ip6Input::new(fib.clone(), table.clone(), ArcId(0), 256)
     })
 }

@@ -1,0 +1,377 @@
+//! `volley bench pauses`: a stream of 10 Mpps goes through a worker on a thread of its own while changes of every kind are
+//! made, one after the other, each confirmed before the next. No packet may be lost, and no round of the worker may take long.
+//!
+//! The machine takes the core from a worker now and then. How often is seen in a control run of the same worker and stream without
+//! changes, and of a loop that does nothing but read the clock; rounds in which a change was swapped in are looked at apart.
+
+use super::BenchError;
+use super::args::PauseArgs;
+use super::path_traffic::dice;
+use crate::stack::Stack;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use volley_cli::Action;
+use volley_graph::{Clock, Severity, Worker};
+use volley_model::{EngineSettings, Query, Reply, Request};
+
+/// A gap longer than this is told of.
+const LIMIT: Duration = Duration::from_micros(50);
+/// Objects of one kind.
+const OBJECTS: u64 = 64;
+
+/// What is there before. `x0` to `x3` are for the changes.
+const ROUTER: &str = "\
+create packet-generator interface pg0 mac 02:00:00:00:00:01
+create packet-generator interface pg1 mac 02:00:00:00:00:02
+create packet-generator interface x0
+create packet-generator interface x1
+create packet-generator interface x2
+create packet-generator interface x3
+set interface state pg0 up
+set interface state pg1 up
+set interface state x0 up
+set interface ip address pg1 198.18.0.1/24
+set interface ip address pg1 2001:2::1/64
+set interface ip address x0 198.18.1.1/24
+set ip neighbor pg1 198.18.0.10 02:aa:00:00:00:0a
+set ip neighbor x0 198.18.1.10 02:aa:00:00:00:0b
+ip route add 20.0.0.0/8 via 198.18.0.10 pg1";
+
+/// Every kind of change, and what undoes it. `A` is a number from 0 to 63, `B` one from 0 to 3.
+const KINDS: [(&str, &str); 20] = [
+    (
+        "ip route add 30.A.0.0/16 via 198.18.0.10 pg1",
+        "ip route del 30.A.0.0/16",
+    ),
+    (
+        "ip route add 20.200.A.0/24 via 198.18.1.10 x0",
+        "ip route del 20.200.A.0/24",
+    ),
+    (
+        "ip route add 31.A.0.0/16 via 198.18.0.10 pg1 via 198.18.1.10 x0",
+        "ip route del 31.A.0.0/16",
+    ),
+    (
+        "ip route add 32.A.0.0/20 via 30.1.0.9",
+        "ip route del 32.A.0.0/20",
+    ),
+    (
+        "ip route add 33.A.0.0/20 via unreachable",
+        "ip route del 33.A.0.0/20",
+    ),
+    (
+        "ip6 route add 2001:db8:A::/48 via 2001:2::a pg1",
+        "ip6 route del 2001:db8:A::/48",
+    ),
+    (
+        "set ip neighbor x0 198.18.1.A 02:bb:00:00:00:0B",
+        "set ip neighbor del x0 198.18.1.A",
+    ),
+    (
+        "create packet-generator interface yA",
+        "delete packet-generator interface yA",
+    ),
+    ("set interface state xB up", "set interface state xB down"),
+    ("set interface mtu 1400 xB", "set interface mtu 1500 xB"),
+    (
+        "set interface ip address x1 10.A.0.1/24",
+        "set interface ip address del x1 10.A.0.1/24",
+    ),
+    (
+        "set interface ip address x2 2001:db8:ff:A::1/64",
+        "set interface ip address del x2 2001:db8:ff:A::1/64",
+    ),
+    (
+        "set interface feature xB ip4-not-enabled arc ip4-unicast",
+        "set interface feature xB ip4-not-enabled arc ip4-unicast disable",
+    ),
+    ("set interface l2 xconnect x2 x3", "set interface l3 x2"),
+    ("test l2patch rx x3 tx x2", "test l2patch rx x3 tx x2 del"),
+    ("ip table add 10A", "ip table del 10A"),
+    ("set ip icmp rate 50B", "set ip icmp"),
+    (
+        "set path-batcher queue 7 batch 3B",
+        "delete path-batcher queue 7",
+    ),
+    (
+        "packet-generator new name sA interface x1 limit 10 rate 1000 template { eth / ip4 dst 10.9.9.9 / udp / payload 20 }",
+        "packet-generator delete sA",
+    ),
+    ("trace add ip4-lookup 1", "clear trace"),
+];
+
+#[derive(Serialize, Default, Clone, Copy)]
+struct Gaps {
+    seconds: f64,
+    /// Rounds, or looks at the clock, in all.
+    rounds: u64,
+    /// Gaps of more than 50 us, their part of the time, and the longest.
+    long: u64,
+    part: f64,
+    longest_us: f64,
+}
+
+impl Gaps {
+    fn add(&mut self, gap: Duration) {
+        self.rounds += 1;
+        self.seconds += gap.as_secs_f64();
+        self.longest_us = self.longest_us.max(gap.as_secs_f64() * 1e6);
+        if gap > LIMIT {
+            self.long += 1;
+            self.part += gap.as_secs_f64();
+        }
+    }
+
+    fn done(mut self) -> Gaps {
+        self.part /= self.seconds.max(1e-9);
+        self
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    changes: u64,
+    kinds: usize,
+    changes_per_second: f64,
+    /// Packets of the stream, and those that left.
+    sent: u64,
+    received: u64,
+    /// Packets that were dropped anywhere.
+    dropped: u64,
+    mpps: f64,
+    /// A loop that only reads the clock; the worker without changes; with changes; of the latter those rounds in which one
+    /// was swapped in.
+    idle: Gaps,
+    quiet: Gaps,
+    changing: Gaps,
+    swapping: Gaps,
+}
+
+/// Run what the command line asks for.
+pub fn run(args: &PauseArgs) -> Result<(), BenchError> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    if cores.len() < 2 {
+        return Err(BenchError::Args(
+            "the machine has one core: the worker and the changes need one each".into(),
+        ));
+    }
+    let (stack, mut workers) = Stack::new(&EngineSettings::default(), Clock::system())?;
+    let mut worker = workers
+        .pop()
+        .ok_or_else(|| BenchError::Args("no worker".into()))?;
+    let mut step = || _ = worker.step();
+    for line in ROUTER.lines() {
+        change(&stack, line, &mut step)?;
+    }
+    change(&stack, &args.stream(), &mut step)?;
+    change(&stack, "packet-generator enable stream", &mut step)?;
+    let stop = AtomicBool::new(false);
+    let (idle, quiet, changing, swapping, took) = std::thread::scope(|scope| {
+        let (stop, worker) = (&stop, &mut worker);
+        let thread = scope.spawn(move || {
+            core_affinity::set_for_current(cores[cores.len() - 1]);
+            let span = Duration::from_secs_f64(args.seconds);
+            let idle = control(span, || {});
+            let quiet = control(span, || _ = worker.step());
+            let (changing, swapping) = watch(worker, stop);
+            (idle, quiet, changing, swapping)
+        });
+        // The control runs are over by then; what comes earlier would spoil the second one.
+        std::thread::sleep(Duration::from_secs_f64(2.0 * args.seconds + 0.1));
+        let start = Instant::now();
+        let done = changes(&stack, args.changes, std::hint::spin_loop);
+        let took = start.elapsed();
+        stop.store(true, Ordering::Release);
+        let (idle, quiet, changing, swapping) = thread
+            .join()
+            .map_err(|_| BenchError::Wrong("the worker's thread panicked".into()))?;
+        done?;
+        Ok::<_, BenchError>((idle, quiet, changing, swapping, took))
+    })?;
+    let mut step = || _ = worker.step();
+    change(&stack, "packet-generator disable stream", &mut step)?;
+    (0..64).for_each(|_| step());
+    let report = Report {
+        changes: args.changes,
+        kinds: KINDS.len(),
+        changes_per_second: args.changes as f64 / took.as_secs_f64(),
+        sent: sent(&stack)?,
+        received: left(&stack),
+        dropped: dropped(&stack),
+        mpps: 0.0,
+        idle,
+        quiet,
+        changing,
+        swapping,
+    };
+    let whole = quiet.seconds + changing.seconds;
+    let mpps = report.received as f64 / whole / 1e6;
+    print(args, &Report { mpps, ..report })
+}
+
+impl PauseArgs {
+    fn stream(&self) -> String {
+        format!(
+            "packet-generator new name stream interface pg0 rate {} size 64 edit ip4.dst increment 20.0.0.1 20.100.255.255 \
+             template {{ eth src 02:00:00:00:00:99 dst 02:00:00:00:00:01 / ip4 src 198.19.0.1 dst 20.0.0.1 ttl 64 / udp sport 1234 dport 80 }}",
+            self.pps
+        )
+    }
+}
+
+/// One change, and waiting until the workers use it.
+fn change(stack: &Stack, line: &str, mut step: impl FnMut()) -> Result<(), BenchError> {
+    let command =
+        volley_cli::parse_line(line).map_err(|e| BenchError::Args(format!("`{line}`: {e}")))?;
+    let Action::Request(request) = command.action else {
+        return Err(BenchError::Args(format!("`{line}` is no change")));
+    };
+    let request: Request = *request;
+    stack
+        .apply(&request)
+        .map_err(|e| BenchError::Wrong(format!("`{line}`: {e}")))?;
+    while !stack.settled() {
+        step();
+    }
+    stack.processes.turn();
+    Ok(())
+}
+
+/// So many changes, of each kind about as many.
+fn changes(stack: &Stack, wanted: u64, mut step: impl FnMut()) -> Result<(), BenchError> {
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let mut there = BTreeSet::new();
+    for at in 0..wanted {
+        let (on, off) = KINDS[at as usize % KINDS.len()];
+        let (a, b) = (dice(&mut state) % OBJECTS, dice(&mut state) % 4);
+        let fill = |line: &str| {
+            line.replace('A', &a.to_string())
+                .replace('B', &b.to_string())
+        };
+        // What the line names is what it can be undone by.
+        let key = fill(off);
+        let line = if there.remove(&key) {
+            key
+        } else {
+            there.insert(key);
+            fill(on)
+        };
+        change(stack, &line, &mut step)?;
+    }
+    Ok(())
+}
+
+/// Do something over and over for a time: the gaps between.
+fn control(span: Duration, mut work: impl FnMut()) -> Gaps {
+    let mut gaps = Gaps::default();
+    let start = Instant::now();
+    let mut last = start;
+    while last - start < span {
+        work();
+        let now = Instant::now();
+        gaps.add(now - last);
+        last = now;
+    }
+    gaps.done()
+}
+
+/// Step the worker until it is to stop: gaps of all rounds, and of those that swapped a change in.
+fn watch(worker: &mut Worker, stop: &AtomicBool) -> (Gaps, Gaps) {
+    let (mut all, mut swapping) = (Gaps::default(), Gaps::default());
+    let (mut last, mut changes) = (Instant::now(), worker.changes());
+    while !stop.load(Ordering::Acquire) {
+        worker.step();
+        let now = Instant::now();
+        all.add(now - last);
+        let seen = worker.changes();
+        if seen != changes {
+            swapping.add(now - last);
+            changes = seen;
+        }
+        last = now;
+    }
+    (all.done(), swapping.done())
+}
+
+fn sent(stack: &Stack) -> Result<u64, BenchError> {
+    match stack.query(&Query::PacketGenerator)? {
+        Reply::PacketGenerator(reply) => {
+            let stream = reply.streams.iter().find(|s| s.name == "stream");
+            Ok(stream.map_or(0, |s| s.sent))
+        }
+        other => Err(BenchError::Wrong(format!("{other:?}"))),
+    }
+}
+
+fn left(stack: &Stack) -> u64 {
+    let interfaces = stack.interfaces.borrow();
+    let pg1 = interfaces.by_name("pg1");
+    pg1.map_or(0, |i| interfaces.counts(i).tx_packets)
+}
+
+fn dropped(stack: &Stack) -> u64 {
+    let counters = stack.engine.borrow().counters();
+    let lost = counters
+        .iter()
+        .filter(|c| c.info.severity == Severity::Error);
+    lost.map(|c| c.count).sum()
+}
+
+fn print(args: &PauseArgs, report: &Report) -> Result<(), BenchError> {
+    if args.json {
+        let text = serde_json::to_string_pretty(report);
+        println!("{}", text.map_err(|e| BenchError::Wrong(e.to_string()))?);
+        return Ok(());
+    }
+    println!(
+        "{} changes of {} kinds, {:.0} a second; {} packets sent, {} left, {} dropped, {:.2} Mpps",
+        report.changes,
+        report.kinds,
+        report.changes_per_second,
+        report.sent,
+        report.received,
+        report.dropped,
+        report.mpps
+    );
+    let lines = [
+        ("idle loop", &report.idle),
+        ("no changes", &report.quiet),
+        ("changes", &report.changing),
+        ("rounds with one", &report.swapping),
+    ];
+    for (name, gaps) in lines {
+        println!(
+            "{name:16} {:6.2} s, {:9} rounds, {} over 50 us ({:.2} % of the time), longest {:.0} us",
+            gaps.seconds,
+            gaps.rounds,
+            gaps.long,
+            gaps.part * 100.0,
+            gaps.longest_us
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_change_is_made_and_undone() {
+        let (stack, mut workers) = Stack::new(&EngineSettings::default(), Clock::manual()).unwrap();
+        let worker = &mut workers[0];
+        let mut step = || _ = worker.step();
+        for line in ROUTER.lines() {
+            change(&stack, line, &mut step).unwrap();
+        }
+        for (on, off) in KINDS {
+            for line in [on, off, on, off] {
+                let line = line.replace('A', "5").replace('B', "1");
+                change(&stack, &line, &mut step).unwrap();
+            }
+        }
+        changes(&stack, 3000, &mut step).unwrap();
+    }
+}

@@ -1,0 +1,270 @@
+//! `workers add` and `workers del`: workers come and go while packets flow.
+//!
+//! - A worker that comes is built here and started without capabilities; then receive queues are shared out anew.
+//! - One that is to go gets no new work; its queues and streams go to others (their drivers see to that, for they are asked
+//!   after this handler). When nothing is left for it to do, its thread ends, and [`Crewing::tend`] frees its place.
+
+use crate::run::privileges;
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+use volley_graph::{Engine, Running, Seat, Worker};
+use volley_iface::Registry;
+use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request};
+
+/// Who makes workers and takes them back.
+pub struct Crewing {
+    engine: Rc<RefCell<Engine>>,
+    /// The threads; none where workers are stepped by hand.
+    running: Option<Weak<RefCell<Running>>>,
+    /// Workers that nobody runs yet.
+    fresh: Vec<Worker>,
+}
+
+impl Crewing {
+    /// For workers of this engine.
+    pub fn new(engine: Rc<RefCell<Engine>>) -> Rc<RefCell<Self>> {
+        Rc::new(RefCell::new(Crewing {
+            engine,
+            running: None,
+            fresh: Vec::new(),
+        }))
+    }
+
+    /// From now on workers that come are run here.
+    pub fn run_by(&mut self, running: &Rc<RefCell<Running>>) {
+        self.running = Some(Rc::downgrade(running));
+    }
+
+    /// The threads, while there are some.
+    pub fn running(&self) -> Option<Rc<RefCell<Running>>> {
+        self.running.as_ref().and_then(Weak::upgrade)
+    }
+
+    /// Workers that have come and are to be stepped by hand.
+    #[cfg(test)]
+    pub fn take_fresh(&mut self) -> Vec<Worker> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// A worker that was stepped by hand and may leave goes.
+    #[cfg(test)]
+    pub fn retire(&mut self, worker: Worker) {
+        let place = worker.place();
+        self.engine.borrow_mut().remove_worker(place, Some(worker));
+    }
+
+    /// Free the places of workers that have ended; true when none is on its way out.
+    pub fn tend(&mut self) -> bool {
+        let mut engine = self.engine.borrow_mut();
+        if let Some(running) = self.running.as_ref().and_then(Weak::upgrade) {
+            while let Some((place, worker)) = running.borrow_mut().ended() {
+                engine.remove_worker(place, worker);
+            }
+        }
+        let crew = engine.crew();
+        let leaving = crew.iter().any(|worker| crew.is_leaving(worker));
+        if leaving {
+            engine.wake();
+        }
+        !leaving
+    }
+
+    fn add(&mut self, core: Option<u32>) -> Result<Applied, ModelError> {
+        let refused = |why: String| ModelError::invalid("workers add", why);
+        let core = core.map(|core| core as usize);
+        if let Some(core) = core {
+            self.check_core(core).map_err(refused)?;
+        }
+        let worker = self.engine.borrow_mut().add_worker();
+        let worker = worker.map_err(|e| refused(e.to_string()))?;
+        let place = worker.place();
+        let Some(running) = self.running() else {
+            self.fresh.push(worker);
+            return Ok(added(place));
+        };
+        match privileges::without(move || Seat::start(worker, core)) {
+            Ok(Ok(seat)) => {
+                running.borrow_mut().add(seat);
+                Ok(added(place))
+            }
+            failed => {
+                self.engine.borrow_mut().remove_worker(place, None);
+                let why = match failed {
+                    Ok(failed) => failed.err().map(|e| e.to_string()),
+                    Err(error) => Some(error.to_string()),
+                };
+                Err(refused(why.unwrap_or_default()))
+            }
+        }
+    }
+
+    fn check_core(&self, core: usize) -> Result<(), String> {
+        let (cores, running) = (volley_graph::cores(), self.running());
+        if !cores.is_empty() && !cores.contains(&core) {
+            let all: Vec<String> = cores.iter().map(ToString::to_string).collect();
+            return Err(format!(
+                "there is no core {core}; there are: {}",
+                all.join(", ")
+            ));
+        }
+        let crew = self.engine.borrow().crew().clone();
+        let on =
+            |worker: &usize| running.as_ref().and_then(|r| r.borrow().core(*worker)) == Some(core);
+        match crew.iter().find(on) {
+            Some(worker) => Err(format!(
+                "core {core} has worker {worker}: choose another core"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn dismiss(&mut self, worker: u32) -> Result<Applied, ModelError> {
+        let (number, engine) = (worker as usize, self.engine.borrow());
+        let crew = engine.crew();
+        if !crew.has(number) {
+            let known = crew.iter().map(|w| w.to_string());
+            return Err(ModelError::not_found(ObjectKind::Worker, worker, known));
+        }
+        if crew.is_leaving(number) {
+            return Ok(Applied::nothing());
+        }
+        if crew.open().count() == 1 {
+            let why = "it is the last one: add another first";
+            return Err(ModelError::invalid(format!("workers del {worker}"), why));
+        }
+        crew.set_leaving(number, true);
+        if let Some(running) = self.running() {
+            running.borrow().dismiss(number);
+        }
+        Ok(Applied::one())
+    }
+}
+
+fn added(place: usize) -> Applied {
+    let applied = Applied::one().named(place.to_string());
+    applied.note(format!("worker {place}"))
+}
+
+/// Carries out the requests, before anybody else is asked.
+pub struct CrewHandler(Rc<RefCell<Crewing>>);
+
+impl CrewHandler {
+    /// Bring it in.
+    pub fn register(registry: &mut Registry) -> Rc<RefCell<Crewing>> {
+        let crew = Crewing::new(registry.engine.clone());
+        registry.handlers.push(Box::new(CrewHandler(crew.clone())));
+        crew
+    }
+}
+
+impl Handler for CrewHandler {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        match request {
+            Request::WorkerAdd { core } => Some(self.0.borrow_mut().add(*core)),
+            Request::WorkerDelete { worker } => Some(self.0.borrow_mut().dismiss(*worker)),
+            _ => None,
+        }
+    }
+
+    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stack::Stack;
+    use volley_graph::{Clock, Worker};
+    use volley_model::{EngineSettings, Query, Reply, Request};
+
+    const CONFIG: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n\
+        [[interface]]\nname = \"pg1\"\nkind = \"pg\"\n\
+        [[l2patch]]\nrx = \"pg0\"\ntx = \"pg1\"\n";
+
+    struct Bench {
+        stack: Stack,
+        workers: Vec<Worker>,
+    }
+
+    impl Bench {
+        /// Every worker does one round; those that may leave do.
+        fn round(&mut self) {
+            self.workers
+                .extend(self.stack.crew.borrow_mut().take_fresh());
+            self.workers.iter_mut().for_each(|w| _ = w.step());
+            let crew = self.stack.engine.borrow().crew().clone();
+            let done = |w: &mut Worker| crew.is_leaving(w.place()) && w.may_leave();
+            for worker in self.workers.extract_if(.., done) {
+                self.stack.crew.borrow_mut().retire(worker);
+            }
+            self.stack.settled();
+        }
+
+        fn line(&self, line: &str) {
+            let action = volley_cli::parse_line(line).unwrap().action;
+            let volley_cli::Action::Request(request) = action else {
+                panic!("{line} is no request");
+            };
+            self.stack.apply(&request).unwrap();
+        }
+
+        /// Packets that went in, came out, and were dropped.
+        fn passed(&self) -> (u64, u64, u64) {
+            let Reply::Interfaces(all) =
+                self.stack.query(&Query::Interfaces { name: None }).unwrap()
+            else {
+                panic!("not interfaces");
+            };
+            let [from, to] = &all.interfaces[..] else {
+                panic!("not two");
+            };
+            (from.rx.packets, to.tx.packets, from.drops)
+        }
+    }
+
+    #[test]
+    fn workers_come_and_go_and_no_packet_is_lost() {
+        let settings = EngineSettings {
+            workers: 2,
+            ..EngineSettings::default()
+        };
+        let (stack, workers) = Stack::new(&settings, Clock::manual()).unwrap();
+        for request in volley_config::parse(CONFIG).unwrap().requests {
+            stack.apply(&request).unwrap();
+        }
+        let mut bench = Bench { stack, workers };
+        for worker in 0..2 {
+            bench.line(&format!(
+                "packet-generator new name s{worker} interface pg0 worker {worker} limit 60000 \
+                 template {{ eth / ip4 dst 10.0.0.1 / udp / payload 20 }}"
+            ));
+        }
+        bench.line("packet-generator enable");
+        for round in 0..2_000 {
+            match round {
+                20 | 60 => bench.line("workers add"),
+                40 => bench.line("workers del 0"),
+                80 => bench.line("workers del 1"),
+                90 => bench.line("packet-generator new name late interface pg0 worker 2 limit 1000 template { eth / payload 50 }"),
+                91 => bench.line("packet-generator enable late"),
+                _ => {}
+            }
+            bench.round();
+        }
+        assert_eq!(bench.passed(), (121_000, 121_000, 0));
+        let crew = bench.stack.engine.borrow().crew().clone();
+        // 0 and 1 went, the first that came after 0 got its place.
+        assert_eq!(crew.iter().collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(bench.workers.len(), 2);
+        bench.workers.clear();
+        assert_eq!(bench.stack.engine.borrow().pool().report().in_use(), 0);
+        let last = |worker| Request::WorkerDelete { worker };
+        bench.stack.apply(&last(2)).unwrap();
+        let refused = bench.stack.apply(&last(0)).unwrap_err();
+        assert!(
+            refused.to_string().contains("it is the last one"),
+            "{refused}"
+        );
+        assert!(bench.stack.apply(&last(7)).is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! What the Linux mirror needs of several crates at once: a twin is a tap, and the two stand for one interface.
+
+use crate::stack::Stack;
+use volley_iface::Interface;
+use volley_model::{
+    AdminState, Applied, InterfaceKind, InterfaceSpec, LcpPair, Mac, ModelError, ObjectKind,
+    Request, RouteSource, TapSpec,
+};
+
+impl Stack {
+    /// `lcp create`: the tap with the interface's MAC address and MTU, then the pair; both or neither.
+    pub(crate) fn lcp_create(&self, pair: &LcpPair) -> Result<Applied, ModelError> {
+        if let Some(other) = self.lcp.namespace().filter(|n| *n != pair.namespace) {
+            let place = other.map_or("Volley's own".to_owned(), |name| {
+                format!("namespace {name}")
+            });
+            let why =
+                format!("all twins are in one network namespace, and the others are in {place}");
+            return Err(ModelError::invalid(
+                format!("lcp of {}", pair.interface),
+                why,
+            ));
+        }
+        if self.lcp.tap_of(&pair.interface).is_some() {
+            return Err(ModelError::exists(ObjectKind::Lcp, &pair.interface));
+        }
+        let (mac, mtu) = self.lcp_hardware(&pair.interface)?;
+        let tap = TapSpec {
+            host: Some(pair.host.clone()),
+            namespace: pair.namespace.clone(),
+            host_mac: Some(mac),
+            ..TapSpec::default()
+        };
+        self.carry_out(&Request::InterfaceCreate(InterfaceSpec {
+            name: pair.tap(),
+            kind: InterfaceKind::Tap(tap),
+            mac: None,
+            mtu: Some(mtu),
+        }))?;
+        let done = self.carry_out(&Request::LcpCreate(pair.clone()));
+        if done.is_err() {
+            let _ = self.carry_out(&Request::InterfaceDelete { name: pair.tap() });
+        } else {
+            self.lcp_follow();
+        }
+        done
+    }
+
+    fn lcp_hardware(&self, name: &str) -> Result<(Mac, u32), ModelError> {
+        let all = self.interfaces.borrow();
+        let found = all.by_name(name).map(|i| (Mac(i.mac), i.mtu));
+        let known = || all.iter().map(|i| i.name.clone()).collect::<Vec<_>>();
+        found.ok_or_else(|| ModelError::not_found(ObjectKind::Interface, name, known()))
+    }
+
+    /// `lcp delete`: nothing that came from the kernel by the twin stays.
+    pub(crate) fn lcp_delete(&self, interface: &str) -> Result<Applied, ModelError> {
+        let tap = self.lcp.tap_of(interface);
+        let request = Request::LcpDelete {
+            interface: interface.to_owned(),
+        };
+        let done = self.carry_out(&request)?;
+        let index = self.interfaces.borrow().index(interface);
+        if let Ok(index) = index {
+            let mut fib = self.fib.borrow_mut();
+            fib.forget_via(index.0, RouteSource::LcpRt);
+        }
+        let Some(name) = tap else { return Ok(done) };
+        let gone = self.carry_out(&Request::InterfaceDelete { name });
+        gone.map(|_| done)
+    }
+
+    /// Each twin has a carrier while its interface can pass packets.
+    pub(crate) fn lcp_follow(&self) {
+        let wanted: Vec<(String, AdminState)> = {
+            let all = self.interfaces.borrow();
+            let state = |i: &Interface| {
+                let tap = self.lcp.tap_of(&i.name)?;
+                let state = match i.is_up() {
+                    true => AdminState::Up,
+                    false => AdminState::Down,
+                };
+                (all.by_name(&tap)?.state != state).then_some((tap, state))
+            };
+            all.iter().filter_map(state).collect()
+        };
+        for (name, state) in wanted {
+            // A tap takes every state.
+            let _ = self.carry_out(&Request::InterfaceState { name, state });
+        }
+    }
+}

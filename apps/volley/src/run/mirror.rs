@@ -1,0 +1,68 @@
+//! The Linux mirror's hands: what it asks for is done by the daemon as for any other face.
+
+use super::backend::Daemon;
+use std::any::Any;
+use std::os::fd::OwnedFd;
+use std::rc::{Rc, Weak};
+use volley_graph::{ProcessInfo, Turn};
+use volley_model::{
+    Applied, Family, ModelError, Query, Reply, Request, RouteBatch, RouteSet, RouteSource,
+};
+use volley_netlink::{Backend, Pending};
+
+const INFO: ProcessInfo = ProcessInfo {
+    name: "linux-cp",
+    text: "Keeps interfaces and their twins in the kernel alike, and takes the kernel's routes over.",
+};
+
+/// Start the process that follows the kernel.
+pub fn start(daemon: &Rc<Daemon>) {
+    let volley: Rc<dyn Backend> = daemon.clone();
+    let volley: Weak<dyn Backend> = Rc::downgrade(&volley);
+    let run = daemon.mirror.clone().run(volley);
+    daemon.stack.processes.spawn(INFO, run);
+}
+
+impl Backend for Daemon {
+    fn change(&self, requests: Vec<Request>) -> Pending<'_, Applied> {
+        Box::pin(async move {
+            let done = Daemon::change(self, requests).await;
+            done.map(|(applied, _)| applied)
+                .map_err(|error| error.into_model())
+        })
+    }
+
+    fn query(&self, query: &Query) -> Result<Reply, ModelError> {
+        self.stack.query(query)
+    }
+
+    fn routes(&self, batch: &RouteBatch) -> Result<(), ModelError> {
+        let done = self.stack.fib.borrow_mut().route_batch(batch);
+        // What the batch has replaced is freed as soon as it may be: a full table comes in hundreds of them.
+        self.stack.settled();
+        done.map(drop)
+    }
+
+    fn route_set(&self, family: Family, table: u32) -> Result<RouteSet, ModelError> {
+        let fib = self.stack.fib.borrow();
+        fib.route_set(family, table, RouteSource::LcpRt)
+    }
+
+    fn follow(&self) {
+        self.stack.lcp_follow();
+    }
+
+    fn watch(&self, fd: OwnedFd) -> Option<Box<dyn Any>> {
+        let mirror = self.mirror.clone();
+        let body = move || {
+            mirror.stir();
+            Turn::Idle
+        };
+        let watch = self.stack.processes.watch(INFO, fd, body).ok()?;
+        Some(Box::new(watch))
+    }
+
+    fn version(&self) -> u64 {
+        self.stack.fib.borrow().attachments()
+    }
+}

@@ -1,0 +1,422 @@
+//! Workers under watch: what they have to do, where they paused and what the control thread did then, whether one stands
+//! still.
+//!
+//! A process looks ten times a second. `show load` is of the last ten looks; a worker that neither goes round nor sleeps from
+//! one look to another is stalled, and after [`STALL`] looks that is said on standard error, with the node that it ran last.
+
+use crate::crew::Crewing;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use volley_graph::{Engine, GAP_US, Gap, ProcessInfo, Watch, cycles};
+use volley_iface::{Interfaces, Registry};
+use volley_model::reply::{Pause, PausesReply, WorkerPauses, WorkerRow, WorkersReply};
+use volley_model::{Applied, Clear, Handler, ModelError, Query, Reply, Request};
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(100);
+/// Looks that `show load` is of.
+const LOOKS: usize = 10;
+/// Looks without a round after which a worker is said to stand still.
+const STALL: u32 = 10;
+/// Gaps of each worker that are kept.
+const KEPT: usize = 8;
+/// Requests that are remembered: those that long gaps are compared with.
+const REMEMBERED: usize = 1024;
+
+/// What the control thread has carried out lately.
+#[derive(Default)]
+pub struct Log {
+    entries: VecDeque<Entry>,
+}
+
+struct Entry {
+    from: u64,
+    until: u64,
+    text: String,
+}
+
+impl Log {
+    /// A request is about to be carried out.
+    pub fn begin(&mut self, request: &Request) {
+        let mut text = match self.entries.len() {
+            REMEMBERED => self.entries.pop_front().map(|e| e.text),
+            _ => None,
+        }
+        .unwrap_or_default();
+        text.clear();
+        // Writing into a string does not fail.
+        let _ = write!(text, "{request}");
+        let from = cycles();
+        self.entries.push_back(Entry {
+            from,
+            until: u64::MAX,
+            text,
+        });
+    }
+
+    /// It is done.
+    pub fn end(&mut self) {
+        if let Some(entry) = self.entries.back_mut() {
+            entry.until = cycles();
+        }
+    }
+
+    /// What was being done at some time of a span: the request that took the most of it.
+    fn during(&self, from: u64, until: u64) -> Option<&str> {
+        let shared = |e: &&Entry| e.until.min(until).saturating_sub(e.from.max(from));
+        let touches = |e: &&Entry| e.from < until && e.until > from;
+        let found = self.entries.iter().filter(touches).max_by_key(shared);
+        found.map(|e| e.text.as_str())
+    }
+}
+
+/// A worker's figures at one look.
+#[derive(Clone, Copy, Default)]
+struct Look {
+    at: Option<Instant>,
+    busy_s: f64,
+    rounds: u64,
+    busy_rounds: u64,
+    packets: u64,
+}
+
+struct Kept {
+    gap: Gap,
+    seen: Instant,
+    during: Option<String>,
+}
+
+#[derive(Default)]
+struct Watched {
+    looks: VecDeque<Look>,
+    /// At the last clear.
+    base: Look,
+    base_gaps: u64,
+    still: u32,
+    stalls: u64,
+    gaps: Vec<Kept>,
+    longest: u64,
+}
+
+/// All workers under watch.
+pub struct Watcher {
+    engine: Rc<RefCell<Engine>>,
+    interfaces: Rc<RefCell<Interfaces>>,
+    crew: Rc<RefCell<Crewing>>,
+    log: Rc<RefCell<Log>>,
+    workers: BTreeMap<usize, Watched>,
+    started: Instant,
+}
+
+/// Carries out the questions, and keeps the process.
+pub struct WatchHandler(
+    Rc<RefCell<Watcher>>,
+    #[expect(dead_code, reason = "it lives as long as this does")] Watch,
+);
+
+/// Bring in the watch.
+pub fn register(registry: &mut Registry, crew: &Rc<RefCell<Crewing>>) -> Rc<RefCell<Log>> {
+    let log = Rc::new(RefCell::new(Log::default()));
+    let watcher = Rc::new(RefCell::new(Watcher {
+        engine: registry.engine.clone(),
+        interfaces: registry.interfaces.clone(),
+        crew: crew.clone(),
+        log: log.clone(),
+        workers: BTreeMap::new(),
+        started: Instant::now(),
+    }));
+    let info = ProcessInfo {
+        name: "worker-load",
+        text: "Looks ten times a second what workers have to do, and whether one stands still.",
+    };
+    let kept = Rc::downgrade(&watcher);
+    let watch = registry.processes.every(info, move || {
+        kept.upgrade()?.borrow_mut().look();
+        Some(LOOK)
+    });
+    registry
+        .handlers
+        .push(Box::new(WatchHandler(watcher, watch)));
+    log
+}
+
+impl Watcher {
+    fn now(&self, worker: usize) -> Look {
+        let engine = self.engine.borrow();
+        let (rounds, busy_rounds, packets, _) = engine.load(worker).unwrap_or_default();
+        Look {
+            at: Some(Instant::now()),
+            busy_s: engine.busy_seconds(worker),
+            rounds,
+            busy_rounds,
+            packets,
+        }
+    }
+
+    /// Look at every worker once.
+    fn look(&mut self) {
+        let crew = self.engine.borrow().crew().clone();
+        self.workers.retain(|worker, _| crew.has(*worker));
+        for worker in crew.iter() {
+            let now = self.now(worker);
+            self.gather(worker);
+            self.check(worker, now);
+            let watched = self.workers.entry(worker).or_default();
+            watched.looks.push_back(now);
+            while watched.looks.len() > LOOKS + 1 {
+                watched.looks.pop_front();
+            }
+        }
+    }
+
+    /// Take over the long gaps that a worker has told, each with what the control thread did meanwhile.
+    fn gather(&mut self, worker: usize) {
+        let gaps = self.engine.borrow().take_gaps(worker);
+        let (log, watched) = (self.log.borrow(), self.workers.entry(worker).or_default());
+        for gap in gaps {
+            watched.longest = watched.longest.max(gap.took);
+            let during = log.during(gap.from, gap.from + gap.took);
+            watched.gaps.push(Kept {
+                gap,
+                seen: Instant::now(),
+                during: during.map(str::to_owned),
+            });
+        }
+        watched
+            .gaps
+            .sort_by_key(|kept| std::cmp::Reverse(kept.gap.took));
+        watched.gaps.truncate(KEPT);
+    }
+
+    /// Say when a worker stands still, and when it goes on.
+    fn check(&mut self, worker: usize, now: Look) {
+        let (engine, on_thread) = (self.engine.borrow(), self.crew.borrow().running().is_some());
+        let watched = self.workers.entry(worker).or_default();
+        let before = watched.looks.back().map(|look| look.rounds);
+        if !on_thread || engine.is_asleep(worker) || before != Some(now.rounds) {
+            if watched.still >= STALL {
+                say(&format!("worker {worker} goes round again"));
+            }
+            watched.still = 0;
+            return;
+        }
+        watched.still += 1;
+        if watched.still == STALL {
+            watched.stalls += 1;
+            let node = engine.name(engine.last_node(worker)).to_owned();
+            let state = thread_state(worker).unwrap_or_default();
+            say(&format!(
+                "worker {worker} has not gone round for {} ms: it is in node {node}{state}",
+                LOOK.as_millis() * u128::from(STALL)
+            ));
+        }
+    }
+
+    fn queues(&self, worker: usize) -> Vec<String> {
+        let interfaces = self.interfaces.borrow();
+        let of = |i: &volley_iface::Interface| {
+            let all = i.rx_queues.iter().enumerate();
+            let mine = all.filter(|(_, w)| **w == worker);
+            mine.map(|(queue, _)| format!("{} queue {queue}", i.name))
+                .collect::<Vec<_>>()
+        };
+        interfaces.iter().flat_map(of).collect()
+    }
+
+    fn state(&self, worker: usize) -> &'static str {
+        let engine = self.engine.borrow();
+        let still = self.workers.get(&worker).map_or(0, |w| w.still);
+        match () {
+            () if engine.crew().is_leaving(worker) => "leaving",
+            () if still >= STALL => "stalled",
+            () if engine.is_asleep(worker) => "sleeping",
+            () => "polling",
+        }
+    }
+
+    fn row(&mut self, worker: usize) -> WorkerRow {
+        let (now, queues, state) = (self.now(worker), self.queues(worker), self.state(worker));
+        let running = self.crew.borrow().running();
+        let core = running.and_then(|r| r.borrow().core(worker));
+        let started = self.started;
+        let watched = self.workers.entry(worker).or_default();
+        let first = watched.looks.front().copied().unwrap_or(watched.base);
+        let (lately, all) = (
+            Span::of(first, now, started),
+            Span::of(watched.base, now, started),
+        );
+        let engine = self.engine.borrow();
+        let size = engine.settings().vector_size as f64;
+        WorkerRow {
+            worker: worker as u32,
+            core: core.map(|core| core as u32),
+            state: state.to_owned(),
+            queues,
+            load_percent: lately.busy_percent,
+            load_since_clear_percent: all.busy_percent,
+            rounds: all.rounds,
+            busy_rounds: all.busy_rounds,
+            empty_rounds_percent: percent((all.rounds - all.busy_rounds) as f64, all.rounds as f64),
+            rx_packets: all.packets,
+            packets_per_second: lately.packets as f64 / lately.seconds.max(1e-6),
+            packets_per_round: all.packets as f64 / all.busy_rounds.max(1) as f64,
+            vector_fill_percent: percent(all.packets as f64, all.busy_rounds as f64 * size),
+            sleeps: engine.sleeps(worker),
+            longest_round_us: engine.longest_round_us(worker),
+            stalls: watched.stalls,
+            node: engine.name(engine.last_node(worker)).to_owned(),
+        }
+    }
+
+    fn workers(&mut self) -> WorkersReply {
+        let crew = self.engine.borrow().crew().clone();
+        let workers: Vec<WorkerRow> = crew.iter().map(|w| self.row(w)).collect();
+        let loads = || workers.iter().map(|w| w.load_percent);
+        let most = loads().fold(0.0, f64::max);
+        WorkersReply {
+            places: self.engine.borrow().settings().workers as u32,
+            imbalance: most - loads().fold(most, f64::min),
+            workers,
+        }
+    }
+
+    fn pauses(&mut self) -> PausesReply {
+        let crew = self.engine.borrow().crew().clone();
+        let us = |took: u64| took as f64 * 1e6 / volley_simd::cycles_per_second();
+        let of = |worker: usize| {
+            self.gather(worker);
+            let (engine, watched) = (self.engine.borrow(), self.workers.get(&worker)?);
+            let pause = |kept: &Kept| Pause {
+                gap_us: us(kept.gap.took),
+                ago_s: kept.seen.elapsed().as_secs_f64(),
+                node: engine.name(kept.gap.node).to_owned(),
+                during: kept.during.clone(),
+            };
+            Some(WorkerPauses {
+                worker: worker as u32,
+                longest_us: us(watched.longest),
+                over: engine.long_gaps(worker) - watched.base_gaps,
+                gaps: watched.gaps.iter().map(pause).collect(),
+            })
+        };
+        PausesReply {
+            threshold_us: GAP_US,
+            workers: crew.iter().filter_map(of).collect(),
+        }
+    }
+
+    fn clear(&mut self) {
+        let crew = self.engine.borrow().crew().clone();
+        for worker in crew.iter() {
+            // What was told before is over.
+            self.gather(worker);
+            let (now, gaps) = (self.now(worker), self.engine.borrow().long_gaps(worker));
+            let watched = self.workers.entry(worker).or_default();
+            (watched.base, watched.base_gaps, watched.longest) = (now, gaps, 0);
+            watched.gaps.clear();
+        }
+    }
+}
+
+/// What happened between two looks.
+struct Span {
+    seconds: f64,
+    busy_percent: f64,
+    rounds: u64,
+    busy_rounds: u64,
+    packets: u64,
+}
+
+impl Span {
+    fn of(from: Look, to: Look, started: Instant) -> Span {
+        let at = |look: Look| look.at.unwrap_or(started);
+        let seconds = at(to).saturating_duration_since(at(from)).as_secs_f64();
+        Span {
+            seconds,
+            busy_percent: percent(to.busy_s - from.busy_s, seconds),
+            rounds: to.rounds - from.rounds,
+            busy_rounds: to.busy_rounds - from.busy_rounds,
+            packets: to.packets - from.packets,
+        }
+    }
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 {
+        (100.0 * part / whole).clamp(0.0, 100.0)
+    } else {
+        0.0
+    }
+}
+
+fn say(text: &str) {
+    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("volley: {text}\n"));
+}
+
+/// What the kernel says of a worker's thread: its state, and where it waits when it does.
+fn thread_state(worker: usize) -> Option<String> {
+    let name = format!("volley-w{worker}");
+    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
+    let named = |path: &std::path::PathBuf| {
+        let comm = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
+        comm.trim_end() == name
+    };
+    let task = tasks.flatten().map(|t| t.path()).find(named)?;
+    let status = std::fs::read_to_string(task.join("status")).ok()?;
+    let state = status
+        .lines()
+        .find_map(|l| l.strip_prefix("State:"))?
+        .trim();
+    let wchan = std::fs::read_to_string(task.join("wchan")).unwrap_or_default();
+    Some(match wchan.as_str() {
+        "" | "0" => format!(", thread {state}"),
+        place => format!(", thread {state} in {place}"),
+    })
+}
+
+impl Handler for WatchHandler {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        matches!(request, Request::Clear(Clear::Runtime)).then(|| {
+            self.0.borrow_mut().clear();
+            Ok(Applied::nothing())
+        })
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        match query {
+            Query::Workers => Some(Ok(Reply::Workers(self.0.borrow_mut().workers()))),
+            Query::Pauses => Some(Ok(Reply::Pauses(self.0.borrow_mut().pauses()))),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_is_told_with_the_request_that_took_the_most_of_it() {
+        let entry = |from, until, text: &str| Entry {
+            from,
+            until,
+            text: text.to_owned(),
+        };
+        let log = Log {
+            entries: [entry(10, 20, "a"), entry(30, 90, "b"), entry(90, 100, "c")].into(),
+        };
+        assert_eq!(log.during(0, 25), Some("a"));
+        assert_eq!(log.during(15, 95), Some("b"));
+        assert_eq!((log.during(21, 29), log.during(100, 200)), (None, None));
+        let mut log = Log::default();
+        for n in 0..REMEMBERED as u32 + 5 {
+            log.begin(&Request::WorkerDelete { worker: n % 64 });
+            log.end();
+        }
+        assert_eq!(log.entries.len(), REMEMBERED);
+        assert!(log.during(0, u64::MAX).unwrap().starts_with("workers del "));
+    }
+}

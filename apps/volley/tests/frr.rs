@@ -1,0 +1,482 @@
+//! Real routing daemons over Volley: FRR (zebra, ospfd, bgpd) and BIRD run in namespaces on the twins of interfaces, and do
+//! not know that the interfaces are Volley's.
+//!
+//! Needs root, `ip`, `ping`, and Debian's packages `frr` and `bird2`; says so and passes where they are not there.
+
+mod support;
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use support::bed::{must, run};
+use support::{Daemon, Folder, signal, text};
+
+/// Where Debian has FRR's daemons.
+const FRR: &str = "/usr/lib/frr";
+/// How long routing may take to settle on a busy machine.
+const SETTLE: Duration = Duration::from_secs(60);
+
+/// Namespaces that go with their owner.
+struct Net {
+    name: String,
+    spaces: Vec<String>,
+}
+
+impl Net {
+    fn new() -> Option<Net> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("frr{}-{number}", std::process::id());
+        let mut net = Net {
+            name,
+            spaces: Vec::new(),
+        };
+        let wire = net.name.clone() + "w";
+        let added = run(10, &["ip", "netns", "add", &wire]);
+        if !added.status.success() {
+            println!("SKIP: it needs root and network namespaces");
+            return None;
+        }
+        net.spaces.push(wire);
+        Some(net)
+    }
+
+    fn space(&mut self, at: &str) -> String {
+        let name = format!("{}{at}", self.name);
+        must(&format!("ip netns add {name}"));
+        must(&format!("ip -n {name} link set lo up"));
+        self.spaces.push(name.clone());
+        name
+    }
+
+    /// The namespace of all cables.
+    fn wire(&self) -> &str {
+        &self.spaces[0]
+    }
+
+    /// A cable with an end for each of two routers.
+    fn cable(&self, one: &str, other: &str) {
+        let wire = self.wire();
+        must(&format!(
+            "ip -n {wire} link add {one} type veth peer name {other}"
+        ));
+        must(&format!("ip -n {wire} link set {one} up"));
+        must(&format!("ip -n {wire} link set {other} up"));
+    }
+
+    /// A host on the other end of a router's interface.
+    fn host(&mut self, name: &str, end: &str, address: &str, way_out: &str) -> String {
+        let space = self.space(name);
+        let wire = self.wire();
+        must(&format!(
+            "ip -n {wire} link add {end} type veth peer name e netns {space}"
+        ));
+        must(&format!("ip -n {wire} link set {end} up"));
+        must(&format!("ip -n {space} link set e up"));
+        must(&format!("ip -n {space} addr add {address} dev e"));
+        must(&format!("ip -n {space} route add default via {way_out}"));
+        space
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        for space in &self.spaces {
+            let _ = run(10, &["ip", "netns", "del", space]);
+        }
+    }
+}
+
+fn able(programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|p| !Path::new(p).exists());
+    if let Some(missing) = missing {
+        println!("SKIP: {missing} is not there (apt-get install frr bird2)");
+    }
+    missing.is_none()
+}
+
+/// A Volley with twins, and what runs on them.
+struct Router {
+    daemon: Daemon,
+    space: String,
+    folder: Folder,
+    running: Vec<Child>,
+}
+
+impl Router {
+    /// With these interfaces and addresses, and 10.255.0.N/32 as its own.
+    fn new(net: &mut Net, number: u32, ends: &[(&str, &str)]) -> Router {
+        let (daemon, space) = (Daemon::start("", &[]), net.space(&format!("k{number}")));
+        for (end, address) in ends {
+            let wire = net.wire();
+            daemon.ok(&format!(
+                "create host-interface name {end} as {end} netns {wire}"
+            ));
+            daemon.ok(&format!("set interface ip address {end} {address}"));
+            daemon.ok(&format!("set interface state {end} up"));
+            daemon.ok(&format!("lcp create {end} host-if {end} netns {space}"));
+        }
+        must(&format!(
+            "ip -n {space} addr add 10.255.0.{number}/32 dev lo"
+        ));
+        let folder = Folder::new();
+        must(&format!("chmod 777 {}", folder.0.display()));
+        Router {
+            daemon,
+            space,
+            folder,
+            running: Vec::new(),
+        }
+    }
+
+    fn start(&mut self, program: &str, args: &[&str]) {
+        let mut command = Command::new("timeout");
+        command.args([
+            "-s",
+            "KILL",
+            "280",
+            "ip",
+            "netns",
+            "exec",
+            &self.space,
+            program,
+        ]);
+        let log = std::fs::File::create(self.folder.file("out")).unwrap();
+        command
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        self.running.push(command.stderr(log).spawn().unwrap());
+    }
+
+    /// One of FRR's daemons with its configuration.
+    fn frr(&mut self, daemon: &str, config: &str) {
+        let at = |name: &str| self.folder.file(name).display().to_string();
+        let (file, pid, socket, here) = (
+            at(&format!("{daemon}.conf")),
+            at(&format!("{daemon}.pid")),
+            at("zserv.api"),
+            at("."),
+        );
+        let log = format!("file:{}", at(&format!("{daemon}.log")));
+        std::fs::write(&file, config).unwrap();
+        let program = format!("{FRR}/{daemon}");
+        let args = [
+            "-f",
+            &file,
+            "-i",
+            &pid,
+            "-z",
+            &socket,
+            "--vty_socket",
+            &here,
+            "-A",
+            "127.0.0.1",
+            "-P",
+            "0",
+            "--log",
+            &log,
+        ];
+        self.start(&program, &args);
+        if daemon == "zebra" {
+            let start = Instant::now();
+            while !Path::new(&socket).exists() {
+                assert!(start.elapsed() < SETTLE, "zebra does not start");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+
+    fn frr_all(&mut self, number: u32, ospf: &str, bgp: &str) {
+        self.frr("zebra", &format!("hostname r{number}\n"));
+        self.frr("ospfd", &format!(
+            "hostname r{number}\n{ospf}router ospf\n ospf router-id 10.255.0.{number}\n network 10.1.0.0/16 area 0\n network 10.255.0.0/16 area 0\n"
+        ));
+        self.frr(
+            "bgpd",
+            &format!(
+                "hostname r{number}\nrouter bgp 65000\n bgp router-id 10.255.0.{number}\n{bgp}"
+            ),
+        );
+    }
+
+    fn kernel(&self, words: &str) -> String {
+        must(&format!("ip -n {} {words}", self.space))
+    }
+
+    fn fib(&self, what: &str) -> String {
+        self.daemon.ok(&format!("show ip fib {what}"))
+    }
+
+    fn in_step(&self) {
+        let mut last = String::new();
+        let held = within(Duration::from_secs(20), || {
+            last = self.daemon.ok("lcp audit");
+            last.contains(" 0 differ")
+        });
+        assert!(held, "{last}");
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        for child in &mut self.running {
+            if child.try_wait().is_ok_and(|ended| ended.is_none()) {
+                signal(child.id(), "TERM");
+                let _ = child.wait();
+            }
+        }
+    }
+}
+
+fn within(span: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < span {
+        if holds() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    false
+}
+
+fn pings(space: &str, to: &str, count: u32, every: &str) -> u32 {
+    let count = count.to_string();
+    let words = [
+        "ip", "netns", "exec", space, "ping", "-n", "-q", "-i", every, "-c", &count, "-W", "1", to,
+    ];
+    let said = text(&run(60, &words).stdout);
+    let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
+    let received = line.split(", ").nth(1).unwrap_or("0");
+    received.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Quick hellos on these interfaces.
+fn ospf(ends: &[&str]) -> String {
+    let one = |end: &&str| {
+        format!(
+            "interface {end}\n ip ospf network point-to-point\n ip ospf hello-interval 1\n ip ospf dead-interval 5\n"
+        )
+    };
+    ends.iter().map(one).collect()
+}
+
+/// BGP with the routers of these numbers, by their own addresses, telling one network.
+fn bgp(number: u32, others: &[u32], network: &str) -> String {
+    let one = |other: &u32| {
+        let peer = format!(" neighbor 10.255.0.{other}");
+        format!(
+            "{peer} remote-as 65000\n{peer} update-source 10.255.0.{number}\n{peer} timers 3 10\n{peer} timers connect 2\n"
+        )
+    };
+    let all: String = others.iter().map(one).collect();
+    let tell = match network {
+        "" => String::new(),
+        network => format!(" address-family ipv4 unicast\n  network {network}\n"),
+    };
+    all + &tell
+}
+
+#[test]
+fn two_routers_speak_ospf_and_bgp_over_volley() {
+    if !able(&[
+        &format!("{FRR}/zebra"),
+        &format!("{FRR}/ospfd"),
+        &format!("{FRR}/bgpd"),
+    ]) {
+        return;
+    }
+    let Some(mut net) = Net::new() else { return };
+    net.cable("one", "two");
+    let a = net.host("a", "la", "10.10.1.2/24", "10.10.1.1");
+    let b = net.host("b", "lb", "10.10.2.2/24", "10.10.2.1");
+    let mut r1 = Router::new(
+        &mut net,
+        1,
+        &[("one", "10.1.12.1/24"), ("la", "10.10.1.1/24")],
+    );
+    let mut r2 = Router::new(
+        &mut net,
+        2,
+        &[("two", "10.1.12.2/24"), ("lb", "10.10.2.1/24")],
+    );
+    r1.frr_all(1, &ospf(&["one"]), &bgp(1, &[2], "10.10.1.0/24"));
+    r2.frr_all(2, &ospf(&["two"]), &bgp(2, &[1], "10.10.2.0/24"));
+    let there = within(SETTLE, || {
+        r1.kernel("route show 10.10.2.0/24").contains("proto bgp")
+    });
+    assert!(
+        there,
+        "{}{}",
+        r1.kernel("route"),
+        r1.daemon.ok("show errors")
+    );
+    assert!(within(SETTLE, || r2
+        .kernel("route show 10.10.1.0/24")
+        .contains("proto bgp")));
+    assert!(
+        within(SETTLE, || pings(&a, "10.10.2.2", 1, "0.2") == 1),
+        "{}",
+        r1.daemon.ok("show errors")
+    );
+    assert_eq!(pings(&b, "10.10.1.2", 5, "0.1"), 5);
+    let shown = r1.fib("10.10.2.2");
+    assert!(
+        shown.contains("lcp-rt") && shown.contains("via 10.1.12.2"),
+        "{shown}"
+    );
+    assert!(r1.fib("10.255.0.2").contains("via 10.1.12.2"), "by OSPF");
+    for router in [&r1, &r2] {
+        router.in_step();
+    }
+}
+
+/// Three routers: two cables between the first two, one between each of them and the third; a host behind the first and one
+/// behind the third.
+fn triangle(net: &mut Net) -> ([Router; 3], [String; 2]) {
+    net.cable("a12", "a21");
+    net.cable("b12", "b21");
+    net.cable("c13", "c31");
+    net.cable("d23", "d32");
+    let a = net.host("a", "la", "10.10.1.2/24", "10.10.1.1");
+    let b = net.host("b", "lb", "10.10.3.2/24", "10.10.3.1");
+    let ends1 = [
+        ("a12", "10.1.1.1/24"),
+        ("b12", "10.1.2.1/24"),
+        ("c13", "10.1.3.1/24"),
+        ("la", "10.10.1.1/24"),
+    ];
+    let ends2 = [
+        ("a21", "10.1.1.2/24"),
+        ("b21", "10.1.2.2/24"),
+        ("d23", "10.1.4.2/24"),
+    ];
+    let ends3 = [
+        ("c31", "10.1.3.3/24"),
+        ("d32", "10.1.4.3/24"),
+        ("lb", "10.10.3.1/24"),
+    ];
+    let mut r1 = Router::new(net, 1, &ends1);
+    let mut r2 = Router::new(net, 2, &ends2);
+    let mut r3 = Router::new(net, 3, &ends3);
+    r1.frr_all(
+        1,
+        &ospf(&["a12", "b12", "c13"]),
+        &bgp(1, &[2, 3], "10.10.1.0/24"),
+    );
+    r2.frr_all(2, &ospf(&["a21", "b21", "d23"]), &bgp(2, &[1, 3], ""));
+    r3.frr_all(3, &ospf(&["c31", "d32"]), &bgp(3, &[1, 2], "10.10.3.0/24"));
+    ([r1, r2, r3], [a, b])
+}
+
+#[test]
+fn three_routers_share_two_ways_and_a_cut_converges() {
+    if !able(&[
+        &format!("{FRR}/zebra"),
+        &format!("{FRR}/ospfd"),
+        &format!("{FRR}/bgpd"),
+    ]) {
+        return;
+    }
+    let Some(mut net) = Net::new() else { return };
+    let ([r1, r2, r3], [a, b]) = triangle(&mut net);
+    let there = within(SETTLE, || pings(&a, "10.10.3.2", 1, "0.2") == 1);
+    assert!(
+        there,
+        "{}{}",
+        r1.kernel("route"),
+        r1.daemon.ok("show errors")
+    );
+    let two = |r: &Router| {
+        let shown = r.fib("10.255.0.2");
+        shown.contains("via 10.1.1.2") && shown.contains("via 10.1.2.2")
+    };
+    assert!(
+        within(SETTLE, || two(&r1)),
+        "two ways of one cost: {}",
+        r1.fib("10.255.0.2")
+    );
+    assert!(
+        r1.fib("10.10.3.2").contains("via 10.1.3.3"),
+        "the short way"
+    );
+    for router in [&r1, &r2, &r3] {
+        router.in_step();
+    }
+    must(&format!("ip -n {} link set c13 down", net.wire()));
+    let start = Instant::now();
+    let found = within(SETTLE, || pings(&a, "10.10.3.2", 1, "0.2") == 1);
+    assert!(found, "{}", r1.kernel("route"));
+    println!(
+        "1 of 1 cuts: the way round was found after {} ms",
+        start.elapsed().as_millis()
+    );
+    assert!(within(SETTLE, || !r1
+        .fib("10.10.3.2")
+        .contains("via 10.1.3.3")));
+    assert_eq!(pings(&b, "10.10.1.2", 10, "0.1"), 10);
+    for router in [&r1, &r2, &r3] {
+        router.in_step();
+    }
+    must(&format!("ip -n {} link set c13 up", net.wire()));
+    let back = within(SETTLE, || r1.fib("10.10.3.2").contains("via 10.1.3.3"));
+    assert!(back, "{}", r1.fib("10.10.3.2"));
+    r1.in_step();
+}
+
+#[test]
+fn bird_speaks_ospf_over_volley() {
+    if !able(&["/usr/sbin/bird"]) {
+        return;
+    }
+    let Some(mut net) = Net::new() else { return };
+    net.cable("one", "two");
+    let a = net.host("a", "la", "10.10.1.2/24", "10.10.1.1");
+    net.host("b", "lb", "10.10.2.2/24", "10.10.2.1");
+    let mut r1 = Router::new(
+        &mut net,
+        1,
+        &[("one", "10.1.12.1/24"), ("la", "10.10.1.1/24")],
+    );
+    let mut r2 = Router::new(
+        &mut net,
+        2,
+        &[("two", "10.1.12.2/24"), ("lb", "10.10.2.1/24")],
+    );
+    for (number, end, lan, router) in [(1, "one", "la", &mut r1), (2, "two", "lb", &mut r2)] {
+        let config = format!(
+            "router id 10.255.0.{number};\nprotocol device {{ scan time 1; }}\n\
+             protocol kernel {{ ipv4 {{ export all; }}; }}\n\
+             protocol ospf v2 {{ ipv4 {{ import all; export none; }}; area 0 {{ \
+             interface \"{end}\" {{ type ptp; hello 1; dead 5; }}; interface \"{lan}\" {{ stub; }}; }}; }}\n"
+        );
+        let (file, socket) = (
+            router.folder.file("bird.conf"),
+            router.folder.file("bird.ctl"),
+        );
+        std::fs::write(&file, config).unwrap();
+        let args = [
+            "-f",
+            "-c",
+            file.to_str().unwrap(),
+            "-s",
+            socket.to_str().unwrap(),
+        ];
+        router.start("/usr/sbin/bird", &args);
+    }
+    let there = within(SETTLE, || {
+        r1.kernel("route show 10.10.2.0/24").contains("proto bird")
+    });
+    assert!(
+        there,
+        "{}{}",
+        r1.kernel("route"),
+        r1.daemon.ok("show errors")
+    );
+    assert!(within(SETTLE, || pings(&a, "10.10.2.2", 1, "0.2") == 1));
+    assert!(r1.fib("10.10.2.2").contains("lcp-rt"));
+    for router in [&r1, &r2] {
+        router.in_step();
+    }
+}

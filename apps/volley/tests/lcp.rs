@@ -1,0 +1,441 @@
+//! The Linux mirror, against the kernel: a router between two hosts whose interfaces have twins in a namespace of their own.
+//!
+//! Needs root, `ip`, `ping` and Python; says so and passes where they are not there.
+
+mod support;
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+use support::bed::{Bed, mac_of, must, run};
+use support::{Daemon, oracle, signal, text};
+
+/// A namespace for twins; gone with its owner.
+struct Space(String);
+
+impl Space {
+    fn new(bed: &Bed) -> Space {
+        let space = Space(bed.name("k"));
+        must(&format!("ip netns add {}", space.0));
+        must(&format!("ip -n {} link set lo up", space.0));
+        space
+    }
+
+    fn ip(&self, words: &str) -> String {
+        must(&format!("ip -n {} {words}", self.0))
+    }
+
+    /// Whether a command works.
+    fn does(&self, seconds: u32, words: &str) -> bool {
+        let line = format!("ip netns exec {} {words}", self.0);
+        let words: Vec<&str> = line.split(' ').collect();
+        run(seconds, &words).status.success()
+    }
+
+    /// A program that has said that it is ready.
+    fn python(&self, program: &str) -> Child {
+        let mut command = std::process::Command::new("timeout");
+        command
+            .args(["-k", "1", "40", "ip", "netns", "exec", &self.0])
+            .arg(oracle::python().unwrap())
+            .args(["-c", program]);
+        command.stdout(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut ready = [0; 6];
+        let out = child.stdout.as_mut().unwrap();
+        std::io::Read::read_exact(out, &mut ready).unwrap();
+        assert_eq!(&ready, b"ready\n");
+        child
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        let _ = run(10, &["ip", "netns", "del", &self.0]);
+    }
+}
+
+/// The bed's router with a twin for each of its interfaces.
+fn mirrored(bed: &Bed) -> (Daemon, Space) {
+    let (daemon, space) = (bed.router(), Space::new(bed));
+    for end in ["left", "right"] {
+        daemon.ok(&format!("lcp create {end} host-if {end} netns {}", space.0));
+    }
+    in_step(&daemon);
+    (daemon, space)
+}
+
+/// Waits until there is no difference; the last answer is told when there is one for too long.
+fn in_step(daemon: &Daemon) {
+    let (start, mut last) = (Instant::now(), String::new());
+    while start.elapsed() < Duration::from_secs(20) {
+        last = daemon.ok("lcp audit");
+        if last.contains(" 0 differ") {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{last}\n{}", daemon.ok("show lcp"));
+}
+
+fn soon(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "waiting for {what}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn fib(daemon: &Daemon, what: &str) -> String {
+    let six = if what.contains(':') { "6" } else { "" };
+    daemon.ok(&format!("show ip{six} fib {what}"))
+}
+
+#[test]
+fn a_twin_is_the_interface_in_the_kernel() {
+    let Some(bed) = Bed::new() else { return };
+    let (daemon, space) = mirrored(&bed);
+    let own = daemon.json("show interface left")["interfaces"][0].clone();
+    let link = space.ip("-o link show left");
+    assert!(link.contains(own["mac"].as_str().unwrap()), "{link}");
+    assert!(link.contains(&format!("mtu {} ", own["mtu"])), "{link}");
+    let addresses = space.ip("-o addr show left");
+    for address in ["10.77.0.1/16", "2001:db8:77::1/64"] {
+        assert!(addresses.contains(address), "{addresses}");
+    }
+    for host in ["10.77.0.2", "10.78.0.2", "2001:db8:77::2", "2001:db8:78::2"] {
+        soon(host, || {
+            space.does(5, &format!("ping -n -q -c 1 -W 1 {host}"))
+        });
+    }
+    assert_eq!(bed.pings("a", "10.77.0.1", 3, "0.1"), 3, "Volley answers");
+    assert_eq!(bed.pings("a", "10.78.0.2", 3, "0.1"), 3, "and forwards");
+    let known = space.ip("neigh show 10.77.0.2 dev left");
+    assert!(known.contains(&mac_of(&bed, "a")), "{known}");
+    daemon.ok("lcp delete left");
+    assert!(!space.ip("-o link").contains(" left"));
+    assert_eq!(
+        bed.pings("a", "10.77.0.1", 2, "0.1"),
+        2,
+        "it is a router still"
+    );
+    assert!(
+        daemon
+            .refused("lcp delete left")
+            .contains("there is no lcp left")
+    );
+}
+
+/// What a server in the kernel gets and gives back over TCP, a megabyte each way.
+const SERVE: &str = "import socket,hashlib\n\
+    s=socket.create_server(('10.77.0.1',8080)); print('ready',flush=True)\n\
+    c,w=s.accept(); got=b''\n\
+    while len(got)<1000000: got+=c.recv(65536)\n\
+    c.sendall(got[::-1]); c.close()\n";
+
+const CALL: &str = "import hashlib,os\n\
+    c=socket.create_connection(('10.77.0.1',8080),10); sent=os.urandom(1000000); c.sendall(sent); got=b''\n\
+    while len(got)<1000000:\n\
+    \x20 part=c.recv(65536)\n\
+    \x20 if not part: break\n\
+    \x20 got+=part\n\
+    print('same' if got==sent[::-1] else 'other %d'%len(got))\n";
+
+#[test]
+fn services_of_the_kernel_are_reached_through_the_twin() {
+    let Some(bed) = Bed::new() else { return };
+    let (daemon, space) = mirrored(&bed);
+    let mut server = space.python(SERVE);
+    let said = bed.python("a", CALL).wait_with_output().unwrap();
+    let _ = server.kill();
+    let _ = server.wait();
+    let errors = daemon.ok("show errors");
+    assert_eq!(text(&said.stdout).trim(), "same", "{errors}");
+    let closed = "c=socket.socket(); c.settimeout(5)\n\
+        try: c.connect(('10.77.0.1',8081))\n\
+        except ConnectionRefusedError: print('refused')\n";
+    let said = bed.python("a", closed).wait_with_output().unwrap();
+    assert_eq!(
+        text(&said.stdout).trim(),
+        "refused",
+        "the kernel has nobody there"
+    );
+}
+
+/// The first frame on `left` that goes to a group of routers, as hexadecimal.
+const HEAR: &str = "import socket\n\
+    s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3)); s.bind(('left',0)); s.settimeout(15)\n\
+    print('ready',flush=True)\n\
+    while True:\n\
+    \x20 f,w=s.recvfrom(2000)\n\
+    \x20 if w[2]!=4 and f[:6]==bytes.fromhex('GROUP'): print(f.hex()); break\n";
+
+#[test]
+fn groups_and_foreign_protocols_reach_the_kernel_unchanged() {
+    let Some(bed) = Bed::new() else { return };
+    let (_daemon, space) = mirrored(&bed);
+    let ospf = format!(
+        "4500002c00010000015900000a4d0002e0000005{}",
+        "ab".repeat(24)
+    );
+    let ospf6 = format!(
+        "6000000000185901{}{}{}",
+        "20".repeat(16),
+        "ff020000000000000000000000000005",
+        "cd".repeat(24)
+    );
+    let isis = "fefe03838301".to_owned() + &"11".repeat(60);
+    let cases = [
+        ("01005e000005", "0800", ospf),
+        ("333300000005", "86dd", ospf6),
+        ("0180c2000014", "0042", isis),
+    ];
+    for (group, kind, body) in cases {
+        let listener = space.python(&HEAR.replace("GROUP", group));
+        let program = format!(
+            "f=bytes.fromhex('{group}')+me+bytes.fromhex('{kind}{body}')\ns.send(f); print(f.hex())\n"
+        );
+        let sent = bed.python("a", &program).wait_with_output().unwrap();
+        let heard = listener.wait_with_output().unwrap();
+        assert_eq!(
+            text(&heard.stdout).trim(),
+            text(&sent.stdout).trim(),
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn addresses_mtu_and_state_go_both_ways() {
+    let Some(bed) = Bed::new() else { return };
+    let (daemon, space) = mirrored(&bed);
+    let volley = |d: &Daemon, part: &str| d.ok("show interface address left").contains(part);
+    let kernel = |part: &str| space.ip("-o addr show left").contains(part);
+    space.ip("addr add 10.99.0.1/24 dev left");
+    soon("the kernel's address", || volley(&daemon, "10.99.0.1/24"));
+    daemon.ok("set interface ip address del left 10.99.0.1/24");
+    soon("its end in the kernel", || !kernel("10.99.0.1"));
+    daemon.ok("set interface ip6 address left 2001:db8:99::1/64");
+    soon("Volley's address", || kernel("2001:db8:99::1/64"));
+    space.ip("-6 addr del 2001:db8:99::1/64 dev left");
+    soon("its end in Volley", || !volley(&daemon, "2001:db8:99::1"));
+    daemon.ok("set interface mtu 1400 left");
+    soon("Volley's MTU", || {
+        space.ip("link show left").contains("mtu 1400")
+    });
+    space.ip("link set left mtu 1450");
+    let mtu = |d: &Daemon| d.json("show interface left")["interfaces"][0]["mtu"] == 1450;
+    soon("the kernel's MTU", || mtu(&daemon));
+    let state = |d: &Daemon| d.json("show interface right")["interfaces"][0]["state"].clone();
+    space.ip("link set right down");
+    soon("down by the kernel", || state(&daemon) == "down");
+    daemon.ok("set interface state right up");
+    soon("up by Volley", || {
+        space.ip("link show right").contains(",UP")
+    });
+    soon("its addresses", || {
+        space.ip("-o addr show right").contains("2001:db8:78::1")
+    });
+    assert!(
+        daemon
+            .ok("show interface address right")
+            .contains("2001:db8:78::1")
+    );
+    bed.ip("r", "link set left down");
+    soon("no carrier", || {
+        space.ip("link show left").contains("NO-CARRIER")
+    });
+    bed.ip("r", "link set left up");
+    soon("a carrier", || {
+        !space.ip("link show left").contains("NO-CARRIER")
+    });
+    in_step(&daemon);
+}
+
+#[test]
+fn neighbours_that_are_configured_go_both_ways() {
+    let Some(bed) = Bed::new() else { return };
+    let (daemon, space) = mirrored(&bed);
+    space.ip("neigh add 10.77.0.9 lladdr 02:00:00:00:00:09 dev left nud permanent");
+    soon("the kernel's", || {
+        daemon.ok("show ip neighbors").contains("02:00:00:00:00:09")
+    });
+    daemon.ok("set ip neighbor left 10.77.0.8 02:00:00:00:00:08");
+    soon("Volley's", || {
+        space
+            .ip("neigh show nud permanent")
+            .contains("02:00:00:00:00:08")
+    });
+    space.ip("neigh del 10.77.0.9 dev left");
+    soon("its end", || {
+        !daemon.ok("show ip neighbors").contains("02:00:00:00:00:09")
+    });
+    daemon.ok("set ip neighbor del left 10.77.0.8");
+    soon("its end", || {
+        !space
+            .ip("neigh show nud permanent")
+            .contains("02:00:00:00:00:08")
+    });
+    in_step(&daemon);
+}
+
+/// Routes of every kind that the mirror takes over.
+const KINDS: [&str; 18] = [
+    "route add 198.51.100.0/24 via 10.77.0.2 metric 50",
+    "route add 198.51.100.0/24 via 10.78.0.2 metric 20",
+    "route add blackhole 198.51.101.0/24",
+    "route add unreachable 198.51.102.0/24",
+    "route add prohibit 198.51.103.0/24",
+    "route add 198.51.104.0/24 nexthop via 10.77.0.2 weight 1 nexthop via 10.78.0.2 weight 3",
+    "route add 198.51.105.0/24 via 192.0.2.9 dev left onlink",
+    "route add 198.51.106.0/24 dev right",
+    "route add 198.51.107.0/24 via inet6 2001:db8:77::2 dev left",
+    "route add 198.51.108.0/24 via 10.77.0.2 table 7",
+    "addr add 10.255.0.1/32 dev lo",
+    "-6 route add 2001:db8:a::/48 via 2001:db8:77::2",
+    "-6 route add 2001:db8:b::/48 nexthop via 2001:db8:77::2 nexthop via 2001:db8:78::2",
+    "-6 route add blackhole 2001:db8:c::/48",
+    "nexthop add id 1 via 10.77.0.2 dev left",
+    "nexthop add id 2 via 10.78.0.2 dev right",
+    "nexthop add id 9 group 1/2",
+    "route add 198.51.109.0/24 nhid 9",
+];
+
+#[test]
+fn routes_of_every_kind_are_taken_over() {
+    let Some(bed) = Bed::new() else { return };
+    let (daemon, space) = mirrored(&bed);
+    daemon.ok("ip table add 7");
+    for line in KINDS {
+        space.ip(line);
+    }
+    in_step(&daemon);
+    let says = |what: &str, part: &str| {
+        let shown = fib(&daemon, what);
+        assert!(
+            shown.contains("lcp-rt") && shown.contains(part),
+            "{what}: {shown}"
+        );
+    };
+    says("198.51.100.1", "via 10.78.0.2");
+    says("198.51.101.1", "drop");
+    says("198.51.102.1", "unreachable");
+    says("198.51.103.1", "prohibit");
+    says("198.51.104.1", "via 10.77.0.2 \"left\" weight 1");
+    says("198.51.104.1", "via 10.78.0.2 \"right\" weight 3");
+    says("198.51.105.1", "via 192.0.2.9");
+    says("198.51.107.1", "via 2001:db8:77::2");
+    says("198.51.108.1 table 7", "via 10.77.0.2");
+    says("10.255.0.1", "local");
+    says("2001:db8:b::1", "via 2001:db8:78::2");
+    says("198.51.109.1", "via 10.78.0.2");
+    assert_eq!(
+        bed.pings("a", "10.255.0.1", 2, "0.1"),
+        2,
+        "an address of the kernel's lo"
+    );
+    for line in [
+        "route del 198.51.100.0/24 via 10.78.0.2 metric 20",
+        "route replace 198.51.101.0/24 via 10.77.0.2",
+        "nexthop replace id 9 group 1",
+        "-6 route del 2001:db8:b::/48 via 2001:db8:78::2",
+    ] {
+        space.ip(line);
+    }
+    in_step(&daemon);
+    let now = |what: &str| fib(&daemon, what);
+    assert!(
+        now("198.51.100.1").contains("via 10.77.0.2"),
+        "the next metric"
+    );
+    assert!(
+        now("198.51.109.1").contains("10.77.0.2") && !now("198.51.109.1").contains("10.78.0.2")
+    );
+    assert!(!now("2001:db8:b::1").contains("2001:db8:78::2"));
+    space.ip("nexthop del id 1");
+    soon("the end of what led over it", || {
+        !now("198.51.109.1").contains("lcp-rt")
+    });
+    space.ip("link set right down");
+    in_step(&daemon);
+    daemon.ok("ip route add 198.51.101.0/24 via 10.78.0.2");
+    assert!(
+        now("198.51.101.1").contains("source static"),
+        "the operator goes before"
+    );
+    let audit = daemon.ok("lcp audit");
+    assert!(audit.contains(" 0 differ"), "{audit}");
+}
+
+/// As many routes as the kernel has no room for while nobody reads.
+#[test]
+fn what_the_kernel_had_no_room_to_tell_is_read_once_more() {
+    let Some(bed) = Bed::new() else { return };
+    let (mut daemon, space) = mirrored(&bed);
+    let file = daemon.folder.file("batch");
+    let route = |n: u32| {
+        let (b, c) = (n >> 8 & 255, n & 255);
+        format!(
+            "route add 20.{b}.{c}.0/24 via 10.77.0.2 metric {}\n",
+            n >> 16
+        )
+    };
+    let lines: String = (0..200_000).map(route).collect();
+    std::fs::write(&file, lines).unwrap();
+    signal(daemon.pid(), "STOP");
+    let filled = run(
+        200,
+        &["ip", "-n", &space.0, "-batch", file.to_str().unwrap()],
+    );
+    signal(daemon.pid(), "CONT");
+    assert!(filled.status.success(), "{}", text(&filled.stderr));
+    let overruns = |d: &Daemon| d.json("show lcp")["mirror"]["overruns"].as_u64().unwrap();
+    daemon.wait_for("the overrun", |d| overruns(d) > 0);
+    let count = |d: &Daemon| d.json("show lcp")["tables"][0]["ip4"].clone();
+    daemon.wait_for("every route", |d| count(d) == 65_536);
+    in_step(&daemon);
+    assert_eq!(bed.pings("a", "10.78.0.2", 3, "0.1"), 3);
+    let resync = daemon.ok("lcp resync");
+    assert!(
+        resync.contains("read 65536 routes") && resync.contains(" 0 of them were wrong"),
+        "{resync}"
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_a_sentence() {
+    let Some(bed) = Bed::new() else { return };
+    let (daemon, space) = mirrored(&bed);
+    let refused = |line: &str, part: &str| {
+        let said = daemon.refused(line);
+        assert!(said.contains(part), "{line}: {said}");
+    };
+    let name = &space.0;
+    refused(
+        &format!("lcp create left host-if other netns {name}"),
+        "exists already",
+    );
+    refused(
+        &format!("lcp create nowhere host-if x netns {name}"),
+        "there is no interface nowhere",
+    );
+    daemon.ok("create packet-generator interface pg0");
+    refused(
+        "lcp create pg0 host-if x",
+        "all twins are in one network namespace",
+    );
+    refused(
+        "lcp create left host-if a-name-that-is-too-long",
+        "1 to 15 characters",
+    );
+}
+
+#[test]
+fn without_a_twin_nothing_is_mirrored() {
+    let daemon = Daemon::start("", &[]);
+    assert!(daemon.ok("show lcp").contains("No interface has a twin"));
+    assert_eq!(daemon.ok("lcp audit"), "0 compared, 0 differ\n");
+    daemon.ok("lcp resync");
+}

@@ -1,0 +1,26 @@
+//! What handoffs and placements ask of the engine.
+
+use super::Engine;
+use crate::NodeId;
+use crate::stage::Role;
+use crate::stats::NodeStats;
+use crate::worker::Channel;
+use std::sync::Arc;
+
+impl Engine {
+    pub(crate) fn role(&self, id: NodeId) -> Role {
+        self.defs[id.index()].role
+    }
+
+    pub(crate) fn is_from_start(&self, id: NodeId) -> bool {
+        id.index() < self.from_start
+    }
+
+    pub(crate) fn stats_of(&self, id: NodeId, worker: usize) -> Arc<NodeStats> {
+        self.defs[id.index()].stats[worker].clone()
+    }
+
+    pub(crate) fn channel(&self, worker: usize) -> Arc<Channel> {
+        self.channels[worker].clone()
+    }
+}

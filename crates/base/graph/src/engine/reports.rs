@@ -1,0 +1,178 @@
+//! What the engine tells of its nodes and workers, and what is counted from when.
+
+use super::{Definition, Engine};
+use crate::drop_book::{DropSample, Kind};
+use crate::stage::Role;
+use crate::{CounterInfo, CounterReport, DropReport, Gap, NodeId, NodeReport, NodeState};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Engine {
+    /// What every node did on `worker` since the last clear.
+    pub fn runtime(&self, worker: usize) -> Vec<NodeReport> {
+        let asleep = self.is_asleep(worker);
+        let line = |def: &Definition| {
+            let (stats, base) = (&def.stats[worker], &def.cleared[worker]);
+            NodeReport {
+                name: def.name.clone(),
+                state: match (def.role == Role::Source, asleep) {
+                    (false, _) => NodeState::Active,
+                    (true, false) => NodeState::Polling,
+                    (true, true) => NodeState::Interrupt,
+                },
+                calls: stats.calls.load(Relaxed) - base.calls,
+                vectors: stats.vectors.load(Relaxed) - base.vectors,
+                suspends: stats.suspends.load(Relaxed) - base.suspends,
+                clocks: stats.clocks.load(Relaxed) - base.clocks,
+                largest: stats.largest.load(Relaxed),
+            }
+        };
+        self.defs
+            .iter()
+            .filter(|d| !d.removed && worker < d.stats.len())
+            .map(line)
+            .collect()
+    }
+
+    /// Every counter of every node, all workers together, since the last clear.
+    pub fn counters(&self) -> Vec<CounterReport> {
+        let value = |def: &Definition, c: usize| {
+            let of = |w: usize| {
+                let base = def.cleared[w].counters.get(c).copied().unwrap_or(0);
+                def.stats[w].counters[c].load(Relaxed) - base
+            };
+            (0..def.stats.len()).map(of).sum()
+        };
+        let of_node = |def: &Definition| {
+            let line = |(c, info): (usize, &CounterInfo)| CounterReport {
+                node: def.name.clone(),
+                info: *info,
+                count: value(def, c),
+            };
+            def.counters
+                .iter()
+                .enumerate()
+                .map(line)
+                .collect::<Vec<_>>()
+        };
+        self.defs
+            .iter()
+            .filter(|d| !d.removed)
+            .flat_map(of_node)
+            .collect()
+    }
+
+    /// Start `show runtime` from zero.
+    pub fn clear_runtime(&mut self) {
+        self.channels
+            .iter()
+            .for_each(|c| c.longest.store(0, Relaxed));
+        for def in &mut self.defs {
+            for (stats, base) in def.stats.iter().zip(&mut def.cleared) {
+                base.calls = stats.calls.load(Relaxed);
+                base.vectors = stats.vectors.load(Relaxed);
+                base.clocks = stats.clocks.load(Relaxed);
+                base.suspends = stats.suspends.load(Relaxed);
+            }
+        }
+    }
+
+    fn drop_kinds(&self) -> BTreeMap<Kind, (u64, Option<DropSample>)> {
+        let mut kinds: BTreeMap<Kind, (u64, Option<DropSample>)> = BTreeMap::new();
+        for (kind, count, sample) in self.books.iter().flat_map(|book| book.read()) {
+            let entry = kinds.entry(kind).or_default();
+            entry.0 += count;
+            let later = |s: &DropSample| entry.1.as_ref().is_none_or(|e| e.at_ns < s.at_ns);
+            if let Some(sample) = sample.filter(later) {
+                entry.1 = Some(sample);
+            }
+        }
+        kinds
+    }
+
+    /// Dropped packets by reason and receiving interface, all workers together, since the last clear.
+    pub fn drops(&self) -> Vec<DropReport> {
+        let kinds = self.drop_kinds().into_iter();
+        let report = |(kind, (count, sample)): (Kind, (u64, Option<DropSample>))| {
+            let before = self.books_cleared.get(&kind).copied().unwrap_or(0);
+            let (node, counter) = NodeId::of_reason(kind.reason);
+            (count > before).then(|| DropReport {
+                node,
+                counter,
+                rx: kind.rx,
+                count: count - before,
+                sample,
+            })
+        };
+        kinds.filter_map(report).collect()
+    }
+
+    /// Forget what was dropped of packets from interface `rx`, which goes: its number may be another's next.
+    pub fn forget_drops(&mut self, rx: u32) {
+        let kinds = self.drop_kinds().into_iter().filter(|(k, _)| k.rx == rx);
+        let now = kinds.map(|(kind, (count, _))| (kind, count));
+        self.books_cleared.extend(now);
+    }
+
+    /// Start `show errors` and `show drops` from zero.
+    pub fn clear_counters(&mut self) {
+        let now = self.drop_kinds().into_iter();
+        self.books_cleared = now.map(|(kind, (count, _))| (kind, count)).collect();
+        for def in &mut self.defs {
+            for (stats, base) in def.stats.iter().zip(&mut def.cleared) {
+                base.counters = stats.counters.iter().map(|c| c.load(Relaxed)).collect();
+            }
+        }
+    }
+
+    /// The longest round of a worker since the last clear, in microseconds: the longest that anything, a change of the
+    /// configuration included, has kept packets waiting.
+    pub fn longest_round_us(&self, worker: usize) -> f64 {
+        let cycles = self
+            .channels
+            .get(worker)
+            .map_or(0, |c| c.longest.load(Relaxed));
+        cycles as f64 * 1e6 / volley_simd::cycles_per_second()
+    }
+
+    /// Seconds that a worker has spent in rounds that found packets: what it is really used, whatever polling takes.
+    pub fn busy_seconds(&self, worker: usize) -> f64 {
+        let cycles = self
+            .channels
+            .get(worker)
+            .map_or(0, |c| c.busy_cycles.load(Relaxed));
+        cycles as f64 / volley_simd::cycles_per_second()
+    }
+
+    /// The node that a worker ran last.
+    pub fn last_node(&self, worker: usize) -> NodeId {
+        let channel = self.channels.get(worker);
+        NodeId(channel.map_or(0, |c| c.node.load(Relaxed) as u16))
+    }
+
+    /// Long gaps in a worker's rounds that nobody has asked for yet.
+    pub fn take_gaps(&self, worker: usize) -> Vec<Gap> {
+        let channel = self.channels.get(worker);
+        let queue = channel.into_iter().map(|c| &c.gaps);
+        queue
+            .flat_map(|q| std::iter::from_fn(|| q.pop()).take(q.capacity()))
+            .collect()
+    }
+
+    /// How many long gaps a worker's rounds have had in all.
+    pub fn long_gaps(&self, worker: usize) -> u64 {
+        let channel = self.channels.get(worker);
+        channel.map_or(0, |c| c.long_gaps.load(Relaxed))
+    }
+
+    /// Rounds, rounds that found packets, packets, and frames allocated while running, of one worker.
+    pub fn load(&self, worker: usize) -> Option<(u64, u64, u64, u64)> {
+        let c = self.channels.get(worker)?;
+        Some((
+            c.rounds.load(Relaxed),
+            c.busy.load(Relaxed),
+            c.packets.load(Relaxed),
+            c.grown.load(Relaxed),
+        ))
+    }
+}

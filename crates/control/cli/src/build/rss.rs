@@ -1,0 +1,40 @@
+//! `set interface rss`, `set node worker`.
+
+use super::args::Args;
+use super::interface::stray;
+use volley_model::{Request, Rss, RssHash, RssMode, SyntaxError};
+
+pub(super) fn interface(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let name = args.text()?;
+    let mut rss = Rss::default();
+    while let Some((word, column)) = args.option()? {
+        match word {
+            "off" => return Ok(Request::InterfaceRss { name, rss: None }),
+            "toeplitz" => rss.hash = RssHash::Toeplitz,
+            "crc32c" => rss.hash = RssHash::Crc32c,
+            "symmetric" => rss.symmetric = true,
+            "inner" => rss.inner = true,
+            "on" => rss.mode = RssMode::On,
+            "auto" => rss.mode = RssMode::Auto,
+            "workers" => {
+                let list = args.text()?;
+                let read: Rss = format!("workers {list}")
+                    .parse()
+                    .map_err(|e| SyntaxError::new(column, e))?;
+                rss.workers = read.workers;
+            }
+            _ => stray(word, column)?,
+        }
+    }
+    let rss = Some(rss);
+    Ok(Request::InterfaceRss { name, rss })
+}
+
+pub(super) fn node(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let node = args.text()?;
+    let worker = match args.take("default") {
+        true => None,
+        false => Some(args.number32()?),
+    };
+    Ok(Request::NodeWorker { node, worker })
+}

@@ -1,0 +1,63 @@
+//! `show lcp`, `lcp audit`.
+
+use super::table::{or_dash, table};
+use volley_model::reply::{LcpAuditReply, LcpDifference, LcpMirror, LcpReply, LcpRow, LcpTableRow};
+
+pub(super) fn lcp(reply: &LcpReply) -> String {
+    if reply.pairs.is_empty() {
+        return "No interface has a twin in the Linux kernel\n".to_owned();
+    }
+    let pair = |p: &LcpRow| {
+        vec![
+            p.interface.clone(),
+            p.tap.clone(),
+            p.host.clone(),
+            p.host_index.to_string(),
+            or_dash(p.namespace.as_ref()),
+        ]
+    };
+    let pairs: Vec<_> = reply.pairs.iter().map(pair).collect();
+    let mut out = table(&["Interface", "Tap", "Host", ">Index", "Namespace"], &pairs);
+    let row = |t: &LcpTableRow| [t.table.into(), t.kernel_table.into(), t.ip4, t.ip6];
+    let rows = reply.tables.iter().map(row);
+    let rows: Vec<Vec<String>> = rows
+        .map(|r: [u64; 4]| r.map(|n| n.to_string()).into())
+        .collect();
+    if !rows.is_empty() {
+        out += "\n";
+        out += &table(&[">Table", ">Kernel table", ">IPv4", ">IPv6"], &rows);
+    }
+    if let Some(mirror) = &reply.mirror {
+        out += &how(mirror);
+    }
+    out
+}
+
+fn how(m: &LcpMirror) -> String {
+    let mut out = format!(
+        "\n{}, {} prefixes wait\n{} messages read, {} overruns, {} resynchronisations, the last in {} ms\n",
+        m.state, m.waiting, m.messages, m.overruns, m.resyncs, m.resync_ms
+    );
+    if let Some(why) = &m.last_refused {
+        out += &format!("{} changes refused, the last: {why}\n", m.refused);
+    }
+    out
+}
+
+pub(super) fn audit(reply: &LcpAuditReply) -> String {
+    let summary = format!("{} compared, {} differ\n", reply.compared, reply.differing);
+    if reply.differences.is_empty() {
+        return summary;
+    }
+    let row = |d: &LcpDifference| {
+        let side = |text: &String| or_dash(Some(text).filter(|t| !t.is_empty()));
+        vec![
+            d.kind.clone(),
+            d.what.clone(),
+            side(&d.kernel),
+            side(&d.volley),
+        ]
+    };
+    let rows: Vec<_> = reply.differences.iter().map(row).collect();
+    table(&["Kind", "What", "Kernel", "Volley"], &rows) + &summary
+}

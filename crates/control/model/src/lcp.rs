@@ -1,0 +1,96 @@
+//! The Linux mirror: interfaces with a twin in the kernel, and what the kernel's routes are handed to the FIB as.
+
+use crate::addr::{Family, Prefix};
+use crate::error::{ModelError, ObjectKind};
+use crate::kernel::check_host;
+use crate::name::{check_name, quote};
+use crate::request::Request;
+use crate::route::{Path, RouteSource};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display, Formatter};
+
+/// An interface and its twin: a tap in the kernel with the same MAC address and MTU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LcpPair {
+    /// The interface.
+    pub interface: String,
+    /// Its twin in the kernel.
+    pub host: String,
+    /// The network namespace of the twin: a name of `ip netns`, a path, or `pid:N`; none = Volley's.
+    #[serde(default)]
+    pub namespace: Option<String>,
+}
+
+impl LcpPair {
+    /// Volley's end of the twin, an interface of its own.
+    pub fn tap(&self) -> String {
+        lcp_tap(&self.interface)
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), ModelError> {
+        check_name(ObjectKind::Interface, &self.interface)?;
+        check_name(ObjectKind::Interface, &self.tap())?;
+        check_host(&self.host, self.namespace.as_deref())
+    }
+}
+
+/// Name of Volley's end of the twin of an interface.
+pub fn lcp_tap(interface: &str) -> String {
+    format!("tap-{interface}")
+}
+
+impl Display for LcpPair {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (interface, host) = (quote(&self.interface), quote(&self.host));
+        write!(f, "lcp create {interface} host-if {host}")?;
+        match &self.namespace {
+            Some(namespace) => write!(f, " netns {}", quote(namespace)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What becomes of many routes of one source at once. The mirror's own: the command line has no words for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteBatch {
+    /// IP version.
+    pub family: Family,
+    /// IP table.
+    pub table: u32,
+    /// Whose routes they are.
+    pub source: RouteSource,
+    /// Sets of paths that the routes name.
+    pub sets: Vec<Vec<Path>>,
+    /// Prefixes that have the paths of a set from now on; a prefix is named once.
+    pub put: Vec<(Prefix, u32)>,
+    /// Prefixes whose route goes.
+    pub gone: Vec<Prefix>,
+}
+
+/// All routes of one source in a table.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct RouteSet {
+    /// Sets of paths that the routes name.
+    pub sets: Vec<Vec<Path>>,
+    /// Prefixes in no order, each with its set.
+    pub routes: Vec<(Prefix, u32)>,
+}
+
+/// Checks requests of the mirror, and has the path batcher look at any other.
+pub(crate) fn validate(request: &Request) -> Result<(), ModelError> {
+    match request {
+        Request::LcpCreate(pair) => pair.validate(),
+        Request::LcpDelete { interface } => check_name(ObjectKind::Interface, interface),
+        other => crate::paths::validate(other),
+    }
+}
+
+pub(crate) fn spell(f: &mut Formatter<'_>, request: &Request) -> fmt::Result {
+    match request {
+        Request::LcpCreate(pair) => write!(f, "{pair}"),
+        Request::LcpDelete { interface } => write!(f, "lcp delete {}", quote(interface)),
+        _ => f.write_str("lcp resync"),
+    }
+}

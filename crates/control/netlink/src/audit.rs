@@ -1,0 +1,121 @@
+//! What the kernel should have made of the forwarding table, against what is there.
+
+use crate::Backend;
+use crate::routes::{Routes, Wanted, normal};
+use hashbrown::HashMap;
+use volley_model::reply::{LcpAuditReply, LcpDifference};
+use volley_model::{Family, ModelError, Path, Prefix};
+
+/// Differences that are told in words.
+const MOST: usize = 1000;
+/// Prefixes between two looks at whose turn it is.
+const PIECE: usize = 16_384;
+
+/// What is found on the way.
+#[derive(Default)]
+pub struct Findings {
+    reply: LcpAuditReply,
+    /// Prefixes of routes that differ.
+    pub routes: Vec<(Family, u32, Prefix)>,
+}
+
+fn words(paths: Option<&[Path]>) -> String {
+    let all = paths.unwrap_or_default().iter().map(Path::to_string);
+    all.collect::<Vec<_>>().join(", ")
+}
+
+impl Findings {
+    /// Something that is no route.
+    pub fn other(&mut self, compared: u64, found: Vec<[String; 4]>) {
+        self.reply.compared += compared;
+        for [kind, what, kernel, volley] in found {
+            self.tell(LcpDifference {
+                kind,
+                what,
+                kernel,
+                volley,
+            });
+        }
+    }
+
+    fn tell(&mut self, difference: LcpDifference) {
+        self.reply.differing += 1;
+        if self.reply.differences.len() < MOST {
+            self.reply.differences.push(difference);
+        }
+    }
+
+    fn route(
+        &mut self,
+        at: (Family, u32, Prefix),
+        kernel: Option<&[Path]>,
+        volley: Option<&[Path]>,
+    ) {
+        let (_, table, prefix) = at;
+        let what = match table {
+            0 => prefix.to_string(),
+            table => format!("{prefix} table {table}"),
+        };
+        self.routes.push(at);
+        self.tell(LcpDifference {
+            kind: "route".into(),
+            what,
+            kernel: words(kernel),
+            volley: words(volley),
+        });
+    }
+
+    /// The answer.
+    pub fn reply(self) -> LcpAuditReply {
+        self.reply
+    }
+}
+
+/// Compares all routes with what the forwarding table has.
+pub async fn routes(
+    backend: &dyn Backend,
+    known: &Routes,
+    found: &mut Findings,
+) -> Result<(), ModelError> {
+    let mut wanted = known.wanted();
+    found.reply.compared += wanted.len() as u64;
+    for (family, table) in known.tables() {
+        one_table(backend, known, (family, table), &mut wanted, found).await?;
+    }
+    let mut rest: Vec<_> = wanted.into_iter().collect();
+    rest.sort_unstable();
+    for (at, set) in rest {
+        found.route(at, known.paths(set).as_deref(), None);
+    }
+    Ok(())
+}
+
+/// What is in a table leaves `wanted`.
+async fn one_table(
+    backend: &dyn Backend,
+    known: &Routes,
+    (family, table): (Family, u32),
+    wanted: &mut Wanted,
+    found: &mut Findings,
+) -> Result<(), ModelError> {
+    let mut has = backend.route_set(family, table)?;
+    has.sets.iter_mut().for_each(normal);
+    let mut alike: HashMap<(u32, u32), bool> = HashMap::new();
+    for (at, (prefix, set)) in has.routes.iter().enumerate() {
+        if at % PIECE == PIECE - 1 {
+            crate::mirror::breathe().await;
+        }
+        let at = (family, table, *prefix);
+        let volley = has.sets.get(*set as usize).map(Vec::as_slice);
+        let Some(want) = wanted.remove(&at) else {
+            found.reply.compared += 1;
+            found.route(at, None, volley);
+            continue;
+        };
+        let same = || known.paths(want).as_deref() == volley;
+        if !*alike.entry((want, *set)).or_insert_with(same) {
+            found.route(at, known.paths(want).as_deref(), volley);
+        }
+    }
+    Ok(())
+}

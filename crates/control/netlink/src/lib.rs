@@ -1,0 +1,67 @@
+//! The Linux mirror's control side: what the kernel has on the twins of interfaces, and its routes, in step with Volley.
+//!
+//! - True on entry: nothing. The kernel's tables are changed by anybody at any time, and it forgets to tell when it is in a
+//!   hurry: then everything is read once more.
+//! - True on exit: links, addresses and configured neighbours are alike on both sides, the side that changed last goes
+//!   before; every route of the kernel that leads by a twin is in the forwarding table, as source `lcp-rt`.
+//! - It builds requests and asks questions, over [`Backend`], and knows no node, no driver and no table of Volley's.
+//! - It works in slices, between which the control thread does other things.
+#![forbid(unsafe_code)]
+
+mod audit;
+mod error;
+mod links;
+mod message;
+mod mirror;
+mod routes;
+mod socket;
+
+pub use error::MirrorError;
+pub use mirror::Mirror;
+
+use std::any::Any;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use volley_model::{
+    Applied, Family, ModelError, Prefix, Query, Reply, Request, RouteBatch, RouteSet,
+};
+
+/// Something that takes a while.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
+
+/// Volley, as the mirror sees it.
+pub trait Backend {
+    /// Changes of the running configuration: all of them or none.
+    fn change(&self, requests: Vec<Request>) -> Pending<'_, Applied>;
+    /// A question.
+    fn query(&self, query: &Query) -> Result<Reply, ModelError>;
+    /// A batch of routes, into the forwarding table.
+    fn routes(&self, batch: &RouteBatch) -> Result<(), ModelError>;
+    /// The kernel's routes that the forwarding table has.
+    fn route_set(&self, family: Family, table: u32) -> Result<RouteSet, ModelError>;
+    /// Make each twin have a carrier while its interface can pass packets.
+    fn follow(&self);
+    /// Stir the mirror whenever `fd` can be read, until what is returned is dropped.
+    fn watch(&self, fd: OwnedFd) -> Option<Box<dyn Any>>;
+    /// A number that changes with interfaces, their addresses and neighbours.
+    fn version(&self) -> u64;
+}
+
+/// What is to be told of one table, by set.
+pub(crate) struct Batch {
+    family: Family,
+    table: u32,
+    put: Vec<(Prefix, u32)>,
+    gone: Vec<Prefix>,
+}
+
+impl Batch {
+    fn new(family: Family, table: u32) -> Self {
+        Batch {
+            family,
+            table,
+            put: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Links, addresses and configured neighbours, both ways: what the two sides last had alike tells which of them has changed
+//! since, and that side goes before. No socket here: what is to be done comes out as requests and orders.
+
+use crate::message::{Item, Link};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use volley_model::reply::{InterfaceRow, LcpRow, NeighborRow};
+use volley_model::{AdminState, IfAddress, Mac, Neighbor, Request};
+
+/// What the kernel is to do with one of its interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Set it up, or down.
+    Up(bool),
+    /// Set its MTU.
+    Mtu(u32),
+    /// Set its MAC address.
+    Mac(Mac),
+    /// Give it an address, or take it away.
+    Address(IfAddress, bool),
+    /// Give it a neighbour for good, or none.
+    Neighbor(IpAddr, Option<Mac>),
+}
+
+/// What is to be done so that both sides are alike.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Todo {
+    /// By Volley.
+    pub requests: Vec<Request>,
+    /// By the kernel, on the interface with this number.
+    pub orders: Vec<(u32, Order)>,
+    /// Something is to be looked at once more, soon.
+    pub again: bool,
+}
+
+/// What both sides had alike the last time.
+#[derive(Default)]
+struct Agreed {
+    up: Option<bool>,
+    mtu: Option<u32>,
+    addresses: BTreeSet<IfAddress>,
+    neighbors: BTreeMap<IpAddr, Mac>,
+    /// Addresses that the kernel seems to have lost.
+    missed: BTreeSet<IfAddress>,
+}
+
+/// The kernel's side of everything, and what was agreed.
+#[derive(Default)]
+pub struct Twins {
+    links: BTreeMap<u32, Link>,
+    addresses: BTreeMap<u32, BTreeSet<IfAddress>>,
+    neighbors: BTreeMap<u32, BTreeMap<IpAddr, Mac>>,
+    agreed: BTreeMap<String, Agreed>,
+}
+
+/// An interface as both sides have it.
+struct Both<'a> {
+    row: &'a InterfaceRow,
+    link: &'a Link,
+    addresses: &'a BTreeSet<IfAddress>,
+    neighbors: (&'a BTreeMap<IpAddr, Mac>, BTreeMap<IpAddr, Mac>),
+}
+
+impl Twins {
+    /// The kernel is read anew.
+    pub fn forget(&mut self) {
+        self.links.clear();
+        self.addresses.clear();
+        self.neighbors.clear();
+    }
+
+    /// Something is there. True when an interface went down by it.
+    pub fn new_item(&mut self, item: Item) -> bool {
+        match item {
+            Item::Link(link) => {
+                let up = link.up;
+                let before = self.links.insert(link.index, link);
+                return before.is_some_and(|b| b.up && !up);
+            }
+            Item::Address(index, address) => {
+                self.addresses.entry(index).or_default().insert(address);
+            }
+            Item::Neighbor(index, address, Some(mac)) => {
+                self.neighbors
+                    .entry(index)
+                    .or_default()
+                    .insert(address, mac);
+            }
+            Item::Neighbor(index, address, None) => {
+                self.neighbors.entry(index).or_default().remove(&address);
+            }
+            Item::Route(_) | Item::NextHop(..) => {}
+        }
+        false
+    }
+
+    /// Something is gone. True when routes may have gone with it of which the kernel says nothing: those of IPv4 over an
+    /// interface, and from an address.
+    pub fn lost_item(&mut self, item: &Item) -> bool {
+        match item {
+            Item::Link(link) => {
+                self.addresses.remove(&link.index);
+                self.neighbors.remove(&link.index);
+                return self.links.remove(&link.index).is_some();
+            }
+            Item::Address(index, address) => {
+                self.addresses.entry(*index).or_default().remove(address);
+                return address.addr().is_ipv4();
+            }
+            Item::Neighbor(index, address, _) => {
+                self.neighbors.entry(*index).or_default().remove(address);
+            }
+            Item::Route(_) | Item::NextHop(..) => {}
+        }
+        false
+    }
+
+    /// The kernel's number of a twin.
+    pub fn index(&self, host: &str) -> Option<u32> {
+        let found = self.links.values().find(|l| l.name == host);
+        found.map(|l| l.index)
+    }
+
+    /// The kernel has done what was ordered.
+    pub fn done(&mut self, index: u32, order: &Order) {
+        match order {
+            Order::Up(up) => _ = self.links.entry(index).and_modify(|l| l.up = *up),
+            Order::Mtu(mtu) => _ = self.links.entry(index).and_modify(|l| l.mtu = *mtu),
+            Order::Mac(mac) => _ = self.links.entry(index).and_modify(|l| l.mac = Some(*mac)),
+            Order::Address(address, there) => {
+                let all = self.addresses.entry(index).or_default();
+                _ = if *there {
+                    all.insert(*address)
+                } else {
+                    all.remove(address)
+                };
+            }
+            Order::Neighbor(address, mac) => {
+                let all = self.neighbors.entry(index).or_default();
+                _ = match mac {
+                    Some(mac) => all.insert(*address, *mac),
+                    None => all.remove(address),
+                };
+            }
+        }
+    }
+
+    fn both<'a>(
+        &'a self,
+        pair: &LcpRow,
+        rows: &'a [InterfaceRow],
+        neighbors: &[NeighborRow],
+    ) -> Option<Both<'a>> {
+        static NONE: (BTreeSet<IfAddress>, BTreeMap<IpAddr, Mac>) =
+            (BTreeSet::new(), BTreeMap::new());
+        let index = self.index(&pair.host)?;
+        let ours = neighbors
+            .iter()
+            .filter(|n| n.fixed && n.interface == pair.interface);
+        Some(Both {
+            row: rows.iter().find(|r| r.name == pair.interface)?,
+            link: self.links.get(&index)?,
+            addresses: self.addresses.get(&index).unwrap_or(&NONE.0),
+            neighbors: (
+                self.neighbors.get(&index).unwrap_or(&NONE.1),
+                ours.filter_map(|n| Some((n.address, n.mac?))).collect(),
+            ),
+        })
+    }
+
+    /// What makes all twins like their interfaces, and the other way round.
+    pub fn plan(
+        &mut self,
+        pairs: &[LcpRow],
+        rows: &[InterfaceRow],
+        neighbors: &[NeighborRow],
+    ) -> Todo {
+        let mut todo = Todo::default();
+        let mut agreed = std::mem::take(&mut self.agreed);
+        agreed.retain(|name, _| pairs.iter().any(|p| p.interface == *name));
+        for pair in pairs {
+            if let Some(both) = self.both(pair, rows, neighbors) {
+                let agreed = agreed.entry(pair.interface.clone()).or_default();
+                both.link_state(agreed, &mut todo);
+                both.address_state(agreed, &mut todo);
+                both.neighbor_state(agreed, &mut todo);
+            }
+        }
+        self.agreed = agreed;
+        todo
+    }
+
+    /// What differs now, as kind, what, the kernel's and Volley's; and how many things were compared.
+    pub fn differences(
+        &self,
+        pairs: &[LcpRow],
+        rows: &[InterfaceRow],
+        neighbors: &[NeighborRow],
+    ) -> (u64, Vec<[String; 4]>) {
+        let (mut compared, mut found) = (0, Vec::new());
+        for pair in pairs {
+            let name = &pair.interface;
+            let Some(both) = self.both(pair, rows, neighbors) else {
+                compared += 1;
+                found.push(["link".into(), name.clone(), String::new(), name.clone()]);
+                continue;
+            };
+            let all = both.compare();
+            compared += all.len() as u64;
+            let differs = all
+                .into_iter()
+                .filter(|(_, _, kernel, volley)| kernel != volley);
+            found.extend(differs.map(|(kind, what, kernel, volley)| {
+                [
+                    kind.to_owned(),
+                    format!("{name} {what}").trim_end().to_owned(),
+                    kernel,
+                    volley,
+                ]
+            }));
+        }
+        (compared, found)
+    }
+}
+
+type Compared = (&'static str, String, String, String);
+
+impl Both<'_> {
+    fn link_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
+        let (index, name) = (self.link.index, || self.row.name.clone());
+        let (kernel, volley) = (self.link.up, self.row.state == AdminState::Up);
+        if kernel == volley {
+            agreed.up = Some(volley);
+        } else if agreed.up == Some(volley) {
+            let state = if kernel {
+                AdminState::Up
+            } else {
+                AdminState::Down
+            };
+            todo.requests.push(Request::InterfaceState {
+                name: name(),
+                state,
+            });
+        } else {
+            todo.orders.push((index, Order::Up(volley)));
+        }
+        let (kernel, volley) = (self.link.mtu, self.row.mtu);
+        if kernel == volley {
+            agreed.mtu = Some(volley);
+        } else if agreed.mtu == Some(volley) {
+            todo.requests.push(Request::InterfaceMtu {
+                name: name(),
+                mtu: kernel,
+            });
+        } else {
+            todo.orders.push((index, Order::Mtu(volley)));
+        }
+        if let Some(mac) = self.row.mac.filter(|mac| self.link.mac != Some(*mac)) {
+            todo.orders.push((index, Order::Mac(mac)));
+        }
+    }
+
+    fn address_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
+        let ours: BTreeSet<IfAddress> = self.row.addresses.iter().copied().collect();
+        let interface = || self.row.name.clone();
+        agreed
+            .addresses
+            .retain(|a| ours.contains(a) || self.addresses.contains(a));
+        for &address in self.addresses.union(&ours) {
+            let was = agreed.addresses.contains(&address);
+            match (self.addresses.contains(&address), ours.contains(&address)) {
+                (true, true) => {
+                    agreed.addresses.insert(address);
+                    agreed.missed.remove(&address);
+                }
+                (true, false) if was => todo
+                    .orders
+                    .push((self.link.index, Order::Address(address, false))),
+                (true, false) => todo.requests.push(Request::AddressAdd {
+                    interface: interface(),
+                    address,
+                }),
+                // An interface of the kernel that is down loses its IPv6 addresses by itself.
+                (false, _) if was && !self.link.up => _ = agreed.addresses.remove(&address),
+                // It may be on its way down: the kernel tells that afterwards.
+                (false, _) if was && agreed.missed.insert(address) => todo.again = true,
+                (false, _) if was => todo.requests.push(Request::AddressDel {
+                    interface: interface(),
+                    address,
+                }),
+                (false, _) if address.addr().is_ipv6() && !self.link.up => {}
+                (false, _) => todo
+                    .orders
+                    .push((self.link.index, Order::Address(address, true))),
+            }
+        }
+    }
+
+    fn neighbor_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
+        let (kernel, volley) = (self.neighbors.0, &self.neighbors.1);
+        let interface = || self.row.name.clone();
+        let all: BTreeSet<IpAddr> = kernel.keys().chain(volley.keys()).copied().collect();
+        agreed.neighbors.retain(|a, _| all.contains(a));
+        for address in all {
+            let (theirs, ours) = (kernel.get(&address), volley.get(&address));
+            let was = agreed.neighbors.get(&address);
+            if theirs == ours {
+                let mac = theirs.copied().unwrap_or_default();
+                agreed.neighbors.insert(address, mac);
+            } else if was == ours && (was.is_some() || theirs.is_some()) {
+                // Volley has what was agreed, or neither had it: the kernel has changed it.
+                todo.requests.push(match theirs {
+                    Some(mac) => Request::NeighborAdd(Neighbor {
+                        interface: interface(),
+                        address,
+                        mac: *mac,
+                    }),
+                    None => Request::NeighborDel {
+                        interface: interface(),
+                        address,
+                    },
+                });
+            } else {
+                todo.orders
+                    .push((self.link.index, Order::Neighbor(address, ours.copied())));
+            }
+        }
+    }
+
+    fn compare(&self) -> Vec<Compared> {
+        let up = |up| if up { "up" } else { "down" }.to_owned();
+        let mac = |mac: Option<Mac>| mac.map_or(String::new(), |m| m.to_string());
+        let mut all = vec![
+            (
+                "link",
+                String::new(),
+                up(self.link.up),
+                up(self.row.state == AdminState::Up),
+            ),
+            (
+                "mtu",
+                String::new(),
+                self.link.mtu.to_string(),
+                self.row.mtu.to_string(),
+            ),
+            ("mac", String::new(), mac(self.link.mac), mac(self.row.mac)),
+        ];
+        let ours: BTreeSet<IfAddress> = self.row.addresses.iter().copied().collect();
+        // An interface of the kernel that is down has no IPv6 addresses, and gets them when it is up.
+        let lost =
+            |a: &IfAddress| a.addr().is_ipv6() && !self.link.up && !self.addresses.contains(a);
+        for address in self.addresses.union(&ours).filter(|a| !lost(a)) {
+            let side = |has: bool| {
+                if has {
+                    address.to_string()
+                } else {
+                    String::new()
+                }
+            };
+            let (kernel, volley) = (self.addresses.contains(address), ours.contains(address));
+            all.push(("address", address.to_string(), side(kernel), side(volley)));
+        }
+        let (kernel, volley) = (self.neighbors.0, &self.neighbors.1);
+        let each: BTreeSet<&IpAddr> = kernel.keys().chain(volley.keys()).collect();
+        for address in each {
+            let (theirs, ours) = (kernel.get(address).copied(), volley.get(address).copied());
+            all.push(("neighbor", address.to_string(), mac(theirs), mac(ours)));
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests;

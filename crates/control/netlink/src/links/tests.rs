@@ -1,0 +1,144 @@
+use super::*;
+
+fn pair() -> LcpRow {
+    LcpRow {
+        interface: "eth0".into(),
+        host: "e0".into(),
+        ..LcpRow::default()
+    }
+}
+
+fn row(up: bool, addresses: &[&str]) -> InterfaceRow {
+    InterfaceRow {
+        name: "eth0".into(),
+        state: if up { AdminState::Up } else { AdminState::Down },
+        mtu: 1500,
+        mac: Some(Mac([2, 0, 0, 0, 0, 1])),
+        addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
+        ..InterfaceRow::default()
+    }
+}
+
+fn link(up: bool) -> Item {
+    Item::Link(Link {
+        index: 5,
+        name: "e0".into(),
+        mac: Some(Mac([2, 0, 0, 0, 0, 1])),
+        mtu: 1500,
+        up,
+    })
+}
+
+fn a(text: &str) -> IfAddress {
+    text.parse().unwrap()
+}
+
+/// Twins in step with `row`.
+fn agreed(row: &InterfaceRow) -> Twins {
+    let mut twins = Twins::default();
+    twins.new_item(link(row.state == AdminState::Up));
+    for address in &row.addresses {
+        twins.new_item(Item::Address(5, *address));
+    }
+    let todo = twins.plan(&[pair()], std::slice::from_ref(row), &[]);
+    assert_eq!(todo, Todo::default());
+    twins
+}
+
+#[test]
+fn at_first_each_side_gets_what_the_other_has_and_volley_says_whether_it_is_up() {
+    let mut twins = Twins::default();
+    twins.new_item(link(true));
+    twins.new_item(Item::Address(5, a("fe80::1/64")));
+    let todo = twins.plan(&[pair()], &[row(false, &["10.0.0.1/24"])], &[]);
+    let add = Request::AddressAdd {
+        interface: "eth0".into(),
+        address: a("fe80::1/64"),
+    };
+    assert_eq!(todo.requests, [add]);
+    let orders = [
+        (5, Order::Up(false)),
+        (5, Order::Address(a("10.0.0.1/24"), true)),
+    ];
+    assert_eq!(todo.orders, orders);
+}
+
+#[test]
+fn the_side_that_changed_goes_before() {
+    let both = row(true, &["10.0.0.1/24", "10.0.0.2/24"]);
+    let mut twins = agreed(&both);
+    let todo = twins.plan(&[pair()], &[row(true, &["10.0.0.1/24"])], &[]);
+    assert_eq!(todo.orders, [(5, Order::Address(a("10.0.0.2/24"), false))]);
+    let mut twins = agreed(&both);
+    twins.lost_item(&Item::Address(5, a("10.0.0.2/24")));
+    let first = twins.plan(&[pair()], std::slice::from_ref(&both), &[]);
+    assert!(first.requests.is_empty() && first.again, "it looks twice");
+    let todo = twins.plan(&[pair()], std::slice::from_ref(&both), &[]);
+    let del = Request::AddressDel {
+        interface: "eth0".into(),
+        address: a("10.0.0.2/24"),
+    };
+    assert_eq!(todo.requests, [del]);
+    twins.new_item(link(false));
+    let todo = twins.plan(&[pair()], &[both], &[]);
+    let down = Request::InterfaceState {
+        name: "eth0".into(),
+        state: AdminState::Down,
+    };
+    assert!(todo.requests.contains(&down), "{todo:?}");
+}
+
+#[test]
+fn addresses_that_the_kernel_loses_with_its_link_come_back_with_it() {
+    let both = row(true, &["2001:db8::1/64"]);
+    let mut twins = agreed(&both);
+    twins.lost_item(&Item::Address(5, a("2001:db8::1/64")));
+    assert!(
+        twins
+            .plan(&[pair()], std::slice::from_ref(&both), &[])
+            .again
+    );
+    assert!(twins.new_item(link(false)));
+    let down = row(false, &["2001:db8::1/64"]);
+    let todo = twins.plan(&[pair()], &[down], &[]);
+    assert_eq!(todo, Todo::default());
+    twins.new_item(link(true));
+    let todo = twins.plan(&[pair()], &[both], &[]);
+    assert_eq!(
+        todo.orders,
+        [(5, Order::Address(a("2001:db8::1/64"), true))]
+    );
+    assert!(
+        todo.requests
+            .iter()
+            .all(|r| !matches!(r, Request::AddressDel { .. }))
+    );
+}
+
+#[test]
+fn neighbours_follow_whoever_changed_them() {
+    let up = row(true, &[]);
+    let mut twins = agreed(&up);
+    let (address, mac) = ("10.0.0.9".parse().unwrap(), Mac([2, 0, 0, 0, 0, 9]));
+    twins.new_item(Item::Neighbor(5, address, Some(mac)));
+    let neighbor = Neighbor {
+        interface: "eth0".into(),
+        address,
+        mac,
+    };
+    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &[]);
+    assert_eq!(todo.requests, [Request::NeighborAdd(neighbor)]);
+    let ours = NeighborRow {
+        interface: "eth0".into(),
+        address,
+        mac: Some(mac),
+        fixed: true,
+        state: volley_model::reply::NeighborState::Reachable,
+        held: 0,
+        age_s: 0,
+    };
+    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &[ours]);
+    assert_eq!(todo, Todo::default());
+    let todo = twins.plan(&[pair()], &[up], &[]);
+    assert_eq!(todo.orders, [(5, Order::Neighbor(address, None))]);
+}

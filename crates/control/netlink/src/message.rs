@@ -1,0 +1,421 @@
+//! What the kernel says, as the mirror understands it. Anything may be wrong with it: what cannot be read is one word.
+
+use crate::routes::{Hops, Leg};
+use netlink_packet_core::ParseableParametrized;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteProtocol, RouteType, RouteVia,
+};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use volley_model::{IfAddress, Mac, Prefix};
+
+/// Bytes of `nlmsghdr`.
+const HEADER: usize = 16;
+const ERROR: u16 = 2;
+const DONE: u16 = 3;
+const NEW_NEXTHOP: u16 = 104;
+const DEL_NEXTHOP: u16 = 105;
+/// The first kind of message that is not netlink's own.
+const FIRST_KIND: u16 = 16;
+const REPLACE: u16 = 0x100;
+const APPEND: u16 = 0x800;
+
+/// An interface of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Its MAC address.
+    pub mac: Option<Mac>,
+    /// Its MTU.
+    pub mtu: u32,
+    /// Administratively up.
+    pub up: bool,
+}
+
+/// How a route takes its place among those of the same prefix and metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In front of the others.
+    First,
+    /// Instead of the first.
+    Replace,
+    /// Behind the others.
+    Append,
+}
+
+/// A route of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Number of the kernel's table.
+    pub table: u32,
+    /// Its prefix.
+    pub prefix: Prefix,
+    /// The lowest wins.
+    pub metric: u32,
+    /// Where it leads.
+    pub hops: Hops,
+    /// Its place among others.
+    pub place: Place,
+}
+
+/// Something that is there now, or is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// An interface.
+    Link(Link),
+    /// An address of the interface with this number.
+    Address(u32, IfAddress),
+    /// A neighbour that was configured, on the interface with this number.
+    Neighbor(u32, IpAddr, Option<Mac>),
+    /// A route.
+    Route(Route),
+    /// A next hop or a group of them, by its number.
+    NextHop(u32, NextHop),
+}
+
+/// What a next-hop object of the kernel is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextHop {
+    /// One way.
+    One(Leg),
+    /// It drops.
+    Drop,
+    /// Others, by number, with their weights.
+    Group(Vec<(u32, u8)>),
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It is there.
+    New(Item),
+    /// It is gone.
+    Gone(Item),
+    /// The dump is at its end.
+    Done,
+    /// The answer to a request: 0, or the kernel's error number.
+    Answer(i32),
+    /// Something that the mirror has no use for.
+    Other,
+    /// Something that cannot be read.
+    Odd,
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    bytes
+        .get(at..at + 2)
+        .map_or(0, |b| u16::from_ne_bytes([b[0], b[1]]))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes
+        .get(at..at + 4)
+        .map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+/// Every message of what was read from a socket at once.
+pub fn read(mut bytes: &[u8], mut each: impl FnMut(Said)) {
+    while bytes.len() >= HEADER {
+        let len = u32_at(bytes, 0) as usize;
+        let Some(one) = bytes.get(..len).filter(|one| one.len() >= HEADER) else {
+            return each(Said::Odd);
+        };
+        each(message(u16_at(one, 4), u16_at(one, 6), &one[HEADER..]));
+        bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
+    }
+}
+
+fn message(kind: u16, flags: u16, body: &[u8]) -> Said {
+    match kind {
+        DONE => Said::Done,
+        ERROR => Said::Answer(-(u32_at(body, 0) as i32)),
+        NEW_NEXTHOP => next_hop(body).map_or(Said::Odd, Said::New),
+        DEL_NEXTHOP => next_hop(body).map_or(Said::Odd, Said::Gone),
+        kind if kind < FIRST_KIND => Said::Other,
+        kind => match RouteNetlinkMessage::parse_with_param(body, kind) {
+            Ok(message) => understood(message, flags),
+            Err(_) => Said::Odd,
+        },
+    }
+}
+
+fn understood(message: RouteNetlinkMessage, flags: u16) -> Said {
+    let (item, there) = match message {
+        RouteNetlinkMessage::NewLink(m) => (Some(Item::Link(link(m))), true),
+        RouteNetlinkMessage::DelLink(m) => (Some(Item::Link(link(m))), false),
+        RouteNetlinkMessage::NewAddress(m) => (address(m), true),
+        RouteNetlinkMessage::DelAddress(m) => (address(m), false),
+        RouteNetlinkMessage::NewNeighbour(m) => (neighbor(m), true),
+        RouteNetlinkMessage::DelNeighbour(m) => (neighbor(m), false),
+        RouteNetlinkMessage::NewRoute(m) => (route(m, flags).map(Item::Route), true),
+        RouteNetlinkMessage::DelRoute(m) => (route(m, flags).map(Item::Route), false),
+        _ => (None, true),
+    };
+    match (item, there) {
+        (None, _) => Said::Other,
+        (Some(item), true) => Said::New(item),
+        (Some(item), false) => Said::Gone(item),
+    }
+}
+
+fn link(message: LinkMessage) -> Link {
+    let mut link = Link {
+        index: message.header.index,
+        name: String::new(),
+        mac: None,
+        mtu: 0,
+        up: message.header.flags.contains(LinkFlags::Up),
+    };
+    for attribute in message.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => link.name = name,
+            LinkAttribute::Address(mac) => link.mac = mac.try_into().ok().map(Mac),
+            LinkAttribute::Mtu(mtu) => link.mtu = mtu,
+            _ => {}
+        }
+    }
+    link
+}
+
+fn address(message: AddressMessage) -> Option<Item> {
+    let (mut own, mut other) = (None, None);
+    for attribute in message.attributes {
+        match attribute {
+            AddressAttribute::Local(address) => own = Some(address),
+            AddressAttribute::Address(address) => other = Some(address),
+            _ => {}
+        }
+    }
+    let address = IfAddress::new(own.or(other)?, message.header.prefix_len).ok()?;
+    Some(Item::Address(message.header.index, address))
+}
+
+fn neighbor(message: NeighbourMessage) -> Option<Item> {
+    let (mut address, mut mac) = (None, None);
+    for attribute in message.attributes {
+        match attribute {
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(a)) => address = Some(a.into()),
+            NeighbourAttribute::Destination(NeighbourAddress::Inet6(a)) => address = Some(a.into()),
+            NeighbourAttribute::LinkLayerAddress(bytes) => mac = bytes.try_into().ok().map(Mac),
+            _ => {}
+        }
+    }
+    let fixed = message.header.state == NeighbourState::Permanent;
+    let mac = mac.filter(|_| fixed);
+    Some(Item::Neighbor(message.header.ifindex, address?, mac))
+}
+
+fn ip(address: &RouteAddress) -> Option<IpAddr> {
+    match address {
+        RouteAddress::Inet(a) => Some((*a).into()),
+        RouteAddress::Inet6(a) => Some((*a).into()),
+        _ => None,
+    }
+}
+
+/// What attributes say of one way.
+#[derive(Default)]
+struct Way {
+    gateway: Option<IpAddr>,
+    interface: Option<u32>,
+    legs: Vec<Leg>,
+    object: Option<u32>,
+    metric: u32,
+    table: Option<u32>,
+    destination: Option<IpAddr>,
+}
+
+fn way(attributes: Vec<RouteAttribute>) -> Way {
+    let mut way = Way::default();
+    for attribute in attributes {
+        match attribute {
+            RouteAttribute::Gateway(a) => way.gateway = ip(&a),
+            RouteAttribute::Via(RouteVia::Inet(a)) => way.gateway = Some(a.into()),
+            RouteAttribute::Via(RouteVia::Inet6(a)) => way.gateway = Some(a.into()),
+            RouteAttribute::Oif(index) => way.interface = Some(index),
+            RouteAttribute::NhId(id) => way.object = Some(id),
+            RouteAttribute::Priority(metric) => way.metric = metric,
+            RouteAttribute::Table(table) => way.table = Some(table),
+            RouteAttribute::Destination(a) => way.destination = ip(&a),
+            RouteAttribute::MultiPath(all) => {
+                way.legs.extend(all.into_iter().map(|hop| Leg {
+                    interface: hop.interface_index,
+                    gateway: self::way(hop.attributes).gateway,
+                    weight: hop.hops.saturating_add(1),
+                }));
+            }
+            _ => {}
+        }
+    }
+    way
+}
+
+/// A route that is worth to be mirrored.
+fn route(message: RouteMessage, flags: u16) -> Option<Route> {
+    let header = message.header;
+    if header.flags.contains(RouteFlags::Cloned)
+        || header.protocol == RouteProtocol::Kernel && header.kind != RouteType::Local
+    {
+        // What a lookup remembered; networks that the addresses bring along.
+        return None;
+    }
+    let is6 =
+        u8::from(header.address_family) != u8::from(netlink_packet_route::AddressFamily::Inet);
+    let way = way(message.attributes);
+    let any: IpAddr = match is6 {
+        true => Ipv6Addr::UNSPECIFIED.into(),
+        false => Ipv4Addr::UNSPECIFIED.into(),
+    };
+    let destination = way.destination.unwrap_or(any);
+    let prefix = Prefix::masked(destination, header.destination_prefix_length).ok()?;
+    let hops = match header.kind {
+        RouteType::Unicast => unicast(&way),
+        RouteType::Local => Hops::Local(way.interface.unwrap_or(0)),
+        RouteType::BlackHole => Hops::Drop,
+        RouteType::Unreachable => Hops::Unreachable,
+        RouteType::Prohibit => Hops::Prohibit,
+        _ => return None,
+    };
+    let place = match flags {
+        _ if flags & REPLACE != 0 => Place::Replace,
+        _ if flags & APPEND != 0 => Place::Append,
+        _ => Place::First,
+    };
+    Some(Route {
+        table: way.table.unwrap_or(header.table.into()),
+        prefix,
+        metric: way.metric,
+        hops,
+        place,
+    })
+}
+
+fn unicast(way: &Way) -> Hops {
+    if let Some(id) = way.object {
+        return Hops::Object(id);
+    }
+    let mut legs = way.legs.clone();
+    if let (true, Some(interface)) = (legs.is_empty(), way.interface) {
+        legs.push(Leg {
+            interface,
+            gateway: way.gateway,
+            weight: 1,
+        });
+    }
+    Hops::Legs(legs)
+}
+
+/// `struct nhmsg` (8 bytes) and its attributes.
+fn next_hop(body: &[u8]) -> Option<Item> {
+    let (mut id, mut leg, mut group, mut drops) = (None, Leg::default(), None, false);
+    leg.weight = 1;
+    let mut rest = body.get(8..)?;
+    while rest.len() >= 4 {
+        let (len, kind) = (usize::from(u16_at(rest, 0)), u16_at(rest, 2) & 0x3fff);
+        let value = rest.get(4..len)?;
+        match kind {
+            1 => id = Some(u32_at(value, 0)),
+            2 => {
+                // `struct nexthop_grp`: number, weight less one, three bytes of nothing.
+                let member = |m: &[u8]| (u32_at(m, 0), m[4].saturating_add(1));
+                group = Some(value.chunks_exact(8).map(member).collect());
+            }
+            4 => drops = true,
+            5 => leg.interface = u32_at(value, 0),
+            6 => leg.gateway = gateway(value),
+            _ => {}
+        }
+        rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
+    }
+    let hop = match (group, drops) {
+        (Some(group), _) => NextHop::Group(group),
+        (None, true) => NextHop::Drop,
+        (None, false) => NextHop::One(leg),
+    };
+    Some(Item::NextHop(id?, hop))
+}
+
+fn gateway(bytes: &[u8]) -> Option<IpAddr> {
+    if let Ok(octets) = <[u8; 4]>::try_from(bytes) {
+        return Some(octets.into());
+    }
+    <[u8; 16]>::try_from(bytes).ok().map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut out = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
+        out.extend(kind.to_ne_bytes());
+        out.extend(value);
+        out.resize(out.len().next_multiple_of(4), 0);
+        out
+    }
+
+    fn framed(kind: u16, body: &[u8]) -> Vec<u8> {
+        let mut out = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+        out.extend(kind.to_ne_bytes());
+        out.resize(HEADER, 0);
+        out.extend(body);
+        out
+    }
+
+    fn all(bytes: &[u8]) -> Vec<Said> {
+        let mut said = Vec::new();
+        read(bytes, |one| said.push(one));
+        said
+    }
+
+    #[test]
+    fn next_hops_and_groups_are_read() {
+        let mut one = vec![2, 0, 0, 0, 0, 0, 0, 0];
+        one.extend(attribute(1, &7u32.to_ne_bytes()));
+        one.extend(attribute(5, &3u32.to_ne_bytes()));
+        one.extend(attribute(6, &[192, 0, 2, 9]));
+        let mut group = vec![0; 8];
+        group.extend(attribute(1, &9u32.to_ne_bytes()));
+        let members = [7u32.to_ne_bytes(), [1, 0, 0, 0], 8u32.to_ne_bytes(), [0; 4]];
+        group.extend(attribute(2, &members.concat()));
+        let bytes = [framed(104, &one), framed(105, &group), framed(3, &[0; 4])].concat();
+        let leg = Leg {
+            interface: 3,
+            gateway: Some("192.0.2.9".parse().unwrap()),
+            weight: 1,
+        };
+        let want = [
+            Said::New(Item::NextHop(7, NextHop::One(leg))),
+            Said::Gone(Item::NextHop(9, NextHop::Group(vec![(7, 2), (8, 1)]))),
+            Said::Done,
+        ];
+        assert_eq!(all(&bytes), want);
+    }
+
+    #[test]
+    fn whatever_is_cut_off_is_odd_and_nothing_worse() {
+        let mut one = vec![2, 0, 0, 0, 0, 0, 0, 0];
+        one.extend(attribute(1, &7u32.to_ne_bytes()));
+        let bytes = framed(104, &one);
+        for len in 0..bytes.len() {
+            let said = all(&bytes[..len]);
+            assert!(said.iter().all(|s| *s == Said::Odd), "{len}: {said:?}");
+            let mut lies = bytes.clone();
+            lies[..4].copy_from_slice(&(len as u32).to_ne_bytes());
+            lies[16 + 8] = len as u8;
+            all(&lies);
+        }
+        for kind in 16..120 {
+            all(&framed(kind, &[0xff; 40]));
+            all(&framed(kind, &[]));
+        }
+    }
+}

@@ -1,0 +1,677 @@
+//! The process that follows the kernel: hears, asks for everything when it must, tells both sides what the other has.
+
+use crate::audit::{self, Findings};
+use crate::error::MirrorError;
+use crate::links::{Order, Todo, Twins};
+use crate::message::{Item, Said};
+use crate::routes::{Routes, kernel_table};
+use crate::socket::{Heard, Kernel};
+use crate::{Backend, Batch};
+use hashbrown::{HashMap, HashSet};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::route::RouteMessage;
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, sleep};
+use volley_model::reply::{LcpAuditReply, LcpMirror, LcpReply, LcpRow, LcpTableRow};
+use volley_model::{Applied, Family, ModelError, Query, Reply, RouteBatch, RouteSource};
+
+/// How long the mirror may keep the control thread to itself at a time.
+const SLICE: Duration = Duration::from_millis(3);
+/// Prefixes that are handed over in one go.
+const BATCH: usize = 4096;
+/// Between two looks at Volley's side.
+const TICK: Duration = Duration::from_millis(20);
+/// Between two looks while there is no twin, or no way to the kernel.
+const IDLE: Duration = Duration::from_millis(500);
+/// Before something that was refused is tried once more.
+const RETRY: Duration = Duration::from_secs(5);
+/// Between two slices.
+const BREATH: Duration = Duration::from_millis(1);
+/// Between two counts of what is mirrored.
+const COUNT: Duration = Duration::from_millis(500);
+/// How long an audit waits for the mirror to be at rest.
+const REST: Duration = Duration::from_secs(30);
+
+enum Command {
+    Resync(oneshot::Sender<Result<Applied, ModelError>>),
+    Audit(oneshot::Sender<Result<LcpAuditReply, ModelError>>),
+}
+
+/// The mirror, for those who ask it.
+#[derive(Default)]
+pub struct Mirror {
+    commands: RefCell<VecDeque<Command>>,
+    wake: Notify,
+    status: RefCell<LcpMirror>,
+    tables: RefCell<Vec<LcpTableRow>>,
+    indexes: RefCell<BTreeMap<String, u32>>,
+    counted: Cell<Option<Instant>>,
+    /// Volley has changed.
+    poked: Cell<bool>,
+}
+
+/// What holds while there are twins.
+struct Session {
+    kernel: Kernel,
+    /// Wakes the mirror when the kernel has something to say.
+    _watch: Option<Box<dyn Any>>,
+    namespace: Option<String>,
+    routes: Routes,
+    twins: Twins,
+    pairs: Vec<LcpRow>,
+    version: Option<u64>,
+    /// Something of links, addresses or neighbours was heard.
+    touched: bool,
+    /// Everything is to be read.
+    lost: bool,
+    refused: HashMap<String, Instant>,
+    /// Next-hop objects of the dump that is being read.
+    told: HashSet<u32>,
+}
+
+fn gone() -> ModelError {
+    ModelError::invalid("the Linux mirror", "it is ending")
+}
+
+impl Mirror {
+    /// Something of Volley's has changed.
+    pub fn poke(&self) {
+        self.poked.set(true);
+        self.wake.notify_one();
+    }
+
+    /// The kernel has something to say.
+    pub fn stir(&self) {
+        self.wake.notify_one();
+    }
+
+    async fn command<T>(
+        &self,
+        make: impl FnOnce(oneshot::Sender<Result<T, ModelError>>) -> Command,
+    ) -> Result<T, ModelError> {
+        let (say, hear) = oneshot::channel();
+        self.commands.borrow_mut().push_back(make(say));
+        self.wake.notify_one();
+        hear.await.map_err(|_| gone())?
+    }
+
+    /// Read everything of the kernel once more; done when the forwarding table has it.
+    pub async fn resync(&self) -> Result<Applied, ModelError> {
+        self.command(Command::Resync).await
+    }
+
+    /// Every difference between the two sides.
+    pub async fn audit(&self) -> Result<LcpAuditReply, ModelError> {
+        self.command(Command::Audit).await
+    }
+
+    /// Adds to `show lcp` what the mirror knows.
+    pub fn amend(&self, reply: &mut LcpReply) {
+        if reply.pairs.is_empty() {
+            return;
+        }
+        for pair in &mut reply.pairs {
+            let index = self.indexes.borrow().get(&pair.host).copied();
+            pair.host_index = index.unwrap_or(0);
+        }
+        reply.tables = self.tables.borrow().clone();
+        reply.mirror = Some(self.status.borrow().clone());
+    }
+
+    /// Follows the kernel as long as there is somebody to be told.
+    pub async fn run(self: Rc<Self>, backend: Weak<dyn Backend>) {
+        let mut session: Option<Session> = None;
+        while let Some(volley) = backend.upgrade() {
+            let pairs = pairs(&*volley);
+            let space = pairs.first().map(|p| p.namespace.clone());
+            if session.as_ref().map(|s| s.namespace.clone()) != space {
+                if session.take().is_some() {
+                    self.clear(&*volley).await;
+                }
+                if let Some(namespace) = space {
+                    session = self.begin(namespace, &*volley);
+                }
+            }
+            let Some(now) = &mut session else {
+                self.excuse(pairs.is_empty());
+                drop(volley);
+                self.idle(IDLE).await;
+                continue;
+            };
+            now.pairs = pairs;
+            let busy = self.turn(now, &*volley).await;
+            self.obey(now, &*volley).await;
+            drop(volley);
+            match busy {
+                true => breathe().await,
+                false => self.idle(TICK).await,
+            }
+        }
+    }
+
+    async fn idle(&self, span: Duration) {
+        tokio::select! {
+            () = self.wake.notified() => {}
+            () = sleep(span) => {}
+        }
+    }
+
+    fn begin(&self, namespace: Option<String>, volley: &dyn Backend) -> Option<Session> {
+        match Kernel::open(namespace.as_deref()) {
+            Ok(kernel) => Some(Session {
+                _watch: kernel.events().and_then(|fd| volley.watch(fd)),
+                kernel,
+                namespace,
+                routes: Routes::default(),
+                twins: Twins::default(),
+                pairs: Vec::new(),
+                version: None,
+                touched: true,
+                lost: true,
+                refused: HashMap::new(),
+                told: HashSet::new(),
+            }),
+            Err(error) => {
+                self.status.borrow_mut().state = format!("stopped: {error}");
+                None
+            }
+        }
+    }
+
+    /// Answers those who ask while nothing is mirrored.
+    fn excuse(&self, nothing: bool) {
+        let why = self.status.borrow().state.clone();
+        let refuse = || ModelError::invalid("the Linux mirror", &why);
+        for command in std::mem::take(&mut *self.commands.borrow_mut()) {
+            // Who asked may have gone.
+            match (command, nothing) {
+                (Command::Resync(say), true) => _ = say.send(Ok(Applied::nothing())),
+                (Command::Audit(say), true) => _ = say.send(Ok(LcpAuditReply::default())),
+                (Command::Resync(say), false) => _ = say.send(Err(refuse())),
+                (Command::Audit(say), false) => _ = say.send(Err(refuse())),
+            }
+        }
+    }
+
+    /// The last twin has gone: nothing of the kernel's stays.
+    async fn clear(&self, volley: &dyn Backend) {
+        *self.status.borrow_mut() = LcpMirror::default();
+        self.tables.borrow_mut().clear();
+        for (family, table) in tables(volley) {
+            let all = volley.route_set(family, table).unwrap_or_default();
+            for part in all.routes.chunks(BATCH) {
+                let mut batch = Batch::new(family, table);
+                batch.gone = part.iter().map(|r| r.0).collect();
+                let _ = volley.routes(&filled(batch, |_| Vec::new()));
+                breathe().await;
+            }
+        }
+    }
+
+    /// One look at everything; whether there is more to do at once.
+    async fn turn(&self, now: &mut Session, volley: &dyn Backend) -> bool {
+        volley.follow();
+        if now.lost {
+            self.read_all(now, volley).await;
+        }
+        let heard = self.hear(now);
+        let version = volley.version();
+        now.touched |= self.poked.take() || now.is_due();
+        if now.touched || now.version != Some(version) {
+            now.touched = false;
+            now.version = Some(version);
+            self.agree(now, volley).await;
+        }
+        let waiting = now.routes.waiting();
+        if waiting > 0 && (heard != Heard::Some || waiting >= BATCH) {
+            self.hand_over(now, volley);
+        }
+        self.status.borrow_mut().waiting = now.routes.waiting() as u64;
+        if self.counted.get().is_none_or(|last| last.elapsed() > COUNT) {
+            self.count(now);
+        }
+        heard == Heard::Some || now.lost || now.routes.waiting() > 0
+    }
+
+    /// Reads what the kernel says, for a slice.
+    fn hear(&self, now: &mut Session) -> Heard {
+        let until = Instant::now() + SLICE;
+        loop {
+            let (mut messages, mut said) = (0, Vec::new());
+            let heard = now.kernel.hear(|one| {
+                messages += 1;
+                said.push(one);
+            });
+            said.into_iter().for_each(|one| now.take(one));
+            let mut status = self.status.borrow_mut();
+            status.messages += messages;
+            if heard == Heard::Overrun {
+                status.overruns += 1;
+                now.lost = true;
+            }
+            if heard != Heard::Some || Instant::now() > until {
+                return heard;
+            }
+        }
+    }
+
+    /// Hands one batch of routes to the forwarding table.
+    fn hand_over(&self, now: &mut Session, volley: &dyn Backend) {
+        for batch in now.routes.batches(BATCH) {
+            let batch = filled(batch, |set| now.routes.paths(set).unwrap_or_default());
+            let Err(error) = volley.routes(&batch) else {
+                continue;
+            };
+            // One set of paths that is refused must not take the others along.
+            self.refuse(&error);
+            for (at, set) in batch.sets.iter().enumerate() {
+                let mine = batch.put.iter().filter(|p| p.1 as usize == at);
+                let one = RouteBatch {
+                    sets: vec![set.clone()],
+                    put: mine.map(|p| (p.0, 0)).collect(),
+                    ..batch.clone()
+                };
+                if let Err(error) = volley.routes(&one) {
+                    self.refuse(&error);
+                }
+            }
+        }
+    }
+
+    fn refuse(&self, why: &dyn std::fmt::Display) {
+        let mut status = self.status.borrow_mut();
+        status.refused += 1;
+        status.last_refused = Some(why.to_string());
+    }
+
+    /// Everything of the kernel, read anew.
+    async fn read_all(&self, now: &mut Session, volley: &dyn Backend) {
+        let start = Instant::now();
+        self.status.borrow_mut().state = "resynchronising".into();
+        now.lost = false;
+        now.twins.forget();
+        now.routes.begin();
+        let read = now.read().await;
+        if let Err(error) = read {
+            self.refuse(&MirrorError::Kernel("to tell its state", error));
+            now.lost = true;
+            return sleep(IDLE).await;
+        }
+        now.routes.swept();
+        self.agree(now, volley).await;
+        while now.routes.waiting() > 0 {
+            self.hand_over(now, volley);
+            self.status.borrow_mut().waiting = now.routes.waiting() as u64;
+            breathe().await;
+        }
+        let mut status = self.status.borrow_mut();
+        status.state = "following".into();
+        status.resyncs += 1;
+        status.resync_ms = start.elapsed().as_millis() as u64;
+        drop(status);
+        self.count(now);
+    }
+
+    /// Makes links, addresses and neighbours alike.
+    async fn agree(&self, now: &mut Session, volley: &dyn Backend) {
+        let links = now.pairs.iter();
+        let links = links.filter_map(|p| Some((now.twins.index(&p.host)?, p.interface.clone())));
+        let links: HashMap<u32, String> = links.collect();
+        let hosts = now.pairs.iter();
+        let hosts = hosts.filter_map(|p| Some((p.host.clone(), now.twins.index(&p.host)?)));
+        *self.indexes.borrow_mut() = hosts.collect();
+        now.routes.set_links(links);
+        now.routes.set_tables(tables(volley).into_iter().collect());
+        let (rows, neighbors) = seen(volley);
+        let Todo {
+            requests,
+            orders,
+            again,
+        } = now.twins.plan(&now.pairs, &rows, &neighbors);
+        now.touched |= again;
+        for (index, order) in orders {
+            let what = format!("{index} {order:?}");
+            if now.may_try(&what) {
+                match now.kernel.carry_out(index, &order) {
+                    Ok(()) => {
+                        now.refused.remove(&what);
+                        now.twins.done(index, &order);
+                    }
+                    Err(error) => {
+                        self.refuse(&MirrorError::Kernel("a change of a twin", error));
+                    }
+                }
+            }
+        }
+        for request in requests {
+            let what = request.to_string();
+            if now.may_try(&what) {
+                match volley.change(vec![request]).await {
+                    Ok(_) => _ = now.refused.remove(&what),
+                    Err(error) => self.refuse(&error),
+                }
+            }
+        }
+    }
+
+    /// What `show lcp` says of tables.
+    fn count(&self, now: &Session) {
+        self.counted.set(Some(Instant::now()));
+        let mut rows: BTreeMap<u32, LcpTableRow> = BTreeMap::new();
+        for ((family, table), n) in now.routes.counts() {
+            let row = rows.entry(table).or_default();
+            (row.table, row.kernel_table) = (table, kernel_table(table));
+            match family {
+                Family::V4 => row.ip4 = n,
+                Family::V6 => row.ip6 = n,
+            }
+        }
+        *self.tables.borrow_mut() = rows.into_values().collect();
+    }
+
+    /// Carries out what was asked for.
+    async fn obey(&self, now: &mut Session, volley: &dyn Backend) {
+        loop {
+            let next = self.commands.borrow_mut().pop_front();
+            // Who asked may have gone.
+            match next {
+                None => return,
+                Some(Command::Audit(say)) => {
+                    let found = self.examine(now, volley).await;
+                    _ = say.send(found.map(Findings::reply));
+                }
+                Some(Command::Resync(say)) => _ = say.send(self.repair(now, volley).await),
+            }
+        }
+    }
+
+    /// Waits until nothing waits, then compares all with a fresh account of the kernel.
+    async fn examine(
+        &self,
+        now: &mut Session,
+        volley: &dyn Backend,
+    ) -> Result<Findings, ModelError> {
+        let until = Instant::now() + REST;
+        while self.turn(now, volley).await && Instant::now() < until {
+            breathe().await;
+        }
+        now.twins.forget();
+        now.routes.begin();
+        let read = now.read().await;
+        let failed =
+            |e| ModelError::invalid("lcp audit", MirrorError::Kernel("to tell its state", e));
+        read.map_err(failed)?;
+        now.routes.swept();
+        let mut found = Findings::default();
+        let (rows, neighbors) = seen(volley);
+        let (compared, others) = now.twins.differences(&now.pairs, &rows, &neighbors);
+        found.other(compared, others);
+        audit::routes(volley, &now.routes, &mut found).await?;
+        self.count(now);
+        Ok(found)
+    }
+
+    /// Reads everything, and does what differs again.
+    async fn repair(&self, now: &mut Session, volley: &dyn Backend) -> Result<Applied, ModelError> {
+        let start = Instant::now();
+        now.refused.clear();
+        now.lost = true;
+        self.turn(now, volley).await;
+        let found = self.examine(now, volley).await?;
+        let wrong = found.routes.len() as u64;
+        for (family, table, prefix) in &found.routes {
+            now.routes.doubt(*family, *table, *prefix);
+        }
+        now.touched = true;
+        while self.turn(now, volley).await {
+            breathe().await;
+        }
+        let known: u64 = now.routes.counts().values().sum();
+        let secs = start.elapsed().as_secs_f64();
+        let note = format!("read {known} routes in {secs:.2} s, {wrong} of them were wrong");
+        Ok(Applied::changed(wrong).note(note))
+    }
+}
+
+impl Session {
+    fn take(&mut self, said: Said) {
+        match said {
+            Said::New(Item::Route(route)) => self.routes.add(route),
+            Said::Gone(Item::Route(route)) => self.routes.remove(route),
+            Said::New(Item::NextHop(id, hop)) => self.routes.next_hop(id, hop),
+            Said::Gone(Item::NextHop(id, _)) => self.routes.no_next_hop(id),
+            Said::New(item) => {
+                self.touched = true;
+                // Of IPv4 routes that go with it the kernel says nothing.
+                self.lost |= self.twins.new_item(item);
+            }
+            Said::Gone(item) => {
+                self.touched = true;
+                self.lost |= self.twins.lost_item(&item);
+            }
+            Said::Done | Said::Answer(_) | Said::Other | Said::Odd => {}
+        }
+    }
+
+    /// Asks for all there is, a slice at a time.
+    async fn read(&mut self) -> std::io::Result<()> {
+        let v4 = || {
+            let mut message = RouteMessage::default();
+            message.header.address_family = AddressFamily::Inet;
+            message
+        };
+        let mut v6 = v4();
+        v6.header.address_family = AddressFamily::Inet6;
+        self.kernel
+            .dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+        self.dumped().await?;
+        self.kernel
+            .dump(RouteNetlinkMessage::GetAddress(AddressMessage::default()))?;
+        self.dumped().await?;
+        self.kernel.dump(RouteNetlinkMessage::GetNeighbour(
+            NeighbourMessage::default(),
+        ))?;
+        self.dumped().await?;
+        self.next_hops().await;
+        self.kernel.dump(RouteNetlinkMessage::GetRoute(v4()))?;
+        self.dumped().await?;
+        self.kernel.dump(RouteNetlinkMessage::GetRoute(v6))?;
+        self.dumped().await
+    }
+
+    /// A kernel without next-hop objects refuses the question, and has none.
+    async fn next_hops(&mut self) {
+        let before = self.routes.object_numbers();
+        self.told.clear();
+        if self.kernel.dump_next_hops().is_ok() && self.dumped().await.is_ok() {
+            let told = std::mem::take(&mut self.told);
+            self.routes.swept_objects(before, &told);
+        }
+    }
+
+    async fn dumped(&mut self) -> std::io::Result<()> {
+        let mut since = Instant::now();
+        loop {
+            let mut all = Vec::new();
+            let more = self.kernel.dumped(|said| all.push(said))?;
+            for said in all {
+                match said {
+                    Said::New(Item::Route(route)) => self.routes.add(route),
+                    Said::New(Item::NextHop(id, hop)) => {
+                        self.told.insert(id);
+                        self.routes.next_hop(id, hop);
+                    }
+                    Said::New(item) => _ = self.twins.new_item(item),
+                    _ => {}
+                }
+            }
+            if !more {
+                return Ok(());
+            }
+            if since.elapsed() > SLICE {
+                breathe().await;
+                since = Instant::now();
+            }
+        }
+    }
+
+    /// Whether something that was refused is to be tried once more.
+    fn is_due(&mut self) -> bool {
+        let (now, before) = (Instant::now(), self.refused.len());
+        self.refused.retain(|_, last| now < *last + RETRY);
+        self.refused.len() < before
+    }
+
+    /// Whether something that may have been refused a moment ago is due again.
+    fn may_try(&mut self, what: &str) -> bool {
+        let new = !self.refused.contains_key(what);
+        if new {
+            self.refused.insert(what.to_owned(), Instant::now());
+        }
+        new
+    }
+}
+
+/// Lets everybody else on the control thread have a turn, timers and sockets too: to yield alone lets only those have one
+/// who are ready already.
+pub(crate) async fn breathe() {
+    sleep(BREATH).await;
+}
+
+/// A batch with the paths of its sets.
+fn filled(batch: Batch, paths: impl Fn(u32) -> Vec<volley_model::Path>) -> RouteBatch {
+    let (mut sets, mut places) = (Vec::new(), HashMap::new());
+    let put = batch.put.into_iter().map(|(prefix, set)| {
+        let at = *places.entry(set).or_insert_with(|| {
+            sets.push(paths(set));
+            sets.len() as u32 - 1
+        });
+        (prefix, at)
+    });
+    let put = put.collect();
+    RouteBatch {
+        family: batch.family,
+        table: batch.table,
+        source: RouteSource::LcpRt,
+        sets,
+        put,
+        gone: batch.gone,
+    }
+}
+
+fn pairs(volley: &dyn Backend) -> Vec<LcpRow> {
+    match volley.query(&Query::Lcp) {
+        Ok(Reply::Lcp(reply)) => reply.pairs,
+        _ => Vec::new(),
+    }
+}
+
+fn tables(volley: &dyn Backend) -> Vec<(Family, u32)> {
+    match volley.query(&Query::Tables { family: None }) {
+        Ok(Reply::Tables(reply)) => reply.tables.iter().map(|t| (t.family, t.table)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Interfaces and neighbours as Volley has them.
+fn seen(
+    volley: &dyn Backend,
+) -> (
+    Vec<volley_model::reply::InterfaceRow>,
+    Vec<volley_model::reply::NeighborRow>,
+) {
+    let rows = match volley.query(&Query::Interfaces { name: None }) {
+        Ok(Reply::Interfaces(reply)) => reply.interfaces,
+        _ => Vec::new(),
+    };
+    let all = Query::Neighbors {
+        family: None,
+        interface: None,
+    };
+    let neighbors = match volley.query(&all) {
+        Ok(Reply::Neighbors(reply)) => reply.neighbors,
+        _ => Vec::new(),
+    };
+    (rows, neighbors)
+}
+
+impl Kernel {
+    /// Does with a twin what was ordered.
+    fn carry_out(&mut self, index: u32, order: &Order) -> std::io::Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        match order {
+            Order::Up(up) => {
+                link.header.change_mask = LinkFlags::Up;
+                if *up {
+                    link.header.flags = LinkFlags::Up;
+                }
+            }
+            Order::Mtu(mtu) => link.attributes.push(LinkAttribute::Mtu(*mtu)),
+            Order::Mac(mac) => link.attributes.push(LinkAttribute::Address(mac.0.to_vec())),
+            Order::Address(address, there) => {
+                let message = address_message(index, address);
+                return match there {
+                    true => self.make(RouteNetlinkMessage::NewAddress(message)),
+                    false => self.set(RouteNetlinkMessage::DelAddress(message)),
+                };
+            }
+            Order::Neighbor(address, mac) => {
+                let message = neighbor_message(index, *address, *mac);
+                return match mac {
+                    Some(_) => self.make(RouteNetlinkMessage::NewNeighbour(message)),
+                    None => self.set(RouteNetlinkMessage::DelNeighbour(message)),
+                };
+            }
+        }
+        self.set(RouteNetlinkMessage::SetLink(link))
+    }
+}
+
+fn family_of(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}
+
+fn address_message(index: u32, address: &volley_model::IfAddress) -> AddressMessage {
+    let mut message = AddressMessage::default();
+    message.header.family = family_of(address.addr());
+    (message.header.prefix_len, message.header.index) = (address.len(), index);
+    message.attributes = vec![
+        AddressAttribute::Local(address.addr()),
+        AddressAttribute::Address(address.addr()),
+    ];
+    message
+}
+
+fn neighbor_message(
+    index: u32,
+    address: IpAddr,
+    mac: Option<volley_model::Mac>,
+) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = family_of(address);
+    message.header.ifindex = index;
+    message.header.state = NeighbourState::Permanent;
+    let to = match address {
+        IpAddr::V4(a) => NeighbourAddress::Inet(a),
+        IpAddr::V6(a) => NeighbourAddress::Inet6(a),
+    };
+    message.attributes.push(NeighbourAttribute::Destination(to));
+    let mac = mac.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()));
+    message.attributes.extend(mac);
+    message
+}

@@ -1,0 +1,210 @@
+//! Netlink sockets in the namespace of the twins: one that hears, one that asks.
+
+use crate::error::MirrorError;
+use crate::message::{self, Said};
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+use rustix::net::sockopt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+/// Where `ip netns` keeps the names.
+const NAMES: &str = "/run/netns";
+/// What the kernel may keep for us to read: a full table's worth of changes in a burst.
+const ROOM: usize = 64 << 20;
+/// The most that is read at once.
+const PIECE: usize = 1 << 16;
+/// RTNLGRP_LINK, NEIGH, IPV4_IFADDR, IPV4_ROUTE, IPV6_IFADDR, IPV6_ROUTE, NEXTHOP.
+const GROUPS: [u32; 7] = [1, 3, 5, 7, 9, 11, 32];
+const GET_NEXTHOP: u16 = 106;
+/// How long the kernel may take for an answer.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// The namespace `name`: a name of `ip netns`, a path, or `pid:N`.
+fn path(name: &str) -> PathBuf {
+    match name.strip_prefix("pid:") {
+        Some(process) => PathBuf::from(format!("/proc/{process}/ns/net")),
+        None if name.starts_with('/') => PathBuf::from(name),
+        None => PathBuf::from(NAMES).join(name),
+    }
+}
+
+/// Run `body` in a namespace: on a thread of its own, which ends with it.
+pub fn inside<T: Send>(
+    namespace: Option<&str>,
+    body: impl FnOnce() -> io::Result<T> + Send,
+) -> Result<T, MirrorError> {
+    let failed = |error| MirrorError::Kernel("a netlink socket", error);
+    let Some(name) = namespace else {
+        return body().map_err(failed);
+    };
+    let refused = |error| MirrorError::Namespace(name.to_owned(), error);
+    let file = File::open(path(name)).map_err(refused)?;
+    let enter = move || {
+        let kind = Some(rustix::thread::LinkNameSpaceType::Network);
+        rustix::thread::move_into_link_name_space(file.as_fd(), kind)?;
+        body()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("volley-netns".into());
+        let thread = thread.spawn_scoped(scope, enter).map_err(refused)?;
+        let died = || Err(io::Error::other("the thread in it has died"));
+        thread.join().unwrap_or_else(|_| died()).map_err(refused)
+    })
+}
+
+/// The two sockets.
+pub struct Kernel {
+    events: Socket,
+    requests: Socket,
+    number: u32,
+    buffer: Vec<u8>,
+}
+
+/// What came of reading what the kernel has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Something.
+    Some,
+    /// There is nothing more.
+    Nothing,
+    /// The kernel had no room for something: nobody knows what.
+    Overrun,
+}
+
+fn open(groups: &[u32]) -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    for group in groups {
+        // A kernel without next-hop objects has no such group, and nothing to say there.
+        let joined = socket.add_membership(*group);
+        if *group != GROUPS[GROUPS.len() - 1] {
+            joined?;
+        }
+    }
+    Ok(socket)
+}
+
+fn both() -> io::Result<(Socket, Socket)> {
+    let (events, requests) = (open(&GROUPS)?, open(&[])?);
+    if sockopt::set_socket_recv_buffer_size_force(events.as_fd(), ROOM).is_err() {
+        // Without CAP_NET_ADMIN as much as the machine allows.
+        let _ = sockopt::set_socket_recv_buffer_size(events.as_fd(), ROOM);
+    }
+    events.set_non_blocking(true)?;
+    sockopt::set_socket_timeout(requests.as_fd(), sockopt::Timeout::Recv, Some(PATIENCE))?;
+    Ok((events, requests))
+}
+
+impl Kernel {
+    /// Sockets in a namespace; none is Volley's own.
+    pub fn open(namespace: Option<&str>) -> Result<Self, MirrorError> {
+        let (events, requests) = inside(namespace, both)?;
+        Ok(Kernel {
+            events,
+            requests,
+            number: 0,
+            buffer: Vec::with_capacity(PIECE),
+        })
+    }
+
+    /// What is readable when the kernel has something to say.
+    pub fn events(&self) -> Option<OwnedFd> {
+        self.events.as_fd().try_clone_to_owned().ok()
+    }
+
+    /// Reads what is there, one piece.
+    pub fn hear(&mut self, each: impl FnMut(Said)) -> Heard {
+        self.buffer.clear();
+        match self.events.recv(&mut self.buffer, 0) {
+            Ok(_) => {
+                message::read(&self.buffer, each);
+                Heard::Some
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Heard::Some,
+            Err(_) => Heard::Overrun,
+        }
+    }
+
+    fn send(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | flags;
+        self.number = self.number.wrapping_add(1);
+        header.sequence_number = self.number;
+        let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        request.finalize();
+        let mut bytes = vec![0; request.header.length as usize];
+        request.serialize(&mut bytes);
+        self.requests.send(&bytes, 0).map(drop)
+    }
+
+    /// Asks for a change and waits for the answer.
+    fn ask(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        self.send(message, NLM_F_ACK | flags)?;
+        let mut answer = None;
+        while answer.is_none() {
+            self.buffer.clear();
+            self.requests.recv(&mut self.buffer, 0)?;
+            message::read(&self.buffer, |said| {
+                if let Said::Answer(code) = said {
+                    answer = Some(code);
+                }
+            });
+        }
+        match answer {
+            Some(0) | None => Ok(()),
+            Some(code) => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+
+    /// Changes what is there.
+    pub fn set(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
+        self.ask(message, 0)
+    }
+
+    /// Makes something, or replaces what is there.
+    pub fn make(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
+        self.ask(message, NLM_F_CREATE | NLM_F_REPLACE)
+    }
+
+    /// Begins to ask for all of something; [`Kernel::dumped`] reads the answer.
+    pub fn dump(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
+        self.send(message, NLM_F_DUMP)
+    }
+
+    /// Begins to ask for all next-hop objects.
+    pub fn dump_next_hops(&mut self) -> io::Result<()> {
+        self.number = self.number.wrapping_add(1);
+        let flags = NLM_F_REQUEST | NLM_F_DUMP;
+        let mut bytes = 24u32.to_ne_bytes().to_vec();
+        bytes.extend(GET_NEXTHOP.to_ne_bytes());
+        bytes.extend(flags.to_ne_bytes());
+        bytes.extend(self.number.to_ne_bytes());
+        bytes.resize(24, 0);
+        self.requests.send(&bytes, 0).map(drop)
+    }
+
+    /// One piece of the answer; whether there is more.
+    pub fn dumped(&mut self, mut each: impl FnMut(Said)) -> io::Result<bool> {
+        self.buffer.clear();
+        self.requests.recv(&mut self.buffer, 0)?;
+        let mut ended = None;
+        message::read(&self.buffer, |said| match said {
+            Said::Done => ended = Some(0),
+            Said::Answer(code) => ended = Some(code),
+            other => each(other),
+        });
+        match ended {
+            None => Ok(true),
+            Some(0) => Ok(false),
+            Some(code) => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+}

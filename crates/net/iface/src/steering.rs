@@ -1,0 +1,211 @@
+//! Where receive queues are, and where they are to be: each on the worker that somebody named, else on one with few.
+
+use crate::{IfIdx, Interfaces};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A driver's way to send one of its receive queues (by number) to another worker. Called on the control thread; the queue
+/// goes there when its worker lets it.
+pub type Steer = Rc<dyn Fn(usize, usize)>;
+
+/// What is known of placement besides the worker of each queue.
+#[derive(Default)]
+pub(crate) struct Steering {
+    steers: BTreeMap<IfIdx, Steer>,
+    /// Queues that somebody gave a worker.
+    pins: BTreeMap<(IfIdx, usize), usize>,
+}
+
+impl Steering {
+    pub(crate) fn forget(&mut self, index: IfIdx) {
+        self.steers.remove(&index);
+        self.pins.retain(|(i, _), _| *i != index);
+    }
+}
+
+/// A queue that is to go to a worker.
+struct Move {
+    steer: Option<Steer>,
+    queue: usize,
+    worker: usize,
+}
+
+/// Moves that are to be made while nothing is borrowed.
+pub(crate) struct Moves(Vec<Move>);
+
+impl Moves {
+    /// Make them; returns how many.
+    pub(crate) fn make(self) -> usize {
+        for it in &self.0 {
+            if let Some(steer) = &it.steer {
+                steer(it.queue, it.worker);
+            }
+        }
+        self.0.len()
+    }
+}
+
+impl Interfaces {
+    /// The driver's way to move queues of an interface.
+    pub fn set_steer(&mut self, index: IfIdx, steer: Steer) {
+        self.steering.steers.insert(index, steer);
+    }
+
+    /// Queues on each worker that takes new work.
+    fn loads(&self) -> BTreeMap<usize, usize> {
+        let crew = self.table().crew();
+        let mut loads: BTreeMap<usize, usize> = crew.open().map(|w| (w, 0)).collect();
+        for worker in self.iter().flat_map(|i| &i.rx_queues) {
+            loads.entry(*worker).and_modify(|n| *n += 1);
+        }
+        loads
+    }
+
+    /// The worker that somebody gave a queue, if it is there.
+    fn pinned(&self, index: IfIdx, queue: usize) -> Option<usize> {
+        let worker = *self.steering.pins.get(&(index, queue))?;
+        let open = self.table().crew().open().any(|w| w == worker);
+        open.then_some(worker)
+    }
+
+    /// A worker for each of so many new receive queues: always the one with the fewest, the first of those.
+    pub fn place(&self, queues: usize) -> Vec<usize> {
+        let mut loads = self.loads();
+        (0..queues).map(|_| take_least(&mut loads)).collect()
+    }
+
+    /// The same for an interface that is there: queues that it had stay, and those with a worker of their own go there.
+    pub fn place_again(&self, index: IfIdx, queues: usize) -> Vec<usize> {
+        let (mut loads, had) = (self.loads(), self.get(index));
+        let of = |queue: usize| {
+            let stays = had.and_then(|i| i.rx_queues.get(queue).copied());
+            let place = self.pinned(index, queue).or(stays);
+            place.unwrap_or_else(|| take_least(&mut loads))
+        };
+        (0..queues).map(of).collect()
+    }
+
+    /// Give a queue a worker of its own, or leave it to the automatic placement again.
+    pub(crate) fn pin(&mut self, index: IfIdx, queue: usize, worker: Option<usize>) -> Moves {
+        match worker {
+            Some(worker) => self.steering.pins.insert((index, queue), worker),
+            None => self.steering.pins.remove(&(index, queue)),
+        };
+        let to = self.pinned(index, queue);
+        let moved = to.and_then(|worker| self.send(index, queue, worker));
+        Moves(moved.into_iter().collect())
+    }
+
+    /// Workers have come or are to go: every queue goes where it belongs, and the others are shared out evenly.
+    pub(crate) fn share_out(&mut self) -> Moves {
+        let mut moves = Vec::new();
+        let all = self.iter().map(|i| (i.index, i.rx_queues.clone()));
+        let all: Vec<(IfIdx, Vec<usize>)> = all.collect();
+        let queues = || {
+            let of = |(index, workers): &(IfIdx, Vec<usize>)| {
+                let index = *index;
+                (0..workers.len())
+                    .map(move |queue| (index, queue))
+                    .collect::<Vec<_>>()
+            };
+            all.iter().flat_map(of)
+        };
+        for (index, queue) in queues() {
+            let open = self.table().crew().open().collect::<Vec<_>>();
+            let stays = self.worker_of(index, queue).filter(|w| open.contains(w));
+            let to = self.pinned(index, queue).or(stays);
+            let to = to.unwrap_or_else(|| take_least(&mut self.loads()));
+            moves.extend(self.send(index, queue, to));
+        }
+        for (index, queue) in queues() {
+            let mut loads = self.loads();
+            let here = self.worker_of(index, queue);
+            let mine = here.and_then(|w| loads.get(&w).copied()).unwrap_or(0);
+            let least = loads.values().copied().min().unwrap_or(0);
+            if self.pinned(index, queue).is_none() && mine > least + 1 {
+                let to = take_least(&mut loads);
+                moves.extend(self.send(index, queue, to));
+            }
+        }
+        Moves(moves)
+    }
+
+    fn worker_of(&self, index: IfIdx, queue: usize) -> Option<usize> {
+        self.get(index)?.rx_queues.get(queue).copied()
+    }
+
+    fn send(&mut self, index: IfIdx, queue: usize, worker: usize) -> Option<Move> {
+        if self.worker_of(index, queue)? == worker {
+            return None;
+        }
+        self.put_queue(index, queue, worker);
+        let steer = self.steering.steers.get(&index).cloned();
+        Some(Move {
+            steer,
+            queue,
+            worker,
+        })
+    }
+}
+
+/// The worker with the fewest queues, the first of those, which has one more from now on.
+fn take_least(loads: &mut BTreeMap<usize, usize>) -> usize {
+    let least = loads.iter_mut().min_by_key(|(worker, n)| (**n, **worker));
+    least.map_or(0, |(worker, n)| {
+        *n += 1;
+        *worker
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{IfTable, NewInterface};
+    use std::cell::RefCell;
+    use std::sync::Arc;
+    use volley_graph::{Crew, NodeId};
+
+    fn interface(all: &mut Interfaces, name: &str, queues: usize) -> IfIdx {
+        let new = NewInterface {
+            rx_queues: all.place(queues),
+            ..NewInterface::new(name, "test")
+        };
+        all.create(new, NodeId(1)).unwrap()
+    }
+
+    #[test]
+    fn queues_go_where_few_are_and_where_somebody_wants_them() {
+        let crew = Arc::new(Crew::of([0, 1, 2]));
+        let mut all = Interfaces::new(IfTable::with_crew(8, crew.clone()));
+        let a = interface(&mut all, "a", 4);
+        let b = interface(&mut all, "b", 1);
+        let at = |all: &Interfaces, i| all.get(i).unwrap().rx_queues.clone();
+        assert_eq!((at(&all, a), at(&all, b)), (vec![0, 1, 2, 0], vec![1]));
+        let made: Rc<RefCell<Vec<(usize, usize)>>> = Rc::default();
+        let sink = made.clone();
+        all.set_steer(a, Rc::new(move |q, w| sink.borrow_mut().push((q, w))));
+        all.pin(a, 2, Some(0)).make();
+        assert_eq!((at(&all, a), made.take()), (vec![0, 1, 0, 0], vec![(2, 0)]));
+        // A worker that is not there: it stays, and goes when the worker comes.
+        all.pin(a, 1, Some(5)).make();
+        assert_eq!((at(&all, a), made.take()), (vec![0, 1, 0, 0], vec![]));
+        // The first is to go: what it has goes elsewhere, evenly.
+        crew.set_leaving(0, true);
+        all.share_out().make();
+        let left = [at(&all, a), at(&all, b)].concat();
+        let count = |w| left.iter().filter(|x| **x == w).count();
+        assert_eq!((count(0), count(1) + count(2)), (0, 5));
+        assert!(count(1).abs_diff(count(2)) <= 1, "{left:?}");
+        // It stays after all: the queue that was given to it comes back, others make it even.
+        crew.set_leaving(0, false);
+        all.share_out().make();
+        assert_eq!(at(&all, a)[2], 0);
+        let left = [at(&all, a), at(&all, b)].concat();
+        let count = |w| left.iter().filter(|x| **x == w).count();
+        assert!(
+            [0, 1, 2].map(count).iter().all(|n| (1..=2).contains(n)),
+            "{left:?}"
+        );
+        assert_eq!(all.place_again(a, 6).len(), 6);
+    }
+}

@@ -1,0 +1,213 @@
+//! Requests and questions about bridge domains.
+
+use crate::bridge::{Bridge, Control};
+use crate::stations::{FILTERED, Station, mac};
+use std::cell::RefCell;
+use std::rc::Rc;
+use volley_graph::Watch;
+use volley_iface::{Change, Flag, IfIdx, Interfaces};
+use volley_model::reply::{
+    BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow,
+};
+use volley_model::{
+    Applied, BridgePort, Handler, L2FibEntry, Mac, ModelError, ObjectKind, Query, Reply, Request,
+    limits,
+};
+
+type Done = Result<Applied, ModelError>;
+
+/// Carries out requests of bridge domains.
+pub struct BridgeHandler {
+    control: Rc<RefCell<Control>>,
+    interfaces: Rc<RefCell<Interfaces>>,
+    _turns: Watch,
+}
+
+impl BridgeHandler {
+    /// A handler, which follows interfaces from now on. Dropping it ends the process that `turns` watches.
+    pub(crate) fn new(
+        control: Rc<RefCell<Control>>,
+        interfaces: Rc<RefCell<Interfaces>>,
+        turns: Watch,
+    ) -> Self {
+        let ours = control.clone();
+        interfaces.borrow_mut().listen(move |change| match change {
+            Change::Deleted(gone) => ours.borrow_mut().forget(gone.index),
+            Change::Updated(now) if !now.is_up() => ours.borrow_mut().down(now.index),
+            Change::Created(_) | Change::Updated(_) => {}
+        });
+        BridgeHandler {
+            control,
+            interfaces,
+            _turns: turns,
+        }
+    }
+
+    fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
+        let all = self.interfaces.borrow();
+        let known = || all.iter().map(|i| i.name.clone()).collect::<Vec<_>>();
+        all.index(name)
+            .map_err(|_| ModelError::not_found(ObjectKind::Interface, name, known()))
+    }
+
+    fn exists(&self, id: u32) -> Result<(), ModelError> {
+        let control = self.control.borrow();
+        if control.bridges.contains_key(&id) {
+            return Ok(());
+        }
+        let known = control.bridges.keys().map(u32::to_string);
+        Err(ModelError::not_found(ObjectKind::BridgeDomain, id, known))
+    }
+
+    fn remove(&self, id: u32) -> Done {
+        self.exists(id)?;
+        let mut control = self.control.borrow_mut();
+        let port = control.bridges[&id].ports.keys().next().copied();
+        if let Some(port) = port {
+            let name = self.interfaces.borrow().name(port.0);
+            return Err(ModelError::in_use(ObjectKind::BridgeDomain, id, name));
+        }
+        control.remove(id);
+        Ok(Applied::one())
+    }
+
+    fn join(&self, port: &BridgePort) -> Done {
+        let index = self.index(&port.interface)?;
+        self.exists(port.domain)?;
+        let mut control = self.control.borrow_mut();
+        if control.bridge_of(index).is_none() && self.is_bound(index) {
+            let by = "a patch or cross-connect";
+            return Err(ModelError::in_use(
+                ObjectKind::Interface,
+                &port.interface,
+                by,
+            ));
+        }
+        control.join(index, port.domain, port.shg);
+        Ok(Applied::one())
+    }
+
+    /// Whether an interface is patched or cross-connected.
+    fn is_bound(&self, index: IfIdx) -> bool {
+        let all = self.interfaces.borrow();
+        let table = all.table();
+        table.has(index.0, Flag::L2) || table.behind_rx(index.0) != all.default_rx_node()
+    }
+
+    /// An interface that is bound in another way, or put back in L3 mode; none for one that is no port.
+    fn other_way(&self, name: &str, request: &Request) -> Option<Done> {
+        let index = self.index(name).ok()?;
+        let domain = self.control.borrow().bridge_of(index)?;
+        if let Request::XconnectUnset { .. } = request {
+            self.control.borrow_mut().leave(index);
+            return Some(Ok(Applied::one()));
+        }
+        let by = format!("bridge domain {domain}");
+        Some(Err(ModelError::in_use(ObjectKind::Interface, name, by)))
+    }
+
+    fn fix(&self, entry: &L2FibEntry) -> Done {
+        self.exists(entry.domain)?;
+        let name = entry.interface.as_deref();
+        let behind = name.map(|name| self.index(name)).transpose()?;
+        let done = self.control.borrow_mut().fix(entry, behind);
+        done.map_err(|full| ModelError::invalid(format!("l2fib entry {}", entry.mac), full))?;
+        Ok(Applied::one())
+    }
+
+    fn unfix(&self, mac: Mac, domain: u32) -> Done {
+        self.exists(domain)?;
+        if self.control.borrow_mut().unfix(domain, mac) {
+            return Ok(Applied::one());
+        }
+        let what = format!("{mac} of bridge domain {domain}");
+        Err(ModelError::not_found(ObjectKind::L2FibEntry, what, [""; 0]))
+    }
+
+    fn flush(&self, interface: Option<&str>, domain: Option<u32>) -> Done {
+        let port = interface.map(|name| self.index(name)).transpose()?;
+        domain.map_or(Ok(()), |id| self.exists(id))?;
+        let flushed = self.control.borrow_mut().flush(port, domain);
+        Ok(Applied::changed(flushed))
+    }
+
+    fn domains(&self, id: Option<u32>) -> Result<Reply, ModelError> {
+        id.map_or(Ok(()), |id| self.exists(id))?;
+        let control = self.control.borrow();
+        let all = control.bridges.values();
+        let chosen = all.filter(|b| id.is_none_or(|id| id == b.spec.id));
+        Ok(Reply::BridgeDomains(BridgeDomainsReply {
+            domains: chosen.map(|b| self.domain_row(&control, b)).collect(),
+        }))
+    }
+
+    fn domain_row(&self, control: &Control, bridge: &Bridge) -> BridgeDomainRow {
+        let all = self.interfaces.borrow();
+        let port = |(port, shg): (&IfIdx, &u32)| BridgePortRow {
+            interface: all.name(port.0),
+            shg: *shg,
+            up: all.table().has(port.0, Flag::Up),
+        };
+        let ledger = control.stations.ledger(bridge.slot);
+        BridgeDomainRow {
+            domain: bridge.spec.clone(),
+            ports: bridge.ports.iter().map(port).collect(),
+            learned: ledger.map_or(0, |l| l.learned.into()),
+            fixed: ledger.map_or(0, |l| l.fixed.into()),
+            counts: ledger.map(|l| l.counts).unwrap_or_default(),
+        }
+    }
+
+    fn stations(&self, domain: Option<u32>) -> Result<Reply, ModelError> {
+        domain.map_or(Ok(()), |id| self.exists(id))?;
+        let (control, all) = (self.control.borrow(), self.interfaces.borrow());
+        let now = control.now_ns();
+        let row = |(key, station): (u64, &Station)| {
+            let of = control
+                .domain_of(key)
+                .filter(|id| domain.is_none_or(|d| d == *id))?;
+            let ages = !station.fixed && control.bridges.get(&of)?.spec.mac_age_min > 0;
+            let silent = now.saturating_sub(station.heard_ns) / 1_000_000_000;
+            Some(L2FibRow {
+                mac: Mac(mac(key)),
+                domain: of,
+                interface: (station.port != FILTERED).then(|| all.name(station.port)),
+                fixed: station.fixed,
+                age_s: ages.then_some(silent),
+            })
+        };
+        let mut entries: Vec<L2FibRow> = control.stations.iter().filter_map(row).collect();
+        entries.sort_by_key(|row| (row.domain, row.mac));
+        Ok(Reply::L2Fib(L2FibReply { entries }))
+    }
+}
+
+impl Handler for BridgeHandler {
+    fn apply(&mut self, request: &Request) -> Option<Done> {
+        Some(match request {
+            Request::BridgeDomainSet(it) => {
+                let most = limits::BRIDGE_DOMAINS as u64;
+                let done = self.control.borrow_mut().set(it);
+                done.map(|()| Applied::one())
+                    .map_err(|_| ModelError::limit("number of bridge domains", most + 1, most))
+            }
+            Request::BridgeDomainDel { id } => self.remove(*id),
+            Request::BridgePortSet(port) => self.join(port),
+            Request::L2FibAdd(entry) => self.fix(entry),
+            Request::L2FibDel { mac, domain } => self.unfix(*mac, *domain),
+            Request::L2FibFlush { interface, domain } => self.flush(interface.as_deref(), *domain),
+            Request::L2PatchAdd { rx, .. }
+            | Request::XconnectSet { rx, .. }
+            | Request::XconnectUnset { rx } => return self.other_way(rx, request),
+            _ => return None,
+        })
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        match query {
+            Query::BridgeDomains { id } => Some(self.domains(*id)),
+            Query::L2Fib { domain } => Some(self.stations(*domain)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! l2-flood: sends a copy of a frame out of every port of its bridge domain but the one it came from, and those of the same
+//! split-horizon group (IEEE 802.1Q, 8.6.1). The last port gets the frame itself.
+
+use crate::plane::{Plane, SHG, SLOT};
+use std::sync::Arc;
+use volley_graph::{
+    Col, Cx, Done, Fate, Glance, Isa, Node, NodeId, Offspring, Packet, Vector, counters, nexts,
+};
+use volley_iface::{Flag, IfTable};
+use volley_tables::Snap;
+
+nexts! {
+    /// Where l2-flood sends packets.
+    pub enum Next { Drop => "error-drop", Output => "interface-output" }
+}
+
+counters! {
+    /// What l2-flood counts.
+    pub enum Count {
+        /// the bridge domain has no other port that is up and not of the same split-horizon group
+        NoPort = "no-port" (Error),
+        /// frames that were sent out of more than one port
+        Flooded = "flooded" (Info),
+        /// copies made
+        Copies = "copies" (Info),
+        /// copies that could not be made because no packet buffer was free
+        NoBuffers = "no-buffers" (Warn),
+    }
+}
+
+/// State of l2-flood.
+pub struct L2Flood {
+    plane: Snap<Plane>,
+    table: Arc<IfTable>,
+}
+
+impl L2Flood {
+    /// Over the workers' view of interfaces.
+    pub(crate) fn new(plane: Snap<Plane>, table: Arc<IfTable>) -> Self {
+        L2Flood { plane, table }
+    }
+}
+
+/// Sends one packet out of all ports that it is for.
+fn flood<I: Isa>(
+    cx: &Cx<'_, Count>,
+    (plane, table): (&Plane, &IfTable),
+    output: NodeId,
+    packet: &mut Packet<'_>,
+    out: &mut Offspring<'_, I>,
+) -> Fate<Next> {
+    let rx = packet.rx();
+    let from = plane.port(rx);
+    let shg = from >> SHG & 0xff;
+    let members = plane.domain(from).filter(|_| from & SLOT != 0);
+    let members = members.map_or(&[][..], |domain| &domain.members);
+    let mut ports = members
+        .iter()
+        .filter(|m| m.port.0 != rx && (shg == 0 || m.shg != shg) && table.has(m.port.0, Flag::Up));
+    let Some(mut port) = ports.next() else {
+        packet.fail(cx, Count::NoPort);
+        return Fate::Drop(Next::Drop);
+    };
+    let mut copies = 0;
+    for next in ports {
+        packet.set(Col::Tx, port.port.0);
+        if out.copy(&packet.view(), output) {
+            copies += 1;
+        } else {
+            cx.count(Count::NoBuffers, 1);
+        }
+        port = next;
+    }
+    if copies > 0 {
+        cx.count(Count::Flooded, 1);
+        cx.count(Count::Copies, copies);
+    }
+    packet.set(Col::Tx, port.port.0);
+    Fate::Send(output)
+}
+
+impl Node for L2Flood {
+    const NAME: &'static str = "l2-flood";
+    type Next = Next;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
+        let plane = self.plane.read(cx.guard());
+        let output = v.edge(Next::Output);
+        let table = &self.table;
+        v.unfold(|packet, out| flood(cx, (plane, table), output, packet, out))
+    }
+}
+
+#[cfg(test)]
+mod tests;

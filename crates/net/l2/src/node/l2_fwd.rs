@@ -1,0 +1,222 @@
+//! l2-fwd: finds the port behind which a frame's destination is (IEEE 802.1Q, 8.6.3; 8.8).
+//!
+//! On entry `Dst` and `Dst1` are the key of the destination, as l2-learn left it.
+
+use crate::plane::{FILTER, FLOOD, FORWARD, PORT, Plane, SLOT, UU_FLOOD, same_group, tag};
+use volley_graph::{
+    Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, all_equal, counters, nexts, or_all,
+};
+use volley_tables::{MacSnap, MacView, Snap};
+
+nexts! {
+    /// Where l2-fwd sends packets.
+    pub enum Next { Drop => "error-drop", Output => "interface-output", Flood => "l2-flood" }
+}
+
+counters! {
+    /// What l2-fwd counts.
+    pub enum Count {
+        /// the destination is an address that bridges keep to themselves (IEEE 802.1Q, table 8-1)
+        Reserved = "reserved-group" (Error),
+        /// frames for this station are dropped, as configured
+        Filter = "l2fib-filter" (Error),
+        /// the destination is behind the port that the frame came from
+        SamePort = "same-port" (Error),
+        /// the destination is behind a port of the same split-horizon group
+        SplitHorizon = "split-horizon" (Error),
+        /// the destination's port left the bridge domain while the frame was on its way
+        NotBridged = "not-bridged" (Error),
+        /// the bridge domain does not forward
+        NoForward = "no-forward" (Error),
+        /// the bridge domain does not flood frames for groups
+        NoFlood = "no-flood" (Error),
+        /// the destination is unknown and the bridge domain does not flood such frames
+        NoUuFlood = "no-uu-flood" (Error),
+        /// frames for unknown stations, which are flooded
+        Unknown = "unknown-unicast" (Info),
+    }
+}
+
+/// State of l2-fwd.
+pub struct L2Fwd {
+    plane: Snap<Plane>,
+    stations: MacSnap,
+    worker: usize,
+    answer: Column,
+    tx: Column,
+    verdict: Column,
+    next: Column,
+}
+
+impl L2Fwd {
+    /// For vectors of up to `size` packets.
+    pub(crate) fn new(
+        (plane, stations): (Snap<Plane>, MacSnap),
+        worker: usize,
+        size: usize,
+    ) -> Self {
+        let column = || Column::new(size);
+        L2Fwd {
+            plane,
+            stations,
+            worker,
+            answer: column(),
+            tx: column(),
+            verdict: column(),
+            next: column(),
+        }
+    }
+
+    /// The answers for all destinations.
+    #[inline(always)]
+    fn look<I: Isa>(&mut self, v: &Vector<'_, I, Next>, stations: MacView<'_>) {
+        let n = v.len();
+        let (high, low) = (v.column(Col::Dst), v.column(Col::Dst1));
+        let answers = self.answer.words_mut(n);
+        if all_equal(high) && all_equal(low) {
+            let bucket = stations.bucket(high[0], low[0]);
+            return answers.fill(stations.find_in(bucket, high[0], low[0]));
+        }
+        // The buckets once more: the next column has room for them.
+        let buckets = self.next.words_mut(n);
+        for row in 0..n {
+            buckets[row] = stations.bucket(high[row], low[row]);
+        }
+        for row in 0..n {
+            answers[row] = stations.find_in(buckets[row], high[row], low[row]);
+        }
+    }
+
+    /// The ports of all packets; true when all of them may leave there.
+    #[inline(always)]
+    fn ports<I: Isa>(&mut self, v: &Vector<'_, I, Next>, plane: &Plane) -> bool {
+        let n = v.len();
+        let answers = self.answer.words(n);
+        let tx = self.tx.words_mut(n);
+        let (rx, low) = (v.column(Col::Rx), v.column(Col::Dst1));
+        let of_rx = all_equal(rx).then(|| plane.port(rx[0]));
+        if let Some(from) = of_rx
+            && all_equal(answers)
+            && all_equal(low)
+        {
+            tx.fill(tag(answers[0]) & PORT);
+            return may_leave(answers[0], rx[0], from, low[0], plane);
+        }
+        let mut stays = false;
+        for row in 0..n {
+            let from = of_rx.unwrap_or_else(|| plane.port(rx[row]));
+            tx[row] = tag(answers[row]) & PORT;
+            stays |= !may_leave(answers[row], rx[row], from, low[row], plane);
+        }
+        !stays
+    }
+
+    /// Packets that are flooded or dropped, among others.
+    #[inline(never)]
+    fn sort_out<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        mut v: Vector<'_, I, Next>,
+        plane: &Plane,
+    ) -> Done {
+        let n = v.len();
+        for row in 0..n {
+            let answer = self.answer.words(n)[row];
+            let (rx, low) = (v.column(Col::Rx)[row], v.column(Col::Dst1)[row]);
+            let high = v.column(Col::Dst)[row];
+            let group = is_group(high);
+            let (verdict, next) = match judge(answer, rx, (high, low), plane) {
+                Ok(next) => (0, next),
+                Err(why) => (why.code(), Next::Drop),
+            };
+            if next == Next::Flood && !group {
+                cx.count(Count::Unknown, 1);
+            }
+            self.verdict.words_mut(n)[row] = verdict;
+            self.next.words_mut(n)[row] = next as u32;
+        }
+        v.put(Col::Tx, &mut self.tx);
+        if or_all(self.verdict.words(n)) != 0 {
+            v.put(Col::User0, &mut self.next);
+            v.drop_out(cx, &self.verdict, |_| Next::Drop);
+            v.take(Col::User0, &mut self.next);
+        }
+        v.forget(&[Col::Dst, Col::Dst1]);
+        v.send_by(&self.next)
+    }
+}
+
+/// Whether a packet may leave where its destination is.
+#[inline(always)]
+fn may_leave(answer: u32, rx: u32, from: u32, low: u32, plane: &Plane) -> bool {
+    let tx = tag(answer) & PORT;
+    let to = plane.port(tx);
+    let known = (answer != 0) & (tag(answer) & FILTER == 0) & ((to ^ low) & SLOT == 0);
+    known & (tx != rx) & (from & FORWARD != 0) & !same_group(from, to)
+}
+
+/// Whether the first half of an address is a group's.
+fn is_group(high: u32) -> bool {
+    high & 1 << 24 != 0
+}
+
+/// Where one packet goes, or why it is dropped, in the order of the rules.
+fn judge(answer: u32, rx: u32, (high, low): (u32, u32), plane: &Plane) -> Result<Next, Count> {
+    let (tx, from) = (tag(answer) & PORT, plane.port(rx));
+    let to = plane.port(tx);
+    if high == 0x0180_c200 && low >> 16 <= 0xf {
+        let flooded = plane.domain(from).map_or(0, |d| d.group_fwd_mask);
+        if flooded >> (low >> 16) & 1 == 0 {
+            return Err(Count::Reserved);
+        }
+    }
+    if answer == 0 {
+        let (flag, why) = match is_group(high) {
+            true => (FLOOD, Count::NoFlood),
+            false => (UU_FLOOD, Count::NoUuFlood),
+        };
+        return (from & flag != 0).then_some(Next::Flood).ok_or(why);
+    }
+    if tag(answer) & FILTER != 0 {
+        return Err(Count::Filter);
+    }
+    if (to ^ low) & SLOT != 0 {
+        return Err(Count::NotBridged);
+    }
+    if from & FORWARD == 0 {
+        return Err(Count::NoForward);
+    }
+    if tx == rx {
+        return Err(Count::SamePort);
+    }
+    if same_group(from, to) {
+        return Err(Count::SplitHorizon);
+    }
+    Ok(Next::Output)
+}
+
+impl Node for L2Fwd {
+    const NAME: &'static str = "l2-fwd";
+    type Next = Next;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        if v.is_empty() {
+            return v.send_all(Next::Output);
+        }
+        let plane = self.plane.read(cx.guard());
+        let stations = self.stations.read(cx.guard(), self.worker);
+        self.look(&v, stations);
+        if !self.ports(&v, plane) {
+            return self.sort_out(cx, v, plane);
+        }
+        v.put(Col::Tx, &mut self.tx);
+        v.forget(&[Col::Dst, Col::Dst1]);
+        v.send_all(Next::Output)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,323 @@
+//! l2-learn: checks the source of frames of bridged interfaces, and tells of stations that are new or have moved (IEEE 802.1Q,
+//! 8.7). The order of the checks is that of `docs/bridge.md`.
+//!
+//! On entry and on exit the position is at the Ethernet header. On exit `Dst` and `Dst1` are the key of the destination: its
+//! address, and the slot of the bridge domain in the low 16 bits.
+
+use crate::lane::{Heard, Lane, Told};
+use crate::plane::{FILTER, LEARN, Plane, SLOT, STATIC, tag};
+use std::sync::Arc;
+use volley_graph::{
+    Col, Column, Counters, Cx, Done, Glance, Isa, Names, Node, PacketView, Trace, Vector, Words,
+    all_equal, counters, mask, nexts, or_all, strip_rows,
+};
+use volley_tables::{MacSnap, MacView, Snap};
+use volley_wire::dissect;
+
+/// Length of an Ethernet header.
+const HEADER: u32 = 14;
+
+nexts! {
+    /// Where l2-learn sends packets.
+    pub enum Next { Drop => "error-drop", Forward => "l2-fwd" }
+}
+
+counters! {
+    /// What l2-learn counts.
+    pub enum Count {
+        /// the frame is shorter than an Ethernet header
+        TooShort = "too-short" (Error),
+        /// the interface left its bridge domain while the frame was on its way
+        NotBridged = "not-bridged" (Error),
+        /// the source is a group address or all zeros (IEEE 802.3, 3.2.3)
+        BadSource = "bad-source" (Error),
+        /// the destination is the source itself, which is behind the port that the frame came from
+        ToItself = "to-itself" (Error),
+        /// frames from this station are dropped, as configured
+        Filter = "l2fib-filter" (Error),
+        /// the station is configured behind another port
+        StaticMove = "static-move" (Error),
+        /// stations that the control thread was told of
+        Told = "told" (Info),
+        /// stations that nobody was told of because the queue was full
+        QueueFull = "queue-full" (Warn),
+    }
+}
+
+/// State of l2-learn.
+pub struct L2Learn {
+    plane: Snap<Plane>,
+    stations: MacSnap,
+    worker: usize,
+    lane: Arc<Lane>,
+    told: Told,
+    header: Words<3>,
+    port: Column,
+    src_high: Column,
+    src_low: Column,
+    src_bucket: Column,
+    dst_high: Column,
+    dst_low: Column,
+    dst_bucket: Column,
+    answer: Column,
+    verdict: Column,
+}
+
+impl L2Learn {
+    /// For vectors of up to `size` packets on the worker that `lane` belongs to.
+    pub(crate) fn new(
+        (plane, stations): (Snap<Plane>, MacSnap),
+        worker: usize,
+        lane: Arc<Lane>,
+        size: usize,
+    ) -> Self {
+        let column = || Column::new(size);
+        L2Learn {
+            plane,
+            stations,
+            worker,
+            lane,
+            told: Told::new(),
+            header: Words::new(size),
+            port: column(),
+            src_high: column(),
+            src_low: column(),
+            src_bucket: column(),
+            dst_high: column(),
+            dst_low: column(),
+            dst_bucket: column(),
+            answer: column(),
+            verdict: column(),
+        }
+    }
+
+    /// The keys of all packets and the buckets where they begin; `verdict` is nonzero for those that need a closer look.
+    #[inline(always)]
+    fn glance<I: Isa>(
+        &mut self,
+        lens: &[[u32; 16]],
+        n: usize,
+        stations: MacView<'_>,
+        ports: impl Fn(&Column, usize) -> [u32; 16],
+    ) {
+        for (strip, (lens, [h0, h1, h2])) in lens.iter().zip(self.header.strips(n)).enumerate() {
+            let ports = ports(&self.port, strip);
+            let (mut odd, mut dst_low, mut dst_bucket) = ([0; 16], [0; 16], [0; 16]);
+            let (mut high, mut low, mut bucket) = ([0; 16], [0; 16], [0; 16]);
+            for row in 0..strip_rows::<I>(n, strip) {
+                let slot = ports[row] & SLOT;
+                high[row] = h1[row] << 16 | h2[row] >> 16;
+                low[row] = h2[row] << 16 | slot;
+                bucket[row] = stations.bucket(high[row], low[row]);
+                dst_low[row] = (h1[row] & 0xffff_0000) | slot;
+                dst_bucket[row] = stations.bucket(h0[row], dst_low[row]);
+                let fine = mask(lens[row] >= HEADER) & mask(slot != 0);
+                let source = mask(high[row] & 1 << 24 == 0) & mask(high[row] | low[row] >> 16 != 0);
+                odd[row] = !(fine & source);
+            }
+            self.src_high.strips_mut(n)[strip] = high;
+            self.src_low.strips_mut(n)[strip] = low;
+            self.src_bucket.strips_mut(n)[strip] = bucket;
+            self.dst_high.strips_mut(n)[strip] = *h0;
+            self.dst_low.strips_mut(n)[strip] = dst_low;
+            self.dst_bucket.strips_mut(n)[strip] = dst_bucket;
+            self.verdict.strips_mut(n)[strip] = odd;
+        }
+    }
+
+    /// Keys of a vector, from one port or several.
+    #[inline(always)]
+    fn keys<I: Isa>(&mut self, v: &mut Vector<'_, I, Next>, plane: &Plane, stations: MacView<'_>) {
+        let n = v.len();
+        v.first_words(0, &mut self.header);
+        if let Some(rx) = v.same(Col::Rx) {
+            let port = plane.port(rx);
+            return self.glance::<I>(v.strips(Col::Len), n, stations, |_, _| [port; 16]);
+        }
+        for (port, &rx) in self.port.words_mut(n).iter_mut().zip(v.column(Col::Rx)) {
+            *port = plane.port(rx);
+        }
+        self.glance::<I>(v.strips(Col::Len), n, stations, |port, strip| {
+            port.strips(n)[strip]
+        });
+    }
+
+    /// Drops what must not be forwarded, and makes the keys of the others anew.
+    #[inline(never)]
+    fn judge_all<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        v: &mut Vector<'_, I, Next>,
+        (plane, stations): (&Plane, MacView<'_>),
+    ) {
+        let n = v.len();
+        for row in 0..n {
+            let (len, port) = (v.column(Col::Len)[row], plane.port(v.column(Col::Rx)[row]));
+            self.verdict.words_mut(n)[row] = judge(len, port, self.header.row(row));
+        }
+        v.drop_out(cx, &self.verdict, |_| Next::Drop);
+        if !v.is_empty() {
+            self.keys(v, plane, stations);
+        }
+    }
+
+    /// Looks the sources up and leaves marks; true when all are where they were and send to others.
+    #[inline(always)]
+    fn look<I: Isa>(&mut self, v: &Vector<'_, I, Next>, stations: MacView<'_>) -> bool {
+        let n = v.len();
+        let (high, low) = (self.src_high.words(n), self.src_low.words(n));
+        let answers = self.answer.words_mut(n);
+        if all_equal(high) && all_equal(low) {
+            let bucket = self.src_bucket.words(n)[0];
+            let answer = stations.find_in(bucket, high[0], low[0]);
+            stations.mark(answer);
+            answers.fill(answer);
+        } else {
+            let buckets = self.src_bucket.words(n);
+            for &bucket in buckets {
+                stations.ask(bucket);
+            }
+            for row in 0..n {
+                answers[row] = stations.find_in(buckets[row], high[row], low[row]);
+            }
+            for &answer in &*answers {
+                stations.mark(answer);
+            }
+        }
+        self.compare(v);
+        or_all(self.verdict.words(n)) == 0
+    }
+
+    /// `verdict` is nonzero for packets whose source is not where it was, or is their destination.
+    #[inline(always)]
+    fn compare<I: Isa>(&mut self, v: &Vector<'_, I, Next>) {
+        let n = v.len();
+        let (dst_high, dst_low) = (v.strips(Col::Dst), v.strips(Col::Dst1));
+        for (strip, rx) in v.strips(Col::Rx).iter().enumerate() {
+            let (high, low) = (
+                &self.src_high.strips(n)[strip],
+                &self.src_low.strips(n)[strip],
+            );
+            let answers = &self.answer.strips(n)[strip];
+            let mut odd = [0; 16];
+            for row in 0..strip_rows::<I>(n, strip) {
+                let differ = (high[row] ^ dst_high[strip][row]) | (low[row] ^ dst_low[strip][row]);
+                odd[row] = mask(!is_there(answers[row], rx[row])) | mask(differ == 0);
+            }
+            self.verdict.strips_mut(n)[strip] = odd;
+        }
+    }
+
+    /// Stations that are new, elsewhere, or not wanted.
+    #[inline(never)]
+    fn hear_all<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>, plane: &Plane) {
+        let n = v.len();
+        for row in 0..n {
+            let (answer, rx) = (self.answer.words(n)[row], v.column(Col::Rx)[row]);
+            let (high, low) = (self.src_high.words(n)[row], self.src_low.words(n)[row]);
+            let itself = high == v.column(Col::Dst)[row] && low == v.column(Col::Dst1)[row];
+            let learns = plane.port(rx) & LEARN != 0;
+            let there = is_there(answer, rx);
+            let verdict = match tag(answer) {
+                tag if !there && tag & FILTER != 0 => Count::Filter.code(),
+                tag if !there && tag & STATIC != 0 => Count::StaticMove.code(),
+                _ => {
+                    if !there && learns {
+                        let key = u64::from(high) << 32 | u64::from(low);
+                        self.tell(cx, Heard { key, rx });
+                    }
+                    // As if it were learned before it is looked up, which takes a moment here.
+                    u32::from(itself && learns) * Count::ToItself.code()
+                }
+            };
+            self.verdict.words_mut(n)[row] = verdict;
+        }
+        v.drop_out(cx, &self.verdict, |_| Next::Drop);
+    }
+
+    fn tell(&mut self, cx: &Cx<'_, Count>, heard: Heard) {
+        if self.told.has(heard, cx.now_ns()) {
+            return;
+        }
+        if self.lane.heard.push(heard).is_ok() {
+            self.told.note(heard, cx.now_ns());
+            cx.count(Count::Told, 1);
+        } else {
+            cx.count(Count::QueueFull, 1);
+        }
+    }
+}
+
+/// Whether a station is behind the port that it was heard on.
+#[inline(always)]
+fn is_there(answer: u32, rx: u32) -> bool {
+    (answer != 0) & (tag(answer) & !STATIC == rx)
+}
+
+/// The verdict on one frame, in the order of the rules.
+fn judge(len: u32, port: u32, [_, h1, h2]: [u32; 3]) -> u32 {
+    let (high, low) = (h1 << 16 | h2 >> 16, h2 << 16);
+    if len < HEADER {
+        return Count::TooShort.code();
+    }
+    if port & SLOT == 0 {
+        return Count::NotBridged.code();
+    }
+    if high & 1 << 24 != 0 || high | low == 0 {
+        return Count::BadSource.code();
+    }
+    0
+}
+
+impl Node for L2Learn {
+    const NAME: &'static str = "l2-learn";
+    type Next = Next;
+    type Count = Count;
+    type Trace = BridgeTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        let plane = self.plane.read(cx.guard());
+        let stations = self.stations.read(cx.guard(), self.worker);
+        self.keys(&mut v, plane, stations);
+        if or_all(self.verdict.words(v.len())) != 0 {
+            self.judge_all(cx, &mut v, (plane, stations));
+        }
+        let n = v.len();
+        if n == 0 {
+            return v.send_all(Next::Forward);
+        }
+        let (high, low) = (self.dst_high.words(n), self.dst_low.words(n));
+        if !(all_equal(high) && all_equal(low)) {
+            // The next node looks these up.
+            for &bucket in self.dst_bucket.words(n) {
+                stations.ask(bucket);
+            }
+        }
+        v.put(Col::Dst, &mut self.dst_high);
+        v.put(Col::Dst1, &mut self.dst_low);
+        if !self.look(&v, stations) {
+            self.hear_all(cx, &mut v, plane);
+        }
+        v.send_all(Next::Forward)
+    }
+}
+
+/// A frame's headers.
+#[derive(Clone, Copy)]
+pub struct BridgeTrace(Glance);
+
+impl Trace for BridgeTrace {
+    fn note(packet: &PacketView<'_>) -> Self {
+        BridgeTrace(Glance::note(packet))
+    }
+
+    fn text(&self, names: &dyn Names) -> String {
+        let rx = names.interface(self.0.rx());
+        let what = dissect::one_line(self.0.bytes());
+        format!("{} bytes, rx {rx}\n{what}", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! The stations of all bridge domains: learned, moved, aged, flushed (IEEE 802.1Q, 8.7 and 8.8). The control thread is the only
+//! writer. There is no clock in here: time is told in nanoseconds.
+
+use crate::plane::{FILTER, PORT, STATIC};
+use std::sync::Arc;
+use volley_graph::Domain;
+use volley_model::reply::BridgeCounts;
+use volley_tables::mac::{Full, MAX_ENTRIES};
+use volley_tables::{MacSnap, MacTable};
+
+/// Entries that are looked at in one turn.
+const SLICE: u32 = 4096;
+/// Between two sweeps over all entries: how exactly ages are known.
+pub(crate) const SWEEP_NS: u64 = 5_000_000_000;
+
+/// What a domain wants of its stations.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Learn new ones.
+    pub learn: bool,
+    /// Learn at most so many.
+    pub limit: u32,
+    /// Forget those that are silent for so long; 0 = never.
+    pub age_ns: u64,
+}
+
+/// What is known of a domain's stations.
+#[derive(Clone, Copy, Debug)]
+pub struct Ledger {
+    /// What it wants.
+    pub rules: Rules,
+    /// Learned stations.
+    pub learned: u32,
+    /// Configured stations.
+    pub fixed: u32,
+    /// What happened.
+    pub counts: BridgeCounts,
+}
+
+/// One station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Station {
+    /// The port behind which it is; nobody's for one whose frames are dropped.
+    pub port: u32,
+    /// Whether it is configured.
+    pub fixed: bool,
+    /// When it was heard, as far as sweeps tell.
+    pub heard_ns: u64,
+}
+
+/// The port of a station whose frames are dropped.
+pub const FILTERED: u32 = u32::MAX;
+
+/// All stations.
+pub struct Stations {
+    table: MacTable,
+    /// By the table's ids.
+    entries: Vec<Station>,
+    /// By slot; none for a slot without a domain.
+    ledgers: Vec<Option<Ledger>>,
+    next: u32,
+    swept_ns: u64,
+}
+
+/// The key of an address in a domain's slot.
+pub fn key(mac: [u8; 6], slot: u16) -> u64 {
+    let [a, b, c, d, e, f] = mac;
+    let [s, t] = slot.to_be_bytes();
+    u64::from_be_bytes([a, b, c, d, e, f, s, t])
+}
+
+/// The address of a key.
+pub fn mac(key: u64) -> [u8; 6] {
+    let [a, b, c, d, e, f, ..] = key.to_be_bytes();
+    [a, b, c, d, e, f]
+}
+
+fn slot(key: u64) -> usize {
+    key as usize & 0xffff
+}
+
+fn tag(station: &Station) -> u32 {
+    match station.port {
+        FILTERED => FILTER | STATIC,
+        port if station.fixed => port & PORT | STATIC,
+        port => port & PORT,
+    }
+}
+
+impl Stations {
+    /// None yet.
+    pub fn new(domain: &Arc<Domain>, workers: usize) -> Self {
+        Stations {
+            table: MacTable::new(domain, workers, MAX_ENTRIES),
+            entries: Vec::new(),
+            ledgers: Vec::new(),
+            next: 1,
+            swept_ns: 0,
+        }
+    }
+
+    /// A handle for workers.
+    pub fn snap(&self) -> MacSnap {
+        self.table.snap()
+    }
+
+    /// A domain comes, or wants something else.
+    pub fn set_rules(&mut self, slot: u16, rules: Rules) {
+        let slot = usize::from(slot);
+        if self.ledgers.len() <= slot {
+            self.ledgers.resize(slot + 1, None);
+        }
+        match &mut self.ledgers[slot] {
+            Some(ledger) => ledger.rules = rules,
+            none => {
+                *none = Some(Ledger {
+                    rules,
+                    learned: 0,
+                    fixed: 0,
+                    counts: BridgeCounts::default(),
+                });
+            }
+        }
+    }
+
+    /// A domain goes, with its stations.
+    pub fn drop_domain(&mut self, gone: u16) {
+        self.flush(|key, _| slot(key) == usize::from(gone));
+        self.ledgers[usize::from(gone)] = None;
+    }
+
+    /// What is known of a domain's stations.
+    pub fn ledger(&self, slot: u16) -> Option<&Ledger> {
+        self.ledgers.get(usize::from(slot))?.as_ref()
+    }
+
+    fn ledger_of(&mut self, key: u64) -> Option<&mut Ledger> {
+        self.ledgers.get_mut(slot(key))?.as_mut()
+    }
+
+    /// All stations with their keys.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Station)> {
+        let all = (1..self.table.ids()).filter_map(|id| Some((id, self.table.key(id)?)));
+        all.map(|(id, key)| (key, &self.entries[id as usize]))
+    }
+
+    /// A station.
+    pub fn get(&self, key: u64) -> Option<&Station> {
+        let id = self.table.get(key)?;
+        self.entries.get(id as usize)
+    }
+
+    fn put(&mut self, id: u32, station: Station) {
+        let id = id as usize;
+        if self.entries.len() <= id {
+            self.entries.resize(id + 1, station);
+        }
+        self.entries[id] = station;
+    }
+
+    fn insert(&mut self, key: u64, station: Station) -> Result<(), Full> {
+        let id = self.table.insert(key, tag(&station))?;
+        self.put(id, station);
+        Ok(())
+    }
+
+    fn remove(&mut self, id: u32, key: u64) {
+        let fixed = self.entries[id as usize].fixed;
+        self.table.remove(id);
+        if let Some(ledger) = self.ledger_of(key) {
+            let count = if fixed {
+                &mut ledger.fixed
+            } else {
+                &mut ledger.learned
+            };
+            *count -= 1;
+        }
+    }
+
+    /// A worker heard a station behind a port that is in the domain.
+    pub fn hear(&mut self, key: u64, port: u32, now_ns: u64) {
+        let station = Station {
+            port,
+            fixed: false,
+            heard_ns: now_ns,
+        };
+        let known = self.table.get(key);
+        let old = known.map(|id| self.entries[id as usize]);
+        let Some(ledger) = self.ledger_of(key).filter(|l| l.rules.learn) else {
+            return;
+        };
+        match (known, old) {
+            (Some(_), Some(old)) if old.fixed => {}
+            (Some(id), Some(old)) => {
+                ledger.counts.moved += u64::from(old.port != port);
+                self.table.set(id, tag(&station));
+                self.put(id, station);
+            }
+            _ if ledger.learned >= ledger.rules.limit => ledger.counts.refused += 1,
+            _ => {
+                let done = self.insert(key, station).is_ok();
+                if let Some(ledger) = self.ledger_of(key) {
+                    ledger.learned += u32::from(done);
+                    ledger.counts.learned += u64::from(done);
+                    ledger.counts.refused += u64::from(!done);
+                }
+            }
+        }
+    }
+
+    /// A station is configured, in place of one that was learned.
+    pub fn fix(&mut self, key: u64, port: u32) -> Result<(), Full> {
+        self.unfix(key);
+        if let Some(id) = self.table.get(key) {
+            self.remove(id, key);
+        }
+        let (fixed, heard_ns) = (true, 0);
+        self.insert(
+            key,
+            Station {
+                port,
+                fixed,
+                heard_ns,
+            },
+        )?;
+        if let Some(ledger) = self.ledger_of(key) {
+            ledger.fixed += 1;
+        }
+        Ok(())
+    }
+
+    /// A station is no longer configured.
+    pub fn unfix(&mut self, key: u64) {
+        if let Some(id) = self.table.get(key)
+            && self.entries[id as usize].fixed
+        {
+            self.remove(id, key);
+        }
+    }
+
+    /// Forgets stations; returns how many.
+    pub fn flush(&mut self, which: impl Fn(u64, &Station) -> bool) -> u64 {
+        let mut flushed = 0;
+        for id in 1..self.table.ids() {
+            let Some(key) = self.table.key(id) else {
+                continue;
+            };
+            let station = self.entries[id as usize];
+            if !which(key, &station) {
+                continue;
+            }
+            self.remove(id, key);
+            flushed += 1;
+            if let Some(ledger) = self.ledger_of(key) {
+                ledger.counts.flushed += u64::from(!station.fixed);
+            }
+        }
+        flushed
+    }
+
+    /// Looks at some of the stations: who was heard since the last look, and who was silent for too long.
+    pub fn sweep(&mut self, now_ns: u64) {
+        if self.next == 1 {
+            if now_ns < self.swept_ns + SWEEP_NS {
+                return;
+            }
+            self.swept_ns = now_ns;
+        }
+        let end = self.next.saturating_add(SLICE).min(self.table.ids());
+        for id in self.next..end {
+            self.look(id, now_ns);
+        }
+        self.next = if end >= self.table.ids() { 1 } else { end };
+    }
+
+    fn look(&mut self, id: u32, now_ns: u64) {
+        let Some(key) = self.table.key(id) else {
+            return;
+        };
+        let station = &mut self.entries[id as usize];
+        if self.table.take_mark(id) {
+            station.heard_ns = now_ns;
+        }
+        let (fixed, silent) = (station.fixed, now_ns.saturating_sub(station.heard_ns));
+        let Some(ledger) = self.ledger_of(key) else {
+            return;
+        };
+        let age = ledger.rules.age_ns;
+        if !fixed && age > 0 && silent >= age {
+            ledger.counts.aged += 1;
+            self.remove(id, key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

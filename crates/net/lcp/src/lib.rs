@@ -1,0 +1,35 @@
+//! The data side of the Linux mirror (VPP: linux-cp): an interface's twin is a tap whose other end is in the kernel. What is
+//! for the kernel goes to the twin as it came (`linux-cp-punt`), and what the kernel sends there leaves by the interface
+//! as it is (`linux-cp-xc`): no feature, no lookup, no rewrite.
+//!
+//! - True on entry: both interfaces are there; the tap is nobody else's.
+//! - True on exit: a pair is dissolved when either interface goes.
+#![forbid(unsafe_code)]
+
+mod control;
+pub mod node;
+
+pub use control::Pairs;
+
+use control::LcpHandler;
+use node::linux_cp_punt::LinuxCpPunt;
+use node::linux_cp_xc::LinuxCpXc;
+use volley_graph::{GraphError, Node};
+use volley_iface::Registry;
+
+/// Bring in `linux-cp-punt`, `linux-cp-xc` and the requests that pair interfaces.
+pub fn register(registry: &mut Registry) -> Result<Pairs, GraphError> {
+    let (punt, xc) = (registry.table(), registry.table());
+    let node = {
+        let mut engine = registry.engine.borrow_mut();
+        let size = engine.settings().vector_size;
+        engine.add(LinuxCpPunt::NAME, move |_| {
+            LinuxCpPunt::new(punt.clone(), size)
+        })?;
+        engine.add(LinuxCpXc::NAME, move |_| LinuxCpXc::new(xc.clone(), size))?
+    };
+    let pairs = Pairs::new(&registry.interfaces);
+    let handler = LcpHandler::new(registry.interfaces.clone(), pairs.clone(), node);
+    registry.handlers.push(Box::new(handler));
+    Ok(pairs)
+}

@@ -1,0 +1,101 @@
+//! linux-cp-punt: brings packets that are for the kernel to the twin of the interface they came by, with nothing changed.
+//!
+//! On entry the position is behind the Ethernet header that the packet came with; on exit at that header, with `Tx` filled.
+
+use std::sync::Arc;
+use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
+use volley_iface::IfTable;
+
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+
+nexts! {
+    /// Where linux-cp-punt sends packets.
+    pub enum Next { Drop => "error-drop", Output => "interface-output" }
+}
+
+counters! {
+    /// What linux-cp-punt counts.
+    pub enum Count {
+        /// packets that were brought to the kernel
+        Punted = "punted" (Info),
+        /// the receiving interface has no twin any more
+        NoTwin = "no-twin" (Warn),
+        /// the packet came without an Ethernet header, and the kernel wants one
+        NoHeader = "no-ethernet-header" (Error),
+    }
+}
+
+/// State of linux-cp-punt.
+pub struct LinuxCpPunt {
+    table: Arc<IfTable>,
+    tx: Column,
+    verdict: Column,
+}
+
+impl LinuxCpPunt {
+    /// For vectors of up to `size` packets.
+    pub fn new(table: Arc<IfTable>, size: usize) -> Self {
+        LinuxCpPunt {
+            table,
+            tx: Column::new(size),
+            verdict: Column::new(size),
+        }
+    }
+}
+
+impl Node for LinuxCpPunt {
+    const NAME: &'static str = "linux-cp-punt";
+    type Next = Next;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        for (row, verdict) in self.verdict.words_mut(v.len()).iter_mut().enumerate() {
+            *verdict = match self.table.twin(v.column(Col::Rx)[row]) {
+                None => Count::NoTwin.code(),
+                Some(_) if v.view(row).moved() < ETHERNET => Count::NoHeader.code(),
+                Some(_) => 0,
+            };
+        }
+        v.drop_out(cx, &self.verdict, |_| Next::Drop);
+        let n = v.len();
+        let pairs = self.tx.words_mut(n).iter_mut().zip(v.column(Col::Rx));
+        // The twin may have gone since: its number then has no interface, and the packet is dropped at the output.
+        pairs.for_each(|(tx, &rx)| *tx = self.table.twin(rx).unwrap_or(u32::MAX));
+        v.retreat(ETHERNET as u32);
+        v.put(Col::Tx, &mut self.tx);
+        cx.count(Count::Punted, n as u64);
+        v.send_all(Next::Output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_graph::Domain;
+    use volley_graph::harness::{In, run};
+    use volley_iface::IfIdx;
+
+    #[test]
+    fn packets_go_to_the_twin_with_the_header_they_came_with() {
+        let table = IfTable::new(1);
+        table.set_twin(IfIdx(1), Some(IfIdx(7)));
+        let frame: Vec<u8> = (0..90).collect();
+        let packets = [
+            In::new(&frame).rx(1).advance(14),
+            In::new(&frame).rx(2).advance(14),
+            In::new(&frame).rx(1),
+        ];
+        let out = run(&packets, &Domain::new(), move |_| {
+            LinuxCpPunt::new(table.clone(), 256)
+        });
+        let went = |reason: &str| out.iter().find(|o| o.reason.as_deref() == Some(reason));
+        assert!(went("no-twin").is_some() && went("no-ethernet-header").is_some());
+        let punted = out.iter().find(|o| o.reason.is_none()).unwrap();
+        assert_eq!(punted.to, "interface-output");
+        assert_eq!(punted.columns[&(Col::Tx as u8)], 7);
+        assert_eq!(punted.bytes, frame);
+    }
+}

@@ -1,0 +1,603 @@
+//! Requests of software RSS, what is shown of it, and the process that watches the load.
+
+use crate::auto::Auto;
+use crate::count::Cells;
+use crate::node::worker_handoff::{Count, has_settled};
+use crate::table::{ENTRIES, Spread, Table, balance, dealt};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
+use std::time::Duration;
+use volley_graph::{
+    Clock, Counters, Crew, Engine, HandoffReport, NodeId, ProcessInfo, Processes, Watch,
+};
+use volley_iface::{Change, IfIdx, Interfaces, Registry};
+use volley_model::limits::RSS_INTERFACES;
+use volley_model::reply::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow};
+use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request, Rss, RssMode};
+use volley_tables::qsbr::Publisher;
+
+/// Between two looks at whether a change has been carried out.
+const SOON: Duration = Duration::from_millis(1);
+/// Between two looks at the load.
+const LOOK: Duration = Duration::from_millis(100);
+/// Looks between two decisions about who has too many packets.
+const BALANCE: u32 = 10;
+/// Fewer packets than this say nothing about the balance.
+const ENOUGH: u64 = 1000;
+
+const PROCESS: ProcessInfo = ProcessInfo {
+    name: "rss-process",
+    text: "watches the load of workers and spreads packets of interfaces over them",
+};
+
+/// What is known of an interface that is spread, or may be, or leaves.
+struct Port {
+    settings: Rss,
+    /// Its counters.
+    place: usize,
+    /// What its counters were when it got them.
+    base: [u64; ENTRIES],
+    /// What they were when the balance was looked at last.
+    before: [u64; ENTRIES],
+    auto: Auto,
+    /// The worker of each entry, while packets are spread.
+    entries: Option<Box<[u8; ENTRIES]>>,
+    /// Whether its packets come to the node at all.
+    in_front: bool,
+    /// It goes as soon as nothing of it is left elsewhere.
+    leaves: bool,
+    rebalanced: u64,
+}
+
+struct Control {
+    engine: Rc<RefCell<Engine>>,
+    interfaces: Rc<RefCell<Interfaces>>,
+    node: NodeId,
+    publisher: Publisher<Table>,
+    cells: Vec<Arc<Cells>>,
+    clock: Clock,
+    crew: Arc<Crew>,
+    /// Who was there when rings were made last.
+    members: Vec<usize>,
+    /// Who has rings: besides those, workers that are to end.
+    with_rings: BTreeSet<usize>,
+    ports: BTreeMap<u32, Port>,
+    /// Interfaces that were deleted.
+    gone: Rc<RefCell<BTreeSet<u32>>>,
+    version: u64,
+    /// What the table that holds has to be waited for.
+    ticket: u64,
+    /// Whether rings were made, and whether all workers have them.
+    linked: Option<bool>,
+    /// Rings were there before: what is spread goes on while new workers get theirs.
+    is_linked: bool,
+    /// Nodes have moved, and some worker is not through with that.
+    placing: bool,
+    looked_ns: u64,
+    looks: u32,
+    /// Seconds that each worker had been busy at the last look.
+    busy: Vec<f64>,
+}
+
+/// Carries out requests of software RSS.
+pub struct RssHandler {
+    control: Rc<RefCell<Control>>,
+    processes: Processes,
+    watch: Option<Watch>,
+    is_watching: Rc<Cell<bool>>,
+}
+
+impl RssHandler {
+    pub(crate) fn new(
+        registry: &Registry,
+        node: NodeId,
+        publisher: Publisher<Table>,
+        cells: Vec<Arc<Cells>>,
+    ) -> Self {
+        let gone: Rc<RefCell<BTreeSet<u32>>> = Rc::default();
+        let (ours, table) = (gone.clone(), registry.table());
+        registry.interfaces.borrow_mut().listen(move |change| {
+            if let Change::Deleted(it) = change {
+                table.set_spread(it.index, None);
+                ours.borrow_mut().insert(it.index.0);
+            }
+        });
+        let control = Control {
+            engine: registry.engine.clone(),
+            interfaces: registry.interfaces.clone(),
+            node,
+            publisher,
+            cells,
+            clock: registry.engine.borrow().settings().clock.clone(),
+            crew: registry.engine.borrow().crew().clone(),
+            members: Vec::new(),
+            with_rings: BTreeSet::new(),
+            ports: BTreeMap::new(),
+            gone,
+            version: 0,
+            ticket: 0,
+            linked: None,
+            is_linked: false,
+            placing: false,
+            looked_ns: 0,
+            looks: 0,
+            busy: Vec::new(),
+        };
+        RssHandler {
+            control: Rc::new(RefCell::new(control)),
+            processes: registry.processes.clone(),
+            watch: None,
+            is_watching: Rc::default(),
+        }
+    }
+
+    /// Have the process run while there is something for it to do.
+    fn watch(&mut self) {
+        if self.is_watching.get() || self.control.borrow().span().is_none() {
+            return;
+        }
+        self.is_watching.set(true);
+        let (weak, running) = (Rc::downgrade(&self.control), self.is_watching.clone());
+        self.watch = Some(self.processes.every(PROCESS, move || {
+            let span = turn(&weak);
+            running.set(span.is_some());
+            span
+        }));
+    }
+}
+
+/// One turn of the process; none when there is nothing left to do.
+fn turn(control: &Weak<RefCell<Control>>) -> Option<Duration> {
+    let control = control.upgrade()?;
+    // It is borrowed only while a request is carried out, and those do not wait.
+    let mut control = control.try_borrow_mut().ok()?;
+    control.forget();
+    control.link();
+    control.straighten();
+    control.look();
+    control.settle();
+    control.span()
+}
+
+impl Control {
+    /// When the process wants its next turn.
+    fn span(&self) -> Option<Duration> {
+        if self.placing {
+            return Some(SOON);
+        }
+        if self.ports.is_empty() && !self.is_parting() {
+            return self.linked.map(|_| LOOK);
+        }
+        let busy = |port: &Port| port.in_front && port.entries.is_none();
+        let soon = self.linked != Some(true) || self.is_parting() || self.ports.values().any(busy);
+        Some(if soon { SOON } else { LOOK })
+    }
+
+    /// Interfaces that were deleted are no longer spread.
+    fn forget(&mut self) {
+        let gone = std::mem::take(&mut *self.gone.borrow_mut());
+        let known = self.ports.len();
+        self.ports.retain(|index, _| !gone.contains(index));
+        if self.ports.len() != known {
+            self.publish();
+        }
+    }
+
+    /// Once all workers have their rings, packets may be spread.
+    fn link(&mut self) {
+        let members: Vec<usize> = self.crew.open().collect();
+        if members != self.members && self.linked.is_some() {
+            // Workers came, or go: a table without those that go is made once all have rings.
+            if self.engine.borrow_mut().link_workers().is_ok() {
+                self.with_rings.extend(&members);
+                (self.members, self.linked) = (members, Some(false));
+                self.place_again();
+            }
+        }
+        if self.linked == Some(false) && self.engine.borrow().settled() {
+            (self.linked, self.is_linked) = (Some(true), true);
+            self.renew();
+        }
+    }
+
+    /// New workers hand over what is placed elsewhere, too; a node whose worker goes runs where its packets come.
+    fn place_again(&mut self) {
+        let full = (self.node, Count::Congestion.index());
+        let mut engine = self.engine.borrow_mut();
+        for (node, worker) in engine.placed() {
+            let worker = Some(worker).filter(|worker| self.members.contains(worker));
+            // A full queue of changes: the next change of workers does it.
+            let _ = engine.place(&node, worker, full);
+            self.placing = true;
+        }
+    }
+
+    /// Nodes that run where their packets come again take their places.
+    fn straighten(&mut self) {
+        if self.placing {
+            self.placing = !self.engine.borrow_mut().straighten();
+        }
+    }
+
+    fn workers(&self, settings: &Rss) -> Vec<usize> {
+        let open = self.crew.open();
+        let takes_part = |w: &usize| match &settings.workers {
+            None => true,
+            Some(some) => some.contains(&(*w as u32)),
+        };
+        open.filter(takes_part).collect()
+    }
+
+    /// Whether an interface's packets are to be spread now.
+    fn wants(&self, index: u32, port: &Port) -> bool {
+        let asked = match port.settings.mode {
+            RssMode::On => true,
+            RssMode::Auto => port.auto.spread && self.queues(index).len() <= 1,
+        };
+        let somebody = !self.workers(&port.settings).is_empty();
+        asked && somebody && !port.leaves && self.is_linked
+    }
+
+    /// The worker of each receive queue.
+    fn queues(&self, index: u32) -> Vec<usize> {
+        let all = self.interfaces.borrow();
+        all.get(IfIdx(index))
+            .map_or(Vec::new(), |i| i.rx_queues.clone())
+    }
+
+    /// Give every interface the entries that it is to have, and tell the workers.
+    fn renew(&mut self) {
+        let wanted: Vec<(u32, bool, Vec<usize>)> = self
+            .ports
+            .iter()
+            .map(|(&i, port)| (i, self.wants(i, port), self.workers(&port.settings)))
+            .collect();
+        for (index, wants, workers) in wanted {
+            let Some(port) = self.ports.get_mut(&index) else {
+                continue;
+            };
+            if !wants {
+                port.entries = None;
+                continue;
+            }
+            let fits = |entries: &[u8; ENTRIES]| {
+                let used: BTreeSet<usize> = entries.iter().map(|w| usize::from(*w)).collect();
+                used.iter().eq(&workers)
+            };
+            if !port.entries.as_deref().is_some_and(fits) {
+                port.entries = Some(dealt(&workers));
+            }
+        }
+        self.publish();
+        let table = self.interfaces.borrow().table().clone();
+        for (&index, port) in &mut self.ports {
+            if port.entries.is_some() && !port.in_front {
+                port.in_front = true;
+                table.set_spread(IfIdx(index), Some(self.node));
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        self.version += 1;
+        let spread = |(&index, port): (&u32, &Port)| {
+            let mut spread = Spread::new(&port.settings, port.place);
+            spread.workers = port.entries.clone();
+            (index, spread)
+        };
+        let table = Table::new(self.version, self.ports.iter().map(spread));
+        self.ticket = self.publisher.publish(table);
+        if let Some(cells) = self.cells.first() {
+            cells.wanted.store(self.version, Release);
+        }
+        self.engine.borrow().wake();
+    }
+
+    /// Interfaces that are no longer spread, and of which no worker has anything left, go straight on again.
+    fn settle(&mut self) {
+        let busy = |port: &Port| port.in_front && port.entries.is_none();
+        if !self.ports.values().any(busy) && !self.is_parting() {
+            self.ports.retain(|_, port| !port.leaves);
+            return;
+        }
+        let mut all = self.crew.iter().filter_map(|w| self.cells.get(w));
+        let all = all.all(|c| has_settled(c, self.version));
+        if !all || !self.publisher.domain().passed(self.ticket) {
+            self.engine.borrow().wake();
+            return;
+        }
+        let table = self.interfaces.borrow().table().clone();
+        for (&index, port) in &mut self.ports {
+            if port.entries.is_none() {
+                table.set_spread(IfIdx(index), None);
+                port.in_front = false;
+            }
+        }
+        self.ports.retain(|_, port| !port.leaves);
+        self.part();
+    }
+
+    /// Whether workers with rings are to end.
+    fn is_parting(&self) -> bool {
+        let stays = |worker| self.members.contains(worker);
+        !self.with_rings.iter().all(stays)
+    }
+
+    /// Workers that are to end may do so once nobody hands them anything.
+    fn part(&mut self) {
+        if self.linked != Some(true) || self.placing {
+            return;
+        }
+        let stays: BTreeSet<usize> = self.members.iter().copied().collect();
+        for worker in self.with_rings.difference(&stays) {
+            self.engine.borrow_mut().unlink(*worker);
+        }
+        self.with_rings = stays;
+    }
+
+    /// Look at the load, when it is time.
+    fn look(&mut self) {
+        let now_ns = self.clock.now_ns();
+        let took_ns = now_ns.saturating_sub(self.looked_ns);
+        if took_ns < LOOK.as_nanos() as u64 {
+            return;
+        }
+        self.looked_ns = now_ns;
+        let workers = self.engine.borrow().settings().workers;
+        let seconds = |w| self.engine.borrow().busy_seconds(w);
+        let busy: Vec<f64> = (0..workers).map(seconds).collect();
+        let share = |w: usize| {
+            let before = self.busy.get(w).copied().unwrap_or(busy[w]);
+            (busy[w] - before) * 1e9 / took_ns as f64
+        };
+        let shares: Vec<f64> = (0..workers).map(share).collect();
+        self.busy = busy;
+        let mut changed = self.decide(&shares);
+        self.looks += 1;
+        if self.looks.is_multiple_of(BALANCE) {
+            changed |= self.balance();
+        }
+        if changed {
+            self.renew();
+        }
+    }
+
+    /// Which interfaces with `auto` are spread.
+    fn decide(&mut self, shares: &[f64]) -> bool {
+        let autos: Vec<(u32, Vec<usize>, Vec<usize>)> = self
+            .ports
+            .iter()
+            .filter(|(_, port)| port.settings.mode == RssMode::Auto)
+            .map(|(&i, port)| (i, self.workers(&port.settings), self.queues(i)))
+            .collect();
+        let mut changed = false;
+        for (index, takes_part, receives) in autos {
+            if let Some(port) = self.ports.get_mut(&index) {
+                changed |= port.auto.look(shares, &takes_part, &receives);
+            }
+        }
+        changed
+    }
+
+    /// Give entries of busy workers to others.
+    fn balance(&mut self) -> bool {
+        let indexes: Vec<u32> = self.ports.keys().copied().collect();
+        let mut changed = false;
+        for index in indexes {
+            let Some(port) = self.ports.get(&index) else {
+                continue;
+            };
+            let (now, workers) = (self.packets(port.place), self.workers(&port.settings));
+            let Some(port) = self.ports.get_mut(&index) else {
+                continue;
+            };
+            let lately = std::array::from_fn(|e| now[e] - port.before[e]);
+            port.before = now;
+            let Some(entries) = &mut port.entries else {
+                continue;
+            };
+            if lately.iter().sum::<u64>() < ENOUGH || !balance(entries, &lately, &workers) {
+                continue;
+            }
+            port.rebalanced += 1;
+            changed = true;
+        }
+        changed
+    }
+
+    /// Packets of each entry of a place, all workers together.
+    fn packets(&self, place: usize) -> [u64; ENTRIES] {
+        let of = |entry| self.cells.iter().map(|c| c.packets(place, entry)).sum();
+        std::array::from_fn(of)
+    }
+
+    fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
+        let all = self.interfaces.borrow();
+        let known = || all.iter().map(|i| i.name.clone()).collect::<Vec<_>>();
+        all.index(name)
+            .map_err(|_| ModelError::not_found(ObjectKind::Interface, name, known()))
+    }
+
+    fn set(&mut self, name: &str, rss: Option<&Rss>) -> Result<Applied, ModelError> {
+        self.forget();
+        let index = self.index(name)?.0;
+        let now = self.ports.get(&index).filter(|port| !port.leaves);
+        if now.map(|port| &port.settings) == rss {
+            return Ok(Applied::nothing());
+        }
+        let Some(rss) = rss else {
+            if let Some(port) = self.ports.get_mut(&index) {
+                port.leaves = true;
+            }
+            self.renew();
+            self.settle();
+            return Ok(Applied::one());
+        };
+        self.check(name, rss)?;
+        match self.ports.get_mut(&index) {
+            Some(port) => {
+                (port.settings, port.leaves) = (rss.clone(), false);
+                port.auto = Auto::default();
+            }
+            None => {
+                let port = self.port(name, rss)?;
+                self.ports.insert(index, port);
+            }
+        }
+        self.renew();
+        Ok(Applied::one())
+    }
+
+    /// Have a node run on one worker.
+    fn place(&mut self, node: &str, worker: Option<u32>) -> Result<Applied, ModelError> {
+        let worker = worker.map(|w| w as usize);
+        let now = self.engine.borrow().placed().into_iter();
+        let now = now.filter(|(name, _)| name == node).map(|(_, w)| w).next();
+        let mut engine = self.engine.borrow_mut();
+        if engine.node(node).is_err() {
+            let known: Vec<String> = engine.edges().map(|(name, _)| name.to_owned()).collect();
+            return Err(ModelError::not_found(ObjectKind::Node, node, known));
+        }
+        if now == worker {
+            return Ok(Applied::nothing());
+        }
+        let full = (self.node, Count::Congestion.index());
+        let placed = engine.place(node, worker, full);
+        placed.map_err(|e| ModelError::invalid(format!("worker of {node}"), e))?;
+        drop(engine);
+        self.placing = true;
+        if self.linked.is_none() {
+            self.linked = Some(false);
+            self.members = self.crew.open().collect();
+            self.with_rings.extend(&self.members);
+        }
+        Ok(Applied::one())
+    }
+
+    /// Workers that take part are there, and have rings.
+    fn check(&mut self, name: &str, rss: &Rss) -> Result<(), ModelError> {
+        let what = || format!("rss on {name}");
+        let mut named = rss.workers.iter().flatten();
+        if let Some(missing) = named.find(|w| !self.crew.has(**w as usize)) {
+            let why = format!("there is no worker {missing}: `show workers` lists them");
+            return Err(ModelError::invalid(what(), why));
+        }
+        if self.linked.is_none() {
+            let linked = self.engine.borrow_mut().link_workers();
+            linked.map_err(|e| ModelError::invalid(what(), e))?;
+            self.linked = Some(false);
+            self.members = self.crew.open().collect();
+            self.with_rings.extend(&self.members);
+        }
+        Ok(())
+    }
+
+    fn port(&self, name: &str, rss: &Rss) -> Result<Port, ModelError> {
+        let taken: BTreeSet<usize> = self.ports.values().map(|p| p.place).collect();
+        let Some(place) = (0..RSS_INTERFACES).find(|place| !taken.contains(place)) else {
+            let why = format!(
+                "{RSS_INTERFACES} interfaces are spread already, which is the limit: \
+                 switch it off on one"
+            );
+            return Err(ModelError::invalid(format!("rss on {name}"), why));
+        };
+        let now = self.packets(place);
+        Ok(Port {
+            settings: rss.clone(),
+            place,
+            base: now,
+            before: now,
+            auto: Auto::default(),
+            entries: None,
+            in_front: false,
+            leaves: false,
+            rebalanced: 0,
+        })
+    }
+
+    fn reply(&self) -> RssReply {
+        let engine = self.engine.borrow();
+        RssReply {
+            interfaces: self
+                .ports
+                .iter()
+                .map(|(&i, port)| self.row(i, port))
+                .collect(),
+            nodes: placed(&engine),
+            handoffs: engine.handoffs().iter().map(handoff).collect(),
+        }
+    }
+
+    fn row(&self, index: u32, port: &Port) -> RssRow {
+        let several = self.queues(index).len() > 1;
+        let state = match &port.entries {
+            _ if port.leaves => RssState::Leaves,
+            Some(_) => RssState::Spread,
+            None if several && port.settings.mode == RssMode::Auto => RssState::Queues,
+            None => RssState::Waits,
+        };
+        let now = self.packets(port.place);
+        let entries = port.entries.as_deref();
+        let worker = |w: usize| {
+            let mine = |e: &usize| entries.is_some_and(|all| usize::from(all[*e]) == w);
+            let mine: Vec<usize> = (0..ENTRIES).filter(mine).collect();
+            RssWorkerRow {
+                worker: w as u32,
+                entries: mine.len() as u32,
+                packets: mine.iter().map(|e| now[*e] - port.base[*e]).sum(),
+            }
+        };
+        let workers = self.workers(&port.settings).into_iter();
+        RssRow {
+            interface: self.interfaces.borrow().name(index),
+            settings: port.settings.clone(),
+            state,
+            rebalanced: port.rebalanced,
+            workers: workers.map(worker).collect(),
+        }
+    }
+}
+
+fn placed(engine: &Engine) -> Vec<NodeWorkerRow> {
+    let row = |(node, worker): (String, usize)| NodeWorkerRow {
+        node,
+        worker: worker as u32,
+    };
+    engine.placed().into_iter().map(row).collect()
+}
+
+fn handoff(report: &HandoffReport) -> HandoffRow {
+    HandoffRow {
+        from: report.from as u32,
+        to: report.to as u32,
+        vectors: report.frames,
+        packets: report.packets,
+        drops: report.refused,
+    }
+}
+
+impl Handler for RssHandler {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        let done = match request {
+            Request::InterfaceRss { name, rss } => {
+                self.control.borrow_mut().set(name, rss.as_ref())
+            }
+            Request::NodeWorker { node, worker } => self.control.borrow_mut().place(node, *worker),
+            _ => return None,
+        };
+        self.watch();
+        Some(done)
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        let Query::Rss = query else {
+            return None;
+        };
+        let mut control = self.control.borrow_mut();
+        control.forget();
+        Some(Ok(Reply::Rss(control.reply())))
+    }
+}

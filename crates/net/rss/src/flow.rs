@@ -1,0 +1,230 @@
+//! Which flow a packet belongs to: addresses and ports, of the packet or of the one inside its tunnel.
+//!
+//! A fragment has addresses only: its ports are in the first one, if at all, and all of them are to meet. Nothing here
+//! can fail: what is cut off, or not understood, has fewer fields or no flow.
+
+/// Bytes of the longest flow: two IPv6 addresses and two ports.
+pub(crate) const MOST: usize = 36;
+/// Tunnels in tunnels that are followed.
+const TUNNELS: usize = 3;
+/// Extension headers of IPv6 that are walked over.
+const EXTENSIONS: usize = 8;
+
+const IP4: u16 = 0x0800;
+const IP6: u16 = 0x86dd;
+/// Ethernet in GRE (RFC 7637).
+const BRIDGED: u16 = 0x6558;
+const VXLAN: u16 = 4789;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const SCTP: u8 = 132;
+const IN_IP4: u8 = 4;
+const IN_IP6: u8 = 41;
+const GRE: u8 = 47;
+
+/// What a hash is made of: source, destination, and the ports where there are any, in network order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Flow {
+    bytes: [u8; MOST],
+    len: u8,
+    /// Bytes of one address.
+    address: u8,
+}
+
+impl Flow {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// A flow from one address to another, which are equally long.
+    pub(crate) fn between(from: &[u8], to: &[u8], ports: Option<(u16, u16)>) -> Flow {
+        let mut bytes = [0; MOST];
+        let n = from.len().min(16);
+        bytes[..n].copy_from_slice(&from[..n]);
+        bytes[n..2 * n].copy_from_slice(&to[..n]);
+        let mut len = 2 * n;
+        if let Some((from, to)) = ports {
+            bytes[len..len + 2].copy_from_slice(&from.to_be_bytes());
+            bytes[len + 2..len + 4].copy_from_slice(&to.to_be_bytes());
+            len += 4;
+        }
+        Flow {
+            bytes,
+            len: len as u8,
+            address: n as u8,
+        }
+    }
+
+    /// The same for both directions: the smaller end comes first.
+    pub(crate) fn symmetric(self) -> Flow {
+        let n = usize::from(self.address);
+        let (from, to) = (&self.bytes[..n], &self.bytes[n..2 * n]);
+        let ports = (usize::from(self.len) == 2 * n + 4).then(|| {
+            let port = |at: usize| u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]]);
+            (port(2 * n), port(2 * n + 2))
+        });
+        let swap = match ports {
+            Some((a, b)) => (from, a) > (to, b),
+            None => from > to,
+        };
+        if swap {
+            Flow::between(to, from, ports.map(|(a, b)| (b, a)))
+        } else {
+            self
+        }
+    }
+}
+
+/// The flow of an Ethernet frame: of the packet that it carries, or, with `inner`, of the innermost one that a tunnel
+/// carries in turn. None where there is no IP.
+pub(crate) fn flow(frame: &[u8], inner: bool) -> Option<Flow> {
+    let (mut kind, mut at) = ethernet(frame, 0)?;
+    let mut found = None;
+    for _ in 0..=TUNNELS {
+        let Some(packet) = ip(frame, kind, at) else {
+            break;
+        };
+        found = Some(packet.flow);
+        let inside = if inner { packet.inside(frame) } else { None };
+        let Some(next) = inside else { break };
+        (kind, at) = next;
+    }
+    found
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    let two = bytes.get(at..at + 2)?;
+    Some(u16::from_be_bytes([two[0], two[1]]))
+}
+
+/// What follows an Ethernet header and at most two VLAN tags, and where.
+fn ethernet(frame: &[u8], at: usize) -> Option<(u16, usize)> {
+    let mut at = at + 12;
+    for _ in 0..2 {
+        if !matches!(word(frame, at)?, 0x8100 | 0x88a8) {
+            break;
+        }
+        at += 4;
+    }
+    Some((word(frame, at)?, at + 2))
+}
+
+/// An IP packet and what it carries.
+struct Packet {
+    flow: Flow,
+    protocol: u8,
+    /// Where that begins.
+    at: usize,
+    is_fragment: bool,
+}
+
+fn ip(frame: &[u8], kind: u16, at: usize) -> Option<Packet> {
+    match kind {
+        IP4 => ip4(frame, at),
+        IP6 => ip6(frame, at),
+        _ => None,
+    }
+}
+
+fn ip4(frame: &[u8], at: usize) -> Option<Packet> {
+    let header = frame.get(at..at + 20)?;
+    if header[0] >> 4 != 4 {
+        return None;
+    }
+    // All but "don't fragment": more fragments, and the offset.
+    let is_fragment = word(header, 6)? & 0x3fff != 0;
+    let (protocol, next) = (header[9], at + usize::from(header[0] & 15) * 4);
+    let ports = ports(frame, protocol, next, is_fragment);
+    Some(Packet {
+        flow: Flow::between(&header[12..16], &header[16..20], ports),
+        protocol,
+        at: next,
+        is_fragment,
+    })
+}
+
+fn ip6(frame: &[u8], at: usize) -> Option<Packet> {
+    let header = frame.get(at..at + 40)?;
+    if header[0] >> 4 != 6 {
+        return None;
+    }
+    let (protocol, next, is_fragment) = extensions(frame, header[6], at + 40);
+    let ports = ports(frame, protocol, next, is_fragment);
+    Some(Packet {
+        flow: Flow::between(&header[8..24], &header[24..40], ports),
+        protocol,
+        at: next,
+        is_fragment,
+    })
+}
+
+/// Walk over the extension headers of RFC 8200: what comes behind them, where, and whether the packet is a fragment.
+fn extensions(frame: &[u8], mut protocol: u8, mut at: usize) -> (u8, usize, bool) {
+    for _ in 0..EXTENSIONS {
+        let Some(&[next, length]) = frame.get(at..).and_then(<[u8]>::first_chunk) else {
+            break;
+        };
+        match protocol {
+            // Hop-by-hop options, routing, destination options.
+            0 | 43 | 60 => at += 8 + 8 * usize::from(length),
+            44 => {
+                // A fragment header with nothing before and nothing behind is an atomic fragment: a whole packet (RFC 6946).
+                let part = word(frame, at + 2).unwrap_or(1) & 0xfff9 != 0;
+                if part {
+                    return (next, at + 8, true);
+                }
+                at += 8;
+            }
+            _ => break,
+        }
+        protocol = next;
+    }
+    (protocol, at, false)
+}
+
+fn ports(frame: &[u8], protocol: u8, at: usize, is_fragment: bool) -> Option<(u16, u16)> {
+    let has = matches!(protocol, TCP | UDP | SCTP) && !is_fragment;
+    let (from, to) = (word(frame, at), word(frame, at + 2));
+    if has { from.zip(to) } else { None }
+}
+
+impl Packet {
+    /// The packet that this one carries, if it is a tunnel: its type and where it begins.
+    fn inside(&self, frame: &[u8]) -> Option<(u16, usize)> {
+        if self.is_fragment {
+            return None;
+        }
+        match self.protocol {
+            IN_IP4 => Some((IP4, self.at)),
+            IN_IP6 => Some((IP6, self.at)),
+            GRE => gre(frame, self.at),
+            UDP if word(frame, self.at + 2)? == VXLAN => {
+                // RFC 7348: the flag says that there is a network identifier.
+                let flags = *frame.get(self.at + 8)?;
+                let ethernet = || ethernet(frame, self.at + 16);
+                if flags & 8 != 0 { ethernet() } else { None }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// RFC 2784 and 2890: checksum, key and sequence number are there when their bits are set.
+fn gre(frame: &[u8], at: usize) -> Option<(u16, usize)> {
+    let (flags, kind) = (word(frame, at)?, word(frame, at + 2)?);
+    if flags & 0x4007 != 0 {
+        return None;
+    }
+    let set = [0x8000, 0x2000, 0x1000]
+        .iter()
+        .filter(|&bit| flags & bit != 0);
+    let behind = at + 4 + 4 * set.count();
+    match kind {
+        BRIDGED => ethernet(frame, behind),
+        kind => Some((kind, behind)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

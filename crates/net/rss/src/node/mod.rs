@@ -1,0 +1,3 @@
+//! The node of software RSS.
+
+pub mod worker_handoff;

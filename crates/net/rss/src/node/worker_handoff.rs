@@ -1,0 +1,138 @@
+//! worker-handoff: gives each packet to the worker that its flow belongs to (software RSS).
+//!
+//! It stands between the source and everything else for the interfaces whose packets are spread. Packets of no flow, ARP
+//! for example, stay. Where it is off nothing runs.
+
+use crate::count::Cells;
+use crate::table::Table;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use volley_graph::{
+    Col, Column, Counters, Cx, Done, Glance, Hands, Isa, Node, Output, Stage, Vector, counters,
+    handoff_code, nexts,
+};
+use volley_iface::IfTable;
+use volley_tables::qsbr::Snap;
+
+nexts! {
+    /// Where worker-handoff sends packets: to what stands behind it on their interface, `ethernet-input` mostly.
+    pub enum Next { Ethernet => "ethernet-input", Drop => "error-drop" }
+}
+
+counters! {
+    /// What worker-handoff counts.
+    pub enum Count {
+        /// packets that were handed to another worker
+        Handed = "handed" (Info),
+        /// packets that stayed on the worker that received them
+        Stayed = "stayed" (Info),
+        /// packets for another worker, which had too much waiting
+        Congestion = "congestion" (Error),
+    }
+}
+
+/// State of worker-handoff on one worker.
+pub struct WorkerHandoff {
+    interfaces: Arc<IfTable>,
+    table: Snap<Table>,
+    cells: Arc<Cells>,
+    codes: Column,
+    /// The table that packets were last sent by.
+    version: u64,
+    /// Whether nothing is left that was sent by another.
+    settled: bool,
+}
+
+impl WorkerHandoff {
+    pub(crate) fn new(
+        interfaces: Arc<IfTable>,
+        table: Snap<Table>,
+        cells: Arc<Cells>,
+        size: usize,
+    ) -> Self {
+        WorkerHandoff {
+            interfaces,
+            table,
+            cells,
+            codes: Column::new(size),
+            version: 0,
+            settled: true,
+        }
+    }
+
+    /// Go by this table from now on. False while order could not be kept.
+    #[inline(always)]
+    fn adopt(&mut self, table: &Table, hands: &mut Hands<'_>) -> bool {
+        self.version == table.version || self.turn(table, hands)
+    }
+
+    #[cold]
+    fn turn(&mut self, table: &Table, hands: &mut Hands<'_>) -> bool {
+        if !hands.turn() {
+            return false;
+        }
+        (self.version, self.settled) = (table.version, false);
+        true
+    }
+
+    /// The worker and the node of each packet, in the `codes` column.
+    #[inline(always)]
+    fn sort<I: Isa>(&mut self, table: &Table, v: &Vector<'_, I, Next>, me: usize) {
+        let codes = self.codes.words_mut(v.len());
+        for (row, &rx) in v.column(Col::Rx).iter().enumerate() {
+            let worker = table.spread(rx).and_then(|(spread, workers)| {
+                let entry = spread.entry(v.view(row).bytes())?;
+                self.cells.count(spread.place, entry);
+                Some(usize::from(workers[entry]))
+            });
+            codes[row] = handoff_code(worker.unwrap_or(me), self.interfaces.behind_spread(rx));
+        }
+    }
+}
+
+impl Node for WorkerHandoff {
+    const NAME: &'static str = "worker-handoff";
+    type Next = Next;
+    type Count = Count;
+    type Trace = Glance;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        let table = self.table.read(cx.guard());
+        let mut hands = v.hands();
+        let me = hands.worker();
+        if !self.adopt(table, &mut hands) {
+            // A ring is full of what the last table sent there: by this one its flows would overtake.
+            return v.fail_all(cx, Count::Congestion, Next::Drop);
+        }
+        v.touch();
+        self.sort(table, &v, me);
+        let (done, handed) = v.hand_over(&self.codes, Count::Congestion.index(), Next::Drop);
+        cx.count(Count::Stayed, handed.stayed);
+        cx.count(Count::Handed, handed.went);
+        cx.count(Count::Congestion, handed.refused);
+        done
+    }
+}
+
+impl Stage for WorkerHandoff {
+    /// Not packets: a table that has come, or a turn that is not over.
+    fn is_holding(&self) -> bool {
+        !self.settled || self.cells.wanted.load(Relaxed) != self.version
+    }
+
+    fn release<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        let table = self.table.read(cx.guard());
+        let mut hands = out.hands();
+        if self.adopt(table, &mut hands) && hands.is_direct() {
+            self.settled = true;
+            self.cells.settled.store(self.version, Release);
+        }
+        0
+    }
+}
+
+/// Whether a worker goes by a table and nothing is left of those before.
+pub(crate) fn has_settled(cells: &Cells, version: u64) -> bool {
+    cells.settled.load(Acquire) >= version
+}

@@ -1,0 +1,240 @@
+//! The items of "Many workers, no pauses": what its section `To show` asks for, then what each of its parts promises.
+
+use super::{Item, Sitting, Work, item, long};
+use crate::bench::big_tables;
+use crate::measure::{self, Spread};
+use crate::report::{Fail, Outcome, Pass, Skip};
+use crate::scaling::BEGIN;
+use serde::Deserialize;
+
+/// A test of the whole daemon, as built for use.
+macro_rules! daemon {
+    ($test:literal) => {
+        &[
+            "test",
+            "--release",
+            "-p",
+            "volley",
+            "--test",
+            "workers",
+            $test,
+        ]
+    };
+}
+
+pub const ITEMS: [Item; 14] = [
+    item(
+        "equality",
+        "the same packets, drops and totals with 1, 2, 3 and 4 workers, each flow in order",
+        Work::Command(daemon!("one_to_four_workers_do_the_same")),
+    ),
+    item(
+        "totals",
+        "a generator on each of 4 workers: all of it arrives and is counted",
+        Work::Command(daemon!("one_generator_on_each_worker")),
+    ),
+    item(
+        "scaling",
+        "2 workers at least 1.9x of 1: xc, ip4 with 1M routes, bridge",
+        Work::Call(scaling),
+    ),
+    item(
+        "scaling-paper",
+        "what 8 to 64 cores would give (docs/scaling.md)",
+        Work::Call(on_paper),
+    ),
+    item(
+        "changes",
+        "changes of every kind under traffic, workers among them: no packet lost, every buffer back",
+        Work::Command(daemon!("changes_of_every_kind_lose_no_packet")),
+    ),
+    item(
+        "zero-pause",
+        "100,000 changes in a 10 Mpps stream, the longest gap under 50 us beside the noise",
+        Work::Call(zero_pause),
+    ),
+    long(
+        "soak",
+        "a quarter of an hour of random changes, workers added and removed",
+        Work::With(&[("VOLLEY_SOAK", "900")], daemon!("soak")),
+    ),
+    item(
+        "placement",
+        "receive queues move under traffic: every packet once, in order",
+        Work::Command(daemon!("receive_queues_move_under_traffic")),
+    ),
+    item(
+        "come-and-go",
+        "workers added and removed step by step: nothing lost, totals whole",
+        Work::Command(&["test", "-p", "volley", "--bin", "volley", "crew::tests"]),
+    ),
+    item(
+        "show",
+        "show workers, show load, show pauses",
+        Work::Command(daemon!("what_workers_do_is_shown")),
+    ),
+    item(
+        "watchdog",
+        "a worker that stands still is reported with its node",
+        Work::Command(daemon!("a_worker_that_stands_still")),
+    ),
+    item(
+        "stack-trace",
+        "the stack of a worker that stands still",
+        Work::Call(|_| not_there("node, thread state and wait channel are told, the stack is not")),
+    ),
+    item(
+        "hand-over",
+        "queues and turns between workers: one pair of hands at a time",
+        Work::Command(&["test", "-p", "volley-iface", "--lib"]),
+    ),
+    item(
+        "contended-lines",
+        "a tool that lists contended cache lines",
+        Work::Call(|_| not_there("no tool; docs/workers.md lists by hand what workers share")),
+    ),
+];
+
+/// What two workers have to do of what one does.
+const TWICE: f64 = 1.9;
+
+#[derive(Deserialize)]
+struct Scaling {
+    scaling: Spread,
+    alone: Vec<Spread>,
+    together: Vec<Spread>,
+    undisturbed: f64,
+    verified: bool,
+}
+
+fn scaling(sitting: &Sitting<'_>) -> Outcome {
+    let tables = big_tables(sitting.home).0.join(" ");
+    let scenarios = [
+        ("xc", "--scenario xc".to_owned()),
+        (
+            "ip4, full table, uniform",
+            format!("--scenario ip4 --destinations uniform {tables}"),
+        ),
+        ("bridge", "--scenario bridge".to_owned()),
+    ];
+    let (mut good, mut parts) = (true, Vec::new());
+    for (name, args) in scenarios {
+        let line = format!("bench {args} --workers 2 --buffers 512 --repetitions 9 --seconds 2");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let run: Scaling = match measure::json(sitting.home, &words, 300) {
+            Ok(run) => run,
+            Err(reason) => return Fail(format!("{name}: {reason}")),
+        };
+        good &= run.scaling.median >= TWICE && run.verified;
+        let cycles = |all: &[Spread]| {
+            let all: Vec<String> = all.iter().map(|s| format!("{:.1}", s.median)).collect();
+            all.join(" and ")
+        };
+        parts.push(format!(
+            "{name}: {:.2} times ({:.2} to {:.2}), {} cycles alone, {} together, {:.0} % undisturbed",
+            run.scaling.median,
+            run.scaling.min,
+            run.scaling.max,
+            cycles(&run.alone),
+            cycles(&run.together),
+            run.undisturbed * 100.0
+        ));
+    }
+    let text = format!("{}; at least {TWICE} wanted", parts.join("; "));
+    if good { Pass(text) } else { Fail(text) }
+}
+
+/// The page has figures: of each scenario those of 64 cores.
+fn on_paper(sitting: &Sitting<'_>) -> Outcome {
+    let path = sitting.home.root.join("docs/scaling.md");
+    let page = match std::fs::read_to_string(&path) {
+        Ok(page) => page,
+        Err(error) => return Fail(format!("{}: {error}", path.display())),
+    };
+    let tables = page.split_once(BEGIN).map_or("", |(_, rest)| rest);
+    let most: Vec<&str> = tables.lines().filter(|l| l.starts_with("| 64 |")).collect();
+    if most.is_empty() {
+        return Fail("docs/scaling.md has no figures: run `cargo xtask scaling`".into());
+    }
+    Pass(format!(
+        "docs/scaling.md: cores, Mpps, efficiency, memory, ports: {}",
+        most.join(" ")
+    ))
+}
+
+#[derive(Deserialize)]
+struct Gaps {
+    seconds: f64,
+    rounds: u64,
+    long: u64,
+    part: f64,
+    longest_us: f64,
+}
+
+#[derive(Deserialize)]
+struct Pauses {
+    changes: u64,
+    kinds: u64,
+    changes_per_second: f64,
+    sent: u64,
+    received: u64,
+    dropped: u64,
+    mpps: f64,
+    idle: Gaps,
+    quiet: Gaps,
+    changing: Gaps,
+    swapping: Gaps,
+}
+
+/// How many times as many gaps as without changes, and how many a second besides, are the machine's.
+const NOISE: (f64, f64) = (1.5, 10.0);
+
+/// No packet lost; gaps of more than 50 us no more often than without changes; and rounds in which a change was swapped in among them
+/// only as often as the machine's noise falls on so much time.
+fn zero_pause(sitting: &Sitting<'_>) -> Outcome {
+    let words = ["bench", "pauses"];
+    let run: Pauses = match measure::json(sitting.home, &words, 600) {
+        Ok(run) => run,
+        Err(reason) => return Fail(reason),
+    };
+    let rate = |g: &Gaps| g.long as f64 / g.seconds.max(1e-9);
+    let noise = rate(&run.quiet).max(rate(&run.idle));
+    let whole = run.sent == run.received && run.dropped == 0 && run.sent > 0;
+    let calm = rate(&run.changing) <= noise * NOISE.0 + NOISE.1;
+    // A gap of the machine makes the round in which it falls long; so many rounds are hit by chance.
+    let by_chance = noise * (run.swapping.seconds + run.swapping.rounds as f64 * 5e-6);
+    let ours = run.swapping.long as f64 > 3.0 * by_chance + 3.0;
+    let gaps = |g: &Gaps| {
+        format!(
+            "{} over 50 us ({:.1} a second, {:.2} % of the time), longest {:.0} us",
+            g.long,
+            rate(g),
+            g.part * 100.0,
+            g.longest_us
+        )
+    };
+    let text = format!(
+        "{} changes of {} kinds ({:.0} a second), {:.2} Mpps, {} sent, {} received, {} dropped; idle loop: {}; no changes: {}; changes: {}; the {} rounds with a change: {} ({by_chance:.1} by chance)",
+        run.changes,
+        run.kinds,
+        run.changes_per_second,
+        run.mpps,
+        run.sent,
+        run.received,
+        run.dropped,
+        gaps(&run.idle),
+        gaps(&run.quiet),
+        gaps(&run.changing),
+        run.swapping.rounds,
+        gaps(&run.swapping),
+    );
+    if whole && calm && !ours {
+        Pass(text)
+    } else {
+        Fail(text)
+    }
+}
+
+fn not_there(why: &str) -> Outcome {
+    Skip(why.to_owned())
+}

@@ -16,6 +16,8 @@ pub(crate) struct AddNode {
     pub(crate) role: Role,
     pub(crate) pending: Pending,
     pub(crate) spare: Vec<Box<Frame>>,
+    /// Goes back with the change: the filter for traces that the node before had.
+    pub(crate) filter: Option<Arc<dyn TraceFilter>>,
 }
 
 impl Change for AddNode {
@@ -27,6 +29,14 @@ impl Change for AddNode {
             // Vectors are made with room for the largest graph, so nothing is allocated here.
             worker.slots.push(slot);
             worker.lanes.queues.push(Queue::default());
+        }
+        // Traces were asked for at the node that had the number.
+        let tracer = &mut worker.lanes.tracer;
+        if let Some(budget) = tracer.budget.get_mut(self.id.index()) {
+            *budget = 0;
+        }
+        if let Some(filter) = tracer.filters.get_mut(self.id.index()) {
+            std::mem::swap(filter, &mut self.filter);
         }
         worker.sources.retain(|&s| s != self.id);
         worker.stages.retain(|&s| s != self.id);

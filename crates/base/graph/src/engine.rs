@@ -4,6 +4,7 @@
 //! swapped in by each worker between two vectors; [`Engine::settled`] says when all of them use it.
 
 mod links;
+mod numbers;
 mod reports;
 
 use crate::arc::ArcBook;
@@ -24,6 +25,7 @@ use crate::{
     Feature, GraphError, MAX_WORKERS, Names, Nexts, Node, NodeId, Source, TraceFilter, Traced,
 };
 use crossbeam_queue::ArrayQueue;
+use numbers::Gone;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -70,6 +72,8 @@ struct Definition {
     counters: &'static [CounterInfo],
     role: Role,
     removed: bool,
+    /// It was there when the workers were built: rings between workers may carry its number.
+    from_start: bool,
     make: Maker,
     stats: Vec<Arc<NodeStats>>,
     cleared: Vec<Baseline>,
@@ -111,8 +115,7 @@ pub struct Engine {
     /// Rings between workers.
     pub(crate) links: Links,
     pub(crate) placements: Placements,
-    /// Nodes that there were when the workers were built.
-    from_start: usize,
+    gone: Gone,
 }
 
 /// Node and counter names for trace texts, with interface names from whoever knows them.
@@ -170,7 +173,7 @@ impl Engine {
             books_cleared: HashMap::new(),
             links: Links::default(),
             placements: Placements::default(),
-            from_start: 0,
+            gone: Gone::default(),
         };
         engine.add(DropNode::NAME, move |w| {
             DropNode::new(w, None, kept[w].clone())
@@ -229,29 +232,25 @@ impl Engine {
         if self.by_name.contains_key(name) {
             return Err(GraphError::NodeExists(name.to_owned()));
         }
-        if self.defs.len() >= MAX_NODES {
-            return Err(GraphError::TooManyNodes(MAX_NODES));
-        }
         let workers = self.settings.workers;
-        let id = NodeId(self.defs.len() as u16);
-        self.defs.push(Definition {
+        let stats = || Arc::new(NodeStats::new(counters.len()));
+        let (id, before) = self.enter(Definition {
             name: name.to_owned(),
             edges,
             counters,
             role,
             removed: false,
+            from_start: false,
             make,
-            stats: (0..workers)
-                .map(|_| Arc::new(NodeStats::new(counters.len())))
-                .collect(),
+            stats: (0..workers).map(|_| stats()).collect(),
             cleared: vec![Baseline::default(); workers],
-        });
+        })?;
         self.by_name.insert(name.to_owned(), id);
         if !self.channels.is_empty()
             && let Err(error) = self.send_node(id)
         {
-            self.defs.pop();
             self.by_name.remove(name);
+            self.withdraw(id, before);
             return Err(error);
         }
         Ok(id)
@@ -276,14 +275,15 @@ impl Engine {
                     role,
                     pending,
                     spare,
+                    filter: None,
                 }),
             )?;
         }
         Ok(())
     }
 
-    /// Take a node out: packets that still reach it are dropped. Its name becomes free. Refused while another node has
-    /// an edge to it.
+    /// Take a node out: packets that still reach it are dropped. Its name becomes free, and its number too once every
+    /// worker has taken it out. Refused while another node has an edge to it.
     pub fn remove(&mut self, name: &str) -> Result<(), GraphError> {
         let id = self.node(name)?;
         self.check_no_edge_to(name)?;
@@ -293,10 +293,11 @@ impl Engine {
         (def.removed, def.edges, def.role) = (true, &[], Role::Node);
         let books = self.books.clone();
         def.make = Box::new(move |w| Box::new(NodeBody(DropNode::new(w, None, books[w].clone()))));
-        if self.channels.is_empty() {
-            return Ok(());
+        if !self.channels.is_empty() {
+            self.send_node(id)?;
         }
-        self.send_node(id)
+        self.leave(id);
+        Ok(())
     }
 
     /// Give a node another name. Refused while another node has an edge to it.
@@ -463,7 +464,8 @@ impl Engine {
         }
         self.channels = (0..places).map(|_| Arc::new(Channel::new())).collect();
         self.sent = vec![0; places];
-        self.from_start = self.defs.len();
+        self.defs.iter_mut().for_each(|d| d.from_start = true);
+        self.gone = Gone::default();
         let built = (0..workers).map(|w| self.build_worker(w)).collect();
         match &built {
             Ok(_) => (0..workers).for_each(|w| self.crew.join(w)),

@@ -5,6 +5,9 @@
 pub struct NodeId(pub u16);
 
 impl NodeId {
+    /// The node that drops: the first of every graph.
+    pub const DROP: NodeId = NodeId(0);
+
     /// As an index.
     #[inline(always)]
     pub fn index(self) -> usize {

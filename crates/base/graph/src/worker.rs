@@ -7,7 +7,8 @@ use crate::rest::Bell;
 use crate::stats::NodeStats;
 use crate::{Clock, NodeId};
 use crossbeam_queue::ArrayQueue;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use volley_simd::{Level, cycles};
 use volley_tables::qsbr::Reader;
@@ -305,7 +306,7 @@ impl Worker {
     fn swap_changes(&mut self) {
         while let Some(mut change) = self.channel.todo.pop() {
             change.swap(self);
-            self.channel.changes.fetch_add(1, Relaxed);
+            self.channel.changes.fetch_add(1, Release);
             // The queue back is twice as long as the queue here, and the control thread empties it before it adds.
             if let Err(change) = self.channel.done.push(change) {
                 drop(change);

@@ -202,6 +202,8 @@ impl Interfaces {
         self.ports.remove(&index);
         self.steering.forget(index);
         self.table.set(index, Flag::Up, false);
+        // The number of its node is another's soon.
+        self.table.set_tx_node(index, NodeId::DROP);
         self.tell(&Change::Deleted(gone.clone()));
         Ok(gone)
     }

@@ -13,7 +13,7 @@ impl Engine {
     }
 
     pub(crate) fn is_from_start(&self, id: NodeId) -> bool {
-        id.index() < self.from_start
+        self.defs[id.index()].from_start
     }
 
     pub(crate) fn stats_of(&self, id: NodeId, worker: usize) -> Arc<NodeStats> {

@@ -77,7 +77,7 @@ impl Engine {
         }
     }
 
-    fn drop_kinds(&self) -> BTreeMap<Kind, (u64, Option<DropSample>)> {
+    pub(super) fn drop_kinds(&self) -> BTreeMap<Kind, (u64, Option<DropSample>)> {
         let mut kinds: BTreeMap<Kind, (u64, Option<DropSample>)> = BTreeMap::new();
         for (kind, count, sample) in self.books.iter().flat_map(|book| book.read()) {
             let entry = kinds.entry(kind).or_default();

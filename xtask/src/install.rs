@@ -11,7 +11,7 @@ struct Package {
     packages: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 14] = [
+const PACKAGES: [Package; 16] = [
     Package {
         program: "ip",
         packages: &["iproute2"],
@@ -55,6 +55,14 @@ const PACKAGES: [Package; 14] = [
     Package {
         program: "python3",
         packages: &["python3", "python3-venv"],
+    },
+    Package {
+        program: "/usr/lib/frr/bgpd",
+        packages: &["frr"],
+    },
+    Package {
+        program: "bird",
+        packages: &["bird2"],
     },
     Package {
         program: "dpdk-test-fib",

@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use support::bed::{counter, must, resident_kib, run};
+use support::bed::{counter, must, resident_kib, run, wait_until_up};
 use support::{Daemon, frames, oracle, text};
 use volley_pcap::{Packet, read_packets};
 
@@ -113,6 +113,8 @@ impl Spaces {
                 ));
                 must(&format!("ip -n {here} link set {side}{n} up"));
                 must(&format!("ip -n {there} link set p{n} up"));
+                wait_until_up(&format!("-n {here}"), &format!("{side}{n}"));
+                wait_until_up(&format!("-n {there}"), &format!("p{n}"));
             }
         }
         let k = spaces.name("k");

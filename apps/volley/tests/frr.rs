@@ -34,8 +34,9 @@ impl Net {
         };
         let wire = net.name.clone() + "w";
         let added = run(10, &["ip", "netns", "add", &wire]);
-        if !added.status.success() {
-            println!("SKIP: it needs root and network namespaces");
+        let pings = Command::new("ping").arg("-V").output().is_ok();
+        if !pings || !added.status.success() {
+            println!("SKIP: it needs root, network namespaces and ping");
             return None;
         }
         net.spaces.push(wire);

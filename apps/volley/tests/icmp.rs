@@ -6,7 +6,7 @@
 mod support;
 
 use std::process::Command;
-use support::bed::{counter, has_scapy, must, run};
+use support::bed::{counter, has_scapy, must, run, wait_until_up};
 use support::{Daemon, oracle, text};
 
 const MACS: [&str; 2] = ["02:fe:00:00:00:01", "02:fe:00:00:00:02"];
@@ -122,7 +122,9 @@ impl Net {
             ip(format!("neigh replace {v6}:1 lladdr {mac} dev eth0"));
             ip(format!("route add default via {v4}.1"));
             ip(format!("route add default via {v6}:1"));
+            wait_until_up(&format!("-n icmp{}-{side}", net.number), "eth0");
         }
+        wait_until_up("", &format!("icmpv{}", net.number));
         Some((net, spaces))
     }
 

@@ -5,7 +5,7 @@
 mod support;
 
 use std::time::{Duration, Instant};
-use support::bed::{Bed, counter, must};
+use support::bed::{Bed, counter, must, wait_until_up};
 
 #[test]
 fn kernel_hosts_answer_pings_and_traceroutes() {
@@ -76,6 +76,9 @@ fn what_lies_behind_a_kernel_router_is_traced_hop_by_hop() {
             at,
             &format!("addr add 2001:db8:79::{host}/64 dev {end} nodad"),
         );
+    }
+    for (at, end) in [("b", "far"), ("a", "near")] {
+        wait_until_up(&format!("-n {}", bed.name(at)), end);
     }
     // Answers go back the way that the requests came.
     bed.ip("a", "route add 10.78.0.0/24 via 10.79.0.1");

@@ -3,6 +3,7 @@
 use super::{Daemon, oracle, text};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// Run a program for at most `seconds`.
 pub fn run(seconds: u32, words: &[&str]) -> Output {
@@ -16,6 +17,25 @@ pub fn must(words: &str) -> String {
     let said = text(&output.stderr);
     assert!(output.status.success(), "{words}: {said}");
     text(&output.stdout)
+}
+
+/// Wait until the kernel sends by a device: for a moment after both ends of a pair are up it still drops what it is given.
+/// `at` names the device as `ip` does, `-n SPACE` before.
+pub fn wait_until_up(at: &str, device: &str) {
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        let said = must(
+            format!("ip {at} -o link show {device}")
+                .replace("  ", " ")
+                .trim(),
+        );
+        let down = ["qdisc noop ", "state DOWN", "NO-CARRIER"];
+        if said.contains("LOWER_UP") && !down.iter().any(|d| said.contains(d)) {
+            return;
+        }
+        assert!(Instant::now() < until, "{device} does not come up: {said}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Three namespaces: hosts a and b, each with an interface `e`, and r, where the other ends are: `left` and `right`.
@@ -40,6 +60,8 @@ impl Bed {
             ));
             must(&format!("ip -n {here} link set {end} up"));
             must(&format!("ip -n {there} link set e up"));
+            wait_until_up(&format!("-n {here}"), end);
+            wait_until_up(&format!("-n {there}"), "e");
         }
         Some(bed)
     }

@@ -92,7 +92,7 @@ pub fn run(home: &Home, depth: Depth, only: &[String]) -> bool {
 }
 
 const FUZZ: (&str, bool, Work) = ("fuzz", false, |home, depth| {
-    sanitize::fuzz(home, depth.fuzz_seconds())
+    sanitize::fuzz(home, depth.fuzz_seconds(), depth == Depth::Long)
 });
 
 fn fmt(home: &Home) -> Outcome {
@@ -131,13 +131,16 @@ fn build(home: &Home) -> Outcome {
 }
 
 fn tests(home: &Home, depth: Depth) -> Outcome {
-    let program = Program::cargo(home).args(["test", "--workspace", "--locked", "--no-fail-fast"]);
+    let all = ["test", "--workspace", "--locked", "--no-fail-fast"];
     // Whether a change lands must not hang on the dice: long runs throw them, the usual one has always the same cases.
-    cargo_test::run(match depth {
-        Depth::Long => program.env("PROPTEST_CASES", "1024"),
-        _ => program
-            .env("PROPTEST_CASES", "32")
-            .env("PROPTEST_RNG_SEED", "20261122"),
+    cargo_test::run_patiently(|more| {
+        let program = Program::cargo(home).args(all).args(more);
+        match depth {
+            Depth::Long => program.env("PROPTEST_CASES", "1024"),
+            _ => program
+                .env("PROPTEST_CASES", "32")
+                .env("PROPTEST_RNG_SEED", "20261122"),
+        }
     })
 }
 

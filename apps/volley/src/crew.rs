@@ -98,6 +98,23 @@ impl Crewing {
         }
     }
 
+    fn set_vector_size(&self, packets: u32) -> Result<Applied, ModelError> {
+        let what = format!("vector-size {packets}");
+        let mut engine = self.engine.borrow_mut();
+        let (packets, buffers) = (packets as usize, engine.settings().buffers);
+        if buffers < 2 * packets {
+            let why =
+                format!("a vector needs at least twice as many buffers, and there are {buffers}");
+            return Err(ModelError::invalid(what, why));
+        }
+        if engine.vector_size() == packets {
+            return Ok(Applied::nothing());
+        }
+        let set = engine.set_vector_size(packets);
+        set.map(|()| Applied::one())
+            .map_err(|e| ModelError::invalid(what, e.to_string()))
+    }
+
     fn check_core(&self, core: usize) -> Result<(), String> {
         let (cores, running) = (volley_graph::cores(), self.running());
         if !cores.is_empty() && !cores.contains(&core) {
@@ -161,6 +178,7 @@ impl Handler for CrewHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
             Request::WorkerAdd { core } => Some(self.0.borrow_mut().add(*core)),
+            Request::VectorSize { packets } => Some(self.0.borrow().set_vector_size(*packets)),
             Request::WorkerDelete { worker } => Some(self.0.borrow_mut().dismiss(*worker)),
             _ => None,
         }

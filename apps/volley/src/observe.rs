@@ -62,7 +62,7 @@ impl Observer {
             .to_owned(),
             cpu: cpu_name(),
             isa: engine.settings().level.to_string(),
-            vector_size: engine.settings().vector_size as u32,
+            vector_size: engine.vector_size() as u32,
             workers: engine.crew().count() as u32,
             uptime_s: self.started.elapsed().as_secs_f64(),
             pid: std::process::id(),

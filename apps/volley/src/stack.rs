@@ -69,7 +69,7 @@ pub fn level(choice: IsaChoice) -> Result<Level, volley_simd::LevelError> {
 
 fn engine_settings(settings: &EngineSettings, clock: Clock) -> Result<Settings, StackError> {
     Ok(Settings {
-        vector_size: settings.vector_size as usize,
+        vector_size: settings.vector_room() as usize,
         buffers: settings.buffers as usize,
         level: level(settings.isa)?,
         workers: settings.places() as usize,
@@ -89,6 +89,8 @@ impl Stack {
         let engine_settings = engine_settings(settings, clock)?;
         let fib = Rc::new(RefCell::new(Fib::new(&domain)));
         let mut registry = Registry::new(Engine::new(engine_settings, pool, domain)?);
+        let size = settings.vector_size as usize;
+        registry.engine.borrow_mut().set_vector_size(size)?;
         let processes = registry.processes.clone();
         // First: the others look whether a worker comes or goes.
         let crew = CrewHandler::register(&mut registry);

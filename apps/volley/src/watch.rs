@@ -249,7 +249,7 @@ impl Watcher {
             Span::of(watched.base, now, started),
         );
         let engine = self.engine.borrow();
-        let size = engine.settings().vector_size as f64;
+        let size = engine.vector_size() as f64;
         WorkerRow {
             worker: worker as u32,
             core: core.map(|core| core as u32),

@@ -367,7 +367,7 @@ fn toggle(list: &mut Vec<u64>, dice: &mut Dice, most: usize) -> (u64, bool) {
 /// One change of some kind.
 fn change(daemon: &Daemon, dice: &mut Dice, there: &mut There) {
     let on = |yes: bool| if yes { "on" } else { "off" };
-    let line = match dice.roll(9) {
+    let line = match dice.roll(10) {
         0 => {
             let (n, add) = toggle(&mut there.routes, dice, 40);
             let way = if add { "add" } else { "del" };
@@ -396,6 +396,7 @@ fn change(daemon: &Daemon, dice: &mut Dice, there: &mut There) {
             format!("set interface feature pg2 ip4-not-enabled arc ip4-unicast{disable}")
         }
         6 => format!("set interface mtu {} pg2", 1400 + dice.roll(200)),
+        8 => format!("set vector-size {}", 4 + dice.roll(1021)),
         7 => format!("set interface promiscuous {} pg0", on(dice.roll(2) == 0)),
         _ => return crew(daemon, dice),
     };
@@ -492,6 +493,17 @@ fn what_workers_do_is_shown() {
         "{busy}"
     );
     assert!(shown["imbalance"].as_f64().unwrap() > 10.0, "{shown}");
+    daemon.ok("set vector-size 16");
+    daemon.ok("clear runtime");
+    daemon.wait_for("small vectors", |d| {
+        let busy = &d.json("show workers")["workers"][1];
+        let packets = busy["packets_per_round"].as_f64().unwrap();
+        packets > 8.0 && packets <= 16.0
+    });
+    assert_eq!(daemon.json("show version")["vector_size"], 16);
+    let refused = daemon.refused("set vector-size 3");
+    assert!(refused.contains("must be 4 to 1024"), "{refused}");
+    daemon.ok("set vector-size 256");
     let added = daemon.ok("workers add core 0");
     assert_eq!(added.trim_end(), "worker 2");
     assert_eq!(daemon.json("show workers")["workers"][2]["core"], 0);

@@ -197,7 +197,7 @@ fn figures(sitting: &Sitting<'_>) -> Outcome {
 
 /// Those of file, command line and HTTP, five seconds each (with all the others).
 fn fuzzers(sitting: &Sitting<'_>) -> Outcome {
-    crate::sanitize::fuzz(sitting.home, 5)
+    crate::sanitize::fuzz(sitting.home, 5, true)
 }
 
 /// The seconds in the line that names its bar.

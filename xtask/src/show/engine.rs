@@ -193,7 +193,7 @@ pub const ITEMS: [Item; 39] = [
     long(
         "fuzz",
         "fuzz targets for wire formats, CLI and config",
-        Work::Call(|sitting| sanitize::fuzz(sitting.home, 30)),
+        Work::Call(|sitting| sanitize::fuzz(sitting.home, 30, true)),
     ),
     item(
         "tidy",

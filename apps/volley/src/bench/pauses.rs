@@ -40,7 +40,7 @@ set ip neighbor x0 198.18.1.10 02:aa:00:00:00:0b
 ip route add 20.0.0.0/8 via 198.18.0.10 pg1";
 
 /// Every kind of change, and what undoes it. `A` is a number from 0 to 63, `B` one from 0 to 3.
-const KINDS: [(&str, &str); 20] = [
+const KINDS: [(&str, &str); 21] = [
     (
         "ip route add 30.A.0.0/16 via 198.18.0.10 pg1",
         "ip route del 30.A.0.0/16",
@@ -100,6 +100,7 @@ const KINDS: [(&str, &str); 20] = [
         "packet-generator delete sA",
     ),
     ("trace add ip4-lookup 1", "clear trace"),
+    ("set vector-size 1A", "set vector-size 256"),
 ];
 
 #[derive(Serialize, Default, Clone, Copy)]

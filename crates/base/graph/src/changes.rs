@@ -87,6 +87,15 @@ impl Change for SetTrace {
     }
 }
 
+/// Vectors get another size, of those that frames have room for.
+pub(crate) struct SetVectorSize(pub(crate) usize);
+
+impl Change for SetVectorSize {
+    fn swap(&mut self, worker: &mut Worker) {
+        std::mem::swap(&mut worker.lanes.vector_size, &mut self.0);
+    }
+}
+
 /// Frames for packets that stages hold: see [`crate::Engine::spare_frames`].
 pub(crate) struct AddFrames {
     pub(crate) spare: Vec<Box<Frame>>,

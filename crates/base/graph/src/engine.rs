@@ -9,7 +9,7 @@ mod reports;
 
 use crate::arc::ArcBook;
 use crate::body::{Body, NodeBody, SourceBody};
-use crate::changes::{AddNode, SetArcs, SetTrace};
+use crate::changes::{AddNode, SetArcs, SetTrace, SetVectorSize};
 use crate::drop_book::{DropBook, Kind};
 use crate::frame::Frame;
 use crate::handoff::{Links, Post};
@@ -39,7 +39,7 @@ pub(crate) const MAX_NODES: usize = 1024;
 /// What is fixed when an engine is made.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Most packets in one vector, 4 to 1024.
+    /// Packets that vectors have room for, 4 to 1024. They have no more unless told so: [`Engine::set_vector_size`].
     pub vector_size: usize,
     /// Packet buffers of the pool.
     pub buffers: usize,
@@ -115,6 +115,8 @@ pub struct Engine {
     /// Rings between workers.
     pub(crate) links: Links,
     pub(crate) placements: Placements,
+    /// Most packets of a vector now.
+    vector_size: usize,
     gone: Gone,
 }
 
@@ -157,6 +159,7 @@ impl Engine {
         let kept = books.clone();
         let places = settings.workers;
         let mut engine = Engine {
+            vector_size: settings.vector_size,
             settings,
             crew: Arc::default(),
             defs: Vec::new(),
@@ -184,6 +187,26 @@ impl Engine {
     /// What the engine was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The most packets that a vector has now.
+    pub fn vector_size(&self) -> usize {
+        self.vector_size
+    }
+
+    /// Let vectors have at most `packets` from now on: 4 at least, and no more than they have room for
+    /// ([`Settings::vector_size`]).
+    pub fn set_vector_size(&mut self, packets: usize) -> Result<(), GraphError> {
+        let room = self.settings.vector_size;
+        if !(4..=room).contains(&packets) {
+            return Err(GraphError::VectorRoom { packets, room });
+        }
+        self.room_for_changes()?;
+        for worker in self.crew.iter() {
+            self.send(worker, Box::new(SetVectorSize(packets)))?;
+        }
+        self.vector_size = packets;
+        Ok(())
     }
 
     /// Which workers there are.
@@ -536,7 +559,8 @@ impl Engine {
             pending: Pending::new(self.order()?),
             handed: None,
             spare,
-            vector_size: size,
+            vector_size: self.vector_size,
+            room: size,
             bufs: self.pool.cache(),
             arcs: Box::new(self.arcs.tables(|name| self.node(name))?),
             tracer: Tracer::new(MAX_NODES, worker, notes),

@@ -49,6 +49,16 @@ pub enum GraphError {
     /// The vector size is out of range.
     #[error("vector size {0} is out of range: choose 4 to 1024")]
     VectorSize(usize),
+    /// More packets than vectors have room for, or next to none.
+    #[error(
+        "vector size {packets} is out of range: choose 4 to {room}, or set max_vector_size of [engine] and start again"
+    )]
+    VectorRoom {
+        /// What was asked for.
+        packets: usize,
+        /// What vectors have room for.
+        room: usize,
+    },
     /// The number of workers is out of range.
     #[error("{0} workers are out of range: choose 1 to 64")]
     Workers(usize),

@@ -26,7 +26,9 @@ pub(crate) struct Lanes {
     /// A whole frame on its way while nothing waits anywhere else: it runs next, and passes no queue.
     pub(crate) handed: Option<(NodeId, Box<Frame>)>,
     pub(crate) spare: Vec<Box<Frame>>,
+    /// Most rows that a frame gets, and the rows that each has room for: as many or more.
     pub(crate) vector_size: usize,
+    pub(crate) room: usize,
     pub(crate) bufs: Cache,
     pub(crate) arcs: Box<ArcTables>,
     pub(crate) tracer: Tracer,
@@ -55,7 +57,7 @@ impl Lanes {
     #[cold]
     fn grow(&mut self) -> Box<Frame> {
         self.grown += 1;
-        Frame::new(self.vector_size)
+        Frame::new(self.room)
     }
 
     /// Give an empty frame back.

@@ -118,7 +118,7 @@ impl<I: Isa> Offspring<'_, I> {
 
     /// Append a row of `frame`.
     fn append(&mut self, frame: &Frame, row: usize, node: NodeId) {
-        if self.out.n == self.lanes.vector_size {
+        if self.out.n >= self.lanes.vector_size {
             self.flush();
         }
         let out = &mut self.out;

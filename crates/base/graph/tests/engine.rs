@@ -376,6 +376,31 @@ fn nodes_come_and_go_while_packets_flow() {
 }
 
 #[test]
+fn vectors_get_another_size_while_packets_flow() {
+    let (mut engine, mut worker) = arc_engine();
+    worker.step();
+    assert_eq!(
+        (engine.vector_size(), seen(&engine)),
+        (256, [0, 0, 10].into())
+    );
+    engine.set_vector_size(4).unwrap();
+    assert!(!engine.settled());
+    worker.step();
+    assert_eq!(
+        (engine.vector_size(), seen(&engine)),
+        (4, [0, 0, 14].into())
+    );
+    engine.set_vector_size(256).unwrap();
+    worker.step();
+    assert_eq!(seen(&engine), [0, 0, 24]);
+    for packets in [0, 3, 257] {
+        let refused = engine.set_vector_size(packets).unwrap_err();
+        assert_eq!(refused, GraphError::VectorRoom { packets, room: 256 });
+    }
+    assert!(engine.settled() && engine.vector_size() == 256);
+}
+
+#[test]
 fn traced_packets_tell_their_way() {
     let (mut engine, mut worker) = arc_engine();
     engine.trace("numbers", 2, None).unwrap();

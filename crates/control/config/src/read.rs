@@ -180,6 +180,7 @@ fn engine(section: Section<'_>) -> EngineSettings {
     let mut e = EngineSettings::default();
     let get = |key, range| section.get(key).and_then(|f| f.uint32(range));
     e.vector_size = get("vector_size", limits::VECTOR_SIZE).unwrap_or(e.vector_size);
+    e.max_vector_size = get("max_vector_size", limits::VECTOR_SIZE);
     e.buffers = get("buffers", limits::BUFFERS).unwrap_or(e.buffers);
     e.workers = get("workers", limits::WORKERS).unwrap_or(e.workers);
     e.max_workers = get("max_workers", limits::WORKERS);

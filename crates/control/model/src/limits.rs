@@ -6,6 +6,8 @@ pub const NAME_LEN: usize = 63;
 pub const MTU: std::ops::RangeInclusive<u32> = 68..=65_535;
 /// Packets per vector.
 pub const VECTOR_SIZE: std::ops::RangeInclusive<u32> = 4..=1024;
+/// What vectors have room for, unless the settings say something else.
+pub const USUAL_MAX_VECTOR_SIZE: u32 = 1024;
 /// Workers.
 pub const WORKERS: std::ops::RangeInclusive<u32> = 1..=64;
 /// Workers that there may be at a time, unless somebody says otherwise.

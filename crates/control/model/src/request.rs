@@ -137,6 +137,11 @@ pub enum Request {
         /// Its address.
         address: IpAddr,
     },
+    /// Gives vectors another size, until Volley ends.
+    VectorSize {
+        /// Most packets of a vector.
+        packets: u32,
+    },
     /// Starts one more worker, which gets its share of receive queues. It lasts until Volley ends.
     WorkerAdd {
         /// Processor core to pin it to; none = wherever the system puts it.
@@ -348,6 +353,7 @@ impl Request {
             self,
             Request::Clear(_)
                 | Request::NeighborClear { .. }
+                | Request::VectorSize { .. }
                 | Request::WorkerAdd { .. }
                 | Request::WorkerDelete { .. }
                 | Request::L2FibFlush { .. }

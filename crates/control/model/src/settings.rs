@@ -81,8 +81,10 @@ impl Capabilities {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EngineSettings {
-    /// Most packets per vector, 4..=1024.
+    /// Most packets per vector to begin with, 4..=1024.
     pub vector_size: u32,
+    /// What vectors have room for, 4..=1024; none = 1024.
+    pub max_vector_size: Option<u32>,
     /// Buffers in the arena.
     pub buffers: u32,
     /// Instruction-set level.
@@ -145,6 +147,7 @@ impl Default for EngineSettings {
     fn default() -> Self {
         EngineSettings {
             vector_size: 256,
+            max_vector_size: None,
             buffers: 16_384,
             isa: IsaChoice::Auto,
             workers: 1,
@@ -164,6 +167,12 @@ impl EngineSettings {
     pub fn http_socket(&self) -> PathBuf {
         let beside = || self.socket.with_extension("http.sock");
         self.api.socket.clone().unwrap_or_else(beside)
+    }
+
+    /// How many packets a vector has room for.
+    pub fn vector_room(&self) -> u32 {
+        let most = self.max_vector_size;
+        most.unwrap_or(limits::USUAL_MAX_VECTOR_SIZE)
     }
 
     /// How many workers there may be at a time.
@@ -210,6 +219,12 @@ impl EngineSettings {
         self.api.validate()?;
         self.validate_workers()?;
         crate::validate::within("vector_size", self.vector_size, limits::VECTOR_SIZE)?;
+        crate::validate::within("max_vector_size", self.vector_room(), limits::VECTOR_SIZE)?;
+        if self.vector_room() < self.vector_size {
+            let why = format!("vectors have {} packets to begin with", self.vector_size);
+            let what = format!("max_vector_size {}", self.vector_room());
+            return Err(ModelError::invalid(what, why));
+        }
         crate::validate::within("buffers", self.buffers, limits::BUFFERS)?;
         if self.buffers < 2 * self.vector_size {
             let why = format!(

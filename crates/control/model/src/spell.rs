@@ -191,6 +191,7 @@ impl Request {
                 opt(f, "core", core.as_ref())
             }
             Request::WorkerDelete { worker } => write!(f, "workers del {worker}"),
+            Request::VectorSize { packets } => write!(f, "set vector-size {packets}"),
             _ => Ok(()),
         }
     }
@@ -199,8 +200,11 @@ impl Request {
     fn spell_traffic(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Request::InterfaceRxPlacement { .. }
+            | Request::InterfaceRss { .. }
+            | Request::NodeWorker { .. }
             | Request::WorkerAdd { .. }
-            | Request::WorkerDelete { .. } => self.spell_workers(f),
+            | Request::WorkerDelete { .. }
+            | Request::VectorSize { .. } => self.spell_workers(f),
             Request::L2PatchAdd { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx}"),
             Request::L2PatchDel { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx} del"),
             Request::XconnectSet { rx, tx } => write!(f, "set interface l2 xconnect {rx} {tx}"),

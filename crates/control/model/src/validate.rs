@@ -135,6 +135,7 @@ fn workers(request: &Request) -> Check {
             check_name(ObjectKind::Node, node)?;
             within("worker", worker.unwrap_or(0), limits::WORKER)
         }
+        Request::VectorSize { packets } => within("vector-size", *packets, limits::VECTOR_SIZE),
         Request::WorkerAdd { core } => core.map_or(Ok(()), |c| within("core", c, limits::CORE)),
         Request::WorkerDelete { worker } => within("worker", *worker, limits::WORKER),
         other => crate::lcp::validate(other),

@@ -211,7 +211,9 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::SetNodeWorker => rss::node(args)?,
         Id::SetFeature => interface::feature(args)?,
         Id::SetIcmp => icmp::settings(args)?,
-        Id::WorkersAdd | Id::WorkersDel | Id::SetRxPlacement => workers::request(id, args)?,
+        Id::WorkersAdd | Id::WorkersDel | Id::SetRxPlacement | Id::SetVectorSize => {
+            workers::request(id, args)?
+        }
         Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
         Id::RouteAdd => Request::RouteAdd(route::route(args)?),

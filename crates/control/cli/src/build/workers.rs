@@ -1,4 +1,4 @@
-//! `workers add | del`, `set interface rx-placement`.
+//! `workers add | del`, `set interface rx-placement`, `set vector-size`.
 
 use super::args::Args;
 use super::interface::stray;
@@ -12,6 +12,9 @@ pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxErro
         },
         Id::WorkersDel => Request::WorkerDelete {
             worker: args.number32()?,
+        },
+        Id::SetVectorSize => Request::VectorSize {
+            packets: args.number32()?,
         },
         _ => rx_placement(args)?,
     })

@@ -181,6 +181,7 @@ commands! {
         "Watch receive queues always, on interrupt, or always while packets come (adaptive, the default).", "set interface rx-mode pg0 polling";
     SetRxPlacement: "set interface rx-placement <interface> [queue <n>] (worker <n> | auto)",
         "Give a receive queue (the first) to a worker, while packets flow; auto leaves it to Volley again.", "set interface rx-placement tap0 queue 1 worker 2";
+    SetVectorSize: "set vector-size <n>", "Give vectors at most so many packets, while packets flow, until Volley ends.", "set vector-size 128";
     WorkersAdd: "workers add [core <n>]", "Start one more worker; receive queues are shared out anew.", "workers add core 3";
     WorkersDel: "workers del <n>", "End a worker; its receive queues and streams go to others first.", "workers del 1";
     SetTable: "set interface (ip | ip6) table <interface> <table>", "Bind an interface to an IP table.", "set interface ip table pg0 7";

@@ -1,6 +1,8 @@
 //! Every request goes through its own spelling and comes back the same; lines that mean nothing do no harm.
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use volley_cli::{Action, parse_line};
 use volley_model::*;
 
@@ -531,6 +533,18 @@ fn traffic_request() -> impl Strategy<Value = Request> {
 
 fn any_request() -> impl Strategy<Value = Request> {
     prop_oneof![interface_request(), route_request(), traffic_request()]
+}
+
+/// Of every kind some, however few cases the other tests are to try: a kind without a spelling is found at once.
+#[test]
+fn some_of_every_kind_come_back() {
+    let (mut runner, any) = (TestRunner::deterministic(), any_request());
+    for _ in 0..3000 {
+        let request = any.new_tree(&mut runner).unwrap().current();
+        let line = request.to_string();
+        let back = parse_line(&line).map(|command| command.action);
+        assert_eq!(back, Ok(Action::Request(Box::new(request))), "{line}");
+    }
 }
 
 proptest! {

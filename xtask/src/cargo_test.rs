@@ -10,62 +10,14 @@ const WIDTH: usize = 400;
 
 /// A test that failed, with what it printed.
 #[derive(Debug, PartialEq, Eq)]
-struct Failed {
-    name: String,
-    text: Vec<String>,
+pub struct Failed {
+    pub name: String,
+    pub text: Vec<String>,
 }
 
 /// Runs it; the names of the failed tests come first, so that a log cut short still tells them.
 pub fn run(program: Program) -> Outcome {
     Outcome::of(count(program).map(|n| format!("{n} tests")))
-}
-
-/// Runs what `program` makes of more arguments, and tests that failed once more, alone: on a machine that others share, one
-/// of hundreds with real peers may have waited too long. Those are named: a test that is named often is to be mended.
-pub fn run_patiently(program: impl Fn(&[String]) -> Program) -> Outcome {
-    let first = match program(&[]).output() {
-        Ok(output) if output.ok => return Outcome::of(Ok(tests_line(&output.stdout))),
-        Ok(output) => output,
-        Err(error) => return Outcome::of(Err(error.to_string())),
-    };
-    let names = again(&first);
-    if names.is_empty() {
-        return Outcome::of(Err(reason(&first)));
-    }
-    let filter = ["--", "--exact", "--test-threads=1"];
-    let filter = filter.into_iter().map(str::to_owned);
-    let second = match program(&filter.chain(names.clone()).collect::<Vec<_>>()).output() {
-        Ok(second) => second,
-        Err(error) => return Outcome::of(Err(error.to_string())),
-    };
-    Outcome::of(judge(&first, &second, &names))
-}
-
-/// Failed tests that may be tried again: not where something did not compile, a binary died or more than a handful failed.
-fn again(first: &Output) -> Vec<String> {
-    let names: Vec<String> = failed(&first.stdout).into_iter().map(|t| t.name).collect();
-    let died = first.stderr.contains("(signal: ");
-    if died || names.len() > 3 {
-        return Vec::new();
-    }
-    names
-}
-
-fn judge(first: &Output, second: &Output, names: &[String]) -> Result<String, String> {
-    if !second.ok {
-        let text = reason(second);
-        return Err(format!("{text}\n(also at the first go: {})", reason(first)));
-    }
-    if tests_run(&second.stdout) < names.len() {
-        return Err(reason(first));
-    }
-    let all = tests_run(&first.stdout) + names.len();
-    let text = format!(
-        "{all} tests, of which only at the second go: {}",
-        names.join(", ")
-    );
-    println!("{}", reason(first));
-    Ok(text)
 }
 
 /// Runs it: how many tests passed, or what failed.
@@ -77,7 +29,8 @@ pub fn count(program: Program) -> Result<usize, String> {
     }
 }
 
-fn reason(output: &Output) -> String {
+/// Why it failed, the names of tests first.
+pub fn reason(output: &Output) -> String {
     let failed = failed(&output.stdout);
     if failed.is_empty() {
         // It did not compile, or a test binary died.
@@ -106,7 +59,7 @@ fn reason(output: &Output) -> String {
 }
 
 /// The tests whose output stands under `---- NAME stdout ----`.
-fn failed(stdout: &str) -> Vec<Failed> {
+pub fn failed(stdout: &str) -> Vec<Failed> {
     let mut failed: Vec<Failed> = Vec::new();
     let mut open = false;
     for line in stdout.lines() {
@@ -181,43 +134,6 @@ mod tests {
         assert_eq!(
             reason(&output),
             "1 failed: a::b; process didn't exit: `y` (signal: 9)\n-- a::b\nthread 'a::b' panicked at x.rs:1:2:\nleft is not right"
-        );
-    }
-
-    fn said(ok: bool, stdout: &str, stderr: &str) -> Output {
-        Output {
-            ok,
-            ending: "exit code 101".into(),
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            took: std::time::Duration::ZERO,
-        }
-    }
-
-    #[test]
-    fn a_second_go_is_named_and_has_to_run_the_test() {
-        let stdout = "---- a::b stdout ----\nno\nfailures:\n    a::b\n\ntest result: FAILED. 7 passed; 1 failed\n";
-        let first = said(false, stdout, "");
-        let names = again(&first);
-        assert_eq!(names, ["a::b"]);
-        let good = said(true, "test result: ok. 1 passed; 0 failed\n", "");
-        let text = judge(&first, &good, &names).unwrap();
-        assert_eq!(text, "8 tests, of which only at the second go: a::b");
-        let none = said(true, "test result: ok. 0 passed; 0 failed\n", "");
-        assert!(
-            judge(&first, &none, &names)
-                .unwrap_err()
-                .starts_with("1 failed: a::b")
-        );
-        let bad = said(false, stdout, "");
-        assert!(judge(&first, &bad, &names).is_err());
-        let died = said(false, stdout, "process didn't exit (signal: 11)");
-        assert!(again(&died).is_empty());
-        assert!(again(&said(false, "", "error[E0432]: x")).is_empty());
-        let many: String = (0..4).map(|n| format!("---- t{n} stdout ----\n")).collect();
-        assert!(
-            again(&said(false, &many, "")).is_empty(),
-            "that is no accident"
         );
     }
 

@@ -3,7 +3,7 @@
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
-use crate::{budget, cargo_test, docs, install, readme, sanitize, tidy};
+use crate::{budget, cargo_test, docs, install, readme, sanitize, suite, tidy};
 
 /// How much of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,17 +131,14 @@ fn build(home: &Home) -> Outcome {
 }
 
 fn tests(home: &Home, depth: Depth) -> Outcome {
-    let all = ["test", "--workspace", "--locked", "--no-fail-fast"];
     // Whether a change lands must not hang on the dice: long runs throw them, the usual one has always the same cases.
-    cargo_test::run_patiently(|more| {
-        let program = Program::cargo(home).args(all).args(more);
-        match depth {
-            Depth::Long => program.env("PROPTEST_CASES", "1024"),
-            _ => program
-                .env("PROPTEST_CASES", "32")
-                .env("PROPTEST_RNG_SEED", "20261122"),
-        }
-    })
+    match depth {
+        Depth::Long => suite::run(home, &[("PROPTEST_CASES", "1024")]),
+        _ => suite::run(
+            home,
+            &[("PROPTEST_CASES", "32"), ("PROPTEST_RNG_SEED", "20261122")],
+        ),
+    }
 }
 
 /// The driver that is not in the default build: its lints, its tests, and the binary with it, where libdpdk is there.

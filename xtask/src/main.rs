@@ -22,6 +22,7 @@ mod run;
 mod sanitize;
 mod scaling;
 mod show;
+mod suite;
 mod tidy;
 
 use error::Error;

@@ -53,13 +53,13 @@ fn table(full: bool) -> Table {
     } else {
         (40_000, 10_000)
     };
-    let real = (
-        read("rib4-ris3333-20260511-nhmodel.txt.xz", V4),
-        read("rib6-ris3333-20260511-nhmodel.txt.xz", V6),
-    );
-    let (v4, v6, from) = match real {
-        (Some(v4), Some(v6)) if full => (v4.v4, v6.v6, "shared"),
-        _ => (synthetic4(four, 1), synthetic6(six, 1), "made-up"),
+    let real = || {
+        let four = read("rib4-ris3333-20260511-nhmodel.txt.xz", V4)?;
+        Some((four, read("rib6-ris3333-20260511-nhmodel.txt.xz", V6)?))
+    };
+    let (v4, v6, from) = match full.then(real).flatten() {
+        Some((v4, v6)) => (v4.v4, v6.v6, "shared"),
+        None => (synthetic4(four, 1), synthetic6(six, 1), "made-up"),
     };
     // What is made up may lie on the bed's own networks, and a better prefix would take the pings away.
     let v4 = v4.into_iter().map(|r| (r.0, r.1));

@@ -376,11 +376,28 @@ impl Editor<'_> {
         if self.state.is_needed(&key) {
             return Err(self.state.in_use(&key));
         }
+        for sub in self.subs(name) {
+            self.delete(&sub)?;
+        }
         for part in self.parts(name) {
             self.put(part, None);
         }
         self.put(key, None);
         Ok(())
+    }
+
+    /// Names of an interface's sub-interfaces: they begin with its own.
+    fn subs(&self, parent: &str) -> Vec<String> {
+        let first = format!("{parent}.");
+        let name = |(key, value): (&Key, &Value)| match (key, value) {
+            (Key::Interface(name), Value::Kind(kind)) if name.starts_with(&first) => {
+                Some((name.clone(), kind.clone()))
+            }
+            _ => None,
+        };
+        let near = self.state.from(Key::Interface(first.clone())).map_while(name);
+        let own = |kind: &InterfaceKind| matches!(kind, InterfaceKind::SubInterface(it) if it.parent == parent);
+        near.filter(|(_, kind)| own(kind)).map(|(name, _)| name).collect()
     }
 
     fn rename(&mut self, name: &str, new_name: &str) -> Done {

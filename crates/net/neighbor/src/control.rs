@@ -176,7 +176,7 @@ impl Control {
         let mut links = BTreeMap::new();
         for info in fib.interfaces() {
             let index = IfIdx(info.index);
-            let kind = interfaces.get(index).map_or("", |i| i.kind);
+            let kind = interfaces.driver_kind(index);
             let link = Link {
                 mac: info.mac,
                 up: info.up,

@@ -60,8 +60,10 @@ impl Col {
 /// Columns that every frame has: index, position, length, receiving interface.
 pub(crate) const ALWAYS: u32 = 0b1111;
 /// Columns where 0 means "none", so that frames with and without them merge.
-pub(crate) const TAGS: u32 =
-    1 << Col::Err as u8 | 1 << Col::Trace as u8 | 1 << Col::Feature as u8 | 1 << Col::Offload as u8
+pub(crate) const TAGS: u32 = 1 << Col::Err as u8
+    | 1 << Col::Trace as u8
+    | 1 << Col::Feature as u8
+    | 1 << Col::Offload as u8
     | 1 << Col::Lead as u8;
 
 /// The columns of one vector.

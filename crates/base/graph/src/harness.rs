@@ -220,7 +220,9 @@ pub fn run_once<N: Node>(
     let mut out = std::mem::take(&mut *out.lock().unwrap_or_else(|e| e.into_inner()));
     // What has no reason went to a node chosen at run time, which the bench does not have.
     for packet in &mut out {
-        packet.columns.retain(|col, word| *col != Col::Err as u8 || *word != 0);
+        packet
+            .columns
+            .retain(|col, word| *col != Col::Err as u8 || *word != 0);
     }
     let dropped = |p: &&mut Out| p.to == DROP_NODE && p.columns.get(&(Col::Err as u8)) > Some(&0);
     for packet in out.iter_mut().filter(dropped) {

@@ -3,7 +3,9 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
-use crate::{Config, bridge, dpdk, icmp, kernel, kinds, memif, paths, route, stream, sub_interface, vhost};
+use crate::{
+    Config, bridge, dpdk, icmp, kernel, kinds, memif, paths, route, stream, sub_interface, vhost,
+};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{

@@ -9,7 +9,9 @@ pub(crate) fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
     let name = section.get("name")?;
     let id = name.text()?.rsplit_once('.').map(|(_, id)| id);
     let Some(id) = id.and_then(|id| id.parse::<u32>().ok()) else {
-        name.error("ends with a number: a sub-interface is called after its parent, such as eth0.100");
+        name.error(
+            "ends with a number: a sub-interface is called after its parent, such as eth0.100",
+        );
         return None;
     };
     let (tag, outer) = match (vlan("dot1q"), vlan("dot1ad")) {

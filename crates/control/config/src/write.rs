@@ -7,7 +7,8 @@ use volley_model::{
     AdminState, BridgeDomain, DpdkDevice, DpdkSpec, Family, Fold, HugePages, IcmpSettings,
     InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path,
     PathTarget, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole,
-    StreamSource, StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec, VhostSpec, VlanTag, XdpCopy, XdpMode, XdpSpec,
+    StreamSource, StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec, VhostSpec, VlanTag,
+    XdpCopy, XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.

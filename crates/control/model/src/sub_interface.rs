@@ -51,7 +51,10 @@ impl SubInterfaceSpec {
 
     pub(crate) fn validate(&self, name: &str, mac: Option<Mac>) -> Check {
         if name != self.name() {
-            let why = format!("a sub-interface is called after its parent and its number: {}", self.name());
+            let why = format!(
+                "a sub-interface is called after its parent and its number: {}",
+                self.name()
+            );
             return Err(ModelError::invalid(format!("interface {name}"), why));
         }
         if mac.is_some() {

@@ -589,14 +589,23 @@ mod tests {
         assert_eq!(up(), [false; 2]);
         all.set_link(parent, Link::Up);
         all.update("pg0", |i| i.mac = [2, 0, 0, 0, 0, 5]).unwrap();
-        assert_eq!((table.mac(a.0), table.mac(b.0)), (0x0200_0000_0005, 0x0200_0000_0005));
+        assert_eq!(
+            (table.mac(a.0), table.mac(b.0)),
+            (0x0200_0000_0005, 0x0200_0000_0005)
+        );
         let mtus = |all: &Interfaces| [a, b].map(|i| all.get(i).unwrap().mtu);
         assert_eq!(mtus(&all), [1500, 1400]);
         all.update("pg0", |i| i.set_mtu(1300)).unwrap();
         assert_eq!(mtus(&all), [1300, 1300]);
         all.update("pg0", |i| i.set_mtu(9000)).unwrap();
         assert_eq!(mtus(&all), [9000, 1400]);
-        all.set_caps(parent, Caps { checksum: true, ..Caps::NONE });
+        all.set_caps(
+            parent,
+            Caps {
+                checksum: true,
+                ..Caps::NONE
+            },
+        );
         assert_eq!(table.caps(b.0), 1);
         assert!(all.refuse_trunk(parent).is_err() && all.refuse_trunk(a).is_ok());
         all.delete("pg0.1").unwrap();

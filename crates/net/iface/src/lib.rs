@@ -32,8 +32,7 @@ pub use registry::{Registry, register};
 pub use steering::Steer;
 pub use sub_interface::{Sub, TagKind, Tags, VLAN};
 pub use table::{
-    ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES, MAX_NUMBERS,
-    MAX_QUEUES,
+    ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES, MAX_NUMBERS, MAX_QUEUES,
 };
 pub use tap::{Tap, Tapped};
 pub use turns::{Turn, Turns};

@@ -7,8 +7,8 @@ use volley_graph::NodeId;
 use volley_iface::driver::{Port, Refusal, explain};
 use volley_iface::{Change, Flag, IfIdx, Interfaces, NewInterface, Sub, TagKind, Tags};
 use volley_model::{
-    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request, RxMode,
-    SubInterfaceSpec, Switch, VlanTag,
+    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request,
+    RxMode, SubInterfaceSpec, Switch, VlanTag,
 };
 
 /// What stands behind a sub-interface: another one, to whom the driver's settings belong.
@@ -59,11 +59,7 @@ fn tags(spec: &SubInterfaceSpec) -> Tags {
 }
 
 impl VlanHandler {
-    pub(crate) fn new(
-        interfaces: Rc<RefCell<Interfaces>>,
-        tags: TagTable,
-        output: NodeId,
-    ) -> Self {
+    pub(crate) fn new(interfaces: Rc<RefCell<Interfaces>>, tags: TagTable, output: NodeId) -> Self {
         let tags = Rc::new(RefCell::new(tags));
         let ours = tags.clone();
         interfaces.borrow_mut().listen(move |change| {
@@ -115,7 +111,10 @@ impl VlanHandler {
             ));
         }
         let new = NewInterface {
-            details: vec![format!("sub-interface of {}: {tags}, exact match", it.parent)],
+            details: vec![format!(
+                "sub-interface of {}: {tags}, exact match",
+                it.parent
+            )],
             rx_queues: Vec::new(),
             tx_queues: 0,
             port: Box::new(SubPort {

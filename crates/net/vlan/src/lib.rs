@@ -22,7 +22,10 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let table = registry.table();
     let (tags, output) = {
         let mut engine = registry.engine.borrow_mut();
-        let (tags, size) = (TagTable::new(engine.domain()), engine.settings().vector_size);
+        let (tags, size) = (
+            TagTable::new(engine.domain()),
+            engine.settings().vector_size,
+        );
         let (of, snap) = (table.clone(), tags.snap());
         engine.add(VlanInput::NAME, move |worker| {
             VlanInput::new(of.clone(), snap.clone(), worker, size)

@@ -228,8 +228,7 @@ impl TagTable {
             return;
         };
         cell.fetch_sub(1 << ANSWER, Ordering::Release);
-        self.pairs
-            .take(pair(parent.0, tags.kind, tags.vlan, inner));
+        self.pairs.take(pair(parent.0, tags.kind, tags.vlan, inner));
         self.used -= 1;
     }
 
@@ -271,9 +270,8 @@ mod tests {
         if let Some(index) = list.get(&(parent, tags)) {
             return Ok(*index);
         }
-        let outer = |(p, t): &(u32, Tags)| {
-            *p == parent && (t.kind, t.vlan) == (tags.kind, tags.vlan)
-        };
+        let outer =
+            |(p, t): &(u32, Tags)| *p == parent && (t.kind, t.vlan) == (tags.kind, tags.vlan);
         let known = list.keys().any(outer);
         Err(if known { Unknown::Inner } else { Unknown::Vlan })
     }
@@ -330,7 +328,9 @@ mod tests {
         for n in 0..12_000 {
             assert_eq!(table.get(sub(n)), Some(IfIdx(1024 + n)));
         }
-        (0..12_000).filter(|n| n % 2 == 0).for_each(|n| table.remove(sub(n)));
+        (0..12_000)
+            .filter(|n| n % 2 == 0)
+            .for_each(|n| table.remove(sub(n)));
         for n in 0..12_000 {
             let want = (n % 2 == 1).then_some(IfIdx(1024 + n));
             assert_eq!(table.get(sub(n)), want);
@@ -339,6 +339,9 @@ mod tests {
             table.insert(sub(0), IfIdx(5));
             table.remove(sub(0));
         }
-        assert!(table.pairs.words.len() <= 1 << 16, "what comes and goes takes no room");
+        assert!(
+            table.pairs.words.len() <= 1 << 16,
+            "what comes and goes takes no room"
+        );
     }
 }

@@ -69,26 +69,70 @@ fn cases() -> Vec<(Vec<u8>, &'static str, usize)> {
         (frame(&[0x8100, 0xf064, 0x86dd], 64), "1024", 4),
         (frame(&[0x8100, 100, 0x800], 18), "1024", 4),
         (frame(&[0x88a8, 200, 0x8100, 7, 0x800], 64), "1025", 8),
-        (frame(&[0x88a8, 0xe0c8, 0x8100, 0xa007, 0x806], 22), "1025", 8),
+        (
+            frame(&[0x88a8, 0xe0c8, 0x8100, 0xa007, 0x806], 22),
+            "1025",
+            8,
+        ),
         (frame(&[0x8100, 100, 0x8100, 4094, 0x800], 64), "1026", 8),
         (frame(&[0x8100, 300, 0x800], 64), "sub-interface-down", 0),
         // A priority and no VLAN: the parent's own.
         (frame(&[0x8100, 0xe000, 0x800], 64), "3", 4),
         (frame(&[0x88a8, 0, 0x86dd], 64), "3", 4),
-        (frame(&[0x8100, 0, 0x8100, 100, 0x800], 64), "unknown-vlan", 0),
+        (
+            frame(&[0x8100, 0, 0x8100, 100, 0x800], 64),
+            "unknown-vlan",
+            0,
+        ),
         (frame(&[0x8100, 101, 0x800], 64), "unknown-vlan", 0),
         (frame(&[0x8100, 4095, 0x800], 64), "unknown-vlan", 0),
         (frame(&[0x88a8, 100, 0x800], 64), "unknown-vlan", 0),
-        (frame(&[0x88a8, 300, 0x8100, 7, 0x800], 64), "unknown-vlan", 0),
+        (
+            frame(&[0x88a8, 300, 0x8100, 7, 0x800], 64),
+            "unknown-vlan",
+            0,
+        ),
         (frame(&[0x88a8, 200, 0x800], 64), "unknown-inner-vlan", 0),
-        (frame(&[0x88a8, 200, 0x8100, 8, 0x800], 64), "unknown-inner-vlan", 0),
-        (frame(&[0x88a8, 200, 0x8100, 0, 0x800], 64), "unknown-inner-vlan", 0),
-        (frame(&[0x88a8, 200, 0x88a8, 7, 0x800], 64), "unknown-inner-vlan", 0),
-        (frame(&[0x88a8, 200, 0x9100, 7, 0x800], 64), "unknown-inner-vlan", 0),
-        (frame(&[0x8100, 300, 0x8100, 7, 0x800], 64), "unknown-inner-vlan", 0),
-        (frame(&[0x8100, 100, 0x8100, 4094, 0x8100, 1, 0x800], 64), "too-many-tags", 0),
-        (frame(&[0x88a8, 200, 0x8100, 7, 0x88a8, 1], 64), "too-many-tags", 0),
-        (frame(&[0x88a8, 1, 0x88a8, 2, 0x9100, 3], 64), "too-many-tags", 0),
+        (
+            frame(&[0x88a8, 200, 0x8100, 8, 0x800], 64),
+            "unknown-inner-vlan",
+            0,
+        ),
+        (
+            frame(&[0x88a8, 200, 0x8100, 0, 0x800], 64),
+            "unknown-inner-vlan",
+            0,
+        ),
+        (
+            frame(&[0x88a8, 200, 0x88a8, 7, 0x800], 64),
+            "unknown-inner-vlan",
+            0,
+        ),
+        (
+            frame(&[0x88a8, 200, 0x9100, 7, 0x800], 64),
+            "unknown-inner-vlan",
+            0,
+        ),
+        (
+            frame(&[0x8100, 300, 0x8100, 7, 0x800], 64),
+            "unknown-inner-vlan",
+            0,
+        ),
+        (
+            frame(&[0x8100, 100, 0x8100, 4094, 0x8100, 1, 0x800], 64),
+            "too-many-tags",
+            0,
+        ),
+        (
+            frame(&[0x88a8, 200, 0x8100, 7, 0x88a8, 1], 64),
+            "too-many-tags",
+            0,
+        ),
+        (
+            frame(&[0x88a8, 1, 0x88a8, 2, 0x9100, 3], 64),
+            "too-many-tags",
+            0,
+        ),
         short(&[0x8100, 100, 0x800], 14),
         short(&[0x8100, 100, 0x800], 17),
         short(&[0x88a8, 200, 0x8100, 7, 0x800], 18),
@@ -101,7 +145,11 @@ fn tags_are_told_apart_and_taken_off() {
     let wanted = |bytes: &[u8], tags: usize| [&MACS, &bytes[12 + tags..]].concat();
     for (bytes, want, tags) in cases() {
         let got = outcome(&[In::new(&bytes).rx(3).advance(14.min(bytes.len()))]);
-        let want_bytes = if tags > 0 { wanted(&bytes, tags) } else { Vec::new() };
+        let want_bytes = if tags > 0 {
+            wanted(&bytes, tags)
+        } else {
+            Vec::new()
+        };
         assert_eq!(got, [(want.to_owned(), want_bytes)], "{bytes:02x?}");
     }
     let all: Vec<In> = cases()
@@ -112,7 +160,11 @@ fn tags_are_told_apart_and_taken_off() {
     let mut want: Vec<(String, Vec<u8>)> = cases()
         .iter()
         .map(|(bytes, want, tags)| {
-            let bytes = if *tags > 0 { wanted(bytes, *tags) } else { Vec::new() };
+            let bytes = if *tags > 0 {
+                wanted(bytes, *tags)
+            } else {
+                Vec::new()
+            };
             ((*want).to_owned(), bytes)
         })
         .collect();

@@ -415,8 +415,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
                     mtu: Some(1500),
                 })
             }),
-        vhost_request(),
-        sub_interface(),
+        prop_oneof![vhost_request(), sub_interface()],
         dpdk_request(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {

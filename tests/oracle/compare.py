@@ -7,7 +7,7 @@ that stay in the fast lane: that is what Volley promises.
 from collections import Counter, defaultdict
 from typing import NamedTuple, Optional
 
-from rules import Drop, Forward, Oracle
+from rules import Drop, Forward, Oracle, untagged
 
 
 class Dropped(NamedTuple):
@@ -138,12 +138,13 @@ class DropPool:
         self.cut = [drop for drop in drops if drop.cut]
 
     def take(self, why: str, frame: bytes) -> bool:
-        for shape in (frame, frame[14:]):
+        bare = untagged(frame)
+        for shape in dict.fromkeys((frame, frame[14:], bare, bare[14:])):
             if self.whole[(why, shape)] > 0:
                 self.whole[(why, shape)] -= 1
                 return True
         for place, drop in enumerate(self.cut):
-            if drop.why == why and (frame.startswith(drop.data) or frame[14:].startswith(drop.data)):
+            if drop.why == why and any(shape.startswith(drop.data) for shape in (frame, frame[14:], bare, bare[14:])):
                 del self.cut[place]
                 return True
         return False

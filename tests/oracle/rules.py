@@ -60,6 +60,17 @@ def inside6(address: bytes, *prefixes: str) -> bool:
     return any(value in ipaddress.IPv6Network(prefix) for prefix in prefixes)
 
 
+def priority_only(frame: bytes) -> bool:
+    """Whether a frame has a tag with a priority and VLAN 0 (IEEE 802.1Q, 9.6)."""
+    kind = struct.unpack_from(">H", frame, 12)[0] if len(frame) >= 18 else 0
+    return kind in (0x8100, 0x88A8) and struct.unpack_from(">H", frame, 14)[0] & 0xFFF == 0
+
+
+def untagged(frame: bytes) -> bytes:
+    """The frame without such a tag."""
+    return frame[:12] + frame[16:] if priority_only(frame) else frame
+
+
 class Oracle:
     def __init__(self, router: Router):
         self.router = router
@@ -89,7 +100,15 @@ class Oracle:
             return Drop(node, "not-my-mac")  # 3.3
         kind = struct.unpack_from(">H", frame, 12)[0]
         if kind in VLAN_TYPES:
-            return Drop(node, "unknown-vlan")  # 3.4
+            if not priority_only(frame):
+                return Drop(node, "unknown-vlan")  # 3.4
+            behind = struct.unpack_from(">H", frame, 16)[0]
+            if behind in VLAN_TYPES:
+                if len(frame) < 22:
+                    return Drop("vlan-input", "truncated-tag")  # 3.10
+                third = len(frame) >= 22 and struct.unpack_from(">H", frame, 20)[0] in VLAN_TYPES
+                return Drop("vlan-input", "too-many-tags" if third else "unknown-vlan")  # 3.11, 3.12
+            return self._ethernet(rx, untagged(frame))  # 3.13
         if kind == 0x0806:
             return self._arp(rx, frame[14:])  # 3.5
         if kind not in (0x0800, 0x86DD):
@@ -108,7 +127,7 @@ class Oracle:
         rx = self.router.interfaces[interface]
         if not self.router.icmp_errors or not dropped.told or len(frame) < 34 or dropped.node[:3] not in ("ip4", "ip6"):
             return []
-        family, packet = dropped.node[:3], frame[14:]
+        family, packet = dropped.node[:3], untagged(frame)[14:]
         end = struct.unpack_from(">H", packet, 2 if family == "ip4" else 4)[0] + (0 if family == "ip4" else 40)
         packet, table = packet[:end], rx.table if family == "ip4" else rx.table6
         source, destination = (packet[12:16], packet[16:20]) if family == "ip4" else (packet[8:24], packet[24:40])

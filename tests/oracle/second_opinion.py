@@ -7,7 +7,7 @@ A complaint means that the oracle itself is wrong (or scapy is), so it is report
 try:
     from scapy.layers.inet import IP, fragment
     from scapy.layers.inet6 import IPv6, in6_chksum
-    from scapy.layers.l2 import Ether
+    from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
     from scapy.utils import checksum
     AVAILABLE = True
 except ImportError:
@@ -42,6 +42,9 @@ def fragments(received: bytes, sent: list[bytes], mtu: int) -> str:
 
 
 def check(received: bytes, sent: bytes, next_hop: str, egress: str) -> list[str]:
+    tagged = Ether(received[:18])
+    if Dot1Q in tagged or Dot1AD in tagged:
+        received = received[:12] + received[16:]
     outer = Ether(sent[:14])
     complaints = []
     if outer.dst != next_hop or outer.src != egress:

@@ -97,6 +97,8 @@ impl Stack {
         registry.handlers.push(Box::new(FibHandler(fib.clone())));
         volley_iface::register(&mut registry)?;
         volley_ethernet::register(&mut registry)?;
+        // Before drivers: a parent waits for its sub-interfaces.
+        volley_vlan::register(&mut registry)?;
         volley_l2::register(&mut registry)?;
         let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
         // Before IP, whose error nodes ask what the drops of all others mean.

@@ -3,7 +3,7 @@
 use crate::column::Column;
 
 /// How many columns a frame has.
-pub(crate) const COLUMNS: usize = 17;
+pub(crate) const COLUMNS: usize = 18;
 
 /// Column of buffer indices (private: rows own their buffers).
 pub(crate) const IDX: usize = 0;
@@ -46,6 +46,8 @@ pub enum Col {
     User1 = 15,
     /// What is left to be done with the packet before it is on a wire, 0 for nothing: see [`crate::Offload`].
     Offload = 16,
+    /// Bytes in front of the packet's Ethernet header that belong to it no more: tags that were taken off. 0 for none.
+    Lead = 17,
 }
 
 impl Col {
@@ -58,8 +60,11 @@ impl Col {
 /// Columns that every frame has: index, position, length, receiving interface.
 pub(crate) const ALWAYS: u32 = 0b1111;
 /// Columns where 0 means "none", so that frames with and without them merge.
-pub(crate) const TAGS: u32 =
-    1 << Col::Err as u8 | 1 << Col::Trace as u8 | 1 << Col::Feature as u8 | 1 << Col::Offload as u8;
+pub(crate) const TAGS: u32 = 1 << Col::Err as u8
+    | 1 << Col::Trace as u8
+    | 1 << Col::Feature as u8
+    | 1 << Col::Offload as u8
+    | 1 << Col::Lead as u8;
 
 /// The columns of one vector.
 pub(crate) struct Frame {

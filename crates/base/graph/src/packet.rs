@@ -39,7 +39,8 @@ impl<'a> PacketView<'a> {
     /// is there or in the headroom.
     pub fn moved(&self) -> usize {
         let pos = self.frame.words(POS)[self.row];
-        ((pos & !CHAINED) as usize).saturating_sub(START)
+        let start = START + self.get(Col::Lead).unwrap_or(0) as usize;
+        ((pos & !CHAINED) as usize).saturating_sub(start)
     }
 
     /// The interface that it came in by.
@@ -252,5 +253,21 @@ impl Packet<'_> {
         *pos = (*pos & CHAINED) | at as u32;
         let len = &mut self.frame.cols[Col::Len as usize].words_mut(n)[row];
         *len = len.saturating_sub(bytes as u32);
+    }
+
+    /// Move the current position `bytes` back, into the headroom; false, and nothing done, where there is none left.
+    pub fn retreat(&mut self, bytes: usize) -> bool {
+        let (n, row) = (self.frame.n, self.row);
+        let pos = &mut self.frame.cols[POS].words_mut(n)[row];
+        let Some(at) = ((*pos & !CHAINED) as usize)
+            .checked_sub(bytes)
+            .filter(|at| *at >= META)
+        else {
+            return false;
+        };
+        *pos = (*pos & CHAINED) | at as u32;
+        let len = &mut self.frame.cols[Col::Len as usize].words_mut(n)[row];
+        *len = len.saturating_add(bytes as u32);
+        true
     }
 }

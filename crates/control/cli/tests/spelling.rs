@@ -290,6 +290,27 @@ fn interface_life() -> impl Strategy<Value = Request> {
     ]
 }
 
+fn sub_interface() -> impl Strategy<Value = Request> {
+    let tag = prop_oneof![Just(VlanTag::Dot1q), Just(VlanTag::Dot1ad)];
+    let inner = proptest::option::of(1u16..=4094);
+    let parts = ("[a-z][a-z0-9]{0,9}", any::<u32>(), tag, 1u16..=4094, inner);
+    parts.prop_map(|(parent, id, tag, vlan, inner)| {
+        let spec = SubInterfaceSpec {
+            parent,
+            id,
+            tag,
+            vlan,
+            inner,
+        };
+        Request::InterfaceCreate(InterfaceSpec {
+            name: spec.name(),
+            kind: InterfaceKind::SubInterface(spec),
+            mac: None,
+            mtu: Some(1400),
+        })
+    })
+}
+
 fn vhost_request() -> impl Strategy<Value = Request> {
     (
         prop_oneof![Just(String::new()), name()],
@@ -397,7 +418,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
                     mtu: Some(1500),
                 })
             }),
-        vhost_request(),
+        prop_oneof![vhost_request(), sub_interface()],
         dpdk_request(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {

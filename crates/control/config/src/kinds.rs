@@ -3,7 +3,7 @@
 use crate::field::Section;
 
 /// All kinds, as `one_of` wants them.
-pub(crate) const ALL: [(&str, &str); 9] = [
+pub(crate) const ALL: [(&str, &str); 10] = [
     ("pg", "pg"),
     ("pcap", "pcap"),
     ("tap", "tap"),
@@ -13,6 +13,7 @@ pub(crate) const ALL: [(&str, &str); 9] = [
     ("vhost-user", "vhost-user"),
     ("virtio-user", "virtio-user"),
     ("dpdk", "dpdk"),
+    ("sub-interface", "sub-interface"),
 ];
 
 /// Keys that not every kind takes, and the kinds that do.
@@ -44,6 +45,10 @@ const KEYS: &[(&str, &[&str])] = &[
     ("gso", &["vhost-user", "virtio-user"]),
     ("packed", &["vhost-user", "virtio-user"]),
     ("event_idx", &["vhost-user", "virtio-user"]),
+    ("parent", &["sub-interface"]),
+    ("dot1q", &["sub-interface"]),
+    ("dot1ad", &["sub-interface"]),
+    ("inner_dot1q", &["sub-interface"]),
 ];
 
 /// Report keys that the kind does not take.

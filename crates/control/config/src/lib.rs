@@ -20,6 +20,7 @@ mod read;
 mod route;
 mod schema;
 mod stream;
+mod sub_interface;
 mod vhost;
 mod write;
 

@@ -3,7 +3,9 @@
 use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
-use crate::{Config, bridge, dpdk, icmp, kernel, kinds, memif, paths, route, stream, vhost};
+use crate::{
+    Config, bridge, dpdk, icmp, kernel, kinds, memif, paths, route, stream, sub_interface, vhost,
+};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
@@ -422,6 +424,7 @@ fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
         return match kind {
             "memif" => memif::kind(section),
             "dpdk" => dpdk::kind(section),
+            "sub-interface" => sub_interface::kind(section),
             "vhost-user" => vhost::spec(section).map(InterfaceKind::VhostUser),
             "virtio-user" => vhost::spec(section).map(InterfaceKind::VirtioUser),
             "pg" => Some(InterfaceKind::Pg),

@@ -113,7 +113,7 @@ pub(crate) static INTERFACE: Table = many(
         k("name", "its name"),
         k(
             "kind",
-            "pg, pcap, tap, host-interface, af_xdp, memif, vhost-user, virtio-user or dpdk",
+            "pg, pcap, tap, host-interface, af_xdp, memif, vhost-user, virtio-user, dpdk or sub-interface",
         ),
         k("mac", "MAC address (made from the seed)"),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
@@ -192,6 +192,19 @@ pub(crate) static INTERFACE: Table = many(
         k(
             "event_idx",
             "kinds vhost-user, virtio-user: event indices (false)",
+        ),
+        k("parent", "kind sub-interface: whose frames it takes"),
+        k(
+            "dot1q",
+            "kind sub-interface: VLAN of the outer tag, type 0x8100 (the number behind the parent's name)",
+        ),
+        k(
+            "dot1ad",
+            "kind sub-interface: VLAN of the outer tag, type 0x88a8",
+        ),
+        k(
+            "inner_dot1q",
+            "kind sub-interface: VLAN of the second tag (there is none)",
         ),
         k("memif", "kind memif: { id, socket, role, ... }"),
         k("dev", "kind dpdk: PCI address of a card"),

@@ -7,7 +7,8 @@ use volley_model::{
     AdminState, BridgeDomain, DpdkDevice, DpdkSpec, Family, Fold, HugePages, IcmpSettings,
     InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path,
     PathTarget, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole,
-    StreamSource, StreamSpec, Switch, TapMode, TapSpec, VhostSpec, XdpCopy, XdpMode, XdpSpec,
+    StreamSource, StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec, VhostSpec, VlanTag,
+    XdpCopy, XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
@@ -352,6 +353,7 @@ fn interface(spec: &InterfaceSpec) -> Keys {
         InterfaceKind::Memif(memif) => keys.plain("memif", self::memif(memif).braces()),
         InterfaceKind::Dpdk(spec) => dpdk(spec, &mut keys),
         InterfaceKind::VhostUser(spec) | InterfaceKind::VirtioUser(spec) => vhost(spec, &mut keys),
+        InterfaceKind::SubInterface(spec) => sub_interface(spec, &mut keys),
     }
     keys
 }
@@ -516,6 +518,16 @@ fn memif(memif: &MemifSpec) -> Keys {
     keys.unusual("rx_queues", memif.rx_queues, usual.rx_queues);
     keys.unusual("tx_queues", memif.tx_queues, usual.tx_queues);
     keys
+}
+
+fn sub_interface(spec: &SubInterfaceSpec, keys: &mut Keys) {
+    keys.text("parent", &spec.parent);
+    let tag = match spec.tag {
+        VlanTag::Dot1q => "dot1q",
+        VlanTag::Dot1ad => "dot1ad",
+    };
+    keys.plain(tag, spec.vlan);
+    keys.maybe_plain("inner_dot1q", spec.inner);
 }
 
 fn vhost(spec: &VhostSpec, keys: &mut Keys) {

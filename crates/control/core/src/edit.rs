@@ -376,11 +376,49 @@ impl Editor<'_> {
         if self.state.is_needed(&key) {
             return Err(self.state.in_use(&key));
         }
+        for sub in self.subs(name) {
+            self.delete(&sub)?;
+        }
         for part in self.parts(name) {
             self.put(part, None);
         }
         self.put(key, None);
         Ok(())
+    }
+
+    /// Names of an interface's sub-interfaces: they begin with its own.
+    fn subs(&self, parent: &str) -> Vec<String> {
+        let first = format!("{parent}.");
+        let name = |(key, value): (&Key, &Value)| match (key, value) {
+            (Key::Interface(name), Value::Kind(kind)) if name.starts_with(&first) => {
+                Some((name.clone(), kind.clone()))
+            }
+            _ => None,
+        };
+        let near = self
+            .state
+            .from(Key::Interface(first.clone()))
+            .map_while(name);
+        let own = |kind: &InterfaceKind| matches!(kind, InterfaceKind::SubInterface(it) if it.parent == parent);
+        near.filter(|(_, kind)| own(kind))
+            .map(|(name, _)| name)
+            .collect()
+    }
+
+    /// Sub-interfaces are called after their parent, which therefore keeps its name as long as it has some.
+    fn keeps_name(&self, name: &str) -> Done {
+        let kind = self.state.get(&Key::Interface(name.to_owned()));
+        let is_sub =
+            matches!(kind, Some(Value::Kind(it)) if matches!(**it, InterfaceKind::SubInterface(_)));
+        let why = match (is_sub, self.subs(name).first()) {
+            (true, _) => "a sub-interface is called after its parent and its number".to_owned(),
+            (false, None) => return Ok(()),
+            (false, Some(sub)) => {
+                format!("its sub-interfaces, such as {sub}, are called after it: delete them first")
+            }
+        };
+        let what = format!("another name for {name}");
+        Err(ModelError::invalid(what, why))
     }
 
     fn rename(&mut self, name: &str, new_name: &str) -> Done {
@@ -390,6 +428,7 @@ impl Editor<'_> {
             return Ok(());
         }
         self.is_new(&Key::Interface(new_name.to_owned()))?;
+        self.keeps_name(name)?;
         let mut touched = self.parts(name);
         if self.state.is_needed(&key) {
             let all = self.state.from(Key::RouteFiles(0));

@@ -257,6 +257,12 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                 tell(Key::Interface(name.clone()));
             }
         }
+        (Key::Interface(_), Value::Kind(kind)) => {
+            // Its name begins with the parent's, so its key is larger.
+            if let InterfaceKind::SubInterface(sub) = kind.as_ref() {
+                tell(Key::Interface(sub.parent.clone()));
+            }
+        }
         (Key::Sending(name), _) => tell(Key::Stream(name.clone())),
         _ => {}
     }

@@ -149,6 +149,62 @@ fn a_failure_in_the_middle_is_taken_back() {
 }
 
 #[test]
+fn a_parent_goes_with_its_sub_interfaces_and_keeps_its_name() {
+    let sub = |parent: &str, id| {
+        let spec = SubInterfaceSpec {
+            parent: parent.into(),
+            id,
+            tag: VlanTag::Dot1q,
+            vlan: 100,
+            inner: Some(id as u16),
+        };
+        Request::InterfaceCreate(InterfaceSpec {
+            name: spec.name(),
+            kind: InterfaceKind::SubInterface(spec),
+            mac: None,
+            mtu: None,
+        })
+    };
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    // One whose name only looks like it belongs there.
+    let mut group = all(&["create pg0", "create pg0.7", "address pg0.1 192.0.2.1/24"]);
+    group.extend([sub("pg0", 2), sub("pg0", 1)]);
+    core.run(&group, &told).unwrap();
+    core.run(&all(&["up pg0.1"]), &told).unwrap();
+    core.run(&all(&["route 10.0.0.0/8 pg0.2"]), &told).unwrap();
+    said(&told);
+    let refused = |core: &mut crate::Core, line: &str| {
+        let error = core.run(&all(&[line]), &told).unwrap_err();
+        error.to_string()
+    };
+    let error = refused(&mut core, "delete pg0");
+    assert!(
+        error.starts_with("interface pg0.2 is in use by route"),
+        "{error}"
+    );
+    let error = refused(&mut core, "rename pg0 pg1");
+    assert!(
+        error.contains("such as pg0.1, are called after it"),
+        "{error}"
+    );
+    let error = refused(&mut core, "rename pg0.1 pg1");
+    assert!(error.contains("called after its parent"), "{error}");
+    core.run(&all(&["noroute 10.0.0.0/8"]), &told).unwrap();
+    said(&told);
+    core.run(&all(&["delete pg0"]), &told).unwrap();
+    let wanted = [
+        "set interface ip address del pg0.1 192.0.2.1/24",
+        "delete interface pg0.2",
+        "delete interface pg0.1",
+        "delete interface pg0",
+    ];
+    assert_eq!(said(&told), wanted);
+    assert_eq!(core.state().len(), 1, "{:?}", core.state());
+    let error = core.run(&[sub("pg9", 1)], &told).unwrap_err().to_string();
+    assert!(error.contains("no interface pg9"), "{error}");
+}
+
+#[test]
 fn a_group_with_a_fault_does_nothing() {
     let (told, mut core) = (Told::default(), crate::Core::default());
     for (group, why) in [

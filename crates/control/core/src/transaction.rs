@@ -1,5 +1,6 @@
 //! Transactions: checked as a whole against the desired state, carried out step by step, taken back when a step fails.
 
+use crate::key::Key;
 use crate::plan::{Probe, Step, plan};
 use crate::state::{Changes, State};
 use std::fmt;
@@ -115,7 +116,7 @@ impl Transaction {
         probe: &dyn Probe,
     ) -> Result<Transaction, TransactionError> {
         if let [request] = requests {
-            return Transaction::of_one(state, request);
+            return Transaction::of_one(state, request, probe);
         }
         let mut changes = Changes::default();
         let renames = requests
@@ -147,7 +148,11 @@ impl Transaction {
     }
 
     /// One request is its own difference.
-    fn of_one(state: &mut State, request: &Request) -> Result<Transaction, TransactionError> {
+    fn of_one(
+        state: &mut State,
+        request: &Request,
+        probe: &dyn Probe,
+    ) -> Result<Transaction, TransactionError> {
         request.validate()?;
         let mut changes = Changes::default();
         let step = Step {
@@ -163,6 +168,10 @@ impl Transaction {
                 state.undo(changes);
                 return Err(error.into());
             }
+        }
+        if takes_subs(request, &changes) {
+            let steps = plan(state, &changes, probe);
+            return Ok(Transaction::new(steps, changes));
         }
         Ok(Transaction {
             alone: true,
@@ -249,6 +258,13 @@ impl Transaction {
             left,
         }
     }
+}
+
+/// Whether an interface goes that has sub-interfaces: they go before it.
+fn takes_subs(request: &Request, changes: &Changes) -> bool {
+    let interfaces = changes.before.keys();
+    let more = interfaces.filter(|key| matches!(key, Key::Interface(_)));
+    matches!(request, Request::InterfaceDelete { .. }) && more.count() > 1
 }
 
 /// A request that is carried out as it stands, in its place, and what takes it back.

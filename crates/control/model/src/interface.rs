@@ -4,6 +4,7 @@ use crate::addr::Mac;
 use crate::dpdk::DpdkSpec;
 use crate::kernel::{PacketSpec, TapSpec, XdpSpec};
 use crate::memif::MemifSpec;
+use crate::sub_interface::SubInterfaceSpec;
 use crate::vhost::VhostSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,8 @@ pub enum InterfaceKind {
     VirtioUser(VhostSpec),
     /// A port of DPDK: a network card that it drives, or one of its virtual ports.
     Dpdk(DpdkSpec),
+    /// Frames of another interface that have certain VLAN tags.
+    SubInterface(SubInterfaceSpec),
 }
 
 impl InterfaceKind {
@@ -63,6 +66,7 @@ impl InterfaceKind {
             InterfaceKind::VhostUser(_) => "vhost-user",
             InterfaceKind::VirtioUser(_) => "virtio-user",
             InterfaceKind::Dpdk(_) => "dpdk",
+            InterfaceKind::SubInterface(_) => "sub-interface",
         }
     }
 }

@@ -35,6 +35,7 @@ mod rss;
 mod settings;
 mod spell;
 mod stream;
+mod sub_interface;
 mod trace;
 mod validate;
 mod vhost;
@@ -73,5 +74,6 @@ pub use stream::{
     ImixPart, Layer, LayerKind, Sizes, StreamSource, StreamSpec, Template, Value, parse_rate,
     vpp_data,
 };
+pub use sub_interface::{SubInterfaceSpec, VlanTag};
 pub use trace::{Directions, PcapTrace, TraceSpec};
 pub use vhost::{SocketRole, VhostSpec};

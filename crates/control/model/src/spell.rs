@@ -278,6 +278,7 @@ impl Display for InterfaceSpec {
             InterfaceKind::Dpdk(spec) => {
                 write!(f, "create dpdk interface {} {spec}", apart(name))?;
             }
+            InterfaceKind::SubInterface(spec) => write!(f, "create sub-interfaces {spec}")?,
             InterfaceKind::VhostUser(spec) => {
                 write!(f, "create vhost-user {spec}")?;
                 opt(f, "name", (!name.is_empty()).then_some(name))?;

@@ -232,6 +232,7 @@ impl InterfaceSpec {
             InterfaceKind::AfXdp(xdp) => xdp.validate(),
             InterfaceKind::Memif(memif) => memif.validate(),
             InterfaceKind::Dpdk(dpdk) => dpdk.validate(),
+            InterfaceKind::SubInterface(sub) => sub.validate(&self.name, self.mac),
             InterfaceKind::VhostUser(spec) | InterfaceKind::VirtioUser(spec) => {
                 spec.validate(self.kind.name())
             }

@@ -56,11 +56,30 @@ impl InterfaceHandler {
         if self.interfaces.borrow().by_name(new_name).is_some() {
             return Err(self.explain(IfError::Exists(new_name.to_owned())));
         }
+        self.refuse_name(index)?;
         let (from, to) = (tx_name(name), tx_name(new_name));
         let node = self.engine.borrow_mut().rename(&from, &to);
         node.map_err(|e| ModelError::invalid(format!("name {new_name}"), e))?;
         let done = self.interfaces.borrow_mut().rename(index, new_name);
         done.map(|()| Applied::one()).map_err(|e| self.explain(e))
+    }
+
+    /// Sub-interfaces are called after their parent, which therefore keeps its name.
+    fn refuse_name(&self, index: IfIdx) -> Result<(), ModelError> {
+        let all = self.interfaces.borrow();
+        let is_sub = all.get(index).is_some_and(|i| i.sub.is_some());
+        let why = match (is_sub, all.subs_of(index).first()) {
+            (true, _) => "a sub-interface is called after its parent and its number".to_owned(),
+            (false, None) => return Ok(()),
+            (false, Some(sub)) => {
+                let sub = all.name(sub.0);
+                format!("its sub-interfaces, such as {sub}, are called after it: delete them first")
+            }
+        };
+        Err(ModelError::invalid(
+            format!("another name for {}", all.name(index.0)),
+            why,
+        ))
     }
 
     /// Rows of what is known here, then what the drivers say: they are asked while nothing is borrowed.
@@ -250,7 +269,7 @@ impl Handler for InterfaceHandler {
                 Some(self.update(name, |p| p.set_admin(*state), |i| i.state = *state))
             }
             Request::InterfaceMtu { name, mtu } => {
-                Some(self.update(name, |p| p.set_mtu(*mtu), |i| i.mtu = *mtu))
+                Some(self.update(name, |p| p.set_mtu(*mtu), |i| i.set_mtu(*mtu)))
             }
             Request::InterfaceMac { name, mac } => {
                 Some(self.update(name, |p| p.set_mac(mac.0), |i| i.mac = mac.0))

@@ -257,8 +257,8 @@ pub fn explain(interfaces: &Interfaces, error: IfError) -> ModelError {
             ModelError::not_found(ObjectKind::Interface, name, known)
         }
         IfError::Exists(name) => ModelError::exists(ObjectKind::Interface, name),
-        IfError::Full => {
-            let limit = crate::MAX_INTERFACES as u64;
+        IfError::Full(limit) => {
+            let limit = limit as u64;
             ModelError::limit("number of interfaces", limit + 1, limit)
         }
     }

@@ -1,7 +1,5 @@
 //! What can be wrong with an interface.
 
-use crate::MAX_INTERFACES;
-
 /// An interface operation that cannot be done.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum IfError {
@@ -12,6 +10,6 @@ pub enum IfError {
     #[error("no interface `{0}`: `show interfaces` lists them")]
     Missing(String),
     /// The table is full.
-    #[error("there are {MAX_INTERFACES} interfaces already, which is the limit: delete one first")]
-    Full,
+    #[error("there are {0} interfaces of the sort already, which is the limit: delete one first")]
+    Full(usize),
 }

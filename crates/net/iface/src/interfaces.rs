@@ -2,16 +2,20 @@
 
 use crate::driver::{Caps, NewInterface, Port};
 use crate::steering::Steering;
-use crate::{Direction, Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACES, MAX_QUEUES};
+use crate::{
+    Direction, Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACES, MAX_NUMBERS, MAX_QUEUES,
+    Sub,
+};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_graph::NodeId;
-use volley_model::{AdminState, RxMode};
+use volley_model::{AdminState, ModelError, ObjectKind, RxMode};
 
 /// One interface.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Its number.
     pub index: IfIdx,
@@ -41,6 +45,10 @@ pub struct Interface {
     pub tx_queues: u32,
     /// What the driver has to say.
     pub details: Vec<String>,
+    /// Whose sub-interface it is; none for one with a driver.
+    pub sub: Option<Sub>,
+    /// What a sub-interface's MTU is to be at most, when somebody said so.
+    own_mtu: Option<u32>,
     cleared: IfCounts,
     /// Receive queues, then transmit queues.
     cleared_queues: Vec<(u64, u64)>,
@@ -50,6 +58,25 @@ impl Interface {
     /// Whether packets pass: it is meant to be up, and there is link.
     pub fn is_up(&self) -> bool {
         self.state == AdminState::Up && self.link == Link::Up
+    }
+
+    /// Another MTU. A sub-interface's is never more than its parent's.
+    pub(crate) fn set_mtu(&mut self, mtu: u32) {
+        self.mtu = mtu;
+        self.own_mtu = self.sub.map(|_| mtu);
+    }
+
+    /// What a sub-interface has of its parent.
+    fn inherit(&mut self, parent: &Interface) {
+        self.mac = parent.mac;
+        self.caps = parent.caps;
+        self.promiscuous = parent.promiscuous;
+        self.mtu = self.own_mtu.unwrap_or(parent.mtu).min(parent.mtu);
+        self.link = if parent.is_up() {
+            Link::Up
+        } else {
+            Link::down(format!("its parent {} is down", parent.name))
+        };
     }
 }
 
@@ -94,6 +121,9 @@ type Listener = Rc<dyn Fn(&Change)>;
 pub struct Interfaces {
     table: Arc<IfTable>,
     by_index: BTreeMap<IfIdx, Interface>,
+    names: HashMap<String, IfIdx>,
+    /// Sub-interfaces of each interface that has some.
+    subs: BTreeMap<IfIdx, BTreeSet<IfIdx>>,
     ports: BTreeMap<IfIdx, Rc<RefCell<Box<dyn Port>>>>,
     default_rx_node: NodeId,
     listeners: Vec<Listener>,
@@ -106,6 +136,8 @@ impl Interfaces {
         Interfaces {
             table,
             by_index: BTreeMap::new(),
+            names: HashMap::new(),
+            subs: BTreeMap::new(),
             ports: BTreeMap::new(),
             default_rx_node: NodeId(0),
             listeners: Vec::new(),
@@ -139,20 +171,52 @@ impl Interfaces {
 
     /// The number that the next interface gets, if it may be called `name`.
     pub(crate) fn vacant(&self, name: &str) -> Result<IfIdx, IfError> {
+        self.vacant_in(name, 0..MAX_INTERFACES as u32)
+    }
+
+    fn vacant_in(&self, name: &str, numbers: Range<u32>) -> Result<IfIdx, IfError> {
         if self.by_name(name).is_some() {
             return Err(IfError::Exists(name.to_owned()));
         }
-        let mut all = (0..MAX_INTERFACES as u32).map(IfIdx);
-        all.find(|i| !self.by_index.contains_key(i))
-            .ok_or(IfError::Full)
+        let limit = numbers.len();
+        let range = IfIdx(numbers.start)..IfIdx(numbers.end);
+        let mut taken = self.by_index.range(range).map(|(index, _)| index.0);
+        let mut all = numbers;
+        all.find(|number| taken.next() != Some(*number))
+            .map(IfIdx)
+            .ok_or(IfError::Full(limit))
     }
 
     /// Make an interface, down, that transmits by node `tx_node`. Drivers use [`crate::driver::Host::attach`].
     pub fn create(&mut self, new: NewInterface, tx_node: NodeId) -> Result<IfIdx, IfError> {
         let index = self.vacant(&new.name)?;
         self.table.open_queues(index);
+        let queues = self.queues_now(index);
+        self.enter(index, new, tx_node, queues, None)
+    }
+
+    /// Make a sub-interface, down, that transmits by node `tx_node`.
+    pub fn create_sub(
+        &mut self,
+        new: NewInterface,
+        mtu: Option<u32>,
+        sub: Sub,
+        tx_node: NodeId,
+    ) -> Result<IfIdx, IfError> {
+        let index = self.vacant_in(&new.name, MAX_INTERFACES as u32..MAX_NUMBERS as u32)?;
+        self.enter(index, new, tx_node, Vec::new(), Some((sub, mtu)))
+    }
+
+    fn enter(
+        &mut self,
+        index: IfIdx,
+        new: NewInterface,
+        tx_node: NodeId,
+        cleared_queues: Vec<(u64, u64)>,
+        sub: Option<(Sub, Option<u32>)>,
+    ) -> Result<IfIdx, IfError> {
         let mac = new.mac.unwrap_or_else(|| made_up_mac(&new.name));
-        let interface = Interface {
+        let mut interface = Interface {
             index,
             name: new.name,
             kind: new.kind,
@@ -167,9 +231,18 @@ impl Interfaces {
             rx_queues: new.rx_queues,
             tx_queues: new.tx_queues,
             details: new.details,
+            sub: sub.map(|(sub, _)| sub),
+            own_mtu: sub.and_then(|(_, mtu)| mtu),
             cleared: self.table.counts(index),
-            cleared_queues: self.queues_now(index),
+            cleared_queues,
         };
+        if let Some((sub, _)) = sub {
+            let parent = self.by_index.get(&sub.parent);
+            let none = || IfError::Missing(format!("number {}", sub.parent.0));
+            interface.inherit(parent.ok_or_else(none)?);
+            self.subs.entry(sub.parent).or_default().insert(index);
+            self.table.set(sub.parent, Flag::Trunk, true);
+        }
         for flag in [
             Flag::Up,
             Flag::L2,
@@ -177,9 +250,15 @@ impl Interfaces {
             Flag::Ip4,
             Flag::Ip6,
             Flag::Learn,
+            Flag::Trunk,
         ] {
             self.table.set(index, flag, false);
         }
+        let Interface {
+            mac, promiscuous, ..
+        } = interface;
+        self.table.set(index, Flag::Promiscuous, promiscuous);
+        self.table.set_sub(index, interface.sub);
         self.table.set_twin(index, None);
         self.table.set_mac(index, mac);
         self.table.set_tx_node(index, tx_node);
@@ -187,30 +266,79 @@ impl Interfaces {
         self.table.set_rx_mode(index, interface.rx_mode);
         self.table.set_rx_node(index, self.default_rx_node);
         self.by_index.insert(index, interface.clone());
+        self.names.insert(interface.name.clone(), index);
         self.ports.insert(index, Rc::new(RefCell::new(new.port)));
         self.tell(&Change::Created(interface));
         Ok(index)
     }
 
-    /// Take an interface away. Its driver removes its nodes.
+    /// Take an interface away, its sub-interfaces before it. Its driver removes its nodes.
     pub fn delete(&mut self, name: &str) -> Result<Interface, IfError> {
         let index = self.index(name)?;
+        for sub in self.subs_of(index) {
+            let name = self.name(sub.0);
+            self.delete(&name)?;
+        }
         let gone = self
             .by_index
             .remove(&index)
             .ok_or_else(|| IfError::Missing(name.to_owned()))?;
+        self.names.remove(name);
         self.ports.remove(&index);
         self.steering.forget(index);
         self.table.set(index, Flag::Up, false);
         // The number of its node is another's soon.
         self.table.set_tx_node(index, NodeId::DROP);
+        if let Some(sub) = gone.sub {
+            self.part(index, sub.parent);
+        }
         self.tell(&Change::Deleted(gone.clone()));
         Ok(gone)
     }
 
+    /// A sub-interface leaves its parent.
+    fn part(&mut self, index: IfIdx, parent: IfIdx) {
+        self.table.set_sub(index, None);
+        let Some(left) = self.subs.get_mut(&parent) else {
+            return;
+        };
+        left.remove(&index);
+        if left.is_empty() {
+            self.subs.remove(&parent);
+            self.table.set(parent, Flag::Trunk, false);
+        }
+    }
+
+    /// The sub-interfaces of an interface.
+    pub fn subs_of(&self, parent: IfIdx) -> Vec<IfIdx> {
+        let subs = self.subs.get(&parent);
+        subs.map_or(Vec::new(), |subs| subs.iter().copied().collect())
+    }
+
+    /// What kind of driver is behind an interface, be it its parent's.
+    pub fn driver_kind(&self, index: IfIdx) -> &'static str {
+        let Some(interface) = self.get(index) else {
+            return "";
+        };
+        match interface.sub {
+            Some(sub) => self.get(sub.parent).map_or("", |parent| parent.kind),
+            None => interface.kind,
+        }
+    }
+
+    /// Why an interface cannot hand its frames over whole, tags and all: its sub-interfaces would get none.
+    pub fn refuse_trunk(&self, index: IfIdx) -> Result<(), ModelError> {
+        let Some(sub) = self.subs.get(&index).and_then(|subs| subs.first()) else {
+            return Ok(());
+        };
+        let by = format!("sub-interface {}", self.name(sub.0));
+        let name = self.name(index.0);
+        Err(ModelError::in_use(ObjectKind::Interface, name, by))
+    }
+
     /// An interface by name.
     pub fn by_name(&self, name: &str) -> Option<&Interface> {
-        self.by_index.values().find(|i| i.name == name)
+        self.names.get(name).and_then(|index| self.get(*index))
     }
 
     /// An interface by number.
@@ -248,16 +376,36 @@ impl Interfaces {
     }
 
     fn alter(&mut self, index: IfIdx, change: impl FnOnce(&mut Interface)) {
-        let Some(entry) = self.by_index.get_mut(&index) else {
+        let Some(mut after) = self.by_index.get(&index).cloned() else {
             return;
         };
-        change(entry);
-        let after = entry.clone();
+        change(&mut after);
+        self.renew(index, after);
+    }
+
+    /// An interface is so from now on, and its sub-interfaces as that makes them.
+    fn renew(&mut self, index: IfIdx, mut after: Interface) {
+        let parent = after.sub.and_then(|sub| self.by_index.get(&sub.parent));
+        if let Some(parent) = parent {
+            after.inherit(parent);
+        }
+        self.by_index.insert(index, after.clone());
         self.table.set_mac(index, after.mac);
         self.table.set(index, Flag::Up, after.is_up());
         self.table.set(index, Flag::Promiscuous, after.promiscuous);
         self.table.set_rx_mode(index, after.rx_mode);
-        self.tell(&Change::Updated(after));
+        self.table.set_caps(index, after.caps.bits());
+        self.tell(&Change::Updated(after.clone()));
+        for sub in self.subs_of(index) {
+            let Some(now) = self.get(sub).cloned() else {
+                continue;
+            };
+            let mut heir = now.clone();
+            heir.inherit(&after);
+            if heir != now {
+                self.renew(sub, heir);
+            }
+        }
     }
 
     /// Give an interface another name. Its driver's node is renamed by whoever asks.
@@ -265,6 +413,8 @@ impl Interfaces {
         if self.by_name(name).is_some_and(|i| i.index != index) {
             return Err(IfError::Exists(name.to_owned()));
         }
+        self.names.retain(|_, known| *known != index);
+        self.names.insert(name.to_owned(), index);
         self.alter(index, |i| i.name = name.to_owned());
         Ok(())
     }
@@ -281,6 +431,9 @@ impl Interfaces {
         if let Some(entry) = self.by_index.get_mut(&index) {
             entry.caps = caps;
             self.table.set_caps(index, caps.bits());
+        }
+        for sub in self.subs_of(index) {
+            self.set_caps(sub, caps);
         }
     }
 
@@ -402,6 +555,65 @@ mod tests {
         let again = all.create(new("pg1"), NodeId(7)).unwrap();
         assert_eq!(again, index, "numbers are used again");
         assert_eq!(all.counts(all.get(again).unwrap()), IfCounts::default());
+    }
+
+    #[test]
+    fn a_sub_interface_has_what_its_parent_has() {
+        let table = IfTable::new(1);
+        let mut all = Interfaces::new(table.clone());
+        let parent = all.create(new("pg0"), NodeId(7)).unwrap();
+        let tags = |vlan| crate::Tags {
+            kind: crate::TagKind::Dot1q,
+            vlan,
+            inner: None,
+        };
+        let sub = |vlan| Sub {
+            parent,
+            tags: tags(vlan),
+        };
+        let mut make = |name: &str, vlan, mtu| {
+            let new = NewInterface::new(name, "sub-interface");
+            all.create_sub(new, mtu, sub(vlan), NodeId(8)).unwrap()
+        };
+        let (a, b) = (make("pg0.1", 1, None), make("pg0.2", 2, Some(1400)));
+        assert_eq!((a.0, b.0), (1024, 1025), "numbers of their own");
+        assert!(table.has(parent.0, Flag::Trunk) && table.sub(a.0) == Some(sub(1)));
+        for name in ["pg0.1", "pg0.2"] {
+            all.update(name, |i| i.state = AdminState::Up).unwrap();
+        }
+        let up = || [a, b].map(|i| table.has(i.0, Flag::Up));
+        assert_eq!(up(), [false; 2], "the parent is down");
+        let said = all.get(a).unwrap().link.reason().map(str::to_owned);
+        assert_eq!(said.as_deref(), Some("its parent pg0 is down"));
+        all.update("pg0", |i| i.state = AdminState::Up).unwrap();
+        assert_eq!(up(), [true; 2]);
+        all.set_link(parent, Link::down("no cable"));
+        assert_eq!(up(), [false; 2]);
+        all.set_link(parent, Link::Up);
+        all.update("pg0", |i| i.mac = [2, 0, 0, 0, 0, 5]).unwrap();
+        assert_eq!(
+            (table.mac(a.0), table.mac(b.0)),
+            (0x0200_0000_0005, 0x0200_0000_0005)
+        );
+        let mtus = |all: &Interfaces| [a, b].map(|i| all.get(i).unwrap().mtu);
+        assert_eq!(mtus(&all), [1500, 1400]);
+        all.update("pg0", |i| i.set_mtu(1300)).unwrap();
+        assert_eq!(mtus(&all), [1300, 1300]);
+        all.update("pg0", |i| i.set_mtu(9000)).unwrap();
+        assert_eq!(mtus(&all), [9000, 1400]);
+        all.set_caps(
+            parent,
+            Caps {
+                checksum: true,
+                ..Caps::NONE
+            },
+        );
+        assert_eq!(table.caps(b.0), 1);
+        assert!(all.refuse_trunk(parent).is_err() && all.refuse_trunk(a).is_ok());
+        all.delete("pg0.1").unwrap();
+        assert!(table.has(parent.0, Flag::Trunk) && table.sub(a.0).is_none());
+        all.delete("pg0").unwrap();
+        assert!(all.get(b).is_none() && !table.has(parent.0, Flag::Trunk));
     }
 
     #[test]

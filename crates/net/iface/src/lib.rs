@@ -14,6 +14,7 @@ mod offload;
 mod placement;
 mod registry;
 mod steering;
+mod sub_interface;
 mod table;
 mod tap;
 mod turns;
@@ -29,8 +30,9 @@ pub use offload::{Fault, Payload, finish as finish_checksum};
 pub use placement::RxPlace;
 pub use registry::{Registry, register};
 pub use steering::Steer;
+pub use sub_interface::{Sub, TagKind, Tags, VLAN};
 pub use table::{
-    ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES, MAX_QUEUES,
+    ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES, MAX_NUMBERS, MAX_QUEUES,
 };
 pub use tap::{Tap, Tapped};
 pub use turns::{Turn, Turns};

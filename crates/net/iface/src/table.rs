@@ -1,13 +1,17 @@
 //! What workers know of interfaces: atomics by index, written by the control thread, and counters per worker.
 
+use crate::sub_interface::Sub;
 use crate::tap::Tap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use volley_graph::{Crew, NodeId};
 use volley_model::RxMode;
 
-/// The most interfaces there can be.
+/// The most interfaces with a driver that there can be: their numbers are the lowest.
 pub const MAX_INTERFACES: usize = 1024;
+
+/// Numbers of all interfaces: those from [`MAX_INTERFACES`] on are sub-interfaces'.
+pub const MAX_NUMBERS: usize = 1 << 14;
 
 /// The most queues of one interface in one direction that are counted apart; those beyond share the last one's counters.
 pub const MAX_QUEUES: usize = 16;
@@ -41,6 +45,8 @@ pub enum Flag {
     Learn = 32,
     /// Has a twin in the Linux kernel.
     Twin = 64,
+    /// Has sub-interfaces.
+    Trunk = 128,
 }
 
 /// Which way a packet passes an interface.
@@ -70,7 +76,11 @@ struct Slot {
     caps: AtomicU32,
     mode: AtomicU32,
     mac: AtomicU64,
+    /// [`Sub`] as a word, 0 for an interface with a driver.
+    sub: AtomicU64,
 }
+
+const _: () = assert!(size_of::<Slot>() == 64);
 
 impl Slot {
     /// The stage, or what is behind it.
@@ -156,11 +166,11 @@ impl IfTable {
 
     /// A table with room for `workers` workers, of which `crew` says who is there.
     pub fn with_crew(workers: usize, crew: Arc<Crew>) -> Arc<Self> {
-        let cells = || (0..MAX_INTERFACES).map(|_| Cells::default()).collect();
+        let cells = || (0..MAX_NUMBERS).map(|_| Cells::default()).collect();
         Arc::new(IfTable {
-            slots: (0..MAX_INTERFACES).map(|_| Slot::default()).collect(),
+            slots: (0..MAX_NUMBERS).map(|_| Slot::default()).collect(),
             cells: (0..workers).map(|_| cells()).collect(),
-            queues: (0..MAX_INTERFACES).map(|_| OnceLock::new()).collect(),
+            queues: (0..MAX_NUMBERS).map(|_| OnceLock::new()).collect(),
             crew,
             tap: OnceLock::new(),
         })
@@ -174,7 +184,7 @@ impl IfTable {
 
     #[inline(always)]
     fn slot(&self, interface: u32) -> &Slot {
-        &self.slots[interface as usize % MAX_INTERFACES]
+        &self.slots[interface as usize % MAX_NUMBERS]
     }
 
     /// Whether an interface has a property.
@@ -217,6 +227,24 @@ impl IfTable {
     #[inline(always)]
     pub fn caps(&self, interface: u32) -> u32 {
         self.slot(interface).caps.load(Relaxed)
+    }
+
+    /// Whose sub-interface it is, and by which tags.
+    #[inline(always)]
+    pub fn sub(&self, interface: u32) -> Option<Sub> {
+        Sub::from_word(self.sub_word(interface))
+    }
+
+    /// The same as a word: 0 for an interface with a driver.
+    #[inline(always)]
+    pub fn sub_word(&self, interface: u32) -> u64 {
+        self.slot(interface).sub.load(Relaxed)
+    }
+
+    /// Say whose sub-interface it is.
+    pub fn set_sub(&self, interface: IfIdx, sub: Option<Sub>) {
+        let word = sub.map_or(0, Sub::word);
+        self.slot(interface.0).sub.store(word, Relaxed);
     }
 
     /// Say what its transmit node does by itself.
@@ -335,7 +363,7 @@ impl IfTable {
         packets: u64,
         bytes: u64,
     ) {
-        let cells = &self.cells[worker][interface as usize % MAX_INTERFACES];
+        let cells = &self.cells[worker][interface as usize % MAX_NUMBERS];
         let (p, b) = match direction {
             Direction::Rx => (&cells.rx_packets, &cells.rx_bytes),
             Direction::Tx => (&cells.tx_packets, &cells.tx_bytes),
@@ -347,12 +375,12 @@ impl IfTable {
     /// Make room for the counters of an interface's queues, on the control thread.
     pub(crate) fn open_queues(&self, interface: IfIdx) {
         let room = || (0..2 * MAX_QUEUES).map(|_| QueueCells::default()).collect();
-        self.queues[interface.0 as usize % MAX_INTERFACES].get_or_init(room);
+        self.queues[interface.0 as usize % MAX_NUMBERS].get_or_init(room);
     }
 
     #[inline(always)]
     fn queue(&self, interface: u32, direction: Direction, queue: usize) -> Option<&QueueCells> {
-        let cells = self.queues[interface as usize % MAX_INTERFACES].get()?;
+        let cells = self.queues[interface as usize % MAX_NUMBERS].get()?;
         let queue = queue.min(MAX_QUEUES - 1);
         cells.get(direction as usize * MAX_QUEUES + queue)
     }
@@ -390,7 +418,7 @@ impl IfTable {
     /// Count packets lost at `interface` itself.
     #[inline(always)]
     pub fn count_errors(&self, worker: usize, interface: u32, direction: Direction, packets: u64) {
-        let cells = &self.cells[worker][interface as usize % MAX_INTERFACES];
+        let cells = &self.cells[worker][interface as usize % MAX_NUMBERS];
         bump(
             if direction == Direction::Rx {
                 &cells.rx_errors
@@ -405,7 +433,7 @@ impl IfTable {
     #[inline(always)]
     pub fn count_drop(&self, worker: usize, interface: u32) {
         bump(
-            &self.cells[worker][interface as usize % MAX_INTERFACES].drops,
+            &self.cells[worker][interface as usize % MAX_NUMBERS].drops,
             1,
         );
     }
@@ -413,7 +441,7 @@ impl IfTable {
     /// The counters of an interface, all workers together.
     pub fn counts(&self, interface: IfIdx) -> IfCounts {
         self.cells.iter().fold(IfCounts::default(), |sum, cells| {
-            let c = &cells[interface.0 as usize % MAX_INTERFACES];
+            let c = &cells[interface.0 as usize % MAX_NUMBERS];
             IfCounts {
                 rx_packets: sum.rx_packets + c.rx_packets.load(Relaxed),
                 rx_bytes: sum.rx_bytes + c.rx_bytes.load(Relaxed),

@@ -50,6 +50,17 @@ impl BridgeHandler {
             .map_err(|_| ModelError::not_found(ObjectKind::Interface, name, known()))
     }
 
+    /// Frames of a port are bridged as they are, tags and all.
+    fn can_be_port(&self, index: IfIdx) -> Result<(), ModelError> {
+        let all = self.interfaces.borrow();
+        if all.get(index).is_some_and(|i| i.sub.is_some()) {
+            let what = format!("bridge port {}", all.name(index.0));
+            let why = "a sub-interface is routed or cross-connected: bridge its parent instead";
+            return Err(ModelError::invalid(what, why));
+        }
+        all.refuse_trunk(index)
+    }
+
     fn exists(&self, id: u32) -> Result<(), ModelError> {
         let control = self.control.borrow();
         if control.bridges.contains_key(&id) {
@@ -74,6 +85,7 @@ impl BridgeHandler {
     fn join(&self, port: &BridgePort) -> Done {
         let index = self.index(&port.interface)?;
         self.exists(port.domain)?;
+        self.can_be_port(index)?;
         let mut control = self.control.borrow_mut();
         if control.bridge_of(index).is_none() && self.is_bound(index) {
             let by = "a patch or cross-connect";
@@ -110,6 +122,7 @@ impl BridgeHandler {
         self.exists(entry.domain)?;
         let name = entry.interface.as_deref();
         let behind = name.map(|name| self.index(name)).transpose()?;
+        behind.map_or(Ok(()), |index| self.can_be_port(index))?;
         let done = self.control.borrow_mut().fix(entry, behind);
         done.map_err(|full| ModelError::invalid(format!("l2fib entry {}", entry.mac), full))?;
         Ok(Applied::one())

@@ -110,7 +110,6 @@ pub(crate) struct Control {
     pub(crate) listener: Option<Listener>,
     clock: Clock,
     links: BTreeMap<u32, Link>,
-    seen: Option<u64>,
     conflicts: BTreeMap<Key, u64>,
     busy_until: u64,
 }
@@ -133,7 +132,6 @@ impl Control {
             listener: None,
             clock,
             links: BTreeMap::new(),
-            seen: None,
             conflicts: BTreeMap::new(),
             busy_until: 0,
         }
@@ -145,56 +143,52 @@ impl Control {
 
     /// Interfaces and addresses as they are now, where they have changed.
     pub fn refresh(&mut self) {
-        let attachments = self.fib.borrow().attachments();
-        if self.seen == Some(attachments) {
+        let touched = self.fib.borrow_mut().take_touched();
+        if touched.is_empty() {
             return;
         }
-        self.seen = Some(attachments);
-        let now = self.read_links();
-        let before = std::mem::replace(&mut self.links, now.clone());
-        for (iface, old) in &before {
-            match now.get(iface) {
-                None => self.table.forget_interface(*iface),
-                Some(new) => self.lost(*iface, old, new),
-            }
-        }
-        for (iface, new) in &now {
-            let old = before.get(iface);
-            let news = |a: &&IfAddress| {
-                !old.is_some_and(|o| o.up && o.mac == new.mac && o.addresses.contains(a))
+        for iface in touched {
+            let new = self.read_link(iface);
+            let old = match &new {
+                Some(link) => self.links.insert(iface, link.clone()),
+                None => self.links.remove(&iface),
             };
-            if new.up && new.learns {
-                let news: Vec<IfAddress> = new.addresses.iter().filter(news).copied().collect();
-                news.iter().for_each(|a| self.announce(*iface, a.addr()));
+            match (&old, &new) {
+                (Some(_), None) => self.table.forget_interface(iface),
+                (Some(old), Some(new)) => self.lost(iface, old, new),
+                (None, _) => {}
+            }
+            if let Some(new) = new.filter(|new| new.up && new.learns) {
+                let known = old.filter(|old| old.up && old.mac == new.mac);
+                let known = known.map_or(Vec::new(), |old| old.addresses);
+                let news = new.addresses.iter().filter(|a| !known.contains(a));
+                news.for_each(|a| self.announce(iface, a.addr()));
             }
         }
         self.carry_out();
     }
 
-    fn read_links(&self) -> BTreeMap<u32, Link> {
+    /// An interface as it is now, which workers are told.
+    fn read_link(&self, iface: u32) -> Option<Link> {
         let (fib, interfaces) = (self.fib.borrow(), self.interfaces.borrow());
-        let mut links = BTreeMap::new();
-        for info in fib.interfaces() {
-            let index = IfIdx(info.index);
-            let kind = interfaces.get(index).map_or("", |i| i.kind);
-            let link = Link {
-                mac: info.mac,
-                up: info.up,
-                learns: !NO_LINK.contains(&kind),
-                addresses: fib.addresses(info.index).to_vec(),
-            };
-            let has = |family| link.addresses.iter().any(|a| a.family() == family);
-            let flags = [
-                (Flag::Ip4, has(Family::V4)),
-                (Flag::Ip6, has(Family::V6)),
-                (Flag::Learn, link.learns),
-            ];
-            for (flag, on) in flags {
-                interfaces.table().set(index, flag, on);
-            }
-            links.insert(info.index, link);
+        let info = fib.interface(iface)?;
+        let index = IfIdx(iface);
+        let link = Link {
+            mac: info.mac,
+            up: info.up,
+            learns: !NO_LINK.contains(&interfaces.driver_kind(index)),
+            addresses: fib.addresses(iface).to_vec(),
+        };
+        let has = |family| link.addresses.iter().any(|a| a.family() == family);
+        let flags = [
+            (Flag::Ip4, has(Family::V4)),
+            (Flag::Ip6, has(Family::V6)),
+            (Flag::Learn, link.learns),
+        ];
+        for (flag, on) in flags {
+            interfaces.table().set(index, flag, on);
         }
-        links
+        Some(link)
     }
 
     /// Neighbours that an interface cannot have any more.

@@ -7,11 +7,37 @@ use volley_model::{
     AdminState, BridgeDomain, BridgePort, Enter, Family, Feature, IcmpSettings, IfAddress,
     InterfaceKind, InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Neighbor,
     Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, Request, Route, RxMode, Sizes,
-    StreamSource, StreamSpec, Switch,
+    StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
 
 fn name() -> impl Strategy<Value = String> {
-    (0u8..4).prop_map(|n| format!("pg{n}"))
+    prop_oneof![
+        6 => (0u8..4).prop_map(|n| format!("pg{n}")),
+        1 => (0u8..4, 1u8..3).prop_map(|(n, id)| format!("pg{n}.{id}")),
+    ]
+}
+
+/// A sub-interface over few tags, so that they meet.
+fn sub_interface() -> impl Strategy<Value = Request> {
+    let tag = prop_oneof![Just(VlanTag::Dot1q), Just(VlanTag::Dot1ad)];
+    let inner = proptest::option::of(1u16..3);
+    let mtu = proptest::option::of(prop_oneof![Just(1400u32), Just(9000)]);
+    let parts = (0u8..4, 1u32..3, tag, 1u16..3, inner, mtu);
+    parts.prop_map(|(n, id, tag, vlan, inner, mtu)| {
+        let spec = SubInterfaceSpec {
+            parent: format!("pg{n}"),
+            id,
+            tag,
+            vlan,
+            inner,
+        };
+        Request::InterfaceCreate(InterfaceSpec {
+            name: spec.name(),
+            kind: InterfaceKind::SubInterface(spec),
+            mac: None,
+            mtu,
+        })
+    })
 }
 
 fn address() -> impl Strategy<Value = IfAddress> {
@@ -53,14 +79,15 @@ fn mac() -> impl Strategy<Value = Mac> {
 fn create() -> impl Strategy<Value = Request> {
     let mtu = proptest::option::of(prop_oneof![Just(1500u32), Just(4000)]);
     let parts = (name(), kind(), proptest::option::of(mac()), mtu);
-    parts.prop_map(|(name, kind, mac, mtu)| {
+    let with_driver = parts.prop_map(|(name, kind, mac, mtu)| {
         Request::InterfaceCreate(InterfaceSpec {
             name,
             kind,
             mac,
             mtu,
         })
-    })
+    });
+    prop_oneof![3 => with_driver, 1 => sub_interface()]
 }
 
 fn family() -> impl Strategy<Value = Family> {

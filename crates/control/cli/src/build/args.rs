@@ -31,6 +31,15 @@ impl<'a> Args<'a> {
         self.pieces.get(self.at)
     }
 
+    /// Where the next piece stands.
+    pub(crate) fn column(&self) -> usize {
+        match self.peek() {
+            Some(Piece::Word(_, column)) => *column,
+            Some(Piece::Slot(_, token)) => token.column,
+            None => self.end,
+        }
+    }
+
     /// The next piece when it is a word.
     pub(crate) fn word(&mut self) -> Option<(&'static str, usize)> {
         match self.peek() {

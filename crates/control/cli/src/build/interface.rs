@@ -4,7 +4,7 @@ use super::args::Args;
 use crate::grammar::Id;
 use volley_model::{
     AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, Request,
-    RxMode, Switch, SyntaxError,
+    RxMode, SubInterfaceSpec, Switch, SyntaxError, VlanTag,
 };
 
 pub(super) fn create(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
@@ -34,6 +34,63 @@ pub(super) fn create(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError
         name,
         kind,
         mac,
+        mtu,
+    }))
+}
+
+pub(super) fn create_sub(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let (parent, column) = (args.text()?, args.column());
+    let id = args.number32()?;
+    let (mut outer, mut inner, mut mtu) = (None, None, None);
+    while let Some((word, column)) = args.option()? {
+        let kind = match word {
+            "dot1q" => VlanTag::Dot1q,
+            "dot1ad" => VlanTag::Dot1ad,
+            "inner-dot1q" => {
+                inner = Some((args.number(u64::from(u16::MAX))? as u16, column));
+                continue;
+            }
+            "mtu" => {
+                mtu = Some(args.number32()?);
+                continue;
+            }
+            // It is so anyway.
+            "exact-match" => continue,
+            _ => {
+                stray(word, column)?;
+                continue;
+            }
+        };
+        if outer.is_some() {
+            let why = "there is one outer tag: dot1q or dot1ad";
+            return Err(SyntaxError::new(column, why));
+        }
+        outer = Some((kind, args.number(u64::from(u16::MAX))? as u16));
+    }
+    if let (None, Some((_, column))) = (outer, inner) {
+        let why = "inner-dot1q stands behind another tag: give dot1q or dot1ad too";
+        return Err(SyntaxError::new(column, why));
+    }
+    let own = || u16::try_from(id).ok().filter(|id| (1..=4094).contains(id));
+    let none = || {
+        let why = format!("{id} is no VLAN: give the tag, such as 'dot1q 100'");
+        SyntaxError::new(column, why)
+    };
+    let (tag, vlan) = match outer {
+        Some(outer) => outer,
+        None => (VlanTag::Dot1q, own().ok_or_else(none)?),
+    };
+    let spec = SubInterfaceSpec {
+        parent,
+        id,
+        tag,
+        vlan,
+        inner: inner.map(|(vlan, _)| vlan),
+    };
+    Ok(Request::InterfaceCreate(InterfaceSpec {
+        name: spec.name(),
+        kind: InterfaceKind::SubInterface(spec),
+        mac: None,
         mtu,
     }))
 }

@@ -189,6 +189,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::CreateDpdk | Id::SetDpdkEal => dpdk::request(id, args)?,
         Id::CreateVhostUser | Id::CreateVirtioUser => vhost::create(id, args)?,
         Id::CreatePg | Id::CreatePcap => interface::create(id, args)?,
+        Id::CreateSubInterface => interface::create_sub(args)?,
         Id::CreateTap => kernel::tap(args)?,
         Id::CreateHost => kernel::host(args)?,
         Id::CreateXdp => kernel::xdp(args)?,
@@ -198,6 +199,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         }
         Id::DeleteInterface
         | Id::DeleteVhostUser
+        | Id::DeleteSubInterface
         | Id::SetState
         | Id::SetMtu
         | Id::SetMac

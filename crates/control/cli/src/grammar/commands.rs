@@ -151,6 +151,11 @@ commands! {
         "Create the driver of somebody's vhost-user device (the front end).", "create interface virtio-user socket /run/vhost.sock queues 2";
     DeleteVhostUser: "delete vhost-user <interface>", "Delete a vhost-user or virtio-user interface.", "delete vhost-user VirtualEthernet0/0/0";
 
+    CreateSubInterface: "create (sub-interfaces | sub-interface) <interface> <n> {dot1q <n> | dot1ad <n> | inner-dot1q <n> | exact-match | mtu <mtu>}",
+        "Make an interface, called PARENT.N, of the frames with these VLAN tags and no others; without tags the number is the VLAN.",
+        "create sub-interfaces pg0 100 dot1ad 100 inner-dot1q 7 exact-match";
+    DeleteSubInterface: "delete (sub-interface | subif) <interface>", "Delete a sub-interface.", "delete sub-interface pg0.100";
+
     SetPathBatcher: "set path-batcher defaults {batch <n> | timeout <n> | gather <n> | learn <n> | learn-sample <n> | learn-interval <n> | learn-margin <n> | \
          learn-field <match>}",
         "Say how large batches are, how long packets wait (microseconds), how many full batches wait for each other, and whether heavy paths get queues of their own.",

@@ -14,10 +14,14 @@ use volley_wire::dissect;
 /// Length of an Ethernet header.
 const HEADER: u32 = 14;
 
+/// Types of tags that sub-interfaces have (IEEE 802.1Q, table 9-1).
+const DOT1Q: u32 = 0x8100;
+const DOT1AD: u32 = 0x88a8;
+
 nexts! {
     /// Where ethernet-input sends packets.
     pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input", L2 => "l2-xconnect", Arp => "arp-input",
-        Nd => "nd-input", Punt => "linux-cp-punt" }
+        Nd => "nd-input", Punt => "linux-cp-punt", Vlan => "vlan-input" }
 }
 
 counters! {
@@ -131,6 +135,25 @@ impl EthernetInput {
         (self.flags, self.mac_high, self.mac_low) = (flags, high, low);
     }
 
+    /// Whether all packets of one interface with sub-interfaces are tagged, and theirs.
+    #[inline(never)]
+    fn all_tagged<I: Isa>(&self, v: &Vector<'_, I, Next>, flags: u32, mac: (u32, u32)) -> bool {
+        let promiscuous = mask(flags & Flag::Promiscuous as u32 != 0);
+        let n = v.len();
+        let mut odd = 0;
+        for (strip, [h0, h1, _, h3]) in self.header.strips(n).iter().enumerate() {
+            for row in 0..(n - 16 * strip).min(16) {
+                let kind = h3[row] >> 16;
+                let tag = mask(kind == DOT1Q) | mask(kind == DOT1AD);
+                let mine = mask((h0[row] ^ mac.0) | ((h1[row] >> 16) ^ mac.1) == 0);
+                let group = mask(h0[row] & 1 << 24 != 0);
+                odd |= !(tag & (mine | group | promiscuous));
+            }
+        }
+        let long = |len: &u32| *len >= HEADER;
+        odd == 0 && flags & Flag::Trunk as u32 != 0 && v.column(Col::Len).iter().all(long)
+    }
+
     /// What is wrong with the packets of a vector that needs a closer look.
     #[inline(never)]
     fn judge_all<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: &mut Vector<'_, I, Next>) {
@@ -145,6 +168,10 @@ impl EthernetInput {
             let len = v.column(Col::Len)[row];
             let header = self.header.row(row);
             *verdict = judge(len, flags[row], (high[row], low[row]), header);
+            if *verdict == Count::UnknownVlan.code() && is_taken(len, flags[row], header) {
+                (*verdict, self.next.words_mut(n)[row]) = (0, Next::Vlan as u32);
+                continue;
+            }
             let bridged = flags[row] & Flag::L2 as u32 != 0;
             if flags[row] & Flag::Twin as u32 != 0 && for_kernel(*verdict) {
                 (*verdict, self.next.words_mut(n)[row]) = (0, Next::Punt as u32);
@@ -239,6 +266,13 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
     }
 }
 
+/// Whether `vlan-input` is to look at a tagged frame: it may be a sub-interface's, or it has a priority only and is the
+/// interface's own (IEEE 802.1Q, 9.6).
+fn is_taken(len: u32, flags: u32, [.., type_word]: [u32; 4]) -> bool {
+    let priority = len >= HEADER + 4 && type_word & 0xfff == 0;
+    matches!(type_word >> 16, DOT1Q | DOT1AD) && (flags & Flag::Trunk as u32 != 0 || priority)
+}
+
 /// Whether the kernel is to have what Volley itself has no use for: groups of hosts, protocols that are not IP.
 fn for_kernel(verdict: u32) -> bool {
     verdict == Count::GroupMac.code() || verdict == Count::UnknownType.code()
@@ -272,6 +306,10 @@ impl Node for EthernetInput {
             self.glance_each(&v);
         }
         if or_all(self.verdict.words(n)) != 0 {
+            if one && self.all_tagged(&v, flags, mac) {
+                v.advance(HEADER);
+                return v.send_all(Next::Vlan);
+            }
             self.judge_all(cx, &mut v);
         }
         v.advance(HEADER);
@@ -299,87 +337,4 @@ impl Trace for FrameTrace {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use volley_graph::Domain;
-    use volley_graph::harness::{In, Out, run};
-    use volley_iface::IfIdx;
-
-    fn table() -> Arc<IfTable> {
-        let table = IfTable::new(1);
-        for (index, flag) in [(0, Flag::Up), (1, Flag::L2), (2, Flag::Promiscuous)] {
-            table.set(IfIdx(index), flag, true);
-            table.set_mac(IfIdx(index), [2, 0, 0, 0, 0, 1]);
-        }
-        table.set(IfIdx(3), Flag::Ip6, true);
-        table.set_twin(IfIdx(4), Some(IfIdx(9)));
-        table
-    }
-
-    fn frame(dst: [u8; 6], kind: u16, len: usize) -> Vec<u8> {
-        let mut bytes = [&dst[..], &[2, 0, 0, 0, 0, 9], &kind.to_be_bytes()].concat();
-        bytes.resize(len, 0xaa);
-        bytes
-    }
-
-    fn outcome(out: &Out) -> &str {
-        out.reason.as_deref().unwrap_or(&out.to)
-    }
-
-    #[test]
-    fn frames_are_told_apart_in_the_order_of_the_rules() {
-        const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
-        const OTHER: [u8; 6] = [2, 0, 0, 0, 0, 2];
-        const GROUP: [u8; 6] = [0xff; 6];
-        const GROUP6: [u8; 6] = [0x33, 0x33, 0xff, 0, 0, 1];
-        let cases = [
-            (In::new(&frame(ME, 0x0800, 13)), "too-short"),
-            (In::new(&[]), "too-short"),
-            (In::new(&frame(ME, 0x0800, 60)), "ip4-input"),
-            (In::new(&frame(ME, 0x86dd, 60)), "ip6-input"),
-            (In::new(&frame(OTHER, 0x0800, 60)), "not-my-mac"),
-            (In::new(&frame(OTHER, 0x0806, 60)), "not-my-mac"),
-            (In::new(&frame(OTHER, 0x86dd, 60)).rx(2), "ip6-input"),
-            (In::new(&frame(ME, 0x8100, 60)), "unknown-vlan"),
-            (In::new(&frame(ME, 0x88a8, 60)), "unknown-vlan"),
-            (In::new(&frame(GROUP, 0x9100, 60)), "unknown-vlan"),
-            (In::new(&frame(GROUP, 0x0806, 60)), "arp-input"),
-            (In::new(&frame(ME, 0x0806, 60)), "arp-input"),
-            (In::new(&frame(GROUP, 0x0806, 60)).rx(1), "l2-xconnect"),
-            (In::new(&frame(ME, 0x88cc, 60)), "unknown-ethertype"),
-            (In::new(&frame(GROUP, 0x0800, 60)), "group-mac"),
-            (In::new(&frame(GROUP6, 0x86dd, 60)), "group-mac"),
-            (In::new(&frame(GROUP6, 0x86dd, 60)).rx(3), "nd-input"),
-            (In::new(&frame(GROUP6, 0x0800, 60)).rx(3), "group-mac"),
-            (In::new(&frame(GROUP, 0x86dd, 60)).rx(3), "group-mac"),
-            (In::new(&frame(GROUP6, 0x86dd, 60)).rx(1), "l2-xconnect"),
-            (In::new(&frame(GROUP, 0x0800, 60)).rx(4), "linux-cp-punt"),
-            (In::new(&frame(GROUP6, 0x86dd, 60)).rx(4), "linux-cp-punt"),
-            (In::new(&frame(GROUP, 0x88cc, 60)).rx(4), "linux-cp-punt"),
-            (In::new(&frame(GROUP, 0x0806, 60)).rx(4), "arp-input"),
-            (In::new(&frame(OTHER, 0x0800, 60)).rx(4), "not-my-mac"),
-            (In::new(&frame(GROUP, 0x8100, 60)).rx(4), "unknown-vlan"),
-            (In::new(&frame(OTHER, 0x88cc, 60)).rx(1), "l2-xconnect"),
-            (In::new(&frame(OTHER, 0x88cc, 12)).rx(1), "too-short"),
-        ];
-        for (packet, want) in &cases {
-            let table = table();
-            let out = run(std::slice::from_ref(packet), &Domain::new(), move |_| {
-                EthernetInput::new(table.clone(), 256)
-            });
-            assert_eq!(outcome(&out[0]), *want, "{packet:02x?}");
-            let stripped = if out[0].reason.is_some() { 0 } else { 14 };
-            assert_eq!(out[0].bytes, packet.bytes[stripped..]);
-        }
-        let all: Vec<In> = cases.iter().map(|(p, _)| p.clone()).collect();
-        let table = table();
-        let mixed = run(&all, &Domain::new(), move |_| {
-            EthernetInput::new(table.clone(), 256)
-        });
-        let mut got: Vec<&str> = mixed.iter().map(outcome).collect();
-        let mut want: Vec<&str> = cases.iter().map(|c| c.1).collect();
-        got.sort_unstable();
-        want.sort_unstable();
-        assert_eq!(got, want, "a mixed vector gives the same verdicts");
-    }
-}
+mod tests;

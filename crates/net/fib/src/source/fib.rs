@@ -4,7 +4,7 @@
 //! it says or returns an error and has changed nothing. When it returns, each worker sees the change with the frame it starts
 //! next; to know that all do, take `Domain::epoch` and poll `Domain::passed`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub struct Fib {
     pub(crate) addresses: BTreeMap<u32, Vec<IfAddress>>,
     pub(crate) neighbors: BTreeMap<(u32, IpAddr), Neighbor>,
     pub(crate) attachments: u64,
+    /// Interfaces that have changed since somebody asked.
+    pub(crate) touched: BTreeSet<u32>,
 }
 
 /// Sizes.
@@ -62,6 +64,7 @@ impl Fib {
             addresses: BTreeMap::new(),
             neighbors: BTreeMap::new(),
             attachments: 0,
+            touched: BTreeSet::new(),
         };
         fib.special::<V4>(0);
         fib.special::<V6>(0);

@@ -6,6 +6,8 @@
 //! drop, then the interface whose name sorts first: which was made first must not matter. A link-local IPv6 address gives
 //! only itself: its network is not routed.
 
+use std::collections::BTreeSet;
+
 use volley_model::IfAddress;
 
 use super::fib::Fib;
@@ -36,7 +38,7 @@ impl Fib {
     /// room; everything else is done.
     pub fn set_interface(&mut self, info: IfInfo) -> Result<(), FibError> {
         let index = info.index;
-        self.attachments += 1;
+        self.touch(index);
         let Some(before) = self.res.ifs.insert(index, info.clone()) else {
             return Ok(());
         };
@@ -61,9 +63,21 @@ impl Fib {
         done
     }
 
+    /// An interface or its addresses have changed.
+    fn touch(&mut self, iface: u32) {
+        self.attachments += 1;
+        self.touched.insert(iface);
+    }
+
     /// A number that grows whenever interfaces or their addresses change: who follows them need not look more often.
     pub fn attachments(&self) -> u64 {
         self.attachments
+    }
+
+    /// Interfaces that have changed, came or went since this was last asked, or whose addresses have: there is one who
+    /// follows them.
+    pub fn take_touched(&mut self) -> BTreeSet<u32> {
+        std::mem::take(&mut self.touched)
     }
 
     /// What the FIB knows of an interface.
@@ -108,7 +122,7 @@ impl Fib {
         self.v4.bind(iface, 0);
         self.v6.bind(iface, 0);
         self.res.ifs.remove(&iface);
-        self.attachments += 1;
+        self.touch(iface);
         Ok(())
     }
 
@@ -181,7 +195,7 @@ impl Fib {
         }
         self.addresses.entry(iface).or_default().push(addr);
         self.tell_own(iface);
-        self.attachments += 1;
+        self.touch(iface);
         Ok(())
     }
 
@@ -230,7 +244,7 @@ impl Fib {
         };
         all.remove(at);
         self.tell_own(iface);
-        self.attachments += 1;
+        self.touch(iface);
         if up {
             self.connect(iface, addr, false)
         } else {

@@ -1,0 +1,102 @@
+use super::*;
+use volley_graph::Domain;
+use volley_graph::harness::{In, Out, run};
+use volley_iface::IfIdx;
+
+fn table() -> Arc<IfTable> {
+    let table = IfTable::new(1);
+    for (index, flag) in [(0, Flag::Up), (1, Flag::L2), (2, Flag::Promiscuous)] {
+        table.set(IfIdx(index), flag, true);
+        table.set_mac(IfIdx(index), [2, 0, 0, 0, 0, 1]);
+    }
+    table.set(IfIdx(3), Flag::Ip6, true);
+    table.set_twin(IfIdx(4), Some(IfIdx(9)));
+    table.set(IfIdx(5), Flag::Trunk, true);
+    table.set_mac(IfIdx(5), [2, 0, 0, 0, 0, 1]);
+    table
+}
+
+fn frame(dst: [u8; 6], kind: u16, len: usize) -> Vec<u8> {
+    let mut bytes = [&dst[..], &[2, 0, 0, 0, 0, 9], &kind.to_be_bytes()].concat();
+    bytes.resize(len, 0xaa);
+    bytes
+}
+
+fn tagged(dst: [u8; 6], kind: u16, tci: u16, len: usize) -> Vec<u8> {
+    let mut bytes = frame(dst, kind, 14);
+    bytes.extend(tci.to_be_bytes());
+    bytes.resize(len, 0xaa);
+    bytes
+}
+
+fn outcome(out: &Out) -> &str {
+    out.reason.as_deref().unwrap_or(&out.to)
+}
+
+#[test]
+fn frames_are_told_apart_in_the_order_of_the_rules() {
+    const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
+    const OTHER: [u8; 6] = [2, 0, 0, 0, 0, 2];
+    const GROUP: [u8; 6] = [0xff; 6];
+    const GROUP6: [u8; 6] = [0x33, 0x33, 0xff, 0, 0, 1];
+    let cases = [
+        (In::new(&frame(ME, 0x0800, 13)), "too-short"),
+        (In::new(&[]), "too-short"),
+        (In::new(&frame(ME, 0x0800, 60)), "ip4-input"),
+        (In::new(&frame(ME, 0x86dd, 60)), "ip6-input"),
+        (In::new(&frame(OTHER, 0x0800, 60)), "not-my-mac"),
+        (In::new(&frame(OTHER, 0x0806, 60)), "not-my-mac"),
+        (In::new(&frame(OTHER, 0x86dd, 60)).rx(2), "ip6-input"),
+        (In::new(&frame(ME, 0x8100, 60)), "unknown-vlan"),
+        (In::new(&frame(ME, 0x88a8, 60)), "unknown-vlan"),
+        (In::new(&frame(GROUP, 0x9100, 60)), "unknown-vlan"),
+        (In::new(&tagged(ME, 0x8100, 0xf000, 18)), "vlan-input"),
+        (In::new(&tagged(ME, 0x88a8, 0, 60)), "vlan-input"),
+        (In::new(&tagged(OTHER, 0x8100, 0, 60)), "not-my-mac"),
+        (In::new(&tagged(ME, 0x8100, 0, 17)), "unknown-vlan"),
+        (In::new(&tagged(ME, 0x9100, 0, 60)), "unknown-vlan"),
+        (In::new(&tagged(ME, 0x8100, 7, 60)).rx(5), "vlan-input"),
+        (In::new(&tagged(GROUP, 0x88a8, 7, 14)).rx(5), "vlan-input"),
+        (In::new(&tagged(OTHER, 0x8100, 7, 60)).rx(5), "not-my-mac"),
+        (In::new(&tagged(ME, 0x9100, 7, 60)).rx(5), "unknown-vlan"),
+        (In::new(&tagged(ME, 0x8100, 7, 60)).rx(1), "l2-xconnect"),
+        (In::new(&frame(ME, 0x0800, 60)).rx(5), "ip4-input"),
+        (In::new(&frame(GROUP, 0x0806, 60)), "arp-input"),
+        (In::new(&frame(ME, 0x0806, 60)), "arp-input"),
+        (In::new(&frame(GROUP, 0x0806, 60)).rx(1), "l2-xconnect"),
+        (In::new(&frame(ME, 0x88cc, 60)), "unknown-ethertype"),
+        (In::new(&frame(GROUP, 0x0800, 60)), "group-mac"),
+        (In::new(&frame(GROUP6, 0x86dd, 60)), "group-mac"),
+        (In::new(&frame(GROUP6, 0x86dd, 60)).rx(3), "nd-input"),
+        (In::new(&frame(GROUP6, 0x0800, 60)).rx(3), "group-mac"),
+        (In::new(&frame(GROUP, 0x86dd, 60)).rx(3), "group-mac"),
+        (In::new(&frame(GROUP6, 0x86dd, 60)).rx(1), "l2-xconnect"),
+        (In::new(&frame(GROUP, 0x0800, 60)).rx(4), "linux-cp-punt"),
+        (In::new(&frame(GROUP6, 0x86dd, 60)).rx(4), "linux-cp-punt"),
+        (In::new(&frame(GROUP, 0x88cc, 60)).rx(4), "linux-cp-punt"),
+        (In::new(&frame(GROUP, 0x0806, 60)).rx(4), "arp-input"),
+        (In::new(&frame(OTHER, 0x0800, 60)).rx(4), "not-my-mac"),
+        (In::new(&frame(GROUP, 0x8100, 60)).rx(4), "unknown-vlan"),
+        (In::new(&frame(OTHER, 0x88cc, 60)).rx(1), "l2-xconnect"),
+        (In::new(&frame(OTHER, 0x88cc, 12)).rx(1), "too-short"),
+    ];
+    for (packet, want) in &cases {
+        let table = table();
+        let out = run(std::slice::from_ref(packet), &Domain::new(), move |_| {
+            EthernetInput::new(table.clone(), 256)
+        });
+        assert_eq!(outcome(&out[0]), *want, "{packet:02x?}");
+        let stripped = if out[0].reason.is_some() { 0 } else { 14 };
+        assert_eq!(out[0].bytes, packet.bytes[stripped..]);
+    }
+    let all: Vec<In> = cases.iter().map(|(p, _)| p.clone()).collect();
+    let table = table();
+    let mixed = run(&all, &Domain::new(), move |_| {
+        EthernetInput::new(table.clone(), 256)
+    });
+    let mut got: Vec<&str> = mixed.iter().map(outcome).collect();
+    let mut want: Vec<&str> = cases.iter().map(|c| c.1).collect();
+    got.sort_unstable();
+    want.sort_unstable();
+    assert_eq!(got, want, "a mixed vector gives the same verdicts");
+}

@@ -1,0 +1,164 @@
+//! Requests of sub-interfaces: they come and go while packets flow.
+
+use crate::table::TagTable;
+use std::cell::RefCell;
+use std::rc::Rc;
+use volley_graph::NodeId;
+use volley_iface::driver::{Port, Refusal, explain};
+use volley_iface::{Change, Flag, IfIdx, Interfaces, NewInterface, Sub, TagKind, Tags};
+use volley_model::{
+    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request,
+    RxMode, SubInterfaceSpec, Switch, VlanTag,
+};
+
+/// What stands behind a sub-interface: another one, to whom the driver's settings belong.
+struct SubPort {
+    parent: String,
+}
+
+impl SubPort {
+    fn refuse(&self, what: &str) -> Result<(), Refusal> {
+        let parent = &self.parent;
+        Err(Refusal::new(format!(
+            "a sub-interface has the {what} of its parent: set that of {parent}"
+        )))
+    }
+}
+
+impl Port for SubPort {
+    fn set_mac(&mut self, _mac: [u8; 6]) -> Result<(), Refusal> {
+        self.refuse("MAC address")
+    }
+
+    fn set_promiscuous(&mut self, _on: Switch) -> Result<(), Refusal> {
+        self.refuse("promiscuous mode")
+    }
+
+    fn set_rx_mode(&mut self, _mode: RxMode) -> Result<(), Refusal> {
+        self.refuse("receive queues")
+    }
+}
+
+/// Carries out requests of sub-interfaces.
+pub(crate) struct VlanHandler {
+    interfaces: Rc<RefCell<Interfaces>>,
+    tags: Rc<RefCell<TagTable>>,
+    output: NodeId,
+}
+
+/// The tags that a request names.
+fn tags(spec: &SubInterfaceSpec) -> Tags {
+    Tags {
+        kind: match spec.tag {
+            VlanTag::Dot1q => TagKind::Dot1q,
+            VlanTag::Dot1ad => TagKind::Dot1ad,
+        },
+        vlan: spec.vlan,
+        inner: spec.inner,
+    }
+}
+
+impl VlanHandler {
+    pub(crate) fn new(interfaces: Rc<RefCell<Interfaces>>, tags: TagTable, output: NodeId) -> Self {
+        let tags = Rc::new(RefCell::new(tags));
+        let ours = tags.clone();
+        interfaces.borrow_mut().listen(move |change| {
+            if let Change::Deleted(gone) = change
+                && let Some(sub) = gone.sub
+            {
+                ours.borrow_mut().remove(sub);
+            }
+        });
+        VlanHandler {
+            interfaces,
+            tags,
+            output,
+        }
+    }
+
+    fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
+        let all = self.interfaces.borrow();
+        all.index(name).map_err(|e| explain(&all, e))
+    }
+
+    /// Whether an interface can have sub-interfaces.
+    fn check_parent(&self, index: IfIdx, name: &str) -> Result<(), ModelError> {
+        let all = self.interfaces.borrow();
+        let refuse = |why: &str| Err(ModelError::invalid(format!("sub-interface of {name}"), why));
+        if all.get(index).is_some_and(|i| i.sub.is_some()) {
+            return refuse("that is a sub-interface itself: name two tags of its parent instead");
+        }
+        let table = all.table();
+        if table.has(index.0, Flag::L2) || table.behind_rx(index.0) != all.default_rx_node() {
+            return refuse(
+                "it is bridged, patched or cross-connected, and hands over whole frames: put it back in L3 mode first",
+            );
+        }
+        Ok(())
+    }
+
+    fn create(&self, spec: &InterfaceSpec, it: &SubInterfaceSpec) -> Result<Applied, ModelError> {
+        let parent = self.index(&it.parent)?;
+        self.check_parent(parent, &it.parent)?;
+        let tags = tags(it);
+        let sub = Sub { parent, tags };
+        if let Some(other) = self.tags.borrow().get(sub) {
+            let other = self.interfaces.borrow().name(other.0);
+            return Err(ModelError::in_use(
+                ObjectKind::Interface,
+                format!("{} {tags}", it.parent),
+                format!("sub-interface {other}"),
+            ));
+        }
+        let new = NewInterface {
+            details: vec![format!(
+                "sub-interface of {}: {tags}, exact match",
+                it.parent
+            )],
+            rx_queues: Vec::new(),
+            tx_queues: 0,
+            port: Box::new(SubPort {
+                parent: it.parent.clone(),
+            }),
+            ..NewInterface::new(&spec.name, spec.kind.name())
+        };
+        let made = self
+            .interfaces
+            .borrow_mut()
+            .create_sub(new, spec.mtu, sub, self.output);
+        let index = made.map_err(|e| explain(&self.interfaces.borrow(), e))?;
+        // Last: who finds it finds it whole.
+        self.tags.borrow_mut().insert(sub, index);
+        Ok(Applied::one())
+    }
+
+    /// A sub-interface goes; a parent waits until all of them are gone. None for anybody else.
+    fn delete(&self, name: &str) -> Option<Result<Applied, ModelError>> {
+        let index = self.interfaces.borrow().index(name).ok()?;
+        let is_sub = self.interfaces.borrow().get(index)?.sub.is_some();
+        if !is_sub {
+            let refused = self.interfaces.borrow().refuse_trunk(index);
+            return refused.err().map(Err);
+        }
+        let gone = self.interfaces.borrow_mut().delete(name);
+        let gone = gone.map_err(|e| explain(&self.interfaces.borrow(), e));
+        Some(gone.map(|_| Applied::one()))
+    }
+}
+
+impl Handler for VlanHandler {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        match request {
+            Request::InterfaceCreate(spec) => match &spec.kind {
+                InterfaceKind::SubInterface(it) => Some(self.create(spec, it)),
+                _ => None,
+            },
+            Request::InterfaceDelete { name } => self.delete(name),
+            _ => None,
+        }
+    }
+
+    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
+        None
+    }
+}

@@ -1,0 +1,41 @@
+//! Routed sub-interfaces: frames of an interface that have the same VLAN tags are an interface of their own (IEEE 802.1Q,
+//! provider bridges included). The operator's page is `docs/sub-interfaces.md`.
+//!
+//! `vlan-input` takes tags off and hands frames on as if a driver had received them on the sub-interface; `vlan-output`
+//! is the transmit node of all sub-interfaces, and puts tags on. Every other node sees frames without tags.
+#![forbid(unsafe_code)]
+
+mod control;
+pub mod node;
+pub mod table;
+
+pub use node::vlan_input::VlanInput;
+pub use node::vlan_output::VlanOutput;
+
+use control::VlanHandler;
+use table::TagTable;
+use volley_graph::{GraphError, Node};
+use volley_iface::Registry;
+
+/// Bring in `vlan-input`, `vlan-output`, and the requests of sub-interfaces.
+pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
+    let table = registry.table();
+    let (tags, output) = {
+        let mut engine = registry.engine.borrow_mut();
+        let (tags, size) = (
+            TagTable::new(engine.domain()),
+            engine.settings().vector_size,
+        );
+        let (of, snap) = (table.clone(), tags.snap());
+        engine.add(VlanInput::NAME, move |worker| {
+            VlanInput::new(of.clone(), snap.clone(), worker, size)
+        })?;
+        let output = engine.add(VlanOutput::NAME, move |worker| {
+            VlanOutput::new(table.clone(), worker, size)
+        })?;
+        (tags, output)
+    };
+    let handler = VlanHandler::new(registry.interfaces.clone(), tags, output);
+    registry.handlers.push(Box::new(handler));
+    Ok(())
+}

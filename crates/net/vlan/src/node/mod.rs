@@ -1,0 +1,4 @@
+//! The nodes of sub-interfaces.
+
+pub mod vlan_input;
+pub mod vlan_output;

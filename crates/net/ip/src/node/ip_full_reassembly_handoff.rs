@@ -1,5 +1,6 @@
 //! ip4-full-reassembly-handoff, ip6-full-reassembly-handoff: bring all fragments of a datagram to one worker, whichever
-//! workers they came in by. With one worker they go straight on.
+//! workers they came in by. With one worker they go straight on, and so they do where workers have no rings to each other,
+//! which is so until software RSS or a node on a worker of its own needs them.
 //!
 //! Which worker it is follows from the datagram and from who takes new work: a datagram whose fragments come while workers
 //! come or go may be torn apart, and is then given up when its time is over.
@@ -60,18 +61,23 @@ impl<F: Icmp> Node for Handoff<F> {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
-        if self.crew.count() == 1 {
+        if self.crew.count() < 2 {
             return v.send_all(Next::REASSEMBLY);
         }
-        let (node, me) = (v.edge(Next::REASSEMBLY), v.hands().worker());
-        let (mut workers, mut n) = ([me; MAX_WORKERS], 0);
+        let node = v.edge(Next::REASSEMBLY);
+        let (mut workers, mut n) = ([0; MAX_WORKERS], 0);
         for (place, worker) in workers.iter_mut().zip(self.crew.open()) {
             (*place, n) = (worker, n + 1);
+        }
+        let workers = &workers[..n];
+        let hands = v.hands();
+        if n < 2 || !workers.iter().all(|worker| hands.reaches(*worker)) {
+            return v.send_all(Next::REASSEMBLY);
         }
         for (row, code) in self.codes.words_mut(v.len()).iter_mut().enumerate() {
             let key = F::key(v.view(row).bytes());
             let hash = key.map_or(0, |key| self.hasher.hash_one(key));
-            *code = handoff_code(workers[hash as usize % n.max(1)], node);
+            *code = handoff_code(workers[hash as usize % n], node);
         }
         let (done, handed) = v.hand_over(&self.codes, Count::Congestion.index(), Next::DROP);
         cx.count(Count::Handed, handed.went);

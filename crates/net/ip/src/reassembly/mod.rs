@@ -74,3 +74,51 @@ pub(crate) fn is_tiny(protocol: u8, rest: usize) -> bool {
     };
     rest < needed
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use volley_fib::{V4, V6};
+
+    /// Whatever the bytes are: what is said of them fits them, and their headers can be written.
+    fn holds<F: Reassemble>(bytes: &[u8], more: usize) -> Result<(), TestCaseError> {
+        let len = bytes.len() + more;
+        let Ok((key, span)) = F::fragment(bytes, len) else {
+            return Ok(());
+        };
+        prop_assert_eq!(F::key(bytes), Some(key));
+        prop_assert!(span.start < span.end && span.end as usize <= LONGEST);
+        prop_assert!(usize::from(span.head) + (span.end - span.start) as usize <= len);
+        prop_assert!(!span.more || span.end % 8 == 0);
+        let mut out = [0; HEADERS];
+        for payload in [span.end as usize, LONGEST] {
+            let written = F::headers(bytes, payload, 1, &mut out);
+            prop_assert!(written.is_none_or(|n| n <= usize::from(span.head)));
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..200),
+            header in 0usize..3,
+            more in 0usize..3000,
+        ) {
+            // Most random bytes stop at once: these go further.
+            let fields: &[(usize, u8)] = match header {
+                0 => &[(0, 0x45), (2, 0)],
+                1 => &[(4, 0), (6, 44), (42, 0)],
+                _ => &[(4, 0), (6, 60), (40, 44), (41, 0), (50, 0)],
+            };
+            for (at, byte) in fields {
+                if let Some(place) = bytes.get_mut(*at) {
+                    *place = *byte;
+                }
+            }
+            holds::<V4>(&bytes, more)?;
+            holds::<V6>(&bytes, more)?;
+        }
+    }
+}

@@ -22,6 +22,7 @@ PLAIN = {  # reason: ICMP type and code, ICMPv6 type and code
     "ip4-rewrite: frag-needed": (3, 4), "ip6-rewrite: packet-too-big": (2, 0),
     "ip4-local: port-unreachable": (3, 3), "ip6-local: port-unreachable": (1, 4),
     "ip4-local: protocol-unreachable": (3, 2),
+    "ip6-full-reassembly: tiny-fragment": (4, 3),
 }
 SPECIAL = ("ip4-options: bad-options", "ip6-hop-by-hop: jumbogram", "ip6-hop-by-hop: bad-hop-by-hop",
            "ip6-hop-by-hop: unknown-option", "ip6-local: malformed", "ip6-local: unknown-option",
@@ -74,7 +75,7 @@ def local4(packet: bytes) -> Union[str, Answer]:
     """Section 12; `packet` is cut to its total length and passed section 4."""
     at = (packet[0] & 15) * 4
     if struct.unpack_from(">H", packet, 6)[0] & 0x3FFF:
-        return "ip4-local: fragment"
+        return "ip4-full-reassembly: " + judge_fragment4(packet)
     if packet[9] == 1:
         body = packet[at:]
         if len(body) < 8:
@@ -87,6 +88,44 @@ def local4(packet: bytes) -> Union[str, Answer]:
     if packet[9] == 17:
         return "ip4-local: " + judge_udp(packet, at)
     return "ip4-local: " + ("no-tcp-listener" if packet[9] == 6 else "protocol-unreachable")
+
+
+LEAST = {1: 8, 6: 20, 17: 8, 58: 8, 132: 12, 136: 8}
+
+
+def judge_fragment4(packet: bytes) -> str:
+    """Section 17; the fragment is alone."""
+    word, head = struct.unpack_from(">H", packet, 6)[0], (packet[0] & 15) * 4
+    start, more, part = (word & 0x1FFF) * 8, word & 0x2000, len(packet) - head
+    if part == 0:
+        return "empty-fragment"
+    if more and part % 8:
+        return "bad-fragment-length"
+    if start + part + head > 65535:
+        return "too-long"
+    if packet[9] == 6 and start == 8 or start == 0 and part < LEAST.get(packet[9], 0):
+        return "tiny-fragment"
+    return "timeout"
+
+
+def judge_fragment6(packet: bytes, at: int) -> str:
+    word, part = struct.unpack_from(">H", packet, at + 2)[0], len(packet) - at - 8
+    start, more = word & 0xFFF8, word & 1
+    if part == 0:
+        return "empty-fragment"
+    if more and part % 8:
+        return "bad-fragment-length"
+    if at - 40 + start + part > 65535:
+        return "too-long"
+    if start:
+        return "timeout"
+    found = headers6(packet[:6] + bytes([packet[at]]) + packet[7:40] + packet[at + 8:])
+    if isinstance(found, Stop):
+        return "tiny-fragment" if found.reason == "malformed" else "timeout"
+    message = packet[at + 8 + found.at - 40:]
+    if len(message) < LEAST.get(found.proto, 0):
+        return "tiny-fragment"
+    return "fragmented-neighbour-discovery" if found.proto == 58 and 133 <= message[0] <= 137 else "timeout"
 
 
 def judge_message(family: str, body: bytes, reply: int, is_error: bool) -> str:
@@ -145,7 +184,7 @@ def headers6(packet: bytes) -> Union[Stop, Upper]:
             if len(head) < 8:
                 return Stop("malformed", None, 0)
             if struct.unpack_from(">H", head, 2)[0] & 0xFFF9:
-                return Stop("fragment", None, 0)
+                return Stop("fragment", None, at)
             proto, named_at, at = head[0], at, at + 8
             continue
         if proto == 0 and at == 40:
@@ -168,6 +207,8 @@ def headers6(packet: bytes) -> Union[Stop, Upper]:
 
 def local6(packet: bytes) -> Union[str, Answer]:
     found = headers6(packet)
+    if isinstance(found, Stop) and found.reason == "fragment":
+        return "ip6-full-reassembly: " + judge_fragment6(packet, found.pointer)
     if isinstance(found, Stop):
         return "ip6-local: " + found.reason
     body = packet[found.at:]
@@ -246,6 +287,12 @@ def words(reason: str, packet: bytes, mtu: int) -> Optional[bytes]:
     if reason in PLAIN:
         kind, code = PLAIN[reason]
         return bytes([kind, code]) + struct.pack(">I", mtu if "-rewrite: " in reason else 0)
+    if reason.endswith("-full-reassembly: timeout"):
+        later = later_fragment(packet)
+        return None if later else bytes([11 if packet[0] >> 4 == 4 else 3, 1, 0, 0, 0, 0])
+    if reason in ("ip6-full-reassembly: bad-fragment-length", "ip6-full-reassembly: too-long"):
+        pointer = 4 if "length" in reason else headers6(packet).pointer + 2
+        return bytes([4, 0]) + struct.pack(">I", pointer)
     if reason not in SPECIAL:
         return None
     if reason == "ip4-options: bad-options":
@@ -257,6 +304,12 @@ def words(reason: str, packet: bytes, mtu: int) -> Optional[bytes]:
     if stop.code is None:
         return None
     return bytes([4, stop.code]) + struct.pack(">I", stop.pointer)
+
+
+def later_fragment(packet: bytes) -> bool:
+    if packet[0] >> 4 == 4:
+        return bool(struct.unpack_from(">H", packet, 6)[0] & 0x1FFF)
+    return bool(struct.unpack_from(">H", packet, headers6(packet).pointer + 2)[0] & 0xFFF8)
 
 
 def bad_option4(packet: bytes) -> int:

@@ -19,6 +19,8 @@ set interface ip table pg4 7
 set interface ip6 table pg4 7
 set interface mtu 1280 pg2
 set ip icmp rate 0 receiver-rate 0
+set ip4 reassembly timeout 1
+set ip6 reassembly timeout 1
 set ip neighbor pg1 192.0.2.2 02:00:00:00:01:01
 set ip neighbor pg1 192.0.2.3 02:00:00:00:01:02
 set ip neighbor pg1 192.0.2.4 02:00:00:00:01:03

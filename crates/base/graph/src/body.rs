@@ -34,13 +34,13 @@ pub(crate) trait Body: Send {
     fn poll(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes) -> usize;
     /// Note the traced rows of a frame that is about to run.
     fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame);
-    /// Stages: whether packets wait in it.
-    fn is_holding(&self) -> bool {
+    /// Stages: see [`Stage::keeps_order`].
+    fn keeps_order(&self) -> bool {
         false
     }
-    /// Whether the worker may end: see [`Source::may_leave`]; stages hold nothing.
+    /// Whether the worker may end: see [`Source::may_leave`]; stages hold nothing that must not be lost.
     fn may_leave(&self) -> bool {
-        !self.is_holding()
+        !self.keeps_order()
     }
     /// Sources: see [`Source::may_rest`].
     fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
@@ -259,8 +259,8 @@ impl<S: Stage> Body for StageBody<S> {
         volley_simd::call(level, ReleaseCall { stage, cx, lanes })
     }
 
-    fn is_holding(&self) -> bool {
-        self.0.is_holding()
+    fn keeps_order(&self) -> bool {
+        self.0.keeps_order()
     }
 
     fn may_rest(&self, now_ns: u64, _: u64) -> bool {

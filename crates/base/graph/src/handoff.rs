@@ -305,6 +305,12 @@ impl Hands<'_> {
     pub fn worker(&self) -> usize {
         self.lanes.post.me
     }
+
+    /// Whether there is a ring from this worker to another ([`Engine::link_workers`]), or it is this one.
+    pub fn reaches(&self, worker: usize) -> bool {
+        let post = &self.lanes.post;
+        worker == post.me || post.outlets.get(worker).is_some_and(Option::is_some)
+    }
 }
 
 impl<I: Isa, X: Nexts> Output<'_, I, X> {

@@ -5,10 +5,10 @@
 //! (its keeper is dropped with it inside) frees its buffers.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
-use crate::packet::free_members;
+use crate::packet::{first_part, free_members, walk};
 use crate::{Column, Done, Fresh, Nexts, Output, Packet, Vector};
 use std::sync::Arc;
-use volley_buf::Pool;
+use volley_buf::{META, Pool, START};
 use volley_simd::Isa;
 
 /// The columns that a held packet keeps, besides index and position.
@@ -37,6 +37,40 @@ impl Held {
     /// Whether nothing is left of it.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The number that its trace goes by, 0 for none: what is made of it can go by the same.
+    pub fn trace(&self) -> u32 {
+        self.kept[2]
+    }
+
+    /// Its first segment from `back` bytes in front of its position, as far as the headroom goes.
+    pub fn front(&self, back: usize) -> &[u8] {
+        let at = (self.pos & !CHAINED) as usize;
+        let back = back.min(at.saturating_sub(META));
+        let n = first_part(&self.pool, (self.idx, self.pos), self.len()).1;
+        // SAFETY: the buffer is this packet's; from `back` bytes in front of the position to the segment's end lies in its
+        // slot.
+        unsafe { std::slice::from_raw_parts(self.pool.at(self.idx, at - back), back + n) }
+    }
+
+    /// How far its position is behind where a fresh packet starts: see [`crate::PacketView::moved`].
+    pub fn moved(&self) -> usize {
+        ((self.pos & !CHAINED) as usize).saturating_sub(START)
+    }
+
+    /// Visit its segments in order.
+    pub fn segments(&self, mut visit: impl FnMut(&[u8])) {
+        let first = self.front(0);
+        visit(first);
+        let mut left = self.len() - first.len();
+        if self.pos & CHAINED != 0 {
+            walk(&self.pool, self.idx, |segment| {
+                let n = segment.len().min(left);
+                left -= n;
+                visit(&segment[..n]);
+            });
+        }
     }
 
     /// Its columns, for a frame that owns it from now on.

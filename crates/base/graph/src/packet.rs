@@ -139,9 +139,14 @@ pub(crate) unsafe fn segment(pool: &Pool, idx: u32) -> &[u8] {
 
 /// Address and length of a row's first segment.
 fn first_segment(pool: &Pool, frame: &Frame, row: usize) -> (*mut u8, usize) {
-    let (idx, pos) = (frame.words(IDX)[row], frame.words(POS)[row]);
+    let place = (frame.words(IDX)[row], frame.words(POS)[row]);
+    first_part(pool, place, frame.words(Col::Len as usize)[row] as usize)
+}
+
+/// Address and length of the first segment of a packet of `len` bytes, of which the caller owns buffer and position.
+pub(crate) fn first_part(pool: &Pool, (idx, pos): (u32, u32), len: usize) -> (*mut u8, usize) {
     let at = ((pos & !CHAINED) as usize).min(POS_MAX);
-    // SAFETY: the frame owns `idx`, so its metadata is ours to read; `at` is at most POS_MAX.
+    // SAFETY: the caller owns `idx`, so its metadata is ours to read; `at` is at most POS_MAX.
     let (start, end) = unsafe {
         let end = if pos & CHAINED != 0 {
             (pool.meta(idx).end as usize).min(END)
@@ -150,12 +155,11 @@ fn first_segment(pool: &Pool, frame: &Frame, row: usize) -> (*mut u8, usize) {
         };
         (pool.at(idx, at), end)
     };
-    let len = frame.words(Col::Len as usize)[row] as usize;
     (start, len.min(end.saturating_sub(at)))
 }
 
 /// Visit the segments behind the head of a chain.
-fn walk(pool: &Pool, head: u32, mut visit: impl FnMut(&[u8])) {
+pub(crate) fn walk(pool: &Pool, head: u32, mut visit: impl FnMut(&[u8])) {
     // SAFETY: whoever owns the head owns the whole chain.
     unsafe {
         let mut idx = pool.meta(head).next;

@@ -131,9 +131,9 @@ impl Body for Detour {
         self.inner.as_mut().is_none_or(|inner| inner.rest(rest))
     }
 
-    fn is_holding(&self) -> bool {
+    fn keeps_order(&self) -> bool {
         let inner = self.inner.as_ref();
-        inner.is_some_and(|inner| inner.is_holding())
+        inner.is_some_and(|inner| inner.keeps_order())
     }
 
     fn as_detour(&mut self) -> Option<&mut Detour> {

@@ -32,6 +32,12 @@ pub trait Stage: Node {
     /// Whether anything is held: otherwise [`Stage::release`] is not called.
     fn is_holding(&self) -> bool;
 
+    /// Whether what it holds must not be overtaken: no queue goes to another worker, and no worker ends, meanwhile. Not so
+    /// where packets wait for something that may never come.
+    fn keeps_order(&self) -> bool {
+        self.is_holding()
+    }
+
     /// Give back at most one vector by [`Output::send_batch`] and say how many packets; called again until that is none.
     fn release<I: Isa>(
         &mut self,

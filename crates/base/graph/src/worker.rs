@@ -191,7 +191,7 @@ impl Worker {
             }
         }
         let mut stages = self.stages.iter();
-        self.lanes.holding = stages.any(|s| self.slots[s.index()].body.is_holding());
+        self.lanes.holding = stages.any(|s| self.slots[s.index()].body.keeps_order());
         all
     }
 

@@ -387,7 +387,20 @@ fn dpdk_request() -> impl Strategy<Value = Request> {
             receiver_rate,
         })
     });
-    prop_oneof![port, eal, icmp]
+    let family = prop_oneof![Just(Family::V4), Just(Family::V6)];
+    let timeout = proptest::option::of(1..121u32);
+    let reassembly = (family, 1..4096u32, 2..99u32, 2..99u32, timeout).prop_map(
+        |(family, max_reassemblies, max_reassembly_length, max_buffers, timeout)| {
+            let settings = ReassemblySettings {
+                max_reassemblies,
+                max_reassembly_length,
+                max_buffers,
+                timeout,
+            };
+            Request::Reassembly { family, settings }
+        },
+    );
+    prop_oneof![port, eal, icmp, reassembly]
 }
 
 fn interface_request() -> impl Strategy<Value = Request> {

@@ -17,6 +17,7 @@ mod kinds;
 mod memif;
 mod paths;
 mod read;
+mod reassembly;
 mod route;
 mod schema;
 mod stream;

@@ -4,7 +4,8 @@ use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
 use crate::{
-    Config, bridge, dpdk, icmp, kernel, kinds, memif, paths, route, stream, sub_interface, vhost,
+    Config, bridge, dpdk, icmp, kernel, kinds, memif, paths, reassembly, route, stream,
+    sub_interface, vhost,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -71,11 +72,13 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 23] = [
+const READERS: [(&s::Table, Reader); 25] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
     (&s::ICMP, icmp::icmp),
+    (&s::IP4_REASSEMBLY, reassembly::ip4),
+    (&s::IP6_REASSEMBLY, reassembly::ip6),
     (&s::NODE_WORKER, node_worker),
     (&s::PATH_BATCHER, paths::defaults),
     (&s::PATH_HEADER, paths::header),

@@ -366,6 +366,28 @@ pub(crate) static ICMP: Table = Table {
         ),
     ],
 };
+const REASSEMBLY: &[Key] = &[
+    k(
+        "max_reassemblies",
+        "datagrams that wait on each worker (1024)",
+    ),
+    k("max_reassembly_length", "fragments of one datagram (64)"),
+    k("max_buffers", "fragments that wait on each worker (1024)"),
+    k(
+        "timeout",
+        "seconds that a datagram waits (30 for IPv4, 60 for IPv6)",
+    ),
+];
+pub(crate) static IP4_REASSEMBLY: Table = Table {
+    name: "ip4_reassembly",
+    repeats: false,
+    keys: REASSEMBLY,
+};
+pub(crate) static IP6_REASSEMBLY: Table = Table {
+    name: "ip6_reassembly",
+    repeats: false,
+    keys: REASSEMBLY,
+};
 pub(crate) static MEMIF_SOCKET: Table = many(
     "memif_socket",
     &[
@@ -546,7 +568,7 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 26] {
+pub fn schema() -> [&'static Table; 28] {
     [
         &ENGINE,
         &PROCESS,
@@ -557,6 +579,8 @@ pub fn schema() -> [&'static Table; 26] {
         &MEMIF_SOCKET,
         &DPDK,
         &ICMP,
+        &IP4_REASSEMBLY,
+        &IP6_REASSEMBLY,
         &NODE_WORKER,
         &PATH_BATCHER,
         &PATH_HEADER,

@@ -6,9 +6,9 @@ use std::fmt::{Display, Write};
 use volley_model::{
     AdminState, BridgeDomain, DpdkDevice, DpdkSpec, Family, Fold, HugePages, IcmpSettings,
     InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path,
-    PathTarget, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole,
-    StreamSource, StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec, VhostSpec, VlanTag,
-    XdpCopy, XdpMode, XdpSpec,
+    PathTarget, ReassemblySettings, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource,
+    Sizes, SocketRole, StreamSource, StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec,
+    VhostSpec, VlanTag, XdpCopy, XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
@@ -139,6 +139,7 @@ impl Writer {
                 let _ = write!(self.first, "\n[dpdk]\n{}", keys.lines());
             }
             Request::Icmp(icmp) => self.icmp(icmp),
+            Request::Reassembly { family, settings } => self.reassembly(*family, settings),
             Request::MemifSocketAdd(socket) => {
                 keys.plain("id", socket.id);
                 keys.text("filename", socket.filename.display());
@@ -224,6 +225,30 @@ impl Writer {
         keys.unusual("burst", icmp.burst, usual.burst);
         keys.unusual("receiver_rate", icmp.receiver_rate, usual.receiver_rate);
         let _ = write!(self.first, "\n[icmp]\n{}", keys.lines());
+    }
+
+    fn reassembly(&mut self, family: Family, it: &ReassemblySettings) {
+        let mut keys = Keys::default();
+        let usual = ReassemblySettings::default();
+        let numbers = [
+            (
+                "max_reassemblies",
+                it.max_reassemblies,
+                usual.max_reassemblies,
+            ),
+            (
+                "max_reassembly_length",
+                it.max_reassembly_length,
+                usual.max_reassembly_length,
+            ),
+            ("max_buffers", it.max_buffers, usual.max_buffers),
+        ];
+        for (key, number, usual) in numbers {
+            keys.unusual(key, number, usual);
+        }
+        keys.maybe_plain("timeout", it.timeout);
+        let family = family_name(family);
+        let _ = write!(self.first, "\n[{family}_reassembly]\n{}", keys.lines());
     }
 
     fn more(&mut self, request: &Request, mut keys: Keys) {

@@ -54,6 +54,25 @@ fn what_senders_of_dropped_packets_are_told() {
 }
 
 #[test]
+fn how_much_of_datagrams_may_wait() {
+    let all = "max_reassemblies = 5\nmax_reassembly_length = 3\nmax_buffers = 9\ntimeout = 7\n";
+    for (family, ip) in [("ip4", "ip4"), ("ip6", "ip6")] {
+        let text = format!("[{family}_reassembly]\n{all}");
+        comes_back(&text);
+        let words = "reassembly max-reassemblies 5 max-reassembly-length 3 max-buffers 9 timeout 7";
+        let request = parse(&text).unwrap().requests[0].to_string();
+        assert_eq!(request, format!("set {ip} {words}"));
+    }
+    let error = parse("[ip6_reassembly]\ntimeout = 0\n")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("volley.toml:2") && error.contains("timeout"),
+        "{error}"
+    );
+}
+
+#[test]
 fn kinds_of_the_kernel() {
     comes_back(
         r#"

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
     AdminState, BridgePort, DpdkEal, Family, IcmpSettings, InterfaceKind, InterfaceSpec,
-    L2FibEntry, ModelError, ObjectKind, Path, PathBatcher, PathTarget, Request, Route, RouteLoad,
-    RouteSource, RxMode, Switch,
+    L2FibEntry, ModelError, ObjectKind, Path, PathBatcher, PathTarget, ReassemblySettings, Request,
+    Route, RouteLoad, RouteSource, RxMode, Switch,
 };
 
 type Done = Result<(), ModelError>;
@@ -167,6 +167,12 @@ impl Editor<'_> {
                 } else {
                     self.put(Key::DpdkEal, Value::DpdkEal(Arc::new(eal.clone())));
                 }
+                Ok(())
+            }
+            Request::Reassembly { family, settings } => {
+                let usual = *settings == ReassemblySettings::default();
+                let unusual = (!usual).then_some(Value::Reassembly(*settings));
+                self.put(Key::Reassembly(*family), unusual);
                 Ok(())
             }
             Request::Icmp(icmp) => {

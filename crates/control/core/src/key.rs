@@ -6,7 +6,7 @@ use volley_model::reply::L2Mode;
 use volley_model::{
     BridgeDomain, BridgePort, DpdkEal, Family, IcmpSettings, IfAddress, InterfaceKind, L2FibEntry,
     LcpPair, Mac, NextHops, Path, PathBatcher, PathHeader, PathQueue, PathRule, PathTarget, Prefix,
-    RouteLoad, RouteSource, Rss, RxMode, StreamSpec,
+    ReassemblySettings, RouteLoad, RouteSource, Rss, RxMode, StreamSpec,
 };
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
@@ -17,6 +17,8 @@ pub enum Key {
     DpdkEal,
     /// What senders of dropped packets are told, when not as usual.
     Icmp,
+    /// How datagrams for the router are put together.
+    Reassembly(Family),
     /// A memif socket.
     MemifSocket(u32),
     /// What holds for the path batcher's queues, when not as usual.
@@ -93,6 +95,8 @@ pub enum Value {
     DpdkEal(Arc<DpdkEal>),
     /// What senders of dropped packets are told.
     Icmp(IcmpSettings),
+    /// Limits of reassembly.
+    Reassembly(ReassemblySettings),
     /// What holds for the path batcher's queues.
     PathBatcher(Arc<PathBatcher>),
     /// A protocol.

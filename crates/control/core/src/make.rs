@@ -4,8 +4,8 @@ use crate::key::{Key, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, DpdkEal, Feature, IcmpSettings, InterfaceKind, InterfaceSpec, MemifSocket,
-    PathBatcher, Request, Rss, RxMode, Switch,
+    AdminState, DpdkEal, Family, Feature, IcmpSettings, InterfaceKind, InterfaceSpec, MemifSocket,
+    PathBatcher, ReassemblySettings, Request, Rss, RxMode, Switch,
 };
 
 /// How the rest of the state is looked up.
@@ -76,6 +76,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::DpdkEal, Value::DpdkEal(eal)) => Request::DpdkEal(eal.as_ref().clone()),
         (Key::Icmp, Value::Icmp(icmp)) => Request::Icmp(*icmp),
+        (Key::Reassembly(family), Value::Reassembly(it)) => reassembly(*family, *it),
         (Key::PathBatcher, Value::PathBatcher(it)) => Request::PathBatcherSet(it.as_ref().clone()),
         (Key::PathHeader(_), Value::PathHeader(it)) => Request::PathHeaderSet(it.as_ref().clone()),
         (Key::PathQueue(_), Value::PathQueue(it)) => Request::PathQueueSet(it.as_ref().clone()),
@@ -148,6 +149,7 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::DpdkEal, _) => Request::DpdkEal(DpdkEal::default()),
         (Key::Icmp, _) => Request::Icmp(IcmpSettings::default()),
+        (Key::Reassembly(family), _) => reassembly(*family, ReassemblySettings::default()),
         (Key::PathBatcher, _) => Request::PathBatcherSet(PathBatcher::default()),
         (Key::PathHeader(name), _) => Request::PathHeaderDel { name: name.clone() },
         (Key::PathQueue(id), _) => Request::PathQueueDel { id: *id },
@@ -208,6 +210,10 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         },
         _ => return None,
     })
+}
+
+fn reassembly(family: Family, settings: ReassemblySettings) -> Request {
+    Request::Reassembly { family, settings }
 }
 
 fn rss(name: &str, rss: Option<Rss>) -> Request {

@@ -10,6 +10,7 @@ impl Key {
         match self {
             Key::DpdkEal => (ObjectKind::Dpdk, "eal".to_owned()),
             Key::Icmp => (ObjectKind::Icmp, "errors".to_owned()),
+            Key::Reassembly(family) => (ObjectKind::Reassembly, family.to_string()),
             Key::PathBatcher => (ObjectKind::PathBatcher, "defaults".to_owned()),
             Key::PathHeader(name) => (ObjectKind::PathHeader, name.clone()),
             Key::PathQueue(id) => (ObjectKind::PathQueue, id.to_string()),

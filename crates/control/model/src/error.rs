@@ -43,6 +43,8 @@ pub enum ObjectKind {
     Dpdk,
     /// ICMP settings.
     Icmp,
+    /// Reassembly.
+    Reassembly,
     /// The path batcher's settings.
     PathBatcher,
     /// Queue of the path batcher.
@@ -80,6 +82,7 @@ impl fmt::Display for ObjectKind {
             ObjectKind::MemifSocket => "memif socket",
             ObjectKind::Dpdk => "dpdk",
             ObjectKind::Icmp => "icmp",
+            ObjectKind::Reassembly => "reassembly",
             ObjectKind::PathBatcher => "path batcher",
             ObjectKind::PathQueue => "path-batcher queue",
             ObjectKind::PathHeader => "path-batcher header",

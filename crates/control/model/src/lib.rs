@@ -28,6 +28,7 @@ mod name;
 mod paths;
 mod ping;
 mod query;
+mod reassembly;
 pub mod reply;
 mod request;
 mod route;
@@ -64,6 +65,7 @@ pub use paths::{
 };
 pub use ping::{PingQuery, TracerouteQuery};
 pub use query::{FibSelect, Query};
+pub use reassembly::ReassemblySettings;
 pub use reply::Reply;
 pub use request::{Clear, Request};
 pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};

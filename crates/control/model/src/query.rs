@@ -122,6 +122,11 @@ pub enum Query {
     LcpAudit,
     /// The path batcher: interfaces, queues, rules, what it has learned.
     PathBatcher,
+    /// Full reassembly: its limits, and what waits for fragments.
+    Reassembly {
+        /// IP version.
+        family: Family,
+    },
     /// How packets go from worker to worker: software RSS, pipelines, rings.
     Rss,
     /// Workers: cores, receive queues, load, rounds.

@@ -8,6 +8,7 @@ use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Swi
 use crate::lcp::LcpPair;
 use crate::memif::MemifSocket;
 use crate::paths::{PathBatcher, PathHeader, PathQueue, PathRule};
+use crate::reassembly::ReassemblySettings;
 use crate::route::{Route, RouteLoad};
 use crate::rss::Rss;
 use crate::stream::StreamSpec;
@@ -60,6 +61,14 @@ pub enum Request {
     DpdkEal(DpdkEal),
     /// Say whether senders of dropped packets are told, and how often.
     Icmp(IcmpSettings),
+    /// Say how much of datagrams for the router may wait for fragments, and how long.
+    Reassembly {
+        /// IP version.
+        family: Family,
+        /// The limits.
+        #[serde(default)]
+        settings: ReassemblySettings,
+    },
     /// Give it another name.
     InterfaceRename {
         /// Interface.

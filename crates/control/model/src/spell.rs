@@ -98,6 +98,13 @@ impl Display for Request {
             Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
             Request::DpdkEal(eal) => write!(f, "set dpdk eal{eal}"),
             Request::Icmp(icmp) => write!(f, "set ip icmp{icmp}"),
+            Request::Reassembly { family, settings } => {
+                let ip = match family {
+                    Family::V4 => "ip4",
+                    Family::V6 => "ip6",
+                };
+                write!(f, "set {ip} reassembly{settings}")
+            }
             Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")

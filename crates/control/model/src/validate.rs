@@ -49,6 +49,7 @@ impl Request {
             Request::MemifSocketAdd(socket) => socket.validate(),
             Request::DpdkEal(eal) => eal.validate(),
             Request::Icmp(icmp) => icmp.validate(),
+            Request::Reassembly { settings, .. } => settings.validate(),
             Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))

@@ -62,7 +62,16 @@ pub(crate) fn upper(packet: &[u8]) -> Result<Upper, Fault> {
     let Some(&first) = packet.get(6).filter(|_| packet.len() >= 40) else {
         return fault(Stop::Malformed, None, 0);
     };
-    let (mut proto, mut named_at, mut at) = (first, 6, 40);
+    upper_at(packet, first, 6, 40)
+}
+
+/// The same from a header `proto` on, which begins at `at` and is named at `named_at`.
+pub(crate) fn upper_at(
+    packet: &[u8],
+    mut proto: u8,
+    mut named_at: usize,
+    mut at: usize,
+) -> Result<Upper, Fault> {
     loop {
         match proto {
             HOP_BY_HOP if at == 40 => {
@@ -115,6 +124,21 @@ pub(crate) fn upper(packet: &[u8]) -> Result<Upper, Fault> {
             return fault(Stop::SourceRoute, Some(0), at + 2);
         }
         (proto, named_at, at) = (packet[at], at, at + size);
+    }
+}
+
+/// Where a packet's first fragment header begins, all of which is there, and where it is named.
+pub(crate) fn fragment_header(packet: &[u8]) -> Option<(usize, usize)> {
+    let (mut proto, mut named_at, mut at) = (*packet.get(6)?, 6, 40);
+    loop {
+        match proto {
+            FRAGMENT => return packet.get(at..at + 8).map(|_| (at, named_at)),
+            HOP_BY_HOP | ROUTING | DESTINATION => {
+                let size = size(packet, at)?;
+                (proto, named_at, at) = (packet[at], at, at + size);
+            }
+            _ => return None,
+        }
     }
 }
 

@@ -58,8 +58,8 @@ pub trait Ip: Family {
     fn hash(packet: &PacketView<'_>) -> u32;
     /// One hop less: `header` is the IP header.
     fn decrement(header: &mut [u8]);
-    /// Whether a packet that does not fit may be fragmented on its way.
-    fn may_fragment(header: &[u8]) -> bool;
+    /// Whether a packet that does not fit may be fragmented here; `is_own` says whether an address is the router's.
+    fn may_fragment(header: &[u8], is_own: impl Fn(Self::Addr) -> bool) -> bool;
 }
 
 /// One word of one packet.
@@ -117,7 +117,7 @@ impl Ip for V4 {
         header[10..12].copy_from_slice(&sum.to_le_bytes());
     }
 
-    fn may_fragment(header: &[u8]) -> bool {
+    fn may_fragment(header: &[u8], _: impl Fn(u32) -> bool) -> bool {
         header.get(6).is_some_and(|flags| flags & 0x40 == 0)
     }
 }
@@ -168,8 +168,10 @@ impl Ip for V6 {
         header[7] = header[7].wrapping_sub(1);
     }
 
-    fn may_fragment(_header: &[u8]) -> bool {
-        false
+    /// Only sources fragment (RFC 8200, 4.5).
+    fn may_fragment(header: &[u8], is_own: impl Fn(u128) -> bool) -> bool {
+        let source = header.get(8..24).and_then(|octets| octets.try_into().ok());
+        source.is_some_and(|octets| is_own(u128::from_be_bytes(octets)))
     }
 }
 

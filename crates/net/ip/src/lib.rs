@@ -3,6 +3,7 @@
 //! What each node drops and why is `docs/forwarding-rules.md`, sections 4 to 11.
 #![forbid(unsafe_code)]
 
+mod cut;
 mod drops;
 mod extensions;
 mod family;
@@ -10,6 +11,7 @@ mod hash;
 mod icmp;
 mod local;
 pub mod node;
+mod reassembly;
 mod trace;
 mod valid4;
 
@@ -18,7 +20,12 @@ pub use hash::{hash4, hash6};
 pub use icmp::{Icmp, IcmpSwitches, Why};
 pub use trace::IpTrace;
 
+pub use reassembly::ReassemblySwitches;
+
 use icmp::{IcmpHandler, Reasons};
+use node::ip_frag::Frag;
+use node::ip_full_reassembly::FullReassembly;
+use node::ip_full_reassembly_handoff::Handoff;
 use node::ip_icmp_echo_request::EchoRequest;
 use node::ip_icmp_error::IcmpError;
 use node::ip_icmp_input::IcmpInput;
@@ -27,16 +34,18 @@ use node::ip_local::Local;
 use node::ip_lookup::Lookup;
 use node::ip_not_enabled::NotEnabled;
 use node::ip_rewrite::Rewrite;
-use node::ip4_frag::Ip4Frag;
 use node::ip4_input::Ip4Input;
 use node::ip4_options::Ip4Options;
 use node::ip6_hop_by_hop::Ip6HopByHop;
 use node::ip6_input::Ip6Input;
+use reassembly::ReassemblyHandler;
+use std::collections::hash_map::RandomState;
 use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{V4, V6};
 use volley_graph::{Engine, Feature, GraphError, Node};
 use volley_iface::{IfTable, Registry};
+use volley_model::Family;
 
 /// The feature arc of received unicast IPv4 packets.
 pub const IP4_UNICAST: &str = "ip4-unicast";
@@ -52,6 +61,11 @@ pub fn register(
     let switches = Arc::new(IcmpSwitches::default());
     let handler = IcmpHandler(switches.clone());
     registry.handlers.push(Box::new(handler));
+    let all = [Family::V4, Family::V6].map(|it| Arc::new(ReassemblySwitches::new(it)));
+    let [reassembly4, reassembly6] = all.clone();
+    let crew = registry.engine.borrow().crew().clone();
+    let handler = ReassemblyHandler { all, crew };
+    registry.handlers.push(Box::new(handler));
     let table = registry.table();
     let mut engine = registry.engine.borrow_mut();
     let size = engine.settings().vector_size;
@@ -62,8 +76,6 @@ pub fn register(
         Ip4Input::new(fib.clone(), arc4, size)
     })?;
     engine.add(Ip4Options::NAME, move |_| Ip4Options::new(arc4))?;
-    let fib = fib4.clone();
-    engine.add(Ip4Frag::NAME, move |_| Ip4Frag::new(fib.clone()))?;
     let (fib, interfaces) = (fib6.clone(), table.clone());
     engine.add(Ip6Input::NAME, move |_| {
         Ip6Input::new(fib.clone(), interfaces.clone(), arc6, size)
@@ -71,6 +83,8 @@ pub fn register(
     engine.add(Ip6HopByHop::NAME, move |_| Ip6HopByHop::new(arc6))?;
     family::<V4>(&mut engine, fib4.clone(), &table, IP4_UNICAST)?;
     family::<V6>(&mut engine, fib6.clone(), &table, IP6_UNICAST)?;
+    fragments(&mut engine, fib4.clone(), &reassembly4)?;
+    fragments(&mut engine, fib6.clone(), &reassembly6)?;
     errors(&mut engine, fib4, &switches)?;
     errors(&mut engine, fib6, &switches)
 }
@@ -107,6 +121,28 @@ fn family<F: Icmp>(
             after: &[],
         },
     )
+}
+
+/// The nodes that cut packets, and put those for the router together.
+fn fragments<F: Icmp>(
+    engine: &mut Engine,
+    fib: DataPlane<F>,
+    switches: &Arc<ReassemblySwitches>,
+) -> Result<(), GraphError> {
+    let (size, hasher) = (engine.settings().vector_size, RandomState::new());
+    let (mtus, numbers) = (fib.clone(), hasher.clone());
+    engine.add(Frag::<F>::NAME, move |worker| {
+        Frag::new(mtus.clone(), numbers.clone(), worker)
+    })?;
+    let crew = engine.crew().clone();
+    engine.add(Handoff::<F>::NAME, move |_| {
+        Handoff::<F>::new(crew.clone(), hasher.clone(), size)
+    })?;
+    let switches = switches.clone();
+    engine.add_stage(FullReassembly::<F>::NAME, move |worker| {
+        FullReassembly::new(fib.clone(), switches.clone(), worker, size)
+    })?;
+    Ok(())
 }
 
 /// The node that tells senders what became of their packets; behind all nodes whose drops it tells of.

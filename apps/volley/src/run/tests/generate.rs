@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
     AdminState, BridgeDomain, BridgePort, Enter, Family, Feature, IcmpSettings, IfAddress,
     InterfaceKind, InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Neighbor,
-    Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, Request, Route, RxMode, Sizes,
-    StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
+    Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, ReassemblySettings, Request,
+    Route, RxMode, Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -105,6 +105,16 @@ fn icmp() -> impl Strategy<Value = Request> {
     })
 }
 
+fn reassembly() -> impl Strategy<Value = Request> {
+    (family(), 1023u32..1026).prop_map(|(family, max_reassemblies)| {
+        let settings = ReassemblySettings {
+            max_reassemblies,
+            ..ReassemblySettings::default()
+        };
+        Request::Reassembly { family, settings }
+    })
+}
+
 fn setting() -> impl Strategy<Value = Request> {
     let mode = prop_oneof![
         Just(RxMode::Polling),
@@ -124,6 +134,7 @@ fn setting() -> impl Strategy<Value = Request> {
         1 => (name(), 1000u32..1003).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
         1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         1 => icmp(),
+        1 => reassembly(),
         1 => spread(),
         1 => path_batcher(),
     ]

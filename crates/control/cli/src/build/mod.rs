@@ -11,6 +11,7 @@ mod lcp;
 mod memif;
 mod paths;
 mod ping;
+mod reassembly;
 mod route;
 mod rss;
 mod show;
@@ -213,6 +214,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::SetNodeWorker => rss::node(args)?,
         Id::SetFeature => interface::feature(args)?,
         Id::SetIcmp => icmp::settings(args)?,
+        Id::SetReassembly => reassembly::settings(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetRxPlacement | Id::SetVectorSize => {
             workers::request(id, args)?
         }

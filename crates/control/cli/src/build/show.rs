@@ -5,7 +5,7 @@ use super::args::Args;
 use super::{bridge, ping};
 use crate::grammar::Id;
 use crate::render::View;
-use volley_model::{FibSelect, Query, SyntaxError};
+use volley_model::{Family, FibSelect, Query, SyntaxError};
 
 /// Routes shown when no limit is given.
 const FIB_LIMIT: u64 = 1000;
@@ -46,6 +46,8 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowLcp => plain(Query::Lcp),
         Id::LcpAudit => plain(Query::LcpAudit),
         Id::ShowPathBatcher => plain(Query::PathBatcher),
+        Id::ShowReassembly4 => plain(Query::Reassembly { family: Family::V4 }),
+        Id::ShowReassembly6 => plain(Query::Reassembly { family: Family::V6 }),
         Id::ShowRss => plain(Query::Rss),
         Id::ShowWorkers => plain(Query::Workers),
         Id::ShowLoad => (Query::Workers, View::Load),

@@ -98,6 +98,8 @@ commands! {
     ShowL2Fib: "show l2fib [<n>]", "Stations of bridge domains, of all or of one.", "show l2fib 10";
     ShowMemif: "show memif", "memif interfaces and sockets: peers, rings, why there is no link.", "show memif";
     ShowPathBatcher: "show path-batcher", "The path batcher: interfaces, queues, rules, what it learned, how long packets wait.", "show path-batcher";
+    ShowReassembly4: "show ip4-full-reassembly", "Datagrams for the router that wait for fragments, IPv4: limits, and how many on each worker.", "show ip4-full-reassembly";
+    ShowReassembly6: "show ip6-full-reassembly", "Datagrams for the router that wait for fragments, IPv6: limits, and how many on each worker.", "show ip6-full-reassembly";
     ShowRss: "show rss", "How packets go from worker to worker: interfaces that are spread, nodes on workers of their own, rings.", "show rss";
     ShowVhostUser: "show (vhost-user | virtio-user) [<interface>]", "vhost-user and virtio-user interfaces: peers, features, memory, rings, faults.", "show vhost-user";
     ShowPcap: "(show pcap trace | pcap trace status)", "The capture.", "pcap trace status";
@@ -199,6 +201,9 @@ commands! {
     SetIcmp: "set ip icmp {errors (on | off) | rate <n> | burst <n> | receiver-rate <n>}",
         "Say whether senders of dropped packets are told by ICMP and ICMPv6, and how often a second (0 = any number); what is not named gets its default.",
         "set ip icmp rate 5000 burst 200";
+    SetReassembly: "set (ip4 | ip6) reassembly {max-reassemblies <n> | max-reassembly-length <n> | max-buffers <n> | timeout <n>}",
+        "Say how many datagrams for the router, fragments of one, and fragments of all may wait on each worker, and how many seconds; what is not named gets its default.",
+        "set ip4 reassembly max-reassemblies 256 timeout 15";
     SetNeighbor: "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]",
         "Add a static neighbour.", "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:02";
     DelNeighbor: "set (ip | ip6) neighbor del <interface> <address> [<mac>]", "Remove a neighbour.", "set ip neighbor del pg1 192.0.2.2";

@@ -9,6 +9,7 @@ mod lcp;
 mod memif;
 mod paths;
 mod ping;
+mod reassembly;
 mod rss;
 mod runtime;
 mod system;
@@ -67,6 +68,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Lcp(r), _) => lcp::lcp(r),
         (Reply::LcpAudit(r), _) => lcp::audit(r),
         (Reply::PathBatcher(r), _) => paths::path_batcher(r),
+        (Reply::Reassembly(r), _) => reassembly::reassembly(r),
         (Reply::Rss(r), _) => rss::rss(r),
         (Reply::Workers(r), View::Load) => workers::load(r),
         (Reply::Workers(r), _) => workers::workers(r),

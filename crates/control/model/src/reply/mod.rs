@@ -10,6 +10,7 @@ mod lcp;
 mod memif;
 mod paths;
 mod ping;
+mod reassembly;
 mod rss;
 mod runtime;
 mod system;
@@ -34,6 +35,7 @@ pub use paths::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
 };
 pub use ping::{PingReply, ProbeAnswer, ProbeSaid, TraceHop, TracerouteReply};
+pub use reassembly::{ReassemblyReply, ReassemblyRow};
 pub use rss::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow};
 pub use runtime::{
     DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
@@ -108,6 +110,8 @@ pub enum Reply {
     LcpAudit(LcpAuditReply),
     /// To [`crate::Query::PathBatcher`].
     PathBatcher(PathBatcherReply),
+    /// To [`crate::Query::Reassembly`].
+    Reassembly(ReassemblyReply),
     /// To [`crate::Query::Rss`].
     Rss(RssReply),
     /// To [`crate::Query::Workers`].

@@ -17,7 +17,9 @@ pub(crate) use reason::Reasons;
 pub(crate) use way::{ends, mtu};
 
 use crate::Ip;
+use crate::cut::Cuts;
 use crate::local::Deliver;
+use crate::reassembly::Reassemble;
 use volley_graph::PacketView;
 
 /// The longest error message, with its IP header.
@@ -42,6 +44,14 @@ pub enum Why {
     TooBig,
     /// A field of it is wrong.
     Problem,
+    /// It is the first fragment of a datagram that was not whole in time.
+    Reassembly,
+    /// It is a fragment whose length is no multiple of 8, and more follow.
+    FragmentLength,
+    /// It is a fragment whose end lies where no datagram's can.
+    FragmentOffset,
+    /// It is a first fragment without all headers.
+    HeaderChain,
 }
 
 /// Errors that share one budget.
@@ -75,7 +85,7 @@ pub(crate) enum Silence {
 
 /// What differs between ICMP and ICMPv6. Where a packet is asked for, its position is at the IP header, whose fixed part is
 /// there.
-pub trait Icmp: Ip + Deliver {
+pub trait Icmp: Ip + Deliver + Cuts + Reassemble {
     /// Name of the node that makes errors.
     const ICMP_ERROR: &'static str;
     /// Where packets go that are too long for the link they leave by, and may be cut.
@@ -129,9 +139,11 @@ pub trait Icmp: Ip + Deliver {
 impl Why {
     pub(crate) fn class(self) -> Class {
         match self {
-            Why::Expired => Class::Expired,
+            Why::Expired | Why::Reassembly => Class::Expired,
             Why::TooBig => Class::TooBig,
-            Why::Problem => Class::Problem,
+            Why::Problem | Why::FragmentLength | Why::FragmentOffset | Why::HeaderChain => {
+                Class::Problem
+            }
             _ => Class::Unreachable,
         }
     }

@@ -2,7 +2,8 @@
 
 use super::{Icmp, Why};
 use crate::node::{
-    ip_local, ip_lookup, ip_rewrite, ip4_input, ip4_options, ip6_hop_by_hop, ip6_input,
+    ip_full_reassembly, ip_local, ip_lookup, ip_rewrite, ip4_input, ip4_options, ip6_hop_by_hop,
+    ip6_input,
 };
 use volley_fib::Af;
 use volley_graph::{Counters, Engine, GraphError, Node};
@@ -31,6 +32,14 @@ impl Reasons {
             (Local::ProtocolUnreachable, Why::Protocol),
         ];
         all.add(engine, F::LOCAL, &local)?;
+        use ip_full_reassembly::Count as Fragment;
+        let fragments = [
+            (Fragment::Timeout, Why::Reassembly),
+            (Fragment::BadLength, Why::FragmentLength),
+            (Fragment::TooLong, Why::FragmentOffset),
+            (Fragment::Tiny, Why::HeaderChain),
+        ];
+        all.add(engine, F::REASSEMBLY, &fragments)?;
         match F::AF {
             Af::V4 => all.only4(engine, F::REWRITE)?,
             Af::V6 => all.only6(engine, F::REWRITE, F::LOCAL)?,

@@ -65,6 +65,9 @@ impl Icmp for V4 {
         let lost = |code| say(Icmp4Type::UNREACHABLE, code, [0; 4]);
         Some(match why {
             Why::Expired => say(Icmp4Type::TIME_EXCEEDED, 0, [0; 4]),
+            Why::Reassembly => say(Icmp4Type::TIME_EXCEEDED, 1, [0; 4]),
+            // IPv4 has no words for these.
+            Why::FragmentLength | Why::FragmentOffset | Why::HeaderChain => return None,
             Why::NoRoute => lost(unreachable::NET),
             Why::Unreachable => lost(unreachable::HOST),
             Why::Prohibited => lost(unreachable::PROHIBITED),

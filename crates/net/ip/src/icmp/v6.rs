@@ -1,7 +1,7 @@
 //! ICMPv6 (RFC 4443).
 
 use super::{HOPS, Icmp, LONGEST, Say, Silence, Why, be16, quote};
-use crate::extensions::{loose_upper, upper};
+use crate::extensions::{fragment_header, loose_upper, upper};
 use std::net::Ipv6Addr;
 use volley_fib::V6;
 use volley_graph::PacketView;
@@ -27,8 +27,7 @@ fn cut<'a>(packet: &PacketView<'a>) -> &'a [u8] {
 #[expect(private_interfaces, reason = "the trait is sealed by its types")]
 impl Icmp for V6 {
     const ICMP_ERROR: &'static str = "ip6-icmp-error";
-    // Only sources fragment (RFC 8200, 4.5).
-    const FRAGMENT: &'static str = Self::ICMP_ERROR;
+    const FRAGMENT: &'static str = "ip6-frag";
     const ICMP_INPUT: &'static str = "ip6-icmp-input";
     const ICMP_ECHO: &'static str = "ip6-icmp-echo-request";
     const ICMP_EDGES: &'static [&'static str] = &[
@@ -78,6 +77,14 @@ impl Icmp for V6 {
         let lost = |code| say(Icmp6Type::UNREACHABLE, code, 0);
         Some(match why {
             Why::Expired => say(Icmp6Type::TIME_EXCEEDED, 0, 0),
+            Why::Reassembly => say(Icmp6Type::TIME_EXCEEDED, 1, 0),
+            // RFC 8200, 4.5: at the payload length; at the offset; RFC 7112, 5: nowhere.
+            Why::FragmentLength => say(Icmp6Type::PARAMETER_PROBLEM, 0, 4),
+            Why::FragmentOffset => {
+                let (at, _) = fragment_header(cut(packet))?;
+                say(Icmp6Type::PARAMETER_PROBLEM, 0, at as u32 + 2)
+            }
+            Why::HeaderChain => say(Icmp6Type::PARAMETER_PROBLEM, 3, 0),
             Why::NoRoute => lost(unreachable::NO_ROUTE),
             Why::Unreachable => lost(unreachable::ADDRESS),
             Why::Prohibited => lost(unreachable::PROHIBITED),

@@ -105,7 +105,7 @@ fn tell<F: Icmp, I: Isa>(
     });
     Some(match (made, why) {
         (None, _) => Count::NoBuffers,
-        (_, Why::Expired) => Count::Expired,
+        (_, Why::Expired | Why::Reassembly) => Count::Expired,
         (_, Why::TooBig) => Count::TooBig,
         // ICMPv6 tells of an unknown protocol as of any field it cannot read.
         _ if say.kind == F::PARAMETER_PROBLEM => Count::Problem,

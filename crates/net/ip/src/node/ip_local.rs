@@ -15,6 +15,7 @@ nexts! {
         ERROR => F::ICMP_ERROR,
         ICMP => F::ICMP_INPUT,
         PUNT => "linux-cp-punt",
+        REASSEMBLY => F::HANDOFF,
     }
 }
 
@@ -23,8 +24,8 @@ counters! {
     pub enum Count {
         /// the headers do not fit the packet
         Malformed = "malformed" (Error),
-        /// a fragment for the router: reassembly is not there yet
-        Fragment = "fragment" (Error),
+        /// fragments for the router, which go to be put together
+        Fragment = "fragment" (Info),
         /// an option for the destination is unknown and must not be ignored
         UnknownOption = "unknown-option" (Error),
         /// a routing header asks the router to send the packet on (RFC 5095)
@@ -68,10 +69,7 @@ impl<F> Local<F> {
 fn for_kernel(count: Count) -> bool {
     matches!(
         count,
-        Count::Fragment
-            | Count::PortUnreachable
-            | Count::NoTcpListener
-            | Count::ProtocolUnreachable
+        Count::PortUnreachable | Count::NoTcpListener | Count::ProtocolUnreachable
     )
 }
 
@@ -100,6 +98,10 @@ impl<F: Icmp> Node for Local<F> {
             let Some(count) = F::refusal(&packet.view()) else {
                 return Next::ICMP;
             };
+            if count == Count::Fragment {
+                cx.count(count, 1);
+                return Next::REASSEMBLY;
+            }
             if for_kernel(count) && self.table.has(packet.rx(), Flag::Twin) {
                 return Next::PUNT;
             }
@@ -138,11 +140,12 @@ mod tests {
             ip4(6, 0, &[0; 20]),
             ip4(17, 0, &[0, 7, 0, 9, 0, 8, 0, 0]),
             ip4(89, 0, &[0; 24]),
-            ip4(17, 0x2000, &[0; 8]),
         ] {
             assert_eq!(at(sound), "linux-cp-punt");
         }
         let ping = [8, 0, 0xe1, 0xc4, 0x12, 0x34, 0, 1, 1, 2, 3, 4];
+        let fragment = ip4(17, 0x2000, &[0; 8]);
+        assert_eq!(at(fragment), "ip4-full-reassembly-handoff");
         assert_eq!(at(ip4(1, 0, &ping)), "ip4-icmp-input");
         assert_eq!(at(ip4(17, 0, &[0, 7, 0, 9, 0, 9, 0, 0])), "error-drop");
     }
@@ -163,8 +166,8 @@ mod tests {
         let cases: [(Vec<u8>, &str, Option<Count>); 11] = [
             (ip4(1, 0, &ping), "ip4-icmp-input", None),
             (ip4(1, 0x4000, &ping), "ip4-icmp-input", None),
-            (ip4(1, 0x2000, &ping), "error-drop", Some(Count::Fragment)),
-            (ip4(1, 1, &ping), "error-drop", Some(Count::Fragment)),
+            (ip4(1, 0x2000, &ping), "ip4-full-reassembly-handoff", None),
+            (ip4(1, 1, &ping), "ip4-full-reassembly-handoff", None),
             (ip4(1, 0, &bad), "error-drop", Some(Count::BadIcmpChecksum)),
             (
                 ip4(1, 0, &ping[..7]),
@@ -211,7 +214,8 @@ mod tests {
         let reason = |first, body: &[u8]| went::<V6>(&ip6(first, body)).1.unwrap_or_default();
         assert_eq!(reason(17, &udp), "bad-udp-checksum", "none is no checksum");
         assert_eq!(reason(59, &[]), "no-payload");
-        assert_eq!(reason(44, &[17, 0, 0, 1, 0, 0, 0, 0]), "fragment");
+        let fragment = ip6(44, &[17, 0, 0, 1, 0, 0, 0, 0]);
+        assert_eq!(went::<V6>(&fragment).0, "ip6-full-reassembly-handoff");
         assert_eq!(went::<V6>(&ip6(50, &[0; 8])).0, "ip6-icmp-error");
         assert_eq!(went::<V6>(&ip6(60, &[17, 3, 1, 4])).0, "ip6-icmp-error");
     }

@@ -4,9 +4,10 @@
 //! On entry the position is at the IP header and the `Dpo` column names a complete adjacency; on exit at the Ethernet
 //! header, with `Tx` filled.
 
-use crate::family::WHERE_TO;
+use crate::family::{WHERE_TO, is_local};
 use crate::{Icmp, Ip, IpTrace};
-use volley_fib::dataplane::{AdjFacts, AdjTable, DataPlane, Dpo};
+use volley_fib::Af;
+use volley_fib::dataplane::{AdjFacts, AdjTable, DataPlane, Dpo, View};
 use volley_graph::{
     Col, Column, Counters, Cx, Done, Isa, Node, Vector, all_equal, counters, nexts,
 };
@@ -113,6 +114,7 @@ fn few<F: Icmp, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> 
 /// fragmented stands in the header.
 #[cold]
 fn too_long<F: Icmp, I: Isa>(
+    view: &View<'_, F>,
     v: &Vector<'_, I, Next<F>>,
     verdict: &mut [u32],
     mtu: impl Fn(usize) -> u32,
@@ -122,16 +124,18 @@ fn too_long<F: Icmp, I: Isa>(
         .enumerate()
         .filter(|(_, code)| **code == Count::TooBig.code())
     {
-        if v.view(row).wire_len() <= mtu(row) as usize {
+        let packet = v.view(row);
+        if packet.wire_len() <= mtu(row) as usize {
             *code = 0;
-        } else if F::HEADER == 20 {
-            let count = if F::may_fragment(v.view(row).bytes()) {
-                Count::NeedsFragmentation
-            } else {
-                Count::FragNeeded
-            };
-            *code = count.code();
+            continue;
         }
+        let is_own = |source| is_local(view, packet.rx(), source);
+        let count = match F::AF {
+            _ if F::may_fragment(packet.bytes(), is_own) => Count::NeedsFragmentation,
+            Af::V4 => Count::FragNeeded,
+            Af::V6 => Count::TooBig,
+        };
+        *code = count.code();
     }
 }
 
@@ -178,7 +182,8 @@ impl<F: Icmp> Node for Rewrite<F> {
         if volley_graph::or_all(verdict.words(n)) != 0 {
             let facts = |row: usize| adjs.words(Dpo(v.column(Col::Dpo)[row]).index()).facts;
             let mtu = |row: usize| u32::from(facts(row).mtu());
-            too_long(&v, verdict.words_mut(n), mtu);
+            let view = fib.read(cx.guard());
+            too_long(&view, &v, verdict.words_mut(n), mtu);
         }
         v.put(Col::Tx, tx);
         v.drop_out(cx, verdict, |count| match count {

@@ -1,10 +1,12 @@
 //! The nodes of IP. `ip_*` files hold one body for both families: `ip4-lookup` and `ip6-lookup` are `ip_lookup`.
 
-pub mod ip4_frag;
 pub mod ip4_input;
 pub mod ip4_options;
 pub mod ip6_hop_by_hop;
 pub mod ip6_input;
+pub mod ip_frag;
+pub mod ip_full_reassembly;
+pub mod ip_full_reassembly_handoff;
 pub mod ip_icmp_echo_request;
 pub mod ip_icmp_error;
 pub mod ip_icmp_input;

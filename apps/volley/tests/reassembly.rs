@@ -1,0 +1,276 @@
+//! Fragments for the router itself against the Linux kernel, which cuts what it sends and puts the answers together; against
+//! scapy (`tests/reassembly/probe.py`), which cuts as no kernel does; and a flood of them.
+//!
+//! Needs root, `ip`, `ping` and Python, scapy for a part; says what is missing and passes when it is.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use support::bed::{Bed, counter, has_scapy, must, run};
+use support::{Daemon, oracle, text};
+use volley_pcap::Packet;
+
+const ROUTER: [&str; 2] = ["10.77.0.1", "2001:db8:77::1"];
+
+#[test]
+fn the_kernel_s_long_pings_are_answered() {
+    let Some(bed) = Bed::new() else { return };
+    let daemon = bed.router();
+    let longest = ["65507", "65487"];
+    for (to, longest) in ROUTER.into_iter().zip(longest) {
+        assert!(bed.pings("a", to, 1, "0.1") == 1);
+        for size in ["1473", "3000", "20000", longest] {
+            let words = [
+                "ping", "-n", "-q", "-c", "3", "-i", "0.2", "-W", "5", "-s", size, to,
+            ];
+            let said = text(&bed.exec("a", 30, &words).stdout);
+            assert!(said.contains(" 3 received"), "{size} {to}: {said}");
+        }
+    }
+    for (node, cuts) in [
+        ("ip4-full-reassembly", "ip4-frag"),
+        ("ip6-full-reassembly", "ip6-frag"),
+    ] {
+        assert_eq!(counter(&daemon, node, "reassembled"), 12, "{node}");
+        assert_eq!(counter(&daemon, cuts, "fragmented"), 12, "{cuts}");
+        assert_eq!(counter(&daemon, node, "timeout"), 0);
+    }
+    let shown = daemon.json("show ip6-full-reassembly");
+    assert_eq!(shown["timeout"], 60, "{shown}");
+    assert_eq!(shown["workers"][0]["buffers"], 0, "{shown}");
+}
+
+/// A datagram to a port where nobody listens: the kernel tells its sender.
+const REFUSED: &str = "import socket,sys
+for family,to in ((socket.AF_INET,'10.77.0.1'),(socket.AF_INET6,'2001:db8:77::1')):
+    s=socket.socket(family,socket.SOCK_DGRAM); s.settimeout(5); s.connect((to,9))
+    s.send(b'x'*9000)
+    try: s.recv(1); sys.exit(1)
+    except ConnectionRefusedError: print('refused')
+";
+
+#[test]
+fn a_closed_port_is_told_of_when_the_datagram_came_in_fragments() {
+    let Some(bed) = Bed::new() else { return };
+    let _daemon = bed.router();
+    let python = oracle::python().unwrap();
+    let words = [python.to_str().unwrap(), "-c", REFUSED];
+    let output = bed.exec("a", 20, &words);
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert_eq!(said, "refused\nrefused\n");
+}
+
+#[test]
+fn scapy_s_fragments_get_what_the_rfcs_say() {
+    let Some(bed) = Bed::new() else { return };
+    if !has_scapy() {
+        println!("SKIP: Python has no scapy");
+        return;
+    }
+    let daemon = bed.router();
+    daemon.ok("set ip icmp rate 0 receiver-rate 0");
+    daemon.ok("set ip4 reassembly timeout 1");
+    daemon.ok("set ip6 reassembly timeout 1");
+    for to in ROUTER {
+        assert!(bed.pings("a", to, 1, "0.1") == 1);
+    }
+    let shown = daemon.json("show interface left")["interfaces"][0].clone();
+    let probe = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reassembly/probe.py");
+    let python = oracle::python().unwrap();
+    let words = [
+        python.to_str().unwrap(),
+        probe.to_str().unwrap(),
+        "e",
+        shown["mac"].as_str().unwrap(),
+    ];
+    let output = bed.exec("a", 120, &words);
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{said}\n{}",
+        daemon.ok("show errors")
+    );
+    assert!(said.contains("checks passed"), "{said}");
+}
+
+/// First fragments without end, each of a datagram of its own.
+const FLOOD: &str = "
+router=bytes.fromhex(sys.argv[1].replace(':',''))
+head=struct.pack('>BBH',0x45,0,44)
+def packet(n):
+    middle=struct.pack('>HHBBH',n&0xffff,0x2000,64,17,0)
+    ip=head+middle+bytes([10,77,n>>24&255,n>>16&255])+bytes([10,77,0,1])
+    total=sum(struct.unpack('>10H',ip)); total=(total&0xffff)+(total>>16); total=(total&0xffff)+(total>>16)
+    return router+me+b'\\x08\\0'+ip[:10]+struct.pack('>H',total^0xffff)+ip[12:]+b'x'*24
+end=time.monotonic()+6; n=1<<16
+while time.monotonic()<end:
+    for _ in range(50): s.send(packet(n)); n+=1
+    time.sleep(0.004)
+print(n-(1<<16))
+";
+
+#[test]
+fn a_flood_of_fragments_is_bounded_and_others_go_on() {
+    let Some(bed) = Bed::new() else { return };
+    let daemon = bed.router();
+    daemon.ok("set ip4 reassembly max-reassemblies 500 max-buffers 300");
+    assert_eq!(bed.pings("a", "10.78.0.2", 2, "0.1"), 2);
+    let mac = daemon.json("show interface left")["interfaces"][0]["mac"].clone();
+    let flood = FLOOD.replace("sys.argv[1]", &format!("'{}'", mac.as_str().unwrap()));
+    let flood = bed.python("a", &flood);
+    // Both families in transit, and long datagrams for the router from the other side.
+    for to in ["10.77.0.2", "2001:db8:77::2"] {
+        assert!(bed.pings("b", to, 20, "0.1") >= 19, "{to}");
+    }
+    let words = [
+        "ping",
+        "-n",
+        "-q",
+        "-c",
+        "5",
+        "-i",
+        "0.2",
+        "-W",
+        "3",
+        "-s",
+        "4000",
+        "10.78.0.1",
+    ];
+    let said = text(&bed.exec("b", 30, &words).stdout);
+    assert!(
+        said.contains(" received") && !said.contains(" 0 received"),
+        "{said}"
+    );
+    let shown = daemon.json("show ip4-full-reassembly");
+    for worker in shown["workers"].as_array().unwrap() {
+        assert!(worker["buffers"].as_u64().unwrap() <= 300, "{shown}");
+        assert!(worker["reassemblies"].as_u64().unwrap() <= 500, "{shown}");
+    }
+    let sent: u64 = text(&flood.wait_with_output().unwrap().stdout)
+        .trim()
+        .parse()
+        .unwrap();
+    let node = "ip4-full-reassembly";
+    let (came, gone) = (
+        counter(&daemon, node, "fragments"),
+        counter(&daemon, node, "evicted"),
+    );
+    println!("{sent} sent, {came} came, {gone} gave way");
+    assert!(came > 1000 && gone + 300 >= came - 3 * 5 && gone < came);
+}
+
+/// A stream of packets that starts on a worker.
+fn stream(daemon: &Daemon, name: &str, worker: u32, packets: &[Vec<u8>]) {
+    let file = daemon.folder.file(&format!("{name}.pcap"));
+    let packet = |data: &Vec<u8>| Packet::ethernet(0, data.clone());
+    oracle::write(&file, &packets.iter().map(packet).collect::<Vec<_>>());
+    daemon.ok(&format!(
+        "packet-generator new name {name} interface pg0 worker {worker} limit {} pcap {}",
+        packets.len(),
+        file.display()
+    ));
+}
+
+/// The two halves of an echo request.
+fn halves(id: u16) -> [Vec<u8>; 2] {
+    let mut echo = vec![8, 0, 0, 0, 0, 1, 0, 1];
+    echo.extend((0..56).map(|n| n as u8 ^ id as u8));
+    let sum = volley_wire::checksum::checksum(&echo);
+    echo[2..4].copy_from_slice(&sum.to_be_bytes());
+    [(0u16, 32), (32, 64)].map(|(from, to)| {
+        let more = if from == 0 { 0x2000 } else { 0 };
+        let mut p = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 52];
+        p.extend(id.to_be_bytes());
+        p.extend((more | from / 8).to_be_bytes());
+        p.extend([64, 1, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1]);
+        let sum = volley_wire::checksum::checksum(&p[14..]);
+        p[24..26].copy_from_slice(&sum.to_be_bytes());
+        p.extend(&echo[from.into()..to]);
+        p
+    })
+}
+
+#[test]
+fn fragments_that_come_by_different_workers_meet() {
+    let mut daemon = Daemon::start("[engine]\nworkers = 3\n", &[]);
+    daemon.ok("create packet-generator interface pg0 mac 02:fe:00:00:00:00 mtu 1500");
+    daemon.ok("set interface state pg0 up");
+    daemon.ok("set interface ip address pg0 10.0.0.1/24");
+    daemon.ok("set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01");
+    // Workers have rings once an interface is spread.
+    daemon.ok("create packet-generator interface pg1");
+    daemon.ok("set interface state pg1 up");
+    daemon.ok("set interface rss pg1 on");
+    daemon.wait_for_answer("show rss", "; spread");
+    let all: Vec<[Vec<u8>; 2]> = (1..=200).map(halves).collect();
+    for half in [0, 1] {
+        let packets: Vec<Vec<u8>> = all.iter().map(|it| it[half].clone()).collect();
+        stream(&daemon, &format!("half{half}"), half as u32, &packets);
+    }
+    daemon.ok("packet-generator enable half0");
+    daemon.ok("packet-generator enable half1");
+    daemon.wait_for("all answers", |d| {
+        counter(d, "ip4-icmp-echo-request", "answered") == 200
+    });
+    let handed = counter(&daemon, "ip4-full-reassembly-handoff", "handed");
+    assert!(handed > 100, "{handed}");
+    assert_eq!(counter(&daemon, "ip4-full-reassembly", "reassembled"), 200);
+    let shown = daemon.json("show ip4-full-reassembly");
+    assert_eq!(shown["workers"].as_array().unwrap().len(), 3, "{shown}");
+    daemon.stop("TERM");
+}
+
+/// Answers datagrams with their length.
+const LISTENER: &str = "import socket
+s=socket.socket(socket.AF_INET6,socket.SOCK_DGRAM); s.setsockopt(socket.IPPROTO_IPV6,socket.IPV6_V6ONLY,0)
+s.bind(('::',5005)); s.settimeout(30); print('ready',flush=True)
+while True:
+    data,who=s.recvfrom(70000); s.sendto(b'%d'%len(data),who)
+";
+const SENDER: &str = "import socket
+for family,to in ((socket.AF_INET,'10.77.0.1'),(socket.AF_INET6,'2001:db8:77::1')):
+    s=socket.socket(family,socket.SOCK_DGRAM); s.settimeout(2)
+    for size in (3000,30000):
+        for _ in range(5): # addresses and neighbours take their time
+            s.sendto(b'x'*size,(to,5005))
+            try: print(s.recv(100).decode()); break
+            except TimeoutError: pass
+";
+
+/// A namespace that goes at the end.
+struct Gone<'a>(&'a str);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        let _ = run(10, &["ip", "netns", "del", self.0]);
+    }
+}
+
+#[test]
+fn the_kernel_behind_a_twin_gets_whole_datagrams() {
+    let Some(bed) = Bed::new() else { return };
+    let (mut daemon, space) = (bed.router(), bed.name("k"));
+    must(&format!("ip netns add {space}"));
+    let _gone = Gone(&space);
+    must(&format!("ip -n {space} link set lo up"));
+    daemon.ok(&format!("lcp create left host-if left netns {space}"));
+    daemon.wait_for("the mirror", |d| d.ok("lcp audit").contains(" 0 differ"));
+    let python = oracle::python().unwrap();
+    let mut listener = Command::new("timeout")
+        .args(["-k", "1", "40", "ip", "netns", "exec", &space])
+        .arg(&python)
+        .args(["-c", LISTENER])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(listener.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    let output = bed.exec("a", 30, &[python.to_str().unwrap(), "-c", SENDER]);
+    let said = text(&output.stdout) + &text(&output.stderr);
+    let errors = daemon.ok("show errors");
+    assert_eq!(said, "3000\n30000\n3000\n30000\n", "{errors}");
+    assert!(counter(&daemon, "ip4-full-reassembly", "reassembled") >= 2);
+    let _ = run(5, &["kill", &listener.id().to_string()]);
+    let _ = listener.wait();
+}

@@ -1,0 +1,195 @@
+//! How a packet is cut into fragments (RFC 791, 3.2; RFC 8200, 4.5).
+
+use crate::Ip;
+use crate::icmp::be16;
+use crate::node::ip_frag::Count;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use volley_fib::{V4, V6};
+use volley_graph::{MAX_WORKERS, PacketView};
+use volley_wire::checksum::Sum;
+
+/// More fragments follow.
+const MORE: u16 = 0x2000;
+/// The part of the flags that is the offset, in units of eight bytes.
+const OFFSET: u16 = 0x1fff;
+/// The longest headers of a fragment.
+const HEADER: usize = 60;
+/// Length of the fragment header of IPv6, and its number.
+const FRAGMENT: usize = 8;
+const FRAGMENT_HEADER: u8 = 44;
+
+/// A packet under the knife.
+pub(crate) struct Cut {
+    header: [u8; HEADER],
+    /// Bytes of the packet's header; of a fragment's headers; of what is behind the former; of that in each fragment but
+    /// the last.
+    pub skip: usize,
+    pub head: usize,
+    pub payload: usize,
+    pub room: usize,
+    /// IPv4: flags and offset of the packet itself, for it may be a fragment.
+    flags: u16,
+}
+
+/// Numbers for datagrams that are cut here: none comes twice soon between two hosts, and no host can guess what others get
+/// (RFC 7739).
+pub(crate) struct Ids {
+    hasher: RandomState,
+    next: u32,
+}
+
+impl Ids {
+    /// Of one worker.
+    pub fn new(hasher: RandomState, worker: usize) -> Self {
+        let next = worker as u32;
+        Ids { hasher, next }
+    }
+
+    /// The next one for a packet between `ends`.
+    fn take(&mut self, ends: &[u8]) -> u32 {
+        self.next = self.next.wrapping_add(MAX_WORKERS as u32);
+        self.next.wrapping_add(self.hasher.hash_one(ends) as u32)
+    }
+}
+
+/// A family's way of cutting.
+pub trait Cuts: Ip {
+    /// Look at a packet that is to go over a link with this MTU.
+    #[doc(hidden)]
+    #[expect(private_interfaces, reason = "the trait is sealed by its types")]
+    fn cut(packet: &PacketView<'_>, mtu: usize, ids: &mut Ids) -> Result<Cut, Count>;
+    /// Put the headers of the fragment at `from` right, which has `part` bytes.
+    #[doc(hidden)]
+    #[expect(private_interfaces, reason = "the trait is sealed by its types")]
+    fn dress(cut: &Cut, out: &mut [u8], from: usize, part: usize);
+}
+
+impl Cut {
+    /// The bytes of a fragment's headers from `from` on, as many as fit; returns how many.
+    pub fn write(&self, from: usize, out: &mut [u8]) -> usize {
+        let from = from.min(self.head);
+        let n = (self.head - from).min(out.len());
+        out[..n].copy_from_slice(&self.header[from..from + n]);
+        n
+    }
+
+    fn new(packet: &PacketView<'_>, mtu: usize, skip: usize, more: usize) -> Option<Cut> {
+        let head = skip + more;
+        let mut header = [0; HEADER];
+        let from = packet.bytes().get(..skip)?;
+        header.get_mut(..skip)?.copy_from_slice(from);
+        let room = mtu.checked_sub(head)? & !7;
+        (room > 0).then_some(Cut {
+            header,
+            skip,
+            head,
+            payload: packet.len().checked_sub(skip)?,
+            room,
+            flags: 0,
+        })
+    }
+}
+
+/// Options that are not to be copied (RFC 791, 3.1: the top bit of their type) give way to bytes that say nothing, so that all
+/// fragments have headers of one length.
+fn blank(options: &mut [u8]) {
+    const NOTHING: u8 = 1;
+    let mut at = 0;
+    while let Some(&kind) = options.get(at) {
+        match (kind, options.get(at + 1).map(|len| usize::from(*len))) {
+            (0, _) => return,
+            (NOTHING, _) => at += 1,
+            (_, Some(len)) if len >= 2 && at + len <= options.len() => {
+                if kind & 0x80 == 0 {
+                    options[at..at + len].fill(NOTHING);
+                }
+                at += len;
+            }
+            _ => return,
+        }
+    }
+}
+
+#[expect(private_interfaces, reason = "the trait is sealed by its types")]
+impl Cuts for V4 {
+    fn cut(packet: &PacketView<'_>, mtu: usize, _: &mut Ids) -> Result<Cut, Count> {
+        let bytes = packet.bytes();
+        let head = bytes.first().map_or(0, |b| usize::from(b & 15) * 4);
+        let cut = Cut::new(packet, mtu, head, 0).ok_or(Count::MtuTooSmall)?;
+        let flags = be16(bytes, 6);
+        Ok(Cut { flags, ..cut })
+    }
+
+    fn dress(cut: &Cut, out: &mut [u8], from: usize, part: usize) {
+        let Some(header) = out.get_mut(..cut.head) else {
+            return;
+        };
+        if from > 0 {
+            blank(&mut header[20..]);
+        }
+        let offset = (cut.flags & OFFSET) + (from / 8) as u16;
+        let last = from + part == cut.payload;
+        let more = if last { cut.flags & MORE } else { MORE };
+        let flags = cut.flags & !(MORE | OFFSET) | more | offset & OFFSET;
+        header[2..4].copy_from_slice(&((cut.head + part) as u16).to_be_bytes());
+        header[6..8].copy_from_slice(&flags.to_be_bytes());
+        header[10..12].fill(0);
+        let sum = Sum::new().bytes(header).checksum();
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+#[expect(private_interfaces, reason = "the trait is sealed by its types")]
+impl Cuts for V6 {
+    /// What the router sends has no header that every fragment would need: those of others are not cut here.
+    fn cut(packet: &PacketView<'_>, mtu: usize, ids: &mut Ids) -> Result<Cut, Count> {
+        const PER_FRAGMENT: [u8; 2] = [0, 43];
+        let mut cut = Cut::new(packet, mtu, 40, FRAGMENT).ok_or(Count::MtuTooSmall)?;
+        let first = std::mem::replace(&mut cut.header[6], FRAGMENT_HEADER);
+        if PER_FRAGMENT.contains(&first) {
+            return Err(Count::MtuTooSmall);
+        }
+        let id = ids.take(&cut.header[8..40]);
+        cut.header[40..44].copy_from_slice(&[first, 0, 0, 0]);
+        cut.header[44..48].copy_from_slice(&id.to_be_bytes());
+        Ok(cut)
+    }
+
+    fn dress(cut: &Cut, out: &mut [u8], from: usize, part: usize) {
+        let Some(header) = out.get_mut(..cut.head) else {
+            return;
+        };
+        let more = u16::from(from + part < cut.payload);
+        header[4..6].copy_from_slice(&((FRAGMENT + part) as u16).to_be_bytes());
+        header[42..44].copy_from_slice(&(from as u16 & !7 | more).to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_blanked_unless_they_are_copied() {
+        // Record route, no operation, an option with the copied bit, end of the list.
+        let mut options = [7, 4, 4, 9, 1, 0x94, 4, 0, 0, 0, 7, 3];
+        blank(&mut options);
+        assert_eq!(options, [1, 1, 1, 1, 1, 0x94, 4, 0, 0, 0, 7, 3]);
+        for bad in [[7, 9], [7, 1], [7, 0]] {
+            let mut options = bad;
+            blank(&mut options);
+            assert_eq!(options, bad);
+        }
+    }
+
+    #[test]
+    fn numbers_do_not_come_twice_whoever_gives_them() {
+        let hasher = RandomState::new();
+        let mut all = std::collections::BTreeSet::new();
+        for worker in [0, 1, 63] {
+            let mut ids = Ids::new(hasher.clone(), worker);
+            (0..1000).for_each(|_| assert!(all.insert(ids.take(b"from to"))));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! ip4-frag, ip6-frag: cut packets that are too long for the link they leave by (RFC 791, 3.2; RFC 1812, 4.2.2.7; RFC 8200,
+//! 4.5): of IPv6 the router's own only. Rule 7.2 of `docs/forwarding-rules.md`.
+//!
+//! On entry and exit the position is at the IP header and the `Dpo` column names the adjacency. The fragments go to the rewrite, which
+//! makes of each what it makes of any packet.
+
+use crate::cut::{Cuts, Ids};
+use crate::{Icmp, IpTrace};
+use std::collections::hash_map::RandomState;
+use volley_fib::dataplane::{DataPlane, Dpo};
+use volley_graph::{
+    Col, Cx, Done, Fate, Isa, Node, NodeId, Offload, Offspring, Packet, PacketView, Vector,
+    counters, nexts,
+};
+use volley_iface::{Payload, finish_checksum};
+use volley_wire::checksum::Sum;
+
+nexts! {
+    /// Edges of the fragmentation nodes.
+    pub struct Next<F: Icmp> {
+        DROP => "error-drop",
+        REWRITE => F::REWRITE,
+    }
+}
+
+counters! {
+    /// What the fragmentation nodes count.
+    pub enum Count {
+        /// packets that were cut into fragments
+        Fragmented = "fragmented" (Info),
+        /// fragments that they were cut into
+        Fragments = "fragments" (Info),
+        /// the link takes not even eight bytes behind the IP header
+        MtuTooSmall = "mtu-too-small" (Error),
+        /// the segments of a super-segment are too long for the link
+        SuperSegment = "super-segment" (Error),
+        /// the checksum that is to be finished does not fit the packet
+        BadOffload = "bad-offload" (Error),
+        /// no packet buffer was free for a fragment
+        NoBuffers = "no-buffers" (Error),
+    }
+}
+
+/// State of a fragmentation node.
+pub struct Frag<F: Icmp> {
+    fib: DataPlane<F>,
+    ids: Ids,
+}
+
+impl<F: Icmp> Frag<F> {
+    /// Of worker `worker`, over the FIB, which knows each link's MTU. `hasher` is the same for all workers.
+    pub fn new(fib: DataPlane<F>, hasher: RandomState, worker: usize) -> Self {
+        let ids = Ids::new(hasher, worker);
+        Frag { fib, ids }
+    }
+}
+
+/// Cut a packet into fragments for `node`; returns how many.
+fn fragment<F: Cuts, I: Isa>(
+    packet: &PacketView<'_>,
+    mtu: usize,
+    (node, ids): (NodeId, &mut Ids),
+    out: &mut Offspring<'_, I>,
+) -> Result<usize, Count> {
+    let cut = F::cut(packet, mtu, ids)?;
+    let mut from = Payload::new(packet, cut.skip).ok_or(Count::BadOffload)?;
+    let mut made = 0;
+    for at in (0..cut.payload).step_by(cut.room) {
+        let part = cut.room.min(cut.payload - at);
+        let mut copied = 0;
+        let first = out.add(packet, node, cut.head + part, |buffer| {
+            let head = cut.write(copied, buffer);
+            from.read(&mut buffer[head..], &mut Sum::new());
+            copied += buffer.len();
+        });
+        F::dress(&cut, first.ok_or(Count::NoBuffers)?, at, part);
+        made += 1;
+    }
+    Ok(made)
+}
+
+/// What is left to be done with the whole packet is done before it is cut.
+fn complete(packet: &mut Packet<'_>) -> Result<(), Count> {
+    let Offload { checksum, gso } = packet.offload();
+    if gso.is_some() {
+        return Err(Count::SuperSegment);
+    }
+    if let Some(sum) = checksum {
+        finish_checksum(packet, sum).map_err(|_| Count::BadOffload)?;
+        packet
+            .set_offload(&Offload::NONE)
+            .map_err(|_| Count::BadOffload)?;
+    }
+    Ok(())
+}
+
+impl<F: Icmp> Node for Frag<F> {
+    const NAME: &'static str = F::FRAGMENT;
+    type Next = Next<F>;
+    type Count = Count;
+    type Trace = IpTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+        v.forget(&[Col::Err]);
+        v.require(Col::Dpo, 0);
+        let Frag { fib, ids } = self;
+        let (adjs, rewrite) = (fib.read(cx.guard()).adjs(), v.edge(Next::REWRITE));
+        v.unfold(|packet, out| {
+            let dpo = Dpo(packet.get(Col::Dpo).unwrap_or(0));
+            let mtu = usize::from(adjs.words(dpo.index()).facts.mtu());
+            let made = complete(packet)
+                .and_then(|()| fragment::<F, I>(&packet.view(), mtu, (rewrite, ids), out));
+            match made {
+                Ok(fragments) => {
+                    cx.count(Count::Fragmented, 1);
+                    cx.count(Count::Fragments, fragments as u64);
+                    Fate::Replaced
+                }
+                Err(why) => {
+                    packet.fail(cx, why);
+                    Fate::Drop(Next::DROP)
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! Reassembly of datagrams for the router itself (RFC 791, 3.2; RFC 815; RFC 8200, 4.5). `docs/reassembly.md` is the
+//! operator's page.
+//!
+//! Each worker has a [`store::Store`] of its own for each family; `ip4-full-reassembly-handoff` brings all fragments of a
+//! datagram to one worker. Only what is wrong with a fragment by itself is decided here; what it does to its datagram is
+//! decided by the store.
+
+mod control;
+pub(crate) mod store;
+mod v4;
+mod v6;
+
+pub(crate) use control::ReassemblyHandler;
+pub use control::ReassemblySwitches;
+pub(crate) use store::{Fault, Span, Store, Whole};
+
+use crate::node::ip_full_reassembly::Count;
+use volley_fib::Family;
+
+/// Datagrams of a family that a worker can hold at the most, whatever is configured; as in `volley_model::limits`.
+pub(crate) const MOST_DATAGRAMS: usize = *volley_model::limits::REASSEMBLIES.end() as usize;
+/// Fragments of them; some more, for those that are to be dropped leave at the end of a round.
+pub(crate) const MOST_FRAGMENTS: usize =
+    *volley_model::limits::REASSEMBLY_BUFFERS.end() as usize + 1024;
+/// The longest datagram, and the longest payload of an IPv6 packet.
+pub(crate) const LONGEST: usize = 65_535;
+/// The longest headers in front of what is put together.
+pub(crate) const HEADERS: usize = 1024;
+
+/// What makes fragments one datagram's.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct Key {
+    /// The routing table of the interface they came in by: tables do not know each other's addresses.
+    pub table: u32,
+    pub source: u128,
+    pub destination: u128,
+    pub id: u32,
+    /// IPv4 only.
+    pub protocol: u8,
+}
+
+/// What differs between the families' fragments.
+pub trait Reassemble: Family {
+    /// Name of the node that brings fragments to their worker.
+    const HANDOFF: &'static str;
+    /// Name of the node that puts them together.
+    const REASSEMBLY: &'static str;
+
+    /// Which datagram a fragment belongs to, and where its bytes do; or what is wrong with it. `bytes` are those of its
+    /// first segment, `len` says how many there are in all.
+    #[doc(hidden)]
+    #[expect(private_interfaces, reason = "the trait is sealed by its types")]
+    fn fragment(bytes: &[u8], len: usize) -> Result<(Key, Span), Count>;
+
+    /// Which datagram a fragment belongs to, whatever it is worth.
+    #[doc(hidden)]
+    #[expect(private_interfaces, reason = "the trait is sealed by its types")]
+    fn key(bytes: &[u8]) -> Option<Key>;
+
+    /// Write the headers of a datagram with `payload` bytes behind the first fragment's headers, which `first` begins
+    /// with; returns their length. `ecn` are its congestion bits.
+    #[doc(hidden)]
+    fn headers(first: &[u8], payload: usize, ecn: u8, out: &mut [u8; HEADERS]) -> Option<usize>;
+}
+
+/// Whether a first fragment, of which `rest` is behind the IP headers, has less of the next header than filters and hosts
+/// need to tell what it is (RFC 1858; RFC 7112).
+pub(crate) fn is_tiny(protocol: u8, rest: usize) -> bool {
+    let needed = match protocol {
+        6 => 20,
+        1 | 17 | 58 | 136 => 8,
+        132 => 12,
+        _ => 0,
+    };
+    rest < needed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use volley_fib::{V4, V6};
+
+    /// Whatever the bytes are: what is said of them fits them, and their headers can be written.
+    fn holds<F: Reassemble>(bytes: &[u8], more: usize) -> Result<(), TestCaseError> {
+        let len = bytes.len() + more;
+        let Ok((key, span)) = F::fragment(bytes, len) else {
+            return Ok(());
+        };
+        prop_assert_eq!(F::key(bytes), Some(key));
+        prop_assert!(span.start < span.end && span.end as usize <= LONGEST);
+        prop_assert!(usize::from(span.head) + (span.end - span.start) as usize <= len);
+        prop_assert!(!span.more || span.end % 8 == 0);
+        let mut out = [0; HEADERS];
+        for payload in [span.end as usize, LONGEST] {
+            let written = F::headers(bytes, payload, 1, &mut out);
+            prop_assert!(written.is_none_or(|n| n <= usize::from(span.head)));
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..200),
+            header in 0usize..3,
+            more in 0usize..3000,
+        ) {
+            // Most random bytes stop at once: these go further.
+            let fields: &[(usize, u8)] = match header {
+                0 => &[(0, 0x45), (2, 0)],
+                1 => &[(4, 0), (6, 44), (42, 0)],
+                _ => &[(4, 0), (6, 60), (40, 44), (41, 0), (50, 0)],
+            };
+            for (at, byte) in fields {
+                if let Some(place) = bytes.get_mut(*at) {
+                    *place = *byte;
+                }
+            }
+            holds::<V4>(&bytes, more)?;
+            holds::<V6>(&bytes, more)?;
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Fragments of IPv6 (RFC 8200, 4.5; RFC 5722; RFC 7112).
+
+use super::{HEADERS, Key, LONGEST, Reassemble, Span, is_tiny};
+use crate::extensions::{Stop, fragment_header, upper_at};
+use crate::icmp::be16;
+use crate::node::ip_full_reassembly::Count;
+use volley_fib::V6;
+
+const ICMP: u8 = 58;
+/// Bytes of a fragment header.
+const FRAGMENT: usize = 8;
+
+#[expect(private_interfaces, reason = "the trait is sealed by its types")]
+impl Reassemble for V6 {
+    const HANDOFF: &'static str = "ip6-full-reassembly-handoff";
+    const REASSEMBLY: &'static str = "ip6-full-reassembly";
+
+    fn key(bytes: &[u8]) -> Option<Key> {
+        let address = |at: usize| {
+            let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
+            Some(u128::from_be_bytes(octets))
+        };
+        let (at, _) = fragment_header(bytes)?;
+        let id: [u8; 4] = bytes.get(at + 4..at + 8)?.try_into().ok()?;
+        Some(Key {
+            table: 0,
+            source: address(8)?,
+            destination: address(24)?,
+            id: u32::from_be_bytes(id),
+            protocol: 0,
+        })
+    }
+
+    fn fragment(bytes: &[u8], len: usize) -> Result<(Key, Span), Count> {
+        let total = 40 + usize::from(be16(bytes, 4));
+        let (at, _) = fragment_header(bytes).ok_or(Count::Malformed)?;
+        let key = Self::key(bytes).ok_or(Count::Malformed)?;
+        let head = at + FRAGMENT;
+        if total < head || total > len || head > HEADERS {
+            return Err(Count::Malformed);
+        }
+        let (word, payload) = (be16(bytes, at + 2), total - head);
+        let (start, more) = (usize::from(word & 0xfff8), word & 1 != 0);
+        if payload == 0 {
+            return Err(Count::Empty);
+        }
+        if more && !payload.is_multiple_of(8) {
+            return Err(Count::BadLength);
+        }
+        if at - 40 + start + payload > LONGEST {
+            return Err(Count::TooLong);
+        }
+        if start == 0 {
+            first(&bytes[..bytes.len().min(total)], at)?;
+        }
+        let span = Span {
+            start: start as u32,
+            end: (start + payload) as u32,
+            more,
+            ecn: bytes[1] >> 4 & 3,
+            head: head as u16,
+        };
+        Ok((key, span))
+    }
+
+    fn headers(first: &[u8], payload: usize, ecn: u8, out: &mut [u8; HEADERS]) -> Option<usize> {
+        let (at, named_at) = fragment_header(first)?;
+        let length = u16::try_from(at - 40 + payload).ok()?;
+        let header = out.get_mut(..at)?;
+        header.copy_from_slice(first.get(..at)?);
+        header[1] = header[1] & !0x30 | ecn << 4;
+        header[4..6].copy_from_slice(&length.to_be_bytes());
+        header[named_at] = first[at];
+        Some(at)
+    }
+}
+
+/// What is wrong with a first fragment, whose fragment header is at `at`: it has to have all headers (RFC 7112), and
+/// neighbour discovery is never cut (RFC 6980).
+fn first(packet: &[u8], at: usize) -> Result<(), Count> {
+    match upper_at(packet, packet[at], at, at + FRAGMENT) {
+        Ok(found) if is_tiny(found.proto, packet.len() - found.at.min(packet.len())) => {
+            Err(Count::Tiny)
+        }
+        Ok(found) if found.proto == ICMP && matches!(packet.get(found.at), Some(133..=137)) => {
+            Err(Count::Discovery)
+        }
+        Err(fault) if fault.stop == Stop::Malformed => Err(Count::Tiny),
+        // Other faults are told of when the packet is whole.
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fragment with `before` in front of its fragment header, `behind` behind it.
+    fn fragment(before: &[u8], next: u8, word: u16, behind: &[u8]) -> Vec<u8> {
+        let length = before.len() + 8 + behind.len();
+        let first = if before.is_empty() { 44 } else { 60 };
+        let mut p = vec![0x60, 0x30, 0, 0, 0, 0, first, 64];
+        p[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+        p.extend([1; 16]);
+        p.extend([2; 16]);
+        p.extend(before);
+        p.extend([next, 0]);
+        p.extend(word.to_be_bytes());
+        p.extend([0, 0, 0, 9]);
+        p.extend(behind);
+        p
+    }
+
+    fn said(bytes: &[u8]) -> Result<Span, Count> {
+        V6::fragment(bytes, bytes.len()).map(|(_, span)| span)
+    }
+
+    #[test]
+    fn a_fragment_says_where_it_belongs() {
+        let options = [44, 0, 1, 4, 0, 0, 0, 0];
+        let bytes = fragment(&options, 17, 0x19, &[5; 16]);
+        let (key, span) = V6::fragment(&bytes, bytes.len()).unwrap();
+        assert_eq!((key.id, key.protocol), (9, 0));
+        let want = Span {
+            start: 24,
+            end: 40,
+            more: true,
+            ecn: 3,
+            head: 56,
+        };
+        assert_eq!(span, want);
+    }
+
+    #[test]
+    fn what_is_wrong_by_itself_is_named() {
+        let solicitation = [135, 0, 0, 0, 0, 0, 0, 0];
+        let cases = [
+            (fragment(&[], 17, 1, &[5; 9]), Count::BadLength),
+            (fragment(&[], 17, 8, &[]), Count::Empty),
+            (fragment(&[], 17, 0xfff8, &[5; 8]), Count::TooLong),
+            (fragment(&[], 6, 1, &[5; 16]), Count::Tiny),
+            (
+                fragment(&[], 60, 1, &[17, 1, 1, 4, 0, 0, 0, 0]),
+                Count::Tiny,
+            ),
+            (
+                fragment(&[], 60, 1, &[17, 0, 1, 4, 0, 0, 0, 0]),
+                Count::Tiny,
+            ),
+            (fragment(&[], 58, 1, &solicitation), Count::Discovery),
+            (
+                fragment(&[], 17, 1, &[5; 8])[..47].to_vec(),
+                Count::Malformed,
+            ),
+        ];
+        for (bytes, want) in cases {
+            assert_eq!(said(&bytes), Err(want), "{bytes:02x?}");
+        }
+        for good in [(17, 1, 8), (6, 9, 8), (59, 1, 8), (58, 8, 3)] {
+            let bytes = fragment(&[], good.0, good.1, &vec![5; good.2]);
+            assert!(said(&bytes).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn the_fragment_header_is_left_out_of_the_whole() {
+        let options = [44, 0, 1, 4, 0, 0, 0, 0];
+        let mut out = [0; HEADERS];
+        let head = V6::headers(&fragment(&options, 17, 1, &[5; 8]), 3000, 3, &mut out);
+        assert_eq!(head, Some(48));
+        assert_eq!(out[..8], [0x60, 0x30, 0, 0, 0x0b, 0xc0, 60, 64]);
+        assert_eq!(out[40..48], [17, 0, 1, 4, 0, 0, 0, 0]);
+        let bytes = fragment(&[], 17, 1, &[5; 8]);
+        assert_eq!(V6::headers(&bytes, 65_536, 0, &mut out), None);
+        assert_eq!(V6::headers(&bytes, 16, 2, &mut out), Some(40));
+        assert_eq!((out[6], out[1]), (17, 0x20));
+    }
+}

@@ -4,13 +4,13 @@ use crate::count::{Cells, Sums};
 use crate::learn::Learner;
 use crate::queues::MOST;
 use crate::table::{LearnedPath, QUEUES, RULE_COUNTERS, Situation, Table, Wishes};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use volley_graph::{Clock, Engine, NodeId, ProcessInfo, Processes, Watch};
+use volley_graph::{Clock, Engine, Errand, NodeId, ProcessInfo, Runner};
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::{PATH_OWN_HEADERS, PATH_RULES};
 use volley_model::reply::{
@@ -24,11 +24,6 @@ use volley_tables::qsbr::Publisher;
 
 /// Between two looks at whether an interface's last packets have left.
 const DRAIN: Duration = Duration::from_millis(1);
-
-const PROCESS: ProcessInfo = ProcessInfo {
-    name: "path-batcher-process",
-    text: "lets the last packets of an interface leave the path batcher, and learns heavy paths",
-};
 
 /// Interfaces that are on, and those that leave.
 #[derive(Default)]
@@ -57,10 +52,7 @@ struct Control {
 
 /// Carries out requests of the path batcher.
 pub struct PathHandler {
-    control: Rc<RefCell<Control>>,
-    processes: Processes,
-    watch: Option<Watch>,
-    is_watching: Rc<Cell<bool>>,
+    control: Runner<Control>,
 }
 
 pub(crate) fn first_table() -> Table {
@@ -107,40 +99,17 @@ impl PathHandler {
             clock,
         };
         PathHandler {
-            control: Rc::new(RefCell::new(control)),
-            processes: registry.processes.clone(),
-            watch: None,
-            is_watching: Rc::default(),
+            control: Runner::new(&registry.processes, control),
         }
-    }
-
-    /// Have the process run while there is something for it to do.
-    fn watch(&mut self) {
-        if self.is_watching.get() || self.control.borrow().span().is_none() {
-            return;
-        }
-        self.is_watching.set(true);
-        let (weak, running) = (Rc::downgrade(&self.control), self.is_watching.clone());
-        self.watch = Some(self.processes.every(PROCESS, move || {
-            let span = turn(&weak);
-            running.set(span.is_some());
-            span
-        }));
     }
 }
 
-/// One turn of the process; none when there is nothing left to do.
-fn turn(control: &Weak<RefCell<Control>>) -> Option<Duration> {
-    let control = control.upgrade()?;
-    // It is borrowed only while a request is carried out, and those do not wait.
-    let mut control = control.try_borrow_mut().ok()?;
-    control.drain();
-    control.learn();
-    control.span()
-}
+impl Errand for Control {
+    const PROCESS: ProcessInfo = ProcessInfo {
+        name: "path-batcher-process",
+        text: "lets the last packets of an interface leave the path batcher, and learns heavy paths",
+    };
 
-impl Control {
-    /// When the process wants its next turn.
     fn span(&self) -> Option<Duration> {
         if !self.gates.borrow().leaving.is_empty() || self.now.pass {
             return Some(DRAIN);
@@ -150,6 +119,13 @@ impl Control {
         Some(Duration::from_millis(span.into()))
     }
 
+    fn turn(&mut self) {
+        self.drain();
+        self.learn();
+    }
+}
+
+impl Control {
     fn publish(&mut self, table: Table) {
         self.ticket = self.publisher.publish(table);
         self.engine.borrow().wake();
@@ -502,7 +478,7 @@ impl Control {
 
 impl Handler for PathHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        let mut control = self.control.borrow_mut();
+        let mut control = self.control.errand().borrow_mut();
         let done = match request {
             Request::PathBatcherSet(defaults) => {
                 let mut wishes = control.wishes.clone();
@@ -523,7 +499,7 @@ impl Handler for PathHandler {
             _ => return None,
         };
         drop(control);
-        self.watch();
+        self.control.call();
         Some(done)
     }
 
@@ -531,6 +507,7 @@ impl Handler for PathHandler {
         let Query::PathBatcher = query else {
             return None;
         };
-        Some(Ok(Reply::PathBatcher(self.control.borrow().reply())))
+        let control = self.control.errand().borrow();
+        Some(Ok(Reply::PathBatcher(control.reply())))
     }
 }

@@ -4,14 +4,14 @@ use crate::auto::Auto;
 use crate::count::Cells;
 use crate::node::worker_handoff::{Count, has_settled};
 use crate::table::{ENTRIES, Spread, Table, balance, dealt};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
 use std::time::Duration;
 use volley_graph::{
-    Clock, Counters, Crew, Engine, HandoffReport, NodeId, ProcessInfo, Processes, Watch,
+    Clock, Counters, Crew, Engine, Errand, HandoffReport, NodeId, ProcessInfo, Runner,
 };
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::RSS_INTERFACES;
@@ -27,11 +27,6 @@ const LOOK: Duration = Duration::from_millis(100);
 const BALANCE: u32 = 10;
 /// Fewer packets than this say nothing about the balance.
 const ENOUGH: u64 = 1000;
-
-const PROCESS: ProcessInfo = ProcessInfo {
-    name: "rss-process",
-    text: "watches the load of workers and spreads packets of interfaces over them",
-};
 
 /// What is known of an interface that is spread, or may be, or leaves.
 struct Port {
@@ -84,10 +79,7 @@ struct Control {
 
 /// Carries out requests of software RSS.
 pub struct RssHandler {
-    control: Rc<RefCell<Control>>,
-    processes: Processes,
-    watch: Option<Watch>,
-    is_watching: Rc<Cell<bool>>,
+    control: Runner<Control>,
 }
 
 impl RssHandler {
@@ -127,43 +119,17 @@ impl RssHandler {
             busy: Vec::new(),
         };
         RssHandler {
-            control: Rc::new(RefCell::new(control)),
-            processes: registry.processes.clone(),
-            watch: None,
-            is_watching: Rc::default(),
+            control: Runner::new(&registry.processes, control),
         }
-    }
-
-    /// Have the process run while there is something for it to do.
-    fn watch(&mut self) {
-        if self.is_watching.get() || self.control.borrow().span().is_none() {
-            return;
-        }
-        self.is_watching.set(true);
-        let (weak, running) = (Rc::downgrade(&self.control), self.is_watching.clone());
-        self.watch = Some(self.processes.every(PROCESS, move || {
-            let span = turn(&weak);
-            running.set(span.is_some());
-            span
-        }));
     }
 }
 
-/// One turn of the process; none when there is nothing left to do.
-fn turn(control: &Weak<RefCell<Control>>) -> Option<Duration> {
-    let control = control.upgrade()?;
-    // It is borrowed only while a request is carried out, and those do not wait.
-    let mut control = control.try_borrow_mut().ok()?;
-    control.forget();
-    control.link();
-    control.straighten();
-    control.look();
-    control.settle();
-    control.span()
-}
+impl Errand for Control {
+    const PROCESS: ProcessInfo = ProcessInfo {
+        name: "rss-process",
+        text: "watches the load of workers and spreads packets of interfaces over them",
+    };
 
-impl Control {
-    /// When the process wants its next turn.
     fn span(&self) -> Option<Duration> {
         if self.placing {
             return Some(SOON);
@@ -176,6 +142,16 @@ impl Control {
         Some(if soon { SOON } else { LOOK })
     }
 
+    fn turn(&mut self) {
+        self.forget();
+        self.link();
+        self.straighten();
+        self.look();
+        self.settle();
+    }
+}
+
+impl Control {
     /// Interfaces that were deleted are no longer spread.
     fn forget(&mut self) {
         let gone = std::mem::take(&mut *self.gone.borrow_mut());
@@ -583,12 +559,15 @@ impl Handler for RssHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         let done = match request {
             Request::InterfaceRss { name, rss } => {
-                self.control.borrow_mut().set(name, rss.as_ref())
+                self.control.errand().borrow_mut().set(name, rss.as_ref())
             }
-            Request::NodeWorker { node, worker } => self.control.borrow_mut().place(node, *worker),
+            Request::NodeWorker { node, worker } => {
+                let mut control = self.control.errand().borrow_mut();
+                control.place(node, *worker)
+            }
             _ => return None,
         };
-        self.watch();
+        self.control.call();
         Some(done)
     }
 
@@ -596,7 +575,7 @@ impl Handler for RssHandler {
         let Query::Rss = query else {
             return None;
         };
-        let mut control = self.control.borrow_mut();
+        let mut control = self.control.errand().borrow_mut();
         control.forget();
         Some(Ok(Reply::Rss(control.reply())))
     }

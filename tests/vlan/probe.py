@@ -59,7 +59,11 @@ def frames(seconds: float):
     while time.monotonic() < end:
         ready = wire.select([wire], max(0.0, min(0.2, end - time.monotonic())))
         for one in ready:
-            frame = one.recv()
+            try:
+                frame = one.recv()
+            except OSError:  # The link is down for a moment.
+                time.sleep(0.05)
+                continue
             if frame is not None and frame.src == ROUTER:
                 yield Ether(bytes(frame))
 
@@ -180,8 +184,8 @@ def wrong() -> None:
                                head / Dot1AD(vlan=200) / Dot1AD(vlan=7) / inner, head / Dot1Q(vlan=100) / Dot1Q(vlan=5) / inner],
         "too-many-tags": [head / Dot1Q(vlan=100) / Dot1Q(vlan=4094) / Dot1Q(vlan=1) / inner,
                           head / Dot1AD(vlan=200) / Dot1Q(vlan=7) / Dot1Q(vlan=7) / Dot1Q(vlan=7) / inner],
-        # Cut inside the outer tag, no frame gets past the kernel.
-        "truncated-tag": [cut(head / Dot1AD(vlan=200) / Dot1Q(vlan=7), 20), cut(head / Dot1Q(vlan=100) / Dot1Q(vlan=7), 19)],
+        # Cut inside the outer tag or the type behind it, no frame gets past the kernel.
+        "truncated-tag": [cut(head / Dot1AD(vlan=200) / Dot1Q(vlan=7), 20), cut(head / Dot1Q(vlan=100) / Dot1Q(vlan=7), 21)],
         "sub-interface-down": [head / Dot1Q(vlan=103) / inner],
     }
     count = {}

@@ -320,6 +320,8 @@ fn thousands_of_them_on_one_interface() {
         let got = (sub["rx"]["packets"].as_u64(), sub["rx"]["bytes"].as_u64());
         assert_eq!(got, (Some(1), Some(60)), "{sub}");
     }
+    daemon.ok("packet-generator disable s");
+    daemon.ok("packet-generator delete s");
     let began = std::time::Instant::now();
     daemon.ok("delete interface pg0");
     println!("deleted in {:?}", began.elapsed());

@@ -59,12 +59,13 @@ fn how_much_of_datagrams_may_wait() {
     for (family, ip) in [("ip4", "ip4"), ("ip6", "ip6")] {
         let text = format!("[{family}_reassembly]\n{all}");
         comes_back(&text);
-        let words =
-            "reassembly max-reassemblies 5 max-reassembly-length 3 max-buffers 9 timeout 7";
+        let words = "reassembly max-reassemblies 5 max-reassembly-length 3 max-buffers 9 timeout 7";
         let request = parse(&text).unwrap().requests[0].to_string();
         assert_eq!(request, format!("set {ip} {words}"));
     }
-    let error = parse("[ip6_reassembly]\ntimeout = 0\n").unwrap_err().to_string();
+    let error = parse("[ip6_reassembly]\ntimeout = 0\n")
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("volley.toml:2") && error.contains("timeout"),
         "{error}"

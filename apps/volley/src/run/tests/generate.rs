@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
     AdminState, BridgeDomain, BridgePort, Enter, Family, Feature, IcmpSettings, IfAddress,
     InterfaceKind, InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Neighbor,
-    Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, ReassemblySettings, Request, Route, RxMode, Sizes,
-    StreamSource, StreamSpec, Switch,
+    Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, ReassemblySettings, Request,
+    Route, RxMode, Sizes, StreamSource, StreamSpec, Switch,
 };
 
 fn name() -> impl Strategy<Value = String> {

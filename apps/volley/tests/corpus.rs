@@ -9,6 +9,7 @@ mod support;
 
 use std::path::PathBuf;
 use std::process::Command;
+use support::bed::counter;
 use support::{Daemon, Folder, oracle};
 
 /// The commands that make `corpus.ROUTER`, after interfaces and their captures.
@@ -161,6 +162,11 @@ fn every_rule_has_a_packet_and_every_packet_its_outcome() {
     let mut inputs = files(&corpus, "");
     inputs.retain(|(name, file)| name != "pg3" && file.exists());
     send(&mut daemon, &inputs);
+    // Fragments whose rest never comes.
+    daemon.wait_for("the end of their time", |d| {
+        let over = |node| counter(d, node, "timeout") >= 3;
+        over("ip4-full-reassembly") && over("ip6-full-reassembly")
+    });
     daemon.stop("TERM");
     let outputs = files(&daemon.folder, "out-");
     println!(

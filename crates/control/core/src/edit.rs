@@ -169,17 +169,7 @@ impl Editor<'_> {
                 }
                 Ok(())
             }
-            Request::Reassembly { family, settings } => {
-                let usual = *settings == ReassemblySettings::default();
-                let unusual = (!usual).then_some(Value::Reassembly(*settings));
-                self.put(Key::Reassembly(*family), unusual);
-                Ok(())
-            }
-            Request::Icmp(icmp) => {
-                let unusual = Some(*icmp).filter(|i| *i != IcmpSettings::default());
-                self.put(Key::Icmp, unusual.map(Value::Icmp));
-                Ok(())
-            }
+            Request::Icmp(_) | Request::Reassembly { .. } => self.limits(request),
             Request::MemifSocketAdd(socket) => {
                 let key = Key::MemifSocket(socket.id);
                 self.is_new(&key)?;
@@ -232,6 +222,20 @@ impl Editor<'_> {
                 "it changes no configuration: give it by itself",
             )),
         }
+    }
+
+    /// Limits are an object while they are not the usual ones.
+    fn limits(&mut self, request: &Request) -> Done {
+        if let Request::Icmp(icmp) = request {
+            let unusual = Some(*icmp).filter(|it| *it != IcmpSettings::default());
+            self.put(Key::Icmp, unusual.map(Value::Icmp));
+        }
+        if let Request::Reassembly { family, settings } = request {
+            let unusual = Some(*settings).filter(|it| *it != ReassemblySettings::default());
+            let key = Key::Reassembly(*family);
+            self.put(key, unusual.map(Value::Reassembly));
+        }
+        Ok(())
     }
 
     /// Requests of bridge domains; false for any other.

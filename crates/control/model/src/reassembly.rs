@@ -43,6 +43,15 @@ impl ReassemblySettings {
         self.timeout.unwrap_or(usual)
     }
 
+    /// The command that sets them.
+    pub(crate) fn spell(&self, family: Family, f: &mut Formatter<'_>) -> fmt::Result {
+        let ip = match family {
+            Family::V4 => "ip4",
+            Family::V6 => "ip6",
+        };
+        write!(f, "set {ip} reassembly{self}")
+    }
+
     pub(crate) fn validate(&self) -> Result<(), ModelError> {
         within(
             "max-reassemblies",

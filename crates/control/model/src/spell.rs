@@ -98,13 +98,7 @@ impl Display for Request {
             Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
             Request::DpdkEal(eal) => write!(f, "set dpdk eal{eal}"),
             Request::Icmp(icmp) => write!(f, "set ip icmp{icmp}"),
-            Request::Reassembly { family, settings } => {
-                let ip = match family {
-                    Family::V4 => "ip4",
-                    Family::V6 => "ip6",
-                };
-                write!(f, "set {ip} reassembly{settings}")
-            }
+            Request::Reassembly { family, settings } => settings.spell(*family, f),
             Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")
@@ -142,13 +136,8 @@ impl Display for Request {
             Request::TableAdd { family, table } => write!(f, "{} table add {table}", ip(*family)),
             Request::TableDel { family, table } => write!(f, "{} table del {table}", ip(*family)),
             Request::NeighborAdd(n) => {
-                write!(
-                    f,
-                    "set ip neighbor {} {} {}",
-                    del_apart(&n.interface),
-                    n.address,
-                    n.mac
-                )
+                let name = del_apart(&n.interface);
+                write!(f, "set ip neighbor {name} {} {}", n.address, n.mac)
             }
             Request::NeighborDel { interface, address } => {
                 write!(f, "set ip neighbor del {interface} {address}")

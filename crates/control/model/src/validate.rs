@@ -49,7 +49,6 @@ impl Request {
             Request::MemifSocketAdd(socket) => socket.validate(),
             Request::DpdkEal(eal) => eal.validate(),
             Request::Icmp(icmp) => icmp.validate(),
-            Request::Reassembly { settings, .. } => settings.validate(),
             Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
@@ -116,9 +115,10 @@ impl Request {
     }
 }
 
-/// Workers and what they poll; the path batcher checks the others.
+/// Workers, what they poll and what waits on them; the path batcher checks the others.
 fn workers(request: &Request) -> Check {
     match request {
+        Request::Reassembly { settings, .. } => settings.validate(),
         Request::InterfaceRxPlacement {
             name,
             queue,

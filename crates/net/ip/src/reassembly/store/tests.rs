@@ -27,6 +27,8 @@ fn bytes(key: u32, span: Span) -> Vec<u8> {
 }
 
 type Fragments = Store<u32, Vec<u8>>;
+/// A fragment, why it is dropped, and whether it is its datagram's first.
+type Dropped = (Vec<u8>, Fault, bool);
 
 fn give(store: &mut Fragments, key: u32, span: Span, now_ns: u64) -> Result<(), Fault> {
     let leave = store.offer(&key, span, &BOUNDS, now_ns)?;
@@ -35,7 +37,7 @@ fn give(store: &mut Fragments, key: u32, span: Span, now_ns: u64) -> Result<(), 
 }
 
 /// Take out everything that is due: whole datagrams, and what is dropped.
-fn collect(store: &mut Fragments) -> (Vec<Vec<u8>>, Vec<(Vec<u8>, Fault, bool)>) {
+fn collect(store: &mut Fragments) -> (Vec<Vec<u8>>, Vec<Dropped>) {
     let mut whole = Vec::new();
     while let Some(next) = store.next_whole() {
         let parts = store.fragments_of(next).map(|(_, item)| item.clone());

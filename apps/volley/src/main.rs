@@ -22,6 +22,10 @@ use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
 
+/// What workers write shares no line with what others read.
+#[global_allocator]
+static HEAP: volley_buf::LineHeap = volley_buf::LineHeap;
+
 /// A vector packet processor.
 #[derive(Parser)]
 #[command(name = "volley", version, about, arg_required_else_help = true)]

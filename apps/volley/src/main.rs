@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod calls;
 mod config;
 mod crew;
 mod ctl;

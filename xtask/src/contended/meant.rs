@@ -26,7 +26,7 @@ impl Meant {
     }
 }
 
-pub const MEANT: [Meant; 3] = [
+pub const MEANT: [Meant; 4] = [
     Meant {
         name: "handoff rings",
         why: "indices and places of the rings between two workers, and turns: this is how packets go over, once a frame",
@@ -49,6 +49,15 @@ pub const MEANT: [Meant; 3] = [
             ),
             ("crates/base/graph/src/worker.rs", &["ring"]),
         ],
+        orders: false,
+    },
+    Meant {
+        name: "where a worker stands",
+        why: "the answer of a worker that the watchdog asks because it stands still: so do workers that are stepped, others never write it",
+        sources: &[(
+            "crates/base/graph/src/shot.rs",
+            &["answer", "copy", "on_signal"],
+        )],
         orders: false,
     },
 ];

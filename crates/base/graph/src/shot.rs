@@ -83,7 +83,8 @@ const ANSWERING: u32 = 3;
 /// It has.
 const ANSWERED: u32 = 4;
 
-/// Where question and answer are: one at a time.
+/// Where question and answer are: one at a time, on lines of their own.
+#[repr(align(64))]
 struct Room {
     state: AtomicU32,
     thread: AtomicI32,

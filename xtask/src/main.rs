@@ -8,6 +8,8 @@ mod budget;
 mod cargo_test;
 mod chart;
 mod ci;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod contended;
 mod deb;
 mod docs;
 mod error;
@@ -41,6 +43,8 @@ cargo xtask COMMAND
   budget [--update]                        instructions per packet against bench/budgets.toml
   path-curves                              the curves of docs/path-batcher.md, counted by callgrind (minutes)
   scaling                                  docs/scaling.md: what more cores would give, measured and simulated (minutes)
+  contended [--only SCENARIO]... [--steps N] [--binary FILE] [--update]
+                                           cache lines that workers contend for, seen instruction by instruction
   docs [--update]                          generated pages: stale or not
   deb [--binary FILE] [--out DIR]          the Debian package, unpacked and tried
   readme [--update]                        run the commands of README.md and look at their output
@@ -93,6 +97,7 @@ fn dispatch(arguments: &mut Arguments) -> Result<bool, Error> {
         }
         Some("path-curves") => alone(arguments, "path-curves", || paths::curves(&home)),
         Some("scaling") => alone(arguments, "scaling", || scaling::run(&home)),
+        Some("contended") => contended_lines(&home, arguments),
         Some("docs") => {
             let update = arguments.contains("--update");
             finish(arguments).map(|()| report::single("docs", docs::run(&home, update)))
@@ -126,6 +131,27 @@ fn dispatch(arguments: &mut Arguments) -> Result<bool, Error> {
             "there is no command `{other}`; `cargo xtask help` lists them"
         ))),
     }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn contended_lines(home: &Home, arguments: &mut Arguments) -> Result<bool, Error> {
+    let options = contended::Options {
+        only: words(arguments, "--only")?,
+        steps: arguments
+            .opt_value_from_str("--steps")
+            .map_err(Error::usage)?,
+        binary: arguments
+            .opt_value_from_str("--binary")
+            .map_err(Error::usage)?,
+        update: arguments.contains("--update"),
+    };
+    alone(arguments, "contended", || contended::run(home, &options))
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+fn contended_lines(_: &Home, _: &mut Arguments) -> Result<bool, Error> {
+    let why = "instructions are taken apart for x86-64 Linux only";
+    Ok(report::single("contended", report::Skip(why.into())))
 }
 
 /// A command without arguments.

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod calls;
 mod config;
 mod crew;
 mod ctl;
@@ -21,6 +22,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
+
+/// What workers write shares no line with what others read.
+#[global_allocator]
+static HEAP: volley_buf::LineHeap = volley_buf::LineHeap;
 
 /// A vector packet processor.
 #[derive(Parser)]

@@ -2,13 +2,15 @@
 //! still.
 //!
 //! A process looks ten times a second. `show load` is of the last ten looks; a worker that neither goes round nor sleeps from
-//! one look to another is stalled, and after [`STALL`] looks that is said on standard error, with the node that it ran last.
+//! one look to another is stalled, and after [`STALL`] looks that is said on standard error, with the node that it ran last; the
+//! calls that it stands in follow, when it has been asked ([`crate::calls`]).
 
 use crate::crew::Crewing;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::rc::Rc;
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 use volley_graph::{Engine, GAP_US, Gap, ProcessInfo, Watch, cycles};
 use volley_iface::{Interfaces, Registry};
@@ -97,6 +99,9 @@ struct Watched {
     base_gaps: u64,
     still: u32,
     stalls: u64,
+    /// Its calls are on their way, or known.
+    asked: Option<Receiver<Vec<String>>>,
+    stalled_in: Vec<String>,
     gaps: Vec<Kept>,
     longest: u64,
 }
@@ -164,6 +169,7 @@ impl Watcher {
             let now = self.now(worker);
             self.gather(worker);
             self.check(worker, now);
+            self.hear(worker);
             let watched = self.workers.entry(worker).or_default();
             watched.looks.push_back(now);
             while watched.looks.len() > LOOKS + 1 {
@@ -212,7 +218,24 @@ impl Watcher {
                 "worker {worker} has not gone round for {} ms: it is in node {node}{state}",
                 LOOK.as_millis() * u128::from(STALL)
             ));
+            watched.asked = engine.stand(worker).map(crate::calls::ask);
         }
+    }
+
+    /// Say in which calls a worker stands still, once that is known.
+    fn hear(&mut self, worker: usize) {
+        let watched = self.workers.entry(worker).or_default();
+        let told = watched.asked.as_ref().map(Receiver::try_recv);
+        match told {
+            None | Some(Err(TryRecvError::Empty)) => return,
+            Some(Err(TryRecvError::Disconnected)) => {}
+            Some(Ok(calls)) => {
+                let list = calls.join("\n  ");
+                say(&format!("worker {worker} stood still in\n  {list}"));
+                watched.stalled_in = calls;
+            }
+        }
+        watched.asked = None;
     }
 
     fn queues(&self, worker: usize) -> Vec<String> {
@@ -268,6 +291,7 @@ impl Watcher {
             longest_round_us: engine.longest_round_us(worker),
             stalls: watched.stalls,
             node: engine.name(engine.last_node(worker)).to_owned(),
+            stalled_in: watched.stalled_in.clone(),
         }
     }
 

@@ -597,6 +597,18 @@ fn a_worker_that_stands_still_is_reported_with_its_node() {
     daemon.wait_for("it to go on", |d| {
         d.log().contains("worker 1 goes round again")
     });
-    assert_eq!(daemon.json("show workers")["workers"][1]["stalls"], 1);
+    // The signal was waiting for it: it tells where it stood.
+    daemon.wait_for("its calls", |d| d.log().contains("worker 1 stood still in"));
+    let shown = daemon.json("show workers");
+    assert_eq!(shown["workers"][1]["stalls"], 1);
+    let calls = shown["workers"][1]["stalled_in"].as_array().unwrap().iter();
+    let calls: Vec<&str> = calls.map(|c| c.as_str().unwrap()).collect();
+    let last = calls.last().unwrap();
+    assert!(
+        last.contains("crates/base/graph/src/running.rs:"),
+        "{calls:#?}"
+    );
+    assert!(calls.iter().any(|c| c.starts_with("step ")), "{calls:#?}");
+    assert!(daemon.ok("show workers").contains(&format!("  {last}\n")));
     daemon.stop("TERM");
 }

@@ -3,7 +3,7 @@
 use super::{Item, Sitting, Work, item, long};
 use crate::bench::big_tables;
 use crate::measure::{self, Spread};
-use crate::report::{Fail, Outcome, Pass, Skip};
+use crate::report::{Fail, Outcome, Pass};
 use crate::scaling::BEGIN;
 use serde::Deserialize;
 
@@ -22,7 +22,7 @@ macro_rules! daemon {
     };
 }
 
-pub const ITEMS: [Item; 14] = [
+pub const ITEMS: [Item; 15] = [
     item(
         "equality",
         "the same packets, drops and totals with 1, 2, 3 and 4 workers, each flow in order",
@@ -81,7 +81,7 @@ pub const ITEMS: [Item; 14] = [
     item(
         "stack-trace",
         "the stack of a worker that stands still",
-        Work::Call(|_| not_there("node, thread state and wait channel are told, the stack is not")),
+        Work::Command(&["test", "-p", "volley", "--bin", "volley", "calls::tests"]),
     ),
     item(
         "hand-over",
@@ -89,9 +89,14 @@ pub const ITEMS: [Item; 14] = [
         Work::Command(&["test", "-p", "volley-iface", "--lib"]),
     ),
     item(
+        "contended-tool",
+        "threads that write one line are found, those that do not are clean",
+        Work::Command(&["test", "-p", "xtask", "contended"]),
+    ),
+    long(
         "contended-lines",
-        "a tool that lists contended cache lines",
-        Work::Call(|_| not_there("no tool; docs/workers.md lists by hand what workers share")),
+        "no cache line that two workers contend for, but those that are meant (docs/contended-lines.md)",
+        Work::Call(contended_lines),
     ),
 ];
 
@@ -235,6 +240,12 @@ fn zero_pause(sitting: &Sitting<'_>) -> Outcome {
     }
 }
 
-fn not_there(why: &str) -> Outcome {
-    Skip(why.to_owned())
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+fn contended_lines(sitting: &Sitting<'_>) -> Outcome {
+    crate::contended::run(sitting.home, &crate::contended::Options::default())
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+fn contended_lines(_: &Sitting<'_>) -> Outcome {
+    crate::report::Skip("instructions are taken apart for x86-64 Linux only".into())
 }

@@ -2,6 +2,7 @@
 
 use crate::Pool;
 use crate::ring::BATCH;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,9 +12,22 @@ const KEEP: usize = 512;
 /// Fewer buffers than this are given back one by one.
 const FEW: usize = 8;
 
+/// A cache's own hold on its pool: whoever counts it counts on a line of the cache's owner, not on one that all share.
+#[repr(align(64))]
+pub struct OwnPool(Arc<Pool>);
+
+impl Deref for OwnPool {
+    type Target = Pool;
+
+    fn deref(&self) -> &Pool {
+        &self.0
+    }
+}
+
 /// A thread's free cache. Dropping it gives everything back.
 pub struct Cache {
     pool: Arc<Pool>,
+    own: Arc<OwnPool>,
     stack: Vec<u32>,
     published: Arc<AtomicU64>,
 }
@@ -28,6 +42,7 @@ impl Cache {
         let mut stack = Vec::with_capacity(4 * 1024 + BATCH);
         stack.append(&mut pool.leftovers.write().unwrap_or_else(|e| e.into_inner()));
         let cache = Cache {
+            own: Arc::new(OwnPool(pool.clone())),
             pool,
             stack,
             published,
@@ -40,6 +55,12 @@ impl Cache {
     #[inline(always)]
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
+    }
+
+    /// The same, to be held while the cache changes.
+    #[inline(always)]
+    pub fn own_pool(&self) -> Arc<OwnPool> {
+        self.own.clone()
     }
 
     /// Fill `out` with fresh buffers; returns how many there were. A shortfall is counted as one failure.

@@ -9,13 +9,15 @@
 
 mod arena;
 mod cache;
+mod heap;
 mod meta;
 mod pool;
 mod ring;
 mod sync;
 
 pub use arena::{Backing, BufError};
-pub use cache::Cache;
+pub use cache::{Cache, OwnPool};
+pub use heap::LineHeap;
 pub use meta::{Meta, NO_BUFFER};
 pub use pool::{Base, Pool, PoolReport};
 pub use ring::BatchRing;

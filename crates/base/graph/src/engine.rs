@@ -625,7 +625,7 @@ impl Engine {
 
     /// Whether a worker sleeps now.
     pub fn is_asleep(&self, worker: usize) -> bool {
-        let bell = self.channels.get(worker).and_then(|c| c.bell.get());
+        let bell = self.channels.get(worker).and_then(|c| c.bell.0.get());
         bell.is_some_and(|bell| bell.is_asleep())
     }
 

@@ -224,7 +224,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
     /// packet is refused: then the packet is to be dropped and counted.
     pub fn set_offload(&mut self, row: usize, offload: &Offload) -> Result<(), BadOffload> {
         let first = self.view(row).bytes().len();
-        let pool = self.lanes.bufs.pool().clone();
+        let pool = self.lanes.bufs.own_pool();
         set(&pool, &mut self.frame, row, offload, first)
     }
 }

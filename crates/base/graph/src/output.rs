@@ -189,7 +189,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
     fn chain(&mut self, head: u32, end: usize, rest: &[u8]) -> bool {
         // SAFETY: head and members are ours; every part fits its data area.
         unsafe {
-            let pool = self.lanes.bufs.pool().clone();
+            let pool = self.lanes.bufs.own_pool();
             *pool.meta(head) = Meta {
                 next: NO_BUFFER,
                 start: START as u32,

@@ -26,7 +26,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
             self.lanes.bufs.free(&idx[1..=got]);
             return None;
         }
-        let pool = self.lanes.bufs.pool().clone();
+        let pool = self.lanes.bufs.own_pool();
         let mut slices: [IoSliceMut<'_>; MAX_SEGMENTS] =
             std::array::from_fn(|_| IoSliceMut::new(&mut []));
         for (slice, &idx) in slices.iter_mut().zip(&idx[..n]) {

@@ -42,8 +42,8 @@ impl Seat {
             worker: place,
             why: e.to_string(),
         };
-        if channel.bell.get().is_none() {
-            let _ = channel.bell.set(Bell::new().map_err(failed)?);
+        if channel.bell.0.get().is_none() {
+            let _ = channel.bell.0.set(Bell::new().map_err(failed)?);
         }
         let orders = Arc::new(Orders::default());
         let told = orders.clone();
@@ -143,6 +143,8 @@ fn run(mut worker: Worker, core: Option<usize>, orders: &Orders) -> Worker {
         core_affinity::set_for_current(core_affinity::CoreId { id });
     }
     let channel = worker.channel.clone();
+    let first = 0u64;
+    channel.standing.enter(&first);
     let mut rest = Rest::new();
     let (mut idle, mut since_ns) = (0u32, 0);
     while !orders.stop.load(Ordering::Relaxed) {
@@ -158,7 +160,7 @@ fn run(mut worker: Worker, core: Option<usize>, orders: &Orders) -> Worker {
             since_ns = now_ns;
         }
         idle = idle.saturating_add(1);
-        match channel.bell.get() {
+        match channel.bell.0.get() {
             Some(bell) if worker.may_rest(now_ns - since_ns.min(now_ns)) => {
                 worker.sleep(&mut rest, bell, &orders.stop);
             }
@@ -166,5 +168,6 @@ fn run(mut worker: Worker, core: Option<usize>, orders: &Orders) -> Worker {
             _ => std::hint::spin_loop(),
         }
     }
+    channel.standing.leave();
     worker
 }

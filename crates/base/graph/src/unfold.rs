@@ -103,7 +103,7 @@ impl<I: Isa> Offspring<'_, I> {
         }
         let row = self.out.n - 1;
         let first = packet.len().min(DATA);
-        let pool = self.lanes.bufs.pool().clone();
+        let pool = self.lanes.bufs.own_pool();
         // What fits the one fits the other, unless its headers are spread over buffers in another way.
         let offload = packet.offload();
         if crate::offload::set(&pool, &mut self.out, row, &offload, first).is_err() {
@@ -153,7 +153,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         mut body: impl FnMut(&mut Packet<'_>, &mut Offspring<'_, I>) -> Fate<X>,
     ) -> Done {
         self.frame.require(Col::Offload, 0);
-        let pool = self.lanes.bufs.pool().clone();
+        let pool = self.lanes.bufs.own_pool();
         let mut offspring = Offspring {
             out: self.lanes.frame(),
             nodes: std::mem::take(&mut self.lanes.targets),

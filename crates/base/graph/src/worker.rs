@@ -4,6 +4,7 @@ use crate::body::{Body, FEW};
 use crate::cx::RawCx;
 use crate::lanes::Lanes;
 use crate::rest::Bell;
+use crate::shot::Standing;
 use crate::stats::NodeStats;
 use crate::{Clock, NodeId};
 use crossbeam_queue::ArrayQueue;
@@ -43,6 +44,10 @@ pub const GAP_US: u32 = 50;
 /// Gaps that the control thread has not looked at.
 const GAPS: usize = 256;
 
+/// On lines of its own: what its neighbours are is written all the time.
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
 /// The queues between the control thread and one worker.
 pub(crate) struct Channel {
     pub(crate) todo: ArrayQueue<Box<dyn Change>>,
@@ -67,8 +72,10 @@ pub(crate) struct Channel {
     /// Long gaps, those that found no room here not among them, and how many there were in all.
     pub(crate) gaps: ArrayQueue<Gap>,
     pub(crate) long_gaps: AtomicU64,
-    /// Wakes the worker, once it runs on a thread.
-    pub(crate) bell: OnceLock<Bell>,
+    /// Wakes the worker, once it runs on a thread. Others look at it whenever they hand something over.
+    pub(crate) bell: Apart<OnceLock<Bell>>,
+    /// The thread that it runs on.
+    pub(crate) standing: Standing,
 }
 
 impl Channel {
@@ -87,13 +94,14 @@ impl Channel {
             node: AtomicU32::new(0),
             gaps: ArrayQueue::new(GAPS),
             long_gaps: AtomicU64::new(0),
-            bell: OnceLock::new(),
+            bell: Apart(OnceLock::new()),
+            standing: Standing::default(),
         }
     }
 
     /// Wake the worker, if it sleeps.
     pub(crate) fn ring(&self) {
-        if let Some(bell) = self.bell.get() {
+        if let Some(bell) = self.bell.0.get() {
             bell.ring();
         }
     }

@@ -3,11 +3,16 @@
 use super::{Definition, Engine};
 use crate::drop_book::{DropSample, Kind};
 use crate::stage::Role;
-use crate::{CounterInfo, CounterReport, DropReport, Gap, NodeId, NodeReport, NodeState};
+use crate::{CounterInfo, CounterReport, DropReport, Gap, NodeId, NodeReport, NodeState, Stand};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Engine {
+    /// A worker's thread, to be asked where it stands.
+    pub fn stand(&self, worker: usize) -> Option<Stand> {
+        self.channels.get(worker).cloned().map(Stand)
+    }
+
     /// What every node did on `worker` since the last clear.
     pub fn runtime(&self, worker: usize) -> Vec<NodeReport> {
         let asleep = self.is_asleep(worker);

@@ -37,6 +37,13 @@ pub(super) fn workers(reply: &WorkersReply) -> String {
     for worker in reply.workers.iter().filter(|w| !w.queues.is_empty()) {
         out += &format!("worker {}: {}\n", worker.worker, worker.queues.join(", "));
     }
+    for worker in reply.workers.iter().filter(|w| !w.stalled_in.is_empty()) {
+        out += &format!(
+            "worker {} stood still in\n  {}\n",
+            worker.worker,
+            worker.stalled_in.join("\n  ")
+        );
+    }
     out += &format!(
         "{} of {} places have a worker; load imbalance {:.1} points\n",
         reply.workers.len(),
@@ -110,6 +117,7 @@ mod tests {
                 load_percent: 12.34,
                 vector_fill_percent: 50.0,
                 node: "ip4-lookup".into(),
+                stalled_in: vec!["inner a.rs:1".into(), "outer b.rs:2".into()],
                 ..WorkerRow::default()
             }],
         };
@@ -119,7 +127,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("worker 1: tap0 queue 0, tap0 queue 1\n1 of 8 places"),
+            text.contains("worker 1: tap0 queue 0, tap0 queue 1\nworker 1 stood still in\n  inner a.rs:1\n  outer b.rs:2\n1 of 8 places"),
             "{text}"
         );
         assert!(load(&reply).contains("50.0%"));

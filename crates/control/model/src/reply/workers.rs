@@ -51,6 +51,8 @@ pub struct WorkerRow {
     pub stalls: u64,
     /// The node that it ran last.
     pub node: String,
+    /// The calls in which it last stood still, the innermost first.
+    pub stalled_in: Vec<String>,
 }
 
 /// Answer to [`crate::Query::Pauses`].

@@ -1,0 +1,140 @@
+//! The heap: no two allocations share a cache line, so that what one worker writes lies on no line that another reads.
+//!
+//! Almost everything is allocated on the control thread, one worker's things beside another's and beside tables that all read:
+//! without this it is chance what they share. `cargo xtask contended` looks whether it holds.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+
+/// Bytes of a line.
+const LINE: usize = 64;
+/// From here on an allocation is not aligned, only followed by a line of nothing: the system can then make it longer where it
+/// stands, which aligned allocations cannot have.
+const LARGE: usize = 32 * 1024;
+/// What the C library keeps in front of an allocation; with it, a small one ends where a line ends.
+const HEAD: usize = 8;
+
+/// The system's heap, with lines kept apart. For `#[global_allocator]`.
+pub struct LineHeap;
+
+/// What is asked of the system.
+#[inline]
+fn apart(layout: Layout) -> Layout {
+    let (size, align) = (layout.size(), layout.align());
+    let (size, align) = if size >= LARGE {
+        (size.saturating_add(LINE), align)
+    } else {
+        ((size + HEAD).next_multiple_of(LINE) - HEAD, align.max(LINE))
+    };
+    Layout::from_size_align(size, align).unwrap_or(layout)
+}
+
+// SAFETY: everything is passed to the system's allocator, whose contract this is, with a layout that holds the one asked for and
+// depends on nothing else, so that it is the same when the memory is given back.
+unsafe impl GlobalAlloc for LineHeap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract; a size that is not zero stays so.
+        unsafe { System.alloc(apart(layout)) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as in `alloc`.
+        unsafe { System.alloc_zeroed(apart(layout)) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: it was allocated with this layout.
+        unsafe { System.dealloc(at, apart(layout)) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's contract says that the new size is a valid one for the alignment.
+        let to = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        let (old, new) = (apart(layout), apart(to));
+        if old == new {
+            return at;
+        }
+        if old.align() == new.align() {
+            // SAFETY: it was allocated with `old`.
+            return unsafe { System.realloc(at, old, new.size()) };
+        }
+        // SAFETY: both are as long as what is copied, and not the same.
+        unsafe {
+            let there = System.alloc(new);
+            if !there.is_null() {
+                std::ptr::copy_nonoverlapping(at, there, layout.size().min(size));
+                System.dealloc(at, old);
+            }
+            there
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Allocations of many sizes, some made longer and shorter, hold what they held and touch no line of another.
+    #[test]
+    fn no_two_allocations_share_a_line() {
+        let sizes = [
+            1,
+            8,
+            24,
+            55,
+            56,
+            57,
+            64,
+            120,
+            121,
+            4096,
+            LARGE - 1,
+            LARGE,
+            LARGE + 1,
+            200_000,
+        ];
+        let mut there: Vec<(*mut u8, Layout, u8)> = Vec::new();
+        let mut dice = 7u32;
+        for round in 0..600 {
+            dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let size = sizes[(dice >> 16) as usize % sizes.len()];
+            let mark = round as u8;
+            if round % 3 == 2 {
+                let at = (dice >> 8) as usize % there.len();
+                let (old, layout, held) = there.swap_remove(at);
+                // SAFETY: it was allocated with this layout; the new part is filled before it is looked at.
+                unsafe {
+                    let new = LineHeap.realloc(old, layout, size);
+                    for byte in 0..layout.size().min(size) {
+                        assert_eq!(*new.add(byte), held, "{layout:?} to {size}");
+                    }
+                    std::ptr::write_bytes(new, held, size);
+                    there.push((
+                        new,
+                        Layout::from_size_align(size, layout.align()).unwrap(),
+                        held,
+                    ));
+                }
+                continue;
+            }
+            let layout = Layout::from_size_align(size, 1 << (dice >> 28)).unwrap();
+            // SAFETY: the layout is not empty.
+            unsafe {
+                let at = LineHeap.alloc(layout);
+                assert!(!at.is_null() && at.addr().is_multiple_of(layout.align()));
+                std::ptr::write_bytes(at, mark, size);
+                there.push((at, layout, mark));
+            }
+        }
+        let line = |address: usize| address / LINE;
+        let mut spans: Vec<_> = there
+            .iter()
+            .map(|(at, layout, _)| (line(at.addr()), line(at.addr() + layout.size() - 1)))
+            .collect();
+        spans.sort_unstable();
+        assert!(spans.windows(2).all(|w| w[0].1 < w[1].0));
+        for (at, layout, _) in there {
+            // SAFETY: it was allocated with this layout.
+            unsafe { LineHeap.dealloc(at, layout) };
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Where a thread stands: its registers and the top of its stack, for a worker that does not go round.
+//!
+//! Whoever asks sends the thread a signal (SIGURG, which nobody needs and which does nothing where it is not handled). The handler
+//! only copies, with one system call that cannot fault, into room that is there; it takes no lock, allocates nothing and waits for
+//! nobody. What the copy means is found out elsewhere. System calls that the signal interrupts go on by themselves (`SA_RESTART`);
+//! those that the kernel never restarts (`poll`) are ended early, as any signal does. While nobody asks there is no handler.
+
+use crate::worker::Channel;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Words of a stack that are copied at most, from its top on: 64 KiB.
+const WORDS: usize = 8192;
+/// No stack is longer: what is further away than this belongs to something else.
+const LONGEST: usize = 64 << 20;
+
+/// A thread as it was at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shot {
+    /// The instruction that was next.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame pointer's register, whatever it held.
+    pub bp: u64,
+    /// What was on the stack, from `sp` upwards; empty where the thread was on another stack than its own.
+    pub stack: Vec<u64>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoShot {
+    /// It has no thread of its own.
+    #[error("the worker has no thread")]
+    NoThread,
+    /// The thread handles no signal: it is stopped, or waits in the kernel for what cannot be interrupted.
+    #[error("the thread does not answer a signal")]
+    Silent,
+    /// Somebody else asks, or a thread that was asked before has not answered to its end.
+    #[error("another thread is being looked at")]
+    Busy,
+    /// Nobody has written how to read the registers.
+    #[error("the stack can be read on x86-64 Linux only")]
+    Machine,
+}
+
+/// The thread that a worker runs on.
+#[derive(Default)]
+pub(crate) struct Standing {
+    /// Its number; 0: none.
+    thread: AtomicI32,
+    /// An address in the first function of the worker's own on its stack.
+    first: AtomicUsize,
+}
+
+impl Standing {
+    /// This thread runs the worker from now on; `first` is something on its stack.
+    pub(crate) fn enter(&self, first: &u64) {
+        self.first
+            .store(std::ptr::from_ref(first).addr() + 8, Relaxed);
+        self.thread.store(this_thread(), Release);
+    }
+
+    /// No thread does any more.
+    pub(crate) fn leave(&self) {
+        self.thread.store(0, Release);
+    }
+}
+
+/// A worker's thread, to be asked where it stands.
+pub struct Stand(pub(crate) Arc<Channel>);
+
+/// Nobody asks.
+const FREE: u32 = 0;
+/// Somebody writes down whom.
+const CLAIMED: u32 = 1;
+/// The thread is to answer.
+const ASKED: u32 = 2;
+/// It is about to.
+const ANSWERING: u32 = 3;
+/// It has.
+const ANSWERED: u32 = 4;
+
+/// Where question and answer are: one at a time, on lines of their own.
+#[repr(align(64))]
+struct Room {
+    state: AtomicU32,
+    thread: AtomicI32,
+    first: AtomicUsize,
+    registers: [AtomicU64; 3],
+    words: AtomicUsize,
+    stack: [AtomicU64; WORDS],
+}
+
+static ROOM: Room = Room {
+    state: AtomicU32::new(FREE),
+    thread: AtomicI32::new(0),
+    first: AtomicUsize::new(0),
+    registers: [const { AtomicU64::new(0) }; 3],
+    words: AtomicUsize::new(0),
+    stack: [const { AtomicU64::new(0) }; WORDS],
+};
+
+impl Stand {
+    /// Where the thread stands. Waits up to `patience` for its answer, so not for the control thread to call.
+    pub fn shot(&self, patience: Duration) -> Result<Shot, NoShot> {
+        let standing = &self.0.standing;
+        let thread = standing.thread.load(Acquire);
+        if thread == 0 {
+            return Err(NoShot::NoThread);
+        }
+        if !is_installed() {
+            return Err(NoShot::Machine);
+        }
+        let room = &ROOM;
+        if room
+            .state
+            .compare_exchange(FREE, CLAIMED, AcqRel, Relaxed)
+            .is_err()
+        {
+            return Err(NoShot::Busy);
+        }
+        room.thread.store(thread, Relaxed);
+        room.first.store(standing.first.load(Relaxed), Relaxed);
+        room.state.store(ASKED, Release);
+        let sent = send(thread);
+        let start = Instant::now();
+        while sent && room.state.load(Acquire) != ANSWERED && start.elapsed() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        room.taken()
+    }
+}
+
+impl Room {
+    /// The answer, if there is one by now; the room is free after that.
+    fn taken(&self) -> Result<Shot, NoShot> {
+        // A thread that is in the middle of its answer has a few microseconds' work left.
+        for _ in 0..100 {
+            let withdrawn = self.state.compare_exchange(ASKED, FREE, AcqRel, Acquire);
+            match withdrawn {
+                Ok(_) => return Err(NoShot::Silent),
+                Err(ANSWERED) => break,
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+        if self.state.load(Acquire) != ANSWERED {
+            return Err(NoShot::Busy);
+        }
+        let words = self.words.load(Relaxed).min(WORDS);
+        let [ip, sp, bp] = self.registers.each_ref().map(|r| r.load(Relaxed));
+        let stack = self.stack[..words].iter().map(|w| w.load(Relaxed));
+        let shot = Shot {
+            ip,
+            sp,
+            bp,
+            stack: stack.collect(),
+        };
+        self.state.store(FREE, Release);
+        Ok(shot)
+    }
+
+    /// The thread's side, inside its signal handler.
+    fn answer(&self, [ip, sp, bp]: [u64; 3]) {
+        if self.thread.load(Relaxed) != this_thread()
+            || self
+                .state
+                .compare_exchange(ASKED, ANSWERING, AcqRel, Relaxed)
+                .is_err()
+        {
+            // Too late, or for somebody else.
+            return;
+        }
+        for (cell, value) in self.registers.iter().zip([ip, sp, bp]) {
+            cell.store(value, Relaxed);
+        }
+        let above = self.first.load(Relaxed).wrapping_sub(sp as usize);
+        let words = if above <= LONGEST { above / 8 } else { 0 };
+        let copied = copy(sp, &self.stack[..words.min(WORDS)]);
+        self.words.store(copied, Relaxed);
+        self.state.store(ANSWERED, Release);
+    }
+}
+
+fn this_thread() -> i32 {
+    // SAFETY: it asks for nothing but a number.
+    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+}
+
+/// Send the signal; false when there is no such thread.
+fn send(thread: i32) -> bool {
+    // SAFETY: a signal for a thread of this process, whose handler is installed.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGURG) == 0 }
+}
+
+/// Copy words from an address by the kernel's hand, which finds out by itself what can be read. How many.
+fn copy(from: u64, to: &[AtomicU64]) -> usize {
+    let bytes = std::mem::size_of_val(to);
+    let local = libc::iovec {
+        iov_base: to.as_ptr().cast_mut().cast(),
+        iov_len: bytes,
+    };
+    let remote = libc::iovec {
+        iov_base: from as usize as *mut libc::c_void,
+        iov_len: bytes,
+    };
+    // SAFETY: the kernel writes at most `bytes` bytes into cells that may be written by anybody; what cannot be read is an error and
+    // no fault. `errno` belongs to what was interrupted and is put back.
+    let copied = unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let copied = libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0);
+        *errno = before;
+        copied
+    };
+    usize::try_from(copied).unwrap_or(0) / 8
+}
+
+/// Install the handler with the first question; false where the registers cannot be read.
+fn is_installed() -> bool {
+    static INSTALLED: OnceLock<bool> = OnceLock::new();
+    *INSTALLED.get_or_init(|| {
+        if !READABLE {
+            return false;
+        }
+        // SAFETY: an all-zero `sigaction` is valid; the handler is of the type that SA_SIGINFO means and does only what a signal
+        // handler may.
+        unsafe {
+            let mut new: libc::sigaction = std::mem::zeroed();
+            new.sa_sigaction = on_signal as *const () as usize;
+            new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            libc::sigaction(libc::SIGURG, &new, std::ptr::null_mut()) == 0
+        }
+    })
+}
+
+extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel hands a valid context to a handler with SA_SIGINFO.
+    if let Some(registers) = unsafe { registers(context) } {
+        ROOM.answer(registers);
+    }
+}
+
+// tidy: allow(target_arch) which register is which differs, and nothing here is a kernel
+const READABLE: bool = cfg!(target_arch = "x86_64");
+
+/// Instruction, stack and frame pointer of what a signal interrupted.
+///
+/// # Safety
+/// The context is the one that the kernel handed to a signal handler.
+// tidy: allow(target_arch) which register is which differs, and nothing here is a kernel
+#[cfg(target_arch = "x86_64")]
+unsafe fn registers(context: *mut libc::c_void) -> Option<[u64; 3]> {
+    // SAFETY: the caller's contract.
+    let all = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+    let named = [libc::REG_RIP, libc::REG_RSP, libc::REG_RBP];
+    Some(named.map(|register| all[register as usize] as u64))
+}
+
+// tidy: allow(target_arch) which register is which differs, and nothing here is a kernel
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn registers(_: *mut libc::c_void) -> Option<[u64; 3]> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// There is one room for all.
+    static ONE: Mutex<()> = Mutex::new(());
+
+    /// A thread that does `work`, and how to ask it.
+    fn thread(work: impl FnOnce() + Send + 'static) -> (Stand, std::thread::JoinHandle<()>) {
+        let stand = Stand(Arc::new(Channel::new()));
+        let channel = stand.0.clone();
+        let thread = std::thread::spawn(move || {
+            let first = 0u64;
+            channel.standing.enter(&first);
+            work();
+            channel.standing.leave();
+        });
+        while stand.0.standing.thread.load(Acquire) == 0 {
+            std::thread::yield_now();
+        }
+        (stand, thread)
+    }
+
+    #[inline(never)]
+    fn spin(stop: &AtomicBool) {
+        while !stop.load(Relaxed) {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn a_thread_that_spins_tells_where_and_goes_on() {
+        let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = stop.clone();
+        let (stand, thread) = thread(move || spin(&told));
+        for _ in 0..20 {
+            let shot = stand.shot(PATIENCE).unwrap();
+            assert!(shot.ip != 0 && !shot.stack.is_empty(), "{shot:?}");
+            let first = stand.0.standing.first.load(Relaxed) as u64;
+            assert_eq!(shot.sp + 8 * shot.stack.len() as u64, first & !7);
+        }
+        stop.store(true, Relaxed);
+        thread.join().unwrap();
+        assert_eq!(stand.shot(PATIENCE), Err(NoShot::NoThread));
+    }
+
+    #[test]
+    fn a_thread_that_waits_in_the_kernel_tells_where_and_waits_on() {
+        let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
+        let (mut near, mut far) = UnixStream::pair().unwrap();
+        let (stand, thread) = thread(move || {
+            // One call: it would tell if the signal had ended it.
+            assert_eq!(far.read(&mut [0; 8]).unwrap(), 3);
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        for _ in 0..5 {
+            let shot = stand.shot(PATIENCE).unwrap();
+            assert!(!shot.stack.is_empty());
+        }
+        near.write_all(b"abc").unwrap();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_question_that_is_withdrawn_is_not_answered() {
+        let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
+        // Of a thread that is none of this process's.
+        let stand = Stand(Arc::new(Channel::new()));
+        stand.0.standing.thread.store(1, Release);
+        assert_eq!(stand.shot(PATIENCE), Err(NoShot::Silent));
+        assert_eq!(ROOM.state.load(Acquire), FREE);
+        ROOM.answer([1, 2, 3]);
+        assert_eq!(ROOM.state.load(Acquire), FREE);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_copied() {
+        let cells = [const { AtomicU64::new(7) }; 4];
+        assert_eq!(copy(8, &cells), 0);
+        assert_eq!(cells[0].load(Relaxed), 7);
+        let words = [1u64, 2, 3, 4];
+        assert_eq!(copy(words.as_ptr().addr() as u64, &cells), 4);
+        assert_eq!(cells[3].load(Relaxed), 4);
+    }
+}

@@ -136,7 +136,7 @@ ETHERNET = [
     Case("3.10", "pg0", eth(0x8100, b"\0\0\x81\0\0\x05"), "vlan-input: truncated-tag"),
     Case("3.11", "pg0", eth(0x88A8, b"\0\0\x81\0\0\x05\x81\0\0\x05\x08\0" + ip4()), "vlan-input: too-many-tags"),
     Case("3.12", "pg0", eth(0x8100, b"\0\0\x81\0\0\x05\x08\0" + ip4()), "vlan-input: unknown-vlan"),
-    Case("3.13", "pg0", eth(0x8100, b"\xe0\0\x08\0" + ip4()), "pg1"),
+    Case("3.13", "pg0", eth(0x8100, b"\xe0\0\x08\0" + ip4(dst="10.1.2.113")), "pg1"),
     Case("3.13", "pg0", eth(0x88A8, b"\0\0\x88\xcc" + b"\0" * 46), "ethernet-input: unknown-ethertype"),
     Case("3.5", "pg0", eth(0x0806, b"\0" * 28, b"\xff" * 6), "arp-input: bad-format"),
     Case("3.6", "pg0", eth(0x88CC, b"\0" * 46), "ethernet-input: unknown-ethertype"),

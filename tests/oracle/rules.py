@@ -108,7 +108,8 @@ class Oracle:
                     return Drop("vlan-input", "truncated-tag")  # 3.10
                 third = len(frame) >= 22 and struct.unpack_from(">H", frame, 20)[0] in VLAN_TYPES
                 return Drop("vlan-input", "too-many-tags" if third else "unknown-vlan")  # 3.11, 3.12
-            return self._ethernet(rx, untagged(frame))  # 3.13
+            what = self._ethernet(rx, untagged(frame))  # 3.13: by a slow node, which packets without a tag may overtake
+            return what._replace(slow=True) if isinstance(what, Forward) else what
         if kind == 0x0806:
             return self._arp(rx, frame[14:])  # 3.5
         if kind not in (0x0800, 0x86DD):

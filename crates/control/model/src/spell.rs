@@ -195,6 +195,8 @@ impl Request {
     fn spell_traffic(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Request::InterfaceRxPlacement { .. }
+            | Request::InterfaceRss { .. }
+            | Request::NodeWorker { .. }
             | Request::WorkerAdd { .. }
             | Request::WorkerDelete { .. } => self.spell_workers(f),
             Request::L2PatchAdd { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx}"),

@@ -220,18 +220,15 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         }
         Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
-        Id::RouteAdd => Request::RouteAdd(route::route(args)?),
-        Id::RouteReplace => Request::RouteReplace(route::route(args)?),
-        Id::RouteDel => Request::RouteDel(route::route(args)?),
-        Id::RouteUnload => route::unload(args)?,
-        Id::RouteLoad => Request::RouteLoad(route::load(args)?),
-        Id::StreamNew => Request::StreamNew(stream::stream(args)?),
-        Id::StreamEnable | Id::StreamDisable => stream::switch(id, args),
-        Id::StreamDelete => Request::StreamDelete { name: args.text()? },
+        Id::RouteAdd | Id::RouteReplace | Id::RouteDel | Id::RouteUnload | Id::RouteLoad => {
+            route::request(id, args)?
+        }
+        Id::StreamNew | Id::StreamEnable | Id::StreamDisable | Id::StreamDelete => {
+            stream::request(id, args)?
+        }
         Id::PgCapture => stream::capture(args)?,
         Id::TraceAdd => stream::trace(args)?,
-        Id::PcapOff => Request::PcapTraceOff,
-        Id::PcapOn => stream::pcap(args)?,
+        Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
         id if bridge::is_one(id) => bridge::request(id, args)?,
         id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),

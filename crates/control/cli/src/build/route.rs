@@ -18,12 +18,22 @@ pub(super) fn table(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError>
     })
 }
 
+pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    Ok(match id {
+        Id::RouteAdd => Request::RouteAdd(route(args)?),
+        Id::RouteReplace => Request::RouteReplace(route(args)?),
+        Id::RouteDel => Request::RouteDel(route(args)?),
+        Id::RouteUnload => unload(args)?,
+        _ => Request::RouteLoad(load(args)?),
+    })
+}
+
 /// Skips the words of the command itself.
 fn skip(args: &mut Args<'_>, words: &[&str]) {
     while words.iter().any(|w| args.take(w)) {}
 }
 
-pub(super) fn route(args: &mut Args<'_>) -> Result<Route, SyntaxError> {
+fn route(args: &mut Args<'_>) -> Result<Route, SyntaxError> {
     skip(args, &["ip", "ip6", "route", "add", "replace", "del"]);
     let (mut prefix, mut table, mut count, mut source) = (None, 0, 1, RouteSource::Static);
     let mut paths = Vec::new();
@@ -136,7 +146,7 @@ fn address(args: &mut Args<'_>) -> Result<IpAddr, SyntaxError> {
         .map_err(|_| SyntaxError::new(token.column, message))
 }
 
-pub(super) fn load(args: &mut Args<'_>) -> Result<RouteLoad, SyntaxError> {
+fn load(args: &mut Args<'_>) -> Result<RouteLoad, SyntaxError> {
     skip(args, &["ip", "ip6", "route", "load"]);
     let path = args.text()?.into();
     let (mut format, mut table, mut family, mut limit) = (RouteFormat::Auto, 0, None, None);
@@ -189,7 +199,7 @@ fn interfaces(args: &mut Args<'_>) -> Vec<String> {
 }
 
 /// Take back what files gave a table.
-pub(super) fn unload(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+fn unload(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let table = if args.has("table") {
         args.number32()?
     } else {

@@ -9,7 +9,20 @@ use volley_model::{
     Template, TraceSpec, parse_rate, vpp_data,
 };
 
-pub(super) fn stream(args: &mut Args<'_>) -> Result<StreamSpec, SyntaxError> {
+pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    Ok(match id {
+        Id::StreamNew => Request::StreamNew(stream(args)?),
+        Id::StreamEnable => Request::StreamEnable {
+            name: args.maybe_text(),
+        },
+        Id::StreamDisable => Request::StreamDisable {
+            name: args.maybe_text(),
+        },
+        _ => Request::StreamDelete { name: args.text()? },
+    })
+}
+
+fn stream(args: &mut Args<'_>) -> Result<StreamSpec, SyntaxError> {
     while args.take("packet-generator") || args.take("new") {}
     let (mut name, mut source, mut enter) = (None, None, Enter::default());
     let mut spec = blank();
@@ -136,14 +149,6 @@ fn edit(args: &mut Args<'_>) -> Result<Edit, SyntaxError> {
 }
 
 /// Streams, or one of them, are to send or to stop.
-pub(super) fn switch(id: Id, args: &mut Args<'_>) -> Request {
-    let name = args.maybe_text();
-    match id {
-        Id::StreamEnable => Request::StreamEnable { name },
-        _ => Request::StreamDisable { name },
-    }
-}
-
 pub(super) fn capture(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let interface = args.text()?;
     if args.has("disable") {
@@ -172,7 +177,10 @@ pub(super) fn trace(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     }))
 }
 
-pub(super) fn pcap(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+pub(super) fn pcap(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    if id == Id::PcapOff {
+        return Ok(Request::PcapTraceOff);
+    }
     while args.take("pcap") || args.take("trace") {}
     let mut trace = PcapTrace {
         directions: Directions::default(),

@@ -182,7 +182,7 @@ fn halves(id: u16) -> [Vec<u8>; 2] {
         let more = if from == 0 { 0x2000 } else { 0 };
         let mut p = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 52];
         p.extend(id.to_be_bytes());
-        p.extend((more | from / 8).to_be_bytes());
+        p.extend((more | (from / 8)).to_be_bytes());
         p.extend([64, 1, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1]);
         let sum = volley_wire::checksum::checksum(&p[14..]);
         p[24..26].copy_from_slice(&sum.to_be_bytes());

@@ -2,6 +2,7 @@
 
 mod batcher;
 mod bench_items;
+mod compliance;
 mod control;
 mod dpdk;
 mod engine;

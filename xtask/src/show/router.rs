@@ -1,7 +1,7 @@
 //! The items of "A complete IP router that FRR can drive": what can be shown now, each a run of something real, and what
 //! cannot, with the reason.
 
-use super::{Item, Sitting, Work, item, run_items};
+use super::{Item, Sitting, Work, compliance, item, run_items};
 use crate::report::{Fail, Outcome, Pass, Skip};
 use crate::run::Program;
 
@@ -89,10 +89,10 @@ pub const ITEMS: [Item; 28] = [
             )
         },
     ),
-    gap(
+    item(
         "compliance",
-        "tables for RFC 1812, 8504, 4861 and 4443",
-        |_| Skip("not written; docs/forwarding-rules.md cites the sentences that it obeys".into()),
+        "tables for RFC 1812, 8504, 4861 and 4443: every row says whether it is so, and what shows it is there",
+        Work::Call(|sitting| compliance::run(sitting.home)),
     ),
     item(
         "fragments",
@@ -119,10 +119,10 @@ pub const ITEMS: [Item; 28] = [
             )
         },
     ),
-    gap(
+    item(
         "sub-interfaces",
-        "802.1Q and QinQ with everything above",
-        |_| Skip("not built".into()),
+        "802.1Q and QinQ: a scapy host on a trunk, kernel hosts behind; thousands on one interface; wrong tags by name",
+        Work::Command(&["test", "--release", "-p", "volley", "--test", "vlan"]),
     ),
     gap(
         "ipv6-hosts",

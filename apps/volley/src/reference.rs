@@ -272,6 +272,9 @@ impl Reference {
             return Err("ethernet-input: not-my-mac");
         }
         match be16(frame, 12) {
+            0x8100 | 0x88a8 if frame.len() >= 18 && be16(frame, 14) & 0xfff == 0 => {
+                self.forward_priority(frame)
+            }
             0x8100 | 0x88a8 | 0x9100 => Err("ethernet-input: unknown-vlan"),
             0x0806 => Err(self.arp(&frame[14..])),
             0x86dd if frame[..2] == [0x33, 0x33] && self.own6.is_some() => Err(self.nd(frame)),
@@ -280,6 +283,19 @@ impl Reference {
             0x86dd => self.forward6(frame),
             _ => Err("ethernet-input: unknown-ethertype"),
         }
+    }
+
+    /// Rules 3.10 to 3.13: behind a tag that has only a priority.
+    fn forward_priority(&self, frame: &[u8]) -> Result<(&Hop, Vec<Vec<u8>>), &'static str> {
+        let is_tag = |at| matches!(be16(frame, at), 0x8100 | 0x88a8 | 0x9100);
+        if !is_tag(16) {
+            return self.forward(&[&frame[..12], &frame[16..]].concat());
+        }
+        Err(match frame.len() >= 22 {
+            false => "vlan-input: truncated-tag",
+            true if is_tag(20) => "vlan-input: too-many-tags",
+            true => "vlan-input: unknown-vlan",
+        })
     }
 
     fn forward4(&self, frame: &[u8]) -> Result<(&Hop, Vec<Vec<u8>>), &'static str> {
@@ -600,6 +616,44 @@ mod tests {
             model().judge(&packet()[..33]),
             Verdict::Dropped("ip4-input: too-short")
         );
+    }
+
+    #[test]
+    fn a_tag_with_a_priority_only_is_taken_off() {
+        let tagged = |tags: &[u8], length: usize| {
+            let mut frame = [&packet()[..12], tags, &packet()[12..]].concat();
+            frame.truncate(length);
+            model().judge(&frame)
+        };
+        let all = usize::MAX;
+        assert_eq!(tagged(&[0x81, 0, 0xe0, 0], all), model().judge(&packet()));
+        assert_eq!(tagged(&[0x88, 0xa8, 0, 0], all), model().judge(&packet()));
+        for (tags, length, reason) in [
+            (&[0x81, 0, 0xe0, 1][..], all, "ethernet-input: unknown-vlan"),
+            (&[0x91, 0, 0, 0], all, "ethernet-input: unknown-vlan"),
+            (&[0x81, 0, 0, 0], 17, "ethernet-input: unknown-vlan"),
+            (
+                &[0x81, 0, 0, 0, 0x81, 0, 0, 5],
+                21,
+                "vlan-input: truncated-tag",
+            ),
+            (
+                &[0x81, 0, 0, 0, 0x81, 0, 0, 5],
+                all,
+                "vlan-input: unknown-vlan",
+            ),
+            (
+                &[0x81, 0, 0, 0, 0x81, 0, 0, 5, 0x81, 0, 0, 0],
+                all,
+                "vlan-input: too-many-tags",
+            ),
+        ] {
+            assert_eq!(
+                tagged(tags, length),
+                Verdict::Dropped(reason),
+                "{tags:?} {length}"
+            );
+        }
     }
 
     #[test]

@@ -2,14 +2,15 @@
 //! made, one after the other, each confirmed before the next. No packet may be lost, and no round of the worker may take long.
 //!
 //! The machine takes the core from a worker now and then. How often is seen in a control run of the same worker and stream without
-//! changes, and of a loop that does nothing but read the clock; rounds in which a change was swapped in are looked at apart.
+//! changes, and of a loop that does nothing but read the clock, both beside a thread that only spins; rounds in which a change was
+//! swapped in are looked at apart, and laid at the change that was under way.
 
 use super::BenchError;
 use super::args::PauseArgs;
 use super::path_traffic::dice;
 use crate::stack::Stack;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use volley_cli::Action;
@@ -18,6 +19,8 @@ use volley_model::{EngineSettings, Query, Reply, Request};
 
 /// A gap longer than this is told of.
 const LIMIT: Duration = Duration::from_micros(50);
+/// Rounds with a change that are remembered.
+const LONG_ROUNDS: usize = 4096;
 /// Objects of one kind.
 const OBJECTS: u64 = 64;
 
@@ -131,6 +134,13 @@ impl Gaps {
     }
 }
 
+/// Long rounds in which changes of one kind were swapped in.
+#[derive(Serialize, Default, Clone, Copy)]
+struct Long {
+    rounds: u64,
+    longest_us: f64,
+}
+
 #[derive(Serialize)]
 struct Report {
     changes: u64,
@@ -148,6 +158,8 @@ struct Report {
     quiet: Gaps,
     changing: Gaps,
     swapping: Gaps,
+    /// Those of the last that were long, by the change that was under way.
+    long: BTreeMap<&'static str, Long>,
 }
 
 /// Run what the command line asks for.
@@ -169,27 +181,29 @@ pub fn run(args: &PauseArgs) -> Result<(), BenchError> {
     change(&stack, &args.stream(), &mut step)?;
     change(&stack, "packet-generator enable stream", &mut step)?;
     let stop = AtomicBool::new(false);
-    let (idle, quiet, changing, swapping, took) = std::thread::scope(|scope| {
+    let (idle, quiet, (changing, swapping, rounds), done, took) = std::thread::scope(|scope| {
         let (stop, worker) = (&stop, &mut worker);
         let thread = scope.spawn(move || {
             core_affinity::set_for_current(cores[cores.len() - 1]);
             let span = Duration::from_secs_f64(args.seconds);
             let idle = control(span, || {});
             let quiet = control(span, || _ = worker.step());
-            let (changing, swapping) = watch(worker, stop);
-            (idle, quiet, changing, swapping)
+            (idle, quiet, watch(worker, stop))
         });
-        // The control runs are over by then; what comes earlier would spoil the second one.
-        std::thread::sleep(Duration::from_secs_f64(2.0 * args.seconds + 0.1));
+        // The control runs are over by then; what comes earlier would spoil the second one. This core is not idle meanwhile, because
+        // it will not be later: how often a machine takes a core away depends on how many it has to run.
+        let until = Instant::now() + Duration::from_secs_f64(2.0 * args.seconds + 0.1);
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
         let start = Instant::now();
         let done = changes(&stack, args.changes, std::hint::spin_loop);
         let took = start.elapsed();
         stop.store(true, Ordering::Release);
-        let (idle, quiet, changing, swapping) = thread
+        let (idle, quiet, watched) = thread
             .join()
             .map_err(|_| BenchError::Wrong("the worker's thread panicked".into()))?;
-        done?;
-        Ok::<_, BenchError>((idle, quiet, changing, swapping, took))
+        Ok::<_, BenchError>((idle, quiet, watched, done?, took))
     })?;
     let mut step = || _ = worker.step();
     change(&stack, "packet-generator disable stream", &mut step)?;
@@ -206,6 +220,7 @@ pub fn run(args: &PauseArgs) -> Result<(), BenchError> {
         quiet,
         changing,
         swapping,
+        long: blame(&rounds, &done),
     };
     let whole = quiet.seconds + changing.seconds;
     let mpps = report.received as f64 / whole / 1e6;
@@ -240,8 +255,12 @@ fn change(stack: &Stack, line: &str, mut step: impl FnMut()) -> Result<(), Bench
     Ok(())
 }
 
+/// When each change began, and its kind.
+type Done = Vec<(Instant, &'static str)>;
+
 /// So many changes, of each kind about as many.
-fn changes(stack: &Stack, wanted: u64, mut step: impl FnMut()) -> Result<(), BenchError> {
+fn changes(stack: &Stack, wanted: u64, mut step: impl FnMut()) -> Result<Done, BenchError> {
+    let mut done = Done::with_capacity(wanted as usize);
     let mut state = 0x9e37_79b9_7f4a_7c15;
     let mut there = BTreeSet::new();
     for at in 0..wanted {
@@ -253,15 +272,31 @@ fn changes(stack: &Stack, wanted: u64, mut step: impl FnMut()) -> Result<(), Ben
         };
         // What the line names is what it can be undone by.
         let key = fill(off);
-        let line = if there.remove(&key) {
-            key
+        let (line, kind) = if there.remove(&key) {
+            (key, off)
         } else {
             there.insert(key);
-            fill(on)
+            (fill(on), on)
         };
+        done.push((Instant::now(), kind));
         change(stack, &line, &mut step)?;
     }
-    Ok(())
+    Ok(done)
+}
+
+/// The changes that were under way when rounds ended which were long.
+fn blame(rounds: &[(Instant, Duration)], done: &Done) -> BTreeMap<&'static str, Long> {
+    let mut all: BTreeMap<&'static str, Long> = BTreeMap::new();
+    for (end, took) in rounds {
+        let before = done.partition_point(|(begun, _)| begun <= end);
+        let Some((_, kind)) = before.checked_sub(1).and_then(|at| done.get(at)) else {
+            continue;
+        };
+        let long = all.entry(kind).or_default();
+        long.rounds += 1;
+        long.longest_us = long.longest_us.max(took.as_secs_f64() * 1e6);
+    }
+    all
 }
 
 /// Do something over and over for a time: the gaps between.
@@ -278,9 +313,13 @@ fn control(span: Duration, mut work: impl FnMut()) -> Gaps {
     gaps.done()
 }
 
-/// Step the worker until it is to stop: gaps of all rounds, and of those that swapped a change in.
-fn watch(worker: &mut Worker, stop: &AtomicBool) -> (Gaps, Gaps) {
+/// All rounds; those that swapped a change in; when those of them ended that were long, and how long they were.
+type Watched = (Gaps, Gaps, Vec<(Instant, Duration)>);
+
+/// Step the worker until it is to stop.
+fn watch(worker: &mut Worker, stop: &AtomicBool) -> Watched {
     let (mut all, mut swapping) = (Gaps::default(), Gaps::default());
+    let mut long = Vec::with_capacity(LONG_ROUNDS);
     let (mut last, mut changes) = (Instant::now(), worker.changes());
     while !stop.load(Ordering::Acquire) {
         worker.step();
@@ -288,12 +327,16 @@ fn watch(worker: &mut Worker, stop: &AtomicBool) -> (Gaps, Gaps) {
         all.add(now - last);
         let seen = worker.changes();
         if seen != changes {
-            swapping.add(now - last);
+            let gap = now - last;
+            swapping.add(gap);
             changes = seen;
+            if gap > LIMIT && long.len() < LONG_ROUNDS {
+                long.push((now, gap));
+            }
         }
         last = now;
     }
-    (all.done(), swapping.done())
+    (all.done(), swapping.done(), long)
 }
 
 fn sent(stack: &Stack) -> Result<u64, BenchError> {
@@ -352,6 +395,12 @@ fn print(args: &PauseArgs, report: &Report) -> Result<(), BenchError> {
             gaps.longest_us
         );
     }
+    for (kind, long) in &report.long {
+        println!(
+            "  {:3} long rounds, longest {:.0} us: {kind}",
+            long.rounds, long.longest_us
+        );
+    }
     Ok(())
 }
 
@@ -374,5 +423,22 @@ mod tests {
             }
         }
         changes(&stack, 3000, &mut step).unwrap();
+    }
+
+    #[test]
+    fn a_long_round_is_laid_at_the_change_that_was_under_way() {
+        let start = Instant::now();
+        let at = |us| start + Duration::from_micros(us);
+        let done = vec![(at(10), "a"), (at(20), "b"), (at(30), "a")];
+        let long = |us| Duration::from_micros(us);
+        let rounds = [
+            (at(5), long(60)),
+            (at(20), long(70)),
+            (at(29), long(80)),
+            (at(99), long(90)),
+        ];
+        let found = blame(&rounds, &done);
+        assert_eq!((found["b"].rounds, found["a"].rounds), (2, 1));
+        assert!((found["b"].longest_us - 80.0).abs() < 1e-6);
     }
 }

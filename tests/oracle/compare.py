@@ -32,6 +32,9 @@ class Comparison:
         self.told = [(f"what {where} is told", packet, what)
                      for where, name, frame, dropped in self._drops(inputs)
                      for packet, what in oracle.told(name, frame, dropped)]
+        self.told += [(f"what {where} redirects", packet, what)
+                      for (where, frame, sent), (name, _) in zip(self.decided, ((n, f) for n, fs in inputs.items() for f in fs))
+                      if isinstance(sent, Forward) for packet, what in oracle.redirects(name, frame, sent)]
         self.told = list(pieces(self.told))
         self.problems: list[str] = []
 

@@ -19,7 +19,7 @@ class Case(NamedTuple):
 
 
 MAC = {name: bytes([0x02, 0xFE, 0, 0, 0, index]) for index, name in enumerate(
-    ("pg0", "pg1", "pg2", "pg3", "pg4", "pg5", "pg6", "pg7", "pg8", "pg9"))}
+    ("pg0", "pg1", "pg2", "pg3", "pg4", "pg5", "pg6", "pg7", "pg8", "pg9", "pg10", "pg11", "pg12"))}
 
 
 def _mac_text(mac: bytes) -> str:
@@ -43,6 +43,9 @@ ROUTER = {
         {"name": "pg7", "mac": _mac_text(MAC["pg7"]), "promiscuous": True},
         {"name": "pg8", "mac": _mac_text(MAC["pg8"]), "ip4": False, "ip6": False},
         {"name": "pg9", "mac": _mac_text(MAC["pg9"]), "mode": "l2patch", "peer": "pg3"},
+        {"name": "pg10", "mac": _mac_text(MAC["pg10"]), "urpf": "strict", "urpf6": "strict"},
+        {"name": "pg11", "mac": _mac_text(MAC["pg11"]), "urpf": "loose", "urpf6": "loose"},
+        {"name": "pg12", "mac": _mac_text(MAC["pg12"]), "redirects": True, "addresses": ["192.0.3.1/24", "2001:db8:19::1/64"]},
     ],
     "routes": [
         {"prefix": "10.0.0.0/8", "paths": [_path("pg1", 1, "192.0.2.2")]},
@@ -60,6 +63,16 @@ ROUTER = {
         {"prefix": "10.13.0.255/32", "kind": "subnet-broadcast"},
         {"prefix": "10.14.0.0/16", "paths": [_path("pg3", 3, "203.0.113.3"), _path("pg1", 3, "192.0.2.4")]},
         {"prefix": "10.15.0.0/16", "paths": [_path("pg8", 1, "192.0.2.8")]},
+        {"prefix": "10.16.0.255/32", "kind": "broadcast", "paths": [{"tx": "pg2"}]},
+        {"prefix": "192.0.3.2/32", "paths": [_path("pg12", 2, "192.0.3.2")]},
+        {"prefix": "192.0.3.9/32", "paths": [_path("pg12", 9, "192.0.3.9")]},
+        {"prefix": "10.19.0.0/16", "paths": [_path("pg12", 2, "192.0.3.2")]},
+        {"prefix": "2001:db8:19::2/128", "paths": [_path("pg12", 2, "2001:db8:19::2")]},
+        {"prefix": "2001:db8:19::9/128", "paths": [_path("pg12", 9, "2001:db8:19::9")]},
+        {"prefix": "2001:db8:1a::/48", "paths": [_path("pg12", 2, "fe80::2")]},
+        {"prefix": "2001:db8:1b::/48", "paths": [_path("pg12", 2, "2001:db8:19::2")]},
+        {"prefix": "10.17.0.0/16", "paths": [_path("pg10", 1, "192.0.2.10")]},
+        {"prefix": "10.18.0.0/16", "paths": [_path("pg1", 2, "192.0.2.3"), _path("pg10", 1, "192.0.2.10")]},
         {"prefix": "10.11.0.0/16", "table": 7, "paths": [_path("pg1", 7, "192.0.2.7")]},
         {"prefix": "2001:db8::/32", "paths": [_path("pg1", 1, "2001:db8:ffff::2")]},
         {"prefix": "2001:db8:2::/48", "paths": [_path("pg2", 1, "2001:db8:fffe::2")]},
@@ -69,6 +82,8 @@ ROUTER = {
         {"prefix": "2001:db8:7::1/128", "kind": "local"},
         {"prefix": "2001:db8:8::/48", "kind": "glean", "paths": [{"tx": "pg1"}]},
         {"prefix": "2001:db8:10::/48", "paths": [_path("pg2", 2, "2001:db8:fffe::3"), _path("pg1", 2, "2001:db8:ffff::3")]},
+        {"prefix": "2001:db8:17::/48", "paths": [_path("pg10", 1, "2001:db8:ffff::10")]},
+        {"prefix": "2001:db8:18::/48", "paths": [_path("pg1", 2, "2001:db8:ffff::3"), _path("pg10", 1, "2001:db8:ffff::10")]},
         {"prefix": "2001:db8:11::/48", "table": 7, "paths": [_path("pg1", 7, "2001:db8:ffff::7")]},
         {"prefix": "::ffff:0:0/96", "paths": [_path("pg1", 1, "2001:db8:ffff::2")]},
     ],
@@ -237,6 +252,11 @@ ROUTES = [
     v6("6.0", "ip6-not-enabled: not-enabled", ip6(), "pg8"),
     v4("6.0", "ip4-input: ttl-expired", ip4(ttl=1), "pg8"),
     v4("6.10", "ip4-lookup: subnet-broadcast", ip4(dst="10.13.0.255")),
+    v4("6.12", "pg2", ip4(dst="10.16.0.255")),
+    v4("6.12", "pg2", ip4(dst="10.16.0.255", options=b"\1\1\1\1", src="192.168.1.2")),
+    v4("6.12", "pg2", ip4(dst="10.16.0.255", body=b"x" * 1400, src="192.168.1.3")),
+    v4("6.12", "ip4-rewrite: frag-needed", ip4(dst="10.16.0.255", body=b"x" * 1400, fragment=0x4000)),
+    v4("6.13", "ip4-lookup: subnet-broadcast", ip4(dst="10.16.0.255"), "pg2"),
     v4("6.11", "ip4-lookup: interface-down", ip4(dst="10.3.0.1")),
     v4("6.11", "ip4-lookup: interface-down", ip4(dst="10.3.0.1", body=b"x" * 1481)),
     v4("6.8", "pg1", ip4(dst="10.14.0.1")),
@@ -589,5 +609,50 @@ ND = [
     nd_case("15.17", "pg0", nd(dst=OWN6)),
 ]
 
-CASES = ETHERNET + ARP + ND + IPV4 + ROUTES + SPREAD + IPV6 + LOCAL
+
+
+def urpf(mode: str, reason: str) -> str:
+    return f"{mode}: {reason}" if reason else "pg1"
+
+
+def sources(rx: str, mode: str) -> list[Case]:
+    """Section 18: what comes by an interface that checks sources; the empty reason for what passes."""
+    other = "urpf-other-interface" if mode == "strict" else ""
+    four = [("18.5", "10.17.0.9", ""), ("18.5", "10.18.0.9", ""), ("18.4", "10.1.9.9", other), ("18.4", "10.8.0.5", other),
+            ("18.4", "10.10.0.1", other), ("18.4", "10.11.0.1", other), ("18.4", "10.9.0.1", other)]
+    four += [("18.3", source, "urpf-no-route") for source in (
+        "10.4.0.1", "10.5.0.1", "10.6.0.1", "10.7.0.1", "10.3.0.1", "10.13.0.255", "10.12.0.1", "192.168.1.1")]
+    six = [("18.5", "2001:db8:17::9", ""), ("18.5", "2001:db8:18::9", ""), ("18.4", "2001:db8:aaaa::1", other),
+           ("18.4", "2001:db8:8::1", other), ("18.4", "2001:db8:10::1", other)]
+    six += [("18.3", f"2001:db8:{net}::1", "urpf-no-route") for net in (4, 5, 6, 7)] + [("18.3", "2001:dba::1", "urpf-no-route")]
+    return ([v4(rule, urpf(f"ip4-rx-urpf-{mode}", reason), ip4(src=source), rx) for rule, source, reason in four]
+            + [v4(rule, urpf(f"ip4-rx-urpf-{mode}", reason), ip4(src=source, options=b"\1\1\1\1"), rx) for rule, source, reason in four]
+            + [v6(rule, urpf(f"ip6-rx-urpf-{mode}", reason), ip6(src=source), rx) for rule, source, reason in six])
+
+
+def back(rule: str, packet: bytes) -> Case:
+    """Section 19: what leaves by the interface that it came in by."""
+    return (v6 if packet[0] >> 4 == 6 else v4)(rule, "pg12", packet, "pg12")
+
+
+REDIRECTS = [
+    v4("19.1", "pg1", ip4(src="100.64.1.9"), "pg1"), v6("19.1", "pg1", ip6(src="2001:2:0:1::9"), "pg1"),
+    v4("19.2", "pg1", ip4(src="192.0.3.9"), "pg12"), v6("19.2", "pg1", ip6(src="2001:db8:19::9"), "pg12"),
+    back("19.3", ip4(dst="10.19.0.1", src="192.0.3.9", fragment=5)),
+    back("19.3", ip4(dst="10.19.0.1", src="192.0.3.9", proto=1, body=b"\3\1" + bytes(6))),
+    back("19.3", ip6(dst="2001:db8:1a::1", src="2001:db8:19::9", nh=58, body=b"\1\0" + bytes(6))),
+    back("19.4", ip4(dst="10.19.0.1", src="192.0.4.9")), back("19.4", ip4(dst="10.19.0.1", src="192.0.3.2")),
+    back("19.4", ip6(dst="2001:db8:1a::1", src="2001:db8:20::9")),
+    back("19.5", ip6(dst="2001:db8:1b::1", src="2001:db8:19::9")),
+    back("19.7", ip4(dst="10.19.0.1", src="192.0.3.9")), back("19.7", ip4(dst="192.0.3.2", src="192.0.3.9")),
+    back("19.7", ip4(dst="10.19.0.1", src="192.0.3.9", body=b"y" * 1400, options=b"\1\1\1\1")),
+    back("19.7", ip6(dst="2001:db8:1a::1", src="2001:db8:19::9")), back("19.7", ip6(dst="2001:db8:19::2", src="2001:db8:19::9")),
+    back("19.7", ip6(dst="2001:db8:1a::1", src="2001:db8:19::9", body=b"z" * 1401)),
+    back("19.7", ip6(dst="2001:db8:1a::1", src="2001:db8:19::9", nh=0, body=hop_by_hop(b"\1\4\0\0\0\0"))),
+]
+
+URPF = sources("pg10", "strict") + sources("pg11", "loose") + [
+    v4("18.1", "pg1", ip4(src="192.168.1.1")), v6("18.1", "pg1", ip6(src="2001:dba::1"))]
+
+CASES = ETHERNET + ARP + ND + IPV4 + ROUTES + SPREAD + IPV6 + LOCAL + URPF + REDIRECTS
 ALL = CASES + ERRORS

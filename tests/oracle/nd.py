@@ -95,3 +95,18 @@ def answer(rx: Interface, found: Found, frame_mac: bytes) -> bytes:
     total = sum(struct.unpack(f">{len(summed) // 2}H", summed)) % 0xFFFF
     message = b"\x88\0" + struct.pack(">H", 0xFFFF - total) + body
     return to_mac + rx.mac + b"\x86\xdd" + struct.pack(">IHBB", 6 << 28, 32, 58, 255) + found.target + to + message
+
+
+def redirect(rx: Interface, packet: bytes, hop: bytes, mac: bytes) -> bytes:
+    """RFC 4861, 4.5, with all of the packet that fits into 1280 bytes, in units of 8. The hop limit is one more than on the wire."""
+    own = [a.ip.packed for a in rx.addresses if a.version == 6 and a.is_link_local] or [link_local(rx.mac)]
+    body = b"\x89\0\0\0" + bytes(4) + hop + packet[24:40] + b"\2\1" + mac
+    room = (1280 - 40 - len(body) - 8) // 8 * 8
+    part = packet[:min(room, len(packet) // 8 * 8)]
+    body += bytes([4, len(part) // 8 + 1]) + bytes(6) + part
+    pseudo = own[0] + packet[8:24] + struct.pack(">II", len(body), 58) + body
+    total = sum(struct.unpack(f">{len(pseudo) // 2}H", pseudo))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    body = body[:2] + struct.pack(">H", total ^ 0xFFFF) + body[4:]
+    return struct.pack(">IHBB", 6 << 28, len(body), 58, 0) + own[0] + packet[8:24] + body

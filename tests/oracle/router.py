@@ -11,7 +11,7 @@
       "files": [ {"file": "rib4.txt.xz", "table": 0, "next_hops": [ {path}, ... ]} ] }
 
 `mode` is `l3`, `l2patch` or `l2xc` (the last two need `peer`). `kind` is one of forward (needs `paths`), drop,
-unreachable, prohibit, local, glean, subnet-broadcast, lookup (needs `to_table`). `ip4` and `ip6` switch a version off. A path without `mac` is unresolved. In a table file each
+unreachable, prohibit, local, glean, subnet-broadcast, broadcast (a path with `tx`), lookup (needs `to_table`). `ip4` and `ip6` switch a version off. `urpf` and `urpf6` are strict or loose. A path without `mac` is unresolved. In a table file each
 line is `PREFIX ID`; the path is `next_hops[ID % len(next_hops)]`. What has a default may be left out.
 """
 
@@ -22,7 +22,7 @@ from typing import NamedTuple, Optional
 
 from capture import open_any
 
-KINDS = ("forward", "drop", "unreachable", "prohibit", "local", "glean", "lookup", "subnet-broadcast")
+KINDS = ("forward", "drop", "unreachable", "prohibit", "local", "glean", "lookup", "subnet-broadcast", "broadcast")
 
 
 class RouterError(Exception):
@@ -45,6 +45,9 @@ class Interface(NamedTuple):
     ip6: bool
     addresses: list
     own4: tuple[ipaddress.IPv4Interface, ...]
+    urpf: Optional[str]
+    urpf6: Optional[str]
+    redirects: bool
 
 
 class Path(NamedTuple):
@@ -98,7 +101,8 @@ class Router:
             promiscuous=entry.get("promiscuous", False), source_node=entry.get("source_node", "pg-input"),
             ip4=entry.get("ip4", True), ip6=entry.get("ip6", True),
             addresses=[ipaddress.ip_interface(text) for text in entry.get("addresses", [])],
-            own4=tuple(ipaddress.IPv4Interface(a) for a in entry.get("addresses", []) if ":" not in a))
+            own4=tuple(ipaddress.IPv4Interface(a) for a in entry.get("addresses", []) if ":" not in a),
+            urpf=entry.get("urpf"), urpf6=entry.get("urpf6"), redirects=entry.get("redirects", False))
 
     def _path(self, entry: dict) -> Path:
         if entry["tx"] not in self.interfaces:

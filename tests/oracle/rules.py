@@ -136,13 +136,39 @@ class Oracle:
         if what is None or icmp.in_silence(packet):
             return []
         there, back = self._follow(table, destination), self._follow(table, source)
-        if there == "subnet-broadcast" or back not in ("forward", "glean"):
+        if there in ("subnet-broadcast", "broadcast") or back not in ("forward", "glean"):
             return []  # 13.4 to 13.6
         own = destination if there == "local" else own_address(self._leaves_by(table, source), source) or own_address(rx, source)
         if own is None:
             return []  # 13.7
         error = icmp.error(packet, what, own)
         return [(error, self._route(table, error, source, True))]
+
+    def redirects(self, interface: str, frame: bytes, sent: Forward) -> list[tuple[bytes, Outcome]]:
+        """Section 19: the packet that tells a sender of a better first hop, and what becomes of it; at most one."""
+        rx = self.router.interfaces[interface]
+        if not rx.redirects or sent.choices[0][0] != interface or sent.flow in (b"own", FRAGMENTS) or sent.flow[:3] == b"arp":
+            return []  # 19.1, 19.2
+        packet = untagged(frame)[14:]
+        six = packet[0] >> 4 == 6
+        packet = packet[:struct.unpack_from(">H", packet, 4 if six else 2)[0] + (40 if six else 0)]
+        source, destination = (packet[8:24], packet[24:40]) if six else (packet[12:16], packet[16:20])
+        if icmp.in_silence(packet):
+            return []  # 19.3
+        table = rx.table6 if six else rx.table
+        path = self._last(table, destination).paths[0]
+        hop = path.sort_key[0 if six else 12:]
+        ours = [a for a in rx.addresses if a.version == (6 if six else 4) and ipaddress.ip_address(source) in a.network]
+        near = ours if six else [a for a in ours if ipaddress.ip_address(hop) in a.network]
+        if not near or hop == source:
+            return []  # 19.4
+        if not six:
+            redirect = icmp.error(packet, b"\5\1" + hop, near[0].ip.packed)
+        elif hop == destination or inside6(hop, "fe80::/10"):
+            redirect = nd.redirect(rx, packet, hop, path.mac)
+        else:
+            return []  # 19.5
+        return [(redirect, self._route(table, redirect, source, True))]
 
     def _last(self, table: int, destination: bytes):
         """The route that decides, behind all those that look in other tables; or why there is none."""
@@ -255,7 +281,9 @@ class Oracle:
                 return Drop("ip4-options", reason)
         if not rx.ip4:
             return Drop("ip4-not-enabled", "not-enabled")  # 6.0
-        return self._route(rx.table, packet, packet[16:20], header > 20)
+        if spoofed := self._urpf(rx, rx.urpf, rx.table, packet[12:16]):
+            return Drop(f"ip4-rx-urpf-{rx.urpf}", spoofed)
+        return self._route(rx.table, packet, packet[16:20], header > 20, rx=rx.name)
 
     def _ip6(self, rx: Interface, payload: bytes) -> Outcome:
         if judge_ip6(payload) == "link-local" and payload[6] == 58 and payload[40:41] in (b"\x87", b"\x88"):
@@ -271,9 +299,22 @@ class Oracle:
                 return Drop("ip6-hop-by-hop", reason)
         if not rx.ip6:
             return Drop("ip6-not-enabled", "not-enabled")  # 6.0
-        return self._route(rx.table6, packet, packet[24:40], slow)
+        if spoofed := self._urpf(rx, rx.urpf6, rx.table6, packet[8:24]):
+            return Drop(f"ip6-rx-urpf-{rx.urpf6}", spoofed)
+        return self._route(rx.table6, packet, packet[24:40], slow, rx=rx.name)
 
-    def _route(self, table: int, packet: bytes, destination: bytes, slow: bool, too_long: bool = False):
+    def _urpf(self, rx: Interface, mode: Optional[str], table: int, source: bytes) -> str:
+        """Section 18. Sources without a route by their nature (18.2) do not come as far as this."""
+        if not mode:
+            return ""  # 18.1
+        route = self._last(table, source)
+        back = [] if isinstance(route, str) or route.kind not in ("forward", "glean") else route.paths
+        back = {path.tx for path in back if self.router.interfaces[path.tx].admin}
+        if not back:
+            return "urpf-no-route"  # 18.3
+        return "urpf-other-interface" if mode == "strict" and rx.name not in back else ""  # 18.4
+
+    def _route(self, table: int, packet: bytes, destination: bytes, slow: bool, too_long: bool = False, rx: str = ""):
         """Section 6. `packet` is already cut to its own length. With `too_long` the MTU that it does not fit."""
         family = "ip4" if len(destination) == 4 else "ip6"
         first_table = table
@@ -286,6 +327,11 @@ class Oracle:
                 continue
             if route.kind == "forward":
                 return self._spread(family, packet, route.paths, slow, too_long)
+            if route.kind == "broadcast":
+                if rx in ("", route.paths[0].tx):
+                    return Drop(f"{family}-lookup", "subnet-broadcast")  # 6.13
+                everybody = route.paths[0]._replace(mac=b"\xff" * 6)
+                return self._spread(family, packet, [everybody], slow, too_long)  # 6.12
             if route.kind == "local" and not too_long:
                 return self._local(family, first_table, packet)
             return dead_end(family, route.kind)
@@ -468,10 +514,11 @@ def dead_end(family: str, kind: str) -> Drop:
 def fragments(packet: bytes, mtu: int) -> list[bytes]:
     """Section 7, fragments."""
     size = (packet[0] & 15) * 4
-    room = (mtu - size) // 8 * 8
     body, word = packet[size:], struct.unpack_from(">H", packet, 6)[0]
-    pieces = []
-    for start in range(0, len(body), room):
+    pieces, start = [], 0
+    while start < len(body):
+        rest = len(body) - start
+        room = rest if rest <= mtu - size else (mtu - size) // 8 * 8
         part = body[start:start + room]
         header = bytearray(packet[:size])
         if start:
@@ -482,6 +529,7 @@ def fragments(packet: bytes, mtu: int) -> list[bytes]:
         struct.pack_into(">HHH", header, 6, word & 0xC000 | more | offset, struct.unpack_from(">H", header, 8)[0], 0)
         struct.pack_into(">H", header, 10, ones_complement_sum(bytes(header)) ^ 0xFFFF)
         pieces.append(bytes(header) + part)
+        start += room
     return pieces
 
 
@@ -505,7 +553,7 @@ def age(family: str, packet: bytes) -> bytes:
     """TTL or hop limit minus one, checksum computed anew over the whole header."""
     out = bytearray(packet)
     if family == "ip6":
-        out[7] -= 1
+        out[7] = (out[7] - 1) % 256  # A redirect has 255 on the wire.
         return bytes(out)
     out[8] -= 1
     out[10:12] = b"\0\0"

@@ -35,7 +35,7 @@ class Rules(unittest.TestCase):
             rows = [[cell.strip() for cell in line.strip("| \n").split("|")] for line in file if line.startswith("| ")]
         tested = {case.rule for case in corpus.CASES} | {told.rule for told in corpus.TELLING}
         # No drop of their own, or not from bytes.
-        untestable = {"1.1", "1.3", "1.4", "1.5", "1.6", "3.2", "3.5", "3.8", "4.13", "8.2", "8.3", "10.9", "13.8", "14.12", "15.16"}
+        untestable = {"1.1", "1.3", "1.4", "1.5", "1.6", "1.7", "3.2", "3.5", "3.8", "4.13", "8.2", "8.3", "10.9", "13.8", "14.12", "15.16", "18.2", "19.6"}
         seen = 0
         for row in rows:
             if row[0] in untestable or not row[0][:1].isdigit():
@@ -73,6 +73,17 @@ class Rules(unittest.TestCase):
                     length = int.from_bytes(original[2:4], "big") if head == 20 else 40 + int.from_bytes(original[4:6], "big")
                     most = 576 if head == 20 else 1280
                     self.assertEqual(packet[head + 8:], original[:min(length, most - head - 8)])
+
+    def test_senders_on_the_next_hop_s_network_are_redirected(self):
+        for case in corpus.REDIRECTS:
+            with self.subTest(rule=case.rule, frame=case.frame[14:80].hex()):
+                sent = ORACLE.decide(case.rx, case.frame)
+                told = ORACLE.redirects(case.rx, case.frame, sent)
+                self.assertEqual(len(told), 1 if case.rule == "19.7" else 0)
+                for packet, what in told:
+                    self.assertIsInstance(what, Forward)
+                    self.assertEqual(what.choices[0][0], "pg12")
+                    self.assertLessEqual(len(packet), 576 if packet[0] >> 4 == 4 else 1280)
 
     @unittest.skipUnless(second_opinion.AVAILABLE, "scapy is not installed")
     def test_scapy_agrees_on_every_message(self):

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
-use volley_graph::buf::{DATA, STRIDE};
+use volley_graph::buf::{DATA, PoolReport, STRIDE};
 use volley_graph::{
     CounterReport, Engine, NodeReport, NodeState, Processes, Severity, TraceFilter,
 };
@@ -213,10 +213,9 @@ impl Observer {
     }
 
     fn buffers(&self) -> BuffersReply {
-        let report = self.engine.borrow().pool().report();
-        let arena = ArenaRow {
+        let row = |report: &PoolReport| ArenaRow {
             name: "default".to_owned(),
-            numa: 0,
+            numa: report.node,
             slot_bytes: STRIDE as u32,
             data_bytes: DATA as u32,
             total: report.total as u64,
@@ -226,8 +225,9 @@ impl Observer {
             failures: report.failures,
             backing: report.backing.to_string(),
         };
+        let reports = self.engine.borrow().pool().reports();
         BuffersReply {
-            arenas: vec![arena],
+            arenas: reports.iter().map(row).collect(),
         }
     }
 

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::rc::Rc;
 use volley_fib::{Fib, IfInfo};
-use volley_graph::buf::{BufError, Pool};
+use volley_graph::buf::BufError;
 use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
 use volley_iface::{Change, Interface, Interfaces, Registry};
 use volley_model::{
@@ -84,7 +84,7 @@ impl Stack {
         clock: Clock,
     ) -> Result<(Stack, Vec<Worker>), StackError> {
         settings.validate()?;
-        let pool = Pool::new(settings.buffers as usize)?;
+        let pool = volley_graph::pool(settings.buffers as usize)?;
         let domain = Domain::new();
         let engine_settings = engine_settings(settings, clock)?;
         let fib = Rc::new(RefCell::new(Fib::new(&domain)));
@@ -153,10 +153,6 @@ impl Stack {
     /// Carry out one change: all of it, or none and an error.
     pub fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
         request.validate()?;
-        let gone = match request {
-            Request::InterfaceDelete { name } => self.interfaces.borrow().index(name).ok(),
-            _ => None,
-        };
         self.log.borrow_mut().begin(request);
         let done = match request {
             Request::LcpCreate(pair) => self.lcp_create(pair),
@@ -164,17 +160,28 @@ impl Stack {
             _ => self.carry_out(request),
         };
         self.log.borrow_mut().end();
-        if let (Some(index), Ok(_)) = (gone, &done) {
-            // A full queue of changes can refuse: workers then learn it with the next change, and until then no packet
-            // comes from an interface that is gone.
-            let _ = self.engine.borrow_mut().clear_features(index.0);
-        }
         self.neighbors.refresh();
         self.engine.borrow().wake();
         done
     }
 
+    /// One change with what follows from it in the graph, whoever asks: a user, or a change that is made of several.
     pub(crate) fn carry_out(&self, request: &Request) -> Result<Applied, ModelError> {
+        let gone = match request {
+            Request::InterfaceDelete { name } => self.interfaces.borrow().index(name).ok(),
+            _ => None,
+        };
+        let done = self.handed_out(request)?;
+        if let Some(index) = gone {
+            // A full queue of changes can refuse: workers then learn it with the next change, and until then no packet
+            // comes from an interface that is gone.
+            let _ = self.engine.borrow_mut().clear_features(index.0);
+        }
+        Ok(done)
+    }
+
+    /// Asks every handler whether it takes a request.
+    fn handed_out(&self, request: &Request) -> Result<Applied, ModelError> {
         let mut joined: Option<Applied> = None;
         for handler in self.handlers.borrow_mut().iter_mut() {
             let Some(answer) = handler.apply(request) else {

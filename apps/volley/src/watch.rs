@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
-use volley_graph::{Engine, GAP_US, Gap, ProcessInfo, Watch, cycles};
+use volley_graph::{Engine, GAP_US, Gap, ProcessInfo, Running, Watch, cycles};
 use volley_iface::{Interfaces, Registry};
 use volley_model::reply::{Pause, PausesReply, WorkerPauses, WorkerRow, WorkersReply};
 use volley_model::{Applied, Clear, Handler, ModelError, Query, Reply, Request};
@@ -263,7 +263,10 @@ impl Watcher {
     fn row(&mut self, worker: usize) -> WorkerRow {
         let (now, queues, state) = (self.now(worker), self.queues(worker), self.state(worker));
         let running = self.crew.borrow().running();
-        let core = running.and_then(|r| r.borrow().core(worker));
+        let of =
+            |read: fn(&Running, usize) -> Option<u32>| read(&running.as_ref()?.borrow(), worker);
+        let core = of(|r, w| r.core(w).map(|core| core as u32));
+        let numa = of(Running::numa);
         let started = self.started;
         let watched = self.workers.entry(worker).or_default();
         let first = watched.looks.front().copied().unwrap_or(watched.base);
@@ -275,7 +278,8 @@ impl Watcher {
         let size = engine.vector_size() as f64;
         WorkerRow {
             worker: worker as u32,
-            core: core.map(|core| core as u32),
+            core,
+            numa,
             state: state.to_owned(),
             queues,
             load_percent: lately.busy_percent,

@@ -5,8 +5,8 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use support::bed::{counter, must, resident_kib, run, wait_until_up};
+use support::bed::{Space, counter, must, resident_kib, run, wait_until_up};
+use support::replay::shared;
 use support::{Daemon, frames, oracle, text};
 use volley_pcap::{Packet, read_packets};
 
@@ -64,18 +64,13 @@ print('differ',differ)
 "#;
 
 /// Namespaces: hosts, the kernel's bridge, Volley's ports.
-struct Spaces(String);
+struct Spaces(Vec<Space>);
 
 impl Spaces {
     fn new() -> Option<Spaces> {
-        let spaces = Spaces(format!("bridge{}", std::process::id()));
-        let add = |at: &str| {
-            run(10, &["ip", "netns", "add", &spaces.name(at)])
-                .status
-                .success()
-        };
-        if !["h", "k", "v"].iter().all(|at| add(at)) {
-            println!("SKIP: it needs root and network namespaces");
+        let at = |at: &&str| Space::new(format!("bridge{}{at}", std::process::id()));
+        let spaces = Spaces(["h", "k", "v"].iter().map_while(at).collect());
+        if spaces.0.len() < 3 {
             return None;
         }
         let quiet =
@@ -88,7 +83,7 @@ impl Spaces {
             &[
                 "ip",
                 "-n",
-                &spaces.name("k"),
+                spaces.name("k"),
                 "link",
                 "add",
                 "name",
@@ -123,16 +118,9 @@ impl Spaces {
         Some(spaces)
     }
 
-    fn name(&self, at: &str) -> String {
-        format!("{}{at}", self.0)
-    }
-}
-
-impl Drop for Spaces {
-    fn drop(&mut self) {
-        for at in ["h", "k", "v"] {
-            let _ = run(10, &["ip", "netns", "del", &self.name(at)]);
-        }
+    fn name(&self, at: &str) -> &str {
+        let mut all = self.0.iter().map(|space| space.0.as_str());
+        all.find(|name| name.ends_with(at)).unwrap()
     }
 }
 
@@ -164,7 +152,7 @@ fn frames_leave_by_the_same_ports_as_from_the_kernels_bridge() {
         "ip",
         "netns",
         "exec",
-        &spaces.name("h"),
+        spaces.name("h"),
         &python.display().to_string(),
         &file.display().to_string(),
     ];
@@ -266,12 +254,6 @@ fn dropped(daemon: &Daemon) -> u64 {
         .iter()
         .sum::<u64>()
         + counter(daemon, "l2-fwd", "reserved-group")
-}
-
-fn shared(name: &str) -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let root = std::env::var_os("VOLLEY_SHARED").map_or(beside, PathBuf::from);
-    Some(root.join("data/captures").join(format!("{name}.pcap.xz"))).filter(|path| path.is_file())
 }
 
 #[test]

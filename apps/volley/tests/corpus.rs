@@ -31,6 +31,8 @@ set ip neighbor pg2 198.51.100.3 02:00:00:00:02:02
 set ip neighbor pg3 203.0.113.2 02:00:00:00:03:01
 set ip neighbor pg3 203.0.113.3 02:00:00:00:03:03
 set ip neighbor pg8 192.0.2.8 02:00:00:00:08:01
+set ip neighbor pg10 192.0.2.10 02:00:00:00:0a:01
+set ip6 neighbor pg10 2001:db8:ffff::10 02:00:00:00:0a:01
 set ip6 neighbor pg1 2001:db8:ffff::2 02:00:00:00:01:01
 set ip6 neighbor pg1 2001:db8:ffff::3 02:00:00:00:01:02
 set ip6 neighbor pg1 2001:db8:ffff::7 02:00:00:00:01:07
@@ -52,6 +54,26 @@ ip route add 10.12.0.0/16 via lookup-in-table 9
 ip route add table 9 10.12.0.0/16 via lookup-in-table 0
 ip route add 10.14.0.0/16 via 203.0.113.3 pg3 via 192.0.2.4 pg1
 ip route add 10.15.0.0/16 via 192.0.2.8 pg8
+ip route add 10.17.0.0/16 via 192.0.2.10 pg10
+ip route add 10.18.0.0/16 via 192.0.2.3 pg1 via 192.0.2.10 pg10
+ip6 route add 2001:db8:17::/48 via 2001:db8:ffff::10 pg10
+ip6 route add 2001:db8:18::/48 via 2001:db8:ffff::3 pg1 via 2001:db8:ffff::10 pg10
+set urpf ip4 rx strict pg10
+set urpf ip6 rx strict pg10
+set urpf ip4 rx loose pg11
+set urpf ip6 rx loose pg11
+set interface ip directed-broadcast pg2 on
+set interface ip address pg12 192.0.3.1/24
+set interface ip6 address pg12 2001:db8:19::1/64
+set ip neighbor pg12 192.0.3.2 02:00:00:00:0c:02
+set ip neighbor pg12 192.0.3.9 02:00:00:00:0c:09
+set ip6 neighbor pg12 fe80::2 02:00:00:00:0c:02
+set ip6 neighbor pg12 2001:db8:19::2 02:00:00:00:0c:02
+set ip6 neighbor pg12 2001:db8:19::9 02:00:00:00:0c:09
+ip route add 10.19.0.0/16 via 192.0.3.2 pg12
+ip6 route add 2001:db8:1a::/48 via fe80::2 pg12
+ip6 route add 2001:db8:1b::/48 via 2001:db8:19::2 pg12
+set interface ip redirects pg12 on
 ip route add table 7 10.11.0.0/16 via 192.0.2.7 pg1
 ip6 route add 2001:db8::/32 via 2001:db8:ffff::2 pg1
 ip6 route add 2001:db8:2::/48 via 2001:db8:fffe::2 pg2
@@ -72,13 +94,13 @@ test l2patch rx pg9 tx pg3";
 
 /// The corpus's interfaces that Volley can be given.
 fn interfaces() -> impl Iterator<Item = String> {
-    (0..10).filter(|n| *n != 7).map(|n| format!("pg{n}"))
+    (0..13).filter(|n| *n != 7).map(|n| format!("pg{n}"))
 }
 
 /// Interfaces, captures and the router's commands, as lines.
 fn lines(folder: &Folder) -> Vec<String> {
     let mut lines = Vec::new();
-    for (n, name) in (0..10).filter(|n| *n != 7).zip(interfaces()) {
+    for (n, name) in (0..13).filter(|n| *n != 7).zip(interfaces()) {
         lines.push(format!(
             "create packet-generator interface {name} mac 02:fe:00:00:00:{n:02x} mtu 1500"
         ));
@@ -97,8 +119,9 @@ fn lines(folder: &Folder) -> Vec<String> {
             "set interface ip6 address pg{n} 2001:2:0:{n}::1/64"
         ));
     }
-    // For its broadcast address.
+    // For their broadcast addresses.
     lines.push("set interface ip address pg1 10.13.0.1/24".to_owned());
+    lines.push("set interface ip address pg2 10.16.0.1/24".to_owned());
     lines
 }
 

@@ -16,7 +16,8 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use support::{Daemon, text};
+use support::Daemon;
+use support::bed::{Space, must};
 use volley_cli::client::Connection;
 
 const ROUNDS: usize = 7;
@@ -37,48 +38,21 @@ fn now() -> f64 {
 }
 
 /// Run a program that must succeed.
-fn must(line: &str) -> String {
-    let words: Vec<&str> = ["10"].into_iter().chain(line.split(' ')).collect();
-    let output = Command::new("timeout").args(words).output().unwrap();
-    assert!(
-        output.status.success(),
-        "`{line}`: {}",
-        text(&output.stderr)
-    );
-    text(&output.stdout)
-}
-
 /// A namespace with the other ends of our veth pairs.
-struct Space(String);
-
-impl Space {
-    fn new() -> Option<Self> {
-        let name = format!("vgap{}", std::process::id());
-        let add = Command::new("ip").args(["netns", "add", &name]).output();
-        if !add.is_ok_and(|o| o.status.success()) {
-            println!("SKIP: network namespaces cannot be made (are we root?)");
-            return None;
-        }
-        Some(Space(name))
-    }
-
-    /// A pair: the far end has the name `far`; the name of our end.
-    fn veth(&self, far: &str) -> String {
-        let ours = format!("vg{}{far}", std::process::id() % 1_000_000);
-        must(&format!(
-            "ip link add {ours} type veth peer name {far} netns {}",
-            self.0
-        ));
-        must(&format!("ip link set {ours} up"));
-        must(&format!("ip -n {} link set {far} up", self.0));
-        ours
-    }
+fn far_ends() -> Option<Space> {
+    Space::new(format!("vgap{}", std::process::id()))
 }
 
-impl Drop for Space {
-    fn drop(&mut self) {
-        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
-    }
+/// A pair: the far end has the name `far`; the name of our end.
+fn veth(space: &Space, far: &str) -> String {
+    let ours = format!("vg{}{far}", std::process::id() % 1_000_000);
+    must(&format!(
+        "ip link add {ours} type veth peer name {far} netns {}",
+        space.0
+    ));
+    must(&format!("ip link set {ours} up"));
+    space.ip(&format!("link set {far} up"));
+    ours
 }
 
 /// A time in which the receiver saw nothing, and how many packets of the stream are missing in it.
@@ -457,8 +431,8 @@ fn tell(site: &Site, seen: &Seen, rounds: &[[f64; 3]]) -> (f64, f64) {
 fn no_operation_on_interfaces_pauses_others() {
     // Programs started from here stay there as well, the daemon's worker excepted.
     core_affinity::set_for_current(core_affinity::CoreId { id: 0 });
-    let Some(space) = Space::new() else { return };
-    let [out, packet, xdp] = ["p", "q", "x"].map(|far| space.veth(far));
+    let Some(space) = far_ends() else { return };
+    let [out, packet, xdp] = ["p", "q", "x"].map(|far| veth(&space, far));
     let mut site = site(&out);
     let probe = Probe::start(&space);
     std::thread::sleep(Duration::from_millis(500));

@@ -6,7 +6,7 @@
 mod support;
 
 use std::process::Command;
-use support::bed::{counter, has_scapy, must, run, wait_until_up};
+use support::bed::{Space, counter, has_scapy, must, run, wait_until_up};
 use support::{Daemon, oracle, text};
 
 const MACS: [&str; 2] = ["02:fe:00:00:00:01", "02:fe:00:00:00:02"];
@@ -72,32 +72,15 @@ struct Net {
     number: String,
 }
 
-/// Namespaces whose number is this test's, with what is in them.
-struct Spaces(String);
-
-impl Drop for Spaces {
-    fn drop(&mut self) {
-        for side in ["a", "b"] {
-            run(
-                10,
-                &["ip", "netns", "del", &format!("icmp{}-{side}", self.0)],
-            );
-        }
-    }
-}
-
 impl Net {
     /// None, and a printed reason, where namespaces cannot be made.
-    fn new(test: u32, limits: &str) -> Option<(Net, Spaces)> {
+    fn new(test: u32, limits: &str) -> Option<(Net, Vec<Space>)> {
         let number = format!("{}x{test}", std::process::id() % 100_000);
-        for side in ["a", "b"] {
-            let space = format!("icmp{number}-{side}");
-            if !run(10, &["ip", "netns", "add", &space]).status.success() {
-                println!("SKIP: network namespaces cannot be made (are we root?)");
-                return None;
-            }
+        let space = |side: &&str| Space::new(format!("icmp{number}-{side}"));
+        let spaces: Vec<Space> = ["a", "b"].iter().map_while(space).collect();
+        if spaces.len() < 2 {
+            return None;
         }
-        let spaces = Spaces(number.clone());
         must(&format!(
             "ip link add icmpv{number} type veth peer name eth0 address {} netns icmp{number}-a",
             HOSTS[0]

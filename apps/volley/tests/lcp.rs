@@ -6,57 +6,35 @@ mod support;
 
 use std::process::Child;
 use std::time::{Duration, Instant};
-use support::bed::{Bed, mac_of, must, run};
+use support::bed::{Bed, Space, mac_of, run};
 use support::{Daemon, oracle, signal, text};
 
-/// A namespace for twins; gone with its owner.
-struct Space(String);
-
-impl Space {
-    fn new(bed: &Bed) -> Space {
-        let space = Space(bed.name("k"));
-        must(&format!("ip netns add {}", space.0));
-        must(&format!("ip -n {} link set lo up", space.0));
-        space
-    }
-
-    fn ip(&self, words: &str) -> String {
-        must(&format!("ip -n {} {words}", self.0))
-    }
-
-    /// Whether a command works.
-    fn does(&self, seconds: u32, words: &str) -> bool {
-        let line = format!("ip netns exec {} {words}", self.0);
-        let words: Vec<&str> = line.split(' ').collect();
-        run(seconds, &words).status.success()
-    }
-
-    /// A program that has said that it is ready.
-    fn python(&self, program: &str) -> Child {
-        let mut command = std::process::Command::new("timeout");
-        command
-            .args(["-k", "1", "40", "ip", "netns", "exec", &self.0])
-            .arg(oracle::python().unwrap())
-            .args(["-c", program]);
-        command.stdout(std::process::Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut ready = [0; 6];
-        let out = child.stdout.as_mut().unwrap();
-        std::io::Read::read_exact(out, &mut ready).unwrap();
-        assert_eq!(&ready, b"ready\n");
-        child
-    }
+/// A namespace for twins.
+fn twins(bed: &Bed) -> Space {
+    let space = Space::new(bed.name("k")).unwrap();
+    space.ip("link set lo up");
+    space
 }
 
-impl Drop for Space {
-    fn drop(&mut self) {
-        let _ = run(10, &["ip", "netns", "del", &self.0]);
-    }
+/// A program in a namespace that has said that it is ready.
+fn python(space: &Space, program: &str) -> Child {
+    let mut command = std::process::Command::new("timeout");
+    command
+        .args(["-k", "1", "40", "ip", "netns", "exec", &space.0])
+        .arg(oracle::python().unwrap())
+        .args(["-c", program]);
+    command.stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut ready = [0; 6];
+    let out = child.stdout.as_mut().unwrap();
+    std::io::Read::read_exact(out, &mut ready).unwrap();
+    assert_eq!(&ready, b"ready\n");
+    child
 }
 
 /// The bed's router with a twin for each of its interfaces.
 fn mirrored(bed: &Bed) -> (Daemon, Space) {
-    let (daemon, space) = (bed.router(), Space::new(bed));
+    let (daemon, space) = (bed.router(), twins(bed));
     for end in ["left", "right"] {
         daemon.ok(&format!("lcp create {end} host-if {end} netns {}", space.0));
     }
@@ -147,7 +125,7 @@ const CALL: &str = "import hashlib,os\n\
 fn services_of_the_kernel_are_reached_through_the_twin() {
     let Some(bed) = Bed::new() else { return };
     let (daemon, space) = mirrored(&bed);
-    let mut server = space.python(SERVE);
+    let mut server = python(&space, SERVE);
     let said = bed.python("a", CALL).wait_with_output().unwrap();
     let _ = server.kill();
     let _ = server.wait();
@@ -193,7 +171,7 @@ fn groups_and_foreign_protocols_reach_the_kernel_unchanged() {
         ("0180c2000014", "0042", isis),
     ];
     for (group, kind, body) in cases {
-        let listener = space.python(&HEAR.replace("GROUP", group));
+        let listener = python(&space, &HEAR.replace("GROUP", group));
         let program = format!(
             "f=bytes.fromhex('{group}')+me+bytes.fromhex('{kind}{body}')\ns.send(f); print(f.hex())\n"
         );
@@ -268,6 +246,21 @@ fn neighbours_that_are_configured_go_both_ways() {
             .ip("neigh show nud permanent")
             .contains("02:00:00:00:00:08")
     });
+    // With its link or another MAC address the kernel throws all of them away; nobody took them from Volley.
+    space.ip("link set left down");
+    soon("the interface down", || {
+        daemon.json("show interface left")["interfaces"][0]["state"] == "down"
+    });
+    daemon.ok("set interface state left up");
+    daemon.ok("set interface mac address left 02:00:00:00:77:01");
+    for number in [8, 9] {
+        let mac = format!("02:00:00:00:00:0{number}");
+        soon("both again", || {
+            space.ip("neigh show nud permanent").contains(&mac)
+        });
+        assert!(daemon.ok("show ip neighbors").contains(&mac));
+    }
+    in_step(&daemon);
     space.ip("neigh del 10.77.0.9 dev left");
     soon("its end", || {
         !daemon.ok("show ip neighbors").contains("02:00:00:00:00:09")

@@ -67,12 +67,15 @@ fn program() -> String {
 }
 
 /// A command of the probe that must find no fault.
-fn probe(bed: &Bed, command: &str) -> String {
+fn probe(daemon: &Daemon, bed: &Bed, command: &str) -> String {
     let python = oracle::python().unwrap().display().to_string();
     let words = [python.as_str(), "-B", &program(), "e", ROUTER, command];
     let output = bed.exec("a", 120, &words);
     let said = text(&output.stdout) + &text(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    if !output.status.success() {
+        let shown = ["show ip neighbors", "show errors", "show drops"].map(|c| daemon.ok(c));
+        panic!("{said}{}", shown.concat());
+    }
     said
 }
 
@@ -113,7 +116,7 @@ fn a_host_on_a_trunk_reaches_the_router_and_what_is_behind_it() {
     let Some((daemon, bed)) = start() else {
         return;
     };
-    let said = probe(&bed, "ask");
+    let said = probe(&daemon, &bed, "ask");
     assert!(said.contains(" 0 faults"), "{said}");
     for (id, ..) in SUBS {
         let name = format!("left.{id}");
@@ -180,7 +183,7 @@ fn frames_that_are_nobodys_are_counted_by_their_reasons() {
     };
     daemon.ok("create sub-interfaces left 103");
     daemon.ok("trace add vlan-input 3");
-    let said = probe(&bed, "wrong");
+    let said = probe(&daemon, &bed, "wrong");
     let counts = said.lines().find(|l| l.contains("unknown-vlan=")).unwrap();
     for count in counts.split(' ') {
         let (reason, sent) = count.split_once('=').unwrap();
@@ -190,7 +193,7 @@ fn frames_that_are_nobodys_are_counted_by_their_reasons() {
     let trace = daemon.ok("show trace");
     assert!(trace.contains("vlan 102 priority 0 type 0x0800"), "{trace}");
     // And all is well.
-    let said = probe(&bed, "ask");
+    let said = probe(&daemon, &bed, "ask");
     assert!(said.contains(" 0 faults"), "{said}");
 }
 

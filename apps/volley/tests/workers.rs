@@ -603,11 +603,10 @@ fn a_worker_that_stands_still_is_reported_with_its_node() {
     assert_eq!(shown["workers"][1]["stalls"], 1);
     let calls = shown["workers"][1]["stalled_in"].as_array().unwrap().iter();
     let calls: Vec<&str> = calls.map(|c| c.as_str().unwrap()).collect();
+    // What the standard library has below may stand there or not.
+    let place = "crates/base/graph/src/running.rs:";
+    assert!(calls.iter().any(|c| c.contains(place)), "{calls:#?}");
     let last = calls.last().unwrap();
-    assert!(
-        last.contains("crates/base/graph/src/running.rs:"),
-        "{calls:#?}"
-    );
     assert!(calls.iter().any(|c| c.starts_with("step ")), "{calls:#?}");
     assert!(daemon.ok("show workers").contains(&format!("  {last}\n")));
     daemon.stop("TERM");

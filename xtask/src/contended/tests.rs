@@ -34,6 +34,7 @@ fn pass_on(turn: &AtomicU64, to: u64) {
     turn.store(to, Ordering::Release);
 }
 
+#[inline(never)]
 fn rounds(me: usize, what: &str) {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(60) {

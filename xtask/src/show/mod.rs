@@ -11,6 +11,7 @@ mod lpm_items;
 mod net_items;
 mod router;
 mod run_items;
+mod slow_path;
 mod workers;
 
 use crate::error::Error;

@@ -2,19 +2,31 @@
 
 use super::Sitting;
 use crate::cargo_test::{tests_line, tests_run};
-use crate::report::{Fail, Outcome, Pass};
-use crate::run::Program;
+use crate::report::{Fail, Outcome, Pass, Skip};
+use crate::run::{Output, Program};
 
-/// `cargo WORDS` with more in its environment; when it is a test run, at least one test must have run.
+/// `cargo WORDS` with more in its environment; when it is a test run, at least one test must have run, and none may have said
+/// that it could not.
 pub fn command(sitting: &Sitting<'_>, words: &[&str], environment: &[(&str, &str)]) -> Outcome {
-    let program = Program::cargo(sitting.home).args(words);
+    let is_test = words.first() == Some(&"test");
+    let mut program = Program::cargo(sitting.home).args(words);
+    if is_test {
+        if !words.contains(&"--") {
+            program = program.arg("--");
+        }
+        program = program.arg("--nocapture");
+    }
     let program = environment
         .iter()
         .fold(program, |program, (name, value)| program.env(name, value));
     match program.require() {
         Err(reason) => Fail(reason),
-        Ok(output) if words.first() == Some(&"test") && tests_run(&output.stdout) == 0 => {
+        Ok(output) if is_test && tests_run(&output.stdout) == 0 => {
             Fail(format!("`cargo {}`: no test ran", words.join(" ")))
+        }
+        Ok(output) if is_test && !skipped(&output).is_empty() => {
+            let (why, all) = (skipped(&output), tests_line(&output.stdout));
+            Skip(format!("{} of {all}: {}", why.len(), why.join("; ")))
         }
         Ok(output) => Pass(format!(
             "{}, cargo {}",
@@ -22,6 +34,17 @@ pub fn command(sitting: &Sitting<'_>, words: &[&str], environment: &[(&str, &str
             words.join(" ")
         )),
     }
+}
+
+/// What tests said that they could not do here, and why.
+fn skipped(output: &Output) -> Vec<&str> {
+    let lines = output.stdout.lines().chain(output.stderr.lines());
+    // The name of the test may stand in front.
+    let said = lines.filter_map(|line| Some(line[line.find("SKIP")?..].trim()));
+    let mut all: Vec<&str> = said.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// The demo, as the README gives it.

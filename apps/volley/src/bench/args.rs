@@ -202,6 +202,62 @@ pub enum Command {
     PathBatcher(PathArgs),
     /// The longest gap of a worker while changes of every kind are made, and whether a packet is lost.
     Pauses(PauseArgs),
+    /// Complex packets: how many are answered in a second, and how much a flood of them takes from transit.
+    SlowPath(SlowPathArgs),
+    /// Updates of a routing protocol at full speed beside a stream: no packet to a prefix that they do not touch may be lost.
+    Updates(UpdateArgs),
+}
+
+/// Measure updates beside a stream.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct UpdateArgs {
+    /// IPv4 routes, `PREFIX NEXTHOP` a line or MRT, plain or compressed.
+    #[arg(long)]
+    pub table: Option<PathBuf>,
+    /// IPv6 routes.
+    #[arg(long)]
+    pub table6: Option<PathBuf>,
+    /// IPv4 updates, `A|W PREFIX` a line (made up where no file is given).
+    #[arg(long)]
+    pub updates: Option<PathBuf>,
+    /// IPv6 updates.
+    #[arg(long)]
+    pub updates6: Option<PathBuf>,
+    /// A made-up table of so many IPv4 prefixes, and a quarter of it for IPv6, where no file is given.
+    #[arg(long, default_value_t = 100_000)]
+    pub prefixes: usize,
+    /// Of what the worker can forward, how many of 100 are offered.
+    #[arg(long, default_value_t = 90.0)]
+    pub load: f64,
+    /// Seconds in which it is found out what the worker can forward.
+    #[arg(long, default_value_t = 1.0)]
+    pub seconds: f64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Measure complex packets.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct SlowPathArgs {
+    /// Packets a second of the flood.
+    #[arg(long, default_value_t = 1_000_000)]
+    pub flood: u64,
+    /// Of what the worker can forward alone, how many of 100 are offered.
+    #[arg(long, default_value_t = 50.0)]
+    pub load: f64,
+    /// Seconds of each run.
+    #[arg(long, default_value_t = 0.3)]
+    pub seconds: f64,
+    /// How often each is run.
+    #[arg(long, default_value_t = 9)]
+    pub repetitions: usize,
+    /// Processor core to run on (default: the last).
+    #[arg(long)]
+    pub core: Option<usize>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Measure pauses.

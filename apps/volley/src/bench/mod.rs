@@ -11,7 +11,9 @@ mod report;
 mod rtc;
 mod scaling;
 mod scenario;
+mod slow_path;
 mod tables;
+mod updates;
 mod verify;
 
 pub use args::Args;
@@ -56,6 +58,8 @@ pub fn main(args: Args) -> ExitCode {
         Some(Command::Lpm(lpm)) => lpm::run(lpm),
         Some(Command::PathBatcher(paths)) => path_batcher::run(paths),
         Some(Command::Pauses(pauses)) => pauses::run(pauses),
+        Some(Command::SlowPath(slow)) => slow_path::run(slow),
+        Some(Command::Updates(updates)) => updates::run(updates),
         None => measure::run(&args),
     };
     match done {

@@ -238,7 +238,7 @@ impl PauseArgs {
 }
 
 /// One change, and waiting until the workers use it.
-fn change(stack: &Stack, line: &str, mut step: impl FnMut()) -> Result<(), BenchError> {
+pub(super) fn change(stack: &Stack, line: &str, mut step: impl FnMut()) -> Result<(), BenchError> {
     let command =
         volley_cli::parse_line(line).map_err(|e| BenchError::Args(format!("`{line}`: {e}")))?;
     let Action::Request(request) = command.action else {

@@ -38,6 +38,38 @@ pub fn wait_until_up(at: &str, device: &str) {
     }
 }
 
+/// A network namespace; gone with its owner.
+pub struct Space(pub String);
+
+impl Space {
+    /// None, and a printed reason, where it cannot be made.
+    pub fn new(name: String) -> Option<Space> {
+        let add = Command::new("ip").args(["netns", "add", &name]).output();
+        if add.is_ok_and(|o| o.status.success()) {
+            return Some(Space(name));
+        }
+        println!("SKIP: network namespaces cannot be made (are we root?)");
+        None
+    }
+
+    pub fn ip(&self, words: &str) -> String {
+        must(&format!("ip -n {} {words}", self.0))
+    }
+
+    /// Whether a command works.
+    pub fn does(&self, seconds: u32, words: &str) -> bool {
+        let line = format!("ip netns exec {} {words}", self.0);
+        let words: Vec<&str> = line.split(' ').collect();
+        run(seconds, &words).status.success()
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        let _ = run(10, &["ip", "netns", "del", &self.0]);
+    }
+}
+
 /// Three namespaces: hosts a and b, each with an interface `e`, and r, where the other ends are: `left` and `right`.
 pub struct Bed(String);
 

@@ -7,7 +7,7 @@ use volley_pcap::{FileFormat, Packet, Writer, WriterOptions, read_packets};
 
 /// A Python: that of `cargo xtask install`, which has scapy, else the system's.
 pub fn python() -> Option<PathBuf> {
-    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../xtask-venv/bin/python");
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../venv/bin/python");
     let works = |path: &PathBuf| {
         Command::new(path)
             .arg("--version")

@@ -1,4 +1,5 @@
-//! The memory under the buffers: huge pages if there are any, else transparent huge pages, else plain pages.
+//! The memory under the buffers: huge pages if there are any, else transparent huge pages, else plain pages. Where the machine
+//! has several memory nodes, each has a part of it: whoever touches a page first has it on its own node.
 
 use crate::STRIDE;
 use memmap2::{MmapMut, MmapOptions};
@@ -45,6 +46,12 @@ pub enum BufError {
     Count(usize),
 }
 
+/// What the smallest pages have.
+const PAGE: usize = 4096;
+
+/// Runs something on a thread that is on a memory node.
+pub type OnNode<'a> = &'a (dyn Fn(u32, &mut (dyn FnMut() + Send)) + Sync);
+
 /// One contiguous mapping of slots. Never moves.
 pub(crate) struct Arena {
     base: *mut u8,
@@ -59,19 +66,20 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    pub(crate) fn new(buffers: usize) -> Result<Self, BufError> {
+    /// Slots for so many buffers. With more than one node nothing is touched yet.
+    pub(crate) fn new(buffers: usize, nodes: usize) -> Result<Self, BufError> {
         let bytes = (buffers * STRIDE).next_multiple_of(2 << 20);
         let failed = |source| BufError::NoMemory {
             buffers,
             megabytes: bytes >> 20,
             source,
         };
-        let huge = MmapOptions::new()
-            .len(bytes)
-            .huge(Some(21))
-            .populate()
-            .map_anon();
-        let (mut map, backing) = match huge {
+        let mut huge = MmapOptions::new();
+        huge.len(bytes).huge(Some(21));
+        if nodes == 1 {
+            huge.populate();
+        }
+        let (mut map, backing) = match huge.map_anon() {
             Ok(map) => (map, Backing::Huge),
             Err(_) => {
                 let map = MmapOptions::new()
@@ -99,6 +107,15 @@ impl Arena {
             backing,
             _map: map,
         })
+    }
+
+    /// Touches every page of some slots. To be called on the node that they are to be on.
+    pub(crate) fn touch(&self, slots: std::ops::Range<usize>) {
+        let slots = slots.start.min(self.buffers)..slots.end.min(self.buffers);
+        for at in (slots.start * STRIDE..slots.end * STRIDE).step_by(PAGE) {
+            // SAFETY: inside the mapping by the line above, and nobody has a buffer yet: the pool is still being made.
+            unsafe { self.base.add(at).write_volatile(0) };
+        }
     }
 
     pub(crate) fn buffers(&self) -> usize {

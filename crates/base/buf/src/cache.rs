@@ -1,10 +1,11 @@
 //! One thread's private stack of free buffers, refilled from and spilled to the shared list by whole batches.
 
 use crate::Pool;
+use crate::pool::Account;
 use crate::ring::BATCH;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A cache keeps at most this many buffers before it spills.
 const KEEP: usize = 512;
@@ -25,30 +26,64 @@ impl Deref for OwnPool {
 }
 
 /// A thread's free cache. Dropping it gives everything back.
+///
+/// It takes buffers of its thread's memory node and, when there are none left, of others. What it is given of others goes back to
+/// theirs.
 pub struct Cache {
     pool: Arc<Pool>,
     own: Arc<OwnPool>,
+    /// The place of its node in the pool.
+    home: usize,
+    /// Free buffers of its node.
     stack: Vec<u32>,
-    published: Arc<AtomicU64>,
+    /// Free buffers of each other node, less than a batch; nothing where there is one node only.
+    away: Vec<Vec<u32>>,
+    /// Fewer buffers than this are given back one by one: none where they may be of another node.
+    few: usize,
+    account: Arc<Account>,
 }
 
 impl Cache {
     pub(crate) fn new(pool: Arc<Pool>) -> Self {
-        let published = Arc::new(AtomicU64::new(0));
+        let others = match pool.nodes().len() {
+            1 => 0,
+            nodes => nodes,
+        };
+        let account = Arc::new(Account {
+            home: AtomicUsize::new(0),
+            own: AtomicU64::new(0),
+            away: (0..others).map(|_| AtomicU64::new(0)).collect(),
+        });
         pool.cached
             .write()
             .unwrap_or_else(|e| e.into_inner())
-            .push(published.clone());
-        let mut stack = Vec::with_capacity(4 * 1024 + BATCH);
-        stack.append(&mut pool.leftovers.write().unwrap_or_else(|e| e.into_inner()));
-        let cache = Cache {
+            .push(account.clone());
+        let left = std::mem::take(&mut *pool.leftovers.write().unwrap_or_else(|e| e.into_inner()));
+        let mut cache = Cache {
             own: Arc::new(OwnPool(pool.clone())),
             pool,
-            stack,
-            published,
+            home: 0,
+            stack: Vec::with_capacity(4 * 1024 + BATCH),
+            away: (0..others).map(|_| Vec::with_capacity(4 * BATCH)).collect(),
+            few: if others == 0 { FEW } else { 0 },
+            account,
         };
+        cache.sort(&left);
         cache.publish();
         cache
+    }
+
+    /// The thread is on a memory node now: its buffers come from there. A node that the pool is not on changes nothing.
+    pub fn move_to(&mut self, node: u32) {
+        let Some(home) = self.pool.nodes().iter().position(|n| *n == node) else {
+            return;
+        };
+        let all: Vec<u32> = self.stack.drain(..).collect();
+        self.publish();
+        self.home = home;
+        self.account.home.store(home, Ordering::Relaxed);
+        self.sort(&all);
+        self.publish();
     }
 
     /// The pool behind the cache.
@@ -67,19 +102,41 @@ impl Cache {
     pub fn alloc(&mut self, out: &mut [u32]) -> usize {
         while self.stack.len() < out.len() {
             let mut batch = [0; BATCH];
-            if !self.pool.ring.pop(&mut batch) {
+            if !self.pool.rings[self.home].pop(&mut batch) {
                 break;
             }
             self.stack.extend_from_slice(&batch);
         }
-        let n = out.len().min(self.stack.len());
+        let mut n = out.len().min(self.stack.len());
         let left = self.stack.len() - n;
         out[..n].copy_from_slice(&self.stack[left..]);
         self.stack.truncate(left);
         if n < out.len() {
-            self.pool.failures.fetch_add(1, Ordering::Relaxed);
+            n += self.borrow(&mut out[n..]);
         }
         self.publish();
+        n
+    }
+
+    /// Fresh buffers of other nodes.
+    #[cold]
+    fn borrow(&mut self, out: &mut [u32]) -> usize {
+        let mut n = 0;
+        for (at, others) in self.away.iter_mut().enumerate() {
+            while n < out.len() {
+                let mut batch = [0; BATCH];
+                if others.is_empty() && self.pool.rings[at].pop(&mut batch) {
+                    others.extend_from_slice(&batch);
+                }
+                let Some(one) = others.pop() else { break };
+                out[n] = one;
+                n += 1;
+            }
+        }
+        if n < out.len() {
+            self.pool.failures[self.home].fetch_add(1, Ordering::Relaxed);
+        }
+        self.publish_away();
         n
     }
 
@@ -87,7 +144,7 @@ impl Cache {
     #[inline]
     pub fn free(&mut self, buffers: &[u32]) {
         // A handful: a call of memcpy costs more than they do.
-        if buffers.len() < FEW && self.stack.len() < KEEP {
+        if buffers.len() < self.few && self.stack.len() < KEEP {
             for &buffer in buffers {
                 self.stack.push(buffer);
             }
@@ -99,10 +156,39 @@ impl Cache {
     #[inline(never)]
     fn free_many(&mut self, buffers: &[u32]) {
         for part in buffers.chunks(1024) {
-            self.stack.extend_from_slice(part);
+            self.sort(part);
             while self.stack.len() > KEEP && self.spill() {}
         }
         self.publish();
+    }
+
+    /// Puts buffers where those of their node are.
+    #[inline]
+    fn sort(&mut self, buffers: &[u32]) {
+        if self.away.is_empty() {
+            return self.stack.extend_from_slice(buffers);
+        }
+        self.sort_nodes(buffers);
+    }
+
+    #[inline(never)]
+    fn sort_nodes(&mut self, buffers: &[u32]) {
+        for &buffer in buffers {
+            let at = self.pool.home_of(buffer);
+            if at == self.home {
+                self.stack.push(buffer);
+                continue;
+            }
+            let others = &mut self.away[at];
+            others.push(buffer);
+            let left = others.len().saturating_sub(BATCH);
+            if let Ok(batch) = others[left..].try_into()
+                && self.pool.rings[at].push(batch)
+            {
+                others.truncate(left);
+            }
+        }
+        self.publish_away();
     }
 
     /// Give the top batch to the shared list; false when there is no whole batch or no room.
@@ -112,14 +198,14 @@ impl Cache {
         };
         let mut batch = [0; BATCH];
         batch.copy_from_slice(&self.stack[left..]);
-        let taken = self.pool.ring.push(&batch);
+        let taken = self.pool.rings[self.home].push(&batch);
         if taken {
             self.stack.truncate(left);
         }
         taken
     }
 
-    /// Buffers in this cache.
+    /// Buffers of its own node in this cache.
     pub fn len(&self) -> usize {
         self.stack.len()
     }
@@ -131,26 +217,37 @@ impl Cache {
 
     #[inline(always)]
     fn publish(&self) {
-        self.published
+        self.account
+            .own
             .store(self.stack.len() as u64, Ordering::Relaxed);
+    }
+
+    fn publish_away(&self) {
+        for (there, others) in self.account.away.iter().zip(&self.away) {
+            there.store(others.len() as u64, Ordering::Relaxed);
+        }
     }
 }
 
 impl Drop for Cache {
     fn drop(&mut self) {
-        for batch in self.stack.chunks(BATCH) {
-            match batch.try_into() {
-                Ok(whole) if self.pool.ring.push(whole) => {}
-                _ => self
-                    .pool
-                    .leftovers
-                    .write()
-                    .unwrap_or_else(|e| e.into_inner())
-                    .extend_from_slice(batch),
+        let mut left = self
+            .pool
+            .leftovers
+            .write()
+            .unwrap_or_else(|e| e.into_inner());
+        let own = std::iter::once((self.home, &self.stack));
+        for (at, all) in own.chain(self.away.iter().enumerate()) {
+            for batch in all.chunks(BATCH) {
+                match batch.try_into() {
+                    Ok(whole) if self.pool.rings[at].push(whole) => {}
+                    _ => left.extend_from_slice(batch),
+                }
             }
         }
+        drop(left);
         let mut caches = self.pool.cached.write().unwrap_or_else(|e| e.into_inner());
-        caches.retain(|words| !Arc::ptr_eq(words, &self.published));
+        caches.retain(|account| !Arc::ptr_eq(account, &self.account));
     }
 }
 
@@ -193,14 +290,71 @@ mod tests {
         );
     }
 
+    fn used(pool: &Pool) -> Vec<usize> {
+        pool.reports().iter().map(|r| r.in_use()).collect()
+    }
+
+    #[test]
+    fn each_thread_has_buffers_of_its_own_node_and_others_go_home() {
+        let touched = std::sync::Mutex::new(Vec::new());
+        let on = |node: u32, touch: &mut (dyn FnMut() + Send)| {
+            touched.lock().unwrap().push(node);
+            touch();
+        };
+        let pool = Pool::on_nodes(640, &[0, 3], &on).unwrap();
+        assert_eq!(*touched.lock().unwrap(), [0, 3]);
+        let (mut near, mut far) = (pool.cache(), pool.cache());
+        far.move_to(3);
+        far.move_to(7);
+        let mut got = [0; 300];
+        assert_eq!(far.alloc(&mut got), 300);
+        assert!(got.iter().all(|b| (640..1280).contains(b)));
+        assert_eq!(used(&pool), [0, 300]);
+        // Somebody on the other node gives them back, in heaps of all sizes.
+        for part in got.chunks(7) {
+            near.free(part);
+        }
+        assert_eq!((used(&pool), near.len()), (vec![0, 0], 0));
+        let mut mine = [0; 128];
+        assert_eq!(near.alloc(&mut mine), 128);
+        assert!(mine.iter().all(|b| *b < 640));
+        near.free(&mine);
+        drop((near, far));
+        assert_eq!(pool.report().in_use(), 0);
+    }
+
+    #[test]
+    fn a_node_without_buffers_borrows_and_gives_back() {
+        let pool = Pool::on_nodes(64, &[0, 1], &|_, touch| touch()).unwrap();
+        let mut cache = pool.cache();
+        let mut got = [0; 200];
+        assert_eq!(cache.alloc(&mut got), 128);
+        assert_eq!((used(&pool), pool.report().failures), (vec![64, 64], 1));
+        let mut seen = got[..128].to_vec();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..128).collect::<Vec<_>>());
+        cache.free(&got[..128]);
+        assert_eq!((used(&pool), cache.len()), (vec![0, 0], 64));
+        let mut few = [0; 65];
+        assert_eq!(cache.alloc(&mut few), 65);
+        assert_eq!(used(&pool), [64, 1]);
+        cache.free(&few);
+        drop(cache);
+        assert_eq!(pool.cache().alloc(&mut got), 128, "a whole pool");
+    }
+
     #[test]
     fn threads_share_one_pool() {
-        let pool = Pool::new(4096).unwrap();
+        share(&Pool::new(4096).unwrap());
+        share(&Pool::on_nodes(2048, &[0, 1], &|_, touch| touch()).unwrap());
+    }
+
+    fn share(pool: &Arc<Pool>) {
         std::thread::scope(|s| {
             for t in 0..3u32 {
-                let pool = &pool;
                 s.spawn(move || {
                     let mut cache = pool.cache();
+                    cache.move_to(t % 2);
                     let mut got = [0; 300];
                     for round in 0..2000u32 {
                         let n = cache.alloc(&mut got);

@@ -1,4 +1,5 @@
-//! Packet buffers: fixed slots in one arena, named by a 32-bit index, handed out through lock-free free lists.
+//! Packet buffers: fixed slots in one arena, named by a 32-bit index, handed out through lock-free free lists, one for each memory
+//! node.
 //!
 //! Contract: an index that [`Cache::alloc`] gave out belongs to exactly one owner until [`Cache::free`] takes it back.
 //! The arena never moves and lives as long as its [`Pool`]. Every slot is readable for [`READABLE`] bytes behind any
@@ -15,7 +16,7 @@ mod pool;
 mod ring;
 mod sync;
 
-pub use arena::{Backing, BufError};
+pub use arena::{Backing, BufError, OnNode};
 pub use cache::{Cache, OwnPool};
 pub use heap::LineHeap;
 pub use meta::{Meta, NO_BUFFER};

@@ -1,21 +1,37 @@
 //! The pool: the arena, the shared free list, and the account of who has how many buffers.
 
-use crate::arena::Arena;
+use crate::arena::{Arena, OnNode};
 use crate::ring::{BATCH, BatchRing};
 use crate::{Backing, BufError, Cache, Meta, POS_MAX, STRIDE};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 // tidy: allow(RwLock) taken only while a cache is made or dropped and by reports, all on the control thread
 use std::sync::{Arc, RwLock};
 
-/// Buffers of one memory node, shared by all its users.
+/// All buffers: an equal share on each memory node, with a free list of its own.
 pub struct Pool {
     arena: Arena,
-    pub(crate) ring: BatchRing,
+    /// Numbers of the memory nodes.
+    nodes: Box<[u32]>,
+    /// Buffers of each node.
+    each: usize,
+    /// A shared free list for each node.
+    pub(crate) rings: Box<[BatchRing]>,
     /// Buffers that each cache holds, written by its owner, read by reports. Grown only when a cache is made.
-    pub(crate) cached: RwLock<Vec<Arc<AtomicU64>>>,
-    pub(crate) failures: AtomicU64,
+    pub(crate) cached: RwLock<Vec<Arc<Account>>>,
+    /// Allocations that found no buffer, by the node of who asked.
+    pub(crate) failures: Box<[AtomicU64]>,
     /// What dropped caches left that is less than a batch: the next new cache starts with it.
     pub(crate) leftovers: RwLock<Vec<u32>>,
+}
+
+/// What a cache holds.
+pub(crate) struct Account {
+    /// The place of its node in the pool.
+    pub(crate) home: AtomicUsize,
+    /// Buffers of that node.
+    pub(crate) own: AtomicU64,
+    /// Buffers of each node that is not its own; nothing where there is one node only.
+    pub(crate) away: Box<[AtomicU64]>,
 }
 
 /// Where a pool's arena begins.
@@ -40,9 +56,11 @@ impl Base {
     }
 }
 
-/// A pool's account at one moment.
+/// The account of a pool, or of one of its nodes, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolReport {
+    /// The memory node; the first one's for the whole pool.
+    pub node: u32,
     /// All buffers.
     pub total: usize,
     /// In the shared free list.
@@ -62,27 +80,68 @@ impl PoolReport {
     }
 }
 
+impl Account {
+    /// Buffers of the node at a place.
+    fn of(&self, at: usize) -> usize {
+        let away = self.away.get(at).map_or(0, |n| n.load(Ordering::Relaxed));
+        let own = if self.home.load(Ordering::Relaxed) == at {
+            self.own.load(Ordering::Relaxed)
+        } else {
+            0
+        };
+        (own + away) as usize
+    }
+}
+
 impl Pool {
-    /// A pool of at least `buffers` buffers (rounded up to whole batches of 64).
+    /// A pool of at least `buffers` buffers (rounded up to whole batches of 64), wherever its memory comes to be.
     pub fn new(buffers: usize) -> Result<Arc<Self>, BufError> {
-        if !(BATCH..=1 << 24).contains(&buffers) {
-            return Err(BufError::Count(buffers));
+        Self::on_nodes(buffers, &[0], &|_, touch| touch())
+    }
+
+    /// A pool of at least `buffers` buffers on each of some memory nodes. With more than one, `on` runs what it is given on a
+    /// thread that is on a node: it is on the node of who touches it first that memory comes to be.
+    pub fn on_nodes(buffers: usize, nodes: &[u32], on: OnNode<'_>) -> Result<Arc<Self>, BufError> {
+        let nodes = if nodes.is_empty() { &[0] } else { nodes };
+        let all = buffers.saturating_mul(nodes.len());
+        if buffers < BATCH || all > 1 << 24 {
+            return Err(BufError::Count(all));
         }
-        let buffers = buffers.next_multiple_of(BATCH);
-        let arena = Arena::new(buffers)?;
+        let each = buffers.next_multiple_of(BATCH);
+        let arena = Arena::new(each * nodes.len(), nodes.len())?;
         // Twice the room, so that a thread that was interrupted in the middle of a batch is in nobody's way.
-        let ring = BatchRing::new(2 * buffers / BATCH);
-        for first in (0..buffers as u32).step_by(BATCH) {
-            ring.push(&std::array::from_fn(|i| first + i as u32));
+        let ring = |_: &u32| BatchRing::new(2 * each / BATCH);
+        let rings: Box<[BatchRing]> = nodes.iter().map(ring).collect();
+        for (at, ring) in rings.iter().enumerate() {
+            for first in (at * each..(at + 1) * each).step_by(BATCH) {
+                ring.push(&std::array::from_fn(|i| (first + i) as u32));
+            }
         }
-        let cached = RwLock::new(Vec::new());
+        if nodes.len() > 1 {
+            for (at, node) in nodes.iter().enumerate() {
+                on(*node, &mut || arena.touch(at * each..(at + 1) * each));
+            }
+        }
         Ok(Arc::new(Pool {
             arena,
-            ring,
-            cached,
-            failures: AtomicU64::new(0),
+            nodes: nodes.into(),
+            each,
+            rings,
+            cached: RwLock::default(),
+            failures: nodes.iter().map(|_| AtomicU64::new(0)).collect(),
             leftovers: RwLock::default(),
         }))
+    }
+
+    /// Numbers of the memory nodes that it stands on.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// The place of a buffer's node.
+    #[inline]
+    pub(crate) fn home_of(&self, idx: u32) -> usize {
+        idx as usize / self.each
     }
 
     /// A free cache for one thread.
@@ -95,24 +154,37 @@ impl Pool {
         self.arena.buffers()
     }
 
-    /// The account. Exact when no thread allocates or frees meanwhile.
+    /// The account of all. Exact when no thread allocates or frees meanwhile.
     pub fn report(&self) -> PoolReport {
-        let caches = self.cached.read().unwrap_or_else(|e| e.into_inner());
+        let all = self.reports();
+        let sum = |read: fn(&PoolReport) -> usize| all.iter().map(read).sum();
         PoolReport {
+            node: self.nodes[0],
             total: self.total(),
-            shared_free: self.ring.len() * BATCH,
-            cached_free: caches
-                .iter()
-                .map(|c| c.load(Ordering::Relaxed) as usize)
-                .sum::<usize>()
-                + self
-                    .leftovers
-                    .read()
-                    .unwrap_or_else(|e| e.into_inner())
-                    .len(),
-            failures: self.failures.load(Ordering::Relaxed),
+            shared_free: sum(|r| r.shared_free),
+            cached_free: sum(|r| r.cached_free),
+            failures: all.iter().map(|r| r.failures).sum(),
             backing: self.arena.backing(),
         }
+    }
+
+    /// The account of each node.
+    pub fn reports(&self) -> Vec<PoolReport> {
+        let caches = self.cached.read().unwrap_or_else(|e| e.into_inner());
+        let left = self.leftovers.read().unwrap_or_else(|e| e.into_inner());
+        let of = |at: usize| {
+            let cached = |c: &Arc<Account>| c.of(at);
+            let left = left.iter().filter(|b| self.home_of(**b) == at);
+            PoolReport {
+                node: self.nodes[at],
+                total: self.each,
+                shared_free: self.rings[at].len() * BATCH,
+                cached_free: caches.iter().map(cached).sum::<usize>() + left.count(),
+                failures: self.failures[at].load(Ordering::Relaxed),
+                backing: self.arena.backing(),
+            }
+        };
+        (0..self.nodes.len()).map(of).collect()
     }
 
     /// Address of byte `pos` of slot `idx`. Reading [`crate::READABLE`] bytes from it stays in the slot.

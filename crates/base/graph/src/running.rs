@@ -29,6 +29,7 @@ pub fn cores() -> Vec<usize> {
 pub struct Seat {
     place: usize,
     core: Option<usize>,
+    near: Option<u32>,
     channel: Arc<Channel>,
     orders: Arc<Orders>,
     thread: JoinHandle<Worker>,
@@ -47,13 +48,15 @@ impl Seat {
         }
         let orders = Arc::new(Orders::default());
         let told = orders.clone();
+        let near = core.and_then(crate::node_of);
         let thread = std::thread::Builder::new()
             .name(format!("volley-w{place}"))
-            .spawn(move || run(worker, core, &told))
+            .spawn(move || run(worker, core, near, &told))
             .map_err(failed)?;
         Ok(Seat {
             place,
             core,
+            near,
             channel,
             orders,
             thread,
@@ -97,6 +100,12 @@ impl Running {
         seat.and_then(|s| s.core)
     }
 
+    /// The memory node of the core that a worker is pinned to.
+    pub fn numa(&self, worker: usize) -> Option<u32> {
+        let seat = self.seats.iter().find(|s| s.place == worker);
+        seat.and_then(|s| s.near)
+    }
+
     /// Let a worker end as soon as nothing is left for it to do. Its queues were taken away before.
     pub fn dismiss(&self, worker: usize) {
         for seat in self.seats.iter().filter(|s| s.place == worker) {
@@ -138,9 +147,12 @@ impl Drop for Running {
     }
 }
 
-fn run(mut worker: Worker, core: Option<usize>, orders: &Orders) -> Worker {
+fn run(mut worker: Worker, core: Option<usize>, near: Option<u32>, orders: &Orders) -> Worker {
     if let Some(id) = core {
         core_affinity::set_for_current(core_affinity::CoreId { id });
+    }
+    if let Some(node) = near {
+        worker.lanes.bufs.move_to(node);
     }
     let channel = worker.channel.clone();
     let first = 0u64;

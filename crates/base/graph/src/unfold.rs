@@ -12,6 +12,8 @@ use volley_simd::Isa;
 pub enum Fate<X> {
     /// It goes on to this node.
     Send(NodeId),
+    /// It goes on along the feature arc that it is on; to the drop node when it is on none.
+    NextFeature,
     /// It leaves by this edge; [`Packet::fail`] has tagged it.
     Drop(X),
     /// Its offspring goes on in its place; it is freed.
@@ -153,6 +155,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         mut body: impl FnMut(&mut Packet<'_>, &mut Offspring<'_, I>) -> Fate<X>,
     ) -> Done {
         self.frame.require(Col::Offload, 0);
+        self.frame.require(Col::Feature, 0);
         let pool = self.lanes.bufs.own_pool();
         let mut offspring = Offspring {
             out: self.lanes.frame(),
@@ -168,6 +171,13 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
             };
             match body(&mut packet, &mut offspring) {
                 Fate::Send(node) => offspring.append(&self.frame, row, node),
+                Fate::NextFeature => {
+                    let word = &mut self.frame.cols[Col::Feature as usize].all_mut()[row];
+                    let step = offspring.lanes.arcs.step(*word);
+                    let (node, place) = step.unwrap_or((offspring.lanes.drop_node, 0));
+                    *word = place;
+                    offspring.append(&self.frame, row, node);
+                }
                 Fate::Drop(next) => {
                     let edge = self.raw.edges[next.index()];
                     offspring.lanes.push_row(edge, &self.frame, row);

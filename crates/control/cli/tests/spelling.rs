@@ -239,6 +239,32 @@ fn bridge() -> impl Strategy<Value = Request> {
     ]
 }
 
+fn ip_switch() -> impl Strategy<Value = Request> {
+    let what = prop_oneof![Just(IpSwitch::DirectedBroadcast), Just(IpSwitch::Redirects)];
+    let switch = || prop_oneof![Just(Switch::On), Just(Switch::Off)];
+    let on_interface = (name(), what, switch())
+        .prop_map(|(name, what, switch)| Request::InterfaceIpSwitch { name, what, switch });
+    let multipath = (switch(), 4u32..13).prop_map(|(resilient, log2)| {
+        let buckets = 1 << log2;
+        Request::Multipath(Multipath { resilient, buckets })
+    });
+    prop_oneof![on_interface, multipath, urpf()]
+}
+
+fn urpf() -> impl Strategy<Value = Request> {
+    let mode = prop_oneof![
+        Just(None),
+        Just(Some(Urpf::Strict)),
+        Just(Some(Urpf::Loose))
+    ];
+    let family = prop_oneof![Just(Family::V4), Just(Family::V6)];
+    (name(), family, mode).prop_map(|(name, family, mode)| Request::InterfaceUrpf {
+        name,
+        family,
+        mode,
+    })
+}
+
 fn spread() -> impl Strategy<Value = Request> {
     let workers = proptest::sample::subsequence(vec![0u32, 1, 7, 63], 1..=4);
     let rss = (any::<[bool; 4]>(), proptest::option::of(workers)).prop_map(
@@ -256,10 +282,32 @@ fn spread() -> impl Strategy<Value = Request> {
     );
     let worker = proptest::option::of(0u32..64);
     prop_oneof![
+        discovery(),
         (name(), proptest::option::of(rss))
             .prop_map(|(name, rss)| Request::InterfaceRss { name, rss }),
         (name(), worker).prop_map(|(node, worker)| Request::NodeWorker { node, worker }),
     ]
+}
+
+fn discovery() -> impl Strategy<Value = Request> {
+    let words = prop_oneof![
+        Just("ra-send"),
+        Just(
+            "ra-interval 9 3 ra-lifetime 0 ra-managed-config-flag ra-hop-limit 0 ra-suppress-link-layer"
+        ),
+        Just("ra-interval 8 ra-other-config-flag ra-suppress-mtu ra-reachable 7 ra-retransmit 8"),
+        Just("prefix 2001:db8::/64 9 8 off-link prefix 2001:db8:1::/48 no-autoconfig no-advertise"),
+        Just("rdnss 2001:db8::53 rdnss 2001:db8::54 dnssl a.example dnssl off-link"),
+    ];
+    let advert = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
+    let ranges = ["192.0.2.0/25", "2001:db8::/48", "0.0.0.0/0"].map(|p| p.parse().unwrap());
+    let ranges = proptest::sample::subsequence(ranges.to_vec(), 0..=3);
+    let one = prop_oneof![
+        advert.prop_map(Discovery::Advert),
+        ranges.prop_map(Discovery::Proxy),
+        (0u32..=10).prop_map(Discovery::Probes)
+    ];
+    (name(), one).prop_map(|(name, discovery)| Request::InterfaceDiscovery { name, discovery })
 }
 
 fn interface_life() -> impl Strategy<Value = Request> {
@@ -431,7 +479,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
                     mtu: Some(1500),
                 })
             }),
-        prop_oneof![vhost_request(), sub_interface()],
+        prop_oneof![vhost_request(), sub_interface(), ip_switch()],
         dpdk_request(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {

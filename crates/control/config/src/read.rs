@@ -4,15 +4,15 @@ use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
 use crate::{
-    Config, bridge, dpdk, icmp, kernel, kinds, memif, paths, reassembly, route, stream,
+    Config, bridge, dpdk, icmp, kernel, kinds, memif, multipath, paths, reassembly, route, stream,
     sub_interface, vhost,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
-    AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
-    InterfaceSpec, IsaChoice, LcpPair, Neighbor, ObjectKind, Pace, PcapFiles, Repeat, Request,
-    RxMode, Switch, limits,
+    AdminState, ApiSettings, Capabilities, Discovery, EngineSettings, Family, Feature,
+    InterfaceKind, InterfaceSpec, IpSwitch, IsaChoice, LcpPair, Neighbor, ObjectKind, Pace,
+    PcapFiles, Prefix, Repeat, Request, RxMode, Switch, Urpf, limits,
 };
 
 /// Requests by the step they belong to. Later steps need earlier ones.
@@ -72,11 +72,12 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 25] = [
+const READERS: [(&s::Table, Reader); 26] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
     (&s::ICMP, icmp::icmp),
+    (&s::MULTIPATH, multipath::multipath),
     (&s::IP4_REASSEMBLY, reassembly::ip4),
     (&s::IP6_REASSEMBLY, reassembly::ip6),
     (&s::NODE_WORKER, node_worker),
@@ -356,12 +357,68 @@ fn modes(section: &Section<'_>, name: &str, plan: &mut Plan) {
             rss: Some(rss),
         });
     }
+    discovery(section, &name(), plan);
     lcp(section, &name(), plan);
+    routing(section, &name(), plan);
     if section.get("promiscuous").and_then(|f| f.boolean()) == Some(true) {
         plan.interfaces.push(Request::InterfacePromiscuous {
             name: name(),
             switch: Switch::On,
         });
+    }
+}
+
+/// What it does about its own addresses and those of others, and what it advertises.
+fn discovery(section: &Section<'_>, name: &str, plan: &mut Plan) {
+    let name = || name.to_string();
+    let dad = section
+        .get("dad")
+        .and_then(|f| f.uint32(limits::DAD_PROBES));
+    if let Some(probes) = dad {
+        plan.interfaces.push(Request::InterfaceDiscovery {
+            name: name(),
+            discovery: Discovery::Probes(probes),
+        });
+    }
+    let ranges = section.get("proxy").map_or(Vec::new(), |f| f.list());
+    let ranges: Vec<Prefix> = ranges.iter().filter_map(|f| f.read()).collect();
+    if !ranges.is_empty() {
+        let discovery = Discovery::Proxy(ranges);
+        let request = Request::InterfaceDiscovery {
+            name: name(),
+            discovery,
+        };
+        if valid(section, &request) {
+            plan.interfaces.push(request);
+        }
+    }
+    if let Some(advert) = section.get("ra").and_then(|f| f.read()) {
+        plan.interfaces.push(Request::InterfaceDiscovery {
+            name: name(),
+            discovery: Discovery::Advert(Some(advert)),
+        });
+    }
+}
+
+/// Whose packets it takes, and what it does with those for its networks.
+fn routing(section: &Section<'_>, name: &str, plan: &mut Plan) {
+    let name = || name.to_string();
+    for (key, what) in [
+        ("directed_broadcast", IpSwitch::DirectedBroadcast),
+        ("redirects", IpSwitch::Redirects),
+    ] {
+        if section.get(key).and_then(|f| f.boolean()) == Some(true) {
+            let (name, switch) = (name(), Switch::On);
+            plan.interfaces
+                .push(Request::InterfaceIpSwitch { name, what, switch });
+        }
+    }
+    for (key, family) in [("urpf", Family::V4), ("urpf6", Family::V6)] {
+        if let Some(mode) = section.get(key).and_then(|f| f.one_of(&Urpf::ALL)) {
+            let (name, mode) = (name(), Some(mode));
+            plan.interfaces
+                .push(Request::InterfaceUrpf { name, family, mode });
+        }
     }
 }
 

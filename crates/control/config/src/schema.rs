@@ -132,6 +132,18 @@ pub(crate) static INTERFACE: Table = many(
             "words of `set interface rss` such as \"inner workers 0,2 auto\": what it receives is spread over workers (none)",
         ),
         k(
+            "dad",
+            "probes for an address before it is used, 0 to 10 (0: it is used at once)",
+        ),
+        k(
+            "proxy",
+            "list of prefixes such as 192.0.2.0/25: it answers ARP and neighbour discovery for addresses of these that are reached elsewhere",
+        ),
+        k(
+            "ra",
+            "words of `ip6 nd` such as \"ra-interval 30 rdnss 2001:db8::53\": it advertises itself as a router of IPv6; \"ra-send\": as usual (it does not)",
+        ),
+        k(
             "promiscuous",
             "true: takes frames for any MAC address (false)",
         ),
@@ -140,6 +152,19 @@ pub(crate) static INTERFACE: Table = many(
         k("lcp_namespace", "network namespace of the twin (Volley's)"),
         k("table", "IPv4 table (0)"),
         k("table6", "IPv6 table (0)"),
+        k(
+            "urpf",
+            "strict or loose: how IPv4 sources of what it receives are checked (not)",
+        ),
+        k("urpf6", "the same for IPv6 (not)"),
+        k(
+            "directed_broadcast",
+            "true: packets from elsewhere to the broadcast address of its networks are sent to all hosts there (false)",
+        ),
+        k(
+            "redirects",
+            "true: senders on it are told of better first hops (false)",
+        ),
         k("rx", "kind pcap: file to receive from"),
         k("tx", "kind pcap: file to transmit into"),
         k("loop", "kind pcap: times to play rx, or \"forever\" (1)"),
@@ -345,6 +370,20 @@ pub(crate) static DPDK: Table = Table {
         k("memory", "megabytes for DPDK's own tables (64)"),
         k("huge_pages", "yes, no or auto: if enough are free (auto)"),
         k("options", "list of further arguments of its EAL"),
+    ],
+};
+pub(crate) static MULTIPATH: Table = Table {
+    name: "multipath",
+    repeats: false,
+    keys: &[
+        k(
+            "resilient",
+            "true: when a path goes, only its own flows move (false)",
+        ),
+        k(
+            "buckets",
+            "buckets of a resilient route, 16 to 4096, a power of two (256)",
+        ),
     ],
 };
 pub(crate) static ICMP: Table = Table {
@@ -568,7 +607,7 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 28] {
+pub fn schema() -> [&'static Table; 29] {
     [
         &ENGINE,
         &PROCESS,
@@ -579,6 +618,7 @@ pub fn schema() -> [&'static Table; 28] {
         &MEMIF_SOCKET,
         &DPDK,
         &ICMP,
+        &MULTIPATH,
         &IP4_REASSEMBLY,
         &IP6_REASSEMBLY,
         &NODE_WORKER,

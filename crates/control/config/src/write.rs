@@ -4,11 +4,11 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, BridgeDomain, DpdkDevice, DpdkSpec, Family, Fold, HugePages, IcmpSettings,
-    InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, NextHops, Pace, PacketSpec, Path,
-    PathTarget, ReassemblySettings, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource,
-    Sizes, SocketRole, StreamSource, StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec,
-    VhostSpec, VlanTag, XdpCopy, XdpMode, XdpSpec,
+    AdminState, BridgeDomain, Discovery, DpdkDevice, DpdkSpec, Family, Fold, HugePages,
+    IcmpSettings, InterfaceKind, InterfaceSpec, IpSwitch, MemifRole, MemifSpec, Multipath,
+    NextHops, Pace, PacketSpec, Path, PathTarget, ReassemblySettings, Repeat, Request, Route,
+    RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
+    SubInterfaceSpec, Switch, TapMode, TapSpec, VhostSpec, VlanTag, XdpCopy, XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
@@ -178,7 +178,7 @@ impl Writer {
             Request::InterfaceState { name, state } => {
                 self.interface(name).up = *state == AdminState::Up;
             }
-            other if self.workers(other) || self.lcp(other) => {}
+            other if self.workers(other) || self.lcp(other) || self.ip(other) => {}
             other if bridge_domain(other, &mut self.first) => {}
             other if path_batcher(other, &mut self.first) => {}
             other => self.more(other, keys),
@@ -192,6 +192,17 @@ impl Writer {
                 name,
                 rss: Some(rss),
             } => self.interface(name).keys.text("rss", rss),
+            Request::InterfaceDiscovery { name, discovery } => {
+                let interface = self.interface(name);
+                match discovery {
+                    Discovery::Probes(probes) => interface.keys.plain("dad", probes),
+                    Discovery::Proxy(ranges) => {
+                        let all = list(ranges.iter().map(quoted));
+                        interface.keys.plain("proxy", all);
+                    }
+                    Discovery::Advert(it) => interface.keys.maybe("ra", it.as_ref()),
+                }
+            }
             Request::NodeWorker {
                 node,
                 worker: Some(worker),
@@ -214,6 +225,39 @@ impl Writer {
         let keys = &mut self.interface(&pair.interface).keys;
         keys.text("lcp", &pair.host);
         keys.maybe("lcp_namespace", pair.namespace.as_ref());
+        true
+    }
+
+    /// What interfaces do with IP packets, and how paths share flows; false for any other request.
+    fn ip(&mut self, request: &Request) -> bool {
+        match request {
+            Request::InterfaceUrpf {
+                name,
+                family,
+                mode: Some(mode),
+            } => {
+                let key = match family {
+                    Family::V4 => "urpf",
+                    Family::V6 => "urpf6",
+                };
+                self.interface(name).keys.text(key, mode);
+            }
+            Request::InterfaceIpSwitch { name, what, switch } => {
+                let key = match what {
+                    IpSwitch::DirectedBroadcast => "directed_broadcast",
+                    IpSwitch::Redirects => "redirects",
+                };
+                let on = *switch == Switch::On;
+                self.interface(name).keys.switch(key, on);
+            }
+            Request::Multipath(it) => {
+                let mut keys = Keys::default();
+                keys.switch("resilient", it.resilient == Switch::On);
+                keys.unusual("buckets", it.buckets, Multipath::default().buckets);
+                let _ = write!(self.first, "\n[multipath]\n{}", keys.lines());
+            }
+            _ => return false,
+        }
         true
     }
 

@@ -54,6 +54,31 @@ fn what_senders_of_dropped_packets_are_told() {
 }
 
 #[test]
+fn whose_sources_are_checked() {
+    comes_back(
+        "[[interface]]\nname = \"a\"\nkind = \"pg\"\nurpf = \"strict\"\nurpf6 = \"loose\"\n",
+    );
+    let text = "[[interface]]\nname = \"a\"\nkind = \"pg\"\nurpf = \"tight\"\n";
+    let error = parse(text).unwrap_err().to_string();
+    assert!(
+        error.contains("volley.toml:4") && error.contains("strict"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_interfaces_do_and_how_paths_share() {
+    comes_back(
+        "[multipath]\nresilient = true\nbuckets = 512\n[[interface]]\nname = \"a\"\nkind = \"pg\"\ndirected_broadcast = true\nredirects = true\n",
+    );
+    let one = |text: &str| parse(text).unwrap().requests[0].to_string();
+    let resilient = one("[multipath]\nresilient = true\n");
+    assert_eq!(resilient, "set ip multipath resilient");
+    let error = parse("[multipath]\nbuckets = 100\n").unwrap_err();
+    assert!(error.to_string().contains("power of two"), "{error}");
+}
+
+#[test]
 fn how_much_of_datagrams_may_wait() {
     let all = "max_reassemblies = 5\nmax_reassembly_length = 3\nmax_buffers = 9\ntimeout = 7\n";
     for (family, ip) in [("ip4", "ip4"), ("ip6", "ip6")] {
@@ -168,4 +193,33 @@ fn bridge_domains_their_ports_and_stations() {
             .replace("\ndomain", "\nfilter = true\ndomain"),
         "unicast",
     );
+}
+
+#[test]
+fn how_an_interface_deals_with_its_neighbours() {
+    let text = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\ndad = 2\nproxy = [\"192.0.2.0/25\", \"2001:db8::/48\"]\n\
+        ra = \"ra-interval 30 10 prefix 2001:db8:1::/64 100 50 off-link rdnss 2001:db8::53\"\n";
+    comes_back(text);
+    let all: Vec<String> = parse(text)
+        .unwrap()
+        .requests
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    for want in [
+        "set interface dad pg0 2",
+        "set interface proxy pg0 192.0.2.0/25 2001:db8::/48",
+        "ip6 nd pg0 ra-send ra-interval 30 10 prefix 2001:db8:1::/64 100 50 off-link rdnss 2001:db8::53",
+    ] {
+        assert!(all.iter().any(|request| request == want), "{all:?}");
+    }
+    for (wrong, part) in [
+        ("dad = 11", "0 to 10"),
+        ("proxy = [\"ff02::/16\"]", "group"),
+        ("ra = \"ra-interval 3\"", "ra-interval"),
+    ] {
+        let text = format!("[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n{wrong}\n");
+        let error = parse(&text).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
 }

@@ -5,9 +5,9 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, BridgePort, DpdkEal, Family, IcmpSettings, InterfaceKind, InterfaceSpec,
-    L2FibEntry, ModelError, ObjectKind, Path, PathBatcher, PathTarget, ReassemblySettings, Request,
-    Route, RouteLoad, RouteSource, RxMode, Switch,
+    AdminState, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, IcmpSettings, InterfaceKind,
+    InterfaceSpec, IpSwitch, L2FibEntry, ModelError, Multipath, ObjectKind, Path, PathBatcher,
+    PathTarget, ReassemblySettings, Request, Route, RouteLoad, RouteSource, RxMode, Switch,
 };
 
 type Done = Result<(), ModelError>;
@@ -84,6 +84,22 @@ impl Editor<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What an interface does with IP packets; false for any other request.
+    fn ip(&mut self, request: &Request) -> Result<bool, ModelError> {
+        match request {
+            Request::InterfaceUrpf { name, family, mode } => {
+                let key = Key::Urpf(name.clone(), *family);
+                self.setting(name, key, mode.map(Value::Urpf))?;
+            }
+            Request::InterfaceIpSwitch { name, what, switch } => {
+                let on = (*switch == Switch::On).then_some(Value::Present);
+                self.setting(name, Key::IpSwitch(name.clone(), *what), on)?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 
     fn edit(&mut self, request: &Request) -> Done {
@@ -169,7 +185,10 @@ impl Editor<'_> {
                 }
                 Ok(())
             }
-            Request::Icmp(_) | Request::Reassembly { .. } => self.limits(request),
+            Request::Icmp(_) | Request::Multipath(_) | Request::Reassembly { .. } => {
+                self.limits(request)
+            }
+            Request::InterfaceDiscovery { name, discovery } => self.discovery(name, discovery),
             Request::MemifSocketAdd(socket) => {
                 let key = Key::MemifSocket(socket.id);
                 self.is_new(&key)?;
@@ -217,6 +236,7 @@ impl Editor<'_> {
                 Ok(())
             }
             other if self.bridge(other)? || self.lcp(other)? || self.path(other)? => Ok(()),
+            other if self.ip(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
@@ -224,11 +244,23 @@ impl Editor<'_> {
         }
     }
 
+    /// How an interface deals with its neighbours is an object while it is not as usual.
+    fn discovery(&mut self, name: &str, discovery: &Discovery) -> Done {
+        let part = discovery.part();
+        let unusual = Some(discovery).filter(|it| **it != part.usual());
+        let value = unusual.map(|it| Value::Discovery(Arc::new(it.clone())));
+        self.setting(name, Key::Discovery(name.to_owned(), part), value)
+    }
+
     /// Limits are an object while they are not the usual ones.
     fn limits(&mut self, request: &Request) -> Done {
         if let Request::Icmp(icmp) = request {
             let unusual = Some(*icmp).filter(|it| *it != IcmpSettings::default());
             self.put(Key::Icmp, unusual.map(Value::Icmp));
+        }
+        if let Request::Multipath(multipath) = request {
+            let unusual = Some(*multipath).filter(|it| *it != Multipath::default());
+            self.put(Key::Multipath, unusual.map(Value::Multipath));
         }
         if let Request::Reassembly { family, settings } = request {
             let unusual = Some(*settings).filter(|it| *it != ReassemblySettings::default());
@@ -345,9 +377,14 @@ impl Editor<'_> {
             Key::Binding(own(), Family::V4),
             Key::Binding(own(), Family::V6),
             Key::Addresses(own()),
+            Key::Urpf(own(), Family::V4),
+            Key::Urpf(own(), Family::V6),
+            Key::IpSwitch(own(), IpSwitch::DirectedBroadcast),
+            Key::IpSwitch(own(), IpSwitch::Redirects),
             Key::Lcp(own()),
             Key::Up(own()),
         ];
+        parts.extend(DiscoveryPart::ALL.map(|part| Key::Discovery(own(), part)));
         let zero = std::net::Ipv4Addr::UNSPECIFIED.into();
         let neighbors = self.state.from(Key::Neighbor(own(), zero));
         let same = |k: &&Key| matches!(k, Key::Neighbor(n, _) if n == name);
@@ -654,10 +691,13 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Promiscuous(n) => Key::Promiscuous(new(n)),
         Key::PathStage(n) => Key::PathStage(new(n)),
         Key::Rss(n) => Key::Rss(new(n)),
+        Key::Discovery(n, part) => Key::Discovery(new(n), *part),
         Key::Mac(n) => Key::Mac(new(n)),
         Key::Mtu(n) => Key::Mtu(new(n)),
         Key::Binding(n, family) => Key::Binding(new(n), *family),
         Key::Addresses(n) => Key::Addresses(new(n)),
+        Key::Urpf(n, family) => Key::Urpf(new(n), *family),
+        Key::IpSwitch(n, what) => Key::IpSwitch(new(n), *what),
         Key::Neighbor(n, address) => Key::Neighbor(new(n), *address),
         Key::L2(n) => Key::L2(new(n)),
         Key::Lcp(n) => Key::Lcp(new(n)),

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    BridgeDomain, BridgePort, DpdkEal, Family, IcmpSettings, IfAddress, InterfaceKind, L2FibEntry,
-    LcpPair, Mac, NextHops, Path, PathBatcher, PathHeader, PathQueue, PathRule, PathTarget, Prefix,
-    ReassemblySettings, RouteLoad, RouteSource, Rss, RxMode, StreamSpec,
+    BridgeDomain, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, IcmpSettings, IfAddress,
+    InterfaceKind, IpSwitch, L2FibEntry, LcpPair, Mac, Multipath, NextHops, Path, PathBatcher,
+    PathHeader, PathQueue, PathRule, PathTarget, Prefix, ReassemblySettings, RouteLoad,
+    RouteSource, Rss, RxMode, StreamSpec, Urpf,
 };
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
@@ -17,6 +18,8 @@ pub enum Key {
     DpdkEal,
     /// What senders of dropped packets are told, when not as usual.
     Icmp,
+    /// How flows are shared out among paths, when not as usual.
+    Multipath,
     /// How datagrams for the router are put together.
     Reassembly(Family),
     /// A memif socket.
@@ -47,6 +50,8 @@ pub enum Key {
     PathStage(String),
     /// What it receives is spread over workers.
     Rss(String),
+    /// How it deals with its neighbours, when not as usual.
+    Discovery(String, DiscoveryPart),
     /// Its MAC address, when one was asked for.
     Mac(String),
     /// Its MTU, when one was asked for.
@@ -55,6 +60,10 @@ pub enum Key {
     Binding(String, Family),
     /// Its addresses.
     Addresses(String),
+    /// How the sources of what it receives are checked, when they are.
+    Urpf(String, Family),
+    /// What it does with IP packets, when it does.
+    IpSwitch(String, IpSwitch),
     /// A neighbour on it.
     Neighbor(String, std::net::IpAddr),
     /// Files whose routes a table has, in the order they were loaded.
@@ -95,6 +104,8 @@ pub enum Value {
     DpdkEal(Arc<DpdkEal>),
     /// What senders of dropped packets are told.
     Icmp(IcmpSettings),
+    /// How flows are shared out among paths.
+    Multipath(Multipath),
     /// Limits of reassembly.
     Reassembly(ReassemblySettings),
     /// What holds for the path batcher's queues.
@@ -107,6 +118,8 @@ pub enum Value {
     PathRule(Arc<PathRule>),
     /// How packets are spread over workers.
     Rss(Arc<Rss>),
+    /// How an interface deals with its neighbours.
+    Discovery(Arc<Discovery>),
     /// It is there, and that is all.
     Present,
     /// File of a memif socket.
@@ -115,6 +128,8 @@ pub enum Value {
     Kind(Arc<InterfaceKind>),
     /// How queues are watched.
     RxMode(RxMode),
+    /// How sources are checked.
+    Urpf(Urpf),
     /// MAC address.
     Mac(Mac),
     /// A number: MTU, table.
@@ -148,10 +163,13 @@ impl Key {
             | Key::Promiscuous(name)
             | Key::PathStage(name)
             | Key::Rss(name)
+            | Key::Discovery(name, _)
             | Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)
             | Key::Addresses(name)
+            | Key::Urpf(name, _)
+            | Key::IpSwitch(name, _)
             | Key::Neighbor(name, _)
             | Key::L2(name)
             | Key::Lcp(name)
@@ -169,6 +187,7 @@ impl Key {
                 | Key::Promiscuous(_)
                 | Key::PathStage(_)
                 | Key::Rss(_)
+                | Key::Discovery(..)
                 | Key::Mac(_)
                 | Key::Mtu(_)
                 | Key::Up(_)

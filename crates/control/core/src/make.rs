@@ -4,8 +4,9 @@ use crate::key::{Key, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, DpdkEal, Family, Feature, IcmpSettings, InterfaceKind, InterfaceSpec, MemifSocket,
-    PathBatcher, ReassemblySettings, Request, Rss, RxMode, Switch,
+    AdminState, Discovery, DiscoveryPart, DpdkEal, Family, Feature, IcmpSettings, InterfaceKind,
+    InterfaceSpec, IpSwitch, MemifSocket, Multipath, PathBatcher, ReassemblySettings, Request, Rss,
+    RxMode, Switch, Urpf,
 };
 
 /// How the rest of the state is looked up.
@@ -36,13 +37,18 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
         return Vec::new();
     };
     let mut all = vec![create_interface(name, kind, get)];
-    for key in [
+    let discovery = DiscoveryPart::ALL.map(|part| Key::Discovery(own(), part));
+    let settings = [
         Key::RxMode(own()),
         Key::Promiscuous(own()),
         Key::PathStage(own()),
         Key::Rss(own()),
-        Key::Up(own()),
-    ] {
+    ];
+    for key in settings
+        .into_iter()
+        .chain(discovery)
+        .chain([Key::Up(own())])
+    {
         let value = get(&key);
         all.extend(value.and_then(|value| change(&key, value)));
     }
@@ -76,6 +82,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::DpdkEal, Value::DpdkEal(eal)) => Request::DpdkEal(eal.as_ref().clone()),
         (Key::Icmp, Value::Icmp(icmp)) => Request::Icmp(*icmp),
+        (Key::Multipath, Value::Multipath(it)) => Request::Multipath(*it),
         (Key::Reassembly(family), Value::Reassembly(it)) => reassembly(*family, *it),
         (Key::PathBatcher, Value::PathBatcher(it)) => Request::PathBatcherSet(it.as_ref().clone()),
         (Key::PathHeader(_), Value::PathHeader(it)) => Request::PathHeaderSet(it.as_ref().clone()),
@@ -83,6 +90,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
         (Key::PathRule(_), Value::PathRule(it)) => Request::PathRuleSet(it.as_ref().clone()),
         (Key::PathStage(name), _) => path_stage(name, Switch::On),
         (Key::Rss(name), Value::Rss(it)) => rss(name, Some(it.as_ref().clone())),
+        (Key::Discovery(name, _), Value::Discovery(it)) => discovery(name, it.as_ref().clone()),
         (Key::NodeWorker(node), Value::Number(worker)) => node_worker(node, Some(*worker)),
         (Key::RxMode(name), Value::RxMode(mode)) => Request::InterfaceRxMode {
             name: name.clone(),
@@ -108,6 +116,8 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             family: *family,
             table: *table,
         },
+        (Key::Urpf(name, family), Value::Urpf(mode)) => urpf(name, *family, Some(*mode)),
+        (Key::IpSwitch(name, what), _) => ip_switch(name, *what, Switch::On),
         (Key::Neighbor(name, address), Value::Mac(mac)) => {
             Request::NeighborAdd(neighbor(name, *address, *mac))
         }
@@ -149,6 +159,7 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::DpdkEal, _) => Request::DpdkEal(DpdkEal::default()),
         (Key::Icmp, _) => Request::Icmp(IcmpSettings::default()),
+        (Key::Multipath, _) => Request::Multipath(Multipath::default()),
         (Key::Reassembly(family), _) => reassembly(*family, ReassemblySettings::default()),
         (Key::PathBatcher, _) => Request::PathBatcherSet(PathBatcher::default()),
         (Key::PathHeader(name), _) => Request::PathHeaderDel { name: name.clone() },
@@ -156,6 +167,7 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::PathRule(name), _) => Request::PathRuleDel { name: name.clone() },
         (Key::PathStage(name), _) => path_stage(name, Switch::Off),
         (Key::Rss(name), _) => rss(name, None),
+        (Key::Discovery(name, part), _) => discovery(name, part.usual()),
         (Key::NodeWorker(node), _) => node_worker(node, None),
         (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
         (Key::Table(family, table), _) => Request::TableDel {
@@ -177,6 +189,8 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             family: *family,
             table: 0,
         },
+        (Key::Urpf(name, family), _) => urpf(name, *family, None),
+        (Key::IpSwitch(name, what), _) => ip_switch(name, *what, Switch::Off),
         (Key::Neighbor(name, address), _) => Request::NeighborDel {
             interface: name.clone(),
             address: *address,
@@ -212,6 +226,16 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     })
 }
 
+fn ip_switch(name: &str, what: IpSwitch, switch: Switch) -> Request {
+    let name = name.to_owned();
+    Request::InterfaceIpSwitch { name, what, switch }
+}
+
+fn urpf(name: &str, family: Family, mode: Option<Urpf>) -> Request {
+    let name = name.to_owned();
+    Request::InterfaceUrpf { name, family, mode }
+}
+
 fn reassembly(family: Family, settings: ReassemblySettings) -> Request {
     Request::Reassembly { family, settings }
 }
@@ -219,6 +243,11 @@ fn reassembly(family: Family, settings: ReassemblySettings) -> Request {
 fn rss(name: &str, rss: Option<Rss>) -> Request {
     let name = name.to_owned();
     Request::InterfaceRss { name, rss }
+}
+
+fn discovery(name: &str, discovery: Discovery) -> Request {
+    let name = name.to_owned();
+    Request::InterfaceDiscovery { name, discovery }
 }
 
 fn node_worker(node: &str, worker: Option<u32>) -> Request {

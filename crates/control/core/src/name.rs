@@ -10,6 +10,7 @@ impl Key {
         match self {
             Key::DpdkEal => (ObjectKind::Dpdk, "eal".to_owned()),
             Key::Icmp => (ObjectKind::Icmp, "errors".to_owned()),
+            Key::Multipath => (ObjectKind::Route, "multipath".to_owned()),
             Key::Reassembly(family) => (ObjectKind::Reassembly, family.to_string()),
             Key::PathBatcher => (ObjectKind::PathBatcher, "defaults".to_owned()),
             Key::PathHeader(name) => (ObjectKind::PathHeader, name.clone()),
@@ -49,9 +50,12 @@ impl Key {
             | Key::Promiscuous(name)
             | Key::PathStage(name)
             | Key::Rss(name)
+            | Key::Discovery(name, _)
             | Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)
+            | Key::Urpf(name, _)
+            | Key::IpSwitch(name, _)
             | Key::Up(name) => (ObjectKind::Interface, name.clone()),
         }
     }

@@ -12,14 +12,17 @@
 #![forbid(unsafe_code)]
 
 mod addr;
+mod advert;
 mod bridge;
 mod config;
+mod discovery;
 mod dpdk;
 mod error;
 mod event;
 mod handler;
 mod icmp;
 mod interface;
+mod ip_interface;
 mod kernel;
 mod lcp;
 pub mod limits;
@@ -42,10 +45,12 @@ mod validate;
 mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
+pub use advert::{AdvertPrefix, RouterAdvert};
 pub use bridge::{BridgeDomain, BridgePort, L2FibEntry};
 pub use config::{
     CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource, parse_span,
 };
+pub use discovery::{Discovery, DiscoveryPart};
 pub use dpdk::{DpdkDevice, DpdkEal, DpdkSpec, HugePages};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use event::{ChangeKind, Event};
@@ -55,6 +60,7 @@ pub use interface::{
     AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, RxMode,
     Switch,
 };
+pub use ip_interface::{IpSwitch, Multipath, Urpf};
 pub use kernel::{PacketSpec, TapMode, TapSpec, XdpCopy, XdpMode, XdpSpec};
 pub use lcp::{LcpPair, RouteBatch, RouteSet, lcp_tap};
 pub use memif::{MemifRole, MemifSocket, MemifSpec};

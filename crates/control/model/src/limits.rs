@@ -24,6 +24,8 @@ pub const BUFFERS: std::ops::RangeInclusive<u32> = 256..=16_777_216;
 pub const ICMP_RATE: std::ops::RangeInclusive<u32> = 0..=10_000_000;
 /// ICMP errors in one go.
 pub const ICMP_BURST: std::ops::RangeInclusive<u32> = 1..=100_000;
+/// Buckets of a route whose flows move as little as they can.
+pub const MULTIPATH_BUCKETS: std::ops::RangeInclusive<u32> = 16..=4096;
 /// Datagrams that wait for fragments on one worker.
 pub const REASSEMBLIES: std::ops::RangeInclusive<u32> = 1..=4096;
 /// Fragments of one datagram.
@@ -46,6 +48,20 @@ pub const TRACE_HOPS: std::ops::RangeInclusive<u32> = 1..=64;
 pub const TRACE_PROBES: std::ops::RangeInclusive<u32> = 1..=5;
 /// Milliseconds that a ping or traceroute may take in all.
 pub const PING_SPAN_MS: u64 = 60_000;
+/// Probes for an address before it is used (RFC 4862, 5.1); 0 = none.
+pub const DAD_PROBES: std::ops::RangeInclusive<u32> = 0..=10;
+/// Ranges of addresses that an interface answers for.
+pub const PROXIES: usize = 64;
+/// Longest seconds between two router advertisements (RFC 4861, 6.2.1).
+pub const ADVERT_INTERVAL: std::ops::RangeInclusive<u32> = 4..=1800;
+/// Seconds that hosts take an interface for a default router (RFC 4861, 6.2.1).
+pub const ADVERT_LIFETIME: std::ops::RangeInclusive<u32> = 0..=9000;
+/// Prefixes that an interface advertises otherwise than its own.
+pub const ADVERT_PREFIXES: usize = 16;
+/// Servers of names, and domains, that an interface advertises.
+pub const ADVERT_NAMES: usize = 8;
+/// Bytes of all these domains.
+pub const ADVERT_DOMAIN_BYTES: usize = 256;
 /// Weight of one path of a route.
 pub const WEIGHT: std::ops::RangeInclusive<u32> = 1..=255;
 /// Paths of one route.

@@ -127,6 +127,12 @@ pub enum Query {
         /// IP version.
         family: Family,
     },
+    /// How interfaces deal with their neighbours: what they advertise.
+    Discovery {
+        /// Only this one.
+        #[serde(default)]
+        interface: Option<String>,
+    },
     /// How packets go from worker to worker: software RSS, pipelines, rings.
     Rss,
     /// Workers: cores, receive queues, load, rounds.

@@ -2,9 +2,11 @@
 
 use crate::addr::{Family, IfAddress, Mac};
 use crate::bridge::{BridgeDomain, BridgePort, L2FibEntry};
+use crate::discovery::Discovery;
 use crate::dpdk::DpdkEal;
 use crate::icmp::IcmpSettings;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
+use crate::ip_interface::{IpSwitch, Multipath, Urpf};
 use crate::lcp::LcpPair;
 use crate::memif::MemifSocket;
 use crate::paths::{PathBatcher, PathHeader, PathQueue, PathRule};
@@ -109,6 +111,26 @@ pub enum Request {
         /// Table, which must exist.
         table: u32,
     },
+    /// Say how the sources of packets it receives are checked.
+    InterfaceUrpf {
+        /// Interface.
+        name: String,
+        /// IP version.
+        family: Family,
+        /// How; none = not at all.
+        mode: Option<Urpf>,
+    },
+    /// Let an interface do something with IP packets, or no longer.
+    InterfaceIpSwitch {
+        /// Interface.
+        name: String,
+        /// What.
+        what: IpSwitch,
+        /// On or off.
+        switch: Switch,
+    },
+    /// Say how the flows of a route are shared out among its paths.
+    Multipath(Multipath),
     /// Add an address.
     AddressAdd {
         /// Interface.
@@ -272,6 +294,13 @@ pub enum Request {
         name: String,
         /// How; none = it stays where it is received.
         rss: Option<Rss>,
+    },
+    /// Say how an interface deals with its neighbours.
+    InterfaceDiscovery {
+        /// Interface.
+        name: String,
+        /// One setting; what is usual is as if nobody had set it.
+        discovery: Discovery,
     },
     /// Have a node run on one worker only: others hand it its packets.
     NodeWorker {

@@ -85,7 +85,7 @@ pub struct EngineSettings {
     pub vector_size: u32,
     /// What vectors have room for, 4..=1024; none = 1024.
     pub max_vector_size: Option<u32>,
-    /// Buffers in the arena.
+    /// Buffers on each memory node of the machine.
     pub buffers: u32,
     /// Instruction-set level.
     pub isa: IsaChoice,

@@ -123,6 +123,9 @@ impl Display for Request {
             } => {
                 write!(f, "set interface {} table {name} {table}", ip(*family))
             }
+            Request::InterfaceUrpf { .. }
+            | Request::InterfaceIpSwitch { .. }
+            | Request::Multipath(_) => self.spell_ip(f),
             Request::AddressAdd { interface, address } => {
                 write!(
                     f,
@@ -142,6 +145,7 @@ impl Display for Request {
             Request::NeighborDel { interface, address } => {
                 write!(f, "set ip neighbor del {interface} {address}")
             }
+            Request::InterfaceDiscovery { name, discovery } => discovery.spell(name, f),
             Request::NeighborClear { family, interface } => {
                 write!(f, "clear {} neighbors", ip(*family))?;
                 interface.iter().try_for_each(|name| write!(f, " {name}"))
@@ -160,6 +164,27 @@ impl Display for Request {
 }
 
 impl Request {
+    /// What interfaces do with IP packets, and how paths share flows.
+    fn spell_ip(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Request::InterfaceUrpf { name, family, mode } => {
+                let ip = match family {
+                    Family::V4 => "ip4",
+                    Family::V6 => "ip6",
+                };
+                match mode {
+                    Some(mode) => write!(f, "set urpf {ip} rx {mode} {name}"),
+                    None => write!(f, "set urpf {ip} rx off {name}"),
+                }
+            }
+            Request::InterfaceIpSwitch { name, what, switch } => {
+                write!(f, "set interface ip {what} {name} {switch}")
+            }
+            Request::Multipath(multipath) => write!(f, "set ip multipath{multipath}"),
+            _ => Ok(()),
+        }
+    }
+
     /// Workers and what they poll.
     fn spell_workers(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

@@ -119,6 +119,10 @@ impl Request {
 fn workers(request: &Request) -> Check {
     match request {
         Request::Reassembly { settings, .. } => settings.validate(),
+        Request::Multipath(multipath) => multipath.validate(),
+        Request::InterfaceUrpf { name, .. } | Request::InterfaceIpSwitch { name, .. } => {
+            interface(name)
+        }
         Request::InterfaceRxPlacement {
             name,
             queue,
@@ -131,6 +135,10 @@ fn workers(request: &Request) -> Check {
         Request::InterfaceRss { name, rss } => {
             interface(name)?;
             rss.as_ref().map_or(Ok(()), Rss::validate)
+        }
+        Request::InterfaceDiscovery { name, discovery } => {
+            interface(name)?;
+            discovery.validate()
         }
         Request::NodeWorker { node, worker } => {
             check_name(ObjectKind::Node, node)?;
@@ -152,7 +160,16 @@ fn neighbor(n: &crate::Neighbor) -> Check {
 fn feature(f: &crate::Feature) -> Check {
     interface(&f.interface)?;
     check_name(ObjectKind::Arc, &f.arc)?;
-    check_name(ObjectKind::Feature, &f.feature)
+    check_name(ObjectKind::Feature, &f.feature)?;
+    // Two ways to say one thing would contradict each other.
+    let own = [
+        ("-rx-urpf-", "`set urpf` switches it"),
+        ("-redirect", "`set interface ip redirects` switches it"),
+    ];
+    match own.iter().find(|(name, _)| f.feature.contains(name)) {
+        Some((_, why)) => Err(ModelError::invalid(format!("feature {}", f.feature), why)),
+        None => Ok(()),
+    }
 }
 
 fn some_filter(filter: Option<&str>) -> Check {

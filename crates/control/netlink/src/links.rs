@@ -42,6 +42,8 @@ struct Agreed {
     neighbors: BTreeMap<IpAddr, Mac>,
     /// Addresses that the kernel seems to have lost.
     missed: BTreeSet<IfAddress>,
+    /// Neighbours that the kernel seems to have lost.
+    missing: BTreeSet<IpAddr>,
 }
 
 /// The kernel's side of everything, and what was agreed.
@@ -50,6 +52,8 @@ pub struct Twins {
     links: BTreeMap<u32, Link>,
     addresses: BTreeMap<u32, BTreeSet<IfAddress>>,
     neighbors: BTreeMap<u32, BTreeMap<IpAddr, Mac>>,
+    /// Links that went down or got another MAC address since the last plan: the kernel has thrown their neighbours away.
+    flushed: BTreeSet<u32>,
     agreed: BTreeMap<String, Agreed>,
 }
 
@@ -73,9 +77,13 @@ impl Twins {
     pub fn new_item(&mut self, item: Item) -> bool {
         match item {
             Item::Link(link) => {
-                let up = link.up;
-                let before = self.links.insert(link.index, link);
-                return before.is_some_and(|b| b.up && !up);
+                let (index, up, mac) = (link.index, link.up, link.mac);
+                let before = self.links.insert(index, link);
+                let down = before.as_ref().is_some_and(|b| b.up && !up);
+                if down || before.is_some_and(|b| b.mac != mac) {
+                    self.flush(index);
+                }
+                return down;
             }
             Item::Address(index, address) => {
                 self.addresses.entry(index).or_default().insert(address);
@@ -92,6 +100,12 @@ impl Twins {
             Item::Route(_) | Item::NextHop(..) => {}
         }
         false
+    }
+
+    /// A link went down or got another MAC address: its neighbours are gone, those that were configured too.
+    fn flush(&mut self, index: u32) {
+        self.neighbors.remove(&index);
+        self.flushed.insert(index);
     }
 
     /// Something is gone. True when routes may have gone with it of which the kernel says nothing: those of IPv4 over an
@@ -123,6 +137,9 @@ impl Twins {
 
     /// The kernel has done what was ordered.
     pub fn done(&mut self, index: u32, order: &Order) {
+        if matches!(order, Order::Up(false) | Order::Mac(_)) {
+            self.flush(index);
+        }
         match order {
             Order::Up(up) => _ = self.links.entry(index).and_modify(|l| l.up = *up),
             Order::Mtu(mtu) => _ = self.links.entry(index).and_modify(|l| l.mtu = *mtu),
@@ -177,10 +194,15 @@ impl Twins {
     ) -> Todo {
         let mut todo = Todo::default();
         let mut agreed = std::mem::take(&mut self.agreed);
+        let flushed = std::mem::take(&mut self.flushed);
         agreed.retain(|name, _| pairs.iter().any(|p| p.interface == *name));
         for pair in pairs {
             if let Some(both) = self.both(pair, rows, neighbors) {
                 let agreed = agreed.entry(pair.interface.clone()).or_default();
+                if flushed.contains(&both.link.index) {
+                    // Nobody took them away: Volley's are given to the kernel again.
+                    agreed.neighbors.clear();
+                }
                 both.link_state(agreed, &mut todo);
                 both.address_state(agreed, &mut todo);
                 both.neighbor_state(agreed, &mut todo);
@@ -301,28 +323,37 @@ impl Both<'_> {
         let interface = || self.row.name.clone();
         let all: BTreeSet<IpAddr> = kernel.keys().chain(volley.keys()).copied().collect();
         agreed.neighbors.retain(|a, _| all.contains(a));
+        agreed.missing.retain(|a| all.contains(a));
         for address in all {
             let (theirs, ours) = (kernel.get(&address), volley.get(&address));
             let was = agreed.neighbors.get(&address);
             if theirs == ours {
                 let mac = theirs.copied().unwrap_or_default();
                 agreed.neighbors.insert(address, mac);
-            } else if was == ours && (was.is_some() || theirs.is_some()) {
+                agreed.missing.remove(&address);
+                continue;
+            }
+            let unchanged = was == ours;
+            match theirs {
+                // An interface of the kernel that is down has lost its neighbours by itself.
+                None if !self.link.up => _ = agreed.neighbors.remove(&address),
+                // It may be on its way down, or its MAC address changes: the kernel tells that afterwards.
+                None if unchanged && agreed.missing.insert(address) => todo.again = true,
                 // Volley has what was agreed, or neither had it: the kernel has changed it.
-                todo.requests.push(match theirs {
-                    Some(mac) => Request::NeighborAdd(Neighbor {
+                Some(mac) if unchanged => {
+                    todo.requests.push(Request::NeighborAdd(Neighbor {
                         interface: interface(),
                         address,
                         mac: *mac,
-                    }),
-                    None => Request::NeighborDel {
-                        interface: interface(),
-                        address,
-                    },
-                });
-            } else {
-                todo.orders
-                    .push((self.link.index, Order::Neighbor(address, ours.copied())));
+                    }));
+                }
+                None if unchanged => todo.requests.push(Request::NeighborDel {
+                    interface: interface(),
+                    address,
+                }),
+                _ => todo
+                    .orders
+                    .push((self.link.index, Order::Neighbor(address, ours.copied()))),
             }
         }
     }
@@ -364,6 +395,9 @@ impl Both<'_> {
         let each: BTreeSet<&IpAddr> = kernel.keys().chain(volley.keys()).collect();
         for address in each {
             let (theirs, ours) = (kernel.get(address).copied(), volley.get(address).copied());
+            if theirs.is_none() && !self.link.up {
+                continue;
+            }
             all.push(("neighbor", address.to_string(), mac(theirs), mac(ours)));
         }
         all

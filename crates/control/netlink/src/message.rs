@@ -22,6 +22,8 @@ const NEW_NEXTHOP: u16 = 104;
 const DEL_NEXTHOP: u16 = 105;
 /// The first kind of message that is not netlink's own.
 const FIRST_KIND: u16 = 16;
+/// Of a message of a dump: what is told has changed since the dump began.
+const INTERRUPTED: u16 = 0x10;
 const REPLACE: u16 = 0x100;
 const APPEND: u16 = 0x800;
 
@@ -103,6 +105,8 @@ pub enum Said {
     Done,
     /// The answer to a request: 0, or the kernel's error number.
     Answer(i32),
+    /// What is being dumped changes: something may have been left out.
+    Interrupted,
     /// Something that the mirror has no use for.
     Other,
     /// Something that cannot be read.
@@ -121,14 +125,21 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
         .map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
 }
 
-/// Every message of what was read from a socket at once.
-pub fn read(mut bytes: &[u8], mut each: impl FnMut(Said)) {
+/// Every message of what was read from a socket at once; of answers those only to the question `number`: the answer to one
+/// that was given up may come late.
+pub fn read(mut bytes: &[u8], number: Option<u32>, mut each: impl FnMut(Said)) {
     while bytes.len() >= HEADER {
         let len = u32_at(bytes, 0) as usize;
         let Some(one) = bytes.get(..len).filter(|one| one.len() >= HEADER) else {
             return each(Said::Odd);
         };
-        each(message(u16_at(one, 4), u16_at(one, 6), &one[HEADER..]));
+        if number.is_none_or(|number| u32_at(one, 8) == number) {
+            let flags = u16_at(one, 6);
+            if number.is_some() && flags & INTERRUPTED != 0 {
+                each(Said::Interrupted);
+            }
+            each(message(u16_at(one, 4), flags, &one[HEADER..]));
+        }
         bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
     }
 }
@@ -372,7 +383,7 @@ mod tests {
 
     fn all(bytes: &[u8]) -> Vec<Said> {
         let mut said = Vec::new();
-        read(bytes, |one| said.push(one));
+        read(bytes, None, |one| said.push(one));
         said
     }
 

@@ -40,8 +40,11 @@ const RETRY: Duration = Duration::from_secs(5);
 const BREATH: Duration = Duration::from_millis(1);
 /// Between two counts of what is mirrored.
 const COUNT: Duration = Duration::from_millis(500);
-/// How long an audit waits for the mirror to be at rest.
+/// How long an audit and a repair wait for the mirror to be at rest.
 const REST: Duration = Duration::from_secs(30);
+
+/// How often links, addresses and neighbours are asked for when they change meanwhile.
+const GOES: u32 = 5;
 
 enum Command {
     Resync(oneshot::Sender<Result<Applied, ModelError>>),
@@ -226,6 +229,10 @@ impl Mirror {
             self.read_all(now, volley).await;
         }
         let heard = self.hear(now);
+        if now.lost {
+            // Half of an account must not be taken for the whole: what is missing in it is not gone.
+            return true;
+        }
         let version = volley.version();
         now.touched |= self.poked.take() || now.is_due();
         if now.touched || now.version != Some(version) {
@@ -241,7 +248,7 @@ impl Mirror {
         if self.counted.get().is_none_or(|last| last.elapsed() > COUNT) {
             self.count(now);
         }
-        heard == Heard::Some || now.lost || now.routes.waiting() > 0
+        heard == Heard::Some || now.routes.waiting() > 0
     }
 
     /// Reads what the kernel says, for a slice.
@@ -396,22 +403,29 @@ impl Mirror {
         }
     }
 
+    /// Goes on until nothing waits: a kernel that does not stop talking is not waited for.
+    async fn rest(&self, now: &mut Session, volley: &dyn Backend) {
+        let until = Instant::now() + REST;
+        while self.turn(now, volley).await && Instant::now() < until {
+            breathe().await;
+        }
+    }
+
     /// Waits until nothing waits, then compares all with a fresh account of the kernel.
     async fn examine(
         &self,
         now: &mut Session,
         volley: &dyn Backend,
     ) -> Result<Findings, ModelError> {
-        let until = Instant::now() + REST;
-        while self.turn(now, volley).await && Instant::now() < until {
-            breathe().await;
-        }
+        self.rest(now, volley).await;
         now.twins.forget();
         now.routes.begin();
         let read = now.read().await;
-        let failed =
-            |e| ModelError::invalid("lcp audit", MirrorError::Kernel("to tell its state", e));
-        read.map_err(failed)?;
+        if let Err(error) = read {
+            now.lost = true;
+            let why = MirrorError::Kernel("to tell its state", error);
+            return Err(ModelError::invalid("lcp audit", why));
+        }
         now.routes.swept();
         let mut found = Findings::default();
         let (rows, neighbors) = seen(volley);
@@ -434,9 +448,7 @@ impl Mirror {
             now.routes.doubt(*family, *table, *prefix);
         }
         now.touched = true;
-        while self.turn(now, volley).await {
-            breathe().await;
-        }
+        self.rest(now, volley).await;
         let known: u64 = now.routes.counts().values().sum();
         let secs = start.elapsed().as_secs_f64();
         let note = format!("read {known} routes in {secs:.2} s, {wrong} of them were wrong");
@@ -460,7 +472,7 @@ impl Session {
                 self.touched = true;
                 self.lost |= self.twins.lost_item(&item);
             }
-            Said::Done | Said::Answer(_) | Said::Other | Said::Odd => {}
+            Said::Done | Said::Answer(_) | Said::Interrupted | Said::Other | Said::Odd => {}
         }
     }
 
@@ -473,20 +485,29 @@ impl Session {
         };
         let mut v6 = v4();
         v6.header.address_family = AddressFamily::Inet6;
-        self.kernel
-            .dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
-        self.dumped().await?;
-        self.kernel
-            .dump(RouteNetlinkMessage::GetAddress(AddressMessage::default()))?;
-        self.dumped().await?;
-        self.kernel.dump(RouteNetlinkMessage::GetNeighbour(
-            NeighbourMessage::default(),
-        ))?;
-        self.dumped().await?;
+        let (links, addresses) = (LinkMessage::default(), AddressMessage::default());
+        let neighbors = NeighbourMessage::default();
+        self.all(RouteNetlinkMessage::GetLink(links)).await?;
+        self.all(RouteNetlinkMessage::GetAddress(addresses)).await?;
+        self.all(RouteNetlinkMessage::GetNeighbour(neighbors))
+            .await?;
         self.next_hops().await;
         self.kernel.dump(RouteNetlinkMessage::GetRoute(v4()))?;
         self.dumped().await?;
         self.kernel.dump(RouteNetlinkMessage::GetRoute(v6))?;
+        self.dumped().await
+    }
+
+    /// Asks for all of a kind, again when it changed while it was told.
+    async fn all(&mut self, question: RouteNetlinkMessage) -> std::io::Result<()> {
+        for _ in 1..GOES {
+            self.kernel.dump(question.clone())?;
+            match self.dumped().await {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+        self.kernel.dump(question)?;
         self.dumped().await
     }
 

@@ -64,6 +64,8 @@ pub struct Kernel {
     events: Socket,
     requests: Socket,
     number: u32,
+    /// What the dump that is being read tells has changed.
+    interrupted: bool,
     buffer: Vec<u8>,
 }
 
@@ -110,6 +112,7 @@ impl Kernel {
             events,
             requests,
             number: 0,
+            interrupted: false,
             buffer: Vec::with_capacity(PIECE),
         })
     }
@@ -124,7 +127,7 @@ impl Kernel {
         self.buffer.clear();
         match self.events.recv(&mut self.buffer, 0) {
             Ok(_) => {
-                message::read(&self.buffer, each);
+                message::read(&self.buffer, None, each);
                 Heard::Some
             }
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
@@ -133,10 +136,16 @@ impl Kernel {
         }
     }
 
+    /// Another question.
+    fn next(&mut self) {
+        self.number = self.number.wrapping_add(1);
+        self.interrupted = false;
+    }
+
     fn send(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | flags;
-        self.number = self.number.wrapping_add(1);
+        self.next();
         header.sequence_number = self.number;
         let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
         request.finalize();
@@ -152,7 +161,7 @@ impl Kernel {
         while answer.is_none() {
             self.buffer.clear();
             self.requests.recv(&mut self.buffer, 0)?;
-            message::read(&self.buffer, |said| {
+            message::read(&self.buffer, Some(self.number), |said| {
                 if let Said::Answer(code) = said {
                     answer = Some(code);
                 }
@@ -181,7 +190,7 @@ impl Kernel {
 
     /// Begins to ask for all next-hop objects.
     pub fn dump_next_hops(&mut self) -> io::Result<()> {
-        self.number = self.number.wrapping_add(1);
+        self.next();
         let flags = NLM_F_REQUEST | NLM_F_DUMP;
         let mut bytes = 24u32.to_ne_bytes().to_vec();
         bytes.extend(GET_NEXTHOP.to_ne_bytes());
@@ -191,18 +200,20 @@ impl Kernel {
         self.requests.send(&bytes, 0).map(drop)
     }
 
-    /// One piece of the answer; whether there is more.
+    /// One piece of the answer; whether there is more. When what is told changes meanwhile, the answer is an error at its end.
     pub fn dumped(&mut self, mut each: impl FnMut(Said)) -> io::Result<bool> {
         self.buffer.clear();
         self.requests.recv(&mut self.buffer, 0)?;
         let mut ended = None;
-        message::read(&self.buffer, |said| match said {
+        message::read(&self.buffer, Some(self.number), |said| match said {
+            Said::Interrupted => self.interrupted = true,
             Said::Done => ended = Some(0),
             Said::Answer(code) => ended = Some(code),
             other => each(other),
         });
         match ended {
             None => Ok(true),
+            Some(0) if self.interrupted => Err(io::ErrorKind::Interrupted.into()),
             Some(0) => Ok(false),
             Some(code) => Err(io::Error::from_raw_os_error(code)),
         }

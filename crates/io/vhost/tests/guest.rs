@@ -5,14 +5,13 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use support::guest::{FILE, FOLDER, QEMU, archive, fetch, listen, plain};
 use support::{Bench, has, spec};
 use volley_model::{InterfaceKind, SocketRole, VhostSpec};
 
-const QEMU: &str = "qemu-system-x86_64";
 /// In the order in which they need each other.
 const MODULES: [&str; 8] = [
     "net/core/failover",
@@ -57,97 +56,18 @@ echo "GUEST done"
 poweroff -f
 "#;
 
-/// Kernel and folder of the unpacked packages.
-fn fetch() -> Option<(PathBuf, PathBuf)> {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest");
-    let tree = dir.join("tree");
-    std::fs::create_dir_all(&tree).unwrap();
-    let kernel = || {
-        let mut found = std::fs::read_dir(tree.join("boot"))
-            .ok()?
-            .flatten()
-            .map(|e| e.path());
-        found.find(|p| {
-            p.file_name()
-                .unwrap()
-                .to_string_lossy()
-                .starts_with("vmlinuz")
-        })
-    };
-    if kernel().is_none() {
-        let script = "set -e; k=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends:/{print $2; exit}'); \
-                      apt-get download -q busybox-static $k; for d in *.deb; do dpkg-deb -x $d tree; done";
-        let done = Command::new("sh")
-            .args(["-c", script])
-            .current_dir(&dir)
-            .output()
-            .ok()?;
-        if !done.status.success() {
-            println!("skipped: {}", String::from_utf8_lossy(&done.stderr));
-            return None;
-        }
-    }
-    Some((kernel()?, tree))
-}
-
-/// An archive in the form that the kernel unpacks (cpio, newc).
-fn archive(files: &[(String, u32, Vec<u8>)]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let last = ("TRAILER!!!".to_owned(), 0, Vec::new());
-    for (number, (name, mode, data)) in files.iter().chain([&last]).enumerate() {
-        let fields = [
-            number as u32,
-            *mode,
-            0,
-            0,
-            1,
-            0,
-            data.len() as u32,
-            0,
-            0,
-            0,
-            0,
-            name.len() as u32 + 1,
-            0,
-        ];
-        out.extend(b"070701");
-        fields
-            .iter()
-            .for_each(|f| out.extend(format!("{f:08x}").bytes()));
-        out.extend(name.bytes());
-        out.push(0);
-        out.resize(out.len().next_multiple_of(4), 0);
-        out.extend(data);
-        out.resize(out.len().next_multiple_of(4), 0);
-    }
-    out
-}
-
 fn initramfs(tree: &Path) -> Vec<u8> {
-    let (folder, program, link) = (0o040755, 0o100755, 0o120777);
-    let mut files: Vec<(String, u32, Vec<u8>)> = ["bin", "proc", "dev", "modules"]
-        .map(|d| (d.to_owned(), folder, Vec::new()))
-        .into();
-    files.push(("init".into(), program, INIT.into()));
-    files.push((
-        "bin/busybox".into(),
-        program,
-        std::fs::read(tree.join("bin/busybox")).unwrap(),
-    ));
-    let applets =
-        "sh mount insmod unshare sleep ip nsenter ping cat dd nc cmp echo poweroff timeout mkfifo";
-    for applet in applets.split(' ') {
-        files.push((format!("bin/{applet}"), link, b"busybox".into()));
-    }
+    let mut files = plain(tree, INIT);
     let modules = std::fs::read_dir(tree.join("lib/modules"))
         .unwrap()
         .next()
         .unwrap()
         .unwrap()
         .path();
+    files.push(("modules".into(), FOLDER, Vec::new()));
     for (number, module) in MODULES.iter().enumerate() {
         let data = std::fs::read(modules.join("kernel").join(format!("{module}.ko"))).unwrap();
-        files.push((format!("modules/{number}.ko"), 0o100644, data));
+        files.push((format!("modules/{number}.ko"), FILE, data));
     }
     archive(&files)
 }
@@ -194,32 +114,6 @@ fn boot(kernel: &Path, initrd: &Path, sockets: &[PathBuf; 2], card: &str) -> std
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     qemu.spawn().expect("qemu starts")
-}
-
-/// What the guest prints, as it comes.
-fn listen(guest: &mut std::process::Child) -> Arc<Mutex<String>> {
-    let console = Arc::new(Mutex::new(String::new()));
-    for mut from in [
-        guest
-            .stdout
-            .take()
-            .map(|o| Box::new(o) as Box<dyn Read + Send>),
-        guest.stderr.take().map(|e| Box::new(e) as _),
-    ]
-    .into_iter()
-    .flatten()
-    {
-        let to = console.clone();
-        std::thread::spawn(move || {
-            let mut some = [0; 1024];
-            while let Ok(n @ 1..) = from.read(&mut some) {
-                to.lock()
-                    .unwrap()
-                    .push_str(&String::from_utf8_lossy(&some[..n]));
-            }
-        });
-    }
-    console
 }
 
 fn run(options: VhostSpec, card: &str) {

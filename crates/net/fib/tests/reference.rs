@@ -252,13 +252,14 @@ impl<F: Family> World<F> {
 
     fn share(&self, entries: &[(Prefix<F>, Source, Vec<Path>)], list: &List, path: &Path) -> Out {
         match path.via {
-            Via::NextHop { iface, .. } | Via::Attached { iface }
+            Via::NextHop { iface, .. } | Via::Attached { iface } | Via::Broadcast { iface }
                 if !self.ifs[iface as usize].up =>
             {
                 Out::Drop(DropWhy::InterfaceDown)
             }
             Via::NextHop { addr, iface } => self.neighbor(iface, addr),
             Via::Attached { iface } => Out::Glean(iface),
+            Via::Broadcast { .. } => unreachable!("no interface here has that"),
             Via::Recursive { addr, .. } => {
                 let Some(next) = self.next(entries, path) else {
                     return Out::Drop(DropWhy::Unresolved);
@@ -336,6 +337,7 @@ fn seen<F: Family>(plane: &DataPlane<F>, reader: &Reader, dst: F::Addr, hash: u3
             }
         }
         DpoKind::Glean => Out::Glean(dpo.index()),
+        DpoKind::Broadcast => unreachable!("no interface here has that"),
         DpoKind::Local => Out::Local(iface(dpo)),
         DpoKind::Unreachable => Out::Unreachable,
         DpoKind::Prohibit => Out::Prohibit,

@@ -47,6 +47,14 @@ pub enum Flag {
     Twin = 64,
     /// Has sub-interfaces.
     Trunk = 128,
+    /// Advertises itself as a router of IPv6.
+    Advertises = 256,
+    /// Has addresses that are tentative: what others say of them matters.
+    Probes = 512,
+    /// Answers for addresses that are reached through other interfaces.
+    Proxies = 1024,
+    /// Tells its link which groups it listens to.
+    Listens = 2048,
 }
 
 /// Which way a packet passes an interface.

@@ -22,12 +22,12 @@ const FRAGMENT_HEADER: u8 = 44;
 /// A packet under the knife.
 pub(crate) struct Cut {
     header: [u8; HEADER],
-    /// Bytes of the packet's header; of a fragment's headers; of what is behind the former; of that in each fragment but
-    /// the last.
+    /// Bytes of the packet's header; of a fragment's headers; of what is behind the former; of that in one fragment at
+    /// most, which is more than the next multiple of eight.
     pub skip: usize,
     pub head: usize,
     pub payload: usize,
-    pub room: usize,
+    room: usize,
     /// IPv4: flags and offset of the packet itself, for it may be a fragment.
     flags: u16,
 }
@@ -74,13 +74,23 @@ impl Cut {
         n
     }
 
+    /// How much of the rest the fragment at `from` takes: all of it where it fits, or as many eights as fit.
+    pub fn part(&self, from: usize) -> usize {
+        let rest = self.payload - from;
+        if rest <= self.room {
+            rest
+        } else {
+            self.room & !7
+        }
+    }
+
     fn new(packet: &PacketView<'_>, mtu: usize, skip: usize, more: usize) -> Option<Cut> {
         let head = skip + more;
         let mut header = [0; HEADER];
         let from = packet.bytes().get(..skip)?;
         header.get_mut(..skip)?.copy_from_slice(from);
-        let room = mtu.checked_sub(head)? & !7;
-        (room > 0).then_some(Cut {
+        let room = mtu.checked_sub(head)?;
+        (room >= 8).then_some(Cut {
             header,
             skip,
             head,
@@ -181,6 +191,25 @@ mod tests {
             blank(&mut options);
             assert_eq!(options, bad);
         }
+    }
+
+    #[test]
+    fn the_last_fragment_need_not_be_whole_eights() {
+        let cut = |payload| Cut {
+            header: [0; HEADER],
+            skip: 20,
+            head: 20,
+            payload,
+            room: 1260,
+            flags: 0,
+        };
+        // As in RFC 791, 3.2: what is left goes through the test of the length again.
+        assert_eq!([0, 1256].map(|from| cut(2513).part(from)), [1256, 1257]);
+        assert_eq!([0, 1256].map(|from| cut(2516).part(from)), [1256, 1260]);
+        assert_eq!(
+            [0, 1256, 2512].map(|from| cut(2517).part(from)),
+            [1256, 1256, 5]
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::hash::{hash4, hash6};
 use volley_fib::dataplane::{DpoKind, View};
 use volley_fib::{Family, V4, V6};
-use volley_graph::{Col, Isa, Nexts, PacketView, Vector};
+use volley_graph::{Col, Column, Isa, Nexts, PacketView, Vector, Words, all_equal};
 
 /// The columns that say where a packet goes: nodes that end or turn it round forget them.
 pub(crate) const WHERE_TO: [Col; 6] = [
@@ -21,9 +21,24 @@ pub(crate) fn is_local<F: Family>(view: &View<'_, F>, rx: u32, dst: F::Addr) -> 
     found.kind() == DpoKind::Local
 }
 
+/// The table of all receiving interfaces of a vector, where they have one.
+#[inline(always)]
+pub(crate) fn one_table<F: Family>(view: &View<'_, F>, rx: &[u32]) -> Option<u32> {
+    let table = view.table_of(rx.first().map_or(0, |&rx| rx));
+    (all_equal(rx) || all_look_in(view, rx, table)).then_some(table)
+}
+
+/// Whether interfaces, of which there are several, are all bound to a table.
+#[inline(never)]
+fn all_look_in<F: Family>(view: &View<'_, F>, rx: &[u32], table: u32) -> bool {
+    let others = rx.iter().map(|&rx| view.table_of(rx) ^ table);
+    others.fold(0, |odd, other| odd | other) == 0
+}
+
 /// A lookup's steps for one vector, in the node's own memory.
 pub struct Step {
     high: Vec<u64>,
+    word: Column,
 }
 
 /// An IP version, as forwarding nodes see it.
@@ -42,6 +57,17 @@ pub trait Ip: Family {
     const GLEAN: &'static str;
     /// Name of the feature that switches the family off.
     const NOT_ENABLED: &'static str;
+    /// What comes earlier than all other features.
+    const BEHIND_NOT_ENABLED: &'static [&'static str] = &[Self::NOT_ENABLED];
+    /// What comes earlier than features that answer.
+    const BEHIND_URPF: &'static [&'static str] =
+        &[Self::NOT_ENABLED, Self::URPF_STRICT, Self::URPF_LOOSE];
+    /// Name of the node that checks that sources are behind the receiving interface.
+    const URPF_STRICT: &'static str;
+    /// Name of the node that checks that sources are anywhere.
+    const URPF_LOOSE: &'static str;
+    /// Where the source stands in the header.
+    const SOURCE_AT: usize;
 
     /// Fill the destination columns from the packets where no input node did.
     fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>);
@@ -51,6 +77,18 @@ pub trait Ip: Family {
     fn lookup_all<I: Isa, X: Nexts>(
         v: &Vector<'_, I, X>,
         table: &Self::LpmView,
+        step: &mut Step,
+        leaf: &mut [u32],
+    );
+    /// The source, from the four words that stand at [`Ip::SOURCE_AT`].
+    fn source(words: [u32; 4]) -> Self::Addr;
+    /// Whether nothing can be said about a source, of the same words: no route leads back to it, and that is no fault.
+    fn has_no_way_back(words: [u32; 4]) -> bool;
+    /// Look up the sources of all packets in one table; as many as `leaf` has room for.
+    fn lookup_sources<I: Isa>(
+        isa: I,
+        table: &Self::LpmView,
+        words: &Words<4>,
         step: &mut Step,
         leaf: &mut [u32],
     );
@@ -80,6 +118,9 @@ impl Ip for V4 {
     const LOCAL: &'static str = "ip4-local";
     const GLEAN: &'static str = "ip4-glean";
     const NOT_ENABLED: &'static str = "ip4-not-enabled";
+    const URPF_STRICT: &'static str = "ip4-rx-urpf-strict";
+    const URPF_LOOSE: &'static str = "ip4-rx-urpf-loose";
+    const SOURCE_AT: usize = 12;
 
     #[inline(always)]
     fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>) {
@@ -101,6 +142,31 @@ impl Ip for V4 {
         leaf: &mut [u32],
     ) {
         table.lookup_batch(v.column(Col::Dst), leaf);
+    }
+
+    #[inline(always)]
+    fn source([source, ..]: [u32; 4]) -> u32 {
+        source
+    }
+
+    /// A client that has no address yet asks all for one (RFC 2131, 4.1).
+    fn has_no_way_back([source, destination, ..]: [u32; 4]) -> bool {
+        source == 0 && destination == u32::MAX
+    }
+
+    #[inline(always)]
+    fn lookup_sources<I: Isa>(
+        _isa: I,
+        table: &Self::LpmView,
+        words: &Words<4>,
+        step: &mut Step,
+        leaf: &mut [u32],
+    ) {
+        let n = leaf.len();
+        for (to, [source, ..]) in step.word.strips_mut(n).iter_mut().zip(words.strips(n)) {
+            *to = *source;
+        }
+        table.lookup_batch(step.word.words(n), leaf);
     }
 
     fn hash(packet: &PacketView<'_>) -> u32 {
@@ -130,6 +196,9 @@ impl Ip for V6 {
     const LOCAL: &'static str = "ip6-local";
     const GLEAN: &'static str = "ip6-glean";
     const NOT_ENABLED: &'static str = "ip6-not-enabled";
+    const URPF_STRICT: &'static str = "ip6-rx-urpf-strict";
+    const URPF_LOOSE: &'static str = "ip6-rx-urpf-loose";
+    const SOURCE_AT: usize = 8;
 
     #[inline(always)]
     fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>) {
@@ -159,6 +228,36 @@ impl Ip for V6 {
         table.lookup_batch(v.isa(), high, low, leaf);
     }
 
+    #[inline(always)]
+    fn source(words: [u32; 4]) -> u128 {
+        words.iter().fold(0, |a, word| a << 32 | u128::from(*word))
+    }
+
+    /// Addresses of one link have no route, and a host without one says :: (RFC 4862, 5.4.2).
+    fn has_no_way_back(words: [u32; 4]) -> bool {
+        words == [0; 4] || words[0] >> 22 == 0x3fa
+    }
+
+    #[inline(always)]
+    fn lookup_sources<I: Isa>(
+        isa: I,
+        table: &Self::LpmView,
+        words: &Words<4>,
+        step: &mut Step,
+        leaf: &mut [u32],
+    ) {
+        let n = leaf.len();
+        let high = &mut step.high[..n];
+        for (to, [first, second, ..]) in high.chunks_mut(16).zip(words.strips(n)) {
+            join(&first[..to.len()], &second[..to.len()], to);
+        }
+        let low = |row| {
+            let [.., third, fourth] = words.row(row);
+            u64::from(third) << 32 | u64::from(fourth)
+        };
+        table.lookup_batch(isa, high, low, leaf);
+    }
+
     fn hash(packet: &PacketView<'_>) -> u32 {
         hash6(&packet.bytes()[..packet.len().min(packet.bytes().len())], 0)
     }
@@ -180,6 +279,7 @@ impl Step {
     pub fn new(rows: usize) -> Self {
         Step {
             high: vec![0; rows],
+            word: Column::new(rows),
         }
     }
 }

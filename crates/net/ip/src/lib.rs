@@ -3,6 +3,7 @@
 //! What each node drops and why is `docs/forwarding-rules.md`, sections 4 to 11.
 #![forbid(unsafe_code)]
 
+mod control;
 mod cut;
 mod drops;
 mod extensions;
@@ -22,6 +23,7 @@ pub use trace::IpTrace;
 
 pub use reassembly::ReassemblySwitches;
 
+use control::InterfaceHandler;
 use icmp::{IcmpHandler, Reasons};
 use node::ip_frag::Frag;
 use node::ip_full_reassembly::FullReassembly;
@@ -33,7 +35,9 @@ use node::ip_load_balance::LoadBalance;
 use node::ip_local::Local;
 use node::ip_lookup::Lookup;
 use node::ip_not_enabled::NotEnabled;
+use node::ip_redirect::Redirect;
 use node::ip_rewrite::Rewrite;
+use node::ip_rx_urpf_strict::{Loose, Strict, Urpf};
 use node::ip4_input::Ip4Input;
 use node::ip4_options::Ip4Options;
 use node::ip6_hop_by_hop::Ip6HopByHop;
@@ -66,6 +70,8 @@ pub fn register(
     let crew = registry.engine.borrow().crew().clone();
     let handler = ReassemblyHandler { all, crew };
     registry.handlers.push(Box::new(handler));
+    let handler = InterfaceHandler::new(registry.engine.clone(), registry.interfaces.clone());
+    registry.handlers.push(Box::new(handler));
     let table = registry.table();
     let mut engine = registry.engine.borrow_mut();
     let size = engine.settings().vector_size;
@@ -85,6 +91,8 @@ pub fn register(
     family::<V6>(&mut engine, fib6.clone(), &table, IP6_UNICAST)?;
     fragments(&mut engine, fib4.clone(), &reassembly4)?;
     fragments(&mut engine, fib6.clone(), &reassembly6)?;
+    redirects(&mut engine, (fib4.clone(), IP4_UNICAST), &switches, &table)?;
+    redirects(&mut engine, (fib6.clone(), IP6_UNICAST), &switches, &table)?;
     errors(&mut engine, fib4, &switches)?;
     errors(&mut engine, fib6, &switches)
 }
@@ -105,7 +113,10 @@ fn family<F: Icmp>(
     engine.add(LoadBalance::<F>::NAME, move |_| {
         LoadBalance::new(balance.clone(), size)
     })?;
-    engine.add(Rewrite::<F>::NAME, move |_| Rewrite::new(fib.clone(), size))?;
+    let rewrite = fib.clone();
+    engine.add(Rewrite::<F>::NAME, move |_| {
+        Rewrite::new(rewrite.clone(), size)
+    })?;
     let (local, icmp) = (table.clone(), table.clone());
     engine.add(Local::<F>::NAME, move |_| Local::<F>::new(local.clone()))?;
     engine.add(IcmpInput::<F>::NAME, move |_| {
@@ -120,7 +131,26 @@ fn family<F: Icmp>(
             before: &[],
             after: &[],
         },
-    )
+    )?;
+    let sources = fib.clone();
+    engine.add(Urpf::<F, Strict>::NAME, move |_| {
+        Urpf::<F, Strict>::new(sources.clone(), size)
+    })?;
+    engine.add(Urpf::<F, Loose>::NAME, move |_| {
+        Urpf::<F, Loose>::new(fib.clone(), size)
+    })?;
+    for name in [F::URPF_STRICT, F::URPF_LOOSE] {
+        let (before, after) = (&[], F::BEHIND_NOT_ENABLED);
+        engine.add_feature(
+            arc,
+            Feature {
+                name,
+                before,
+                after,
+            },
+        )?;
+    }
+    Ok(())
 }
 
 /// The nodes that cut packets, and put those for the router together.
@@ -143,6 +173,29 @@ fn fragments<F: Icmp>(
         FullReassembly::new(fib.clone(), switches.clone(), worker, size)
     })?;
     Ok(())
+}
+
+/// The feature that tells senders of better first hops.
+fn redirects<F: Icmp>(
+    engine: &mut Engine,
+    (fib, arc): (DataPlane<F>, &'static str),
+    switches: &Arc<IcmpSwitches>,
+    table: &Arc<IfTable>,
+) -> Result<(), GraphError> {
+    let (switches, table) = (switches.clone(), table.clone());
+    let size = engine.settings().vector_size;
+    engine.add(Redirect::<F>::NAME, move |_| {
+        Redirect::new(fib.clone(), switches.clone(), table.clone(), size)
+    })?;
+    let (name, before, after) = (F::REDIRECT, &[], F::BEHIND_URPF);
+    engine.add_feature(
+        arc,
+        Feature {
+            name,
+            before,
+            after,
+        },
+    )
 }
 
 /// The node that tells senders what became of their packets; behind all nodes whose drops it tells of.

@@ -1,8 +1,12 @@
 //! The control thread's side: owns the table of neighbours, reads what workers heard, asks, and tells the FIB.
 
+use crate::advert::Advertiser;
+use crate::dad::Probing;
 use crate::entry::{Mac, SECOND, Word};
-use crate::lane::{Back, FRAME, Frame, Gleaned, HELD, Heard, Lane, What};
+use crate::lane::{Back, FRAME, Frame, Gleaned, HELD, Heard, LONG, Lane, What};
+use crate::mld::groups::Groups;
 use crate::nd::{self, Message, Say};
+use crate::proxy::Proxies;
 use crate::table::{Effect, Key, Table};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,6 +18,7 @@ use volley_fib::{Fib, Neighbor};
 use volley_graph::{Clock, Engine, Held};
 use volley_iface::{Flag, IfIdx, Interfaces};
 use volley_model::{Family, IfAddress};
+use volley_tables::Publisher;
 use volley_wire::arp::ArpPacket;
 use volley_wire::{EtherType, IntoBytes, MacAddr};
 
@@ -48,14 +53,20 @@ fn is_link_local(addr: IpAddr) -> bool {
 
 /// What is known of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Link {
-    mac: Mac,
-    up: bool,
-    learns: bool,
-    addresses: Vec<IfAddress>,
+pub(crate) struct Link {
+    pub(crate) mac: Mac,
+    pub(crate) mtu: u16,
+    pub(crate) up: bool,
+    pub(crate) learns: bool,
+    pub(crate) addresses: Vec<IfAddress>,
 }
 
 impl Link {
+    /// Whether it has an address of a family.
+    pub(crate) fn has(&self, family: Family) -> bool {
+        self.addresses.iter().any(|a| a.family() == family)
+    }
+
     fn on_link(&self, addr: IpAddr) -> bool {
         let near = self.addresses.iter().any(|a| a.subnet().contains(addr));
         near || is_link_local(addr) && self.addresses.iter().any(|a| a.addr().is_ipv6())
@@ -91,6 +102,8 @@ pub struct Tally {
     pub configured: u64,
     /// Words of senders that are not on the interface's networks.
     pub off_link: u64,
+    /// Addresses that are not used, for another station has them.
+    pub duplicates: u64,
     /// MAC addresses that the FIB had no room for.
     pub no_room: u64,
     /// Frames that found no room in a worker's queue.
@@ -108,8 +121,15 @@ pub(crate) struct Control {
     pub(crate) table: Table<Parcel>,
     pub(crate) tally: Tally,
     pub(crate) listener: Option<Listener>,
+    pub(crate) adverts: BTreeMap<u32, Advertiser>,
+    pub(crate) probing: BTreeMap<u32, Probing>,
+    pub(crate) groups: BTreeMap<u32, Groups>,
+    pub(crate) proxies: Publisher<Proxies>,
+    pub(crate) ranges: BTreeMap<u32, Vec<volley_model::Prefix>>,
+    /// What chance made of it so far.
+    pub(crate) chances: u64,
+    pub(crate) links: BTreeMap<u32, Link>,
     clock: Clock,
-    links: BTreeMap<u32, Link>,
     conflicts: BTreeMap<Key, u64>,
     busy_until: u64,
 }
@@ -119,7 +139,7 @@ impl Control {
         engine: Rc<RefCell<Engine>>,
         interfaces: Rc<RefCell<Interfaces>>,
         fib: Rc<RefCell<Fib>>,
-        lanes: Vec<Arc<Lane>>,
+        (lanes, proxies): (Vec<Arc<Lane>>, Publisher<Proxies>),
     ) -> Self {
         let clock = engine.borrow().settings().clock.clone();
         Control {
@@ -130,8 +150,14 @@ impl Control {
             table: Table::default(),
             tally: Tally::default(),
             listener: None,
-            clock,
+            adverts: BTreeMap::new(),
+            probing: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            proxies,
+            ranges: BTreeMap::new(),
+            chances: 0,
             links: BTreeMap::new(),
+            clock,
             conflicts: BTreeMap::new(),
             busy_until: 0,
         }
@@ -148,15 +174,23 @@ impl Control {
             return;
         }
         for iface in touched {
+            self.follow_addresses(iface);
             let new = self.read_link(iface);
             let old = match &new {
                 Some(link) => self.links.insert(iface, link.clone()),
                 None => self.links.remove(&iface),
             };
             match (&old, &new) {
-                (Some(_), None) => self.table.forget_interface(iface),
+                (Some(_), None) => {
+                    self.table.forget_interface(iface);
+                    self.forget_ranges(iface);
+                }
                 (Some(old), Some(new)) => self.lost(iface, old, new),
                 (None, _) => {}
+            }
+            self.follow_groups(iface);
+            if old != new {
+                self.follow_link(iface);
             }
             if let Some(new) = new.filter(|new| new.up && new.learns) {
                 let known = old.filter(|old| old.up && old.mac == new.mac);
@@ -175,20 +209,25 @@ impl Control {
         let index = IfIdx(iface);
         let link = Link {
             mac: info.mac,
+            mtu: info.mtu,
             up: info.up,
             learns: !NO_LINK.contains(&interfaces.driver_kind(index)),
-            addresses: fib.addresses(iface).to_vec(),
+            addresses: fib.used_addresses(iface).collect(),
         };
-        let has = |family| link.addresses.iter().any(|a| a.family() == family);
         let flags = [
-            (Flag::Ip4, has(Family::V4)),
-            (Flag::Ip6, has(Family::V6)),
+            (Flag::Ip4, link.has(Family::V4)),
+            (Flag::Ip6, link.has(Family::V6)),
             (Flag::Learn, link.learns),
         ];
         for (flag, on) in flags {
             interfaces.table().set(index, flag, on);
         }
         Some(link)
+    }
+
+    /// Whether somebody who could answer is at an interface's other end.
+    pub(crate) fn learns(&self, iface: u32) -> bool {
+        !NO_LINK.contains(&self.interfaces.borrow().driver_kind(IfIdx(iface)))
     }
 
     /// Neighbours that an interface cannot have any more.
@@ -220,6 +259,9 @@ impl Control {
             }
         }
         self.table.turn(now);
+        self.turn_adverts(now);
+        self.turn_groups(now);
+        self.turn_probes(now);
         self.carry_out();
         if some || self.lanes.iter().any(|lane| lane.away() > 0) {
             self.busy_until = now + BUSY_FOR;
@@ -255,6 +297,18 @@ impl Control {
         if heard.what == What::Conflict {
             return self.conflict(key, heard.mac, now);
         }
+        if let What::Groups(said) = heard.what {
+            return self.hear_groups(heard.rx, said, now);
+        }
+        if heard.what == What::Claim {
+            return self.claimed(heard.rx, heard.addr, heard.mac);
+        }
+        if heard.what == What::Routers {
+            self.solicited(heard.rx, now);
+            if heard.addr.is_unspecified() || heard.mac == Mac::default() {
+                return;
+            }
+        }
         let known = self.fib.borrow().neighbor(key.0, key.1);
         if known.is_some_and(|n| !n.learned) {
             self.tally.configured += 1;
@@ -273,7 +327,7 @@ impl Control {
             overrides: true,
         };
         let word = match heard.what {
-            What::Question => Word::Question(heard.mac),
+            What::Question | What::Routers => Word::Question(heard.mac),
             What::Answer => answer(true),
             What::Advertisement {
                 solicited,
@@ -283,7 +337,7 @@ impl Control {
                 solicited,
                 overrides,
             },
-            What::Announcement | What::Conflict => answer(false),
+            What::Announcement | What::Conflict | What::Claim | What::Groups(_) => answer(false),
         };
         self.table.hear(key, word, now);
     }
@@ -373,7 +427,14 @@ impl Control {
         }
     }
 
-    fn arp(&mut self, tx: u32, own: Mac, to: Option<Mac>, source: Ipv4Addr, target: Ipv4Addr) {
+    pub(crate) fn arp(
+        &mut self,
+        tx: u32,
+        own: Mac,
+        to: Option<Mac>,
+        source: Ipv4Addr,
+        target: Ipv4Addr,
+    ) {
         let arp = ArpPacket::request(MacAddr(own), source, target);
         let to = to.map_or(MacAddr::BROADCAST, MacAddr);
         let frame = [
@@ -386,12 +447,24 @@ impl Control {
         self.send(Frame::new(tx, &frame));
     }
 
-    fn send(&mut self, frame: Frame) {
-        let worker = self.engine.borrow().crew().open().next();
-        let unsent = worker
-            .and_then(|worker| self.lanes.get(worker))
-            .map(|lane| lane.frames.push(frame).is_err());
-        self.tally.unsent += u64::from(unsent != Some(false));
+    /// The queues of the worker that sends what is made here.
+    fn sender(&self) -> Option<&Lane> {
+        let worker = self.engine.borrow().crew().open().next()?;
+        self.lanes.get(worker).map(|lane| &**lane)
+    }
+
+    pub(crate) fn send(&mut self, frame: Frame) {
+        let sent = self
+            .sender()
+            .is_some_and(|lane| lane.frames.push(frame).is_ok());
+        self.tally.unsent += u64::from(!sent);
+    }
+
+    pub(crate) fn send_long(&mut self, frame: Frame<LONG>) {
+        let sent = self
+            .sender()
+            .is_some_and(|lane| lane.long.push(frame).is_ok());
+        self.tally.unsent += u64::from(!sent);
     }
 
     /// Do what the table wants to be done.

@@ -5,8 +5,12 @@ use crate::entry::SECOND;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use volley_model::reply::{NeighborEvent, NeighborRow, NeighborsReply};
-use volley_model::{Applied, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request};
+use volley_model::reply::{
+    DiscoveryReply, DiscoveryRow, NeighborEvent, NeighborRow, NeighborsReply,
+};
+use volley_model::{
+    Applied, Discovery, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request,
+};
 
 pub(crate) struct NeighborHandler(pub Rc<RefCell<Control>>);
 
@@ -16,12 +20,18 @@ impl Handler for NeighborHandler {
             Request::NeighborClear { family, interface } => {
                 Some(self.clear(*family, interface.as_deref()))
             }
+            Request::InterfaceDiscovery { name, discovery } => {
+                Some(self.discovery(name, discovery))
+            }
             _ => None,
         }
     }
 
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        match query {
+            Query::Discovery { interface } => Some(self.show(interface.as_deref())),
+            _ => None,
+        }
     }
 
     fn amend(&mut self, query: &Query, reply: &mut Reply) {
@@ -32,25 +42,50 @@ impl Handler for NeighborHandler {
 }
 
 impl NeighborHandler {
-    fn clear(&self, family: Family, interface: Option<&str>) -> Result<Applied, ModelError> {
+    /// The index of an interface.
+    fn index(&self, name: &str) -> Result<u32, ModelError> {
+        let control = self.0.borrow();
+        let interfaces = control.interfaces.borrow();
+        let index = interfaces.by_name(name).map(|i| i.index.0);
+        index.ok_or_else(|| {
+            let known = interfaces.iter().map(|i| i.name.clone());
+            ModelError::not_found(ObjectKind::Interface, name, known.collect::<Vec<_>>())
+        })
+    }
+
+    fn discovery(&self, name: &str, discovery: &Discovery) -> Result<Applied, ModelError> {
+        let index = self.index(name)?;
         let mut control = self.0.borrow_mut();
-        let only =
-            match interface {
-                None => None,
-                Some(name) => {
-                    let interfaces = control.interfaces.borrow();
-                    let known = || {
-                        interfaces
-                            .iter()
-                            .map(|i| i.name.clone())
-                            .collect::<Vec<_>>()
-                    };
-                    let index = interfaces.by_name(name).map(|i| i.index.0);
-                    Some(index.ok_or_else(|| {
-                        ModelError::not_found(ObjectKind::Interface, name, known())
-                    })?)
-                }
-            };
+        control.refresh();
+        match discovery {
+            Discovery::Probes(probes) => control.probe_addresses(index, *probes),
+            Discovery::Proxy(ranges) => control.answer_for(index, ranges),
+            Discovery::Advert(settings) => control.advertise(index, settings.clone()),
+        }
+        Ok(Applied::changed(1))
+    }
+
+    fn show(&self, interface: Option<&str>) -> Result<Reply, ModelError> {
+        let only = interface.map(|name| self.index(name)).transpose()?;
+        let control = self.0.borrow();
+        let shown = control.links.keys().copied();
+        let shown = shown.filter(|iface| only.is_none_or(|only| only == *iface));
+        let row = |iface| DiscoveryRow {
+            interface: control.interfaces.borrow().name(iface),
+            link_local: control.link_local(iface),
+            addresses: control.address_rows(iface),
+            probes: control.probes(iface),
+            proxies: control.ranges.get(&iface).cloned().unwrap_or_default(),
+            groups: control.group_rows(iface),
+            advert: control.advert_row(iface),
+        };
+        let interfaces = shown.map(row).collect();
+        Ok(Reply::Discovery(DiscoveryReply { interfaces }))
+    }
+
+    fn clear(&self, family: Family, interface: Option<&str>) -> Result<Applied, ModelError> {
+        let only = interface.map(|name| self.index(name)).transpose()?;
+        let mut control = self.0.borrow_mut();
         let cleared = control.table.forget_all(|(iface, addr)| {
             only.is_none_or(|o| o == iface) && Family::of(addr) == family
         });
@@ -86,6 +121,11 @@ impl Control {
                 "off-link",
                 tally.off_link,
                 "senders were not on the interface's networks",
+            ),
+            (
+                "duplicates",
+                tally.duplicates,
+                "addresses are not used, for other stations have them",
             ),
             (
                 "no-room",

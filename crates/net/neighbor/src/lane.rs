@@ -1,7 +1,8 @@
-//! What lies between one worker and the control thread: five bounded queues without locks. A full queue loses what is new,
+//! What lies between one worker and the control thread: six bounded queues without locks. A full queue loses what is new,
 //! and whoever wanted to say it counts that; nobody waits.
 
 use crate::entry::Mac;
+use crate::mld;
 use crate::table::Key;
 use crossbeam_queue::ArrayQueue;
 use std::net::IpAddr;
@@ -17,8 +18,12 @@ const HEARD: usize = 1024;
 const ASKED: usize = 256;
 /// Frames that the control thread made and the worker has not sent.
 const FRAMES: usize = 1024;
-/// Bytes of the longest frame that the control thread makes: Ethernet, IPv6, a solicitation with one option.
+/// Bytes of the usual frame that the control thread makes: Ethernet, IPv6, a solicitation with one option.
 pub const FRAME: usize = 86;
+/// Bytes of the longest one: Ethernet, and what every link of IPv6 carries.
+pub const LONG: usize = 14 + 1280;
+/// Long frames that the worker has not sent.
+const LONGS: usize = 32;
 
 /// A packet whose next hop's MAC address is not known.
 pub struct Gleaned {
@@ -48,6 +53,12 @@ pub enum What {
     },
     /// It says it has an address of ours.
     Conflict,
+    /// It says it has an address that is tentative here, or asks whether somebody has it.
+    Claim,
+    /// It said something about listeners to groups.
+    Groups(mld::packet::Heard),
+    /// It asked for routers; all zeros stand for a MAC address that it does not say.
+    Routers,
 }
 
 /// Who said what.
@@ -74,19 +85,19 @@ pub struct Back {
 }
 
 /// A frame to be sent.
-pub struct Frame {
+pub struct Frame<const ROOM: usize = FRAME> {
     /// The interface to send on.
     pub tx: u32,
     /// How many bytes count.
     pub len: usize,
     /// The frame.
-    pub bytes: [u8; FRAME],
+    pub bytes: [u8; ROOM],
 }
 
-impl Frame {
-    /// A frame of these bytes, cut at [`FRAME`].
+impl<const ROOM: usize> Frame<ROOM> {
+    /// A frame of these bytes, cut where there is no more room.
     pub fn new(tx: u32, from: &[u8]) -> Self {
-        let (mut bytes, len) = ([0; FRAME], from.len().min(FRAME));
+        let (mut bytes, len) = ([0; ROOM], from.len().min(ROOM));
         bytes[..len].copy_from_slice(&from[..len]);
         Frame { tx, len, bytes }
     }
@@ -104,6 +115,8 @@ pub struct Lane {
     pub back: ArrayQueue<Back>,
     /// To the worker: frames to be sent.
     pub frames: ArrayQueue<Frame>,
+    /// The same for long ones.
+    pub long: ArrayQueue<Frame<LONG>>,
     /// Packets outside the graph. The worker alone writes it.
     away: AtomicUsize,
 }
@@ -116,6 +129,7 @@ impl Default for Lane {
             asked: ArrayQueue::new(ASKED),
             back: ArrayQueue::new(HELD),
             frames: ArrayQueue::new(FRAMES),
+            long: ArrayQueue::new(LONGS),
             away: AtomicUsize::new(0),
         }
     }
@@ -125,10 +139,12 @@ impl Lane {
     /// Worker: tell the control thread; false when there is no room.
     pub fn tell(&self, heard: Heard) -> bool {
         let queue = match heard.what {
-            What::Question => &self.asked,
-            What::Answer | What::Announcement | What::Advertisement { .. } | What::Conflict => {
-                &self.heard
-            }
+            What::Question | What::Routers | What::Groups(_) => &self.asked,
+            What::Claim
+            | What::Answer
+            | What::Announcement
+            | What::Advertisement { .. }
+            | What::Conflict => &self.heard,
         };
         queue.push(heard).is_ok()
     }
@@ -151,6 +167,6 @@ impl Lane {
 
     /// Whether the worker has something to fetch.
     pub fn is_waiting(&self) -> bool {
-        !(self.back.is_empty() && self.frames.is_empty())
+        !(self.back.is_empty() && self.frames.is_empty() && self.long.is_empty())
     }
 }

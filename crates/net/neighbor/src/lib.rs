@@ -9,12 +9,18 @@
 //! What each node drops and why is `docs/forwarding-rules.md`, rule 6.6, sections 14 and 15; the whole is `docs/neighbors.md`.
 #![forbid(unsafe_code)]
 
+mod advert;
+mod claim;
 mod control;
+mod dad;
 pub mod entry;
 mod handler;
 mod lane;
+mod mld;
 mod nd;
 pub mod node;
+pub mod proxy;
+mod routers;
 pub mod table;
 mod trace;
 mod way;
@@ -29,9 +35,11 @@ use lane::Lane;
 use node::arp_input::ArpInput;
 use node::arp_reply::ArpReply;
 use node::ip_glean::{Glean, Gleans};
+use node::mld_input::MldInput;
 use node::nd_input::NdInput;
 use node::nd_reply::NdReply;
 use node::neighbor_output::NeighborOutput;
+use proxy::Proxies;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,6 +47,7 @@ use volley_fib::dataplane::DataPlane;
 use volley_fib::{Fib, V4, V6};
 use volley_graph::{Engine, GraphError, Node, ProcessInfo, Source, Watch};
 use volley_iface::{IfTable, Registry};
+use volley_tables::{Publisher, Snap};
 
 /// The neighbours of a daemon. Dropping it ends the process that keeps them.
 pub struct Neighbors {
@@ -73,6 +82,7 @@ impl Neighbors {
 /// Bring in the nodes of neighbours and the process that keeps them.
 pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighbors, GraphError> {
     let table = registry.table();
+    let proxies = Publisher::new(registry.engine.borrow().domain(), Proxies::default());
     let lanes: Vec<Arc<Lane>> = {
         let mut engine = registry.engine.borrow_mut();
         let workers = engine.settings().workers;
@@ -80,8 +90,8 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
         let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
         glean(&mut engine, fib4.clone(), &table, &lanes)?;
         glean(&mut engine, fib6.clone(), &table, &lanes)?;
-        arp(&mut engine, fib4, &table, &lanes)?;
-        nd(&mut engine, fib6, &table, &lanes)?;
+        arp(&mut engine, fib4, (&table, &proxies.snap()), &lanes)?;
+        nd(&mut engine, fib6, (&table, &proxies.snap()), &lanes)?;
         let size = engine.settings().vector_size;
         let queues = lanes.clone();
         engine.add_source(NeighborOutput::NAME, move |worker| {
@@ -90,7 +100,12 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
         lanes
     };
     let (engine, interfaces) = (registry.engine.clone(), registry.interfaces.clone());
-    let control = Rc::new(RefCell::new(Control::new(engine, interfaces, fib, lanes)));
+    let control = Rc::new(RefCell::new(Control::new(
+        engine,
+        interfaces,
+        fib,
+        (lanes, proxies),
+    )));
     let handler = NeighborHandler(control.clone());
     registry.handlers.push(Box::new(handler));
     let info = ProcessInfo {
@@ -121,13 +136,13 @@ fn glean<F: Gleans>(
 fn arp(
     engine: &mut Engine,
     fib: DataPlane<V4>,
-    table: &Arc<IfTable>,
+    (table, proxies): (&Arc<IfTable>, &Snap<Proxies>),
     lanes: &[Arc<Lane>],
 ) -> Result<(), GraphError> {
     let size = engine.settings().vector_size;
-    let (t, lanes) = (table.clone(), lanes.to_vec());
+    let (t, p, lanes) = (table.clone(), proxies.clone(), lanes.to_vec());
     engine.add(ArpInput::NAME, move |worker| {
-        ArpInput::new(fib.clone(), t.clone(), lanes[worker].clone())
+        ArpInput::new(fib.clone(), (t.clone(), p.clone()), lanes[worker].clone())
     })?;
     let table = table.clone();
     engine.add(ArpReply::NAME, move |_| ArpReply::new(table.clone(), size))?;
@@ -137,12 +152,16 @@ fn arp(
 fn nd(
     engine: &mut Engine,
     fib: DataPlane<V6>,
-    table: &Arc<IfTable>,
+    (table, proxies): (&Arc<IfTable>, &Snap<Proxies>),
     lanes: &[Arc<Lane>],
 ) -> Result<(), GraphError> {
-    let (t, lanes) = (table.clone(), lanes.to_vec());
+    let of = lanes.to_vec();
+    engine.add(MldInput::NAME, move |worker| {
+        MldInput::new(of[worker].clone())
+    })?;
+    let (t, p, lanes) = (table.clone(), proxies.clone(), lanes.to_vec());
     engine.add(NdInput::NAME, move |worker| {
-        NdInput::new(fib.clone(), t.clone(), lanes[worker].clone())
+        NdInput::new(fib.clone(), (t.clone(), p.clone()), lanes[worker].clone())
     })?;
     let table = table.clone();
     engine.add(NdReply::NAME, move |_| NdReply::new(table.clone()))?;

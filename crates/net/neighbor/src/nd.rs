@@ -8,6 +8,8 @@ use volley_wire::checksum::Sum;
 use volley_wire::icmp6::Icmp6Type;
 use volley_wire::nd::{NA_OVERRIDE, NA_ROUTER, NA_SOLICITED};
 
+/// Every router of a link (RFC 4291, 2.7.1).
+pub const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 /// Every node of a link (RFC 4291, 2.7.1).
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// Hop limit of all of neighbour discovery: what a router has passed on has less.
@@ -45,6 +47,29 @@ pub fn link_local(mac: Mac) -> Ipv6Addr {
     octets.into()
 }
 
+/// A message of neighbour discovery or of who listens to what, as a frame; its checksum is filled in.
+pub fn frame(own: Mac, to_mac: Mac, from: Ipv6Addr, to: Ipv6Addr, mut message: Vec<u8>) -> Vec<u8> {
+    let length = message.len() as u16;
+    let pseudo = Sum::pseudo6(from, to, IpProto(58), u32::from(length));
+    let sum = pseudo.bytes(&message).checksum();
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let header = [
+        &[0x86, 0xdd, 0x60, 0, 0, 0][..],
+        &length.to_be_bytes(),
+        &[58, HOPS],
+    ]
+    .concat();
+    [
+        &to_mac[..],
+        &own,
+        &header,
+        &from.octets(),
+        &to.octets(),
+        &message,
+    ]
+    .concat()
+}
+
 /// What is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Say {
@@ -55,6 +80,8 @@ pub enum Say {
         /// It answers a question.
         solicited: bool,
     },
+    /// The target is reached over here: an answer.
+    Proxy,
 }
 
 /// A message of the router's own.
@@ -79,6 +106,7 @@ impl Message {
     pub fn write(&self, out: &mut [u8; FRAME]) {
         let (kind, flags, option) = match self.say {
             Say::Solicit => (Icmp6Type::NEIGHBOUR_SOLICITATION, 0, 1),
+            Say::Proxy => (Icmp6Type::NEIGHBOUR_ADVERTISEMENT, NA_SOLICITED, 2),
             Say::Advertise { solicited } => {
                 let asked = if solicited { NA_SOLICITED } else { 0 };
                 let flags = NA_ROUTER | NA_OVERRIDE | asked;
@@ -142,6 +170,13 @@ mod tests {
                 },
             ),
             (
+                Say::Proxy,
+                NdBody::NeighbourAdvertisement {
+                    target,
+                    flags: 0x40,
+                },
+            ),
+            (
                 Say::Advertise { solicited: false },
                 NdBody::NeighbourAdvertisement {
                     target,
@@ -169,7 +204,7 @@ mod tests {
             let mac = MacAddr(own);
             let option = match say {
                 Say::Solicit => NdOption::SourceMac(mac),
-                Say::Advertise { .. } => NdOption::TargetMac(mac),
+                Say::Advertise { .. } | Say::Proxy => NdOption::TargetMac(mac),
             };
             assert_eq!(nd.options().collect::<Vec<_>>(), [option]);
         }

@@ -51,8 +51,10 @@ impl Trace for NdTrace {
             Some(std::net::Ipv6Addr::from(octets))
         };
         let said = match (bytes.get(40), address(8), address(48)) {
+            (Some(133), Some(from), _) => format!("which routers are there? tell {from}"),
             (Some(135), Some(from), Some(target)) => format!("who has {target}? tell {from}"),
             (Some(136), Some(from), Some(target)) => format!("{target} is here, says {from}"),
+            _ if bytes.get(6) == Some(&0) => format!("about groups: {}", dissect::one_line(bytes)),
             _ => format!("no neighbour discovery: {}", dissect::one_line(bytes)),
         };
         format!("rx {rx}\n{said}")

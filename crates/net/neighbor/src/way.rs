@@ -27,6 +27,15 @@ impl<F: Family> Way<'_, F> {
         }
     }
 
+    /// Whether it leads out by another interface.
+    pub(crate) fn leads_elsewhere(&self, dpo: Dpo) -> bool {
+        let out = matches!(
+            dpo.kind(),
+            DpoKind::Glean | DpoKind::Adj | DpoKind::Incomplete
+        );
+        out && !self.leads_back(dpo)
+    }
+
     /// Whether it leads to this MAC address already.
     pub(crate) fn leads_to(&self, dpo: Dpo, mac: [u8; 6]) -> bool {
         dpo.kind() == DpoKind::Adj && self.view.adj(dpo.index()).bytes().get(..6) == Some(&mac)

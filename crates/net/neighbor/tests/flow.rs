@@ -10,7 +10,7 @@ use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::{NewInterface, Registry};
-use volley_model::{AdminState, Family, Request};
+use volley_model::{AdminState, Discovery, Family, Request};
 use volley_neighbor::Neighbors;
 use volley_wire::arp::{ArpPacket, REPLY};
 use volley_wire::build::Packet as Build;
@@ -329,4 +329,79 @@ fn a_daemon_that_ends_with_packets_waiting_loses_no_buffer() {
     assert_eq!(pool.report().in_use(), 5);
     drop(lab);
     assert_eq!(pool.report().in_use(), 0);
+}
+
+impl Lab {
+    fn set(&mut self, discovery: Discovery) {
+        let name = "eth0".to_owned();
+        let request = Request::InterfaceDiscovery { name, discovery };
+        let mut handlers = self.registry.handlers.iter_mut();
+        handlers.find_map(|h| h.apply(&request)).unwrap().unwrap();
+    }
+
+    fn state(&self, state: AdminState) {
+        let change = |i: &mut volley_iface::Interface| i.state = state;
+        let mut interfaces = self.registry.interfaces.borrow_mut();
+        interfaces.update("eth0", change).unwrap();
+    }
+
+    /// Five seconds in tenths; how many probes for 10.0.0.7 were sent.
+    fn probes(&mut self) -> usize {
+        let mut probes = 0;
+        for _ in 0..50 {
+            self.clock.advance(SECOND / 10);
+            let arp = self.run();
+            let arp = arp
+                .iter()
+                .filter_map(|(_, bytes)| ArpPacket::parse(&bytes[14..]).ok());
+            let probe =
+                |arp: &&ArpPacket| arp.sender_ip == [0; 4] && arp.target_ip == [10, 0, 0, 7];
+            probes += arp.filter(probe).count();
+        }
+        probes
+    }
+}
+
+#[test]
+fn an_address_that_is_tried_is_used_when_nobody_answers() {
+    let mut lab = lab();
+    let (own, new) = ([10, 0, 0, 1], [10, 0, 0, 7]);
+    lab.run();
+    lab.set(Discovery::Probes(2));
+    assert_eq!(lab.way(own), DpoKind::Local, "it was in use");
+    lab.fib
+        .borrow_mut()
+        .add_address(lab.rx, "10.0.0.7/16".parse().unwrap())
+        .unwrap();
+    assert_eq!(lab.way(new), DpoKind::Glean, "nobody's yet");
+    assert_eq!((lab.probes(), lab.way(new)), (2, DpoKind::Local));
+    // Down and up again: all are tried once more.
+    lab.state(AdminState::Down);
+    lab.run();
+    lab.state(AdminState::Up);
+    lab.run();
+    assert_ne!(lab.way(own), DpoKind::Local);
+    assert_eq!(
+        (lab.probes(), lab.way(own), lab.way(new)),
+        (2, DpoKind::Local, DpoKind::Local)
+    );
+    // Switched off while it is down: all are used as soon as it is up.
+    lab.state(AdminState::Down);
+    lab.run();
+    lab.set(Discovery::Probes(0));
+    lab.state(AdminState::Up);
+    assert_eq!(
+        (lab.way(own), lab.way(new)),
+        (DpoKind::Local, DpoKind::Local)
+    );
+    // Somebody has it: it is left to them.
+    lab.set(Discovery::Probes(1));
+    lab.state(AdminState::Down);
+    lab.run();
+    lab.state(AdminState::Up);
+    lab.run();
+    lab.reply([10, 0, 0, 7], REPLY, own);
+    lab.run();
+    assert_eq!((lab.probes(), lab.way(new)), (0, DpoKind::Glean));
+    assert_eq!(lab.neighbors.counts().1.duplicates, 1);
 }

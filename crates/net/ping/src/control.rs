@@ -207,7 +207,7 @@ impl Control {
         })?;
         let from = match spec.source {
             Some(source) => own(&fib, &all, source)?,
-            None => here.or_else(|| tx.and_then(|tx| IfAddress::nearest(fib.addresses(tx), spec.destination)))
+            None => here.or_else(|| tx.and_then(|tx| IfAddress::nearest(&used(&fib, tx), spec.destination)))
                 .ok_or_else(|| {
                     let name = self.interfaces.borrow().name(tx.unwrap_or(rx));
                     let why = format!("interface {name}, which leads there, has no address of that family: name one with `source`");
@@ -244,9 +244,14 @@ fn end(found: Dpo, tx_if: impl Fn(u32) -> u32) -> Leads {
     }
 }
 
+/// An interface's addresses, without those that are tried or that others have.
+fn used(fib: &Fib, iface: u32) -> Vec<IfAddress> {
+    fib.used_addresses(iface).collect()
+}
+
 /// An address that the operator names must be ours.
 fn own(fib: &Fib, all: &[u32], source: IpAddr) -> Result<IpAddr, ModelError> {
-    let mut own = all.iter().flat_map(|i| fib.addresses(*i));
+    let mut own = all.iter().flat_map(|i| fib.used_addresses(*i));
     if own.any(|a| a.addr() == source) {
         return Ok(source);
     }

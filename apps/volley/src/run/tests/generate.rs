@@ -4,10 +4,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
-    AdminState, BridgeDomain, BridgePort, Enter, Family, Feature, IcmpSettings, IfAddress,
-    InterfaceKind, InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Neighbor,
-    Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, ReassemblySettings, Request,
-    Route, RxMode, Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
+    AdminState, BridgeDomain, BridgePort, Discovery, Enter, Family, Feature, IcmpSettings,
+    IfAddress, InterfaceKind, InterfaceSpec, IpSwitch, L2FibEntry, Mac, MemifRole, MemifSocket,
+    MemifSpec, Multipath, Neighbor, Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix,
+    ReassemblySettings, Request, Route, RxMode, Sizes, StreamSource, StreamSpec, SubInterfaceSpec,
+    Switch, Urpf, VlanTag,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -105,6 +106,37 @@ fn icmp() -> impl Strategy<Value = Request> {
     })
 }
 
+fn ip_switch() -> impl Strategy<Value = Request> {
+    let what = prop_oneof![Just(IpSwitch::DirectedBroadcast), Just(IpSwitch::Redirects)];
+    let switch = prop_oneof![Just(Switch::On), Just(Switch::Off)];
+    (name(), what, switch).prop_map(|(name, what, switch)| Request::InterfaceIpSwitch {
+        name,
+        what,
+        switch,
+    })
+}
+
+fn multipath() -> impl Strategy<Value = Request> {
+    let resilient = prop_oneof![Just(Switch::On), Just(Switch::Off)];
+    (resilient, 5u32..7).prop_map(|(resilient, log2)| {
+        let buckets = 1 << log2;
+        Request::Multipath(Multipath { resilient, buckets })
+    })
+}
+
+fn urpf() -> impl Strategy<Value = Request> {
+    let mode = prop_oneof![
+        Just(None),
+        Just(Some(Urpf::Strict)),
+        Just(Some(Urpf::Loose))
+    ];
+    (name(), family(), mode).prop_map(|(name, family, mode)| Request::InterfaceUrpf {
+        name,
+        family,
+        mode,
+    })
+}
+
 fn reassembly() -> impl Strategy<Value = Request> {
     (family(), 1023u32..1026).prop_map(|(family, max_reassemblies)| {
         let settings = ReassemblySettings {
@@ -134,10 +166,24 @@ fn setting() -> impl Strategy<Value = Request> {
         1 => (name(), 1000u32..1003).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
         1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         1 => icmp(),
+        1 => urpf(),
+        1 => ip_switch(),
+        1 => multipath(),
         1 => reassembly(),
         1 => spread(),
+        1 => discovery(),
         1 => path_batcher(),
     ]
+}
+
+fn discovery() -> impl Strategy<Value = Request> {
+    let words = prop_oneof![Just("ra-send"), Just("ra-interval 30 rdnss 2001:db8::53")];
+    let advert = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
+    let one = prop_oneof![
+        advert.prop_map(Discovery::Advert),
+        (0u32..3).prop_map(Discovery::Probes)
+    ];
+    (name(), one).prop_map(|(name, discovery)| Request::InterfaceDiscovery { name, discovery })
 }
 
 fn spread() -> impl Strategy<Value = Request> {

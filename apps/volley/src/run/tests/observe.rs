@@ -76,6 +76,7 @@ pub fn seen(stack: &Stack) -> String {
             family: None,
             interface: None,
         },
+        Query::Discovery { interface: None },
         Query::L2,
         Query::BridgeDomains { id: None },
         Query::L2Fib { domain: None },

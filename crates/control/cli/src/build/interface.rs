@@ -3,8 +3,8 @@
 use super::args::Args;
 use crate::grammar::Id;
 use volley_model::{
-    AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, Request,
-    RxMode, SubInterfaceSpec, Switch, SyntaxError, VlanTag,
+    AdminState, Feature, InterfaceKind, InterfaceSpec, IpSwitch, Neighbor, Pace, PcapFiles, Repeat,
+    Request, RxMode, SubInterfaceSpec, Switch, SyntaxError, Urpf, VlanTag,
 };
 
 pub(super) fn create(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
@@ -160,6 +160,25 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         },
         _ => Request::InterfaceDelete { name: args.text()? },
     })
+}
+
+/// `set urpf`, `set interface ip`.
+pub(super) fn ip(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let family = args.family();
+    if id == Id::SetUrpf {
+        let wanted = Urpf::ALL.iter().find(|(word, _)| args.has(word));
+        let mode = wanted.map(|(_, mode)| *mode);
+        let name = args.text()?;
+        return Ok(Request::InterfaceUrpf { name, family, mode });
+    }
+    let wanted = IpSwitch::ALL.iter().find(|(word, _)| args.has(word));
+    let what = wanted.map_or(IpSwitch::Redirects, |(_, what)| *what);
+    let switch = match args.has("on") || args.has("enable") {
+        true => Switch::On,
+        false => Switch::Off,
+    };
+    let name = args.text()?;
+    Ok(Request::InterfaceIpSwitch { name, what, switch })
 }
 
 pub(super) fn l2(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {

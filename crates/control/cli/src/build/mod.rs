@@ -3,6 +3,7 @@
 mod args;
 mod bridge;
 mod config;
+mod discovery;
 mod dpdk;
 mod icmp;
 mod interface;
@@ -210,10 +211,9 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetTable
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetXconnect | Id::SetL3 | Id::L2Patch => interface::l2(id, args)?,
-        Id::SetInterfaceRss => rss::interface(args)?,
-        Id::SetNodeWorker => rss::node(args)?,
+        Id::SetDad | Id::SetProxy | Id::SetAdvert => discovery::request(id, args)?,
+        Id::SetInterfaceRss | Id::SetNodeWorker => rss::request(id, args)?,
         Id::SetFeature => interface::feature(args)?,
-        Id::SetIcmp => icmp::settings(args)?,
         Id::SetReassembly => reassembly::settings(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetRxPlacement | Id::SetVectorSize => {
             workers::request(id, args)?
@@ -230,6 +230,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::TraceAdd => stream::trace(args)?,
         Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
         id if bridge::is_one(id) => bridge::request(id, args)?,
+        id if icmp::is_one(id) => icmp::request(id, args)?,
         id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),
     };

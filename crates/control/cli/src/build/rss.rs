@@ -2,9 +2,17 @@
 
 use super::args::Args;
 use super::interface::stray;
+use crate::grammar::Id;
 use volley_model::{Request, Rss, RssHash, RssMode, SyntaxError};
 
-pub(super) fn interface(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    match id {
+        Id::SetInterfaceRss => interface(args),
+        _ => node(args),
+    }
+}
+
+fn interface(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let name = args.text()?;
     let mut rss = Rss::default();
     while let Some((word, column)) = args.option()? {
@@ -30,7 +38,7 @@ pub(super) fn interface(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     Ok(Request::InterfaceRss { name, rss })
 }
 
-pub(super) fn node(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+fn node(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let node = args.text()?;
     let worker = match args.take("default") {
         true => None,

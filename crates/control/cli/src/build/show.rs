@@ -48,6 +48,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowPathBatcher => plain(Query::PathBatcher),
         Id::ShowReassembly4 => plain(Query::Reassembly { family: Family::V4 }),
         Id::ShowReassembly6 => plain(Query::Reassembly { family: Family::V6 }),
+        Id::ShowDiscovery => plain(discovery(args)),
         Id::ShowRss => plain(Query::Rss),
         Id::ShowWorkers => plain(Query::Workers),
         Id::ShowLoad => (Query::Workers, View::Load),
@@ -66,9 +67,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowPacketGenerator => plain(Query::PacketGenerator),
         Id::ShowL2 => plain(Query::L2),
         Id::ShowBridgeDomain | Id::ShowL2Fib => bridge::query(id, args)?,
-        Id::ShowVhostUser => plain(Query::VhostUser {
-            name: args.maybe_text(),
-        }),
+        Id::ShowVhostUser => plain(vhost_user(args)),
         Id::ShowPcap => plain(Query::PcapTrace),
         Id::ShowMemif => plain(Query::Memif),
         other => {
@@ -79,6 +78,16 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         }
     };
     Ok(Action::Query(query, view))
+}
+
+fn discovery(args: &mut Args<'_>) -> Query {
+    let interface = args.maybe_text();
+    Query::Discovery { interface }
+}
+
+fn vhost_user(args: &mut Args<'_>) -> Query {
+    let name = args.maybe_text();
+    Query::VhostUser { name }
 }
 
 fn fib(args: &mut Args<'_>) -> Result<Query, SyntaxError> {

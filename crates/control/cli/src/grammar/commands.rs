@@ -100,6 +100,7 @@ commands! {
     ShowPathBatcher: "show path-batcher", "The path batcher: interfaces, queues, rules, what it learned, how long packets wait.", "show path-batcher";
     ShowReassembly4: "show ip4-full-reassembly", "Datagrams for the router that wait for fragments, IPv4: limits, and how many on each worker.", "show ip4-full-reassembly";
     ShowReassembly6: "show ip6-full-reassembly", "Datagrams for the router that wait for fragments, IPv6: limits, and how many on each worker.", "show ip6-full-reassembly";
+    ShowDiscovery: "show ip6 nd [<interface>]", "How interfaces deal with their neighbours: addresses and their states, for whom they answer, router advertisements.", "show ip6 nd wan0";
     ShowRss: "show rss", "How packets go from worker to worker: interfaces that are spread, nodes on workers of their own, rings.", "show rss";
     ShowVhostUser: "show (vhost-user | virtio-user) [<interface>]", "vhost-user and virtio-user interfaces: peers, features, memory, rings, faults.", "show vhost-user";
     ShowPcap: "(show pcap trace | pcap trace status)", "The capture.", "pcap trace status";
@@ -178,6 +179,16 @@ commands! {
     SetInterfaceRss: "set interface rss <interface> (off | {toeplitz | crc32c | symmetric | inner | workers <list> | on | auto})",
         "Spread what an interface receives over workers, by its flows (of tunnels: inner; both directions to one: symmetric), always or while a worker is too busy.",
         "set interface rss pg0 inner workers 0,2 auto";
+    SetDad: "set interface dad <interface> (off | <n>)",
+        "Ask the link so many times whether somebody has an address before it is used (duplicate address detection, both families).", "set interface dad wan0 1";
+    SetProxy: "set interface proxy <interface> (off | <prefix> {<prefix>})",
+        "Answer ARP and neighbour discovery for addresses of these prefixes that are reached through other interfaces.", "set interface proxy lan0 192.0.2.0/25 2001:db8:1::/64";
+    SetAdvert: "ip6 nd <interface> (ra-suppress | ra-send {ra-interval <n> [<n>] | ra-lifetime <n> | ra-managed-config-flag | ra-other-config-flag | \
+         ra-suppress-link-layer | ra-suppress-mtu | ra-hop-limit <n> | ra-reachable <n> | ra-retransmit <n> | \
+         prefix <prefix> [<n> [<n>]] [off-link] [no-autoconfig] [no-advertise] | rdnss <address> | dnssl <domain>})",
+        "Advertise an interface as a router of IPv6, or no longer. Intervals (longest, shortest) and lifetimes (of prefixes: valid, preferred) in seconds; \
+         the networks of its addresses are advertised by themselves; what is not named gets its default.",
+        "ip6 nd wan0 ra-send ra-interval 30 10 rdnss 2001:db8::53";
     SetNodeWorker: "set node worker <node> (<n> | default)", "Have a node run on one worker only: others hand it its packets.", "set node worker ip4-lookup 0";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";
@@ -192,6 +203,15 @@ commands! {
     WorkersAdd: "workers add [core <n>]", "Start one more worker; receive queues are shared out anew.", "workers add core 3";
     WorkersDel: "workers del <n>", "End a worker; its receive queues and streams go to others first.", "workers del 1";
     SetTable: "set interface (ip | ip6) table <interface> <table>", "Bind an interface to an IP table.", "set interface ip table pg0 7";
+    SetUrpf: "set urpf (ip | ip4 | ip6) [rx] (strict | loose | off) <interface>",
+        "Check the sources of packets that an interface receives: a route to them has to lead back by it (strict), or anywhere (loose).",
+        "set urpf ip4 rx strict pg0";
+    SetIpSwitch: "set interface ip (directed-broadcast | redirects) <interface> (on | off | enable | disable)",
+        "Send packets from elsewhere to the broadcast address of an interface's networks to all hosts there; tell senders on it of better first hops.",
+        "set interface ip directed-broadcast pg1 on";
+    SetMultipath: "set ip multipath {resilient | buckets <n>}",
+        "Say how the flows of a route are shared out among its paths: resilient moves only those of a path that goes; what is not named gets its default.",
+        "set ip multipath resilient buckets 512";
     SetAddress: "set interface (ip | ip6) address [del] <interface> <ifaddress>",
         "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";
     SetXconnect: "set interface l2 xconnect <rx> <tx>", "Send what one interface receives out of another (L2 cross-connect).", "set interface l2 xconnect pg0 pg1";

@@ -2,6 +2,7 @@
 
 mod bridge;
 mod config;
+mod discovery;
 mod fib;
 mod graph;
 mod interfaces;
@@ -69,6 +70,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::LcpAudit(r), _) => lcp::audit(r),
         (Reply::PathBatcher(r), _) => paths::path_batcher(r),
         (Reply::Reassembly(r), _) => reassembly::reassembly(r),
+        (Reply::Discovery(r), _) => discovery::discovery(r),
         (Reply::Rss(r), _) => rss::rss(r),
         (Reply::Workers(r), View::Load) => workers::load(r),
         (Reply::Workers(r), _) => workers::workers(r),

@@ -8,6 +8,7 @@ pub(super) fn workers(reply: &WorkersReply) -> String {
         vec![
             w.worker.to_string(),
             or_dash(w.core),
+            or_dash(w.numa),
             w.state.clone(),
             w.queues.len().to_string(),
             format!("{:.1}%", w.load_percent),
@@ -23,6 +24,7 @@ pub(super) fn workers(reply: &WorkersReply) -> String {
         &[
             "Worker",
             ">Core",
+            ">NUMA",
             "State",
             ">Queues",
             ">Load",
@@ -112,6 +114,7 @@ mod tests {
             workers: vec![WorkerRow {
                 worker: 1,
                 core: Some(3),
+                numa: Some(1),
                 state: "polling".into(),
                 queues: vec!["tap0 queue 0".into(), "tap0 queue 1".into()],
                 load_percent: 12.34,

@@ -376,7 +376,13 @@ fn buffers(page: &mut Page, rows: &[ArenaRow]) {
             ("cached", row.cached),
             ("used", row.used),
         ] {
-            put(&[("arena", &row.name), ("state", state)], value as f64);
+            let numa = row.numa.to_string();
+            let labels = [
+                ("arena", row.name.as_str()),
+                ("numa", &numa),
+                ("state", state),
+            ];
+            put(&labels, value as f64);
         }
     });
     let name = "volley_buffer_allocation_failures_total";
@@ -384,7 +390,11 @@ fn buffers(page: &mut Page, rows: &[ArenaRow]) {
         (name, COUNTER, "Buffers asked for that were not there."),
         rows,
         |put, row| {
-            put(&[("arena", &row.name)], row.failures as f64);
+            let numa = row.numa.to_string();
+            put(
+                &[("arena", &row.name), ("numa", &numa)],
+                row.failures as f64,
+            );
         },
     );
 }

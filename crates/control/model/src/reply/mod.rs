@@ -3,6 +3,7 @@
 //! Units are in the field's text. Counters count since start or since the last `clear`.
 
 mod bridge;
+mod discovery;
 mod fib;
 mod graph;
 mod interfaces;
@@ -20,6 +21,7 @@ mod workers;
 pub use bridge::{
     BridgeCounts, BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow,
 };
+pub use discovery::{AddressRow, AddressState, AdvertRow, DiscoveryReply, DiscoveryRow};
 pub use fib::{
     FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborEvent, NeighborRow,
     NeighborState, NeighborsReply, TableRow, TablesReply,
@@ -112,6 +114,8 @@ pub enum Reply {
     PathBatcher(PathBatcherReply),
     /// To [`crate::Query::Reassembly`].
     Reassembly(ReassemblyReply),
+    /// To [`crate::Query::Discovery`].
+    Discovery(DiscoveryReply),
     /// To [`crate::Query::Rss`].
     Rss(RssReply),
     /// To [`crate::Query::Workers`].

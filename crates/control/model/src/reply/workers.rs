@@ -21,6 +21,8 @@ pub struct WorkerRow {
     pub worker: u32,
     /// Core it is pinned to.
     pub core: Option<u32>,
+    /// The memory node of that core, from which its buffers come.
+    pub numa: Option<u32>,
     /// `polling`, `sleeping`, `leaving`, or `stalled`: no round for longer than a second.
     pub state: String,
     /// Its receive queues (`tap0 queue 1`).

@@ -115,6 +115,70 @@ fn addresses_that_the_kernel_loses_with_its_link_come_back_with_it() {
     );
 }
 
+fn fixed(address: IpAddr, mac: Mac) -> NeighborRow {
+    NeighborRow {
+        interface: "eth0".into(),
+        address,
+        mac: Some(mac),
+        fixed: true,
+        state: volley_model::reply::NeighborState::Reachable,
+        held: 0,
+        age_s: 0,
+    }
+}
+
+#[test]
+fn neighbours_that_the_kernel_loses_with_its_link_or_its_mac_come_back() {
+    let (address, mac) = ("10.0.0.9".parse().unwrap(), Mac([2, 0, 0, 0, 0, 9]));
+    let ours = [fixed(address, mac)];
+    let there = Item::Neighbor(5, address, Some(mac));
+    let back = [(5, Order::Neighbor(address, Some(mac)))];
+    let (up, down) = (row(true, &[]), row(false, &[]));
+    let start = || {
+        let mut twins = agreed(&up);
+        twins.new_item(there.clone());
+        let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+        assert_eq!(todo, Todo::default());
+        twins
+    };
+    // Down, with the loss told first, then the link, then up again.
+    let mut twins = start();
+    twins.lost_item(&Item::Neighbor(5, address, None));
+    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+    assert!(todo.requests.is_empty() && todo.again, "{todo:?}");
+    twins.new_item(link(false));
+    let todo = twins.plan(&[pair()], std::slice::from_ref(&down), &ours);
+    assert_eq!(todo, Todo::default());
+    let (_, differs) = twins.differences(&[pair()], std::slice::from_ref(&down), &ours);
+    assert!(differs.is_empty(), "{differs:?}");
+    twins.new_item(link(true));
+    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+    assert_eq!((todo.requests, todo.orders), (vec![], back.to_vec()));
+    // Down and up between two looks, the loss told last.
+    let mut twins = start();
+    twins.new_item(link(false));
+    twins.new_item(link(true));
+    twins.lost_item(&Item::Neighbor(5, address, None));
+    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+    assert_eq!((todo.requests, todo.orders), (vec![], back.to_vec()));
+    // Another MAC address, which Volley ordered.
+    let mut twins = start();
+    twins.done(5, &Order::Mac(Mac([2, 0, 0, 0, 0, 1])));
+    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+    assert_eq!((todo.requests, todo.orders), (vec![], back.to_vec()));
+    // And one that somebody took away.
+    let mut twins = start();
+    twins.lost_item(&Item::Neighbor(5, address, None));
+    assert!(
+        twins
+            .plan(&[pair()], std::slice::from_ref(&up), &ours)
+            .again
+    );
+    let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
+    let interface = "eth0".into();
+    assert_eq!(todo.requests, [Request::NeighborDel { interface, address }]);
+}
+
 #[test]
 fn neighbours_follow_whoever_changed_them() {
     let up = row(true, &[]);
@@ -128,15 +192,7 @@ fn neighbours_follow_whoever_changed_them() {
     };
     let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &[]);
     assert_eq!(todo.requests, [Request::NeighborAdd(neighbor)]);
-    let ours = NeighborRow {
-        interface: "eth0".into(),
-        address,
-        mac: Some(mac),
-        fixed: true,
-        state: volley_model::reply::NeighborState::Reachable,
-        held: 0,
-        age_s: 0,
-    };
+    let ours = fixed(address, mac);
     let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &[ours]);
     assert_eq!(todo, Todo::default());
     let todo = twins.plan(&[pair()], &[up], &[]);

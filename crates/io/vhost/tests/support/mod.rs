@@ -2,6 +2,7 @@
 //! collector of what interfaces receive. Stepped by hand.
 #![allow(dead_code)]
 
+pub mod guest;
 pub mod testpmd;
 
 use std::collections::VecDeque;

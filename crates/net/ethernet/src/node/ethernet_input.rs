@@ -164,7 +164,14 @@ impl EthernetInput {
             self.mac_high.words(n),
             self.mac_low.words(n),
         );
-        for (row, verdict) in self.verdict.words_mut(n).iter_mut().enumerate() {
+        // Where a glance found nothing its edge stands.
+        for (row, verdict) in self
+            .verdict
+            .words_mut(n)
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, verdict)| **verdict != 0)
+        {
             let len = v.column(Col::Len)[row];
             let header = self.header.row(row);
             *verdict = judge(len, flags[row], (high[row], low[row]), header);

@@ -97,7 +97,9 @@ impl Fib {
                     table: other,
                 }
             }
-            Via::Attached { iface } => PathTarget::Interface(self.iface_name(iface)),
+            Via::Attached { iface } | Via::Broadcast { iface } => {
+                PathTarget::Interface(self.iface_name(iface))
+            }
             Via::Drop(_) => PathTarget::Drop,
             Via::Unreachable => PathTarget::Unreachable,
             Via::Prohibit => PathTarget::Prohibit,

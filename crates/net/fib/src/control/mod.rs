@@ -8,7 +8,8 @@ mod load;
 mod reply;
 
 use volley_model::{
-    Applied, Handler, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request, Route,
+    Applied, Handler, IpSwitch, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request,
+    Route, Switch,
 };
 
 use crate::error::FibError;
@@ -33,6 +34,19 @@ impl Handler for Fib {
                 family,
                 table,
             } => self.bind(name, *family, *table),
+            Request::InterfaceIpSwitch {
+                name,
+                what: IpSwitch::DirectedBroadcast,
+                switch,
+            } => self.named(name).and_then(|iface| {
+                let done = self.set_directed_broadcast(iface, *switch == Switch::On);
+                self.said(done)
+                    .map(|changed| Applied::changed(changed.into()))
+            }),
+            Request::Multipath(it) => {
+                let buckets = (it.resilient == Switch::On).then_some(it.buckets as usize);
+                Ok(Applied::changed(self.res.set_resilient(buckets).into()))
+            }
             Request::AddressAdd { interface, address } => self.named(interface).and_then(|iface| {
                 let done = self.add_address(iface, *address);
                 self.said(done).map(|()| Applied::one())

@@ -152,6 +152,7 @@ fn kind_name(kind: DpoKind) -> &'static str {
         DpoKind::Drop => "drop",
         DpoKind::Adj => "adjacency",
         DpoKind::Glean => "glean",
+        DpoKind::Broadcast => "broadcast",
         DpoKind::Local => "local",
         DpoKind::Unreachable => "unreachable",
         DpoKind::Prohibit => "prohibit",

@@ -2,7 +2,7 @@
 //!
 //! A published slot never changes. A neighbour that gets a new MAC gets a new slot, the load balances move to it by one
 //! store each, and the old slot is reused after the grace period: no reader ever sees half a rewrite.
-//! Words 0..5 are the rewrite bytes in memory order, word 5 the last eight of them once more, word 6 the facts.
+//! Words 0..5 are the rewrite bytes in memory order (behind those of an Ethernet header the next hop's address, from byte 24 on), word 5 the last eight of them once more, word 6 the facts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,6 +15,8 @@ use super::limbo::Slots;
 
 /// Longest rewrite that fits a slot.
 pub const MAX_REWRITE: usize = 40;
+/// Where the next hop's address stands behind a short rewrite.
+const NEXT_HOP: usize = 24;
 /// Flag: the neighbour's MAC is known, the rewrite is valid.
 pub const ADJ_COMPLETE: u8 = 1;
 /// Flag: the rewrite is exactly one Ethernet header (14 bytes).
@@ -25,6 +27,8 @@ pub const ADJ_ETHERNET: u8 = 2;
 pub struct AdjData {
     /// Bytes in front of the IP header; at most [`MAX_REWRITE`]. For an incomplete adjacency the next hop's address (16 bytes, IPv4 mapped).
     pub rewrite: Vec<u8>,
+    /// The next hop's address (IPv4 mapped), for those who tell others of it; kept beside rewrites of 24 bytes at the most.
+    pub next_hop: [u8; 16],
     /// Interface to send on.
     pub tx_if: u32,
     /// Largest IP packet that may leave there.
@@ -67,6 +71,9 @@ impl Adjacencies {
         let len = data.rewrite.len().min(MAX_REWRITE);
         let mut bytes = [0u8; MAX_REWRITE];
         bytes[..len].copy_from_slice(&data.rewrite[..len]);
+        if len <= NEXT_HOP {
+            bytes[NEXT_HOP..].copy_from_slice(&data.next_hop);
+        }
         let word = |at: usize| {
             let mut w = [0u8; 8];
             w.copy_from_slice(&bytes[at..at + 8]);
@@ -259,6 +266,13 @@ impl AdjTable<'_> {
 }
 
 impl AdjView {
+    /// The next hop's address (IPv4 mapped); none where the rewrite is too long for it.
+    pub fn next_hop(&self) -> Option<[u8; 16]> {
+        let short = usize::from(self.rewrite_len) <= NEXT_HOP;
+        let octets = self.rewrite[NEXT_HOP..].try_into().ok()?;
+        short.then_some(octets)
+    }
+
     /// The rewrite bytes that count.
     pub fn bytes(&self) -> &[u8] {
         &self.rewrite[..usize::from(self.rewrite_len).min(MAX_REWRITE)]
@@ -273,6 +287,7 @@ mod tests {
     fn data(len: u8) -> AdjData {
         AdjData {
             rewrite: (1..=len).collect(),
+            next_hop: [len; 16],
             tx_if: 0x1234_5678,
             mtu: 9000,
             flags: ADJ_COMPLETE,
@@ -307,6 +322,8 @@ mod tests {
         let table = snap.read(reader.guard());
         for (n, id) in ids.iter().enumerate() {
             assert_eq!(table.view(*id).bytes(), data(n as u8).rewrite);
+            let next_hop = (n <= 24).then_some([n as u8; 16]);
+            assert_eq!(table.view(*id).next_hop(), next_hop);
         }
         assert_eq!(table.words(1 << 27).facts, AdjFacts::default());
         let dpos = std::array::from_fn(|k| {

@@ -29,6 +29,8 @@ pub enum DpoKind {
     Incomplete = 7,
     /// Look the destination up again in another table; index is the table.
     LookupIn = 8,
+    /// All hosts of a connected network; index is the slot of the adjacency to all of its link.
+    Broadcast = 9,
 }
 
 /// Why a route drops. The numbers are the index of a `Drop` object.
@@ -134,6 +136,7 @@ impl Dpo {
             6 => DpoKind::Multi,
             7 => DpoKind::Incomplete,
             8 => DpoKind::LookupIn,
+            9 => DpoKind::Broadcast,
             _ => DpoKind::Drop,
         }
     }
@@ -185,6 +188,7 @@ mod tests {
             DpoKind::Multi,
             DpoKind::Incomplete,
             DpoKind::LookupIn,
+            DpoKind::Broadcast,
         ];
         for kind in kinds {
             let d = Dpo::new(kind, 0x0abc_def1);

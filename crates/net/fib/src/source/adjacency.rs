@@ -4,7 +4,7 @@
 //! Facts that change (MAC of the neighbour, MAC or MTU of the interface) give it a new slot; the old one stays readable until
 //! [`Adjs::bury`] after the load balances have moved.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -43,6 +43,25 @@ impl Adj {
     }
 }
 
+impl AdjKey {
+    /// That of everybody on an interface's link.
+    pub fn broadcast(iface: u32) -> Self {
+        AdjKey {
+            iface,
+            addr: Ipv4Addr::BROADCAST.into(),
+            af: Af::V4,
+        }
+    }
+
+    /// The MAC address behind it, as far as it is known.
+    fn mac(&self, macs: &Macs) -> Option<[u8; 6]> {
+        if *self == Self::broadcast(self.iface) {
+            return Some([0xff; 6]);
+        }
+        macs.get(&(self.iface, self.addr)).copied()
+    }
+}
+
 /// A neighbour's MAC address by interface and address.
 pub(crate) type Macs = HashMap<(u32, IpAddr), [u8; 6]>;
 
@@ -66,8 +85,8 @@ impl Adjs {
     /// The adjacency of a key for a path list; made when it is new.
     pub fn hold(&mut self, key: AdjKey, list: u32, info: &IfInfo, macs: &Macs) -> Dpo {
         if !self.by_key.contains_key(&key) {
-            let mac = macs.get(&(key.iface, key.addr));
-            let slot = self.slots.publish(&rewrite(&key, info, mac));
+            let mac = key.mac(macs);
+            let slot = self.slots.publish(&rewrite(&key, info, mac.as_ref()));
             self.by_slot.insert(slot, key);
             let adj = Adj {
                 key,
@@ -101,9 +120,9 @@ impl Adjs {
         let Some(adj) = self.by_key.get_mut(&key) else {
             return Vec::new();
         };
-        let mac = macs.get(&(key.iface, key.addr));
+        let mac = key.mac(macs);
         self.dead.push(adj.slot);
-        adj.slot = self.slots.publish(&rewrite(&key, info, mac));
+        adj.slot = self.slots.publish(&rewrite(&key, info, mac.as_ref()));
         adj.complete = mac.is_some();
         self.by_slot.insert(adj.slot, key);
         adj.lists.iter().copied().collect()
@@ -154,6 +173,10 @@ impl Adjs {
 /// Ethernet header to a known neighbour; its address where the rewrite will be, while it is unknown.
 fn rewrite(key: &AdjKey, info: &IfInfo, mac: Option<&[u8; 6]>) -> AdjData {
     let mut bytes = Vec::with_capacity(MAX_REWRITE);
+    let next_hop = match key.addr {
+        IpAddr::V4(a) => a.to_ipv6_mapped(),
+        IpAddr::V6(a) => a,
+    };
     let flags = match mac {
         Some(mac) => {
             bytes.extend_from_slice(mac);
@@ -163,16 +186,13 @@ fn rewrite(key: &AdjKey, info: &IfInfo, mac: Option<&[u8; 6]>) -> AdjData {
             ADJ_COMPLETE | ADJ_ETHERNET
         }
         None => {
-            let wide = match key.addr {
-                IpAddr::V4(a) => a.to_ipv6_mapped(),
-                IpAddr::V6(a) => a,
-            };
-            bytes.extend_from_slice(&wide.octets());
+            bytes.extend_from_slice(&next_hop.octets());
             0
         }
     };
     AdjData {
         rewrite: bytes,
+        next_hop: next_hop.octets(),
         tx_if: key.iface,
         mtu: info.mtu,
         flags,

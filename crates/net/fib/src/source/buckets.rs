@@ -25,6 +25,51 @@ pub(crate) fn layout(weights: &[u8]) -> Vec<usize> {
     }
 }
 
+/// No path: a bucket that is to be given one.
+pub(crate) const NOBODY: u16 = u16::MAX;
+
+/// A table of `size` buckets (more, when there are more paths) that differs from `before` in as few buckets as the shares allow.
+/// Paths go by their number, with a weight each; a bucket stays with its path as long as that is there and has no more than
+/// its share, and the others are dealt out in turn to those that have less.
+pub(crate) fn refill(before: &[u16], paths: &[(u16, u8)], size: usize) -> Vec<u16> {
+    let size = size.max(paths.len().next_power_of_two()).min(MAX_BUCKETS);
+    if paths.is_empty() {
+        return vec![NOBODY; size];
+    }
+    let mut order: Vec<usize> = (0..paths.len()).collect();
+    order.sort_by_key(|&i| paths[i].1);
+    let weight = |i: usize| u64::from(paths[i].1.max(1));
+    let sum = order.iter().map(|&i| weight(i)).sum();
+    let (counts, _) = share(&order, weight, sum, size as u64);
+    let mut left = vec![0; paths.len()];
+    order.iter().zip(counts).for_each(|(&i, n)| left[i] = n);
+    // A smaller table is the larger one said several times: flows find their bucket by the low bits of their hash.
+    let was = |bucket: usize| before.get(bucket % before.len().max(1)).copied();
+    let mut table: Vec<u16> = (0..size)
+        .map(|bucket| {
+            let owner = was(bucket).and_then(|who| paths.iter().position(|(path, _)| *path == who));
+            match owner.filter(|&i| left[i] > 0) {
+                Some(i) => {
+                    left[i] -= 1;
+                    paths[i].0
+                }
+                None => NOBODY,
+            }
+        })
+        .collect();
+    let mut turn = 0;
+    for bucket in table.iter_mut().filter(|who| **who == NOBODY) {
+        let next = (0..paths.len())
+            .map(|step| (turn + step) % paths.len())
+            .find(|&i| left[i] > 0);
+        let Some(i) = next else { break };
+        left[i] -= 1;
+        *bucket = paths[i].0;
+        turn = i + 1;
+    }
+    table
+}
+
 /// Buckets of each path in `order`, and the rounding error in units of `1 / sum` buckets.
 fn share(order: &[usize], weight: impl Fn(usize) -> u64, sum: u64, size: u64) -> (Vec<u64>, u64) {
     let mut left = size;
@@ -72,6 +117,55 @@ mod tests {
         assert_eq!(layout(&[2, 1, 1]), [1, 2, 0, 0]);
     }
 
+    /// Buckets whose path differs.
+    fn moved(before: &[u16], after: &[u16]) -> usize {
+        assert_eq!(before.len(), after.len());
+        before.iter().zip(after).filter(|(b, a)| b != a).count()
+    }
+
+    fn count(table: &[u16], path: u16) -> usize {
+        table.iter().filter(|who| **who == path).count()
+    }
+
+    #[test]
+    fn only_the_buckets_of_a_path_that_goes_move_and_few_when_it_returns() {
+        let all = [(0, 1), (1, 1), (2, 1), (3, 1)];
+        let four = refill(&[], &all, 256);
+        assert_eq!([0, 1, 2, 3].map(|path| count(&four, path)), [64; 4]);
+        let three = refill(&four, &[(0, 1), (1, 1), (3, 1)], 256);
+        assert_eq!(moved(&four, &three), 64);
+        assert!(
+            four.iter()
+                .zip(&three)
+                .all(|(was, is)| *was == 2 || was == is)
+        );
+        let mut counts = [0, 1, 3].map(|path| count(&three, path));
+        counts.sort_unstable();
+        assert_eq!(counts, [85, 85, 86]);
+        let again = refill(&three, &all, 256);
+        assert_eq!(moved(&three, &again), 64);
+        assert_eq!([0, 1, 2, 3].map(|path| count(&again, path)), [64; 4]);
+        // The plain way moves more than half of what stays.
+        let plain = |paths: &[u8]| layout(paths);
+        let (four, three) = (plain(&[1; 4]), plain(&[1; 3]));
+        let moves = |b: usize| four[b % four.len()] != [0, 1, 3][three[b % three.len()]];
+        assert!(
+            (0..256)
+                .filter(|b| four[b % four.len()] != 2 && moves(*b))
+                .count()
+                > 64
+        );
+    }
+
+    #[test]
+    fn a_small_table_grows_without_moving_anything() {
+        let plain: Vec<u16> = layout(&[1, 1]).into_iter().map(|i| i as u16).collect();
+        let large = refill(&plain, &[(0, 1), (1, 1)], 128);
+        assert!((0..128).all(|b| large[b] == plain[b % plain.len()]));
+        assert_eq!(refill(&large, &[(0, 1)], 128), [0; 128]);
+        assert!(refill(&large, &[], 128).iter().all(|who| *who == NOBODY));
+    }
+
     #[test]
     fn three_equal_paths_need_sixteen_buckets() {
         // Nearest shares of 4 are off by 1 bucket in sum (bar 0.4), of 8 by 4/3 (bar 0.8), of 16 by 1 (bar 1.6).
@@ -82,6 +176,33 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_moves_is_what_went_or_what_the_shares_ask_for(
+            weights in prop::collection::vec(1u8..9, 2..12),
+            goes in any::<prop::sample::Index>(),
+            log2 in 4u32..10,
+        ) {
+            let all: Vec<(u16, u8)> = weights.iter().enumerate().map(|(i, w)| (i as u16, *w)).collect();
+            let gone = goes.index(all.len()) as u16;
+            let fewer: Vec<(u16, u8)> = all.iter().copied().filter(|(path, _)| *path != gone).collect();
+            let first = refill(&[], &all, 1 << log2);
+            let second = refill(&first, &fewer, 1 << log2);
+            let third = refill(&second, &all, 1 << log2);
+            let share = |table: &[u16], path| table.iter().filter(|who| **who == path).count();
+            prop_assert!(second.iter().all(|who| *who != gone && *who != NOBODY));
+            // Rounding may take a bucket from one path for another; never more than one from each.
+            let lost: usize = fewer
+                .iter()
+                .map(|(path, _)| share(&first, *path).saturating_sub(share(&second, *path)))
+                .sum();
+            prop_assert!(moved(&first, &second) <= share(&first, gone) + lost);
+            prop_assert!(lost <= fewer.len());
+            for (path, _) in &all {
+                prop_assert_eq!(share(&first, *path), share(&third, *path));
+            }
+            prop_assert!(moved(&second, &third) <= share(&first, gone) + lost);
+        }
+
         #[test]
         fn every_layout_is_a_power_of_two_and_near_its_weights(weights in prop::collection::vec(1u8.., 2..40)) {
             let got = layout(&weights);

@@ -29,8 +29,14 @@ pub struct Fib {
     pub(crate) addresses: BTreeMap<u32, Vec<IfAddress>>,
     pub(crate) neighbors: BTreeMap<(u32, IpAddr), Neighbor>,
     pub(crate) attachments: u64,
+    /// Interfaces whose networks may be broadcast to from elsewhere.
+    pub(crate) directed_broadcast: BTreeSet<u32>,
     /// Interfaces that have changed since somebody asked.
     pub(crate) touched: BTreeSet<u32>,
+    /// Addresses that are not used yet, or not at all.
+    pub(crate) unused: BTreeSet<(u32, IfAddress)>,
+    /// Interfaces whose new addresses are not used before somebody says so.
+    pub(crate) careful: BTreeSet<u32>,
 }
 
 /// Sizes.
@@ -64,7 +70,10 @@ impl Fib {
             addresses: BTreeMap::new(),
             neighbors: BTreeMap::new(),
             attachments: 0,
+            directed_broadcast: BTreeSet::new(),
             touched: BTreeSet::new(),
+            unused: BTreeSet::new(),
+            careful: BTreeSet::new(),
         };
         fib.special::<V4>(0);
         fib.special::<V6>(0);
@@ -212,22 +221,26 @@ impl Fib {
         paths: &[Path],
     ) -> Result<bool, FibError> {
         self.check_paths::<F>(index, paths)?;
-        let list = self.hold::<F>(source, paths)?;
+        let before = self.list_of(index, prefix, source);
+        let list = self.hold::<F>(source, paths, before)?;
         self.put(index, prefix, source, list)
     }
 
-    /// The list of these paths with one more reference. The paths have been checked.
+    /// The list of these paths with one more reference; `before` is the one whose place it takes. The paths have been checked.
     pub(crate) fn hold<F: Side>(
         &mut self,
         source: Source,
         paths: &[Path],
+        before: Option<u32>,
     ) -> Result<u32, FibError> {
         let (res, tables) = F::side_mut(self);
         if res.len() >= MAX_LISTS as usize - 1 {
             return Err(FibError::TooManyLists { limit: MAX_LISTS });
         }
         let key = ListKey::new(F::AF, source, paths);
-        Ok(res.hold(key, |table, addr| tables.cover(table, F::from_wide(addr))))
+        Ok(res.hold(key, before, |table, addr| {
+            tables.cover(table, F::from_wide(addr))
+        }))
     }
 
     /// Installs a held list; its reference goes to the route (or back, on an error).
@@ -351,10 +364,15 @@ impl Fib {
         prefix: Prefix<F>,
         source: Source,
     ) -> Option<Vec<Path>> {
+        let list = self.list_of(index, prefix, source)?;
+        self.res.list(list).map(|l| l.key.paths.to_vec())
+    }
+
+    /// The list of a source's route.
+    fn list_of<F: Side>(&self, index: u32, prefix: Prefix<F>, source: Source) -> Option<u32> {
         let (res, tables) = F::side(self);
         let sources = tables.get(index)?.sources(prefix, |l| res.source_of(l));
-        let (_, list) = sources.into_iter().find(|s| s.0 == source)?;
-        res.list(list).map(|l| l.key.paths.to_vec())
+        sources.into_iter().find(|s| s.0 == source).map(|s| s.1)
     }
 
     /// The forwarding of a prefix changed: next hops and neighbours inside it look again.
@@ -383,8 +401,9 @@ impl Fib {
             self.check_paths::<F>(index, paths)?;
         }
         let mut lists = Vec::with_capacity(hops.len());
-        for paths in hops {
-            match self.hold::<F>(source, paths) {
+        let before = self.lists_before::<F>(index, source, hops.len(), rows);
+        for (paths, before) in hops.iter().zip(before) {
+            match self.hold::<F>(source, paths, before) {
                 Ok(list) => lists.push(list),
                 Err(e) => {
                     lists.iter().for_each(|l| self.res.release(*l, 1));
@@ -395,6 +414,26 @@ impl Fib {
         let done = self.load_lists::<F>(index, source, &lists, rows);
         lists.iter().for_each(|l| self.res.release(*l, 1));
         done
+    }
+
+    /// For each of so many sets of paths, the list that the first row which is to have it has now.
+    fn lists_before<F: Side>(
+        &self,
+        index: u32,
+        source: Source,
+        sets: usize,
+        rows: &[(F::Addr, u8, u32)],
+    ) -> Vec<Option<u32>> {
+        let mut first = vec![None; sets];
+        if !self.res.is_resilient() {
+            return first;
+        }
+        for &(addr, len, set) in rows {
+            if let Some(place @ None) = first.get_mut(set as usize) {
+                *place = self.list_of(index, Prefix::<F>::around(addr, len), source);
+            }
+        }
+        first
     }
 
     fn load_lists<F: Side>(

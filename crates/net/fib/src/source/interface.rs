@@ -2,7 +2,7 @@
 //!
 //! The FIB knows of an interface only what it is told through [`Fib::set_interface`]: no interface crate is needed here.
 //! An address `a/n` on an interface that is up gives the network (attached), the own address (local), and for IPv4 shorter than
-//! /31 the network and broadcast addresses (drop). When several addresses ask for one prefix, local wins over attached over
+//! /31 the network and broadcast addresses (drop; the broadcast address may be to all hosts instead). When several addresses ask for one prefix, local wins over attached over
 //! drop, then the interface whose name sorts first: which was made first must not matter. A link-local IPv6 address gives
 //! only itself: its network is not routed.
 
@@ -114,11 +114,14 @@ impl Fib {
         }
         for addr in self.addresses.remove(&iface).unwrap_or_default() {
             self.connect(iface, addr, false)?;
+            self.unused.remove(&(iface, addr));
         }
+        self.careful.remove(&iface);
         self.tell_own(iface);
         for addr in self.neighbors_on(iface) {
             self.remove_neighbor(iface, addr)?;
         }
+        self.directed_broadcast.remove(&iface);
         self.v4.bind(iface, 0);
         self.v6.bind(iface, 0);
         self.res.ifs.remove(&iface);
@@ -188,6 +191,9 @@ impl Fib {
     pub fn add_address(&mut self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
         let up = self.info(iface)?.up;
         self.check_address(iface, addr)?;
+        if self.careful.contains(&iface) {
+            self.unused.insert((iface, addr));
+        }
         if up && let Err(e) = self.connect(iface, addr, true) {
             let undone = self.connect(iface, addr, false);
             debug_assert!(undone.is_ok(), "taking routes out needs no room");
@@ -201,9 +207,57 @@ impl Fib {
 
     /// Tells workers an interface's addresses: what they send themselves comes from these.
     fn tell_own(&mut self, iface: u32) {
-        let all = self.addresses.get(&iface).map_or(&[][..], Vec::as_slice);
-        self.v4.set_own(iface, all);
-        self.v6.set_own(iface, all);
+        let all: Vec<IfAddress> = self.used_addresses(iface).collect();
+        self.v4.set_own(iface, &all);
+        self.v6.set_own(iface, &all);
+    }
+
+    /// Addresses of an interface that are used.
+    pub fn used_addresses(&self, iface: u32) -> impl Iterator<Item = IfAddress> {
+        let all = self.addresses(iface).iter().copied();
+        all.filter(move |addr| !self.unused.contains(&(iface, *addr)))
+    }
+
+    /// Say whether an interface's new addresses are used only once [`Fib::set_usable`] says so.
+    pub fn set_careful(&mut self, iface: u32, careful: bool) {
+        if careful {
+            self.careful.insert(iface);
+        } else {
+            self.careful.remove(&iface);
+        }
+    }
+
+    /// Say whether an address that an interface has is used: whether there are a network and an own address for it.
+    pub fn set_usable(
+        &mut self,
+        iface: u32,
+        addr: IfAddress,
+        usable: bool,
+    ) -> Result<(), FibError> {
+        let known = self.addresses(iface).contains(&addr);
+        if !known || usable != self.unused.contains(&(iface, addr)) {
+            return Ok(());
+        }
+        let up = self.info(iface)?.up;
+        let done = if usable {
+            self.unused.remove(&(iface, addr));
+            if up {
+                self.connect(iface, addr, true)
+            } else {
+                Ok(())
+            }
+        } else {
+            let done = if up {
+                self.connect(iface, addr, false)
+            } else {
+                Ok(())
+            };
+            self.unused.insert((iface, addr));
+            done
+        };
+        self.tell_own(iface);
+        self.touch(iface);
+        done
     }
 
     fn check_address(&self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
@@ -243,6 +297,7 @@ impl Fib {
             });
         };
         all.remove(at);
+        self.unused.remove(&(iface, addr));
         self.tell_own(iface);
         self.touch(iface);
         if up {
@@ -254,6 +309,9 @@ impl Fib {
 
     /// Puts in (or takes out) what an address contributes.
     fn connect(&mut self, iface: u32, addr: IfAddress, present: bool) -> Result<(), FibError> {
+        if present && self.unused.contains(&(iface, addr)) {
+            return Ok(());
+        }
         match addr.family() {
             Af::V4 => self.connect_in::<V4>(iface, addr, present),
             Af::V6 => self.connect_in::<V6>(iface, addr, present),
@@ -268,7 +326,8 @@ impl Fib {
     ) -> Result<(), FibError> {
         let index = F::side(self).1.table_of(iface);
         let mut done = Ok(());
-        for (prefix, via) in contributions::<F>(iface, addr) {
+        let broadcast = self.broadcast(iface);
+        for (prefix, via) in contributions::<F>(iface, addr, broadcast) {
             let Some(table) = F::side_mut(self).1.get_mut(index) else {
                 continue;
             };
@@ -283,11 +342,47 @@ impl Fib {
         done
     }
 
+    /// Where packets to the broadcast address of an interface's networks lead.
+    fn broadcast(&self, iface: u32) -> Via {
+        match self.directed_broadcast.contains(&iface) {
+            true => Via::Broadcast { iface },
+            false => Via::Drop(DropWhy::SubnetBroadcast),
+        }
+    }
+
+    /// Says whether packets from elsewhere to the broadcast address of an interface's networks are sent to all hosts there
+    /// (RFC 1812, 5.3.5.2). True when that is new.
+    pub fn set_directed_broadcast(&mut self, iface: u32, on: bool) -> Result<bool, FibError> {
+        let up = self.info(iface)?.up;
+        let before = self.broadcast(iface);
+        let changed = match on {
+            true => self.directed_broadcast.insert(iface),
+            false => self.directed_broadcast.remove(&iface),
+        };
+        if !changed || !up {
+            return Ok(changed);
+        }
+        let (after, index) = (self.broadcast(iface), self.v4.table_of(iface));
+        let all = self.addresses.get(&iface).cloned().unwrap_or_default();
+        for (prefix, via) in all
+            .into_iter()
+            .flat_map(|addr| contributions::<V4>(iface, addr, after))
+        {
+            let table = self.v4.get_mut(index).filter(|_| via == after);
+            let asked = table.and_then(|table| table.connected.get_mut(&prefix));
+            if let Some(path) = asked.into_iter().flatten().find(|p| p.via == before) {
+                *path = after.into();
+                self.decide(index, prefix)?;
+            }
+        }
+        Ok(true)
+    }
+
     /// Decides again about all that an address contributes.
     fn decide_all<F: Side>(&mut self, iface: u32, addr: IfAddress) -> Result<(), FibError> {
         let index = F::side(self).1.table_of(iface);
         let mut done = Ok(());
-        for (prefix, _) in contributions::<F>(iface, addr) {
+        for (prefix, _) in contributions::<F>(iface, addr, self.broadcast(iface)) {
             done = done.and(self.decide(index, prefix));
         }
         done
@@ -317,7 +412,8 @@ impl Fib {
         match path.via {
             Via::Local { iface } => (0, iface.map_or("", name)),
             Via::Attached { iface } => (1, name(iface)),
-            _ => (2, ""),
+            Via::Broadcast { iface } => (2, name(iface)),
+            _ => (3, ""),
         }
     }
 }
@@ -327,7 +423,7 @@ fn link_local(ip: std::net::IpAddr) -> bool {
 }
 
 /// The routes of an address on an interface that is up.
-fn contributions<F: Side>(iface: u32, addr: IfAddress) -> Vec<(Prefix<F>, Via)> {
+fn contributions<F: Side>(iface: u32, addr: IfAddress, broadcast: Via) -> Vec<(Prefix<F>, Via)> {
     let Some(own) = F::number(addr.addr()) else {
         return Vec::new();
     };
@@ -342,7 +438,7 @@ fn contributions<F: Side>(iface: u32, addr: IfAddress) -> Vec<(Prefix<F>, Via)> 
     if F::AF == Af::V4 && addr.len() < 31 {
         let drop = Via::Drop(DropWhy::SubnetBroadcast);
         out.push((Prefix::host(net.addr()), drop));
-        out.push((Prefix::host(net.last()), drop));
+        out.push((Prefix::host(net.last()), broadcast));
     }
     out
 }

@@ -22,6 +22,11 @@ pub enum Via {
         /// The interface.
         iface: u32,
     },
+    /// All hosts of a network on the interface.
+    Broadcast {
+        /// The interface.
+        iface: u32,
+    },
     /// An address somewhere else; its route says how to get there.
     Recursive {
         /// The next hop.
@@ -77,6 +82,7 @@ impl Via {
         match self {
             Via::NextHop { addr, iface } => (0, host(addr).0, host(addr).1, *iface),
             Via::Attached { iface } => (1, 0, 0, *iface),
+            Via::Broadcast { iface } => (1, 1, 0, *iface),
             Via::Recursive { addr, table } => (2, host(addr).0, host(addr).1, *table),
             Via::Drop(why) => (3, 0, 0, *why as u32),
             Via::Unreachable => (3, 1, 0, 0),
@@ -89,7 +95,9 @@ impl Via {
     /// The interface a path names itself.
     pub fn iface(&self) -> Option<u32> {
         match self {
-            Via::NextHop { iface, .. } | Via::Attached { iface } => Some(*iface),
+            Via::NextHop { iface, .. } | Via::Attached { iface } | Via::Broadcast { iface } => {
+                Some(*iface)
+            }
             Via::Local { iface } => *iface,
             _ => None,
         }

@@ -31,6 +31,8 @@ pub(crate) struct List {
     adjs: Vec<AdjKey>,
     /// Trackers whose next hop it covers.
     covered: HashSet<u32>,
+    /// Path of each bucket, by number, where there are several paths.
+    owners: Vec<u16>,
     /// What each path contributed at the last evaluation.
     pub shares: Vec<Result<Dpo, DropWhy>>,
 }
@@ -57,6 +59,8 @@ pub(crate) struct Resolver {
     free_trackers: Vec<u32>,
     /// Tracker of each address, by family and table.
     watched: [Vec<BTreeMap<u128, u32>>; 2],
+    /// Buckets of a group that moves as few flows as it can; none = groups as small as their weights allow.
+    resilient: Option<usize>,
 }
 
 pub(crate) fn wide(addr: IpAddr) -> u128 {
@@ -79,6 +83,7 @@ impl Resolver {
             trackers: Vec::new(),
             free_trackers: Vec::new(),
             watched: [Vec::new(), Vec::new()],
+            resilient: None,
         }
     }
 
@@ -106,12 +111,19 @@ impl Resolver {
     }
 
     /// The list of a key with one more reference; made and resolved when it is new. `cover` tells the list that
-    /// forwards an address in a table now.
-    pub fn hold(&mut self, key: ListKey, cover: impl Fn(u32, u128) -> u32) -> u32 {
+    /// forwards an address in a table now. What a new list has in common with `before` stays where it is, where that is
+    /// asked for.
+    pub fn hold(
+        &mut self,
+        key: ListKey,
+        before: Option<u32>,
+        cover: impl Fn(u32, u128) -> u32,
+    ) -> u32 {
         if let Some(&id) = self.by_key.get(&key) {
             self.hold_again(id, 1);
             return id;
         }
+        let owners = before.map_or(Vec::new(), |before| self.heirs(before, &key));
         let id = self.lbs.alloc();
         let key = Arc::new(key);
         self.by_key.insert(key.clone(), id);
@@ -128,10 +140,50 @@ impl Resolver {
             trackers,
             adjs: Vec::new(),
             covered: HashSet::new(),
+            owners,
             shares: Vec::new(),
         });
         self.resolve(&[id]);
         id
+    }
+
+    /// The buckets of a list, by the numbers that its paths have in another one.
+    fn heirs(&self, before: u32, key: &ListKey) -> Vec<u16> {
+        let Some(list) = self.list(before).filter(|_| self.resilient.is_some()) else {
+            return Vec::new();
+        };
+        let heir = |path: &Path| key.paths.iter().position(|p| p.same_way(path));
+        let heirs: Vec<u16> = (list.key.paths.iter())
+            .map(|path| heir(path).map_or(buckets::NOBODY, |i| i as u16))
+            .collect();
+        match list.owners[..] {
+            // All of it goes one way.
+            [] => heirs,
+            _ => {
+                let heir = |who: &u16| heirs.get(usize::from(*who)).copied();
+                let owners = list.owners.iter();
+                owners
+                    .map(|who| heir(who).unwrap_or(buckets::NOBODY))
+                    .collect()
+            }
+        }
+    }
+
+    /// Whether groups of paths move as few flows as they can.
+    pub fn is_resilient(&self) -> bool {
+        self.resilient.is_some()
+    }
+
+    /// Says how groups of paths are laid out: in tables of so many buckets that move as few flows as they can, or in ones as
+    /// small as the weights allow. True when that is new.
+    pub fn set_resilient(&mut self, buckets: Option<usize>) -> bool {
+        if self.resilient == buckets {
+            return false;
+        }
+        self.resilient = buckets;
+        let all: Vec<u32> = self.by_key.values().copied().collect();
+        self.resolve(&all);
+        true
     }
 
     /// `n` more references to a list that is held already.
@@ -404,7 +456,7 @@ impl Resolver {
         }
         let dpo = self.lbs.dpo(cover);
         match dpo.kind() {
-            DpoKind::Drop => Err(DropWhy::Unresolved),
+            DpoKind::Drop | DpoKind::Broadcast => Err(DropWhy::Unresolved),
             // The packet goes to the next hop's neighbour, not to its own destination's.
             DpoKind::Glean => self.adjacency(
                 id,
@@ -434,6 +486,11 @@ impl Resolver {
             Via::Attached { iface } => {
                 self.if_up(iface)?;
                 Ok(Dpo::new(DpoKind::Glean, iface))
+            }
+            Via::Broadcast { iface } => {
+                self.if_up(iface)?;
+                let all = self.adjacency(id, AdjKey::broadcast(iface), adjs)?;
+                Ok(Dpo::new(DpoKind::Broadcast, all.index()))
             }
             Via::Recursive { .. } => Err(DropWhy::Unresolved),
             Via::Drop(why) => Err(why),
@@ -473,19 +530,31 @@ impl Resolver {
             self.lbs.set(id, Dpo::drop(why));
             return;
         };
-        let (weights, dpos): (Vec<u8>, Vec<Dpo>) = usable()
-            .filter(|(p, _)| p.preference == best)
-            .map(|(p, d)| (p.weight, d))
-            .unzip();
-        match dpos[..] {
-            [one] => self.lbs.set(id, one),
+        let chosen: Vec<(u16, u8)> = (0..paths.len())
+            .filter(|&i| shares[i].is_ok() && paths[i].preference == best)
+            .map(|i| (i as u16, paths[i].weight))
+            .collect();
+        let owners = match self.resilient {
+            Some(size) => {
+                let before = self.list(id).map_or(&[][..], |list| &list.owners);
+                buckets::refill(before, &chosen, size)
+            }
+            None => {
+                let weights: Vec<u8> = chosen.iter().map(|(_, weight)| *weight).collect();
+                let layout = buckets::layout(&weights);
+                layout.into_iter().map(|i| chosen[i].0).collect()
+            }
+        };
+        let dpo = |path: &u16| shares[usize::from(*path)].unwrap_or(Dpo::NO_ROUTE);
+        match chosen[..] {
+            [(one, _)] => self.lbs.set(id, dpo(&one)),
             _ => {
-                let buckets: Vec<Dpo> = buckets::layout(&weights)
-                    .into_iter()
-                    .map(|i| dpos[i])
-                    .collect();
+                let buckets: Vec<Dpo> = owners.iter().map(dpo).collect();
                 self.lbs.set_buckets(id, &buckets);
             }
+        }
+        if let Some(list) = self.list_mut(id).filter(|_| paths.len() > 1) {
+            list.owners = owners;
         }
     }
 

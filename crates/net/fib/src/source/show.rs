@@ -158,7 +158,7 @@ impl Fib {
     pub fn dpo_text(&self, af: Af, dpo: Dpo) -> String {
         match dpo.kind() {
             DpoKind::Drop => format!("drop ({})", dpo.why().name()),
-            DpoKind::Adj | DpoKind::Incomplete => self.adj_text(dpo),
+            DpoKind::Adj | DpoKind::Incomplete | DpoKind::Broadcast => self.adj_text(dpo),
             DpoKind::Glean => format!(
                 "attached {}, neighbor unknown",
                 self.iface_name(dpo.index())
@@ -189,6 +189,7 @@ impl Fib {
         match path.via {
             Via::NextHop { addr, iface } => format!("via {addr} {}", self.iface_name(iface)),
             Via::Attached { iface } => format!("via {}", self.iface_name(iface)),
+            Via::Broadcast { iface } => format!("broadcast on {}", self.iface_name(iface)),
             Via::Recursive { addr, table } => match self.number_text(af, table).as_str() {
                 "0" => format!("via {addr}"),
                 number => format!("via {addr} next-hop-table {number}"),

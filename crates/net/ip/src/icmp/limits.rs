@@ -13,7 +13,7 @@ const RECEIVER_BURST: u64 = 6;
 
 /// The budgets of one worker.
 pub(crate) struct Limits {
-    classes: [u64; 4],
+    classes: [u64; 5],
     receivers: Box<[u64]>,
 }
 
@@ -27,7 +27,7 @@ fn taken(whole_ns: u64, now_ns: u64, rate: u64, burst: u64) -> Option<u64> {
 impl Limits {
     pub(crate) fn new() -> Self {
         Limits {
-            classes: [0; 4],
+            classes: [0; 5],
             receivers: vec![0; RECEIVERS].into(),
         }
     }

@@ -61,6 +61,7 @@ pub(crate) enum Class {
     Unreachable,
     TooBig,
     Problem,
+    Redirect,
 }
 
 /// What an error message says.
@@ -122,6 +123,23 @@ pub trait Icmp: Ip + Deliver + Cuts + Reassemble {
     fn write(
         out: &mut [u8; LONGEST],
         say: Say,
+        ends: (Self::Addr, Self::Addr),
+        packet: &PacketView<'_>,
+    ) -> usize;
+    /// Name of the node that tells senders of better first hops.
+    const REDIRECT: &'static str;
+    /// An address that an IPv4-mapped or IPv6 one stands for; none for what is of the other family.
+    fn mapped(octets: [u8; 16]) -> Option<Self::Addr>;
+    /// Where a redirect comes from, on an interface with these addresses and this MAC address; `near` is the one whose network
+    /// the receiver is in.
+    fn redirects_from(own: &[(Self::Addr, u8)], mac: u64, near: Self::Addr) -> Self::Addr;
+    /// Whether a redirect may name this as the better first hop of `destination`.
+    fn is_first_hop(hop: Self::Addr, destination: Self::Addr) -> bool;
+    /// Write a redirect about `packet` to `hop`, whose MAC address is given where it is known; returns its length.
+    #[doc(hidden)]
+    fn write_redirect(
+        out: &mut [u8; LONGEST],
+        hop: (Self::Addr, Option<[u8; 6]>),
         ends: (Self::Addr, Self::Addr),
         packet: &PacketView<'_>,
     ) -> usize;

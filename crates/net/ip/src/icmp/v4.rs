@@ -34,6 +34,36 @@ impl Icmp for V4 {
     const ECHO_REPLY: u8 = Icmp4Type::ECHO_REPLY.0;
     const PARAMETER_PROBLEM: u8 = Icmp4Type::PARAMETER_PROBLEM.0;
 
+    const REDIRECT: &'static str = "ip4-redirect";
+
+    fn mapped(octets: [u8; 16]) -> Option<u32> {
+        let address = std::net::Ipv6Addr::from(octets).to_ipv4_mapped();
+        address.map(|address| address.to_bits())
+    }
+
+    fn redirects_from(_own: &[(u32, u8)], _mac: u64, near: u32) -> u32 {
+        near
+    }
+
+    fn is_first_hop(_hop: u32, _destination: u32) -> bool {
+        true
+    }
+
+    /// RFC 1812, 5.2.7.2: of one host, never of a network.
+    fn write_redirect(
+        out: &mut [u8; LONGEST],
+        (hop, _): (u32, Option<[u8; 6]>),
+        ends: (u32, u32),
+        packet: &PacketView<'_>,
+    ) -> usize {
+        let say = Say {
+            kind: Icmp4Type::REDIRECT.0,
+            code: 1,
+            rest: hop.to_be_bytes(),
+        };
+        Self::write(out, say, ends, packet)
+    }
+
     fn ends(header: &[u8]) -> Option<(u32, u32)> {
         let word = |at: usize| {
             let bytes: [u8; 4] = header.get(at..at + 4)?.try_into().ok()?;

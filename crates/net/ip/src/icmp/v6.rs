@@ -102,6 +102,67 @@ impl Icmp for V6 {
         })
     }
 
+    const REDIRECT: &'static str = "ip6-redirect";
+
+    fn mapped(octets: [u8; 16]) -> Option<u128> {
+        let address = Ipv6Addr::from(octets);
+        let is_ours = address.to_ipv4_mapped().is_none();
+        is_ours.then(|| address.to_bits())
+    }
+
+    /// RFC 4861, 4.5: the link-local address, which every interface has by its MAC address (RFC 4291, appendix A).
+    fn redirects_from(own: &[(u128, u8)], mac: u64, _near: u128) -> u128 {
+        let mut local = own.iter().map(|(address, _)| *address);
+        let by_mac = || {
+            let mac = u128::from(mac);
+            let id = (mac >> 24 ^ 0x02_0000) << 40 | 0xff_fe00_0000 | mac & 0xff_ffff;
+            0xfe80 << 112 | id
+        };
+        local
+            .find(|own| !Self::is_routable(*own))
+            .unwrap_or_else(by_mac)
+    }
+
+    /// RFC 4861, 8.2: a router by its link-local address, or the destination itself.
+    fn is_first_hop(hop: u128, destination: u128) -> bool {
+        hop == destination || !Self::is_routable(hop)
+    }
+
+    /// RFC 4861, 4.5.
+    fn write_redirect(
+        out: &mut [u8; LONGEST],
+        (hop, mac): (u128, Option<[u8; 6]>),
+        (from, to): (u128, u128),
+        packet: &PacketView<'_>,
+    ) -> usize {
+        out[40..48].copy_from_slice(&[Icmp6Type::REDIRECT.0, 0, 0, 0, 0, 0, 0, 0]);
+        out[48..64].copy_from_slice(&hop.to_be_bytes());
+        out[64..80].copy_from_slice(packet.bytes().get(24..40).unwrap_or(&[0; 16]));
+        let mut len = 80;
+        if let Some(mac) = mac {
+            out[len..len + 2].copy_from_slice(&[2, 1]);
+            out[len + 2..len + 8].copy_from_slice(&mac);
+            len += 8;
+        }
+        // The packet, as much as fits, in whole eights.
+        let total = (40 + usize::from(be16(packet.bytes(), 4))).min(packet.len());
+        let room = total.min(LONGEST - len - 8);
+        let end = len + 8 + quote(&mut out[len + 8..len + 8 + room], packet) / 8 * 8;
+        out[len..len + 8].fill(0);
+        (out[len], out[len + 1]) = (4, ((end - len) / 8) as u8);
+        let payload = end - 40;
+        let [high, low] = (payload as u16).to_be_bytes();
+        // Hop limit 255 on the wire, which shows that no router passed it on: the rewrite takes one off, and 0 wraps.
+        out[..8].copy_from_slice(&[0x60, 0, 0, 0, high, low, PROTOCOL, 0]);
+        out[8..24].copy_from_slice(&from.to_be_bytes());
+        out[24..40].copy_from_slice(&to.to_be_bytes());
+        let ends = (Ipv6Addr::from_bits(from), Ipv6Addr::from_bits(to));
+        let sum = Sum::pseudo6(ends.0, ends.1, IpProto(PROTOCOL), payload as u32);
+        let sum = sum.bytes(&out[40..end]).checksum();
+        out[42..44].copy_from_slice(&sum.to_be_bytes());
+        end
+    }
+
     fn is_routable(own: u128) -> bool {
         own >> 118 != 0x3fa
     }

@@ -15,7 +15,8 @@ fn is_many(found: Dpo) -> bool {
         W::Broadcast,
         W::Unspecified,
     ];
-    found.kind() == DpoKind::Drop && many.contains(&found.why())
+    let dropped = found.kind() == DpoKind::Drop && many.contains(&found.why());
+    dropped || found.kind() == DpoKind::Broadcast
 }
 
 /// From which address to which an error about a packet goes, or why none does.

@@ -4,13 +4,13 @@
 //! too, and the length is the packet's own total length.
 
 use crate::IpTrace;
-use crate::family::is_local;
+use crate::family::{is_local, one_table};
 use crate::valid4::{add_up, judge, suspicious};
 use volley_fib::V4;
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
-    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts,
-    or_all, strip_rows,
+    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, counters, nexts, or_all,
+    strip_rows,
 };
 
 nexts! {
@@ -115,7 +115,7 @@ fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
     true
 }
 
-/// What exactly is wrong with the packets of a vector that has suspicious ones; headers longer than 20 bytes are added up
+/// What exactly is wrong with suspicious packets; headers longer than 20 bytes are added up
 /// whole. A packet that needs no more hops, for it is for the router, is judged as if it had some.
 #[cold]
 fn judge_all<I: Isa>(
@@ -124,7 +124,12 @@ fn judge_all<I: Isa>(
     header: &Words<5>,
     verdict: &mut Column,
 ) {
-    for (row, code) in verdict.words_mut(v.len()).iter_mut().enumerate() {
+    for (row, code) in verdict
+        .words_mut(v.len())
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, code)| **code != 0)
+    {
         let words = header.row(row);
         let end = (words[0] >> 24 & 15) as usize * 4;
         let options = v.view(row).bytes().get(20..end).unwrap_or(&[]);
@@ -171,10 +176,9 @@ impl Node for Ip4Input {
         }
         v.take(Col::User0, &mut self.length);
         v.put(Col::Len, &mut self.length);
-        if all_equal(v.column(Col::Rx)) {
-            let view = self.fib.read(cx.guard());
-            let rx = v.column(Col::Rx).first().map_or(0, |&rx| rx);
-            let table = view.lpm(view.table_of(rx));
+        let view = self.fib.read(cx.guard());
+        if let Some(table) = one_table(&view, v.column(Col::Rx)) {
+            let table = view.lpm(table);
             for &dst in v.column(Col::Dst) {
                 table.prefetch(dst);
             }

@@ -64,9 +64,9 @@ fn fragment<F: Cuts, I: Isa>(
 ) -> Result<usize, Count> {
     let cut = F::cut(packet, mtu, ids)?;
     let mut from = Payload::new(packet, cut.skip).ok_or(Count::BadOffload)?;
-    let mut made = 0;
-    for at in (0..cut.payload).step_by(cut.room) {
-        let part = cut.room.min(cut.payload - at);
+    let (mut made, mut at) = (0, 0);
+    while at < cut.payload {
+        let part = cut.part(at);
         let mut copied = 0;
         let first = out.add(packet, node, cut.head + part, |buffer| {
             let head = cut.write(copied, buffer);
@@ -74,7 +74,7 @@ fn fragment<F: Cuts, I: Isa>(
             copied += buffer.len();
         });
         F::dress(&cut, first.ok_or(Count::NoBuffers)?, at, part);
-        made += 1;
+        (made, at) = (made + 1, at + part);
     }
     Ok(made)
 }

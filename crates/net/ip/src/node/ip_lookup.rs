@@ -1,6 +1,7 @@
 //! ip4-lookup, ip6-lookup: the longest prefix of the destination in the receiving interface's table, and what its route
 //! says. Section 6 of `docs/forwarding-rules.md`.
 
+use crate::family::one_table;
 use crate::{Icmp, IpTrace, Step};
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, DropWhy, MAX_TABLES, View};
 use volley_graph::{
@@ -95,7 +96,7 @@ fn few<F: Icmp, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> b
     odd >> 28 == 0
 }
 
-/// Follow routes that say "look in another table".
+/// Follow routes that say "look in another table"; what goes to all hosts of a network goes there from elsewhere only.
 #[cold]
 fn follow<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, dpo: &mut Column) {
     for row in 0..v.len() {
@@ -107,6 +108,14 @@ fn follow<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, dpo: 
             let leaf = F::leaf(view.lpm(Dpo(*word).index()), F::dst(v, row));
             *word = view.resolve(leaf).0;
         }
+        let found = Dpo(*word);
+        if found.kind() == DpoKind::Broadcast {
+            let there = view.adjs().words(found.index()).tx_if;
+            *word = match there == v.column(Col::Rx)[row] {
+                true => Dpo::drop(DropWhy::SubnetBroadcast).0,
+                false => Dpo::new(DpoKind::Adj, found.index()).0,
+            };
+        }
     }
 }
 
@@ -116,6 +125,8 @@ fn refusal(dpo: Dpo) -> Option<Count> {
         DpoKind::Adj | DpoKind::Multi | DpoKind::Local | DpoKind::Glean | DpoKind::Incomplete => {
             return None;
         }
+        // No group of paths has one, and the lookup has told those of a route apart.
+        DpoKind::Broadcast => Count::SubnetBroadcast,
         DpoKind::Unreachable => Count::Unreachable,
         DpoKind::Prohibit => Count::Prohibited,
         DpoKind::LookupIn => Count::Loop,
@@ -221,12 +232,9 @@ impl<F: Icmp> Node for Lookup<F> {
             follow(&view, &v, dpo);
             return send(cx, v, dpo, verdict, next);
         }
-        if all_equal(v.column(Col::Rx)) {
-            let rx = v.column(Col::Rx).first().map_or(0, |&rx| rx);
-            let table = view.lpm(view.table_of(rx));
-            F::lookup_all(&v, table, step, leaf.words_mut(n));
-        } else {
-            lookup_each(&view, &v, leaf);
+        match one_table(&view, v.column(Col::Rx)) {
+            Some(table) => F::lookup_all(&v, view.lpm(table), step, leaf.words_mut(n)),
+            None => lookup_each(&view, &v, leaf),
         }
         view.resolve_batch(leaf.words(n), dpo.words_mut(n));
         if !all_equal(dpo.words(n)) {

@@ -14,4 +14,6 @@ pub mod ip_load_balance;
 pub mod ip_local;
 pub mod ip_lookup;
 pub mod ip_not_enabled;
+pub mod ip_redirect;
 pub mod ip_rewrite;
+pub mod ip_rx_urpf_strict;

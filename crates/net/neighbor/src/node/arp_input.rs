@@ -3,7 +3,9 @@
 //!
 //! On entry the position is behind the Ethernet header; on exit too.
 
+use crate::claim;
 use crate::lane::{Heard, Lane, What};
+use crate::proxy::Proxies;
 use crate::trace::ArpTrace;
 use crate::way::Way;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use volley_fib::V4;
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
 use volley_graph::{Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
+use volley_tables::Snap;
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
 
 /// Bytes of an ARP packet.
@@ -50,6 +53,8 @@ counters! {
         Answers = "answers" (Info),
         /// requests and announcements that the control thread was told of
         Told = "told" (Info),
+        /// questions for addresses that are reached through another interface, and answered for them
+        Proxied = "proxied" (Info),
         /// what the control thread could not be told, because it has too much to read
         TellFull = "tell-full" (Warn),
     }
@@ -59,13 +64,23 @@ counters! {
 pub struct ArpInput {
     fib: DataPlane<V4>,
     table: Arc<IfTable>,
+    proxies: Snap<Proxies>,
     lane: Arc<Lane>,
 }
 
 impl ArpInput {
     /// On the worker that `lane` belongs to.
-    pub fn new(fib: DataPlane<V4>, table: Arc<IfTable>, lane: Arc<Lane>) -> Self {
-        ArpInput { fib, table, lane }
+    pub fn new(
+        fib: DataPlane<V4>,
+        (table, proxies): (Arc<IfTable>, Snap<Proxies>),
+        lane: Arc<Lane>,
+    ) -> Self {
+        ArpInput {
+            fib,
+            table,
+            proxies,
+            lane,
+        }
     }
 }
 
@@ -76,6 +91,8 @@ struct Verdict {
     /// What the control thread is to know.
     tell: Option<Heard>,
     answered: bool,
+    /// For somebody else.
+    proxied: bool,
 }
 
 impl From<Count> for Verdict {
@@ -84,6 +101,7 @@ impl From<Count> for Verdict {
             refused: Some(why),
             tell: None,
             answered: false,
+            proxied: false,
         }
     }
 }
@@ -112,8 +130,15 @@ fn sender(arp: &ArpPacket) -> Result<(), Count> {
     }
 }
 
+/// Whether it is answered for somebody who is reached elsewhere.
+fn asks_for_other(way: &Way<'_, V4>, proxies: &Proxies, arp: &ArpPacket) -> bool {
+    let (number, target) = (u32::from_be_bytes(arp.target_ip), arp.target_ip().into());
+    let asks = arp.operation.get() == REQUEST && arp.sender_ip != arp.target_ip;
+    asks && proxies.answers(way, number, target)
+}
+
 /// Rules 14.4 and from 14.7 on, for a packet that is sound by itself.
-fn judge(way: &Way<'_, V4>, table: &IfTable, arp: &ArpPacket) -> Verdict {
+fn judge(way: &Way<'_, V4>, (table, proxies): (&IfTable, &Proxies), arp: &ArpPacket) -> Verdict {
     let Way { rx, .. } = *way;
     let heard = |what| Heard {
         rx,
@@ -146,7 +171,8 @@ fn judge(way: &Way<'_, V4>, table: &IfTable, arp: &ArpPacket) -> Verdict {
     }
     let learns = table.has(rx, Flag::Learn) && !probe;
     let target = way.to(u32::from_be_bytes(arp.target_ip));
-    if target != Dpo::new(DpoKind::Local, rx) {
+    let proxied = !probe && table.has(rx, Flag::Proxies) && asks_for_other(way, proxies, arp);
+    if target != Dpo::new(DpoKind::Local, rx) && !proxied {
         // Who is known already is worth to be heard, when it is new (RFC 826).
         let announced = arp.sender_ip == arp.target_ip || back.kind() == DpoKind::Adj;
         let new = learns && announced && !way.leads_to(back, arp.sender_mac.0);
@@ -161,6 +187,7 @@ fn judge(way: &Way<'_, V4>, table: &IfTable, arp: &ArpPacket) -> Verdict {
                 refused: None,
                 tell: Some(heard(What::Answer)),
                 answered: false,
+                proxied: false,
             }
         } else {
             Count::StaticOnly.into()
@@ -171,6 +198,7 @@ fn judge(way: &Way<'_, V4>, table: &IfTable, arp: &ArpPacket) -> Verdict {
         refused: None,
         tell: new.then(|| heard(What::Question)),
         answered: true,
+        proxied,
     }
 }
 
@@ -182,8 +210,23 @@ impl ArpInput {
             view: self.fib.read(cx.guard()),
             rx: packet.rx(),
         };
-        let verdict = match parse(packet.bytes()) {
-            Ok(arp) => judge(&way, &self.table, arp),
+        let parsed = parse(packet.bytes());
+        if let Ok(arp) = parsed
+            && self.table.has(packet.rx(), Flag::Probes)
+            && arp.sender_mac.is_unicast()
+        {
+            let probe = arp.sender_ip == [0; 4];
+            let about = if probe {
+                arp.target_ip()
+            } else {
+                arp.sender_ip()
+            };
+            let counts = [Count::Told, Count::TellFull];
+            let claim = (packet.rx(), about.into(), arp.sender_mac.0);
+            claim::tell((cx, counts), (&self.lane, &self.table), claim);
+        }
+        let verdict = match parsed {
+            Ok(arp) => judge(&way, (&self.table, self.proxies.read(cx.guard())), arp),
             Err(why) => why.into(),
         };
         if let Some(heard) = verdict.tell {
@@ -200,6 +243,7 @@ impl ArpInput {
                 Part::Send(Next::Drop)
             }
             None if verdict.answered => {
+                cx.count(Count::Proxied, verdict.proxied.into());
                 packet.truncate(LENGTH);
                 Part::Send(Next::Reply)
             }

@@ -4,16 +4,21 @@
 //! On entry the position is at the IPv6 header; on exit too. What is no neighbour discovery at all and came for a group
 //! that the interface may be in ends here as well.
 
+use crate::claim;
 use crate::lane::{Heard, Lane, What};
 use crate::nd::{ALL_NODES, HOPS, link_local, solicited_node};
+use crate::node::mld_input;
+use crate::proxy::Proxies;
+use crate::routers;
 use crate::trace::NdTrace;
 use crate::way::Way;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use volley_fib::V6;
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
-use volley_graph::{Cx, Done, Isa, Node, Packet, PacketView, Part, Vector, counters, nexts};
+use volley_graph::{Col, Cx, Done, Isa, Node, Packet, PacketView, Part, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
+use volley_tables::Snap;
 use volley_wire::checksum::Sum;
 use volley_wire::icmp6::Icmp6;
 use volley_wire::nd::{NA_OVERRIDE, NA_SOLICITED, NdBody, NdMessage, NdOption};
@@ -21,7 +26,7 @@ use volley_wire::{IpProto, MacAddr};
 
 nexts! {
     /// Where nd-input sends packets.
-    pub enum Next { Drop => "error-drop", Reply => "nd-reply", Punt => "linux-cp-punt" }
+    pub enum Next { Drop => "error-drop", Reply => "nd-reply", Mld => "mld-input", Punt => "linux-cp-punt" }
 }
 
 counters! {
@@ -29,7 +34,7 @@ counters! {
     pub enum Count {
         /// header or length do not fit the frame
         Malformed = "malformed" (Error),
-        /// it is for a group, and no solicitation or advertisement of a neighbour
+        /// it is for a group, and no solicitation or advertisement of a neighbour that is listened to here
         NotNd = "not-nd" (Info),
         /// the hop limit is not 255: it comes from beyond the link
         BadHopLimit = "bad-hop-limit" (Error),
@@ -55,24 +60,48 @@ counters! {
         StaticOnly = "static-only" (Warn),
         /// advertisements that the control thread was told of
         Answers = "answers" (Info),
+        /// solicitations of routers that the control thread was told of
+        Routers = "router-solicitations" (Info),
         /// solicitations that the control thread was told of
         Told = "told" (Info),
+        /// questions for addresses that are reached through another interface, and answered for them
+        Proxied = "proxied" (Info),
         /// what the control thread could not be told, because it has too much to read
         TellFull = "tell-full" (Warn),
     }
+}
+
+/// Tells nd-reply that the answer is for somebody else.
+pub(crate) const PROXIED: Col = Col::User0;
+
+/// How a solicitation is answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Ours,
+    Proxied,
 }
 
 /// State of nd-input.
 pub struct NdInput {
     fib: DataPlane<V6>,
     table: Arc<IfTable>,
+    proxies: Snap<Proxies>,
     lane: Arc<Lane>,
 }
 
 impl NdInput {
     /// On the worker that `lane` belongs to.
-    pub fn new(fib: DataPlane<V6>, table: Arc<IfTable>, lane: Arc<Lane>) -> Self {
-        NdInput { fib, table, lane }
+    pub fn new(
+        fib: DataPlane<V6>,
+        (table, proxies): (Arc<IfTable>, Snap<Proxies>),
+        lane: Arc<Lane>,
+    ) -> Self {
+        NdInput {
+            fib,
+            table,
+            proxies,
+            lane,
+        }
     }
 }
 
@@ -92,15 +121,22 @@ fn address(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
     Some(octets.into())
 }
 
-/// The packet alone: rules 15.1 to 15.6.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Found, Count> {
+/// A message that is sound as far as all of them have to be.
+pub(crate) struct Sound<'a> {
+    pub(crate) source: Ipv6Addr,
+    pub(crate) to: Ipv6Addr,
+    pub(crate) nd: NdMessage<'a>,
+}
+
+/// The packet alone, for messages of these types: rules 15.1 to 15.5.
+pub(crate) fn message(bytes: &[u8], kinds: [u8; 2]) -> Result<Sound<'_>, Count> {
     let (Some(source), Some(to)) = (address(bytes, 8), address(bytes, 24)) else {
         return Err(Count::Malformed);
     };
     let length = usize::from(u16::from_be_bytes([bytes[4], bytes[5]]));
     let message = bytes.get(40..40 + length).filter(|_| bytes[0] >> 4 == 6);
     let message = message.ok_or(Count::Malformed)?;
-    if bytes[6] != 58 || !matches!(message.first(), Some(135 | 136)) {
+    if bytes[6] != 58 || !message.first().is_some_and(|kind| kinds.contains(kind)) {
         return Err(Count::NotNd);
     }
     if bytes[7] != HOPS {
@@ -113,6 +149,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Found, Count> {
     let Some(Ok(nd)) = NdMessage::parse(&icmp) else {
         return Err(Count::BadMessage);
     };
+    Ok(Sound { source, to, nd })
+}
+
+/// The packet alone: rules 15.1 to 15.6.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Found, Count> {
+    let Sound { source, to, nd } = message(bytes, [135, 136])?;
     let (target, flags) = match nd.body {
         NdBody::NeighbourSolicitation { target } => (target, None),
         NdBody::NeighbourAdvertisement { target, flags } => (target, Some(flags)),
@@ -153,24 +195,25 @@ fn sender(found: &Found) -> Result<(), Count> {
 }
 
 /// An interface, as the addresses in messages are asked about.
-struct Link<'g> {
-    way: Way<'g, V6>,
-    own: [u8; 6],
+pub(crate) struct Link<'g> {
+    pub(crate) way: Way<'g, V6>,
+    pub(crate) own: [u8; 6],
+    proxies: &'g Proxies,
 }
 
 impl Link<'_> {
-    fn to(&self, address: Ipv6Addr) -> Dpo {
+    pub(crate) fn to(&self, address: Ipv6Addr) -> Dpo {
         self.way.to(u128::from(address))
     }
 
     /// Whether it is the interface's own.
-    fn is_own(&self, address: Ipv6Addr) -> bool {
+    pub(crate) fn is_own(&self, address: Ipv6Addr) -> bool {
         let mut own = self.way.view.own(self.way.rx).iter();
         address == link_local(self.own) || own.any(|(a, _)| *a == u128::from(address))
     }
 
     /// Whether the interface listens to it.
-    fn takes(&self, to: Ipv6Addr) -> bool {
+    pub(crate) fn takes(&self, to: Ipv6Addr) -> bool {
         let own = self.way.view.own(self.way.rx).iter();
         let mut groups = own.map(|(a, _)| solicited_node(Ipv6Addr::from(*a)));
         to == ALL_NODES
@@ -179,14 +222,22 @@ impl Link<'_> {
             || groups.any(|group| group == to)
     }
 
+    /// Whether a solicitation is answered for somebody else. One from nobody asks whether an address is free.
+    fn answers_for(&self, table: &IfTable, found: &Found) -> bool {
+        table.has(self.way.rx, Flag::Proxies)
+            && found.flags.is_none()
+            && !found.source.is_unspecified()
+            && self.proxies.answers6(&self.way, found.to, found.target)
+    }
+
     /// Whether a neighbour with the address is on the link.
-    fn leads_back(&self, address: Ipv6Addr) -> bool {
+    pub(crate) fn leads_back(&self, address: Ipv6Addr) -> bool {
         address.is_unicast_link_local() || self.way.leads_back(self.to(address))
     }
 }
 
 /// What a message comes to: the reason of its drop, or whether it is answered; and what the control thread is to know.
-type Verdict = (Result<Next, Count>, Option<Heard>);
+pub(crate) type Verdict = (Result<Answer, Count>, Option<Heard>);
 
 /// Rules from 15.7 on; `from` is the MAC address that the frame came from. A message that is done with has a verdict
 /// without a way: [`Count::Answers`].
@@ -198,7 +249,8 @@ fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verd
     if let Err(why) = sender(found) {
         return (Err(why), None);
     }
-    if !link.takes(found.to) {
+    let proxied = link.answers_for(table, found);
+    if !link.takes(found.to) && !proxied {
         return (Err(Count::NotForUs), None);
     }
     let who = match found.flags {
@@ -229,13 +281,18 @@ fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verd
     }
     let learns = table.has(rx, Flag::Learn);
     let Some(flags) = found.flags else {
-        if !link.is_own(found.target) {
+        if !link.is_own(found.target) && !proxied {
             return (Err(Count::NotForUs), None);
         }
         let new = found
             .mac
             .is_some_and(|mac| learns && !seeks && !link.way.leads_to(link.to(who), mac));
-        return (Ok(Next::Reply), new.then(|| heard(What::Question)));
+        let answer = if proxied {
+            Answer::Proxied
+        } else {
+            Answer::Ours
+        };
+        return (Ok(answer), new.then(|| heard(What::Question)));
     };
     if !learns {
         return (Err(Count::StaticOnly), None);
@@ -271,8 +328,24 @@ impl NdInput {
         let [_, _, own @ ..] = self.table.mac(rx).to_be_bytes();
         let view = self.fib.read(cx.guard());
         let way = Way { view, rx };
-        let link = Link { way, own };
-        let (verdict, heard) = match parse(packet.bytes()) {
+        let proxies = self.proxies.read(cx.guard());
+        let link = Link { way, own, proxies };
+        let routers = self.table.has(rx, Flag::Advertises) && routers::is_one(packet.bytes());
+        if self.table.has(rx, Flag::Listens) && mld_input::is_one(packet.bytes()) {
+            return Part::Send(Next::Mld);
+        }
+        let found = parse(packet.bytes());
+        if let Ok(found) = &found
+            && self.table.has(rx, Flag::Probes)
+            && (found.flags.is_some() || found.source.is_unspecified())
+        {
+            let mac = found.mac.unwrap_or_else(|| frame_source(&packet.view()));
+            let counts = [Count::Told, Count::TellFull];
+            let claim = (rx, found.target.into(), mac);
+            claim::tell((cx, counts), (&self.lane, &self.table), claim);
+        }
+        let (verdict, heard) = match found {
+            _ if routers => routers::judge(&link, &self.table, packet.bytes()),
             Ok(found) => judge(&link, &self.table, &found, frame_source(&packet.view())),
             Err(why) => (Err(why), None),
         };
@@ -280,17 +353,25 @@ impl NdInput {
             let count = match (self.lane.tell(heard), heard.what) {
                 (false, _) => Count::TellFull,
                 (true, What::Advertisement { .. }) => Count::Answers,
+                (true, What::Routers) => Count::Routers,
                 (true, _) => Count::Told,
             };
             cx.count(count, 1);
         }
         match verdict {
-            Ok(next) => Part::Send(next),
+            Ok(answer) => {
+                let proxied = u32::from(answer == Answer::Proxied);
+                cx.count(Count::Proxied, proxied.into());
+                packet.set(PROXIED, proxied);
+                Part::Send(Next::Reply)
+            }
             // It may be the kernel that asked: it hears the answer as well. So it does what no neighbour says.
-            Err(Count::Answers | Count::NotNd) if self.table.has(rx, Flag::Twin) => {
+            Err(Count::Answers | Count::Routers | Count::NotNd)
+                if self.table.has(rx, Flag::Twin) =>
+            {
                 Part::Send(Next::Punt)
             }
-            Err(Count::Answers) => Part::Done,
+            Err(Count::Answers | Count::Routers) => Part::Done,
             Err(why) => {
                 packet.fail(cx, why);
                 Part::Send(Next::Drop)

@@ -5,8 +5,8 @@
 //! `Tx` filled.
 
 use crate::lane::FRAME;
-use crate::nd::{ALL_NODES, Message, Say, group_mac};
-use crate::node::nd_input::{frame_source, parse};
+use crate::nd::{ALL_NODES, Message, Say, group_mac, link_local};
+use crate::node::nd_input::{PROXIED, frame_source, parse};
 use crate::trace::NdTrace;
 use std::sync::Arc;
 use volley_graph::{Col, Cx, Done, Fate, Isa, Node, PacketView, Vector, counters, nexts};
@@ -20,7 +20,7 @@ nexts! {
 counters! {
     /// What nd-reply counts.
     pub enum Count {
-        /// solicitations for our addresses that were answered
+        /// solicitations that were answered
         Replies = "replies" (Info),
         /// the packet is no solicitation
         NoSolicitation = "no-solicitation" (Error),
@@ -52,11 +52,16 @@ impl NdReply {
             let mac = found.mac.unwrap_or_else(|| frame_source(packet));
             (found.source, mac)
         };
+        // For somebody else the interface speaks as itself, and lets others go first (RFC 4861, 7.2.8).
+        let (say, from) = match packet.get(PROXIED) {
+            Some(1) => (Say::Proxy, link_local(own)),
+            _ => (Say::Advertise { solicited: !nobody }, found.target),
+        };
         let mut frame = [0; FRAME];
         let message = Message {
-            say: Say::Advertise { solicited: !nobody },
+            say,
             target: found.target,
-            from: found.target,
+            from,
             to,
             own,
             to_mac,

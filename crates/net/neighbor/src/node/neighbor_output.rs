@@ -1,8 +1,9 @@
 //! neighbor-output: what the control thread gives back to the graph: questions and announcements as frames, and packets that
 //! waited for an answer.
 
-use crate::lane::Lane;
+use crate::lane::{Frame, Lane};
 use crate::node::ip_glean::Gleans;
+use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use volley_fib::{V4, V6};
 use volley_graph::{Col, Column, Cx, Isa, Output, Rest, Source, counters, nexts};
@@ -76,28 +77,33 @@ impl NeighborOutput {
         }
         fresh.send_by(codes)
     }
+}
 
-    /// Frames that the control thread made.
-    fn send<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        let (lane, tx, size) = (&self.lane, &mut self.tx, out.vector_size());
-        let wanted = lane.frames.len().min(size);
-        let mut fresh = out.alloc(wanted, 0);
-        cx.count(Count::NoBuffers, (wanted - fresh.len()) as u64);
-        fresh.fill(|row, data| {
-            let Some(frame) = lane.frames.pop() else {
-                return 0;
-            };
-            tx.words_mut(size)[row] = frame.tx;
-            data[..frame.len].copy_from_slice(&frame.bytes[..frame.len]);
-            frame.len
-        });
-        for (row, &tx) in tx.words(size).iter().enumerate().take(fresh.len()) {
-            fresh.set_rx(row, tx);
-        }
-        fresh.prepare(|row, packet| packet.set(Col::Tx, tx.words(size)[row]));
-        cx.count(Count::Sent, fresh.len() as u64);
-        fresh.send(Next::Output)
+/// Frames that the control thread made.
+fn send<I: Isa, const ROOM: usize>(
+    frames: &ArrayQueue<Frame<ROOM>>,
+    tx: &mut Column,
+    cx: &Cx<'_, Count>,
+    out: &mut Output<'_, I, Next>,
+) -> usize {
+    let size = out.vector_size();
+    let wanted = frames.len().min(size);
+    let mut fresh = out.alloc(wanted, 0);
+    cx.count(Count::NoBuffers, (wanted - fresh.len()) as u64);
+    fresh.fill(|row, data| {
+        let Some(frame) = frames.pop() else {
+            return 0;
+        };
+        tx.words_mut(size)[row] = frame.tx;
+        data[..frame.len].copy_from_slice(&frame.bytes[..frame.len]);
+        frame.len
+    });
+    for (row, &tx) in tx.words(size).iter().enumerate().take(fresh.len()) {
+        fresh.set_rx(row, tx);
     }
+    fresh.prepare(|row, packet| packet.set(Col::Tx, tx.words(size)[row]));
+    cx.count(Count::Sent, fresh.len() as u64);
+    fresh.send(Next::Output)
 }
 
 impl Source for NeighborOutput {
@@ -110,8 +116,12 @@ impl Source for NeighborOutput {
         if !self.lane.back.is_empty() {
             return self.resume(cx, out);
         }
-        if !self.lane.frames.is_empty() {
-            return self.send(cx, out);
+        let (lane, tx) = (&self.lane, &mut self.tx);
+        if !lane.frames.is_empty() {
+            return send(&lane.frames, tx, cx, out);
+        }
+        if !lane.long.is_empty() {
+            return send(&lane.long, tx, cx, out);
         }
         0
     }

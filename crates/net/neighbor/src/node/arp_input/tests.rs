@@ -3,6 +3,7 @@ use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::harness::{In, Out, run, run_once};
 use volley_graph::{Domain, Level};
 use volley_iface::IfIdx;
+use volley_tables::Publisher;
 use volley_wire::{IntoBytes, MacAddr};
 
 const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
@@ -14,6 +15,7 @@ struct Lab {
     fib: Fib,
     table: Arc<IfTable>,
     lane: Arc<Lane>,
+    proxies: Publisher<Proxies>,
 }
 
 fn lab() -> Lab {
@@ -36,11 +38,13 @@ fn lab() -> Lab {
     fib.add_address(2, "10.0.2.1/24".parse().unwrap()).unwrap();
     let known = Neighbor::learned(HOST);
     fib.set_neighbor(1, [10, 0, 0, 5].into(), known).unwrap();
+    let proxies = Publisher::new(&domain, Proxies::default());
     Lab {
         domain,
         fib,
         table,
         lane: Arc::default(),
+        proxies,
     }
 }
 
@@ -52,7 +56,12 @@ fn arp(operation: u16, mac: [u8; 6], sender: [u8; 4], target: [u8; 4]) -> Vec<u8
 
 impl Lab {
     fn node(&self) -> impl Fn(usize) -> ArpInput + Clone + 'static {
-        let parts = (self.fib.dataplane4(), self.table.clone(), self.lane.clone());
+        let proxies = self.proxies.snap();
+        let parts = (
+            self.fib.dataplane4(),
+            (self.table.clone(), proxies),
+            self.lane.clone(),
+        );
         move |_| ArpInput::new(parts.0.clone(), parts.1.clone(), parts.2.clone())
     }
 
@@ -214,4 +223,35 @@ fn a_full_queue_loses_words_and_no_packet() {
     );
     assert_eq!(lab.lane.asked.len(), lab.lane.asked.capacity());
     assert!(lab.lane.heard.is_empty(), "answers have room of their own");
+}
+
+#[test]
+fn others_are_answered_for_where_they_are_reached_elsewhere() {
+    let mut lab = lab();
+    let ask = |sender, target| arp(REQUEST, HOST, sender, target);
+    let (host, near, far) = ([10, 0, 0, 5], [10, 0, 0, 77], [10, 0, 2, 9]);
+    assert_eq!(lab.outcome(1, &ask(host, far)), "not-for-us");
+    let ranges = vec!["10.0.0.0/16".parse().unwrap()];
+    lab.proxies.publish(Proxies::new([(1, ranges)].into()));
+    assert_eq!(
+        lab.outcome(1, &ask(host, far)),
+        "not-for-us",
+        "not switched on"
+    );
+    lab.table.set(IfIdx(1), Flag::Proxies, true);
+    assert_eq!(lab.outcome(1, &ask(host, far)), "arp-reply");
+    // It is near, nobody knows a way, it is of no range, it is a probe, and an announcement.
+    for (sender, target) in [
+        (host, near),
+        (host, [10, 0, 3, 1]),
+        (host, [10, 1, 0, 1]),
+        ([0; 4], far),
+        (host, host),
+    ] {
+        assert_eq!(
+            lab.outcome(1, &ask(sender, target)),
+            "not-for-us",
+            "{target:?}"
+        );
+    }
 }

@@ -5,6 +5,7 @@ use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::harness::{In, Out, run, run_once};
 use volley_graph::{Domain, Level};
 use volley_iface::IfIdx;
+use volley_tables::Publisher;
 
 const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const HOST: [u8; 6] = [2, 0, 0, 0, 0, 9];
@@ -16,6 +17,7 @@ struct Lab {
     fib: Fib,
     table: Arc<IfTable>,
     lane: Arc<Lane>,
+    proxies: Publisher<Proxies>,
 }
 
 fn lab() -> Lab {
@@ -39,11 +41,13 @@ fn lab() -> Lab {
     }
     let known = "2001:db8:1::5".parse().unwrap();
     fib.set_neighbor(1, known, Neighbor::learned(HOST)).unwrap();
+    let proxies = Publisher::new(&domain, Proxies::default());
     Lab {
         domain,
         fib,
         table,
         lane: Arc::default(),
+        proxies,
     }
 }
 
@@ -83,7 +87,12 @@ const US: &str = "2001:db8:1::1";
 
 impl Lab {
     fn node(&self) -> impl Fn(usize) -> NdInput + Clone + 'static {
-        let parts = (self.fib.dataplane6(), self.table.clone(), self.lane.clone());
+        let proxies = self.proxies.snap();
+        let parts = (
+            self.fib.dataplane6(),
+            (self.table.clone(), proxies),
+            self.lane.clone(),
+        );
         move |_| NdInput::new(parts.0.clone(), parts.1.clone(), parts.2.clone())
     }
 
@@ -213,5 +222,20 @@ fn the_control_thread_hears_what_is_new() {
             (left, tells.into_iter().collect()),
             "{packet:02x?}"
         );
+    }
+}
+
+#[test]
+fn others_are_answered_for_where_they_are_reached_elsewhere() {
+    let mut lab = lab();
+    let (host, near, far) = ("2001:db8:1::9", "2001:db8:1::77", "2001:db8:2::9");
+    assert_eq!(lab.outcome(1, &ask(host, far)), "not-for-us");
+    let ranges = vec!["2001:db8::/32".parse().unwrap()];
+    lab.proxies.publish(Proxies::new([(1, ranges)].into()));
+    lab.table.set(IfIdx(1), Flag::Proxies, true);
+    assert_eq!(lab.outcome(1, &ask(host, far)), "nd-reply");
+    // It is near, of no range, or asked by nobody: whether an address is free is not ours to say.
+    for (source, target) in [(host, near), (host, "2001:db9::1"), ("::", far)] {
+        assert_ne!(lab.outcome(1, &ask(source, target)), "nd-reply", "{target}");
     }
 }

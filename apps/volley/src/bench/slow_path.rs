@@ -1,0 +1,355 @@
+//! `volley bench slow-path`: one worker, complex packets.
+//!
+//! First, how many of them a worker answers in a second when it does nothing else and limits are off: packets whose hops are used up, echo
+//! requests, datagrams to a closed port, hosts that nobody knows. The generator's own work is in it.
+//!
+//! Then transit beside a flood of such packets, limits as they are by default. What is asked is whether the flood takes more from transit
+//! than its own share of the core: so transit is offered at a fixed load that leaves this share, and must arrive; and what its
+//! nodes cost for a packet is compared with and without the flood. What transit keeps when the worker has no time left is told, not
+//! judged: there the flood's packets take their share. Runs with and without the flood take turns.
+//!
+//! Time stands still while the machine has given the core to somebody else: the clock of the router is the bench's own, and a
+//! gap between two looks at it counts for no more than [`LONGEST`].
+
+use super::args::SlowPathArgs;
+use super::measure::{costs, pin};
+use super::pauses::change;
+use super::report::Spread;
+use super::{BenchError, report::NodeCost};
+use crate::stack::Stack;
+use serde::Serialize;
+use std::time::{Duration, Instant};
+use volley_graph::{Clock, Worker};
+use volley_model::EngineSettings;
+
+/// Transit goes from pg0 to pg1; the flood comes by x0, and so do its answers go.
+const ROUTER: &str = "\
+create packet-generator interface pg0 mac 02:00:00:00:00:01
+create packet-generator interface pg1 mac 02:00:00:00:00:02
+create packet-generator interface x0 mac 02:00:00:00:00:03
+set interface state pg0 up
+set interface state pg1 up
+set interface state x0 up
+set interface ip address pg1 198.18.0.1/24
+set interface ip address x0 198.18.1.1/24
+set ip neighbor pg1 198.18.0.10 02:aa:00:00:00:0a
+set ip neighbor x0 198.18.1.10 02:aa:00:00:00:0b
+ip route add 20.0.0.0/8 via 198.18.0.10 pg1
+ip route add 198.19.0.0/16 via 198.18.1.10 x0";
+
+/// Complex packets: name, destination and layers above.
+const KINDS: [(&str, &str); 4] = [
+    ("hops used up", "dst 20.0.0.1 ttl 1 / udp sport 1 dport 2"),
+    ("echo request", "dst 198.18.1.1 ttl 64 / icmp id 1 seq 1"),
+    ("closed port", "dst 198.18.1.1 ttl 64 / udp sport 1 dport 2"),
+    ("unresolved", "dst 198.18.1.77 ttl 64 / udp sport 1 dport 2"),
+];
+/// Those of the flood.
+const FLOOD: [usize; 3] = [0, 1, 3];
+/// The longest gap between two looks at the clock that is our own doing: a round of full vectors takes less.
+const LONGEST: Duration = Duration::from_millis(1);
+/// Nodes that transit passes behind its source.
+const FAST: [&str; 7] = [
+    "ethernet-input",
+    "ip4-input",
+    "ip4-lookup",
+    "ip4-rewrite",
+    "interface-output",
+    "interface-tx",
+    "pg1-tx",
+];
+
+#[derive(Serialize)]
+struct Answers {
+    kind: &'static str,
+    /// Packets answered, and packets that came, in a second.
+    answered: Spread,
+    came: Spread,
+}
+
+#[derive(Serialize)]
+struct Report {
+    answers: Vec<Answers>,
+    /// What a worker forwards that has nothing else to do.
+    capacity: Spread,
+    /// Packets a second that were offered, and of the flood.
+    offered: f64,
+    flood: f64,
+    /// Of what was offered, the part that arrived: without and with the flood; and pair by pair the one over the other.
+    alone: Spread,
+    beside: Spread,
+    kept: Spread,
+    /// What a packet costs in the nodes of transit, with the flood over without.
+    fast_cost: Spread,
+    /// What part of the flood came.
+    flood_arrived: Spread,
+    /// With more offered than the worker can forward: what is forwarded, with the flood over without.
+    saturated: Spread,
+}
+
+struct Bench {
+    stack: Stack,
+    worker: Worker,
+    clock: Clock,
+    seconds: f64,
+    repetitions: usize,
+}
+
+/// What happened in a run.
+struct Run {
+    seconds: f64,
+    /// Packets that left by pg1 and x0.
+    transit: u64,
+    answers: u64,
+    /// Packets that came by x0.
+    flood: u64,
+    fast: f64,
+}
+
+/// Run what the command line asks for.
+pub fn run(args: &SlowPathArgs) -> Result<(), BenchError> {
+    pin(args.core);
+    let mut bench = Bench::new(args)?;
+    let report = bench.measure(args)?;
+    print(args, &report)
+}
+
+impl Bench {
+    fn new(args: &SlowPathArgs) -> Result<Bench, BenchError> {
+        let clock = Clock::manual();
+        let (stack, mut workers) = Stack::new(&EngineSettings::default(), clock.clone())?;
+        let worker = workers
+            .pop()
+            .ok_or_else(|| BenchError::Args("no worker".into()))?;
+        let (seconds, repetitions) = (args.seconds, args.repetitions.max(1));
+        let mut bench = Bench {
+            stack,
+            worker,
+            clock,
+            seconds,
+            repetitions,
+        };
+        for line in ROUTER.lines() {
+            bench.set(line)?;
+        }
+        Ok(bench)
+    }
+
+    fn set(&mut self, line: &str) -> Result<(), BenchError> {
+        let worker = &mut self.worker;
+        change(&self.stack, line, || _ = worker.step())
+    }
+
+    /// A stream of complex packets from a thousand hosts, or of transit (none).
+    fn stream(&mut self, kind: Option<usize>, rate: Option<f64>) -> Result<String, BenchError> {
+        let rate = rate.map_or(String::new(), |r| format!("rate {} ", r as u64));
+        let (name, interface, mac, edit, rest) = match kind {
+            None => (
+                "transit".to_owned(),
+                "pg0",
+                1,
+                "ip4.dst increment 20.0.0.1 20.100.255.255",
+                "dst 20.0.0.1 ttl 64 / udp sport 1 dport 2",
+            ),
+            Some(kind) => (
+                format!("flood{kind}"),
+                "x0",
+                3,
+                "ip4.src increment 198.19.0.1 198.19.3.255",
+                KINDS[kind].1,
+            ),
+        };
+        self.set(&format!(
+            "packet-generator new name {name} interface {interface} {rate}size 64 edit {edit} \
+             template {{ eth src 02:00:00:00:00:99 dst 02:00:00:00:00:0{mac} / ip4 src 198.19.0.1 {rest} }}"
+        ))?;
+        Ok(name)
+    }
+
+    /// Packets sent by pg1 and x0, and received by x0.
+    fn counts(&self) -> [u64; 3] {
+        let interfaces = self.stack.interfaces.borrow();
+        let of = |name: &str| interfaces.by_name(name).map(|i| interfaces.counts(i));
+        let (out, flood) = (of("pg1"), of("x0"));
+        [
+            out.map_or(0, |c| c.tx_packets),
+            flood.as_ref().map_or(0, |c| c.tx_packets),
+            flood.as_ref().map_or(0, |c| c.rx_packets),
+        ]
+    }
+
+    /// Streams for a time. What leaves while they are switched on and off is not counted.
+    fn streams(&mut self, names: &[&str]) -> Result<Run, BenchError> {
+        for name in names {
+            self.set(&format!("packet-generator enable {name}"))?;
+        }
+        let (before, nodes) = (self.counts(), self.stack.engine.borrow().runtime(0));
+        let seconds = self.work();
+        let (after, later) = (self.counts(), self.stack.engine.borrow().runtime(0));
+        for name in names {
+            self.set(&format!("packet-generator disable {name}"))?;
+        }
+        let [transit, answers, flood] = [0, 1, 2].map(|n| after[n] - before[n]);
+        Ok(Run {
+            seconds,
+            transit,
+            answers,
+            flood,
+            fast: fast(&costs(&nodes, &later)),
+        })
+    }
+
+    fn repeat(&mut self, names: &[&str]) -> Result<Vec<Run>, BenchError> {
+        let times = 0..self.repetitions;
+        times.map(|_| self.streams(names)).collect()
+    }
+
+    /// Without and with the flood, in turns.
+    fn pairs(&mut self, flood: &[&str]) -> Result<Vec<(Run, Run)>, BenchError> {
+        let both = [&["transit"], flood].concat();
+        let times = 0..self.repetitions;
+        let pair = |_| Ok((self.streams(&["transit"])?, self.streams(&both)?));
+        times.map(pair).collect()
+    }
+
+    /// Work for a time of the bench's own clock; returns how long it was.
+    fn work(&mut self) -> f64 {
+        let limit = Duration::from_secs_f64(self.seconds);
+        let (mut spent, mut last) = (Duration::ZERO, Instant::now());
+        while spent < limit {
+            self.worker.step();
+            let now = Instant::now();
+            let gap = (now - last).min(LONGEST);
+            self.clock.advance(gap.as_nanos() as u64);
+            (spent, last) = (spent + gap, now);
+        }
+        spent.as_secs_f64()
+    }
+
+    fn answers(&mut self, kind: usize) -> Result<Answers, BenchError> {
+        let name = self.stream(Some(kind), None)?;
+        let runs = self.repeat(&[&name])?;
+        self.set(&format!("packet-generator delete {name}"))?;
+        Ok(Answers {
+            kind: KINDS[kind].0,
+            answered: Spread::of(runs.iter().map(|r| r.answers as f64 / r.seconds)),
+            came: Spread::of(runs.iter().map(|r| r.flood as f64 / r.seconds)),
+        })
+    }
+
+    fn measure(&mut self, args: &SlowPathArgs) -> Result<Report, BenchError> {
+        self.set("set ip icmp rate 0 receiver-rate 0")?;
+        let answers = (0..KINDS.len())
+            .map(|kind| self.answers(kind))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.set("set ip icmp")?;
+        let each = args.flood as f64 / FLOOD.len() as f64;
+        let flood: Vec<String> = FLOOD
+            .iter()
+            .map(|kind| self.stream(Some(*kind), Some(each)))
+            .collect::<Result<_, _>>()?;
+        let flood: Vec<&str> = flood.iter().map(String::as_str).collect();
+        self.stream(None, None)?;
+        let full = self.pairs(&flood)?;
+        let capacity = Spread::of(full.iter().map(|(alone, _)| rate(alone)));
+        self.set("packet-generator delete transit")?;
+        let offered = capacity.median * args.load / 100.0;
+        self.stream(None, Some(offered))?;
+        let pairs = self.pairs(&flood)?;
+        let part = |run: &Run| rate(run) / offered;
+        Ok(Report {
+            answers,
+            capacity,
+            offered,
+            flood: args.flood as f64,
+            alone: Spread::of(pairs.iter().map(|(alone, _)| part(alone))),
+            beside: Spread::of(pairs.iter().map(|(_, beside)| part(beside))),
+            kept: over(&pairs, rate),
+            fast_cost: over(&pairs, |run| run.fast),
+            flood_arrived: Spread::of(
+                pairs
+                    .iter()
+                    .map(|(_, r)| r.flood as f64 / r.seconds / args.flood as f64),
+            ),
+            saturated: over(&full, rate),
+        })
+    }
+}
+
+/// Packets of transit in a second.
+fn rate(run: &Run) -> f64 {
+    run.transit as f64 / run.seconds
+}
+
+/// A figure with the flood over the one without, pair by pair.
+fn over(pairs: &[(Run, Run)], figure: impl Fn(&Run) -> f64) -> Spread {
+    let ratio = |(alone, beside): &(Run, Run)| figure(beside) / figure(alone);
+    Spread::of(pairs.iter().map(ratio))
+}
+
+/// Cycles of a packet in the nodes that transit passes.
+fn fast(costs: &[NodeCost]) -> f64 {
+    let mine = costs.iter().filter(|c| FAST.contains(&c.name.as_str()));
+    mine.map(|c| c.clocks as f64 / c.vectors as f64).sum()
+}
+
+fn print(args: &SlowPathArgs, report: &Report) -> Result<(), BenchError> {
+    if args.json {
+        let text = serde_json::to_string_pretty(report);
+        println!("{}", text.map_err(|e| BenchError::Wrong(e.to_string()))?);
+        return Ok(());
+    }
+    let millions = |s: &Spread| {
+        format!(
+            "{:.2} ({:.2} to {:.2})",
+            s.median / 1e6,
+            s.min / 1e6,
+            s.max / 1e6
+        )
+    };
+    for answers in &report.answers {
+        println!(
+            "{:14} {} million answered a second, of {} that came",
+            answers.kind,
+            millions(&answers.answered),
+            millions(&answers.came)
+        );
+    }
+    println!(
+        "transit alone {} Mpps; offered {:.2} Mpps, the flood {:.2} Mpps, {} of which came",
+        millions(&report.capacity),
+        report.offered / 1e6,
+        report.flood / 1e6,
+        report.flood_arrived
+    );
+    println!(
+        "arrived: {} alone, {} beside the flood; kept {}; cost in the nodes of transit {} times; with no time left kept {}",
+        report.alone, report.beside, report.kept, report.fast_cost, report.saturated
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_answered_and_transit_arrives() {
+        let args = SlowPathArgs {
+            flood: 10_000,
+            load: 1.0,
+            seconds: 0.02,
+            repetitions: 1,
+            core: None,
+            json: false,
+        };
+        let mut bench = Bench::new(&args).unwrap();
+        let report = bench.measure(&args).unwrap();
+        for answers in &report.answers {
+            let part = answers.answered.median / answers.came.median;
+            assert!(part > 0.9, "{}: {part}", answers.kind);
+        }
+        assert!(report.kept.median > 0.1 && report.fast_cost.median > 0.0);
+        assert!(report.flood_arrived.median > 0.0);
+    }
+}

@@ -1,0 +1,501 @@
+//! `volley bench updates`: a full table, a stream at a part of what the worker can do, and updates of a routing protocol carried out as
+//! fast as the control thread can. The stream goes only to prefixes that no update names or lies inside of ("stable"); those lead by
+//! one interface, everything that is updated by another one. Every packet has to leave, by the right interface.
+//!
+//! Updates say no next hop: each announcement moves its prefix to the next one of many, the worst case. Files are read before.
+
+use super::BenchError;
+use super::args::UpdateArgs;
+use super::pauses::change;
+use super::tables::{Random, rows4, rows6};
+use crate::stack::Stack;
+use serde::Serialize;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use volley_fib::load::{UpdateKind, read_updates};
+use volley_fib::{V4, V6};
+use volley_graph::{Clock, Severity};
+use volley_model::{EngineSettings, Family, Prefix, Query, Reply, RouteBatch, RouteSource};
+
+/// pg0 receives, pg1 leads to what is stable, pg2 to the rest.
+const ROUTER: &str = "\
+create packet-generator interface pg0 mac 02:00:00:00:00:01
+create packet-generator interface pg1 mac 02:00:00:00:00:02
+create packet-generator interface pg2 mac 02:00:00:00:00:03
+set interface state pg0 up
+set interface state pg1 up
+set interface state pg2 up
+set interface ip address pg1 198.18.0.1/24
+set interface ip address pg2 198.18.1.1/24
+set interface ip address pg1 2001:2::1/64
+set interface ip address pg2 2001:2:0:1::1/64";
+/// Next hops on each interface.
+const HOPS: u32 = 32;
+/// Destinations of each family.
+const DESTINATIONS: usize = 1024;
+/// Made-up updates of each family, where no file is given; one prefix in so many is updated then.
+const MADE: usize = 50_000;
+const ONE_IN: usize = 20;
+/// Routes that are loaded at once.
+const LOAD: usize = 20_000;
+
+/// A prefix of either family: first address, its bits at the top.
+type Key = (Family, u128, u8);
+/// Announced or withdrawn.
+type Updates = Vec<(bool, Key)>;
+
+#[derive(Serialize)]
+struct Report {
+    prefixes: usize,
+    updates: usize,
+    from: &'static str,
+    updates_per_second: f64,
+    seconds: f64,
+    /// What the worker forwards at most, what was offered, and what left while updates came, in packets a second.
+    capacity: f64,
+    offered: f64,
+    forwarded: f64,
+    sent: u64,
+    received: u64,
+    dropped: u64,
+    /// Packets that left by the interface of what is updated.
+    astray: u64,
+}
+
+/// Run what the command line asks for.
+pub fn run(args: &UpdateArgs) -> Result<(), BenchError> {
+    let cores = core_affinity::get_core_ids().unwrap_or_default();
+    let (rows, updates) = (rows(args)?, updates(args)?);
+    let (updates, from) = match updates {
+        Some(updates) => (updates, "files"),
+        None => (made_up(&rows), "made up"),
+    };
+    let moved: HashSet<Key> = updates.iter().map(|(_, key)| *key).collect();
+    let (stack, mut workers) = Stack::new(&EngineSettings::default(), Clock::system())?;
+    let mut worker = workers
+        .pop()
+        .ok_or_else(|| BenchError::Args("no worker".into()))?;
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (stop, worker) = (&stop, &mut worker);
+        scope.spawn(move || {
+            if let Some(core) = cores.last() {
+                core_affinity::set_for_current(*core);
+            }
+            while !stop.load(Ordering::Acquire) {
+                worker.step();
+            }
+        });
+        let done = measure(&stack, args, (&rows, &moved), &updates);
+        stop.store(true, Ordering::Release);
+        print(args, &Report { from, ..done? })
+    })
+}
+
+fn measure(
+    stack: &Stack,
+    args: &UpdateArgs,
+    (rows, moved): (&[Key], &HashSet<Key>),
+    updates: &Updates,
+) -> Result<Report, BenchError> {
+    for line in router() {
+        change(stack, &line, std::hint::spin_loop)?;
+    }
+    load(stack, rows, moved)?;
+    let lists = destinations(rows, moved)?;
+    streams(stack, &lists, None)?;
+    let capacity = forwarded(stack, || wait(args.seconds))?.0;
+    streams(stack, &lists, Some(capacity * args.load / 100.0))?;
+    let (mut seconds, mut done) = (0.0, Ok(()));
+    let before = [left(stack, "pg1"), left(stack, "pg2"), dropped(stack)];
+    let (rate, sent) = forwarded(stack, || {
+        let start = Instant::now();
+        done = replay(stack, updates);
+        seconds = start.elapsed().as_secs_f64();
+    })?;
+    done?;
+    let after = [left(stack, "pg1"), left(stack, "pg2"), dropped(stack)];
+    let [received, astray, dropped] = [0, 1, 2].map(|n| after[n] - before[n]);
+    Ok(Report {
+        prefixes: rows.len(),
+        updates: updates.len(),
+        from: "",
+        updates_per_second: updates.len() as f64 / seconds,
+        seconds,
+        capacity,
+        offered: capacity * args.load / 100.0,
+        forwarded: rate,
+        sent,
+        received,
+        dropped,
+        astray,
+    })
+}
+
+/// The router, with its neighbours.
+fn router() -> Vec<String> {
+    let mut lines: Vec<String> = ROUTER.lines().map(str::to_owned).collect();
+    for (n, interface) in ["pg1", "pg2"].iter().enumerate() {
+        for host in 0..HOPS {
+            for hop in [hop4(n, host), hop6(n, host)] {
+                let words = if hop.contains(':') { "ip6" } else { "ip" };
+                lines.push(format!(
+                    "set {words} neighbor {interface} {hop} 02:aa:00:00:{n:02x}:{host:02x}"
+                ));
+            }
+        }
+    }
+    lines
+}
+
+fn hop4(interface: usize, host: u32) -> String {
+    format!("198.18.{interface}.{}", 10 + host)
+}
+
+fn hop6(interface: usize, host: u32) -> String {
+    format!("2001:2:0:{interface}::{:x}", 10 + host)
+}
+
+fn four((addr, len): (u32, u8)) -> Key {
+    (Family::V4, u128::from(addr) << 96, len)
+}
+
+/// The tables; the networks of the router's own are left out.
+fn rows(args: &UpdateArgs) -> Result<Vec<Key>, BenchError> {
+    let v4 = rows4(args.table.as_deref(), Some(args.prefixes), 1)?;
+    let v6 = rows6(args.table6.as_deref(), Some(args.prefixes / 4), 1)?;
+    let mut all: Vec<Key> = v4.iter().map(|r| four((r.0, r.1))).collect();
+    all.extend(v6.iter().map(|r| (Family::V6, r.0, r.1)));
+    all.retain(usable);
+    Ok(all)
+}
+
+/// Prefixes whose addresses a router forwards, and which are not the bench's own.
+fn usable((family, addr, len): &Key) -> bool {
+    match (family, addr >> 96) {
+        (Family::V4, top) => {
+            let first = top >> 24;
+            *len > 7
+                && (1..224).contains(&first)
+                && first != 127
+                && top >> 16 != 0xa9fe
+                && top >> 17 != 0xc612 >> 1
+        }
+        (Family::V6, top) => *len > 15 && top >> 29 == 1 && top != 0x2001_0002,
+    }
+}
+
+fn updates(args: &UpdateArgs) -> Result<Option<Updates>, BenchError> {
+    let mut all = Updates::new();
+    if let Some(path) = &args.updates {
+        let read = read_updates::<V4>(path)?;
+        let key = |u: &volley_fib::load::Update<V4>| four((u.addr, u.len));
+        all.extend(
+            read.iter()
+                .map(|u| (u.kind == UpdateKind::Announce, key(u))),
+        );
+    }
+    if let Some(path) = &args.updates6 {
+        let read = read_updates::<V6>(path)?;
+        let key = |u: &volley_fib::load::Update<V6>| (Family::V6, u.addr, u.len);
+        all.extend(
+            read.iter()
+                .map(|u| (u.kind == UpdateKind::Announce, key(u))),
+        );
+    }
+    all.retain(|(_, key)| usable(key));
+    Ok((!all.is_empty()).then_some(all))
+}
+
+/// As a day's updates are: mostly announcements, of a few prefixes.
+fn made_up(rows: &[Key]) -> Updates {
+    let some: Vec<Key> = rows.iter().step_by(ONE_IN).copied().collect();
+    let mut random = Random(7);
+    (0..2 * MADE)
+        .map(|_| (random.below(30) > 0, some[random.below(some.len())]))
+        .collect()
+}
+
+fn prefix(&(family, addr, len): &Key) -> Result<Prefix, BenchError> {
+    let addr = match family {
+        Family::V4 => IpAddr::V4(((addr >> 96) as u32).into()),
+        Family::V6 => IpAddr::V6(addr.into()),
+    };
+    Prefix::new(addr, len).map_err(|e| BenchError::Wrong(e.to_string()))
+}
+
+/// The batches of two families: sets of paths by interface and host.
+fn batches() -> Result<[RouteBatch; 2], BenchError> {
+    let empty = |family, hop: fn(usize, u32) -> String| {
+        let path = |n: usize, host| {
+            let line = format!("ip route add ::/0 via {} pg{}", hop(n, host), n + 1);
+            paths(&line.replace(
+                "::/0",
+                if hop(n, host).contains(':') {
+                    "::/0"
+                } else {
+                    "0.0.0.0/0"
+                },
+            ))
+        };
+        let sets = (0..2).flat_map(|n| (0..HOPS).map(move |host| (n, host)));
+        Ok::<_, BenchError>(RouteBatch {
+            family,
+            table: 0,
+            source: RouteSource::Dynamic,
+            sets: sets
+                .map(|(n, host)| path(n, host))
+                .collect::<Result<_, _>>()?,
+            put: Vec::new(),
+            gone: Vec::new(),
+        })
+    };
+    Ok([empty(Family::V4, hop4)?, empty(Family::V6, hop6)?])
+}
+
+/// The paths of a line of the command line.
+fn paths(line: &str) -> Result<Vec<volley_model::Path>, BenchError> {
+    let line = line.replace("ip route add ::", "ip6 route add ::");
+    let command = volley_cli::parse_line(&line).map_err(|e| BenchError::Args(e.to_string()))?;
+    match command.action {
+        volley_cli::Action::Request(request) => match *request {
+            volley_model::Request::RouteAdd(route) => Ok(route.paths),
+            other => Err(BenchError::Args(format!("{other:?} is no route"))),
+        },
+        _ => Err(BenchError::Args(format!("`{line}` is no route"))),
+    }
+}
+
+fn load(stack: &Stack, rows: &[Key], moved: &HashSet<Key>) -> Result<(), BenchError> {
+    let mut batches = batches()?;
+    for (n, key) in rows.iter().enumerate() {
+        let batch = &mut batches[usize::from(key.0 == Family::V6)];
+        let set = n as u32 % HOPS + if moved.contains(key) { HOPS } else { 0 };
+        batch.put.push((prefix(key)?, set));
+        if batch.put.len() == LOAD {
+            carry_out(stack, batch)?;
+        }
+    }
+    batches.iter_mut().try_for_each(|b| carry_out(stack, b))?;
+    while !stack.settled() {
+        std::hint::spin_loop();
+    }
+    Ok(())
+}
+
+/// Carry a batch out as the mirror of the kernel does, and empty it.
+fn carry_out(stack: &Stack, batch: &mut RouteBatch) -> Result<(), BenchError> {
+    if !batch.put.is_empty() || !batch.gone.is_empty() {
+        let done = stack.fib.borrow_mut().route_batch(batch);
+        done.map_err(|e| BenchError::Wrong(e.to_string()))?;
+        stack.settled();
+    }
+    batch.put.clear();
+    batch.gone.clear();
+    Ok(())
+}
+
+/// Updates in their order, a few at a time, as a routing daemon sends them: of a prefix that is named twice in these, the last one counts.
+fn replay(stack: &Stack, updates: &Updates) -> Result<(), BenchError> {
+    const TOGETHER: usize = 16;
+    let mut batches = batches()?;
+    let mut next = 0;
+    for part in updates.chunks(TOGETHER) {
+        let last: HashMap<Key, bool> = part.iter().map(|(on, key)| (*key, *on)).collect();
+        for (key, on) in last {
+            let batch = &mut batches[usize::from(key.0 == Family::V6)];
+            next = (next + 1) % HOPS;
+            if on {
+                batch.put.push((prefix(&key)?, HOPS + next));
+            } else {
+                batch.gone.push(prefix(&key)?);
+            }
+        }
+        batches.iter_mut().try_for_each(|b| carry_out(stack, b))?;
+        stack.processes.turn();
+    }
+    while !stack.settled() {
+        std::hint::spin_loop();
+    }
+    Ok(())
+}
+
+/// Addresses in stable prefixes, a file for each family.
+fn destinations(rows: &[Key], moved: &HashSet<Key>) -> Result<[String; 2], BenchError> {
+    let mut found = [Vec::new(), Vec::new()];
+    let mut random = Random(3);
+    for _ in 0..rows.len() * 4 {
+        let (family, addr, len) = rows[random.below(rows.len())];
+        let bits = family.bits();
+        let inside = addr | 1 << (128 - u32::from(bits)) & !mask(len);
+        let covered = |l: u8| moved.contains(&(family, inside & mask(l), l));
+        let list: &mut Vec<u128> = &mut found[usize::from(family == Family::V6)];
+        if list.len() < DESTINATIONS && !(len..=bits).any(covered) {
+            list.push(inside);
+        }
+        if found.iter().all(|list| list.len() == DESTINATIONS) {
+            break;
+        }
+    }
+    if found.iter().any(Vec::is_empty) {
+        return Err(BenchError::Args(
+            "no prefix is stable: take another table".into(),
+        ));
+    }
+    let mut text = found.iter().map(|list| {
+        list.iter().fold(String::new(), |mut text, addr| {
+            let six = std::net::Ipv6Addr::from(*addr);
+            let four = std::net::Ipv4Addr::from((addr >> 96) as u32);
+            let _ = match std::ptr::eq(list, &raw const found[0]) {
+                true => write!(text, " {four}"),
+                false => write!(text, " {six}"),
+            };
+            text
+        })
+    });
+    Ok([
+        text.next().unwrap_or_default(),
+        text.next().unwrap_or_default(),
+    ])
+}
+
+fn mask(len: u8) -> u128 {
+    u128::MAX.checked_shl(128 - u32::from(len)).unwrap_or(0)
+}
+
+/// A stream of each family, without a rate or with its half of one.
+fn streams(stack: &Stack, lists: &[String; 2], rate: Option<f64>) -> Result<(), BenchError> {
+    let rate = rate.map_or(String::new(), |r| format!("rate {} ", (r / 2.0) as u64));
+    for (family, list) in ["ip4", "ip6"].iter().zip(lists) {
+        let first = list.split(' ').nth(1).unwrap_or_default();
+        let (source, hops) = match *family {
+            "ip4" => ("192.0.2.1", "ttl"),
+            _ => ("2001:db8::1", "hops"),
+        };
+        if !sent(stack)?.is_empty() && !rate.is_empty() {
+            change(
+                stack,
+                &format!("packet-generator delete {family}"),
+                std::hint::spin_loop,
+            )?;
+        }
+        let line = format!(
+            "packet-generator new name {family} interface pg0 {rate}size 64 edit {family}.dst list{list} \
+             template {{ eth src 02:00:00:00:00:99 dst 02:00:00:00:00:01 / {family} src {source} dst {first} {hops} 64 / udp sport 1 dport 2 }}"
+        );
+        change(stack, &line, std::hint::spin_loop)?;
+    }
+    Ok(())
+}
+
+/// Switch the streams on, do something, and switch them off: packets forwarded in a second meanwhile, and packets sent in all.
+fn forwarded(stack: &Stack, work: impl FnOnce()) -> Result<(f64, u64), BenchError> {
+    let each = |word: &str| {
+        ["ip4", "ip6"].iter().try_for_each(|name| {
+            let line = format!("packet-generator {word} {name}");
+            change(stack, &line, std::hint::spin_loop)
+        })
+    };
+    each("enable")?;
+    let (before, start) = (left(stack, "pg1"), Instant::now());
+    work();
+    let rate = (left(stack, "pg1") - before) as f64 / start.elapsed().as_secs_f64();
+    each("disable")?;
+    wait(0.1);
+    Ok((rate, sent(stack)?.iter().sum()))
+}
+
+/// The other core is not idle later, so this one is not now.
+fn wait(seconds: f64) {
+    let until = Instant::now() + Duration::from_secs_f64(seconds);
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+}
+
+fn sent(stack: &Stack) -> Result<Vec<u64>, BenchError> {
+    match stack.query(&Query::PacketGenerator)? {
+        Reply::PacketGenerator(reply) => Ok(reply.streams.iter().map(|s| s.sent).collect()),
+        other => Err(BenchError::Wrong(format!("{other:?}"))),
+    }
+}
+
+fn left(stack: &Stack, name: &str) -> u64 {
+    let interfaces = stack.interfaces.borrow();
+    let found = interfaces.by_name(name);
+    found.map_or(0, |i| interfaces.counts(i).tx_packets)
+}
+
+fn dropped(stack: &Stack) -> u64 {
+    let counters = stack.engine.borrow().counters();
+    let lost = counters
+        .iter()
+        .filter(|c| c.info.severity == Severity::Error);
+    lost.map(|c| c.count).sum()
+}
+
+fn print(args: &UpdateArgs, report: &Report) -> Result<(), BenchError> {
+    if args.json {
+        let text = serde_json::to_string_pretty(report);
+        println!("{}", text.map_err(|e| BenchError::Wrong(e.to_string()))?);
+        return Ok(());
+    }
+    println!(
+        "{} prefixes, {} updates ({}) in {:.2} s: {:.0} a second",
+        report.prefixes, report.updates, report.from, report.seconds, report.updates_per_second
+    );
+    println!(
+        "{:.2} Mpps at most, {:.2} offered, {:.2} forwarded beside the updates; {} sent, {} received, {} dropped, {} astray",
+        report.capacity / 1e6,
+        report.offered / 1e6,
+        report.forwarded / 1e6,
+        report.sent,
+        report.received,
+        report.dropped,
+        report.astray
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_up_updates_lose_no_packet_of_what_is_stable() {
+        let args = UpdateArgs {
+            table: None,
+            table6: None,
+            updates: None,
+            updates6: None,
+            prefixes: 4000,
+            load: 50.0,
+            seconds: 0.05,
+            json: true,
+        };
+        let all = rows(&args).unwrap();
+        let updates: Updates = made_up(&all).into_iter().take(4000).collect();
+        let moved: HashSet<Key> = updates.iter().map(|(_, key)| *key).collect();
+        let (stack, mut workers) = Stack::new(&EngineSettings::default(), Clock::system()).unwrap();
+        let (mut worker, stop) = (workers.pop().unwrap(), AtomicBool::new(false));
+        let report = std::thread::scope(|scope| {
+            let (stop, worker) = (&stop, &mut worker);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Acquire) {
+                    worker.step();
+                }
+            });
+            let report = measure(&stack, &args, (&all, &moved), &updates);
+            stop.store(true, Ordering::Release);
+            report.unwrap()
+        });
+        assert!(report.sent > 0 && report.updates == 4000);
+        assert_eq!(
+            (report.received, report.dropped, report.astray),
+            (report.sent, 0, 0)
+        );
+    }
+}

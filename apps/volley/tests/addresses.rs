@@ -1,0 +1,208 @@
+//! Addresses that are tried before they are used, and what is answered for others, against the kernel.
+//!
+//! Needs root, `ip`, `ping` and Python; says so and passes where they are not there.
+
+mod support;
+
+use support::bed::{Bed, counter, mac_of};
+use support::{Daemon, text};
+
+/// The state of an address of `left`.
+fn state(daemon: &Daemon, address: &str) -> String {
+    let row = daemon.json("show ip6 nd left")["interfaces"][0].clone();
+    let all = row["addresses"].as_array().unwrap().iter();
+    let mine = all.filter(|a| a["address"] == address);
+    let states: Vec<&str> = mine.map(|a| a["state"].as_str().unwrap()).collect();
+    assert_eq!(states.len(), 1, "{row}");
+    states[0].to_owned()
+}
+
+/// Prints, for some seconds, solicitations from nobody and ARP probes: target, destination, and where they come from.
+const LISTEN: &str = "end=time.time()+SECONDS; s.settimeout(0.1)\n\
+    n=lambda b: socket.inet_ntop(socket.AF_INET6,b)\n\
+    while time.time()<end:\n\
+    \x20 try: f,w=s.recvfrom(2000)\n\
+    \x20 except socket.timeout: continue\n\
+    \x20 if w[2]==4: continue\n\
+    \x20 if f[12:14]==b'\\x86\\xdd' and f[20]==58 and f[54]==135 and f[22:38]==bytes(16):\n\
+    \x20  print(n(f[62:78]),n(f[38:54]),f[:6].hex(':'),len(f),f[21],flush=True)\n\
+    \x20 if f[12:14]==b'\\x08\\x06' and f[28:32]==bytes(4):\n\
+    \x20  print(socket.inet_ntoa(f[38:42]),f[20:22].hex(),f[:6].hex(':'),flush=True)\n";
+
+#[test]
+fn an_address_is_used_when_nobody_has_it() {
+    let Some(bed) = Bed::new() else { return };
+    let mut daemon = bed.router();
+    daemon.ok("set interface dad left 4");
+    assert_eq!(
+        state(&daemon, "2001:db8:77::1/64"),
+        "preferred",
+        "it was used before"
+    );
+    let listener = bed.python("a", &LISTEN.replace("SECONDS", "14"));
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    daemon.ok("set interface ip6 address left 2001:db8:77::7/64");
+    daemon.ok("set interface ip address left 10.77.0.7/16");
+    for address in ["2001:db8:77::7/64", "10.77.0.7/16"] {
+        assert_eq!(state(&daemon, address), "tentative");
+    }
+    for (address, alone) in [
+        ("2001:db8:77::7/64", "2001:db8:77::7"),
+        ("10.77.0.7/16", "10.77.0.7"),
+    ] {
+        daemon.wait_for(alone, |d| state(d, address) == "preferred");
+        daemon.wait_for("a ping", |_| bed.pings("a", alone, 1, "1") == 1);
+    }
+    let heard = text(&listener.wait_with_output().unwrap().stdout);
+    let times = |line: &str| heard.lines().filter(|l| *l == line).count();
+    let six = "2001:db8:77::7 ff02::1:ff00:7 33:33:ff:00:00:07 78 255";
+    assert_eq!(
+        (times(six), times("10.77.0.7 0001 ff:ff:ff:ff:ff:ff")),
+        (4, 4),
+        "{heard}"
+    );
+    // A link that was away may have got others: everybody is asked again.
+    daemon.ok("set interface state left down");
+    daemon.ok("set interface state left up");
+    assert_eq!(state(&daemon, "2001:db8:77::1/64"), "tentative");
+    daemon.wait_for("all", |d| state(d, "2001:db8:77::1/64") == "preferred");
+    daemon.ok("set interface dad left off");
+    daemon.ok("set interface ip6 address left 2001:db8:77::8/64");
+    assert_eq!(state(&daemon, "2001:db8:77::8/64"), "preferred", "at once");
+}
+
+#[test]
+fn an_address_that_a_kernel_host_has_is_not_used() {
+    let Some(bed) = Bed::new() else { return };
+    let mut daemon = bed.router();
+    daemon.ok("set interface dad left 1");
+    daemon.ok("set interface ip6 address left 2001:db8:77::2/64");
+    daemon.ok("set interface ip address left 10.77.0.2/16");
+    let mac = mac_of(&bed, "a");
+    for (address, alone) in [
+        ("2001:db8:77::2/64", "2001:db8:77::2"),
+        ("10.77.0.2/16", "10.77.0.2"),
+    ] {
+        daemon.wait_for(alone, |d| state(d, address) == "duplicate");
+        daemon.wait_for("the message", |d| {
+            d.log().contains(&format!(
+                "the address {alone} is not used, for another station ({mac}) has it"
+            ))
+        });
+        assert_eq!(
+            bed.pings("b", alone, 3, "0.05"),
+            3,
+            "the host answers, not the router"
+        );
+    }
+    let shown = daemon.ok("show ip6 nd left");
+    assert!(shown.contains("2001:db8:77::2/64, duplicate"), "{shown}");
+    let events = daemon.json("show ip6 neighbors")["events"].clone();
+    let all = events.as_array().unwrap();
+    assert!(
+        all.iter()
+            .any(|e| e["event"] == "duplicates" && e["count"] == 2),
+        "{events}"
+    );
+    // Once the host has gone, a link that comes up again finds the address free.
+    bed.ip("a", "-6 addr del 2001:db8:77::2/64 dev e");
+    daemon.ok("set interface state left down");
+    daemon.ok("set interface state left up");
+    daemon.wait_for("the address", |d| {
+        state(d, "2001:db8:77::2/64") == "preferred"
+    });
+}
+
+#[test]
+fn two_that_try_an_address_at_once_both_leave_it() {
+    let Some(bed) = Bed::new() else { return };
+    let mut daemon = bed.router();
+    daemon.ok("set interface dad left 3");
+    // Whoever hears our probe asks the same.
+    let rival = "s.settimeout(20); p=lambda t: socket.inet_pton(socket.AF_INET6,t)\n\
+        while True:\n\
+        \x20 f=s.recv(2000)\n\
+        \x20 if f[12:14]==b'\\x86\\xdd' and f[54]==135 and f[22:38]==bytes(16) and f[62:78]==p('2001:db8:77::9'): break\n\
+        s.send(f[:6]+me+f[12:]); print('asked')\n";
+    let rival = bed.python("a", rival);
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    daemon.ok("set interface ip6 address left 2001:db8:77::9/64");
+    daemon.wait_for("the conflict", |d| {
+        state(d, "2001:db8:77::9/64") == "duplicate"
+    });
+    assert!(text(&rival.wait_with_output().unwrap().stdout).contains("asked"));
+    // The other way round: the kernel finds that we have an address.
+    bed.ip("a", "addr add 2001:db8:77::1/64 dev e");
+    daemon.wait_for("the kernel's finding", |_| {
+        bed.ip("a", "-6 addr show dev e").contains("dadfailed")
+    });
+    assert!(counter(&daemon, "nd-reply", "replies") >= 1);
+}
+/// Prints advertisements of IPv6 and replies of ARP: for whom, from whom, flags, MAC address in it.
+const ANSWERS: &str = "end=time.time()+SECONDS; s.settimeout(0.1)\n\
+    n=lambda b: socket.inet_ntop(socket.AF_INET6,b)\n\
+    while time.time()<end:\n\
+    \x20 try: f,w=s.recvfrom(2000)\n\
+    \x20 except socket.timeout: continue\n\
+    \x20 if w[2]==4: continue\n\
+    \x20 if f[12:14]==b'\\x86\\xdd' and f[20]==58 and f[54]==136: print(n(f[62:78]),n(f[22:38]),f[58],f[80:86].hex(':'),flush=True)\n\
+    \x20 if f[12:14]==b'\\x08\\x06' and f[21]==2: print(socket.inet_ntoa(f[28:32]),f[22:28].hex(':'),flush=True)\n";
+
+#[test]
+fn hosts_behind_the_router_are_answered_for() {
+    let Some(bed) = Bed::new() else { return };
+    let daemon = bed.router();
+    // Host a takes everything for near: the whole of 10/8, and the other link's IPv6.
+    bed.ip("a", "addr del 10.77.0.2/16 dev e");
+    bed.ip("a", "addr add 10.77.0.2/8 dev e");
+    bed.ip("a", "-6 route add 2001:db8:78::/64 dev e");
+    assert_eq!(
+        bed.pings("a", "10.78.0.2", 1, "1"),
+        0,
+        "nobody answers for it"
+    );
+    daemon.ok("set interface proxy left 10.0.0.0/8 2001:db8:78::/64");
+    let listener = bed.python("a", &ANSWERS.replace("SECONDS", "8"));
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    bed.ip("a", "neigh flush dev e");
+    for to in ["10.78.0.2", "2001:db8:78::2"] {
+        assert_eq!(bed.pings("a", to, 3, "0.05"), 3, "{to}");
+    }
+    let all = daemon.json("show interface left");
+    let mac = all["interfaces"][0]["mac"].as_str().unwrap().to_owned();
+    for to in ["10.78.0.2", "2001:db8:78::2"] {
+        let said = bed.ip("a", &format!("neigh show {to} dev e"));
+        assert!(said.contains(&mac), "{said}");
+    }
+    // Nobody is there, or it is near itself: nobody answers.
+    for to in ["10.99.0.1", "10.77.0.99"] {
+        assert_eq!(bed.pings("a", to, 1, "1"), 0, "{to}");
+    }
+    let heard = text(&listener.wait_with_output().unwrap().stdout);
+    let local = daemon.json("show ip6 nd left")["interfaces"][0]["link_local"].clone();
+    let six = format!("2001:db8:78::2 {} 64 {mac}", local.as_str().unwrap());
+    assert!(heard.lines().any(|l| l == six), "{heard} {six}");
+    assert!(
+        heard.lines().any(|l| l == format!("10.78.0.2 {mac}")),
+        "{heard}"
+    );
+    assert!(
+        !heard.contains("10.99.") && !heard.contains("10.77.0.99"),
+        "{heard}"
+    );
+    assert!(
+        counter(&daemon, "arp-input", "proxied") >= 1
+            && counter(&daemon, "nd-input", "proxied") >= 1
+    );
+    // Who asks whether an address is free is not told that it is taken.
+    bed.ip("a", "addr add 2001:db8:78::99/128 dev e");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let said = bed.ip("a", "-6 addr show dev e");
+    assert!(
+        said.contains("2001:db8:78::99/128") && !said.contains("dadfailed"),
+        "{said}"
+    );
+    daemon.ok("set interface proxy left off");
+    bed.ip("a", "neigh flush dev e");
+    assert_eq!(bed.pings("a", "10.78.0.2", 1, "1"), 0, "off again");
+}

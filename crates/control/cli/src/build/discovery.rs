@@ -1,0 +1,56 @@
+//! `ip6 nd`, `set interface dad`, `set interface proxy`.
+
+use super::args::Args;
+use crate::grammar::Id;
+use volley_model::{Discovery, Request, SyntaxError};
+
+pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    match id {
+        Id::SetDad => dad(args),
+        Id::SetProxy => proxy(args),
+        _ => advert(args),
+    }
+}
+
+/// How many probes for an address are sent before it is used.
+fn dad(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let name = args.text()?;
+    let probes = if args.take("off") {
+        0
+    } else {
+        args.number32()?
+    };
+    Ok(Request::InterfaceDiscovery {
+        name,
+        discovery: Discovery::Probes(probes),
+    })
+}
+
+/// For whom an interface answers.
+fn proxy(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let name = args.text()?;
+    let mut ranges = Vec::new();
+    if !args.take("off") {
+        while args.peek().is_some() {
+            ranges.push(args.read()?);
+        }
+    }
+    Ok(Request::InterfaceDiscovery {
+        name,
+        discovery: Discovery::Proxy(ranges),
+    })
+}
+
+/// What an interface advertises as a router.
+fn advert(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let (name, column) = (args.text()?, args.column());
+    let words = args.words();
+    let advert = match &words[..] {
+        "ra-suppress" => None,
+        words => Some(words.parse().map_err(|e| SyntaxError::new(column, e))?),
+    };
+    Ok(Request::InterfaceDiscovery {
+        name,
+        discovery: Discovery::Advert(advert),
+    })
+}

@@ -1,0 +1,101 @@
+//! How an interface deals with its neighbours: whether it asks before it uses an address, for whom it answers, what it
+//! advertises.
+
+use crate::addr::Prefix;
+use crate::advert::RouterAdvert;
+use crate::error::ModelError;
+use crate::limits;
+use crate::validate::within;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Formatter};
+
+/// One setting of an interface; what is usual is as if nobody had set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Discovery {
+    /// How many probes for an address are sent before it is used; 0 = it is used at once.
+    Probes(u32),
+    /// For whom it answers: addresses that are reached through other interfaces.
+    Proxy(Vec<Prefix>),
+    /// What it advertises as a router of IPv6; none = it advertises nothing.
+    Advert(Option<RouterAdvert>),
+}
+
+/// Which setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DiscoveryPart {
+    /// Duplicate address detection.
+    Probes,
+    /// Proxy ARP and proxy ND.
+    Proxy,
+    /// Router advertisements.
+    Advert,
+}
+
+impl DiscoveryPart {
+    /// All of them.
+    pub const ALL: [DiscoveryPart; 3] = [
+        DiscoveryPart::Probes,
+        DiscoveryPart::Proxy,
+        DiscoveryPart::Advert,
+    ];
+
+    /// How it is when nobody sets it.
+    pub fn usual(self) -> Discovery {
+        match self {
+            DiscoveryPart::Probes => Discovery::Probes(0),
+            DiscoveryPart::Proxy => Discovery::Proxy(Vec::new()),
+            DiscoveryPart::Advert => Discovery::Advert(None),
+        }
+    }
+}
+
+fn proxy(ranges: &[Prefix]) -> Result<(), ModelError> {
+    if ranges.len() > limits::PROXIES {
+        let (asked, limit) = (ranges.len() as u64, limits::PROXIES as u64);
+        return Err(ModelError::limit("ranges of addresses", asked, limit));
+    }
+    let group = |range: &&Prefix| range.addr().is_multicast();
+    if let Some(range) = ranges.iter().find(group) {
+        let why = "nobody answers for a group";
+        return Err(ModelError::invalid(format!("proxy {range}"), why));
+    }
+    Ok(())
+}
+
+impl Discovery {
+    /// Which setting it is.
+    pub fn part(&self) -> DiscoveryPart {
+        match self {
+            Discovery::Probes(_) => DiscoveryPart::Probes,
+            Discovery::Proxy(_) => DiscoveryPart::Proxy,
+            Discovery::Advert(_) => DiscoveryPart::Advert,
+        }
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), ModelError> {
+        match self {
+            Discovery::Probes(probes) => within("dad", *probes, limits::DAD_PROBES),
+            Discovery::Proxy(ranges) => proxy(ranges),
+            Discovery::Advert(it) => it.as_ref().map_or(Ok(()), RouterAdvert::validate),
+        }
+    }
+
+    /// The command that sets it.
+    pub(crate) fn spell(&self, name: &str, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Discovery::Probes(0) => write!(f, "set interface dad {name} off"),
+            Discovery::Probes(probes) => write!(f, "set interface dad {name} {probes}"),
+            Discovery::Proxy(ranges) if ranges.is_empty() => {
+                write!(f, "set interface proxy {name} off")
+            }
+            Discovery::Proxy(ranges) => {
+                write!(f, "set interface proxy {name}")?;
+                ranges.iter().try_for_each(|range| write!(f, " {range}"))
+            }
+            Discovery::Advert(Some(it)) => write!(f, "ip6 nd {name} {it}"),
+            Discovery::Advert(None) => write!(f, "ip6 nd {name} ra-suppress"),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! A router advertisement as a frame (RFC 4861, 4.2 and 4.6; RFC 8106, 5.1 and 5.2).
+
+use crate::entry::Mac;
+use crate::lane::LONG;
+use crate::nd::{self, ALL_NODES};
+use std::net::IpAddr;
+use volley_model::{AdvertPrefix, RouterAdvert};
+use volley_wire::icmp6::Icmp6Type;
+
+/// Bytes of an Ethernet and an IPv6 header.
+const IP: usize = 54;
+const SOURCE: u8 = 1;
+const PREFIX: u8 = 3;
+const MTU: u8 = 5;
+const RDNSS: u8 = 25;
+const DNSSL: u8 = 31;
+const ON_LINK: u8 = 0x80;
+const AUTONOMOUS: u8 = 0x40;
+const MANAGED: u8 = 0x80;
+const OTHER: u8 = 0x40;
+
+/// What an advertisement is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Advertisement<'a> {
+    /// The interface's MAC address.
+    pub own: Mac,
+    /// Its MTU.
+    pub mtu: u16,
+    /// As it was set.
+    pub settings: &'a RouterAdvert,
+    /// All prefixes to advertise.
+    pub prefixes: &'a [AdvertPrefix],
+    /// It is a router no longer: its lifetime is 0.
+    pub ending: bool,
+}
+
+/// An option: its type, its length in units of 8 bytes, filled up with zeros.
+fn option(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
+    let units = (body.len() + 2).div_ceil(8);
+    let end = out.len() + 8 * units;
+    out.extend([kind, units as u8]);
+    out.extend(body);
+    out.resize(end, 0);
+}
+
+fn prefix(out: &mut Vec<u8>, it: &AdvertPrefix) {
+    let IpAddr::V6(address) = it.prefix.addr() else {
+        return;
+    };
+    // Interface identifiers have 64 bits on Ethernet (RFC 2464, 4): of another prefix hosts make no address.
+    let autonomous = !it.no_autoconfig && it.prefix.len() == 64;
+    let mut flags = if it.off_link { 0 } else { ON_LINK };
+    flags |= if autonomous { AUTONOMOUS } else { 0 };
+    let mut body = vec![it.prefix.len(), flags];
+    body.extend(it.valid_s.to_be_bytes());
+    body.extend(it.preferred_s.to_be_bytes());
+    body.extend([0; 4]);
+    body.extend(address.octets());
+    option(out, PREFIX, &body);
+}
+
+/// A name as the domain name system writes it (RFC 1035, 3.1).
+fn domain(out: &mut Vec<u8>, name: &str) {
+    for label in name.split('.') {
+        out.push(label.len() as u8);
+        out.extend(label.as_bytes());
+    }
+    out.push(0);
+}
+
+impl Advertisement<'_> {
+    /// The message behind the IPv6 header, its checksum 0. Prefixes that would make it longer than [`LONG`] are left out.
+    fn message(&self) -> Vec<u8> {
+        let it = self.settings;
+        let lifetime = if self.ending { 0 } else { it.lifetime() };
+        let mut flags = if it.managed { MANAGED } else { 0 };
+        flags |= if it.other { OTHER } else { 0 };
+        let mut out = vec![
+            Icmp6Type::ROUTER_ADVERTISEMENT.0,
+            0,
+            0,
+            0,
+            it.hop_limit,
+            flags,
+        ];
+        out.extend(lifetime.to_be_bytes());
+        out.extend(it.reachable_ms.to_be_bytes());
+        out.extend(it.retransmit_ms.to_be_bytes());
+        if !it.no_source {
+            option(&mut out, SOURCE, &self.own);
+        }
+        if !it.no_mtu {
+            let mut body = vec![0, 0];
+            body.extend(u32::from(self.mtu).to_be_bytes());
+            option(&mut out, MTU, &body);
+        }
+        self.names(&mut out);
+        for it in self.prefixes {
+            if IP + out.len() + 32 <= LONG {
+                prefix(&mut out, it);
+            }
+        }
+        out
+    }
+
+    fn names(&self, out: &mut Vec<u8>) {
+        let it = self.settings;
+        let begin = || {
+            let mut body = vec![0, 0];
+            body.extend(it.names_lifetime().to_be_bytes());
+            body
+        };
+        if !it.rdnss.is_empty() {
+            let mut body = begin();
+            it.rdnss.iter().for_each(|a| body.extend(a.octets()));
+            option(out, RDNSS, &body);
+        }
+        if !it.dnssl.is_empty() {
+            let mut body = begin();
+            it.dnssl.iter().for_each(|name| domain(&mut body, name));
+            option(out, DNSSL, &body);
+        }
+    }
+
+    /// The whole frame, to everybody on the link.
+    pub fn frame(&self) -> Vec<u8> {
+        let (from, message) = (nd::link_local(self.own), self.message());
+        nd::frame(self.own, nd::group_mac(ALL_NODES), from, ALL_NODES, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_wire::checksum::Sum;
+    use volley_wire::icmp6::Icmp6;
+    use volley_wire::nd::{NdBody, NdMessage, NdOption};
+    use volley_wire::{IpProto, MacAddr};
+
+    const OWN: Mac = [2, 0, 0, 0, 0, 1];
+
+    fn made(words: &str, prefixes: &[&str], ending: bool) -> Vec<u8> {
+        let usual = |p: &&str| AdvertPrefix::usual(p.parse().unwrap());
+        let prefixes: Vec<AdvertPrefix> = prefixes.iter().map(usual).collect();
+        let advertisement = Advertisement {
+            own: OWN,
+            mtu: 1500,
+            settings: &words.parse().unwrap(),
+            prefixes: &prefixes,
+            ending,
+        };
+        let frame = advertisement.frame();
+        assert_eq!(
+            frame[..14],
+            [0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x86, 0xdd]
+        );
+        assert_eq!(frame[20..22], [58, 255]);
+        frame
+    }
+
+    fn read(frame: &[u8]) -> (NdBody, Vec<NdOption<'_>>) {
+        let icmp = Icmp6::parse(&frame[54..]).unwrap();
+        let length = frame.len() as u32 - 54;
+        let pseudo = Sum::pseudo6(nd::link_local(OWN), ALL_NODES, IpProto(58), length);
+        assert!(icmp.checksum_ok(pseudo));
+        assert_eq!(
+            u32::from(u16::from_be_bytes([frame[18], frame[19]])),
+            length
+        );
+        let nd = NdMessage::parse(&icmp).unwrap().unwrap();
+        (nd.body, nd.options().collect())
+    }
+
+    #[test]
+    fn everything_that_is_set_is_said() {
+        let words = "ra-interval 100 ra-lifetime 1234 ra-managed-config-flag ra-hop-limit 7 ra-reachable 5 ra-retransmit 6 \
+             rdnss 2001:db8::53 dnssl example.net dnssl a.b";
+        let frame = made(words, &["2001:db8:1::/64", "2001:db8:2::/56"], false);
+        let (body, options) = read(&frame);
+        let NdBody::RouterAdvertisement {
+            hop_limit,
+            flags,
+            lifetime_s,
+            times,
+        } = body
+        else {
+            panic!("{body:?}");
+        };
+        assert_eq!((hop_limit, flags, lifetime_s), (7, 0x80, 1234));
+        assert_eq!(
+            (times.reachable_ms.get(), times.retransmit_ms.get()),
+            (5, 6)
+        );
+        assert_eq!(options[0], NdOption::SourceMac(MacAddr(OWN)));
+        assert_eq!(options[1], NdOption::Mtu(1500));
+        let NdOption::Other { kind: 25, data } = options[2] else {
+            panic!("{options:?}");
+        };
+        assert_eq!(data[..6], [0, 0, 0, 0, 1, 44], "300 s");
+        assert_eq!(
+            data[6..],
+            "2001:db8::53"
+                .parse::<std::net::Ipv6Addr>()
+                .unwrap()
+                .octets()
+        );
+        let NdOption::Other { kind: 31, data } = options[3] else {
+            panic!("{options:?}");
+        };
+        assert_eq!(&data[6..], b"\x07example\x03net\0\x01a\x01b\0\0\0\0\0\0\0");
+        let (NdOption::Prefix(a), NdOption::Prefix(b)) = (options[4], options[5]) else {
+            panic!("{options:?}");
+        };
+        assert_eq!(
+            (a.prefix_len, a.flags, a.valid_s.get(), a.preferred_s.get()),
+            (64, 0xc0, 2_592_000, 604_800)
+        );
+        assert_eq!(
+            (b.prefix_len, b.flags),
+            (56, 0x80),
+            "no address is made of it"
+        );
+        assert_eq!(options.len(), 6);
+    }
+
+    #[test]
+    fn what_is_suppressed_is_not_said_and_the_last_ones_have_no_lifetime() {
+        let frame = made("ra-suppress-mtu ra-suppress-link-layer", &[], true);
+        let (body, options) = read(&frame);
+        assert!(matches!(
+            body,
+            NdBody::RouterAdvertisement { lifetime_s: 0, .. }
+        ));
+        assert_eq!((options.len(), frame.len()), (0, 70));
+    }
+
+    #[test]
+    fn more_prefixes_than_fit_are_left_out() {
+        let all: Vec<String> = (0..60).map(|n| format!("2001:db8:{n:x}::/64")).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let frame = made("", &all, false);
+        assert!(
+            frame.len() <= LONG && frame.len() > LONG - 32,
+            "{}",
+            frame.len()
+        );
+        read(&frame);
+    }
+}

@@ -1,0 +1,29 @@
+//! What others say of addresses that are tentative (RFC 4862, 5.4.3 and 5.4.4; RFC 5227, 2.1.1).
+
+use crate::entry::Mac;
+use crate::lane::{Heard, Lane, What};
+use std::net::IpAddr;
+use volley_graph::{Counters, Cx};
+use volley_iface::IfTable;
+
+/// Tell the control thread that a station says it has an address, unless it is we that said so. Counted as the first of
+/// `counts`, or as the second where there is no room.
+pub(crate) fn tell<C: Counters>(
+    (cx, counts): (&Cx<'_, C>, [C; 2]),
+    (lane, table): (&Lane, &IfTable),
+    (rx, addr, mac): (u32, IpAddr, Mac),
+) {
+    let own = table.mac(rx).to_be_bytes();
+    if mac[..] == own[2..] {
+        return;
+    }
+    let what = What::Claim;
+    let told = lane.tell(Heard {
+        rx,
+        addr,
+        mac,
+        what,
+    });
+    let [told_count, full] = counts;
+    cx.count(if told { told_count } else { full }, 1);
+}

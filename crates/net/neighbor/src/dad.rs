@@ -1,0 +1,243 @@
+//! Duplicate address detection: before an address is used, its link is asked whether somebody has it (RFC 4862, 5.4; for
+//! IPv4 by ARP, RFC 5227, 2.1). Meanwhile, and when somebody has, the FIB does not use it.
+
+use crate::control::Control;
+use crate::entry::{Mac, SECOND};
+use crate::lane::Frame;
+use crate::nd;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use volley_iface::{Flag, IfIdx};
+use volley_model::IfAddress;
+use volley_model::reply::{AddressRow, AddressState};
+use volley_wire::MacAddr;
+use volley_wire::icmp6::Icmp6Type;
+
+/// The longest time before the first probe, by chance (MAX_RTR_SOLICITATION_DELAY, PROBE_WAIT).
+const FIRST: u64 = SECOND;
+/// Between two probes of IPv6, and behind the last one (RETRANS_TIMER).
+const BETWEEN: u64 = SECOND;
+/// The same for IPv4, more by chance (PROBE_MIN to PROBE_MAX).
+const MORE4: u64 = SECOND;
+/// Behind the last probe of IPv4 (ANNOUNCE_WAIT).
+const WAIT4: u64 = 2 * SECOND;
+
+/// How far an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// So many probes are still to be sent; the next thing happens then.
+    Tentative { left: u32, at: u64 },
+    /// Another station has it.
+    Duplicate(Mac),
+    /// Nobody said a word.
+    Good,
+}
+
+/// Addresses of one interface that are looked at.
+#[derive(Debug)]
+pub(crate) struct Probing {
+    probes: u32,
+    states: BTreeMap<IfAddress, State>,
+}
+
+impl Probing {
+    fn is_tentative(&self) -> bool {
+        let mut states = self.states.values();
+        states.any(|s| matches!(s, State::Tentative { .. }))
+    }
+}
+
+/// What is to be done about an address.
+enum Act {
+    Probe,
+    Use,
+}
+
+/// A solicitation from nobody (RFC 4862, 5.4.2).
+fn solicitation(own: Mac, target: Ipv6Addr) -> Vec<u8> {
+    let group = nd::solicited_node(target);
+    let mut message = vec![Icmp6Type::NEIGHBOUR_SOLICITATION.0, 0, 0, 0, 0, 0, 0, 0];
+    message.extend(target.octets());
+    let to_mac = nd::group_mac(group);
+    nd::frame(own, to_mac, Ipv6Addr::UNSPECIFIED, group, message)
+}
+
+impl Control {
+    /// Say how many probes an interface sends for an address before it is used; none = it is used at once.
+    pub fn probe_addresses(&mut self, iface: u32, probes: u32) {
+        self.fib.borrow_mut().set_careful(iface, probes > 0);
+        if probes > 0 {
+            // What is used already stays so.
+            let fib = self.fib.borrow();
+            let good = fib.addresses(iface).iter().map(|a| (*a, State::Good));
+            let new = || Probing {
+                probes,
+                states: good.collect(),
+            };
+            self.probing.entry(iface).or_insert_with(new).probes = probes;
+        } else if self.probing.remove(&iface).is_some() {
+            let all = self.fib.borrow().addresses(iface).to_vec();
+            all.iter().for_each(|a| self.use_address(iface, *a));
+        }
+        self.follow_addresses(iface);
+        self.mark_probing(iface);
+    }
+
+    /// Workers tell what they hear about our own addresses while some are tentative.
+    fn mark_probing(&self, iface: u32) {
+        let on = self.probing.get(&iface).is_some_and(Probing::is_tentative);
+        if self.fib.borrow().interface(iface).is_some() {
+            let interfaces = self.interfaces.borrow();
+            interfaces.table().set(IfIdx(iface), Flag::Probes, on);
+        }
+    }
+
+    fn use_address(&mut self, iface: u32, address: IfAddress) {
+        let done = self.fib.borrow_mut().set_usable(iface, address, true);
+        self.tally.no_room += u64::from(done.is_err());
+    }
+
+    /// An interface or its addresses have changed, before anybody else looks at them.
+    pub fn follow_addresses(&mut self, iface: u32) {
+        if !self.probing.contains_key(&iface) {
+            return;
+        }
+        let (now, chance) = (self.now(), self.chance(iface));
+        let (up, all) = {
+            let fib = self.fib.borrow();
+            let Some(info) = fib.interface(iface) else {
+                self.probing.remove(&iface);
+                return;
+            };
+            (info.up, fib.addresses(iface).to_vec())
+        };
+        let learns = self.learns(iface);
+        let Some(it) = self.probing.get_mut(&iface) else {
+            return;
+        };
+        it.states.retain(|a, _| all.contains(a));
+        if !up {
+            // Who had none may have come meanwhile: all are looked at again.
+            it.states.clear();
+        }
+        let left = it.probes;
+        let new: Vec<IfAddress> = all
+            .into_iter()
+            .filter(|a| !it.states.contains_key(a))
+            .collect();
+        if up {
+            let at = now + chance % FIRST;
+            let state = if learns {
+                State::Tentative { left, at }
+            } else {
+                State::Good
+            };
+            it.states.extend(new.iter().map(|a| (*a, state)));
+        }
+        for address in new {
+            if up && !learns {
+                self.use_address(iface, address);
+            } else {
+                let _ = self.fib.borrow_mut().set_usable(iface, address, false);
+            }
+        }
+        self.mark_probing(iface);
+    }
+
+    /// Probes that are due, and addresses that nobody has.
+    pub fn turn_probes(&mut self, now: u64) {
+        let mut due = Vec::new();
+        for (iface, it) in &self.probing {
+            for (address, state) in &it.states {
+                if matches!(state, State::Tentative { at, .. } if *at <= now) {
+                    due.push((*iface, *address));
+                }
+            }
+        }
+        for (iface, address) in due {
+            let chance = self.chance(iface);
+            match self.step(iface, address, now, chance) {
+                Some(Act::Probe) => self.probe(iface, address.addr()),
+                Some(Act::Use) => {
+                    self.use_address(iface, address);
+                    self.mark_probing(iface);
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn step(&mut self, iface: u32, address: IfAddress, now: u64, chance: u64) -> Option<Act> {
+        let state = self.probing.get_mut(&iface)?.states.get_mut(&address)?;
+        let State::Tentative { left, at } = state else {
+            return None;
+        };
+        if *left == 0 {
+            *state = State::Good;
+            return Some(Act::Use);
+        }
+        *left -= 1;
+        *at = now
+            + match (address.addr().is_ipv4(), *left) {
+                (false, _) => BETWEEN,
+                (true, 0) => WAIT4,
+                (true, _) => BETWEEN + chance % MORE4,
+            };
+        Some(Act::Probe)
+    }
+
+    fn probe(&mut self, iface: u32, address: IpAddr) {
+        let Some(own) = self.links.get(&iface).map(|link| link.mac) else {
+            return;
+        };
+        match address {
+            IpAddr::V4(target) => self.arp(iface, own, None, Ipv4Addr::UNSPECIFIED, target),
+            IpAddr::V6(target) => {
+                let frame = solicitation(own, target);
+                self.send(Frame::new(iface, &frame));
+            }
+        }
+    }
+
+    /// A station said that it has an address, or asked whether somebody has it, as we did.
+    pub fn claimed(&mut self, iface: u32, addr: IpAddr, mac: Mac) {
+        let own = self.links.get(&iface).map(|link| link.mac);
+        let Some(it) = self.probing.get_mut(&iface).filter(|_| own != Some(mac)) else {
+            return;
+        };
+        let mine = it.states.iter_mut().find(|(a, _)| a.addr() == addr);
+        let Some((_, state)) = mine.filter(|(_, s)| matches!(s, State::Tentative { .. })) else {
+            return;
+        };
+        *state = State::Duplicate(mac);
+        self.tally.duplicates += 1;
+        self.mark_probing(iface);
+        if let Some(listener) = &self.listener {
+            let name = self.interfaces.borrow().name(iface);
+            listener(&format!(
+                "{name}: the address {addr} is not used, for another station ({}) has it: give one of them another address",
+                MacAddr(mac)
+            ));
+        }
+    }
+
+    /// How many probes an interface sends for an address.
+    pub fn probes(&self, iface: u32) -> u32 {
+        self.probing.get(&iface).map_or(0, |it| it.probes)
+    }
+
+    /// An interface's addresses and how far they are.
+    pub fn address_rows(&self, iface: u32) -> Vec<AddressRow> {
+        let (fib, probing) = (self.fib.borrow(), self.probing.get(&iface));
+        let state = |address: &IfAddress| match probing.and_then(|it| it.states.get(address)) {
+            Some(State::Tentative { .. }) => AddressState::Tentative,
+            Some(State::Duplicate(_)) => AddressState::Duplicate,
+            _ => AddressState::Preferred,
+        };
+        let row = |address: &IfAddress| AddressRow {
+            address: *address,
+            state: state(address),
+        };
+        fib.addresses(iface).iter().map(row).collect()
+    }
+}

@@ -1,0 +1,67 @@
+//! Solicitations of routers (RFC 4861, 6.1.1), on interfaces that advertise themselves as one.
+
+use crate::lane::{Heard, What};
+use crate::nd::ALL_ROUTERS;
+use crate::node::nd_input::{Count, Link, Sound, Verdict, message};
+use volley_iface::{Flag, IfTable};
+use volley_wire::MacAddr;
+use volley_wire::nd::NdOption;
+
+/// Type of the message.
+const SOLICITATION: u8 = 133;
+
+/// Whether a packet says that it is one.
+pub(crate) fn is_one(packet: &[u8]) -> bool {
+    packet.get(6) == Some(&58) && packet.get(40) == Some(&SOLICITATION)
+}
+
+/// What it comes to. One that is done with has a verdict without a way: [`Count::Routers`].
+pub(crate) fn judge(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Verdict {
+    match check(link, table, packet) {
+        Ok(heard) => (Err(Count::Routers), Some(heard)),
+        Err(why) => (Err(why), None),
+    }
+}
+
+fn check(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Result<Heard, Count> {
+    let Sound { source, to, nd } = message(packet, [SOLICITATION; 2])?;
+    let mac = nd.options().find_map(|option| match option {
+        NdOption::SourceMac(MacAddr(mac)) => Some(mac),
+        _ => None,
+    });
+    let nobody = source.is_unspecified();
+    let rx = link.way.rx;
+    if nobody && mac.is_some() {
+        return Err(Count::BadMessage);
+    }
+    if !table.has(rx, Flag::Ip6) {
+        return Err(Count::NotEnabled);
+    }
+    if mac.is_some_and(|mac| !MacAddr(mac).is_unicast()) {
+        return Err(Count::BadSenderMac);
+    }
+    if source.is_multicast() || source.is_loopback() || source.to_ipv4_mapped().is_some() {
+        return Err(Count::BadSenderAddress);
+    }
+    if to != ALL_ROUTERS && !link.takes(to) {
+        return Err(Count::NotForUs);
+    }
+    if link.is_own(source) {
+        return Err(match mac {
+            Some(mac) if mac == link.own => Count::OwnFrame,
+            _ => Count::AddressConflict,
+        });
+    }
+    if !nobody && !link.leads_back(source) {
+        return Err(Count::SenderElsewhere);
+    }
+    // Who is known by this address already is not asked about again.
+    let known = mac.is_some_and(|mac| link.way.leads_to(link.to(source), mac));
+    let learns = table.has(rx, Flag::Learn) && !known;
+    Ok(Heard {
+        rx,
+        addr: source.into(),
+        mac: mac.filter(|_| learns).unwrap_or_default(),
+        what: What::Routers,
+    })
+}

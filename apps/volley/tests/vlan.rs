@@ -74,7 +74,7 @@ fn probe(daemon: &Daemon, bed: &Bed, command: &str) -> String {
     let said = text(&output.stdout) + &text(&output.stderr);
     if !output.status.success() {
         let shown = ["show ip neighbors", "show errors", "show drops"].map(|c| daemon.ok(c));
-        panic!("{said}{}", shown.concat());
+        panic!("{said}{}{}", shown.concat(), daemon.log());
     }
     said
 }

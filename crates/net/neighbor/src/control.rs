@@ -253,6 +253,8 @@ impl Control {
                 some = true;
                 self.hear(heard, now);
             }
+            // What was heard has to be in the FIB before packets that wait are compared with it.
+            self.carry_out();
             for gleaned in std::iter::from_fn(|| lane.gleaned.pop()).take(HELD) {
                 some = true;
                 self.wait(worker, gleaned, now);

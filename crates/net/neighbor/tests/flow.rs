@@ -12,7 +12,7 @@ use volley_graph::*;
 use volley_iface::{NewInterface, Registry};
 use volley_model::{AdminState, Discovery, Family, Request};
 use volley_neighbor::Neighbors;
-use volley_wire::arp::{ArpPacket, REPLY};
+use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
 use volley_wire::build::Packet as Build;
 use volley_wire::{IntoBytes, MacAddr};
 
@@ -237,6 +237,21 @@ fn first_packets_wait_in_order_and_the_host_route_comes_with_the_answer() {
     }
     assert_eq!(questions, [(HOST.0, Ipv4Addr::from(host)); 3]);
     assert_eq!((lab.known(host), lab.way(host)), (None, DpoKind::Glean));
+}
+
+#[test]
+fn a_host_that_asks_and_sends_at_once_is_answered_at_once() {
+    let mut lab = lab();
+    let host = [10, 0, 9, 9];
+    lab.run();
+    // Both are there before the control thread looks: its question, and what is already on the way to it.
+    lab.reply(host, REQUEST, [10, 0, 0, 1]);
+    lab.send(packet(host, "soon"));
+    let seen = lab.run();
+    let ways: Vec<_> = seen.iter().map(|(to, _)| *to).collect();
+    assert_eq!(ways, ["eth0-tx", "ip4-lookup"], "the answer, then the packet");
+    assert_eq!(lab.known(host).map(|n| n.mac), Some(HOST.0));
+    assert_eq!(lab.way(host), DpoKind::Adj);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! What more cores would give than this machine has: costs measured here, cache misses counted by callgrind for each share
 //! of a third-level cache, and a simulation of cores that queue for memory. `docs/scaling.md` has the result.
 //!
-//! The model: a packet costs a core `compute` cycles, and `stall` cycles for each line that its share of the cache does not
-//! have. Lines are fetched from channels, each of which serves one at a time; a core that waits in front of a channel loses as
-//! much of that as it loses of the plain latency, for it has several lines under way.
+//! The model: a packet costs a core `compute` cycles with everything in its own caches, `l3` cycles for each line that it takes
+//! from its share of the third-level cache, and `stall` cycles for each line that is not there either. Lines are fetched from
+//! channels, each of which serves one at a time; a core that waits in front of a channel loses as much of that as it loses of the
+//! plain latency, for it has several lines under way.
 
 use crate::bench::big_tables;
 use crate::budget::column;
@@ -26,6 +27,10 @@ const COUNTED: &str = "volley_graph::worker::Worker::run_pending";
 const ROUNDS: (u64, u64) = (256, 512);
 /// Buffers in circulation on each core: what a driver's rings hold, and some on their way.
 const BUFFERS: u64 = 4096;
+/// Buffers that no cache has room for: with so many in circulation each packet's lines come from memory.
+const MANY_BUFFERS: u64 = 65_536;
+/// Buffers that stay in a core's own caches.
+const FEW_BUFFERS: u64 = 512;
 
 /// The machine that is asked about: one socket of EPYC 9004 (12 channels of DDR5-4800, 32 MiB of L3 for 8 cores).
 const CHANNELS: usize = 12;
@@ -34,6 +39,10 @@ const CHANNEL_BYTES: f64 = 38.4e9;
 const USABLE: f64 = 0.7;
 const SHARERS: usize = 8;
 const L3_MIB: [u32; 4] = [32, 16, 8, 4];
+/// A core's own cache of the second level.
+const L2_MIB: u32 = 1;
+/// What the machine that measures has of a third level (`shared/baselines.md`: about 4 MB).
+const MEASURED_MIB: u32 = L3_MIB[3];
 /// TSC cycles that a line from memory takes without a queue: taken from `shared/baselines.md` (330 to 450), not measured here.
 const LATENCY: f64 = 390.0;
 /// Lines that are written back for each line that is fetched: packets are changed, tables are not.
@@ -48,8 +57,12 @@ struct Cost {
     name: &'static str,
     /// Cycles with everything at hand.
     compute: f64,
+    /// Cycles lost for each line from the third-level cache.
+    l3: f64,
     /// Cycles lost for each line from memory.
     stall: f64,
+    /// Lines that the second-level cache has not.
+    past_l2: f64,
     /// Lines from memory, by the entries of [`L3_MIB`].
     lines: [f64; 4],
 }
@@ -62,7 +75,9 @@ impl Cost {
     }
 
     fn cycles(&self, cores: usize) -> f64 {
-        self.compute + self.stall * self.lines_of(cores)
+        let memory = self.lines_of(cores);
+        let l3 = (self.past_l2 - memory).max(0.0);
+        self.compute + self.l3 * l3 + self.stall * memory
     }
 }
 
@@ -126,15 +141,42 @@ fn simulate(cost: &Cost, cores: usize, hertz: f64) -> Point {
     }
 }
 
-/// What is measured: a name, the arguments with everything at hand, and those with what stands in memory.
-const SCENARIOS: [(&str, &str, &str); 3] = [
-    ("patch (xc)", "--scenario xc", "--scenario xc"),
-    ("IPv4, one route", "--scenario ip4", "--scenario ip4"),
-    (
-        "IPv4, full table, 1M destinations",
-        "--scenario ip4",
-        "--scenario ip4 --destinations uniform --distinct 1048576 TABLES",
-    ),
+/// What is measured: arguments with everything at hand, with what the machine that is asked about would have, and with what
+/// no cache has room for; for each how many buffers are in circulation.
+struct Scenario {
+    name: &'static str,
+    near: Setup,
+    real: Setup,
+    memory: Setup,
+}
+
+type Setup = (&'static str, u64);
+
+const SCENARIOS: [Scenario; 3] = [
+    Scenario {
+        name: "patch (xc)",
+        near: ("--scenario xc", FEW_BUFFERS),
+        real: ("--scenario xc", BUFFERS),
+        memory: ("--scenario xc", MANY_BUFFERS),
+    },
+    Scenario {
+        name: "IPv4, one route",
+        near: ("--scenario ip4", FEW_BUFFERS),
+        real: ("--scenario ip4", BUFFERS),
+        memory: ("--scenario ip4", MANY_BUFFERS),
+    },
+    Scenario {
+        name: "IPv4, full table, 1M destinations",
+        near: ("--scenario ip4", FEW_BUFFERS),
+        real: (
+            "--scenario ip4 --destinations uniform --distinct 1048576 TABLES",
+            BUFFERS,
+        ),
+        memory: (
+            "--scenario ip4 --destinations uniform --distinct 1048576 --prefixes 4000000",
+            BUFFERS,
+        ),
+    },
 ];
 
 /// Measure, simulate, write the page.
@@ -150,12 +192,43 @@ pub fn run(home: &Home) -> Outcome {
 
 fn written(home: &Home) -> Result<String, String> {
     // What takes time comes first, together: the counts do not mind who else is there.
-    let timed = SCENARIOS.map(|(_, near, far)| timed(home, near, far));
-    let timed = timed.into_iter().collect::<Result<Vec<_>, _>>()?;
-    let hertz = timed.first().map_or(0.0, |t| t.hertz);
+    let mut timed = Vec::new();
+    for Scenario {
+        near, real, memory, ..
+    } in &SCENARIOS
+    {
+        timed.push([
+            cycles(home, near)?,
+            cycles(home, real)?,
+            cycles(home, memory)?,
+        ]);
+    }
+    let hertz = timed.first().map_or(0.0, |[near, ..]| near.hertz);
     let mut costs = Vec::new();
-    for ((name, _, far), timed) in SCENARIOS.into_iter().zip(timed) {
-        costs.push(cost(home, name, far, timed)?);
+    for (scenario, [near, real, memory]) in SCENARIOS.iter().zip(timed) {
+        let [past_l2, lines @ ..] = counted(home, scenario.name, &scenario.real, SIZES)?;
+        let of_memory = counted(
+            home,
+            scenario.name,
+            &scenario.memory,
+            [L2_MIB, MEASURED_MIB],
+        )?;
+        let (l3, stall) = solve(
+            (real.packet - near.packet, [past_l2, lines[3]]),
+            (memory.packet - near.packet, of_memory),
+        );
+        println!(
+            "{}: {l3:.1} cycles for a line from L3, {stall:.1} for one from memory",
+            scenario.name
+        );
+        costs.push(Cost {
+            name: scenario.name,
+            compute: near.packet,
+            l3,
+            stall,
+            past_l2,
+            lines,
+        });
     }
     let text = tables(&costs, hertz);
     let path = home.root.join(PAGE);
@@ -165,58 +238,84 @@ fn written(home: &Home) -> Result<String, String> {
     Ok(PAGE.to_owned())
 }
 
+/// What a line from the third-level cache and one from memory cost, from two setups: the cycles that each takes more than one
+/// with everything at hand, and its lines past the second-level and past the third-level cache.
+fn solve(real: (f64, [f64; 2]), memory: (f64, [f64; 2])) -> (f64, f64) {
+    let lines = |[past_l2, past_l3]: [f64; 2]| ((past_l2 - past_l3).max(0.0), past_l3);
+    let ((more, (x, y)), (most, (u, w))) = ((real.0, lines(real.1)), (memory.0, lines(memory.1)));
+    let of_memory = |l3: f64| ((most - l3 * u) / w.max(0.01)).clamp(0.0, LATENCY);
+    let det = x * w - u * y;
+    // Where hardly a line comes from L3 there is nothing that says what one costs.
+    let l3 = if x < 0.05 || det.abs() < 1e-3 {
+        0.0
+    } else {
+        ((more * w - most * y) / det).clamp(0.0, LATENCY)
+    };
+    (l3, of_memory(l3))
+}
+
 /// Cycles of the time-stamp counter for a packet, and how many a second has.
-struct Timed {
-    near: f64,
-    far: f64,
+struct Cycles {
+    packet: f64,
     hertz: f64,
 }
 
-fn timed(home: &Home, near: &str, far: &str) -> Result<Timed, String> {
-    let measure = |args: &str, buffers: u64| {
-        let args = args.replace("TABLES", &big_tables(home).0.join(" "));
-        let line = format!("bench {args} --buffers {buffers} --seconds 1 --repetitions 5");
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let run: measure::Bench = measure::json(home, &words, 180)?;
-        let cycles = run.cycles_per_packet.median;
-        println!("{line}: {cycles:.2} cycles");
-        Ok::<_, String>((cycles, run.mpps.median * 1e6 * cycles))
-    };
-    let ((near, hertz), (far, _)) = (measure(near, 512)?, measure(far, BUFFERS)?);
-    Ok(Timed { near, far, hertz })
+fn cycles(home: &Home, (args, buffers): &Setup) -> Result<Cycles, String> {
+    let args = args.replace("TABLES", &big_tables(home).0.join(" "));
+    let line = format!("bench {args} --buffers {buffers} --seconds 1 --repetitions 5");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let run: measure::Bench = measure::json(home, &words, 180)?;
+    let packet = run.cycles_per_packet.median;
+    println!("{line}: {packet:.2} cycles");
+    let hertz = run.mpps.median * 1e6 * packet;
+    Ok(Cycles { packet, hertz })
 }
 
-fn cost(home: &Home, name: &'static str, far: &str, timed: Timed) -> Result<Cost, String> {
-    let far = far.replace("TABLES", &big_tables(home).0.join(" "));
-    let mut lines = [0.0; 4];
-    for (lines, mib) in lines.iter_mut().zip(L3_MIB) {
-        *lines = missed(home, &far, mib)?;
-        println!("{name}, {mib} MiB: {lines:.3} lines a packet");
+/// Lines of a packet past caches of so many MiB.
+fn counted<const N: usize>(
+    home: &Home,
+    name: &str,
+    (args, buffers): &Setup,
+    sizes: [u32; N],
+) -> Result<[f64; N], String> {
+    let mut lines = [0.0; N];
+    // Two at a time: nothing of it depends on who else works.
+    for (sizes, lines) in sizes.chunks(2).zip(lines.chunks_mut(2)) {
+        std::thread::scope(|scope| {
+            let runs: Vec<_> = sizes
+                .iter()
+                .map(|mib| scope.spawn(move || missed(home, args, (*mib, *buffers))))
+                .collect();
+            for ((run, mib), lines) in runs.into_iter().zip(sizes).zip(lines) {
+                *lines = run.join().map_err(|_| "a count ended early".to_owned())??;
+                println!("{name}, {buffers} buffers, {mib} MiB: {lines:.3} lines a packet");
+            }
+            Ok::<_, String>(())
+        })?;
     }
-    // The last of the sizes is what the machine that measures has (`shared/baselines.md`: about 4 MB).
-    let stall = if lines[3] > 0.01 {
-        ((timed.far - timed.near) / lines[3]).clamp(0.0, LATENCY)
-    } else {
-        0.0
-    };
-    Ok(Cost {
-        name,
-        compute: timed.near,
-        stall,
-        lines,
-    })
+    Ok(lines)
 }
 
-/// Lines that a packet fetches past a cache of so many MiB.
-fn missed(home: &Home, args: &str, mib: u32) -> Result<f64, String> {
-    let few = events(home, args, mib, ROUNDS.0 * BUFFERS)?;
-    let many = events(home, args, mib, ROUNDS.1 * BUFFERS)?;
+/// All caches that are counted.
+const SIZES: [u32; 5] = [L2_MIB, L3_MIB[0], L3_MIB[1], L3_MIB[2], L3_MIB[3]];
+
+/// Lines that a packet fetches past a cache of so many MiB, with so many buffers in circulation.
+fn missed(home: &Home, args: &str, cache: (u32, u64)) -> Result<f64, String> {
+    let few = events(home, args, cache, ROUNDS.0 * BUFFERS)?;
+    let many = events(home, args, cache, ROUNDS.1 * BUFFERS)?;
     let packets = (ROUNDS.1 - ROUNDS.0) * BUFFERS;
     Ok(many.saturating_sub(few) as f64 / packets as f64)
 }
 
-fn events(home: &Home, args: &str, mib: u32, packets: u64) -> Result<u64, String> {
-    let file = home.target.join(format!("callgrind.scaling.{packets}"));
+fn events(
+    home: &Home,
+    args: &str,
+    (mib, buffers): (u32, u64),
+    packets: u64,
+) -> Result<u64, String> {
+    let args = args.replace("TABLES", &big_tables(home).0.join(" "));
+    let name = format!("callgrind.scaling.{mib}.{buffers}.{packets}");
+    let file = home.target.join(name);
     Program::new(home, "valgrind")
         .args(["--tool=callgrind", "--quiet", "--cache-sim=yes"])
         .args(["--I1=32768,8,64", "--D1=32768,8,64"])
@@ -226,7 +325,7 @@ fn events(home: &Home, args: &str, mib: u32, packets: u64) -> Result<u64, String
         .arg(home.volley())
         .args(["bench", "--isa", "x86-64-v3", "--callgrind"])
         .args(args.split_whitespace())
-        .args(["--buffers", &BUFFERS.to_string()])
+        .args(["--buffers", &buffers.to_string()])
         .args(["--packets", &packets.to_string()])
         .limit_seconds(600)
         .require()?;
@@ -238,14 +337,14 @@ fn events(home: &Home, args: &str, mib: u32, packets: u64) -> Result<u64, String
 
 fn tables(costs: &[Cost], hertz: f64) -> String {
     let mut text = String::from(
-        "| | cycles at hand | cycles for a line | lines at 32 | 16 | 8 | 4 MiB |\n|---|---|---|---|---|---|---|\n",
+        "| | cycles at hand | lines past 1 MiB | cycles for one from L3 | lines past 32 | 16 | 8 | 4 MiB | cycles for one from memory |\n|---|---|---|---|---|---|---|---|---|\n",
     );
     for c in costs {
         let [a, b, d, e] = c.lines;
         let _ = writeln!(
             text,
-            "| {} | {:.1} | {:.0} | {a:.3} | {b:.3} | {d:.3} | {e:.3} |",
-            c.name, c.compute, c.stall
+            "| {} | {:.1} | {:.3} | {:.0} | {a:.3} | {b:.3} | {d:.3} | {e:.3} | {:.0} |",
+            c.name, c.compute, c.past_l2, c.l3, c.stall
         );
     }
     for c in costs {
@@ -280,7 +379,9 @@ mod tests {
         Cost {
             name: "test",
             compute,
+            l3: 0.0,
             stall,
+            past_l2: 0.0,
             lines,
         }
     }
@@ -304,6 +405,27 @@ mod tests {
         assert!(many.pps <= most * 1.001 && many.memory <= 1.001);
         let heavy = simulate(&self::cost(1.0, 10.0, [20.0; 4]), 64, HERTZ);
         assert!(heavy.memory > 0.9, "{heavy:?}");
+    }
+
+    #[test]
+    fn what_a_line_costs_comes_out_as_it_went_in() {
+        // 2 lines from L3 at 15 and half a line from memory at 80; then 1 and 3 of them.
+        let (l3, stall) = solve((70.0, [2.5, 0.5]), (255.0, [4.0, 3.0]));
+        assert!((l3 - 15.0).abs() < 1e-9 && (stall - 80.0).abs() < 1e-9);
+        let cost = Cost {
+            l3,
+            past_l2: 2.5,
+            ..cost(10.0, stall, [0.0, 0.1, 0.2, 0.5])
+        };
+        assert!((cost.cycles(64) - 80.0).abs() < 1e-9);
+        assert!((cost.cycles(1) - 47.5).abs() < 1e-9);
+        let (l3, stall) = solve((0.5, [0.0, 0.0]), (6.0, [2.1, 2.0]));
+        assert_eq!((l3, stall), (0.0, 3.0), "no line, no price");
+        assert_eq!(
+            solve((-1.0, [2.0, 0.0]), (-1.0, [2.0, 2.0])),
+            (0.0, 0.0),
+            "noise"
+        );
     }
 
     #[test]

@@ -83,8 +83,27 @@ struct Report {
     fast_cost: Spread,
     /// What part of the flood came.
     flood_arrived: Spread,
+    /// What each node costs, at the load that was offered.
+    nodes: Vec<Both>,
     /// With more offered than the worker can forward: what is forwarded, with the flood over without.
     saturated: Spread,
+}
+
+/// A node without and with the flood.
+#[derive(Serialize)]
+struct Both {
+    name: String,
+    alone: Share,
+    beside: Share,
+}
+
+/// What a node took of all runs.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Share {
+    cycles_per_packet: f64,
+    packets_per_call: f64,
+    /// Of all cycles of all nodes, the part.
+    part: f64,
 }
 
 struct Bench {
@@ -104,6 +123,7 @@ struct Run {
     /// Packets that came by x0.
     flood: u64,
     fast: f64,
+    costs: Vec<NodeCost>,
 }
 
 /// Run what the command line asks for.
@@ -190,12 +210,14 @@ impl Bench {
             self.set(&format!("packet-generator disable {name}"))?;
         }
         let [transit, answers, flood] = [0, 1, 2].map(|n| after[n] - before[n]);
+        let costs = costs(&nodes, &later);
         Ok(Run {
             seconds,
             transit,
             answers,
             flood,
-            fast: fast(&costs(&nodes, &later)),
+            fast: fast(&costs),
+            costs,
         })
     }
 
@@ -271,6 +293,7 @@ impl Bench {
                     .iter()
                     .map(|(_, r)| r.flood as f64 / r.seconds / args.flood as f64),
             ),
+            nodes: nodes(&pairs),
             saturated: over(&full, rate),
         })
     }
@@ -291,6 +314,39 @@ fn over(pairs: &[(Run, Run)], figure: impl Fn(&Run) -> f64) -> Spread {
 fn fast(costs: &[NodeCost]) -> f64 {
     let mine = costs.iter().filter(|c| FAST.contains(&c.name.as_str()));
     mine.map(|c| c.clocks as f64 / c.vectors as f64).sum()
+}
+
+/// Every node that had packets beside the flood.
+fn nodes(pairs: &[(Run, Run)]) -> Vec<Both> {
+    let alone: Vec<_> = pairs.iter().flat_map(|(alone, _)| &alone.costs).collect();
+    let beside: Vec<_> = pairs.iter().flat_map(|(_, beside)| &beside.costs).collect();
+    let mut names: Vec<&str> = beside
+        .iter()
+        .filter(|c| c.vectors > 0)
+        .map(|c| c.name.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|name| Both {
+            name: name.to_owned(),
+            alone: share(&alone, name),
+            beside: share(&beside, name),
+        })
+        .collect()
+}
+
+fn share(costs: &[&NodeCost], name: &str) -> Share {
+    let all: u64 = costs.iter().map(|c| c.clocks).sum();
+    let mine = || costs.iter().filter(|c| c.name == name);
+    let sum = |of: fn(&NodeCost) -> u64| mine().map(|c| of(c)).sum::<u64>() as f64;
+    let (clocks, packets, calls) = (sum(|c| c.clocks), sum(|c| c.vectors), sum(|c| c.calls));
+    Share {
+        cycles_per_packet: clocks / packets.max(1.0),
+        packets_per_call: packets / calls.max(1.0),
+        part: clocks / all.max(1) as f64,
+    }
 }
 
 fn print(args: &SlowPathArgs, report: &Report) -> Result<(), BenchError> {
@@ -326,6 +382,23 @@ fn print(args: &SlowPathArgs, report: &Report) -> Result<(), BenchError> {
         "arrived: {} alone, {} beside the flood; kept {}; cost in the nodes of transit {} times; with no time left kept {}",
         report.alone, report.beside, report.kept, report.fast_cost, report.saturated
     );
+    println!("alone, beside: part of the nodes' cycles, cycles per packet, packets per call");
+    for Both {
+        name,
+        alone,
+        beside,
+    } in &report.nodes
+    {
+        let text = |s: &Share| {
+            format!(
+                "{:5.1} % {:7.1} {:6.1}",
+                s.part * 100.0,
+                s.cycles_per_packet,
+                s.packets_per_call
+            )
+        };
+        println!("{name:24} {}   {}", text(alone), text(beside));
+    }
     Ok(())
 }
 

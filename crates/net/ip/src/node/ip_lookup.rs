@@ -101,6 +101,9 @@ fn few<F: Icmp, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> b
 fn follow<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, dpo: &mut Column) {
     for row in 0..v.len() {
         let word = &mut dpo.words_mut(v.len())[row];
+        if !odd(&[*word]) {
+            continue;
+        }
         for _ in 0..MAX_TABLES {
             if Dpo(*word).kind() != DpoKind::LookupIn {
                 break;
@@ -190,8 +193,14 @@ fn tell_apart<F: Icmp, I: Isa>(
     next: &mut Column,
 ) -> Done {
     let n = v.len();
+    // Most of a vector has an adjacency even where some rows have none: a look at the others only.
+    verdict.words_mut(n).fill(0);
     for (verdict, &word) in verdict.words_mut(n).iter_mut().zip(v.column(Col::Dpo)) {
-        *verdict = refusal(Dpo(word)).map_or(0, Counters::code);
+        if odd(&[word])
+            && let Some(why) = refusal(Dpo(word))
+        {
+            *verdict = why.code();
+        }
     }
     v.drop_out(cx, verdict, |count| match count {
         Count::NoRoute | Count::Unreachable | Count::Prohibited | Count::InterfaceDown => {
@@ -199,8 +208,12 @@ fn tell_apart<F: Icmp, I: Isa>(
         }
         _ => Edge::DROP,
     });
-    for (next, &word) in next.words_mut(v.len()).iter_mut().zip(v.column(Col::Dpo)) {
-        *next = edge::<F>(Dpo(word)).index() as u32;
+    let n = v.len();
+    next.words_mut(n).fill(Edge::<F>::REWRITE.index() as u32);
+    for (next, &word) in next.words_mut(n).iter_mut().zip(v.column(Col::Dpo)) {
+        if odd(&[word]) {
+            *next = edge::<F>(Dpo(word)).index() as u32;
+        }
     }
     v.send_by(next)
 }

@@ -248,7 +248,9 @@ fn ip_switch() -> impl Strategy<Value = Request> {
         let buckets = 1 << log2;
         Request::Multipath(Multipath { resilient, buckets })
     });
-    prop_oneof![on_interface, multipath, urpf()]
+    let unnumbered = (name(), proptest::option::of(name()))
+        .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses });
+    prop_oneof![on_interface, multipath, urpf(), unnumbered]
 }
 
 fn urpf() -> impl Strategy<Value = Request> {

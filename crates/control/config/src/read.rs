@@ -413,6 +413,10 @@ fn routing(section: &Section<'_>, name: &str, plan: &mut Plan) {
                 .push(Request::InterfaceIpSwitch { name, what, switch });
         }
     }
+    if let Some(uses) = section.get("unnumbered").and_then(|f| f.text()) {
+        let (name, uses) = (name(), Some(uses.to_owned()));
+        plan.object(section, Request::InterfaceUnnumbered { name, uses });
+    }
     for (key, family) in [("urpf", Family::V4), ("urpf6", Family::V6)] {
         if let Some(mode) = section.get(key).and_then(|f| f.one_of(&Urpf::ALL)) {
             let (name, mode) = (name(), Some(mode));

@@ -148,6 +148,10 @@ pub(crate) static INTERFACE: Table = many(
             "true: takes frames for any MAC address (false)",
         ),
         k("addresses", "list of addresses such as 192.0.2.1/24"),
+        k(
+            "unnumbered",
+            "interface whose addresses it uses, for it has none (nobody's)",
+        ),
         k("lcp", "name of its twin in the Linux kernel (it has none)"),
         k("lcp_namespace", "network namespace of the twin (Volley's)"),
         k("table", "IPv4 table (0)"),

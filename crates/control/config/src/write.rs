@@ -250,6 +250,10 @@ impl Writer {
                 let on = *switch == Switch::On;
                 self.interface(name).keys.switch(key, on);
             }
+            Request::InterfaceUnnumbered {
+                name,
+                uses: Some(uses),
+            } => self.interface(name).keys.text("unnumbered", uses),
             Request::Multipath(it) => {
                 let mut keys = Keys::default();
                 keys.switch("resilient", it.resilient == Switch::On);

@@ -69,6 +69,9 @@ fn whose_sources_are_checked() {
 #[test]
 fn what_interfaces_do_and_how_paths_share() {
     comes_back(
+        "[[interface]]\nname = \"a\"\nkind = \"pg\"\nunnumbered = \"b\"\n[[interface]]\nname = \"b\"\nkind = \"pg\"\naddresses = [\"192.0.2.1/32\"]\n",
+    );
+    comes_back(
         "[multipath]\nresilient = true\nbuckets = 512\n[[interface]]\nname = \"a\"\nkind = \"pg\"\ndirected_broadcast = true\nredirects = true\n",
     );
     let one = |text: &str| parse(text).unwrap().requests[0].to_string();

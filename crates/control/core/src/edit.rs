@@ -97,6 +97,10 @@ impl Editor<'_> {
                 let on = (*switch == Switch::On).then_some(Value::Present);
                 self.setting(name, Key::IpSwitch(name.clone(), *what), on)?;
             }
+            Request::InterfaceUnnumbered { name, uses } => {
+                let uses = uses.as_ref().map(|it| Value::Lender(Arc::new(it.clone())));
+                self.setting(name, Key::Unnumbered(name.clone()), uses)?;
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -377,6 +381,7 @@ impl Editor<'_> {
             Key::Binding(own(), Family::V4),
             Key::Binding(own(), Family::V6),
             Key::Addresses(own()),
+            Key::Unnumbered(own()),
             Key::Urpf(own(), Family::V4),
             Key::Urpf(own(), Family::V6),
             Key::IpSwitch(own(), IpSwitch::DirectedBroadcast),
@@ -478,7 +483,7 @@ impl Editor<'_> {
         self.keeps_name(name)?;
         let mut touched = self.parts(name);
         if self.state.is_needed(&key) {
-            let all = self.state.from(Key::RouteFiles(0));
+            let all = self.state.from(Key::Unnumbered(String::new()));
             touched.extend(all.map(|(k, _)| k.clone()));
         }
         touched.push(key);
@@ -696,6 +701,7 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Mtu(n) => Key::Mtu(new(n)),
         Key::Binding(n, family) => Key::Binding(new(n), *family),
         Key::Addresses(n) => Key::Addresses(new(n)),
+        Key::Unnumbered(n) => Key::Unnumbered(new(n)),
         Key::Urpf(n, family) => Key::Urpf(new(n), *family),
         Key::IpSwitch(n, what) => Key::IpSwitch(new(n), *what),
         Key::Neighbor(n, address) => Key::Neighbor(new(n), *address),
@@ -731,6 +737,7 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             interface: other_name(&it.interface, from, to),
             ..it.as_ref().clone()
         })),
+        Value::Lender(it) => Value::Lender(Arc::new(other_name(it, from, to))),
         Value::L2(it) => Value::L2(Arc::new((other_name(&it.0, from, to), it.1))),
         Value::BridgePort(it) => Value::BridgePort(Arc::new(BridgePort {
             interface: other_name(&it.interface, from, to),

@@ -60,6 +60,8 @@ pub enum Key {
     Binding(String, Family),
     /// Its addresses.
     Addresses(String),
+    /// Whose addresses it uses, when they are not its own.
+    Unnumbered(String),
     /// How the sources of what it receives are checked, when they are.
     Urpf(String, Family),
     /// What it does with IP packets, when it does.
@@ -136,6 +138,8 @@ pub enum Value {
     Number(u32),
     /// Addresses in order.
     Addresses(Arc<Vec<IfAddress>>),
+    /// The name of an interface.
+    Lender(Arc<String>),
     /// Files in order.
     Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
@@ -168,6 +172,7 @@ impl Key {
             | Key::Mtu(name)
             | Key::Binding(name, _)
             | Key::Addresses(name)
+            | Key::Unnumbered(name)
             | Key::Urpf(name, _)
             | Key::IpSwitch(name, _)
             | Key::Neighbor(name, _)
@@ -233,6 +238,7 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
             }
         }
         (Key::PathRule(_), Value::PathRule(rule)) => path_rule_needs(rule, tell),
+        (Key::Unnumbered(_), Value::Lender(name)) => tell(Key::Interface(name.to_string())),
         (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
         (Key::L2(_), Value::BridgePort(port)) => tell(Key::BridgeDomain(port.domain)),
         (Key::L2Fib(domain, _), _) => tell(Key::BridgeDomain(*domain)),

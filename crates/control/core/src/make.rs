@@ -116,6 +116,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             family: *family,
             table: *table,
         },
+        (Key::Unnumbered(name), Value::Lender(it)) => unnumbered(name, Some(it)),
         (Key::Urpf(name, family), Value::Urpf(mode)) => urpf(name, *family, Some(*mode)),
         (Key::IpSwitch(name, what), _) => ip_switch(name, *what, Switch::On),
         (Key::Neighbor(name, address), Value::Mac(mac)) => {
@@ -189,12 +190,10 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             family: *family,
             table: 0,
         },
+        (Key::Unnumbered(name), _) => unnumbered(name, None),
         (Key::Urpf(name, family), _) => urpf(name, *family, None),
         (Key::IpSwitch(name, what), _) => ip_switch(name, *what, Switch::Off),
-        (Key::Neighbor(name, address), _) => Request::NeighborDel {
-            interface: name.clone(),
-            address: *address,
-        },
+        (Key::Neighbor(name, address), _) => neighbor_del(name, *address),
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
         (Key::L2(rx), Value::L2(it)) => {
@@ -229,6 +228,18 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
 fn ip_switch(name: &str, what: IpSwitch, switch: Switch) -> Request {
     let name = name.to_owned();
     Request::InterfaceIpSwitch { name, what, switch }
+}
+
+fn neighbor_del(name: &str, address: std::net::IpAddr) -> Request {
+    let interface = name.to_owned();
+    Request::NeighborDel { interface, address }
+}
+
+fn unnumbered(name: &str, uses: Option<&str>) -> Request {
+    Request::InterfaceUnnumbered {
+        name: name.to_owned(),
+        uses: uses.map(str::to_owned),
+    }
 }
 
 fn urpf(name: &str, family: Family, mode: Option<Urpf>) -> Request {

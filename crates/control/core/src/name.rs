@@ -20,6 +20,7 @@ impl Key {
             Key::MemifSocket(id) => (ObjectKind::MemifSocket, id.to_string()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
+            Key::Unnumbered(name) => (ObjectKind::Address, format!("of {name}")),
             Key::Neighbor(name, address) => (ObjectKind::Neighbor, format!("{address} on {name}")),
             Key::RouteFiles(table) => (ObjectKind::Route, format!("file of table {table}")),
             Key::Route(route) => {
@@ -65,6 +66,7 @@ impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Key::L2(name) => write!(f, "l2 binding {name}"),
+            Key::Unnumbered(name) => write!(f, "{name}, which uses its addresses"),
             other => {
                 let (kind, name) = other.called();
                 write!(f, "{kind} {name}")

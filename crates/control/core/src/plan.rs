@@ -108,6 +108,7 @@ impl<'a> Planner<'a> {
                 | Key::Stream(_)
                 | Key::PathRule(_)
                 | Key::Lcp(_)
+                | Key::Unnumbered(_)
                     if self.differs(key) =>
                 {
                     first.push(key.clone());
@@ -116,7 +117,10 @@ impl<'a> Planner<'a> {
                 Key::Mac(name) | Key::Mtu(name) if before.is_some() && !self.now.has(key) => {
                     first.push(Key::Interface(name.clone()));
                 }
-                Key::Binding(name, _) => first.push(Key::Addresses(name.clone())),
+                Key::Binding(name, _) => {
+                    first.push(Key::Addresses(name.clone()));
+                    first.extend(self.sharers(name));
+                }
                 Key::L2(_) if self.differs(key) && self.l2_mode_differs(key) => {
                     first.push(key.clone());
                 }
@@ -157,6 +161,17 @@ impl<'a> Planner<'a> {
             }
         }
         leaning.into_iter().for_each(|key| self.make_again(key));
+    }
+
+    /// Who shares addresses with an interface: none of them may while its table changes.
+    fn sharers(&self, name: &str) -> Vec<Key> {
+        let all = self.now.from(Key::Unnumbered(String::new()));
+        let all = all.take_while(|(k, _)| matches!(k, Key::Unnumbered(_)));
+        let shares = |(k, v): &(&Key, &Value)| {
+            let lends = matches!(v, Value::Lender(it) if **it == name);
+            lends || k.owner() == Some(name)
+        };
+        all.filter(shares).map(|(k, _)| k.clone()).collect()
     }
 
     fn l2_mode_differs(&self, key: &Key) -> bool {

@@ -129,6 +129,13 @@ pub enum Request {
         /// On or off.
         switch: Switch,
     },
+    /// Have an interface use the addresses of another, or none but its own.
+    InterfaceUnnumbered {
+        /// Interface, which has no addresses of its own.
+        name: String,
+        /// Whose addresses; none = nobody's.
+        uses: Option<String>,
+    },
     /// Say how the flows of a route are shared out among its paths.
     Multipath(Multipath),
     /// Add an address.

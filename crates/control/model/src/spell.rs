@@ -116,15 +116,10 @@ impl Display for Request {
             Request::InterfaceRxMode { name, mode } => {
                 write!(f, "set interface rx-mode {name} {mode}")
             }
-            Request::InterfaceTable {
-                name,
-                family,
-                table,
-            } => {
-                write!(f, "set interface {} table {name} {table}", ip(*family))
-            }
-            Request::InterfaceUrpf { .. }
+            Request::InterfaceTable { .. }
+            | Request::InterfaceUrpf { .. }
             | Request::InterfaceIpSwitch { .. }
+            | Request::InterfaceUnnumbered { .. }
             | Request::Multipath(_) => self.spell_ip(f),
             Request::AddressAdd { interface, address } => {
                 write!(
@@ -167,6 +162,13 @@ impl Request {
     /// What interfaces do with IP packets, and how paths share flows.
     fn spell_ip(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            Request::InterfaceTable {
+                name,
+                family,
+                table,
+            } => {
+                write!(f, "set interface {} table {name} {table}", ip(*family))
+            }
             Request::InterfaceUrpf { name, family, mode } => {
                 let ip = match family {
                     Family::V4 => "ip4",
@@ -180,6 +182,13 @@ impl Request {
             Request::InterfaceIpSwitch { name, what, switch } => {
                 write!(f, "set interface ip {what} {name} {switch}")
             }
+            Request::InterfaceUnnumbered { name, uses } => match uses {
+                Some(uses) => {
+                    let name = del_apart(name);
+                    write!(f, "set interface unnumbered {name} use {uses}")
+                }
+                None => write!(f, "set interface unnumbered del {name}"),
+            },
             Request::Multipath(multipath) => write!(f, "set ip multipath{multipath}"),
             _ => Ok(()),
         }

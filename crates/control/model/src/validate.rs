@@ -123,6 +123,10 @@ fn workers(request: &Request) -> Check {
         Request::InterfaceUrpf { name, .. } | Request::InterfaceIpSwitch { name, .. } => {
             interface(name)
         }
+        Request::InterfaceUnnumbered { name, uses } => match uses {
+            Some(uses) => two(name, uses),
+            None => interface(name),
+        },
         Request::InterfaceRxPlacement {
             name,
             queue,

@@ -99,6 +99,16 @@ pub enum FibError {
         /// Why not.
         why: &'static str,
     },
+    /// An interface cannot use another's addresses.
+    #[error("{name} cannot use the addresses of {lender}: {why}")]
+    Unnumbered {
+        /// Interface.
+        name: String,
+        /// Whose addresses they are.
+        lender: String,
+        /// Why not, and what would help.
+        why: &'static str,
+    },
     /// The interface has no such address.
     #[error("interface {name} has no address {addr}")]
     NoAddress {

@@ -363,6 +363,19 @@ fn info(index: u32) -> IfInfo {
     }
 }
 
+/// A host that the operator says is on an interface is its own next hop.
+fn own_hops<F: Family>(prefix: Prefix<F>, source: Source, mut paths: Vec<Path>) -> Vec<Path> {
+    for path in &mut paths {
+        if let (Via::Attached { iface }, Source::Static) = (path.via, source)
+            && prefix.len() == F::BITS
+        {
+            let addr = F::ip(prefix.addr());
+            path.via = Via::NextHop { addr, iface };
+        }
+    }
+    paths
+}
+
 fn apply<F: Side>(fib: &mut Fib, world: &mut World<F>, reader: &mut Reader, op: &Op) {
     match op {
         Op::Set(a, l, s, paths) => {
@@ -370,7 +383,7 @@ fn apply<F: Side>(fib: &mut Fib, world: &mut World<F>, reader: &mut Reader, op: 
             let paths: Vec<Path> = paths.iter().map(|p| path::<F>(*p)).collect();
             fib.set_route(0, p, s, &paths).unwrap();
             world.routes.retain(|r| (r.0, r.1) != (p, s));
-            world.routes.push((p, s, paths));
+            world.routes.push((p, s, own_hops(p, s, paths)));
         }
         Op::Unset(a, l, s) => {
             let (p, s) = (prefix::<F>(*a, *l), source(*s));

@@ -55,6 +55,8 @@ pub enum Flag {
     Proxies = 1024,
     /// Tells its link which groups it listens to.
     Listens = 2048,
+    /// Uses the addresses of another interface: it has no network of its own.
+    Borrows = 4096,
 }
 
 /// Which way a packet passes an interface.

@@ -59,6 +59,8 @@ pub(crate) struct Link {
     pub(crate) up: bool,
     pub(crate) learns: bool,
     pub(crate) addresses: Vec<IfAddress>,
+    /// They are another interface's: there is no network.
+    pub(crate) borrows: bool,
 }
 
 impl Link {
@@ -213,11 +215,13 @@ impl Control {
             up: info.up,
             learns: !NO_LINK.contains(&interfaces.driver_kind(index)),
             addresses: fib.used_addresses(iface).collect(),
+            borrows: fib.lender(iface).is_some(),
         };
         let flags = [
             (Flag::Ip4, link.has(Family::V4)),
             (Flag::Ip6, link.has(Family::V6)),
             (Flag::Learn, link.learns),
+            (Flag::Borrows, link.borrows),
         ];
         for (flag, on) in flags {
             interfaces.table().set(index, flag, on);
@@ -234,8 +238,9 @@ impl Control {
     fn lost(&mut self, iface: u32, old: &Link, new: &Link) {
         if !new.up {
             self.table.forget_all(|(on, _)| on == iface);
-        } else if old.addresses != new.addresses {
-            let gone = |addr| old.on_link(addr) && !new.on_link(addr);
+        } else if old.addresses != new.addresses || old.borrows != new.borrows {
+            let ends = old.borrows && !new.borrows;
+            let gone = |addr| (ends || old.on_link(addr)) && !new.on_link(addr);
             self.table
                 .forget_all(|(on, addr)| on == iface && gone(addr));
         }
@@ -319,7 +324,11 @@ impl Control {
         let Some(link) = self.links.get(&heard.rx).filter(|l| l.up && l.learns) else {
             return;
         };
-        if !link.on_link(heard.addr) && self.table.mac(key).is_none() {
+        // Where there is no network it is routes that say who may be there.
+        let routed = link.borrows
+            && link.has(Family::of(heard.addr))
+            && self.fib.borrow().may_be_on(key.0, key.1);
+        if !link.on_link(heard.addr) && !routed && self.table.mac(key).is_none() {
             self.tally.off_link += 1;
             return;
         }

@@ -238,6 +238,9 @@ impl Control {
             address: *address,
             state: state(address),
         };
-        fib.addresses(iface).iter().map(row).collect()
+        let borrowed = fib.lender(iface).map(|_| fib.used_addresses(iface));
+        let own = fib.addresses(iface).iter().copied();
+        let all = own.chain(borrowed.into_iter().flatten());
+        all.map(|address| row(&address)).collect()
     }
 }

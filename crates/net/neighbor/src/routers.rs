@@ -52,7 +52,7 @@ fn check(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Result<Heard, Count
             _ => Count::AddressConflict,
         });
     }
-    if !nobody && !link.leads_back(source) {
+    if !nobody && !link.leads_back(table, source) {
         return Err(Count::SenderElsewhere);
     }
     // Who is known by this address already is not asked about again.

@@ -27,6 +27,13 @@ impl<F: Family> Way<'_, F> {
         }
     }
 
+    /// Whether it is the interface's own address, or one that it uses of another interface.
+    pub(crate) fn is_own(&self, dpo: Dpo, address: F::Addr) -> bool {
+        let local = dpo.kind() == DpoKind::Local;
+        let own = || self.view.own(self.rx).iter().any(|(a, _)| *a == address);
+        local && (dpo.index() == self.rx || own())
+    }
+
     /// Whether it leads out by another interface.
     pub(crate) fn leads_elsewhere(&self, dpo: Dpo) -> bool {
         let out = matches!(

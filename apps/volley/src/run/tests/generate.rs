@@ -116,6 +116,11 @@ fn ip_switch() -> impl Strategy<Value = Request> {
     })
 }
 
+fn unnumbered() -> impl Strategy<Value = Request> {
+    (name(), proptest::option::of(name()))
+        .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses })
+}
+
 fn multipath() -> impl Strategy<Value = Request> {
     let resilient = prop_oneof![Just(Switch::On), Just(Switch::Off)];
     (resilient, 5u32..7).prop_map(|(resilient, log2)| {
@@ -167,6 +172,7 @@ fn setting() -> impl Strategy<Value = Request> {
         1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         1 => icmp(),
         1 => urpf(),
+        1 => unnumbered(),
         1 => ip_switch(),
         1 => multipath(),
         1 => reassembly(),

@@ -9,7 +9,7 @@ use volley_model::{IcmpSettings, Multipath, Request, Switch, SyntaxError};
 pub(super) fn is_one(id: Id) -> bool {
     matches!(
         id,
-        Id::SetIcmp | Id::SetMultipath | Id::SetUrpf | Id::SetIpSwitch
+        Id::SetIcmp | Id::SetMultipath | Id::SetUrpf | Id::SetIpSwitch | Id::SetUnnumbered
     )
 }
 

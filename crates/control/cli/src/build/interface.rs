@@ -171,6 +171,15 @@ pub(super) fn ip(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         let name = args.text()?;
         return Ok(Request::InterfaceUrpf { name, family, mode });
     }
+    if id == Id::SetUnnumbered {
+        let del = args.has("del");
+        let name = args.text()?;
+        let uses = match del {
+            true => None,
+            false => Some(args.text()?),
+        };
+        return Ok(Request::InterfaceUnnumbered { name, uses });
+    }
     let wanted = IpSwitch::ALL.iter().find(|(word, _)| args.has(word));
     let what = wanted.map_or(IpSwitch::Redirects, |(_, what)| *what);
     let switch = match args.has("on") || args.has("enable") {

@@ -209,6 +209,8 @@ commands! {
     SetIpSwitch: "set interface ip (directed-broadcast | redirects) <interface> (on | off | enable | disable)",
         "Send packets from elsewhere to the broadcast address of an interface's networks to all hosts there; tell senders on it of better first hops.",
         "set interface ip directed-broadcast pg1 on";
+    SetUnnumbered: "set interface unnumbered (del <interface> | <interface> use <interface>)",
+        "Have an interface without addresses use those of another, or no longer.", "set interface unnumbered pg0 use pg1";
     SetMultipath: "set ip multipath {resilient | buckets <n>}",
         "Say how the flows of a route are shared out among its paths: resilient moves only those of a path that goes; what is not named gets its default.",
         "set ip multipath resilient buckets 512";

@@ -87,6 +87,9 @@ pub(super) fn addresses(reply: &InterfacesReply) -> String {
             };
             out += &format!("  L3 {a}{table}\n");
         }
+        if let Some(lender) = &i.unnumbered {
+            out += &format!("  unnumbered, uses {lender}\n");
+        }
     }
     out
 }

@@ -150,6 +150,9 @@ impl Fib {
             FibError::NoNeighbor { addr, name } => {
                 missing(ObjectKind::Neighbor, &format!("{addr} on {name}"))
             }
+            FibError::Unnumbered { name, lender, why } => {
+                ModelError::invalid(format!("the use of {lender}'s addresses on {name}"), why)
+            }
             FibError::Address { addr, why } => ModelError::invalid(format!("address {addr}"), why),
             FibError::Path { path, why } => ModelError::invalid(format!("path '{path}'"), why),
             FibError::Prefix { prefix, .. } => {

@@ -14,7 +14,7 @@ use volley_model::{
 
 use crate::error::FibError;
 use crate::family::{Af, Prefix, V4, V6};
-use crate::source::{Fib, Neighbor, Path, Side, Source};
+use crate::source::{Fib, Neighbor, Path, Side, Source, Via};
 
 type Done = Result<Applied, ModelError>;
 
@@ -43,6 +43,7 @@ impl Handler for Fib {
                 self.said(done)
                     .map(|changed| Applied::changed(changed.into()))
             }),
+            Request::InterfaceUnnumbered { name, uses } => self.unnumbered(name, uses.as_deref()),
             Request::Multipath(it) => {
                 let buckets = (it.resilient == Switch::On).then_some(it.buckets as usize);
                 Ok(Applied::changed(self.res.set_resilient(buckets).into()))
@@ -104,6 +105,8 @@ impl Handler for Fib {
         };
         for row in &mut interfaces.interfaces {
             row.addresses = self.addresses(row.index).to_vec();
+            let lender = self.lender(row.index).and_then(|l| self.interface(l));
+            row.unnumbered = lender.map(|lender| lender.name.clone());
             row.tables.ip4 = self.interface_table(row.index, Af::V4);
             row.tables.ip6 = self.interface_table(row.index, Af::V6);
         }
@@ -133,6 +136,14 @@ impl Fib {
                 Applied::one()
             }
         })
+    }
+
+    fn unnumbered(&mut self, name: &str, uses: Option<&str>) -> Done {
+        let iface = self.named(name)?;
+        let lender = uses.map(|uses| self.named(uses)).transpose()?;
+        let done = self.set_unnumbered(iface, lender);
+        self.said(done)
+            .map(|changed| Applied::changed(changed.into()))
     }
 
     fn neighbor_add(&mut self, neighbor: &ModelNeighbor) -> Done {
@@ -165,7 +176,10 @@ impl Fib {
         let index = self.said(index)?;
         let prefixes = self.steps::<F>(route)?;
         let fresh = |p: &Prefix<F>| self.paths_of(index, *p, route.source).is_none();
-        if change != Change::Delete && prefixes.len() > 1 && prefixes.iter().all(fresh) {
+        // Hosts on an interface are each their own next hop.
+        let attached = |p: &Path| matches!(p.via, Via::Attached { .. });
+        let apart = route.prefix.len() == F::BITS && paths.iter().any(attached);
+        if change != Change::Delete && !apart && prefixes.len() > 1 && prefixes.iter().all(fresh) {
             let rows: Vec<_> = prefixes.iter().map(|p| (p.addr(), p.len(), 0)).collect();
             let done = self.load::<F>(route.table, route.source, &[paths], &rows);
             return self.said(done).map(|_| Applied::changed(rows.len() as u64));

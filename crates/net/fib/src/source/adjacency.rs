@@ -102,6 +102,11 @@ impl Adjs {
         })
     }
 
+    /// Whether somebody leads over it.
+    pub fn has(&self, key: &AdjKey) -> bool {
+        self.by_key.contains_key(key)
+    }
+
     /// A path list leads elsewhere now.
     pub fn let_go(&mut self, key: AdjKey, list: u32) {
         let Some(adj) = self.by_key.get_mut(&key) else {

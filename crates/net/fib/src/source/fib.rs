@@ -16,6 +16,7 @@ use super::resolver::Resolver;
 use super::routes::MAX_LISTS;
 use super::table::Table;
 use super::tables::{Side, Tables};
+use super::unnumbered::host_paths;
 use crate::dataplane::{DropWhy, Fib4Snap, Fib6Snap};
 use crate::error::FibError;
 use crate::family::{Af, Family, Prefix, V4, V6};
@@ -31,6 +32,8 @@ pub struct Fib {
     pub(crate) attachments: u64,
     /// Interfaces whose networks may be broadcast to from elsewhere.
     pub(crate) directed_broadcast: BTreeSet<u32>,
+    /// Interfaces that use another's addresses, and whose.
+    pub(crate) borrowed: BTreeMap<u32, u32>,
     /// Interfaces that have changed since somebody asked.
     pub(crate) touched: BTreeSet<u32>,
     /// Addresses that are not used yet, or not at all.
@@ -71,6 +74,7 @@ impl Fib {
             neighbors: BTreeMap::new(),
             attachments: 0,
             directed_broadcast: BTreeSet::new(),
+            borrowed: BTreeMap::new(),
             touched: BTreeSet::new(),
             unused: BTreeSet::new(),
             careful: BTreeSet::new(),
@@ -222,7 +226,7 @@ impl Fib {
     ) -> Result<bool, FibError> {
         self.check_paths::<F>(index, paths)?;
         let before = self.list_of(index, prefix, source);
-        let list = self.hold::<F>(source, paths, before)?;
+        let list = self.hold::<F>(source, &host_paths(prefix, source, paths), before)?;
         self.put(index, prefix, source, list)
     }
 
@@ -304,7 +308,7 @@ impl Fib {
         let Some(mut all) = self.paths_of(index, prefix, source) else {
             return Err(no_route(table, prefix, source));
         };
-        for path in paths {
+        for path in &host_paths(prefix, source, paths) {
             let Some(at) = all.iter().position(|p| p.same_way(path)) else {
                 let path = self.path_text(F::AF, path);
                 return Err(FibError::NoPath {

@@ -64,9 +64,10 @@ impl Fib {
     }
 
     /// An interface or its addresses have changed.
-    fn touch(&mut self, iface: u32) {
+    pub(crate) fn touch(&mut self, iface: u32) {
         self.attachments += 1;
         self.touched.insert(iface);
+        self.touched.extend(self.borrowers(iface));
     }
 
     /// A number that grows whenever interfaces or their addresses change: who follows them need not look more often.
@@ -117,6 +118,7 @@ impl Fib {
             self.unused.remove(&(iface, addr));
         }
         self.careful.remove(&iface);
+        self.forget_lender(iface);
         self.tell_own(iface);
         for addr in self.neighbors_on(iface) {
             self.remove_neighbor(iface, addr)?;
@@ -159,6 +161,7 @@ impl Fib {
                 by: format!("its address {addr}"),
             });
         }
+        self.check_binding(iface)?;
         match af {
             Af::V4 => self.rebind::<V4>(iface, index),
             Af::V6 => self.rebind::<V6>(iface, index),
@@ -206,16 +209,20 @@ impl Fib {
     }
 
     /// Tells workers an interface's addresses: what they send themselves comes from these.
-    fn tell_own(&mut self, iface: u32) {
-        let all: Vec<IfAddress> = self.used_addresses(iface).collect();
-        self.v4.set_own(iface, &all);
-        self.v6.set_own(iface, &all);
+    pub(crate) fn tell_own(&mut self, iface: u32) {
+        let borrowers = self.borrowers(iface);
+        for iface in borrowers.into_iter().chain([iface]) {
+            let all: Vec<IfAddress> = self.used_addresses(iface).collect();
+            self.v4.set_own(iface, &all);
+            self.v6.set_own(iface, &all);
+        }
     }
 
-    /// Addresses of an interface that are used.
+    /// Addresses of an interface that are used, its own or those that it borrows.
     pub fn used_addresses(&self, iface: u32) -> impl Iterator<Item = IfAddress> {
         let all = self.addresses(iface).iter().copied();
-        all.filter(move |addr| !self.unused.contains(&(iface, *addr)))
+        let own = all.filter(move |addr| !self.unused.contains(&(iface, *addr)));
+        own.chain(self.borrowed_addresses(iface))
     }
 
     /// Say whether an interface's new addresses are used only once [`Fib::set_usable`] says so.
@@ -268,6 +275,9 @@ impl Fib {
         }
         if matches!(ip, std::net::IpAddr::V4(a) if a.is_broadcast()) {
             return fault("it is the broadcast address");
+        }
+        if self.lender(iface).is_some() {
+            return fault("the interface uses another's addresses: end that first");
         }
         if addr.len() == 0 {
             return fault("a network of length 0 would be the whole address space");

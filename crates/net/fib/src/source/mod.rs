@@ -12,6 +12,7 @@ mod scc;
 mod show;
 mod table;
 mod tables;
+mod unnumbered;
 
 pub use fib::{Fib, FibStats};
 pub use interface::IfInfo;

@@ -1,13 +1,14 @@
 //! Neighbours, configured or learned: they complete adjacencies, and on connected networks they have a host route of their own.
 //!
 //! The host route (source adjacency) stands only while the longest shorter prefix over the address is attached to the neighbour's
-//! interface; it comes and goes with that.
+//! interface, or nothing leads to it and the interface has no networks of its own; it comes and goes with that.
 
 use std::net::IpAddr;
 
 use super::fib::Fib;
 use super::path::Via;
 use super::tables::Side;
+use crate::dataplane::DropWhy;
 use crate::error::FibError;
 use crate::family::{Af, Prefix, V4, V6};
 use crate::source::Source;
@@ -179,6 +180,16 @@ impl Fib {
         }
     }
 
+    /// Whether an interface has networks of its own has changed: its neighbours may gain or lose their host route.
+    pub(crate) fn look_again_on(&mut self, iface: u32) {
+        for ip in self.neighbors_on(iface) {
+            match ip {
+                IpAddr::V4(a) => self.sync_in_passing::<V4>(self.v4.table_of(iface), a.to_bits()),
+                IpAddr::V6(a) => self.sync_in_passing::<V6>(self.v6.table_of(iface), a.to_bits()),
+            }
+        }
+    }
+
     /// A host route that finds no room in the match is left out: its packets then take the connected route.
     fn sync_in_passing<F: Side>(&mut self, index: u32, addr: F::Addr) {
         let _room = self.sync_neighbor::<F>(index, addr);
@@ -210,8 +221,10 @@ impl Fib {
         let [path] = &*self.res.list(list)?.key.paths else {
             return None;
         };
-        let Via::Attached { iface } = path.via else {
-            return None;
+        let iface = match path.via {
+            Via::Attached { iface } => iface,
+            Via::Drop(DropWhy::NoRoute) => self.stray::<F>(index, addr)?,
+            _ => return None,
         };
         let neighbor = self.neighbors.get(&(iface, F::ip(addr)))?;
         let here = table.neighbors.contains(&(addr, iface));

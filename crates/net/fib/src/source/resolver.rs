@@ -287,6 +287,14 @@ impl Resolver {
         }
     }
 
+    /// Whether a list leads over a neighbour on an interface.
+    pub fn has_next_hop(&self, iface: u32, addr: IpAddr) -> bool {
+        let af = Af::of(addr);
+        let any = |af| self.adjs.has(&AdjKey { iface, addr, af });
+        // IPv4 routes may have next hops of IPv6.
+        any(af) || any(Af::V4)
+    }
+
     /// True when a list resolves next hops in the table.
     pub fn watches(&self, af: Af, table: u32) -> bool {
         self.watched[af as usize]

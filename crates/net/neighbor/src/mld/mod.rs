@@ -20,7 +20,9 @@ impl Control {
             IpAddr::V6(addr) => Some(addr),
             IpAddr::V4(_) => None,
         };
-        let own = fib.addresses(iface).iter();
+        // Those that are tried are not used yet; those that are another's are not its own.
+        let own = fib.addresses(iface).iter().copied();
+        let own = own.chain(fib.used_addresses(iface));
         let mut own: Vec<Ipv6Addr> = own.filter_map(|a| six(a.addr())).collect();
         // Where the kernel has a twin it listens for both.
         let link = self

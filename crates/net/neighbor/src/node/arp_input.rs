@@ -10,7 +10,7 @@ use crate::trace::ArpTrace;
 use crate::way::Way;
 use std::sync::Arc;
 use volley_fib::V4;
-use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
+use volley_fib::dataplane::{DataPlane, DpoKind};
 use volley_graph::{Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
@@ -166,13 +166,14 @@ fn judge(way: &Way<'_, V4>, (table, proxies): (&IfTable, &Proxies), arp: &ArpPac
             ..Count::AddressConflict.into()
         };
     }
-    if !probe && !way.leads_back(back) {
+    // Where there is no network the control thread knows who may be there.
+    if !probe && !way.leads_back(back) && !table.has(rx, Flag::Borrows) {
         return Count::SenderElsewhere.into();
     }
     let learns = table.has(rx, Flag::Learn) && !probe;
-    let target = way.to(u32::from_be_bytes(arp.target_ip));
+    let target = u32::from_be_bytes(arp.target_ip);
     let proxied = !probe && table.has(rx, Flag::Proxies) && asks_for_other(way, proxies, arp);
-    if target != Dpo::new(DpoKind::Local, rx) && !proxied {
+    if !way.is_own(way.to(target), target) && !proxied {
         // Who is known already is worth to be heard, when it is new (RFC 826).
         let announced = arp.sender_ip == arp.target_ip || back.kind() == DpoKind::Adj;
         let new = learns && announced && !way.leads_to(back, arp.sender_mac.0);

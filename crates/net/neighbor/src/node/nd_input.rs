@@ -231,8 +231,11 @@ impl Link<'_> {
     }
 
     /// Whether a neighbour with the address is on the link.
-    pub(crate) fn leads_back(&self, address: Ipv6Addr) -> bool {
-        address.is_unicast_link_local() || self.way.leads_back(self.to(address))
+    pub(crate) fn leads_back(&self, table: &IfTable, address: Ipv6Addr) -> bool {
+        // Where there is no network the control thread knows who may be there.
+        address.is_unicast_link_local()
+            || table.has(self.way.rx, Flag::Borrows)
+            || self.way.leads_back(self.to(address))
     }
 }
 
@@ -276,7 +279,7 @@ fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verd
         return (Err(Count::AddressConflict), Some(told));
     }
     let seeks = who.is_unspecified();
-    if !seeks && !link.leads_back(who) {
+    if !seeks && !link.leads_back(table, who) {
         return (Err(Count::SenderElsewhere), None);
     }
     let learns = table.has(rx, Flag::Learn);

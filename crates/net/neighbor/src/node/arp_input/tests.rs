@@ -255,3 +255,25 @@ fn others_are_answered_for_where_they_are_reached_elsewhere() {
         );
     }
 }
+
+#[test]
+fn where_addresses_are_anothers_whoever_asks_for_them_is_answered() {
+    let mut lab = lab();
+    let ask = |sender, target| arp(1, HOST, sender, target);
+    let asked = ask([192, 0, 2, 9], [10, 0, 2, 1]);
+    assert_eq!(lab.outcome(3, &asked), "not-enabled");
+    lab.fib.set_unnumbered(3, Some(2)).unwrap();
+    for flag in [Flag::Ip4, Flag::Borrows] {
+        lab.table.set(IfIdx(3), flag, true);
+    }
+    assert_eq!(lab.outcome(3, &asked), "arp-reply");
+    // The address is the lender's as well, and nobody else's.
+    let near = ask([10, 0, 2, 9], [10, 0, 2, 1]);
+    assert_eq!(lab.outcome(2, &near), "arp-reply");
+    for other in [[10, 0, 0, 1], [10, 0, 2, 7]] {
+        let asked = ask([192, 0, 2, 9], other);
+        assert_eq!(lab.outcome(3, &asked), "not-for-us");
+    }
+    let taken = ask([10, 0, 2, 1], [10, 0, 2, 1]);
+    assert_eq!(lab.outcome(3, &taken), "address-conflict");
+}

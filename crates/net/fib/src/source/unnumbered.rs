@@ -1,0 +1,157 @@
+//! Interfaces without addresses of their own, which use another's (RFC 1812, 2.2.7): point-to-point links, or links whose hosts
+//! have one address each and no network.
+//!
+//! What is borrowed is the addresses alone, as those of hosts: the lender's networks are the lender's. So neighbours on such an
+//! interface are found by the routes that lead there, or because no other route leads to them.
+
+use std::net::IpAddr;
+
+use volley_model::IfAddress;
+
+use super::fib::Fib;
+use super::path::{Path, Via};
+use super::tables::Side;
+use crate::dataplane::DropWhy;
+use crate::error::FibError;
+use crate::family::{Af, Prefix, V4, V6};
+use crate::source::Source;
+
+impl Fib {
+    /// Has an interface use another's addresses, or no longer any. True when that is new.
+    pub fn set_unnumbered(&mut self, iface: u32, lender: Option<u32>) -> Result<bool, FibError> {
+        self.info(iface)?;
+        if self.lender(iface) == lender {
+            return Ok(false);
+        }
+        match lender {
+            Some(lender) => {
+                self.check_lender(iface, lender)?;
+                self.borrowed.insert(iface, lender);
+            }
+            None => {
+                self.borrowed.remove(&iface);
+            }
+        }
+        self.tell_own(iface);
+        self.touch(iface);
+        self.look_again_on(iface);
+        Ok(true)
+    }
+
+    /// Whose addresses an interface uses, when they are not its own.
+    pub fn lender(&self, iface: u32) -> Option<u32> {
+        self.borrowed.get(&iface).copied()
+    }
+
+    /// Those who use an interface's addresses.
+    pub(crate) fn borrowers(&self, lender: u32) -> Vec<u32> {
+        let all = self.borrowed.iter();
+        all.filter(|(_, l)| **l == lender)
+            .map(|(i, _)| *i)
+            .collect()
+    }
+
+    fn check_lender(&self, iface: u32, lender: u32) -> Result<(), FibError> {
+        let (name, other) = (&self.info(iface)?.name, &self.info(lender)?.name);
+        let tables = |af| self.interface_table(iface, af) == self.interface_table(lender, af);
+        let why = if iface == lender {
+            "they are its own: name another interface"
+        } else if !self.addresses(iface).is_empty() {
+            "it has addresses of its own: remove them first"
+        } else if self.lender(lender).is_some() {
+            "that one has none of its own: name the one whose addresses it uses"
+        } else if !self.borrowers(iface).is_empty() {
+            "others use its own: end that first"
+        } else if !tables(Af::V4) || !tables(Af::V6) {
+            "they look in different tables: bind both to one"
+        } else {
+            return Ok(());
+        };
+        Err(FibError::Unnumbered {
+            name: name.clone(),
+            lender: other.clone(),
+            why,
+        })
+    }
+
+    /// Nobody who borrows or lends may go to another table: the addresses would be in the wrong one.
+    pub(crate) fn check_binding(&self, iface: u32) -> Result<(), FibError> {
+        let other = self.lender(iface);
+        let Some(other) = other.or_else(|| self.borrowers(iface).first().copied()) else {
+            return Ok(());
+        };
+        let (name, other) = (self.info(iface)?.name.clone(), &self.info(other)?.name);
+        let by = format!("the addresses that it and {other} share");
+        Err(FibError::InterfaceInUse { name, by })
+    }
+
+    /// An interface has gone: who used its addresses has none, and it uses nobody's.
+    pub(crate) fn forget_lender(&mut self, iface: u32) {
+        self.borrowed.remove(&iface);
+        for borrower in self.borrowers(iface) {
+            self.borrowed.remove(&borrower);
+            self.tell_own(borrower);
+            self.touch(borrower);
+            self.look_again_on(borrower);
+        }
+    }
+
+    /// What an interface borrows: addresses without their networks, and none that is good on the lender's link only.
+    pub(crate) fn borrowed_addresses(&self, iface: u32) -> impl Iterator<Item = IfAddress> {
+        let lender = self.lender(iface);
+        let all = lender.map_or(&[][..], |lender| self.addresses(lender));
+        let used = move |a: &&IfAddress| {
+            lender.is_some_and(|lender| !self.unused.contains(&(lender, **a)))
+        };
+        let near = |a: IpAddr| matches!(a, IpAddr::V6(a) if a.is_unicast_link_local());
+        let host = |a: &IfAddress| IfAddress::new(a.addr(), Af::of(a.addr()).bits()).ok();
+        all.iter()
+            .filter(used)
+            .filter_map(host)
+            .filter(move |a| !near(a.addr()))
+    }
+
+    /// Whether a station that nobody has a network for may be on an interface: the way to it leads there, it is a next hop
+    /// there, or there is no way to it at all.
+    pub fn may_be_on(&self, iface: u32, addr: IpAddr) -> bool {
+        self.res.has_next_hop(iface, addr)
+            || match addr {
+                IpAddr::V4(a) => self.is_near::<V4>(iface, a.to_bits()),
+                IpAddr::V6(a) => self.is_near::<V6>(iface, a.to_bits()),
+            }
+    }
+
+    fn is_near<F: Side>(&self, iface: u32, addr: F::Addr) -> bool {
+        let (_, tables) = F::side(self);
+        let list = tables.cover(tables.table_of(iface), addr);
+        let paths = self.res.list(list).map_or(&[][..], |l| &*l.key.paths);
+        let here = |p: &Path| p.via.iface() == Some(iface);
+        paths.iter().any(here) || paths.iter().all(|p| p.via == Via::Drop(DropWhy::NoRoute))
+    }
+
+    /// A neighbour's interface where no route leads to the neighbour: one that has no network of its own.
+    pub(crate) fn stray<F: Side>(&self, index: u32, addr: F::Addr) -> Option<u32> {
+        let mut all = self
+            .table::<F>(index)?
+            .neighbors
+            .range((addr, 0)..=(addr, u32::MAX));
+        all.find(|n| self.lender(n.1).is_some()).map(|n| n.1)
+    }
+}
+
+/// The paths of an operator's route: a host that is on an interface is its own next hop. Otherwise its route would stand in
+/// the way of the one that its neighbour entry gives it.
+pub(crate) fn host_paths<F: Side>(prefix: Prefix<F>, source: Source, paths: &[Path]) -> Vec<Path> {
+    let host = prefix.len() == F::BITS && source == Source::Static;
+    let own = |path: &Path| match path.via {
+        Via::Attached { iface } if host => Path {
+            via: Via::NextHop {
+                addr: F::ip(prefix.addr()),
+                iface,
+            },
+            ..*path
+        },
+        _ => *path,
+    };
+    paths.iter().map(own).collect()
+}

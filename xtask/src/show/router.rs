@@ -8,7 +8,7 @@ use crate::run::Program;
 /// A list of checks of one kind: a test file of the daemon and the test's name.
 type Check = (&'static str, &'static str);
 
-pub const ITEMS: [Item; 35] = [
+pub const ITEMS: [Item; 36] = [
     item(
         "oracle",
         "every rule of the page has packets, and the oracle and scapy agree on each outcome",
@@ -154,9 +154,14 @@ pub const ITEMS: [Item; 35] = [
         "multicast listener discovery: scapy reads every report, and asks in both versions",
         Work::Command(&["test", "--release", "-p", "volley", "--test", "listeners"]),
     ),
+    item(
+        "unnumbered",
+        "hosts with one address each on interfaces that use the loopback's, both families",
+        Work::Command(&["test", "--release", "-p", "volley", "--test", "unnumbered"]),
+    ),
     gap(
         "ipv6-hosts",
-        "SLAAC client, unnumbered interfaces, IGMP, the querier of MLD",
+        "SLAAC client, IGMP, the querier of MLD",
         |_| Skip("not built".into()),
     ),
     item(

@@ -103,6 +103,7 @@ impl Stack {
         let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
         // Before IP, whose error nodes ask what the drops of all others mean.
         let lcp = volley_lcp::register(&mut registry)?;
+        volley_mcast::register(&mut registry, fib.clone())?;
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         volley_ip::register(&mut registry, fib4, fib6)?;
         neighbors.listen(|text| _ = writeln!(std::io::stderr(), "volley: {text}"));

@@ -133,6 +133,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
         (Key::BridgeDomain(_), Value::BridgeDomain(it)) => {
             Request::BridgeDomainSet(it.as_ref().clone())
         }
+        (Key::Mroute(_), Value::Mroute(it)) => Request::MrouteSet(it.as_ref().clone()),
         (Key::L2Fib(..), Value::L2Fib(it)) => Request::L2FibAdd(it.as_ref().clone()),
         (Key::Feature(it), _) => feature(it, Switch::On),
         (Key::Up(name), _) => Request::InterfaceState {
@@ -206,6 +207,11 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         }
         (Key::L2(rx), Value::BridgePort(_)) => Request::XconnectUnset { rx: rx.clone() },
         (Key::BridgeDomain(id), _) => Request::BridgeDomainDel { id: *id },
+        (Key::Mroute(it), _) => Request::MrouteDel {
+            group: it.group,
+            source: it.source,
+            table: it.table,
+        },
         (Key::L2Fib(domain, mac), _) => Request::L2FibDel {
             mac: *mac,
             domain: *domain,

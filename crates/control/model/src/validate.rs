@@ -110,7 +110,9 @@ impl Request {
             }
             Request::TraceAdd(trace) => trace.validate(),
             Request::PcapTraceOn(trace) => trace.validate(),
-            other => crate::bridge::validate(other).and_then(|()| workers(other)),
+            other => crate::bridge::validate(other)
+                .and_then(|()| crate::mroute::validate(other))
+                .and_then(|()| workers(other)),
         }
     }
 }

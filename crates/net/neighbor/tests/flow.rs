@@ -249,7 +249,11 @@ fn a_host_that_asks_and_sends_at_once_is_answered_at_once() {
     lab.send(packet(host, "soon"));
     let seen = lab.run();
     let ways: Vec<_> = seen.iter().map(|(to, _)| *to).collect();
-    assert_eq!(ways, ["eth0-tx", "ip4-lookup"], "the answer, then the packet");
+    assert_eq!(
+        ways,
+        ["eth0-tx", "ip4-lookup"],
+        "the answer, then the packet"
+    );
     assert_eq!(lab.known(host).map(|n| n.mac), Some(HOST.0));
     assert_eq!(lab.way(host), DpoKind::Adj);
 }

@@ -10,6 +10,7 @@ mod interface;
 mod kernel;
 mod lcp;
 mod memif;
+mod mroute;
 mod paths;
 mod ping;
 mod reassembly;
@@ -229,6 +230,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::PgCapture => stream::capture(args)?,
         Id::TraceAdd => stream::trace(args)?,
         Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
+        Id::MrouteAdd | Id::MrouteDel => mroute::request(id, args)?,
         id if bridge::is_one(id) => bridge::request(id, args)?,
         id if icmp::is_one(id) => icmp::request(id, args)?,
         id if paths::is_one(id) => paths::request(id, args)?,

@@ -516,7 +516,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
                     mtu: Some(1500),
                 })
             }),
-        prop_oneof![vhost_request(), sub_interface(), ip_switch()],
+        prop_oneof![vhost_request(), sub_interface(), ip_switch(), mroute()],
         dpdk_request(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {
@@ -529,7 +529,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
         lcp(),
         path_batcher(),
         bridge(),
-        mroute(),
         spread(),
         (name(), any::<u32>()).prop_map(|(name, table)| Request::InterfaceTable {
             name,

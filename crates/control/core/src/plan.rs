@@ -114,10 +114,7 @@ impl<'a> Planner<'a> {
                     first.push(key.clone());
                 }
                 // Nothing that it took it takes now: there is nothing to be kept.
-                Key::Mroute(_)
-                    if before.is_some_and(|it| self.left_of(key, it).is_none())
-                        && self.differs(key) =>
-                {
+                Key::Mroute(_) if self.differs(key) && self.nothing_left_of(key) => {
                     first.push(key.clone());
                 }
                 // Nobody knows what it was by itself: only a new interface has it.
@@ -170,6 +167,11 @@ impl<'a> Planner<'a> {
             }
         }
         leaning.into_iter().for_each(|key| self.make_again(key));
+    }
+
+    fn nothing_left_of(&self, key: &Key) -> bool {
+        let left = self.before(key).and_then(|it| self.left_of(key, it));
+        left.is_none()
     }
 
     fn l2_mode_differs(&self, key: &Key) -> bool {

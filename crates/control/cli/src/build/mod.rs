@@ -221,9 +221,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         }
         Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
-        Id::RouteAdd | Id::RouteReplace | Id::RouteDel | Id::RouteUnload | Id::RouteLoad => {
-            route::request(id, args)?
-        }
+        id if route::is_one(id) => route::request(id, args)?,
         Id::StreamNew | Id::StreamEnable | Id::StreamDisable | Id::StreamDelete => {
             stream::request(id, args)?
         }

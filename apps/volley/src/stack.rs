@@ -100,11 +100,11 @@ impl Stack {
         // Before drivers: a parent waits for its sub-interfaces.
         volley_vlan::register(&mut registry)?;
         volley_l2::register(&mut registry)?;
-        let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
         // Before IP, whose error nodes ask what the drops of all others mean.
         let lcp = volley_lcp::register(&mut registry)?;
+        volley_mcast::register(&mut registry, fib.clone())?;
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
-        volley_ip::register(&mut registry, fib4, fib6)?;
+        ip(&mut registry, &fib)?;
         neighbors.listen(|text| _ = writeln!(std::io::stderr(), "volley: {text}"));
         volley_batcher::register(&mut registry)?;
         volley_rss::register(&mut registry)?;
@@ -246,6 +246,12 @@ impl Stack {
         self.processes.turn();
         self.pg.drain() + self.pcap.drain()
     }
+}
+
+/// The nodes of IP, over the FIB.
+fn ip(registry: &mut Registry, fib: &Rc<RefCell<Fib>>) -> Result<(), GraphError> {
+    let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
+    volley_ip::register(registry, fib4, fib6)
 }
 
 /// Keep the FIB in step with interfaces.

@@ -124,9 +124,11 @@ pub const ITEMS: [Item; 36] = [
         "a path goes and returns: moved flows counted",
         Work::Call(|sitting| check(sitting, ("routing", "flows_of_other_paths"))),
     ),
-    gap("multicast", "multicast forwarding, IPv4 and IPv6", |_| {
-        Skip("not built; such packets are dropped by name (rules 4.7 and 10.4)".into())
-    }),
+    item(
+        "multicast",
+        "groups are routed, both families: kernel receivers get each datagram once, changes under traffic, scapy's bytes",
+        Work::Command(&["test", "--release", "-p", "volley", "--test", "multicast"]),
+    ),
     item(
         "sub-interfaces",
         "802.1Q and QinQ: a scapy host on a trunk, kernel hosts behind; thousands on one interface; wrong tags by name",

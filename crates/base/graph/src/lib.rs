@@ -75,7 +75,7 @@ pub use shot::{NoShot, Shot, Stand};
 pub use stage::{Batch, Hands, Stage};
 pub use stats::{CounterReport, DropReport, NodeReport, NodeState};
 pub use trace::{Glance, Names, Trace, TraceFilter, TraceStep, Traced};
-pub use unfold::{Fate, Offspring};
+pub use unfold::{Copies, Fate, Offspring};
 pub use vector::{Done, Vector};
 pub use worker::{Change, GAP_US, Gap, Worker};
 

@@ -20,6 +20,15 @@ pub enum Fate<X> {
     Replaced,
 }
 
+/// What [`Offspring::replicate`] did besides the packet itself.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Copies {
+    /// Copies on their way.
+    pub made: u64,
+    /// Copies for which no buffers were free.
+    pub missed: u64,
+}
+
 /// Packets made in [`Vector::unfold`], and those that go on, in order.
 pub struct Offspring<'a, I: Isa> {
     lanes: &'a mut Lanes,
@@ -116,6 +125,29 @@ impl<I: Isa> Offspring<'_, I> {
             return false;
         }
         true
+    }
+
+    /// Send a packet out of every one of `ports`, all by way of `node`: copies out of all but the last, which it leaves by
+    /// itself. None, and nothing done, where there is no port.
+    pub fn replicate(
+        &mut self,
+        packet: &mut Packet<'_>,
+        node: NodeId,
+        mut ports: impl Iterator<Item = u32>,
+    ) -> Option<Copies> {
+        let mut port = ports.next()?;
+        let mut copies = Copies::default();
+        for next in ports {
+            packet.set(Col::Tx, port);
+            if self.copy(&packet.view(), node) {
+                copies.made += 1;
+            } else {
+                copies.missed += 1;
+            }
+            port = next;
+        }
+        packet.set(Col::Tx, port);
+        Some(copies)
     }
 
     /// Append a row of `frame`.

@@ -196,6 +196,12 @@ fn show_commands_and_pipes() {
     );
     assert_eq!(query("show l2fib 3").0, Query::L2Fib { domain: Some(3) });
     assert_eq!(query("show packet-generator").0, Query::PacketGenerator);
+    let mroutes = |family, table| Query::Mroutes { family, table };
+    assert_eq!(query("show ip mroute").0, mroutes(Family::V4, None));
+    assert_eq!(
+        query("show ip6 mroute table 7").0,
+        mroutes(Family::V6, Some(7))
+    );
 }
 
 #[test]

@@ -239,6 +239,43 @@ fn bridge() -> impl Strategy<Value = Request> {
     ]
 }
 
+fn mroute() -> impl Strategy<Value = Request> {
+    let groups = ["239.1.1.1/32", "224.0.0.0/4", "ff05::1:3/128", "ff3e::/16"];
+    let group = proptest::sample::select(groups.to_vec());
+    let names = |least| proptest::collection::btree_set(name(), least..4);
+    let parts = (
+        group,
+        any::<bool>(),
+        0u32..9,
+        names(1),
+        names(0),
+        any::<bool>(),
+    );
+    parts.prop_map(|(group, sourced, table, accept, forward, del)| {
+        let group: Prefix = group.parse().unwrap();
+        let source = match group.len() {
+            32 => Some("192.0.2.9".parse().unwrap()),
+            128 => Some("2001:db8::9".parse().unwrap()),
+            _ => None,
+        };
+        let source = source.filter(|_| sourced);
+        if del {
+            return Request::MrouteDel {
+                group,
+                source,
+                table,
+            };
+        }
+        Request::MrouteSet(Mroute {
+            group,
+            source,
+            table,
+            accept: accept.into_iter().collect(),
+            forward: forward.into_iter().collect(),
+        })
+    })
+}
+
 fn ip_switch() -> impl Strategy<Value = Request> {
     let what = prop_oneof![Just(IpSwitch::DirectedBroadcast), Just(IpSwitch::Redirects)];
     let switch = || prop_oneof![Just(Switch::On), Just(Switch::Off)];
@@ -481,7 +518,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
                     mtu: Some(1500),
                 })
             }),
-        prop_oneof![vhost_request(), sub_interface(), ip_switch()],
+        prop_oneof![vhost_request(), sub_interface(), ip_switch(), mroute()],
         dpdk_request(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {

@@ -15,6 +15,7 @@ mod icmp;
 mod kernel;
 mod kinds;
 mod memif;
+mod mroute;
 mod multipath;
 mod paths;
 mod read;

@@ -4,8 +4,8 @@ use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
 use crate::{
-    Config, bridge, dpdk, icmp, kernel, kinds, memif, multipath, paths, reassembly, route, stream,
-    sub_interface, vhost,
+    Config, bridge, dpdk, icmp, kernel, kinds, memif, mroute, multipath, paths, reassembly, route,
+    stream, sub_interface, vhost,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -72,7 +72,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 26] = [
+const READERS: [(&s::Table, Reader); 27] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
@@ -94,6 +94,7 @@ const READERS: [(&s::Table, Reader); 26] = [
     (&s::BRIDGE_DOMAIN, bridge::domain),
     (&s::BRIDGE_PORT, bridge::port),
     (&s::L2FIB, bridge::station),
+    (&s::MROUTE, mroute::mroute),
     (&s::FEATURE, feature),
     (&s::STREAM, stream::stream),
     (&s::ENGINE, |_, _| ()),

@@ -567,6 +567,19 @@ pub(crate) static L2FIB: Table = many(
         k("filter", "true: its frames are dropped (false)"),
     ],
 );
+pub(crate) static MROUTE: Table = many(
+    "mroute",
+    &[
+        k(
+            "group",
+            "group such as \"239.1.1.1\", or many: \"239.1.0.0/16\"",
+        ),
+        k("source", "source of one group (any)"),
+        k("table", "IP table (0)"),
+        k("accept", "list of interfaces by which packets may come"),
+        k("forward", "list of interfaces that get a copy (none)"),
+    ],
+);
 pub(crate) static FEATURE: Table = many(
     "feature",
     &[
@@ -611,7 +624,7 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 29] {
+pub fn schema() -> [&'static Table; 30] {
     [
         &ENGINE,
         &PROCESS,
@@ -640,6 +653,7 @@ pub fn schema() -> [&'static Table; 29] {
         &BRIDGE_DOMAIN,
         &BRIDGE_PORT,
         &L2FIB,
+        &MROUTE,
         &FEATURE,
         &STREAM,
     ]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
     AdminState, BridgeDomain, Discovery, DpdkDevice, DpdkSpec, Family, Fold, HugePages,
-    IcmpSettings, InterfaceKind, InterfaceSpec, IpSwitch, MemifRole, MemifSpec, Multipath,
+    IcmpSettings, InterfaceKind, InterfaceSpec, IpSwitch, MemifRole, MemifSpec, Mroute, Multipath,
     NextHops, Pace, PacketSpec, Path, PathTarget, ReassemblySettings, Repeat, Request, Route,
     RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
     SubInterfaceSpec, Switch, TapMode, TapSpec, VhostSpec, VlanTag, XdpCopy, XdpMode, XdpSpec,
@@ -342,6 +342,7 @@ impl Writer {
                 keys.switch("filter", it.interface.is_none());
                 self.table("l2fib", &keys);
             }
+            Request::MrouteSet(it) => self.table("mroute", &mroute(it)),
             Request::Feature(f) if f.switch == Switch::On => {
                 keys.text("interface", &f.interface);
                 keys.text("arc", &f.arc);
@@ -652,6 +653,19 @@ fn route(route: &Route) -> Keys {
     match &route.paths[..] {
         [one] => path(one, &mut keys),
         all => keys.plain("paths", paths(all)),
+    }
+    keys
+}
+
+fn mroute(it: &Mroute) -> Keys {
+    let mut keys = Keys::default();
+    keys.text("group", it.group);
+    keys.maybe("source", it.source);
+    keys.unusual("table", it.table, 0);
+    for (key, names) in [("accept", &it.accept), ("forward", &it.forward)] {
+        if !names.is_empty() {
+            keys.plain(key, list(names.iter().map(quoted)));
+        }
     }
     keys
 }

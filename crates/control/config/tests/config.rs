@@ -81,7 +81,7 @@ volley.toml:10:10: route.prefix: '10.0.0.1/8' has host bits set: the prefix is 1
 volley.toml:11:7: route.via: must be a string, not an integer
 volley.toml:14:13: route.interface: there is no interface pg7 in this file; there are: pg0
 volley.toml:15:10: route.weight: must be 1 to 255, not -1
-volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are table, memif_socket, dpdk, icmp, multipath, ip4_reassembly, ip6_reassembly, node_worker, path_batcher, path_header, path_queue, path_rule, interface, neighbor, route, route_file, xconnect, l2patch, bridge_domain, bridge_port, l2fib, feature, stream, engine, process, api"
+volley.toml:16:3: unknown key 'neighbour' in the file: did you mean 'neighbor'? allowed are table, memif_socket, dpdk, icmp, multipath, ip4_reassembly, ip6_reassembly, node_worker, path_batcher, path_header, path_queue, path_rule, interface, neighbor, route, route_file, xconnect, l2patch, bridge_domain, bridge_port, l2fib, mroute, feature, stream, engine, process, api"
     );
 }
 

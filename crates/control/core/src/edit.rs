@@ -10,6 +10,8 @@ use volley_model::{
     PathTarget, ReassemblySettings, Request, Route, RouteLoad, RouteSource, RxMode, Switch,
 };
 
+mod mroute;
+
 type Done = Result<(), ModelError>;
 
 /// One state with the changes made to it.
@@ -240,7 +242,7 @@ impl Editor<'_> {
                 Ok(())
             }
             other if self.bridge(other)? || self.lcp(other)? || self.path(other)? => Ok(()),
-            other if self.ip(other)? => Ok(()),
+            other if self.ip(other)? || self.mroute(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
@@ -434,6 +436,7 @@ impl Editor<'_> {
         for part in self.parts(name) {
             self.put(part, None);
         }
+        self.leave_mroutes(name);
         self.put(key, None);
         Ok(())
     }
@@ -481,6 +484,7 @@ impl Editor<'_> {
         }
         self.is_new(&Key::Interface(new_name.to_owned()))?;
         self.keeps_name(name)?;
+        self.rename_in_mroutes(name, new_name);
         let mut touched = self.parts(name);
         if self.state.is_needed(&key) {
             let all = self.state.from(Key::Unnumbered(String::new()));

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
     BridgeDomain, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, IcmpSettings, IfAddress,
-    InterfaceKind, IpSwitch, L2FibEntry, LcpPair, Mac, Multipath, NextHops, Path, PathBatcher,
-    PathHeader, PathQueue, PathRule, PathTarget, Prefix, ReassemblySettings, RouteLoad,
-    RouteSource, Rss, RxMode, StreamSpec, Urpf,
+    InterfaceKind, IpSwitch, L2FibEntry, LcpPair, Mac, Mroute, Multipath, NextHops, Path,
+    PathBatcher, PathHeader, PathQueue, PathRule, PathTarget, Prefix, ReassemblySettings,
+    RouteLoad, RouteSource, Rss, RxMode, StreamSpec, Urpf,
 };
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
@@ -72,6 +72,8 @@ pub enum Key {
     RouteFiles(u32),
     /// A source's route.
     Route(RouteKey),
+    /// A multicast route.
+    Mroute(MrouteKey),
     /// What an interface that receives is bound to in layer 2.
     L2(String),
     /// A configured station of a bridge domain.
@@ -97,6 +99,36 @@ pub struct RouteKey {
     pub table: u32,
     /// Prefix.
     pub prefix: Prefix,
+}
+
+/// What a multicast route is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MrouteKey {
+    /// Table of the group's family.
+    pub table: u32,
+    /// Groups.
+    pub group: Prefix,
+    /// Source; none = any.
+    pub source: Option<std::net::IpAddr>,
+}
+
+impl MrouteKey {
+    /// What no other one is smaller than.
+    pub(crate) fn first() -> Self {
+        MrouteKey {
+            table: 0,
+            group: Prefix::host(std::net::Ipv4Addr::UNSPECIFIED.into()),
+            source: None,
+        }
+    }
+
+    pub(crate) fn of(it: &Mroute) -> Self {
+        MrouteKey {
+            table: it.table,
+            group: it.group,
+            source: it.source,
+        }
+    }
 }
 
 /// What an object is.
@@ -144,6 +176,8 @@ pub enum Value {
     Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
     Paths(Arc<Vec<Path>>),
+    /// A multicast route.
+    Mroute(Arc<Mroute>),
     /// Interface and twin.
     Lcp(Arc<LcpPair>),
     /// Transmitting interface and kind of binding.
@@ -265,6 +299,7 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
             tell(Key::Table(family, route.table));
             paths.iter().for_each(|p| path_needs(family, p, tell));
         }
+        (Key::Mroute(it), _) => tell(Key::Table(it.group.family(), it.table)),
         (Key::Stream(_), Value::Stream(spec)) => {
             if let Some(name) = &spec.enter.interface {
                 tell(Key::Interface(name.clone()));
@@ -281,6 +316,10 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     }
     match (key, value) {
         (Key::L2(_), Value::L2(it)) => tell(Key::Interface(it.0.clone())),
+        (Key::Mroute(_), Value::Mroute(it)) => {
+            let all = it.interfaces().cloned();
+            all.for_each(|name| tell(Key::Interface(name)));
+        }
         (Key::L2Fib(..), Value::L2Fib(it)) => {
             if let Some(name) = &it.interface {
                 tell(Key::Interface(name.clone()));

@@ -1,6 +1,6 @@
 //! The request that makes, changes or removes one object.
 
-use crate::key::{Key, Value};
+use crate::key::{Key, MrouteKey, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
@@ -134,6 +134,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
         (Key::BridgeDomain(_), Value::BridgeDomain(it)) => {
             Request::BridgeDomainSet(it.as_ref().clone())
         }
+        (Key::Mroute(_), Value::Mroute(it)) => Request::MrouteSet(it.as_ref().clone()),
         (Key::L2Fib(..), Value::L2Fib(it)) => Request::L2FibAdd(it.as_ref().clone()),
         (Key::Feature(it), _) => feature(it, Switch::On),
         (Key::Up(name), _) => Request::InterfaceState {
@@ -196,15 +197,10 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::Neighbor(name, address), _) => neighbor_del(name, *address),
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
-        (Key::L2(rx), Value::L2(it)) => {
-            let (rx, tx) = (rx.clone(), it.0.clone());
-            match it.1 {
-                L2Mode::Patch => Request::L2PatchDel { rx, tx },
-                L2Mode::Xconnect => Request::XconnectUnset { rx },
-            }
-        }
+        (Key::L2(rx), Value::L2(it)) => unbind(rx, it),
         (Key::L2(rx), Value::BridgePort(_)) => Request::XconnectUnset { rx: rx.clone() },
         (Key::BridgeDomain(id), _) => Request::BridgeDomainDel { id: *id },
+        (Key::Mroute(it), _) => mroute_del(it),
         (Key::L2Fib(domain, mac), _) => Request::L2FibDel {
             mac: *mac,
             domain: *domain,
@@ -223,6 +219,27 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         },
         _ => return None,
     })
+}
+
+fn mroute_del(it: &MrouteKey) -> Request {
+    let MrouteKey {
+        table,
+        group,
+        source,
+    } = *it;
+    Request::MrouteDel {
+        group,
+        source,
+        table,
+    }
+}
+
+fn unbind(rx: &str, (tx, mode): &(String, L2Mode)) -> Request {
+    let (rx, tx) = (rx.to_owned(), tx.clone());
+    match mode {
+        L2Mode::Patch => Request::L2PatchDel { rx, tx },
+        L2Mode::Xconnect => Request::XconnectUnset { rx },
+    }
 }
 
 fn ip_switch(name: &str, what: IpSwitch, switch: Switch) -> Request {

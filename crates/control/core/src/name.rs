@@ -33,6 +33,16 @@ impl Key {
                 }
                 (ObjectKind::Route, name)
             }
+            Key::Mroute(it) => {
+                let mut name = it.group.to_string();
+                if let Some(source) = it.source {
+                    name += &format!(" from {source}");
+                }
+                if it.table != 0 {
+                    name += &format!(" in table {}", it.table);
+                }
+                (ObjectKind::Mroute, name)
+            }
             Key::L2(name) => (ObjectKind::Xconnect, name.clone()),
             Key::BridgeDomain(id) => (ObjectKind::BridgeDomain, id.to_string()),
             Key::L2Fib(domain, mac) => (

@@ -5,6 +5,7 @@ use crate::make::{self, create_interface};
 use crate::state::{Changes, State};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 use volley_model::{
     IfAddress, InterfaceKind, Mac, Neighbor, Path, Prefix, Request, Route, RouteLoad, RouteSource,
 };
@@ -113,6 +114,10 @@ impl<'a> Planner<'a> {
                 {
                     first.push(key.clone());
                 }
+                // Nothing that it took it takes now: there is nothing to be kept.
+                Key::Mroute(_) if self.differs(key) && self.nothing_left_of(key) => {
+                    first.push(key.clone());
+                }
                 // Nobody knows what it was by itself: only a new interface has it.
                 Key::Mac(name) | Key::Mtu(name) if before.is_some() && !self.now.has(key) => {
                     first.push(Key::Interface(name.clone()));
@@ -154,7 +159,12 @@ impl<'a> Planner<'a> {
             let mut leans = false;
             let mut look = |needed: Key| leans |= moved.contains(&needed);
             needs(key, before, &mut look);
-            parts_of(key, before, &mut look);
+            // A multicast route lets go of an interface that goes, and stays: see `left_of`.
+            let parts = match key {
+                Key::Mroute(_) => self.now.get(key).unwrap_or(before),
+                _ => before,
+            };
+            parts_of(key, parts, &mut look);
             if leans {
                 leaning.push(key.clone());
                 moved.insert(key.clone());
@@ -172,6 +182,11 @@ impl<'a> Planner<'a> {
             lends || k.owner() == Some(name)
         };
         all.filter(shares).map(|(k, _)| k.clone()).collect()
+    }
+
+    fn nothing_left_of(&self, key: &Key) -> bool {
+        let left = self.before(key).and_then(|it| self.left_of(key, it));
+        left.is_none()
     }
 
     fn l2_mode_differs(&self, key: &Key) -> bool {
@@ -216,6 +231,9 @@ impl<'a> Planner<'a> {
             return self.remove_addresses(name, before, steps);
         }
         if self.now.has(key) && !self.again.contains(key) {
+            if let Some(kept) = self.left_of(key, before) {
+                steps.extend(Self::mroute_step(before, &kept));
+            }
             return;
         }
         // The settings of an interface go with it, and come back with it.
@@ -232,6 +250,26 @@ impl<'a> Planner<'a> {
         };
         if let Some(request) = make::remove(key, before) {
             steps.push(Step { request, undo });
+        }
+    }
+
+    /// What is left of a multicast route that changes, on the way from what it was to what it is, before interfaces go and
+    /// others come: for those that stay it is there all the time.
+    fn left_of(&self, key: &Key, before: &Value) -> Option<Value> {
+        let (Value::Mroute(before), Some(Value::Mroute(now))) = (before, self.now.get(key)) else {
+            return None;
+        };
+        let kept = before.over(|name| now.interfaces().any(|other| other == name))?;
+        Some(Value::Mroute(Arc::new(kept)))
+    }
+
+    fn mroute_step(from: &Value, to: &Value) -> Option<Step> {
+        match (from, to) {
+            (Value::Mroute(from), Value::Mroute(to)) if from != to => Some(Step {
+                request: Request::MrouteSet(to.as_ref().clone()),
+                undo: vec![Request::MrouteSet(from.as_ref().clone())],
+            }),
+            _ => None,
         }
     }
 
@@ -331,6 +369,10 @@ impl<'a> Planner<'a> {
                     steps.push(Step { request, undo });
                 }
             }
+            (Key::Mroute(_), _) => match before.map(|before| (before, self.left_of(key, before))) {
+                Some((_, Some(kept))) => steps.extend(Self::mroute_step(&kept, now)),
+                _ => self.bring_plain(key, before, now, steps),
+            },
             _ => self.bring_plain(key, before, now, steps),
         }
     }

@@ -59,6 +59,8 @@ pub enum ObjectKind {
     BridgeDomain,
     /// Station of a bridge domain.
     L2FibEntry,
+    /// Multicast route.
+    Mroute,
     /// Twin of an interface in the Linux kernel.
     Lcp,
 }
@@ -90,6 +92,7 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Worker => "worker",
             ObjectKind::BridgeDomain => "bridge domain",
             ObjectKind::L2FibEntry => "l2fib entry",
+            ObjectKind::Mroute => "mroute",
             ObjectKind::Lcp => "lcp",
         })
     }

@@ -27,6 +27,7 @@ mod kernel;
 mod lcp;
 pub mod limits;
 mod memif;
+mod mroute;
 mod name;
 mod paths;
 mod ping;
@@ -64,6 +65,7 @@ pub use ip_interface::{IpSwitch, Multipath, Urpf};
 pub use kernel::{PacketSpec, TapMode, TapSpec, XdpCopy, XdpMode, XdpSpec};
 pub use lcp::{LcpPair, RouteBatch, RouteSet, lcp_tap};
 pub use memif::{MemifRole, MemifSocket, MemifSpec};
+pub use mroute::Mroute;
 pub use name::{check_name, quote};
 pub use paths::{
     HeaderField, HeaderLink, Literal, PathBatcher, PathHeader, PathLearning, PathMatch, PathQueue,

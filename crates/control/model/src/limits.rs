@@ -102,6 +102,8 @@ pub const PATH_TIMEOUT_US: std::ops::RangeInclusive<u32> = 1..=1_000_000;
 pub const PATH_GATHER: std::ops::RangeInclusive<u32> = 1..=16;
 /// Number of a bridge domain.
 pub const BRIDGE_DOMAIN: std::ops::RangeInclusive<u32> = 1..=16_777_215;
+/// Multicast routes of one IP version.
+pub const MROUTES: usize = 16_384;
 /// Bridge domains at one time.
 pub const BRIDGE_DOMAINS: usize = 4096;
 /// Minutes after which a silent station is forgotten; 0 = never.

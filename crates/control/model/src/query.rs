@@ -106,6 +106,14 @@ pub enum Query {
         #[serde(default)]
         domain: Option<u32>,
     },
+    /// Multicast routes.
+    Mroutes {
+        /// IP version.
+        family: Family,
+        /// Only of this table.
+        #[serde(default)]
+        table: Option<u32>,
+    },
     /// vhost-user and virtio-user interfaces, all or one.
     VhostUser {
         /// Only this one.

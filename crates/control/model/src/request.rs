@@ -1,6 +1,6 @@
 //! Every configuration change as one typed value.
 
-use crate::addr::{Family, IfAddress, Mac};
+use crate::addr::{Family, IfAddress, Mac, Prefix};
 use crate::bridge::{BridgeDomain, BridgePort, L2FibEntry};
 use crate::discovery::Discovery;
 use crate::dpdk::DpdkEal;
@@ -9,6 +9,7 @@ use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Swi
 use crate::ip_interface::{IpSwitch, Multipath, Urpf};
 use crate::lcp::LcpPair;
 use crate::memif::MemifSocket;
+use crate::mroute::Mroute;
 use crate::paths::{PathBatcher, PathHeader, PathQueue, PathRule};
 use crate::reassembly::ReassemblySettings;
 use crate::route::{Route, RouteLoad};
@@ -262,6 +263,19 @@ pub enum Request {
         /// Only those of this bridge domain.
         #[serde(default)]
         domain: Option<u32>,
+    },
+    /// Make a multicast route, or change one: packets under way are forwarded by the old one or the new.
+    MrouteSet(Mroute),
+    /// Remove a multicast route.
+    MrouteDel {
+        /// Its groups.
+        group: Prefix,
+        /// Its source; none = any.
+        #[serde(default)]
+        source: Option<IpAddr>,
+        /// IP table.
+        #[serde(default)]
+        table: u32,
     },
     /// Switch a feature of an interface's arc on or off.
     Feature(Feature),

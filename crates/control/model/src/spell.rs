@@ -272,7 +272,7 @@ impl Request {
             }
             Request::Clear(what) => write!(f, "clear {what}"),
             // Display has spelled all others.
-            other if crate::bridge::spell(other, f)? => Ok(()),
+            other if crate::bridge::spell(other, f)? || crate::mroute::spell(other, f)? => Ok(()),
             other => crate::paths::spell(other, f),
         }
     }

@@ -110,13 +110,15 @@ impl Request {
             }
             Request::TraceAdd(trace) => trace.validate(),
             Request::PcapTraceOn(trace) => trace.validate(),
-            other => crate::bridge::validate(other).and_then(|()| workers(other)),
+            other => workers(other),
         }
     }
 }
 
-/// Workers, what they poll and what waits on them; the path batcher checks the others.
+/// Bridge domains, multicast routes, workers, what they poll and what waits on them; the path batcher checks the others.
 fn workers(request: &Request) -> Check {
+    crate::bridge::validate(request)?;
+    crate::mroute::validate(request)?;
     match request {
         Request::Reassembly { settings, .. } => settings.validate(),
         Request::Multipath(multipath) => multipath.validate(),

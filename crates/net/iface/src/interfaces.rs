@@ -251,6 +251,7 @@ impl Interfaces {
             Flag::Ip6,
             Flag::Learn,
             Flag::Trunk,
+            Flag::Multicast,
         ] {
             self.table.set(index, flag, false);
         }
@@ -261,6 +262,7 @@ impl Interfaces {
         self.table.set_sub(index, interface.sub);
         self.table.set_twin(index, None);
         self.table.set_mac(index, mac);
+        self.table.set_mtu(index, interface.mtu);
         self.table.set_tx_node(index, tx_node);
         self.table.set_caps(index, interface.caps.bits());
         self.table.set_rx_mode(index, interface.rx_mode);
@@ -391,6 +393,7 @@ impl Interfaces {
         }
         self.by_index.insert(index, after.clone());
         self.table.set_mac(index, after.mac);
+        self.table.set_mtu(index, after.mtu);
         self.table.set(index, Flag::Up, after.is_up());
         self.table.set(index, Flag::Promiscuous, after.promiscuous);
         self.table.set_rx_mode(index, after.rx_mode);

@@ -57,6 +57,8 @@ pub enum Flag {
     Listens = 2048,
     /// Uses the addresses of another interface: it has no network of its own.
     Borrows = 4096,
+    /// Takes packets to groups that are routed.
+    Multicast = 8192,
 }
 
 /// Which way a packet passes an interface.
@@ -85,6 +87,7 @@ struct Slot {
     twin: AtomicU32,
     caps: AtomicU32,
     mode: AtomicU32,
+    mtu: AtomicU32,
     mac: AtomicU64,
     /// [`Sub`] as a word, 0 for an interface with a driver.
     sub: AtomicU64,
@@ -215,6 +218,12 @@ impl IfTable {
         self.slot(interface).mac.load(Relaxed)
     }
 
+    /// Its MTU: the longest IP packet that may leave there.
+    #[inline(always)]
+    pub fn mtu(&self, interface: u32) -> u32 {
+        self.slot(interface).mtu.load(Relaxed)
+    }
+
     /// The node that its received packets go to.
     #[inline(always)]
     pub fn rx_node(&self, interface: u32) -> NodeId {
@@ -293,6 +302,11 @@ impl IfTable {
         } else {
             flags.fetch_and(!(flag as u32), Relaxed)
         };
+    }
+
+    /// Set its MTU.
+    pub fn set_mtu(&self, interface: IfIdx, mtu: u32) {
+        self.slot(interface.0).mtu.store(mtu, Relaxed);
     }
 
     /// Set its MAC address.

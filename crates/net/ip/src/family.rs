@@ -51,6 +51,8 @@ pub trait Ip: Family {
     const LOAD_BALANCE: &'static str;
     /// Name of the rewrite node.
     const REWRITE: &'static str;
+    /// Name of the rewrite node of packets to groups.
+    const REWRITE_MCAST: &'static str;
     /// Name of the local delivery node.
     const LOCAL: &'static str;
     /// Name of the node for unknown neighbours.
@@ -96,6 +98,8 @@ pub trait Ip: Family {
     fn hash(packet: &PacketView<'_>) -> u32;
     /// One hop less: `header` is the IP header.
     fn decrement(header: &mut [u8]);
+    /// Whether a packet is to a group: `header` is the IP header.
+    fn is_for_group(header: &[u8]) -> bool;
     /// Whether a packet that does not fit may be fragmented here; `is_own` says whether an address is the router's.
     fn may_fragment(header: &[u8], is_own: impl Fn(Self::Addr) -> bool) -> bool;
 }
@@ -115,6 +119,7 @@ impl Ip for V4 {
     const LOOKUP: &'static str = "ip4-lookup";
     const LOAD_BALANCE: &'static str = "ip4-load-balance";
     const REWRITE: &'static str = "ip4-rewrite";
+    const REWRITE_MCAST: &'static str = "ip4-rewrite-mcast";
     const LOCAL: &'static str = "ip4-local";
     const GLEAN: &'static str = "ip4-glean";
     const NOT_ENABLED: &'static str = "ip4-not-enabled";
@@ -183,6 +188,10 @@ impl Ip for V4 {
         header[10..12].copy_from_slice(&sum.to_le_bytes());
     }
 
+    fn is_for_group(header: &[u8]) -> bool {
+        header.get(16).is_some_and(|first| first >> 4 == 14)
+    }
+
     fn may_fragment(header: &[u8], _: impl Fn(u32) -> bool) -> bool {
         header.get(6).is_some_and(|flags| flags & 0x40 == 0)
     }
@@ -193,6 +202,7 @@ impl Ip for V6 {
     const LOOKUP: &'static str = "ip6-lookup";
     const LOAD_BALANCE: &'static str = "ip6-load-balance";
     const REWRITE: &'static str = "ip6-rewrite";
+    const REWRITE_MCAST: &'static str = "ip6-rewrite-mcast";
     const LOCAL: &'static str = "ip6-local";
     const GLEAN: &'static str = "ip6-glean";
     const NOT_ENABLED: &'static str = "ip6-not-enabled";
@@ -265,6 +275,10 @@ impl Ip for V6 {
     #[inline(always)]
     fn decrement(header: &mut [u8]) {
         header[7] = header[7].wrapping_sub(1);
+    }
+
+    fn is_for_group(header: &[u8]) -> bool {
+        header.get(24) == Some(&0xff)
     }
 
     /// Only sources fragment (RFC 8200, 4.5).

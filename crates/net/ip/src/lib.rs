@@ -77,9 +77,9 @@ pub fn register(
     let size = engine.settings().vector_size;
     let arc4 = engine.arc(IP4_UNICAST, Ip4Input::NAME, Lookup::<V4>::NAME);
     let arc6 = engine.arc(IP6_UNICAST, Ip6Input::NAME, Lookup::<V6>::NAME);
-    let fib = fib4.clone();
+    let (fib, interfaces) = (fib4.clone(), table.clone());
     engine.add(Ip4Input::NAME, move |_| {
-        Ip4Input::new(fib.clone(), arc4, size)
+        Ip4Input::new(fib.clone(), interfaces.clone(), arc4, size)
     })?;
     engine.add(Ip4Options::NAME, move |_| Ip4Options::new(arc4))?;
     let (fib, interfaces) = (fib6.clone(), table.clone());
@@ -89,8 +89,8 @@ pub fn register(
     engine.add(Ip6HopByHop::NAME, move |_| Ip6HopByHop::new(arc6))?;
     family::<V4>(&mut engine, fib4.clone(), &table, IP4_UNICAST)?;
     family::<V6>(&mut engine, fib6.clone(), &table, IP6_UNICAST)?;
-    fragments(&mut engine, fib4.clone(), &reassembly4)?;
-    fragments(&mut engine, fib6.clone(), &reassembly6)?;
+    fragments(&mut engine, fib4.clone(), &reassembly4, &table)?;
+    fragments(&mut engine, fib6.clone(), &reassembly6, &table)?;
     redirects(&mut engine, (fib4.clone(), IP4_UNICAST), &switches, &table)?;
     redirects(&mut engine, (fib6.clone(), IP6_UNICAST), &switches, &table)?;
     errors(&mut engine, fib4, &switches)?;
@@ -158,9 +158,10 @@ fn fragments<F: Icmp>(
     engine: &mut Engine,
     fib: DataPlane<F>,
     switches: &Arc<ReassemblySwitches>,
+    table: &Arc<IfTable>,
 ) -> Result<(), GraphError> {
     let (size, hasher) = (engine.settings().vector_size, RandomState::new());
-    let (mtus, numbers) = (fib.clone(), hasher.clone());
+    let (mtus, numbers) = ((fib.clone(), table.clone()), hasher.clone());
     engine.add(Frag::<F>::NAME, move |worker| {
         Frag::new(mtus.clone(), numbers.clone(), worker)
     })?;

@@ -6,9 +6,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
     AdminState, BridgeDomain, BridgePort, Discovery, Enter, Family, Feature, IcmpSettings,
     IfAddress, InterfaceKind, InterfaceSpec, IpSwitch, L2FibEntry, Mac, MemifRole, MemifSocket,
-    MemifSpec, Multipath, Neighbor, Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix,
-    ReassemblySettings, Request, Route, RxMode, Sizes, StreamSource, StreamSpec, SubInterfaceSpec,
-    Switch, Urpf, VlanTag,
+    MemifSpec, Mroute, Multipath, Neighbor, Path, PathBatcher, PathQueue, PathTarget, PcapFiles,
+    Prefix, ReassemblySettings, Request, Route, RxMode, Sizes, StreamSource, StreamSpec,
+    SubInterfaceSpec, Switch, Urpf, VlanTag,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -331,6 +331,33 @@ fn station() -> impl Strategy<Value = Request> {
     })
 }
 
+fn group() -> impl Strategy<Value = (Prefix, Option<std::net::IpAddr>, u32)> {
+    let groups = ["239.1.1.1/32", "239.1.0.0/16", "ff05::1/128"];
+    let group = proptest::sample::select(groups.to_vec());
+    (group, any::<bool>(), 0u32..2).prop_map(|(group, sourced, table)| {
+        let group: Prefix = group.parse().unwrap();
+        let source = match group.len() {
+            32 => "10.0.0.9",
+            _ => "2001:db8::9",
+        };
+        let source = (sourced && group.len() != 16).then(|| source.parse().unwrap());
+        (group, source, table)
+    })
+}
+
+fn mroute() -> impl Strategy<Value = Request> {
+    let names = |least| proptest::collection::btree_set(name(), least..4);
+    (group(), names(1), names(0)).prop_map(|((group, source, table), accept, forward)| {
+        Request::MrouteSet(Mroute {
+            group,
+            source,
+            table,
+            accept: accept.into_iter().collect(),
+            forward: forward.into_iter().collect(),
+        })
+    })
+}
+
 fn feature(switch: impl Strategy<Value = Switch>) -> impl Strategy<Value = Request> {
     (name(), family(), switch).prop_map(|(interface, family, switch)| {
         let (arc, feature) = match family {
@@ -439,6 +466,8 @@ fn any_change() -> impl Strategy<Value = Request> {
         1 => (1u32..3).prop_map(|id| Request::BridgeDomainDel { id }),
         1 => (mac(), 1u32..3).prop_map(|(mac, domain)| Request::L2FibDel { mac, domain }),
         1 => name().prop_map(|rx| Request::XconnectUnset { rx }),
+        4 => mroute(),
+        1 => group().prop_map(|(group, source, table)| Request::MrouteDel { group, source, table }),
         2 => feature(switch),
         2 => stream(),
         1 => (0u8..3).prop_map(|n| Request::StreamDelete { name: format!("s{n}") }),

@@ -65,6 +65,10 @@ pub fn seen(stack: &Stack) -> String {
         select: FibSelect::All,
         limit: None,
     };
+    let mroutes = |family| Query::Mroutes {
+        family,
+        table: None,
+    };
     let queries = [
         Query::Interfaces { name: None },
         Query::Hardware { name: None },
@@ -80,6 +84,8 @@ pub fn seen(stack: &Stack) -> String {
         Query::L2,
         Query::BridgeDomains { id: None },
         Query::L2Fib { domain: None },
+        mroutes(Family::V4),
+        mroutes(Family::V6),
         Query::Features { interface: None },
         Query::PacketGenerator,
         Query::Memif,

@@ -74,6 +74,8 @@ impl<'a> Args<'a> {
             "after",
             "field",
             "learn-field",
+            "accept",
+            "forward",
         ];
         if self.seen.contains(&word) && !repeats.contains(&word) {
             return Err(SyntaxError::new(column, format!("'{word}' is given twice")));

@@ -10,6 +10,7 @@ mod interface;
 mod kernel;
 mod lcp;
 mod memif;
+mod mroute;
 mod paths;
 mod ping;
 mod reassembly;
@@ -220,15 +221,14 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         }
         Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
-        Id::RouteAdd | Id::RouteReplace | Id::RouteDel | Id::RouteUnload | Id::RouteLoad => {
-            route::request(id, args)?
-        }
+        id if route::is_one(id) => route::request(id, args)?,
         Id::StreamNew | Id::StreamEnable | Id::StreamDisable | Id::StreamDelete => {
             stream::request(id, args)?
         }
         Id::PgCapture => stream::capture(args)?,
         Id::TraceAdd => stream::trace(args)?,
         Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
+        Id::MrouteAdd | Id::MrouteDel => mroute::request(id, args)?,
         id if bridge::is_one(id) => bridge::request(id, args)?,
         id if icmp::is_one(id) => icmp::request(id, args)?,
         id if paths::is_one(id) => paths::request(id, args)?,

@@ -18,6 +18,14 @@ pub(super) fn table(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError>
     })
 }
 
+/// Whether a command is about routes.
+pub(super) fn is_one(id: Id) -> bool {
+    matches!(
+        id,
+        Id::RouteAdd | Id::RouteReplace | Id::RouteDel | Id::RouteUnload | Id::RouteLoad
+    )
+}
+
 pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     Ok(match id {
         Id::RouteAdd => Request::RouteAdd(route(args)?),

@@ -2,7 +2,7 @@
 
 use super::Action;
 use super::args::Args;
-use super::{bridge, ping};
+use super::{bridge, mroute, ping};
 use crate::grammar::Id;
 use crate::render::View;
 use volley_model::{Family, FibSelect, Query, SyntaxError};
@@ -67,6 +67,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowPacketGenerator => plain(Query::PacketGenerator),
         Id::ShowL2 => plain(Query::L2),
         Id::ShowBridgeDomain | Id::ShowL2Fib => bridge::query(id, args)?,
+        Id::ShowMroute => plain(mroute::query(args)?),
         Id::ShowVhostUser => plain(vhost_user(args)),
         Id::ShowPcap => plain(Query::PcapTrace),
         Id::ShowMemif => plain(Query::Memif),

@@ -96,6 +96,7 @@ commands! {
     ShowL2: "show (l2 | l2patch | mode)", "L2 patches and cross-connects.", "show l2patch";
     ShowBridgeDomain: "show bridge-domain [<n>] [detail]", "Bridge domains; detail: ports, and what happened to stations.", "show bridge-domain 10 detail";
     ShowL2Fib: "show l2fib [<n>]", "Stations of bridge domains, of all or of one.", "show l2fib 10";
+    ShowMroute: "show (ip | ip6) mroute [table <table>]", "Multicast routes, and what they carried.", "show ip mroute";
     ShowMemif: "show memif", "memif interfaces and sockets: peers, rings, why there is no link.", "show memif";
     ShowPathBatcher: "show path-batcher", "The path batcher: interfaces, queues, rules, what it learned, how long packets wait.", "show path-batcher";
     ShowReassembly4: "show ip4-full-reassembly", "Datagrams for the router that wait for fragments, IPv4: limits, and how many on each worker.", "show ip4-full-reassembly";
@@ -240,6 +241,11 @@ commands! {
          fold (modulo | clamp) | next-hops <address> <n> <interface> {<interface>} | ", path!(), "}"),
         "Load routes from a text or MRT file; its next hops are meant as they are, or folded into those given.",
         "ip route load rib4.txt.xz next-hops 192.0.2.2 2 pg1";
+
+    MrouteAdd: "(ip | ip6) mroute (add | set) (<address> | <prefix>) {table <table> | source <address> | accept <interface> {<interface>} | forward <interface> {<interface>}}",
+        "Make a multicast route, or change it: by which interfaces packets for a group (or many) may come, and which get a copy. What is not named it then has not.",
+        "ip mroute add 239.1.1.1 source 192.0.2.9 accept pg0 forward pg1 pg2";
+    MrouteDel: "(ip | ip6) mroute del~ete (<address> | <prefix>) {table <table> | source <address>}", "Remove a multicast route.", "ip mroute del 239.1.1.1 source 192.0.2.9";
 
     BridgeDomainAdd: "(bridge-domain add | create bridge-domain) <n> {learn | no-learn | flood | no-flood | uu-flood | no-uu-flood | forward | no-forward | \
          mac-age <n> | mac-limit <n> | group-fwd-mask <n>}",

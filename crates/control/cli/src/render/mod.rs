@@ -8,6 +8,7 @@ mod graph;
 mod interfaces;
 mod lcp;
 mod memif;
+mod mroute;
 mod paths;
 mod ping;
 mod reassembly;
@@ -63,6 +64,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::L2(r), _) => interfaces::l2(r),
         (Reply::BridgeDomains(r), view) => bridge::domains(r, view == View::Verbose),
         (Reply::L2Fib(r), _) => bridge::l2fib(r),
+        (Reply::Mroutes(r), _) => mroute::mroutes(r),
         (Reply::VhostUser(r), _) => vhost::vhost_user(r),
         (Reply::PcapTrace(r), _) => system::pcap(r),
         (Reply::Memif(r), _) => memif::memif(r),

@@ -9,6 +9,7 @@ mod graph;
 mod interfaces;
 mod lcp;
 mod memif;
+mod mroute;
 mod paths;
 mod ping;
 mod reassembly;
@@ -33,6 +34,7 @@ pub use interfaces::{
 };
 pub use lcp::{LcpAuditReply, LcpDifference, LcpMirror, LcpReply, LcpRow, LcpTableRow};
 pub use memif::{MemifReply, MemifRow, MemifSocketRow};
+pub use mroute::{MrouteRow, MroutesReply};
 pub use paths::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
 };
@@ -100,6 +102,8 @@ pub enum Reply {
     BridgeDomains(BridgeDomainsReply),
     /// To [`crate::Query::L2Fib`].
     L2Fib(L2FibReply),
+    /// To [`crate::Query::Mroutes`].
+    Mroutes(MroutesReply),
     /// To [`crate::Query::VhostUser`].
     VhostUser(VhostUserReply),
     /// To [`crate::Query::PcapTrace`].

@@ -180,6 +180,12 @@ impl EthernetInput {
                 continue;
             }
             let bridged = flags[row] & Flag::L2 as u32 != 0;
+            let routed = flags[row] & Flag::Multicast as u32 != 0 && !bridged;
+            if routed && is_for_group(*verdict, header[3] >> 16, v.view(row).bytes()) {
+                // The edge by its type stands already.
+                *verdict = 0;
+                continue;
+            }
             if flags[row] & Flag::Twin as u32 != 0 && for_kernel(*verdict) {
                 (*verdict, self.next.words_mut(n)[row]) = (0, Next::Punt as u32);
                 continue;
@@ -278,6 +284,23 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
 fn is_taken(len: u32, flags: u32, [.., type_word]: [u32; 4]) -> bool {
     let priority = len >= HEADER + 4 && type_word & 0xfff == 0;
     matches!(type_word >> 16, DOT1Q | DOT1AD) && (flags & Flag::Trunk as u32 != 0 || priority)
+}
+
+/// Whether a frame is for a group of IP that may be routed: under the MAC address of groups of its version (RFC 1112, 6.4; RFC
+/// 2464, 7), and to a group that is not one of a link (RFC 1812, 5.3.4 on what else comes so).
+fn is_for_group(verdict: u32, kind: u32, frame: &[u8]) -> bool {
+    let fine = verdict == 0 || verdict == Count::GroupMac.code();
+    match (kind, frame) {
+        _ if !fine => false,
+        (0x0800, [1, 0, 0x5e, _, _, _, ..]) => match frame.get(30..34) {
+            Some(&[a, b, c, _]) => a >> 4 == 14 && [a, b, c] != [224, 0, 0],
+            _ => false,
+        },
+        (0x86dd, [0x33, 0x33, ..]) => {
+            matches!(frame.get(38..40), Some(&[0xff, scope]) if scope & 15 > 2)
+        }
+        _ => false,
+    }
 }
 
 /// Whether the kernel is to have what Volley itself has no use for: groups of hosts, protocols that are not IP.

@@ -115,6 +115,10 @@ pub trait Icmp: Ip + Deliver + Cuts + Reassemble {
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
     fn say(why: Why, packet: &PacketView<'_>, mtu: u16) -> Option<Say>;
+    /// Whether a message about a packet to a group is one of the few that are sent.
+    #[doc(hidden)]
+    #[expect(private_interfaces, reason = "the trait is sealed by its types")]
+    fn tells_of_groups(why: Why, say: Say, packet: &[u8]) -> bool;
     /// Whether an address may be the source of what is routed.
     fn is_routable(own: Self::Addr) -> bool;
     /// Write an error message about `packet` and return its length.

@@ -44,6 +44,7 @@ impl Reasons {
             Af::V4 => all.only4(engine, F::REWRITE)?,
             Af::V6 => all.only6(engine, F::REWRITE, F::LOCAL)?,
         }
+        all.by_name(engine, F::REWRITE_MCAST, "packet-too-big", Why::TooBig);
         all.by_name(engine, F::GLEAN, "unresolved", Why::Unreachable);
         all.0.sort_unstable_by_key(|(word, _)| *word);
         Ok(all)

@@ -86,6 +86,11 @@ impl Icmp for V4 {
         about_error.then_some(Silence::AboutError)
     }
 
+    /// RFC 1812, 4.3.2.7.
+    fn tells_of_groups(_: Why, _: Say, _: &[u8]) -> bool {
+        false
+    }
+
     fn say(why: Why, packet: &PacketView<'_>, mtu: u16) -> Option<Say> {
         let say = |kind: Icmp4Type, code, rest| Say {
             kind: kind.0,

@@ -68,6 +68,13 @@ impl Icmp for V6 {
             .then_some(Silence::AboutError)
     }
 
+    /// RFC 4443, 2.4 (e.3): too big, and an option whose two top bits are 10.
+    fn tells_of_groups(why: Why, say: Say, packet: &[u8]) -> bool {
+        let at = u32::from_be_bytes(say.rest) as usize;
+        let option = packet.get(at).map(|kind| kind >> 6);
+        why == Why::TooBig || why == Why::Problem && say.code == 2 && option == Some(2)
+    }
+
     fn say(why: Why, packet: &PacketView<'_>, mtu: u16) -> Option<Say> {
         let say = |kind: Icmp6Type, code, rest: u32| Say {
             kind: kind.0,

@@ -6,17 +6,20 @@
 use crate::IpTrace;
 use crate::family::{is_local, one_table};
 use crate::valid4::{add_up, judge, suspicious};
+use std::sync::Arc;
 use volley_fib::V4;
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
     ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, counters, nexts, or_all,
     strip_rows,
 };
+use volley_iface::{Flag, IfTable};
 
 nexts! {
     /// Where ip4-input sends packets.
     pub enum Next {
-        Drop => "error-drop", Lookup => "ip4-lookup", Options => "ip4-options", Error => "ip4-icmp-error"
+        Drop => "error-drop", Lookup => "ip4-lookup", Options => "ip4-options", Error => "ip4-icmp-error",
+        Mfib => "ip4-mfib-forward-lookup"
     }
 }
 
@@ -35,7 +38,7 @@ counters! {
         Truncated = "truncated" (Error),
         /// the header checksum is wrong
         BadChecksum = "bad-checksum" (Error),
-        /// the destination is multicast, which is not routed
+        /// the destination is multicast, which is not routed here
         Multicast = "multicast-destination" (Error),
         /// the destination is the limited broadcast address
         Broadcast = "broadcast-destination" (Error),
@@ -49,12 +52,15 @@ counters! {
         MartianSource = "martian-source" (Error),
         /// packets with options, handed to ip4-options
         Options = "options" (Info),
+        /// packets to groups that may be routed, handed to ip4-mfib-forward-lookup
+        ForGroup = "for-group" (Info),
     }
 }
 
 /// State of ip4-input.
 pub struct Ip4Input {
     fib: DataPlane<V4>,
+    table: Arc<IfTable>,
     arc: ArcId,
     header: Words<5>,
     verdict: Column,
@@ -64,10 +70,11 @@ pub struct Ip4Input {
 
 impl Ip4Input {
     /// For vectors of up to `size` packets; `arc` is `ip4-unicast`.
-    pub fn new(fib: DataPlane<V4>, arc: ArcId, size: usize) -> Self {
+    pub fn new(fib: DataPlane<V4>, table: Arc<IfTable>, arc: ArcId, size: usize) -> Self {
         let column = || Column::new(size);
         Ip4Input {
             fib,
+            table,
             arc,
             header: Words::new(size),
             verdict: column(),
@@ -115,11 +122,26 @@ fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
     true
 }
 
+/// Whether a group is one that packets never leave a link for (RFC 5771, 4).
+fn is_of_link(group: u32) -> bool {
+    group >> 8 == 0x00e0_0000
+}
+
+/// The verdict on a packet to a group that may be routed: as if it were to one host. Its hops are looked at where its route
+/// is known.
+fn judge_for_group(len: u32, [w0, w1, w2, src, _]: [u32; 5], sum: u32) -> u32 {
+    const ONE_HOST: u32 = 1 << 24;
+    match judge(len, [w0, w1, w2 | 64 << 24, src, ONE_HOST], sum) {
+        0 => Count::ForGroup.code(),
+        other => other,
+    }
+}
+
 /// What exactly is wrong with suspicious packets; headers longer than 20 bytes are added up
 /// whole. A packet that needs no more hops, for it is for the router, is judged as if it had some.
 #[cold]
 fn judge_all<I: Isa>(
-    view: &View<'_, V4>,
+    (view, table): (&View<'_, V4>, &IfTable),
     v: &Vector<'_, I, Next>,
     header: &Words<5>,
     verdict: &mut Column,
@@ -143,6 +165,10 @@ fn judge_all<I: Isa>(
             let [w0, w1, w2, src, dst] = words;
             *code = judge(len, [w0, w1, w2 | 64 << 24, src, dst], sum);
         }
+        let takes = || table.has(v.column(Col::Rx)[row], Flag::Multicast);
+        if *code == Count::Multicast.code() && !is_of_link(words[4]) && takes() {
+            *code = judge_for_group(len, words, sum);
+        }
     }
 }
 
@@ -163,7 +189,7 @@ impl Node for Ip4Input {
         let odd = or_all(self.verdict.words(n));
         if odd != 0 {
             let view = self.fib.read(cx.guard());
-            judge_all(&view, &v, &self.header, &mut self.verdict);
+            judge_all((&view, &self.table), &v, &self.header, &mut self.verdict);
         }
         v.put(Col::Dst, &mut self.dst);
         v.put(Col::User0, &mut self.length);
@@ -171,6 +197,7 @@ impl Node for Ip4Input {
             v.drop_out(cx, &self.verdict, |c| match c {
                 Count::Options => Next::Options,
                 Count::TtlExpired => Next::Error,
+                Count::ForGroup => Next::Mfib,
                 _ => Next::Drop,
             });
         }
@@ -278,11 +305,43 @@ mod tests {
         assert_eq!(got, want, "a mixed vector gives the same verdicts");
     }
 
+    #[test]
+    fn packets_to_groups_are_for_interfaces_that_take_them() {
+        let to = |group: [u8; 4], change: fn(&mut Vec<u8>)| {
+            header(move |p| {
+                p[16..20].copy_from_slice(&group);
+                change(p);
+            })
+        };
+        let far = [239, 1, 2, 3];
+        let cases: Vec<(Vec<u8>, u32, &str)> = vec![
+            (to(far, |_| ()), 2, "ip4-mfib-forward-lookup"),
+            (to(far, |_| ()), 1, "multicast-destination"),
+            (to([224, 0, 1, 0], |_| ()), 2, "ip4-mfib-forward-lookup"),
+            (to([224, 0, 0, 255], |_| ()), 2, "multicast-destination"),
+            (to(far, |p| p[8] = 1), 2, "ip4-mfib-forward-lookup"),
+            (to(far, |p| p[12] = 127), 2, "martian-source"),
+            (
+                to(far, |p| p[12..14].copy_from_slice(&[169, 254])),
+                2,
+                "link-local",
+            ),
+            (to(far, |p| p[10] = 1), 2, "bad-checksum"),
+            (to(far, |p| p[0] = 0x46), 2, "ip4-options"),
+        ];
+        for (bytes, rx, want) in cases {
+            let got = bench(&[In::new(&bytes).rx(rx)]);
+            assert_eq!(outcome(&got[0]), want, "{bytes:02x?} by {rx}");
+        }
+    }
+
     fn bench(packets: &[In]) -> Vec<Out> {
         let domain = Domain::new();
+        let table = IfTable::new(1);
+        table.set(volley_iface::IfIdx(2), Flag::Multicast, true);
         let fib = Fib::new(&domain).dataplane4();
         run(packets, &domain, move |_| {
-            Ip4Input::new(fib.clone(), NO_ARC, 256)
+            Ip4Input::new(fib.clone(), table.clone(), NO_ARC, 256)
         })
     }
 

@@ -2,12 +2,13 @@
 //!
 //! ip4-input found everything else right: the header lies inside the packet, and its checksum holds.
 
-use crate::IpTrace;
+use crate::{Ip, IpTrace};
+use volley_fib::V4;
 use volley_graph::{ArcId, Col, Cx, Done, Isa, Node, Packet, Vector, counters, nexts};
 
 nexts! {
     /// Where ip4-options sends packets.
-    pub enum Next { Error => "ip4-icmp-error", Lookup => "ip4-lookup" }
+    pub enum Next { Error => "ip4-icmp-error", Lookup => "ip4-lookup", Mfib => "ip4-mfib-forward-lookup" }
 }
 
 counters! {
@@ -79,6 +80,8 @@ impl Node for Ip4Options {
             },
             Next::Error,
         );
+        // ip4-input lets packets to groups through that may be routed.
+        v.sift(|packet| !V4::is_for_group(packet.bytes()), Next::Mfib);
         v.send_arc(self.arc, Col::Rx, Next::Lookup)
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! ip6-input found everything else right. The order of the checks is section 11 of `docs/forwarding-rules.md`.
 
-use crate::IpTrace;
+use crate::{Ip, IpTrace};
+use volley_fib::V6;
 use volley_graph::{ArcId, Col, Cx, Done, Isa, Node, Vector, counters, nexts};
 
 nexts! {
     /// Where ip6-hop-by-hop sends packets.
-    pub enum Next { Error => "ip6-icmp-error", Lookup => "ip6-lookup" }
+    pub enum Next { Error => "ip6-icmp-error", Lookup => "ip6-lookup", Mfib => "ip6-mfib-forward-lookup" }
 }
 
 counters! {
@@ -83,7 +84,7 @@ pub(crate) fn option_fault(options: &[u8]) -> Option<Fault> {
             [_, len, rest @ ..] if usize::from(*len) > rest.len() => return bad(0, at),
             [0xc2, ..] => return bad(0, at),
             [kind, ..] if !matches!(kind, 1 | 5) && kind >> 6 != 0 => {
-                // RFC 8200, 4.2: 01 asks for silence; the destination is no multicast address, so 10 and 11 are alike.
+                // RFC 8200, 4.2: 01 asks for silence; the error node knows that 11 does about packets to groups.
                 let (count, code) = (Count::UnknownOption, (kind >> 6 != 1).then_some(2));
                 return Some(Fault { count, code, at });
             }
@@ -115,6 +116,8 @@ impl Node for Ip6HopByHop {
             },
             Next::Error,
         );
+        // ip6-input lets packets to groups through that may be routed.
+        v.sift(|packet| !V6::is_for_group(packet.bytes()), Next::Mfib);
         v.send_arc(self.arc, Col::Rx, Next::Lookup)
     }
 }

@@ -19,7 +19,7 @@ nexts! {
     pub enum Next {
         Drop => "error-drop", Lookup => "ip6-lookup", HopByHop => "ip6-hop-by-hop", Error => "ip6-icmp-error",
         Nd => "nd-input",
-        Punt => "linux-cp-punt"
+        Punt => "linux-cp-punt", Mfib => "ip6-mfib-forward-lookup"
     }
 }
 
@@ -32,7 +32,7 @@ counters! {
         BadVersion = "bad-version" (Error),
         /// the packet says it is longer than the frame
         Truncated = "truncated" (Error),
-        /// the destination is multicast, which is not routed
+        /// the destination is multicast, which is not routed here
         Multicast = "multicast-destination" (Error),
         /// the destination is unspecified or loopback
         MartianDestination = "martian-destination" (Error),
@@ -48,6 +48,8 @@ counters! {
         Nd = "neighbour-discovery" (Info),
         /// link-local packets, handed to the kernel, which has a twin of the interface
         ForKernel = "for-kernel" (Info),
+        /// packets to groups that may be routed, handed to ip6-mfib-forward-lookup
+        ForGroup = "for-group" (Info),
     }
 }
 
@@ -172,6 +174,21 @@ fn judge(len: u32, first: [u32; 2], src: [u32; 4], dst: [u32; 4]) -> u32 {
     if len < 40 { Count::TooShort.code() } else { v }
 }
 
+/// Whether a group is one that packets never leave a link or an interface for, or of no scope at all (RFC 4291, 2.7).
+fn is_of_link(group: [u32; 4]) -> bool {
+    group[0] >> 16 & 15 <= 2
+}
+
+/// The verdict on a packet to a group that may be routed: as if it were to one host. Its hops are looked at where its route
+/// is known.
+fn judge_for_group(len: u32, first: [u32; 2], src: [u32; 4]) -> u32 {
+    const ONE_HOST: [u32; 4] = [0x2000_0000, 0, 0, 1];
+    match judge(len, [first[0], first[1] | 64], src, ONE_HOST) {
+        0 => Count::ForGroup.code(),
+        other => other,
+    }
+}
+
 /// Whether a packet is a solicitation or an advertisement of a neighbour.
 fn is_nd(packet: &[u8]) -> bool {
     packet.get(6) == Some(&58) && matches!(packet.get(40), Some(135 | 136))
@@ -208,7 +225,7 @@ impl Ip6Input {
 /// for the router, is judged as if it had some.
 #[cold]
 fn judge_suspicious<I: Isa>(
-    view: &View<'_, V6>,
+    (view, table): (&View<'_, V6>, &IfTable),
     v: &Vector<'_, I, Next>,
     (start, end): (&Words<4>, &Words<4>),
     verdict: &mut Column,
@@ -232,6 +249,10 @@ fn judge_suspicious<I: Isa>(
         let whole = |a: [u32; 4]| a.iter().fold(0, |n, w| n << 32 | u128::from(*w));
         if *code == Count::HopLimit.code() && is_local(view, v.column(Col::Rx)[row], whole(dst)) {
             *code = judge(len, [w0, w1 | 64], src, dst);
+        }
+        let takes = || table.has(v.column(Col::Rx)[row], Flag::Multicast);
+        if *code == Count::Multicast.code() && !is_of_link(dst) && takes() {
+            *code = judge_for_group(len, [w0, w1], src);
         }
         if *code == Count::LinkLocal.code() && is_nd(packet.bytes()) {
             *code = Count::Nd.code();
@@ -282,7 +303,8 @@ impl Node for Ip6Input {
         let odd = or_all(self.verdict.words(n));
         if odd != 0 {
             let view = self.fib.read(cx.guard());
-            judge_suspicious(&view, &v, (&self.start, &self.end), &mut self.verdict);
+            let known = (&view, &*self.table);
+            judge_suspicious(known, &v, (&self.start, &self.end), &mut self.verdict);
             self.spare_for_kernel(v.column(Col::Rx));
         }
         for (col, word) in [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3]
@@ -298,6 +320,7 @@ impl Node for Ip6Input {
                 Count::HopLimit => Next::Error,
                 Count::Nd => Next::Nd,
                 Count::ForKernel => Next::Punt,
+                Count::ForGroup => Next::Mfib,
                 _ => Next::Drop,
             });
         }

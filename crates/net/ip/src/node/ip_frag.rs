@@ -1,18 +1,20 @@
 //! ip4-frag, ip6-frag: cut packets that are too long for the link they leave by (RFC 791, 3.2; RFC 1812, 4.2.2.7; RFC 8200,
 //! 4.5): of IPv6 the router's own only. Rule 7.2 of `docs/forwarding-rules.md`.
 //!
-//! On entry and exit the position is at the IP header and the `Dpo` column names the adjacency. The fragments go to the rewrite, which
+//! On entry and exit the position is at the IP header and the `Dpo` column names the adjacency, or `Tx` the interface of a packet
+//! to a group. The fragments go to the rewrite, which
 //! makes of each what it makes of any packet.
 
 use crate::cut::{Cuts, Ids};
 use crate::{Icmp, IpTrace};
 use std::collections::hash_map::RandomState;
+use std::sync::Arc;
 use volley_fib::dataplane::{DataPlane, Dpo};
 use volley_graph::{
     Col, Cx, Done, Fate, Isa, Node, NodeId, Offload, Offspring, Packet, PacketView, Vector,
     counters, nexts,
 };
-use volley_iface::{Payload, finish_checksum};
+use volley_iface::{IfTable, Payload, finish_checksum};
 use volley_wire::checksum::Sum;
 
 nexts! {
@@ -20,6 +22,7 @@ nexts! {
     pub struct Next<F: Icmp> {
         DROP => "error-drop",
         REWRITE => F::REWRITE,
+        GROUP => F::REWRITE_MCAST,
     }
 }
 
@@ -44,14 +47,19 @@ counters! {
 /// State of a fragmentation node.
 pub struct Frag<F: Icmp> {
     fib: DataPlane<F>,
+    table: Arc<IfTable>,
     ids: Ids,
 }
 
 impl<F: Icmp> Frag<F> {
-    /// Of worker `worker`, over the FIB, which knows each link's MTU. `hasher` is the same for all workers.
-    pub fn new(fib: DataPlane<F>, hasher: RandomState, worker: usize) -> Self {
+    /// Of worker `worker`, over the FIB and the interfaces, which know each link's MTU. `hasher` is the same for all workers.
+    pub fn new(
+        (fib, table): (DataPlane<F>, Arc<IfTable>),
+        hasher: RandomState,
+        worker: usize,
+    ) -> Self {
         let ids = Ids::new(hasher, worker);
-        Frag { fib, ids }
+        Frag { fib, table, ids }
     }
 }
 
@@ -104,11 +112,18 @@ impl<F: Icmp> Node for Frag<F> {
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
         v.forget(&[Col::Err]);
         v.require(Col::Dpo, 0);
-        let Frag { fib, ids } = self;
-        let (adjs, rewrite) = (fib.read(cx.guard()).adjs(), v.edge(Next::REWRITE));
+        let Frag { fib, table, ids } = self;
+        let adjs = fib.read(cx.guard()).adjs();
+        let (one_host, group) = (v.edge(Next::REWRITE), v.edge(Next::GROUP));
         v.unfold(|packet, out| {
-            let dpo = Dpo(packet.get(Col::Dpo).unwrap_or(0));
-            let mtu = usize::from(adjs.words(dpo.index()).facts.mtu());
+            // Copies of a packet to a group have no adjacency: they know their interface.
+            let (mtu, rewrite) = if F::is_for_group(packet.bytes()) {
+                let tx = packet.get(Col::Tx).unwrap_or(u32::MAX);
+                (table.mtu(tx) as usize, group)
+            } else {
+                let dpo = Dpo(packet.get(Col::Dpo).unwrap_or(0));
+                (usize::from(adjs.words(dpo.index()).facts.mtu()), one_host)
+            };
             let made = complete(packet)
                 .and_then(|()| fragment::<F, I>(&packet.view(), mtu, (rewrite, ids), out));
             match made {

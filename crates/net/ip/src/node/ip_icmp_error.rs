@@ -85,12 +85,17 @@ fn tell<F: Icmp, I: Isa>(
         Some(Silence::BadSource) => return Some(Count::BadSource),
         None => {}
     }
-    let mtu = if why == Why::TooBig {
-        mtu(view, packet)
-    } else {
-        0
+    let for_group = F::is_for_group(packet.bytes());
+    let mtu = match why {
+        // The node that makes copies says which one's MTU it was: there is no route to ask.
+        Why::TooBig if for_group => packet.get(Col::User0).unwrap_or(0) as u16,
+        Why::TooBig => mtu(view, packet),
+        _ => 0,
     };
     let say = F::say(why, packet, mtu)?;
+    if for_group && !F::tells_of_groups(why, say, packet.bytes()) {
+        return Some(Count::BadDestination);
+    }
     let ends = match ends(view, packet) {
         Ok(ends) => ends,
         Err(count) => return Some(count),

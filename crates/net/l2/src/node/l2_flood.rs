@@ -4,7 +4,7 @@
 use crate::plane::{Plane, SHG, SLOT};
 use std::sync::Arc;
 use volley_graph::{
-    Col, Cx, Done, Fate, Glance, Isa, Node, NodeId, Offspring, Packet, Vector, counters, nexts,
+    Cx, Done, Fate, Glance, Isa, Node, NodeId, Offspring, Packet, Vector, counters, nexts,
 };
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
@@ -54,28 +54,20 @@ fn flood<I: Isa>(
     let shg = from >> SHG & 0xff;
     let members = plane.domain(from).filter(|_| from & SLOT != 0);
     let members = members.map_or(&[][..], |domain| &domain.members);
-    let mut ports = members
+    let ports = members
         .iter()
         .filter(|m| m.port.0 != rx && (shg == 0 || m.shg != shg) && table.has(m.port.0, Flag::Up));
-    let Some(mut port) = ports.next() else {
+    let Some(copies) = out.replicate(packet, output, ports.map(|m| m.port.0)) else {
         packet.fail(cx, Count::NoPort);
         return Fate::Drop(Next::Drop);
     };
-    let mut copies = 0;
-    for next in ports {
-        packet.set(Col::Tx, port.port.0);
-        if out.copy(&packet.view(), output) {
-            copies += 1;
-        } else {
-            cx.count(Count::NoBuffers, 1);
-        }
-        port = next;
+    if copies.missed > 0 {
+        cx.count(Count::NoBuffers, copies.missed);
     }
-    if copies > 0 {
+    if copies.made > 0 {
         cx.count(Count::Flooded, 1);
-        cx.count(Count::Copies, copies);
+        cx.count(Count::Copies, copies.made);
     }
-    packet.set(Col::Tx, port.port.0);
     Fate::Send(output)
 }
 

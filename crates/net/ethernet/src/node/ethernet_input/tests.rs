@@ -11,6 +11,11 @@ fn table() -> Arc<IfTable> {
     }
     table.set(IfIdx(3), Flag::Ip6, true);
     table.set_twin(IfIdx(4), Some(IfIdx(9)));
+    for group in [6, 7, 8] {
+        table.set(IfIdx(group), Flag::Multicast, true);
+    }
+    table.set(IfIdx(7), Flag::Ip6, true);
+    table.set_twin(IfIdx(8), Some(IfIdx(9)));
     table.set(IfIdx(5), Flag::Trunk, true);
     table.set_mac(IfIdx(5), [2, 0, 0, 0, 0, 1]);
     table
@@ -31,6 +36,53 @@ fn tagged(dst: [u8; 6], kind: u16, tci: u16, len: usize) -> Vec<u8> {
 
 fn outcome(out: &Out) -> &str {
     out.reason.as_deref().unwrap_or(&out.to)
+}
+
+/// A frame of IP to a group.
+fn to_group(mac: [u8; 6], kind: u16, group: &str) -> In {
+    let mut bytes = frame(mac, kind, 80);
+    match group.parse().unwrap() {
+        std::net::IpAddr::V4(a) => bytes[30..34].copy_from_slice(&a.octets()),
+        std::net::IpAddr::V6(a) => bytes[38..54].copy_from_slice(&a.octets()),
+    }
+    In::new(&bytes)
+}
+
+#[test]
+fn groups_that_may_be_routed_pass_where_they_are_taken() {
+    const FOUR: [u8; 6] = [1, 0, 0x5e, 0, 0, 5];
+    const SIX: [u8; 6] = [0x33, 0x33, 0, 0, 0, 5];
+    let four = |group| to_group(FOUR, 0x0800, group);
+    let six = |group| to_group(SIX, 0x86dd, group);
+    let cases = [
+        (four("239.0.0.5").rx(6), "ip4-input"),
+        (four("239.0.0.5").rx(3), "group-mac"),
+        (four("224.0.0.5").rx(6), "group-mac"),
+        (four("224.0.0.5").rx(8), "linux-cp-punt"),
+        (four("239.0.0.5").rx(8), "ip4-input"),
+        (four("10.0.0.5").rx(6), "group-mac"),
+        (to_group([0xff; 6], 0x0800, "239.0.0.5").rx(6), "group-mac"),
+        (to_group(SIX, 0x0800, "239.0.0.5").rx(6), "group-mac"),
+        (to_group(FOUR, 0x86dd, "ff05::5").rx(6), "group-mac"),
+        (In::new(&frame(FOUR, 0x0800, 33)).rx(6), "group-mac"),
+        (six("ff05::5").rx(6), "ip6-input"),
+        (six("ff05::5").rx(7), "ip6-input"),
+        (six("ff05::5").rx(3), "nd-input"),
+        (six("ff02::5").rx(6), "group-mac"),
+        (six("ff02::5").rx(7), "nd-input"),
+        (six("2001:db8::5").rx(7), "nd-input"),
+        (
+            to_group([0x33, 0x33, 0, 0, 0, 5], 0x86dd, "ff1e::5").rx(7),
+            "ip6-input",
+        ),
+    ];
+    for (packet, want) in &cases {
+        let table = table();
+        let out = run(std::slice::from_ref(packet), &Domain::new(), move |_| {
+            EthernetInput::new(table.clone(), 256)
+        });
+        assert_eq!(outcome(&out[0]), *want, "{packet:02x?}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testbed::{ALL, Bed, frame, mac};
+use volley_graph::Col;
 use volley_graph::harness::{In, LENGTHS, Out, run_once};
 use volley_graph::{Checksum, Level, Offload};
 use volley_iface::IfIdx;

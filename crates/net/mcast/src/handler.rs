@@ -1,0 +1,235 @@
+//! Requests of multicast routes, and what interfaces have to know of them.
+
+use crate::table::{Entry, Mfib, Name, Plane};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use volley_fib::{Family, Fib, FibError, V4, V6};
+use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces, driver};
+use volley_model::reply::{MrouteRow, MroutesReply};
+use volley_model::{
+    Applied, Handler, ModelError, Mroute, ObjectKind, Prefix, Query, Reply, Request, limits,
+};
+use volley_tables::{Domain, Snap};
+
+type Done = Result<Applied, ModelError>;
+
+/// The routes of both families.
+pub(crate) struct Control {
+    v4: Mfib<V4>,
+    v6: Mfib<V6>,
+    table: Arc<IfTable>,
+    /// Interfaces that take packets to groups.
+    taking: BTreeSet<u32>,
+}
+
+/// A family's routes.
+trait Side: Family {
+    fn side(control: &Control) -> &Mfib<Self>;
+    fn side_mut(control: &mut Control) -> &mut Mfib<Self>;
+}
+
+impl Side for V4 {
+    fn side(control: &Control) -> &Mfib<V4> {
+        &control.v4
+    }
+    fn side_mut(control: &mut Control) -> &mut Mfib<V4> {
+        &mut control.v4
+    }
+}
+
+impl Side for V6 {
+    fn side(control: &Control) -> &Mfib<V6> {
+        &control.v6
+    }
+    fn side_mut(control: &mut Control) -> &mut Mfib<V6> {
+        &mut control.v6
+    }
+}
+
+impl Control {
+    pub fn new(domain: &Arc<Domain>, workers: usize, table: Arc<IfTable>) -> Self {
+        Control {
+            v4: Mfib::new(domain, workers),
+            v6: Mfib::new(domain, workers),
+            table,
+            taking: BTreeSet::new(),
+        }
+    }
+
+    /// What nodes hold.
+    pub fn snaps(&self) -> (Snap<Plane<V4>>, Snap<Plane<V6>>) {
+        (self.v4.snap(), self.v6.snap())
+    }
+
+    /// Says of each interface whether it takes packets to groups.
+    fn tell_interfaces(&mut self) {
+        fn of<F: Family>(all: &Mfib<F>) -> impl Iterator<Item = u32> {
+            all.iter()
+                .flat_map(|(_, entry)| entry.accept.iter().copied())
+        }
+        let now: BTreeSet<u32> = of(&self.v4).chain(of(&self.v6)).collect();
+        for gone in self.taking.difference(&now) {
+            self.table.set(IfIdx(*gone), Flag::Multicast, false);
+        }
+        for new in now.difference(&self.taking) {
+            self.table.set(IfIdx(*new), Flag::Multicast, true);
+        }
+        self.taking = now;
+    }
+
+    /// An interface is gone.
+    fn forget(&mut self, interface: IfIdx) {
+        self.v4.forget(interface.0);
+        self.v6.forget(interface.0);
+        self.tell_interfaces();
+    }
+}
+
+/// Carries out requests of multicast routes.
+pub(crate) struct MrouteHandler {
+    control: Rc<RefCell<Control>>,
+    fib: Rc<RefCell<Fib>>,
+    interfaces: Rc<RefCell<Interfaces>>,
+}
+
+impl MrouteHandler {
+    pub fn new(
+        control: Rc<RefCell<Control>>,
+        fib: Rc<RefCell<Fib>>,
+        interfaces: Rc<RefCell<Interfaces>>,
+    ) -> Self {
+        let ours = control.clone();
+        interfaces.borrow_mut().listen(move |change| {
+            if let Change::Deleted(gone) = change {
+                ours.borrow_mut().forget(gone.index);
+            }
+        });
+        MrouteHandler {
+            control,
+            fib,
+            interfaces,
+        }
+    }
+
+    fn indexes(&self, names: &[String]) -> Result<Vec<u32>, ModelError> {
+        let all = self.interfaces.borrow();
+        let index = |name: &String| {
+            let index = all.index(name);
+            index
+                .map(|index| index.0)
+                .map_err(|e| driver::explain(&all, e))
+        };
+        names.iter().map(index).collect()
+    }
+
+    /// What a route is called here.
+    fn name<F: Family>(
+        &self,
+        group: Prefix,
+        source: Option<std::net::IpAddr>,
+        table: u32,
+    ) -> Result<Name<F>, ModelError> {
+        let index = self.fib.borrow().table_index(F::AF, table);
+        let table =
+            index.map_err(|e: FibError| ModelError::invalid(format!("mroute {group}"), e))?;
+        let other = || ModelError::invalid(format!("mroute {group}"), "mixes IP versions");
+        Ok(Name {
+            table,
+            group: F::number(group.addr()).ok_or_else(other)?,
+            len: group.len(),
+            source: source
+                .map(|source| F::number(source).ok_or_else(other))
+                .transpose()?,
+        })
+    }
+
+    fn set<F: Side>(&self, it: &Mroute) -> Done {
+        let name = self.name::<F>(it.group, it.source, it.table)?;
+        let (accept, forward) = (self.indexes(&it.accept)?, self.indexes(&it.forward)?);
+        let mut control = self.control.borrow_mut();
+        let done = F::side_mut(&mut control).set(name, accept, forward);
+        done.map_err(|_| {
+            let most = limits::MROUTES as u64;
+            ModelError::limit("number of multicast routes", most + 1, most)
+        })?;
+        control.tell_interfaces();
+        Ok(Applied::one())
+    }
+
+    fn remove<F: Side>(
+        &self,
+        (group, source, table): (Prefix, Option<std::net::IpAddr>, u32),
+    ) -> Done {
+        let name = self.name::<F>(group, source, table)?;
+        let mut control = self.control.borrow_mut();
+        if !F::side_mut(&mut control).remove(&name) {
+            return Err(ModelError::not_found(ObjectKind::Mroute, group, [""; 0]));
+        }
+        control.tell_interfaces();
+        Ok(Applied::one())
+    }
+
+    fn rows<F: Side>(&self, table: Option<u32>) -> Result<Reply, ModelError> {
+        let (control, fib) = (self.control.borrow(), self.fib.borrow());
+        if let Some(number) = table {
+            let index = fib.table_index(F::AF, number);
+            index.map_err(|e| ModelError::invalid(format!("table {number}"), e))?;
+        }
+        let all = self.interfaces.borrow();
+        let names = |of: &[u32]| of.iter().map(|index| all.name(*index)).collect();
+        let row = |(name, entry): (&Name<F>, &Entry)| {
+            let number = fib.table_number(F::AF, name.table)?;
+            let sums = entry.counts.sums();
+            Some(MrouteRow {
+                route: Mroute {
+                    group: Prefix::masked(F::ip(name.group), name.len).ok()?,
+                    source: name.source.map(F::ip),
+                    table: number,
+                    accept: names(&entry.accept),
+                    forward: names(&entry.forward),
+                },
+                packets: sums.packets,
+                bytes: sums.bytes,
+                wrong_interface: sums.wrong,
+            })
+        };
+        let mut routes: Vec<MrouteRow> = F::side(&control).iter().filter_map(row).collect();
+        routes.retain(|row| table.is_none_or(|table| row.route.table == table));
+        routes.sort_by_key(|row| (row.route.table, row.route.group, row.route.source));
+        Ok(Reply::Mroutes(MroutesReply { routes }))
+    }
+}
+
+impl Handler for MrouteHandler {
+    fn apply(&mut self, request: &Request) -> Option<Done> {
+        use volley_model::Family as Af;
+        match request {
+            Request::MrouteSet(it) => Some(match it.group.family() {
+                Af::V4 => self.set::<V4>(it),
+                Af::V6 => self.set::<V6>(it),
+            }),
+            Request::MrouteDel {
+                group,
+                source,
+                table,
+            } => Some(match group.family() {
+                Af::V4 => self.remove::<V4>((*group, *source, *table)),
+                Af::V6 => self.remove::<V6>((*group, *source, *table)),
+            }),
+            _ => None,
+        }
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        use volley_model::Family as Af;
+        match query {
+            Query::Mroutes { family, table } => Some(match family {
+                Af::V4 => self.rows::<V4>(*table),
+                Af::V6 => self.rows::<V6>(*table),
+            }),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Multicast forwarding of IPv4 and IPv6: (S,G), (*,G) and (*,G/len), in tables of their own (RFC 1812, 5.3.10; RFC 4291, 2.7).
+//!
+//! - [`table`]: the routes. Workers read one published value without locks.
+//! - [`node`]: find the route, check where the packet came from, copy it, make each copy ready to leave.
+//!
+//! What is dropped and why is section 20 of `docs/forwarding-rules.md`; `docs/multicast.md` is the operator's page.
+#![forbid(unsafe_code)]
+
+mod family;
+mod handler;
+pub mod node;
+pub mod table;
+mod trace;
+
+pub use family::Mcast;
+
+use handler::{Control, MrouteHandler};
+use node::ip_mfib_forward_lookup::Lookup;
+use node::ip_mfib_forward_rpf::Rpf;
+use node::ip_replicate::Replicate;
+use node::ip_rewrite_mcast::RewriteMcast;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use table::Plane;
+use volley_fib::dataplane::DataPlane;
+use volley_fib::{Fib, V4, V6};
+use volley_graph::{Engine, GraphError, Node};
+use volley_iface::{IfTable, Registry};
+use volley_tables::Snap;
+
+/// Bring in the nodes of both families, and the requests that make multicast routes.
+pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<(), GraphError> {
+    let table = registry.table();
+    let control = {
+        let mut engine = registry.engine.borrow_mut();
+        let (domain, workers) = (engine.domain().clone(), engine.settings().workers);
+        let control = Control::new(&domain, workers, table.clone());
+        let (snaps, planes) = (control.snaps(), fib.borrow());
+        family::<V4>(&mut engine, planes.dataplane4(), snaps.0, &table)?;
+        family::<V6>(&mut engine, planes.dataplane6(), snaps.1, &table)?;
+        Rc::new(RefCell::new(control))
+    };
+    let handler = MrouteHandler::new(control, fib, registry.interfaces.clone());
+    registry.handlers.push(Box::new(handler));
+    Ok(())
+}
+
+fn family<F: Mcast>(
+    engine: &mut Engine,
+    fib: DataPlane<F>,
+    plane: Snap<Plane<F>>,
+    table: &Arc<IfTable>,
+) -> Result<(), GraphError> {
+    let (snap, interfaces) = (plane.clone(), table.clone());
+    engine.add(Lookup::<F>::NAME, move |_| {
+        Lookup::new(fib.clone(), snap.clone(), interfaces.clone())
+    })?;
+    let snap = plane.clone();
+    engine.add(Rpf::<F>::NAME, move |worker| Rpf::new(snap.clone(), worker))?;
+    let interfaces = table.clone();
+    engine.add(Replicate::<F>::NAME, move |_| {
+        Replicate::new(plane.clone(), interfaces.clone())
+    })?;
+    let interfaces = table.clone();
+    engine.add(RewriteMcast::<F>::NAME, move |_| {
+        RewriteMcast::<F>::new(interfaces.clone())
+    })?;
+    Ok(())
+}

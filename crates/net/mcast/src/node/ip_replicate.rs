@@ -1,0 +1,87 @@
+//! ip4-replicate, ip6-replicate: one packet for each way out of its multicast route, but never back out of the interface that
+//! it came by (RFC 1812, 5.3.10). The last one gets the packet itself.
+//!
+//! On entry the `Dpo` column has the route's number; on exit `Tx` is filled.
+
+use crate::Mcast;
+use crate::table::Plane;
+use crate::trace::GroupTrace;
+use std::sync::Arc;
+use volley_graph::{
+    Col, Cx, Done, Fate, Isa, Node, NodeId, Offspring, Packet, Vector, counters, nexts,
+};
+use volley_iface::{Flag, IfTable};
+use volley_tables::Snap;
+
+nexts! {
+    /// Edges of replication.
+    pub struct Next<F: Mcast> {
+        DROP => "error-drop",
+        REWRITE => F::REWRITE,
+    }
+}
+
+counters! {
+    /// What replication counts.
+    pub enum Count {
+        /// no interface of the multicast route is up but the one the packet came by
+        NoReceiver = "no-receiver" (Error),
+        /// copies made, besides the packets themselves
+        Copies = "copies" (Info),
+        /// copies that could not be made because no packet buffer was free
+        NoBuffers = "no-buffers" (Warn),
+    }
+}
+
+/// State of replication.
+pub struct Replicate<F: Mcast> {
+    plane: Snap<Plane<F>>,
+    table: Arc<IfTable>,
+}
+
+impl<F: Mcast> Replicate<F> {
+    /// Over multicast routes and the workers' view of interfaces.
+    pub fn new(plane: Snap<Plane<F>>, table: Arc<IfTable>) -> Self {
+        Replicate { plane, table }
+    }
+}
+
+/// Sends one packet on to all that it is for.
+fn replicate<F: Mcast, I: Isa>(
+    cx: &Cx<'_, Count>,
+    (plane, table): (&Plane<F>, &IfTable),
+    rewrite: NodeId,
+    packet: &mut Packet<'_>,
+    out: &mut Offspring<'_, I>,
+) -> Fate<Next<F>> {
+    let (rx, id) = (packet.rx(), packet.get(Col::Dpo).unwrap_or(0));
+    let forward = plane.entry(id).map_or(&[][..], |entry| &entry.forward);
+    let open = |port: &u32| *port != rx && table.has(*port, Flag::Up);
+    let ports = forward.iter().copied().filter(open);
+    let Some(copies) = out.replicate(packet, rewrite, ports) else {
+        packet.fail(cx, Count::NoReceiver);
+        return Fate::Drop(Next::DROP);
+    };
+    if copies.made > 0 {
+        cx.count(Count::Copies, copies.made);
+    }
+    if copies.missed > 0 {
+        cx.count(Count::NoBuffers, copies.missed);
+    }
+    Fate::Send(rewrite)
+}
+
+impl<F: Mcast> Node for Replicate<F> {
+    const NAME: &'static str = F::REPLICATE;
+    type Next = Next<F>;
+    type Count = Count;
+    type Trace = GroupTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+        v.require(Col::Dpo, 0);
+        let (plane, table) = (self.plane.read(cx.guard()), &self.table);
+        let rewrite = v.edge(Next::REWRITE);
+        v.unfold(|packet, out| replicate::<F, I>(cx, (plane, table), rewrite, packet, out))
+    }
+}

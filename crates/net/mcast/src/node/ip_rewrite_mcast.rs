@@ -1,0 +1,112 @@
+//! ip4-rewrite-mcast, ip6-rewrite-mcast: one hop less and an Ethernet header to the group's own MAC address (RFC 1112, 6.4; RFC
+//! 2464, 7), for one copy of a packet.
+//!
+//! On entry the position is at the IP header and `Tx` says where the copy leaves; on exit at the Ethernet header.
+
+use crate::Mcast;
+use crate::trace::GroupTrace;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use volley_graph::{Col, Cx, Done, Isa, Node, Packet, Vector, counters, nexts};
+use volley_iface::IfTable;
+
+/// Length of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// Columns that say where a packet goes.
+const WHERE_TO: [Col; 6] = [
+    Col::Dst,
+    Col::Dst1,
+    Col::Dst2,
+    Col::Dst3,
+    Col::Hash,
+    Col::Dpo,
+];
+
+nexts! {
+    /// Edges of the rewrite.
+    pub struct Next<F: Mcast> {
+        DROP => "error-drop",
+        OUTPUT => "interface-output",
+        ERROR => F::ICMP_ERROR,
+        FRAGMENT => F::FRAGMENT,
+    }
+}
+
+counters! {
+    /// What the rewrite counts.
+    pub enum Count {
+        /// too long for the egress interface, and must not be fragmented
+        FragNeeded = "frag-needed" (Error),
+        /// too long for the egress interface: cut into fragments
+        NeedsFragmentation = "needs-fragmentation" (Info),
+        /// too long for the egress interface
+        TooBig = "packet-too-big" (Error),
+        /// the buffer has no room for an Ethernet header
+        NoRoom = "no-headroom" (Error),
+    }
+}
+
+/// State of the rewrite.
+pub struct RewriteMcast<F: Mcast> {
+    table: Arc<IfTable>,
+    family: PhantomData<F>,
+}
+
+impl<F: Mcast> RewriteMcast<F> {
+    /// Over the workers' view of interfaces.
+    pub fn new(table: Arc<IfTable>) -> Self {
+        let family = PhantomData;
+        RewriteMcast { table, family }
+    }
+}
+
+/// Where a packet goes that does not fit. Behind `User0` the error node finds the MTU that it did not fit.
+fn too_long<F: Mcast>(cx: &Cx<'_, Count>, packet: &mut Packet<'_>, mtu: u32) -> Next<F> {
+    if F::may_fragment(packet.bytes()) {
+        cx.count(Count::NeedsFragmentation, 1);
+        return Next::FRAGMENT;
+    }
+    if F::TELLS {
+        packet.set(Col::User0, mtu);
+        packet.fail(cx, Count::TooBig);
+        return Next::ERROR;
+    }
+    packet.fail(cx, Count::FragNeeded);
+    Next::DROP
+}
+
+fn rewrite<F: Mcast>(cx: &Cx<'_, Count>, table: &IfTable, packet: &mut Packet<'_>) -> Next<F> {
+    let tx = packet.get(Col::Tx).unwrap_or(u32::MAX);
+    let mtu = table.mtu(tx);
+    if packet.view().wire_len() > mtu as usize {
+        return too_long(cx, packet, mtu);
+    }
+    let group = F::hop(packet.bytes_mut());
+    let header = packet
+        .retreat(ETHERNET)
+        .then(|| packet.bytes_mut().first_chunk_mut::<ETHERNET>());
+    let Some(Some(header)) = header else {
+        packet.fail(cx, Count::NoRoom);
+        return Next::DROP;
+    };
+    let [_, _, mac @ ..] = table.mac(tx).to_be_bytes();
+    header[..6].copy_from_slice(&group.0);
+    header[6..12].copy_from_slice(&mac);
+    header[12..].copy_from_slice(&F::ETHER_TYPE);
+    Next::OUTPUT
+}
+
+impl<F: Mcast> Node for RewriteMcast<F> {
+    const NAME: &'static str = F::REWRITE;
+    type Next = Next<F>;
+    type Count = Count;
+    type Trace = GroupTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+        v.forget(&WHERE_TO);
+        v.forget(&[Col::Err, Col::User0]);
+        v.each(|packet| rewrite(cx, &self.table, packet))
+    }
+}

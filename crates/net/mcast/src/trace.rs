@@ -1,0 +1,19 @@
+//! What a traced packet leaves behind at a multicast node.
+
+use volley_graph::{Glance, Names, PacketView, Trace};
+use volley_wire::dissect;
+
+/// The IP header.
+#[derive(Clone, Copy)]
+pub struct GroupTrace(Glance);
+
+impl Trace for GroupTrace {
+    fn note(packet: &PacketView<'_>) -> Self {
+        GroupTrace(Glance::note(packet))
+    }
+
+    fn text(&self, names: &dyn Names) -> String {
+        let headers = dissect::packet(self.0.bytes(), dissect::From::Ip);
+        format!("rx {}\n{headers}", names.interface(self.0.rx()))
+    }
+}

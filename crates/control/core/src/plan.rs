@@ -139,6 +139,11 @@ impl<'a> Planner<'a> {
             }
         }
         first.into_iter().for_each(|key| self.make_again(key));
+        self.find_leaning();
+    }
+
+    /// Finds what leans on what is made again or goes.
+    fn find_leaning(&mut self) {
         let mut moved: BTreeSet<Key> = self.again.clone();
         moved.extend(self.touched.keys().filter(|k| !self.now.has(k)).cloned());
         moved.retain(|k| {

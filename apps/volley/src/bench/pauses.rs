@@ -24,7 +24,7 @@ const LONG_ROUNDS: usize = 4096;
 /// Objects of one kind.
 const OBJECTS: u64 = 64;
 
-/// What is there before. `x0` to `x3` are for the changes.
+/// What is there before. `x0` to `x8` are for the changes.
 const ROUTER: &str = "\
 create packet-generator interface pg0 mac 02:00:00:00:00:01
 create packet-generator interface pg1 mac 02:00:00:00:00:02
@@ -32,6 +32,13 @@ create packet-generator interface x0
 create packet-generator interface x1
 create packet-generator interface x2
 create packet-generator interface x3
+create packet-generator interface x4
+create packet-generator interface x5
+create packet-generator interface x6
+create packet-generator interface x7
+create packet-generator interface x8
+bridge-domain add 7
+ip table add 9
 set interface state pg0 up
 set interface state pg1 up
 set interface state x0 up
@@ -43,7 +50,7 @@ set ip neighbor x0 198.18.1.10 02:aa:00:00:00:0b
 ip route add 20.0.0.0/8 via 198.18.0.10 pg1";
 
 /// Every kind of change, and what undoes it. `A` is a number from 0 to 63, `B` one from 0 to 3.
-const KINDS: [(&str, &str); 21] = [
+const KINDS: [(&str, &str); 42] = [
     (
         "ip route add 30.A.0.0/16 via 198.18.0.10 pg1",
         "ip route del 30.A.0.0/16",
@@ -104,6 +111,57 @@ const KINDS: [(&str, &str); 21] = [
     ),
     ("trace add ip4-lookup 1", "clear trace"),
     ("set vector-size 1A", "set vector-size 256"),
+    ("create sub-interfaces x4 10A", "delete subif x4.10A"),
+    ("bridge-domain add 20A", "bridge-domain del 20A"),
+    ("set interface l2 bridge x5 7", "set interface l3 x5"),
+    (
+        "l2fib add 02:cc:00:00:00:0B 7 filter",
+        "l2fib del 02:cc:00:00:00:0B 7",
+    ),
+    (
+        "ip mroute add 239.1.A.1 accept pg0 forward x0 x6",
+        "ip mroute del 239.1.A.1",
+    ),
+    (
+        "set interface unnumbered x6 use pg1",
+        "set interface unnumbered del x6",
+    ),
+    ("set urpf ip4 rx loose xB", "set urpf ip4 off xB"),
+    (
+        "set interface ip redirects xB on",
+        "set interface ip redirects xB off",
+    ),
+    (
+        "set interface ip directed-broadcast xB on",
+        "set interface ip directed-broadcast xB off",
+    ),
+    ("set ip multipath resilient", "set ip multipath"),
+    (
+        "set interface proxy x0 198.18.1.0/25",
+        "set interface proxy x0 off",
+    ),
+    ("set interface dad x3 2", "set interface dad x3 off"),
+    ("ip6 nd pg1 ra-send", "ip6 nd pg1 ra-suppress"),
+    ("set interface rss pg0 on", "set interface rss pg0 off"),
+    ("set interface ip table x7 9", "set interface ip table x7 0"),
+    ("set ip4 reassembly timeout 3B", "set ip4 reassembly"),
+    (
+        "set interface promiscuous on pg0",
+        "set interface promiscuous off pg0",
+    ),
+    (
+        "set interface mac address x7 02:00:00:00:02:0B",
+        "set interface mac address x7 02:00:00:00:02:09",
+    ),
+    ("set interface name x8 z8", "set interface name z8 x8"),
+    (
+        "set interface path-batcher on x1",
+        "set interface path-batcher off x1",
+    ),
+    (
+        "set node worker ip6-lookup 0",
+        "set node worker ip6-lookup default",
+    ),
 ];
 
 #[derive(Serialize, Default, Clone, Copy)]

@@ -59,9 +59,9 @@ fn bump(cell: &AtomicU64, by: u64) {
 }
 
 impl Counts {
-    fn new(workers: usize) -> Arc<Self> {
-        let workers = workers.clamp(1, MAX_WORKERS);
-        Arc::new(Counts((0..workers).map(|_| Cells::default()).collect()))
+    /// For all workers that there may ever be: they come and go while a route stays.
+    fn new() -> Arc<Self> {
+        Arc::new(Counts((0..MAX_WORKERS).map(|_| Cells::default()).collect()))
     }
 
     pub(crate) fn passed(&self, worker: usize, bytes: u64) {
@@ -187,12 +187,11 @@ pub struct Mfib<F: Family> {
     /// Numbers whose place is free, the one that waits longest first: the next routes there.
     free: VecDeque<u32>,
     plane: Publisher<Plane<F>>,
-    workers: usize,
 }
 
 impl<F: Family> Mfib<F> {
     /// No routes.
-    pub fn new(domain: &Arc<Domain>, workers: usize) -> Self {
+    pub fn new(domain: &Arc<Domain>) -> Self {
         let nothing = Plane {
             tables: HashMap::new(),
             entries: Vec::new(),
@@ -203,7 +202,6 @@ impl<F: Family> Mfib<F> {
             entries: Vec::new(),
             free: VecDeque::new(),
             plane: Publisher::new(domain, nothing),
-            workers,
         }
     }
 
@@ -249,7 +247,7 @@ impl<F: Family> Mfib<F> {
         let place = (id & PLACE) as usize;
         let counts = match &self.entries[place] {
             Some((at, entry)) if *at == id => entry.counts.clone(),
-            _ => Counts::new(self.workers),
+            _ => Counts::new(),
         };
         let entry = Entry {
             accept: accept.into(),

@@ -51,6 +51,16 @@ pub enum Col {
 }
 
 impl Col {
+    /// The columns that say where a packet goes: nodes that end or turn it round forget them.
+    pub const WHERE_TO: [Col; 6] = [
+        Col::Dst,
+        Col::Dst1,
+        Col::Dst2,
+        Col::Dst3,
+        Col::Hash,
+        Col::Dpo,
+    ];
+
     #[inline(always)]
     pub(crate) fn bit(self) -> u32 {
         1 << self as u8

@@ -5,16 +5,6 @@ use volley_fib::dataplane::{DpoKind, View};
 use volley_fib::{Family, V4, V6};
 use volley_graph::{Col, Column, Isa, Nexts, PacketView, Vector, Words, all_equal};
 
-/// The columns that say where a packet goes: nodes that end or turn it round forget them.
-pub(crate) const WHERE_TO: [Col; 6] = [
-    Col::Dst,
-    Col::Dst1,
-    Col::Dst2,
-    Col::Dst3,
-    Col::Hash,
-    Col::Dpo,
-];
-
 /// Whether an address is one of the router's, for a packet that came in by `rx`.
 pub(crate) fn is_local<F: Family>(view: &View<'_, F>, rx: u32, dst: F::Addr) -> bool {
     let found = view.follow(view.table_of(rx), dst);

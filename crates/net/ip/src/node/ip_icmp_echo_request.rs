@@ -2,10 +2,9 @@
 //!
 //! Identifier, sequence number and data stay as they are; what changes is added to the checksums (RFC 1624).
 
-use crate::family::WHERE_TO;
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
-use volley_graph::{Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Col, Cx, Done, Isa, Node, Vector, counters, nexts};
 
 nexts! {
     /// Edges of the echo nodes.
@@ -43,7 +42,7 @@ impl<F: Icmp> Node for EchoRequest<F> {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
         // The answer has another destination.
-        v.forget(&WHERE_TO);
+        v.forget(&Col::WHERE_TO);
         v.each(|packet| match F::echo(packet.bytes_mut()) {
             Some(skip) => {
                 packet.advance(skip);
@@ -62,8 +61,8 @@ impl<F: Icmp> Node for EchoRequest<F> {
 mod tests {
     use super::*;
     use volley_fib::{V4, V6};
+    use volley_graph::Domain;
     use volley_graph::harness::{In, run};
-    use volley_graph::{Col, Domain};
 
     #[test]
     fn an_ip4_request_becomes_its_answer() {

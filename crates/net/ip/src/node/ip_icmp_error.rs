@@ -4,7 +4,6 @@
 //! The packet was counted where it was dropped and goes on to its end; the error is a second packet, which takes the way of
 //! any other from the lookup on.
 
-use crate::family::WHERE_TO;
 use crate::icmp::{LONGEST, Limits, Reasons, Silence, ends, mtu};
 use crate::{Icmp, IcmpSwitches, IpTrace, Why};
 use std::sync::Arc;
@@ -127,7 +126,7 @@ impl<F: Icmp> Node for IcmpError<F> {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
         // The error has another destination.
-        v.forget(&WHERE_TO);
+        v.forget(&Col::WHERE_TO);
         if !self.switches.errors() {
             return v.send_all(Next::DROP);
         }

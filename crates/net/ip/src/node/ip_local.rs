@@ -1,11 +1,10 @@
 //! ip4-local, ip6-local: packets for the router itself. ICMP goes on; nobody listens for anything else yet, and the sender
 //! is told so (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Section 12 of `docs/forwarding-rules.md`.
 
-use crate::family::WHERE_TO;
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use volley_graph::{Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Col, Cx, Done, Isa, Node, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 
 nexts! {
@@ -93,7 +92,7 @@ impl<F: Icmp> Node for Local<F> {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
-        v.forget(&WHERE_TO);
+        v.forget(&Col::WHERE_TO);
         v.each(|packet| {
             let Some(count) = F::refusal(&packet.view()) else {
                 return Next::ICMP;

@@ -4,7 +4,7 @@
 //! A feature of the unicast arcs, behind those that drop: the packet goes on in any case. On entry and on exit the position is at
 //! the IP header.
 
-use crate::family::{WHERE_TO, one_table};
+use crate::family::one_table;
 use crate::icmp::{Class, LONGEST, Limits};
 use crate::{Icmp, IcmpSwitches, Ip, IpTrace, Step};
 use std::sync::Arc;
@@ -220,7 +220,7 @@ impl<F: Icmp> Node for Redirect<F> {
             return v.next_feature();
         }
         // The redirect has another destination.
-        v.forget(&WHERE_TO);
+        v.forget(&Col::WHERE_TO);
         let lookup = v.edge(Next::LOOKUP);
         let teller = Teller {
             view,

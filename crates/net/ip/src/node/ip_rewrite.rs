@@ -4,7 +4,7 @@
 //! On entry the position is at the IP header and the `Dpo` column names a complete adjacency; on exit at the Ethernet
 //! header, with `Tx` filled.
 
-use crate::family::{WHERE_TO, is_local};
+use crate::family::is_local;
 use crate::{Icmp, Ip, IpTrace};
 use volley_fib::Af;
 use volley_fib::dataplane::{AdjFacts, AdjTable, DataPlane, Dpo, View};
@@ -106,7 +106,7 @@ fn few<F: Icmp, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> 
         v.few_of_mut(Col::Tx)[row] = words.tx_if;
         rewrite::<F>(v.front(row), [words.head, words.tail]);
     }
-    v.forget(&WHERE_TO);
+    v.forget(&Col::WHERE_TO);
     true
 }
 
@@ -192,7 +192,7 @@ impl<F: Icmp> Node for Rewrite<F> {
             _ => Next::DROP,
         });
         v.take(Col::Dpo, adj);
-        v.forget(&WHERE_TO);
+        v.forget(&Col::WHERE_TO);
         v.retreat(ETHERNET as u32);
         match one {
             Some(words) => {

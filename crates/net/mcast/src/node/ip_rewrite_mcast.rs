@@ -13,16 +13,6 @@ use volley_iface::IfTable;
 /// Length of an Ethernet header.
 const ETHERNET: usize = 14;
 
-/// Columns that say where a packet goes.
-const WHERE_TO: [Col; 6] = [
-    Col::Dst,
-    Col::Dst1,
-    Col::Dst2,
-    Col::Dst3,
-    Col::Hash,
-    Col::Dpo,
-];
-
 nexts! {
     /// Edges of the rewrite.
     pub struct Next<F: Mcast> {
@@ -105,7 +95,7 @@ impl<F: Mcast> Node for RewriteMcast<F> {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
-        v.forget(&WHERE_TO);
+        v.forget(&Col::WHERE_TO);
         v.forget(&[Col::Err, Col::User0]);
         v.each(|packet| rewrite(cx, &self.table, packet))
     }

@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 use std::fmt::Write;
 
 const PAGE: &str = "docs/scaling.md";
-pub const BEGIN: &str = "<!-- xtask scaling: begin -->";
+const BEGIN: &str = "<!-- xtask scaling: begin -->";
 const END: &str = "<!-- xtask scaling: end -->";
 
 /// What the dispatcher and all nodes behind the source do.
@@ -369,6 +369,64 @@ fn tables(costs: &[Cost], hertz: f64) -> String {
     text
 }
 
+/// Numbers of a table's row, units left out; none where there is something else.
+fn numbers(row: &str) -> Option<Vec<f64>> {
+    let cells = row.trim().trim_matches('|').split('|');
+    let number = |cell: &str| cell.trim().trim_end_matches(" %").parse().ok();
+    cells.map(number).collect()
+}
+
+/// The costs and points that stand on a page, told by the simulation again from those costs: the rows of the most cores, or which
+/// row does not follow. Rates may differ by what rounding does, and memory by two points of a hundred.
+pub fn follows(page: &str) -> Result<Vec<String>, String> {
+    let none = || format!("{PAGE} has no figures: run `cargo xtask scaling`");
+    let inside = page
+        .split_once(BEGIN)
+        .and_then(|(_, rest)| rest.split_once(END));
+    let (inside, _) = inside.ok_or_else(none)?;
+    let mut most = Vec::new();
+    for Scenario { name, .. } in &SCENARIOS {
+        let row = inside
+            .lines()
+            .find_map(|l| l.strip_prefix(&format!("| {name} |")));
+        let cells = row.and_then(numbers).ok_or_else(none)?;
+        let &[compute, past_l2, l3, a, b, c, d, stall] = &cells[..] else {
+            return Err(format!(
+                "{PAGE}: the costs of {name} are {} figures, not 8",
+                cells.len()
+            ));
+        };
+        let lines = [a, b, c, d];
+        let cost = Cost {
+            name,
+            compute,
+            l3,
+            stall,
+            past_l2,
+            lines,
+        };
+        let (_, table) = inside.split_once(&format!("**{name}**")).ok_or_else(none)?;
+        let rows: Vec<&str> = table.lines().skip(4).take(CORES.len()).collect();
+        let points: Option<Vec<Vec<f64>>> = rows.iter().map(|row| numbers(row)).collect();
+        let points = points.filter(|p| p.len() == CORES.len()).ok_or_else(none)?;
+        // The clock is the one that the first row was written with.
+        let hertz = points[0][1] * 1e6 * cost.cycles(1);
+        for (row, cores) in points.iter().zip(CORES) {
+            let point = simulate(&cost, cores, hertz);
+            let (rate, memory) = (row[1] * 1e6 / point.pps, row[3] - point.memory * 100.0);
+            if row[0] != cores as f64 || (rate - 1.0).abs() > 0.03 || memory.abs() > 2.0 {
+                return Err(format!(
+                    "{PAGE}: {name} on {cores} cores does not follow from its costs: {:.0} Mpps come out, {:.0} stand there; run `cargo xtask scaling`",
+                    point.pps / 1e6,
+                    row[1]
+                ));
+            }
+        }
+        most.extend(rows.last().map(|row| format!("{name}: {row}")));
+    }
+    Ok(most)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -426,6 +484,25 @@ mod tests {
             (0.0, 0.0),
             "noise"
         );
+    }
+
+    #[test]
+    fn a_page_follows_from_its_costs_or_is_found_out() {
+        let lines = [0.0, 0.2, 0.5, 1.5];
+        let costs = SCENARIOS.map(|s| Cost {
+            name: s.name,
+            l3: 16.0,
+            past_l2: 2.0,
+            ..cost(20.0, 60.0, lines)
+        });
+        let page = format!("{BEGIN}\n{}{END}\n", tables(&costs, HERTZ));
+        assert_eq!(follows(&page).unwrap().len(), 3);
+        let row = page.lines().find(|l| l.starts_with("| 64 |")).unwrap();
+        let false_row = row.replacen("| 64 | ", "| 64 | 1", 1);
+        assert!(follows(&page.replace(row, &false_row)).is_err());
+        let dear = page.replace("| 20.0 |", "| 90.0 |");
+        assert!(follows(&dear).is_err(), "other costs");
+        assert!(follows(&format!("{BEGIN}\n{END}\n")).is_err());
     }
 
     #[test]

@@ -520,3 +520,6 @@ fn routes_are_written_out_and_read_again() {
     daemon.ok("ip table del 7");
     daemon.stop("TERM");
 }
+
+#[path = "multicast/members.rs"]
+mod members;

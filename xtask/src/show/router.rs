@@ -161,11 +161,12 @@ pub const ITEMS: [Item; 36] = [
         "hosts with one address each on interfaces that use the loopback's, both families",
         Work::Command(&["test", "--release", "-p", "volley", "--test", "unnumbered"]),
     ),
-    gap(
-        "ipv6-hosts",
-        "SLAAC client, IGMP, the querier of MLD",
-        |_| Skip("not built".into()),
+    item(
+        "groups",
+        "members of groups: kernel hosts join and leave by IGMPv1 to v3 and MLDv1 and v2; scapy as another router, odd messages, a flood",
+        Work::Call(|sitting| check(sitting, ("multicast", "members"))),
     ),
+    gap("ipv6-hosts", "SLAAC client", |_| Skip("not built".into())),
     item(
         "lcp",
         "Linux mirror: twins, services through them, everything both ways, overrun, resync, audit",

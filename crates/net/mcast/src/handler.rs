@@ -25,7 +25,7 @@ pub(crate) struct Control {
 }
 
 /// A family's routes.
-trait Side: Family {
+pub(crate) trait Side: Family {
     fn side(control: &Control) -> &Mfib<Self>;
     fn side_mut(control: &mut Control) -> &mut Mfib<Self>;
 }

@@ -41,6 +41,7 @@ use node::nd_reply::NdReply;
 use node::neighbor_output::NeighborOutput;
 use proxy::Proxies;
 use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
@@ -72,10 +73,54 @@ impl Neighbors {
         (control.table.counts, control.tally)
     }
 
+    /// What others that speak on links need.
+    pub fn speaker(&self) -> Speaker {
+        Speaker(self.control.clone())
+    }
+
     /// Packets that wait, as workers count them.
     pub fn held(&self) -> usize {
         let control = self.control.borrow();
         control.lanes.iter().map(|lane| lane.away()).sum()
+    }
+}
+
+/// Who speaks on links besides: it knows their addresses, and has frames sent.
+#[derive(Clone)]
+pub struct Speaker(Rc<RefCell<Control>>);
+
+/// An interface that is up, as one who speaks on it sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Voice {
+    /// Its MAC address.
+    pub mac: [u8; 6],
+    /// Its first address of IPv4.
+    pub ip4: Option<Ipv4Addr>,
+    /// Its link-local address, where it has IPv6.
+    pub ip6: Option<Ipv6Addr>,
+}
+
+impl Speaker {
+    /// An interface; none while it is down.
+    pub fn voice(&self, iface: u32) -> Option<Voice> {
+        let control = self.0.borrow();
+        let link = control.links.get(&iface).filter(|link| link.up)?;
+        let four = |addr| match addr {
+            IpAddr::V4(addr) => Some(addr),
+            IpAddr::V6(_) => None,
+        };
+        Some(Voice {
+            mac: link.mac,
+            ip4: link.addresses.iter().find_map(|a| four(a.addr())),
+            ip6: control.link_local(iface),
+        })
+    }
+
+    /// Have a frame sent, of up to what every link of IPv6 carries.
+    pub fn send(&self, iface: u32, frame: &[u8]) {
+        let mut control = self.0.borrow_mut();
+        control.send_long(lane::Frame::new(iface, frame));
+        control.engine.borrow().wake();
     }
 }
 

@@ -49,6 +49,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowReassembly4 => plain(Query::Reassembly { family: Family::V4 }),
         Id::ShowReassembly6 => plain(Query::Reassembly { family: Family::V6 }),
         Id::ShowDiscovery => plain(discovery(args)),
+        Id::ShowGroups => plain(groups(args)),
         Id::ShowRss => plain(Query::Rss),
         Id::ShowWorkers => plain(Query::Workers),
         Id::ShowLoad => (Query::Workers, View::Load),
@@ -84,6 +85,15 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
 fn discovery(args: &mut Args<'_>) -> Query {
     let interface = args.maybe_text();
     Query::Discovery { interface }
+}
+
+fn groups(args: &mut Args<'_>) -> Query {
+    let family = match args.has("mld") {
+        true => Family::V6,
+        false => Family::V4,
+    };
+    let interface = args.maybe_text();
+    Query::Groups { family, interface }
 }
 
 fn vhost_user(args: &mut Args<'_>) -> Query {

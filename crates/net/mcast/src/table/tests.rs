@@ -191,3 +191,50 @@ fn there_is_an_end_of_room() {
     let more = one(MROUTES as u32);
     assert_eq!(mfib.set(more, vec![1], vec![]), Err(TooMany));
 }
+
+/// Members of group 7: on interface 5 of all sources but 1, on 6 of source 2 only.
+#[test]
+fn members_are_ways_out_of_what_covers_their_group() {
+    let mut mfib = Mfib::<V4>::new(&Domain::new());
+    let want = |interface, exclude, source: u32| Want {
+        interface,
+        exclude,
+        sources: [source].into(),
+    };
+    let all = vec![want(5, true, 1), want(6, false, 2)];
+    let out = |mfib: &Mfib<V4>, source, group| {
+        let id = mfib.current().find(0, source, group)?;
+        Some(mfib.current().entry(id)?.forward.to_vec())
+    };
+    mfib.join((0, 7), all.clone());
+    mfib.settle();
+    assert_eq!(out(&mfib, 3, 7), None, "members make no route");
+    let wide = Name { len: 24, ..one(0) };
+    mfib.set(wide, vec![1], vec![9]).unwrap();
+    let by_source = |mfib: &Mfib<V4>| [1, 2, 3].map(|source| out(mfib, source, 7));
+    let want = [vec![9], vec![9, 5, 6], vec![9, 5]].map(Some);
+    assert_eq!(by_source(&mfib), want);
+    assert_eq!(out(&mfib, 3, 8), Some(vec![9]));
+    mfib.set(one(7), vec![1], vec![5, 8]).unwrap();
+    let want = [vec![5, 8], vec![5, 8, 6], vec![5, 8]].map(Some);
+    assert_eq!(by_source(&mfib), want);
+    let source = Name {
+        source: Some(3),
+        ..one(7)
+    };
+    mfib.set(source, vec![2], vec![]).unwrap();
+    assert_eq!(out(&mfib, 3, 7), Some(vec![5]));
+    mfib.remove(&source);
+    mfib.remove(&one(7));
+    // What is under way keeps its route when the members go.
+    let under_way = mfib.current().find(0, 2, 7).unwrap();
+    mfib.join((0, 7), Vec::new());
+    mfib.settle();
+    assert_eq!(by_source(&mfib), [9, 9, 9].map(|port| Some(vec![port])));
+    let entry = mfib.current().entry(under_way).unwrap();
+    assert_eq!(entry.forward.to_vec(), [9]);
+    mfib.join((0, 7), all);
+    mfib.forget(1);
+    assert_eq!(by_source(&mfib), [None, None, None]);
+    assert_eq!(mfib.derived_count, 0);
+}

@@ -12,6 +12,9 @@ use std::ops::Range;
 use volley_buf::Cache;
 use volley_simd::{Bits, Isa, all_equal};
 
+/// Rows that are moved word by word: a pass over the columns of a full vector costs as much as some sixteen rows.
+const HANDFUL: usize = 12;
+
 /// A node's waiting rows: full frames in order, then the open one that is being filled.
 #[derive(Default)]
 pub(crate) struct Queue {
@@ -165,21 +168,44 @@ impl Lanes {
 
     /// Append one row of `frame` to `target`.
     pub(crate) fn push_row(&mut self, target: NodeId, frame: &Frame, row: usize) {
-        let open = self.open(target, 1);
+        self.push_each(target, frame, 1, std::iter::once(row));
+    }
+
+    /// Append `count` rows of `frame` to `target`, word by word: for a handful that is less work than passes over
+    /// whole columns.
+    #[inline(always)]
+    fn push_each(
+        &mut self,
+        target: NodeId,
+        frame: &Frame,
+        count: usize,
+        rows: impl Iterator<Item = usize>,
+    ) {
+        let open = self.open(target, count);
         let zero = open.meet(frame.valid);
-        for col in bits(open.valid) {
-            let word = if zero & 1 << col != 0 {
-                0
-            } else {
-                frame.words(col)[row]
-            };
-            open.cols[col].all_mut()[open.n] = word;
+        let start = open.n;
+        open.n += count;
+        for (at, row) in (start..).zip(rows) {
+            for col in bits(open.valid) {
+                let word = if zero & 1 << col != 0 {
+                    0
+                } else {
+                    frame.words(col)[row]
+                };
+                open.cols[col].all_mut()[at] = word;
+            }
         }
-        open.n += 1;
+    }
+
+    /// The rows of `frame` that `set` names, a handful, to `target`.
+    #[inline(never)]
+    fn push_few(&mut self, target: NodeId, frame: &Frame, set: &Bits) {
+        self.push_each(target, frame, set.count(), set.iter());
     }
 
     /// Send each row of `frame` to the node that `target` names for its code; the frame is consumed.
-    /// One code for all: the frame moves. Up to eight: one compress each. More: row by row.
+    /// One code for all: the frame moves. Up to eight: one compress each, or row by row where a code has only a handful.
+    /// More: row by row.
     #[inline(always)]
     pub(crate) fn split<I: Isa>(
         &mut self,
@@ -200,7 +226,10 @@ impl Lanes {
                 break;
             };
             let set = isa.rows_equal(codes, codes[row]);
-            self.push_rows(isa, target(codes[row]), &frame, &set);
+            match set.count() {
+                ..=HANDFUL => self.push_few(target(codes[row]), &frame, &set),
+                _ => self.push_rows(isa, target(codes[row]), &frame, &set),
+            }
             done = done.or(&set);
         }
         for row in done.inverted().iter() {

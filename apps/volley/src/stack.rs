@@ -112,9 +112,7 @@ impl Stack {
         let pings = volley_ping::register(&mut registry, fib.clone())?;
         let pg = volley_pg::register(&mut registry)?;
         let pcap = volley_pcap::register(&mut registry)?;
-        volley_tap::register(&mut registry)?;
-        volley_af_packet::register(&mut registry)?;
-        volley_af_xdp::register(&mut registry)?;
+        kernel(&mut registry)?;
         let memif_socket = settings.socket.with_file_name("memif.sock");
         let memif = volley_memif::register(&mut registry, memif_socket)?;
         volley_vhost::register(&mut registry)?;
@@ -248,6 +246,13 @@ impl Stack {
         self.processes.turn();
         self.pg.drain() + self.pcap.drain()
     }
+}
+
+/// Bring in the drivers of what the kernel has.
+fn kernel(registry: &mut Registry) -> Result<(), GraphError> {
+    volley_tap::register(registry)?;
+    volley_af_packet::register(registry)?;
+    volley_af_xdp::register(registry)
 }
 
 /// The nodes of IP, over the FIB.

@@ -58,8 +58,8 @@ impl Links {
 
     fn shown(&self, group: &str, end: &str) -> Option<Value> {
         let all = self.port(group, end)["groups"].clone();
-        let all = all.as_array().unwrap().iter();
-        all.filter(|it| it["group"] == group).cloned().next()
+        let mut all = all.as_array().unwrap().iter();
+        all.find(|it| it["group"] == group).cloned()
     }
 
     fn port(&self, group: &str, end: &str) -> Value {

@@ -19,7 +19,7 @@ use handler::{Control, MrouteHandler};
 use members::lane::Lane;
 use members::packet::Speaks;
 use members::{Members, MembersHandler};
-use node::group_input::GroupInput;
+use node::igmp_input::GroupInput;
 use node::ip_mfib_forward_lookup::Lookup;
 use node::ip_mfib_forward_rpf::Rpf;
 use node::ip_replicate::Replicate;
@@ -31,8 +31,7 @@ use table::Plane;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{Fib, V4, V6};
 use volley_graph::{Engine, GraphError, Node, ProcessInfo, Watch};
-use volley_iface::{IfTable, Registry};
-use volley_neighbor::Speaker;
+use volley_iface::{IfTable, Registry, Speaker};
 use volley_tables::Snap;
 
 /// Multicast of a daemon. Dropping it ends the process that asks for members.
@@ -44,7 +43,7 @@ pub struct Multicast {
 pub fn register(
     registry: &mut Registry,
     fib: Rc<RefCell<Fib>>,
-    speaker: Speaker,
+    speaker: Rc<dyn Speaker>,
 ) -> Result<Multicast, GraphError> {
     let table = registry.table();
     let control = {
@@ -66,7 +65,7 @@ pub fn register(
 fn members(
     registry: &mut Registry,
     routes: (Rc<RefCell<Control>>, Rc<RefCell<Fib>>),
-    speaker: Speaker,
+    speaker: Rc<dyn Speaker>,
 ) -> Result<Watch, GraphError> {
     let table = registry.table();
     let (lanes, clock) = {

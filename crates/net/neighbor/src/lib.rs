@@ -41,13 +41,13 @@ use node::nd_reply::NdReply;
 use node::neighbor_output::NeighborOutput;
 use proxy::Proxies;
 use std::cell::RefCell;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{Fib, V4, V6};
 use volley_graph::{Engine, GraphError, Node, ProcessInfo, Source, Watch};
-use volley_iface::{IfTable, Registry};
+use volley_iface::{IfTable, Registry, Speaker, Voice};
 use volley_tables::{Publisher, Snap};
 
 /// The neighbours of a daemon. Dropping it ends the process that keeps them.
@@ -74,8 +74,8 @@ impl Neighbors {
     }
 
     /// What others that speak on links need.
-    pub fn speaker(&self) -> Speaker {
-        Speaker(self.control.clone())
+    pub fn speaker(&self) -> Rc<dyn Speaker> {
+        Rc::new(Spokesman(self.control.clone()))
     }
 
     /// Packets that wait, as workers count them.
@@ -85,24 +85,11 @@ impl Neighbors {
     }
 }
 
-/// Who speaks on links besides: it knows their addresses, and has frames sent.
-#[derive(Clone)]
-pub struct Speaker(Rc<RefCell<Control>>);
+/// What others have sent goes out as neighbours' own messages do.
+struct Spokesman(Rc<RefCell<Control>>);
 
-/// An interface that is up, as one who speaks on it sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Voice {
-    /// Its MAC address.
-    pub mac: [u8; 6],
-    /// Its first address of IPv4.
-    pub ip4: Option<Ipv4Addr>,
-    /// Its link-local address, where it has IPv6.
-    pub ip6: Option<Ipv6Addr>,
-}
-
-impl Speaker {
-    /// An interface; none while it is down.
-    pub fn voice(&self, iface: u32) -> Option<Voice> {
+impl Speaker for Spokesman {
+    fn voice(&self, iface: u32) -> Option<Voice> {
         let control = self.0.borrow();
         let link = control.links.get(&iface).filter(|link| link.up)?;
         let four = |addr| match addr {
@@ -116,8 +103,7 @@ impl Speaker {
         })
     }
 
-    /// Have a frame sent, of up to what every link of IPv6 carries.
-    pub fn send(&self, iface: u32, frame: &[u8]) {
+    fn send(&self, iface: u32, frame: &[u8]) {
         let mut control = self.0.borrow_mut();
         control.send_long(lane::Frame::new(iface, frame));
         control.engine.borrow().wake();

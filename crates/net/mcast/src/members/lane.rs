@@ -6,7 +6,7 @@ use volley_model::Family;
 /// Bytes of the longest message that is taken: what fits a usual link.
 pub const LONGEST: usize = 1500;
 /// Messages that the control thread has not looked at.
-const HEARD: usize = 256;
+const HEARD: usize = 64;
 
 /// A packet with a message: from the IP header on.
 pub struct Heard {

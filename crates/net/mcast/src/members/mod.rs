@@ -20,8 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use volley_fib::{Fib, V4, V6};
 use volley_graph::Clock;
-use volley_iface::{Flag, IfIdx, IfTable};
-use volley_neighbor::{Speaker, Voice};
+use volley_iface::{Flag, IfIdx, IfTable, Speaker, Voice};
 
 /// Between two looks at what was heard.
 const TURN: Duration = Duration::from_millis(5);
@@ -46,7 +45,7 @@ pub(crate) struct Members {
     pub v6: Ports<V6>,
     routes: Rc<RefCell<Control>>,
     fib: Rc<RefCell<Fib>>,
-    speaker: Speaker,
+    speaker: Rc<dyn Speaker>,
     lanes: Vec<Arc<Lane>>,
     table: Arc<IfTable>,
     clock: Clock,
@@ -103,7 +102,7 @@ fn want<A: Copy + Ord>(interface: u32, group: &Group<A>) -> Want<A> {
 impl Members {
     pub fn new(
         (routes, fib): (Rc<RefCell<Control>>, Rc<RefCell<Fib>>),
-        speaker: Speaker,
+        speaker: Rc<dyn Speaker>,
         lanes: Vec<Arc<Lane>>,
         (table, clock): (Arc<IfTable>, Clock),
     ) -> Self {

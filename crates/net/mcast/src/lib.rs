@@ -48,8 +48,8 @@ pub fn register(
     let table = registry.table();
     let control = {
         let mut engine = registry.engine.borrow_mut();
-        let domain = engine.domain().clone();
-        let control = Control::new(&domain, table.clone());
+        let (domain, workers) = (engine.domain().clone(), engine.settings().workers);
+        let control = Control::new(&domain, workers, table.clone());
         let (snaps, planes) = (control.snaps(), fib.borrow());
         family::<V4>(&mut engine, planes.dataplane4(), snaps.0, &table)?;
         family::<V6>(&mut engine, planes.dataplane6(), snaps.1, &table)?;

@@ -59,9 +59,9 @@ fn bump(cell: &AtomicU64, by: u64) {
 }
 
 impl Counts {
-    /// For all workers that there may ever be: they come and go while a route stays.
-    fn new() -> Arc<Self> {
-        Arc::new(Counts((0..MAX_WORKERS).map(|_| Cells::default()).collect()))
+    fn new(workers: usize) -> Arc<Self> {
+        let workers = workers.clamp(1, MAX_WORKERS);
+        Arc::new(Counts((0..workers).map(|_| Cells::default()).collect()))
     }
 
     pub(crate) fn passed(&self, worker: usize, bytes: u64) {
@@ -219,11 +219,12 @@ pub struct Mfib<F: Family> {
     /// Entries that there was no room for.
     pub refused: u64,
     plane: Publisher<Plane<F>>,
+    workers: usize,
 }
 
 impl<F: Family> Mfib<F> {
     /// No routes.
-    pub fn new(domain: &Arc<Domain>) -> Self {
+    pub fn new(domain: &Arc<Domain>, workers: usize) -> Self {
         let nothing = Plane {
             tables: HashMap::new(),
             entries: Vec::new(),
@@ -238,6 +239,7 @@ impl<F: Family> Mfib<F> {
             derived_count: 0,
             refused: 0,
             plane: Publisher::new(domain, nothing),
+            workers,
         }
     }
 
@@ -287,7 +289,7 @@ impl<F: Family> Mfib<F> {
         let place = (id & PLACE) as usize;
         let counts = match &self.entries[place] {
             Some((at, entry)) if *at == id => entry.counts.clone(),
-            _ => Counts::new(),
+            _ => Counts::new(self.workers),
         };
         let entry = Entry {
             accept: accept.into(),

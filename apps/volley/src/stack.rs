@@ -57,6 +57,7 @@ pub struct Stack {
     pub pings: volley_ping::Pings,
     pcap: volley_pcap::Pcap,
     _memif: volley_memif::Memif,
+    _multicast: volley_mcast::Multicast,
     handlers: RefCell<Vec<Box<dyn Handler>>>,
     /// What was carried out lately, for `show pauses`.
     log: Rc<RefCell<Log>>,
@@ -102,8 +103,8 @@ impl Stack {
         volley_l2::register(&mut registry)?;
         // Before IP, whose error nodes ask what the drops of all others mean.
         let lcp = volley_lcp::register(&mut registry)?;
-        volley_mcast::register(&mut registry, fib.clone())?;
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
+        let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
         ip(&mut registry, &fib)?;
         neighbors.listen(|text| _ = writeln!(std::io::stderr(), "volley: {text}"));
         volley_batcher::register(&mut registry)?;
@@ -111,9 +112,7 @@ impl Stack {
         let pings = volley_ping::register(&mut registry, fib.clone())?;
         let pg = volley_pg::register(&mut registry)?;
         let pcap = volley_pcap::register(&mut registry)?;
-        volley_tap::register(&mut registry)?;
-        volley_af_packet::register(&mut registry)?;
-        volley_af_xdp::register(&mut registry)?;
+        kernel(&mut registry)?;
         let memif_socket = settings.socket.with_file_name("memif.sock");
         let memif = volley_memif::register(&mut registry, memif_socket)?;
         volley_vhost::register(&mut registry)?;
@@ -143,6 +142,7 @@ impl Stack {
                 pings,
                 pcap,
                 _memif: memif,
+                _multicast: multicast,
                 handlers: RefCell::new(handlers),
                 log,
             },
@@ -246,6 +246,13 @@ impl Stack {
         self.processes.turn();
         self.pg.drain() + self.pcap.drain()
     }
+}
+
+/// Bring in the drivers of what the kernel has.
+fn kernel(registry: &mut Registry) -> Result<(), GraphError> {
+    volley_tap::register(registry)?;
+    volley_af_packet::register(registry)?;
+    volley_af_xdp::register(registry)
 }
 
 /// The nodes of IP, over the FIB.

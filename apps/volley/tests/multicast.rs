@@ -105,9 +105,10 @@ struct Program {
 
 impl Program {
     fn new(space: &Space, body: &str) -> Program {
-        let mut command = Command::new("timeout");
+        // No `timeout` between: killed, it would leave the program behind. The program ends itself.
+        let mut command = Command::new("ip");
         command
-            .args(["-k", "1", "90", "ip", "netns", "exec", &space.0])
+            .args(["netns", "exec", &space.0])
             .arg(oracle::python().unwrap())
             .args(["-c", &format!("{HEAD}{body}")]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -137,7 +138,8 @@ impl Drop for Program {
 }
 
 const HEAD: &str = "
-import socket,struct,sys,time,json
+import socket,struct,sys,time,json,signal
+signal.alarm(90)
 def say(x): print(x,flush=True)
 def bare(kind,six):
     s=socket.socket(socket.AF_INET6 if six else socket.AF_INET,kind)
@@ -520,3 +522,6 @@ fn routes_are_written_out_and_read_again() {
     daemon.ok("ip table del 7");
     daemon.stop("TERM");
 }
+
+#[path = "multicast/members.rs"]
+mod members;

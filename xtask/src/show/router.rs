@@ -8,7 +8,7 @@ use crate::run::Program;
 /// A list of checks of one kind: a test file of the daemon and the test's name.
 type Check = (&'static str, &'static str);
 
-pub const ITEMS: [Item; 36] = [
+pub const ITEMS: [Item; 37] = [
     item(
         "oracle",
         "every rule of the page has packets, and the oracle and scapy agree on each outcome",
@@ -161,11 +161,12 @@ pub const ITEMS: [Item; 36] = [
         "hosts with one address each on interfaces that use the loopback's, both families",
         Work::Command(&["test", "--release", "-p", "volley", "--test", "unnumbered"]),
     ),
-    gap(
-        "ipv6-hosts",
-        "SLAAC client, IGMP, the querier of MLD",
-        |_| Skip("not built".into()),
+    item(
+        "groups",
+        "members of groups: kernel hosts join and leave by IGMPv1 to v3 and MLDv1 and v2; scapy as another router, odd messages, a flood",
+        Work::Call(|sitting| check(sitting, ("multicast", "members"))),
     ),
+    gap("ipv6-hosts", "SLAAC client", |_| Skip("not built".into())),
     item(
         "lcp",
         "Linux mirror: twins, services through them, everything both ways, overrun, resync, audit",

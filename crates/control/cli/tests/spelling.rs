@@ -341,9 +341,17 @@ fn discovery() -> impl Strategy<Value = Request> {
     let advert = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
     let ranges = ["192.0.2.0/25", "2001:db8::/48", "0.0.0.0/0"].map(|p| p.parse().unwrap());
     let ranges = proptest::sample::subsequence(ranges.to_vec(), 0..=3);
+    let words = prop_oneof![
+        Just("on"),
+        Just("query-interval 9 robustness 3 max-response 700"),
+        Just("last-member-interval 300 last-member-count 4"),
+    ];
+    let querier = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
     let one = prop_oneof![
         advert.prop_map(Discovery::Advert),
         ranges.prop_map(Discovery::Proxy),
+        querier.clone().prop_map(Discovery::Igmp),
+        querier.prop_map(Discovery::Mld),
         (0u32..=10).prop_map(Discovery::Probes)
     ];
     (name(), one).prop_map(|(name, discovery)| Request::InterfaceDiscovery { name, discovery })

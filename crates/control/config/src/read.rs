@@ -399,6 +399,15 @@ fn discovery(section: &Section<'_>, name: &str, plan: &mut Plan) {
             discovery: Discovery::Advert(Some(advert)),
         });
     }
+    let asks: [(_, fn(_) -> Discovery); 2] = [("igmp", Discovery::Igmp), ("mld", Discovery::Mld)];
+    for (key, discovery) in asks {
+        if let Some(querier) = section.get(key).and_then(|f| f.read()) {
+            plan.interfaces.push(Request::InterfaceDiscovery {
+                name: name(),
+                discovery: discovery(Some(querier)),
+            });
+        }
+    }
 }
 
 /// Whose packets it takes, and what it does with those for its networks.

@@ -144,6 +144,11 @@ pub(crate) static INTERFACE: Table = many(
             "words of `ip6 nd` such as \"ra-interval 30 rdnss 2001:db8::53\": it advertises itself as a router of IPv6; \"ra-send\": as usual (it does not)",
         ),
         k(
+            "igmp",
+            "words of `set interface igmp` such as \"query-interval 60 robustness 3\": it asks IPv4 hosts for their groups, whose packets they get; \"on\": as usual (it does not)",
+        ),
+        k("mld", "the same for IPv6 hosts (it does not)"),
+        k(
             "promiscuous",
             "true: takes frames for any MAC address (false)",
         ),

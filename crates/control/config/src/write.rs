@@ -201,6 +201,8 @@ impl Writer {
                         interface.keys.plain("proxy", all);
                     }
                     Discovery::Advert(it) => interface.keys.maybe("ra", it.as_ref()),
+                    Discovery::Igmp(it) => interface.keys.maybe("igmp", it.as_ref()),
+                    Discovery::Mld(it) => interface.keys.maybe("mld", it.as_ref()),
                 }
             }
             Request::NodeWorker {

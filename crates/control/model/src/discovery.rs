@@ -5,6 +5,7 @@ use crate::addr::Prefix;
 use crate::advert::RouterAdvert;
 use crate::error::ModelError;
 use crate::limits;
+use crate::querier::GroupQuerier;
 use crate::validate::within;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,10 @@ pub enum Discovery {
     Proxy(Vec<Prefix>),
     /// What it advertises as a router of IPv6; none = it advertises nothing.
     Advert(Option<RouterAdvert>),
+    /// How it asks IPv4 hosts for their groups; none = it does not.
+    Igmp(Option<GroupQuerier>),
+    /// How it asks IPv6 hosts for their groups; none = it does not.
+    Mld(Option<GroupQuerier>),
 }
 
 /// Which setting.
@@ -31,14 +36,20 @@ pub enum DiscoveryPart {
     Proxy,
     /// Router advertisements.
     Advert,
+    /// The querier of IGMP.
+    Igmp,
+    /// The querier of MLD.
+    Mld,
 }
 
 impl DiscoveryPart {
     /// All of them.
-    pub const ALL: [DiscoveryPart; 3] = [
+    pub const ALL: [DiscoveryPart; 5] = [
         DiscoveryPart::Probes,
         DiscoveryPart::Proxy,
         DiscoveryPart::Advert,
+        DiscoveryPart::Igmp,
+        DiscoveryPart::Mld,
     ];
 
     /// How it is when nobody sets it.
@@ -47,6 +58,8 @@ impl DiscoveryPart {
             DiscoveryPart::Probes => Discovery::Probes(0),
             DiscoveryPart::Proxy => Discovery::Proxy(Vec::new()),
             DiscoveryPart::Advert => Discovery::Advert(None),
+            DiscoveryPart::Igmp => Discovery::Igmp(None),
+            DiscoveryPart::Mld => Discovery::Mld(None),
         }
     }
 }
@@ -64,6 +77,19 @@ fn proxy(ranges: &[Prefix]) -> Result<(), ModelError> {
     Ok(())
 }
 
+/// The command of a querier.
+fn querier(
+    what: &str,
+    name: &str,
+    it: Option<&GroupQuerier>,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
+    match it {
+        Some(it) => write!(f, "set interface {what} {name} {it}"),
+        None => write!(f, "set interface {what} {name} off"),
+    }
+}
+
 impl Discovery {
     /// Which setting it is.
     pub fn part(&self) -> DiscoveryPart {
@@ -71,6 +97,8 @@ impl Discovery {
             Discovery::Probes(_) => DiscoveryPart::Probes,
             Discovery::Proxy(_) => DiscoveryPart::Proxy,
             Discovery::Advert(_) => DiscoveryPart::Advert,
+            Discovery::Igmp(_) => DiscoveryPart::Igmp,
+            Discovery::Mld(_) => DiscoveryPart::Mld,
         }
     }
 
@@ -79,6 +107,9 @@ impl Discovery {
             Discovery::Probes(probes) => within("dad", *probes, limits::DAD_PROBES),
             Discovery::Proxy(ranges) => proxy(ranges),
             Discovery::Advert(it) => it.as_ref().map_or(Ok(()), RouterAdvert::validate),
+            Discovery::Igmp(it) | Discovery::Mld(it) => {
+                it.as_ref().map_or(Ok(()), GroupQuerier::validate)
+            }
         }
     }
 
@@ -96,6 +127,8 @@ impl Discovery {
             }
             Discovery::Advert(Some(it)) => write!(f, "ip6 nd {name} {it}"),
             Discovery::Advert(None) => write!(f, "ip6 nd {name} ra-suppress"),
+            Discovery::Igmp(it) => querier("igmp", name, it.as_ref(), f),
+            Discovery::Mld(it) => querier("mld", name, it.as_ref(), f),
         }
     }
 }

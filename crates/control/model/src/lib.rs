@@ -31,6 +31,7 @@ mod mroute;
 mod name;
 mod paths;
 mod ping;
+mod querier;
 mod query;
 mod reassembly;
 pub mod reply;
@@ -72,6 +73,7 @@ pub use paths::{
     PathRule, PathTest,
 };
 pub use ping::{PingQuery, TracerouteQuery};
+pub use querier::GroupQuerier;
 pub use query::{FibSelect, Query};
 pub use reassembly::ReassemblySettings;
 pub use reply::Reply;

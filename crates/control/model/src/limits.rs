@@ -52,6 +52,16 @@ pub const PING_SPAN_MS: u64 = 60_000;
 pub const DAD_PROBES: std::ops::RangeInclusive<u32> = 0..=10;
 /// Ranges of addresses that an interface answers for.
 pub const PROXIES: usize = 64;
+/// Seconds between two general queries (RFC 3376, 4.1.7: what its code can say).
+pub const QUERY_S: std::ops::RangeInclusive<u32> = 1..=31_744;
+/// Robustness of queriers (RFC 3376, 4.1.6), and queries about one group.
+pub const ROBUSTNESS: std::ops::RangeInclusive<u32> = 1..=7;
+/// Milliseconds in which a query is to be answered.
+pub const RESPONSE_MS: std::ops::RangeInclusive<u32> = 100..=60_000;
+/// Groups of hosts on an interface, of each IP version.
+pub const GROUPS: usize = 1024;
+/// Sources that the hosts of an interface name of a group.
+pub const GROUP_SOURCES: usize = 64;
 /// Longest seconds between two router advertisements (RFC 4861, 6.2.1).
 pub const ADVERT_INTERVAL: std::ops::RangeInclusive<u32> = 4..=1800;
 /// Seconds that hosts take an interface for a default router (RFC 4861, 6.2.1).

@@ -141,6 +141,14 @@ pub enum Query {
         #[serde(default)]
         interface: Option<String>,
     },
+    /// Groups that hosts listen to, as queriers of IGMP and MLD heard.
+    Groups {
+        /// IP version: IGMP or MLD.
+        family: Family,
+        /// Only this one.
+        #[serde(default)]
+        interface: Option<String>,
+    },
     /// How packets go from worker to worker: software RSS, pipelines, rings.
     Rss,
     /// Workers: cores, receive queues, load, rounds.

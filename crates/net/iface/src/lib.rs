@@ -13,6 +13,7 @@ pub mod node;
 mod offload;
 mod placement;
 mod registry;
+mod speaker;
 mod steering;
 mod sub_interface;
 mod table;
@@ -29,6 +30,7 @@ pub use node::interface_output::InterfaceOutput;
 pub use offload::{Fault, Payload, finish as finish_checksum};
 pub use placement::RxPlace;
 pub use registry::{Registry, register};
+pub use speaker::{Speaker, Voice};
 pub use steering::Steer;
 pub use sub_interface::{Sub, TagKind, Tags, VLAN};
 pub use table::{

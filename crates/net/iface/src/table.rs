@@ -59,6 +59,10 @@ pub enum Flag {
     Borrows = 4096,
     /// Takes packets to groups that are routed.
     Multicast = 8192,
+    /// Hears what IPv4 hosts say about groups.
+    Igmp = 16_384,
+    /// Hears what IPv6 hosts say about groups.
+    Mld = 32_768,
 }
 
 /// Which way a packet passes an interface.

@@ -25,7 +25,7 @@ pub(crate) struct Control {
 }
 
 /// A family's routes.
-trait Side: Family {
+pub(crate) trait Side: Family {
     fn side(control: &Control) -> &Mfib<Self>;
     fn side_mut(control: &mut Control) -> &mut Mfib<Self>;
 }
@@ -49,10 +49,10 @@ impl Side for V6 {
 }
 
 impl Control {
-    pub fn new(domain: &Arc<Domain>, table: Arc<IfTable>) -> Self {
+    pub fn new(domain: &Arc<Domain>, workers: usize, table: Arc<IfTable>) -> Self {
         Control {
-            v4: Mfib::new(domain),
-            v6: Mfib::new(domain),
+            v4: Mfib::new(domain, workers),
+            v6: Mfib::new(domain, workers),
             table,
             taking: BTreeSet::new(),
         }

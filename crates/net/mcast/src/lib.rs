@@ -8,6 +8,7 @@
 
 mod family;
 mod handler;
+pub mod members;
 pub mod node;
 pub mod table;
 mod trace;
@@ -15,6 +16,10 @@ mod trace;
 pub use family::Mcast;
 
 use handler::{Control, MrouteHandler};
+use members::lane::Lane;
+use members::packet::Speaks;
+use members::{Members, MembersHandler};
+use node::igmp_input::GroupInput;
 use node::ip_mfib_forward_lookup::Lookup;
 use node::ip_mfib_forward_rpf::Rpf;
 use node::ip_replicate::Replicate;
@@ -25,25 +30,72 @@ use std::sync::Arc;
 use table::Plane;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{Fib, V4, V6};
-use volley_graph::{Engine, GraphError, Node};
-use volley_iface::{IfTable, Registry};
+use volley_graph::{Engine, GraphError, Node, ProcessInfo, Watch};
+use volley_iface::{IfTable, Registry, Speaker};
 use volley_tables::Snap;
 
-/// Bring in the nodes of both families, and the requests that make multicast routes.
-pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<(), GraphError> {
+/// Multicast of a daemon. Dropping it ends the process that asks for members.
+pub struct Multicast {
+    _turns: Watch,
+}
+
+/// Bring in the nodes of both families, and the requests that make multicast routes and ask for members.
+pub fn register(
+    registry: &mut Registry,
+    fib: Rc<RefCell<Fib>>,
+    speaker: Rc<dyn Speaker>,
+) -> Result<Multicast, GraphError> {
     let table = registry.table();
     let control = {
         let mut engine = registry.engine.borrow_mut();
-        let domain = engine.domain().clone();
-        let control = Control::new(&domain, table.clone());
+        let (domain, workers) = (engine.domain().clone(), engine.settings().workers);
+        let control = Control::new(&domain, workers, table.clone());
         let (snaps, planes) = (control.snaps(), fib.borrow());
         family::<V4>(&mut engine, planes.dataplane4(), snaps.0, &table)?;
         family::<V6>(&mut engine, planes.dataplane6(), snaps.1, &table)?;
         Rc::new(RefCell::new(control))
     };
-    let handler = MrouteHandler::new(control, fib, registry.interfaces.clone());
+    let handler = MrouteHandler::new(control.clone(), fib.clone(), registry.interfaces.clone());
     registry.handlers.push(Box::new(handler));
-    Ok(())
+    let _turns = members(registry, (control, fib), speaker)?;
+    Ok(Multicast { _turns })
+}
+
+/// Bring in what hears of members, and asks for them.
+fn members(
+    registry: &mut Registry,
+    routes: (Rc<RefCell<Control>>, Rc<RefCell<Fib>>),
+    speaker: Rc<dyn Speaker>,
+) -> Result<Watch, GraphError> {
+    let table = registry.table();
+    let (lanes, clock) = {
+        let mut engine = registry.engine.borrow_mut();
+        let workers = engine.settings().workers;
+        let lanes: Vec<Arc<Lane>> = (0..workers).map(|_| Arc::default()).collect();
+        hears::<V4>(&mut engine, &lanes, &table)?;
+        hears::<V6>(&mut engine, &lanes, &table)?;
+        (lanes, engine.settings().clock.clone())
+    };
+    let members = Members::new(routes, speaker, lanes, (table, clock));
+    let members = Rc::new(RefCell::new(members));
+    let handler = MembersHandler::new(members.clone(), registry.interfaces.clone());
+    registry.handlers.push(Box::new(handler));
+    let info = ProcessInfo {
+        name: "group-members",
+        text: "Asks hosts for the groups that they listen to, and forgets those that nobody wants.",
+    };
+    let turn = move || Some(members.borrow_mut().turn());
+    Ok(registry.processes.every(info, turn))
+}
+
+fn hears<F: Speaks>(
+    engine: &mut Engine,
+    lanes: &[Arc<Lane>],
+    table: &Arc<IfTable>,
+) -> Result<(), GraphError> {
+    let (lanes, table) = (lanes.to_vec(), table.clone());
+    let make = move |worker: usize| GroupInput::<F>::new(lanes[worker].clone(), table.clone());
+    engine.add(GroupInput::<F>::NAME, make).map(drop)
 }
 
 fn family<F: Mcast>(

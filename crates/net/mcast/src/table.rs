@@ -4,7 +4,7 @@
 //! is there, whatever becomes of its interfaces. Where one is gone another may stand in its place, but under another number: one
 //! that travels with a packet from node to node names that route or none.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use volley_fib::Family;
@@ -59,9 +59,9 @@ fn bump(cell: &AtomicU64, by: u64) {
 }
 
 impl Counts {
-    /// For all workers that there may ever be: they come and go while a route stays.
-    fn new() -> Arc<Self> {
-        Arc::new(Counts((0..MAX_WORKERS).map(|_| Cells::default()).collect()))
+    fn new(workers: usize) -> Arc<Self> {
+        let workers = workers.clamp(1, MAX_WORKERS);
+        Arc::new(Counts((0..workers).map(|_| Cells::default()).collect()))
     }
 
     pub(crate) fn passed(&self, worker: usize, bytes: u64) {
@@ -179,19 +179,52 @@ impl<F: Family> Plane<F> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMany;
 
+/// What the members of a group on one interface want.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Want<A> {
+    /// The interface.
+    pub interface: u32,
+    /// All sources but those named; else those only.
+    pub exclude: bool,
+    /// Sources.
+    pub sources: BTreeSet<A>,
+}
+
+impl<A: Ord> Want<A> {
+    /// Whether it wants packets of a source; none = of one that nobody names.
+    fn takes(&self, source: Option<&A>) -> bool {
+        source.is_some_and(|source| self.sources.contains(source)) != self.exclude
+    }
+}
+
+/// Entries that follow from members, all together.
+const DERIVED: usize = 65_536;
+
+const _: () = assert!(MROUTES + DERIVED < PLACE as usize);
+
+/// A group of a table.
+type Joined<F> = (u32, <F as Family>::Addr);
+
 /// The control thread's side.
 pub struct Mfib<F: Family> {
-    routes: std::collections::BTreeMap<Name<F>, u32>,
+    routes: BTreeMap<Name<F>, u32>,
     tables: HashMap<u32, Arc<Branches<F>>>,
     entries: Vec<Option<(u32, Arc<Entry>)>>,
     /// Numbers whose place is free, the one that waits longest first: the next routes there.
     free: VecDeque<u32>,
+    /// What members want, and the entries that follow from it and the routes.
+    wants: BTreeMap<Joined<F>, Vec<Want<F::Addr>>>,
+    derived: BTreeMap<Joined<F>, Vec<(Name<F>, u32)>>,
+    derived_count: usize,
+    /// Entries that there was no room for.
+    pub refused: u64,
     plane: Publisher<Plane<F>>,
+    workers: usize,
 }
 
 impl<F: Family> Mfib<F> {
     /// No routes.
-    pub fn new(domain: &Arc<Domain>) -> Self {
+    pub fn new(domain: &Arc<Domain>, workers: usize) -> Self {
         let nothing = Plane {
             tables: HashMap::new(),
             entries: Vec::new(),
@@ -201,7 +234,12 @@ impl<F: Family> Mfib<F> {
             tables: HashMap::new(),
             entries: Vec::new(),
             free: VecDeque::new(),
+            wants: BTreeMap::new(),
+            derived: BTreeMap::new(),
+            derived_count: 0,
+            refused: 0,
             plane: Publisher::new(domain, nothing),
+            workers,
         }
     }
 
@@ -225,10 +263,14 @@ impl<F: Family> Mfib<F> {
         if self.routes.len() >= MROUTES {
             return Err(TooMany);
         }
-        Ok(self.free.pop_front().unwrap_or_else(|| {
+        Ok(self.place())
+    }
+
+    fn place(&mut self) -> u32 {
+        self.free.pop_front().unwrap_or_else(|| {
             self.entries.push(None);
             self.entries.len() as u32 - 1
-        }))
+        })
     }
 
     /// Makes a route, or gives it other interfaces; what it carried is kept.
@@ -247,7 +289,7 @@ impl<F: Family> Mfib<F> {
         let place = (id & PLACE) as usize;
         let counts = match &self.entries[place] {
             Some((at, entry)) if *at == id => entry.counts.clone(),
-            _ => Counts::new(),
+            _ => Counts::new(self.workers),
         };
         let entry = Entry {
             accept: accept.into(),
@@ -260,6 +302,7 @@ impl<F: Family> Mfib<F> {
             let table = self.tables.entry(name.table).or_default();
             Arc::make_mut(table).set(&name, id);
         }
+        self.derive_all();
         self.publish();
         Ok(())
     }
@@ -268,6 +311,7 @@ impl<F: Family> Mfib<F> {
     pub fn remove(&mut self, name: &Name<F>) -> bool {
         let gone = self.take_out(name);
         if gone {
+            self.derive_all();
             self.publish();
         }
         gone
@@ -318,6 +362,7 @@ impl<F: Family> Mfib<F> {
             .collect();
         gone.iter().for_each(|name| _ = self.take_out(name));
         if changed {
+            self.derive_all();
             self.publish();
         }
     }
@@ -330,6 +375,8 @@ impl<F: Family> Mfib<F> {
             .filter_map(move |(name, id)| Some((name, &*entry(id)?.1)))
     }
 }
+
+mod derive;
 
 #[cfg(test)]
 mod tests;

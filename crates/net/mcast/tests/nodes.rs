@@ -29,7 +29,7 @@ fn table() -> Arc<IfTable> {
 
 /// One route: in by 1 and 2, out of 1 to 5.
 fn mfib(domain: &Arc<Domain>) -> Mfib<V4> {
-    let mut mfib = Mfib::new(domain);
+    let mut mfib = Mfib::new(domain, 1);
     let name = Name {
         table: 0,
         group: u32::from_be_bytes(GROUP),

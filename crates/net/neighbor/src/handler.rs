@@ -20,6 +20,10 @@ impl Handler for NeighborHandler {
             Request::NeighborClear { family, interface } => {
                 Some(self.clear(*family, interface.as_deref()))
             }
+            Request::InterfaceDiscovery {
+                discovery: Discovery::Igmp(_) | Discovery::Mld(_),
+                ..
+            } => None,
             Request::InterfaceDiscovery { name, discovery } => {
                 Some(self.discovery(name, discovery))
             }
@@ -61,6 +65,8 @@ impl NeighborHandler {
             Discovery::Probes(probes) => control.probe_addresses(index, *probes),
             Discovery::Proxy(ranges) => control.answer_for(index, ranges),
             Discovery::Advert(settings) => control.advertise(index, settings.clone()),
+            // The multicast routes are what they are for.
+            Discovery::Igmp(_) | Discovery::Mld(_) => {}
         }
         Ok(Applied::changed(1))
     }

@@ -41,12 +41,13 @@ use node::nd_reply::NdReply;
 use node::neighbor_output::NeighborOutput;
 use proxy::Proxies;
 use std::cell::RefCell;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{Fib, V4, V6};
 use volley_graph::{Engine, GraphError, Node, ProcessInfo, Source, Watch};
-use volley_iface::{IfTable, Registry};
+use volley_iface::{IfTable, Registry, Speaker, Voice};
 use volley_tables::{Publisher, Snap};
 
 /// The neighbours of a daemon. Dropping it ends the process that keeps them.
@@ -72,10 +73,40 @@ impl Neighbors {
         (control.table.counts, control.tally)
     }
 
+    /// What others that speak on links need.
+    pub fn speaker(&self) -> Rc<dyn Speaker> {
+        Rc::new(Spokesman(self.control.clone()))
+    }
+
     /// Packets that wait, as workers count them.
     pub fn held(&self) -> usize {
         let control = self.control.borrow();
         control.lanes.iter().map(|lane| lane.away()).sum()
+    }
+}
+
+/// What others have sent goes out as neighbours' own messages do.
+struct Spokesman(Rc<RefCell<Control>>);
+
+impl Speaker for Spokesman {
+    fn voice(&self, iface: u32) -> Option<Voice> {
+        let control = self.0.borrow();
+        let link = control.links.get(&iface).filter(|link| link.up)?;
+        let four = |addr| match addr {
+            IpAddr::V4(addr) => Some(addr),
+            IpAddr::V6(_) => None,
+        };
+        Some(Voice {
+            mac: link.mac,
+            ip4: link.addresses.iter().find_map(|a| four(a.addr())),
+            ip6: control.link_local(iface),
+        })
+    }
+
+    fn send(&self, iface: u32, frame: &[u8]) {
+        let mut control = self.0.borrow_mut();
+        control.send_long(lane::Frame::new(iface, frame));
+        control.engine.borrow().wake();
     }
 }
 

@@ -185,8 +185,12 @@ fn setting() -> impl Strategy<Value = Request> {
 fn discovery() -> impl Strategy<Value = Request> {
     let words = prop_oneof![Just("ra-send"), Just("ra-interval 30 rdnss 2001:db8::53")];
     let advert = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
+    let words = prop_oneof![Just("on"), Just("on query-interval 20 robustness 3")];
+    let querier = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
     let one = prop_oneof![
         advert.prop_map(Discovery::Advert),
+        querier.clone().prop_map(Discovery::Igmp),
+        querier.prop_map(Discovery::Mld),
         (0u32..3).prop_map(Discovery::Probes)
     ];
     (name(), one).prop_map(|(name, discovery)| Request::InterfaceDiscovery { name, discovery })

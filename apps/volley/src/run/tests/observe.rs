@@ -69,6 +69,10 @@ pub fn seen(stack: &Stack) -> String {
         family,
         table: None,
     };
+    let groups = |family| Query::Groups {
+        family,
+        interface: None,
+    };
     let queries = [
         Query::Interfaces { name: None },
         Query::Hardware { name: None },
@@ -81,6 +85,8 @@ pub fn seen(stack: &Stack) -> String {
             interface: None,
         },
         Query::Discovery { interface: None },
+        groups(Family::V4),
+        groups(Family::V6),
         Query::L2,
         Query::BridgeDomains { id: None },
         Query::L2Fib { domain: None },

@@ -1,4 +1,4 @@
-//! `ip6 nd`, `set interface dad`, `set interface proxy`.
+//! `ip6 nd`, `set interface dad`, `set interface proxy`, `set interface igmp`, `set interface mld`.
 
 use super::args::Args;
 use crate::grammar::Id;
@@ -8,6 +8,7 @@ pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxErro
     match id {
         Id::SetDad => dad(args),
         Id::SetProxy => proxy(args),
+        Id::SetQuerier => querier(args),
         _ => advert(args),
     }
 }
@@ -39,6 +40,21 @@ fn proxy(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         name,
         discovery: Discovery::Proxy(ranges),
     })
+}
+
+/// How an interface asks for groups.
+fn querier(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let (six, name, column) = (args.has("mld"), args.text()?, args.column());
+    let words = args.words();
+    let querier = match &words[..] {
+        "off" => None,
+        words => Some(words.parse().map_err(|e| SyntaxError::new(column, e))?),
+    };
+    let discovery = match six {
+        true => Discovery::Mld(querier),
+        false => Discovery::Igmp(querier),
+    };
+    Ok(Request::InterfaceDiscovery { name, discovery })
 }
 
 /// What an interface advertises as a router.

@@ -48,7 +48,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowPathBatcher => plain(Query::PathBatcher),
         Id::ShowReassembly4 => plain(Query::Reassembly { family: Family::V4 }),
         Id::ShowReassembly6 => plain(Query::Reassembly { family: Family::V6 }),
-        Id::ShowDiscovery => plain(discovery(args)),
+        Id::ShowDiscovery | Id::ShowGroups => plain(on_links(id, args)),
         Id::ShowRss => plain(Query::Rss),
         Id::ShowWorkers => plain(Query::Workers),
         Id::ShowLoad => (Query::Workers, View::Load),
@@ -81,9 +81,17 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
     Ok(Action::Query(query, view))
 }
 
-fn discovery(args: &mut Args<'_>) -> Query {
+fn on_links(id: Id, args: &mut Args<'_>) -> Query {
+    if id == Id::ShowDiscovery {
+        let interface = args.maybe_text();
+        return Query::Discovery { interface };
+    }
+    let family = match args.has("mld") {
+        true => Family::V6,
+        false => Family::V4,
+    };
     let interface = args.maybe_text();
-    Query::Discovery { interface }
+    Query::Groups { family, interface }
 }
 
 fn vhost_user(args: &mut Args<'_>) -> Query {

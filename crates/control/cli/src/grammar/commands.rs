@@ -101,6 +101,7 @@ commands! {
     ShowPathBatcher: "show path-batcher", "The path batcher: interfaces, queues, rules, what it learned, how long packets wait.", "show path-batcher";
     ShowReassembly4: "show ip4-full-reassembly", "Datagrams for the router that wait for fragments, IPv4: limits, and how many on each worker.", "show ip4-full-reassembly";
     ShowReassembly6: "show ip6-full-reassembly", "Datagrams for the router that wait for fragments, IPv6: limits, and how many on each worker.", "show ip6-full-reassembly";
+    ShowGroups: "show (igmp | mld) [<interface>]", "Groups that hosts listen to, their sources and timers, and who asks for them.", "show igmp lan0";
     ShowDiscovery: "show ip6 nd [<interface>]", "How interfaces deal with their neighbours: addresses and their states, for whom they answer, router advertisements.", "show ip6 nd wan0";
     ShowRss: "show rss", "How packets go from worker to worker: interfaces that are spread, nodes on workers of their own, rings.", "show rss";
     ShowVhostUser: "show (vhost-user | virtio-user) [<interface>]", "vhost-user and virtio-user interfaces: peers, features, memory, rings, faults.", "show vhost-user";
@@ -184,6 +185,11 @@ commands! {
         "Ask the link so many times whether somebody has an address before it is used (duplicate address detection, both families).", "set interface dad wan0 1";
     SetProxy: "set interface proxy <interface> (off | <prefix> {<prefix>})",
         "Answer ARP and neighbour discovery for addresses of these prefixes that are reached through other interfaces.", "set interface proxy lan0 192.0.2.0/25 2001:db8:1::/64";
+    SetQuerier: "set interface (igmp | mld) <interface> (off | on {query-interval <n> | robustness <n> | max-response <n> | \
+         last-member-interval <n> | last-member-count <n>})",
+        "Ask the IPv4 (IPv6) hosts of an interface which groups they listen to, or no longer; they get what multicast routes bring. \
+         The query interval in seconds, the others in milliseconds; what is not named gets its default.",
+        "set interface igmp lan0 on query-interval 60";
     SetAdvert: "ip6 nd <interface> (ra-suppress | ra-send {ra-interval <n> [<n>] | ra-lifetime <n> | ra-managed-config-flag | ra-other-config-flag | \
          ra-suppress-link-layer | ra-suppress-mtu | ra-hop-limit <n> | ra-reachable <n> | ra-retransmit <n> | \
          prefix <prefix> [<n> [<n>]] [off-link] [no-autoconfig] [no-advertise] | rdnss <address> | dnssl <domain>})",

@@ -5,6 +5,7 @@ mod config;
 mod discovery;
 mod fib;
 mod graph;
+mod groups;
 mod interfaces;
 mod lcp;
 mod memif;
@@ -73,6 +74,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::PathBatcher(r), _) => paths::path_batcher(r),
         (Reply::Reassembly(r), _) => reassembly::reassembly(r),
         (Reply::Discovery(r), _) => discovery::discovery(r),
+        (Reply::Groups(r), _) => groups::groups(r),
         (Reply::Rss(r), _) => rss::rss(r),
         (Reply::Workers(r), View::Load) => workers::load(r),
         (Reply::Workers(r), _) => workers::workers(r),

@@ -6,6 +6,7 @@ mod bridge;
 mod discovery;
 mod fib;
 mod graph;
+mod groups;
 mod interfaces;
 mod lcp;
 mod memif;
@@ -28,6 +29,7 @@ pub use fib::{
     NeighborState, NeighborsReply, TableRow, TablesReply,
 };
 pub use graph::{ArcRow, FeatureRow, FeaturesReply, GraphNode, GraphReply, NodeEdge, NodeReply};
+pub use groups::{GroupRow, GroupsReply, GroupsRow, SourceRow};
 pub use interfaces::{
     Counter, HardwareReply, HardwareRow, InterfaceRow, InterfaceTables, InterfacesReply, L2Mode,
     L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
@@ -120,6 +122,8 @@ pub enum Reply {
     Reassembly(ReassemblyReply),
     /// To [`crate::Query::Discovery`].
     Discovery(DiscoveryReply),
+    /// To [`crate::Query::Groups`].
+    Groups(GroupsReply),
     /// To [`crate::Query::Rss`].
     Rss(RssReply),
     /// To [`crate::Query::Workers`].

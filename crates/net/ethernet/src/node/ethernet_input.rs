@@ -21,7 +21,8 @@ const DOT1AD: u32 = 0x88a8;
 nexts! {
     /// Where ethernet-input sends packets.
     pub enum Next { Drop => "error-drop", Ip4 => "ip4-input", Ip6 => "ip6-input", L2 => "l2-xconnect", Arp => "arp-input",
-        Nd => "nd-input", Punt => "linux-cp-punt", Vlan => "vlan-input" }
+        Nd => "nd-input", Punt => "linux-cp-punt", Vlan => "vlan-input",
+        Igmp => "igmp-input", Mld => "mld-router-input" }
 }
 
 counters! {
@@ -180,6 +181,10 @@ impl EthernetInput {
                 continue;
             }
             let bridged = flags[row] & Flag::L2 as u32 != 0;
+            if !bridged && let Some(next) = membership(flags[row], *verdict, v.view(row).bytes()) {
+                (*verdict, self.next.words_mut(n)[row]) = (0, next as u32);
+                continue;
+            }
             let routed = flags[row] & Flag::Multicast as u32 != 0 && !bridged;
             if routed && is_for_group(*verdict, header[3] >> 16, v.view(row).bytes()) {
                 // The edge by its type stands already.
@@ -300,6 +305,28 @@ fn is_for_group(verdict: u32, kind: u32, frame: &[u8]) -> bool {
             matches!(frame.get(38..40), Some(&[0xff, scope]) if scope & 15 > 2)
         }
         _ => false,
+    }
+}
+
+/// Who hears a frame that says which groups hosts listen to, where that is asked for: IGMP (RFC 3376, 4), and MLD behind a
+/// hop-by-hop header (RFC 3810, 5).
+fn membership(flags: u32, verdict: u32, frame: &[u8]) -> Option<Next> {
+    if verdict != 0 && verdict != Count::GroupMac.code() {
+        return None;
+    }
+    match frame {
+        [1, 0, 0x5e, ..] if flags & Flag::Igmp as u32 != 0 => {
+            let igmp = frame.get(12..14) == Some(&[8, 0]) && frame.get(23) == Some(&2);
+            igmp.then_some(Next::Igmp)
+        }
+        [0x33, 0x33, ..] if flags & Flag::Mld as u32 != 0 => {
+            let options = frame.get(12..14) == Some(&[0x86, 0xdd]) && frame.get(20) == Some(&0);
+            let at = 62 + 8 * usize::from(*frame.get(55)?);
+            let mld = options && frame.get(54) == Some(&58);
+            let mld = mld && matches!(frame.get(at), Some(130..=132 | 143));
+            mld.then_some(Next::Mld)
+        }
+        _ => None,
     }
 }
 

@@ -81,7 +81,7 @@ fn best<F: Family>(
 fn agree<F: Family>(deeds: &[Deed<F>]) {
     let domain = Domain::new();
     let reader = domain.register();
-    let (mut mfib, mut list) = (Mfib::<F>::new(&domain), Plain::new());
+    let (mut mfib, mut list) = (Mfib::<F>::new(&domain, 1), Plain::new());
     let snap = mfib.snap();
     for deed in deeds {
         match deed {
@@ -135,7 +135,7 @@ fn one(group: u32) -> Name<V4> {
 
 #[test]
 fn a_number_names_one_route_or_none() {
-    let mut mfib = Mfib::<V4>::new(&Domain::new());
+    let mut mfib = Mfib::<V4>::new(&Domain::new(), 2);
     let id = |mfib: &Mfib<V4>, group| mfib.current().find(0, 1, group);
     mfib.set(one(7), vec![1], vec![2]).unwrap();
     let first = id(&mfib, 7).unwrap();
@@ -158,15 +158,13 @@ fn a_number_names_one_route_or_none() {
 
 #[test]
 fn what_was_carried_stays_with_the_route() {
-    let mut mfib = Mfib::<V4>::new(&Domain::new());
+    let mut mfib = Mfib::<V4>::new(&Domain::new(), 2);
     mfib.set(one(7), vec![1], vec![2]).unwrap();
     let sums = |mfib: &Mfib<V4>| mfib.iter().next().unwrap().1.counts.sums();
     let counts = mfib.iter().next().unwrap().1.counts.clone();
     counts.passed(0, 100);
-    // A worker that came when the route was there already.
-    let late = MAX_WORKERS - 1;
-    counts.passed(late, 10);
-    counts.refused(late);
+    counts.passed(1, 10);
+    counts.refused(1);
     mfib.set(one(7), vec![1], vec![2, 3]).unwrap();
     let (packets, bytes, wrong) = (2, 110, 1);
     let want = Sums {
@@ -182,7 +180,7 @@ fn what_was_carried_stays_with_the_route() {
 
 #[test]
 fn there_is_an_end_of_room() {
-    let mut mfib = Mfib::<V4>::new(&Domain::new());
+    let mut mfib = Mfib::<V4>::new(&Domain::new(), 1);
     // Without publishing each, which would take its time.
     for group in 0..MROUTES as u32 {
         let id = mfib.number().unwrap();
@@ -190,4 +188,51 @@ fn there_is_an_end_of_room() {
     }
     let more = one(MROUTES as u32);
     assert_eq!(mfib.set(more, vec![1], vec![]), Err(TooMany));
+}
+
+/// Members of group 7: on interface 5 of all sources but 1, on 6 of source 2 only.
+#[test]
+fn members_are_ways_out_of_what_covers_their_group() {
+    let mut mfib = Mfib::<V4>::new(&Domain::new(), 1);
+    let want = |interface, exclude, source: u32| Want {
+        interface,
+        exclude,
+        sources: [source].into(),
+    };
+    let all = vec![want(5, true, 1), want(6, false, 2)];
+    let out = |mfib: &Mfib<V4>, source, group| {
+        let id = mfib.current().find(0, source, group)?;
+        Some(mfib.current().entry(id)?.forward.to_vec())
+    };
+    mfib.join((0, 7), all.clone());
+    mfib.settle();
+    assert_eq!(out(&mfib, 3, 7), None, "members make no route");
+    let wide = Name { len: 24, ..one(0) };
+    mfib.set(wide, vec![1], vec![9]).unwrap();
+    let by_source = |mfib: &Mfib<V4>| [1, 2, 3].map(|source| out(mfib, source, 7));
+    let want = [vec![9], vec![9, 5, 6], vec![9, 5]].map(Some);
+    assert_eq!(by_source(&mfib), want);
+    assert_eq!(out(&mfib, 3, 8), Some(vec![9]));
+    mfib.set(one(7), vec![1], vec![5, 8]).unwrap();
+    let want = [vec![5, 8], vec![5, 8, 6], vec![5, 8]].map(Some);
+    assert_eq!(by_source(&mfib), want);
+    let source = Name {
+        source: Some(3),
+        ..one(7)
+    };
+    mfib.set(source, vec![2], vec![]).unwrap();
+    assert_eq!(out(&mfib, 3, 7), Some(vec![5]));
+    mfib.remove(&source);
+    mfib.remove(&one(7));
+    // What is under way keeps its route when the members go.
+    let under_way = mfib.current().find(0, 2, 7).unwrap();
+    mfib.join((0, 7), Vec::new());
+    mfib.settle();
+    assert_eq!(by_source(&mfib), [9, 9, 9].map(|port| Some(vec![port])));
+    let entry = mfib.current().entry(under_way).unwrap();
+    assert_eq!(entry.forward.to_vec(), [9]);
+    mfib.join((0, 7), all);
+    mfib.forget(1);
+    assert_eq!(by_source(&mfib), [None, None, None]);
+    assert_eq!(mfib.derived_count, 0);
 }

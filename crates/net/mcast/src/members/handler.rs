@@ -1,0 +1,116 @@
+//! Requests and questions about who listens to what.
+
+use super::querier::{Group, MS, Querier};
+use super::{Kept, Members};
+use std::cell::RefCell;
+use std::rc::Rc;
+use volley_fib::{V4, V6};
+use volley_iface::{Change, Interfaces, driver};
+use volley_model::reply::{GroupRow, GroupsReply, GroupsRow, SourceRow};
+use volley_model::{Applied, Discovery, Family, Handler, ModelError, Query, Reply, Request};
+
+/// Carries out requests of queriers.
+pub(crate) struct MembersHandler {
+    members: Rc<RefCell<Members>>,
+    interfaces: Rc<RefCell<Interfaces>>,
+}
+
+fn left(until: u64, now: u64) -> Option<u64> {
+    (until > now).then(|| (until - now) / MS)
+}
+
+fn group<F: Kept>((group, it): (&F::Addr, &Group<F::Addr>), now: u64) -> GroupRow {
+    let sources = it.sources.iter().map(|(source, it)| SourceRow {
+        source: F::ip(*source),
+        expires_ms: left(it.until, now),
+    });
+    // MLD's first version came with IGMP's second.
+    let age = u8::from(F::WIDTH == 16);
+    GroupRow {
+        group: F::ip(*group),
+        exclude: it.exclude,
+        expires_ms: left(it.until, now).filter(|_| it.exclude),
+        version: it.version(now) - age,
+        sources: sources.collect(),
+    }
+}
+
+fn row<F: Kept>(interface: String, it: &Querier<F::Addr>, now: u64) -> GroupsRow {
+    let querier = it.querier();
+    let other = querier.and_then(|(_, until)| until);
+    GroupsRow {
+        interface,
+        settings: it.settings().clone(),
+        querier: querier.map(|(address, _)| F::ip(address)),
+        own: querier.is_some() && other.is_none(),
+        other_ms: other.map(|until| until.saturating_sub(now) / MS),
+        queries: it.queries,
+        reports: it.reports,
+        refused: it.refused,
+        groups: it.iter().map(|it| group::<F>(it, now)).collect(),
+    }
+}
+
+impl MembersHandler {
+    pub fn new(members: Rc<RefCell<Members>>, interfaces: Rc<RefCell<Interfaces>>) -> Self {
+        let ours = members.clone();
+        interfaces.borrow_mut().listen(move |change| {
+            if let Change::Deleted(gone) = change {
+                ours.borrow_mut().forget(gone.index.0);
+            }
+        });
+        MembersHandler {
+            members,
+            interfaces,
+        }
+    }
+
+    fn index(&self, name: &str) -> Result<u32, ModelError> {
+        let all = self.interfaces.borrow();
+        let index = all.index(name).map(|index| index.0);
+        index.map_err(|e| driver::explain(&all, e))
+    }
+
+    fn show<F: Kept>(&self, only: Option<&str>) -> Result<Reply, ModelError> {
+        let only = only.map(|name| self.index(name)).transpose()?;
+        let (members, all) = (self.members.borrow(), self.interfaces.borrow());
+        let now = members.now();
+        let shown = F::ports(&members).iter();
+        let shown = shown.filter(|(iface, _)| only.is_none_or(|only| only == **iface));
+        let interfaces = shown.map(|(iface, port)| row::<F>(all.name(*iface), &port.querier, now));
+        let interfaces = interfaces.collect();
+        Ok(Reply::Groups(GroupsReply { interfaces }))
+    }
+}
+
+impl Handler for MembersHandler {
+    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
+        let Request::InterfaceDiscovery { name, discovery } = request else {
+            return None;
+        };
+        let set = match discovery {
+            Discovery::Igmp(it) => (Family::V4, it.clone()),
+            Discovery::Mld(it) => (Family::V6, it.clone()),
+            _ => return None,
+        };
+        let done = self.index(name).map(|index| {
+            let mut members = self.members.borrow_mut();
+            match set {
+                (Family::V4, it) => members.set::<V4>(index, it),
+                (Family::V6, it) => members.set::<V6>(index, it),
+            }
+            Applied::changed(1)
+        });
+        Some(done)
+    }
+
+    fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
+        let Query::Groups { family, interface } = query else {
+            return None;
+        };
+        Some(match family {
+            Family::V4 => self.show::<V4>(interface.as_deref()),
+            Family::V6 => self.show::<V6>(interface.as_deref()),
+        })
+    }
+}

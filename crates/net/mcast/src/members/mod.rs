@@ -1,0 +1,273 @@
+//! Members of groups: which hosts of a link listen to what (IGMP: RFC 3376, 2236, 1112; MLD: RFC 3810, 2710), as its querier
+//! hears it. What they want becomes ways out of the multicast routes that cover their groups ([`crate::table`]).
+
+mod handler;
+pub mod lane;
+pub mod packet;
+pub mod querier;
+
+pub(crate) use handler::MembersHandler;
+
+use crate::handler::{Control, Side};
+use crate::table::Want;
+use lane::{Heard, Lane};
+use packet::{Said, Speaks, addresses, kind, records};
+use querier::{Group, Kind, MS, Querier};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use volley_fib::{Fib, V4, V6};
+use volley_graph::Clock;
+use volley_iface::{Flag, IfIdx, IfTable, Speaker, Voice};
+
+/// Between two looks at what was heard.
+const TURN: Duration = Duration::from_millis(5);
+/// Between two looks at the timers of all groups.
+const TIMERS: u64 = 50 * MS;
+/// Messages of a worker that are read in one look.
+const READ: usize = 64;
+
+/// An interface that asks.
+pub(crate) struct Port<F: Speaks> {
+    pub querier: Querier<F::Addr>,
+    /// Number of the table that it looks in.
+    table: u32,
+}
+
+/// The ports of one IP version.
+pub(crate) type Ports<F> = BTreeMap<u32, Port<F>>;
+
+/// The control thread's side.
+pub(crate) struct Members {
+    pub v4: Ports<V4>,
+    pub v6: Ports<V6>,
+    routes: Rc<RefCell<Control>>,
+    fib: Rc<RefCell<Fib>>,
+    speaker: Rc<dyn Speaker>,
+    lanes: Vec<Arc<Lane>>,
+    table: Arc<IfTable>,
+    clock: Clock,
+    timers_at: u64,
+}
+
+/// What differs by IP version in what is kept.
+pub(crate) trait Kept: Speaks + Side {
+    const FLAG: Flag;
+    fn ports(members: &Members) -> &Ports<Self>;
+    fn ports_mut(members: &mut Members) -> &mut Ports<Self>;
+    /// Its address on a link.
+    fn own(voice: &Voice) -> Option<Self::Addr>;
+}
+
+impl Kept for V4 {
+    const FLAG: Flag = Flag::Igmp;
+    fn ports(members: &Members) -> &Ports<V4> {
+        &members.v4
+    }
+    fn ports_mut(members: &mut Members) -> &mut Ports<V4> {
+        &mut members.v4
+    }
+    fn own(voice: &Voice) -> Option<u32> {
+        voice.ip4.map(u32::from)
+    }
+}
+
+impl Kept for V6 {
+    const FLAG: Flag = Flag::Mld;
+    fn ports(members: &Members) -> &Ports<V6> {
+        &members.v6
+    }
+    fn ports_mut(members: &mut Members) -> &mut Ports<V6> {
+        &mut members.v6
+    }
+    fn own(voice: &Voice) -> Option<u128> {
+        voice.ip6.map(u128::from)
+    }
+}
+
+/// What the members of a group on an interface want.
+fn want<A: Copy + Ord>(interface: u32, group: &Group<A>) -> Want<A> {
+    let named = group.sources.iter();
+    // Where all others are wanted those that count are the blocked ones.
+    let counts = named.filter(|(_, it)| (it.until == 0) == group.exclude);
+    Want {
+        interface,
+        exclude: group.exclude,
+        sources: counts.map(|(source, _)| *source).collect(),
+    }
+}
+
+impl Members {
+    pub fn new(
+        (routes, fib): (Rc<RefCell<Control>>, Rc<RefCell<Fib>>),
+        speaker: Rc<dyn Speaker>,
+        lanes: Vec<Arc<Lane>>,
+        (table, clock): (Arc<IfTable>, Clock),
+    ) -> Self {
+        Members {
+            v4: Ports::<V4>::new(),
+            v6: Ports::<V6>::new(),
+            routes,
+            fib,
+            speaker,
+            lanes,
+            table,
+            clock,
+            timers_at: 0,
+        }
+    }
+
+    pub fn now(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// An interface asks from now on, otherwise than before, or no longer.
+    pub fn set<F: Kept>(&mut self, iface: u32, settings: Option<volley_model::GroupQuerier>) {
+        let (now, table) = (self.now(), self.table_of::<F>(iface));
+        self.table.set(IfIdx(iface), F::FLAG, settings.is_some());
+        let ports = F::ports_mut(self);
+        match settings {
+            Some(settings) => match ports.get_mut(&iface) {
+                Some(port) => port.querier.set(settings, now),
+                None => {
+                    let querier = Querier::new(settings);
+                    ports.insert(iface, Port { querier, table });
+                }
+            },
+            None => self.drop_port::<F>(iface),
+        }
+        self.timers_at = 0;
+    }
+
+    fn drop_port<F: Kept>(&mut self, iface: u32) {
+        if let Some(port) = F::ports_mut(self).remove(&iface) {
+            let groups = port.querier.iter().map(|(group, _)| *group);
+            let groups: BTreeSet<_> = groups.map(|group| (port.table, group)).collect();
+            self.publish::<F>(groups);
+        }
+    }
+
+    /// An interface is gone.
+    pub fn forget(&mut self, iface: u32) {
+        self.drop_port::<V4>(iface);
+        self.drop_port::<V6>(iface);
+    }
+
+    fn table_of<F: Kept>(&self, iface: u32) -> u32 {
+        let fib = self.fib.borrow();
+        let number = fib.interface_table(iface, F::AF);
+        fib.table_index(F::AF, number).unwrap_or(0)
+    }
+
+    /// One look at everything; when the next one is due.
+    pub fn turn(&mut self) -> Duration {
+        let now = self.now();
+        for lane in self.lanes.clone() {
+            for heard in std::iter::from_fn(|| lane.0.pop()).take(READ) {
+                match heard.family {
+                    volley_model::Family::V4 => self.hear::<V4>(now, &heard),
+                    volley_model::Family::V6 => self.hear::<V6>(now, &heard),
+                }
+            }
+        }
+        let timers = now >= self.timers_at;
+        if timers {
+            self.timers_at = now + TIMERS;
+        }
+        self.serve::<V4>(now, timers);
+        self.serve::<V6>(now, timers);
+        TURN
+    }
+
+    fn hear<F: Kept>(&mut self, now: u64, heard: &Heard) {
+        let Some(port) = F::ports_mut(self).get_mut(&heard.rx) else {
+            return;
+        };
+        let querier = &mut port.querier;
+        let Ok(opened) = F::open(heard.packet()) else {
+            return;
+        };
+        match F::said(&opened) {
+            Ok(Said::Query(query, sources)) => {
+                let sources: Vec<F::Addr> = addresses::<F>(sources).collect();
+                return querier.hear(now, opened.from, &query, &sources);
+            }
+            Ok(Said::Old(version, group)) if F::may_forward(group) => {
+                // The old version of MLD is as far from the new one as IGMP's second from its third.
+                querier.old_report(now, version, group);
+            }
+            Ok(Said::Left(group)) if F::may_forward(group) => {
+                querier.report(now, Kind::ToIn, group, &[]);
+            }
+            Ok(Said::Report(report)) => {
+                for (code, group, sources) in records::<F>(report).flatten() {
+                    let group = F::take(group).filter(|group| F::may_forward(*group));
+                    if let (Some(kind), Some(group)) = (kind(code), group) {
+                        let sources: Vec<F::Addr> = addresses::<F>(sources).collect();
+                        querier.report(now, kind, group, &sources);
+                    }
+                }
+            }
+            Ok(_) | Err(_) => return,
+        }
+        querier.reports += 1;
+    }
+
+    /// Asks what is due, and publishes what has changed.
+    fn serve<F: Kept>(&mut self, now: u64, timers: bool) {
+        let mut changed = BTreeSet::new();
+        let speaker = self.speaker.clone();
+        let ifaces: Vec<u32> = F::ports(self).keys().copied().collect();
+        for iface in ifaces {
+            let (table, voice) = (self.table_of::<F>(iface), speaker.voice(iface));
+            let Some(port) = F::ports_mut(self).get_mut(&iface) else {
+                continue;
+            };
+            if port.table != table {
+                let groups = port.querier.iter().map(|(group, _)| *group);
+                changed.extend(groups.flat_map(|group| [(port.table, group), (table, group)]));
+                port.table = table;
+            }
+            let own = voice.as_ref().and_then(F::own);
+            port.querier.set_own(own, now);
+            if voice.is_none() {
+                port.querier.clear();
+            }
+            let fresh = !port.querier.changed.is_empty();
+            if timers || fresh {
+                let asks = port.querier.turn(now);
+                if let (Some(voice), Some(own)) = (voice, own) {
+                    for ask in asks {
+                        let frame = F::query((voice.mac, own), port.querier.settings(), &ask);
+                        speaker.send(iface, &frame);
+                    }
+                }
+            }
+            let groups = std::mem::take(&mut port.querier.changed);
+            changed.extend(groups.into_iter().map(|group| (table, group)));
+        }
+        self.publish::<F>(changed);
+    }
+
+    /// Says of groups who wants them.
+    fn publish<F: Kept>(&mut self, groups: BTreeSet<(u32, F::Addr)>) {
+        if groups.is_empty() {
+            return;
+        }
+        let routes = self.routes.clone();
+        let mut routes = routes.borrow_mut();
+        let mfib = F::side_mut(&mut routes);
+        for (table, group) in groups {
+            let ports = F::ports(self).iter();
+            let there = ports.filter(|(_, port)| port.table == table);
+            let wants = there.filter_map(|(iface, port)| {
+                let it = port.querier.group(group)?;
+                Some(want(*iface, it))
+            });
+            mfib.join((table, group), wants.collect());
+        }
+        mfib.settle();
+    }
+}

@@ -1,0 +1,501 @@
+//! What one interface knows of its hosts' groups, and when it asks (RFC 3376, 6; RFC 3810, 7). No clock and no packets of its
+//! own, and the same for both IP versions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use volley_model::GroupQuerier;
+use volley_model::limits::{GROUP_SOURCES, GROUPS};
+
+/// Nanoseconds.
+pub const MS: u64 = 1_000_000;
+
+/// What a record says of a group (RFC 3376, 4.2.12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// These sources are wanted.
+    IsIn,
+    /// All others are.
+    IsEx,
+    /// From now on only these.
+    ToIn,
+    /// From now on all others.
+    ToEx,
+    /// These as well.
+    Allow,
+    /// These no longer.
+    Block,
+}
+
+/// A query to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask<A> {
+    /// About this group; none = all.
+    pub group: Option<A>,
+    /// About these sources; none = all.
+    pub sources: Vec<A>,
+    /// Other routers are not to shorten their timers.
+    pub suppress: bool,
+}
+
+/// A query that was heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query<A> {
+    /// About this group; none = all.
+    pub group: Option<A>,
+    /// In how many milliseconds it wants its answers.
+    pub within_ms: u32,
+    /// Timers are not to be shortened.
+    pub suppress: bool,
+    /// Its sender's robustness; 0 = unsaid.
+    pub robustness: u8,
+    /// Its sender's query interval in seconds; 0 = unsaid.
+    pub interval_s: u32,
+}
+
+/// A source; `until` 0 = it is blocked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// When it is known that nobody wants it.
+    pub until: u64,
+    asks: u32,
+}
+
+/// A group with members.
+#[derive(Clone, Debug, Default)]
+pub struct Group<A> {
+    /// All sources are wanted but those blocked; else only those that are named.
+    pub exclude: bool,
+    /// When it is known that nobody wants all sources.
+    pub until: u64,
+    /// Sources that are named.
+    pub sources: BTreeMap<A, Source>,
+    /// Until when hosts of version 1, and of version 2, are there.
+    old: [u64; 2],
+    asks: u32,
+    ask_at: u64,
+}
+
+impl<A: Copy + Ord> Group<A> {
+    /// The version of the oldest host, 1 to 3.
+    pub fn version(&self, now: u64) -> u8 {
+        let old = self.old.iter().position(|until| *until > now);
+        old.map_or(3, |at| at as u8 + 1)
+    }
+
+    /// Every named source that is wanted now.
+    fn wanted(&self) -> Vec<A> {
+        let wanted = self.sources.iter().filter(|(_, it)| it.until > 0);
+        wanted.map(|(source, _)| *source).collect()
+    }
+
+    /// For how long somebody wants these.
+    fn want(&mut self, list: &[A], until: u64) -> u64 {
+        let mut refused = 0;
+        for source in list {
+            let room = self.sources.len() < GROUP_SOURCES;
+            match self.sources.get_mut(source) {
+                Some(it) => it.until = until,
+                None if room => _ = self.sources.insert(*source, Source { until, asks: 0 }),
+                None => refused += 1,
+            }
+        }
+        refused
+    }
+
+    /// All sources are wanted but these; those not known yet get `fresh`.
+    fn all_but(&mut self, list: &[A], fresh: u64) -> u64 {
+        let mut refused = 0;
+        self.sources.retain(|source, _| list.contains(source));
+        for source in list {
+            let room = self.sources.len() < GROUP_SOURCES;
+            if self.sources.contains_key(source) {
+                continue;
+            }
+            if room {
+                let it = Source {
+                    until: fresh,
+                    asks: 0,
+                };
+                self.sources.insert(*source, it);
+            } else {
+                refused += 1;
+            }
+        }
+        self.exclude = true;
+        refused
+    }
+
+    /// Ends what is over (RFC 3376, 6.5); whether the group has members.
+    fn expire(&mut self, now: u64) -> bool {
+        if self.exclude && self.until <= now {
+            self.exclude = false;
+            self.sources.retain(|_, it| it.until > 0);
+        }
+        if self.exclude {
+            for it in self.sources.values_mut().filter(|it| it.until <= now) {
+                *it = Source::default();
+            }
+        } else {
+            self.sources.retain(|_, it| it.until > now);
+        }
+        self.exclude || !self.sources.is_empty()
+    }
+}
+
+/// One interface of one IP version.
+#[derive(Clone, Debug)]
+pub struct Querier<A> {
+    settings: GroupQuerier,
+    /// Robustness and query interval as they hold: those of the router that asks.
+    robustness: u64,
+    interval: u64,
+    own: Option<A>,
+    other: Option<(A, u64)>,
+    next: u64,
+    startup: u64,
+    groups: BTreeMap<A, Group<A>>,
+    /// Groups whose members may be others than before.
+    pub changed: BTreeSet<A>,
+    /// Messages of hosts that were taken.
+    pub reports: u64,
+    /// Queries sent.
+    pub queries: u64,
+    /// Groups and sources that there was no room for.
+    pub refused: u64,
+}
+
+impl<A: Copy + Ord> Querier<A> {
+    /// It knows nobody yet.
+    pub fn new(settings: GroupQuerier) -> Self {
+        let mut it = Querier {
+            robustness: 0,
+            interval: 0,
+            settings,
+            own: None,
+            other: None,
+            next: 0,
+            startup: 0,
+            groups: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            reports: 0,
+            queries: 0,
+            refused: 0,
+        };
+        it.own_values();
+        it
+    }
+
+    fn own_values(&mut self) {
+        self.robustness = self.settings.robustness.into();
+        self.interval = u64::from(self.settings.query_interval_s) * 1000 * MS;
+    }
+
+    /// It asks otherwise from now on.
+    pub fn set(&mut self, settings: GroupQuerier, now: u64) {
+        self.settings = settings;
+        if self.other.is_none() {
+            self.own_values();
+            self.begin(now);
+        }
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &GroupQuerier {
+        &self.settings
+    }
+
+    /// Its address on the link, by which it asks; none = it cannot.
+    pub fn set_own(&mut self, own: Option<A>, now: u64) {
+        if self.own != own {
+            self.own = own;
+            self.other = None;
+            self.own_values();
+            self.begin(now);
+        }
+    }
+
+    /// The link is down: nobody is there.
+    pub fn clear(&mut self) {
+        self.changed.extend(self.groups.keys());
+        self.groups.clear();
+    }
+
+    fn begin(&mut self, now: u64) {
+        (self.next, self.startup) = (now, self.robustness);
+    }
+
+    /// Who asks on this link, and until when it is another.
+    pub fn querier(&self) -> Option<(A, Option<u64>)> {
+        let other = self.other.map(|(address, until)| (address, Some(until)));
+        other.or(self.own.map(|own| (own, None)))
+    }
+
+    fn asks(&self) -> bool {
+        self.own.is_some() && self.other.is_none()
+    }
+
+    fn response(&self) -> u64 {
+        u64::from(self.settings.max_response_ms) * MS
+    }
+
+    /// How long what hosts say holds (RFC 3376, 8.4).
+    fn membership(&self) -> u64 {
+        self.robustness * self.interval + self.response()
+    }
+
+    fn last_member(&self) -> (u64, u32) {
+        let usual = self.robustness as u32;
+        let count = self.settings.last_member_count.unwrap_or(usual);
+        (u64::from(self.settings.last_member_ms) * MS, count)
+    }
+
+    /// All groups.
+    pub fn iter(&self) -> impl Iterator<Item = (&A, &Group<A>)> {
+        self.groups.iter()
+    }
+
+    /// What is known of a group.
+    pub fn group(&self, group: A) -> Option<&Group<A>> {
+        self.groups.get(&group)
+    }
+
+    /// A host of an old version says that it listens (RFC 3376, 7.3.2; RFC 3810, 8.3.2).
+    pub fn old_report(&mut self, now: u64, version: u8, group: A) {
+        self.report(now, Kind::IsEx, group, &[]);
+        let until = now + self.membership();
+        if let Some(it) = self.groups.get_mut(&group)
+            && let Some(old) = it.old.get_mut(usize::from(version) - 1)
+        {
+            *old = until;
+        }
+    }
+
+    /// A record: the tables of RFC 3376, 6.4, and RFC 3810, 7.4.
+    pub fn report(&mut self, now: u64, kind: Kind, group: A, list: &[A]) {
+        let (mut list, mut kind) = (list, kind);
+        let until = now + self.membership();
+        let Some(it) = self.entry(now, (kind, list), group) else {
+            return;
+        };
+        // Beside hosts of old versions nobody can say what he does not want (RFC 3376, 7.3.2).
+        let version = it.version(now);
+        match kind {
+            Kind::Block if version < 3 => return,
+            Kind::ToIn if version < 2 => kind = Kind::IsIn,
+            Kind::ToEx if version < 3 => list = &[],
+            _ => {}
+        }
+        let before = it.wanted();
+        let (was, timer) = (it.exclude, it.until);
+        let of = |list: &[A]| -> Vec<A> {
+            let known = list.iter().filter(|a| before.contains(a));
+            known.copied().collect()
+        };
+        let not_in: Vec<A> = before
+            .iter()
+            .filter(|a| !list.contains(a))
+            .copied()
+            .collect();
+        let blocked = |it: &Group<A>, a: &A| it.sources.get(a).is_some_and(|it| it.until == 0);
+        let (mut ask, mut ask_all, mut refused) = (Vec::new(), false, 0);
+        match kind {
+            Kind::IsIn | Kind::Allow => refused = it.want(list, until),
+            Kind::ToIn => {
+                refused = it.want(list, until);
+                (ask, ask_all) = (not_in, was);
+            }
+            Kind::IsEx => {
+                refused = it.all_but(list, if was { until } else { 0 });
+                it.until = until;
+            }
+            Kind::ToEx if !was => {
+                ask = of(list);
+                refused = it.all_but(list, 0);
+                it.until = until;
+            }
+            Kind::ToEx => {
+                let open = list.iter().filter(|a| !blocked(it, a));
+                ask = open.copied().collect();
+                refused = it.all_but(list, timer);
+                it.until = until;
+            }
+            Kind::Block if !was => ask = of(list),
+            Kind::Block => {
+                let open = list.iter().filter(|a| !blocked(it, a));
+                ask = open.copied().collect();
+                let fresh = |a: &&A| !it.sources.contains_key(a);
+                let fresh: Vec<A> = list.iter().filter(fresh).copied().collect();
+                refused = it.want(&fresh, timer);
+            }
+        }
+        self.refused += refused;
+        self.changed.insert(group);
+        self.ask_about(now, group, (&ask, ask_all));
+    }
+
+    /// The group of a record; none when the record changes nothing or there is no room.
+    fn entry(&mut self, now: u64, (kind, list): (Kind, &[A]), group: A) -> Option<&mut Group<A>> {
+        let alive = self.groups.get_mut(&group).map(|it| it.expire(now));
+        if alive.is_some() {
+            self.changed.insert(group);
+        }
+        if alive != Some(true) {
+            let wants = match kind {
+                Kind::IsEx | Kind::ToEx => true,
+                Kind::IsIn | Kind::ToIn | Kind::Allow => !list.is_empty(),
+                Kind::Block => false,
+            };
+            if !wants {
+                return None;
+            }
+            if alive.is_none() && self.groups.len() >= GROUPS {
+                self.refused += 1;
+                return None;
+            }
+            let fresh = Group {
+                exclude: false,
+                until: 0,
+                sources: BTreeMap::new(),
+                old: [0; 2],
+                asks: 0,
+                ask_at: 0,
+            };
+            self.groups.insert(group, fresh);
+        }
+        self.groups.get_mut(&group)
+    }
+
+    /// Somebody may be the last one: those who are left are asked (RFC 3376, 6.6.3).
+    fn ask_about(&mut self, now: u64, group: A, (sources, all): (&[A], bool)) {
+        let (interval, count) = self.last_member();
+        if !self.asks() {
+            return;
+        }
+        let Some(it) = self.groups.get_mut(&group) else {
+            return;
+        };
+        let soon = now + interval * u64::from(count);
+        if all {
+            it.until = it.until.min(soon);
+            (it.asks, it.ask_at) = (count, now);
+        }
+        for source in sources {
+            if let Some(it) = it.sources.get_mut(source).filter(|it| it.until > 0) {
+                it.until = it.until.min(soon);
+                it.asks = count;
+            }
+        }
+        if !sources.is_empty() {
+            it.ask_at = now;
+        }
+    }
+
+    /// Another router asks: the one with the lowest address goes on (RFC 3376, 6.6.2), and timers are shortened (6.6.1).
+    pub fn hear(&mut self, now: u64, from: A, query: &Query<A>, sources: &[A]) {
+        if self.own.is_some_and(|own| from < own)
+            && self.other.is_none_or(|(other, _)| from <= other)
+        {
+            self.own_values();
+            if query.robustness > 0 {
+                self.robustness = query.robustness.into();
+            }
+            if query.interval_s > 0 {
+                self.interval = u64::from(query.interval_s) * 1000 * MS;
+            }
+            let present = self.robustness * self.interval + self.response() / 2;
+            self.other = Some((from, now + present));
+        }
+        let (_, count) = self.last_member();
+        let soon = now + u64::from(query.within_ms) * MS * u64::from(count);
+        let Some(group) = query.group.filter(|_| !query.suppress) else {
+            return;
+        };
+        let Some(it) = self.groups.get_mut(&group) else {
+            return;
+        };
+        if sources.is_empty() {
+            it.until = it.until.min(soon);
+        }
+        for source in sources {
+            if let Some(it) = it.sources.get_mut(source).filter(|it| it.until > 0) {
+                it.until = it.until.min(soon);
+            }
+        }
+    }
+
+    /// Ends what is over; what is to be asked now.
+    pub fn turn(&mut self, now: u64) -> Vec<Ask<A>> {
+        if self.other.is_some_and(|(_, until)| until <= now) {
+            self.other = None;
+            self.own_values();
+            self.next = now;
+        }
+        let (asks, (interval, count)) = (self.asks(), self.last_member());
+        let mut out = Vec::new();
+        if asks && self.next <= now {
+            self.startup = self.startup.saturating_sub(1);
+            let pause = match self.startup {
+                0 => self.interval,
+                _ => self.interval / 4,
+            };
+            self.next = now + pause;
+            out.push(Ask {
+                group: None,
+                sources: Vec::new(),
+                suppress: false,
+            });
+        }
+        let (changed, soon) = (&mut self.changed, now + interval * u64::from(count));
+        self.groups.retain(|group, it| {
+            let open = |it: &Group<A>| (it.exclude, it.wanted());
+            let before = open(it);
+            let alive = it.expire(now);
+            if !alive || open(it) != before {
+                changed.insert(*group);
+            }
+            if alive && asks {
+                due(*group, it, (now, soon, interval), &mut out);
+            }
+            alive
+        });
+        self.queries += out.len() as u64;
+        out
+    }
+}
+
+/// Queries about a group and its sources that are due (RFC 3376, 6.6.3).
+fn due<A: Copy + Ord>(
+    group: A,
+    it: &mut Group<A>,
+    (now, soon, interval): (u64, u64, u64),
+    out: &mut Vec<Ask<A>>,
+) {
+    if it.ask_at > now {
+        return;
+    }
+    it.ask_at = now + interval;
+    if it.asks > 0 {
+        it.asks -= 1;
+        out.push(Ask {
+            group: Some(group),
+            sources: Vec::new(),
+            suppress: it.until > soon,
+        });
+    }
+    let mut asked: [Vec<A>; 2] = [Vec::new(), Vec::new()];
+    for (source, it) in it.sources.iter_mut().filter(|(_, it)| it.asks > 0) {
+        it.asks -= 1;
+        asked[usize::from(it.until > soon)].push(*source);
+    }
+    for (suppress, sources) in [(false, &asked[0]), (true, &asked[1])] {
+        if !sources.is_empty() {
+            out.push(Ask {
+                group: Some(group),
+                sources: sources.clone(),
+                suppress,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! igmp-input, mld-router-input: judge what hosts and other routers of a link say about groups (RFC 3376, 4 and 9; RFC 3810, 5
+//! and 10), and tell the control thread.
+//!
+//! On entry the position is at the IP header of a packet that ethernet-input took for such a message. All end here, but those
+//! for the router itself as a listener (`mld-input`), and those that a twin in the kernel is to hear as well.
+
+use crate::members::lane::{Heard, Lane};
+use crate::members::packet::{Fault, Said, Speaks};
+use crate::trace::GroupTrace;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use volley_graph::{Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_iface::{Flag, IfTable};
+
+nexts! {
+    /// Edges of the nodes that hear of groups.
+    pub struct Next<F: Speaks> {
+        DROP => "error-drop",
+        LISTENER => F::LISTENER,
+        PUNT => "linux-cp-punt",
+    }
+}
+
+counters! {
+    /// What these nodes count.
+    pub enum Count {
+        /// header or length do not fit the frame
+        Malformed = "malformed" (Error),
+        /// the time to live, or the hop limit, is not 1
+        BadHopLimit = "bad-hop-limit" (Error),
+        /// there is no router alert
+        NoAlert = "no-router-alert" (Error),
+        /// the sender's address is none that such a message comes from
+        BadSender = "bad-sender-address" (Error),
+        /// the checksum is wrong
+        BadChecksum = "bad-checksum" (Error),
+        /// length, group or records are not as RFC 3376, 4, and RFC 3810, 5, want them
+        BadMessage = "bad-message" (Error),
+        /// it came for a group that messages of its kind are not sent to
+        BadTarget = "bad-destination" (Error),
+        /// the type is not one of group membership
+        UnknownType = "unknown-type" (Error),
+        /// queries of other routers
+        Queries = "queries" (Info),
+        /// reports of hosts, of any version, and what they say when they leave
+        Reports = "reports" (Info),
+        /// what the control thread could not be told, because it has too much to read
+        TellFull = "tell-full" (Warn),
+    }
+}
+
+/// State of these nodes.
+pub struct GroupInput<F> {
+    lane: Arc<Lane>,
+    table: Arc<IfTable>,
+    family: PhantomData<F>,
+}
+
+impl<F: Speaks> GroupInput<F> {
+    /// On the worker that `lane` belongs to.
+    pub fn new(lane: Arc<Lane>, table: Arc<IfTable>) -> Self {
+        let family = PhantomData;
+        GroupInput {
+            lane,
+            table,
+            family,
+        }
+    }
+
+    /// One packet. Never inlined: it would be compiled for each instruction set.
+    #[inline(never)]
+    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next<F>, ()> {
+        let rx = packet.rx();
+        let count = match F::open(packet.bytes()).and_then(|it| F::said(&it).map(|it| count(&it))) {
+            Ok(count) => count,
+            Err(fault) => {
+                packet.fail(cx, refusal(fault));
+                return Part::Send(Next::DROP);
+            }
+        };
+        let heard = Heard::new(rx, F::AF, packet.bytes());
+        let told = heard.is_some_and(|heard| self.lane.0.push(heard).is_ok());
+        cx.count(if told { count } else { Count::TellFull }, 1);
+        if self.table.has(rx, Flag::Twin) {
+            return Part::Send(Next::PUNT);
+        }
+        if F::AF == volley_model::Family::V6 && self.table.has(rx, Flag::Listens) {
+            return Part::Send(Next::LISTENER);
+        }
+        Part::Done
+    }
+}
+
+fn count<A>(said: &Said<'_, A>) -> Count {
+    match said {
+        Said::Query(..) => Count::Queries,
+        _ => Count::Reports,
+    }
+}
+
+fn refusal(fault: Fault) -> Count {
+    match fault {
+        Fault::Malformed => Count::Malformed,
+        Fault::Hops => Count::BadHopLimit,
+        Fault::Alert => Count::NoAlert,
+        Fault::Sender => Count::BadSender,
+        Fault::Checksum => Count::BadChecksum,
+        Fault::Message => Count::BadMessage,
+        Fault::Target => Count::BadTarget,
+        Fault::Unknown => Count::UnknownType,
+    }
+}
+
+impl<F: Speaks> Node for GroupInput<F> {
+    const NAME: &'static str = F::INPUT;
+    type Next = Next<F>;
+    type Count = Count;
+    type Trace = GroupTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next<F>>) -> Done {
+        v.part(|packet| self.decide(cx, packet), |(), _| ())
+    }
+}

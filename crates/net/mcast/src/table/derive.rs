@@ -1,0 +1,147 @@
+//! What follows from members of groups and the routes: where a route covers a group, interfaces with members are ways out of it
+//! besides those that the route names. A source that members name, and an (S,G) route, gets an entry of its own.
+//!
+//! Such an entry counts into the route that it follows from. One that is there before and after a change keeps its number; of
+//! one that goes, the number stands for its route until the place is used anew, so that no packet under way is lost.
+
+use super::{Branches, DERIVED, Entry, Joined, Mfib, Name, PLACE, PLACE_BITS, Want};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use volley_fib::Family;
+
+impl<F: Family> Mfib<F> {
+    /// The members of a group are these from now on; [`Mfib::settle`] publishes it.
+    pub fn join(&mut self, joined: Joined<F>, wants: Vec<Want<F::Addr>>) {
+        match wants.is_empty() {
+            true => self.wants.remove(&joined),
+            false => self.wants.insert(joined, wants),
+        };
+        self.derive(joined);
+    }
+
+    /// Publishes what was joined and left.
+    pub fn settle(&mut self) {
+        self.publish();
+    }
+
+    /// Everything anew: routes have changed.
+    pub(super) fn derive_all(&mut self) {
+        let all: BTreeSet<Joined<F>> = self
+            .wants
+            .keys()
+            .chain(self.derived.keys())
+            .copied()
+            .collect();
+        for joined in all {
+            self.derive(joined);
+        }
+    }
+
+    /// The configured route of an exact name.
+    fn route(&self, name: &Name<F>) -> Option<Arc<Entry>> {
+        let id = self.routes.get(name)?;
+        let (_, entry) = self.entries.get((id & PLACE) as usize)?.as_ref()?;
+        Some(entry.clone())
+    }
+
+    /// The configured (*,G) or (*,G/len) that covers a group.
+    fn cover(&self, (table, group): Joined<F>) -> Option<Arc<Entry>> {
+        let name = |len| Name {
+            table,
+            group: F::first(group, len),
+            len,
+            source: None,
+        };
+        (0..=F::BITS).rev().find_map(|len| self.route(&name(len)))
+    }
+
+    /// Sources of a group that have a configured route.
+    fn configured(&self, (table, group): Joined<F>) -> Vec<F::Addr> {
+        let name = |source| Name {
+            table,
+            group,
+            len: F::BITS,
+            source,
+        };
+        let all = self.routes.range(name(None)..);
+        let of = all.take_while(|(it, _)| (it.table, it.group, it.len) == (table, group, F::BITS));
+        of.filter_map(|(it, _)| it.source).collect()
+    }
+
+    /// What entries a group needs.
+    fn needed(&self, joined: Joined<F>) -> Vec<(Name<F>, Entry)> {
+        let Some(wants) = self.wants.get(&joined) else {
+            return Vec::new();
+        };
+        let name = |source| Name {
+            table: joined.0,
+            group: joined.1,
+            len: F::BITS,
+            source,
+        };
+        let mut sources: BTreeSet<F::Addr> = self.configured(joined).into_iter().collect();
+        sources.extend(wants.iter().flat_map(|it| it.sources.iter().copied()));
+        let cover = self.cover(joined);
+        let all = std::iter::once(None).chain(sources.into_iter().map(Some));
+        let entry = |source: Option<F::Addr>| {
+            let own = source.and_then(|_| self.route(&name(source)));
+            let base = own.or_else(|| cover.clone())?;
+            let mut forward = base.forward.to_vec();
+            for it in wants.iter().filter(|it| it.takes(source.as_ref())) {
+                if !forward.contains(&it.interface) {
+                    forward.push(it.interface);
+                }
+            }
+            let entry = Entry {
+                accept: base.accept.clone(),
+                forward: forward.into(),
+                counts: base.counts.clone(),
+            };
+            Some((name(source), entry))
+        };
+        all.filter_map(entry).collect()
+    }
+
+    fn derive(&mut self, joined: Joined<F>) {
+        let before = self.derived.remove(&joined).unwrap_or_default();
+        self.derived_count -= before.len();
+        let mut now: Vec<(Name<F>, u32)> = Vec::new();
+        for (name, entry) in self.needed(joined) {
+            if self.derived_count + now.len() >= DERIVED {
+                self.refused += 1;
+                break;
+            }
+            let known = before.iter().find(|(it, _)| *it == name).map(|(_, id)| *id);
+            let id = known.unwrap_or_else(|| self.place());
+            self.entries[(id & PLACE) as usize] = Some((id, Arc::new(entry)));
+            self.branches(name.table, |branches| branches.set(&name, id));
+            now.push((name, id));
+        }
+        for (name, id) in before {
+            if now.iter().any(|(it, _)| *it == name) {
+                continue;
+            }
+            let route = self.routes.get(&name).copied();
+            self.branches(name.table, |branches| match route {
+                Some(route) => branches.set(&name, route),
+                None => branches.unset(&name),
+            });
+            // Packets under way find the route until the place is used anew.
+            let base = self.route(&name).or_else(|| self.cover(joined));
+            self.entries[(id & PLACE) as usize] = base.map(|base| (id, base));
+            self.free.push_back(id.wrapping_add(1 << PLACE_BITS));
+        }
+        self.derived_count += now.len();
+        if !now.is_empty() {
+            self.derived.insert(joined, now);
+        }
+    }
+
+    fn branches(&mut self, table: u32, change: impl FnOnce(&mut Branches<F>)) {
+        let branches = self.tables.entry(table).or_default();
+        change(Arc::make_mut(branches));
+        if branches.is_empty() {
+            self.tables.remove(&table);
+        }
+    }
+}

@@ -12,7 +12,7 @@ use std::ops::Range;
 use volley_buf::Cache;
 use volley_simd::{Bits, Isa, all_equal};
 
-/// Rows that are moved word by word: a pass over the columns of a full vector costs as much as some sixteen rows.
+/// Up to so many rows are moved word by word rather than by passes over all columns. Other numbers were not tried.
 const HANDFUL: usize = 12;
 
 /// A node's waiting rows: full frames in order, then the open one that is being filled.

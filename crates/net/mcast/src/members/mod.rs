@@ -126,23 +126,25 @@ impl Members {
     /// An interface asks from now on, otherwise than before, or no longer.
     pub fn set<F: Kept>(&mut self, iface: u32, settings: Option<volley_model::GroupQuerier>) {
         let (now, table) = (self.now(), self.table_of::<F>(iface));
-        self.table.set(IfIdx(iface), F::FLAG, settings.is_some());
+        let Some(settings) = settings else {
+            return self.drop_port::<F>(iface);
+        };
+        self.table.set(IfIdx(iface), F::FLAG, true);
         let ports = F::ports_mut(self);
-        match settings {
-            Some(settings) => match ports.get_mut(&iface) {
-                Some(port) => port.querier.set(settings, now),
-                None => {
-                    let querier = Querier::new(settings);
-                    ports.insert(iface, Port { querier, table });
-                }
-            },
-            None => self.drop_port::<F>(iface),
+        match ports.get_mut(&iface) {
+            Some(port) => port.querier.set(settings, now),
+            None => {
+                let querier = Querier::new(settings);
+                ports.insert(iface, Port { querier, table });
+            }
         }
         self.timers_at = 0;
     }
 
     fn drop_port<F: Kept>(&mut self, iface: u32) {
         if let Some(port) = F::ports_mut(self).remove(&iface) {
+            // Its number is another's soon.
+            self.table.set(IfIdx(iface), F::FLAG, false);
             let groups = port.querier.iter().map(|(group, _)| *group);
             let groups: BTreeSet<_> = groups.map(|group| (port.table, group)).collect();
             self.publish::<F>(groups);

@@ -272,12 +272,12 @@ impl Speaks for V4 {
         match head[0] {
             0x11 => {
                 let about = address.map(|_| group::<V4>(&head[4..])).transpose()?;
-                if (9..12).contains(&message.len()) || opened.from == 0 && about.is_none() {
-                    // A switch that stands in for a router asks by no address: it is no router (RFC 4541, 2.1.1).
-                    return Err(match opened.from {
-                        0 => Fault::Sender,
-                        _ => Fault::Message,
-                    });
+                // A switch that stands in for a router asks by no address: it is no router (RFC 4541, 2.1.1).
+                if opened.from == 0 {
+                    return Err(Fault::Sender);
+                }
+                if (9..12).contains(&message.len()) {
+                    return Err(Fault::Message);
                 }
                 if about.is_none() && opened.to != 0xe000_0001 {
                     return Err(Fault::Target);

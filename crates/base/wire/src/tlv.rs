@@ -60,6 +60,12 @@ impl<'a> Options<'a> {
         self.into_iter().try_for_each(|option| option.map(|_| ()))
     }
 
+    /// Whether an option of a kind with just this data is there, in front of any error.
+    pub fn has(self, kind: u8, data: &[u8]) -> bool {
+        let mut good = self.into_iter().map_while(Result::ok);
+        good.any(|option| option.kind == kind && option.data == data)
+    }
+
     /// The next option, or none at the end.
     fn step(&mut self) -> Result<Option<TlvOption<'a>>, WireError> {
         loop {

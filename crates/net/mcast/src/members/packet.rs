@@ -6,6 +6,7 @@ use crate::Mcast;
 use volley_fib::{V4, V6};
 use volley_model::GroupQuerier;
 use volley_wire::checksum::Sum;
+use volley_wire::tlv::Options;
 use volley_wire::{IpProto, MacAddr};
 
 /// What is wrong with a message.
@@ -255,7 +256,8 @@ impl Speaks for V4 {
         Ok(Opened {
             from,
             to: word(16)?,
-            alert: has_alert4(options),
+            // RFC 2113.
+            alert: Options::classic(options, "IPv4 option").has(148, &[0, 0]),
             message,
         })
     }
@@ -327,31 +329,6 @@ impl Speaks for V4 {
     }
 }
 
-/// Whether options hold a router alert (RFC 2113).
-fn has_alert4(mut options: &[u8]) -> bool {
-    loop {
-        options = match options {
-            [148, 4, 0, 0, ..] => return true,
-            [0, ..] | [] => return false,
-            [1, rest @ ..] => rest,
-            [_, length, ..] if *length >= 2 => options.get(usize::from(*length)..).unwrap_or(&[]),
-            _ => return false,
-        };
-    }
-}
-
-/// Whether options hold a router alert for MLD (RFC 2711).
-fn has_alert6(mut options: &[u8]) -> bool {
-    loop {
-        options = match options {
-            [5, 2, 0, 0, ..] => return true,
-            [0, rest @ ..] => rest,
-            [_, length, rest @ ..] => rest.get(usize::from(*length)..).unwrap_or(&[]),
-            _ => return false,
-        };
-    }
-}
-
 /// All nodes of the link.
 const ALL_NODES: u128 = 0xff02 << 112 | 1;
 
@@ -393,7 +370,8 @@ impl Speaks for V6 {
         Ok(Opened {
             from,
             to,
-            alert: has_alert6(options),
+            // For MLD (RFC 2711).
+            alert: Options::ip6(options, "IPv6 option").has(5, &[0, 0]),
             message,
         })
     }

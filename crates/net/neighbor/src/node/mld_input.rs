@@ -11,6 +11,7 @@ use std::sync::Arc;
 use volley_graph::{Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
 use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
+use volley_wire::tlv::Options;
 
 nexts! {
     /// Where mld-input sends packets.
@@ -66,18 +67,6 @@ pub(crate) fn is_one(bytes: &[u8]) -> bool {
         && matches!(kind, Some(&QUERY | &REPORT1))
 }
 
-/// Whether options hold a router alert for MLD (RFC 2711).
-fn has_alert(mut options: &[u8]) -> bool {
-    loop {
-        options = match options {
-            [5, 2, 0, 0, ..] => return true,
-            [0, rest @ ..] => rest,
-            [_, length, rest @ ..] => rest.get(usize::from(*length)..).unwrap_or(&[]),
-            _ => return false,
-        };
-    }
-}
-
 fn judge(bytes: &[u8]) -> Result<(Ipv6Addr, packet::Heard), Count> {
     let address = |at: usize| {
         let octets: Option<[u8; 16]> = bytes.get(at..at + 16).and_then(|b| b.try_into().ok());
@@ -93,7 +82,8 @@ fn judge(bytes: &[u8]) -> Result<(Ipv6Addr, packet::Heard), Count> {
     if bytes[7] != 1 {
         return Err(Count::BadHopLimit);
     }
-    if !has_alert(options) {
+    // A router alert for MLD (RFC 2711).
+    if !Options::ip6(options, "IPv6 option").has(5, &[0, 0]) {
         return Err(Count::NoAlert);
     }
     if !from.is_unicast_link_local() {

@@ -19,7 +19,7 @@ class Case(NamedTuple):
 
 
 MAC = {name: bytes([0x02, 0xFE, 0, 0, 0, index]) for index, name in enumerate(
-    ("pg0", "pg1", "pg2", "pg3", "pg4", "pg5", "pg6", "pg7", "pg8", "pg9", "pg10", "pg11", "pg12"))}
+    ("pg0", "pg1", "pg2", "pg3", "pg4", "pg5", "pg6", "pg7", "pg8", "pg9", "pg10", "pg11", "pg12", "pg13"))}
 
 
 def _mac_text(mac: bytes) -> str:
@@ -46,6 +46,7 @@ ROUTER = {
         {"name": "pg10", "mac": _mac_text(MAC["pg10"]), "urpf": "strict", "urpf6": "strict"},
         {"name": "pg11", "mac": _mac_text(MAC["pg11"]), "urpf": "loose", "urpf6": "loose"},
         {"name": "pg12", "mac": _mac_text(MAC["pg12"]), "redirects": True, "addresses": ["192.0.3.1/24", "2001:db8:19::1/64"]},
+        {"name": "pg13", "mac": _mac_text(MAC["pg13"]), "virtual_reassembly": True},
     ],
     "routes": [
         {"prefix": "10.0.0.0/8", "paths": [_path("pg1", 1, "192.0.2.2")]},
@@ -654,5 +655,37 @@ REDIRECTS = [
 URPF = sources("pg10", "strict") + sources("pg11", "loose") + [
     v4("18.1", "pg1", ip4(src="192.168.1.1")), v6("18.1", "pg1", ip6(src="2001:dba::1"))]
 
-CASES = ETHERNET + ARP + ND + IPV4 + ROUTES + SPREAD + IPV6 + LOCAL + URPF + REDIRECTS
+def first(rule: str, ident: int, head: bytes = b"", more: int = 1) -> list[Case]:
+    """Section 21: a first fragment of a flow for either path of a route; IPv6 with `head` in front."""
+    body = struct.pack(">HHHH", 4000 + ident, 53, 2000, 0) + b"f" * 24
+    cut = b"\x11\0" + struct.pack(">HI", more, ident) + body
+    six = ip6(dst="2001:db8:10::9", nh=head[0] if head else 44, body=head[1:] + cut)
+    four = ip4(dst="10.10.0.9", ident=ident, fragment=0x2000, body=body, options=b"\1" * (4 * (ident % 3)))
+    return [v4(rule, "pg1|pg2", four, "pg13"), v6(rule, "pg1|pg2", six, "pg13")]
+
+
+def wrong_in_transit(rule: str, reason: str, *packets: bytes) -> list[Case]:
+    return [(v6 if packet[0] >> 4 == 6 else v4)(rule, f"ip{packet[0] >> 4}-sv-reassembly: {reason}", packet, "pg13")
+            for packet in packets]
+
+
+VIRTUAL = [
+    *(case for n in range(40, 56) for case in first("21.7", n)),
+    *first("21.7", 60, b"\0\x2c\0" + PAD), *first("21.7", 61, b"\x3c\x2c\0" + PAD), *first("21.7", 62, more=0),
+    v4("21.1", "pg1", ip4(fragment=5)), v6("21.1", "pg1", ip6(nh=44, body=b"\x11\0\0\x28\0\0\0\7" + b"x" * 8)),
+    v4("21.1", "pg1", ip4(), "pg13"), v6("21.1", "pg1", ip6(nh=60, body=b"\x11\0" + PAD + UDP), "pg13"),
+    *wrong_in_transit("21.2", "empty-fragment", ip4(body=b"", fragment=7), ip6(nh=44, body=b"\x11\0\0\1\0\0\0\2")),
+    *wrong_in_transit("21.3", "bad-fragment-length", ip4(body=b"x" * 13, fragment=0x2000),
+                      ip6(nh=44, body=b"\x11\0\0\1\0\0\0\3" + b"x" * 9)),
+    *wrong_in_transit("21.4", "too-long", ip4(body=b"x" * 8, fragment=0x1fff),
+                      ip6(nh=44, body=b"\x11\0\xff\xf8\0\0\0\4" + b"x" * 8)),
+    *wrong_in_transit("21.5", "tiny-fragment", ip4(proto=6, body=b"x" * 16, fragment=0x2000), ip4(proto=6, body=b"x" * 16, fragment=1),
+                      ip6(nh=44, body=b"\6\0\0\1\0\0\0\5" + b"x" * 16),
+                      ip6(nh=44, body=b"\x3c\0\0\1\0\0\0\6\x11\3\1\4\0\0\0\0")),
+    *wrong_in_transit("21.6", "fragmented-neighbour-discovery", ip6(nh=44, body=b"\x3a\0\0\1\0\0\0\7\x87\0\0\0\0\0\0\0")),
+    *wrong_in_transit("21.11", "timeout", ip4(ident=30, fragment=7), ip4(ident=31, fragment=0x2007, body=b"y" * 800),
+                      ip6(nh=44, body=b"\x3a\0\0\x10\0\0\0\x08" + b"x" * 9)),
+]
+
+CASES = ETHERNET + ARP + ND + IPV4 + ROUTES + SPREAD + IPV6 + LOCAL + URPF + REDIRECTS + VIRTUAL
 ALL = CASES + ERRORS

@@ -48,6 +48,7 @@ class Interface(NamedTuple):
     urpf: Optional[str]
     urpf6: Optional[str]
     redirects: bool
+    virtual_reassembly: bool
 
 
 class Path(NamedTuple):
@@ -102,7 +103,8 @@ class Router:
             ip4=entry.get("ip4", True), ip6=entry.get("ip6", True),
             addresses=[ipaddress.ip_interface(text) for text in entry.get("addresses", [])],
             own4=tuple(ipaddress.IPv4Interface(a) for a in entry.get("addresses", []) if ":" not in a),
-            urpf=entry.get("urpf"), urpf6=entry.get("urpf6"), redirects=entry.get("redirects", False))
+            urpf=entry.get("urpf"), urpf6=entry.get("urpf6"), redirects=entry.get("redirects", False),
+            virtual_reassembly=entry.get("virtual_reassembly", False))
 
     def _path(self, entry: dict) -> Path:
         if entry["tx"] not in self.interfaces:

@@ -283,10 +283,12 @@ class Oracle:
             return Drop("ip4-not-enabled", "not-enabled")  # 6.0
         if spoofed := self._urpf(rx, rx.urpf, rx.table, packet[12:16]):
             return Drop(f"ip4-rx-urpf-{rx.urpf}", spoofed)
+        if rx.virtual_reassembly and struct.unpack_from(">H", packet, 6)[0] & 0x3FFF:
+            return self._in_transit4(rx, packet)
         return self._route(rx.table, packet, packet[16:20], header > 20, rx=rx.name)
 
     def _ip6(self, rx: Interface, payload: bytes) -> Outcome:
-        if judge_ip6(payload) == "link-local" and payload[6] == 58 and payload[40:41] in (b"\x87", b"\x88"):
+        if judge_ip6(payload) == "link-local" and payload[6] == 58 and payload[40:41] in (b"\x86", b"\x87", b"\x88"):
             return Drop(*nd.LATER.split(": "))
         reason = judge_ip6(payload, lambda: self._follow(rx.table6, payload[24:40]) == "local")
         if reason:
@@ -301,7 +303,25 @@ class Oracle:
             return Drop("ip6-not-enabled", "not-enabled")  # 6.0
         if spoofed := self._urpf(rx, rx.urpf6, rx.table6, packet[8:24]):
             return Drop(f"ip6-rx-urpf-{rx.urpf6}", spoofed)
+        cut = fragment_header(packet)
+        if rx.virtual_reassembly and cut:
+            return self._in_transit6(rx, packet, *cut)
         return self._route(rx.table6, packet, packet[24:40], slow, rx=rx.name)
+
+    def _in_transit4(self, rx: Interface, packet: bytes) -> Outcome:
+        """Section 21; the fragment is alone."""
+        found = icmp.judge_fragment4(packet)
+        if found != "timeout" or struct.unpack_from(">H", packet, 6)[0] & 0x1FFF:
+            return Drop("ip4-sv-reassembly", found, False)  # 21.2 to 21.5, 21.11
+        whole = packet[:6] + bytes(2) + packet[8:]
+        return self._route(rx.table, packet, packet[16:20], True, rx=rx.name, whole=whole)  # 21.7
+
+    def _in_transit6(self, rx: Interface, packet: bytes, named_at: int, at: int) -> Outcome:
+        found = icmp.judge_fragment6(packet, at)
+        if found != "timeout" or struct.unpack_from(">H", packet, at + 2)[0] & 0xFFF8:
+            return Drop("ip6-sv-reassembly", found, False)  # 21.2 to 21.6, 21.11
+        whole = packet[:named_at] + packet[at:at + 1] + packet[named_at + 1:at] + packet[at + 8:]
+        return self._route(rx.table6, packet, packet[24:40], True, rx=rx.name, whole=whole)  # 21.7
 
     def _urpf(self, rx: Interface, mode: Optional[str], table: int, source: bytes) -> str:
         """Section 18. Sources without a route by their nature (18.2) do not come as far as this."""
@@ -314,8 +334,10 @@ class Oracle:
             return "urpf-no-route"  # 18.3
         return "urpf-other-interface" if mode == "strict" and rx.name not in back else ""  # 18.4
 
-    def _route(self, table: int, packet: bytes, destination: bytes, slow: bool, too_long: bool = False, rx: str = ""):
-        """Section 6. `packet` is already cut to its own length. With `too_long` the MTU that it does not fit."""
+    def _route(self, table: int, packet: bytes, destination: bytes, slow: bool, too_long: bool = False, rx: str = "",
+               whole: bytes = b""):
+        """Section 6. `packet` is already cut to its own length. With `too_long` the MTU that it does not fit. The hash is that of
+        `whole` where there is one."""
         family = "ip4" if len(destination) == 4 else "ip6"
         first_table = table
         for _ in range(MAX_TABLE_HOPS + 1):
@@ -326,7 +348,7 @@ class Oracle:
                 table = route.table
                 continue
             if route.kind == "forward":
-                return self._spread(family, packet, route.paths, slow, too_long)
+                return self._spread(family, packet, route.paths, slow, too_long, whole)
             if route.kind == "broadcast":
                 if rx in ("", route.paths[0].tx):
                     return Drop(f"{family}-lookup", "subnet-broadcast")  # 6.13
@@ -349,14 +371,14 @@ class Oracle:
             return sent._replace(told=False) if isinstance(sent, Drop) else sent._replace(flow=b"own")
         return Drop(*found.split(": "))
 
-    def _spread(self, family: str, packet: bytes, paths: list[Path], slow: bool, too_long: bool = False):
+    def _spread(self, family: str, packet: bytes, paths: list[Path], slow: bool, too_long: bool = False, whole: bytes = b""):
         """Rule 6.8 and section 9."""
         paths = [path for path in paths if self.router.interfaces[path.tx].admin]
         if not paths:
             return Drop(f"{family}-lookup", "interface-down")  # 6.11
         ordered = sorted(paths, key=lambda path: (path.sort_key, self.router.interfaces[path.tx].index))
         flow_hash = flowhash.hash4 if family == "ip4" else flowhash.hash6
-        value = flow_hash(packet, self.router.hash_config, self.router.router_id)
+        value = flow_hash(whole or packet, self.router.hash_config, self.router.router_id)
         even = len({path.weight for path in ordered}) == 1 and len(ordered) & (len(ordered) - 1) == 0
         candidates = [ordered[value & (len(ordered) - 1)]] if even else ordered
         if too_long:
@@ -384,6 +406,16 @@ class Oracle:
         if packet[6] & 0x40:
             return Drop("ip4-rewrite", "frag-needed")  # 7.1
         return tx.name, [head + piece for piece in fragments(age(family, packet), tx.mtu)]  # 7.2
+
+
+def fragment_header(packet: bytes):
+    """Where the first fragment header of an IPv6 packet is named and stands, if all of it is there."""
+    named_at, at = 6, 40
+    while packet[named_at] in (0, 43, 60):
+        if len(packet) < at + 8 or len(packet) < at + 8 * (packet[at + 1] + 1):
+            return None
+        named_at, at = at, at + 8 * (packet[at + 1] + 1)
+    return (named_at, at) if packet[named_at] == 44 and len(packet) >= at + 8 else None
 
 
 def own_address(interface: Optional[Interface], receiver: bytes):

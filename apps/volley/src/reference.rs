@@ -320,7 +320,7 @@ impl Reference {
         let packet = &frame[14..];
         let valid = valid6(packet);
         let link_local = valid == Err("ip6-input: link-local");
-        if link_local && packet[6] == 58 && matches!(packet.get(40), Some(135 | 136)) {
+        if link_local && packet[6] == 58 && matches!(packet.get(40), Some(134..=136)) {
             return Err(self.nd(frame));
         }
         valid?;

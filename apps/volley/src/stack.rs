@@ -51,7 +51,7 @@ pub struct Stack {
     pub processes: Processes,
     /// The packet generator.
     pub pg: volley_pg::Pg,
-    neighbors: volley_neighbor::Neighbors,
+    pub(crate) neighbors: volley_neighbor::Neighbors,
     pub(crate) lcp: volley_lcp::Pairs,
     /// Pings and traceroutes of its own.
     pub pings: volley_ping::Pings,

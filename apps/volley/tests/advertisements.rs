@@ -235,3 +235,34 @@ fn solicitations_are_answered_in_time_and_in_bounds() {
     // Nothing is advertised where nobody switched it on.
     assert!(daemon.json("show ip6 nd right")["interfaces"][0]["advert"].is_null());
 }
+
+#[test]
+fn another_router_s_other_words_are_told_and_an_end_is_said() {
+    let Some(bed) = Bed::new() else { return };
+    let mut daemon = router(&bed);
+    daemon.ok("ip6 nd left ra-send ra-interval 1800 ra-hop-limit 64");
+    daemon.wait_for("the first", |d| advert(d)["sent"].as_u64() >= Some(1));
+    daemon.wait_for("the host's route", |_| {
+        bed.ip("a", "-6 route show").contains("default")
+    });
+    let body = "from scapy.all import ICMPv6ND_RA\n\
+        for k in range(3):\n\
+        \x20 put(Ether(dst='33:33:00:00:00:01',src=m)/ip(dst='ff02::1')/ICMPv6ND_RA(chlim=33,routerlifetime=0,M=1)/\
+        ICMPv6NDOptPrefixInfo(prefix='2001:db8:77::',prefixlen=64,L=1,A=1,validlifetime=9,preferredlifetime=9))\n\
+        print(json.dumps(1))\n";
+    if scapy(&bed, body).is_none() {
+        return;
+    }
+    daemon.wait_for("three", |d| advert(d)["inconsistent"] == 3);
+    let told = "the router fe80::55 does not advertise what is advertised here (hop limit, managed flag, lifetimes of a prefix)";
+    assert_eq!(daemon.log().matches(told).count(), 1, "{}", daemon.log());
+    assert!(daemon.json("show ip6 nd left")["interfaces"][0]["autoconf"].is_null());
+    daemon.stop("TERM");
+    for _ in 0..50 {
+        if !bed.ip("a", "-6 route show").contains("default") {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("{}", bed.ip("a", "-6 route show"));
+}

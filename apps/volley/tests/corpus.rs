@@ -74,6 +74,7 @@ ip route add 10.19.0.0/16 via 192.0.3.2 pg12
 ip6 route add 2001:db8:1a::/48 via fe80::2 pg12
 ip6 route add 2001:db8:1b::/48 via 2001:db8:19::2 pg12
 set interface ip redirects pg12 on
+set interface ip virtual-reassembly pg13 on
 ip route add table 7 10.11.0.0/16 via 192.0.2.7 pg1
 ip6 route add 2001:db8::/32 via 2001:db8:ffff::2 pg1
 ip6 route add 2001:db8:2::/48 via 2001:db8:fffe::2 pg2
@@ -94,13 +95,13 @@ test l2patch rx pg9 tx pg3";
 
 /// The corpus's interfaces that Volley can be given.
 fn interfaces() -> impl Iterator<Item = String> {
-    (0..13).filter(|n| *n != 7).map(|n| format!("pg{n}"))
+    (0..14).filter(|n| *n != 7).map(|n| format!("pg{n}"))
 }
 
 /// Interfaces, captures and the router's commands, as lines.
 fn lines(folder: &Folder) -> Vec<String> {
     let mut lines = Vec::new();
-    for (n, name) in (0..13).filter(|n| *n != 7).zip(interfaces()) {
+    for (n, name) in (0..14).filter(|n| *n != 7).zip(interfaces()) {
         lines.push(format!(
             "create packet-generator interface {name} mac 02:fe:00:00:00:{n:02x} mtu 1500"
         ));

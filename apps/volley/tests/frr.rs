@@ -5,17 +5,12 @@
 
 mod support;
 
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use support::bed::{Space, must, run};
-use support::{Daemon, Folder, signal, text};
-
-/// Where Debian has FRR's daemons.
-const FRR: &str = "/usr/lib/frr";
-/// How long routing may take to settle on a busy machine.
-const SETTLE: Duration = Duration::from_secs(60);
+use support::routing::{BIRD, FRR, Routing, SETTLE, able, within};
+use support::{Daemon, text};
 
 /// Namespaces that go with their owner.
 struct Net {
@@ -79,20 +74,10 @@ impl Net {
     }
 }
 
-fn able(programs: &[&str]) -> bool {
-    let missing = programs.iter().find(|p| !Path::new(p).exists());
-    if let Some(missing) = missing {
-        println!("SKIP: {missing} is not there (apt-get install frr bird2)");
-    }
-    missing.is_none()
-}
-
 /// A Volley with twins, and what runs on them.
 struct Router {
     daemon: Daemon,
-    space: String,
-    folder: Folder,
-    running: Vec<Child>,
+    routing: Routing,
 }
 
 impl Router {
@@ -111,80 +96,16 @@ impl Router {
         must(&format!(
             "ip -n {space} addr add 10.255.0.{number}/32 dev lo"
         ));
-        let folder = Folder::new();
-        must(&format!("chmod 777 {}", folder.0.display()));
-        Router {
-            daemon,
-            space,
-            folder,
-            running: Vec::new(),
-        }
-    }
-
-    fn start(&mut self, program: &str, args: &[&str]) {
-        let mut command = Command::new("timeout");
-        command.args([
-            "-s",
-            "KILL",
-            "280",
-            "ip",
-            "netns",
-            "exec",
-            &self.space,
-            program,
-        ]);
-        let log = std::fs::File::create(self.folder.file("out")).unwrap();
-        command
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
-        self.running.push(command.stderr(log).spawn().unwrap());
-    }
-
-    /// One of FRR's daemons with its configuration.
-    fn frr(&mut self, daemon: &str, config: &str) {
-        let at = |name: &str| self.folder.file(name).display().to_string();
-        let (file, pid, socket, here) = (
-            at(&format!("{daemon}.conf")),
-            at(&format!("{daemon}.pid")),
-            at("zserv.api"),
-            at("."),
-        );
-        let log = format!("file:{}", at(&format!("{daemon}.log")));
-        std::fs::write(&file, config).unwrap();
-        let program = format!("{FRR}/{daemon}");
-        let args = [
-            "-f",
-            &file,
-            "-i",
-            &pid,
-            "-z",
-            &socket,
-            "--vty_socket",
-            &here,
-            "-A",
-            "127.0.0.1",
-            "-P",
-            "0",
-            "--log",
-            &log,
-        ];
-        self.start(&program, &args);
-        if daemon == "zebra" {
-            let start = Instant::now();
-            while !Path::new(&socket).exists() {
-                assert!(start.elapsed() < SETTLE, "zebra does not start");
-                std::thread::sleep(Duration::from_millis(50));
-            }
-        }
+        let routing = Routing::new(space);
+        Router { daemon, routing }
     }
 
     fn frr_all(&mut self, number: u32, ospf: &str, bgp: &str) {
-        self.frr("zebra", &format!("hostname r{number}\n"));
-        self.frr("ospfd", &format!(
+        self.routing.frr("zebra", &format!("hostname r{number}\n"));
+        self.routing.frr("ospfd", &format!(
             "hostname r{number}\n{ospf}router ospf\n ospf router-id 10.255.0.{number}\n network 10.1.0.0/16 area 0\n network 10.255.0.0/16 area 0\n"
         ));
-        self.frr(
+        self.routing.frr(
             "bgpd",
             &format!(
                 "hostname r{number}\nrouter bgp 65000\n bgp router-id 10.255.0.{number}\n{bgp}"
@@ -193,7 +114,7 @@ impl Router {
     }
 
     fn kernel(&self, words: &str) -> String {
-        must(&format!("ip -n {} {words}", self.space))
+        must(&format!("ip -n {} {words}", self.routing.space))
     }
 
     fn fib(&self, what: &str) -> String {
@@ -208,28 +129,6 @@ impl Router {
         });
         assert!(held, "{last}");
     }
-}
-
-impl Drop for Router {
-    fn drop(&mut self) {
-        for child in &mut self.running {
-            if child.try_wait().is_ok_and(|ended| ended.is_none()) {
-                signal(child.id(), "TERM");
-                let _ = child.wait();
-            }
-        }
-    }
-}
-
-fn within(span: Duration, mut holds: impl FnMut() -> bool) -> bool {
-    let start = Instant::now();
-    while start.elapsed() < span {
-        if holds() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    false
 }
 
 fn pings(space: &str, to: &str, count: u32, every: &str) -> u32 {
@@ -418,7 +317,7 @@ fn three_routers_share_two_ways_and_a_cut_converges() {
 
 #[test]
 fn bird_speaks_ospf_over_volley() {
-    if !able(&["/usr/sbin/bird"]) {
+    if !able(&[BIRD]) {
         return;
     }
     let Some(mut net) = Net::new() else { return };
@@ -442,19 +341,7 @@ fn bird_speaks_ospf_over_volley() {
              protocol ospf v2 {{ ipv4 {{ import all; export none; }}; area 0 {{ \
              interface \"{end}\" {{ type ptp; hello 1; dead 5; }}; interface \"{lan}\" {{ stub; }}; }}; }}\n"
         );
-        let (file, socket) = (
-            router.folder.file("bird.conf"),
-            router.folder.file("bird.ctl"),
-        );
-        std::fs::write(&file, config).unwrap();
-        let args = [
-            "-f",
-            "-c",
-            file.to_str().unwrap(),
-            "-s",
-            socket.to_str().unwrap(),
-        ];
-        router.start("/usr/sbin/bird", &args);
+        router.routing.bird(&config);
     }
     let there = within(SETTLE, || {
         r1.kernel("route show 10.10.2.0/24").contains("proto bird")

@@ -1,5 +1,5 @@
-//! A full table through the Linux mirror: `ip -batch` fills the kernel as a routing daemon would, and not one route may be
-//! lost, while packets in transit go on.
+//! A full table through the Linux mirror: `ip -batch` fills the kernel, and FRR does, which has it by BGP from BIRD. Not one
+//! route may be lost, while packets in transit go on.
 //!
 //! Small by default; `VOLLEY_FULL_TABLE=1` takes all of it, from the shared data where they are, else made up. Needs root.
 
@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use support::bed::{Bed, Space, must};
+use support::routing::{BIRD, FRR, Routing, SETTLE, able};
 use support::{Daemon, text};
 use volley_fib::load::{ReadOptions, Routes, read_routes, synthetic4, synthetic6};
 
@@ -20,7 +21,7 @@ const HOPS: u32 = 200;
 const LIMIT: Duration = Duration::from_secs(30);
 
 fn shared(name: &str) -> Option<PathBuf> {
-    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../../shared");
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared");
     let root = std::env::var("VOLLEY_SHARED").unwrap_or_else(|_| here.into());
     let path = PathBuf::from(root).join("data").join(name);
     path.exists().then_some(path)
@@ -195,20 +196,136 @@ fn a_full_table_comes_through_the_kernel_and_none_is_lost() {
     assert_eq!((sum("-4"), sum("-6")), (want4 + 2, want6 + 4));
     let audit = daemon.ok("lcp audit");
     assert!(audit.contains(" 0 differ"), "{audit}");
-    let said = ping.end();
-    let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
     println!(
-        "{want4} IPv4 and {want6} IPv6 routes ({from}): {:.1} s for ip -batch to fill the kernel, all there after {:.1} s, 0 of {} differ; beside it {line}",
+        "{want4} IPv4 and {want6} IPv6 routes ({from}): {:.1} s for ip -batch to fill the kernel, all there after {:.1} s, 0 of {} differ; beside it {}",
         kernel.as_secs_f64(),
         there.as_secs_f64(),
         audit.split(' ').next().unwrap_or("?"),
+        undisturbed(ping),
     );
-    let lost = line
-        .split(", ")
-        .nth(2)
-        .unwrap_or("100%")
-        .split('%')
-        .next()
-        .unwrap_or("100");
+}
+
+/// What a flow says in the end, if it lost less than 1 %.
+fn undisturbed(flow: Flow) -> String {
+    let said = flow.end();
+    let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
+    let lost = line.split(", ").nth(2).unwrap_or("100%");
+    let lost = lost.split('%').next().unwrap_or("100");
     assert!(lost.parse::<f64>().unwrap_or(100.0) < 1.0, "{said}");
+    line.to_owned()
+}
+
+/// BIRD at host a, which has all of it and tells FRR: next hops are hosts of a's network, and stay so (one AS).
+fn feeder(bed: &Bed, v4: &[(u32, u8)], v6: &[(u128, u8)]) -> Routing {
+    let mut bird = Routing::new(bed.name("a"));
+    bird.seconds = 900;
+    let mut four = String::with_capacity(v4.len() * 40);
+    for (n, (addr, len)) in v4.iter().enumerate() {
+        let (addr, host) = (std::net::Ipv4Addr::from_bits(*addr), n as u32 % HOPS);
+        let _ = writeln!(four, "route {addr}/{len} via 10.77.1.{host};");
+    }
+    let mut six = String::with_capacity(v6.len() * 60);
+    for (n, (addr, len)) in v6.iter().enumerate() {
+        let (addr, host) = (std::net::Ipv6Addr::from_bits(*addr), 16 + n as u32 % HOPS);
+        let _ = writeln!(six, "route {addr}/{len} via 2001:db8:77::{host:x};");
+    }
+    std::fs::write(bird.folder.file("four"), four).unwrap();
+    std::fs::write(bird.folder.file("six"), six).unwrap();
+    let at = |name: &str| bird.folder.file(name).display().to_string();
+    let peer = |name: &str, net: &str, family: &str| {
+        format!(
+            "protocol bgp {name} {{ local {net}2 as 65000; neighbor {net}1 as 65000; connect delay time 1; connect retry time 1;\n\
+             {family} {{ import none; export where source = RTS_STATIC; next hop keep; }}; }}\n"
+        )
+    };
+    bird.bird(&format!(
+        "router id 10.77.0.2;\nprotocol device {{ }}\n\
+         protocol static {{ ipv4;\ninclude \"{}\";\n}}\nprotocol static {{ ipv6;\ninclude \"{}\";\n}}\n{}{}",
+        at("four"),
+        at("six"),
+        peer("to4", "10.77.0.", "ipv4"),
+        peer("to6", "2001:db8:77::", "ipv6"),
+    ));
+    bird
+}
+
+/// FRR on the twins, which waits for the feeder.
+fn listener(space: &str) -> Routing {
+    let mut frr = Routing::new(space.to_owned());
+    frr.seconds = 900;
+    frr.frr("zebra", "hostname r\n");
+    frr.frr(
+        "bgpd",
+        "hostname r\nrouter bgp 65000\n bgp router-id 10.255.0.1\n neighbor 10.77.0.2 remote-as 65000\n neighbor 10.77.0.2 passive\n\
+         neighbor 2001:db8:77::2 remote-as 65000\n neighbor 2001:db8:77::2 passive\n no neighbor 2001:db8:77::2 activate\n\
+         address-family ipv4 unicast\n no neighbor 2001:db8:77::2 activate\n exit-address-family\n\
+         address-family ipv6 unicast\n neighbor 2001:db8:77::2 activate\n exit-address-family\n",
+    );
+    frr
+}
+
+/// Prefixes that the kernel of a namespace has, without making it list them.
+fn in_kernel(space: &str) -> (u64, u64) {
+    let read = |file: &str| must(&format!("ip netns exec {space} cat /proc/net/{file}"));
+    let four = read("fib_triestat");
+    let prefixes = four
+        .lines()
+        .filter_map(|l| l.trim().strip_prefix("Prefixes:"));
+    let four = prefixes.filter_map(|n| n.trim().parse::<u64>().ok()).max();
+    let six = read("rt6_stats");
+    let entries = six.split_whitespace().nth(3);
+    let six = entries.and_then(|n| u64::from_str_radix(n, 16).ok());
+    (four.unwrap_or(0), six.unwrap_or(0))
+}
+
+#[test]
+fn a_full_table_comes_by_bgp_through_frr_and_none_is_lost() {
+    if !able(&[&format!("{FRR}/zebra"), &format!("{FRR}/bgpd"), BIRD]) {
+        return;
+    }
+    let Some(bed) = Bed::new() else { return };
+    let full = std::env::var_os("VOLLEY_FULL_TABLE").is_some();
+    let (v4, v6, from) = table(full);
+    let (daemon, space) = mirrored_router(&bed);
+    let (own4, own6) = mirrored(&daemon);
+    assert_eq!(bed.pings("a", "10.78.0.2", 3, "0.05"), 3);
+    let ping = flow(&bed);
+    let want4 = v4.iter().collect::<HashSet<_>>().len() as u64;
+    let want6 = v6.iter().collect::<HashSet<_>>().len() as u64;
+    let before = in_kernel(&space.0);
+    let _frr = listener(&space.0);
+    let _bird = feeder(&bed, &v4, &v6);
+    let (mut begun, mut kernel) = (None, None);
+    let asked = Instant::now();
+    let there = loop {
+        let now = in_kernel(&space.0);
+        if now != before {
+            begun.get_or_insert_with(Instant::now);
+        }
+        if now.0 >= before.0 + want4 && now.1 >= before.1 + want6 {
+            kernel.get_or_insert_with(Instant::now);
+        }
+        let has = mirrored(&daemon);
+        if has == (own4 + want4, own6 + want6) {
+            break Instant::now();
+        }
+        let late = kernel.map_or(Duration::ZERO, |at: Instant| at.elapsed());
+        let wait = SETTLE * if full { 10 } else { 2 };
+        assert!(
+            late < LIMIT && asked.elapsed() < wait,
+            "{has:?} of {want4} and {want6}, the kernel {now:?} (before {before:?}): {}",
+            daemon.ok("show lcp")
+        );
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    let audit = daemon.ok("lcp audit");
+    assert!(audit.contains(" 0 differ"), "{audit}");
+    let since = |at: Option<Instant>| there.duration_since(at.unwrap_or(there)).as_secs_f64();
+    println!(
+        "{want4} IPv4 and {want6} IPv6 routes ({from}) by BGP from BIRD through FRR: all there {:.1} s after the first reached the kernel, {:.1} s after the last, 0 of {} differ; beside it {}",
+        since(begun),
+        since(kernel),
+        audit.split(' ').next().unwrap_or("?"),
+        undisturbed(ping),
+    );
 }

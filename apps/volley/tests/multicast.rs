@@ -508,7 +508,7 @@ fn routes_are_written_out_and_read_again() {
     assert_eq!(again.ok("config show"), written);
     // A name changes in them, too; an interface that goes leaves them, and the last accepting one takes them with it.
     daemon.ok("set interface name pg2 lan2");
-    assert!(daemon.ok("show ip mroute").contains("pg1 lan2"));
+    assert!(daemon.ok("show ip mroute").contains("lan2 pg1"));
     daemon.ok("delete interface lan2");
     assert!(!daemon.ok("config show").contains("lan2"));
     daemon.ok("delete interface pg0");

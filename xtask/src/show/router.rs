@@ -8,7 +8,7 @@ use crate::run::Program;
 /// A list of checks of one kind: a test file of the daemon and the test's name.
 type Check = (&'static str, &'static str);
 
-pub const ITEMS: [Item; 37] = [
+pub const ITEMS: [Item; 38] = [
     item(
         "oracle",
         "every rule of the page has packets, and the oracle and scapy agree on each outcome",
@@ -99,10 +99,17 @@ pub const ITEMS: [Item; 37] = [
         "fragments for the router: kernel pings up to 65507 bytes, scapy's overlaps, a flood, whole datagrams for the mirror",
         Work::Command(&["test", "--release", "-p", "volley", "--test", "reassembly"]),
     ),
-    gap(
+    item(
         "virtual-reassembly",
-        "ports of fragments in transit, for features that need them",
-        |_| Skip("not built: no feature asks for ports yet".into()),
+        "fragments that the kernel and scapy cut, in any order, take the path of their flow's other packets; a flood; several workers",
+        Work::Command(&[
+            "test",
+            "--release",
+            "-p",
+            "volley",
+            "--test",
+            "virtual_reassembly",
+        ]),
     ),
     item(
         "urpf",
@@ -174,7 +181,11 @@ pub const ITEMS: [Item; 37] = [
             "members",
         ]),
     ),
-    gap("ipv6-hosts", "SLAAC client", |_| Skip("not built".into())),
+    item(
+        "slaac",
+        "an uplink configures itself: scapy as its router, addresses, lifetimes, duplicates, ways out, odd messages, a flood; the kernel pings; another Volley",
+        Work::Command(&["test", "--release", "-p", "volley", "--test", "slaac"]),
+    ),
     item(
         "lcp",
         "Linux mirror: twins, services through them, everything both ways, overrun, resync, audit",
@@ -193,7 +204,12 @@ pub const ITEMS: [Item; 37] = [
     item(
         "full-table",
         "1M IPv4 and 250k IPv6 routes from the kernel in under 30 s, forwarding goes on, lcp audit empty",
-        Work::Call(|sitting| check(sitting, ("full_table", "a_full_table"))),
+        Work::Call(|sitting| check(sitting, ("full_table", "through_the_kernel"))),
+    ),
+    item(
+        "full-table-bgp",
+        "the same by BGP: BIRD has it, FRR learns it and fills the kernel; forwarding goes on, lcp audit empty",
+        Work::Call(|sitting| check(sitting, ("full_table", "by_bgp_through_frr"))),
     ),
     item(
         "replay-updates",
@@ -206,11 +222,6 @@ pub const ITEMS: [Item; 37] = [
         Work::Call(slow_path::flood),
     ),
 ];
-
-/// What is not there.
-const fn gap(name: &'static str, what: &'static str, why: fn(&Sitting<'_>) -> Outcome) -> Item {
-    item(name, what, Work::Call(why))
-}
 
 /// One test of the daemon against kernel peers. A test that says why it cannot run here is a skip.
 fn check(sitting: &Sitting<'_>, (file, name): Check) -> Outcome {

@@ -160,7 +160,8 @@ impl Bench {
         change(&self.stack, line, || _ = worker.step())
     }
 
-    /// A stream of complex packets from a thousand hosts, or of transit (none).
+    /// A stream of complex packets from a hundred hosts, or of transit (none). So few stay in the cache: what a generator has
+    /// to read from memory is not to be seen.
     fn stream(&mut self, kind: Option<usize>, rate: Option<f64>) -> Result<String, BenchError> {
         let rate = rate.map_or(String::new(), |r| format!("rate {} ", r as u64));
         let (name, interface, mac, edit, rest) = match kind {
@@ -168,14 +169,14 @@ impl Bench {
                 "transit".to_owned(),
                 "pg0",
                 1,
-                "ip4.dst increment 20.0.0.1 20.100.255.255",
+                "ip4.dst increment 20.0.0.1 20.99.0.1 step 65536",
                 "dst 20.0.0.1 ttl 64 / udp sport 1 dport 2",
             ),
             Some(kind) => (
                 format!("flood{kind}"),
                 "x0",
                 3,
-                "ip4.src increment 198.19.0.1 198.19.3.255",
+                "ip4.src increment 198.19.0.1 198.19.0.100",
                 KINDS[kind].1,
             ),
         };

@@ -203,6 +203,16 @@ impl Probe for Stack {
         let found = all.by_name(interface)?;
         Some((Mac(found.mac), found.mtu))
     }
+
+    fn explain(&self, request: &Request, error: ModelError) -> ModelError {
+        let kept = match request {
+            Request::AddressDel { interface, address } => {
+                self.fib.borrow().why_kept(interface, *address)
+            }
+            _ => None,
+        };
+        kept.unwrap_or(error)
+    }
 }
 
 impl Executor for Stack {

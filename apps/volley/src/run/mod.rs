@@ -25,6 +25,7 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use volley_cli::server::Server;
 use volley_graph::{Clock, Running};
@@ -63,6 +64,9 @@ impl Args {
         engine.isa = self.isa.unwrap_or(engine.isa);
     }
 }
+
+/// The longest that an end waits for what is still to be said.
+const FAREWELL: Duration = Duration::from_millis(100);
 
 /// Run until a signal.
 pub fn main(args: Args) -> Result<(), RunError> {
@@ -128,9 +132,21 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         () = http.run(daemon.clone()) => {}
     }
     manager.tell("STOPPING=1");
+    farewell(&daemon).await;
     drop(running);
     finish(&daemon);
     ended
+}
+
+/// Hosts hear that this router ends, as long as somebody is there to send it.
+async fn farewell(daemon: &Daemon) {
+    let neighbors = &daemon.stack.neighbors;
+    let until = tokio::time::Instant::now() + FAREWELL;
+    if neighbors.farewell() {
+        while neighbors.is_sending() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
 }
 
 /// After the workers have stopped: write what they left, and close the capture.

@@ -6,6 +6,7 @@ pub mod bed;
 pub mod http;
 pub mod oracle;
 pub mod replay;
+pub mod routing;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -44,6 +44,17 @@ struct ArcTable {
     chain_of: Vec<u8>,
     /// Each chain ends with the node behind the arc.
     chains: Vec<Vec<NodeId>>,
+    /// All features in order, and the node behind the arc.
+    order: Vec<NodeId>,
+}
+
+/// A feature of an arc that packets leave for other nodes and come back behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spot {
+    /// The arc.
+    pub arc: ArcId,
+    /// The feature's node.
+    pub node: NodeId,
 }
 
 /// A place on an arc as the `Feature` column carries it: arc, chain, position; 0 is no place.
@@ -65,6 +76,25 @@ impl ArcTables {
             *table.chains.get(chain)?.first()?,
             place(arc.0 as usize, chain, 0),
         ))
+    }
+
+    /// Where a packet of `interface` goes on behind `spot`, whatever has been switched since it came there.
+    pub(crate) fn behind(&self, spot: Spot, interface: u32) -> Option<(NodeId, u32)> {
+        let arc = spot.arc.0 as usize;
+        let table = self.arcs.get(arc)?;
+        let number = table.chain_of.get(interface as usize).copied();
+        let Some(chain) = number.and_then(|n| (n as usize).checked_sub(1)) else {
+            return Some((*table.order.last()?, 0));
+        };
+        let nodes = table.chains.get(chain)?;
+        let at = match nodes.iter().position(|node| *node == spot.node) {
+            Some(at) => at + 1,
+            None => {
+                let mut later = table.order.iter().skip_while(|node| **node != spot.node);
+                later.find_map(|node| nodes.iter().position(|it| it == node))?
+            }
+        };
+        Some((*nodes.get(at)?, place(arc, chain, at)))
     }
 
     /// The node behind a place.
@@ -140,8 +170,12 @@ impl ArcBook {
     ) -> Result<ArcTables, GraphError> {
         let mut out = ArcTables::default();
         for arc in &self.arcs {
+            let names = arc.features.iter().map(|feature| feature.name);
             let mut table = ArcTable {
-                active: false,
+                order: names
+                    .chain([arc.end])
+                    .filter_map(|name| node(name).ok())
+                    .collect(),
                 ..ArcTable::default()
             };
             for (&interface, on) in arc.enabled.iter().filter(|(_, on)| !on.is_empty()) {
@@ -250,5 +284,39 @@ mod tests {
         assert_eq!((first, second, end), (NodeId(10), NodeId(11), NodeId(12)));
         assert_eq!(tables.step(at), None);
         assert_eq!(tables.step(0), None);
+    }
+
+    #[test]
+    fn packets_come_back_behind_a_feature_whatever_was_switched() {
+        let mut book = ArcBook::default();
+        let arc = book.declare("ip4-unicast", "start", "end");
+        for (name, after) in [("a", &[][..]), ("b", &["a"]), ("c", &["b"])] {
+            book.add("ip4-unicast", feature(name, &[], after)).unwrap();
+        }
+        let on: [&[&'static str]; 4] = [&["a", "b", "c"], &["b"], &["a", "c"], &["a"]];
+        for (interface, on) in on.into_iter().enumerate() {
+            let on = on.iter().copied().collect();
+            book.arcs[0].enabled.insert(interface as u32, on);
+        }
+        let node = |name: &str| {
+            Ok(NodeId(match name {
+                "a" => 10,
+                "b" => 11,
+                "c" => 12,
+                _ => 13,
+            }))
+        };
+        let tables = book.tables(node).unwrap();
+        let node = NodeId(11);
+        let behind = |interface| tables.behind(Spot { arc, node }, interface).unwrap();
+        // With the feature, alone with it, without it, without it and what is behind, without any.
+        let nodes = [0, 1, 2, 3, 9].map(|interface| behind(interface).0.0);
+        assert_eq!(nodes, [12, 13, 12, 13, 13]);
+        // And the place that the packet gets leads on from there.
+        for interface in [0, 2] {
+            assert_eq!(tables.step(behind(interface).1).unwrap().0, NodeId(13));
+        }
+        let arc = ArcId(7);
+        assert_eq!(tables.behind(Spot { arc, node }, 0), None);
     }
 }

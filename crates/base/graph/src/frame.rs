@@ -28,7 +28,7 @@ pub enum Col {
     Dst2 = 6,
     /// Bits 31..0 of an IPv6 destination.
     Dst3 = 7,
-    /// Flow hash.
+    /// The flow's hash, where the packet by itself does not tell it: a fragment without ports. 0 for none.
     Hash = 8,
     /// What a lookup found: the FIB's forwarding object.
     Dpo = 9,
@@ -51,6 +51,9 @@ pub enum Col {
 }
 
 impl Col {
+    /// The columns that follow from where a packet is to go: nodes that make others from packets forget them.
+    pub const DESTINATION: [Col; 5] = [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Dpo];
+
     /// The columns that say where a packet goes: nodes that end or turn it round forget them.
     pub const WHERE_TO: [Col; 6] = [
         Col::Dst,
@@ -74,7 +77,8 @@ pub(crate) const TAGS: u32 = 1 << Col::Err as u8
     | 1 << Col::Trace as u8
     | 1 << Col::Feature as u8
     | 1 << Col::Offload as u8
-    | 1 << Col::Lead as u8;
+    | 1 << Col::Lead as u8
+    | 1 << Col::Hash as u8;
 
 /// The columns of one vector.
 pub(crate) struct Frame {

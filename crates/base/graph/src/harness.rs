@@ -222,7 +222,7 @@ pub fn run_once<N: Node>(
     for packet in &mut out {
         packet
             .columns
-            .retain(|col, word| *col != Col::Err as u8 || *word != 0);
+            .retain(|col, word| ![Col::Err as u8, Col::Hash as u8].contains(col) || *word != 0);
     }
     let dropped = |p: &&mut Out| p.to == DROP_NODE && p.columns.get(&(Col::Err as u8)) > Some(&0);
     for packet in out.iter_mut().filter(dropped) {

@@ -6,13 +6,15 @@
 
 use crate::frame::{CHAINED, Col, IDX, POS};
 use crate::packet::{first_part, free_members, walk};
-use crate::{Column, Done, Fresh, Nexts, Output, Packet, Vector};
+use crate::{Column, Done, Fresh, Nexts, NodeId, Output, Packet, Spot, Vector};
 use std::sync::Arc;
 use volley_buf::{META, Pool, START};
 use volley_simd::Isa;
 
 /// The columns that a held packet keeps, besides index and position.
-const KEPT: [Col; 4] = [Col::Len, Col::Rx, Col::Trace, Col::Offload];
+const KEPT: [Col; 5] = [Col::Len, Col::Rx, Col::Trace, Col::Offload, Col::Hash];
+/// Those of them that not every frame has.
+const TAGS: [Col; 3] = [Col::Trace, Col::Offload, Col::Hash];
 
 /// A packet outside the graph.
 #[must_use = "a held packet is given back to a source, or freed by being dropped"]
@@ -98,6 +100,8 @@ impl Drop for Held {
 pub enum Part<X, K> {
     /// It goes on by this edge.
     Send(X),
+    /// It goes on along a feature arc behind this feature.
+    Behind(Spot),
     /// It leaves the graph and waits; `K` is what its keeper is told.
     Hold(K),
     /// It has told what it was to tell, and is freed.
@@ -112,7 +116,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         mut body: impl FnMut(&mut Packet<'_>) -> Part<X, K>,
         mut keep: impl FnMut(K, Held),
     ) -> Done {
-        for col in [Col::Trace, Col::Offload] {
+        for col in TAGS {
             self.frame.require(col, 0);
         }
         for row in 0..self.frame.n {
@@ -127,6 +131,10 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
                 Part::Send(next) => {
                     let edge = self.raw.edges[next.index()];
                     self.lanes.push_row(edge, &self.frame, row);
+                }
+                Part::Behind(spot) => {
+                    let node = self.lanes.go_behind(spot, &mut self.frame, row);
+                    self.lanes.push_row(node, &self.frame, row);
                 }
                 Part::Hold(key) => {
                     let held = Held {
@@ -157,7 +165,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         let mut fresh = self.alloc(0, 0);
         let size = fresh.lanes.vector_size;
         let frame = &mut fresh.frame;
-        for col in [Col::Trace, Col::Offload] {
+        for col in TAGS {
             frame.require(col, 0);
         }
         while frame.n < size {
@@ -186,5 +194,19 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
             *code = u32::from(edges[(*code as usize).min(edges.len() - 1)].0);
         }
         self.send_each(codes)
+    }
+
+    /// Each packet goes on along a feature arc behind a feature.
+    pub fn send_behind(mut self, spot: Spot) -> usize {
+        let mut targets = std::mem::take(&mut self.lanes.targets);
+        for row in 0..self.frame.n {
+            let node = self.lanes.go_behind(spot, &mut self.frame, row);
+            targets.words_mut(row + 1)[row] = u32::from(node.0);
+        }
+        let (frame, lanes, isa) = self.release();
+        let rows = frame.n;
+        lanes.split(isa, frame, targets.words(rows), |code| NodeId(code as u16));
+        lanes.targets = targets;
+        rows
     }
 }

@@ -1,12 +1,12 @@
 //! What lies between the nodes of one worker: pending frames, spare frames, buffers, arcs and the tracer.
 
-use crate::NodeId;
 use crate::arc::ArcTables;
 use crate::column::Column;
-use crate::frame::{ALWAYS, Frame, IDX, POS, bits};
+use crate::frame::{ALWAYS, Col, Frame, IDX, POS, bits};
 use crate::handoff::Post;
 use crate::ranks::Pending;
 use crate::trace::Tracer;
+use crate::{NodeId, Spot};
 use std::collections::VecDeque;
 use std::ops::Range;
 use volley_buf::Cache;
@@ -236,6 +236,16 @@ impl Lanes {
             self.push_row(target(codes[row]), &frame, row);
         }
         self.recycle(frame);
+    }
+
+    /// Where a row goes on along a feature arc behind a feature; its place there is noted.
+    pub(crate) fn go_behind(&self, spot: Spot, frame: &mut Frame, row: usize) -> NodeId {
+        frame.require(Col::Feature, 0);
+        let interface = frame.words(Col::Rx as usize)[row];
+        let lost = (self.drop_node, 0);
+        let (node, place) = self.arcs.behind(spot, interface).unwrap_or(lost);
+        frame.cols[Col::Feature as usize].words_mut(row + 1)[row] = place;
+        node
     }
 
     /// Free the buffers of all rows of `frame`, chains with all their members.

@@ -47,7 +47,7 @@ mod unfold;
 mod vector;
 mod worker;
 
-pub use arc::{ArcId, ArcReport, Feature};
+pub use arc::{ArcId, ArcReport, Feature, Spot};
 pub use clock::Clock;
 pub use column::{Column, Words, strip_rows};
 pub use counters::{CounterInfo, Counters, NoCounters, Severity};

@@ -317,7 +317,7 @@ impl<'a, I: Isa, X: Nexts> Fresh<'a, I, X> {
 
     /// Take the frame out for sending, with traces started.
     #[inline(always)]
-    fn release(self) -> (Box<Frame>, &'a mut Lanes, I) {
+    pub(crate) fn release(self) -> (Box<Frame>, &'a mut Lanes, I) {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped, so its frame is taken and its lanes are borrowed on exactly once.
         let (mut frame, lanes) = unsafe {

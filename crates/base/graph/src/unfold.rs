@@ -38,7 +38,7 @@ pub struct Offspring<'a, I: Isa> {
 }
 
 impl<I: Isa> Offspring<'_, I> {
-    /// Make a packet of `len` bytes from `parent`, with its columns and nothing left to be done, to be sent to `node`.
+    /// Make a packet of `len` bytes from `parent`, with its columns but of no flow, and nothing left to be done, to be sent to `node`.
     /// `fill` is called for one buffer after the other. Returns the first one's bytes, to be put right; none when buffers
     /// run out.
     pub fn add(
@@ -78,6 +78,7 @@ impl<I: Isa> Offspring<'_, I> {
             (POS, START as u32 | chained),
             (Col::Len as usize, len as u32),
             (Col::Offload as usize, 0),
+            (Col::Hash as usize, 0),
         ];
         for (col, word) in mine {
             self.out.cols[col].words_mut(row + 1)[row] = word;

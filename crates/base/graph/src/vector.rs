@@ -349,6 +349,23 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.keep(&stay);
     }
 
+    /// Packets whose mark is not 0 leave by edge `next`; the others stay, in order. Costs one pass over the marks when there
+    /// are none.
+    #[inline(always)]
+    pub fn divert(&mut self, marks: &Column, next: X) {
+        if or_all(marks.words(self.frame.n)) != 0 {
+            self.divert_rows(marks, next);
+        }
+    }
+
+    #[inline(never)]
+    fn divert_rows(&mut self, marks: &Column, next: X) {
+        let stay = self.isa.rows_equal(marks.words(self.frame.n), 0);
+        let (edge, leave) = (self.raw.edges[next.index()], stay.inverted());
+        self.lanes.push_rows(self.isa, edge, &self.frame, &leave);
+        self.keep(&stay);
+    }
+
     /// Drop every packet for one reason, by edge `drop`.
     #[inline(always)]
     pub fn fail_all<C: Counters>(mut self, cx: &Cx<'_, C>, counter: C, drop: X) -> Done {

@@ -43,6 +43,12 @@ const SPELLINGS: &[(&str, &str)] = &[
     ),
     ("ip table add 7", ""),
     ("ip6 nd pg0 ra-suppress", ""),
+    ("ip6 nd address autoconfig pg0", ""),
+    ("ip6 nd address autoconfig pg0 default-route", ""),
+    (
+        "ip6 nd addr auto pg0 disable",
+        "ip6 nd address autoconfig pg0 disable",
+    ),
     ("set int dad pg0 3", "set interface dad pg0 3"),
     ("set interface dad pg0 off", ""),
     ("set interface proxy pg0 192.0.2.0/25 2001:db8::/48", ""),
@@ -83,6 +89,8 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("set ip icmp errors on rate 1000", "set ip icmp"),
     ("set ip icmp errors off rate 0 burst 7 receiver-rate 9", ""),
     ("set ip6 reassembly", ""),
+    ("set ip6 reassembly virtual-timeout 250", ""),
+    ("set interface ip virtual-reassembly pg0 on", ""),
     ("set ip4 reassembly max-buffers 1024", "set ip4 reassembly"),
     (
         "set ip6 reassembly max-reassemblies 5 max-reassembly-length 3 max-buffers 9 timeout 60",

@@ -277,7 +277,11 @@ fn mroute() -> impl Strategy<Value = Request> {
 }
 
 fn ip_switch() -> impl Strategy<Value = Request> {
-    let what = prop_oneof![Just(IpSwitch::DirectedBroadcast), Just(IpSwitch::Redirects)];
+    let what = prop_oneof![
+        Just(IpSwitch::DirectedBroadcast),
+        Just(IpSwitch::Redirects),
+        Just(IpSwitch::VirtualReassembly)
+    ];
     let switch = || prop_oneof![Just(Switch::On), Just(Switch::Off)];
     let on_interface = (name(), what, switch())
         .prop_map(|(name, what, switch)| Request::InterfaceIpSwitch { name, what, switch });
@@ -347,7 +351,10 @@ fn discovery() -> impl Strategy<Value = Request> {
         Just("last-member-interval 300 last-member-count 4"),
     ];
     let querier = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
+    let autoconf = prop_oneof![Just(None), Just(Some("on")), Just(Some("default-route"))];
+    let autoconf = autoconf.prop_map(|words| words.map(|words| words.parse().unwrap()));
     let one = prop_oneof![
+        autoconf.prop_map(Discovery::Autoconf),
         advert.prop_map(Discovery::Advert),
         ranges.prop_map(Discovery::Proxy),
         querier.clone().prop_map(Discovery::Igmp),
@@ -484,13 +491,16 @@ fn dpdk_request() -> impl Strategy<Value = Request> {
     });
     let family = prop_oneof![Just(Family::V4), Just(Family::V6)];
     let timeout = proptest::option::of(1..121u32);
-    let reassembly = (family, 1..4096u32, 2..99u32, 2..99u32, timeout).prop_map(
-        |(family, max_reassemblies, max_reassembly_length, max_buffers, timeout)| {
+    let waits = (timeout, 99..102u32);
+    let reassembly = (family, 1..4096u32, 2..99u32, 2..99u32, waits).prop_map(
+        |(family, max_reassemblies, max_reassembly_length, max_buffers, waits)| {
+            let (timeout, virtual_timeout_ms) = waits;
             let settings = ReassemblySettings {
                 max_reassemblies,
                 max_reassembly_length,
                 max_buffers,
                 timeout,
+                virtual_timeout_ms,
             };
             Request::Reassembly { family, settings }
         },

@@ -399,6 +399,12 @@ fn discovery(section: &Section<'_>, name: &str, plan: &mut Plan) {
             discovery: Discovery::Advert(Some(advert)),
         });
     }
+    if let Some(autoconf) = section.get("autoconf").and_then(|f| f.read()) {
+        plan.interfaces.push(Request::InterfaceDiscovery {
+            name: name(),
+            discovery: Discovery::Autoconf(Some(autoconf)),
+        });
+    }
     let asks: [(_, fn(_) -> Discovery); 2] = [("igmp", Discovery::Igmp), ("mld", Discovery::Mld)];
     for (key, discovery) in asks {
         if let Some(querier) = section.get(key).and_then(|f| f.read()) {
@@ -416,6 +422,7 @@ fn routing(section: &Section<'_>, name: &str, plan: &mut Plan) {
     for (key, what) in [
         ("directed_broadcast", IpSwitch::DirectedBroadcast),
         ("redirects", IpSwitch::Redirects),
+        ("virtual_reassembly", IpSwitch::VirtualReassembly),
     ] {
         if section.get(key).and_then(|f| f.boolean()) == Some(true) {
             let (name, switch) = (name(), Switch::On);

@@ -144,6 +144,10 @@ pub(crate) static INTERFACE: Table = many(
             "words of `ip6 nd` such as \"ra-interval 30 rdnss 2001:db8::53\": it advertises itself as a router of IPv6; \"ra-send\": as usual (it does not)",
         ),
         k(
+            "autoconf",
+            "on or default-route: it makes itself addresses of what the routers of its link advertise; default-route: they are its way to everywhere (it does not)",
+        ),
+        k(
             "igmp",
             "words of `set interface igmp` such as \"query-interval 60 robustness 3\": it asks IPv4 hosts for their groups, whose packets they get; \"on\": as usual (it does not)",
         ),
@@ -173,6 +177,10 @@ pub(crate) static INTERFACE: Table = many(
         k(
             "redirects",
             "true: senders on it are told of better first hops (false)",
+        ),
+        k(
+            "virtual_reassembly",
+            "true: fragments in transit that it receives are treated as other packets of their flow (false)",
         ),
         k("rx", "kind pcap: file to receive from"),
         k("tx", "kind pcap: file to transmit into"),
@@ -417,13 +425,17 @@ pub(crate) static ICMP: Table = Table {
 const REASSEMBLY: &[Key] = &[
     k(
         "max_reassemblies",
-        "datagrams that wait on each worker (1024)",
+        "datagrams that wait on each worker, and datagrams in transit that are known (1024)",
     ),
     k("max_reassembly_length", "fragments of one datagram (64)"),
     k("max_buffers", "fragments that wait on each worker (1024)"),
     k(
         "timeout",
         "seconds that a datagram waits (30 for IPv4, 60 for IPv6)",
+    ),
+    k(
+        "virtual_timeout_ms",
+        "milliseconds that fragments in transit wait for the first one (100)",
     ),
 ];
 pub(crate) static IP4_REASSEMBLY: Table = Table {

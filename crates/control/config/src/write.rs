@@ -201,6 +201,7 @@ impl Writer {
                         interface.keys.plain("proxy", all);
                     }
                     Discovery::Advert(it) => interface.keys.maybe("ra", it.as_ref()),
+                    Discovery::Autoconf(it) => interface.keys.maybe("autoconf", it.as_ref()),
                     Discovery::Igmp(it) => interface.keys.maybe("igmp", it.as_ref()),
                     Discovery::Mld(it) => interface.keys.maybe("mld", it.as_ref()),
                 }
@@ -248,6 +249,7 @@ impl Writer {
                 let key = match what {
                     IpSwitch::DirectedBroadcast => "directed_broadcast",
                     IpSwitch::Redirects => "redirects",
+                    IpSwitch::VirtualReassembly => "virtual_reassembly",
                 };
                 let on = *switch == Switch::On;
                 self.interface(name).keys.switch(key, on);
@@ -297,6 +299,8 @@ impl Writer {
             keys.unusual(key, number, usual);
         }
         keys.maybe_plain("timeout", it.timeout);
+        let (ms, usual) = (it.virtual_timeout_ms, usual.virtual_timeout_ms);
+        keys.unusual("virtual_timeout_ms", ms, usual);
         let family = family_name(family);
         let _ = write!(self.first, "\n[{family}_reassembly]\n{}", keys.lines());
     }

@@ -72,7 +72,7 @@ fn what_interfaces_do_and_how_paths_share() {
         "[[interface]]\nname = \"a\"\nkind = \"pg\"\nunnumbered = \"b\"\n[[interface]]\nname = \"b\"\nkind = \"pg\"\naddresses = [\"192.0.2.1/32\"]\n",
     );
     comes_back(
-        "[multipath]\nresilient = true\nbuckets = 512\n[[interface]]\nname = \"a\"\nkind = \"pg\"\ndirected_broadcast = true\nredirects = true\n",
+        "[multipath]\nresilient = true\nbuckets = 512\n[[interface]]\nname = \"a\"\nkind = \"pg\"\ndirected_broadcast = true\nredirects = true\nvirtual_reassembly = true\n",
     );
     let one = |text: &str| parse(text).unwrap().requests[0].to_string();
     let resilient = one("[multipath]\nresilient = true\n");
@@ -83,11 +83,11 @@ fn what_interfaces_do_and_how_paths_share() {
 
 #[test]
 fn how_much_of_datagrams_may_wait() {
-    let all = "max_reassemblies = 5\nmax_reassembly_length = 3\nmax_buffers = 9\ntimeout = 7\n";
+    let all = "max_reassemblies = 5\nmax_reassembly_length = 3\nmax_buffers = 9\ntimeout = 7\nvirtual_timeout_ms = 50\n";
     for (family, ip) in [("ip4", "ip4"), ("ip6", "ip6")] {
         let text = format!("[{family}_reassembly]\n{all}");
         comes_back(&text);
-        let words = "reassembly max-reassemblies 5 max-reassembly-length 3 max-buffers 9 timeout 7";
+        let words = "reassembly max-reassemblies 5 max-reassembly-length 3 max-buffers 9 timeout 7 virtual-timeout 50";
         let request = parse(&text).unwrap().requests[0].to_string();
         assert_eq!(request, format!("set {ip} {words}"));
     }
@@ -223,7 +223,7 @@ fn multicast_routes() {
 #[test]
 fn how_an_interface_deals_with_its_neighbours() {
     let text = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\ndad = 2\nproxy = [\"192.0.2.0/25\", \"2001:db8::/48\"]\n\
-        ra = \"ra-interval 30 10 prefix 2001:db8:1::/64 100 50 off-link rdnss 2001:db8::53\"\n";
+        ra = \"ra-interval 30 10 prefix 2001:db8:1::/64 100 50 off-link rdnss 2001:db8::53\"\nautoconf = \"default-route\"\n";
     comes_back(text);
     let all: Vec<String> = parse(text)
         .unwrap()
@@ -233,6 +233,7 @@ fn how_an_interface_deals_with_its_neighbours() {
         .collect();
     for want in [
         "set interface dad pg0 2",
+        "ip6 nd address autoconfig pg0 default-route",
         "set interface proxy pg0 192.0.2.0/25 2001:db8::/48",
         "ip6 nd pg0 ra-send ra-interval 30 10 prefix 2001:db8:1::/64 100 50 off-link rdnss 2001:db8::53",
     ] {
@@ -242,6 +243,7 @@ fn how_an_interface_deals_with_its_neighbours() {
         ("dad = 11", "0 to 10"),
         ("proxy = [\"ff02::/16\"]", "group"),
         ("ra = \"ra-interval 3\"", "ra-interval"),
+        ("autoconf = \"off\"", "default-route"),
     ] {
         let text = format!("[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n{wrong}\n");
         let error = parse(&text).unwrap_err().to_string();

@@ -388,6 +388,7 @@ impl Editor<'_> {
             Key::Urpf(own(), Family::V6),
             Key::IpSwitch(own(), IpSwitch::DirectedBroadcast),
             Key::IpSwitch(own(), IpSwitch::Redirects),
+            Key::IpSwitch(own(), IpSwitch::VirtualReassembly),
             Key::Lcp(own()),
             Key::Up(own()),
         ];

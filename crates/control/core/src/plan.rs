@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use volley_model::{
-    IfAddress, InterfaceKind, Mac, Neighbor, Path, Prefix, Request, Route, RouteLoad, RouteSource,
+    IfAddress, InterfaceKind, Mac, ModelError, Neighbor, Path, Prefix, Request, Route, RouteLoad,
+    RouteSource,
 };
 
 /// One request to the handlers, and those that take it back.
@@ -23,6 +24,11 @@ pub struct Step {
 pub trait Probe {
     /// Its MAC address and MTU now.
     fn hardware(&self, interface: &str) -> Option<(Mac, u32)>;
+
+    /// A refusal by the desired state, in the words of who knows more.
+    fn explain(&self, _request: &Request, error: ModelError) -> ModelError {
+        error
+    }
 }
 
 /// Nothing is known.

@@ -134,6 +134,7 @@ impl Transaction {
             }
             if let Err(error) = done {
                 state.undo(changes);
+                let error = probe.explain(request, error);
                 return Err(TransactionError::at(index, request, error));
             }
         }
@@ -166,7 +167,7 @@ impl Transaction {
                 .and_then(|()| state.check(&changes));
             if let Err(error) = done {
                 state.undo(changes);
-                return Err(error.into());
+                return Err(probe.explain(request, error).into());
             }
         }
         if takes_subs(request, &changes) {

@@ -1,8 +1,9 @@
 //! How an interface deals with its neighbours: whether it asks before it uses an address, for whom it answers, what it
-//! advertises.
+//! advertises, what it takes from other routers' advertisements.
 
 use crate::addr::Prefix;
 use crate::advert::RouterAdvert;
+use crate::autoconf::Autoconf;
 use crate::error::ModelError;
 use crate::limits;
 use crate::querier::GroupQuerier;
@@ -25,6 +26,8 @@ pub enum Discovery {
     Igmp(Option<GroupQuerier>),
     /// How it asks IPv6 hosts for their groups; none = it does not.
     Mld(Option<GroupQuerier>),
+    /// What it takes from advertisements of its link's routers; none = nothing.
+    Autoconf(Option<Autoconf>),
 }
 
 /// Which setting.
@@ -40,16 +43,19 @@ pub enum DiscoveryPart {
     Igmp,
     /// The querier of MLD.
     Mld,
+    /// Stateless address autoconfiguration.
+    Autoconf,
 }
 
 impl DiscoveryPart {
     /// All of them.
-    pub const ALL: [DiscoveryPart; 5] = [
+    pub const ALL: [DiscoveryPart; 6] = [
         DiscoveryPart::Probes,
         DiscoveryPart::Proxy,
         DiscoveryPart::Advert,
         DiscoveryPart::Igmp,
         DiscoveryPart::Mld,
+        DiscoveryPart::Autoconf,
     ];
 
     /// How it is when nobody sets it.
@@ -60,6 +66,7 @@ impl DiscoveryPart {
             DiscoveryPart::Advert => Discovery::Advert(None),
             DiscoveryPart::Igmp => Discovery::Igmp(None),
             DiscoveryPart::Mld => Discovery::Mld(None),
+            DiscoveryPart::Autoconf => Discovery::Autoconf(None),
         }
     }
 }
@@ -90,6 +97,16 @@ fn querier(
     }
 }
 
+/// The command of autoconfiguration.
+fn autoconf(name: &str, it: Option<&Autoconf>, f: &mut Formatter<'_>) -> fmt::Result {
+    let word = match it {
+        Some(it) if it.default_route => " default-route",
+        Some(_) => "",
+        None => " disable",
+    };
+    write!(f, "ip6 nd address autoconfig {name}{word}")
+}
+
 impl Discovery {
     /// Which setting it is.
     pub fn part(&self) -> DiscoveryPart {
@@ -99,6 +116,7 @@ impl Discovery {
             Discovery::Advert(_) => DiscoveryPart::Advert,
             Discovery::Igmp(_) => DiscoveryPart::Igmp,
             Discovery::Mld(_) => DiscoveryPart::Mld,
+            Discovery::Autoconf(_) => DiscoveryPart::Autoconf,
         }
     }
 
@@ -110,6 +128,7 @@ impl Discovery {
             Discovery::Igmp(it) | Discovery::Mld(it) => {
                 it.as_ref().map_or(Ok(()), GroupQuerier::validate)
             }
+            Discovery::Autoconf(_) => Ok(()),
         }
     }
 
@@ -129,6 +148,7 @@ impl Discovery {
             Discovery::Advert(None) => write!(f, "ip6 nd {name} ra-suppress"),
             Discovery::Igmp(it) => querier("igmp", name, it.as_ref(), f),
             Discovery::Mld(it) => querier("mld", name, it.as_ref(), f),
+            Discovery::Autoconf(it) => autoconf(name, it.as_ref(), f),
         }
     }
 }

@@ -45,13 +45,16 @@ pub enum IpSwitch {
     DirectedBroadcast,
     /// Senders on it are told of a better first hop (RFC 1812, 5.2.7.2; RFC 4861, 8.2).
     Redirects,
+    /// Fragments of datagrams in transit that come in by it are treated as other packets of their flow.
+    VirtualReassembly,
 }
 
 impl IpSwitch {
-    /// Both, by the words for them.
-    pub const ALL: [(&'static str, IpSwitch); 2] = [
+    /// All, by the words for them.
+    pub const ALL: [(&'static str, IpSwitch); 3] = [
         ("directed-broadcast", IpSwitch::DirectedBroadcast),
         ("redirects", IpSwitch::Redirects),
+        ("virtual-reassembly", IpSwitch::VirtualReassembly),
     ];
 }
 
@@ -60,6 +63,7 @@ impl Display for IpSwitch {
         f.write_str(match self {
             IpSwitch::DirectedBroadcast => "directed-broadcast",
             IpSwitch::Redirects => "redirects",
+            IpSwitch::VirtualReassembly => "virtual-reassembly",
         })
     }
 }

@@ -13,6 +13,7 @@
 
 mod addr;
 mod advert;
+mod autoconf;
 mod bridge;
 mod config;
 mod discovery;
@@ -48,6 +49,7 @@ mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
 pub use advert::{AdvertPrefix, RouterAdvert};
+pub use autoconf::Autoconf;
 pub use bridge::{BridgeDomain, BridgePort, L2FibEntry};
 pub use config::{
     CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource, parse_span,

@@ -34,6 +34,8 @@ pub const REASSEMBLY_LENGTH: std::ops::RangeInclusive<u32> = 2..=8192;
 pub const REASSEMBLY_BUFFERS: std::ops::RangeInclusive<u32> = 2..=8192;
 /// Seconds that a datagram waits for its fragments.
 pub const REASSEMBLY_TIMEOUT: std::ops::RangeInclusive<u32> = 1..=120;
+/// Milliseconds that fragments in transit wait for the first one.
+pub const VIRTUAL_TIMEOUT_MS: std::ops::RangeInclusive<u32> = 10..=10_000;
 /// Echo requests of one ping.
 pub const PING_COUNT: std::ops::RangeInclusive<u32> = 1..=100;
 /// Milliseconds between two of them, and that an answer is waited for.

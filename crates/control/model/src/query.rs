@@ -135,6 +135,11 @@ pub enum Query {
         /// IP version.
         family: Family,
     },
+    /// Virtual reassembly: its limits, and what is known of fragments in transit.
+    VirtualReassembly {
+        /// IP version.
+        family: Family,
+    },
     /// How interfaces deal with their neighbours: what they advertise.
     Discovery {
         /// Only this one.

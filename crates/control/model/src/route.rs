@@ -74,6 +74,8 @@ pub enum RouteSource {
     Dynamic,
     /// The Linux kernel, through the mirror.
     LcpRt,
+    /// Routers of IPv6 that advertise themselves, and the networks of their links (autoconfiguration).
+    Autoconf,
     /// Neighbours: host routes that complete an adjacency.
     Adjacency,
     /// The default drop that every table begins with.
@@ -82,13 +84,14 @@ pub enum RouteSource {
 
 impl RouteSource {
     /// Every source with its name, best first.
-    pub const ALL: [(&'static str, RouteSource); 8] = [
+    pub const ALL: [(&'static str, RouteSource); 9] = [
         ("special", RouteSource::Special),
         ("interface", RouteSource::Interface),
         ("static", RouteSource::Static),
         ("file", RouteSource::File),
         ("dynamic", RouteSource::Dynamic),
         ("lcp-rt", RouteSource::LcpRt),
+        ("autoconf", RouteSource::Autoconf),
         ("adjacency", RouteSource::Adjacency),
         ("default", RouteSource::Default),
     ];

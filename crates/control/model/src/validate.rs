@@ -171,6 +171,10 @@ fn feature(f: &crate::Feature) -> Check {
     let own = [
         ("-rx-urpf-", "`set urpf` switches it"),
         ("-redirect", "`set interface ip redirects` switches it"),
+        (
+            "-sv-reassembly",
+            "`set interface ip virtual-reassembly` switches it",
+        ),
     ];
     match own.iter().find(|(name, _)| f.feature.contains(name)) {
         Some((_, why)) => Err(ModelError::invalid(format!("feature {}", f.feature), why)),

@@ -4,6 +4,7 @@ use crate::make::bits::Place;
 use crate::make::pick::Pick;
 use crate::make::program::Program;
 use crate::make::template::{Built, build};
+use crate::make::unroll::unroll;
 use crate::make::values::Values;
 use crate::stream::{Parts, Preload};
 use std::path::Path;
@@ -31,11 +32,19 @@ pub(crate) fn compile(spec: &StreamSpec, at: &Setting) -> Result<Parts, ModelErr
         StreamSource::File(path) => from_file(spec, path)?,
     };
     let values = spec.edits.iter().map(Values::of);
+    let values = values.collect::<Result<Box<[_]>, _>>()?;
     let packets = matches!(spec.source, StreamSource::File(_)).then_some(programs.len() as u64);
     let max_frame = spec.max_frame.map_or(at.vector_size, |n| n as usize);
+    let (programs, pick, values) = match unroll(&programs, &pick, &values) {
+        None => (programs, pick, values),
+        Some(ready) => {
+            let count = ready.len();
+            (ready.into(), Pick::InTurn { count, at: 0 }, Box::default())
+        }
+    };
     Ok(Parts {
         pick,
-        values: values.collect::<Result<_, _>>()?,
+        values,
         seed: spec.seed.unwrap_or_else(|| seed_of(at.seed, &spec.name)),
         rate_pps: spec.rate_pps,
         limit: spec.limit.or(packets),

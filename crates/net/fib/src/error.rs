@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use volley_model::IfAddress;
 use volley_tables::LpmError;
 
 use crate::family::Af;
@@ -98,6 +99,16 @@ pub enum FibError {
         addr: IpAddr,
         /// Why not.
         why: &'static str,
+    },
+    /// The interface made the address itself.
+    #[error(
+        "{name} made the address {addr} itself: `ip6 nd address autoconfig {name} disable` ends that"
+    )]
+    Automatic {
+        /// Address.
+        addr: IfAddress,
+        /// Interface.
+        name: String,
     },
     /// An interface cannot use another's addresses.
     #[error("{name} cannot use the addresses of {lender}: {why}")]

@@ -252,6 +252,7 @@ impl Interfaces {
             Flag::Learn,
             Flag::Trunk,
             Flag::Multicast,
+            Flag::Autoconf,
         ] {
             self.table.set(index, flag, false);
         }

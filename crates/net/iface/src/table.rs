@@ -63,6 +63,8 @@ pub enum Flag {
     Igmp = 16_384,
     /// Hears what IPv6 hosts say about groups.
     Mld = 32_768,
+    /// Hears what routers advertise.
+    Autoconf = 65_536,
 }
 
 /// Which way a packet passes an interface.

@@ -1,5 +1,6 @@
-//! What is asked of IP on one interface: `set urpf`, `set interface ip redirects`.
+//! What is asked of IP on one interface: `set urpf`, `set interface ip redirects`, `set interface ip virtual-reassembly`.
 
+use crate::reassembly::Reassemble;
 use crate::{IP4_UNICAST, IP6_UNICAST, Icmp, Ip};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,12 +37,18 @@ impl InterfaceHandler {
         index.map_err(|e| driver::explain(&interfaces, e))
     }
 
-    fn set_redirects(&self, name: &str, on: bool) -> Result<Applied, ModelError> {
+    /// Switch a feature of both families; `what` are its nodes.
+    fn set_both(
+        &self,
+        name: &str,
+        (switch, what): (IpSwitch, [&'static str; 2]),
+        on: bool,
+    ) -> Result<Applied, ModelError> {
         let index = self.index(name)?;
         let mut engine = self.engine.borrow_mut();
-        for (arc, feature) in [(IP4_UNICAST, V4::REDIRECT), (IP6_UNICAST, V6::REDIRECT)] {
+        for (arc, feature) in [IP4_UNICAST, IP6_UNICAST].into_iter().zip(what) {
             let done = engine.set_feature(arc, feature, index.0, on);
-            done.map_err(|e| ModelError::invalid(format!("redirects on {name}"), e))?;
+            done.map_err(|e| ModelError::invalid(format!("{switch} on {name}"), e))?;
         }
         Ok(Applied::one())
     }
@@ -72,11 +79,14 @@ impl Handler for InterfaceHandler {
             Request::InterfaceUrpf { name, family, mode } => {
                 Some(self.set_urpf(name, *family, *mode))
             }
-            Request::InterfaceIpSwitch {
-                name,
-                what: IpSwitch::Redirects,
-                switch,
-            } => Some(self.set_redirects(name, *switch == Switch::On)),
+            Request::InterfaceIpSwitch { name, what, switch } => {
+                let nodes = match what {
+                    IpSwitch::Redirects => [V4::REDIRECT, V6::REDIRECT],
+                    IpSwitch::VirtualReassembly => [V4::SV_FEATURE, V6::SV_FEATURE],
+                    IpSwitch::DirectedBroadcast => return None,
+                };
+                Some(self.set_both(name, (*what, nodes), *switch == Switch::On))
+            }
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
 //! What differs between IPv4 and IPv6 behind the input nodes.
 
-use crate::hash::{hash4, hash6};
+use crate::hash::{hash4, hash6, whole4, whole6};
+use crate::reassembly::Reassemble;
 use volley_fib::dataplane::{DpoKind, View};
 use volley_fib::{Family, V4, V6};
 use volley_graph::{Col, Column, Isa, Nexts, PacketView, Vector, Words, all_equal};
@@ -54,6 +55,8 @@ pub trait Ip: Family {
     /// What comes earlier than features that answer.
     const BEHIND_URPF: &'static [&'static str] =
         &[Self::NOT_ENABLED, Self::URPF_STRICT, Self::URPF_LOOSE];
+    /// What comes earlier than features that ask for a packet's flow.
+    const BEHIND_FLOWS: &'static [&'static str];
     /// Name of the node that checks that sources are behind the receiving interface.
     const URPF_STRICT: &'static str;
     /// Name of the node that checks that sources are anywhere.
@@ -86,12 +89,23 @@ pub trait Ip: Family {
     );
     /// Flow hash of one packet, whose position is at the IP header.
     fn hash(packet: &PacketView<'_>) -> u32;
+    /// The same of a first fragment as its datagram has it in one piece; `bytes` begin with the IP header.
+    fn hash_of_whole(bytes: &[u8]) -> u32;
     /// One hop less: `header` is the IP header.
     fn decrement(header: &mut [u8]);
     /// Whether a packet is to a group: `header` is the IP header.
     fn is_for_group(header: &[u8]) -> bool;
     /// Whether a packet that does not fit may be fragmented here; `is_own` says whether an address is the router's.
     fn may_fragment(header: &[u8], is_own: impl Fn(Self::Addr) -> bool) -> bool;
+}
+
+/// Flow hash of one packet for whoever picks paths: what is known of a fragment's flow goes before what the fragment says.
+#[inline(always)]
+pub(crate) fn flow_hash<F: Ip>(packet: &PacketView<'_>) -> u32 {
+    match packet.get(Col::Hash) {
+        None | Some(0) => <F as Ip>::hash(packet),
+        Some(known) => known,
+    }
 }
 
 /// One word of one packet.
@@ -115,6 +129,12 @@ impl Ip for V4 {
     const NOT_ENABLED: &'static str = "ip4-not-enabled";
     const URPF_STRICT: &'static str = "ip4-rx-urpf-strict";
     const URPF_LOOSE: &'static str = "ip4-rx-urpf-loose";
+    const BEHIND_FLOWS: &'static [&'static str] = &[
+        Self::NOT_ENABLED,
+        Self::URPF_STRICT,
+        Self::URPF_LOOSE,
+        <V4 as Reassemble>::SV_FEATURE,
+    ];
     const SOURCE_AT: usize = 12;
 
     #[inline(always)]
@@ -168,6 +188,10 @@ impl Ip for V4 {
         hash4(&packet.bytes()[..packet.len().min(packet.bytes().len())], 0)
     }
 
+    fn hash_of_whole(bytes: &[u8]) -> u32 {
+        whole4(bytes, 0)
+    }
+
     #[inline(always)]
     fn decrement(header: &mut [u8]) {
         header[8] = header[8].wrapping_sub(1);
@@ -198,6 +222,12 @@ impl Ip for V6 {
     const NOT_ENABLED: &'static str = "ip6-not-enabled";
     const URPF_STRICT: &'static str = "ip6-rx-urpf-strict";
     const URPF_LOOSE: &'static str = "ip6-rx-urpf-loose";
+    const BEHIND_FLOWS: &'static [&'static str] = &[
+        Self::NOT_ENABLED,
+        Self::URPF_STRICT,
+        Self::URPF_LOOSE,
+        <V6 as Reassemble>::SV_FEATURE,
+    ];
     const SOURCE_AT: usize = 8;
 
     #[inline(always)]
@@ -260,6 +290,10 @@ impl Ip for V6 {
 
     fn hash(packet: &PacketView<'_>) -> u32 {
         hash6(&packet.bytes()[..packet.len().min(packet.bytes().len())], 0)
+    }
+
+    fn hash_of_whole(bytes: &[u8]) -> u32 {
+        whole6(bytes, 0)
     }
 
     #[inline(always)]

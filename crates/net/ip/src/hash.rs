@@ -49,30 +49,63 @@ fn ports(packet: &[u8], proto: u8, at: usize) -> u32 {
     }
 }
 
+fn byte(packet: &[u8], at: usize) -> u8 {
+    packet.get(at).copied().unwrap_or(0)
+}
+
 /// Hash of an IPv4 packet, cut to its total length. Fragments have no ports.
 pub fn hash4(packet: &[u8], router_id: u32) -> u32 {
-    let byte = |at: usize| packet.get(at).copied().unwrap_or(0);
-    let fragment = u16::from_be_bytes([byte(6), byte(7)]) & 0x3fff != 0;
-    let at = usize::from(byte(0) & 15) * 4;
-    let ports = if fragment {
-        0
-    } else {
-        ports(packet, byte(9), at)
-    };
+    let fragment = u16::from_be_bytes([byte(packet, 6), byte(packet, 7)]) & 0x3fff != 0;
+    let ports = if fragment { 0 } else { ports4(packet) };
+    flow4(packet, router_id, ports)
+}
+
+/// Hash of a first fragment of IPv4 as its datagram has it in one piece.
+pub(crate) fn whole4(packet: &[u8], router_id: u32) -> u32 {
+    flow4(packet, router_id, ports4(packet))
+}
+
+fn ports4(packet: &[u8]) -> u32 {
+    let at = usize::from(byte(packet, 0) & 15) * 4;
+    ports(packet, byte(packet, 9), at)
+}
+
+fn flow4(packet: &[u8], router_id: u32, ports: u32) -> u32 {
     mix3(
         word(packet, 12) ^ router_id,
-        word(packet, 16) ^ u32::from(byte(9)),
+        word(packet, 16) ^ u32::from(byte(packet, 9)),
         ports,
     )
 }
 
 /// Hash of an IPv6 packet, cut to its length.
 pub fn hash6(packet: &[u8], router_id: u32) -> u32 {
-    let byte = |at: usize| packet.get(at).copied().unwrap_or(0);
-    let (proto, at) = match byte(6) {
-        0 => (byte(40), 40 + 8 * (usize::from(byte(41)) + 1)),
-        proto => (proto, 40),
+    let (proto, at) = behind_hop_by_hop(packet);
+    flow6(packet, router_id, proto, at)
+}
+
+/// Hash of a first fragment of IPv6 as its datagram has it in one piece.
+pub(crate) fn whole6(packet: &[u8], router_id: u32) -> u32 {
+    const FRAGMENT: u8 = 44;
+    let (proto, at) = match behind_hop_by_hop(packet) {
+        (FRAGMENT, at) => (byte(packet, at), at + 8),
+        found => found,
     };
+    flow6(packet, router_id, proto, at)
+}
+
+/// The next header behind the fixed header or the hop-by-hop options, and where it is.
+fn behind_hop_by_hop(packet: &[u8]) -> (u8, usize) {
+    match byte(packet, 6) {
+        0 => (
+            byte(packet, 40),
+            40 + 8 * (usize::from(byte(packet, 41)) + 1),
+        ),
+        proto => (proto, 40),
+    }
+}
+
+fn flow6(packet: &[u8], router_id: u32, proto: u8, at: usize) -> u32 {
     let label = word(packet, 0) & u32::from_le_bytes([0x00, 0x0f, 0xff, 0xff]);
     let a = long(packet, 8) ^ long(packet, 16);
     let b = long(packet, 24) ^ long(packet, 32) ^ u64::from(proto);
@@ -130,6 +163,54 @@ mod tests {
         for n in 0..60 {
             let bytes = vec![0xff; n];
             let _ = (hash4(&bytes, 0), hash6(&bytes, 0));
+            let _ = (whole4(&bytes, 0), whole6(&bytes, 0));
         }
+    }
+
+    /// An IPv6 packet with these headers, each named by its number, and 8 bytes of the last one.
+    fn packet6(chain: &[u8]) -> Vec<u8> {
+        let (last, before) = chain.split_last().unwrap();
+        let mut p = vec![0x60, 1, 2, 3, 0, 0, chain[0], 64];
+        p.extend((0..32).map(|n| n as u8 * 7));
+        for (n, _) in before.iter().enumerate() {
+            p.extend([chain[n + 1], 0, 1, 4, 0, 0, 0, 0]);
+        }
+        p.extend([0x04, 0xd2, 0x00, 0x50, 0, 8, *last, 0]);
+        p
+    }
+
+    #[test]
+    fn a_first_fragment_has_its_flow_s_hash() {
+        for (proto, options) in [(17, 0), (6, 0), (1, 0), (17, 4), (6, 40)] {
+            let mut whole = packet4([10, 0, 0, 1], [10, 1, 0, 1], proto);
+            whole[0] += options as u8 / 4;
+            whole.splice(20..20, std::iter::repeat_n(1, options));
+            let mut first = whole.clone();
+            first[6] = 0x20;
+            assert_eq!(whole4(&first, 3), hash4(&whole, 3), "{proto} {options}");
+            assert_eq!(whole4(&whole, 3), hash4(&whole, 3));
+        }
+        // Where the fragment header stands: behind what every router reads (RFC 8200, 4.5).
+        let chains: [(&[u8], usize); 9] = [
+            (&[17], 0),
+            (&[6], 0),
+            (&[58], 0),
+            (&[0, 17], 1),
+            (&[43, 17], 1),
+            (&[60, 17], 0),
+            (&[0, 60, 6], 1),
+            (&[0, 60, 43, 6], 3),
+            (&[60, 43, 17], 2),
+        ];
+        for (chain, at) in chains {
+            let whole = packet6(chain);
+            let mut cut = chain.to_vec();
+            cut.insert(at, 44);
+            let first = packet6(&cut);
+            assert_eq!(whole6(&first, 3), hash6(&whole, 3), "{chain:?}");
+            assert_eq!(whole6(&whole, 3), hash6(&whole, 3), "{chain:?}");
+        }
+        // Unlike the hash of the fragment by itself.
+        assert_ne!(hash6(&packet6(&[44, 17]), 3), hash6(&packet6(&[17]), 3));
     }
 }

@@ -38,16 +38,18 @@ use node::ip_not_enabled::NotEnabled;
 use node::ip_redirect::Redirect;
 use node::ip_rewrite::Rewrite;
 use node::ip_rx_urpf_strict::{Loose, Strict, Urpf};
+use node::ip_sv_reassembly::SvReassembly;
+use node::ip_sv_reassembly_feature::SvFeature;
 use node::ip4_input::Ip4Input;
 use node::ip4_options::Ip4Options;
 use node::ip6_hop_by_hop::Ip6HopByHop;
 use node::ip6_input::Ip6Input;
-use reassembly::ReassemblyHandler;
+use reassembly::{Full, ReassemblyHandler, Virtual};
 use std::collections::hash_map::RandomState;
 use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{V4, V6};
-use volley_graph::{Engine, Feature, GraphError, Node};
+use volley_graph::{ArcId, Engine, Feature, GraphError, Node, Spot};
 use volley_iface::{IfTable, Registry};
 use volley_model::Family;
 
@@ -91,6 +93,10 @@ pub fn register(
     family::<V6>(&mut engine, fib6.clone(), &table, IP6_UNICAST)?;
     fragments(&mut engine, fib4.clone(), &reassembly4, &table)?;
     fragments(&mut engine, fib6.clone(), &reassembly6, &table)?;
+    let arc = (arc4, IP4_UNICAST);
+    in_transit(&mut engine, arc, fib4.clone(), &reassembly4)?;
+    let arc = (arc6, IP6_UNICAST);
+    in_transit(&mut engine, arc, fib6.clone(), &reassembly6)?;
     redirects(&mut engine, (fib4.clone(), IP4_UNICAST), &switches, &table)?;
     redirects(&mut engine, (fib6.clone(), IP6_UNICAST), &switches, &table)?;
     errors(&mut engine, fib4, &switches)?;
@@ -166,12 +172,41 @@ fn fragments<F: Icmp>(
         Frag::new(mtus.clone(), numbers.clone(), worker)
     })?;
     let crew = engine.crew().clone();
-    engine.add(Handoff::<F>::NAME, move |_| {
-        Handoff::<F>::new(crew.clone(), hasher.clone(), size)
+    engine.add(Handoff::<Full<F>>::NAME, move |_| {
+        Handoff::<Full<F>>::new(crew.clone(), hasher.clone(), size)
     })?;
     let switches = switches.clone();
     engine.add_stage(FullReassembly::<F>::NAME, move |worker| {
         FullReassembly::new(fib.clone(), switches.clone(), worker, size)
+    })?;
+    Ok(())
+}
+
+/// The feature that gives fragments in transit what is known of their flow.
+fn in_transit<F: Icmp>(
+    engine: &mut Engine,
+    (arc, arc_name): (ArcId, &'static str),
+    fib: DataPlane<F>,
+    switches: &Arc<ReassemblySwitches>,
+) -> Result<(), GraphError> {
+    let (size, hasher) = (engine.settings().vector_size, RandomState::new());
+    let node = engine.add(SvFeature::<F>::NAME, move |_| SvFeature::<F>::new(size))?;
+    let (name, before, after) = (F::SV_FEATURE, &[], F::BEHIND_URPF);
+    engine.add_feature(
+        arc_name,
+        Feature {
+            name,
+            before,
+            after,
+        },
+    )?;
+    let crew = engine.crew().clone();
+    engine.add(Handoff::<Virtual<F>>::NAME, move |_| {
+        Handoff::<Virtual<F>>::new(crew.clone(), hasher.clone(), size)
+    })?;
+    let (switches, spot) = (switches.clone(), Spot { arc, node });
+    engine.add_stage(SvReassembly::<F>::NAME, move |worker| {
+        SvReassembly::new(fib.clone(), switches.clone(), spot, (worker, size))
     })?;
     Ok(())
 }
@@ -188,7 +223,7 @@ fn redirects<F: Icmp>(
     engine.add(Redirect::<F>::NAME, move |_| {
         Redirect::new(fib.clone(), switches.clone(), table.clone(), size)
     })?;
-    let (name, before, after) = (F::REDIRECT, &[], F::BEHIND_URPF);
+    let (name, before, after) = (F::REDIRECT, &[], F::BEHIND_FLOWS);
     engine.add_feature(
         arc,
         Feature {

@@ -178,7 +178,12 @@ impl MrouteHandler {
             index.map_err(|e| ModelError::invalid(format!("table {number}"), e))?;
         }
         let all = self.interfaces.borrow();
-        let names = |of: &[u32]| of.iter().map(|index| all.name(*index)).collect();
+        // By name: which of them was made first must not show.
+        let names = |of: &[u32]| {
+            let mut names: Vec<_> = of.iter().map(|index| all.name(*index)).collect();
+            names.sort_unstable();
+            names
+        };
         let row = |(name, entry): (&Name<F>, &Entry)| {
             let number = fib.table_number(F::AF, name.table)?;
             let sums = entry.counts.sums();

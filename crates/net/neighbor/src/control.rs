@@ -1,6 +1,7 @@
 //! The control thread's side: owns the table of neighbours, reads what workers heard, asks, and tells the FIB.
 
 use crate::advert::Advertiser;
+use crate::autoconf::Client;
 use crate::dad::Probing;
 use crate::entry::{Mac, SECOND, Word};
 use crate::lane::{Back, FRAME, Frame, Gleaned, HELD, Heard, LONG, Lane, What};
@@ -9,7 +10,7 @@ use crate::nd::{self, Message, Say};
 use crate::proxy::Proxies;
 use crate::table::{Effect, Key, Table};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use volley_fib::{Fib, Neighbor};
 use volley_graph::{Clock, Engine, Held};
 use volley_iface::{Flag, IfIdx, Interfaces};
-use volley_model::{Family, IfAddress};
+use volley_model::{Family, IfAddress, Prefix};
 use volley_tables::Publisher;
 use volley_wire::arp::ArpPacket;
 use volley_wire::{EtherType, IntoBytes, MacAddr};
@@ -32,6 +33,8 @@ const BUSY_FOR: u64 = SECOND;
 const READ: usize = 1024;
 /// Questions of a worker that are read in one look: each may change the FIB twice.
 const READ_ASKED: usize = 64;
+/// Advertisements of routers of a worker that are read in one look.
+const READ_ADVERTS: usize = 32;
 /// Between two defences of an address (RFC 5227, 2.4), and two messages about it.
 const DEFEND: u64 = 10 * SECOND;
 /// Addresses whose conflicts are remembered.
@@ -59,6 +62,10 @@ pub(crate) struct Link {
     pub(crate) up: bool,
     pub(crate) learns: bool,
     pub(crate) addresses: Vec<IfAddress>,
+    /// Of these, those that it made itself: they say nothing of a network.
+    pub(crate) automatic: Vec<IfAddress>,
+    /// Networks that routers say are on the link.
+    pub(crate) networks: Vec<Prefix>,
     /// They are another interface's: there is no network.
     pub(crate) borrows: bool,
 }
@@ -70,8 +77,17 @@ impl Link {
     }
 
     fn on_link(&self, addr: IpAddr) -> bool {
-        let near = self.addresses.iter().any(|a| a.subnet().contains(addr));
+        let own = |a: &&IfAddress| !self.automatic.contains(a);
+        let mut own = self.addresses.iter().filter(own);
+        let near = own.any(|a| a.subnet().contains(addr))
+            || self.networks.iter().any(|n| n.contains(addr));
         near || is_link_local(addr) && self.addresses.iter().any(|a| a.addr().is_ipv6())
+    }
+
+    /// Addresses that somebody configured, or that are another's.
+    pub(crate) fn own_addresses(&self) -> impl Iterator<Item = IfAddress> {
+        let own = |a: &IfAddress| !self.automatic.contains(a);
+        self.addresses.iter().copied().filter(own)
     }
 
     /// Our address for a solicitation; the link-local one where no other fits.
@@ -124,6 +140,9 @@ pub(crate) struct Control {
     pub(crate) tally: Tally,
     pub(crate) listener: Option<Listener>,
     pub(crate) adverts: BTreeMap<u32, Advertiser>,
+    pub(crate) clients: BTreeMap<u32, Client>,
+    /// Probes that an operator asks for.
+    pub(crate) dad: BTreeMap<u32, u32>,
     pub(crate) probing: BTreeMap<u32, Probing>,
     pub(crate) groups: BTreeMap<u32, Groups>,
     pub(crate) proxies: Publisher<Proxies>,
@@ -153,6 +172,8 @@ impl Control {
             tally: Tally::default(),
             listener: None,
             adverts: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            dad: BTreeMap::new(),
             probing: BTreeMap::new(),
             groups: BTreeMap::new(),
             proxies,
@@ -186,10 +207,12 @@ impl Control {
                 (Some(_), None) => {
                     self.table.forget_interface(iface);
                     self.forget_ranges(iface);
+                    self.dad.remove(&iface);
                 }
                 (Some(old), Some(new)) => self.lost(iface, old, new),
                 (None, _) => {}
             }
+            self.follow_autoconf(iface);
             self.follow_groups(iface);
             if old != new {
                 self.follow_link(iface);
@@ -215,6 +238,8 @@ impl Control {
             up: info.up,
             learns: !NO_LINK.contains(&interfaces.driver_kind(index)),
             addresses: fib.used_addresses(iface).collect(),
+            automatic: fib.automatic_addresses(iface).to_vec(),
+            networks: fib.on_link(iface).to_vec(),
             borrows: fib.lender(iface).is_some(),
         };
         let flags = [
@@ -238,7 +263,9 @@ impl Control {
     fn lost(&mut self, iface: u32, old: &Link, new: &Link) {
         if !new.up {
             self.table.forget_all(|(on, _)| on == iface);
-        } else if old.addresses != new.addresses || old.borrows != new.borrows {
+        } else if (&old.addresses, &old.networks, old.borrows)
+            != (&new.addresses, &new.networks, new.borrows)
+        {
             let ends = old.borrows && !new.borrows;
             let gone = |addr| (ends || old.on_link(addr)) && !new.on_link(addr);
             self.table
@@ -250,6 +277,7 @@ impl Control {
     pub fn turn(&mut self) -> Duration {
         self.refresh();
         let (now, mut some) = (self.now(), false);
+        let mut advertised = BTreeSet::new();
         for worker in 0..self.lanes.len() {
             let lane = self.lanes[worker].clone();
             let heard = std::iter::from_fn(|| lane.heard.pop()).take(READ);
@@ -257,6 +285,14 @@ impl Control {
             for heard in heard.chain(asked) {
                 some = true;
                 self.hear(heard, now);
+            }
+            for (iface, said) in std::iter::from_fn(|| lane.adverts.pop()).take(READ_ADVERTS) {
+                some = true;
+                self.hear_router(iface, &said, now);
+                advertised.insert(iface);
+            }
+            for iface in std::mem::take(&mut advertised) {
+                self.settle_autoconf(iface);
             }
             // What was heard has to be in the FIB before packets that wait are compared with it.
             self.carry_out();
@@ -267,6 +303,7 @@ impl Control {
         }
         self.table.turn(now);
         self.turn_adverts(now);
+        self.turn_autoconf(now);
         self.turn_groups(now);
         self.turn_probes(now);
         self.carry_out();
@@ -299,7 +336,7 @@ impl Control {
         self.table.wait(key, parcel, now);
     }
 
-    fn hear(&mut self, heard: Heard, now: u64) {
+    pub(crate) fn hear(&mut self, heard: Heard, now: u64) {
         let key = (heard.rx, heard.addr);
         if heard.what == What::Conflict {
             return self.conflict(key, heard.mac, now);

@@ -65,6 +65,14 @@ fn solicitation(own: Mac, target: Ipv6Addr) -> Vec<u8> {
 impl Control {
     /// Say how many probes an interface sends for an address before it is used; none = it is used at once.
     pub fn probe_addresses(&mut self, iface: u32, probes: u32) {
+        self.dad.insert(iface, probes);
+        self.renew_probes(iface);
+    }
+
+    /// The same for all that have a say: an interface that configures itself sends one at least (RFC 4862, 5.4).
+    pub(crate) fn renew_probes(&mut self, iface: u32) {
+        let asked = self.dad.get(&iface).copied().unwrap_or(0);
+        let probes = asked.max(u32::from(self.clients.contains_key(&iface)));
         self.fib.borrow_mut().set_careful(iface, probes > 0);
         if probes > 0 {
             // What is used already stays so.
@@ -219,6 +227,7 @@ impl Control {
                 MacAddr(mac)
             ));
         }
+        self.disown(iface, addr);
     }
 
     /// How many probes an interface sends for an address.
@@ -232,6 +241,7 @@ impl Control {
         let state = |address: &IfAddress| match probing.and_then(|it| it.states.get(address)) {
             Some(State::Tentative { .. }) => AddressState::Tentative,
             Some(State::Duplicate(_)) => AddressState::Duplicate,
+            _ if self.is_deprecated(iface, *address) => AddressState::Deprecated,
             _ => AddressState::Preferred,
         };
         let row = |address: &IfAddress| AddressRow {

@@ -65,6 +65,7 @@ impl NeighborHandler {
             Discovery::Probes(probes) => control.probe_addresses(index, *probes),
             Discovery::Proxy(ranges) => control.answer_for(index, ranges),
             Discovery::Advert(settings) => control.advertise(index, settings.clone()),
+            Discovery::Autoconf(settings) => control.autoconfigure(index, *settings),
             // The multicast routes are what they are for.
             Discovery::Igmp(_) | Discovery::Mld(_) => {}
         }
@@ -84,6 +85,7 @@ impl NeighborHandler {
             proxies: control.ranges.get(&iface).cloned().unwrap_or_default(),
             groups: control.group_rows(iface),
             advert: control.advert_row(iface),
+            autoconf: control.autoconf_row(iface),
         };
         let interfaces = shown.map(row).collect();
         Ok(Reply::Discovery(DiscoveryReply { interfaces }))

@@ -1,6 +1,7 @@
-//! What lies between one worker and the control thread: six bounded queues without locks. A full queue loses what is new,
+//! What lies between one worker and the control thread: seven bounded queues without locks. A full queue loses what is new,
 //! and whoever wanted to say it counts that; nobody waits.
 
+use crate::autoconf::packet::Said;
 use crate::entry::Mac;
 use crate::mld;
 use crate::table::Key;
@@ -16,6 +17,8 @@ pub const HELD: usize = 512;
 const HEARD: usize = 1024;
 /// Questions that the control thread has not looked at: anybody can ask, so they are apart, and fewer.
 const ASKED: usize = 256;
+/// Advertisements of routers that the control thread has not looked at.
+const ADVERTS: usize = 32;
 /// Frames that the control thread made and the worker has not sent.
 const FRAMES: usize = 1024;
 /// Bytes of the usual frame that the control thread makes: Ethernet, IPv6, a solicitation with one option.
@@ -111,6 +114,8 @@ pub struct Lane {
     pub heard: ArrayQueue<Heard>,
     /// To the control thread: who asked us.
     pub asked: ArrayQueue<Heard>,
+    /// To the control thread: what routers advertise, and on which interface.
+    pub adverts: ArrayQueue<(u32, Said)>,
     /// To the worker: packets that waited.
     pub back: ArrayQueue<Back>,
     /// To the worker: frames to be sent.
@@ -127,6 +132,7 @@ impl Default for Lane {
             gleaned: ArrayQueue::new(HELD),
             heard: ArrayQueue::new(HEARD),
             asked: ArrayQueue::new(ASKED),
+            adverts: ArrayQueue::new(ADVERTS),
             back: ArrayQueue::new(HELD),
             frames: ArrayQueue::new(FRAMES),
             long: ArrayQueue::new(LONGS),

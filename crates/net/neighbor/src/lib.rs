@@ -10,12 +10,14 @@
 #![forbid(unsafe_code)]
 
 mod advert;
+mod autoconf;
 mod claim;
 mod control;
 mod dad;
 pub mod entry;
 mod handler;
 mod lane;
+mod message;
 mod mld;
 mod nd;
 pub mod node;
@@ -65,6 +67,18 @@ impl Neighbors {
     /// Tell `listener` what an operator should know: a sentence each.
     pub fn listen(&self, listener: impl Fn(&str) + 'static) {
         self.control.borrow_mut().listener = Some(Box::new(listener));
+    }
+
+    /// Tell the links that nobody is their router any more, for everything is about to end. True when there was something
+    /// to tell: [`Neighbors::is_sending`] says when workers have it.
+    pub fn farewell(&self) -> bool {
+        self.control.borrow_mut().farewell()
+    }
+
+    /// Whether workers have not yet sent all that they were given.
+    pub fn is_sending(&self) -> bool {
+        let control = self.control.borrow();
+        control.lanes.iter().any(|lane| lane.is_waiting())
     }
 
     /// What the table counted, and what else was counted.

@@ -107,7 +107,11 @@ fn icmp() -> impl Strategy<Value = Request> {
 }
 
 fn ip_switch() -> impl Strategy<Value = Request> {
-    let what = prop_oneof![Just(IpSwitch::DirectedBroadcast), Just(IpSwitch::Redirects)];
+    let what = prop_oneof![
+        Just(IpSwitch::DirectedBroadcast),
+        Just(IpSwitch::Redirects),
+        Just(IpSwitch::VirtualReassembly)
+    ];
     let switch = prop_oneof![Just(Switch::On), Just(Switch::Off)];
     (name(), what, switch).prop_map(|(name, what, switch)| Request::InterfaceIpSwitch {
         name,
@@ -187,7 +191,10 @@ fn discovery() -> impl Strategy<Value = Request> {
     let advert = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
     let words = prop_oneof![Just("on"), Just("on query-interval 20 robustness 3")];
     let querier = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
+    let autoconf = prop_oneof![Just(None), Just(Some("on")), Just(Some("default-route"))];
+    let autoconf = autoconf.prop_map(|words| words.map(|words| words.parse().unwrap()));
     let one = prop_oneof![
+        autoconf.prop_map(Discovery::Autoconf),
         advert.prop_map(Discovery::Advert),
         querier.clone().prop_map(Discovery::Igmp),
         querier.prop_map(Discovery::Mld),

@@ -1,14 +1,23 @@
-//! `ip6 nd`, `set interface dad`, `set interface proxy`, `set interface igmp`, `set interface mld`.
+//! `ip6 nd`, `ip6 nd address autoconfig`, `set interface dad`, `set interface proxy`, `set interface igmp`, `set interface mld`.
 
 use super::args::Args;
 use crate::grammar::Id;
-use volley_model::{Discovery, Request, SyntaxError};
+use volley_model::{Autoconf, Discovery, Request, SyntaxError};
+
+/// Whether a command is one of these.
+pub(super) fn is_one(id: Id) -> bool {
+    matches!(
+        id,
+        Id::SetDad | Id::SetQuerier | Id::SetProxy | Id::SetAdvert | Id::SetAutoconf
+    )
+}
 
 pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     match id {
         Id::SetDad => dad(args),
         Id::SetProxy => proxy(args),
         Id::SetQuerier => querier(args),
+        Id::SetAutoconf => autoconf(args),
         _ => advert(args),
     }
 }
@@ -54,6 +63,15 @@ fn querier(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         true => Discovery::Mld(querier),
         false => Discovery::Igmp(querier),
     };
+    Ok(Request::InterfaceDiscovery { name, discovery })
+}
+
+/// What an interface takes from the routers of its link.
+fn autoconf(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let name = args.text()?;
+    let off = args.take("disable");
+    let default_route = args.take("default-route");
+    let discovery = Discovery::Autoconf((!off).then_some(Autoconf { default_route }));
     Ok(Request::InterfaceDiscovery { name, discovery })
 }
 

@@ -212,7 +212,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetTable
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetXconnect | Id::SetL3 | Id::L2Patch => interface::l2(id, args)?,
-        Id::SetDad | Id::SetQuerier | Id::SetProxy | Id::SetAdvert => discovery::request(id, args)?,
+        id if discovery::is_one(id) => discovery::request(id, args)?,
         Id::SetInterfaceRss | Id::SetNodeWorker => rss::request(id, args)?,
         Id::SetFeature => interface::feature(args)?,
         Id::SetReassembly => reassembly::settings(args)?,

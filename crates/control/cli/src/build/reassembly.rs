@@ -16,6 +16,7 @@ pub(super) fn settings(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
             "max-reassembly-length" => settings.max_reassembly_length = args.number32()?,
             "max-buffers" => settings.max_buffers = args.number32()?,
             "timeout" => settings.timeout = Some(args.number32()?),
+            "virtual-timeout" => settings.virtual_timeout_ms = args.number32()?,
             _ => stray(word, column)?,
         }
     }

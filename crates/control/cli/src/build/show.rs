@@ -46,8 +46,8 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowLcp => plain(Query::Lcp),
         Id::LcpAudit => plain(Query::LcpAudit),
         Id::ShowPathBatcher => plain(Query::PathBatcher),
-        Id::ShowReassembly4 => plain(Query::Reassembly { family: Family::V4 }),
-        Id::ShowReassembly6 => plain(Query::Reassembly { family: Family::V6 }),
+        Id::ShowReassembly4 | Id::ShowVirtual4 => plain(reassembly(id, Family::V4)),
+        Id::ShowReassembly6 | Id::ShowVirtual6 => plain(reassembly(id, Family::V6)),
         Id::ShowDiscovery | Id::ShowGroups => plain(on_links(id, args)),
         Id::ShowRss => plain(Query::Rss),
         Id::ShowWorkers => plain(Query::Workers),
@@ -79,6 +79,13 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         }
     };
     Ok(Action::Query(query, view))
+}
+
+fn reassembly(id: Id, family: Family) -> Query {
+    match id {
+        Id::ShowVirtual4 | Id::ShowVirtual6 => Query::VirtualReassembly { family },
+        _ => Query::Reassembly { family },
+    }
 }
 
 fn on_links(id: Id, args: &mut Args<'_>) -> Query {

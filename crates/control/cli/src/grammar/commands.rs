@@ -101,6 +101,8 @@ commands! {
     ShowPathBatcher: "show path-batcher", "The path batcher: interfaces, queues, rules, what it learned, how long packets wait.", "show path-batcher";
     ShowReassembly4: "show ip4-full-reassembly", "Datagrams for the router that wait for fragments, IPv4: limits, and how many on each worker.", "show ip4-full-reassembly";
     ShowReassembly6: "show ip6-full-reassembly", "Datagrams for the router that wait for fragments, IPv6: limits, and how many on each worker.", "show ip6-full-reassembly";
+    ShowVirtual4: "show ip4-sv-reassembly", "Datagrams in transit that come in fragments, IPv4: limits, and how many each worker knows and awaits.", "show ip4-sv-reassembly";
+    ShowVirtual6: "show ip6-sv-reassembly", "Datagrams in transit that come in fragments, IPv6: limits, and how many each worker knows and awaits.", "show ip6-sv-reassembly";
     ShowGroups: "show (igmp | mld) [<interface>]", "Groups that hosts listen to, their sources and timers, and who asks for them.", "show igmp lan0";
     ShowDiscovery: "show ip6 nd [<interface>]", "How interfaces deal with their neighbours: addresses and their states, for whom they answer, router advertisements.", "show ip6 nd wan0";
     ShowRss: "show rss", "How packets go from worker to worker: interfaces that are spread, nodes on workers of their own, rings.", "show rss";
@@ -196,6 +198,9 @@ commands! {
         "Advertise an interface as a router of IPv6, or no longer. Intervals (longest, shortest) and lifetimes (of prefixes: valid, preferred) in seconds; \
          the networks of its addresses are advertised by themselves; what is not named gets its default.",
         "ip6 nd wan0 ra-send ra-interval 30 10 rdnss 2001:db8::53";
+    SetAutoconf: "ip6 nd address autoconfig <interface> [default-route | disable]",
+        "Let an interface make itself addresses of what the routers of its link advertise (SLAAC), or no longer; with default-route they are the way to everywhere.",
+        "ip6 nd address autoconfig wan0 default-route";
     SetNodeWorker: "set node worker <node> (<n> | default)", "Have a node run on one worker only: others hand it its packets.", "set node worker ip4-lookup 0";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";
@@ -213,8 +218,8 @@ commands! {
     SetUrpf: "set urpf (ip | ip4 | ip6) [rx] (strict | loose | off) <interface>",
         "Check the sources of packets that an interface receives: a route to them has to lead back by it (strict), or anywhere (loose).",
         "set urpf ip4 rx strict pg0";
-    SetIpSwitch: "set interface ip (directed-broadcast | redirects) <interface> (on | off | enable | disable)",
-        "Send packets from elsewhere to the broadcast address of an interface's networks to all hosts there; tell senders on it of better first hops.",
+    SetIpSwitch: "set interface ip (directed-broadcast | redirects | virtual-reassembly) <interface> (on | off | enable | disable)",
+        "Send packets from elsewhere to the broadcast address of an interface's networks to all hosts there; tell senders on it of better first hops; treat fragments in transit that it receives as other packets of their flow.",
         "set interface ip directed-broadcast pg1 on";
     SetUnnumbered: "set interface unnumbered (del <interface> | <interface> use <interface>)",
         "Have an interface without addresses use those of another, or no longer.", "set interface unnumbered pg0 use pg1";
@@ -230,8 +235,8 @@ commands! {
     SetIcmp: "set ip icmp {errors (on | off) | rate <n> | burst <n> | receiver-rate <n>}",
         "Say whether senders of dropped packets are told by ICMP and ICMPv6, and how often a second (0 = any number); what is not named gets its default.",
         "set ip icmp rate 5000 burst 200";
-    SetReassembly: "set (ip4 | ip6) reassembly {max-reassemblies <n> | max-reassembly-length <n> | max-buffers <n> | timeout <n>}",
-        "Say how many datagrams for the router, fragments of one, and fragments of all may wait on each worker, and how many seconds; what is not named gets its default.",
+    SetReassembly: "set (ip4 | ip6) reassembly {max-reassemblies <n> | max-reassembly-length <n> | max-buffers <n> | timeout <n> | virtual-timeout <n>}",
+        "Say how many datagrams, fragments of one, and fragments of all may wait on each worker, and how long: for the router, in seconds, and in transit (virtual), in milliseconds; what is not named gets its default.",
         "set ip4 reassembly max-reassemblies 256 timeout 15";
     SetNeighbor: "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]",
         "Add a static neighbour.", "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:02";

@@ -152,6 +152,7 @@ static SLOTS: &[Slot] = &[
             "file",
             "dynamic",
             "lcp-rt",
+            "autoconf",
             "adjacency",
             "default",
         ]),

@@ -1,6 +1,8 @@
 //! `show ip6 nd`.
 
-use volley_model::reply::{AddressState, AdvertRow, DiscoveryReply, DiscoveryRow};
+use volley_model::reply::{
+    AddressState, AdvertRow, AutoconfRow, AutoconfState, DiscoveryReply, DiscoveryRow, RouterRow,
+};
 
 pub(super) fn discovery(r: &DiscoveryReply) -> String {
     if r.interfaces.is_empty() {
@@ -16,12 +18,7 @@ fn interface(row: &DiscoveryRow) -> String {
         None => out += "  no IPv6 address\n",
     }
     for it in &row.addresses {
-        let state = match it.state {
-            AddressState::Preferred => "",
-            AddressState::Tentative => ", tentative",
-            AddressState::Duplicate => ", duplicate: another station has it",
-        };
-        out += &format!("  address {}{state}\n", it.address);
+        out += &format!("  address {}{}\n", it.address, address_state(it.state));
     }
     if row.probes > 0 {
         out += &format!("  duplicate address detection: {} probes\n", row.probes);
@@ -34,6 +31,78 @@ fn interface(row: &DiscoveryRow) -> String {
     }
     if let Some(it) = &row.advert {
         out += &advert(it);
+    }
+    if let Some(it) = &row.autoconf {
+        out += &autoconf(it);
+    }
+    out
+}
+
+fn address_state(state: AddressState) -> &'static str {
+    match state {
+        AddressState::Preferred => "",
+        AddressState::Tentative => ", tentative",
+        AddressState::Duplicate => ", duplicate: another station has it",
+        AddressState::Deprecated => ", deprecated",
+    }
+}
+
+/// A span of time, in seconds.
+fn span(ms: Option<u64>) -> String {
+    ms.map_or("always".to_owned(), |ms| format!("{} s", ms / 1000))
+}
+
+fn router(it: &RouterRow) -> String {
+    let preference = ["high", "medium", "low"][usize::from(it.preference.min(2))];
+    let lifetime = match it.lifetime_ms {
+        0 => "no default router".to_owned(),
+        ms => format!(
+            "default router for {} s, preference {preference}",
+            ms / 1000
+        ),
+    };
+    let mut out = format!("    router {}: {lifetime}", it.address);
+    let said = [
+        ("hop limit", Some(u32::from(it.hop_limit))),
+        ("MTU", it.mtu),
+        ("reachable ms", Some(it.reachable_ms)),
+        ("retransmit ms", Some(it.retransmit_ms)),
+    ];
+    let mut said = said
+        .into_iter()
+        .filter_map(|(what, n)| n.filter(|n| *n > 0).map(|n| format!("{what} {n}")))
+        .peekable();
+    if said.peek().is_some() {
+        let all: Vec<String> = said.collect();
+        out += &format!("; tells hosts {} (not used)", all.join(", "));
+    }
+    out + "\n"
+}
+
+fn autoconf(row: &AutoconfRow) -> String {
+    let state = match row.state {
+        AutoconfState::Down => "down",
+        AutoconfState::Disabled => "disabled: another station has the link-local address",
+        AutoconfState::Soliciting => "soliciting",
+        AutoconfState::Unanswered => "nobody answered",
+        AutoconfState::Heard => "a router was heard",
+    };
+    let mut out = format!(
+        "  autoconfiguration {}: {state}; {} solicitations, {} advertisements, {} options refused\n",
+        row.settings, row.solicitations, row.heard, row.refused
+    );
+    out.extend(row.routers.iter().map(router));
+    for it in &row.on_link {
+        out += &format!("    on link {}, valid {}\n", it.prefix, span(it.valid_ms));
+    }
+    for it in &row.addresses {
+        let state = it.state.map_or(", not used", address_state);
+        out += &format!(
+            "    address {}{state}, valid {}, preferred {}\n",
+            it.address,
+            span(it.valid_ms),
+            span(it.preferred_ms)
+        );
     }
     out
 }
@@ -57,5 +126,11 @@ fn advert(row: &AdvertRow) -> String {
         "    {} sent, {} solicitations heard, {next}\n",
         row.sent, row.solicited
     );
+    if row.inconsistent > 0 {
+        out += &format!(
+            "    {} advertisements of other routers differ\n",
+            row.inconsistent
+        );
+    }
     out
 }

@@ -75,7 +75,9 @@ pub(super) fn addresses(reply: &InterfacesReply) -> String {
                 "dn"
             }
         );
-        for a in &i.addresses {
+        let own = i.addresses.iter().map(|a| (a, ""));
+        let automatic = i.automatic.iter().map(|a| (a, " autoconfigured"));
+        for (a, mark) in own.chain(automatic) {
             let (family, table) = match a.family() {
                 volley_model::Family::V4 => ("ip4", i.tables.ip4),
                 volley_model::Family::V6 => ("ip6", i.tables.ip6),
@@ -85,7 +87,7 @@ pub(super) fn addresses(reply: &InterfacesReply) -> String {
             } else {
                 format!(" {family} table {table}")
             };
-            out += &format!("  L3 {a}{table}\n");
+            out += &format!("  L3 {a}{table}{mark}\n");
         }
         if let Some(lender) = &i.unnumbered {
             out += &format!("  unnumbered, uses {lender}\n");

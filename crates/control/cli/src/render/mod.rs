@@ -73,6 +73,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::LcpAudit(r), _) => lcp::audit(r),
         (Reply::PathBatcher(r), _) => paths::path_batcher(r),
         (Reply::Reassembly(r), _) => reassembly::reassembly(r),
+        (Reply::VirtualReassembly(r), _) => reassembly::virtual_reassembly(r),
         (Reply::Discovery(r), _) => discovery::discovery(r),
         (Reply::Groups(r), _) => groups::groups(r),
         (Reply::Rss(r), _) => rss::rss(r),

@@ -37,6 +37,9 @@ pub struct InterfaceRow {
     pub mtu: u32,
     /// Addresses, in the order they were added.
     pub addresses: Vec<IfAddress>,
+    /// Addresses that it made itself, of what the routers of its link advertise.
+    #[serde(default)]
+    pub automatic: Vec<IfAddress>,
     /// The interface whose addresses it uses, where it has none of its own.
     #[serde(default)]
     pub unnumbered: Option<String>,

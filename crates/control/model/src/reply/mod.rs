@@ -23,7 +23,10 @@ mod workers;
 pub use bridge::{
     BridgeCounts, BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow,
 };
-pub use discovery::{AddressRow, AddressState, AdvertRow, DiscoveryReply, DiscoveryRow};
+pub use discovery::{
+    AddressRow, AddressState, AdvertRow, AutoconfAddressRow, AutoconfRow, AutoconfState,
+    DiscoveryReply, DiscoveryRow, OnLinkRow, RouterRow,
+};
 pub use fib::{
     FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborEvent, NeighborRow,
     NeighborState, NeighborsReply, TableRow, TablesReply,
@@ -41,7 +44,9 @@ pub use paths::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
 };
 pub use ping::{PingReply, ProbeAnswer, ProbeSaid, TraceHop, TracerouteReply};
-pub use reassembly::{ReassemblyReply, ReassemblyRow};
+pub use reassembly::{
+    ReassemblyReply, ReassemblyRow, VirtualReassemblyReply, VirtualReassemblyRow,
+};
 pub use rss::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow};
 pub use runtime::{
     DropRow, DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
@@ -120,6 +125,8 @@ pub enum Reply {
     PathBatcher(PathBatcherReply),
     /// To [`crate::Query::Reassembly`].
     Reassembly(ReassemblyReply),
+    /// To [`crate::Query::VirtualReassembly`].
+    VirtualReassembly(VirtualReassemblyReply),
     /// To [`crate::Query::Discovery`].
     Discovery(DiscoveryReply),
     /// To [`crate::Query::Groups`].

@@ -5,4 +5,5 @@ pub(crate) mod pick;
 pub(crate) mod program;
 pub(crate) mod sums;
 pub(crate) mod template;
+pub(crate) mod unroll;
 pub(crate) mod values;

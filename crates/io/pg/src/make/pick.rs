@@ -48,6 +48,17 @@ impl Pick {
         }
     }
 
+    /// After how many packets the order begins again; none when nobody can say.
+    pub(crate) fn period(&self) -> Option<usize> {
+        match self {
+            Pick::Only => Some(1),
+            Pick::InTurn { count, .. } => Some(*count),
+            Pick::Mix { order, .. } => Some(order.len()),
+            Pick::Step { min, max, .. } => Some(max - min + 1),
+            Pick::Random { .. } => None,
+        }
+    }
+
     /// Number of the next packet, and the length to cut it to.
     #[inline(always)]
     pub(crate) fn next(&mut self, random: &mut Random) -> (usize, usize) {

@@ -82,6 +82,20 @@ impl Values {
         }
     }
 
+    /// After how many values they come again; none when nobody can say.
+    pub(crate) fn period(&self) -> Option<usize> {
+        match self {
+            Values::Fixed(_) => Some(1),
+            Values::Step { min, max, step, .. } => {
+                let steps = usize::try_from((max - min).checked_div(*step)?).ok()?;
+                steps.checked_add(1)
+            }
+            Values::Random { .. } => None,
+            Values::List32(values, _) => Some(values.len()),
+            Values::List128(values, _) => Some(values.len()),
+        }
+    }
+
     /// The next value.
     #[inline(always)]
     pub(crate) fn next(&mut self, random: &mut Random) -> u128 {

@@ -256,6 +256,9 @@ fn glance(len: u32, flags: u32, mac: (u32, u32), header: (u32, u32, u32)) -> (u3
     (!goes, (edge & !l2) | (Next::L2 as u32 & l2))
 }
 
+/// Interfaces that listen to neighbour discovery: those with an IPv6 address, and those that may be about to get one.
+const ND: u32 = Flag::Ip6 as u32 | Flag::Autoconf as u32;
+
 const _: () = assert!(Next::Ip6 as u32 == Next::Ip4 as u32 + 1);
 
 /// The verdict on one frame, in the order of the rules.
@@ -277,7 +280,7 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
     match kind {
         0x8100 | 0x88a8 | 0x9100 => Count::UnknownVlan.code(),
         // Neighbours ask groups for us (RFC 4861, 7.2.2; RFC 2464, 7).
-        0x86dd if dst_high >> 16 == 0x3333 && flags & Flag::Ip6 as u32 != 0 => 0,
+        0x86dd if dst_high >> 16 == 0x3333 && flags & ND != 0 => 0,
         0x0800 | 0x86dd if group => Count::GroupMac.code(),
         0x0800 | 0x86dd | 0x0806 => 0,
         _ => Count::UnknownType.code(),

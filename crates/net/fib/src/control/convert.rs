@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use volley_model::{self as model, ModelError, ObjectKind, PathTarget};
+use volley_model::{self as model, IfAddress, ModelError, ObjectKind, PathTarget};
 
 use crate::dataplane::DropWhy;
 use crate::error::FibError;
@@ -16,6 +16,14 @@ impl Fib {
             let known = self.interfaces().map(|i| i.name.clone());
             ModelError::not_found(ObjectKind::Interface, name, known)
         })
+    }
+
+    /// Why an address that nobody configured is not removed; none where it is no such address.
+    pub fn why_kept(&self, interface: &str, addr: IfAddress) -> Option<ModelError> {
+        let iface = self.interface_index(interface)?;
+        let name = interface.to_owned();
+        let kept = self.is_automatic(iface, addr);
+        kept.then(|| self.model_error(FibError::Automatic { addr, name }))
     }
 
     /// Numbers of the tables of a family.
@@ -154,6 +162,10 @@ impl Fib {
                 ModelError::invalid(format!("the use of {lender}'s addresses on {name}"), why)
             }
             FibError::Address { addr, why } => ModelError::invalid(format!("address {addr}"), why),
+            FibError::Automatic { addr, name } => ModelError::unsupported(
+                format!("the removal of {addr}, which {name} made of what its routers advertise,"),
+                format!("use `ip6 nd address autoconfig {name} disable`"),
+            ),
             FibError::Path { path, why } => ModelError::invalid(format!("path '{path}'"), why),
             FibError::Prefix { prefix, .. } => {
                 ModelError::invalid(prefix, "the length is too long or host bits are set")

@@ -49,11 +49,12 @@ impl Handler for Fib {
                 Ok(Applied::changed(self.res.set_resilient(buckets).into()))
             }
             Request::AddressAdd { interface, address } => self.named(interface).and_then(|iface| {
+                self.give_way(iface, *address);
                 let done = self.add_address(iface, *address);
                 self.said(done).map(|()| Applied::one())
             }),
             Request::AddressDel { interface, address } => self.named(interface).and_then(|iface| {
-                let done = self.del_address(iface, *address);
+                let done = self.del_configured(iface, *address);
                 self.said(done).map(|()| Applied::one())
             }),
             Request::NeighborAdd(neighbor) => self.neighbor_add(neighbor),
@@ -104,7 +105,10 @@ impl Handler for Fib {
             return;
         };
         for row in &mut interfaces.interfaces {
-            row.addresses = self.addresses(row.index).to_vec();
+            let automatic = self.automatic_addresses(row.index);
+            row.automatic = automatic.to_vec();
+            let all = self.addresses(row.index).iter().copied();
+            row.addresses = all.filter(|a| !row.automatic.contains(a)).collect();
             let lender = self.lender(row.index).and_then(|l| self.interface(l));
             row.unnumbered = lender.map(|lender| lender.name.clone());
             row.tables.ip4 = self.interface_table(row.index, Af::V4);

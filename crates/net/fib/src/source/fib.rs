@@ -11,6 +11,7 @@ use std::sync::Arc;
 use volley_model::IfAddress;
 use volley_tables::Domain;
 
+use super::autoconf::Automatic;
 use super::path::{ListKey, Path, Via};
 use super::resolver::Resolver;
 use super::routes::MAX_LISTS;
@@ -34,6 +35,8 @@ pub struct Fib {
     pub(crate) directed_broadcast: BTreeSet<u32>,
     /// Interfaces that use another's addresses, and whose.
     pub(crate) borrowed: BTreeMap<u32, u32>,
+    /// What interfaces have from routers of their links.
+    pub(crate) automatic: BTreeMap<u32, Automatic>,
     /// Interfaces that have changed since somebody asked.
     pub(crate) touched: BTreeSet<u32>,
     /// Addresses that are not used yet, or not at all.
@@ -75,6 +78,7 @@ impl Fib {
             attachments: 0,
             directed_broadcast: BTreeSet::new(),
             borrowed: BTreeMap::new(),
+            automatic: BTreeMap::new(),
             touched: BTreeSet::new(),
             unused: BTreeSet::new(),
             careful: BTreeSet::new(),

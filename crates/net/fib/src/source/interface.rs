@@ -39,6 +39,9 @@ impl Fib {
     pub fn set_interface(&mut self, info: IfInfo) -> Result<(), FibError> {
         let index = info.index;
         self.touch(index);
+        if !info.up {
+            self.forget_automatic(index);
+        }
         let Some(before) = self.res.ifs.insert(index, info.clone()) else {
             return Ok(());
         };
@@ -113,6 +116,7 @@ impl Fib {
         if let Some(by) = self.user_of(iface) {
             return Err(FibError::InterfaceInUse { name, by });
         }
+        self.forget_automatic(iface);
         for addr in self.addresses.remove(&iface).unwrap_or_default() {
             self.connect(iface, addr, false)?;
             self.unused.remove(&(iface, addr));
@@ -134,7 +138,7 @@ impl Fib {
     /// Who needs the interface: a route that names it and is not its own doing, in words.
     pub fn user_of(&self, iface: u32) -> Option<String> {
         let names = |p: &Path| p.via.iface() == Some(iface);
-        let own = |s| matches!(s, Source::Interface | Source::Adjacency);
+        let own = |s| matches!(s, Source::Interface | Source::Adjacency | Source::Autoconf);
         let list = self
             .res
             .lists()
@@ -150,6 +154,9 @@ impl Fib {
     pub fn bind_interface(&mut self, iface: u32, af: Af, table: u32) -> Result<(), FibError> {
         let index = self.table_index(af, table)?;
         let name = self.info(iface)?.name.clone();
+        if af == Af::V6 {
+            self.forget_automatic(iface);
+        }
         let addr = self
             .addresses(iface)
             .iter()
@@ -322,6 +329,7 @@ impl Fib {
         if present && self.unused.contains(&(iface, addr)) {
             return Ok(());
         }
+        let addr = self.contributed(iface, addr);
         match addr.family() {
             Af::V4 => self.connect_in::<V4>(iface, addr, present),
             Af::V6 => self.connect_in::<V6>(iface, addr, present),

@@ -1,6 +1,7 @@
 //! The source of truth: who says what of each prefix, and how it is resolved down to adjacencies. Control thread only.
 
 mod adjacency;
+mod autoconf;
 mod buckets;
 mod fib;
 mod interface;

@@ -25,6 +25,7 @@ impl Fib {
         }
         match lender {
             Some(lender) => {
+                self.forget_automatic(iface);
                 self.check_lender(iface, lender)?;
                 self.borrowed.insert(iface, lender);
             }

@@ -32,6 +32,13 @@ impl Limits {
         }
     }
 
+    /// Whether a class has nothing left, whoever is to be told: worth asking before anybody looks for a way to them.
+    pub(crate) fn is_spent(&self, switches: &IcmpSwitches, class: Class, now_ns: u64) -> bool {
+        let (rate, burst, _) = switches.limits();
+        let whole = self.classes[class as usize];
+        rate > 0 && taken(whole, now_ns, rate.into(), burst.max(1).into()).is_none()
+    }
+
     /// Whether one more error of a class may go to `receiver` (a number made of its address).
     pub(crate) fn take(
         &mut self,
@@ -70,7 +77,12 @@ mod tests {
 
     fn sent(limits: &mut Limits, s: &IcmpSwitches, class: Class, n: usize, now_ns: u64) -> usize {
         (0..n)
-            .filter(|i| limits.take(s, class, *i as u128 * 7919, now_ns))
+            .filter(|i| {
+                let spent = limits.is_spent(s, class, now_ns);
+                let told = limits.take(s, class, *i as u128 * 7919, now_ns);
+                assert!(!(spent && told), "what is spent is not given");
+                told
+            })
             .count()
     }
 
@@ -85,7 +97,9 @@ mod tests {
         });
         let mut limits = Limits::new();
         assert_eq!(sent(&mut limits, &switches, Class::Expired, 1000, 5), 50);
+        assert!(limits.is_spent(&switches, Class::Expired, 5));
         assert_eq!(sent(&mut limits, &switches, Class::Unreachable, 9, 5), 9);
+        assert!(!limits.is_spent(&switches, Class::Unreachable, 5));
         let later = 5 + SECOND_NS / 100;
         assert_eq!(
             sent(&mut limits, &switches, Class::Expired, 1000, later),

@@ -189,9 +189,9 @@ fn judge_for_group(len: u32, first: [u32; 2], src: [u32; 4]) -> u32 {
     }
 }
 
-/// Whether a packet is a solicitation or an advertisement of a neighbour.
+/// Whether a packet is a solicitation or an advertisement of a neighbour, or an advertisement of a router.
 fn is_nd(packet: &[u8]) -> bool {
-    packet.get(6) == Some(&58) && matches!(packet.get(40), Some(135 | 136))
+    packet.get(6) == Some(&58) && matches!(packet.get(40), Some(134..=136))
 }
 
 /// Nonzero for a packet that [`judge`] has something to say about, in as few operations as all of them together allow.

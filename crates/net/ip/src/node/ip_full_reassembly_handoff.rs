@@ -1,11 +1,12 @@
-//! ip4-full-reassembly-handoff, ip6-full-reassembly-handoff: bring all fragments of a datagram to one worker, whichever
-//! workers they came in by. With one worker they go straight on, and so they do where workers have no rings to each other,
-//! which is so until software RSS or a node on a worker of its own needs them.
+//! ip4-full-reassembly-handoff, ip6-full-reassembly-handoff, ip4-sv-reassembly-handoff, ip6-sv-reassembly-handoff: bring all fragments
+//! of a datagram to one worker, whichever workers they came in by. With one worker they go straight on, and so they do where
+//! workers have no rings to each other, which is so until software RSS or a node on a worker of its own needs them.
 //!
 //! Which worker it is follows from the datagram and from who takes new work: a datagram whose fragments come while workers
 //! come or go may be torn apart, and is then given up when its time is over.
 
-use crate::{Icmp, IpTrace};
+use crate::IpTrace;
+use crate::reassembly::{Gather, Reassemble};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::marker::PhantomData;
@@ -16,9 +17,9 @@ use volley_graph::{
 
 nexts! {
     /// Edges of the handoff nodes.
-    pub struct Next<F: Icmp> {
+    pub struct Next<G: Gather> {
         DROP => "error-drop",
-        REASSEMBLY => F::REASSEMBLY,
+        REASSEMBLY => G::NODE,
     }
 }
 
@@ -33,34 +34,34 @@ counters! {
 }
 
 /// State of a handoff node.
-pub struct Handoff<F> {
+pub struct Handoff<G> {
     crew: Arc<Crew>,
     /// The same for all workers, and not to be guessed by senders.
     hasher: RandomState,
     codes: Column,
-    family: PhantomData<F>,
+    gather: PhantomData<G>,
 }
 
-impl<F> Handoff<F> {
+impl<G> Handoff<G> {
     /// For vectors of up to `size` packets.
     pub fn new(crew: Arc<Crew>, hasher: RandomState, size: usize) -> Self {
         Handoff {
             crew,
             hasher,
             codes: Column::new(size),
-            family: PhantomData,
+            gather: PhantomData,
         }
     }
 }
 
-impl<F: Icmp> Node for Handoff<F> {
-    const NAME: &'static str = F::HANDOFF;
-    type Next = Next<F>;
+impl<G: Gather> Node for Handoff<G> {
+    const NAME: &'static str = G::HANDOFF;
+    type Next = Next<G>;
     type Count = Count;
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<G>>) -> Done {
         if self.crew.count() < 2 {
             return v.send_all(Next::REASSEMBLY);
         }
@@ -75,7 +76,7 @@ impl<F: Icmp> Node for Handoff<F> {
             return v.send_all(Next::REASSEMBLY);
         }
         for (row, code) in self.codes.words_mut(v.len()).iter_mut().enumerate() {
-            let key = F::key(v.view(row).bytes());
+            let key = G::Family::key(v.view(row).bytes());
             let hash = key.map_or(0, |key| self.hasher.hash_one(key));
             *code = handoff_code(workers[hash as usize % n], node);
         }

@@ -70,19 +70,26 @@ impl<F: Icmp> IcmpError<F> {
     }
 }
 
-/// What became of telling a sender; none when there was nothing to be said.
+impl From<Silence> for Count {
+    fn from(silence: Silence) -> Count {
+        match silence {
+            Silence::AboutError => Count::AboutError,
+            Silence::AboutFragment => Count::AboutFragment,
+            Silence::BadSource => Count::BadSource,
+        }
+    }
+}
+
+/// What became of telling a sender, who `may` be told if anybody may; none when there was nothing to be said.
 fn tell<F: Icmp, I: Isa>(
     view: &View<'_, F>,
     why: Why,
     packet: &PacketView<'_>,
     (lookup, offspring): (NodeId, &mut Offspring<'_, I>),
-    may: impl FnOnce(F::Addr) -> bool,
+    may: Option<impl FnOnce(F::Addr) -> bool>,
 ) -> Option<Count> {
-    match F::silence(packet) {
-        Some(Silence::AboutError) => return Some(Count::AboutError),
-        Some(Silence::AboutFragment) => return Some(Count::AboutFragment),
-        Some(Silence::BadSource) => return Some(Count::BadSource),
-        None => {}
+    if let Some(silence) = F::silence(packet) {
+        return Some(silence.into());
     }
     let for_group = F::is_for_group(packet.bytes());
     let mtu = match why {
@@ -95,6 +102,10 @@ fn tell<F: Icmp, I: Isa>(
     if for_group && !F::tells_of_groups(why, say, packet.bytes()) {
         return Some(Count::BadDestination);
     }
+    // A flood must not cost a look for its senders each.
+    let Some(may) = may else {
+        return Some(Count::RateLimited);
+    };
     let ends = match ends(view, packet) {
         Ok(ends) => ends,
         Err(count) => return Some(count),
@@ -141,7 +152,9 @@ impl<F: Icmp> Node for IcmpError<F> {
         v.unfold(|packet, offspring| {
             let packet = packet.view();
             if let Some(why) = packet.get(Col::Err).and_then(|word| reasons.find(word)) {
+                let spent = limits.is_spent(switches, why.class(), now_ns);
                 let may = |to| limits.take(switches, why.class(), F::wide(to), now_ns);
+                let may = (!spent).then_some(may);
                 let told = tell::<F, I>(&view, why, &packet, (lookup, offspring), may);
                 told.into_iter().for_each(|count| cx.count(count, 1));
             }

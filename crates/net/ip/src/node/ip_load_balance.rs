@@ -1,8 +1,9 @@
 //! ip4-load-balance, ip6-load-balance: pick one of several paths by the flow hash. Section 9 of
 //! `docs/forwarding-rules.md`.
 
+use crate::family::flow_hash;
 use crate::node::ip_lookup::{Count, Edge, send};
-use crate::{Icmp, Ip, IpTrace};
+use crate::{Icmp, IpTrace};
 use volley_fib::dataplane::{DataPlane, Dpo};
 use volley_graph::{Col, Column, Cx, Done, Isa, Node, Vector};
 
@@ -45,9 +46,80 @@ impl<F: Icmp> Node for LoadBalance<F> {
         let lbs = view.lbs();
         for row in 0..v.len() {
             let multi = Dpo(v.column(Col::Dpo)[row]);
-            let hash = <F as Ip>::hash(&v.view(row));
+            let hash = flow_hash::<F>(&v.view(row));
             dpo.words_mut(v.len())[row] = lbs.pick_through(multi, hash).0;
         }
         send(cx, v, dpo, verdict, next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ip;
+    use std::sync::Arc;
+    use volley_fib::{Fib, IfInfo, Neighbor, Prefix, Source, V4, Via};
+    use volley_graph::Domain;
+    use volley_graph::harness::{In, run};
+
+    /// Two paths, by interfaces 0 and 1, to everything.
+    fn fib(domain: &Arc<Domain>) -> Fib {
+        let mut fib = Fib::new(domain);
+        let mut paths = Vec::new();
+        for index in 0..2 {
+            let (name, mac) = (format!("if{index}"), [2, 0, 0, 0, 0, index as u8]);
+            let (mtu, up) = (1500, true);
+            fib.set_interface(IfInfo {
+                index,
+                name,
+                mac,
+                mtu,
+                up,
+            })
+            .unwrap();
+            let net = format!("10.{index}.0.1/16").parse().unwrap();
+            fib.add_address(index, net).unwrap();
+            let addr = format!("10.{index}.0.2").parse().unwrap();
+            let neighbor = Neighbor::new([2, 0, 0, 0, 1, index as u8]);
+            fib.set_neighbor(index, addr, neighbor).unwrap();
+            paths.push(Via::NextHop { addr, iface: index }.into());
+        }
+        let all = Prefix::<V4>::around(0, 0);
+        fib.set_route(0, all, Source::Static, &paths).unwrap();
+        fib
+    }
+
+    #[test]
+    fn what_is_known_of_a_flow_goes_before_the_packet() {
+        let domain = Domain::new();
+        let plane = fib(&domain).dataplane4();
+        let mut reader = domain.register();
+        let multi = plane.read(reader.guard()).follow(0, 0x1400_0001);
+        let pick = |hash| {
+            let view = plane.read(reader.guard());
+            view.lbs().pick_through(multi, hash).0
+        };
+        assert_ne!(pick(2), pick(3));
+        let packets = [1, 2, 3, 4, 5, 6, 7, 8].map(|n| {
+            let mut p = vec![0x45, 0, 0, 28, 0, 1, 0, 5, 9, 17, 0, 0];
+            p.extend([192, 168, 1, n, 20, 0, 0, 1]);
+            p.extend([n; 8]);
+            In::new(&p).column(Col::Dpo, multi.0)
+        });
+        // A column of zeros is as good as none.
+        for known in [0, 2, 3, 1 << 31] {
+            let given = packets.clone().map(|it| it.column(Col::Hash, known));
+            let nodes = plane.clone();
+            let make = move |_| LoadBalance::<V4>::new(nodes.clone(), 256);
+            for it in run(&given, &domain, make) {
+                assert_eq!(it.to, V4::REWRITE);
+                let want = match known {
+                    0 => crate::hash4(&it.bytes, 0),
+                    known => known,
+                };
+                assert_eq!(it.columns[&(Col::Dpo as u8)], pick(want), "{known}");
+            }
+        }
+        reader.quiescent();
     }
 }

@@ -4,9 +4,9 @@
 //! A feature of the unicast arcs, behind those that drop: the packet goes on in any case. On entry and on exit the position is at
 //! the IP header.
 
-use crate::family::one_table;
+use crate::family::{flow_hash, one_table};
 use crate::icmp::{Class, LONGEST, Limits};
-use crate::{Icmp, IcmpSwitches, Ip, IpTrace, Step};
+use crate::{Icmp, IcmpSwitches, IpTrace, Step};
 use std::sync::Arc;
 use volley_fib::Af;
 use volley_fib::dataplane::{AdjFacts, DataPlane, DpoKind, View};
@@ -109,7 +109,7 @@ fn next_hop<F: Icmp>(
 ) -> Option<(F::Addr, Option<[u8; 6]>)> {
     let rx = packet.rx();
     let found = view.follow(view.table_of(rx), destination);
-    let found = view.lbs().pick_through(found, <F as Ip>::hash(packet));
+    let found = view.lbs().pick_through(found, flow_hash::<F>(packet));
     match found.kind() {
         DpoKind::Glean => (found.index() == rx).then_some((destination, None)),
         DpoKind::Adj | DpoKind::Incomplete => {
@@ -219,8 +219,8 @@ impl<F: Icmp> Node for Redirect<F> {
         if or_all(work.back.words(n)) == 0 {
             return v.next_feature();
         }
-        // The redirect has another destination.
-        v.forget(&Col::WHERE_TO);
+        // The redirect has another destination; what the packet's flow is known by stays.
+        v.forget(&Col::DESTINATION);
         let lookup = v.edge(Next::LOOKUP);
         let teller = Teller {
             view,

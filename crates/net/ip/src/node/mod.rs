@@ -17,3 +17,5 @@ pub mod ip_not_enabled;
 pub mod ip_redirect;
 pub mod ip_rewrite;
 pub mod ip_rx_urpf_strict;
+pub mod ip_sv_reassembly;
+pub mod ip_sv_reassembly_feature;

@@ -1,15 +1,19 @@
-//! `set ip4 reassembly`, `set ip6 reassembly`, `show ip4-full-reassembly`: limits, and how full the workers' stores are.
+//! `set ip4 reassembly`, `set ip6 reassembly`, `show ip4-full-reassembly`, `show ip4-sv-reassembly`: limits, and how full the
+//! workers' stores are.
 
 use super::store::Bounds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use volley_graph::{Crew, MAX_WORKERS};
-use volley_model::reply::{ReassemblyReply, ReassemblyRow};
+use volley_model::reply::{
+    ReassemblyReply, ReassemblyRow, VirtualReassemblyReply, VirtualReassemblyRow,
+};
 use volley_model::{
     Applied, Family, Handler, ModelError, Query, ReassemblySettings, Reply, Request,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
+const MS_NS: u64 = 1_000_000;
 
 /// What a worker says of its store.
 #[derive(Default)]
@@ -21,6 +25,24 @@ struct Cells {
     now_ns: AtomicU64,
 }
 
+/// Fragments in transit since a worker began.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Totals {
+    /// Their flow was known when they came.
+    pub known: u64,
+    /// They waited for their first one.
+    pub held: u64,
+    pub dropped: u64,
+}
+
+/// What a worker says of fragments in transit.
+#[derive(Default)]
+struct VirtualCells {
+    /// Datagrams that are known, those that are awaited, and fragments that wait.
+    now: [AtomicU32; 3],
+    totals: [AtomicU64; 3],
+}
+
 /// The settings of one family as workers read them, and what they say.
 pub struct ReassemblySwitches {
     family: Family,
@@ -28,7 +50,9 @@ pub struct ReassemblySwitches {
     fragments: AtomicU32,
     buffers: AtomicU32,
     timeout: AtomicU32,
+    virtual_timeout_ms: AtomicU32,
     cells: Box<[Cells]>,
+    virtual_cells: Box<[VirtualCells]>,
 }
 
 impl ReassemblySwitches {
@@ -40,7 +64,9 @@ impl ReassemblySwitches {
             fragments: AtomicU32::new(0),
             buffers: AtomicU32::new(0),
             timeout: AtomicU32::new(0),
+            virtual_timeout_ms: AtomicU32::new(0),
             cells: (0..MAX_WORKERS).map(|_| Cells::default()).collect(),
+            virtual_cells: (0..MAX_WORKERS).map(|_| VirtualCells::default()).collect(),
         };
         switches.set(&ReassemblySettings::default());
         switches
@@ -53,6 +79,8 @@ impl ReassemblySwitches {
             .store(settings.max_reassembly_length, Relaxed);
         self.buffers.store(settings.max_buffers, Relaxed);
         self.timeout.store(settings.seconds(self.family), Relaxed);
+        self.virtual_timeout_ms
+            .store(settings.virtual_timeout_ms, Relaxed);
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
@@ -61,6 +89,27 @@ impl ReassemblySwitches {
             fragments: self.fragments.load(Relaxed),
             buffers: self.buffers.load(Relaxed),
             timeout_ns: u64::from(self.timeout.load(Relaxed)) * SECOND_NS,
+        }
+    }
+
+    /// The same for fragments in transit.
+    pub(crate) fn virtual_bounds(&self) -> Bounds {
+        Bounds {
+            timeout_ns: u64::from(self.virtual_timeout_ms.load(Relaxed)) * MS_NS,
+            ..self.bounds()
+        }
+    }
+
+    /// Say what a worker knows of fragments in transit, by that worker: datagrams that are known, those that are awaited,
+    /// fragments that wait.
+    pub(crate) fn tell_virtual(&self, worker: usize, now: [u32; 3], totals: Totals) {
+        let cells = &self.virtual_cells[worker % MAX_WORKERS];
+        for (cell, number) in cells.now.iter().zip(now) {
+            cell.store(number, Relaxed);
+        }
+        let totals = [totals.known, totals.held, totals.dropped];
+        for (cell, number) in cells.totals.iter().zip(totals) {
+            cell.store(number, Relaxed);
         }
     }
 
@@ -90,6 +139,38 @@ impl ReassemblySwitches {
             reassemblies: cells.datagrams.load(Relaxed),
             buffers: cells.fragments.load(Relaxed),
             oldest_ms: age / 1_000_000,
+        }
+    }
+
+    /// Datagrams that a worker knows and awaits, and fragments that wait there.
+    pub(crate) fn virtual_now(&self, worker: usize) -> [u32; 3] {
+        let cells = &self.virtual_cells[worker];
+        [0, 1, 2].map(|at| cells.now[at].load(Relaxed))
+    }
+
+    fn virtual_row(&self, worker: usize) -> VirtualReassemblyRow {
+        let cells = &self.virtual_cells[worker];
+        let [known, awaited, buffers] = self.virtual_now(worker);
+        let [with_flow, held, dropped] = [0, 1, 2].map(|at| cells.totals[at].load(Relaxed));
+        VirtualReassemblyRow {
+            worker: worker as u32,
+            known,
+            awaited,
+            buffers,
+            fragments_known: with_flow,
+            fragments_held: held,
+            fragments_dropped: dropped,
+        }
+    }
+
+    fn virtual_reply(&self, crew: &Crew) -> VirtualReassemblyReply {
+        VirtualReassemblyReply {
+            family: self.family,
+            max_reassemblies: self.datagrams.load(Relaxed),
+            max_reassembly_length: self.fragments.load(Relaxed),
+            max_buffers: self.buffers.load(Relaxed),
+            timeout_ms: self.virtual_timeout_ms.load(Relaxed),
+            workers: crew.iter().map(|worker| self.virtual_row(worker)).collect(),
         }
     }
 
@@ -127,10 +208,16 @@ impl Handler for ReassemblyHandler {
     }
 
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
-        let Query::Reassembly { family } = query else {
-            return None;
-        };
-        let reply = self.of(*family)?.reply(&self.crew);
-        Some(Ok(Reply::Reassembly(reply)))
+        match query {
+            Query::Reassembly { family } => {
+                let reply = self.of(*family)?.reply(&self.crew);
+                Some(Ok(Reply::Reassembly(reply)))
+            }
+            Query::VirtualReassembly { family } => {
+                let reply = self.of(*family)?.virtual_reply(&self.crew);
+                Some(Ok(Reply::VirtualReassembly(reply)))
+            }
+            _ => None,
+        }
     }
 }

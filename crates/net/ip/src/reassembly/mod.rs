@@ -1,20 +1,22 @@
-//! Reassembly of datagrams for the router itself (RFC 791, 3.2; RFC 815; RFC 8200, 4.5). `docs/reassembly.md` is the
-//! operator's page.
+//! Reassembly of datagrams for the router itself (RFC 791, 3.2; RFC 815; RFC 8200, 4.5), and virtual reassembly of those in
+//! transit, whose fragments get what is known of their flow. `docs/reassembly.md` is the operator's page.
 //!
-//! Each worker has a [`store::Store`] of its own for each family; `ip4-full-reassembly-handoff` brings all fragments of a
-//! datagram to one worker. Only what is wrong with a fragment by itself is decided here; what it does to its datagram is
+//! Each worker has a [`store::Store`] and a [`flows::Flows`] of its own for each family; `ip4-full-reassembly-handoff` and
+//! `ip4-sv-reassembly-handoff` bring all fragments of a datagram to one worker. Only what is wrong with a fragment by itself is decided here; what it does to its datagram is
 //! decided by the store.
 
 mod control;
+pub(crate) mod flows;
 pub(crate) mod store;
 mod v4;
 mod v6;
 
-pub(crate) use control::ReassemblyHandler;
 pub use control::ReassemblySwitches;
+pub(crate) use control::{ReassemblyHandler, Totals};
 pub(crate) use store::{Fault, Span, Store, Whole};
 
 use crate::node::ip_full_reassembly::Count;
+use std::marker::PhantomData;
 use volley_fib::Family;
 
 /// Datagrams of a family that a worker can hold at the most, whatever is configured; as in `volley_model::limits`.
@@ -45,6 +47,20 @@ pub trait Reassemble: Family {
     const HANDOFF: &'static str;
     /// Name of the node that puts them together.
     const REASSEMBLY: &'static str;
+    /// Name of the feature that picks fragments in transit out.
+    const SV_FEATURE: &'static str;
+    /// Name of the node that brings them to their worker.
+    const SV_HANDOFF: &'static str;
+    /// Name of the node that knows their flows.
+    const SV_REASSEMBLY: &'static str;
+    /// Byte of the header with a word that says of most packets that they are no fragments: see [`Reassemble::may_be_cut`].
+    const CUT_AT: usize;
+
+    /// Whether a packet with this word at [`Reassemble::CUT_AT`] may be a fragment.
+    fn may_be_cut(word: u32) -> bool;
+
+    /// Whether a packet that may be a fragment is one.
+    fn is_cut(bytes: &[u8]) -> bool;
 
     /// Which datagram a fragment belongs to, and where its bytes do; or what is wrong with it. `bytes` are those of its
     /// first segment, `len` says how many there are in all.
@@ -61,6 +77,33 @@ pub trait Reassemble: Family {
     /// with; returns their length. `ecn` are its congestion bits.
     #[doc(hidden)]
     fn headers(first: &[u8], payload: usize, ecn: u8, out: &mut [u8; HEADERS]) -> Option<usize>;
+}
+
+/// A node that wants all fragments of a datagram on one worker.
+pub trait Gather: Send + 'static {
+    /// The IP version.
+    type Family: Reassemble;
+    /// Name of the node that brings them there.
+    const HANDOFF: &'static str;
+    /// Its name.
+    const NODE: &'static str;
+}
+
+/// Full reassembly.
+pub struct Full<F>(PhantomData<F>);
+/// Virtual reassembly.
+pub struct Virtual<F>(PhantomData<F>);
+
+impl<F: Reassemble> Gather for Full<F> {
+    type Family = F;
+    const HANDOFF: &'static str = F::HANDOFF;
+    const NODE: &'static str = F::REASSEMBLY;
+}
+
+impl<F: Reassemble> Gather for Virtual<F> {
+    type Family = F;
+    const HANDOFF: &'static str = F::SV_HANDOFF;
+    const NODE: &'static str = F::SV_REASSEMBLY;
 }
 
 /// Whether a first fragment, of which `rest` is behind the IP headers, has less of the next header than filters and hosts

@@ -18,6 +18,20 @@ fn header_len(bytes: &[u8]) -> usize {
 impl Reassemble for V4 {
     const HANDOFF: &'static str = "ip4-full-reassembly-handoff";
     const REASSEMBLY: &'static str = "ip4-full-reassembly";
+    const SV_FEATURE: &'static str = "ip4-sv-reassembly-feature";
+    const SV_HANDOFF: &'static str = "ip4-sv-reassembly-handoff";
+    const SV_REASSEMBLY: &'static str = "ip4-sv-reassembly";
+    const CUT_AT: usize = 4;
+
+    /// Offset, or "more fragments follow".
+    #[inline(always)]
+    fn may_be_cut(word: u32) -> bool {
+        word & 0x3fff != 0
+    }
+
+    fn is_cut(_: &[u8]) -> bool {
+        true
+    }
 
     fn key(bytes: &[u8]) -> Option<Key> {
         let address = |at: usize| {

@@ -14,6 +14,20 @@ const FRAGMENT: usize = 8;
 impl Reassemble for V6 {
     const HANDOFF: &'static str = "ip6-full-reassembly-handoff";
     const REASSEMBLY: &'static str = "ip6-full-reassembly";
+    const SV_FEATURE: &'static str = "ip6-sv-reassembly-feature";
+    const SV_HANDOFF: &'static str = "ip6-sv-reassembly-handoff";
+    const SV_REASSEMBLY: &'static str = "ip6-sv-reassembly";
+    const CUT_AT: usize = 4;
+
+    /// The next header is a fragment header, or one that it may stand behind: hop-by-hop options, routing, destination options.
+    #[inline(always)]
+    fn may_be_cut(word: u32) -> bool {
+        matches!(word >> 8 & 0xff, 0 | 43 | 44 | 60)
+    }
+
+    fn is_cut(bytes: &[u8]) -> bool {
+        fragment_header(bytes).is_some()
+    }
 
     fn key(bytes: &[u8]) -> Option<Key> {
         let address = |at: usize| {

@@ -24,6 +24,8 @@ use volley_iface::{Flag, IfIdx, IfTable, Speaker, Voice};
 
 /// Between two looks at what was heard.
 const TURN: Duration = Duration::from_millis(5);
+/// The same where no interface asks: an idle daemon is to sleep.
+const NOBODY: Duration = Duration::from_millis(100);
 /// Between two looks at the timers of all groups.
 const TIMERS: u64 = 50 * MS;
 /// Messages of a worker that are read in one look.
@@ -180,6 +182,9 @@ impl Members {
         }
         self.serve::<V4>(now, timers);
         self.serve::<V6>(now, timers);
+        if V4::ports(self).is_empty() && V6::ports(self).is_empty() {
+            return NOBODY;
+        }
         TURN
     }
 

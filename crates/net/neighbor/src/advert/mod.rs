@@ -1,15 +1,18 @@
 //! Router advertisements (RFC 4861, 6.2): what each interface says, and when.
 
+mod compare;
 mod packet;
 mod schedule;
 
-use crate::control::Control;
+use crate::autoconf::packet::Said;
+use crate::control::{Control, Link};
 use crate::entry::SECOND;
 use crate::lane::Frame;
 use crate::nd;
 use packet::Advertisement;
 use schedule::Schedule;
-use std::net::IpAddr;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv6Addr};
 use volley_iface::{Flag, IfIdx};
 use volley_model::reply::AdvertRow;
 use volley_model::{AdvertPrefix, Family, RouterAdvert};
@@ -21,6 +24,28 @@ pub(crate) struct Advertiser {
     schedule: Option<Schedule>,
     sent: u64,
     solicited: u64,
+    /// Advertisements of other routers that differ from what is said here.
+    inconsistent: u64,
+    /// Differences that the operator was told of.
+    told: BTreeSet<(Ipv6Addr, &'static str)>,
+}
+
+/// Differences that are remembered.
+const TOLD: usize = 32;
+
+impl Advertiser {
+    /// An advertisement, whether as always or as one of the last.
+    fn frame(&self, link: &Link, ending: bool) -> Vec<u8> {
+        let prefixes = prefixes(&self.settings, link.own_addresses());
+        let advertisement = Advertisement {
+            own: link.mac,
+            mtu: link.mtu,
+            settings: &self.settings,
+            prefixes: &prefixes,
+            ending,
+        };
+        advertisement.frame()
+    }
 }
 
 /// What is advertised of an interface with these addresses.
@@ -74,6 +99,8 @@ impl Control {
                     schedule: None,
                     sent: 0,
                     solicited: 0,
+                    inconsistent: 0,
+                    told: BTreeSet::new(),
                 };
                 self.adverts.insert(iface, advertiser);
             }
@@ -130,6 +157,29 @@ impl Control {
         }
     }
 
+    /// Another router advertises itself on an interface that does so as well: what it says should be the same (6.2.7).
+    pub(crate) fn compare_router(&mut self, iface: u32, said: &Said) {
+        let (Some(it), Some(link)) = (self.adverts.get_mut(&iface), self.links.get(&iface)) else {
+            return;
+        };
+        let ours = prefixes(&it.settings, link.own_addresses());
+        let all = compare::differences(said, (&it.settings, link.mtu), &ours);
+        it.inconsistent += u64::from(!all.is_empty());
+        let mut new = Vec::new();
+        for what in all {
+            if it.told.len() < TOLD && it.told.insert((said.router, what)) {
+                new.push(what);
+            }
+        }
+        if !new.is_empty() {
+            let (router, what) = (said.router, new.join(", "));
+            self.tell(
+                iface,
+                &format!("the router {router} does not advertise what is advertised here ({what}): make them the same"),
+            );
+        }
+    }
+
     /// Send what is due.
     pub fn turn_adverts(&mut self, now: u64) {
         let due = |it: &Advertiser| it.schedule.as_ref().is_some_and(|s| s.next() <= now);
@@ -151,19 +201,26 @@ impl Control {
             let ending = schedule.is_ending();
             if schedule.turn(now, chance) {
                 it.sent += 1;
-                let prefixes = prefixes(&it.settings, link.addresses.iter().copied());
-                let advertisement = Advertisement {
-                    own: link.mac,
-                    mtu: link.mtu,
-                    settings: &it.settings,
-                    prefixes: &prefixes,
-                    ending,
-                };
-                let frame = advertisement.frame();
+                let frame = it.frame(link, ending);
                 self.send_long(Frame::new(iface, &frame));
             }
             self.drop_ended(iface);
         }
+    }
+
+    /// Volley is about to end: every interface that advertised itself says so once, at once (6.2.5). True when one does.
+    pub(crate) fn farewell(&mut self) -> bool {
+        let begun = |it: &Advertiser| it.schedule.as_ref().is_some_and(Schedule::has_begun);
+        let all = self.adverts.iter().filter(|(_, it)| begun(it));
+        let frame = |(iface, it): (&u32, &Advertiser)| {
+            let link = self.links.get(iface)?;
+            Some(Frame::new(*iface, &it.frame(link, true)))
+        };
+        let frames: Vec<_> = all.filter_map(frame).collect();
+        let some = !frames.is_empty();
+        frames.into_iter().for_each(|frame| self.send_long(frame));
+        self.engine.borrow().wake();
+        some
     }
 
     /// What others see of an interface's advertisements.
@@ -173,12 +230,13 @@ impl Control {
         if schedule.is_some_and(Schedule::is_ending) {
             return None;
         }
-        let all = prefixes(&it.settings, link.addresses.iter().copied());
+        let all = prefixes(&it.settings, link.own_addresses());
         Some(AdvertRow {
             settings: it.settings.clone(),
             prefixes: all.iter().map(|it| it.prefix).collect(),
             sent: it.sent,
             solicited: it.solicited,
+            inconsistent: it.inconsistent,
             next_ms: schedule.map(|s| s.next().saturating_sub(now) / (SECOND / 1000)),
         })
     }

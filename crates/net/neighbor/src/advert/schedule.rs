@@ -59,6 +59,11 @@ impl Schedule {
         self.next = self.earliest(now);
     }
 
+    /// Whether anybody heard of it.
+    pub fn has_begun(&self) -> bool {
+        self.last.is_some()
+    }
+
     /// Whether everybody was told that it ended.
     pub fn has_ended(&self) -> bool {
         self.ending == Some(0)

@@ -4,9 +4,10 @@
 //! On entry the position is at the IPv6 header; on exit too. What is no neighbour discovery at all and came for a group
 //! that the interface may be in ends here as well.
 
+use crate::autoconf::packet as advertised;
 use crate::claim;
 use crate::lane::{Heard, Lane, What};
-use crate::nd::{ALL_NODES, HOPS, link_local, solicited_node};
+use crate::nd::{ALL_NODES, link_local, solicited_node};
 use crate::node::mld_input;
 use crate::proxy::Proxies;
 use crate::routers;
@@ -16,13 +17,13 @@ use std::net::Ipv6Addr;
 use std::sync::Arc;
 use volley_fib::V6;
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
-use volley_graph::{Col, Cx, Done, Isa, Node, Packet, PacketView, Part, Vector, counters, nexts};
+use volley_graph::{Col, Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
-use volley_wire::checksum::Sum;
-use volley_wire::icmp6::Icmp6;
-use volley_wire::nd::{NA_OVERRIDE, NA_SOLICITED, NdBody, NdMessage, NdOption};
-use volley_wire::{IpProto, MacAddr};
+use volley_wire::MacAddr;
+use volley_wire::nd::{NA_OVERRIDE, NA_SOLICITED, NdBody, NdOption};
+
+pub(crate) use crate::message::{Sound, frame_source, message};
 
 nexts! {
     /// Where nd-input sends packets.
@@ -62,6 +63,8 @@ counters! {
         Answers = "answers" (Info),
         /// solicitations of routers that the control thread was told of
         Routers = "router-solicitations" (Info),
+        /// advertisements of routers that the control thread was told of
+        Adverts = "router-advertisements" (Info),
         /// solicitations that the control thread was told of
         Told = "told" (Info),
         /// questions for addresses that are reached through another interface, and answered for them
@@ -114,42 +117,6 @@ pub(crate) struct Found {
     pub flags: Option<u8>,
     /// The MAC address that it says the sender has.
     pub mac: Option<[u8; 6]>,
-}
-
-fn address(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
-    let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
-    Some(octets.into())
-}
-
-/// A message that is sound as far as all of them have to be.
-pub(crate) struct Sound<'a> {
-    pub(crate) source: Ipv6Addr,
-    pub(crate) to: Ipv6Addr,
-    pub(crate) nd: NdMessage<'a>,
-}
-
-/// The packet alone, for messages of these types: rules 15.1 to 15.5.
-pub(crate) fn message(bytes: &[u8], kinds: [u8; 2]) -> Result<Sound<'_>, Count> {
-    let (Some(source), Some(to)) = (address(bytes, 8), address(bytes, 24)) else {
-        return Err(Count::Malformed);
-    };
-    let length = usize::from(u16::from_be_bytes([bytes[4], bytes[5]]));
-    let message = bytes.get(40..40 + length).filter(|_| bytes[0] >> 4 == 6);
-    let message = message.ok_or(Count::Malformed)?;
-    if bytes[6] != 58 || !message.first().is_some_and(|kind| kinds.contains(kind)) {
-        return Err(Count::NotNd);
-    }
-    if bytes[7] != HOPS {
-        return Err(Count::BadHopLimit);
-    }
-    let icmp = Icmp6::parse(message).map_err(|_| Count::BadMessage)?;
-    if !icmp.checksum_ok(Sum::pseudo6(source, to, IpProto(58), length as u32)) {
-        return Err(Count::BadChecksum);
-    }
-    let Some(Ok(nd)) = NdMessage::parse(&icmp) else {
-        return Err(Count::BadMessage);
-    };
-    Ok(Sound { source, to, nd })
 }
 
 /// The packet alone: rules 15.1 to 15.6.
@@ -308,22 +275,38 @@ fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verd
     (Err(Count::Answers), Some(heard(what)))
 }
 
-/// The source MAC address of the frame around a packet; zeros where nothing is in front of it.
-pub(crate) fn frame_source(packet: &PacketView<'_>) -> [u8; 6] {
-    let mut mac = [0; 6];
-    if packet.moved() >= 14 {
-        let mut seen = false;
-        packet.segments(14, |bytes| {
-            if let Some(source) = bytes.get(6..12).filter(|_| !seen) {
-                mac.copy_from_slice(source);
-            }
-            seen = true;
-        });
-    }
-    mac
-}
-
 impl NdInput {
+    /// A router's advertisement, on an interface that configures itself or advertises itself as one.
+    fn advertised(
+        &self,
+        cx: &Cx<'_, Count>,
+        link: &Link<'_>,
+        packet: &mut Packet<'_>,
+    ) -> Part<Next, ()> {
+        let rx = link.way.rx;
+        match advertised::judge(link, packet.bytes()) {
+            Ok(said) => {
+                let told = self.lane.adverts.push((rx, said)).is_ok();
+                cx.count(
+                    if told {
+                        Count::Adverts
+                    } else {
+                        Count::TellFull
+                    },
+                    1,
+                );
+            }
+            Err(why) => {
+                packet.fail(cx, why);
+                return Part::Send(Next::Drop);
+            }
+        }
+        match self.table.has(rx, Flag::Twin) {
+            true => Part::Send(Next::Punt),
+            false => Part::Done,
+        }
+    }
+
     /// One packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
     fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next, ()> {
@@ -336,6 +319,10 @@ impl NdInput {
         let routers = self.table.has(rx, Flag::Advertises) && routers::is_one(packet.bytes());
         if self.table.has(rx, Flag::Listens) && mld_input::is_one(packet.bytes()) {
             return Part::Send(Next::Mld);
+        }
+        let hears = self.table.has(rx, Flag::Autoconf) || self.table.has(rx, Flag::Advertises);
+        if hears && advertised::is_one(packet.bytes()) {
+            return self.advertised(cx, &link, packet);
         }
         let found = parse(packet.bytes());
         if let Ok(found) = &found

@@ -239,3 +239,62 @@ fn others_are_answered_for_where_they_are_reached_elsewhere() {
         assert_ne!(lab.outcome(1, &ask(source, target)), "nd-reply", "{target}");
     }
 }
+
+/// A router advertisement with a prefix.
+fn advertisement(mac: [u8; 6], from: &str, to: &str, code: u8) -> Vec<u8> {
+    let mut body = vec![134, code, 0, 0, 64, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1];
+    body.extend(mac);
+    body.extend([3, 4, 64, 0xc0, 0, 0, 0, 9, 0, 0, 0, 8, 0, 0, 0, 0]);
+    body.extend(address("2001:db8:7::").octets());
+    let (from, to) = (address(from), address(to));
+    crate::nd::frame(mac, group_mac(to), from, to, body)
+}
+
+#[test]
+fn advertisements_of_routers_are_heard_where_that_is_switched_on() {
+    let lab = lab();
+    let good = advertisement(HOST, "fe80::9", "ff02::1", 0);
+    assert_eq!(lab.outcome(1, &good), "not-nd");
+    assert!(lab.lane.adverts.is_empty());
+    // No address is needed.
+    for iface in [1, 3] {
+        lab.table.set(IfIdx(iface), Flag::Autoconf, true);
+        let packet = [In::new(&good).rx(iface).advance(14)];
+        let out = run_once(Level::detect(), 4, &packet, &lab.domain, lab.node()).unwrap();
+        assert!(out.is_empty(), "it is done with");
+        let (rx, said) = lab.lane.adverts.pop().unwrap();
+        assert_eq!(
+            (rx, said.router, said.mac),
+            (iface, address("fe80::9"), HOST)
+        );
+        assert_eq!((said.lifetime_s, said.offers().len()), (256, 1));
+    }
+    let is = |mac, from, to, code| lab.outcome(1, &advertisement(mac, from, to, code));
+    assert_eq!(is(HOST, "fe80::9", "ff02::1", 1), "bad-message");
+    assert_eq!(is([1; 6], "fe80::9", "ff02::1", 0), "bad-sender-mac");
+    for from in ["2001:db8:1::9", "::", "ff02::9"] {
+        assert_eq!(is(HOST, from, "ff02::1", 0), "bad-sender-address");
+    }
+    assert_eq!(is(HOST, "fe80::9", "ff02::2", 0), "not-for-us");
+    let us = "fe80::ff:fe00:1";
+    assert_eq!(is(ME, us, "ff02::1", 0), "own-frame");
+    assert_eq!(is(HOST, us, "ff02::1", 0), "address-conflict");
+    let mut bad = good.clone();
+    bad[21] = 254;
+    assert_eq!(lab.outcome(1, &bad), "bad-hop-limit");
+    bad[21] = 255;
+    bad[60] ^= 1;
+    assert_eq!(lab.outcome(1, &bad), "bad-checksum");
+    // To us alone.
+    let packet = [In::new(&advertisement(HOST, "fe80::9", us, 0))
+        .rx(1)
+        .advance(14)];
+    let out = run_once(Level::detect(), 4, &packet, &lab.domain, lab.node()).unwrap();
+    assert!(out.is_empty() && lab.lane.adverts.pop().is_some());
+    // What there is no room for is lost.
+    for _ in 0..100 {
+        let packet = [In::new(&good).rx(1).advance(14)];
+        run_once(Level::detect(), 4, &packet, &lab.domain, lab.node()).unwrap();
+    }
+    assert_eq!(lab.lane.adverts.len(), 32);
+}

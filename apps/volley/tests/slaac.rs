@@ -1,0 +1,486 @@
+//! Stateless address autoconfiguration: scapy is the router of the link, byte by byte; the kernel says whether the address is
+//! there. And the router that speaks is another Volley.
+//!
+//! Needs root, `ip`, `ping` and Python with scapy; says so and passes where they are not there.
+
+mod support;
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use support::bed::{Bed, counter, has_scapy};
+use support::{Daemon, oracle, text};
+
+/// A router that does as it is told, a line of Python each, and says what that gives. It hears what the other side sends.
+const ROUTER: &str = "import socket,sys,time,json,threading,signal\n\
+    from scapy.all import Ether,IPv6,ICMPv6ND_RA,ICMPv6ND_NA,ICMPv6NDOptPrefixInfo,ICMPv6NDOptMTU,ICMPv6NDOptSrcLLAddr,\
+    ICMPv6NDOptDstLLAddr,ICMPv6Unknown,Raw\n\
+    signal.alarm(100)\n\
+    s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW,socket.htons(3)); s.bind(('e',0)); s.settimeout(0.2)\n\
+    asked=[]; probed=[]; answer=[]\n\
+    n=lambda b: socket.inet_ntop(socket.AF_INET6,b)\n\
+    def listen():\n\
+    \x20 while True:\n\
+    \x20  try: f,w=s.recvfrom(2000)\n\
+    \x20  except socket.timeout: continue\n\
+    \x20  if w[2]==4 or f[12:14]!=b'\\x86\\xdd' or f[20]!=58: continue\n\
+    \x20  if f[54]==133: asked.append([round(time.time(),3),f[:6].hex(':'),n(f[22:38]),n(f[38:54]),f[21],len(f),good(f)])\n\
+    \x20  if f[54]==135 and f[22:38]==bytes(16):\n\
+    \x20   t=n(f[62:78]); probed.append(t)\n\
+    \x20   if t in answer: put(Ether(src='02:00:00:00:00:66',dst='33:33:00:00:00:01')/IPv6(src=t,dst='ff02::1',hlim=255)/\
+    ICMPv6ND_NA(tgt=t,R=0,S=0,O=1)/ICMPv6NDOptDstLLAddr(lladdr='02:00:00:00:00:66'))\n\
+    def good(f):\n\
+    \x20 p=Ether(f); x=p[IPv6].payload; c=x.cksum; del x.cksum; return Ether(bytes(p))[IPv6].payload.cksum==c\n\
+    def put(p): s.send(bytes(p))\n\
+    def pi(prefix,valid=1000,preferred=500,L=1,A=1,plen=64):\n\
+    \x20 return ICMPv6NDOptPrefixInfo(prefix=prefix,prefixlen=plen,L=L,A=A,validlifetime=valid,preferredlifetime=preferred)\n\
+    def ra(*options,src='fe80::55',dst='ff02::1',mac='02:00:00:00:00:55',hlim=255,life=900,prf=0,to='33:33:00:00:00:01',**k):\n\
+    \x20 p=Ether(src=mac,dst=to)/IPv6(src=src,dst=dst,hlim=hlim)/ICMPv6ND_RA(routerlifetime=life,prf=prf,**k)/ICMPv6NDOptSrcLLAddr(lladdr=mac)\n\
+    \x20 for o in options: p=p/o\n\
+    \x20 put(p)\n\
+    threading.Thread(target=listen,daemon=True).start(); print('\"ready\"',flush=True)\n\
+    for line in sys.stdin:\n\
+    \x20 try: print(json.dumps(eval(line)),flush=True)\n\
+    \x20 except Exception as e: print(json.dumps('ERROR '+repr(e)),flush=True)\n";
+
+struct Router {
+    child: Child,
+    tell: ChildStdin,
+    said: BufReader<ChildStdout>,
+}
+
+impl Router {
+    fn new(bed: &Bed, at: &str) -> Router {
+        let mut command = Command::new("ip");
+        command
+            .args(["netns", "exec", &bed.name(at)])
+            .arg(oracle::python().unwrap())
+            .args(["-c", ROUTER]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (tell, said) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let said = BufReader::new(said);
+        let mut router = Router { child, tell, said };
+        assert_eq!(router.read(), "ready");
+        router
+    }
+
+    fn read(&mut self) -> Value {
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        let it = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        assert!(!line.starts_with("\"ERROR"), "{line}");
+        it
+    }
+
+    /// What a line of Python gives.
+    fn does(&mut self, line: &str) -> Value {
+        writeln!(self.tell, "{line}").unwrap();
+        self.read()
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A router in r between a and b, of which a's side has no IPv6 at all; host a is silent but for what scapy sends there.
+fn bed() -> Option<(Bed, Daemon)> {
+    if !has_scapy() {
+        println!("SKIP: no Python with scapy (cargo xtask install)");
+        return None;
+    }
+    let bed = Bed::new()?;
+    // The kernel beside the router is no host of the link.
+    let quiet = ["all", "default"].map(|at| format!("net.ipv6.conf.{at}.disable_ipv6=1"));
+    bed.exec("r", 5, &["sysctl", "-qw", &quiet[0], &quiet[1]]);
+    let daemon = bed.router();
+    daemon.ok("set interface ip6 address del left 2001:db8:77::1/64");
+    bed.ip("a", "-6 addr del 2001:db8:77::2/64 dev e");
+    bed.ip("a", "-6 route del default");
+    Some((bed, daemon))
+}
+
+fn row(daemon: &Daemon) -> Value {
+    daemon.json("show ip6 nd left")["interfaces"][0].clone()
+}
+
+fn autoconf(daemon: &Daemon) -> Value {
+    row(daemon)["autoconf"].clone()
+}
+
+/// The state of the address that is made of a prefix, and the address without its length.
+fn made(daemon: &Daemon, prefix: &str) -> Option<(String, String)> {
+    let it = autoconf(daemon);
+    let all = it["addresses"].as_array()?;
+    let mine = |a: &&Value| a["address"].as_str().unwrap().starts_with(prefix);
+    let found = all.iter().find(mine)?;
+    let address = found["address"].as_str().unwrap();
+    let address = address.strip_suffix("/64").unwrap();
+    let state = found["state"].as_str().unwrap_or("none");
+    Some((state.to_owned(), address.to_owned()))
+}
+
+fn wait_made(daemon: &mut Daemon, prefix: &str, state: &str) -> String {
+    daemon.wait_for(&format!("{prefix} {state}"), |d| {
+        made(d, prefix).is_some_and(|it| it.0 == state)
+    });
+    made(daemon, prefix).unwrap().1
+}
+
+/// Whether a table of IPv6 has a route of the routers of links.
+fn has_route(daemon: &Daemon, prefix: &str) -> bool {
+    let said = daemon.json(&format!("show ip6 fib {prefix}"));
+    let Some(table) = said["tables"].as_array().and_then(|t| t.first()) else {
+        return false;
+    };
+    let routes = table["routes"].as_array().unwrap();
+    routes
+        .iter()
+        .any(|r| r["source"] == "autoconf" && r["prefix"] == prefix)
+}
+
+/// It asks from nobody or from its link-local address, three times, four seconds apart.
+fn asks_by_the_book(daemon: &mut Daemon, router: &mut Router) {
+    daemon.wait_for("three questions", |_| {
+        router.does("asked").as_array().unwrap().len() == 3
+    });
+    let asked = router.does("asked");
+    let local = row(daemon)["link_local"].clone();
+    for (number, it) in asked.as_array().unwrap().iter().enumerate() {
+        let (from, length) = (&it[2], it[5].as_u64().unwrap());
+        let whole = from == &local && length == 70;
+        let nobody = from == "::" && length == 62;
+        assert!(whole || nobody && number == 0, "{asked}");
+        assert_eq!(
+            (&it[1], &it[3]),
+            (&"33:33:00:00:00:02".into(), &"ff02::2".into())
+        );
+        assert_eq!((&it[4], &it[6]), (&255.into(), &true.into()), "{asked}");
+    }
+    let time = |n: usize| asked[n][0].as_f64().unwrap();
+    for gap in [time(1) - time(0), time(2) - time(1)] {
+        assert!((3.9..5.0).contains(&gap), "{asked}");
+    }
+    let probes = router.does("probed");
+    assert!(probes.to_string().contains("fe80::"), "{probes}");
+}
+
+#[test]
+fn an_interface_asks_makes_an_address_and_finds_its_way_out() {
+    let Some((bed, mut daemon)) = bed() else {
+        return;
+    };
+    let mut router = Router::new(&bed, "a");
+    daemon.ok("ip6 nd address autoconfig left default-route");
+    let shown = row(&daemon);
+    assert_eq!(shown["autoconf"]["state"], "soliciting", "{shown}");
+    asks_by_the_book(&mut daemon, &mut router);
+    let local = row(&daemon)["link_local"].clone();
+    // It is answered.
+    router.does("ra(pi('2001:db8:77::'),ICMPv6NDOptMTU(mtu=1400),chlim=33)");
+    daemon.wait_for("the address", |d| made(d, "2001:db8:77:").is_some());
+    let own = wait_made(&mut daemon, "2001:db8:77:", "preferred");
+    assert!(
+        router
+            .does("probed")
+            .as_array()
+            .unwrap()
+            .contains(&own.as_str().into())
+    );
+    let id = |a: &str| a.parse::<std::net::Ipv6Addr>().unwrap().segments()[4..].to_vec();
+    assert_eq!(id(&own), id(local.as_str().unwrap()));
+    let shown = daemon.ok("show interface address");
+    assert!(
+        shown.contains(&format!("L3 {own}/64 autoconfigured")),
+        "{shown}"
+    );
+    let it = autoconf(&daemon);
+    assert_eq!((&it["heard"], &it["state"]), (&1.into(), &"heard".into()));
+    assert_eq!(it["routers"][0]["mtu"], 1400, "{it}");
+    assert_eq!(counter(&daemon, "nd-input", "router-advertisements"), 1);
+    // A kernel host on the link reaches it, and is reached through it.
+    bed.ip("a", "addr add 2001:db8:77::2/64 dev e nodad");
+    daemon.wait_for("a ping", |_| bed.pings("a", &own, 1, "1") == 1);
+    bed.ip("a", &format!("-6 route add default via {own}"));
+    assert_eq!(bed.pings("b", "2001:db8:77::2", 3, "0.1"), 3, "both ways");
+    // A commit knows nothing of it, and it cannot be taken away by hand.
+    let said = daemon.refused(&format!("set interface ip6 address del left {own}/64"));
+    assert!(
+        said.contains("ip6 nd address autoconfig left disable"),
+        "{said}"
+    );
+    let config = daemon.ok("config show");
+    assert!(
+        config.contains("autoconf = \"default-route\"") && !config.contains(&own),
+        "{config}"
+    );
+    everything_else_goes_by_the_router(&bed, &mut daemon, &mut router);
+    // All goes when it is switched off.
+    router.does("ra(pi('2001:db8:77::'))");
+    daemon.wait_for("the route", |d| has_route(d, "::/0"));
+    daemon.ok("ip6 nd address autoconfig left disable");
+    assert!(!has_route(&daemon, "::/0") && !has_route(&daemon, "2001:db8:77::/64"));
+    assert!(
+        row(&daemon)["addresses"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|a| { !a["address"].as_str().unwrap().contains(':') })
+    );
+    router.does("ra(pi('2001:db8:77::'))");
+    assert!(autoconf(&daemon).is_null());
+}
+
+/// Traffic of host b to somewhere goes by the kernel of host a once that has advertised itself, and no longer when it says so.
+fn everything_else_goes_by_the_router(bed: &Bed, daemon: &mut Daemon, router: &mut Router) {
+    let exec = |words: &[&str]| text(&bed.exec("a", 10, words).stdout);
+    let said = exec(&[
+        "ip", "-6", "-o", "addr", "show", "dev", "e", "scope", "link",
+    ]);
+    let own = said
+        .split("inet6 ")
+        .nth(1)
+        .unwrap()
+        .split('/')
+        .next()
+        .unwrap()
+        .to_owned();
+    let mac = support::bed::mac_of(bed, "a");
+    router.does("ra(life=0)");
+    daemon.wait_for("no way out", |d| !has_route(d, "::/0"));
+    bed.ip("a", "addr add 2001:db8:abcd::1/128 dev lo");
+    assert_eq!(bed.pings("b", "2001:db8:abcd::1", 1, "1"), 0);
+    router.does(&format!("ra(src='{own}',mac='{mac}',life=9)"));
+    daemon.wait_for("the way out", |d| has_route(d, "::/0"));
+    let fib = daemon.ok("show ip6 fib ::/0");
+    assert!(fib.contains(&own) && fib.contains("autoconf"), "{fib}");
+    daemon.wait_for("a ping", |_| {
+        bed.pings("b", "2001:db8:abcd::1", 1, "1") == 1
+    });
+    assert_eq!(bed.pings("b", "2001:db8:abcd::1", 3, "0.1"), 3);
+    router.does(&format!("ra(src='{own}',mac='{mac}',life=0)"));
+    daemon.wait_for("no way out", |d| !has_route(d, "::/0"));
+    assert_eq!(bed.pings("b", "2001:db8:abcd::1", 1, "1"), 0);
+    // A lifetime that nobody renews ends by itself.
+    router.does(&format!("ra(src='{own}',mac='{mac}',life=2)"));
+    daemon.wait_for("the way out", |d| has_route(d, "::/0"));
+    daemon.wait_for("its end", |d| !has_route(d, "::/0"));
+}
+
+#[test]
+fn lifetimes_flags_and_preferences_are_those_of_the_rfcs() {
+    let Some((bed, mut daemon)) = bed() else {
+        return;
+    };
+    let mut router = Router::new(&bed, "a");
+    daemon.ok("ip6 nd address autoconfig left default-route");
+    daemon.wait_for("a question", |_| router.does("len(asked)") != 0);
+    router.does("ra(pi('2001:db8:1::',12,5),pi('2001:db8:2::',L=0),pi('2001:db8:3::',A=0),pi('2001:db8:4::',plen=56,L=0),pi('fe80::'))");
+    for prefix in ["2001:db8:1:", "2001:db8:2:"] {
+        wait_made(&mut daemon, prefix, "preferred");
+    }
+    assert!(made(&daemon, "2001:db8:3:").is_none() && made(&daemon, "2001:db8:4:").is_none());
+    for (prefix, there) in [("1", true), ("2", false), ("3", true), ("4", false)] {
+        assert_eq!(
+            has_route(&daemon, &format!("2001:db8:{prefix}::/64")),
+            there,
+            "{prefix}"
+        );
+    }
+    assert_eq!(autoconf(&daemon)["refused"], 2);
+    wait_made(&mut daemon, "2001:db8:1:", "deprecated");
+    daemon.wait_for("the end", |d| made(d, "2001:db8:1:").is_none());
+    assert!(!has_route(&daemon, "2001:db8:1::/64"));
+    // Nobody ends an address at once by a message that he did not sign, but a network.
+    router.does("ra(pi('2001:db8:2::',20000,20000),pi('2001:db8:3::',0,0,A=0))");
+    router.does("ra(pi('2001:db8:2::',0,0))");
+    wait_made(&mut daemon, "2001:db8:2:", "deprecated");
+    let left = autoconf(&daemon)["addresses"][0]["valid_ms"]
+        .as_u64()
+        .unwrap();
+    assert!((7_190_000..=7_200_000).contains(&left), "{left}");
+    assert!(!has_route(&daemon, "2001:db8:3::/64"));
+    // The better router carries all; of two alike each its part.
+    router.does("ra(src='fe80::66',mac='02:00:00:00:00:66',prf=1)");
+    router.does("ra(src='fe80::67',mac='02:00:00:00:00:67',prf=3)");
+    daemon.wait_for("three", |d| {
+        autoconf(d)["routers"].as_array().unwrap().len() == 3
+    });
+    let said = daemon.json("show ip6 fib ::/0");
+    let route = &said["tables"][0]["routes"][0];
+    assert_eq!(route["paths"].as_array().unwrap().len(), 3, "{route}");
+    assert_eq!(route["buckets"].as_array().unwrap().len(), 1, "{route}");
+    router.does("ra(src='fe80::67',mac='02:00:00:00:00:67',prf=1)");
+    daemon.wait_for("two alike", |d| {
+        let said = d.json("show ip6 fib ::/0");
+        said["tables"][0]["routes"][0]["buckets"]
+            .as_array()
+            .unwrap()
+            .len()
+            == 2
+    });
+    // With the link everything goes, and comes again.
+    daemon.ok("set interface state left down");
+    assert!(!has_route(&daemon, "::/0"));
+    assert_eq!(autoconf(&daemon)["state"], "down");
+    router.does("asked.clear()");
+    daemon.ok("set interface state left up");
+    daemon.wait_for("a question", |_| router.does("len(asked)") != 0);
+    router.does("ra(pi('2001:db8:2::'))");
+    wait_made(&mut daemon, "2001:db8:2:", "preferred");
+    // One that only serves the link itself.
+    daemon.ok("ip6 nd address autoconfig left");
+    daemon.wait_for("no way out", |d| !has_route(d, "::/0"));
+    assert!(made(&daemon, "2001:db8:2:").is_some());
+}
+
+#[test]
+fn an_address_that_somebody_has_is_not_used() {
+    let Some((bed, mut daemon)) = bed() else {
+        return;
+    };
+    let mut router = Router::new(&bed, "a");
+    let mac = daemon.json("show interface left")["interfaces"][0]["mac"].clone();
+    let mac: Vec<u8> = mac
+        .as_str()
+        .unwrap()
+        .split(':')
+        .map(|b| u8::from_str_radix(b, 16).unwrap())
+        .collect();
+    let id = |prefix: u128| {
+        let bytes = [
+            mac[0] ^ 2,
+            mac[1],
+            mac[2],
+            0xff,
+            0xfe,
+            mac[3],
+            mac[4],
+            mac[5],
+        ];
+        std::net::Ipv6Addr::from(prefix << 64 | u128::from(u64::from_be_bytes(bytes)))
+    };
+    let (local, taken) = (id(0xfe80_0000_0000_0000), id(0x2001_0db8_0001_0000));
+    router.does(&format!("answer.append('{taken}')"));
+    daemon.ok("ip6 nd address autoconfig left");
+    daemon.wait_for("a question", |_| router.does("len(asked)") != 0);
+    router.does("ra(pi('2001:db8:1::'),pi('2001:db8:2::'))");
+    wait_made(&mut daemon, "2001:db8:2:", "preferred");
+    wait_made(&mut daemon, "2001:db8:1:", "duplicate");
+    assert!(
+        daemon
+            .log()
+            .contains(&format!("the address {taken} is not used")),
+        "{}",
+        daemon.log()
+    );
+    let fib = daemon.ok(&format!("show ip6 fib {taken}/128"));
+    assert!(!fib.contains("local"), "{fib}");
+    // One that is configured goes before one that was made.
+    let own = made(&daemon, "2001:db8:2:").unwrap().1;
+    daemon.ok(&format!("set interface ip6 address left {own}/64"));
+    assert_eq!(made(&daemon, "2001:db8:2:").unwrap().0, "none");
+    daemon.ok(&format!("set interface ip6 address del left {own}/64"));
+    wait_made(&mut daemon, "2001:db8:2:", "preferred");
+    // Where somebody has the link-local address there is nothing.
+    router.does(&format!("answer.append('{local}')"));
+    daemon.ok("set interface state left down");
+    daemon.ok("set interface state left up");
+    daemon.wait_for("nothing", |d| autoconf(d)["state"] == "disabled");
+    router.does("ra(pi('2001:db8:1::'))");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(made(&daemon, "2001:db8:1:").is_none());
+    assert!(
+        daemon.log().contains("there is no autoconfiguration"),
+        "{}",
+        daemon.log()
+    );
+}
+
+#[test]
+fn what_is_not_as_it_has_to_be_is_dropped_by_name_and_a_flood_is_bounded() {
+    let Some((bed, mut daemon)) = bed() else {
+        return;
+    };
+    let mut router = Router::new(&bed, "a");
+    let odd = [
+        "ra(pi('2001:db8:1::'),hlim=254)",
+        "ra(pi('2001:db8:1::'),cksum=1)",
+        "ra(pi('2001:db8:1::'),code=1)",
+        "ra(Raw(b'\\3\\0'+bytes(30)))",
+        "ra(Raw(b'\\3\\4'+bytes(6)))",
+        "ra(pi('2001:db8:1::'),src='2001:db8:77::2')",
+        "ra(pi('2001:db8:1::'),mac='33:33:00:00:00:01')",
+        "ra(pi('2001:db8:1::'),dst='ff02::99')",
+        "put(Ether(src='02:00:00:00:00:55',dst='33:33:00:00:00:01')/IPv6(src='fe80::55',dst='ff02::1',hlim=255)/ICMPv6Unknown(type=134,msgbody=bytes(4)))",
+    ];
+    // Where it is not switched on an advertisement is nothing.
+    let before = counter(&daemon, "nd-input", "not-nd");
+    daemon.ok("set interface ip6 address left 2001:db8:77::1/64");
+    router.does("ra(pi('2001:db8:1::'))");
+    daemon.wait_for("nothing", |d| counter(d, "nd-input", "not-nd") > before);
+    daemon.ok("ip6 nd address autoconfig left default-route");
+    daemon.wait_for("a question", |_| router.does("len(asked)") != 0);
+    for line in odd {
+        router.does(line);
+    }
+    daemon.wait_for("the last", |d| counter(d, "nd-input", "bad-message") == 4);
+    for reason in [
+        "bad-hop-limit",
+        "bad-checksum",
+        "bad-sender-address",
+        "bad-sender-mac",
+    ] {
+        assert_eq!(counter(&daemon, "nd-input", reason), 1, "{reason}");
+    }
+    assert!(made(&daemon, "2001:db8:1:").is_none());
+    assert_eq!(autoconf(&daemon)["heard"], 0);
+    // More than there is room for, of everything.
+    let pid = daemon.pid();
+    let memory = support::bed::resident_kib(pid);
+    router.does("[ra(*[pi('2001:db8:%x::'%(20*r+p)) for p in range(20)],src='fe80::1:%x'%r,mac='02:00:00:00:01:%02x'%(r%256)) for r in range(200)] and 0");
+    router.does("(lambda f:[s.send(f) for _ in range(20000)])(bytes(Ether(src='02:00:00:00:00:55',dst='33:33:00:00:00:01')/IPv6(src='fe80::55',dst='ff02::1',hlim=255)/ICMPv6ND_RA(routerlifetime=5)/pi('2001:db8:f::'))) and 0");
+    daemon.wait_for("the end", |d| autoconf(d)["heard"].as_u64().unwrap() > 100);
+    let it = autoconf(&daemon);
+    let len = |what: &str| it[what].as_array().unwrap().len();
+    assert_eq!(
+        (len("routers"), len("addresses"), len("on_link")),
+        (8, 16, 16),
+        "{it}"
+    );
+    assert!(it["refused"].as_u64().unwrap() > 1000, "{}", it["refused"]);
+    let more = support::bed::resident_kib(pid).saturating_sub(memory);
+    assert!(more < 8000, "{more} KiB");
+    assert_eq!(bed.pings("b", "2001:db8:78::1", 3, "0.1"), 3, "it goes on");
+}
+
+#[test]
+fn one_volley_configures_itself_from_another() {
+    let Some(bed) = Bed::new() else { return };
+    let (mut near, far) = (Daemon::start("", &[]), Daemon::start("", &[]));
+    let (r, a) = (bed.name("r"), bed.name("a"));
+    near.ok(&format!(
+        "create host-interface name left as left netns {r}"
+    ));
+    far.ok(&format!("create host-interface name e as left netns {a}"));
+    // A MAC address is made up of the name, and both are called left.
+    far.ok("set interface mac address left 02:fe:00:00:00:99");
+    far.ok("set interface ip6 address left 2001:db8:77::1/64");
+    far.ok("set interface state left up");
+    far.ok("ip6 nd left ra-send ra-interval 4 3");
+    near.ok("ip6 nd address autoconfig left default-route");
+    near.ok("set interface state left up");
+    let own = wait_made(&mut near, "2001:db8:77:", "preferred");
+    near.wait_for("the way out", |d| has_route(d, "::/0"));
+    let said = near.ok("ping 2001:db8:77::1 count 3");
+    assert!(said.contains("3 received"), "{said}");
+    let said = far.ok(&format!("ping {own} count 2"));
+    assert!(said.contains("2 received"), "{said}");
+    // The end that the other tells is believed.
+    far.ok("ip6 nd left ra-suppress");
+    near.wait_for("no way out", |d| !has_route(d, "::/0"));
+}

@@ -1,0 +1,124 @@
+//! Streams that begin again after a few packets: those packets, made once, instead of what makes them.
+//!
+//! A worker that edits a packet and adds up its checksums each time spends more on making it than a node does on
+//! forwarding it; copying a packet that is ready costs a fraction. The packets are the same, bit for bit and in the same order.
+
+use super::pick::Pick;
+use super::program::{BLOCK, Program};
+use super::values::{Random, Values};
+use rand_xoshiro::rand_core::SeedableRng;
+
+/// The most packets that are made ahead.
+const PACKETS: usize = 1024;
+/// The most bytes of them: they are to stay in a core's own cache.
+const BYTES: usize = 128 * 1024;
+
+/// The packets of one round of a stream, to be sent in turn; none where it has no end, or too long a one, or where nothing is
+/// edited.
+pub(crate) fn unroll(programs: &[Program], pick: &Pick, values: &[Values]) -> Option<Vec<Program>> {
+    if programs.iter().all(|p| p.unchanged().is_some()) {
+        return None;
+    }
+    let mut count = pick.period()?;
+    for values in values {
+        count = common_multiple(count, values.period()?)?;
+    }
+    let longest = programs.iter().map(Program::len).max().unwrap_or(0);
+    let room = longest.next_multiple_of(BLOCK);
+    if count.checked_mul(room)? > BYTES {
+        return None;
+    }
+    let (mut pick, mut values) = (pick.clone(), values.to_vec());
+    // Nothing of such a stream is random.
+    let mut random = Random::seed_from_u64(0);
+    let mut packet = vec![0; room];
+    let next = |_| {
+        let (which, len) = pick.next(&mut random);
+        let len = programs[which].make(&mut packet, len, &mut values, &mut random);
+        Program::plain(&packet[..len], &[])
+    };
+    Some((0..count).map(next).collect())
+}
+
+/// The least common multiple, if that is not too much.
+fn common_multiple(a: usize, b: usize) -> Option<usize> {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    let all = (a / x.max(1)).checked_mul(b)?;
+    (1..=PACKETS).contains(&all).then_some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::make::template::build;
+
+    fn stream(size: usize, edits: &[&str]) -> (Program, Vec<Values>) {
+        let template = "eth / ip4 / udp / payload size 30".parse().unwrap();
+        let built = build(&template, Some(size)).unwrap();
+        let edits: Vec<volley_model::Edit> = edits.iter().map(|e| e.parse().unwrap()).collect();
+        let places: Vec<_> = edits
+            .iter()
+            .map(|edit| match &edit.target {
+                volley_model::EditTarget::Field(path) => built.place(path).unwrap(),
+                volley_model::EditTarget::Bytes { .. } => panic!("a field"),
+            })
+            .collect();
+        let values = edits.iter().map(|e| Values::of(e).unwrap()).collect();
+        (Program::of(&built, &places, false), values)
+    }
+
+    /// What the stream itself makes is the oracle, over several rounds.
+    #[test]
+    fn the_packets_are_those_that_would_be_made() {
+        let (program, mut values) = stream(
+            90,
+            &[
+                "ip4.dst increment 10.0.0.1 10.0.0.6",
+                "udp.sport list 5 6 7 8",
+                "ip4.ttl fixed 9",
+            ],
+        );
+        let ready = unroll(std::slice::from_ref(&program), &Pick::Only, &values).unwrap();
+        assert_eq!(ready.len(), 12);
+        let mut random = Random::seed_from_u64(3);
+        let mut packet = [0; 128];
+        for n in 0..40 {
+            let len = program.make(&mut packet, usize::MAX, &mut values, &mut random);
+            assert_eq!(ready[n % 12].unchanged(), Some(&packet[..len]), "{n}");
+        }
+    }
+
+    #[test]
+    fn a_range_that_its_step_does_not_divide_ends_where_it_did() {
+        let (program, mut values) = stream(64, &["udp.dport increment 1 9 step 3"]);
+        let ready = unroll(std::slice::from_ref(&program), &Pick::Only, &values).unwrap();
+        assert_eq!(ready.len(), 3);
+        let mut random = Random::seed_from_u64(3);
+        let mut packet = [0; 64];
+        for n in 0..7 {
+            let len = program.make(&mut packet, usize::MAX, &mut values, &mut random);
+            assert_eq!(ready[n % 3].unchanged(), Some(&packet[..len]), "{n}");
+        }
+    }
+
+    #[test]
+    fn long_random_and_plain_ones_stay_as_they_are() {
+        let all = |size: usize, edit: &str| {
+            let (program, values) = stream(size, &[edit]);
+            unroll(&[program], &Pick::Only, &values).is_some()
+        };
+        assert!(all(64, "udp.dport increment 1 1024"));
+        assert!(!all(64, "udp.dport increment 1 1025"));
+        assert!(!all(65, "udp.dport increment 1 1025"));
+        assert!(all(128, "udp.dport increment 1 1024"));
+        assert!(!all(129, "udp.dport increment 1 1024"));
+        assert!(!all(64, "udp.dport random 1 10"));
+        let whole = "ip4.dst increment 0.0.0.0 255.255.255.255";
+        assert!(!all(64, whole));
+        let (program, _) = stream(64, &[]);
+        assert!(unroll(&[program], &Pick::Only, &[]).is_none());
+    }
+}

@@ -1,0 +1,298 @@
+//! ip4-sv-reassembly, ip6-sv-reassembly: give every fragment in transit the hash of its flow, which only the first fragment's
+//! ports tell (RFC 791, 3.2; RFC 8200, 4.5; RFC 1858; RFC 3128). Section 21 of `docs/forwarding-rules.md`.
+//!
+//! All fragments of a datagram come to one worker. Nothing is put together: the first goes on as it came and is remembered,
+//! later ones go on behind it, and wait where they came before it. On exit the position is at the IP header, the `Hash` column
+//! is filled, and packets are on the feature arc behind `ip4-sv-reassembly-feature`.
+
+use crate::Icmp;
+use crate::node::ip_full_reassembly::Count as Wrong;
+use crate::reassembly::flows::{Flows, Later};
+use crate::reassembly::{
+    Fault, Key, MOST_DATAGRAMS, MOST_FRAGMENTS, Reassemble, ReassemblySwitches, Span, Totals,
+};
+use std::cell::RefCell;
+use std::sync::Arc;
+use volley_fib::dataplane::DataPlane;
+use volley_fib::{V4, V6};
+use volley_graph::{
+    Col, Column, Counters, Cx, Done, Held, Isa, Names, Node, Output, PacketView, Part, Rest, Spot,
+    Stage, Trace, Vector, counters, nexts,
+};
+
+nexts! {
+    /// Where the nodes send packets: those that are not dropped go on along the arc.
+    pub enum Next { Drop => "error-drop" }
+}
+
+counters! {
+    /// What the virtual reassembly nodes count.
+    pub enum Count {
+        /// fragments whose flow was known when they came: first ones, and those behind them
+        Known = "known" (Info),
+        /// fragments that wait, or waited, for the first one of their datagram
+        Held = "held" (Info),
+        /// fragments that waited and went on behind the first one
+        Released = "released" (Info),
+        /// datagrams whose flow was forgotten for newer ones
+        Forgotten = "forgotten" (Warn),
+        /// later fragments with bytes that the first one has
+        Overlap = "overlap" (Error),
+        /// fragments of datagrams of which too many wait for the first one
+        TooMany = "too-many-fragments" (Error),
+        /// fragments that waited and gave way to newer ones
+        Evicted = "evicted" (Warn),
+        /// fragments that found no room to wait
+        Full = "no-room" (Warn),
+        /// fragments whose datagram's first one did not come in time
+        Timeout = "timeout" (Error),
+        /// the headers do not fit the fragment
+        Malformed = "malformed" (Error),
+        /// nothing is in the fragment
+        Empty = "empty-fragment" (Error),
+        /// more fragments follow, and the length is no multiple of 8
+        BadLength = "bad-fragment-length" (Error),
+        /// the datagram would be longer than 65535 bytes
+        TooLong = "too-long" (Error),
+        /// the first fragment has not all headers, or another one has part of them (RFC 1858, 3128, 7112)
+        Tiny = "tiny-fragment" (Error),
+        /// neighbour discovery in fragments (RFC 6980)
+        Discovery = "fragmented-neighbour-discovery" (Error),
+    }
+}
+
+impl From<Fault> for Count {
+    /// Other faults than these are those of full reassembly.
+    fn from(fault: Fault) -> Count {
+        match fault {
+            Fault::Overlap => Count::Overlap,
+            Fault::TooMany => Count::TooMany,
+            Fault::Evicted => Count::Evicted,
+            Fault::Timeout => Count::Timeout,
+            _ => Count::Full,
+        }
+    }
+}
+
+impl From<Wrong> for Count {
+    /// What is wrong with a fragment by itself.
+    fn from(wrong: Wrong) -> Count {
+        match wrong {
+            Wrong::Empty => Count::Empty,
+            Wrong::BadLength => Count::BadLength,
+            Wrong::TooLong => Count::TooLong,
+            Wrong::Tiny => Count::Tiny,
+            Wrong::Discovery => Count::Discovery,
+            _ => Count::Malformed,
+        }
+    }
+}
+
+/// A hash that means one: of 0 the top bit is set, which picks the same paths.
+fn as_tag(hash: u32) -> u32 {
+    if hash == 0 { 1 << 31 } else { hash }
+}
+
+/// State of a virtual reassembly node.
+pub struct SvReassembly<F: Icmp> {
+    fib: DataPlane<F>,
+    switches: Arc<ReassemblySwitches>,
+    flows: Flows<Key, Held>,
+    /// Where packets go on.
+    spot: Spot,
+    worker: usize,
+    timeout_ns: u64,
+    totals: Totals,
+    hashes: Column,
+    reasons: Column,
+}
+
+impl<F: Icmp> SvReassembly<F> {
+    /// For worker `worker` and vectors of up to `size` packets, which go on behind `spot`; the FIB knows the tables of
+    /// interfaces.
+    pub fn new(
+        fib: DataPlane<F>,
+        switches: Arc<ReassemblySwitches>,
+        spot: Spot,
+        (worker, size): (usize, usize),
+    ) -> Self {
+        SvReassembly {
+            fib,
+            timeout_ns: switches.virtual_bounds().timeout_ns,
+            switches,
+            flows: Flows::new(MOST_DATAGRAMS, MOST_FRAGMENTS),
+            spot,
+            worker,
+            totals: Totals::default(),
+            hashes: Column::new(size),
+            reasons: Column::new(size),
+        }
+    }
+
+    /// Say how many there are, and count what was forgotten.
+    fn tell(&mut self, cx: &Cx<'_, Count>) {
+        cx.count(Count::Forgotten, self.flows.take_forgotten());
+        let (known, awaited) = self.flows.datagrams();
+        let now = [known, awaited, self.flows.fragments()];
+        self.switches.tell_virtual(self.worker, now, self.totals);
+    }
+
+    /// Send on fragments that waited, behind their first one: at most one vector of them.
+    fn release_some<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        let hashes = self.hashes.words_mut(out.vector_size());
+        let (flows, mut n) = (&mut self.flows, 0);
+        let mut fresh = out.resume_held(|| {
+            let (fragment, hash) = flows.next_ready()?;
+            hashes[n] = hash;
+            n += 1;
+            Some(fragment)
+        });
+        fresh.prepare(|row, packet| packet.set(Col::Hash, hashes[row]));
+        cx.count(Count::Released, n as u64);
+        fresh.send_behind(self.spot)
+    }
+
+    /// Drop fragments that waited in vain: at most one vector of them.
+    fn drop_some<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        let reasons = self.reasons.words_mut(out.vector_size());
+        let (flows, mut n) = (&mut self.flows, 0);
+        let mut fresh = out.resume_held(|| {
+            let (fragment, fault) = flows.next_drop()?;
+            let count = Count::from(fault);
+            reasons[n] = cx.node().reason(count.index());
+            cx.count(count, 1);
+            n += 1;
+            Some(fragment)
+        });
+        fresh.prepare(|row, packet| packet.set(Col::Err, reasons[row]));
+        self.totals.dropped += n as u64;
+        fresh.send(Next::Drop)
+    }
+}
+
+/// A fragment as a trace tells it: what it is, or what is wrong with it.
+#[derive(Clone, Copy)]
+pub struct SvTrace {
+    rx: u32,
+    said: Result<(u32, Span), Wrong>,
+}
+
+impl Trace for SvTrace {
+    fn note(packet: &PacketView<'_>) -> Self {
+        let read = match packet.bytes().first() {
+            Some(first) if first >> 4 == 6 => V6::fragment,
+            _ => V4::fragment,
+        };
+        let said = read(packet.bytes(), packet.len());
+        let said = said.map(|(key, span)| (key.id, span));
+        let rx = packet.rx();
+        SvTrace { rx, said }
+    }
+
+    fn text(&self, names: &dyn Names) -> String {
+        let rx = names.interface(self.rx);
+        let (id, span) = match self.said {
+            Ok(found) => found,
+            Err(wrong) => return format!("rx {rx} {}", Wrong::INFO[wrong.index()].name),
+        };
+        let more = if span.more { ", more follow" } else { "" };
+        let (start, end) = (span.start, span.end);
+        format!("rx {rx} fragment of datagram {id:#x}: bytes {start} to {end}{more}")
+    }
+}
+
+impl<F: Icmp> Node for SvReassembly<F> {
+    const NAME: &'static str = F::SV_REASSEMBLY;
+    type Next = Next;
+    type Count = Count;
+    type Trace = SvTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+        v.forget(&[Col::Err]);
+        let (bounds, now_ns) = (self.switches.virtual_bounds(), cx.now_ns());
+        self.timeout_ns = bounds.timeout_ns;
+        let view = self.fib.read(cx.guard());
+        let (flows, spot) = (RefCell::new(&mut self.flows), self.spot);
+        let totals = &mut self.totals;
+        let judge = |bytes: &[u8], len, rx| -> Result<Later, Count> {
+            let (key, span) = F::fragment(bytes, len)?;
+            let table = view.table_of(rx);
+            let key = Key { table, ..key };
+            let mut flows = flows.borrow_mut();
+            if span.start > 0 {
+                return Ok(flows.later(&key, span, &bounds, now_ns)?);
+            }
+            let hash = as_tag(F::hash_of_whole(&bytes[..len.min(bytes.len())]));
+            // A fragment that is all of its datagram (RFC 6946) has its ports with it.
+            if span.more {
+                flows.first(&key, (span, hash), &bounds, now_ns)?;
+            }
+            Ok(Later::Known(hash))
+        };
+        let done = v.part(
+            |packet| match judge(packet.bytes(), packet.len(), packet.rx()) {
+                Ok(Later::Known(hash)) => {
+                    cx.count(Count::Known, 1);
+                    totals.known += 1;
+                    packet.set(Col::Hash, hash);
+                    Part::Behind(spot)
+                }
+                Ok(Later::Wait(leave)) => {
+                    cx.count(Count::Held, 1);
+                    totals.held += 1;
+                    Part::Hold(leave)
+                }
+                Err(count) => {
+                    totals.dropped += 1;
+                    packet.fail(cx, count);
+                    Part::Send(Next::Drop)
+                }
+            },
+            |leave, fragment| flows.borrow_mut().put(leave, fragment),
+        );
+        self.tell(cx);
+        done
+    }
+}
+
+impl<F: Icmp> Stage for SvReassembly<F> {
+    fn is_holding(&self) -> bool {
+        self.flows.datagrams() != (0, 0) || self.flows.is_due()
+    }
+
+    /// Fragments wait for what may never come; those that wait no longer are to stay in front of what comes behind them.
+    fn keeps_order(&self) -> bool {
+        self.flows.is_due()
+    }
+
+    fn release<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
+        self.timeout_ns = self.switches.virtual_bounds().timeout_ns;
+        self.flows.expire(self.timeout_ns, cx.now_ns());
+        let mut sent = 0;
+        if self.flows.is_due() {
+            sent = self.release_some(cx, out);
+        }
+        if sent == 0 && self.flows.is_due() {
+            sent = self.drop_some(cx, out);
+        }
+        self.tell(cx);
+        sent
+    }
+
+    fn may_rest(&self, now_ns: u64) -> bool {
+        let oldest = self.flows.oldest_ns();
+        let is_over = oldest.is_some_and(|since| now_ns.saturating_sub(since) >= self.timeout_ns);
+        !(is_over || self.flows.is_due())
+    }
+
+    fn rest(&mut self, rest: &mut Rest) -> bool {
+        if let Some(since) = self.flows.oldest_ns() {
+            rest.until(since.saturating_add(self.timeout_ns));
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

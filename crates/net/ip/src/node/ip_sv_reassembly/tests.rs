@@ -1,0 +1,255 @@
+//! The feature, the handoff and the stage on an arc, on a clock that the test owns: fragments in, the same fragments out with
+//! their flow's hash.
+
+mod bench;
+
+use super::*;
+use crate::hash::{hash4, hash6};
+use bench::{ARC, Arrived, Bench};
+use volley_fib::Fib;
+use volley_graph::Level;
+use volley_model::ReassemblySettings;
+
+const MS_NS: u64 = 1_000_000;
+
+/// A UDP datagram's first bytes, with the flow's ports.
+fn body(port: u16, len: usize) -> Vec<u8> {
+    let mut body: Vec<u8> = (0..len).map(|at| (at * 7 + at / 251) as u8).collect();
+    body[..2].copy_from_slice(&port.to_be_bytes());
+    body[2..4].copy_from_slice(&53u16.to_be_bytes());
+    body
+}
+
+/// A fragment: `from` and `to` are the part of `body` that it has.
+fn ip4(id: u16, body: &[u8], from: usize, to: usize) -> Vec<u8> {
+    let more = if to < body.len() { 0x2000 } else { 0 };
+    let flags = more | (from / 8) as u16;
+    let mut p = vec![0x45, 0];
+    p.extend(((20 + to - from) as u16).to_be_bytes());
+    p.extend(id.to_be_bytes());
+    p.extend(flags.to_be_bytes());
+    p.extend([64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    p.extend(&body[from..to]);
+    p
+}
+
+fn ip6(id: u32, body: &[u8], from: usize, to: usize) -> Vec<u8> {
+    let word = from as u16 | u16::from(to < body.len());
+    let mut p = vec![0x60, 0, 0, 0];
+    p.extend(((8 + to - from) as u16).to_be_bytes());
+    p.extend([44, 64]);
+    p.extend([1; 16]);
+    p.extend([2; 16]);
+    p.extend([17, 0]);
+    p.extend(word.to_be_bytes());
+    p.extend(id.to_be_bytes());
+    p.extend(&body[from..to]);
+    p
+}
+
+/// A packet of the same flow that is no fragment.
+fn whole6(body: &[u8]) -> Vec<u8> {
+    let mut p = ip6(0, body, 0, body.len());
+    p.drain(40..48);
+    p[4..6].copy_from_slice(&(body.len() as u16).to_be_bytes());
+    p[6] = 17;
+    p
+}
+
+/// A datagram's fragments of `part` bytes each.
+fn all_of(body: &[u8], part: usize, one: impl Fn(&[u8], usize, usize) -> Vec<u8>) -> Vec<Vec<u8>> {
+    let ends = |from: usize| (from, (from + part).min(body.len()));
+    let parts = (0..body.len()).step_by(part).map(ends);
+    parts.map(|(from, to)| one(body, from, to)).collect()
+}
+
+fn reasons(out: &Arrived) -> Vec<&'static str> {
+    out.iter().map(|it| it.3.unwrap_or(it.0)).collect()
+}
+
+#[test]
+fn every_fragment_has_its_flow_s_hash_at_every_size_and_level() {
+    for level in Level::available() {
+        for size in [1, 7, 256] {
+            for reverse in [false, true] {
+                let mut bench = Bench::new::<V4>(level, size, Fib::dataplane4);
+                let mut want = Vec::new();
+                let mut packets = Vec::new();
+                for (id, port) in (1u16..).zip(4000..4020u16) {
+                    let body = body(port, 4000);
+                    let whole = ip4(id, &body[..100], 0, 100);
+                    let hash = hash4(&whole, 0);
+                    let mut parts = all_of(&body, 1480, |b, from, to| ip4(id, b, from, to));
+                    if reverse {
+                        parts.reverse();
+                    }
+                    want.extend(parts.iter().cloned().map(|p| ("end", p, hash, None)));
+                    // What is no fragment has no hash.
+                    want.push(("end", whole.clone(), 0, None));
+                    packets.extend(parts);
+                    packets.push(whole);
+                }
+                let n = packets.len();
+                let mut out = bench.give(packets);
+                out.sort();
+                want.sort();
+                assert!(out == want, "{level} {size} {reverse}");
+                assert_eq!(*bench.behind.lock().unwrap(), n as u64, "the arc goes on");
+                assert_eq!(bench.pool.report().in_use(), 0);
+                assert_eq!(bench.shown(), [0, 0, 0], "all datagrams are over");
+            }
+        }
+    }
+}
+
+#[test]
+fn ip6_fragments_have_the_hash_of_whole_packets() {
+    let mut bench = Bench::new::<V6>(Level::detect(), 64, Fib::dataplane6);
+    let body = body(4000, 3000);
+    let hash = hash6(&whole6(&body[..100]), 0);
+    let mut parts = all_of(&body, 1232, |b, from, to| ip6(7, b, from, to));
+    parts.rotate_left(1);
+    // All of its datagram (RFC 6946), and one that is no fragment.
+    parts.push(ip6(7, &body[..96], 0, 96));
+    parts.push(whole6(&body[..100]));
+    let out = bench.give(parts.clone());
+    let hashes = |packet: &Vec<u8>| out.iter().find(|it| it.1 == *packet).unwrap().2;
+    assert_eq!(out.len(), 5);
+    for part in &parts[..4] {
+        assert_eq!(hashes(part), hash);
+    }
+    assert_eq!(hashes(&parts[4]), 0);
+    assert_eq!(bench.shown(), [0, 0, 0]);
+}
+
+#[test]
+fn fragments_wait_for_their_first_and_follow_it_in_order() {
+    let mut bench = Bench::new::<V4>(Level::detect(), 64, Fib::dataplane4);
+    let body = body(9, 4000);
+    let parts = all_of(&body, 800, |b, from, to| ip4(3, b, from, to));
+    let early = [3, 1, 4].map(|at| parts[at].clone());
+    assert!(bench.give(early.clone()).is_empty());
+    assert_eq!(
+        (bench.shown(), bench.pool.report().in_use()),
+        ([0, 1, 3], 3)
+    );
+    assert!(bench.at(99 * MS_NS).is_empty());
+    let out = bench.give([parts[0].clone()]);
+    let got: Vec<_> = out.iter().map(|it| &it.1).collect();
+    assert_eq!(got, [&parts[0], &early[0], &early[1], &early[2]]);
+    assert_eq!(bench.shown(), [1, 0, 0]);
+    // The last one comes late, and is known for as long as the first.
+    assert!(bench.at(198 * MS_NS).is_empty());
+    let out = bench.give([parts[2].clone()]);
+    assert_eq!(
+        (out.len(), out[0].2),
+        (1, hash4(&ip4(3, &body, 0, 4000), 0))
+    );
+    assert_eq!(bench.shown(), [0, 0, 0]);
+}
+
+#[test]
+fn what_waits_in_vain_is_dropped_when_time_is_over() {
+    let mut bench = Bench::new::<V4>(Level::detect(), 64, Fib::dataplane4);
+    bench.switches.set(&ReassemblySettings {
+        virtual_timeout_ms: 40,
+        ..ReassemblySettings::default()
+    });
+    let body = body(9, 4000);
+    let parts = all_of(&body, 1480, |b, from, to| ip4(3, b, from, to));
+    assert!(bench.give(parts[1..].to_vec()).is_empty());
+    assert!(bench.at(40 * MS_NS - 1).is_empty());
+    assert_eq!(reasons(&bench.at(40 * MS_NS)), ["timeout", "timeout"]);
+    assert_eq!(bench.pool.report().in_use(), 0);
+    // A flow is forgotten as well: its identification may be another's by now.
+    assert_eq!(bench.give(parts[..1].to_vec()).len(), 1);
+    assert_eq!(bench.shown(), [1, 0, 0]);
+    assert!(bench.at(80 * MS_NS).is_empty());
+    assert_eq!(bench.shown(), [0, 0, 0]);
+    assert!(bench.give(parts[1..2].to_vec()).is_empty());
+}
+
+#[test]
+fn what_is_wrong_with_a_fragment_is_named() {
+    let mut bench = Bench::new::<V4>(Level::detect(), 64, Fib::dataplane4);
+    let body = body(9, 200);
+    let tcp = |mut packet: Vec<u8>| {
+        packet[9] = 6;
+        packet
+    };
+    let mut too_long = ip4(1, &body, 64, 128);
+    too_long[6..8].copy_from_slice(&0x1fffu16.to_be_bytes());
+    let mut short = ip4(2, &body, 64, 128);
+    short[2] = 1;
+    let out = bench.give([
+        tcp(ip4(3, &body, 0, 16)),
+        tcp(ip4(3, &body, 8, 72)),
+        ip4(4, &body, 0, 9),
+        too_long,
+        short,
+        ip4(5, &body, 64, 64),
+        // Bytes of the first one, which its ports were read from.
+        ip4(6, &body, 0, 64),
+        ip4(6, &body, 8, 72),
+    ]);
+    let want = [
+        "tiny-fragment",
+        "tiny-fragment",
+        "bad-fragment-length",
+        "too-long",
+        "malformed",
+        "empty-fragment",
+        "overlap",
+        "end",
+    ];
+    let mut got = reasons(&out);
+    got.sort_by_key(|it| *it == "end");
+    assert_eq!(got, want);
+    // And those that came before it.
+    assert!(bench.give([ip4(7, &body, 8, 72)]).is_empty());
+    assert_eq!(
+        reasons(&bench.give([ip4(7, &body, 0, 64)])),
+        ["end", "overlap"]
+    );
+}
+
+#[test]
+fn a_flood_holds_no_more_than_it_may_and_flows_go_on() {
+    let mut bench = Bench::new::<V4>(Level::detect(), 256, Fib::dataplane4);
+    bench.switches.set(&ReassemblySettings {
+        max_reassemblies: 100,
+        max_buffers: 50,
+        ..ReassemblySettings::default()
+    });
+    let body = body(9, 4000);
+    let flow = all_of(&body, 1480, |b, from, to| ip4(3, b, from, to));
+    assert_eq!(bench.give(flow[..1].to_vec()).len(), 1);
+    let mut dropped = 0;
+    for id in 10..2000u16 {
+        let out = bench.give([ip4(id, &body, 1480, 2960)]);
+        assert!(out.iter().all(|it| it.3 == Some("evicted")));
+        dropped += out.len();
+        assert!(bench.pool.report().in_use() <= 50);
+        assert!(bench.shown()[0] == 1 && bench.shown()[1] <= 99);
+    }
+    assert_eq!(dropped + bench.pool.report().in_use(), 1990);
+    let rest = bench.give(flow[1..].to_vec());
+    assert_eq!(reasons(&rest), ["end", "end"]);
+}
+
+#[test]
+fn what_waits_finds_its_way_when_features_are_switched_meanwhile() {
+    let mut bench = Bench::new::<V4>(Level::detect(), 64, Fib::dataplane4);
+    let body = body(9, 4000);
+    for (id, off) in [(1, "later"), (2, V4::SV_FEATURE)] {
+        let parts = all_of(&body, 1480, |b, from, to| ip4(id, b, from, to));
+        assert!(bench.give(parts[1..].to_vec()).is_empty());
+        bench.engine.set_feature(ARC, off, 0, false).unwrap();
+        let out = bench.give(parts[..1].to_vec());
+        let ends = out.iter().filter(|it| it.0 == "end").count();
+        // Without the feature nobody looks for the first one, and what waits waits in vain.
+        assert_eq!(ends, if id == 1 { 3 } else { 1 });
+    }
+    assert_eq!(reasons(&bench.at(100 * MS_NS)), ["timeout", "timeout"]);
+    assert_eq!(*bench.behind.lock().unwrap(), 0);
+}

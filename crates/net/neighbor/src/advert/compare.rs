@@ -1,0 +1,99 @@
+//! What another router of the link advertises, beside what is advertised here (RFC 4861, 6.2.7).
+
+use crate::autoconf::packet::Said;
+use std::net::IpAddr;
+use volley_model::{AdvertPrefix, RouterAdvert};
+
+/// In what the two differ. What one of them does not say is no difference; nor is the time for which each is a router.
+pub fn differences(
+    said: &Said,
+    (ours, mtu): (&RouterAdvert, u16),
+    prefixes: &[AdvertPrefix],
+) -> Vec<&'static str> {
+    let differ = |a: u32, b: u32| a != 0 && b != 0 && a != b;
+    let own_mtu = if ours.no_mtu { 0 } else { u32::from(mtu) };
+    let lifetimes = said.offers().iter().any(|theirs| {
+        let same = |it: &&AdvertPrefix| {
+            let address = match it.prefix.addr() {
+                IpAddr::V6(a) => u128::from(a),
+                IpAddr::V4(_) => return false,
+            };
+            (address, it.prefix.len()) == (theirs.prefix, theirs.len)
+        };
+        let own = prefixes.iter().find(same);
+        own.is_some_and(|own| {
+            (own.valid_s, own.preferred_s) != (theirs.valid_s, theirs.preferred_s)
+        })
+    });
+    let all = [
+        (
+            differ(said.hop_limit.into(), ours.hop_limit.into()),
+            "hop limit",
+        ),
+        (said.managed != ours.managed, "managed flag"),
+        (said.other != ours.other, "other flag"),
+        (
+            differ(said.reachable_ms, ours.reachable_ms),
+            "reachable time",
+        ),
+        (
+            differ(said.retransmit_ms, ours.retransmit_ms),
+            "retransmission time",
+        ),
+        (differ(said.mtu.unwrap_or(0), own_mtu), "MTU"),
+        (lifetimes, "lifetimes of a prefix"),
+    ];
+    let differ = all.into_iter().filter(|(differ, _)| *differ);
+    differ.map(|(_, what)| what).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::autoconf::packet::{Offer, PREFIXES};
+
+    #[test]
+    fn what_both_say_is_compared() {
+        let mut offers = [Offer::default(); PREFIXES];
+        offers[0] = Offer {
+            prefix: 0x2001_0db8_0001_0000 << 64,
+            len: 64,
+            on_link: true,
+            autonomous: true,
+            valid_s: 2_592_000,
+            preferred_s: 604_800,
+        };
+        let mut said = Said {
+            router: "fe80::9".parse().unwrap(),
+            mac: [0; 6],
+            lifetime_s: 30,
+            preference: 1,
+            managed: false,
+            other: false,
+            hop_limit: 64,
+            reachable_ms: 7,
+            retransmit_ms: 0,
+            mtu: None,
+            offers,
+            count: 1,
+            more: 0,
+        };
+        let ours: RouterAdvert = "ra-retransmit 5".parse().unwrap();
+        let usual = |p: &str| AdvertPrefix::usual(p.parse().unwrap());
+        let prefixes = [usual("2001:db8:1::/64"), usual("2001:db8:2::/64")];
+        let differ = |said: &Said| differences(said, (&ours, 1500), &prefixes);
+        assert!(differ(&said).is_empty(), "{:?}", differ(&said));
+        said.offers[0].valid_s -= 1;
+        (said.hop_limit, said.retransmit_ms) = (63, 6);
+        (said.managed, said.other, said.mtu) = (true, true, Some(1400));
+        let want = [
+            "hop limit",
+            "managed flag",
+            "other flag",
+            "retransmission time",
+            "MTU",
+            "lifetimes of a prefix",
+        ];
+        assert_eq!(differ(&said), want);
+    }
+}

@@ -1,0 +1,262 @@
+//! What a router advertises (RFC 4861, 4.2 and 6.1.2), and the solicitation that asks for it (4.1).
+
+use crate::entry::Mac;
+use crate::nd::{self, ALL_NODES, ALL_ROUTERS};
+use crate::node::nd_input::{Count, Link, Sound, message};
+use std::net::Ipv6Addr;
+use volley_wire::MacAddr;
+use volley_wire::icmp6::Icmp6Type;
+use volley_wire::nd::{NdBody, NdMessage, NdOption};
+
+/// Prefixes of one advertisement that are looked at.
+pub const PREFIXES: usize = 16;
+/// Flag of a prefix: it is on the link.
+const ON_LINK: u8 = 0x80;
+/// Flag of a prefix: hosts make addresses of it.
+const AUTONOMOUS: u8 = 0x40;
+/// Flag of a router: hosts get addresses by DHCPv6.
+const MANAGED: u8 = 0x80;
+/// Flag of a router: hosts get other things by DHCPv6.
+const OTHER: u8 = 0x40;
+/// Bits of a router's flags that say how much it is preferred (RFC 4191, 2.2).
+const PREFERENCE: u8 = 0x18;
+
+/// A prefix that a router advertises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// The prefix; host bits may be set.
+    pub prefix: u128,
+    /// Its length.
+    pub len: u8,
+    /// It is on the link.
+    pub on_link: bool,
+    /// Hosts make addresses of it.
+    pub autonomous: bool,
+    /// Seconds for which it holds.
+    pub valid_s: u32,
+    /// Seconds for which addresses of it are preferred.
+    pub preferred_s: u32,
+}
+
+/// What a router says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The router's link-local address.
+    pub router: Ipv6Addr,
+    /// Its MAC address; zeros where it does not say it.
+    pub mac: Mac,
+    /// Seconds for which it is a default router.
+    pub lifetime_s: u16,
+    /// 0 = high, 1 = medium, 2 = low.
+    pub preference: u8,
+    /// Hosts get addresses by DHCPv6.
+    pub managed: bool,
+    /// Hosts get other things by DHCPv6.
+    pub other: bool,
+    /// Hop limit for hosts, 0 = not said.
+    pub hop_limit: u8,
+    /// Milliseconds that neighbours are reachable, 0 = not said.
+    pub reachable_ms: u32,
+    /// Milliseconds between solicitations, 0 = not said.
+    pub retransmit_ms: u32,
+    /// MTU of the link.
+    pub mtu: Option<u32>,
+    /// The first of these count.
+    pub offers: [Offer; PREFIXES],
+    /// How many.
+    pub count: u8,
+    /// Prefixes that there was no room for.
+    pub more: u8,
+}
+
+impl Said {
+    /// The prefixes.
+    pub fn offers(&self) -> &[Offer] {
+        self.offers.get(..usize::from(self.count)).unwrap_or(&[])
+    }
+}
+
+/// Whether a packet says that it is an advertisement of a router.
+pub fn is_one(packet: &[u8]) -> bool {
+    let kind = Icmp6Type::ROUTER_ADVERTISEMENT.0;
+    packet.get(6) == Some(&58) && packet.get(40) == Some(&kind)
+}
+
+/// How much a router is preferred; what is reserved is medium.
+fn preference(flags: u8) -> u8 {
+    match (flags & PREFERENCE) >> 3 {
+        0b01 => 0,
+        0b11 => 2,
+        _ => 1,
+    }
+}
+
+fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<Said> {
+    let NdBody::RouterAdvertisement {
+        hop_limit,
+        flags,
+        lifetime_s,
+        times,
+    } = nd.body
+    else {
+        return None;
+    };
+    let mut said = Said {
+        router: source,
+        mac: Mac::default(),
+        lifetime_s,
+        preference: preference(flags),
+        managed: flags & MANAGED != 0,
+        other: flags & OTHER != 0,
+        hop_limit,
+        reachable_ms: times.reachable_ms.get(),
+        retransmit_ms: times.retransmit_ms.get(),
+        mtu: None,
+        offers: [Offer::default(); PREFIXES],
+        count: 0,
+        more: 0,
+    };
+    for option in nd.options() {
+        match option {
+            NdOption::SourceMac(MacAddr(mac)) => said.mac = mac,
+            NdOption::Mtu(mtu) => said.mtu = Some(mtu),
+            NdOption::Prefix(it) => {
+                let offer = Offer {
+                    prefix: u128::from_be_bytes(it.prefix),
+                    len: it.prefix_len,
+                    on_link: it.flags & ON_LINK != 0,
+                    autonomous: it.flags & AUTONOMOUS != 0,
+                    valid_s: it.valid_s.get(),
+                    preferred_s: it.preferred_s.get(),
+                };
+                match said.offers.get_mut(usize::from(said.count)) {
+                    Some(place) => {
+                        *place = offer;
+                        said.count += 1;
+                    }
+                    None => said.more = said.more.saturating_add(1),
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(said)
+}
+
+/// An advertisement that was received (RFC 4861, 6.1.2), in the order of the end of section 15 of `docs/forwarding-rules.md`.
+pub(crate) fn judge(link: &Link<'_>, packet: &[u8]) -> Result<Said, Count> {
+    let kind = Icmp6Type::ROUTER_ADVERTISEMENT.0;
+    let Sound { source, to, nd } = message(packet, [kind; 2])?;
+    let said = read(source, &nd).ok_or(Count::BadMessage)?;
+    if said.mac != Mac::default() && !MacAddr(said.mac).is_unicast() {
+        return Err(Count::BadSenderMac);
+    }
+    if !source.is_unicast_link_local() {
+        return Err(Count::BadSenderAddress);
+    }
+    if to != ALL_NODES && !link.takes(to) {
+        return Err(Count::NotForUs);
+    }
+    if link.is_own(source) {
+        return Err(match said.mac {
+            mac if mac == link.own || mac == Mac::default() => Count::OwnFrame,
+            _ => Count::AddressConflict,
+        });
+    }
+    Ok(said)
+}
+
+/// A solicitation of routers as a frame; from nobody as long as there is no address.
+pub fn solicitation(own: Mac, from: Option<Ipv6Addr>) -> Vec<u8> {
+    let mut message = vec![Icmp6Type::ROUTER_SOLICITATION.0, 0, 0, 0, 0, 0, 0, 0];
+    if from.is_some() {
+        message.extend([1, 1]);
+        message.extend(own);
+    }
+    let from = from.unwrap_or(Ipv6Addr::UNSPECIFIED);
+    nd::frame(own, nd::group_mac(ALL_ROUTERS), from, ALL_ROUTERS, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_wire::IpProto;
+    use volley_wire::checksum::Sum;
+    use volley_wire::icmp6::Icmp6;
+
+    const OWN: Mac = [2, 0, 0, 0, 0, 1];
+
+    fn parsed(message: &[u8]) -> Option<Said> {
+        let icmp = Icmp6::parse(message).ok()?;
+        let nd = NdMessage::parse(&icmp)?.ok()?;
+        read("fe80::9".parse().unwrap(), &nd)
+    }
+
+    fn prefix(out: &mut Vec<u8>, len: u8, flags: u8, address: &str) {
+        out.extend([3, 4, len, flags, 0, 0, 0, 200, 0, 0, 0, 100, 0, 0, 0, 0]);
+        out.extend(address.parse::<Ipv6Addr>().unwrap().octets());
+    }
+
+    #[test]
+    fn every_field_is_read() {
+        let mut bytes = vec![134, 0, 0, 0, 61, 0x48, 1, 2, 0, 0, 0, 5, 0, 0, 0, 6];
+        bytes.extend([1, 1, 2, 0, 0, 0, 0, 9, 5, 1, 0, 0, 0, 0, 5, 120]);
+        prefix(&mut bytes, 64, 0xc0, "2001:db8:1::");
+        prefix(&mut bytes, 56, 0x40, "2001:db8:2::");
+        // An option nobody knows.
+        bytes.extend([99, 1, 0, 0, 0, 0, 0, 0]);
+        let said = parsed(&bytes).unwrap();
+        assert_eq!(said.router, "fe80::9".parse::<Ipv6Addr>().unwrap());
+        assert_eq!((said.mac, said.mtu), ([2, 0, 0, 0, 0, 9], Some(1400)));
+        assert_eq!((said.lifetime_s, said.preference), (258, 0));
+        assert!(!said.managed && said.other);
+        assert_eq!(
+            (said.hop_limit, said.reachable_ms, said.retransmit_ms),
+            (61, 5, 6)
+        );
+        let [a, b] = said.offers() else {
+            panic!("{said:?}");
+        };
+        assert!(a.on_link && a.autonomous && !b.on_link && b.autonomous);
+        assert_eq!((a.len, a.valid_s, a.preferred_s, b.len), (64, 200, 100, 56));
+        assert_eq!(a.prefix.to_be_bytes()[..6], [0x20, 1, 0xd, 0xb8, 0, 1]);
+    }
+
+    #[test]
+    fn what_is_reserved_is_medium_and_what_does_not_fit_is_counted() {
+        assert_eq!([0, 0x08, 0x10, 0x18].map(preference), [1, 0, 1, 2]);
+        let mut bytes = vec![134, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        for _ in 0..20 {
+            prefix(&mut bytes, 64, 0xc0, "2001:db8:1::");
+        }
+        let said = parsed(&bytes).unwrap();
+        assert_eq!((said.offers().len(), said.more), (PREFIXES, 4));
+        // An option of length 0, and one that is cut off.
+        bytes.extend([1, 0, 0, 0, 0, 0, 0, 0]);
+        assert!(parsed(&bytes).is_none());
+        bytes.truncate(bytes.len() - 9);
+        assert!(parsed(&bytes).is_none());
+    }
+
+    #[test]
+    fn solicitations_are_read_by_the_wire_crate() {
+        let local = nd::link_local(OWN);
+        for from in [Some(local), None] {
+            let frame = solicitation(OWN, from);
+            assert_eq!(
+                frame[..14],
+                [0x33, 0x33, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd]
+            );
+            assert_eq!(frame[21], 255);
+            let icmp = Icmp6::parse(&frame[54..]).unwrap();
+            let length = frame.len() as u32 - 54;
+            let source = from.unwrap_or(Ipv6Addr::UNSPECIFIED);
+            assert!(icmp.checksum_ok(Sum::pseudo6(source, ALL_ROUTERS, IpProto(58), length)));
+            let nd = NdMessage::parse(&icmp).unwrap().unwrap();
+            assert_eq!(nd.body, NdBody::RouterSolicitation);
+            let options: Vec<NdOption<'_>> = nd.options().collect();
+            let want = from.map(|_| NdOption::SourceMac(MacAddr(OWN)));
+            assert_eq!(options, want.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -218,13 +218,23 @@ pub fn datagrams(a: &UdpSocket, b: &UdpSocket, sizes: impl Iterator<Item = usize
         let sent = payload(size);
         a.send_to(&sent, to)
             .unwrap_or_else(|e| panic!("{size} bytes: {e}"));
-        let n = b
-            .recv(&mut got)
+        let n = received(b, &mut got)
             .unwrap_or_else(|e| panic!("{size} bytes did not arrive: {e}"));
         assert!(
             got[..n] == sent[..],
             "{size} bytes: {n} other bytes arrived"
         );
+    }
+}
+
+/// The next datagram of `socket`. A signal does not end the wait: DPDK's tap driver has the kernel signal the process
+/// for each frame that arrives, and a socket with a time limit is not waited for again by the kernel (signal(7)).
+fn received(socket: &UdpSocket, into: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match socket.recv(into) {
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
     }
 }
 

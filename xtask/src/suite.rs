@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 const AT_ONCE: usize = 2;
 /// Test files that measure: they run when the others are through.
 const ALONE: [&str; 2] = ["idle", "gap"];
+/// How many of those that take longest are told of.
+const NAMED: usize = 24;
 /// More tests than these failing is no accident.
 const ACCIDENTS: usize = 3;
 
@@ -41,6 +43,7 @@ fn all(home: &Home, env: &[(&str, &str)]) -> Result<String, String> {
     if !build.ok {
         return Err(reason(&build));
     }
+    println!("built in {:.0} s", build.took.as_secs_f64());
     let (alone, beside): (Vec<Binary>, _) = binaries(&build.stdout)
         .into_iter()
         .partition(|b| ALONE.contains(&b.name.as_str()));
@@ -49,10 +52,26 @@ fn all(home: &Home, env: &[(&str, &str)]) -> Result<String, String> {
         let output = start(home, env, &binary, &[])?;
         ran.push((Some(binary), output));
     }
+    println!("longest: {}", longest(&ran));
     let doc = ["test", "--workspace", "--locked", "--no-fail-fast", "--doc"];
     let doc = Program::cargo(home).args(doc).output();
     ran.push((None, doc.map_err(|e| e.to_string())?));
     judge(&ran, |binary, names| start(home, env, binary, names))
+}
+
+/// The binaries that took longest: where the time of a run goes.
+fn longest(ran: &[Ran]) -> String {
+    let timed = ran.iter().filter_map(|(binary, output)| {
+        let name = &binary.as_ref()?.name;
+        Some((output.took, name))
+    });
+    let mut all: Vec<_> = timed.collect();
+    all.sort_by(|a, b| b.cmp(a));
+    let text = |(took, name): &(std::time::Duration, &String)| {
+        format!("{name} {:.0} s", took.as_secs_f64())
+    };
+    let named = all.iter().take(NAMED).map(text);
+    named.collect::<Vec<_>>().join(", ")
 }
 
 /// The test binaries of cargo's messages.

@@ -1,6 +1,7 @@
 //! A frame: the columns of one vector while it waits for its node.
 
 use crate::column::Column;
+use volley_simd::{Bits, Isa};
 
 /// How many columns a frame has.
 pub(crate) const COLUMNS: usize = 18;
@@ -113,6 +114,15 @@ impl Frame {
             self.cols[col as usize].words_mut(self.n).fill(default);
             self.valid |= col.bit();
         }
+    }
+
+    /// Keep only the rows of `set`, in order.
+    #[inline(always)]
+    pub(crate) fn keep<I: Isa>(&mut self, isa: I, set: &Bits) {
+        for col in bits(self.valid) {
+            isa.close_gaps(set, self.cols[col].all_mut());
+        }
+        self.n = set.count();
     }
 
     /// Agree with `other` on which columns are valid before rows of `other` are appended; `other`'s missing tags are

@@ -150,7 +150,16 @@ impl Lanes {
 
     /// Append the rows of `frame` that `set` names to `target`.
     #[inline(always)]
-    pub(crate) fn push_rows<I: Isa>(&mut self, isa: I, target: NodeId, frame: &Frame, set: &Bits) {
+    pub(crate) fn push_set<I: Isa>(&mut self, isa: I, target: NodeId, frame: &Frame, set: &Bits) {
+        match set.count() {
+            ..=HANDFUL => self.push_few(target, frame, set),
+            _ => self.push_rows(isa, target, frame, set),
+        }
+    }
+
+    /// The same by passes over whole columns.
+    #[inline(always)]
+    fn push_rows<I: Isa>(&mut self, isa: I, target: NodeId, frame: &Frame, set: &Bits) {
         let rows = set.count();
         let open = self.open(target, rows);
         let zero = open.meet(frame.valid);
@@ -179,38 +188,43 @@ impl Lanes {
         target: NodeId,
         frame: &Frame,
         count: usize,
-        rows: impl Iterator<Item = usize>,
+        rows: impl Iterator<Item = usize> + Clone,
     ) {
         let open = self.open(target, count);
         let zero = open.meet(frame.valid);
-        let start = open.n;
-        open.n += count;
-        for (at, row) in (start..).zip(rows) {
-            for col in bits(open.valid) {
-                let word = if zero & 1 << col != 0 {
-                    0
-                } else {
-                    frame.words(col)[row]
-                };
-                open.cols[col].all_mut()[at] = word;
+        for col in bits(open.valid) {
+            let dst = &mut open.cols[col].all_mut()[open.n..][..count];
+            if zero & 1 << col != 0 {
+                dst.fill(0);
+                continue;
+            }
+            let src = frame.words(col);
+            for (word, row) in dst.iter_mut().zip(rows.clone()) {
+                *word = src[row];
             }
         }
+        open.n += count;
     }
 
     /// The rows of `frame` that `set` names, a handful, to `target`.
     #[inline(never)]
     fn push_few(&mut self, target: NodeId, frame: &Frame, set: &Bits) {
-        self.push_each(target, frame, set.count(), set.iter());
+        let (mut rows, mut count) = ([0; HANDFUL], 0);
+        for (place, row) in rows.iter_mut().zip(set.iter()) {
+            *place = row;
+            count += 1;
+        }
+        self.push_each(target, frame, count, rows[..count].iter().copied());
     }
 
     /// Send each row of `frame` to the node that `target` names for its code; the frame is consumed.
-    /// One code for all: the frame moves. Up to eight: one compress each, or row by row where a code has only a handful.
-    /// More: row by row.
+    /// One code for all: the frame moves. So it does with the rows of a code that most rows have, once the others are out
+    /// of it. Up to eight codes: one compress each, or row by row where a code has only a handful. More: row by row.
     #[inline(always)]
     pub(crate) fn split<I: Isa>(
         &mut self,
         isa: I,
-        frame: Box<Frame>,
+        mut frame: Box<Frame>,
         codes: &[u32],
         target: impl Fn(u32) -> NodeId,
     ) {
@@ -220,22 +234,29 @@ impl Lanes {
         if all_equal(codes) {
             return self.push_frame(target(first), frame);
         }
-        let mut done = Bits::none(codes.len());
+        let (mut done, mut most) = (Bits::none(codes.len()), None);
         for _ in 0..8 {
             let Some(row) = done.first_missing() else {
                 break;
             };
             let set = isa.rows_equal(codes, codes[row]);
-            match set.count() {
-                ..=HANDFUL => self.push_few(target(codes[row]), &frame, &set),
-                _ => self.push_rows(isa, target(codes[row]), &frame, &set),
-            }
             done = done.or(&set);
+            if 2 * set.count() > codes.len() {
+                most = Some((target(codes[row]), set));
+            } else {
+                self.push_set(isa, target(codes[row]), &frame, &set);
+            }
         }
         for row in done.inverted().iter() {
             self.push_row(target(codes[row]), &frame, row);
         }
-        self.recycle(frame);
+        match most {
+            Some((target, set)) => {
+                frame.keep(isa, &set);
+                self.push_frame(target, frame);
+            }
+            None => self.recycle(frame),
+        }
     }
 
     /// Where a row goes on along a feature arc behind a feature; its place there is noted.

@@ -5,7 +5,7 @@ use crate::lanes::Lanes;
 use crate::receive::MAX_SEGMENTS;
 use crate::{Column, Done, Nexts, NodeId, Packet, PacketView, Vector};
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
-use volley_simd::Isa;
+use volley_simd::{Bits, Isa};
 
 /// What becomes of a packet in [`Vector::unfold`].
 #[derive(Clone, Copy)]
@@ -196,7 +196,10 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
             lanes: self.lanes,
             isa: self.isa,
         };
-        for row in 0..self.frame.n {
+        let rows = self.frame.n;
+        // Most that are dropped leave by one edge: they go together, and where nothing else becomes of any the frame moves.
+        let (mut leave, mut by) = (Bits::none(rows), None);
+        for row in 0..rows {
             let mut packet = Packet {
                 pool: &pool,
                 frame: &mut self.frame,
@@ -213,7 +216,13 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
                 }
                 Fate::Drop(next) => {
                     let edge = self.raw.edges[next.index()];
-                    offspring.lanes.push_row(edge, &self.frame, row);
+                    let before = by.replace(edge).filter(|before| *before != edge);
+                    if let Some(before) = before {
+                        let lanes = &mut *offspring.lanes;
+                        lanes.push_set(self.isa, before, &self.frame, &leave);
+                        leave = Bits::none(rows);
+                    }
+                    leave.set(row);
                 }
                 Fate::Replaced => {
                     let idx = self.frame.words(IDX)[row];
@@ -230,7 +239,14 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         } = offspring;
         lanes.targets = nodes;
         lanes.recycle(out);
-        lanes.recycle(self.frame);
+        match by {
+            Some(edge) if leave.count() == rows => lanes.push_frame(edge, self.frame),
+            Some(edge) => {
+                lanes.push_set(self.isa, edge, &self.frame, &leave);
+                lanes.recycle(self.frame);
+            }
+            None => lanes.recycle(self.frame),
+        }
         Done(())
     }
 }

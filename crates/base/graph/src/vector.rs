@@ -333,17 +333,28 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
 
     #[inline(never)]
     fn drop_rows<C: Counters>(&mut self, cx: &Cx<'_, C>, verdict: &Column, route: impl Fn(C) -> X) {
-        let codes = verdict.words(self.frame.n);
+        let n = self.frame.n;
+        let codes = verdict.words(n);
         let stay = self.isa.rows_equal(codes, 0);
+        let leave = stay.inverted();
         self.frame.require(Col::Err, 0);
-        for row in stay.inverted().iter() {
+        let edge = |code| self.raw.edges[route(C::from_code(code)).index()];
+        let (mut first, mut one) = (None, true);
+        for row in leave.iter() {
             let counter = C::from_code(codes[row]);
             cx.count(counter, 1);
-            let n = self.frame.n;
             self.frame.cols[Col::Err as usize].words_mut(n)[row] =
                 self.raw.node.reason(counter.index());
-            self.lanes
-                .push_row(self.raw.edges[route(counter).index()], &self.frame, row);
+            let edge = edge(codes[row]);
+            one &= *first.get_or_insert(edge) == edge;
+        }
+        match first {
+            Some(edge) if one => self.lanes.push_set(self.isa, edge, &self.frame, &leave),
+            _ => {
+                for row in leave.iter() {
+                    self.lanes.push_row(edge(codes[row]), &self.frame, row);
+                }
+            }
         }
         self.frame.valid &= !Col::Err.bit();
         self.keep(&stay);
@@ -362,7 +373,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     fn divert_rows(&mut self, marks: &Column, next: X) {
         let stay = self.isa.rows_equal(marks.words(self.frame.n), 0);
         let (edge, leave) = (self.raw.edges[next.index()], stay.inverted());
-        self.lanes.push_rows(self.isa, edge, &self.frame, &leave);
+        self.lanes.push_set(self.isa, edge, &self.frame, &leave);
         self.keep(&stay);
     }
 
@@ -378,14 +389,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// Keep only the rows of `set`.
     #[inline(always)]
     fn keep(&mut self, set: &Bits) {
-        let mut kept = self.lanes.frame();
-        kept.valid = self.frame.valid;
-        for col in crate::frame::bits(self.frame.valid) {
-            self.isa
-                .compress(set, self.frame.words(col), kept.cols[col].all_mut());
-        }
-        kept.n = set.count();
-        self.lanes.recycle(std::mem::replace(&mut self.frame, kept));
+        self.frame.keep(self.isa, set);
     }
 
     /// The node that an edge leads to: for [`Vector::unfold`].

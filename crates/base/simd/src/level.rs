@@ -135,8 +135,12 @@ pub trait Isa: Copy + sealed::Sealed + 'static {
     const FEW: bool = false;
 
     /// Copy the rows of `src` whose bit is set in `bits` to the front of `dst`, in order; returns how many.
-    /// `dst` needs 8 words of slack behind the last row, which may be overwritten.
+    /// With 16 words of slack behind the last row, which may be overwritten, this is fast.
     fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize;
+
+    /// Move the rows of `words` whose bit is set in `bits` to the front, in order; returns how many. What stands between them
+    /// and the end of the rows is of no use any more.
+    fn close_gaps(self, bits: &crate::Bits, words: &mut [u32]) -> usize;
 
     /// The set of rows whose word equals `value`.
     fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits;
@@ -188,6 +192,10 @@ macro_rules! scalar_isa {
                 crate::compress::compress_scalar(bits, src, dst)
             }
             #[inline(always)]
+            fn close_gaps(self, bits: &crate::Bits, words: &mut [u32]) -> usize {
+                crate::compress::close_gaps_scalar(bits, words)
+            }
+            #[inline(always)]
             fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits {
                 crate::compress::rows_equal_scalar(column, value)
             }
@@ -207,25 +215,35 @@ scalar_isa!(Scalar, false);
 scalar_isa!(Few, true);
 
 macro_rules! vector_isa {
-    ($name:ident, $level:expr) => {
+    ($name:ident, $level:expr, $compress:ident, $close_gaps:ident, $rows_equal:ident) => {
         impl Isa for $name {
             const LEVEL: Level = $level;
             #[inline(always)]
             fn compress(self, bits: &crate::Bits, src: &[u32], dst: &mut [u32]) -> usize {
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: the token proves that the processor has x86-64-v3.
+                // SAFETY: the token proves that the processor has the level.
                 unsafe {
-                    crate::compress::x86::compress_v3(bits, src, dst)
+                    crate::compress::x86::$compress(bits, src, dst)
                 }
                 #[cfg(not(target_arch = "x86_64"))]
                 crate::compress::compress_scalar(bits, src, dst)
             }
             #[inline(always)]
+            fn close_gaps(self, bits: &crate::Bits, words: &mut [u32]) -> usize {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the token proves that the processor has the level.
+                unsafe {
+                    crate::compress::x86::$close_gaps(bits, words)
+                }
+                #[cfg(not(target_arch = "x86_64"))]
+                crate::compress::close_gaps_scalar(bits, words)
+            }
+            #[inline(always)]
             fn rows_equal(self, column: &[u32], value: u32) -> crate::Bits {
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: the token proves that the processor has x86-64-v3.
+                // SAFETY: the token proves that the processor has the level.
                 unsafe {
-                    crate::compress::x86::rows_equal_v3(column, value)
+                    crate::compress::x86::$rows_equal(column, value)
                 }
                 #[cfg(not(target_arch = "x86_64"))]
                 crate::compress::rows_equal_scalar(column, value)
@@ -256,8 +274,8 @@ macro_rules! vector_isa {
         }
     };
 }
-vector_isa!(V3, Level::V3);
-vector_isa!(V4, Level::V4);
+vector_isa!(V3, Level::V3, compress_v3, close_gaps_v3, rows_equal_v3);
+vector_isa!(V4, Level::V4, compress_v4, close_gaps_v4, rows_equal_v4);
 
 /// A body to be compiled once per level. Mark `run` as `#[inline(always)]`: only then does it inherit the level.
 pub trait Kernel {

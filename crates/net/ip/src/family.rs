@@ -19,11 +19,15 @@ pub(crate) fn one_table<F: Family>(view: &View<'_, F>, rx: &[u32]) -> Option<u32
     (all_equal(rx) || all_look_in(view, rx, table)).then_some(table)
 }
 
-/// Whether interfaces, of which there are several, are all bound to a table.
+/// Whether interfaces, of which there are several, are all bound to a table. They come in runs, one for each vector that was
+/// put into this one: a look for each run.
 #[inline(never)]
 fn all_look_in<F: Family>(view: &View<'_, F>, rx: &[u32], table: u32) -> bool {
-    let others = rx.iter().map(|&rx| view.table_of(rx) ^ table);
-    others.fold(0, |odd, other| odd | other) == 0
+    let mut looked = None;
+    rx.iter().all(|&rx| {
+        let known = looked.replace(rx) == Some(rx);
+        known || view.table_of(rx) == table
+    })
 }
 
 /// A lookup's steps for one vector, in the node's own memory.

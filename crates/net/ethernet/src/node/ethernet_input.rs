@@ -80,16 +80,20 @@ impl EthernetInput {
     /// Every packet's flags and MAC address, by its interface, into columns.
     #[inline(always)]
     fn interfaces(&mut self, rx: &[u32]) {
-        let n = rx.len();
+        let (n, mut done) = (rx.len(), 0);
         let (flags, high, low) = (
             self.flags.words_mut(n),
             self.mac_high.words_mut(n),
             self.mac_low.words_mut(n),
         );
-        for (row, &rx) in rx.iter().enumerate() {
-            let mac = self.table.mac(rx);
-            flags[row] = self.table.flags(rx);
-            (high[row], low[row]) = ((mac >> 16) as u32, mac as u32 & 0xffff);
+        // Interfaces come in runs, one for each vector that was put into this one.
+        for run in rx.chunk_by(|a, b| a == b) {
+            let mac = self.table.mac(run[0]);
+            let all = done..done + run.len();
+            flags[all.clone()].fill(self.table.flags(run[0]));
+            high[all.clone()].fill((mac >> 16) as u32);
+            low[all.clone()].fill(mac as u32 & 0xffff);
+            done = all.end;
         }
     }
 

@@ -35,14 +35,8 @@ pub(crate) fn compile(spec: &StreamSpec, at: &Setting) -> Result<Parts, ModelErr
     let values = values.collect::<Result<Box<[_]>, _>>()?;
     let packets = matches!(spec.source, StreamSource::File(_)).then_some(programs.len() as u64);
     let max_frame = spec.max_frame.map_or(at.vector_size, |n| n as usize);
-    let (programs, pick, values) = match unroll(&programs, &pick, &values) {
-        None => (programs, pick, values),
-        Some(ready) => {
-            let count = ready.len();
-            (ready.into(), Pick::InTurn { count, at: 0 }, Box::default())
-        }
-    };
     Ok(Parts {
+        round: unroll(&programs, &pick, &values),
         pick,
         values,
         seed: spec.seed.unwrap_or_else(|| seed_of(at.seed, &spec.name)),

@@ -2,6 +2,7 @@
 
 use crate::make::pick::Pick;
 use crate::make::program::{BLOCK, Program};
+use crate::make::unroll::Round;
 use crate::make::values::{Random, Values};
 use crossbeam_queue::ArrayQueue;
 use rand_xoshiro::rand_core::SeedableRng;
@@ -107,6 +108,8 @@ pub(crate) struct Parts {
     pub(crate) programs: Box<[Program]>,
     pub(crate) pick: Pick,
     pub(crate) values: Box<[Values]>,
+    /// All packets, where they are few.
+    pub(crate) round: Option<Round>,
     pub(crate) seed: u64,
     pub(crate) rate_pps: Option<u64>,
     pub(crate) limit: Option<u64>,
@@ -181,6 +184,7 @@ impl Stream {
         self.random = Random::seed_from_u64(self.parts.seed);
         self.parts.pick.reset();
         self.parts.values.iter_mut().for_each(Values::reset);
+        self.parts.round.iter_mut().for_each(Round::restart);
         (self.on, self.started_ns, self.made) = (true, None, 0);
         self.shared.sent.store(0, Ordering::Relaxed);
     }
@@ -223,10 +227,17 @@ impl Stream {
             programs,
             pick,
             values,
+            round,
             ..
         } = &mut self.parts;
-        let (which, len) = pick.next(&mut self.random);
         self.made += 1;
+        if let Some(round) = round {
+            let (from, len) = round.next();
+            let to = packet.as_chunks_mut::<BLOCK>().0.iter_mut();
+            to.zip(from).for_each(|(to, from)| *to = *from);
+            return len;
+        }
+        let (which, len) = pick.next(&mut self.random);
         programs[which].make(packet, len, values, &mut self.random)
     }
 
@@ -236,10 +247,15 @@ impl Stream {
             programs,
             pick,
             values,
+            round,
             ..
         } = &mut self.parts;
-        let (which, len) = pick.next(&mut self.random);
         self.made += 1;
+        if let Some(round) = round {
+            let (blocks, len) = round.next();
+            return &blocks.as_flattened()[..len];
+        }
+        let (which, len) = pick.next(&mut self.random);
         let program = &programs[which];
         if let Some(bytes) = program.unchanged() {
             return bytes;

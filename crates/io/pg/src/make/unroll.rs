@@ -13,9 +13,34 @@ const PACKETS: usize = 1024;
 /// The most bytes of them: they are to stay in a core's own cache.
 const BYTES: usize = 128 * 1024;
 
-/// The packets of one round of a stream, to be sent in turn; none where it has no end, or too long a one, or where nothing is
-/// edited.
-pub(crate) fn unroll(programs: &[Program], pick: &Pick, values: &[Values]) -> Option<Vec<Program>> {
+/// The packets of one round, to be sent in turn. They stand one behind the other: a core that reads them in order has the next
+/// one ready.
+pub(crate) struct Round {
+    blocks: Box<[[u8; BLOCK]]>,
+    /// Blocks of each packet.
+    each: usize,
+    lens: Box<[u32]>,
+    at: usize,
+}
+
+impl Round {
+    /// Begin with the first packet.
+    pub(crate) fn restart(&mut self) {
+        self.at = 0;
+    }
+
+    /// The next packet, filled up to whole blocks, and its length.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> (&[[u8; BLOCK]], usize) {
+        let at = self.at;
+        self.at = if at + 1 < self.lens.len() { at + 1 } else { 0 };
+        let blocks = &self.blocks[at * self.each..][..self.each];
+        (blocks, self.lens[at] as usize)
+    }
+}
+
+/// The packets of one round of a stream; none where it has no end, or too long a one, or where nothing is edited.
+pub(crate) fn unroll(programs: &[Program], pick: &Pick, values: &[Values]) -> Option<Round> {
     if programs.iter().all(|p| p.unchanged().is_some()) {
         return None;
     }
@@ -25,19 +50,28 @@ pub(crate) fn unroll(programs: &[Program], pick: &Pick, values: &[Values]) -> Op
     }
     let longest = programs.iter().map(Program::len).max().unwrap_or(0);
     let room = longest.next_multiple_of(BLOCK);
-    if count.checked_mul(room)? > BYTES {
+    if room == 0 || count.checked_mul(room)? > BYTES {
         return None;
     }
     let (mut pick, mut values) = (pick.clone(), values.to_vec());
     // Nothing of such a stream is random.
     let mut random = Random::seed_from_u64(0);
-    let mut packet = vec![0; room];
-    let next = |_| {
+    let each = room / BLOCK;
+    let (mut blocks, mut lens) = (vec![[0; BLOCK]; count * each], Vec::new());
+    for packet in blocks.chunks_exact_mut(each) {
         let (which, len) = pick.next(&mut random);
-        let len = programs[which].make(&mut packet, len, &mut values, &mut random);
-        Program::plain(&packet[..len], &[])
-    };
-    Some((0..count).map(next).collect())
+        let packet = packet.as_flattened_mut();
+        let len = programs[which].make(packet, len, &mut values, &mut random);
+        // What a cut left behind its end is not part of it.
+        packet[len..].fill(0);
+        lens.push(len as u32);
+    }
+    Some(Round {
+        blocks: blocks.into(),
+        each,
+        lens: lens.into(),
+        at: 0,
+    })
 }
 
 /// The least common multiple, if that is not too much.
@@ -81,26 +115,28 @@ mod tests {
                 "ip4.ttl fixed 9",
             ],
         );
-        let ready = unroll(std::slice::from_ref(&program), &Pick::Only, &values).unwrap();
-        assert_eq!(ready.len(), 12);
+        let mut ready = unroll(std::slice::from_ref(&program), &Pick::Only, &values).unwrap();
+        assert_eq!(ready.lens.len(), 12);
         let mut random = Random::seed_from_u64(3);
         let mut packet = [0; 128];
         for n in 0..40 {
             let len = program.make(&mut packet, usize::MAX, &mut values, &mut random);
-            assert_eq!(ready[n % 12].unchanged(), Some(&packet[..len]), "{n}");
+            let (blocks, ready) = ready.next();
+            assert_eq!(blocks.as_flattened()[..ready], packet[..len], "{n}");
         }
     }
 
     #[test]
     fn a_range_that_its_step_does_not_divide_ends_where_it_did() {
         let (program, mut values) = stream(64, &["udp.dport increment 1 9 step 3"]);
-        let ready = unroll(std::slice::from_ref(&program), &Pick::Only, &values).unwrap();
-        assert_eq!(ready.len(), 3);
+        let mut ready = unroll(std::slice::from_ref(&program), &Pick::Only, &values).unwrap();
+        assert_eq!(ready.lens.len(), 3);
         let mut random = Random::seed_from_u64(3);
         let mut packet = [0; 64];
         for n in 0..7 {
             let len = program.make(&mut packet, usize::MAX, &mut values, &mut random);
-            assert_eq!(ready[n % 3].unchanged(), Some(&packet[..len]), "{n}");
+            let (blocks, ready) = ready.next();
+            assert_eq!(blocks.as_flattened()[..ready], packet[..len], "{n}");
         }
     }
 

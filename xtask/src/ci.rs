@@ -1,5 +1,6 @@
 //! Everything that must hold before a change lands, in one command.
 
+use crate::ahead::{Ahead, BUILD};
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
@@ -35,29 +36,42 @@ impl Depth {
     }
 }
 
-type Work = fn(&Home, Depth) -> Outcome;
+/// A run: where, how much, and what was begun before its turn.
+struct Sitting<'a> {
+    home: &'a Home,
+    depth: Depth,
+    /// Whether what comes later may be begun early.
+    whole: bool,
+    ahead: Ahead,
+}
+
+type Work = fn(&Sitting<'_>) -> Outcome;
 
 /// Name, whether `--quick` runs it, and the work. The cheap ones come first: a slip of the pen is found in a minute.
-const STAGES: [(&str, bool, Work); 16] = [
-    ("install", true, |home, _| install::stage(home)),
-    ("fmt", true, |home, _| fmt(home)),
-    ("tidy", true, |home, _| tidy::run(home)),
-    ("clippy", true, |home, _| clippy(home)),
+const STAGES: [(&str, bool, Work); 17] = [
+    ("install", true, |s| install::stage(s.home)),
+    ("fmt", true, |s| fmt(s.home)),
+    ("tidy", true, |s| tidy::run(s.home)),
+    ("clippy", true, |s| clippy(s.home)),
     ("test", true, tests),
-    ("dpdk", false, |home, _| dpdk(home)),
-    ("oracle", true, |home, _| oracle(home)),
-    ("rustdoc", false, |home, _| rustdoc(home)),
-    ("build", false, |home, _| build(home)),
-    ("readme", false, |home, _| readme::run(home, false)),
-    ("docs", false, |home, _| docs::run(home, false)),
-    ("budget", false, |home, _| budget::run(home, false)),
-    ("loom", false, |home, _| sanitize::loom(home)),
-    ("asan", false, |home, depth| {
-        sanitize::address(home, depth.cases())
+    ("dpdk", false, |s| dpdk(s.home)),
+    ("oracle", true, |s| oracle(s.home)),
+    ("rustdoc", false, |s| rustdoc(s.home)),
+    ("build", false, build),
+    ("readme", false, |s| readme::run(s.home, false)),
+    ("docs", false, |s| docs::run(s.home, false)),
+    ("budget", false, |s| budget::run(s.home, false)),
+    ("loom", false, |s| sanitize::loom(s.home)),
+    ("asan", false, |s| {
+        sanitize::address(s.home, s.depth.cases())
     }),
-    ("tsan", false, |home, _| sanitize::thread(home)),
-    ("memcheck", false, |home, depth| {
-        sanitize::memcheck(home, depth.cases())
+    ("tsan", false, |s| sanitize::thread(s.home)),
+    ("memcheck", false, |s| {
+        sanitize::memcheck(s.home, s.depth.cases())
+    }),
+    ("fuzz", false, |s| {
+        let long = s.depth == Depth::Long;
+        sanitize::fuzz(s.home, s.depth.fuzz_seconds(), long)
     }),
 ];
 
@@ -68,7 +82,13 @@ const LONG: [&str; 2] = ["tsan", "memcheck"];
 /// Runs the stages (or those in `only`), prints each with its time, and the closing line last.
 pub fn run(home: &Home, depth: Depth, only: &[String]) -> bool {
     let mut report = Report::default();
-    for (name, quick, work) in STAGES.iter().chain(&[FUZZ]) {
+    let sitting = Sitting {
+        home,
+        depth,
+        whole: only.is_empty() && depth != Depth::Quick,
+        ahead: Ahead::default(),
+    };
+    for (name, quick, work) in &STAGES {
         if !only.is_empty() && !only.iter().any(|wanted| wanted == name) {
             continue;
         }
@@ -78,22 +98,18 @@ pub fn run(home: &Home, depth: Depth, only: &[String]) -> bool {
             let how = format!("only with --long, or by --only {name}");
             report.add(name, &Skip(how), None);
         } else {
-            report.stage(name, || work(home, depth));
+            report.stage(name, || work(&sitting));
         }
     }
     for name in only
         .iter()
-        .filter(|name| !STAGES.iter().chain(&[FUZZ]).any(|stage| stage.0 == **name))
+        .filter(|name| !STAGES.iter().any(|stage| stage.0 == **name))
     {
         report.add(name, &Fail("there is no stage of this name".into()), None);
     }
     report.summary();
     report.close()
 }
-
-const FUZZ: (&str, bool, Work) = ("fuzz", false, |home, depth| {
-    sanitize::fuzz(home, depth.fuzz_seconds(), depth == Depth::Long)
-});
 
 fn fmt(home: &Home) -> Outcome {
     plain(Program::cargo(home).args(["fmt", "--all", "--check"]))
@@ -126,19 +142,24 @@ fn rustdoc(home: &Home) -> Outcome {
     )
 }
 
-fn build(home: &Home) -> Outcome {
-    plain(Program::cargo(home).args(["build", "--release", "--locked"]))
+fn build(sitting: &Sitting<'_>) -> Outcome {
+    if sitting.ahead.is_done() {
+        return Pass("begun while the tests ran".into());
+    }
+    plain(Program::cargo(sitting.home).args(BUILD))
 }
 
-fn tests(home: &Home, depth: Depth) -> Outcome {
+fn tests(sitting: &Sitting<'_>) -> Outcome {
     // Whether a change lands must not hang on the dice: long runs throw them, the usual one has always the same cases.
-    match depth {
-        Depth::Long => suite::run(home, &[("PROPTEST_CASES", "1024")]),
-        _ => suite::run(
-            home,
-            &[("PROPTEST_CASES", "32"), ("PROPTEST_RNG_SEED", "20261122")],
-        ),
-    }
+    let env: &[_] = match sitting.depth {
+        Depth::Long => &[("PROPTEST_CASES", "1024")],
+        _ => &[("PROPTEST_CASES", "32"), ("PROPTEST_RNG_SEED", "20261122")],
+    };
+    suite::run(sitting.home, env, || {
+        if sitting.whole {
+            sitting.ahead.begin(sitting.home);
+        }
+    })
 }
 
 /// The driver that is not in the default build: its lints, its tests, and the binary with it, where libdpdk is there.

@@ -3,6 +3,7 @@
 //! Exit code: 0 when nothing failed, 1 when something did, 2 when the command line or the machine is to blame.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod bench;
 mod budget;
 mod cargo_test;

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// How many binaries run at a time.
 const AT_ONCE: usize = 2;
-/// Test files that measure: they run when the others are through.
+/// Test files that measure: they run before the others.
 const ALONE: [&str; 2] = ["idle", "gap"];
 /// How many of those that take longest are told of.
 const NAMED: usize = 24;
@@ -29,12 +29,12 @@ struct Binary {
     dir: PathBuf,
 }
 
-/// Builds all of it and runs it, with `env` set.
-pub fn run(home: &Home, env: &[(&str, &str)]) -> Outcome {
-    Outcome::of(all(home, env))
+/// Builds all of it and runs it, with `env` set. What may go on beside tests that do not measure begins by `beside`.
+pub fn run(home: &Home, env: &[(&str, &str)], beside: impl FnOnce()) -> Outcome {
+    Outcome::of(all(home, env, beside))
 }
 
-fn all(home: &Home, env: &[(&str, &str)]) -> Result<String, String> {
+fn all(home: &Home, env: &[(&str, &str)], begin: impl FnOnce()) -> Result<String, String> {
     let build = ["test", "--workspace", "--locked", "--no-run"];
     let build = Program::cargo(home)
         .args(build)
@@ -47,11 +47,13 @@ fn all(home: &Home, env: &[(&str, &str)]) -> Result<String, String> {
     let (alone, beside): (Vec<Binary>, _) = binaries(&build.stdout)
         .into_iter()
         .partition(|b| ALONE.contains(&b.name.as_str()));
-    let mut ran = together(home, env, beside)?;
+    let mut ran = Vec::new();
     for binary in alone {
         let output = start(home, env, &binary, &[])?;
         ran.push((Some(binary), output));
     }
+    begin();
+    ran.extend(together(home, env, beside)?);
     println!("longest: {}", longest(&ran));
     let doc = ["test", "--workspace", "--locked", "--no-fail-fast", "--doc"];
     let doc = Program::cargo(home).args(doc).output();

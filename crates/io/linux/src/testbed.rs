@@ -218,8 +218,8 @@ pub fn datagrams(a: &UdpSocket, b: &UdpSocket, sizes: impl Iterator<Item = usize
         let sent = payload(size);
         a.send_to(&sent, to)
             .unwrap_or_else(|e| panic!("{size} bytes: {e}"));
-        let n = received(b, &mut got)
-            .unwrap_or_else(|e| panic!("{size} bytes did not arrive: {e}"));
+        let n =
+            received(b, &mut got).unwrap_or_else(|e| panic!("{size} bytes did not arrive: {e}"));
         assert!(
             got[..n] == sent[..],
             "{size} bytes: {n} other bytes arrived"

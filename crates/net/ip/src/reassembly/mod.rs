@@ -2,10 +2,12 @@
 //! transit, whose fragments get what is known of their flow. `docs/reassembly.md` is the operator's page.
 //!
 //! Each worker has a [`store::Store`] and a [`flows::Flows`] of its own for each family; `ip4-full-reassembly-handoff` and
-//! `ip4-sv-reassembly-handoff` bring all fragments of a datagram to one worker. Only what is wrong with a fragment by itself is decided here; what it does to its datagram is
-//! decided by the store.
+//! `ip4-sv-reassembly-handoff` bring all fragments of a datagram to one worker. Only what is wrong with a fragment by itself
+//! is decided here; what it does to its datagram is decided by the store.
 
+mod chains;
 mod control;
+mod datagrams;
 pub(crate) mod flows;
 pub(crate) mod store;
 mod v4;

@@ -1,9 +1,9 @@
-//! ip4-sv-reassembly, ip6-sv-reassembly: give every fragment in transit the hash of its flow, which only the first fragment's
-//! ports tell (RFC 791, 3.2; RFC 8200, 4.5; RFC 1858; RFC 3128). Section 21 of `docs/forwarding-rules.md`.
+//! ip4-sv-reassembly, ip6-sv-reassembly: give every fragment in transit the hash of its flow, which only the first
+//! fragment's ports tell (RFC 791, 3.2; RFC 8200, 4.5; RFC 1858; RFC 3128). Section 21 of `docs/forwarding-rules.md`.
 //!
 //! All fragments of a datagram come to one worker. Nothing is put together: the first goes on as it came and is remembered,
-//! later ones go on behind it, and wait where they came before it. On exit the position is at the IP header, the `Hash` column
-//! is filled, and packets are on the feature arc behind `ip4-sv-reassembly-feature`.
+//! later ones go on behind it, and wait where they came before it. On exit the position is at the IP header, the `Hash`
+//! column is filled, and packets are on the feature arc behind `ip4-sv-reassembly-feature`.
 
 use crate::Icmp;
 use crate::reassembly::flows::{Flows, Later};

@@ -1,9 +1,10 @@
-//! What is known of datagrams in transit that come in fragments, and fragments that came before their first: bounded, without
-//! allocation once it is made, and without any knowledge of packets.
+//! What is known of datagrams in transit that come in fragments, and fragments that came before their first: bounded,
+//! without allocation once it is made, and without any knowledge of packets.
 //!
-//! Datagrams stand in two lines, each from the oldest to the newest: those whose first fragment came, since their last fragment
-//! came, and those that await it, since theirs did. Whose time is over leaves its line. Where there is no room the oldest that
-//! waits gives way, and only where none waits the oldest that is known: a flood of later fragments leaves flows alone.
+//! Datagrams stand in two lines, each from the oldest to the newest: those whose first fragment came, since their last
+//! fragment came, and those that await it, since theirs did. Whose time is over leaves its line. Where there is no room the
+//! oldest that waits gives way, and only where none waits the oldest that is known: a flood of later fragments leaves
+//! flows alone.
 
 use super::chains::{Chain, Chains, Place};
 use super::datagrams::{Datagrams, Leave};
@@ -11,8 +12,8 @@ use super::store::Bounds;
 use super::{Fault, Span};
 use std::hash::Hash;
 
-/// However its fragments come, a datagram's flow is not known longer than that (and its timeout): identifications come again,
-/// in IPv4 soon (RFC 6864, 3).
+/// However its fragments come, a datagram's flow is not known longer than that (and its timeout): identifications come
+/// again, in IPv4 soon (RFC 6864, 3).
 const LIFE_NS: u64 = 10_000_000_000;
 
 /// What is to be done with a later fragment.
@@ -301,8 +302,8 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
     }
 }
 
-/// Which parts of a datagram have come, in units of 8 bytes. Only a few parts apart from each other are remembered: others are
-/// as if they had not come, so that a datagram is never taken for complete that is not.
+/// Which parts of a datagram have come, in units of 8 bytes. Only a few parts apart from each other are remembered: others
+/// are as if they had not come, so that a datagram is never taken for complete that is not.
 #[derive(Clone, Copy, Default)]
 struct Cover {
     parts: [(u16, u16); 4],

@@ -18,7 +18,8 @@ impl Reassemble for V6 {
     const SV_REASSEMBLY: &'static str = "ip6-sv-reassembly";
     const CUT_AT: usize = 4;
 
-    /// The next header is a fragment header, or one that it may stand behind: hop-by-hop options, routing, destination options.
+    /// The next header is a fragment header, or one that it may stand behind: hop-by-hop options, routing,
+    /// destination options.
     #[inline(always)]
     fn may_be_cut(word: u32) -> bool {
         matches!(word >> 8 & 0xff, 0 | 43 | 44 | 60)

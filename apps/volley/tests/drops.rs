@@ -2,6 +2,7 @@
 
 mod support;
 
+use support::traffic::run_out;
 use support::{Daemon, oracle, text};
 
 const CONFIG: &str = r#"
@@ -31,13 +32,7 @@ fn send(daemon: &mut Daemon, name: &str, interface: &str, count: u32, packet: &s
     daemon.ok(&format!(
         "packet-generator new name {name} interface {interface} limit {count} template {{ eth dst 02:fe:00:00:00:0{mac} / {packet} }}"
     ));
-    daemon.ok(&format!("packet-generator enable {name}"));
-    daemon.wait_for("the stream", |d| {
-        let streams = d.json("show packet-generator");
-        let streams = streams["streams"].as_array().unwrap().clone();
-        let mine = streams.iter().find(|s| s["name"] == name).unwrap();
-        mine["sent"] == count && d.json("show buffers")["arenas"][0]["used"] == 0
-    });
+    run_out(daemon, name, count);
 }
 
 #[test]

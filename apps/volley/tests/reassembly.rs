@@ -8,8 +8,9 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 use support::bed::{Bed, counter, has_scapy, must, run};
-use support::{Daemon, oracle, text};
-use volley_pcap::Packet;
+use support::fragments::{Flood, part, three_workers};
+use support::traffic::stream;
+use support::{oracle, text};
 
 const ROUTER: [&str; 2] = ["10.77.0.1", "2001:db8:77::1"];
 
@@ -21,11 +22,8 @@ fn the_kernel_s_long_pings_are_answered() {
     for (to, longest) in ROUTER.into_iter().zip(longest) {
         assert!(bed.pings("a", to, 1, "0.1") == 1);
         for size in ["1473", "3000", "20000", longest] {
-            let words = [
-                "ping", "-n", "-q", "-c", "3", "-i", "0.2", "-W", "5", "-s", size, to,
-            ];
-            let said = text(&bed.exec("a", 30, &words).stdout);
-            assert!(said.contains(" 3 received"), "{size} {to}: {said}");
+            let words = ["-c", "3", "-i", "0.2", "-W", "5", "-s", size, to];
+            assert_eq!(bed.pings_with("a", &words), 3, "{size} {to}");
         }
     }
     for (node, cuts) in [
@@ -94,63 +92,26 @@ fn scapy_s_fragments_get_what_the_rfcs_say() {
     assert!(said.contains("checks passed"), "{said}");
 }
 
-/// First fragments without end, each of a datagram of its own.
-const FLOOD: &str = "
-router=bytes.fromhex(sys.argv[1].replace(':',''))
-head=struct.pack('>BBH',0x45,0,44)
-def packet(n):
-    middle=struct.pack('>HHBBH',n&0xffff,0x2000,64,17,0)
-    ip=head+middle+bytes([10,77,n>>24&255,n>>16&255])+bytes([10,77,0,1])
-    total=sum(struct.unpack('>10H',ip)); total=(total&0xffff)+(total>>16); total=(total&0xffff)+(total>>16)
-    return router+me+b'\\x08\\0'+ip[:10]+struct.pack('>H',total^0xffff)+ip[12:]+b'x'*24
-end=time.monotonic()+6; n=1<<16
-while time.monotonic()<end:
-    for _ in range(50): s.send(packet(n)); n+=1
-    time.sleep(0.004)
-print(n-(1<<16))
-";
-
 #[test]
 fn a_flood_of_fragments_is_bounded_and_others_go_on() {
     let Some(bed) = Bed::new() else { return };
     let daemon = bed.router();
     daemon.ok("set ip4 reassembly max-reassemblies 500 max-buffers 300");
     assert_eq!(bed.pings("a", "10.78.0.2", 2, "0.1"), 2);
-    let mac = daemon.json("show interface left")["interfaces"][0]["mac"].clone();
-    let flood = FLOOD.replace("sys.argv[1]", &format!("'{}'", mac.as_str().unwrap()));
-    let flood = bed.python("a", &flood);
+    // First fragments without end.
+    let flood = Flood::start(&bed, &daemon, "0x2000", [10, 77, 0, 1]);
     // Both families in transit, and long datagrams for the router from the other side.
     for to in ["10.77.0.2", "2001:db8:77::2"] {
         assert!(bed.pings("b", to, 20, "0.1") >= 19, "{to}");
     }
-    let words = [
-        "ping",
-        "-n",
-        "-q",
-        "-c",
-        "5",
-        "-i",
-        "0.2",
-        "-W",
-        "3",
-        "-s",
-        "4000",
-        "10.78.0.1",
-    ];
-    let said = text(&bed.exec("b", 30, &words).stdout);
-    assert!(
-        said.contains(" received") && !said.contains(" 0 received"),
-        "{said}"
-    );
+    let words = ["-c", "5", "-i", "0.2", "-W", "3", "-s", "4000", "10.78.0.1"];
+    assert!(bed.pings_with("b", &words) > 0);
     let shown = daemon.json("show ip4-full-reassembly");
     for worker in shown["workers"].as_array().unwrap() {
         assert!(worker["buffers"].as_u64().unwrap() <= 300, "{shown}");
         assert!(worker["reassemblies"].as_u64().unwrap() <= 500, "{shown}");
     }
-    let sent: u64 = text(&flood.wait_with_output().unwrap().stdout)
-        .trim()
-        .parse()
-        .unwrap();
+    let sent = flood.sent();
     let node = "ip4-full-reassembly";
     let (came, gone) = (
         counter(&daemon, node, "fragments"),
@@ -160,43 +121,19 @@ fn a_flood_of_fragments_is_bounded_and_others_go_on() {
     assert!(came > 1000 && gone + 300 >= came - 3 * 5 && gone < came);
 }
 
-/// A stream of packets that starts on a worker.
-fn stream(daemon: &Daemon, name: &str, worker: u32, packets: &[Vec<u8>]) {
-    let file = daemon.folder.file(&format!("{name}.pcap"));
-    let packet = |data: &Vec<u8>| Packet::ethernet(0, data.clone());
-    oracle::write(&file, &packets.iter().map(packet).collect::<Vec<_>>());
-    daemon.ok(&format!(
-        "packet-generator new name {name} interface pg0 worker {worker} limit {} pcap {}",
-        packets.len(),
-        file.display()
-    ));
-}
-
 /// The two halves of an echo request.
 fn halves(id: u16) -> [Vec<u8>; 2] {
     let mut echo = vec![8, 0, 0, 0, 0, 1, 0, 1];
     echo.extend((0..56).map(|n| n as u8 ^ id as u8));
     let sum = volley_wire::checksum::checksum(&echo);
     echo[2..4].copy_from_slice(&sum.to_be_bytes());
-    [(0u16, 32), (32, 64)].map(|(from, to)| {
-        let more = if from == 0 { 0x2000 } else { 0 };
-        let mut p = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 52];
-        p.extend(id.to_be_bytes());
-        p.extend((more | (from / 8)).to_be_bytes());
-        p.extend([64, 1, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1]);
-        let sum = volley_wire::checksum::checksum(&p[14..]);
-        p[24..26].copy_from_slice(&sum.to_be_bytes());
-        p.extend(&echo[from.into()..to]);
-        p
-    })
+    let flow = (1, [10, 0, 0, 1]);
+    [(0, true), (32, false)].map(|(from, more)| part(id, flow, &echo, from, more))
 }
 
 #[test]
 fn fragments_that_come_by_different_workers_meet() {
-    let mut daemon = Daemon::start("[engine]\nworkers = 3\n", &[]);
-    daemon.ok("create packet-generator interface pg0 mac 02:fe:00:00:00:00 mtu 1500");
-    daemon.ok("set interface state pg0 up");
-    daemon.ok("set interface ip address pg0 10.0.0.1/24");
+    let mut daemon = three_workers();
     daemon.ok("set ip neighbor pg0 10.0.0.2 02:00:00:00:00:01");
     // Workers have rings once an interface is spread.
     daemon.ok("create packet-generator interface pg1");

@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant};
 use support::bed::{Bed, counter, has_scapy};
+use support::traffic::{run_out, ways};
 use support::{Daemon, text};
 
 /// Lets packets `ip...` come in by pg0 until all are sent.
@@ -16,13 +17,7 @@ fn send(daemon: &mut Daemon, name: &str, count: u32, more: &str, packet: &str) {
     daemon.ok(&format!(
         "packet-generator new name {name} interface pg0 limit {count} {more} template {{ eth dst 02:fe:00:00:00:00 / {packet} }}"
     ));
-    daemon.ok(&format!("packet-generator enable {name}"));
-    daemon.wait_for("the stream", |d| {
-        let streams = d.json("show packet-generator");
-        let streams = streams["streams"].as_array().unwrap().clone();
-        let mine = streams.iter().find(|s| s["name"] == name).unwrap();
-        mine["sent"] == count && d.json("show buffers")["arenas"][0]["used"] == 0
-    });
+    run_out(daemon, name, count);
 }
 
 #[test]
@@ -315,20 +310,8 @@ fn four_ways() -> Daemon {
     let daemon = Daemon::start("", &[]);
     daemon.ok("create packet-generator interface pg0 mac 02:fe:00:00:00:00");
     daemon.ok("set interface state pg0 up");
-    let mut route = "ip route add 20.0.0.0/8".to_owned();
-    for n in 1..5 {
-        for line in [
-            format!("create packet-generator interface pg{n}"),
-            format!("set interface state pg{n} up"),
-            format!("set interface ip address pg{n} 10.{n}.0.1/24"),
-            format!("set ip neighbor pg{n} 10.{n}.0.9 02:00:00:00:00:0{n}"),
-        ] {
-            daemon.ok(&line);
-        }
-        route += &format!(" via 10.{n}.0.9 pg{n}");
-    }
     daemon.ok("set ip multipath resilient buckets 256");
-    daemon.ok(&route);
+    ways(&daemon, 4);
     daemon
 }
 

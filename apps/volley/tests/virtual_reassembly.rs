@@ -10,8 +10,9 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use support::bed::{Bed, Space, counter, has_scapy, must, run, wait_until_up};
+use support::fragments::{Flood, part, three_workers};
+use support::traffic::{stream, ways};
 use support::{Daemon, oracle, text};
-use volley_pcap::Packet;
 
 /// The router between hosts a and b, and a third host c beside b: routes to 203.0.113.0/24 and 2001:db8:99::/48 lead to both.
 struct Fork {
@@ -179,21 +180,6 @@ fn fragments_take_the_path_of_their_flow_s_other_packets() {
     assert_eq!(count("known"), known, "and off again");
 }
 
-/// Later fragments to the other side, each of a datagram of its own whose first never comes.
-const FLOOD: &str = "
-import signal; signal.alarm(40)
-router=bytes.fromhex('ROUTER'.replace(':',''))
-def packet(n):
-    ip=struct.pack('>BBHHHBBH',0x45,0,60,n&0xffff,0x2000|(n%100+1),64,17,0)+bytes([10,77,n>>24&255,n>>16&255])+bytes([10,78,0,2])
-    total=sum(struct.unpack('>10H',ip)); total=(total&0xffff)+(total>>16); total=(total&0xffff)+(total>>16)
-    return router+me+b'\\x08\\0'+ip[:10]+struct.pack('>H',total^0xffff)+ip[12:]+b'x'*40
-end=time.monotonic()+6; n=1<<16
-while time.monotonic()<end:
-    for _ in range(50): s.send(packet(n)); n+=1
-    time.sleep(0.004)
-print(n-(1<<16))
-";
-
 #[test]
 fn a_flood_of_later_fragments_is_bounded_and_transit_goes_on() {
     let Some(bed) = Bed::new() else { return };
@@ -202,16 +188,13 @@ fn a_flood_of_later_fragments_is_bounded_and_transit_goes_on() {
     daemon.ok("set interface ip virtual-reassembly left on");
     daemon.ok("set interface ip virtual-reassembly right on");
     assert!(bed.pings("a", "10.78.0.2", 3, "0.1") > 0);
-    let mac = daemon.json("show interface left")["interfaces"][0]["mac"].clone();
-    let flood = bed.python("a", &FLOOD.replace("ROUTER", mac.as_str().unwrap()));
+    // Later fragments to the other side, whose first never comes.
+    let flood = Flood::start(&bed, &daemon, "0x2000|(n%100+1)", [10, 78, 0, 2]);
     for to in ["10.77.0.2", "2001:db8:77::2"] {
         assert!(bed.pings("b", to, 20, "0.1") >= 19, "{to}");
     }
     // Long ones, which go and come back in fragments, in order.
     let words = [
-        "ping",
-        "-n",
-        "-q",
         "-c",
         "10",
         "-i",
@@ -222,19 +205,15 @@ fn a_flood_of_later_fragments_is_bounded_and_transit_goes_on() {
         "4000",
         "10.77.0.2",
     ];
-    let said = text(&bed.exec("b", 30, &words).stdout);
-    let received = (8..=10).any(|n| said.contains(&format!(" {n} received")));
-    assert!(received, "{said}\n{}", daemon.ok("show errors"));
+    let received = bed.pings_with("b", &words);
+    assert!(received >= 8, "{received}\n{}", daemon.ok("show errors"));
     let shown = daemon.json("show ip4-sv-reassembly");
     for worker in shown["workers"].as_array().unwrap() {
         let number = |key: &str| worker[key].as_u64().unwrap();
         assert!(number("buffers") <= 200, "{shown}");
         assert!(number("known") + number("awaited") <= 300, "{shown}");
     }
-    let sent: u64 = text(&flood.wait_with_output().unwrap().stdout)
-        .trim()
-        .parse()
-        .unwrap();
+    let sent = flood.sent();
     let count = |name| counter(&daemon, "ip4-sv-reassembly", name);
     let errors = daemon.ok("show errors");
     println!("{sent} sent, {} waited", count("held"));
@@ -248,63 +227,24 @@ fn a_flood_of_later_fragments_is_bounded_and_transit_goes_on() {
     assert_eq!(count("held"), gone, "{}", daemon.ok("show errors"));
 }
 
-/// A stream of packets that starts on a worker.
-fn stream(daemon: &Daemon, name: &str, worker: u32, packets: &[Vec<u8>]) {
-    let file = daemon.folder.file(&format!("{name}.pcap"));
-    let packet = |data: &Vec<u8>| Packet::ethernet(0, data.clone());
-    oracle::write(&file, &packets.iter().map(packet).collect::<Vec<_>>());
-    daemon.ok(&format!(
-        "packet-generator new name {name} interface pg0 worker {worker} limit {} pcap {}",
-        packets.len(),
-        file.display()
-    ));
-}
-
 /// The two halves of a UDP datagram, and a packet of the same flow in one piece.
 fn parts(id: u16) -> [Vec<u8>; 3] {
     let port = 1000 + id;
-    [(0x2000u16, 0), (4, 32), (0, 0)].map(|(flags, from)| {
-        let mut p = vec![2, 0xfe, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 52];
-        p.extend(id.to_be_bytes());
-        p.extend(u16::to_be_bytes(flags));
-        p.extend([64, 17, 0, 0, 10, 0, 0, 2, 20, 0, 0, 1]);
-        let sum = volley_wire::checksum::checksum(&p[14..]);
-        p[24..26].copy_from_slice(&sum.to_be_bytes());
+    let flow = (17, [20, 0, 0, 1]);
+    [(0, true), (32, false), (0, false)].map(|(from, more)| {
         let mut udp = port.to_be_bytes().to_vec();
-        let length = if flags == 0 { 32u16 } else { 64 };
+        let length = if from == 0 && !more { 32u16 } else { 64 };
         udp.extend([0, 53]);
         udp.extend(length.to_be_bytes());
         udp.resize(64, id as u8);
-        p.extend(&udp[from..from + 32]);
-        p
+        part(id, flow, &udp, from, more)
     })
-}
-
-/// Three workers; a route over pg1 and pg2.
-fn two_ways() -> Daemon {
-    let daemon = Daemon::start("[engine]\nworkers = 3\n", &[]);
-    daemon.ok("create packet-generator interface pg0 mac 02:fe:00:00:00:00 mtu 1500");
-    daemon.ok("set interface state pg0 up");
-    daemon.ok("set interface ip address pg0 10.0.0.1/24");
-    let mut route = "ip route add 20.0.0.0/8".to_owned();
-    for n in 1..=2 {
-        for line in [
-            format!("create packet-generator interface pg{n}"),
-            format!("set interface state pg{n} up"),
-            format!("set interface ip address pg{n} 10.{n}.0.1/24"),
-            format!("set ip neighbor pg{n} 10.{n}.0.9 02:00:00:00:00:0{n}"),
-        ] {
-            daemon.ok(&line);
-        }
-        route += &format!(" via 10.{n}.0.9 pg{n}");
-    }
-    daemon.ok(&route);
-    daemon
 }
 
 #[test]
 fn fragments_that_come_by_different_workers_take_one_path() {
-    let mut daemon = two_ways();
+    let mut daemon = three_workers();
+    ways(&daemon, 2);
     // Workers have rings once an interface is spread.
     daemon.ok("set interface rss pg2 on");
     daemon.wait_for_answer("show rss", "; spread");

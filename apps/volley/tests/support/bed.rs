@@ -141,9 +141,14 @@ impl Bed {
 
     /// Packets of `count` pings that were answered.
     pub fn pings(&self, at: &str, to: &str, count: u32, every: &str) -> u32 {
-        let count = count.to_string();
-        let words = ["ping", "-n", "-q", "-i", every, "-c", &count, "-W", "2", to];
-        let said = text(&self.exec(at, 60, &words).stdout);
+        let words = ["-i", every, "-c", &count.to_string(), "-W", "2", to];
+        self.pings_with(at, &words)
+    }
+
+    /// The same, with all of its words.
+    pub fn pings_with(&self, at: &str, words: &[&str]) -> u32 {
+        let all = [&["ping", "-n", "-q"], words].concat();
+        let said = text(&self.exec(at, 60, &all).stdout);
         let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
         let received = line.split(", ").nth(1).unwrap_or("0");
         received.split(' ').next().unwrap().parse().unwrap()

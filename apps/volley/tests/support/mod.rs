@@ -3,10 +3,12 @@
 #![allow(dead_code)]
 
 pub mod bed;
+pub mod fragments;
 pub mod http;
 pub mod oracle;
 pub mod replay;
 pub mod routing;
+pub mod traffic;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -13,6 +13,8 @@ mod icmp;
 mod local;
 pub mod node;
 mod reassembly;
+#[cfg(test)]
+mod testing;
 mod trace;
 mod valid4;
 

@@ -22,7 +22,7 @@ pub(crate) struct Sound<'a> {
 }
 
 /// The packet alone, for messages of these types: rules 15.1 to 15.5.
-pub(crate) fn message(bytes: &[u8], kinds: [u8; 2]) -> Result<Sound<'_>, Count> {
+pub(crate) fn message<'a>(bytes: &'a [u8], kinds: &[u8]) -> Result<Sound<'a>, Count> {
     let (Some(source), Some(to)) = (address(bytes, 8), address(bytes, 24)) else {
         return Err(Count::Malformed);
     };

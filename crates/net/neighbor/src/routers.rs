@@ -1,8 +1,9 @@
 //! Solicitations of routers (RFC 4861, 6.1.1), on interfaces that advertise themselves as one.
 
 use crate::lane::{Heard, What};
+use crate::message::{Sound, message};
 use crate::nd::ALL_ROUTERS;
-use crate::node::nd_input::{Count, Link, Sound, Verdict, message};
+use crate::node::nd_input::{Count, Link, Verdict};
 use volley_iface::{Flag, IfTable};
 use volley_wire::MacAddr;
 use volley_wire::nd::NdOption;
@@ -24,7 +25,7 @@ pub(crate) fn judge(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Verdict 
 }
 
 fn check(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Result<Heard, Count> {
-    let Sound { source, to, nd } = message(packet, [SOLICITATION; 2])?;
+    let Sound { source, to, nd } = message(packet, &[SOLICITATION])?;
     let mac = nd.options().find_map(|option| match option {
         NdOption::SourceMac(MacAddr(mac)) => Some(mac),
         _ => None,

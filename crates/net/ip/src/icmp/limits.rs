@@ -35,8 +35,16 @@ impl Limits {
     /// Whether a class has nothing left, whoever is to be told: worth asking before anybody looks for a way to them.
     pub(crate) fn is_spent(&self, switches: &IcmpSwitches, class: Class, now_ns: u64) -> bool {
         let (rate, burst, _) = switches.limits();
-        let whole = self.classes[class as usize];
-        rate > 0 && taken(whole, now_ns, rate.into(), burst.max(1).into()).is_none()
+        self.taken_of(class, now_ns, (rate, burst)).is_none()
+    }
+
+    /// A class's budget after one more message, which stays as it is where there is no limit; none when it is used up.
+    fn taken_of(&self, class: Class, now_ns: u64, (rate, burst): (u32, u32)) -> Option<u64> {
+        let whole_ns = self.classes[class as usize];
+        match rate {
+            0 => Some(whole_ns),
+            rate => taken(whole_ns, now_ns, rate.into(), burst.max(1).into()),
+        }
     }
 
     /// Whether one more error of a class may go to `receiver` (a number made of its address).
@@ -48,11 +56,7 @@ impl Limits {
         now_ns: u64,
     ) -> bool {
         let (rate, burst, near) = switches.limits();
-        let place = &mut self.classes[class as usize];
-        let Some(whole) = (match rate {
-            0 => Some(*place),
-            rate => taken(*place, now_ns, rate.into(), burst.max(1).into()),
-        }) else {
+        let Some(whole_ns) = self.taken_of(class, now_ns, (rate, burst)) else {
             return false;
         };
         // Path MTU discovery must not starve: what is too big has no limit of its receiver.
@@ -65,7 +69,7 @@ impl Limits {
                 None => return false,
             }
         }
-        *place = whole;
+        self.classes[class as usize] = whole_ns;
         true
     }
 }

@@ -5,7 +5,7 @@
 //! round. On exit a datagram stands as it would have come in one piece, with the Ethernet header of its first fragment.
 
 use crate::reassembly::{
-    Fault, HEADERS, Key, MOST_DATAGRAMS, MOST_FRAGMENTS, ReassemblySwitches, Store, Whole,
+    Fault, HEADERS, Key, MOST_DATAGRAMS, MOST_FRAGMENTS, ReassemblySwitches, Store, Whole, Wrong,
 };
 use crate::{Icmp, IpTrace};
 use std::cell::RefCell;
@@ -83,6 +83,19 @@ impl From<Fault> for Count {
             Fault::Timeout => Count::Timeout,
             Fault::TooLong => Count::TooLong,
             Fault::NoBuffers => Count::NoBuffers,
+        }
+    }
+}
+
+impl From<Wrong> for Count {
+    fn from(wrong: Wrong) -> Count {
+        match wrong {
+            Wrong::Malformed => Count::Malformed,
+            Wrong::Empty => Count::Empty,
+            Wrong::BadLength => Count::BadLength,
+            Wrong::TooLong => Count::TooLong,
+            Wrong::Tiny => Count::Tiny,
+            Wrong::Discovery => Count::Discovery,
         }
     }
 }
@@ -253,7 +266,7 @@ impl<F: Icmp> Node for FullReassembly<F> {
         let done = v.part(
             |packet| {
                 let found = F::fragment(packet.bytes(), packet.len());
-                let may = found.and_then(|(key, span)| {
+                let may = found.map_err(Count::from).and_then(|(key, span)| {
                     let table = view.table_of(packet.rx());
                     let key = Key { table, ..key };
                     let leave = store.borrow_mut().offer(&key, span, &bounds, now_ns);

@@ -166,7 +166,8 @@ impl<F: Icmp> Node for IcmpError<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_fib::{Fib, IfInfo, Neighbor, V4, V6};
+    use crate::testing::fib::{address, neighbor, with_interfaces};
+    use volley_fib::{Fib, V4, V6};
     use volley_graph::harness::{In, Out, run};
     use volley_graph::{Domain, NodeId};
     use volley_model::IcmpSettings;
@@ -177,26 +178,12 @@ mod tests {
     }
 
     fn fib(domain: &Arc<Domain>) -> Fib {
-        let mut fib = Fib::new(domain);
-        for index in 0..2 {
-            let (name, mac) = (format!("if{index}"), [2, 0, 0, 0, 0, index as u8]);
-            let (mtu, up) = (1400, true);
-            fib.set_interface(IfInfo {
-                index,
-                name,
-                mac,
-                mtu,
-                up,
-            })
-            .unwrap();
+        let mut fib = with_interfaces(domain, 2, 1400);
+        for own in ["10.0.0.1/24", "10.0.1.1/24", "2001:db8::1/64", "fe80::1/64"] {
+            address(&mut fib, 0, own);
         }
-        for address in ["10.0.0.1/24", "10.0.1.1/24", "2001:db8::1/64", "fe80::1/64"] {
-            fib.add_address(0, address.parse().unwrap()).unwrap();
-        }
-        for address in ["10.0.1.9", "10.0.0.9", "2001:db8::9"] {
-            let address = address.parse().unwrap();
-            fib.set_neighbor(0, address, Neighbor::new([2, 0, 0, 0, 0, 9]))
-                .unwrap();
+        for near in ["10.0.1.9", "10.0.0.9", "2001:db8::9"] {
+            neighbor(&mut fib, 0, near, [0, 9]);
         }
         fib
     }

@@ -57,31 +57,21 @@ impl<F: Icmp> Node for LoadBalance<F> {
 mod tests {
     use super::*;
     use crate::Ip;
+    use crate::testing::fib::{address, neighbor, with_interfaces};
     use std::sync::Arc;
-    use volley_fib::{Fib, IfInfo, Neighbor, Prefix, Source, V4, Via};
+    use volley_fib::{Fib, Prefix, Source, V4, Via};
     use volley_graph::Domain;
     use volley_graph::harness::{In, run};
 
     /// Two paths, by interfaces 0 and 1, to everything.
     fn fib(domain: &Arc<Domain>) -> Fib {
-        let mut fib = Fib::new(domain);
+        let mut fib = with_interfaces(domain, 2, 1500);
         let mut paths = Vec::new();
         for index in 0..2 {
-            let (name, mac) = (format!("if{index}"), [2, 0, 0, 0, 0, index as u8]);
-            let (mtu, up) = (1500, true);
-            fib.set_interface(IfInfo {
-                index,
-                name,
-                mac,
-                mtu,
-                up,
-            })
-            .unwrap();
-            let net = format!("10.{index}.0.1/16").parse().unwrap();
-            fib.add_address(index, net).unwrap();
-            let addr = format!("10.{index}.0.2").parse().unwrap();
-            let neighbor = Neighbor::new([2, 0, 0, 0, 1, index as u8]);
-            fib.set_neighbor(index, addr, neighbor).unwrap();
+            address(&mut fib, index, &format!("10.{index}.0.1/16"));
+            let hop = format!("10.{index}.0.2");
+            neighbor(&mut fib, index, &hop, [1, index as u8]);
+            let addr = hop.parse().unwrap();
             paths.push(Via::NextHop { addr, iface: index }.into());
         }
         let all = Prefix::<V4>::around(0, 0);

@@ -1,15 +1,14 @@
-//! ip4-sv-reassembly, ip6-sv-reassembly: give every fragment in transit the hash of its flow, which only the first fragment's
-//! ports tell (RFC 791, 3.2; RFC 8200, 4.5; RFC 1858; RFC 3128). Section 21 of `docs/forwarding-rules.md`.
+//! ip4-sv-reassembly, ip6-sv-reassembly: give every fragment in transit the hash of its flow, which only the first
+//! fragment's ports tell (RFC 791, 3.2; RFC 8200, 4.5; RFC 1858; RFC 3128). Section 21 of `docs/forwarding-rules.md`.
 //!
 //! All fragments of a datagram come to one worker. Nothing is put together: the first goes on as it came and is remembered,
-//! later ones go on behind it, and wait where they came before it. On exit the position is at the IP header, the `Hash` column
-//! is filled, and packets are on the feature arc behind `ip4-sv-reassembly-feature`.
+//! later ones go on behind it, and wait where they came before it. On exit the position is at the IP header, the `Hash`
+//! column is filled, and packets are on the feature arc behind `ip4-sv-reassembly-feature`.
 
 use crate::Icmp;
-use crate::node::ip_full_reassembly::Count as Wrong;
 use crate::reassembly::flows::{Flows, Later};
 use crate::reassembly::{
-    Fault, Key, MOST_DATAGRAMS, MOST_FRAGMENTS, Reassemble, ReassemblySwitches, Span, Totals,
+    Fault, Key, MOST_DATAGRAMS, MOST_FRAGMENTS, Reassemble, ReassemblySwitches, Span, Totals, Wrong,
 };
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -62,28 +61,33 @@ counters! {
 }
 
 impl From<Fault> for Count {
-    /// Other faults than these are those of full reassembly.
     fn from(fault: Fault) -> Count {
         match fault {
             Fault::Overlap => Count::Overlap,
             Fault::TooMany => Count::TooMany,
             Fault::Evicted => Count::Evicted,
             Fault::Timeout => Count::Timeout,
-            _ => Count::Full,
+            // All others are those of full reassembly, which puts fragments together.
+            Fault::Full
+            | Fault::Duplicate
+            | Fault::End
+            | Fault::Spoiled
+            | Fault::Congestion
+            | Fault::TooLong
+            | Fault::NoBuffers => Count::Full,
         }
     }
 }
 
 impl From<Wrong> for Count {
-    /// What is wrong with a fragment by itself.
     fn from(wrong: Wrong) -> Count {
         match wrong {
+            Wrong::Malformed => Count::Malformed,
             Wrong::Empty => Count::Empty,
             Wrong::BadLength => Count::BadLength,
             Wrong::TooLong => Count::TooLong,
             Wrong::Tiny => Count::Tiny,
             Wrong::Discovery => Count::Discovery,
-            _ => Count::Malformed,
         }
     }
 }
@@ -193,7 +197,9 @@ impl Trace for SvTrace {
         let rx = names.interface(self.rx);
         let (id, span) = match self.said {
             Ok(found) => found,
-            Err(wrong) => return format!("rx {rx} {}", Wrong::INFO[wrong.index()].name),
+            Err(wrong) => {
+                return format!("rx {rx} {}", Count::INFO[Count::from(wrong).index()].name);
+            }
         };
         let more = if span.more { ", more follow" } else { "" };
         let (start, end) = (span.start, span.end);

@@ -1,5 +1,5 @@
-//! `set ip4 reassembly`, `set ip6 reassembly`, `show ip4-full-reassembly`, `show ip4-sv-reassembly`: limits, and how full the
-//! workers' stores are.
+//! `set ip4 reassembly`, `set ip6 reassembly`, `show ip4-full-reassembly`, `show ip4-sv-reassembly`: limits, and how full
+//! the workers' stores are.
 
 use super::store::Bounds;
 use std::sync::Arc;

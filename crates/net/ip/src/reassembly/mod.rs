@@ -2,10 +2,12 @@
 //! transit, whose fragments get what is known of their flow. `docs/reassembly.md` is the operator's page.
 //!
 //! Each worker has a [`store::Store`] and a [`flows::Flows`] of its own for each family; `ip4-full-reassembly-handoff` and
-//! `ip4-sv-reassembly-handoff` bring all fragments of a datagram to one worker. Only what is wrong with a fragment by itself is decided here; what it does to its datagram is
-//! decided by the store.
+//! `ip4-sv-reassembly-handoff` bring all fragments of a datagram to one worker. Only what is wrong with a fragment by itself
+//! is decided here; what it does to its datagram is decided by the store.
 
+mod chains;
 mod control;
+mod datagrams;
 pub(crate) mod flows;
 pub(crate) mod store;
 mod v4;
@@ -15,7 +17,6 @@ pub use control::ReassemblySwitches;
 pub(crate) use control::{ReassemblyHandler, Totals};
 pub(crate) use store::{Fault, Span, Store, Whole};
 
-use crate::node::ip_full_reassembly::Count;
 use std::marker::PhantomData;
 use volley_fib::Family;
 
@@ -39,6 +40,23 @@ pub(crate) struct Key {
     pub id: u32,
     /// IPv4 only.
     pub protocol: u8,
+}
+
+/// What is wrong with a fragment by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wrong {
+    /// The headers do not fit it.
+    Malformed,
+    /// Nothing is in it.
+    Empty,
+    /// More fragments follow, and its length is no multiple of 8.
+    BadLength,
+    /// The datagram would be longer than [`LONGEST`].
+    TooLong,
+    /// It is the first and has not all headers, or another one and has part of them (RFC 1858, 3128, 7112).
+    Tiny,
+    /// It is of neighbour discovery (RFC 6980).
+    Discovery,
 }
 
 /// What differs between the families' fragments.
@@ -66,7 +84,7 @@ pub trait Reassemble: Family {
     /// first segment, `len` says how many there are in all.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
-    fn fragment(bytes: &[u8], len: usize) -> Result<(Key, Span), Count>;
+    fn fragment(bytes: &[u8], len: usize) -> Result<(Key, Span), Wrong>;
 
     /// Which datagram a fragment belongs to, whatever it is worth.
     #[doc(hidden)]

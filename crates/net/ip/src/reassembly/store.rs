@@ -5,12 +5,13 @@
 //! whose time is over. What goes wrong with one datagram goes wrong with all of it (RFC 5722): its fragments come back to be
 //! dropped, and the rest of it is refused until its time is over.
 
+use super::chains::{Chain, Chains, Place};
+use super::datagrams::{Datagrams, Leave};
 use std::collections::VecDeque;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 
-/// "Nothing" as a place in a list.
-const NONE: u32 = u32::MAX;
+/// The line that datagrams stand in.
+const LINE: usize = 0;
 
 /// Where a fragment's bytes belong, counted from the first byte that all fragments share out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,7 +38,7 @@ pub(crate) struct Bounds {
 }
 
 /// Why a fragment does not wait, or a datagram is given up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Fault {
     /// These very bytes are there already.
     Duplicate,
@@ -55,7 +56,8 @@ pub(crate) enum Fault {
     Evicted,
     /// Nothing could make room.
     Full,
-    /// The rest did not come in time.
+    /// The rest did not come in time: so it is unless something else goes wrong before.
+    #[default]
     Timeout,
     /// Its headers and what is behind them are too long together.
     TooLong,
@@ -63,19 +65,10 @@ pub(crate) enum Fault {
     NoBuffers,
 }
 
-/// Leave to put a fragment with its datagram.
-#[derive(Clone, Copy, Debug)]
-#[must_use = "the fragment is to be put there"]
-pub(crate) struct Leave {
-    slot: u32,
-    span: Span,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum State {
-    #[default]
-    Free,
     /// It waits for fragments.
+    #[default]
     Open,
     /// Its fragments are dropped, and so is what comes of it until its time is over.
     Spoiled,
@@ -86,97 +79,54 @@ enum State {
 }
 
 /// A datagram.
-struct Slot<K> {
-    key: K,
+#[derive(Default)]
+struct Datagram {
     state: State,
     /// Why its fragments are dropped.
     fault: Fault,
     /// Whether it stands in one of the queues.
     queued: bool,
-    born_ns: u64,
     /// Its length, once the last fragment has come.
     total: Option<u32>,
     bytes: u32,
-    pieces: u32,
     /// Which of the four congestion marks its fragments have.
     marks: u8,
-    first: u32,
-    last: u32,
-    /// The next in its bucket, or among the free ones.
-    next: u32,
-    older: u32,
-    newer: u32,
+    /// Its fragments, by their place in it.
+    fragments: Chain,
 }
 
 /// A fragment.
 struct Piece<T> {
     item: Option<T>,
     span: Span,
-    before: u32,
-    /// The next one of the datagram, or of the free ones.
-    after: u32,
 }
 
 /// What one worker holds.
 pub(crate) struct Store<K, T> {
-    slots: Box<[Slot<K>]>,
-    pieces: Box<[Piece<T>]>,
-    buckets: Box<[u32]>,
-    hasher: RandomState,
-    free_slot: u32,
-    free_piece: u32,
-    oldest: u32,
-    newest: u32,
-    /// Datagrams in line.
-    live: u32,
-    /// Fragments that are there, those that are to be dropped included; and those that wait for the rest.
-    held: u32,
+    datagrams: Datagrams<K, Datagram, 1>,
+    /// Fragments that are there, those that are to be dropped included.
+    pieces: Chains<Piece<T>>,
+    /// Fragments that wait for the rest.
     waiting: u32,
     /// Datagrams that are whole, and those with fragments to be dropped.
-    whole: VecDeque<u32>,
-    doomed: VecDeque<u32>,
+    whole: VecDeque<Place>,
+    doomed: VecDeque<Place>,
 }
 
 /// A datagram that is whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Whole(u32);
+pub(crate) struct Whole(Place);
 
 impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
     /// Room for so many datagrams and fragments.
     pub fn new(datagrams: usize, fragments: usize) -> Self {
-        let slot = |at: usize| Slot {
-            key: K::default(),
-            state: State::Free,
-            fault: Fault::Timeout,
-            queued: false,
-            born_ns: 0,
-            total: None,
-            bytes: 0,
-            pieces: 0,
-            marks: 0,
-            first: NONE,
-            last: NONE,
-            next: follow(at, datagrams),
-            older: NONE,
-            newer: NONE,
-        };
-        let piece = |at: usize| Piece {
+        let piece = || Piece {
             item: None,
             span: Span::default(),
-            before: NONE,
-            after: follow(at, fragments),
         };
         Store {
-            slots: (0..datagrams).map(slot).collect(),
-            pieces: (0..fragments).map(piece).collect(),
-            buckets: vec![NONE; datagrams.next_power_of_two()].into(),
-            hasher: RandomState::new(),
-            free_slot: 0,
-            free_piece: 0,
-            oldest: NONE,
-            newest: NONE,
-            live: 0,
-            held: 0,
+            datagrams: Datagrams::new(datagrams),
+            pieces: Chains::new(fragments, piece),
             waiting: 0,
             whole: VecDeque::with_capacity(datagrams),
             doomed: VecDeque::with_capacity(datagrams),
@@ -185,17 +135,17 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
 
     /// Datagrams that wait, those given up and remembered included.
     pub fn datagrams(&self) -> u32 {
-        self.live
+        self.datagrams.len(LINE)
     }
 
     /// Fragments that are held.
     pub fn fragments(&self) -> u32 {
-        self.held
+        self.pieces.used()
     }
 
     /// When the oldest datagram came.
     pub fn oldest_ns(&self) -> Option<u64> {
-        (self.oldest != NONE).then(|| self.slot(self.oldest).born_ns)
+        self.datagrams.oldest_ns()
     }
 
     /// Whether something is to be taken out at once.
@@ -205,10 +155,8 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
 
     /// Give up datagrams whose time is over.
     pub fn expire(&mut self, timeout_ns: u64, now_ns: u64) {
-        while let Some(born) = self.oldest_ns()
-            && now_ns.saturating_sub(born) >= timeout_ns
-        {
-            self.forget(self.oldest, Fault::Timeout);
+        while let Some(slot) = self.datagrams.overdue(LINE, timeout_ns, now_ns) {
+            self.forget(slot, Fault::Timeout);
         }
     }
 
@@ -221,11 +169,11 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         now_ns: u64,
     ) -> Result<Leave, Fault> {
         self.expire(bounds.timeout_ns, now_ns);
-        let slot = match self.find(key) {
+        let slot = match self.datagrams.find(key) {
             Some(slot) => slot,
             None => self.open(key, bounds, now_ns)?,
         };
-        if self.slot(slot).state == State::Spoiled {
+        if self.datagrams[slot].state == State::Spoiled {
             return Err(Fault::Spoiled);
         }
         if let Err(fault) = self.fits(slot, &span, bounds) {
@@ -234,8 +182,8 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
             }
             return Err(fault);
         }
-        while self.waiting >= bounds.buffers && self.evict(slot) {}
-        if self.free_piece == NONE || self.waiting >= bounds.buffers {
+        while self.waiting >= bounds.buffers && self.evict(Some(slot)) {}
+        if self.pieces.is_full() || self.waiting >= bounds.buffers {
             self.spoil(slot, Fault::Full);
             return Err(Fault::Full);
         }
@@ -245,37 +193,25 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
     /// Put a fragment where it belongs.
     pub fn put(&mut self, leave: Leave, item: T) {
         let Leave { slot, span } = leave;
-        let at = self.free_piece;
         let before = self.before(slot, span.start);
-        let after = match before {
-            NONE => self.slot(slot).first,
-            before => self.piece(before).after,
+        // There is a place: that is what the leave says.
+        let Some(at) = self.pieces.open() else { return };
+        self.pieces[at] = Piece {
+            item: Some(item),
+            span,
         };
-        let piece = self.piece_mut(at);
-        let next_free = std::mem::replace(&mut piece.after, after);
-        (piece.item, piece.span, piece.before) = (Some(item), span, before);
-        self.free_piece = next_free;
-        match before {
-            NONE => self.slot_mut(slot).first = at,
-            before => self.piece_mut(before).after = at,
-        }
-        match after {
-            NONE => self.slot_mut(slot).last = at,
-            after => self.piece_mut(after).before = at,
-        }
-        self.held += 1;
         self.waiting += 1;
-        let it = self.slot_mut(slot);
-        it.pieces += 1;
+        let it = &mut self.datagrams[slot];
+        self.pieces.insert(&mut it.fragments, before, at);
         it.bytes += span.end - span.start;
         it.marks |= 1 << (span.ecn & 3);
         if !span.more {
             it.total = Some(span.end);
         }
         if it.total == Some(it.bytes) {
-            self.leave_line(slot);
+            self.datagrams.leave(slot);
             self.end_wait(slot);
-            self.slot_mut(slot).state = State::Whole;
+            self.datagrams[slot].state = State::Whole;
             self.queue(slot);
         }
     }
@@ -289,24 +225,19 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
     pub fn facts(&self, whole: Whole) -> (u32, Option<u8>) {
         const NOT_CAPABLE: u8 = 1 << 0;
         const MET: u8 = 1 << 3;
-        let slot = self.slot(whole.0);
-        let first = self.piece(slot.first).span.ecn & 3;
-        let ecn = match slot.marks {
-            marks if marks & MET == 0 => Some(first),
+        let it = &self.datagrams[whole.0];
+        let ecn = match it.marks {
+            marks if marks & MET == 0 => it.fragments.first.map(|at| self.pieces[at].span.ecn & 3),
             marks if marks & NOT_CAPABLE == 0 => Some(3),
             _ => None,
         };
-        (slot.bytes, ecn)
+        (it.bytes, ecn)
     }
 
     /// Its fragments, from the first to the last.
     pub fn fragments_of(&self, whole: Whole) -> impl Iterator<Item = (Span, &T)> {
-        let mut at = self.slot(whole.0).first;
-        std::iter::from_fn(move || {
-            let piece = self.pieces.get(at as usize)?;
-            at = piece.after;
-            Some((piece.span, piece.item.as_ref()?))
-        })
+        let pieces = self.pieces.iter(&self.datagrams[whole.0].fragments);
+        pieces.filter_map(|piece| Some((piece.span, piece.item.as_ref()?)))
     }
 
     /// A whole datagram is done with: take its fragments out one by one, which makes room.
@@ -314,7 +245,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         let taken = self.pop(whole.0);
         if taken.is_none() {
             self.whole.pop_front();
-            self.release(whole.0);
+            self.datagrams.close(whole.0);
         }
         taken.map(|(_, item)| item)
     }
@@ -322,7 +253,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
     /// A whole datagram cannot be put together after all.
     pub fn give_up(&mut self, whole: Whole, fault: Fault) {
         self.whole.pop_front();
-        let it = self.slot_mut(whole.0);
+        let it = &mut self.datagrams[whole.0];
         (it.state, it.fault, it.queued) = (State::Gone, fault, false);
         self.queue(whole.0);
     }
@@ -331,102 +262,37 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
     pub fn next_drop(&mut self) -> Option<(T, Fault, bool)> {
         while let Some(&slot) = self.doomed.front() {
             if let Some((span, item)) = self.pop(slot) {
-                return Some((item, self.slot(slot).fault, span.start == 0));
+                return Some((item, self.datagrams[slot].fault, span.start == 0));
             }
             self.doomed.pop_front();
-            self.slot_mut(slot).queued = false;
-            if self.slot(slot).state == State::Gone {
-                self.release(slot);
+            self.datagrams[slot].queued = false;
+            if self.datagrams[slot].state == State::Gone {
+                self.datagrams.close(slot);
             }
         }
         None
     }
 }
 
-fn follow(at: usize, all: usize) -> u32 {
-    if at + 1 < all { at as u32 + 1 } else { NONE }
-}
-
-/// Lists and queues. Places that lead nowhere are never followed: `NONE` is asked about first.
+/// Lists and queues.
 impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
-    fn slot(&self, at: u32) -> &Slot<K> {
-        &self.slots[at as usize]
-    }
-
-    fn slot_mut(&mut self, at: u32) -> &mut Slot<K> {
-        &mut self.slots[at as usize]
-    }
-
-    fn piece(&self, at: u32) -> &Piece<T> {
-        &self.pieces[at as usize]
-    }
-
-    fn piece_mut(&mut self, at: u32) -> &mut Piece<T> {
-        &mut self.pieces[at as usize]
-    }
-
-    fn bucket(&self, key: &K) -> usize {
-        self.hasher.hash_one(key) as usize & (self.buckets.len() - 1)
-    }
-
-    fn find(&self, key: &K) -> Option<u32> {
-        let mut at = self.buckets[self.bucket(key)];
-        while at != NONE {
-            if self.slot(at).key == *key {
-                return Some(at);
-            }
-            at = self.slot(at).next;
-        }
-        None
-    }
-
     /// A place for a new datagram.
-    fn open(&mut self, key: &K, bounds: &Bounds, now_ns: u64) -> Result<u32, Fault> {
-        while self.live >= bounds.datagrams.max(1) {
-            self.forget(self.oldest, Fault::Evicted);
-        }
-        let slot = self.free_slot;
-        if slot == NONE {
-            return Err(Fault::Full);
-        }
-        self.free_slot = self.slot(slot).next;
-        let (bucket, older) = (self.bucket(key), self.newest);
-        let next = std::mem::replace(&mut self.buckets[bucket], slot);
-        *self.slot_mut(slot) = Slot {
-            key: *key,
-            state: State::Open,
-            fault: Fault::Timeout,
-            queued: false,
-            born_ns: now_ns,
-            total: None,
-            bytes: 0,
-            pieces: 0,
-            marks: 0,
-            first: NONE,
-            last: NONE,
-            next,
-            older,
-            newer: NONE,
-        };
-        match older {
-            NONE => self.oldest = slot,
-            older => self.slot_mut(older).newer = slot,
-        }
-        self.newest = slot;
-        self.live += 1;
-        Ok(slot)
+    fn open(&mut self, key: &K, bounds: &Bounds, now_ns: u64) -> Result<Place, Fault> {
+        while self.datagrams() >= bounds.datagrams.max(1) && self.evict(None) {}
+        let opened = self.datagrams.open(key, LINE, now_ns, Datagram::default());
+        opened.ok_or(Fault::Full)
     }
 
     /// Whether a fragment goes with those of its datagram that are there.
-    fn fits(&self, slot: u32, span: &Span, bounds: &Bounds) -> Result<(), Fault> {
-        let it = self.slot(slot);
+    fn fits(&self, slot: Place, span: &Span, bounds: &Bounds) -> Result<(), Fault> {
+        let it = &self.datagrams[slot];
         let before = self.before(slot, span.start);
         let after = match before {
-            NONE => it.first,
-            before => self.piece(before).after,
+            None => it.fragments.first,
+            Some(before) => self.pieces.after(before),
         };
-        if before != NONE {
-            let other = self.piece(before).span;
+        if let Some(before) = before {
+            let other = self.pieces[before].span;
             if (other.start, other.end, other.more) == (span.start, span.end, span.more) {
                 return Err(Fault::Duplicate);
             }
@@ -434,10 +300,10 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
                 return Err(Fault::Overlap);
             }
         }
-        if after != NONE && self.piece(after).span.start < span.end {
+        if after.is_some_and(|after| self.pieces[after].span.start < span.end) {
             return Err(Fault::Overlap);
         }
-        let is_last = after == NONE;
+        let is_last = after.is_none();
         let bad_end = match it.total {
             Some(total) => span.end > total || !span.more,
             None => !span.more && !is_last,
@@ -445,7 +311,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         if bad_end {
             return Err(Fault::End);
         }
-        if it.pieces >= bounds.fragments {
+        if it.fragments.len >= bounds.fragments {
             return Err(Fault::TooMany);
         }
         Ok(())
@@ -453,39 +319,33 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
 
     /// The last fragment of a datagram that begins at `start` or before: most come in order, so it is looked for from the
     /// end.
-    fn before(&self, slot: u32, start: u32) -> u32 {
-        let mut at = self.slot(slot).last;
-        while at != NONE && self.piece(at).span.start > start {
-            at = self.piece(at).before;
-        }
-        at
+    fn before(&self, slot: Place, start: u32) -> Option<Place> {
+        let fragments = &self.datagrams[slot].fragments;
+        self.pieces
+            .last_not(fragments, |piece| piece.span.start > start)
     }
 
     /// Make room: the oldest datagram but this one goes. False when there is none.
-    fn evict(&mut self, but: u32) -> bool {
-        let victim = match self.oldest {
-            oldest if oldest == but => self.slot(oldest).newer,
-            oldest => oldest,
-        };
-        let found = victim != NONE;
-        if found {
+    fn evict(&mut self, but: Option<Place>) -> bool {
+        let victim = self.datagrams.oldest_but(LINE, but);
+        if let Some(victim) = victim {
             self.forget(victim, Fault::Evicted);
         }
-        found
+        victim.is_some()
     }
 
     /// The fragments of a datagram wait no longer.
-    fn end_wait(&mut self, slot: u32) {
-        if self.slot(slot).state == State::Open {
-            self.waiting -= self.slot(slot).pieces;
+    fn end_wait(&mut self, slot: Place) {
+        if self.datagrams[slot].state == State::Open {
+            self.waiting -= self.datagrams[slot].fragments.len;
         }
     }
 
     /// A datagram leaves line and bucket; its fragments are dropped.
-    fn forget(&mut self, slot: u32, fault: Fault) {
-        self.leave_line(slot);
+    fn forget(&mut self, slot: Place, fault: Fault) {
+        self.datagrams.leave(slot);
         self.end_wait(slot);
-        let it = self.slot_mut(slot);
+        let it = &mut self.datagrams[slot];
         if it.state != State::Spoiled {
             it.fault = fault;
         }
@@ -494,15 +354,15 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
     }
 
     /// A datagram is given up, and remembered.
-    fn spoil(&mut self, slot: u32, fault: Fault) {
+    fn spoil(&mut self, slot: Place, fault: Fault) {
         self.end_wait(slot);
-        let it = self.slot_mut(slot);
+        let it = &mut self.datagrams[slot];
         (it.state, it.fault) = (State::Spoiled, fault);
         self.queue(slot);
     }
 
-    fn queue(&mut self, slot: u32) {
-        let it = self.slot_mut(slot);
+    fn queue(&mut self, slot: Place) {
+        let it = &mut self.datagrams[slot];
         if std::mem::replace(&mut it.queued, true) {
             return;
         }
@@ -513,62 +373,12 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         }
     }
 
-    fn leave_line(&mut self, slot: u32) {
-        let (key, older, newer, next) = {
-            let it = self.slot(slot);
-            (it.key, it.older, it.newer, it.next)
-        };
-        match older {
-            NONE => self.oldest = newer,
-            older => self.slot_mut(older).newer = newer,
-        }
-        match newer {
-            NONE => self.newest = older,
-            newer => self.slot_mut(newer).older = older,
-        }
-        self.live -= 1;
-        let bucket = self.bucket(&key);
-        let mut at = self.buckets[bucket];
-        if at == slot {
-            self.buckets[bucket] = next;
-            return;
-        }
-        while at != NONE {
-            if self.slot(at).next == slot {
-                self.slot_mut(at).next = next;
-                return;
-            }
-            at = self.slot(at).next;
-        }
-    }
-
     /// Take the first fragment out.
-    fn pop(&mut self, slot: u32) -> Option<(Span, T)> {
-        let at = self.slot(slot).first;
-        if at == NONE {
-            return None;
-        }
-        let free = self.free_piece;
-        let piece = self.piece_mut(at);
-        let (span, item) = (piece.span, piece.item.take()?);
-        let after = std::mem::replace(&mut piece.after, free);
-        self.free_piece = at;
-        let it = self.slot_mut(slot);
-        (it.first, it.pieces) = (after, it.pieces - 1);
-        match after {
-            NONE => it.last = NONE,
-            after => self.piece_mut(after).before = NONE,
-        }
-        self.held -= 1;
-        Some((span, item))
-    }
-
-    /// An empty slot is free again.
-    fn release(&mut self, slot: u32) {
-        let free = self.free_slot;
-        let it = self.slot_mut(slot);
-        (it.state, it.queued, it.next) = (State::Free, false, free);
-        self.free_slot = slot;
+    fn pop(&mut self, slot: Place) -> Option<(Span, T)> {
+        let at = self.pieces.pop(&mut self.datagrams[slot].fragments)?;
+        self.pieces.close(at);
+        let piece = &mut self.pieces[at];
+        Some((piece.span, piece.item.take()?))
     }
 }
 

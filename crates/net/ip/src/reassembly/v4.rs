@@ -1,8 +1,7 @@
 //! Fragments of IPv4 (RFC 791).
 
-use super::{HEADERS, Key, LONGEST, Reassemble, Span, is_tiny};
+use super::{HEADERS, Key, LONGEST, Reassemble, Span, Wrong, is_tiny};
 use crate::icmp::be16;
-use crate::node::ip_full_reassembly::Count;
 use volley_fib::V4;
 use volley_wire::checksum::Sum;
 
@@ -47,28 +46,28 @@ impl Reassemble for V4 {
         })
     }
 
-    fn fragment(bytes: &[u8], len: usize) -> Result<(Key, Span), Count> {
+    fn fragment(bytes: &[u8], len: usize) -> Result<(Key, Span), Wrong> {
         let (head, total) = (header_len(bytes), usize::from(be16(bytes, 2)));
         if head < 20 || bytes.len() < head || total < head || total > len {
-            return Err(Count::Malformed);
+            return Err(Wrong::Malformed);
         }
-        let key = Self::key(bytes).ok_or(Count::Malformed)?;
+        let key = Self::key(bytes).ok_or(Wrong::Malformed)?;
         let (flags, payload) = (be16(bytes, 6), total - head);
         let (start, more) = (usize::from(flags & 0x1fff) * 8, flags & MORE != 0);
         if payload == 0 {
-            return Err(Count::Empty);
+            return Err(Wrong::Empty);
         }
         if more && !payload.is_multiple_of(8) {
-            return Err(Count::BadLength);
+            return Err(Wrong::BadLength);
         }
         // The first fragment's header takes part in the length; it is as long as this one, but for options.
         if start + payload + head > LONGEST {
-            return Err(Count::TooLong);
+            return Err(Wrong::TooLong);
         }
         // RFC 3128: the second half of a TCP header must not come by itself.
         let hides = key.protocol == TCP && start == 8;
         if hides || start == 0 && is_tiny(key.protocol, payload) {
-            return Err(Count::Tiny);
+            return Err(Wrong::Tiny);
         }
         let span = Span {
             start: start as u32,
@@ -109,7 +108,7 @@ mod tests {
         p
     }
 
-    fn said(bytes: &[u8]) -> Result<Span, Count> {
+    fn said(bytes: &[u8]) -> Result<Span, Wrong> {
         V4::fragment(bytes, bytes.len()).map(|(_, span)| span)
     }
 
@@ -133,14 +132,14 @@ mod tests {
     #[test]
     fn what_is_wrong_by_itself_is_named() {
         let cases = [
-            (fragment(17, MORE, 9), Count::BadLength),
-            (fragment(17, 5, 0), Count::Empty),
-            (fragment(17, 0x1fff, 8), Count::TooLong),
-            (fragment(6, MORE, 16), Count::Tiny),
-            (fragment(6, MORE | 1, 24), Count::Tiny),
-            (fragment(6, 1, 24), Count::Tiny),
-            (fragment(17, MORE, 8)[..27].to_vec(), Count::Malformed),
-            (vec![0x44; 24], Count::Malformed),
+            (fragment(17, MORE, 9), Wrong::BadLength),
+            (fragment(17, 5, 0), Wrong::Empty),
+            (fragment(17, 0x1fff, 8), Wrong::TooLong),
+            (fragment(6, MORE, 16), Wrong::Tiny),
+            (fragment(6, MORE | 1, 24), Wrong::Tiny),
+            (fragment(6, 1, 24), Wrong::Tiny),
+            (fragment(17, MORE, 8)[..27].to_vec(), Wrong::Malformed),
+            (vec![0x44; 24], Wrong::Malformed),
         ];
         for (bytes, want) in cases {
             assert_eq!(said(&bytes), Err(want), "{bytes:02x?}");

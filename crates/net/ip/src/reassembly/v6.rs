@@ -1,9 +1,8 @@
 //! Fragments of IPv6 (RFC 8200, 4.5; RFC 5722; RFC 7112).
 
-use super::{HEADERS, Key, LONGEST, Reassemble, Span, is_tiny};
+use super::{HEADERS, Key, LONGEST, Reassemble, Span, Wrong, is_tiny};
 use crate::extensions::{Stop, fragment_header, upper_at};
 use crate::icmp::be16;
-use crate::node::ip_full_reassembly::Count;
 use volley_fib::V6;
 
 const ICMP: u8 = 58;
@@ -19,7 +18,8 @@ impl Reassemble for V6 {
     const SV_REASSEMBLY: &'static str = "ip6-sv-reassembly";
     const CUT_AT: usize = 4;
 
-    /// The next header is a fragment header, or one that it may stand behind: hop-by-hop options, routing, destination options.
+    /// The next header is a fragment header, or one that it may stand behind: hop-by-hop options, routing,
+    /// destination options.
     #[inline(always)]
     fn may_be_cut(word: u32) -> bool {
         matches!(word >> 8 & 0xff, 0 | 43 | 44 | 60)
@@ -45,24 +45,24 @@ impl Reassemble for V6 {
         })
     }
 
-    fn fragment(bytes: &[u8], len: usize) -> Result<(Key, Span), Count> {
+    fn fragment(bytes: &[u8], len: usize) -> Result<(Key, Span), Wrong> {
         let total = 40 + usize::from(be16(bytes, 4));
-        let (at, _) = fragment_header(bytes).ok_or(Count::Malformed)?;
-        let key = Self::key(bytes).ok_or(Count::Malformed)?;
+        let (at, _) = fragment_header(bytes).ok_or(Wrong::Malformed)?;
+        let key = Self::key(bytes).ok_or(Wrong::Malformed)?;
         let head = at + FRAGMENT;
         if total < head || total > len || head > HEADERS {
-            return Err(Count::Malformed);
+            return Err(Wrong::Malformed);
         }
         let (word, payload) = (be16(bytes, at + 2), total - head);
         let (start, more) = (usize::from(word & 0xfff8), word & 1 != 0);
         if payload == 0 {
-            return Err(Count::Empty);
+            return Err(Wrong::Empty);
         }
         if more && !payload.is_multiple_of(8) {
-            return Err(Count::BadLength);
+            return Err(Wrong::BadLength);
         }
         if at - 40 + start + payload > LONGEST {
-            return Err(Count::TooLong);
+            return Err(Wrong::TooLong);
         }
         if start == 0 {
             first(&bytes[..bytes.len().min(total)], at)?;
@@ -91,15 +91,15 @@ impl Reassemble for V6 {
 
 /// What is wrong with a first fragment, whose fragment header is at `at`: it has to have all headers (RFC 7112), and
 /// neighbour discovery is never cut (RFC 6980).
-fn first(packet: &[u8], at: usize) -> Result<(), Count> {
+fn first(packet: &[u8], at: usize) -> Result<(), Wrong> {
     match upper_at(packet, packet[at], at, at + FRAGMENT) {
         Ok(found) if is_tiny(found.proto, packet.len() - found.at.min(packet.len())) => {
-            Err(Count::Tiny)
+            Err(Wrong::Tiny)
         }
         Ok(found) if found.proto == ICMP && matches!(packet.get(found.at), Some(133..=137)) => {
-            Err(Count::Discovery)
+            Err(Wrong::Discovery)
         }
-        Err(fault) if fault.stop == Stop::Malformed => Err(Count::Tiny),
+        Err(fault) if fault.stop == Stop::Malformed => Err(Wrong::Tiny),
         // Other faults are told of when the packet is whole.
         _ => Ok(()),
     }
@@ -125,7 +125,7 @@ mod tests {
         p
     }
 
-    fn said(bytes: &[u8]) -> Result<Span, Count> {
+    fn said(bytes: &[u8]) -> Result<Span, Wrong> {
         V6::fragment(bytes, bytes.len()).map(|(_, span)| span)
     }
 
@@ -149,22 +149,22 @@ mod tests {
     fn what_is_wrong_by_itself_is_named() {
         let solicitation = [135, 0, 0, 0, 0, 0, 0, 0];
         let cases = [
-            (fragment(&[], 17, 1, &[5; 9]), Count::BadLength),
-            (fragment(&[], 17, 8, &[]), Count::Empty),
-            (fragment(&[], 17, 0xfff8, &[5; 8]), Count::TooLong),
-            (fragment(&[], 6, 1, &[5; 16]), Count::Tiny),
+            (fragment(&[], 17, 1, &[5; 9]), Wrong::BadLength),
+            (fragment(&[], 17, 8, &[]), Wrong::Empty),
+            (fragment(&[], 17, 0xfff8, &[5; 8]), Wrong::TooLong),
+            (fragment(&[], 6, 1, &[5; 16]), Wrong::Tiny),
             (
                 fragment(&[], 60, 1, &[17, 1, 1, 4, 0, 0, 0, 0]),
-                Count::Tiny,
+                Wrong::Tiny,
             ),
             (
                 fragment(&[], 60, 1, &[17, 0, 1, 4, 0, 0, 0, 0]),
-                Count::Tiny,
+                Wrong::Tiny,
             ),
-            (fragment(&[], 58, 1, &solicitation), Count::Discovery),
+            (fragment(&[], 58, 1, &solicitation), Wrong::Discovery),
             (
                 fragment(&[], 17, 1, &[5; 8])[..47].to_vec(),
-                Count::Malformed,
+                Wrong::Malformed,
             ),
         ];
         for (bytes, want) in cases {

@@ -1,8 +1,9 @@
 //! What a router advertises (RFC 4861, 4.2 and 6.1.2), and the solicitation that asks for it (4.1).
 
 use crate::entry::Mac;
+use crate::message::{Sound, message};
 use crate::nd::{self, ALL_NODES, ALL_ROUTERS};
-use crate::node::nd_input::{Count, Link, Sound, message};
+use crate::node::nd_input::{Count, Link};
 use std::net::Ipv6Addr;
 use volley_wire::MacAddr;
 use volley_wire::icmp6::Icmp6Type;
@@ -146,7 +147,7 @@ fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<Said> {
 /// An advertisement that was received (RFC 4861, 6.1.2), in the order of the end of section 15 of `docs/forwarding-rules.md`.
 pub(crate) fn judge(link: &Link<'_>, packet: &[u8]) -> Result<Said, Count> {
     let kind = Icmp6Type::ROUTER_ADVERTISEMENT.0;
-    let Sound { source, to, nd } = message(packet, [kind; 2])?;
+    let Sound { source, to, nd } = message(packet, &[kind])?;
     let said = read(source, &nd).ok_or(Count::BadMessage)?;
     if said.mac != Mac::default() && !MacAddr(said.mac).is_unicast() {
         return Err(Count::BadSenderMac);

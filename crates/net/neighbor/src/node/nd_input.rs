@@ -7,6 +7,7 @@
 use crate::autoconf::packet as advertised;
 use crate::claim;
 use crate::lane::{Heard, Lane, What};
+use crate::message::{Sound, frame_source, message};
 use crate::nd::{ALL_NODES, link_local, solicited_node};
 use crate::node::mld_input;
 use crate::proxy::Proxies;
@@ -22,8 +23,6 @@ use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
 use volley_wire::MacAddr;
 use volley_wire::nd::{NA_OVERRIDE, NA_SOLICITED, NdBody, NdOption};
-
-pub(crate) use crate::message::{Sound, frame_source, message};
 
 nexts! {
     /// Where nd-input sends packets.
@@ -121,7 +120,7 @@ pub(crate) struct Found {
 
 /// The packet alone: rules 15.1 to 15.6.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Found, Count> {
-    let Sound { source, to, nd } = message(bytes, [135, 136])?;
+    let Sound { source, to, nd } = message(bytes, &[135, 136])?;
     let (target, flags) = match nd.body {
         NdBody::NeighbourSolicitation { target } => (target, None),
         NdBody::NeighbourAdvertisement { target, flags } => (target, Some(flags)),

@@ -5,8 +5,9 @@
 //! `Tx` filled.
 
 use crate::lane::FRAME;
+use crate::message::frame_source;
 use crate::nd::{ALL_NODES, Message, Say, group_mac, link_local};
-use crate::node::nd_input::{PROXIED, frame_source, parse};
+use crate::node::nd_input::{PROXIED, parse};
 use crate::trace::NdTrace;
 use std::sync::Arc;
 use volley_graph::{Col, Cx, Done, Fate, Isa, Node, PacketView, Vector, counters, nexts};

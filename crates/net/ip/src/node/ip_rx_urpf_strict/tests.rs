@@ -1,39 +1,25 @@
 use super::*;
+use crate::testing::fib::{address, neighbor, with_interfaces};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use volley_fib::dataplane::DropWhy;
-use volley_fib::{Af, Fib, IfInfo, Neighbor, Path, Prefix, Side, Source, V4, V6, Via};
+use volley_fib::{Af, Fib, Path, Prefix, Side, Source, V4, V6, Via};
 use volley_graph::harness::{In, LENGTHS, run_once};
 use volley_graph::{Domain, Level};
 
 /// Interfaces 0 and 1 with a network each; 2 looks in table 7.
 fn fib(domain: &Arc<Domain>) -> Fib {
-    let mut fib = Fib::new(domain);
-    for index in 0..3 {
-        let (name, mac) = (format!("if{index}"), [2, 0, 0, 0, 0, index as u8]);
-        let (mtu, up) = (1400, true);
-        fib.set_interface(IfInfo {
-            index,
-            name,
-            mac,
-            mtu,
-            up,
-        })
-        .unwrap();
-    }
-    for (interface, address) in [
+    let mut fib = with_interfaces(domain, 3, 1400);
+    for (interface, own) in [
         (0, "10.0.0.1/24"),
         (1, "10.0.1.1/24"),
         (0, "2001:db8::1/64"),
         (1, "2001:db8:1::1/64"),
     ] {
-        fib.add_address(interface, address.parse().unwrap())
-            .unwrap();
+        address(&mut fib, interface, own);
     }
-    for (interface, address) in [(0, "10.0.0.2"), (1, "10.0.1.2"), (0, "2001:db8::2")] {
-        let neighbor = Neighbor::new([2, 0, 0, 0, 1, interface as u8]);
-        fib.set_neighbor(interface, address.parse().unwrap(), neighbor)
-            .unwrap();
+    for (interface, near) in [(0, "10.0.0.2"), (1, "10.0.1.2"), (0, "2001:db8::2")] {
+        neighbor(&mut fib, interface, near, [1, interface as u8]);
     }
     fib
 }

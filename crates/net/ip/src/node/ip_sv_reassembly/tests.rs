@@ -5,7 +5,9 @@ mod bench;
 
 use super::*;
 use crate::hash::{hash4, hash6};
-use bench::{ARC, Arrived, Bench};
+use crate::testing::fragments::{self, all_of, ip4, ip6};
+use crate::testing::line::Arrived;
+use bench::{ARC, bench, counted, shown};
 use volley_fib::Fib;
 use volley_graph::Level;
 use volley_model::ReassemblySettings;
@@ -14,37 +16,10 @@ const MS_NS: u64 = 1_000_000;
 
 /// A UDP datagram's first bytes, with the flow's ports.
 fn body(port: u16, len: usize) -> Vec<u8> {
-    let mut body: Vec<u8> = (0..len).map(|at| (at * 7 + at / 251) as u8).collect();
+    let mut body = fragments::body(len);
     body[..2].copy_from_slice(&port.to_be_bytes());
     body[2..4].copy_from_slice(&53u16.to_be_bytes());
     body
-}
-
-/// A fragment: `from` and `to` are the part of `body` that it has.
-fn ip4(id: u16, body: &[u8], from: usize, to: usize) -> Vec<u8> {
-    let more = if to < body.len() { 0x2000 } else { 0 };
-    let flags = more | (from / 8) as u16;
-    let mut p = vec![0x45, 0];
-    p.extend(((20 + to - from) as u16).to_be_bytes());
-    p.extend(id.to_be_bytes());
-    p.extend(flags.to_be_bytes());
-    p.extend([64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-    p.extend(&body[from..to]);
-    p
-}
-
-fn ip6(id: u32, body: &[u8], from: usize, to: usize) -> Vec<u8> {
-    let word = from as u16 | u16::from(to < body.len());
-    let mut p = vec![0x60, 0, 0, 0];
-    p.extend(((8 + to - from) as u16).to_be_bytes());
-    p.extend([44, 64]);
-    p.extend([1; 16]);
-    p.extend([2; 16]);
-    p.extend([17, 0]);
-    p.extend(word.to_be_bytes());
-    p.extend(id.to_be_bytes());
-    p.extend(&body[from..to]);
-    p
 }
 
 /// A packet of the same flow that is no fragment.
@@ -56,13 +31,6 @@ fn whole6(body: &[u8]) -> Vec<u8> {
     p
 }
 
-/// A datagram's fragments of `part` bytes each.
-fn all_of(body: &[u8], part: usize, one: impl Fn(&[u8], usize, usize) -> Vec<u8>) -> Vec<Vec<u8>> {
-    let ends = |from: usize| (from, (from + part).min(body.len()));
-    let parts = (0..body.len()).step_by(part).map(ends);
-    parts.map(|(from, to)| one(body, from, to)).collect()
-}
-
 fn reasons(out: &Arrived) -> Vec<&'static str> {
     out.iter().map(|it| it.3.unwrap_or(it.0)).collect()
 }
@@ -72,7 +40,7 @@ fn every_fragment_has_its_flow_s_hash_at_every_size_and_level() {
     for level in Level::available() {
         for size in [1, 7, 256] {
             for reverse in [false, true] {
-                let mut bench = Bench::new::<V4>(level, size, Fib::dataplane4);
+                let (mut bench, behind) = counted::<V4>(level, size, Fib::dataplane4);
                 let mut want = Vec::new();
                 let mut packets = Vec::new();
                 for (id, port) in (1u16..).zip(4000..4020u16) {
@@ -94,9 +62,9 @@ fn every_fragment_has_its_flow_s_hash_at_every_size_and_level() {
                 out.sort();
                 want.sort();
                 assert!(out == want, "{level} {size} {reverse}");
-                assert_eq!(*bench.behind.lock().unwrap(), n as u64, "the arc goes on");
+                assert_eq!(*behind.lock().unwrap(), n as u64, "the arc goes on");
                 assert_eq!(bench.pool.report().in_use(), 0);
-                assert_eq!(bench.shown(), [0, 0, 0], "all datagrams are over");
+                assert_eq!(shown(&bench), [0, 0, 0], "all datagrams are over");
             }
         }
     }
@@ -104,7 +72,7 @@ fn every_fragment_has_its_flow_s_hash_at_every_size_and_level() {
 
 #[test]
 fn ip6_fragments_have_the_hash_of_whole_packets() {
-    let mut bench = Bench::new::<V6>(Level::detect(), 64, Fib::dataplane6);
+    let mut bench = bench::<V6>(Level::detect(), 64, Fib::dataplane6);
     let body = body(4000, 3000);
     let hash = hash6(&whole6(&body[..100]), 0);
     let mut parts = all_of(&body, 1232, |b, from, to| ip6(7, b, from, to));
@@ -119,25 +87,25 @@ fn ip6_fragments_have_the_hash_of_whole_packets() {
         assert_eq!(hashes(part), hash);
     }
     assert_eq!(hashes(&parts[4]), 0);
-    assert_eq!(bench.shown(), [0, 0, 0]);
+    assert_eq!(shown(&bench), [0, 0, 0]);
 }
 
 #[test]
 fn fragments_wait_for_their_first_and_follow_it_in_order() {
-    let mut bench = Bench::new::<V4>(Level::detect(), 64, Fib::dataplane4);
+    let mut bench = bench::<V4>(Level::detect(), 64, Fib::dataplane4);
     let body = body(9, 4000);
     let parts = all_of(&body, 800, |b, from, to| ip4(3, b, from, to));
     let early = [3, 1, 4].map(|at| parts[at].clone());
     assert!(bench.give(early.clone()).is_empty());
     assert_eq!(
-        (bench.shown(), bench.pool.report().in_use()),
+        (shown(&bench), bench.pool.report().in_use()),
         ([0, 1, 3], 3)
     );
     assert!(bench.at(99 * MS_NS).is_empty());
     let out = bench.give([parts[0].clone()]);
     let got: Vec<_> = out.iter().map(|it| &it.1).collect();
     assert_eq!(got, [&parts[0], &early[0], &early[1], &early[2]]);
-    assert_eq!(bench.shown(), [1, 0, 0]);
+    assert_eq!(shown(&bench), [1, 0, 0]);
     // The last one comes late, and is known for as long as the first.
     assert!(bench.at(198 * MS_NS).is_empty());
     let out = bench.give([parts[2].clone()]);
@@ -145,12 +113,12 @@ fn fragments_wait_for_their_first_and_follow_it_in_order() {
         (out.len(), out[0].2),
         (1, hash4(&ip4(3, &body, 0, 4000), 0))
     );
-    assert_eq!(bench.shown(), [0, 0, 0]);
+    assert_eq!(shown(&bench), [0, 0, 0]);
 }
 
 #[test]
 fn what_waits_in_vain_is_dropped_when_time_is_over() {
-    let mut bench = Bench::new::<V4>(Level::detect(), 64, Fib::dataplane4);
+    let mut bench = bench::<V4>(Level::detect(), 64, Fib::dataplane4);
     bench.switches.set(&ReassemblySettings {
         virtual_timeout_ms: 40,
         ..ReassemblySettings::default()
@@ -163,15 +131,15 @@ fn what_waits_in_vain_is_dropped_when_time_is_over() {
     assert_eq!(bench.pool.report().in_use(), 0);
     // A flow is forgotten as well: its identification may be another's by now.
     assert_eq!(bench.give(parts[..1].to_vec()).len(), 1);
-    assert_eq!(bench.shown(), [1, 0, 0]);
+    assert_eq!(shown(&bench), [1, 0, 0]);
     assert!(bench.at(80 * MS_NS).is_empty());
-    assert_eq!(bench.shown(), [0, 0, 0]);
+    assert_eq!(shown(&bench), [0, 0, 0]);
     assert!(bench.give(parts[1..2].to_vec()).is_empty());
 }
 
 #[test]
 fn what_is_wrong_with_a_fragment_is_named() {
-    let mut bench = Bench::new::<V4>(Level::detect(), 64, Fib::dataplane4);
+    let mut bench = bench::<V4>(Level::detect(), 64, Fib::dataplane4);
     let body = body(9, 200);
     let tcp = |mut packet: Vec<u8>| {
         packet[9] = 6;
@@ -215,7 +183,7 @@ fn what_is_wrong_with_a_fragment_is_named() {
 
 #[test]
 fn a_flood_holds_no_more_than_it_may_and_flows_go_on() {
-    let mut bench = Bench::new::<V4>(Level::detect(), 256, Fib::dataplane4);
+    let mut bench = bench::<V4>(Level::detect(), 256, Fib::dataplane4);
     bench.switches.set(&ReassemblySettings {
         max_reassemblies: 100,
         max_buffers: 50,
@@ -230,7 +198,7 @@ fn a_flood_holds_no_more_than_it_may_and_flows_go_on() {
         assert!(out.iter().all(|it| it.3 == Some("evicted")));
         dropped += out.len();
         assert!(bench.pool.report().in_use() <= 50);
-        assert!(bench.shown()[0] == 1 && bench.shown()[1] <= 99);
+        assert!(shown(&bench)[0] == 1 && shown(&bench)[1] <= 99);
     }
     assert_eq!(dropped + bench.pool.report().in_use(), 1990);
     let rest = bench.give(flow[1..].to_vec());
@@ -239,7 +207,7 @@ fn a_flood_holds_no_more_than_it_may_and_flows_go_on() {
 
 #[test]
 fn what_waits_finds_its_way_when_features_are_switched_meanwhile() {
-    let mut bench = Bench::new::<V4>(Level::detect(), 64, Fib::dataplane4);
+    let (mut bench, behind) = counted::<V4>(Level::detect(), 64, Fib::dataplane4);
     let body = body(9, 4000);
     for (id, off) in [(1, "later"), (2, V4::SV_FEATURE)] {
         let parts = all_of(&body, 1480, |b, from, to| ip4(id, b, from, to));
@@ -251,5 +219,5 @@ fn what_waits_finds_its_way_when_features_are_switched_meanwhile() {
         assert_eq!(ends, if id == 1 { 3 } else { 1 });
     }
     assert_eq!(reasons(&bench.at(100 * MS_NS)), ["timeout", "timeout"]);
-    assert_eq!(*bench.behind.lock().unwrap(), 0);
+    assert_eq!(*behind.lock().unwrap(), 0);
 }

@@ -1,0 +1,44 @@
+//! Packets of the packet generator, and ways for them to go.
+
+use super::{Daemon, oracle};
+use volley_pcap::Packet;
+
+/// A stream of these packets that comes in by pg0 and starts on a worker, once it is enabled.
+pub fn stream(daemon: &Daemon, name: &str, worker: u32, packets: &[Vec<u8>]) {
+    let file = daemon.folder.file(&format!("{name}.pcap"));
+    let packet = |data: &Vec<u8>| Packet::ethernet(0, data.clone());
+    oracle::write(&file, &packets.iter().map(packet).collect::<Vec<_>>());
+    daemon.ok(&format!(
+        "packet-generator new name {name} interface pg0 worker {worker} limit {} pcap {}",
+        packets.len(),
+        file.display()
+    ));
+}
+
+/// Let a stream of so many packets run until all of them are sent and done with.
+pub fn run_out(daemon: &mut Daemon, name: &str, count: u32) {
+    daemon.ok(&format!("packet-generator enable {name}"));
+    daemon.wait_for("the stream", |d| {
+        let streams = d.json("show packet-generator");
+        let streams = streams["streams"].as_array().unwrap().clone();
+        let mine = streams.iter().find(|s| s["name"] == name).unwrap();
+        mine["sent"] == count && d.json("show buffers")["arenas"][0]["used"] == 0
+    });
+}
+
+/// Interfaces from pg1 on, with a neighbour behind each, and a route to 20.0.0.0/8 over all of them.
+pub fn ways(daemon: &Daemon, count: u32) {
+    let mut route = "ip route add 20.0.0.0/8".to_owned();
+    for n in 1..=count {
+        for line in [
+            format!("create packet-generator interface pg{n}"),
+            format!("set interface state pg{n} up"),
+            format!("set interface ip address pg{n} 10.{n}.0.1/24"),
+            format!("set ip neighbor pg{n} 10.{n}.0.9 02:00:00:00:00:0{n}"),
+        ] {
+            daemon.ok(&line);
+        }
+        route += &format!(" via 10.{n}.0.9 pg{n}");
+    }
+    daemon.ok(&route);
+}

@@ -80,20 +80,15 @@ impl EthernetInput {
     /// Every packet's flags and MAC address, by its interface, into columns.
     #[inline(always)]
     fn interfaces(&mut self, rx: &[u32]) {
-        let (n, mut done) = (rx.len(), 0);
-        let (flags, high, low) = (
-            self.flags.words_mut(n),
-            self.mac_high.words_mut(n),
-            self.mac_low.words_mut(n),
-        );
+        let mut done = 0;
         // Interfaces come in runs, one for each vector that was put into this one.
         for run in rx.chunk_by(|a, b| a == b) {
-            let mac = self.table.mac(run[0]);
-            let all = done..done + run.len();
-            flags[all.clone()].fill(self.table.flags(run[0]));
-            high[all.clone()].fill((mac >> 16) as u32);
-            low[all.clone()].fill(mac as u32 & 0xffff);
-            done = all.end;
+            let (flags, (high, low)) = self.interface(run[0]);
+            let n = done + run.len();
+            self.flags.words_mut(n)[done..].fill(flags);
+            self.mac_high.words_mut(n)[done..].fill(high);
+            self.mac_low.words_mut(n)[done..].fill(low);
+            done = n;
         }
     }
 

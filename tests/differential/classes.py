@@ -9,6 +9,7 @@ import ipaddress
 import struct
 from typing import Callable, NamedTuple, Optional
 
+import options4
 from routers import OWN
 from rules import ones_complement_sum
 from stimuli import Stimulus
@@ -102,8 +103,10 @@ def unsummed_message(frame: bytes) -> bytes:
     return frame[:at + 2] + b"\0\0" + frame[at + 4:] if right else frame
 
 
-def identification(frame: bytes) -> bytes:
-    """Any number will do for what the router itself says (RFC 6864, 4.1; RFC 8200, 4.5)."""
+def of_the_moment(frame: bytes) -> bytes:
+    """Without what is another each time: any identification will do for what the router itself says (RFC 6864, 4.1; RFC 8200, 4.5),
+    and no two clocks agree."""
+    frame = options4.untimed(frame)
     if own4(frame):
         frame = unsummed(frame)
         return frame[:18] + b"\0\0" + frame[20:]
@@ -138,8 +141,44 @@ def without_options(frame: bytes) -> bytes:
     return frame[:14] + b"\x45" + frame[15:16] + total + frame[18:34] + frame[34 + length:]
 
 
-def options_in_transit(frame: bytes) -> bytes:
-    return without_options(frame) if frame[12:14] == IP4 and not own4(frame) and header(frame) > 34 else frame
+def changed_options(frame: bytes, change: Callable[[bytearray], None]) -> bytes:
+    """A packet of others with something else in its options, and without its checksum, if that is right."""
+    if frame[12:14] != IP4 or own4(frame) or header(frame) <= 34:
+        return frame
+    plain = bytearray(unsummed(frame))
+    change(plain)
+    return bytes(plain)
+
+
+def stamps(frame: bytearray):
+    """Where timestamp options begin that ask for addresses, and what they ask for."""
+    for place, option in options4.each(bytes(frame[14:header(frame)])):
+        if option[0] == options4.TIMESTAMP and len(option) >= 12:
+            yield 14 + place, option[3] & 15
+
+
+def behind_the_end(frame: bytes) -> bytes:
+    def change(plain: bytearray) -> None:
+        at, end = 34, header(frame)
+        while at < end and plain[at] != 0:
+            at += 1 if plain[at] == 1 else max(plain[at + 1] if at + 1 < end else 1, 1)
+        plain[at:end] = bytes(max(end - at, 0))
+    return changed_options(frame, change)
+
+
+def timestamp_address(frame: bytes) -> bytes:
+    def change(plain: bytearray) -> None:
+        for place in [place for place, flags in stamps(plain) if flags == 1]:
+            plain[place + 4:place + 8] = bytes(4)
+    return changed_options(frame, change)
+
+
+def timestamp_for_nobody(frame: bytes) -> bytes:
+    def change(plain: bytearray) -> None:
+        for place in [place for place, flags in stamps(plain) if flags == 3]:
+            if plain[place + 4:place + 8] == bytes(4):
+                plain[place + 2], plain[place + 8:place + 12] = 5, bytes(4)
+    return changed_options(frame, change)
 
 
 def options_of_echo(frame: bytes) -> bytes:
@@ -216,9 +255,9 @@ def fragment6(left: "Left") -> bytes:
 
 
 def parameter_problem(left: "Left") -> bool:
-    """The kernel complains of what a record route or timestamp says, or is silent because of it."""
+    """The kernel complains of what a source route or router alert says, or is silent because of it."""
     packet, sent = left.case.packet, left.case.kernel
-    if packet[0] not in range(0x46, 0x50) or not {7, 0x44, 0x83, 0x94} & set(packet[20:(packet[0] & 15) * 4]):
+    if packet[0] not in range(0x46, 0x50) or not {0x83, 0x94} & set(packet[20:(packet[0] & 15) * 4]):
         return False
     return not sent or any(icmp(frame) == (12, 0) for _, frame in sent)
 
@@ -238,7 +277,9 @@ ALL: list[Class] = [
     Class("icmp6-unreachable-code", no_route_code),
     Class("jumbo-pointer", jumbo_pointer),
     Class("icmp6-source", source6),
-    Class("options-in-transit", options_in_transit),
+    Class("bytes-behind-options", behind_the_end),
+    Class("timestamp-address", timestamp_address),
+    Class("timestamp-for-nobody", timestamp_for_nobody),
     Class("options-of-echo", options_of_echo),
     Class("options-of-errors", options_of_errors),
     Class("class-e", explains=kernel(lambda left: left.addresses("240.0.0.0/4") and left.case.why("martian"))),
@@ -276,7 +317,7 @@ ALL: list[Class] = [
 def explain(case: Case) -> tuple[set[str], list[str]]:
     """Names of the classes that the case shows, and what none of them explains."""
     names: set[str] = set()
-    kernel, volley = unmatched(case.kernel, case.volley, identification)
+    kernel, volley = unmatched(case.kernel, case.volley, of_the_moment)
     if not kernel and not volley:
         return names, []
     masks = [c for c in ALL if c.mask is not None]
@@ -308,7 +349,7 @@ def alike(left: Left, name: str, others: list[tuple[str, bytes]]) -> bool:
 
 
 def masked(frame: bytes, masks: list[Class]) -> bytes:
-    frame = identification(frame)
+    frame = of_the_moment(frame)
     for mask in masks:
         frame = mask.mask(frame)
     return frame

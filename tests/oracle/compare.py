@@ -7,6 +7,7 @@ that stay in the fast lane: that is what Volley promises.
 from collections import Counter, defaultdict
 from typing import NamedTuple, Optional
 
+from options4 import blank, untimed
 from rules import Drop, Forward, Oracle, untagged
 
 
@@ -28,14 +29,14 @@ class Comparison:
     def __init__(self, oracle: Oracle, inputs: dict[str, list[bytes]]):
         self.decided = [(f"{name} packet {number}", frame, oracle.decide(name, frame))
                         for name, frames in inputs.items() for number, frame in enumerate(frames, 1)]
-        self.expected = list(pieces(self.decided))
+        self.expected = [untimely(item) for item in pieces(self.decided)]
         self.told = [(f"what {where} is told", packet, what)
                      for where, name, frame, dropped in self._drops(inputs)
                      for packet, what in oracle.told(name, frame, dropped)]
         self.told += [(f"what {where} redirects", packet, what)
                       for (where, frame, sent), (name, _) in zip(self.decided, ((n, f) for n, fs in inputs.items() for f in fs))
                       if isinstance(sent, Forward) for packet, what in oracle.redirects(name, frame, sent)]
-        self.told = list(pieces(self.told))
+        self.told = [untimely(item) for item in pieces(self.told)]
         self.problems: list[str] = []
 
     def _drops(self, inputs: dict[str, list[bytes]]):
@@ -46,6 +47,7 @@ class Comparison:
 
     def run(self, outputs: dict[str, list[bytes]], drops: Optional[list[Dropped]],
             counts: Optional[dict[str, int]]) -> Report:
+        outputs = {name: [untimed(data) for data in frames] for name, frames in outputs.items()}
         left = Counter((name, data) for name, frames in outputs.items() for data in frames)
         pool = DropPool(drops) if drops is not None else None
         missing = self._match_forwards(left)
@@ -130,6 +132,14 @@ def pieces(decided):
             yield f"{where} fragment {number}", frame, what._replace(choices=((what.choices[0][0], data),), rest=())
 
 
+def untimely(item):
+    """Frames that leave without the times that were entered in them."""
+    where, frame, what = item
+    if isinstance(what, Forward):
+        what = what._replace(choices=tuple((tx, untimed(data)) for tx, data in what.choices))
+    return where, frame, what
+
+
 class DropPool:
     """The packets that Volley dropped, to be taken one by one.
 
@@ -137,11 +147,11 @@ class DropPool:
     """
 
     def __init__(self, drops: list[Dropped]):
-        self.whole = Counter((drop.why, drop.data) for drop in drops if not drop.cut)
-        self.cut = [drop for drop in drops if drop.cut]
+        self.whole = Counter((drop.why, blank(drop.data)) for drop in drops if not drop.cut)
+        self.cut = [drop._replace(data=blank(drop.data)) for drop in drops if drop.cut]
 
     def take(self, why: str, frame: bytes) -> bool:
-        bare = untagged(frame)
+        frame, bare = blank(frame), blank(untagged(frame))
         for shape in dict.fromkeys((frame, frame[14:], bare, bare[14:])):
             if self.whole[(why, shape)] > 0:
                 self.whole[(why, shape)] -= 1

@@ -9,6 +9,7 @@ import struct
 from typing import NamedTuple, Optional, Union
 
 import nd
+import options4
 
 HOPS = 65
 ERRORS4 = (3, 4, 5, 11, 12)
@@ -321,6 +322,9 @@ def bad_option4(packet: bytes) -> int:
             return at
         else:
             at += packet[at + 1]
+            inside = options4.fault(packet[:at])
+            if inside is not None:
+                return inside
 
 
 def error(packet: bytes, what: bytes, source: bytes) -> bytes:

@@ -12,6 +12,7 @@ from typing import NamedTuple, Optional, Union
 import flowhash
 import icmp
 import nd
+import options4
 from router import Interface, Path, Router
 
 VLAN_TYPES = (0x8100, 0x88A8, 0x9100)
@@ -131,6 +132,8 @@ class Oracle:
         family, packet = dropped.node[:3], untagged(frame)[14:]
         end = struct.unpack_from(">H", packet, 2 if family == "ip4" else 4)[0] + (0 if family == "ip4" else 40)
         packet, table = packet[:end], rx.table if family == "ip4" else rx.table6
+        if family == "ip4" and dropped.node not in ("ip4-input", "ip4-options") and packet[0] & 15 > 5:
+            packet = self._recorded(rx, packet)
         source, destination = (packet[12:16], packet[16:20]) if family == "ip4" else (packet[8:24], packet[24:40])
         what = icmp.words(str(dropped), packet, self._mtu(table, packet, destination))
         if what is None or icmp.in_silence(packet):
@@ -279,6 +282,7 @@ class Oracle:
             reason = judge_options(packet[20:header])  # 4.13
             if reason:
                 return Drop("ip4-options", reason)
+            packet = self._recorded(rx, packet)  # 5.5, 5.6
         if not rx.ip4:
             return Drop("ip4-not-enabled", "not-enabled")  # 6.0
         if spoofed := self._urpf(rx, rx.urpf, rx.table, packet[12:16]):
@@ -286,6 +290,21 @@ class Oracle:
         if rx.virtual_reassembly and struct.unpack_from(">H", packet, 6)[0] & 0x3FFF:
             return self._in_transit4(rx, packet)
         return self._route(rx.table, packet, packet[16:20], header > 20, rx=rx.name)
+
+    def _recorded(self, rx: Interface, packet: bytes) -> bytes:
+        destination = packet[16:20]
+        route = self._last(rx.table, destination)
+        kind = self._follow(rx.table, destination)
+        if kind == "local":
+            own = destination
+        elif kind in ("forward", "glean"):
+            tx = self._candidates("ip4", packet, route.paths)[0].tx
+            own = own_address(self.router.interfaces[tx], destination)
+        else:
+            own = None
+        if own is None:
+            return packet
+        return options4.filled(packet, own, lambda address: self._follow(rx.table, address) == "local")
 
     def _ip6(self, rx: Interface, payload: bytes) -> Outcome:
         if judge_ip6(payload) == "link-local" and payload[6] == 58 and payload[40:41] in (b"\x86", b"\x87", b"\x88"):
@@ -376,11 +395,7 @@ class Oracle:
         paths = [path for path in paths if self.router.interfaces[path.tx].admin]
         if not paths:
             return Drop(f"{family}-lookup", "interface-down")  # 6.11
-        ordered = sorted(paths, key=lambda path: (path.sort_key, self.router.interfaces[path.tx].index))
-        flow_hash = flowhash.hash4 if family == "ip4" else flowhash.hash6
-        value = flow_hash(whole or packet, self.router.hash_config, self.router.router_id)
-        even = len({path.weight for path in ordered}) == 1 and len(ordered) & (len(ordered) - 1) == 0
-        candidates = [ordered[value & (len(ordered) - 1)]] if even else ordered
+        candidates = self._candidates(family, whole or packet, paths)
         if too_long:
             return self.router.interfaces[candidates[0].tx].mtu
         results = [self._rewrite(family, packet, path) for path in candidates]
@@ -392,6 +407,15 @@ class Oracle:
             tx, pieces = results[0]
             return Forward(((tx, pieces[0]),), FRAGMENTS, True, tuple(pieces[1:]))
         return Forward(tuple((tx, pieces[0]) for tx, pieces in results), flow_key(family, packet), slow)
+
+    def _candidates(self, family: str, packet: bytes, paths: list[Path]) -> list[Path]:
+        """Paths of which the packet takes one; only one where the page says which."""
+        paths = [path for path in paths if self.router.interfaces[path.tx].admin]
+        ordered = sorted(paths, key=lambda path: (path.sort_key, self.router.interfaces[path.tx].index))
+        flow_hash = flowhash.hash4 if family == "ip4" else flowhash.hash6
+        value = flow_hash(packet, self.router.hash_config, self.router.router_id)
+        even = len({path.weight for path in ordered}) == 1 and len(ordered) & (len(ordered) - 1) == 0
+        return [ordered[value & (len(ordered) - 1)]] if even else ordered
 
     def _rewrite(self, family: str, packet: bytes, path: Path):
         """Section 7 on one path."""
@@ -481,6 +505,8 @@ def judge_options(options: bytes) -> str:
         if kind in (131, 137):
             return "source-route"
         at += length
+        if options4.fault(bytes(20) + options[:at]) is not None:
+            return "bad-options"
     return ""
 
 

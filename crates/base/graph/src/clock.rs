@@ -46,10 +46,39 @@ impl Clock {
         self.at(volley_simd::cycles())
     }
 
+    /// Milliseconds since midnight, universal time: what IPv4's timestamp option has (RFC 791, 3.1). A manual clock began at
+    /// midnight.
+    pub fn day_ms(&self) -> u32 {
+        const DAY: u128 = 86_400_000;
+        let ms = match self {
+            Clock::System { .. } => {
+                let epoch = std::time::SystemTime::UNIX_EPOCH;
+                epoch.elapsed().map_or(0, |since| since.as_millis())
+            }
+            Clock::Manual(ns) => u128::from(ns.load(Ordering::Relaxed) / 1_000_000),
+        };
+        (ms % DAY) as u32
+    }
+
     /// Move a manual clock on by `ns` nanoseconds; the system's clock moves by itself.
     pub fn advance(&self, ns: u64) {
         if let Clock::Manual(now) = self {
             now.fetch_add(ns, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_begin_again() {
+        let clock = Clock::manual();
+        clock.advance(5_999_999);
+        assert_eq!(clock.day_ms(), 5);
+        clock.advance(86_400_000_000_001);
+        assert_eq!(clock.day_ms(), 6);
+        assert!(Clock::system().day_ms() < 86_400_000);
     }
 }

@@ -12,6 +12,7 @@ mod hash;
 mod icmp;
 mod local;
 pub mod node;
+mod options4;
 mod reassembly;
 #[cfg(test)]
 mod testing;
@@ -85,7 +86,10 @@ pub fn register(
     engine.add(Ip4Input::NAME, move |_| {
         Ip4Input::new(fib.clone(), interfaces.clone(), arc4, size)
     })?;
-    engine.add(Ip4Options::NAME, move |_| Ip4Options::new(arc4))?;
+    let (fib, clock) = (fib4.clone(), engine.settings().clock.clone());
+    engine.add(Ip4Options::NAME, move |_| {
+        Ip4Options::new(fib.clone(), arc4, clock.clone())
+    })?;
     let (fib, interfaces) = (fib6.clone(), table.clone());
     engine.add(Ip6Input::NAME, move |_| {
         Ip6Input::new(fib.clone(), interfaces.clone(), arc6, size)

@@ -14,7 +14,7 @@ pub(crate) use control::IcmpHandler;
 pub use control::IcmpSwitches;
 pub(crate) use limits::Limits;
 pub(crate) use reason::Reasons;
-pub(crate) use way::{ends, mtu};
+pub(crate) use way::{ends, leaves_from, mtu};
 
 use crate::Ip;
 use crate::cut::Cuts;

@@ -1,7 +1,7 @@
 //! ICMP (RFC 792, 1122, 1191, 1812).
 
 use super::{HOPS, Icmp, LONGEST, Say, Silence, Why, be16, quote};
-use crate::node::ip4_options;
+use crate::options4;
 use volley_fib::V4;
 use volley_graph::PacketView;
 use volley_wire::checksum::{self, Sum};
@@ -116,7 +116,7 @@ impl Icmp for V4 {
             Why::Problem => {
                 let bytes = packet.bytes();
                 let options = bytes.get(20..header_len(bytes))?;
-                let (_, at) = ip4_options::fault(options)?;
+                let (_, at) = options4::read(options).err()?;
                 let pointer = [20 + at as u8, 0, 0, 0];
                 say(Icmp4Type::PARAMETER_PROBLEM, 0, pointer)
             }

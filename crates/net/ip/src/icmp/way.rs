@@ -56,6 +56,26 @@ fn leaves_by<F: Icmp>(view: &View<'_, F>, back: Dpo) -> Option<u32> {
     }
 }
 
+/// The address of ours that a packet leaves from, or that it was sent to; none where nobody knows, or where there are several
+/// ways for it.
+pub(crate) fn leaves_from<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>) -> Option<F::Addr> {
+    let (_, destination) = F::ends(packet.bytes())?;
+    let found = one_way(view, packet, destination);
+    if found.kind() == DpoKind::Local {
+        return Some(destination);
+    }
+    own_address(view, leaves_by(view, found)?, destination)
+}
+
+/// What a packet's own way is, of several that its route may have.
+fn one_way<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>, destination: F::Addr) -> Dpo {
+    let found = view.follow(view.table_of(packet.rx()), destination);
+    match found.kind() {
+        DpoKind::Multi => view.lbs().pick_through(found, <F as Ip>::hash(packet)),
+        _ => found,
+    }
+}
+
 /// The first address of an interface whose subnet the receiver is in, else the first.
 fn own_address<F: Icmp>(view: &View<'_, F>, iface: u32, receiver: F::Addr) -> Option<F::Addr> {
     let all = view.own(iface).iter();
@@ -70,11 +90,7 @@ pub(crate) fn mtu<F: Icmp>(view: &View<'_, F>, packet: &PacketView<'_>) -> u16 {
     let Some((_, destination)) = F::ends(packet.bytes()) else {
         return 0;
     };
-    let found = view.follow(view.table_of(packet.rx()), destination);
-    let found = match found.kind() {
-        DpoKind::Multi => view.lbs().pick_through(found, <F as Ip>::hash(packet)),
-        _ => found,
-    };
+    let found = one_way(view, packet, destination);
     match found.kind() {
         DpoKind::Adj => view.adjs().words(found.index()).facts.mtu(),
         _ => 0,

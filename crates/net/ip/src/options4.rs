@@ -1,0 +1,271 @@
+//! What the options of an IPv4 header ask of a router (RFC 791, 3.1; RFC 1812, 4.2.2.1 and 5.3.13): which of them are there, what
+//! is wrong with them, and filling them in. Section 5 of `docs/forwarding-rules.md`.
+
+/// Types of options.
+const END: u8 = 0;
+const NOTHING: u8 = 1;
+const RECORD_ROUTE: u8 = 7;
+const TIMESTAMP: u8 = 68;
+const LOOSE_ROUTE: u8 = 131;
+const STRICT_ROUTE: u8 = 137;
+
+/// What a timestamp option asks for.
+const TIMES: u8 = 0;
+const ADDRESSES: u8 = 1;
+const NAMED: u8 = 3;
+/// The count of routers that found no room is full.
+const OVERFLOWN: u8 = 15;
+
+/// What is wrong with options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    /// An option does not fit the header, or its contents make no sense.
+    Bad,
+    /// A source route is asked for.
+    SourceRoute,
+}
+
+/// Options that are to be filled in, by where they begin behind the fixed header.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Wishes {
+    record: Option<usize>,
+    stamp: Option<usize>,
+}
+
+impl Wishes {
+    pub(crate) fn is_any(self) -> bool {
+        self.record.or(self.stamp).is_some()
+    }
+}
+
+/// Read all options: what they ask for, or the first fault and which byte it is in.
+pub(crate) fn read(options: &[u8]) -> Result<Wishes, (Fault, usize)> {
+    let (mut wishes, mut at) = (Wishes::default(), 0);
+    while let Some(&kind) = options.get(at) {
+        match kind {
+            END => break,
+            NOTHING => {
+                at += 1;
+                continue;
+            }
+            _ => {}
+        }
+        let whole = options.get(at + 1).map(|len| usize::from(*len));
+        let whole = whole.filter(|len| *len >= 2);
+        let Some(option) = whole.and_then(|len| options.get(at..at + len)) else {
+            return Err((Fault::Bad, at));
+        };
+        let (place, wrong) = match kind {
+            LOOSE_ROUTE | STRICT_ROUTE => return Err((Fault::SourceRoute, at)),
+            RECORD_ROUTE => (&mut wishes.record, record_fault(option)),
+            TIMESTAMP => (&mut wishes.stamp, stamp_fault(option)),
+            _ => {
+                at += option.len();
+                continue;
+            }
+        };
+        // Each is there once at the most.
+        let wrong = wrong.or(place.is_some().then_some(0));
+        if let Some(byte) = wrong {
+            return Err((Fault::Bad, at + byte));
+        }
+        *place = Some(at);
+        at += option.len();
+    }
+    Ok(wishes)
+}
+
+/// Whether an option with its pointer in byte 2, from 1 on, has `bytes` left. None: it is full.
+fn has_room(option: &[u8], bytes: usize) -> Option<bool> {
+    let pointer = usize::from(option[2]);
+    (pointer <= option.len()).then_some(pointer + bytes <= option.len() + 1)
+}
+
+/// Which byte of a record route is wrong.
+fn record_fault(option: &[u8]) -> Option<usize> {
+    match option {
+        [_, _] => Some(1),
+        [_, _, ..4, ..] => Some(2),
+        _ => (has_room(option, 4) == Some(false)).then_some(2),
+    }
+}
+
+/// Which byte of a timestamp is wrong.
+fn stamp_fault(option: &[u8]) -> Option<usize> {
+    let [_, _, pointer, flags, ..] = *option else {
+        return Some(1);
+    };
+    let bytes = match flags & 15 {
+        ADDRESSES | NAMED => 8,
+        _ => 4,
+    };
+    match has_room(option, bytes) {
+        _ if pointer < 5 => Some(2),
+        Some(false) => Some(2),
+        None if flags >> 4 == OVERFLOWN => Some(3),
+        _ => None,
+    }
+}
+
+/// Fill in what `wishes`, read from these options, ask for: `own` is the address of the interface that the packet leaves by (or
+/// the one that it was sent to), `day_ms` the milliseconds since midnight, universal time.
+pub(crate) fn fill(
+    options: &mut [u8],
+    wishes: Wishes,
+    (own, day_ms): (u32, u32),
+    is_ours: impl FnOnce(u32) -> bool,
+) {
+    let rest = |at: Option<usize>| at.map(|at| at..at + usize::from(options[at + 1]));
+    let (record, stamp) = (rest(wishes.record), rest(wishes.stamp));
+    if let Some(option) = record.and_then(|all| options.get_mut(all)) {
+        append(option, &[own]);
+    }
+    let Some(option) = stamp.and_then(|all| options.get_mut(all)) else {
+        return;
+    };
+    if usize::from(option[2]) > option.len() {
+        option[3] += 1 << 4;
+        return;
+    }
+    match option[3] & 15 {
+        TIMES => append(option, &[day_ms]),
+        ADDRESSES => append(option, &[own, day_ms]),
+        NAMED => {
+            let at = usize::from(option[2]) - 1;
+            let named = [option[at], option[at + 1], option[at + 2], option[at + 3]];
+            let named = u32::from_be_bytes(named);
+            if is_ours(named) {
+                append(option, &[named, day_ms]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Write words where the pointer is, and move it on. Nothing where they do not fit.
+fn append(option: &mut [u8], words: &[u32]) {
+    let at = usize::from(option[2]) - 1;
+    let Some(room) = option.get_mut(at..at + 4 * words.len()) else {
+        return;
+    };
+    for (place, word) in room.chunks_exact_mut(4).zip(words) {
+        place.copy_from_slice(&word.to_be_bytes());
+    }
+    option[2] += 4 * words.len() as u8;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    type Read = Result<Wishes, (Fault, usize)>;
+
+    #[test]
+    fn options_are_walked_to_their_end() {
+        let none = Ok(Wishes::default());
+        let (bad, refused) = (
+            |at| Err((Fault::Bad, at)),
+            |at| Err((Fault::SourceRoute, at)),
+        );
+        let cases: [(&[u8], Read); 12] = [
+            (&[1, 1, 1, 0], none),
+            (&[0, 131, 131, 131], none),
+            (&[148, 4, 0, 0], none),
+            (&[9, 5, 4, 0], bad(0)),
+            (&[9, 1, 4, 0], bad(0)),
+            (&[1, 1, 1, 9], bad(3)),
+            (&[131, 3, 4, 0], refused(0)),
+            (&[1, 137, 3, 4], refused(1)),
+            (&[7, 2, 1, 1], bad(1)),
+            (&[1, 7, 3, 3], bad(3)),
+            (&[7, 6, 4, 0, 0, 0, 1, 1], bad(2)),
+            (&[7, 3, 4, 7, 3, 4, 0, 0], bad(3)),
+        ];
+        for (options, want) in cases {
+            assert_eq!(read(options), want, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_timestamp_says_is_looked_at() {
+        let cases: [(&[u8], Option<usize>); 9] = [
+            (&[68, 3, 5, 0], Some(1)),
+            (&[68, 8, 4, 0, 0, 0, 0, 0], Some(2)),
+            (&[68, 8, 5, 0, 0, 0, 0, 0], None),
+            (&[68, 8, 6, 0, 0, 0, 0, 0], Some(2)),
+            (&[68, 8, 5, 1, 0, 0, 0, 0], Some(2)),
+            (&[68, 8, 5, 3, 0, 0, 0, 0], Some(2)),
+            (&[68, 8, 9, 0xe0, 0, 0, 0, 0], None),
+            (&[68, 8, 9, 0xf0, 0, 0, 0, 0], Some(3)),
+            (&[68, 8, 5, 2, 0, 0, 0, 0], None),
+        ];
+        for (options, wrong) in cases {
+            let found = read(options).err();
+            assert_eq!(found, wrong.map(|at| (Fault::Bad, at)), "{options:?}");
+        }
+    }
+
+    fn filled(options: &[u8]) -> Vec<u8> {
+        let (mut all, wishes) = (options.to_vec(), read(options).unwrap());
+        fill(&mut all, wishes, (0x0a00_0001, 0x0102_0304), |address| {
+            address == 0x0a00_0009
+        });
+        all
+    }
+
+    #[test]
+    fn addresses_and_times_stand_where_the_pointer_was() {
+        let cases: [(&[u8], &[u8]); 8] = [
+            (&[7, 7, 4, 0, 0, 0, 0, 0], &[7, 7, 8, 10, 0, 0, 1, 0]),
+            (&[7, 7, 8, 9, 9, 9, 9, 0], &[7, 7, 8, 9, 9, 9, 9, 0]),
+            (&[68, 8, 5, 0, 0, 0, 0, 0], &[68, 8, 9, 0, 1, 2, 3, 4]),
+            (&[68, 8, 9, 0x20, 9, 9, 9, 9], &[68, 8, 9, 0x30, 9, 9, 9, 9]),
+            (
+                &[68, 12, 5, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+                &[68, 12, 13, 1, 10, 0, 0, 1, 1, 2, 3, 4],
+            ),
+            (
+                &[68, 12, 5, 3, 10, 0, 0, 9, 0, 0, 0, 0],
+                &[68, 12, 13, 3, 10, 0, 0, 9, 1, 2, 3, 4],
+            ),
+            (
+                &[68, 12, 5, 3, 10, 0, 0, 8, 0, 0, 0, 0],
+                &[68, 12, 5, 3, 10, 0, 0, 8, 0, 0, 0, 0],
+            ),
+            (
+                &[7, 7, 4, 0, 0, 0, 0, 68, 8, 5, 0, 0, 0, 0, 0, 0],
+                &[7, 7, 8, 10, 0, 0, 1, 68, 8, 9, 0, 1, 2, 3, 4, 0],
+            ),
+        ];
+        for (options, want) in cases {
+            assert_eq!(filled(options), want, "{options:?}");
+        }
+    }
+
+    proptest! {
+        /// Whatever the bytes are, they are read and filled without a fault, nothing is written but into the two options, and
+        /// what was right before is right after: pointers stay inside.
+        #[test]
+        fn hostile_options_stay_inside(options in prop::collection::vec(
+            prop_oneof![Just(7u8), Just(68), 0u8..13, any::<u8>()], 0..=40,
+        )) {
+            let Ok(wishes) = read(&options) else { return Ok(()) };
+            let mut all = options.clone();
+            fill(&mut all, wishes, (1, 2), |_| true);
+            let inside = |at: usize| {
+                [wishes.record, wishes.stamp].into_iter().flatten().any(|start| {
+                    (start + 2..start + usize::from(options[start + 1])).contains(&at)
+                })
+            };
+            for at in 0..options.len() {
+                prop_assert!(all[at] == options[at] || inside(at), "byte {at}");
+            }
+            match read(&all) {
+                Ok(again) => prop_assert_eq!(again, wishes),
+                // The count of those that found no room is full now.
+                Err(fault) => prop_assert_eq!(fault, (Fault::Bad, wishes.stamp.unwrap() + 3)),
+            }
+        }
+    }
+}

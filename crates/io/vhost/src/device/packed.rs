@@ -324,8 +324,7 @@ impl End for Packed {
         let start = self.avail;
         let mut found = self.room(memory, ring, room, len);
         // A driver that never takes the AVAIL bit back could make us lap our own buffers.
-        let slots: u32 = room.taken.iter().map(|t| u32::from(t.slots)).sum();
-        if found == Ok(Reserved::Room) && slots > u32::from(self.layout.size) {
+        if found == Ok(Reserved::Room) && room.slots() > usize::from(self.layout.size) {
             found = Ok(Reserved::Full);
         }
         if found != Ok(Reserved::Room) {
@@ -343,7 +342,7 @@ impl End for Packed {
             return false;
         };
         let old = self.give(ring, room.taken.iter().map(|t| (t.id, t.slots, t.len)));
-        room.taken.clear();
+        room.clear();
         self.wants(memory, old)
     }
 

@@ -251,9 +251,10 @@ impl End for Split {
             return false;
         };
         let old = self.used;
-        for taken in room.taken.drain(..) {
+        for taken in &room.taken {
             self.give(&views, taken.id, taken.len);
         }
+        room.clear();
         self.publish(&views, old)
     }
 

@@ -178,7 +178,7 @@ impl End for PackedDriver {
             self.send(view, &room.taken[at..at + n]);
             at += n;
         }
-        room.taken.clear();
+        room.clear();
         self.wants(memory, old)
     }
 

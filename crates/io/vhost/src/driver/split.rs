@@ -213,7 +213,7 @@ impl End for SplitDriver {
             at += packet.len();
             self.post(&views, head.id);
         }
-        room.taken.clear();
+        room.clear();
         self.publish(&views, old)
     }
 

@@ -212,6 +212,12 @@ impl<'a> View<'a> {
     pub fn prefetch(self, at: usize) {
         volley_graph::prefetch(self.base.wrapping_add(at));
     }
+
+    /// Ask for the line of byte `at`, to write there.
+    #[inline(always)]
+    pub fn prefetch_write(self, at: usize) {
+        volley_graph::prefetch_write(self.base.wrapping_add(at));
+    }
 }
 
 /// Copy `n` bytes. Packets are mostly short, and a call costs more than copying 64 bytes.

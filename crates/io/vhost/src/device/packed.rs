@@ -15,6 +15,8 @@ pub(crate) const USED: u16 = 1 << 15;
 /// Event flags: tell me always, never, or when a descriptor is passed.
 const DISABLE: u16 = 1;
 const AT_DESC: u16 = 2;
+/// How many descriptors before a buffer's address is needed its line is asked for.
+const LINES_AHEAD: u16 = 16;
 
 /// A place in the ring with the number of times it was passed, modulo two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -309,6 +311,17 @@ impl End for Packed {
         }
         let old = self.give(ring, entries.iter().map(|e| (e.id, e.slots, 0)));
         self.wants(memory, old)
+    }
+
+    #[inline(always)]
+    fn ahead(&self, memory: &Memory, nth: u16) {
+        let Some(ring) = memory.view(self.layout.desc) else {
+            return;
+        };
+        let far = self.avail.on(nth + LINES_AHEAD, self.layout.size);
+        ring.prefetch_write(16 * usize::from(far.at));
+        let at = self.avail.on(nth, self.layout.size);
+        memory.prefetch_write(ring.load64(16 * usize::from(at.at)));
     }
 
     fn reserve(

@@ -227,6 +227,16 @@ impl End for Split {
         self.publish(&views, old)
     }
 
+    #[inline(always)]
+    fn ahead(&self, memory: &Memory, nth: u16) {
+        let Some(views) = self.views(memory) else {
+            return;
+        };
+        if let Ok((_, d)) = self.head(&views, self.avail.wrapping_add(nth)) {
+            memory.prefetch_write(d.addr);
+        }
+    }
+
     fn reserve(
         &mut self,
         memory: &Memory,

@@ -145,6 +145,9 @@ impl End for PackedDriver {
     }
 
     #[inline(always)]
+    fn ahead(&self, _: &Memory, _: u16) {}
+
+    #[inline(always)]
     fn reserve(
         &mut self,
         memory: &Memory,

@@ -167,6 +167,9 @@ impl End for SplitDriver {
     }
 
     #[inline(always)]
+    fn ahead(&self, _: &Memory, _: u16) {}
+
+    #[inline(always)]
     fn reserve(
         &mut self,
         memory: &Memory,

@@ -32,6 +32,9 @@ counters! {
     }
 }
 
+/// Buffers ahead to ask for.
+const AHEAD: u16 = 8;
+
 /// State of an interface's transmit node on one worker.
 pub struct VhostTx {
     worker: usize,
@@ -140,10 +143,12 @@ impl VhostTx {
             ..
         } = self;
         let (verdict, pick) = (verdict.words_mut(share.rows), pick.words(share.rows));
+        (0..AHEAD).for_each(|nth| ring.ahead(memory, nth));
         for row in 0..share.rows {
             if share.only.is_some_and(|only| pick[row] != only) {
                 continue;
             }
+            ring.ahead(memory, AHEAD);
             let view = v.view(row);
             let len = HEADER + view.len();
             let reserved = match fault {

@@ -293,6 +293,19 @@ impl Room {
         Ok(())
     }
 
+    /// Take a buffer of one descriptor for a packet of `len` bytes of its own.
+    #[inline(always)]
+    pub fn take(&mut self, id: u16, len: u32) {
+        self.first = self.taken.len();
+        self.slots += 1;
+        self.taken.push(Taken {
+            id,
+            slots: 1,
+            room: len,
+            len,
+        });
+    }
+
     /// Write the packet in hand: the header and what `segments` gives, `len` bytes in all, for which there is room.
     #[inline(always)]
     pub fn fill(&mut self, memory: &Memory, header: &[u8; HEADER], frame: &[u8]) {

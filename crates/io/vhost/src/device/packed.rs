@@ -324,6 +324,25 @@ impl End for Packed {
         memory.prefetch_write(ring.load64(16 * usize::from(at.at)));
     }
 
+    #[inline(always)]
+    fn plain<'m>(&mut self, memory: &'m Memory, room: &mut Room, len: usize) -> Option<View<'m>> {
+        let d = Packed::desc(memory.view(self.layout.desc)?, self.avail.at);
+        let is_plain = d.flags & (NEXT | INDIRECT | WRITE) == WRITE && d.len as usize >= len;
+        // A driver that never takes the AVAIL bit back could make us lap our own buffers.
+        let laps = room.slots() >= usize::from(self.layout.size);
+        if !Packed::is_available(d, self.avail.wrap) || !is_plain || laps {
+            return None;
+        }
+        let place = memory
+            .guest(d.addr, d.len)
+            .ok()
+            .filter(|p| p.len == d.len)?;
+        let view = memory.view(place)?;
+        room.take(d.last, len as u32);
+        self.avail = self.avail.on(1, self.layout.size);
+        Some(view)
+    }
+
     fn reserve(
         &mut self,
         memory: &Memory,

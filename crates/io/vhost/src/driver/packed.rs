@@ -148,6 +148,11 @@ impl End for PackedDriver {
     fn ahead(&self, _: &Memory, _: u16) {}
 
     #[inline(always)]
+    fn plain<'m>(&mut self, _: &'m Memory, _: &mut Room, _: usize) -> Option<View<'m>> {
+        None
+    }
+
+    #[inline(always)]
     fn reserve(
         &mut self,
         memory: &Memory,

@@ -378,3 +378,24 @@ impl Cursor {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_of_a_room_are_those_of_its_buffers() {
+        let mut room = Room::default();
+        room.begin();
+        room.buffer(1, 2, 0).unwrap();
+        room.take(2, 76);
+        room.begin();
+        room.buffer(3, 30_000, 0).unwrap();
+        room.buffer(4, 40_000, 0).unwrap();
+        assert_eq!((room.slots(), room.buffers()), (70_003, 2));
+        room.cancel();
+        assert_eq!((room.slots(), room.taken.len()), (3, 2));
+        room.clear();
+        assert_eq!((room.slots(), room.taken.len()), (0, 0));
+    }
+}

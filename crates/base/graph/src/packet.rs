@@ -14,11 +14,13 @@ pub struct PacketView<'a> {
 
 impl<'a> PacketView<'a> {
     /// A view of row `row`, whose buffer belongs to `frame`.
+    #[inline(always)]
     pub(crate) fn new(pool: &'a Pool, frame: &'a Frame, row: usize) -> Self {
         PacketView { pool, frame, row }
     }
 
     /// The packet's first segment from its current position.
+    #[inline(always)]
     pub fn bytes(&self) -> &'a [u8] {
         let (at, n) = first_segment(self.pool, self.frame, self.row);
         // SAFETY: the frame owns the buffer and is borrowed; the segment lies inside its slot.
@@ -26,6 +28,7 @@ impl<'a> PacketView<'a> {
     }
 
     /// Length of the whole packet from its current position.
+    #[inline(always)]
     pub fn len(&self) -> usize {
         self.frame.words(Col::Len as usize)[self.row] as usize
     }
@@ -138,12 +141,14 @@ pub(crate) unsafe fn segment(pool: &Pool, idx: u32) -> &[u8] {
 }
 
 /// Address and length of a row's first segment.
+#[inline(always)]
 fn first_segment(pool: &Pool, frame: &Frame, row: usize) -> (*mut u8, usize) {
     let place = (frame.words(IDX)[row], frame.words(POS)[row]);
     first_part(pool, place, frame.words(Col::Len as usize)[row] as usize)
 }
 
 /// Address and length of the first segment of a packet of `len` bytes, of which the caller owns buffer and position.
+#[inline(always)]
 pub(crate) fn first_part(pool: &Pool, (idx, pos): (u32, u32), len: usize) -> (*mut u8, usize) {
     let at = ((pos & !CHAINED) as usize).min(POS_MAX);
     // SAFETY: the caller owns `idx`, so its metadata is ours to read; `at` is at most POS_MAX.

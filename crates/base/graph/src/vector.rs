@@ -504,6 +504,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     }
 
     /// A packet of the vector, to be looked at.
+    #[inline(always)]
     pub fn view(&self, row: usize) -> PacketView<'_> {
         PacketView::new(self.lanes.bufs.pool(), &self.frame, row)
     }

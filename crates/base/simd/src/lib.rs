@@ -15,6 +15,6 @@ mod transpose;
 pub use clock::{cycles, cycles_per_second};
 pub use compress::Bits;
 pub use level::{Few, Isa, Kernel, Level, LevelError, Scalar, V3, V4, call, call_few};
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_write};
 pub use reduce::{all_equal, mask, or_all, sum};
 pub use transpose::bytes_read;

@@ -1,5 +1,5 @@
 //! How fast interfaces of the kernel are, against the Linux bridge in the same run. Not a test that asserts speed: run it
-//! by `cargo test --release -p volley-af-xdp --test speed -- --ignored --nocapture`.
+//! by `cargo test --release -p volley-af-xdp --test speed -- --ignored --nocapture --test-threads=1`.
 //!
 //! Namespace 0 sends frames as fast as it can (a packet generator of ours over a packet socket, pinned to core 0),
 //! namespace 1 counts what arrives. Between them is either the bridge, or Volley pinned to core 1.
@@ -7,6 +7,13 @@
 //! Two rates are told. *Seen*: packets per second of wall clock, which depends on what else the machine does. *By CPU*:
 //! packets per second of processor time of the busier of the two threads (the bridge runs in the sender's), which is the
 //! rate on two idle cores.
+//!
+//! The sender's packet socket is slower than either way of receiving, so that what XDP sockets save cannot be seen there. A
+//! second measurement has the kernel make raw XDP frames on core 0 (no socket, no skb; GRO is on, so that a veth without
+//! a program takes them too) and tells what AF_PACKET and AF_XDP cost Volley's worker: the cycles of all its nodes for each
+//! packet, system calls and interrupts in them included, as the packets that one core could take in a second. Slices of 20 ms
+//! are measured and the lower quartile told, because the machine is shared. *Received* packets are dropped; *forwarded*
+//! ones leave by the second interface, for which the kernel allocates an skb either way.
 
 use std::time::{Duration, Instant};
 use volley_cli::{Action, parse_line};
@@ -15,6 +22,8 @@ use volley_model::{InterfaceKind, PacketSpec, TapSpec, XdpMode, XdpSpec};
 
 const ROUNDS: usize = 3;
 const ROUND: Duration = Duration::from_millis(700);
+const SLICES: usize = 60;
+const SLICE: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Between {
@@ -251,5 +260,98 @@ fn against_the_linux_bridge() {
         "AF_XDP native / AF_PACKET at 64 B: {:.2}x seen, {:.2}x by CPU",
         ratio(0),
         ratio(1)
+    );
+}
+
+/// An Ethernet frame of 64 bytes with an IPv4 header whose checksum is right.
+fn frame() -> Vec<u8> {
+    let mut frame = vec![0; 64];
+    frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 0x99, 2, 0, 0, 0, 0, 1, 8, 0]);
+    let header = [
+        0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0x66, 0xb9, 10, 0, 0, 1, 10, 0, 0, 2,
+    ];
+    frame[14..34].copy_from_slice(&header);
+    frame[34..42].copy_from_slice(&[3, 232, 0, 9, 0, 30, 0, 0]);
+    frame
+}
+
+/// Cycles that the worker's nodes have had, and packets that `a` has received.
+fn spent(daemon: &Daemon) -> (u64, u64) {
+    let nodes = daemon.registry.engine.borrow().runtime(0);
+    let clocks = nodes.iter().map(|node| node.clocks).sum();
+    (clocks, daemon.counts("a").rx_packets)
+}
+
+/// Cycles that the worker spends on a packet made by the kernel; none where the bed cannot be made.
+fn cost(between: Between, is_forwarding: bool) -> Option<f64> {
+    let (bed, daemon) = setup(between)?;
+    let mut daemon = daemon?;
+    if !is_forwarding {
+        for (rx, tx) in [("a", "b"), ("b", "a")] {
+            let (rx, tx) = (rx.into(), tx.into());
+            daemon.must(volley_model::Request::L2PatchDel { rx, tx });
+        }
+    }
+    let all = must(5, "ip", &["-o", "link", "show", "type", "veth"]);
+    let names = all.lines().filter_map(|line| line.split([' ', '@']).nth(1));
+    for name in
+        names.filter(|name| name.starts_with(&format!("v{}x", std::process::id() % 100_000)))
+    {
+        must(5, "ethtool", &["-K", name, "gro", "on"]);
+    }
+    let source = bed.live_frames(0, "e", 0, frame());
+    std::thread::sleep(Duration::from_millis(200));
+    let mut costs = Vec::new();
+    let mut last = spent(&daemon);
+    for _ in 0..SLICES {
+        std::thread::sleep(SLICE);
+        let now = spent(&daemon);
+        let packets = now.1 - last.1;
+        if packets >= 256 {
+            costs.push((now.0 - last.0) as f64 / packets as f64);
+        }
+        last = now;
+    }
+    drop(source);
+    daemon.stop();
+    assert!(
+        costs.len() > SLICES / 4,
+        "packets arrived in {} slices",
+        costs.len()
+    );
+    costs.sort_by(f64::total_cmp);
+    Some(costs[costs.len() / 4])
+}
+
+#[test]
+#[ignore = "a measurement: it takes a minute and two cores"]
+fn xdp_against_packet_sockets() {
+    const KINDS: [Between; 2] = [Between::AfPacket, Between::XdpNative];
+    let mut costs: [[Vec<f64>; 2]; 2] = Default::default();
+    for _ in 0..ROUNDS {
+        for (at, between) in KINDS.into_iter().enumerate() {
+            for (way, is_forwarding) in [false, true].into_iter().enumerate() {
+                let Some(cost) = cost(between, is_forwarding) else {
+                    return;
+                };
+                costs[at][way].push(cost);
+            }
+        }
+    }
+    let costs = costs.map(|kind| kind.map(median));
+    let mpps =
+        costs.map(|kind| kind.map(|cycles| volley_graph::cycles_per_second() / cycles / 1e6));
+    println!("Mpps that a core could take   received  forwarded");
+    for (at, between) in KINDS.into_iter().enumerate() {
+        let ([received, forwarded], cycles) = (mpps[at], costs[at]);
+        println!(
+            "Live{between:?} {received:.3} {forwarded:.3} ({:.0} and {:.0} cycles a packet)",
+            cycles[0], cycles[1]
+        );
+    }
+    println!(
+        "AF_XDP native / AF_PACKET: {:.2}x received, {:.2}x forwarded",
+        mpps[1][0] / mpps[0][0],
+        mpps[1][1] / mpps[0][1]
     );
 }

@@ -1,11 +1,13 @@
 //! A test bench for drivers of Linux interfaces: namespaces that live as long as the test, a daemon in the test's own
 //! process, and programs of the kernel's side that are bounded in time. Needs root and `ip`.
 
-use crate::Namespace;
+use crate::sys::{self, LiveFrames};
+use crate::{Links, Namespace};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
 use volley_graph::{Clock, Domain, Engine, GraphError, Running, Settings};
@@ -238,12 +240,62 @@ fn received(socket: &UdpSocket, into: &mut [u8]) -> std::io::Result<usize> {
     }
 }
 
+/// A source of frames until it is dropped.
+pub struct Source {
+    over: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Testbed {
+    /// Send a frame by interface `name` of a namespace, from one core and as fast as the kernel makes them: raw XDP frames
+    /// ([`LiveFrames`]). A virtual interface takes them where its other end has an XDP program or GRO.
+    pub fn live_frames(&self, at: usize, name: &str, core: usize, frame: Vec<u8>) -> Source {
+        let space = Namespace::new(Some(self.name(at)));
+        let link = Links::open(&space).and_then(|links| links.by_name(name));
+        let index = link.unwrap_or_else(|e| panic!("{name}: {e}")).index;
+        let over = Arc::new(AtomicBool::new(false));
+        let stop = over.clone();
+        let send = move || {
+            sys::pin(core)?;
+            let live = LiveFrames::new(index)?;
+            while !stop.load(Ordering::Relaxed) {
+                live.send(&frame, 8192)?;
+            }
+            Ok::<_, std::io::Error>(())
+        };
+        let inside = move || {
+            let sent = space.run(|| Ok(send()));
+            sent.map_or_else(
+                |e| panic!("{e}"),
+                |sent| sent.unwrap_or_else(|e| panic!("{e}")),
+            );
+        };
+        Source {
+            over,
+            thread: Some(std::thread::spawn(inside)),
+        }
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let died = thread.join().is_err();
+            assert!(
+                !died || std::thread::panicking(),
+                "the source of frames died"
+            );
+        }
+    }
+}
+
 /// A daemon in this process: engine, interfaces, and what `register` brings in.
 pub struct Daemon {
     /// Its parts.
     pub registry: Registry,
     running: Option<Running>,
-    pool: std::sync::Arc<Pool>,
+    pool: Arc<Pool>,
 }
 
 impl Daemon {

@@ -209,6 +209,8 @@ pub struct Room {
     /// Where the buffers of the packet in hand begin.
     pub first: usize,
     bytes: usize,
+    /// Descriptors of all buffers.
+    slots: usize,
 }
 
 impl Default for Room {
@@ -218,6 +220,7 @@ impl Default for Room {
             taken: Vec::with_capacity(2 * MAX_BATCH + MAX_CHAIN),
             first: 0,
             bytes: 0,
+            slots: 0,
         }
     }
 }
@@ -231,14 +234,28 @@ impl Room {
         self.bytes = 0;
     }
 
-    /// Forget the packet in hand; returns the descriptors that its buffers took, and how many buffers.
-    pub fn cancel(&mut self) -> (u16, u16) {
-        let slots = self.taken[self.first..].iter().map(|t| t.slots).sum();
-        let buffers = (self.taken.len() - self.first) as u16;
+    /// Forget the packet in hand.
+    pub fn cancel(&mut self) {
+        let slots = self.taken[self.first..]
+            .iter()
+            .map(|t| usize::from(t.slots));
+        self.slots -= slots.sum::<usize>();
         self.taken.truncate(self.first);
         self.parts.clear();
         self.bytes = 0;
-        (slots, buffers)
+    }
+
+    /// Descriptors that the buffers of all packets take.
+    #[inline(always)]
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Forget all buffers: they were handed over.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.taken.clear();
+        self.slots = 0;
     }
 
     /// Whether many more packets would not find room in the list of buffers.
@@ -266,6 +283,7 @@ impl Room {
         if self.taken.len() - self.first >= MAX_CHAIN {
             return Err(RingFault::ChainLong);
         }
+        self.slots += usize::from(slots);
         self.taken.push(Taken {
             id,
             slots,
@@ -273,6 +291,19 @@ impl Room {
             len: 0,
         });
         Ok(())
+    }
+
+    /// Take a buffer of one descriptor for a packet of `len` bytes of its own.
+    #[inline(always)]
+    pub fn take(&mut self, id: u16, len: u32) {
+        self.first = self.taken.len();
+        self.slots += 1;
+        self.taken.push(Taken {
+            id,
+            slots: 1,
+            room: len,
+            len,
+        });
     }
 
     /// Write the packet in hand: the header and what `segments` gives, `len` bytes in all, for which there is room.
@@ -345,5 +376,26 @@ impl Cursor {
                 (self.part, self.at) = (self.part + 1, 0);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_of_a_room_are_those_of_its_buffers() {
+        let mut room = Room::default();
+        room.begin();
+        room.buffer(1, 2, 0).unwrap();
+        room.take(2, 76);
+        room.begin();
+        room.buffer(3, 30_000, 0).unwrap();
+        room.buffer(4, 40_000, 0).unwrap();
+        assert_eq!((room.slots(), room.buffers()), (70_003, 2));
+        room.cancel();
+        assert_eq!((room.slots(), room.taken.len()), (3, 2));
+        room.clear();
+        assert_eq!((room.slots(), room.taken.len()), (0, 0));
     }
 }

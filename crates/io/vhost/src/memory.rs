@@ -119,6 +119,17 @@ impl Memory {
         region.map.view(place.at as usize, place.len as usize)
     }
 
+    /// Ask for the first bytes of a buffer at guest address `addr`, to write there; nothing when it lies nowhere.
+    #[inline(always)]
+    pub fn prefetch_write(&self, addr: u64) {
+        if let Ok(place) = self.guest(addr, 1)
+            && let Some(view) = self.view(place)
+        {
+            view.prefetch_write(0);
+            view.prefetch_write(64);
+        }
+    }
+
     /// Bytes and number of regions, for `show`.
     pub fn describe(&self) -> impl Iterator<Item = RegionSpec> + '_ {
         self.regions.iter().map(|r| r.spec)

@@ -212,6 +212,12 @@ impl<'a> View<'a> {
     pub fn prefetch(self, at: usize) {
         volley_graph::prefetch(self.base.wrapping_add(at));
     }
+
+    /// Ask for the line of byte `at`, to write there.
+    #[inline(always)]
+    pub fn prefetch_write(self, at: usize) {
+        volley_graph::prefetch_write(self.base.wrapping_add(at));
+    }
 }
 
 /// Copy `n` bytes. Packets are mostly short, and a call costs more than copying 64 bytes.
@@ -222,14 +228,16 @@ impl<'a> View<'a> {
 unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
     // SAFETY: the caller's contract; the two halves of each branch cover the `n` bytes and no more.
     unsafe {
-        if !(16..=128).contains(&n) {
+        if !(8..=128).contains(&n) {
             std::ptr::copy_nonoverlapping(from, to, n);
         } else if n > 64 {
             two::<64>(from, to, n);
         } else if n > 32 {
             two::<32>(from, to, n);
-        } else {
+        } else if n > 16 {
             two::<16>(from, to, n);
+        } else {
+            two::<8>(from, to, n);
         }
     }
 }

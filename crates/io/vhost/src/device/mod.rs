@@ -68,6 +68,12 @@ pub trait End {
     fn look(&mut self, memory: &Memory, batch: &mut Batch, most: usize) -> Result<(), RingFault>;
     /// Give the first `n` packets of the batch back. True when the driver wants to be told.
     fn done(&mut self, memory: &Memory, batch: &Batch, n: usize) -> bool;
+    /// Ask the cache for the `nth` buffer of those that [`End::reserve`] will find, and for what describes it. A hint: what
+    /// is read here may be wrong, and is used for nothing else.
+    fn ahead(&self, memory: &Memory, nth: u16);
+    /// Take the next buffer for a packet of `len` bytes, header included, in the usual case: it is one descriptor, all of
+    /// it lies together, and it is long enough. Otherwise nothing happens, and [`End::reserve`] knows more.
+    fn plain<'m>(&mut self, memory: &'m Memory, room: &mut Room, len: usize) -> Option<View<'m>>;
     /// Find room for a packet of `len` bytes, header included.
     fn reserve(
         &mut self,

@@ -15,6 +15,8 @@ pub(crate) const USED: u16 = 1 << 15;
 /// Event flags: tell me always, never, or when a descriptor is passed.
 const DISABLE: u16 = 1;
 const AT_DESC: u16 = 2;
+/// How many descriptors before a buffer's address is needed its line is asked for.
+const LINES_AHEAD: u16 = 16;
 
 /// A place in the ring with the number of times it was passed, modulo two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -311,6 +313,36 @@ impl End for Packed {
         self.wants(memory, old)
     }
 
+    #[inline(always)]
+    fn ahead(&self, memory: &Memory, nth: u16) {
+        let Some(ring) = memory.view(self.layout.desc) else {
+            return;
+        };
+        let far = self.avail.on(nth + LINES_AHEAD, self.layout.size);
+        ring.prefetch_write(16 * usize::from(far.at));
+        let at = self.avail.on(nth, self.layout.size);
+        memory.prefetch_write(ring.load64(16 * usize::from(at.at)));
+    }
+
+    #[inline(always)]
+    fn plain<'m>(&mut self, memory: &'m Memory, room: &mut Room, len: usize) -> Option<View<'m>> {
+        let d = Packed::desc(memory.view(self.layout.desc)?, self.avail.at);
+        let is_plain = d.flags & (NEXT | INDIRECT | WRITE) == WRITE && d.len as usize >= len;
+        // A driver that never takes the AVAIL bit back could make us lap our own buffers.
+        let laps = room.slots() >= usize::from(self.layout.size);
+        if !Packed::is_available(d, self.avail.wrap) || !is_plain || laps {
+            return None;
+        }
+        let place = memory
+            .guest(d.addr, d.len)
+            .ok()
+            .filter(|p| p.len == d.len)?;
+        let view = memory.view(place)?;
+        room.take(d.last, len as u32);
+        self.avail = self.avail.on(1, self.layout.size);
+        Some(view)
+    }
+
     fn reserve(
         &mut self,
         memory: &Memory,
@@ -324,8 +356,7 @@ impl End for Packed {
         let start = self.avail;
         let mut found = self.room(memory, ring, room, len);
         // A driver that never takes the AVAIL bit back could make us lap our own buffers.
-        let slots: u32 = room.taken.iter().map(|t| u32::from(t.slots)).sum();
-        if found == Ok(Reserved::Room) && slots > u32::from(self.layout.size) {
+        if found == Ok(Reserved::Room) && room.slots() > usize::from(self.layout.size) {
             found = Ok(Reserved::Full);
         }
         if found != Ok(Reserved::Room) {
@@ -343,7 +374,7 @@ impl End for Packed {
             return false;
         };
         let old = self.give(ring, room.taken.iter().map(|t| (t.id, t.slots, t.len)));
-        room.taken.clear();
+        room.clear();
         self.wants(memory, old)
     }
 

@@ -1,7 +1,8 @@
 //! The split ring, seen from the device.
 
 use super::{
-    Bell, Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, desc, one, passes, table,
+    Bell, Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, WRITE, desc, one, passes,
+    table,
 };
 use crate::batch::{Batch, Room};
 use crate::fault::RingFault;
@@ -227,6 +228,41 @@ impl End for Split {
         self.publish(&views, old)
     }
 
+    #[inline(always)]
+    fn ahead(&self, memory: &Memory, nth: u16) {
+        // Beyond what the driver gave is nothing to ask for, and its core writes there.
+        if nth >= self.seen.wrapping_sub(self.avail) {
+            return;
+        }
+        let Some(views) = self.views(memory) else {
+            return;
+        };
+        if let Ok((_, d)) = self.head(&views, self.avail.wrapping_add(nth)) {
+            memory.prefetch_write(d.addr);
+        }
+    }
+
+    #[inline(always)]
+    fn plain<'m>(&mut self, memory: &'m Memory, room: &mut Room, len: usize) -> Option<View<'m>> {
+        let views = self.views(memory)?;
+        if self.avail == self.seen {
+            return None;
+        }
+        let (head, d) = self.head(&views, self.avail).ok()?;
+        let is_plain = d.flags & (NEXT | INDIRECT | WRITE) == WRITE && d.len as usize >= len;
+        if !is_plain {
+            return None;
+        }
+        let place = memory
+            .guest(d.addr, d.len)
+            .ok()
+            .filter(|p| p.len == d.len)?;
+        let view = memory.view(place)?;
+        room.take(head, len as u32);
+        self.avail = self.avail.wrapping_add(1);
+        Some(view)
+    }
+
     fn reserve(
         &mut self,
         memory: &Memory,
@@ -251,9 +287,10 @@ impl End for Split {
             return false;
         };
         let old = self.used;
-        for taken in room.taken.drain(..) {
+        for taken in &room.taken {
             self.give(&views, taken.id, taken.len);
         }
+        room.clear();
         self.publish(&views, old)
     }
 

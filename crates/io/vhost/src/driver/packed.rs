@@ -145,6 +145,14 @@ impl End for PackedDriver {
     }
 
     #[inline(always)]
+    fn ahead(&self, _: &Memory, _: u16) {}
+
+    #[inline(always)]
+    fn plain<'m>(&mut self, _: &'m Memory, _: &mut Room, _: usize) -> Option<View<'m>> {
+        None
+    }
+
+    #[inline(always)]
     fn reserve(
         &mut self,
         memory: &Memory,
@@ -178,7 +186,7 @@ impl End for PackedDriver {
             self.send(view, &room.taken[at..at + n]);
             at += n;
         }
-        room.taken.clear();
+        room.clear();
         self.wants(memory, old)
     }
 

@@ -167,6 +167,14 @@ impl End for SplitDriver {
     }
 
     #[inline(always)]
+    fn ahead(&self, _: &Memory, _: u16) {}
+
+    #[inline(always)]
+    fn plain<'m>(&mut self, _: &'m Memory, _: &mut Room, _: usize) -> Option<View<'m>> {
+        None
+    }
+
+    #[inline(always)]
     fn reserve(
         &mut self,
         memory: &Memory,
@@ -213,7 +221,7 @@ impl End for SplitDriver {
             at += packet.len();
             self.post(&views, head.id);
         }
-        room.taken.clear();
+        room.clear();
         self.publish(&views, old)
     }
 

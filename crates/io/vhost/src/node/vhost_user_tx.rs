@@ -32,6 +32,9 @@ counters! {
     }
 }
 
+/// Buffers ahead to ask for.
+const AHEAD: u16 = 8;
+
 /// State of an interface's transmit node on one worker.
 pub struct VhostTx {
     worker: usize,
@@ -140,30 +143,40 @@ impl VhostTx {
             ..
         } = self;
         let (verdict, pick) = (verdict.words_mut(share.rows), pick.words(share.rows));
+        (0..AHEAD).for_each(|nth| ring.ahead(memory, nth));
         for row in 0..share.rows {
             if share.only.is_some_and(|only| pick[row] != only) {
                 continue;
             }
+            ring.ahead(memory, AHEAD);
             let view = v.view(row);
-            let len = HEADER + view.len();
-            let reserved = match fault {
-                Some(_) => Err(RingFault::Shrunk),
-                None => ring.reserve(memory, room, len),
-            };
-            verdict[row] = match reserved {
-                Ok(Reserved::Room) => {
-                    fill(ring, memory, room, &view, offloads);
-                    sent += 1;
-                    bytes += view.len();
-                    0
-                }
-                Ok(Reserved::Full) => Count::NoSlots.code(),
-                Ok(Reserved::TooLong) => Count::TooLong.code(),
-                Err(why) => {
-                    fault.get_or_insert(why);
-                    Count::PeerFault.code()
-                }
-            };
+            let (len, first) = (HEADER + view.len(), view.bytes());
+            let is_whole = fault.is_none() && first.len() == view.len();
+            let plain = is_whole.then(|| ring.plain(memory, room, len)).flatten();
+            if let Some(place) = plain {
+                place.write(0, &head(ring, &view, 1, offloads));
+                place.write(HEADER, first);
+                verdict[row] = 0;
+                (sent, bytes) = (sent + 1, bytes + first.len());
+            } else {
+                let reserved = match fault {
+                    Some(_) => Err(RingFault::Shrunk),
+                    None => ring.reserve(memory, room, len),
+                };
+                verdict[row] = match reserved {
+                    Ok(Reserved::Room) => {
+                        fill(ring, memory, room, &view, offloads);
+                        (sent, bytes) = (sent + 1, bytes + view.len());
+                        0
+                    }
+                    Ok(Reserved::Full) => Count::NoSlots.code(),
+                    Ok(Reserved::TooLong) => Count::TooLong.code(),
+                    Err(why) => {
+                        fault.get_or_insert(why);
+                        Count::PeerFault.code()
+                    }
+                };
+            }
             if room.is_full() {
                 tell |= ring.flush(memory, room);
             }
@@ -199,19 +212,26 @@ impl VhostTx {
 /// Write one packet into the room that was found for it.
 #[inline(always)]
 fn fill<E: End>(ring: &E, memory: &Memory, room: &mut Room, view: &PacketView<'_>, offloads: bool) {
-    let mut head = if offloads {
-        header::write(&view.offload())
-    } else {
-        [0; HEADER]
-    };
-    let buffers = ring.buffer_count(room.buffers());
-    head[HEADER - 2..].copy_from_slice(&buffers.to_le_bytes());
+    let head = head(ring, view, room.buffers(), offloads);
     let first = view.bytes();
     if first.len() == view.len() {
         room.fill(memory, &head, first);
     } else {
         room.fill_parts(memory, &head, |each| view.slices().for_each(each));
     }
+}
+
+/// The header of a packet that lies in so many buffers.
+#[inline(always)]
+fn head<E: End>(ring: &E, view: &PacketView<'_>, buffers: usize, offloads: bool) -> [u8; HEADER] {
+    let mut head = if offloads {
+        header::write(&view.offload())
+    } else {
+        [0; HEADER]
+    };
+    let buffers = ring.buffer_count(buffers);
+    head[HEADER - 2..].copy_from_slice(&buffers.to_le_bytes());
+    head
 }
 
 /// A number that is the same for all packets of a flow: over addresses and ports where they are without options.

@@ -5,8 +5,8 @@
 
 mod support;
 
-use support::replay::{BURST, CONFIG, Outcome, flows, packets, shared};
-use support::{Daemon, frames, oracle};
+use support::replay::{BURST, CONFIG, Outcome, flows, packets, sent, shared};
+use support::{Daemon, oracle};
 use volley_pcap::Packet;
 use volley_simd::Level;
 
@@ -181,15 +181,7 @@ fn through_the_path_batcher_unchanged_and_in_order() {
             plain == batched,
             "{name}: the batcher changes what comes out"
         );
-        let out = |daemon: &Daemon| {
-            let file = daemon.folder.file("out.pcap");
-            flows(if file.exists() {
-                frames(&file)
-            } else {
-                Vec::new()
-            })
-        };
-        let (before, after) = (out(&before), out(&after));
+        let (before, after) = (flows(sent(&before)), flows(sent(&after)));
         for (flow, frames) in &before {
             assert_eq!(
                 after.get(flow),

@@ -7,8 +7,8 @@
 mod support;
 
 use std::collections::BTreeMap;
-use support::replay::{BURST, CONFIG, Outcome, flow, packets, shared};
-use support::{Daemon, frames, oracle};
+use support::replay::{self, BURST, CONFIG, Outcome, flow, packets, shared};
+use support::{Daemon, oracle};
 use volley_pcap::Packet;
 
 /// Send a burst by one stream on worker 0, and wait until every packet is in a capture.
@@ -106,15 +106,9 @@ fn run(packets: &[Packet], workers: usize, commands: &[&str]) -> Run {
     });
     let handed = handed(&daemon);
     daemon.stop("TERM");
-    let out = daemon.folder.file("out.pcap");
-    let frames = if out.exists() {
-        frames(&out)
-    } else {
-        Vec::new()
-    };
     Run {
         outcome: Outcome::of(&daemon),
-        flows: flows(frames),
+        flows: flows(replay::sent(&daemon)),
         handed,
     }
 }

@@ -7,7 +7,7 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use support::replay::{BURST, CONFIG, Outcome, flow, flows, packets, shared};
+use support::replay::{self, BURST, CONFIG, Outcome, flow, flows, packets, shared};
 use support::{Daemon, frames, oracle};
 use volley_pcap::Packet;
 
@@ -96,14 +96,9 @@ fn run(packets: &[Packet], workers: usize) -> Run {
     });
     let totals = totals(&daemon);
     daemon.stop("TERM");
-    let out = daemon.folder.file("out.pcap");
     Run {
         outcome: Outcome::of(&daemon),
-        flows: flows(if out.exists() {
-            frames(&out)
-        } else {
-            Vec::new()
-        }),
+        flows: flows(replay::sent(&daemon)),
         totals,
     }
 }

@@ -100,21 +100,62 @@ impl Outcome {
     /// From the files of a daemon that has ended: `out.pcap` and `drops.pcapng`.
     pub fn of(daemon: &Daemon) -> Self {
         let mut outcome = Outcome::default();
-        let out = daemon.folder.file("out.pcap");
-        if out.exists() {
-            frames(&out)
-                .into_iter()
-                .for_each(|frame| *outcome.sent.entry(frame).or_default() += 1);
+        for frame in sent(daemon) {
+            *outcome.sent.entry(frame).or_default() += 1;
         }
         let drops = daemon.folder.file("drops.pcapng");
         for packet in read_packets(&drops).unwrap().packets {
             *outcome
                 .dropped
-                .entry((packet.comment.unwrap_or_default(), packet.data))
+                .entry((packet.comment.unwrap_or_default(), untimed(packet.data)))
                 .or_default() += 1;
         }
         outcome
     }
+}
+
+/// Frames that left by `out.pcap`, as [`untimed`] makes them.
+pub fn sent(daemon: &Daemon) -> Vec<Vec<u8>> {
+    let out = daemon.folder.file("out.pcap");
+    let all = if out.exists() {
+        frames(&out)
+    } else {
+        Vec::new()
+    };
+    all.into_iter().map(untimed).collect()
+}
+
+/// A frame without the times in a timestamp option (RFC 791, 3.1) and without the checksum of a header that has one: no two
+/// runs enter the same time. What is right there is the oracle's affair.
+fn untimed(mut frame: Vec<u8>) -> Vec<u8> {
+    let is_ip4 = frame.get(12..14) == Some(&[8, 0]);
+    let end = frame.get(14).map_or(0, |b| 14 + usize::from(b & 15) * 4);
+    let Some(header) = frame.get_mut(14..end).filter(|h| is_ip4 && h.len() > 20) else {
+        return frame;
+    };
+    let mut at = 20;
+    while at + 1 < header.len() && header[at] != 0 {
+        let len = match header[at] {
+            1 => 1,
+            _ => usize::from(header[at + 1]).max(2),
+        };
+        if let (68, Some(option)) = (header[at], header.get_mut(at..at + len))
+            && option.len() >= 4
+        {
+            let entry = if matches!(option[3] & 15, 1 | 3) {
+                8
+            } else {
+                4
+            };
+            for entry in option[4..].chunks_exact_mut(entry) {
+                let time = entry.len() - 4;
+                entry[time..].fill(0);
+            }
+            header[10..12].fill(0);
+        }
+        at += len;
+    }
+    frame
 }
 
 /// What makes packets one flow: of IPv4 DSCP, protocol and addresses, of IPv6 next header and addresses. An ICMP error is

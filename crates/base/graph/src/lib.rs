@@ -81,7 +81,8 @@ pub use worker::{Change, GAP_US, Gap, Worker};
 
 pub use volley_buf as buf;
 pub use volley_simd::{
-    Isa, Level, all_equal, cycles, cycles_per_second, mask, or_all, prefetch, prefetch_write, sum,
+    Bits, Isa, Level, all_equal, cycles, cycles_per_second, mask, or_all, prefetch, prefetch_write,
+    sum,
 };
 pub use volley_tables::qsbr::Domain;
 pub use volley_tables::qsbr::Guard;

@@ -166,7 +166,7 @@ impl PgInput {
     /// Name the stream of each of at most `most` rows: one packet of each in turn. Returns how many rows.
     #[inline(always)]
     fn interleave(&mut self, most: usize) -> usize {
-        let waiting = self.streams.iter().filter(|s| s.quota > 0).count();
+        let mut waiting = self.streams.iter().filter(|s| s.quota > 0).count();
         let n = self
             .streams
             .iter()
@@ -174,13 +174,18 @@ impl PgInput {
             .sum::<usize>()
             .min(most);
         let rows = self.plan.words_mut(n);
-        if let (1, Some(only)) = (waiting, self.streams.iter().position(|s| s.quota > 0)) {
-            rows.fill(only as u32);
-            self.streams[only].quota -= n;
-            return n;
-        }
         let mut at = self.turn;
-        for row in rows {
+        for row in 0..n {
+            // Most rows may be of one stream: nobody is asked for once the others have given all they have.
+            if waiting == 1
+                && let Some(only) = self.streams.iter().position(|s| s.quota > 0)
+            {
+                rows[row..].fill(only as u32);
+                self.streams[only].quota -= n - row;
+                // One that was alone from the start has taken no turn.
+                at = if row > 0 { only + 1 } else { at };
+                break;
+            }
             if at >= self.streams.len() {
                 at = 0;
             }
@@ -193,7 +198,8 @@ impl PgInput {
                 };
             }
             self.streams[at].quota -= 1;
-            *row = at as u32;
+            waiting -= usize::from(self.streams[at].quota == 0);
+            rows[row] = at as u32;
             at += 1;
         }
         self.turn = at;

@@ -5,7 +5,7 @@ use crate::family::one_table;
 use crate::{Icmp, IpTrace, Step};
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, DropWhy, MAX_TABLES, View};
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters, nexts,
+    Bits, Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters, nexts,
 };
 
 nexts! {
@@ -97,13 +97,17 @@ fn few<F: Icmp, I: Isa>(view: &View<'_, F>, v: &mut Vector<'_, I, Edge<F>>) -> b
 }
 
 /// Follow routes that say "look in another table"; what goes to all hosts of a network goes there from elsewhere only.
+/// `kinds` is for its own use.
 #[cold]
-fn follow<F: Icmp, I: Isa>(view: &View<'_, F>, v: &Vector<'_, I, Edge<F>>, dpo: &mut Column) {
-    for row in 0..v.len() {
+fn follow<F: Icmp, I: Isa>(
+    view: &View<'_, F>,
+    v: &Vector<'_, I, Edge<F>>,
+    dpo: &mut Column,
+    kinds: &mut Column,
+) {
+    let odd = adjacent(v.isa(), dpo.words(v.len()), kinds).inverted();
+    for row in odd.iter() {
         let word = &mut dpo.words_mut(v.len())[row];
-        if !odd(&[*word]) {
-            continue;
-        }
         for _ in 0..MAX_TABLES {
             if Dpo(*word).kind() != DpoKind::LookupIn {
                 break;
@@ -185,6 +189,17 @@ pub(crate) fn send<F: Icmp, I: Isa>(
     tell_apart(cx, v, verdict, next)
 }
 
+/// The rows with complete adjacencies; `kinds` gets the kinds of all rows. Most of a vector has one even where some rows have
+/// none: this is a pass without branches, behind which only those few are looked at.
+#[inline(always)]
+fn adjacent<I: Isa>(isa: I, dpo: &[u32], kinds: &mut Column) -> Bits {
+    let kinds = kinds.words_mut(dpo.len());
+    for (kind, word) in kinds.iter_mut().zip(dpo) {
+        *kind = word >> 28;
+    }
+    isa.rows_equal(kinds, ADJACENT >> 28)
+}
+
 #[inline(never)]
 fn tell_apart<F: Icmp, I: Isa>(
     cx: &Cx<'_, Count>,
@@ -193,13 +208,11 @@ fn tell_apart<F: Icmp, I: Isa>(
     next: &mut Column,
 ) -> Done {
     let n = v.len();
-    // Most of a vector has an adjacency even where some rows have none: a look at the others only.
+    let odd = adjacent(v.isa(), v.column(Col::Dpo), next).inverted();
     verdict.words_mut(n).fill(0);
-    for (verdict, &word) in verdict.words_mut(n).iter_mut().zip(v.column(Col::Dpo)) {
-        if odd(&[word])
-            && let Some(why) = refusal(Dpo(word))
-        {
-            *verdict = why.code();
+    for row in odd.iter() {
+        if let Some(why) = refusal(Dpo(v.column(Col::Dpo)[row])) {
+            verdict.words_mut(n)[row] = why.code();
         }
     }
     v.drop_out(cx, verdict, |count| match count {
@@ -209,11 +222,11 @@ fn tell_apart<F: Icmp, I: Isa>(
         _ => Edge::DROP,
     });
     let n = v.len();
+    let odd = adjacent(v.isa(), v.column(Col::Dpo), next).inverted();
     next.words_mut(n).fill(Edge::<F>::REWRITE.index() as u32);
-    for (next, &word) in next.words_mut(n).iter_mut().zip(v.column(Col::Dpo)) {
-        if odd(&[word]) {
-            *next = edge::<F>(Dpo(word)).index() as u32;
-        }
+    for row in odd.iter() {
+        let dpo = Dpo(v.column(Col::Dpo)[row]);
+        next.words_mut(n)[row] = edge::<F>(dpo).index() as u32;
     }
     v.send_by(next)
 }
@@ -242,7 +255,7 @@ impl<F: Icmp> Node for Lookup<F> {
                 return v.send_all(Edge::REWRITE);
             }
             v.take(Col::Dpo, dpo);
-            follow(&view, &v, dpo);
+            follow(&view, &v, dpo, next);
             return send(cx, v, dpo, verdict, next);
         }
         match one_table(&view, v.column(Col::Rx)) {
@@ -257,7 +270,7 @@ impl<F: Icmp> Node for Lookup<F> {
             }
         }
         if odd(dpo.words(n)) {
-            follow(&view, &v, dpo);
+            follow(&view, &v, dpo, next);
         }
         send(cx, v, dpo, verdict, next)
     }

@@ -1,13 +1,11 @@
 //! What the options of an IPv4 header ask of a router (RFC 791, 3.1; RFC 1812, 4.2.2.1 and 5.3.13): which of them are there, what
 //! is wrong with them, and filling them in. Section 5 of `docs/forwarding-rules.md`.
 
-/// Types of options.
-const END: u8 = 0;
+use volley_wire::ip4::option;
+use volley_wire::tlv::Options;
+
+/// The option that is only padding.
 const NOTHING: u8 = 1;
-const RECORD_ROUTE: u8 = 7;
-const TIMESTAMP: u8 = 68;
-const LOOSE_ROUTE: u8 = 131;
-const STRICT_ROUTE: u8 = 137;
 
 /// What a timestamp option asks for.
 const TIMES: u8 = 0;
@@ -40,29 +38,23 @@ impl Wishes {
 
 /// Read all options: what they ask for, or the first fault and which byte it is in.
 pub(crate) fn read(options: &[u8]) -> Result<Wishes, (Fault, usize)> {
-    let (mut wishes, mut at) = (Wishes::default(), 0);
-    while let Some(&kind) = options.get(at) {
-        match kind {
-            END => break,
-            NOTHING => {
-                at += 1;
-                continue;
-            }
-            _ => {}
-        }
-        let whole = options.get(at + 1).map(|len| usize::from(*len));
-        let whole = whole.filter(|len| *len >= 2);
-        let Some(option) = whole.and_then(|len| options.get(at..at + len)) else {
-            return Err((Fault::Bad, at));
+    let (mut wishes, mut behind) = (Wishes::default(), 0);
+    for found in Options::classic(options, "IPv4 option") {
+        let Ok(found) = found else {
+            // The list does not say where it breaks: behind the last option, and padding.
+            let padding = options[behind..].iter().take_while(|b| **b == NOTHING);
+            return Err((Fault::Bad, behind + padding.count()));
         };
-        let (place, wrong) = match kind {
-            LOOSE_ROUTE | STRICT_ROUTE => return Err((Fault::SourceRoute, at)),
-            RECORD_ROUTE => (&mut wishes.record, record_fault(option)),
-            TIMESTAMP => (&mut wishes.stamp, stamp_fault(option)),
-            _ => {
-                at += option.len();
-                continue;
+        let at = found.offset;
+        behind = at + 2 + found.data.len();
+        let whole = &options[at..behind];
+        let (place, wrong) = match found.kind {
+            option::LOOSE_SOURCE_ROUTE | option::STRICT_SOURCE_ROUTE => {
+                return Err((Fault::SourceRoute, at));
             }
+            option::RECORD_ROUTE => (&mut wishes.record, record_fault(whole)),
+            option::TIMESTAMP => (&mut wishes.stamp, stamp_fault(whole)),
+            _ => continue,
         };
         // Each is there once at the most.
         let wrong = wrong.or(place.is_some().then_some(0));
@@ -70,7 +62,6 @@ pub(crate) fn read(options: &[u8]) -> Result<Wishes, (Fault, usize)> {
             return Err((Fault::Bad, at + byte));
         }
         *place = Some(at);
-        at += option.len();
     }
     Ok(wishes)
 }

@@ -90,7 +90,7 @@ fn kind(between: Between, host: &str, bed: &Testbed, at: usize) -> InterfaceKind
 
 /// Two namespaces, and what is between them; none is the bridge.
 fn setup(between: Between) -> Option<(Testbed, Option<Daemon>)> {
-    let bed = Testbed::new(2, &["iperf3"])?;
+    let bed = Testbed::new(2, &["iperf3", "ethtool"])?;
     let mut daemon = (between != Between::Bridge).then(|| {
         Daemon::new(16_384, Some(1), |registry| {
             volley_l2::register(registry)?;

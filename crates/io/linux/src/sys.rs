@@ -109,17 +109,6 @@ pub fn bind_packet(fd: BorrowedFd<'_>, interface: u32, protocol: u16) -> io::Res
     .map(|_| ())
 }
 
-/// Let this thread run on one core only.
-pub fn pin(core: usize) -> io::Result<()> {
-    // SAFETY: zero is a value of this plain struct; `CPU_SET` stays inside it, and the kernel reads as many bytes as it has.
-    check(unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &raw const set)
-    })
-    .map(|_| ())
-}
-
 /// Frames that the kernel makes and sends by itself: an XDP program that sends back whatever comes, run over a frame that
 /// came by nobody (`BPF_PROG_TEST_RUN` in its live mode, Linux 5.18). A source without sockets, for measurements.
 pub struct LiveFrames {

@@ -1,7 +1,7 @@
 //! A test bench for drivers of Linux interfaces: namespaces that live as long as the test, a daemon in the test's own
 //! process, and programs of the kernel's side that are bounded in time. Needs root and `ip`.
 
-use crate::sys::{self, LiveFrames};
+use crate::sys::LiveFrames;
 use crate::{Links, Namespace};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -256,7 +256,8 @@ impl Testbed {
         let over = Arc::new(AtomicBool::new(false));
         let stop = over.clone();
         let send = move || {
-            sys::pin(core)?;
+            let pinned = core_affinity::set_for_current(core_affinity::CoreId { id: core });
+            assert!(pinned, "core {core}");
             let live = LiveFrames::new(index)?;
             while !stop.load(Ordering::Relaxed) {
                 live.send(&frame, 8192)?;

@@ -33,9 +33,9 @@ enum Distance {
 }
 
 fn pin(core: usize) {
-    let mut set = rustix::thread::CpuSet::new();
-    set.set(core);
-    rustix::thread::sched_setaffinity(None, &set).unwrap();
+    assert!(core_affinity::set_for_current(core_affinity::CoreId {
+        id: core
+    }));
 }
 
 /// How far cores 0 and 1 are from each other at the moment: the quickest of some hundred times 100 ways there and back.

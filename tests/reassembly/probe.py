@@ -35,11 +35,15 @@ def ask(packets, seconds=0.6):
     sendp([Ether(dst=ROUTER) / packet for packet in packets], iface=INTERFACE)
     sniffer.join(seconds)
     frames = sniffer.stop() or []
-    return [bytes(frame.payload) for frame in frames if not is_nd(frame)]
+    return [bytes(frame.payload) for frame in frames if not is_the_router_s_own(frame)]
 
 
-def is_nd(frame):
-    return frame.haslayer(IPv6) and frame[IPv6].nh == 58 and bytes(frame[IPv6].payload)[0] in (133, 134, 135, 136)
+def is_the_router_s_own(frame):
+    """What is no answer to a packet of ours: its neighbour discovery, and its reports of groups."""
+    if not frame.haslayer(IPv6):
+        return False
+    is_nd = frame[IPv6].nh == 58 and bytes(frame[IPv6].payload)[0] in (133, 134, 135, 136)
+    return is_nd or frame[IPv6].dst.startswith("ff")
 
 
 def check(name, holds, what=None):

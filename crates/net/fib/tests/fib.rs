@@ -370,6 +370,30 @@ fn a_bulk_load_replaces_its_own_source_and_leaves_better_ones() {
 }
 
 #[test]
+fn a_small_load_into_a_large_table_gives_what_one_load_of_all_gives() {
+    let hops = [vec![hop("10.0.0.9", 0)], vec![hop("10.1.0.9", 1)]];
+    let large = (0..8192u32).map(|n| (100 << 24 | n << 11, 21 + (n % 4) as u8, n % 2));
+    let large: Vec<(u32, u8, u32)> = large.collect();
+    // Shorter, longer and equal ones among them, and some that are there already.
+    let lens = [12, 20, 22, 24, 26, 32];
+    let small = (0..120u32).map(|n| ((100 << 24) | (n * 70_001), lens[n as usize % 6], 1 - n % 2));
+    let small: Vec<(u32, u8, u32)> = small.chain(large[..30].iter().copied()).collect();
+    let both = [large.clone(), small.clone()].concat();
+    let (mut parts, mut whole) = (Bench::new(), Bench::new());
+    let load = |b: &mut Bench, rows: &[_]| b.fib.load::<V4>(0, Source::File, &hops, rows).unwrap();
+    let new = [load(&mut parts, &large), load(&mut parts, &small)];
+    assert_eq!(new.iter().sum::<usize>(), load(&mut whole, &both));
+    assert!(new[1] > 60 && new[1] < 8192 / 32, "{new:?}");
+    for n in 0..100_000u32 {
+        let dst = std::net::Ipv4Addr::from_bits((100 << 24) | (n * 167)).to_string();
+        assert_eq!(parts.dpo(0, &dst, 0).kind(), whole.dpo(0, &dst, 0).kind());
+        if parts.dpo(0, &dst, 0).kind() == DpoKind::Adj {
+            assert_eq!(parts.mac(&dst, 0), whole.mac(&dst, 0), "{dst}");
+        }
+    }
+}
+
+#[test]
 fn tables_are_separate_and_go_only_when_nothing_needs_them() {
     let mut b = Bench::new();
     b.fib.add_table(Af::V4, 7).unwrap();

@@ -38,6 +38,9 @@ const IDLE: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_secs(5);
 /// Between two slices.
 const BREATH: Duration = Duration::from_millis(1);
+/// Between the first change and a look at those that follow it: a routing daemon has many, and a turn for each costs more than
+/// what it does.
+const GATHER: Duration = Duration::from_millis(5);
 /// Between two counts of what is mirrored.
 const COUNT: Duration = Duration::from_millis(500);
 /// How long an audit and a repair wait for the mirror to be at rest.
@@ -45,6 +48,17 @@ const REST: Duration = Duration::from_secs(30);
 
 /// How often links, addresses and neighbours are asked for when they change meanwhile.
 const GOES: u32 = 5;
+
+/// When the mirror looks again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// There is more to do.
+    AtOnce,
+    /// Something was heard: there may be more of it.
+    Soon,
+    /// When somebody says something.
+    WhenTold,
+}
 
 enum Command {
     Resync(oneshot::Sender<Result<Applied, ModelError>>),
@@ -153,12 +167,13 @@ impl Mirror {
                 continue;
             };
             now.pairs = pairs;
-            let busy = self.turn(now, &*volley).await;
+            let next = self.turn(now, &*volley).await;
             self.obey(now, &*volley).await;
             drop(volley);
-            match busy {
-                true => breathe().await,
-                false => self.idle(TICK).await,
+            match next {
+                Next::AtOnce => breathe().await,
+                Next::Soon => sleep(GATHER).await,
+                Next::WhenTold => self.idle(TICK).await,
             }
         }
     }
@@ -222,16 +237,17 @@ impl Mirror {
         }
     }
 
-    /// One look at everything; whether there is more to do at once.
-    async fn turn(&self, now: &mut Session, volley: &dyn Backend) -> bool {
+    /// One look at everything; when the next one is due.
+    async fn turn(&self, now: &mut Session, volley: &dyn Backend) -> Next {
         volley.follow();
         if now.lost {
             self.read_all(now, volley).await;
         }
+        let before = self.status.borrow().messages;
         let heard = self.hear(now);
         if now.lost {
             // Half of an account must not be taken for the whole: what is missing in it is not gone.
-            return true;
+            return Next::AtOnce;
         }
         let version = volley.version();
         now.touched |= self.poked.take() || now.is_due();
@@ -248,21 +264,21 @@ impl Mirror {
         if self.counted.get().is_none_or(|last| last.elapsed() > COUNT) {
             self.count(now);
         }
-        heard == Heard::Some || now.routes.waiting() > 0
+        match self.status.borrow().messages != before {
+            _ if heard == Heard::Some || now.routes.waiting() > 0 => Next::AtOnce,
+            true => Next::Soon,
+            false => Next::WhenTold,
+        }
     }
 
     /// Reads what the kernel says, for a slice.
     fn hear(&self, now: &mut Session) -> Heard {
-        let until = Instant::now() + SLICE;
+        let (until, mut said) = (Instant::now() + SLICE, Vec::new());
         loop {
-            let (mut messages, mut said) = (0, Vec::new());
-            let heard = now.kernel.hear(|one| {
-                messages += 1;
-                said.push(one);
-            });
-            said.into_iter().for_each(|one| now.take(one));
+            let heard = now.kernel.hear(|one| said.push(one));
             let mut status = self.status.borrow_mut();
-            status.messages += messages;
+            status.messages += said.len() as u64;
+            said.drain(..).for_each(|one| now.take(one));
             if heard == Heard::Overrun {
                 status.overruns += 1;
                 now.lost = true;
@@ -406,7 +422,7 @@ impl Mirror {
     /// Goes on until nothing waits: a kernel that does not stop talking is not waited for.
     async fn rest(&self, now: &mut Session, volley: &dyn Backend) {
         let until = Instant::now() + REST;
-        while self.turn(now, volley).await && Instant::now() < until {
+        while self.turn(now, volley).await == Next::AtOnce && Instant::now() < until {
             breathe().await;
         }
     }

@@ -17,6 +17,8 @@ use volley_fib::load::{ReadOptions, Routes, read_routes, synthetic4, synthetic6}
 
 /// Next hops of each family.
 const HOPS: u32 = 200;
+/// Between two looks at the kernel, which walks its whole table to count it.
+const LOOK: Duration = Duration::from_secs(1);
 /// In how much time a full table must be there, counted from its end in the kernel.
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -278,53 +280,114 @@ fn in_kernel(space: &str) -> (u64, u64) {
     (four.unwrap_or(0), six.unwrap_or(0))
 }
 
+/// When the routes of a namespace's kernel became more, and when all of them were there.
+struct Filling {
+    space: String,
+    before: (u64, u64),
+    want: (u64, u64),
+    begun: Option<Instant>,
+    done: Option<Instant>,
+}
+
+impl Filling {
+    /// From now on, by so many of each family.
+    fn of(space: &str, want: (u64, u64)) -> Filling {
+        Filling {
+            before: in_kernel(space),
+            space: space.to_owned(),
+            want,
+            begun: None,
+            done: None,
+        }
+    }
+
+    /// Look again; what there is.
+    fn look(&mut self) -> (u64, u64) {
+        let now = in_kernel(&self.space);
+        if now != self.before {
+            self.begun.get_or_insert_with(Instant::now);
+        }
+        let (four, six) = (self.before.0 + self.want.0, self.before.1 + self.want.1);
+        if now.0 >= four && now.1 >= six {
+            self.done.get_or_insert_with(Instant::now);
+        }
+        now
+    }
+
+    /// From the first to an instant.
+    fn took(&self, end: Instant) -> Duration {
+        end.duration_since(self.begun.unwrap_or(end))
+    }
+}
+
+/// The pace of FRR itself: how long it takes for the same where the router is a kernel, and no Volley runs.
+fn without_volley(v4: &[(u32, u8)], v6: &[(u128, u8)], want: (u64, u64)) -> Option<Duration> {
+    let bed = Bed::new()?;
+    for (at, end, host) in [("r", "left", 1), ("a", "e", 2)] {
+        bed.ip(at, &format!("addr add 10.77.0.{host}/16 dev {end}"));
+        bed.ip(
+            at,
+            &format!("addr add 2001:db8:77::{host}/64 dev {end} nodad"),
+        );
+    }
+    let mut filling = Filling::of(&bed.name("r"), want);
+    let _frr = listener(&bed.name("r"));
+    let _bird = feeder(&bed, v4, v6);
+    let asked = Instant::now();
+    while filling.done.is_none() {
+        let now = filling.look();
+        assert!(asked.elapsed() < SETTLE * 10, "the kernel has {now:?}");
+        std::thread::sleep(LOOK);
+    }
+    filling.done.map(|end| filling.took(end))
+}
+
 #[test]
 fn a_full_table_comes_by_bgp_through_frr_and_none_is_lost() {
     if !able(&[&format!("{FRR}/zebra"), &format!("{FRR}/bgpd"), BIRD]) {
         return;
     }
-    let Some(bed) = Bed::new() else { return };
     let full = std::env::var_os("VOLLEY_FULL_TABLE").is_some();
     let (v4, v6, from) = table(full);
+    let want4 = v4.iter().collect::<HashSet<_>>().len() as u64;
+    let want6 = v6.iter().collect::<HashSet<_>>().len() as u64;
+    let Some(alone) = without_volley(&v4, &v6, (want4, want6)) else {
+        return;
+    };
+    let Some(bed) = Bed::new() else { return };
     let (daemon, space) = mirrored_router(&bed);
     let (own4, own6) = mirrored(&daemon);
     assert_eq!(bed.pings("a", "10.78.0.2", 3, "0.05"), 3);
     let ping = flow(&bed);
-    let want4 = v4.iter().collect::<HashSet<_>>().len() as u64;
-    let want6 = v6.iter().collect::<HashSet<_>>().len() as u64;
-    let before = in_kernel(&space.0);
+    let mut filling = Filling::of(&space.0, (want4, want6));
     let _frr = listener(&space.0);
     let _bird = feeder(&bed, &v4, &v6);
-    let (mut begun, mut kernel) = (None, None);
     let asked = Instant::now();
     let there = loop {
-        let now = in_kernel(&space.0);
-        if now != before {
-            begun.get_or_insert_with(Instant::now);
-        }
-        if now.0 >= before.0 + want4 && now.1 >= before.1 + want6 {
-            kernel.get_or_insert_with(Instant::now);
-        }
+        let now = filling.look();
         let has = mirrored(&daemon);
         if has == (own4 + want4, own6 + want6) {
             break Instant::now();
         }
-        let late = kernel.map_or(Duration::ZERO, |at: Instant| at.elapsed());
+        let late = filling.done.map_or(Duration::ZERO, |at| at.elapsed());
         let wait = SETTLE * if full { 10 } else { 2 };
         assert!(
             late < LIMIT && asked.elapsed() < wait,
-            "{has:?} of {want4} and {want6}, the kernel {now:?} (before {before:?}): {}",
+            "{has:?} of {want4} and {want6}, the kernel {now:?}: {}",
             daemon.ok("show lcp")
         );
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(LOOK);
     };
     let audit = daemon.ok("lcp audit");
     assert!(audit.contains(" 0 differ"), "{audit}");
-    let since = |at: Option<Instant>| there.duration_since(at.unwrap_or(there)).as_secs_f64();
+    let took = filling.took(there);
     println!(
-        "{want4} IPv4 and {want6} IPv6 routes ({from}) by BGP from BIRD through FRR: all there {:.1} s after the first reached the kernel, {:.1} s after the last, 0 of {} differ; beside it {}",
-        since(begun),
-        since(kernel),
+        "{want4} IPv4 and {want6} IPv6 routes ({from}) by BGP from BIRD through FRR: all there {:.1} s after the first reached the kernel, {:.1} s after the last (FRR fills a kernel without Volley in {:.1} s), 0 of {} differ; beside it {}",
+        took.as_secs_f64(),
+        there
+            .duration_since(filling.done.unwrap_or(there))
+            .as_secs_f64(),
+        alone.as_secs_f64(),
         audit.split(' ').next().unwrap_or("?"),
         undisturbed(ping),
     );

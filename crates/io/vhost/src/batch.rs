@@ -4,6 +4,7 @@
 //! nothing is allocated while packets pass.
 
 use crate::fault::RingFault;
+use crate::header::Words;
 use crate::memory::{Memory, Place};
 use std::io::IoSliceMut;
 
@@ -15,6 +16,8 @@ pub const MAX_BATCH: usize = 1024;
 pub const MAX_FRAME: usize = 65_535;
 /// The shortest frame that is worth a buffer: an Ethernet header.
 const MIN_FRAME: usize = 14;
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Bytes of `virtio_net_hdr` with the number of buffers, as every modern peer has it.
 pub const HEADER: usize = 12;
 
@@ -25,8 +28,8 @@ pub struct Entry {
     pub id: u16,
     /// Descriptors that it takes in a packed ring, buffers that it takes for a front end.
     pub slots: u16,
-    /// Bytes with the header.
-    pub len: u32,
+    /// Bytes of its frame, without the header; 0 for one that is no frame.
+    frame: u32,
     first: u32,
     parts: u32,
 }
@@ -35,6 +38,11 @@ pub struct Entry {
 pub struct Batch {
     entries: Vec<Entry>,
     parts: Vec<Place>,
+    /// Entries that are frames, and the longest.
+    frames: usize,
+    longest: u32,
+    /// Whether headers will be read.
+    pub headers: bool,
 }
 
 impl Default for Batch {
@@ -42,6 +50,9 @@ impl Default for Batch {
         Batch {
             entries: Vec::with_capacity(MAX_BATCH),
             parts: Vec::with_capacity(MAX_BATCH + 4 * MAX_CHAIN),
+            frames: 0,
+            longest: 0,
+            headers: false,
         }
     }
 }
@@ -52,6 +63,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.entries.clear();
         self.parts.clear();
+        (self.frames, self.longest) = (0, 0);
     }
 
     /// Packets in it.
@@ -89,43 +101,50 @@ impl Batch {
         pieces(memory, &mut self.parts, mark, addr, len)
     }
 
-    /// Close the packet that begins at `mark`.
+    /// Close the packet that begins at `mark`, of `len` bytes with its header, and ask for its beginning: it comes from another
+    /// core, and by the time that it is copied the whole vector has been asked for.
     #[inline(always)]
-    pub fn packet(&mut self, id: u16, slots: u16, len: u32, mark: usize) {
+    pub fn packet(&mut self, memory: &Memory, id: u16, slots: u16, len: u32, mark: usize) {
+        let frame = len.saturating_sub(HEADER as u32);
+        let is_frame = (MIN_FRAME..=MAX_FRAME).contains(&(frame as usize));
+        let frame = if is_frame { frame } else { 0 };
+        self.frames += usize::from(is_frame);
+        self.longest = self.longest.max(frame);
         self.entries.push(Entry {
             id,
             slots,
-            len,
+            frame,
             first: mark as u32,
             parts: (self.parts.len() - mark) as u32,
         });
+        if let Some(view) = self.parts.get(mark).and_then(|first| memory.view(*first)) {
+            // Where headers say nothing, their line stays with the peer, which has just written it.
+            view.prefetch(if self.headers { 0 } else { HEADER });
+            view.prefetch(HEADER + LINE - 1);
+        }
+    }
+
+    /// Entries that are frames.
+    #[inline(always)]
+    pub fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// Bytes of the longest frame.
+    #[inline(always)]
+    pub fn longest(&self) -> usize {
+        self.longest as usize
     }
 
     /// Bytes of the frame of packet `at`, without its header; 0 for one that is no frame.
     #[inline(always)]
     pub fn frame_len(&self, at: usize) -> usize {
-        let len = (self.entries[at].len as usize).saturating_sub(HEADER);
-        if (MIN_FRAME..=MAX_FRAME).contains(&len) {
-            len
-        } else {
-            0
-        }
+        self.entries[at].frame as usize
     }
 
     fn parts_of(&self, at: usize) -> &[Place] {
         let entry = &self.entries[at];
         &self.parts[entry.first as usize..][..entry.parts as usize]
-    }
-
-    /// Ask for the beginning of packet `at`.
-    #[inline(always)]
-    pub fn prefetch(&self, memory: &Memory, at: usize) {
-        if let Some(entry) = self.entries.get(at)
-            && let Some(view) = memory.view(self.parts[entry.first as usize])
-        {
-            view.prefetch(0);
-            view.prefetch(64);
-        }
     }
 
     /// Copy the packet `at` from byte `skip` on into `to`; returns how many bytes there were.
@@ -308,15 +327,15 @@ impl Room {
 
     /// Write the packet in hand: the header and what `segments` gives, `len` bytes in all, for which there is room.
     #[inline(always)]
-    pub fn fill(&mut self, memory: &Memory, header: &[u8; HEADER], frame: &[u8]) {
+    pub fn fill(&mut self, memory: &Memory, header: Words, frame: &[u8]) {
         if let [only] = self.parts[..]
             && let Some(view) = memory.view(only)
         {
-            view.write(0, header);
+            header.store(view);
             view.write(HEADER, frame);
         } else {
             let mut cursor = Cursor::default();
-            cursor.write(memory, &self.parts, header);
+            cursor.write(memory, &self.parts, &header.bytes());
             cursor.write(memory, &self.parts, frame);
         }
         self.share(HEADER + frame.len());
@@ -326,12 +345,12 @@ impl Room {
     pub fn fill_parts(
         &mut self,
         memory: &Memory,
-        header: &[u8; HEADER],
+        header: Words,
         frame: impl FnOnce(&mut dyn FnMut(&[u8])),
     ) {
         let mut cursor = Cursor::default();
         let mut len = HEADER;
-        cursor.write(memory, &self.parts, header);
+        cursor.write(memory, &self.parts, &header.bytes());
         frame(&mut |bytes| {
             cursor.write(memory, &self.parts, bytes);
             len += bytes.len();

@@ -1,6 +1,7 @@
 //! `virtio_net_hdr`: what it asks for, in the words of the graph and back.
 
 use crate::batch::HEADER;
+use crate::sys::View;
 use volley_graph::{Checksum, Gso, GsoKind, Offload};
 
 const NEEDS_CSUM: u8 = 1;
@@ -35,26 +36,52 @@ pub fn read(header: &[u8; HEADER]) -> Option<Offload> {
     Some(Offload { checksum, gso })
 }
 
-/// The header that asks for `offload`, without the number of buffers.
-pub fn write(offload: &Offload) -> [u8; HEADER] {
-    let mut header = [0; HEADER];
-    let mut word = |at: usize, word: u16| header[at..at + 2].copy_from_slice(&word.to_le_bytes());
+/// A header as it is written: its first eight bytes and its last four. As numbers, not bytes: bytes that are put together one by
+/// one and then copied as a whole have to wait until every store before them has left the core, those to lines that another
+/// core has, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Words(u64, u32);
+
+impl Words {
+    /// Write it to the beginning of a buffer.
+    #[inline(always)]
+    pub fn store(self, view: View<'_>) {
+        view.put(0, self.0.to_le_bytes());
+        view.put(8, self.1.to_le_bytes());
+    }
+
+    /// The bytes of it.
+    pub fn bytes(self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(&self.0.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.1.to_le_bytes());
+        bytes
+    }
+}
+
+/// The header of a packet that asks for nothing and lies in so many buffers.
+#[inline(always)]
+pub fn plain(buffers: u16) -> Words {
+    Words(0, u32::from(buffers) << 16)
+}
+
+/// The header that asks for `offload`, of a packet in so many buffers.
+pub fn write(offload: &Offload, buffers: u16) -> Words {
+    let Words(mut first, mut last) = plain(buffers);
     if let Some(sum) = offload.checksum {
-        word(6, sum.start);
-        word(8, sum.offset);
+        first |= u64::from(NEEDS_CSUM) | u64::from(sum.start) << 48;
+        last |= u32::from(sum.offset);
     }
     if let Some(gso) = offload.gso {
-        word(2, gso.headers);
-        word(4, gso.size);
         let kind = match gso.kind {
             GsoKind::Tcp4 => TCP4,
             GsoKind::Tcp6 => TCP6,
             GsoKind::Udp => UDP,
         };
-        header[1] = kind | if gso.ecn { ECN } else { 0 };
+        let kind = kind | if gso.ecn { ECN } else { 0 };
+        first |= u64::from(kind) << 8 | u64::from(gso.headers) << 16 | u64::from(gso.size) << 32;
     }
-    header[0] = u8::from(offload.checksum.is_some());
-    header
+    Words(first, last)
 }
 
 #[cfg(test)]
@@ -77,9 +104,14 @@ mod tests {
             (gso.kind, gso.size, gso.headers, gso.ecn),
             (GsoKind::Tcp4, 1448, 66, true)
         );
-        assert_eq!(write(&offload), bytes);
+        assert_eq!(write(&offload, 0).bytes(), bytes);
         assert_eq!(read(&[0; 12]), Some(Offload::NONE));
-        assert_eq!(write(&Offload::NONE), [0; 12]);
+        assert_eq!(write(&Offload::NONE, 0).bytes(), [0; 12]);
+        assert_eq!(plain(0x0201).bytes()[10..], [1, 2]);
+        assert_eq!(
+            write(&offload, 0x0201).bytes()[..11],
+            [&bytes[..10], &[1]].concat()
+        );
         assert_eq!(read(&[0, 1, 54, 0, 1, 0, 0, 0, 0, 0, 0, 0]), None);
         assert_eq!(read(&[1, 9, 54, 0, 1, 0, 0, 0, 0, 0, 0, 0]), None);
     }

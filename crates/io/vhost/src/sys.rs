@@ -207,6 +207,16 @@ impl<'a> View<'a> {
         n
     }
 
+    /// Write `bytes`, whose number is known, to byte `at` on; nothing happens when there is not room for all of them.
+    #[inline(always)]
+    pub fn put<const N: usize>(self, at: usize, bytes: [u8; N]) {
+        if at <= self.len && N <= self.len - at {
+            let to = self.base.wrapping_add(at).cast::<[u8; N]>();
+            // SAFETY: `N` bytes lie inside, and any alignment will do.
+            unsafe { to.write_unaligned(bytes) };
+        }
+    }
+
     /// Ask for the line of byte `at`.
     #[inline(always)]
     pub fn prefetch(self, at: usize) {

@@ -275,6 +275,9 @@ impl End for Packed {
             if !batch.has_room() {
                 break;
             }
+            // Its used bit will be written, too.
+            let far = turn.on(LINES_AHEAD, self.layout.size);
+            ring.prefetch_write(16 * usize::from(far.at));
             let mark = batch.mark();
             let mut reading = Reading {
                 batch,
@@ -287,7 +290,7 @@ impl End for Packed {
                 Ok(Some(chain))
                     if slots + u32::from(chain.slots) <= u32::from(self.layout.size) =>
                 {
-                    batch.packet(chain.id, chain.slots, len, mark);
+                    batch.packet(memory, chain.id, chain.slots, len, mark);
                     slots += u32::from(chain.slots);
                     turn = turn.on(chain.slots, self.layout.size);
                 }

@@ -17,6 +17,12 @@ pub(crate) const RING: usize = 4;
 /// The driver does not want to be told; the device does not want to be told.
 pub(crate) const QUIET: u16 = 1;
 
+/// How many buffers before a descriptor is read its line is asked for: four descriptors lie on one, the other core wrote it,
+/// and cores may be far apart.
+const LINES_AHEAD: u16 = 32;
+/// Entries of the used ring on one line.
+const USED_ON_LINE: u16 = 8;
+
 /// State of the device's end.
 pub struct Split {
     layout: Layout,
@@ -84,6 +90,22 @@ impl Split {
             return Err(RingFault::IndexRange);
         }
         Ok((head, desc(views.desc, usize::from(head))))
+    }
+
+    /// Ask for the descriptor at the head of the buffer at `index`.
+    #[inline(always)]
+    fn ask_for_head(&self, views: &Views<'_>, index: u16) {
+        let head = views.avail.load16(RING + 2 * self.slot(index));
+        views.desc.prefetch(16 * usize::from(head));
+    }
+
+    /// Ask for the part of the used ring that the next `n` buffers are given back by, to write there.
+    #[inline(always)]
+    fn ask_for_used(&self, views: &Views<'_>, n: usize) {
+        for line in 0..=n as u16 / USED_ON_LINE {
+            let index = self.used.wrapping_add(line * USED_ON_LINE);
+            views.used.prefetch_write(RING + 8 * self.slot(index));
+        }
     }
 
     /// Give all parts of a chain to `sink`.
@@ -193,6 +215,9 @@ impl End for Split {
             if !batch.has_room() {
                 break;
             }
+            if i + usize::from(LINES_AHEAD) < n {
+                self.ask_for_head(&views, self.avail.wrapping_add(i as u16 + LINES_AHEAD));
+            }
             let mark = batch.mark();
             let mut reading = Reading {
                 batch,
@@ -206,7 +231,7 @@ impl End for Split {
                 });
             let len = reading.len;
             match found {
-                Ok(id) => batch.packet(id, 1, len, mark),
+                Ok(id) => batch.packet(memory, id, 1, len, mark),
                 Err(fault) => {
                     batch.undo(mark);
                     return if i == 0 { Err(fault) } else { Ok(()) };
@@ -220,6 +245,7 @@ impl End for Split {
         let Some(views) = self.views(memory) else {
             return false;
         };
+        self.ask_for_used(&views, n);
         let old = self.used;
         for entry in &batch.entries()[..n] {
             self.give(&views, entry.id, 0);
@@ -231,12 +257,13 @@ impl End for Split {
     #[inline(always)]
     fn ahead(&self, memory: &Memory, nth: u16) {
         // Beyond what the driver gave is nothing to ask for, and its core writes there.
-        if nth >= self.seen.wrapping_sub(self.avail) {
-            return;
-        }
-        let Some(views) = self.views(memory) else {
+        let given = self.seen.wrapping_sub(self.avail);
+        let Some(views) = self.views(memory).filter(|_| nth < given) else {
             return;
         };
+        if nth + LINES_AHEAD < given {
+            self.ask_for_head(&views, self.avail.wrapping_add(nth + LINES_AHEAD));
+        }
         if let Ok((_, d)) = self.head(&views, self.avail.wrapping_add(nth)) {
             memory.prefetch_write(d.addr);
         }
@@ -286,6 +313,7 @@ impl End for Split {
         let Some(views) = self.views(memory).filter(|_| !room.taken.is_empty()) else {
             return false;
         };
+        self.ask_for_used(&views, room.taken.len());
         let old = self.used;
         for taken in &room.taken {
             self.give(&views, taken.id, taken.len);

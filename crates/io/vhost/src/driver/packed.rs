@@ -86,7 +86,7 @@ impl PackedDriver {
             };
             let id = self.slots.see(id)?;
             if packet.add(memory, batch, self.slots.addr(id), len, &self.layout)? {
-                batch.packet(id, packet.buffers, packet.len, packet.mark);
+                batch.packet(memory, id, packet.buffers, packet.len, packet.mark);
                 packet = Arriving::begin(batch);
             }
             turn = turn.on(1, self.layout.size);

@@ -117,7 +117,7 @@ impl SplitDriver {
             let (id, len) = self.returned(views, nth);
             let id = self.slots.see(id)?;
             if packet.add(memory, batch, self.slots.addr(id), len, &self.layout)? {
-                batch.packet(id, packet.buffers, packet.len, packet.mark);
+                batch.packet(memory, id, packet.buffers, packet.len, packet.mark);
                 packet = Arriving::begin(batch);
             }
         }

@@ -17,9 +17,6 @@ use volley_iface::{Direction, Flag, IfTable};
 
 /// Name of the same source for virtio-user interfaces.
 pub const VIRTIO_NAME: &str = "virtio-user-input";
-/// Packets ahead to ask for.
-const AHEAD: usize = 8;
-
 nexts! {
     /// Where vhost-user-input sends packets, besides to where each interface receives.
     pub enum Next { Drop => "error-drop" }
@@ -145,6 +142,7 @@ impl Poller {
     ) -> (usize, bool) {
         let lane = &wire.rx[queue];
         self.batch.clear();
+        self.batch.headers = wire.offloads.load(Relaxed);
         let mut seen = ring.look(memory, &mut self.batch, out.vector_size());
         if memory.is_broken() {
             seen = Err(RingFault::Shrunk);
@@ -186,7 +184,7 @@ impl Poller {
     ) -> usize {
         let rx = wire.interface.0;
         let found = self.batch.entries().len();
-        let (good, longest) = self.sort();
+        let good = self.sort();
         let mut fresh = out.alloc(good, rx);
         let n = fresh.len();
         let mut tally = Tally {
@@ -204,11 +202,9 @@ impl Poller {
                 .count_errors(self.worker, rx, Direction::Rx, bad as u64);
         }
         let (batch, rows) = (&self.batch, self.rows.words(n));
-        (0..AHEAD.min(n)).for_each(|row| batch.prefetch(memory, rows[row] as usize));
         let mut bytes = 0;
         fresh.fill(|row, data| {
             let at = rows[row] as usize;
-            batch.prefetch(memory, at + AHEAD);
             let len = batch.frame_len(at);
             if len > DATA {
                 return 0;
@@ -216,10 +212,10 @@ impl Poller {
             bytes += len as u64;
             batch.copy(memory, at, HEADER, &mut data[..len])
         });
-        if longest > DATA {
+        if self.batch.longest() > DATA {
             bytes += self.long(cx, &mut fresh, memory, &mut tally);
         }
-        if wire.offloads.load(Relaxed) {
+        if self.batch.headers {
             self.offloads(cx, &mut fresh, memory, &mut tally);
         }
         let sound = n as u64 - tally.broken;
@@ -231,18 +227,20 @@ impl Poller {
         tally.taken
     }
 
-    /// Entries that are frames, in `rows`; how many, and the longest.
+    /// Entries that are frames, in `rows`; how many.
     #[inline(always)]
-    fn sort(&mut self) -> (usize, usize) {
-        let (mut good, mut longest) = (0, 0);
+    fn sort(&mut self) -> usize {
+        let good = self.batch.frames();
         let rows = self.rows.words_mut(self.batch.entries().len());
-        for at in 0..rows.len() {
-            let len = self.batch.frame_len(at);
-            rows[good] = at as u32;
-            good += usize::from(len > 0);
-            longest = longest.max(len);
+        if good == rows.len() {
+            (0..).zip(rows).for_each(|(at, row)| *row = at);
+        } else {
+            let frames = (0..rows.len()).filter(|&at| self.batch.frame_len(at) > 0);
+            frames
+                .enumerate()
+                .for_each(|(row, at)| rows[row] = at as u32);
         }
-        (good, longest)
+        good
     }
 
     /// Packets that do not fit one buffer.

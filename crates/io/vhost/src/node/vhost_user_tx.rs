@@ -3,9 +3,10 @@
 use crate::batch::{HEADER, Room};
 use crate::device::{End, Reserved};
 use crate::fault::RingFault;
+use crate::header::{self, Words};
 use crate::memory::Memory;
 use crate::wire::{Lane, MAX_PAIRS, Running, Wire};
-use crate::{header, with_ring};
+use crate::with_ring;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::{
@@ -33,7 +34,7 @@ counters! {
 }
 
 /// Buffers ahead to ask for.
-const AHEAD: u16 = 8;
+const AHEAD: u16 = 16;
 
 /// State of an interface's transmit node on one worker.
 pub struct VhostTx {
@@ -154,7 +155,7 @@ impl VhostTx {
             let is_whole = fault.is_none() && first.len() == view.len();
             let plain = is_whole.then(|| ring.plain(memory, room, len)).flatten();
             if let Some(place) = plain {
-                place.write(0, &head(ring, &view, 1, offloads));
+                head(ring, &view, 1, offloads).store(place);
                 place.write(HEADER, first);
                 verdict[row] = 0;
                 (sent, bytes) = (sent + 1, bytes + first.len());
@@ -215,23 +216,21 @@ fn fill<E: End>(ring: &E, memory: &Memory, room: &mut Room, view: &PacketView<'_
     let head = head(ring, view, room.buffers(), offloads);
     let first = view.bytes();
     if first.len() == view.len() {
-        room.fill(memory, &head, first);
+        room.fill(memory, head, first);
     } else {
-        room.fill_parts(memory, &head, |each| view.slices().for_each(each));
+        room.fill_parts(memory, head, |each| view.slices().for_each(each));
     }
 }
 
 /// The header of a packet that lies in so many buffers.
 #[inline(always)]
-fn head<E: End>(ring: &E, view: &PacketView<'_>, buffers: usize, offloads: bool) -> [u8; HEADER] {
-    let mut head = if offloads {
-        header::write(&view.offload())
-    } else {
-        [0; HEADER]
-    };
+fn head<E: End>(ring: &E, view: &PacketView<'_>, buffers: usize, offloads: bool) -> Words {
     let buffers = ring.buffer_count(buffers);
-    head[HEADER - 2..].copy_from_slice(&buffers.to_le_bytes());
-    head
+    if offloads {
+        header::write(&view.offload(), buffers)
+    } else {
+        header::plain(buffers)
+    }
 }
 
 /// A number that is the same for all packets of a flow: over addresses and ports where they are without options.

@@ -81,14 +81,19 @@ struct Router {
 }
 
 impl Router {
-    /// With these interfaces and addresses, and 10.255.0.N/32 as its own.
+    /// With these interfaces and addresses, and 10.255.0.N/32 as its own. `end.5` is VLAN 5 on `end`, which has no address.
     fn new(net: &mut Net, number: u32, ends: &[(&str, &str)]) -> Router {
         let (daemon, space) = (Daemon::start("", &[]), net.space(&format!("k{number}")));
         for (end, address) in ends {
             let wire = net.wire();
+            let (name, vlan) = end.split_once('.').unwrap_or((end, ""));
             daemon.ok(&format!(
-                "create host-interface name {end} as {end} netns {wire}"
+                "create host-interface name {name} as {name} netns {wire}"
             ));
+            if !vlan.is_empty() {
+                daemon.ok(&format!("set interface state {name} up"));
+                daemon.ok(&format!("create sub-interfaces {name} {vlan}"));
+            }
             daemon.ok(&format!("set interface ip address {end} {address}"));
             daemon.ok(&format!("set interface state {end} up"));
             daemon.ok(&format!("lcp create {end} host-if {end} netns {space}"));
@@ -220,6 +225,71 @@ fn two_routers_speak_ospf_and_bgp_over_volley() {
     for router in [&r1, &r2] {
         router.in_step();
     }
+}
+
+#[test]
+fn routers_speak_ospf_and_bgp_under_vlan_tags() {
+    if !able(&[
+        &format!("{FRR}/zebra"),
+        &format!("{FRR}/ospfd"),
+        &format!("{FRR}/bgpd"),
+    ]) {
+        return;
+    }
+    let Some(mut net) = Net::new() else { return };
+    net.cable("one", "two");
+    let a = net.host("a", "la", "10.10.1.2/24", "10.10.1.1");
+    net.host("b", "lb", "10.10.2.2/24", "10.10.2.1");
+    let ends1 = [("one.100", "10.1.12.1/24"), ("la", "10.10.1.1/24")];
+    let ends2 = [("two.100", "10.1.12.2/24"), ("lb", "10.10.2.1/24")];
+    let mut r1 = Router::new(&mut net, 1, &ends1);
+    let mut r2 = Router::new(&mut net, 2, &ends2);
+    r1.frr_all(1, &ospf(&["one.100"]), &bgp(1, &[2], "10.10.1.0/24"));
+    r2.frr_all(2, &ospf(&["two.100"]), &bgp(2, &[1], "10.10.2.0/24"));
+    let there = within(SETTLE, || {
+        r1.kernel("route show 10.10.2.0/24").contains("proto bgp")
+    });
+    assert!(
+        there,
+        "{}{}",
+        r1.kernel("route"),
+        r1.daemon.ok("show errors")
+    );
+    assert!(within(SETTLE, || pings(&a, "10.10.2.2", 1, "0.2") == 1));
+    let shown = r1.fib("10.10.2.2");
+    assert!(
+        shown.contains("via 10.1.12.2") && shown.contains("one.100"),
+        "{shown}"
+    );
+    // The kernels see each other through two tags as well; the address is the kernels' own idea.
+    for (router, parent, host) in [(&r1, "one", 1), (&r2, "two", 2)] {
+        let (daemon, space) = (&router.daemon, &router.routing.space);
+        daemon.ok(&format!(
+            "create sub-interfaces {parent} 7 dot1ad 200 inner-dot1q 7 exact-match"
+        ));
+        daemon.ok(&format!("lcp create {parent}.7 host-if qinq netns {space}"));
+        router.kernel("link set qinq up");
+        router.kernel(&format!("addr add 10.1.7.{host}/24 dev qinq"));
+        router.in_step();
+        let shown = daemon.ok("show interface address");
+        assert!(shown.contains(&format!("10.1.7.{host}/24")), "{shown}");
+    }
+    let seen = within(SETTLE, || {
+        pings(&r1.routing.space, "10.1.7.2", 1, "0.2") == 1
+    });
+    assert!(seen, "{}", r2.daemon.ok("show errors"));
+    // What goes with a sub-interface goes with its twin.
+    r1.kernel("link set one.100 down");
+    let gone = within(SETTLE, || {
+        let rows = r1.daemon.json("show interface one.100");
+        rows["interfaces"][0]["state"] == "down"
+    });
+    assert!(gone, "{}", r1.daemon.ok("show interface"));
+    r1.kernel("link set one.100 up");
+    assert!(within(SETTLE, || pings(&a, "10.10.2.2", 1, "0.2") == 1));
+    r1.in_step();
+    r1.daemon.ok("lcp delete one.7");
+    assert!(!r1.kernel("-o link").contains("qinq"));
 }
 
 /// Three routers: two cables between the first two, one between each of them and the third; a host behind the first and one

@@ -8,7 +8,7 @@ use crate::run::Program;
 /// A list of checks of one kind: a test file of the daemon and the test's name.
 type Check = (&'static str, &'static str);
 
-pub const ITEMS: [Item; 38] = [
+pub const ITEMS: [Item; 39] = [
     item(
         "oracle",
         "every rule of the page has packets, and the oracle and scapy agree on each outcome",
@@ -195,6 +195,11 @@ pub const ITEMS: [Item; 38] = [
         "frr",
         "three FRR routers, OSPF and BGP, ECMP, a link cut converges, lcp audit empty",
         Work::Call(|sitting| check(sitting, ("frr", "three_routers_share"))),
+    ),
+    item(
+        "frr-vlan",
+        "FRR on sub-interfaces, each with a twin of its own: OSPF and BGP under a tag, the kernels' pings under two, lcp audit empty",
+        Work::Call(|sitting| check(sitting, ("frr", "under_vlan_tags"))),
     ),
     item(
         "bird",

@@ -95,18 +95,7 @@ impl LcpHandler {
         self.interfaces.borrow().table().clone()
     }
 
-    /// The twin of a sub-interface would be an 802.1Q device on the twin of its parent, which nobody makes yet.
-    fn refuse_sub(&self, name: &str) -> Result<(), ModelError> {
-        let all = self.interfaces.borrow();
-        if all.by_name(name).is_none_or(|i| i.sub.is_none()) {
-            return Ok(());
-        }
-        let why = "a sub-interface has no twin in the kernel: give its parent one";
-        Err(ModelError::invalid(format!("twin of {name}"), why))
-    }
-
     fn create(&self, pair: &LcpPair) -> Result<Applied, ModelError> {
-        self.refuse_sub(&pair.interface)?;
         let (phy, tap) = (self.index(&pair.interface)?, self.index(&pair.tap())?);
         let mut book = self.pairs.0.borrow_mut();
         if book.contains_key(&phy) {

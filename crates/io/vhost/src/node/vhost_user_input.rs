@@ -17,6 +17,7 @@ use volley_iface::{Direction, Flag, IfTable};
 
 /// Name of the same source for virtio-user interfaces.
 pub const VIRTIO_NAME: &str = "virtio-user-input";
+
 nexts! {
     /// Where vhost-user-input sends packets, besides to where each interface receives.
     pub enum Next { Drop => "error-drop" }

@@ -268,6 +268,8 @@ fn routers_speak_ospf_and_bgp_under_vlan_tags() {
             "create sub-interfaces {parent} 7 dot1ad 200 inner-dot1q 7 exact-match"
         ));
         daemon.ok(&format!("lcp create {parent}.7 host-if qinq netns {space}"));
+        // Until both have seen it, Volley's word on a new twin's state goes before the kernel's.
+        router.in_step();
         router.kernel("link set qinq up");
         router.kernel(&format!("addr add 10.1.7.{host}/24 dev qinq"));
         router.in_step();
@@ -277,7 +279,14 @@ fn routers_speak_ospf_and_bgp_under_vlan_tags() {
     let seen = within(SETTLE, || {
         pings(&r1.routing.space, "10.1.7.2", 1, "0.2") == 1
     });
-    assert!(seen, "{}", r2.daemon.ok("show errors"));
+    let say = |router: &Router| {
+        let kernel = ["addr", "neigh", "route"].map(|what| router.kernel(what));
+        kernel.concat()
+            + &["show interface", "show ip neighbors", "show errors"]
+                .map(|c| router.daemon.ok(c))
+                .concat()
+    };
+    assert!(seen, "{}\n{}", say(&r1), say(&r2));
     // What goes with a sub-interface goes with its twin.
     r1.kernel("link set one.100 down");
     let gone = within(SETTLE, || {

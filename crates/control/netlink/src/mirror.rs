@@ -38,9 +38,6 @@ const IDLE: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_secs(5);
 /// Between two slices.
 const BREATH: Duration = Duration::from_millis(1);
-/// Between the first change and a look at those that follow it: a routing daemon has many, and a turn for each costs more than
-/// what it does.
-const GATHER: Duration = Duration::from_millis(5);
 /// Between two counts of what is mirrored.
 const COUNT: Duration = Duration::from_millis(500);
 /// How long an audit and a repair wait for the mirror to be at rest.
@@ -48,17 +45,6 @@ const REST: Duration = Duration::from_secs(30);
 
 /// How often links, addresses and neighbours are asked for when they change meanwhile.
 const GOES: u32 = 5;
-
-/// When the mirror looks again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    /// There is more to do.
-    AtOnce,
-    /// Something was heard: there may be more of it.
-    Soon,
-    /// When somebody says something.
-    WhenTold,
-}
 
 enum Command {
     Resync(oneshot::Sender<Result<Applied, ModelError>>),
@@ -167,13 +153,12 @@ impl Mirror {
                 continue;
             };
             now.pairs = pairs;
-            let next = self.turn(now, &*volley).await;
+            let busy = self.turn(now, &*volley).await;
             self.obey(now, &*volley).await;
             drop(volley);
-            match next {
-                Next::AtOnce => breathe().await,
-                Next::Soon => sleep(GATHER).await,
-                Next::WhenTold => self.idle(TICK).await,
+            match busy {
+                true => breathe().await,
+                false => self.idle(TICK).await,
             }
         }
     }
@@ -237,17 +222,16 @@ impl Mirror {
         }
     }
 
-    /// One look at everything; when the next one is due.
-    async fn turn(&self, now: &mut Session, volley: &dyn Backend) -> Next {
+    /// One look at everything; whether there is more to do at once.
+    async fn turn(&self, now: &mut Session, volley: &dyn Backend) -> bool {
         volley.follow();
         if now.lost {
             self.read_all(now, volley).await;
         }
-        let before = self.status.borrow().messages;
         let heard = self.hear(now);
         if now.lost {
             // Half of an account must not be taken for the whole: what is missing in it is not gone.
-            return Next::AtOnce;
+            return true;
         }
         let version = volley.version();
         now.touched |= self.poked.take() || now.is_due();
@@ -264,21 +248,21 @@ impl Mirror {
         if self.counted.get().is_none_or(|last| last.elapsed() > COUNT) {
             self.count(now);
         }
-        match self.status.borrow().messages != before {
-            _ if heard == Heard::Some || now.routes.waiting() > 0 => Next::AtOnce,
-            true => Next::Soon,
-            false => Next::WhenTold,
-        }
+        heard == Heard::Some || now.routes.waiting() > 0
     }
 
     /// Reads what the kernel says, for a slice.
     fn hear(&self, now: &mut Session) -> Heard {
-        let (until, mut said) = (Instant::now() + SLICE, Vec::new());
+        let until = Instant::now() + SLICE;
         loop {
-            let heard = now.kernel.hear(|one| said.push(one));
+            let (mut messages, mut said) = (0, Vec::new());
+            let heard = now.kernel.hear(|one| {
+                messages += 1;
+                said.push(one);
+            });
+            said.into_iter().for_each(|one| now.take(one));
             let mut status = self.status.borrow_mut();
-            status.messages += said.len() as u64;
-            said.drain(..).for_each(|one| now.take(one));
+            status.messages += messages;
             if heard == Heard::Overrun {
                 status.overruns += 1;
                 now.lost = true;
@@ -422,7 +406,7 @@ impl Mirror {
     /// Goes on until nothing waits: a kernel that does not stop talking is not waited for.
     async fn rest(&self, now: &mut Session, volley: &dyn Backend) {
         let until = Instant::now() + REST;
-        while self.turn(now, volley).await == Next::AtOnce && Instant::now() < until {
+        while self.turn(now, volley).await && Instant::now() < until {
             breathe().await;
         }
     }

@@ -122,6 +122,13 @@ impl Router {
         must(&format!("ip -n {} {words}", self.routing.space))
     }
 
+    /// What its kernel and its router have to say, for a failure.
+    fn all(&self) -> String {
+        let kernel = ["addr", "neigh", "route"].map(|what| self.kernel(what));
+        let shown = ["show interface", "show ip neighbors", "show errors"];
+        kernel.concat() + &shown.map(|c| self.daemon.ok(c)).concat()
+    }
+
     fn fib(&self, what: &str) -> String {
         self.daemon.ok(&format!("show ip fib {what}"))
     }
@@ -279,14 +286,7 @@ fn routers_speak_ospf_and_bgp_under_vlan_tags() {
     let seen = within(SETTLE, || {
         pings(&r1.routing.space, "10.1.7.2", 1, "0.2") == 1
     });
-    let say = |router: &Router| {
-        let kernel = ["addr", "neigh", "route"].map(|what| router.kernel(what));
-        kernel.concat()
-            + &["show interface", "show ip neighbors", "show errors"]
-                .map(|c| router.daemon.ok(c))
-                .concat()
-    };
-    assert!(seen, "{}\n{}", say(&r1), say(&r2));
+    assert!(seen, "{}\n{}", r1.all(), r2.all());
     // What goes with a sub-interface goes with its twin.
     r1.kernel("link set one.100 down");
     let gone = within(SETTLE, || {

@@ -133,6 +133,13 @@ impl Router {
         self.daemon.ok(&format!("show ip fib {what}"))
     }
 
+    /// Waits until its kernel has a network by BGP.
+    fn learns(&self, network: &str) {
+        let route = format!("route show {network}");
+        let there = within(SETTLE, || self.kernel(&route).contains("proto bgp"));
+        assert!(there, "{}", self.all());
+    }
+
     fn in_step(&self) {
         let mut last = String::new();
         let held = within(Duration::from_secs(20), || {
@@ -152,6 +159,12 @@ fn pings(space: &str, to: &str, count: u32, every: &str) -> u32 {
     let line = said.lines().find(|l| l.contains(" received")).unwrap_or("");
     let received = line.split(", ").nth(1).unwrap_or("0");
     received.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Whether FRR is there, with what these tests need of it.
+fn has_frr() -> bool {
+    let programs = ["zebra", "ospfd", "bgpd"].map(|name| format!("{FRR}/{name}"));
+    able(&programs.each_ref().map(String::as_str))
 }
 
 /// Quick hellos on these interfaces.
@@ -182,11 +195,7 @@ fn bgp(number: u32, others: &[u32], network: &str) -> String {
 
 #[test]
 fn two_routers_speak_ospf_and_bgp_over_volley() {
-    if !able(&[
-        &format!("{FRR}/zebra"),
-        &format!("{FRR}/ospfd"),
-        &format!("{FRR}/bgpd"),
-    ]) {
+    if !has_frr() {
         return;
     }
     let Some(mut net) = Net::new() else { return };
@@ -205,18 +214,8 @@ fn two_routers_speak_ospf_and_bgp_over_volley() {
     );
     r1.frr_all(1, &ospf(&["one"]), &bgp(1, &[2], "10.10.1.0/24"));
     r2.frr_all(2, &ospf(&["two"]), &bgp(2, &[1], "10.10.2.0/24"));
-    let there = within(SETTLE, || {
-        r1.kernel("route show 10.10.2.0/24").contains("proto bgp")
-    });
-    assert!(
-        there,
-        "{}{}",
-        r1.kernel("route"),
-        r1.daemon.ok("show errors")
-    );
-    assert!(within(SETTLE, || r2
-        .kernel("route show 10.10.1.0/24")
-        .contains("proto bgp")));
+    r1.learns("10.10.2.0/24");
+    r2.learns("10.10.1.0/24");
     assert!(
         within(SETTLE, || pings(&a, "10.10.2.2", 1, "0.2") == 1),
         "{}",
@@ -236,11 +235,7 @@ fn two_routers_speak_ospf_and_bgp_over_volley() {
 
 #[test]
 fn routers_speak_ospf_and_bgp_under_vlan_tags() {
-    if !able(&[
-        &format!("{FRR}/zebra"),
-        &format!("{FRR}/ospfd"),
-        &format!("{FRR}/bgpd"),
-    ]) {
+    if !has_frr() {
         return;
     }
     let Some(mut net) = Net::new() else { return };
@@ -253,15 +248,7 @@ fn routers_speak_ospf_and_bgp_under_vlan_tags() {
     let mut r2 = Router::new(&mut net, 2, &ends2);
     r1.frr_all(1, &ospf(&["one.100"]), &bgp(1, &[2], "10.10.1.0/24"));
     r2.frr_all(2, &ospf(&["two.100"]), &bgp(2, &[1], "10.10.2.0/24"));
-    let there = within(SETTLE, || {
-        r1.kernel("route show 10.10.2.0/24").contains("proto bgp")
-    });
-    assert!(
-        there,
-        "{}{}",
-        r1.kernel("route"),
-        r1.daemon.ok("show errors")
-    );
+    r1.learns("10.10.2.0/24");
     assert!(within(SETTLE, || pings(&a, "10.10.2.2", 1, "0.2") == 1));
     let shown = r1.fib("10.10.2.2");
     assert!(
@@ -341,11 +328,7 @@ fn triangle(net: &mut Net) -> ([Router; 3], [String; 2]) {
 
 #[test]
 fn three_routers_share_two_ways_and_a_cut_converges() {
-    if !able(&[
-        &format!("{FRR}/zebra"),
-        &format!("{FRR}/ospfd"),
-        &format!("{FRR}/bgpd"),
-    ]) {
+    if !has_frr() {
         return;
     }
     let Some(mut net) = Net::new() else { return };

@@ -362,6 +362,164 @@ fn routes_of_every_kind_are_taken_over() {
     assert!(audit.contains(" 0 differ"), "{audit}");
 }
 
+/// Routes that the operator gives Volley, and what `ip route` says of them in the kernel.
+const OWN: [(&str, &str, &str); 9] = [
+    (
+        "ip route add 198.51.100.0/24 via 10.78.0.2 right",
+        "198.51.100.0/24",
+        "via 10.78.0.2 dev right",
+    ),
+    (
+        "ip route add 198.51.101.0/24 via 198.51.100.9",
+        "198.51.101.0/24",
+        "via 10.78.0.2 dev right",
+    ),
+    (
+        "ip route add 198.51.102.0/24 via 10.77.0.2 left weight 1 via 10.78.0.2 right weight 3",
+        "198.51.102.0/24",
+        "nexthop via 10.78.0.2 dev right weight 3",
+    ),
+    (
+        "ip route add 198.51.103.0/24 via drop",
+        "198.51.103.0/24",
+        "blackhole",
+    ),
+    (
+        "ip route add 198.51.104.0/24 via unreachable",
+        "198.51.104.0/24",
+        "unreachable",
+    ),
+    (
+        "ip route add 198.51.105.0/24 via left",
+        "198.51.105.0/24",
+        "dev left",
+    ),
+    (
+        "ip route add 198.51.106.0/24 table 7 via 10.77.0.2 left",
+        "table 7 198.51.106.0/24",
+        "via 10.77.0.2 dev left",
+    ),
+    (
+        "ip6 route add 2001:db8:a::/48 via 2001:db8:77::2 left via 2001:db8:78::2 right",
+        "-6 2001:db8:a::/48",
+        "via 2001:db8:78::2 dev right",
+    ),
+    (
+        "ip6 route add 2001:db8:b::/48 via prohibit",
+        "-6 2001:db8:b::/48",
+        "prohibit",
+    ),
+];
+
+fn kernel_routes(space: &Space, what: &str) -> String {
+    let (six, what) = what
+        .strip_prefix("-6 ")
+        .map_or(("", what), |what| ("-6 ", what));
+    space.ip(&format!("{six}route show {what}"))
+}
+
+/// The bed's router with twins and these routes.
+fn told(bed: &Bed) -> (Daemon, Space) {
+    let (daemon, space) = mirrored(bed);
+    daemon.ok("ip table add 7");
+    space.ip("route add blackhole 198.51.200.0/24 proto 86 metric 9");
+    OWN.iter().for_each(|(line, ..)| _ = daemon.ok(line));
+    in_step(&daemon);
+    (daemon, space)
+}
+
+/// Whether the kernel has nothing from Volley.
+fn none(space: &Space) -> bool {
+    let all = [
+        "route show table all proto 86",
+        "-6 route show table all proto 86",
+    ];
+    all.iter().all(|what| space.ip(what).is_empty())
+}
+
+#[test]
+fn routes_of_volley_go_to_the_kernel() {
+    let Some(bed) = Bed::new() else { return };
+    let (mut daemon, space) = told(&bed);
+    for (line, what, part) in OWN {
+        let has = kernel_routes(&space, what);
+        assert!(
+            has.contains(part) && has.contains("proto 86"),
+            "{line}: {has}"
+        );
+    }
+    let stale = kernel_routes(&space, "198.51.200.0/24");
+    assert!(stale.is_empty(), "nobody wants it: {stale}");
+    let table = &daemon.json("show lcp")["tables"][0];
+    assert_eq!(
+        (&table["told_ip4"], &table["told_ip6"]),
+        (&6.into(), &2.into()),
+        "{table}"
+    );
+    assert_eq!(
+        table["ip4"], 0,
+        "none of them comes back as the kernel's: {table}"
+    );
+    bed.ip("b", "addr add 198.51.100.9/32 dev lo");
+    soon("the kernel's own packets take it", || {
+        space.does(5, "ping -n -q -c 1 -W 1 198.51.100.9")
+    });
+    daemon.ok("lcp delete left");
+    soon("the end of routes over it", || {
+        kernel_routes(&space, "198.51.105.0/24").is_empty()
+    });
+    daemon.ok("lcp delete right");
+    soon("nothing of Volley's in the kernel", || none(&space));
+    daemon.ok(&format!("lcp create left host-if left netns {}", space.0));
+    soon("the blackhole", || !none(&space));
+    daemon.stop("TERM");
+    assert!(none(&space), "nothing stays behind");
+}
+
+#[test]
+fn what_changes_of_volleys_routes_changes_in_the_kernel() {
+    let Some(bed) = Bed::new() else { return };
+    let (mut daemon, space) = told(&bed);
+    // Each side's own word goes before, on that side.
+    space.ip("route add 198.51.100.0/24 via 10.77.0.2");
+    in_step(&daemon);
+    assert!(space.ip("route get 198.51.100.1").contains("10.77.0.2"));
+    assert!(fib(&daemon, "198.51.100.1").contains("source static"));
+    space.ip("route del 198.51.100.0/24 via 10.77.0.2");
+
+    // What leads on changes, what is changed, what goes.
+    daemon.ok("ip route del 198.51.100.0/24 via 10.78.0.2 right");
+    daemon.ok("ip route add 198.51.100.0/24 via 10.77.0.2 left");
+    daemon.ok("ip route del 198.51.104.0/24 via unreachable");
+    in_step(&daemon);
+    for what in ["198.51.100.0/24", "198.51.101.0/24"] {
+        let has = kernel_routes(&space, what);
+        assert!(
+            has.contains("via 10.77.0.2 dev left") && !has.contains("right"),
+            "{has}"
+        );
+    }
+    assert!(kernel_routes(&space, "198.51.104.0/24").is_empty());
+
+    // What the kernel loses with a link or by somebody's hand comes back.
+    space.ip("link set left down");
+    daemon.wait_for("down", |d| {
+        d.json("show interface left")["interfaces"][0]["state"] == "down"
+    });
+    in_step(&daemon);
+    assert!(kernel_routes(&space, "198.51.100.0/24").is_empty());
+    daemon.ok("set interface state left up");
+    space.ip("route flush table main proto 86");
+    soon("everything again", || {
+        OWN.iter().all(|(line, what, _)| {
+            line.contains("unreachable") || kernel_routes(&space, what).contains("proto 86")
+        })
+    });
+    in_step(&daemon);
+    let resync = daemon.ok("lcp resync");
+    assert!(resync.contains(" 0 of them were wrong"), "{resync}");
+}
+
 /// As many routes as the kernel has no room for while nobody reads.
 #[test]
 fn what_the_kernel_had_no_room_to_tell_is_read_once_more() {

@@ -48,6 +48,14 @@ impl Backend for Daemon {
         fib.route_set(family, table, RouteSource::LcpRt)
     }
 
+    fn own_version(&self) -> u64 {
+        self.stack.fib.borrow().own_version()
+    }
+
+    fn own_routes(&self, family: Family, table: u32) -> Result<RouteSet, ModelError> {
+        self.stack.fib.borrow().own_routes(family, table)
+    }
+
     fn follow(&self) {
         self.stack.lcp_follow();
     }

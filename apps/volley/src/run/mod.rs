@@ -133,6 +133,7 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     }
     manager.tell("STOPPING=1");
     farewell(&daemon).await;
+    daemon.mirror.end().await;
     drop(running);
     finish(&daemon);
     ended

@@ -102,6 +102,15 @@ impl RouteSource {
         found.map_or("static", |(name, _)| name)
     }
 
+    /// Whether its routes are the router's own decision: an operator's, a file's, a routing protocol's. Other tables are told
+    /// these; the rest follows from addresses and neighbours, or comes from there.
+    pub fn is_own(self) -> bool {
+        matches!(
+            self,
+            RouteSource::Static | RouteSource::File | RouteSource::Dynamic
+        )
+    }
+
     /// Rank, smaller wins.
     pub fn preference(self) -> u8 {
         self as u8

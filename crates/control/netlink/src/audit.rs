@@ -1,7 +1,8 @@
 //! What the kernel should have made of the forwarding table, against what is there.
 
 use crate::Backend;
-use crate::routes::{Routes, Wanted, normal};
+use crate::own::Own;
+use crate::routes::{Hops, Routes, Wanted, normal, volley_table};
 use hashbrown::HashMap;
 use volley_model::reply::{LcpAuditReply, LcpDifference};
 use volley_model::{Family, ModelError, Path, Prefix};
@@ -17,6 +18,8 @@ pub struct Findings {
     reply: LcpAuditReply,
     /// Prefixes of routes that differ.
     pub routes: Vec<(Family, u32, Prefix)>,
+    /// How many of Volley's own routes the kernel has otherwise.
+    pub own: u64,
 }
 
 fn words(paths: Option<&[Path]>) -> String {
@@ -52,14 +55,10 @@ impl Findings {
         volley: Option<&[Path]>,
     ) {
         let (_, table, prefix) = at;
-        let what = match table {
-            0 => prefix.to_string(),
-            table => format!("{prefix} table {table}"),
-        };
         self.routes.push(at);
         self.tell(LcpDifference {
             kind: "route".into(),
-            what,
+            what: place(table, prefix),
             kernel: words(kernel),
             volley: words(volley),
         });
@@ -68,6 +67,30 @@ impl Findings {
     /// The answer.
     pub fn reply(self) -> LcpAuditReply {
         self.reply
+    }
+}
+
+fn place(table: u32, prefix: Prefix) -> String {
+    match table {
+        0 => prefix.to_string(),
+        table => format!("{prefix} table {table}"),
+    }
+}
+
+/// Compares what the kernel has of Volley's own routes with what it should have.
+pub fn own(own: &Own, known: &Routes, found: &mut Findings) {
+    let (compared, differ) = own.differences();
+    found.reply.compared += compared;
+    found.own = differ.len() as u64;
+    let said = |hops: Option<Hops>| words(hops.and_then(|h| known.spoken(&h)).as_deref());
+    for (spot, kernel, volley) in differ {
+        let table = volley_table(spot.table).unwrap_or(spot.table);
+        found.tell(LcpDifference {
+            kind: "own-route".into(),
+            what: place(table, spot.prefix),
+            kernel: said(kernel),
+            volley: said(volley),
+        });
     }
 }
 

@@ -3,7 +3,8 @@
 //! - True on entry: nothing. The kernel's tables are changed by anybody at any time, and it forgets to tell when it is in a
 //!   hurry: then everything is read once more.
 //! - True on exit: links, addresses and configured neighbours are alike on both sides, the side that changed last goes
-//!   before; every route of the kernel that leads by a twin is in the forwarding table, as source `lcp-rt`.
+//!   before; every route of the kernel that leads by a twin is in the forwarding table, as source `lcp-rt`, and every own
+//!   route that Volley forwards by is in the kernel's, behind what the kernel has itself.
 //! - It builds requests and asks questions, over [`Backend`], and knows no node, no driver and no table of Volley's.
 //! - It works in slices, between which the control thread does other things.
 #![forbid(unsafe_code)]
@@ -13,8 +14,11 @@ mod error;
 mod links;
 mod message;
 mod mirror;
+mod orders;
+mod own;
 mod routes;
 mod socket;
+mod tell;
 
 pub use error::MirrorError;
 pub use mirror::Mirror;
@@ -39,6 +43,10 @@ pub trait Backend {
     fn routes(&self, batch: &RouteBatch) -> Result<(), ModelError>;
     /// The kernel's routes that the forwarding table has.
     fn route_set(&self, family: Family, table: u32) -> Result<RouteSet, ModelError>;
+    /// A number that changes when own routes may have.
+    fn own_version(&self) -> u64;
+    /// Own routes that forward, with the ways they take now.
+    fn own_routes(&self, family: Family, table: u32) -> Result<RouteSet, ModelError>;
     /// Make each twin have a carrier while its interface can pass packets.
     fn follow(&self);
     /// Stir the mirror whenever `fd` can be read, until what is returned is dropped.

@@ -135,6 +135,12 @@ impl Twins {
         found.map(|l| l.index)
     }
 
+    /// The kernel's number of a twin that is up.
+    pub fn up(&self, host: &str) -> Option<u32> {
+        let found = self.links.values().find(|l| l.name == host && l.up);
+        found.map(|l| l.index)
+    }
+
     /// The kernel has done what was ordered.
     pub fn done(&mut self, index: u32, order: &Order) {
         if matches!(order, Order::Up(false) | Order::Mac(_)) {

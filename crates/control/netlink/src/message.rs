@@ -66,6 +66,8 @@ pub struct Route {
     pub hops: Hops,
     /// Its place among others.
     pub place: Place,
+    /// Who made it (`rtm_protocol`).
+    pub protocol: u8,
 }
 
 /// Something that is there now, or is gone.
@@ -306,6 +308,7 @@ fn route(message: RouteMessage, flags: u16) -> Option<Route> {
         metric: way.metric,
         hops,
         place,
+        protocol: header.protocol.into(),
     })
 }
 

@@ -2,23 +2,22 @@
 
 use crate::audit::{self, Findings};
 use crate::error::MirrorError;
-use crate::links::{Order, Todo, Twins};
-use crate::message::{Item, Said};
+use crate::links::{Todo, Twins};
+use crate::message::{Item, Route, Said};
+use crate::own;
 use crate::routes::{Routes, kernel_table};
 use crate::socket::{Heard, Kernel};
+use crate::tell::{self, Telling};
 use crate::{Backend, Batch};
 use hashbrown::{HashMap, HashSet};
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
-use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
-};
+use netlink_packet_route::address::AddressMessage;
+use netlink_packet_route::link::LinkMessage;
+use netlink_packet_route::neighbour::NeighbourMessage;
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
@@ -35,7 +34,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// Between two looks while there is no twin, or no way to the kernel.
 const IDLE: Duration = Duration::from_millis(500);
 /// Before something that was refused is tried once more.
-const RETRY: Duration = Duration::from_secs(5);
+pub(crate) const RETRY: Duration = Duration::from_secs(5);
 /// Between two slices.
 const BREATH: Duration = Duration::from_millis(1);
 /// Between two counts of what is mirrored.
@@ -49,6 +48,7 @@ const GOES: u32 = 5;
 enum Command {
     Resync(oneshot::Sender<Result<Applied, ModelError>>),
     Audit(oneshot::Sender<Result<LcpAuditReply, ModelError>>),
+    End(oneshot::Sender<Result<(), ModelError>>),
 }
 
 /// The mirror, for those who ask it.
@@ -62,15 +62,18 @@ pub struct Mirror {
     counted: Cell<Option<Instant>>,
     /// Volley has changed.
     poked: Cell<bool>,
+    /// Volley ends: the kernel is told nothing more.
+    ended: Cell<bool>,
 }
 
 /// What holds while there are twins.
-struct Session {
-    kernel: Kernel,
+pub(crate) struct Session {
+    pub(crate) kernel: Kernel,
     /// Wakes the mirror when the kernel has something to say.
     _watch: Option<Box<dyn Any>>,
     namespace: Option<String>,
     routes: Routes,
+    pub(crate) telling: Telling,
     twins: Twins,
     pairs: Vec<LcpRow>,
     version: Option<u64>,
@@ -119,6 +122,16 @@ impl Mirror {
         self.command(Command::Audit).await
     }
 
+    /// Volley ends: routes that the kernel would keep are taken back, as long as somebody waits for it.
+    pub async fn end(&self) {
+        let gone = self.command(Command::End);
+        _ = tokio::time::timeout(tell::PATIENCE, gone).await;
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.get()
+    }
+
     /// Adds to `show lcp` what the mirror knows.
     pub fn amend(&self, reply: &mut LcpReply) {
         if reply.pairs.is_empty() {
@@ -139,7 +152,8 @@ impl Mirror {
             let pairs = pairs(&*volley);
             let space = pairs.first().map(|p| p.namespace.clone());
             if session.as_ref().map(|s| s.namespace.clone()) != space {
-                if session.take().is_some() {
+                if let Some(old) = session.take() {
+                    self.withdraw(old).await;
                     self.clear(&*volley).await;
                 }
                 if let Some(namespace) = space {
@@ -177,6 +191,7 @@ impl Mirror {
                 kernel,
                 namespace,
                 routes: Routes::default(),
+                telling: Telling::default(),
                 twins: Twins::default(),
                 pairs: Vec::new(),
                 version: None,
@@ -201,6 +216,7 @@ impl Mirror {
             match (command, nothing) {
                 (Command::Resync(say), true) => _ = say.send(Ok(Applied::nothing())),
                 (Command::Audit(say), true) => _ = say.send(Ok(LcpAuditReply::default())),
+                (Command::End(say), _) => _ = say.send(Ok(())),
                 (Command::Resync(say), false) => _ = say.send(Err(refuse())),
                 (Command::Audit(say), false) => _ = say.send(Err(refuse())),
             }
@@ -245,10 +261,11 @@ impl Mirror {
             self.hand_over(now, volley);
         }
         self.status.borrow_mut().waiting = now.routes.waiting() as u64;
+        let telling = heard != Heard::Some && self.tell(now, volley);
         if self.counted.get().is_none_or(|last| last.elapsed() > COUNT) {
             self.count(now);
         }
-        heard == Heard::Some || now.routes.waiting() > 0
+        heard == Heard::Some || now.routes.waiting() > 0 || telling
     }
 
     /// Reads what the kernel says, for a slice.
@@ -296,7 +313,7 @@ impl Mirror {
         }
     }
 
-    fn refuse(&self, why: &dyn std::fmt::Display) {
+    pub(crate) fn refuse(&self, why: &dyn std::fmt::Display) {
         let mut status = self.status.borrow_mut();
         status.refused += 1;
         status.last_refused = Some(why.to_string());
@@ -309,6 +326,7 @@ impl Mirror {
         now.lost = false;
         now.twins.forget();
         now.routes.begin();
+        now.telling.own.there().begin();
         let read = now.read().await;
         if let Err(error) = read {
             self.refuse(&MirrorError::Kernel("to tell its state", error));
@@ -316,6 +334,7 @@ impl Mirror {
             return sleep(IDLE).await;
         }
         now.routes.swept();
+        now.telling.own.there().swept();
         self.agree(now, volley).await;
         while now.routes.waiting() > 0 {
             self.hand_over(now, volley);
@@ -339,7 +358,11 @@ impl Mirror {
         let hosts = hosts.filter_map(|p| Some((p.host.clone(), now.twins.index(&p.host)?)));
         *self.indexes.borrow_mut() = hosts.collect();
         now.routes.set_links(links);
-        now.routes.set_tables(tables(volley).into_iter().collect());
+        let known: HashSet<(Family, u32)> = tables(volley).into_iter().collect();
+        now.telling.stale |= now.routes.tables().collect::<HashSet<_>>() != known;
+        now.routes.set_tables(known);
+        let ways = own::ways(&now.twins, &now.pairs);
+        now.telling.stale |= now.telling.own.set_ways(ways);
         let (rows, neighbors) = seen(volley);
         let Todo {
             requests,
@@ -384,6 +407,14 @@ impl Mirror {
                 Family::V6 => row.ip6 = n,
             }
         }
+        for ((family, table), n) in now.telling.own.counts() {
+            let row = rows.entry(table).or_default();
+            (row.table, row.kernel_table) = (table, kernel_table(table));
+            match family {
+                Family::V4 => row.told_ip4 = n,
+                Family::V6 => row.told_ip6 = n,
+            }
+        }
         *self.tables.borrow_mut() = rows.into_values().collect();
     }
 
@@ -399,6 +430,11 @@ impl Mirror {
                     _ = say.send(found.map(Findings::reply));
                 }
                 Some(Command::Resync(say)) => _ = say.send(self.repair(now, volley).await),
+                Some(Command::End(say)) => {
+                    self.ended.set(true);
+                    self.leave(now);
+                    _ = say.send(Ok(()));
+                }
             }
         }
     }
@@ -406,7 +442,9 @@ impl Mirror {
     /// Goes on until nothing waits: a kernel that does not stop talking is not waited for.
     async fn rest(&self, now: &mut Session, volley: &dyn Backend) {
         let until = Instant::now() + REST;
-        while self.turn(now, volley).await && Instant::now() < until {
+        while (self.turn(now, volley).await || now.telling.is_behind(volley))
+            && Instant::now() < until
+        {
             breathe().await;
         }
     }
@@ -420,6 +458,7 @@ impl Mirror {
         self.rest(now, volley).await;
         now.twins.forget();
         now.routes.begin();
+        now.telling.own.there().begin();
         let read = now.read().await;
         if let Err(error) = read {
             now.lost = true;
@@ -427,11 +466,13 @@ impl Mirror {
             return Err(ModelError::invalid("lcp audit", why));
         }
         now.routes.swept();
+        now.telling.own.there().swept();
         let mut found = Findings::default();
         let (rows, neighbors) = seen(volley);
         let (compared, others) = now.twins.differences(&now.pairs, &rows, &neighbors);
         found.other(compared, others);
         audit::routes(volley, &now.routes, &mut found).await?;
+        audit::own(&now.telling.own, &now.routes, &mut found);
         self.count(now);
         Ok(found)
     }
@@ -443,10 +484,11 @@ impl Mirror {
         now.lost = true;
         self.turn(now, volley).await;
         let found = self.examine(now, volley).await?;
-        let wrong = found.routes.len() as u64;
+        let wrong = found.routes.len() as u64 + found.own;
         for (family, table, prefix) in &found.routes {
             now.routes.doubt(*family, *table, *prefix);
         }
+        now.telling.afresh();
         now.touched = true;
         self.rest(now, volley).await;
         let known: u64 = now.routes.counts().values().sum();
@@ -459,8 +501,8 @@ impl Mirror {
 impl Session {
     fn take(&mut self, said: Said) {
         match said {
-            Said::New(Item::Route(route)) => self.routes.add(route),
-            Said::Gone(Item::Route(route)) => self.routes.remove(route),
+            Said::New(Item::Route(route)) => self.side(&route).add(route),
+            Said::Gone(Item::Route(route)) => self.side(&route).remove(route),
             Said::New(Item::NextHop(id, hop)) => self.routes.next_hop(id, hop),
             Said::Gone(Item::NextHop(id, _)) => self.routes.no_next_hop(id),
             Said::New(item) => {
@@ -473,6 +515,14 @@ impl Session {
                 self.lost |= self.twins.lost_item(&item);
             }
             Said::Done | Said::Answer(_) | Said::Interrupted | Said::Other | Said::Odd => {}
+        }
+    }
+
+    /// Where a route belongs: Volley's own come back from the kernel like any other.
+    fn side(&mut self, route: &Route) -> &mut Routes {
+        match own::is_own(route) {
+            true => self.telling.own.there(),
+            false => &mut self.routes,
         }
     }
 
@@ -528,7 +578,7 @@ impl Session {
             let more = self.kernel.dumped(|said| all.push(said))?;
             for said in all {
                 match said {
-                    Said::New(Item::Route(route)) => self.routes.add(route),
+                    Said::New(Item::Route(route)) => self.side(&route).add(route),
                     Said::New(Item::NextHop(id, hop)) => {
                         self.told.insert(id);
                         self.routes.next_hop(id, hop);
@@ -598,7 +648,7 @@ fn pairs(volley: &dyn Backend) -> Vec<LcpRow> {
     }
 }
 
-fn tables(volley: &dyn Backend) -> Vec<(Family, u32)> {
+pub(crate) fn tables(volley: &dyn Backend) -> Vec<(Family, u32)> {
     match volley.query(&Query::Tables { family: None }) {
         Ok(Reply::Tables(reply)) => reply.tables.iter().map(|t| (t.family, t.table)).collect(),
         _ => Vec::new(),
@@ -625,74 +675,4 @@ fn seen(
         _ => Vec::new(),
     };
     (rows, neighbors)
-}
-
-impl Kernel {
-    /// Does with a twin what was ordered.
-    fn carry_out(&mut self, index: u32, order: &Order) -> std::io::Result<()> {
-        let mut link = LinkMessage::default();
-        link.header.index = index;
-        match order {
-            Order::Up(up) => {
-                link.header.change_mask = LinkFlags::Up;
-                if *up {
-                    link.header.flags = LinkFlags::Up;
-                }
-            }
-            Order::Mtu(mtu) => link.attributes.push(LinkAttribute::Mtu(*mtu)),
-            Order::Mac(mac) => link.attributes.push(LinkAttribute::Address(mac.0.to_vec())),
-            Order::Address(address, there) => {
-                let message = address_message(index, address);
-                return match there {
-                    true => self.make(RouteNetlinkMessage::NewAddress(message)),
-                    false => self.set(RouteNetlinkMessage::DelAddress(message)),
-                };
-            }
-            Order::Neighbor(address, mac) => {
-                let message = neighbor_message(index, *address, *mac);
-                return match mac {
-                    Some(_) => self.make(RouteNetlinkMessage::NewNeighbour(message)),
-                    None => self.set(RouteNetlinkMessage::DelNeighbour(message)),
-                };
-            }
-        }
-        self.set(RouteNetlinkMessage::SetLink(link))
-    }
-}
-
-fn family_of(address: IpAddr) -> AddressFamily {
-    match address {
-        IpAddr::V4(_) => AddressFamily::Inet,
-        IpAddr::V6(_) => AddressFamily::Inet6,
-    }
-}
-
-fn address_message(index: u32, address: &volley_model::IfAddress) -> AddressMessage {
-    let mut message = AddressMessage::default();
-    message.header.family = family_of(address.addr());
-    (message.header.prefix_len, message.header.index) = (address.len(), index);
-    message.attributes = vec![
-        AddressAttribute::Local(address.addr()),
-        AddressAttribute::Address(address.addr()),
-    ];
-    message
-}
-
-fn neighbor_message(
-    index: u32,
-    address: IpAddr,
-    mac: Option<volley_model::Mac>,
-) -> NeighbourMessage {
-    let mut message = NeighbourMessage::default();
-    message.header.family = family_of(address);
-    message.header.ifindex = index;
-    message.header.state = NeighbourState::Permanent;
-    let to = match address {
-        IpAddr::V4(a) => NeighbourAddress::Inet(a),
-        IpAddr::V6(a) => NeighbourAddress::Inet6(a),
-    };
-    message.attributes.push(NeighbourAttribute::Destination(to));
-    let mac = mac.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()));
-    message.attributes.extend(mac);
-    message
 }

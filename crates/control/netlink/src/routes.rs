@@ -16,7 +16,7 @@ const LOCAL: u32 = 255;
 const DEEP: usize = 4;
 
 /// One way of a route.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Leg {
     /// Number of the kernel's interface.
     pub interface: u32,
@@ -27,7 +27,7 @@ pub struct Leg {
 }
 
 /// Where a route leads.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Hops {
     /// These ways.
     Legs(Vec<Leg>),
@@ -44,10 +44,12 @@ pub enum Hops {
 }
 
 /// A prefix in one of the kernel's tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Spot {
-    table: u32,
-    prefix: Prefix,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Spot {
+    /// Number of the kernel's table.
+    pub table: u32,
+    /// The prefix.
+    pub prefix: Prefix,
 }
 
 /// The routes of a spot, as metric and set: the first counts.
@@ -141,7 +143,7 @@ pub struct Routes {
 }
 
 /// Volley's table for one of the kernel's: main is 0, others have the same number.
-fn volley_table(kernel: u32) -> Option<u32> {
+pub fn volley_table(kernel: u32) -> Option<u32> {
     match kernel {
         MAIN | LOCAL => Some(0),
         0 | 252 | 253 => None,
@@ -375,7 +377,12 @@ impl Routes {
 
     /// The ways of a set in Volley's words; none when no way leads by a twin.
     pub fn paths(&self, set: u32) -> Option<Vec<Path>> {
-        let mut paths = match self.sets.get(set)? {
+        self.spoken(self.sets.get(set)?)
+    }
+
+    /// Where a route leads, in Volley's words; none when no way leads by a twin.
+    pub fn spoken(&self, hops: &Hops) -> Option<Vec<Path>> {
+        let mut paths = match hops {
             Hops::Drop => vec![Path::to(PathTarget::Drop)],
             Hops::Unreachable => vec![Path::to(PathTarget::Unreachable)],
             Hops::Prohibit => vec![Path::to(PathTarget::Prohibit)],
@@ -498,6 +505,34 @@ impl Routes {
         let mut counts = HashMap::new();
         for (spot, entry) in &self.entries {
             if let Some(table) = volley_table(spot.table).filter(|_| entry.told != 0) {
+                *counts.entry((spot.prefix.family(), table)).or_default() += 1;
+            }
+        }
+        counts
+    }
+
+    /// Prefixes whose routes have changed since this was asked for; they are not handed out then.
+    pub fn take_changed(&mut self) -> Vec<Spot> {
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// Metric and ways of each route of a prefix, the best first.
+    pub fn ways_at(&self, spot: Spot) -> Vec<(u32, &Hops)> {
+        let all = self.entries.get(&spot).map_or(&[][..], |e| e.ways.all());
+        let ways = all.iter().filter_map(|w| Some((w.0, self.sets.get(w.1)?)));
+        ways.collect()
+    }
+
+    /// Every prefix that has a route.
+    pub fn spots(&self) -> impl Iterator<Item = Spot> {
+        self.entries.keys().copied()
+    }
+
+    /// Prefixes of each of Volley's tables that have a route, whatever the forwarding table was told.
+    pub fn known(&self) -> HashMap<(Family, u32), u64> {
+        let mut counts = HashMap::new();
+        for spot in self.entries.keys() {
+            if let Some(table) = volley_table(spot.table) {
                 *counts.entry((spot.prefix.family(), table)).or_default() += 1;
             }
         }

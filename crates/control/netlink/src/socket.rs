@@ -3,7 +3,7 @@
 use crate::error::MirrorError;
 use crate::message::{self, Said};
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
     NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage;
@@ -176,6 +176,11 @@ impl Kernel {
     /// Changes what is there.
     pub fn set(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
         self.ask(message, 0)
+    }
+
+    /// Makes something that is not there yet.
+    pub fn add(&mut self, message: RouteNetlinkMessage) -> io::Result<()> {
+        self.ask(message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// Makes something, or replaces what is there.

@@ -3,6 +3,16 @@
 use super::table::{or_dash, table};
 use volley_model::reply::{LcpAuditReply, LcpDifference, LcpMirror, LcpReply, LcpRow, LcpTableRow};
 
+/// Columns of the tables: what came from the kernel, and what it was told.
+const TABLES: [&str; 6] = [
+    ">Table",
+    ">Kernel table",
+    ">IPv4",
+    ">IPv6",
+    ">IPv4 told",
+    ">IPv6 told",
+];
+
 pub(super) fn lcp(reply: &LcpReply) -> String {
     if reply.pairs.is_empty() {
         return "No interface has a twin in the Linux kernel\n".to_owned();
@@ -18,14 +28,17 @@ pub(super) fn lcp(reply: &LcpReply) -> String {
     };
     let pairs: Vec<_> = reply.pairs.iter().map(pair).collect();
     let mut out = table(&["Interface", "Tap", "Host", ">Index", "Namespace"], &pairs);
-    let row = |t: &LcpTableRow| [t.table.into(), t.kernel_table.into(), t.ip4, t.ip6];
+    let row = |t: &LcpTableRow| {
+        let numbers = [t.table.into(), t.kernel_table.into()];
+        [numbers[0], numbers[1], t.ip4, t.ip6, t.told_ip4, t.told_ip6]
+    };
     let rows = reply.tables.iter().map(row);
     let rows: Vec<Vec<String>> = rows
-        .map(|r: [u64; 4]| r.map(|n| n.to_string()).into())
+        .map(|r: [u64; 6]| r.map(|n| n.to_string()).into())
         .collect();
     if !rows.is_empty() {
         out += "\n";
-        out += &table(&[">Table", ">Kernel table", ">IPv4", ">IPv6"], &rows);
+        out += &table(&TABLES, &rows);
     }
     if let Some(mirror) = &reply.mirror {
         out += &how(mirror);

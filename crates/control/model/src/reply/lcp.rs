@@ -40,6 +40,12 @@ pub struct LcpTableRow {
     pub ip4: u64,
     /// IPv6 prefixes.
     pub ip6: u64,
+    /// IPv4 prefixes of Volley's own routes that the kernel has.
+    #[serde(default)]
+    pub told_ip4: u64,
+    /// IPv6 prefixes of them.
+    #[serde(default)]
+    pub told_ip6: u64,
 }
 
 /// How the mirror is doing.
@@ -77,7 +83,7 @@ pub struct LcpAuditReply {
 /// What the kernel and Volley do not have alike.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LcpDifference {
-    /// link, mtu, mac, address, neighbor or route.
+    /// link, mtu, mac, address, neighbor, route (the kernel's, in Volley) or own-route (Volley's, in the kernel).
     pub kind: String,
     /// Which one.
     pub what: String,

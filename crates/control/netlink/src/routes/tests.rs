@@ -27,6 +27,7 @@ fn route(prefix: &str, metric: u32, hops: Hops) -> Route {
         metric,
         hops,
         place: Place::First,
+        protocol: 11,
     }
 }
 

@@ -5,6 +5,7 @@
 mod batch;
 mod convert;
 mod load;
+mod own;
 mod reply;
 
 use volley_model::{

@@ -278,6 +278,7 @@ impl Fib {
             }
         };
         if change.forwards {
+            self.res.own += u64::from(change.own);
             self.moved::<F>(index, prefix);
         }
         if let Some(before) = change.before {
@@ -357,6 +358,7 @@ impl Fib {
             return false;
         };
         if change.forwards {
+            self.res.own += u64::from(change.own);
             self.moved::<F>(index, prefix);
         }
         if let Some(before) = change.before {
@@ -472,6 +474,7 @@ impl Fib {
         for (list, n) in counts.into_iter().enumerate().filter(|(_, n)| *n > 0) {
             res.hold_again(list as u32, n);
         }
+        res.own += u64::from(source.is_own());
         // These prefixes are in the match already, so setting them needs no room there and cannot fail.
         for (prefix, list) in known {
             self.res.hold_again(list, 1);

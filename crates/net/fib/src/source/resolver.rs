@@ -61,6 +61,8 @@ pub(crate) struct Resolver {
     watched: [Vec<BTreeMap<u128, u32>>; 2],
     /// Buckets of a group that moves as few flows as it can; none = groups as small as their weights allow.
     resilient: Option<usize>,
+    /// Counts what may have changed of the routes that are the router's own ([`Source::is_own`]).
+    pub own: u64,
 }
 
 pub(crate) fn wide(addr: IpAddr) -> u128 {
@@ -84,6 +86,7 @@ impl Resolver {
             free_trackers: Vec::new(),
             watched: [Vec::new(), Vec::new()],
             resilient: None,
+            own: 0,
         }
     }
 
@@ -440,11 +443,15 @@ impl Resolver {
             shares.push(share);
         }
         self.write(id, &key.paths, &shares);
+        let is_group = |s: &Result<Dpo, DropWhy>| s.is_ok_and(|d| d.kind() == DpoKind::Multi);
         let Some(list) = self.list_mut(id) else {
             return;
         };
+        // A group keeps its number when its members change.
+        let moved = list.shares != shares || shares.iter().any(is_group);
         list.shares = shares;
         let before = std::mem::replace(&mut list.adjs, adjs.clone());
+        self.own += u64::from(moved && key.source.is_own());
         for adj in before.into_iter().filter(|a| !adjs.contains(a)) {
             self.adjs.let_go(adj, id);
         }

@@ -39,6 +39,8 @@ pub(crate) struct Change {
     pub before: Option<u32>,
     /// The list that forwards has changed.
     pub forwards: bool,
+    /// It was, or now is, a route of the router's own.
+    pub own: bool,
 }
 
 impl<F: Family> Table<F> {
@@ -78,7 +80,8 @@ impl<F: Family> Table<F> {
         source_of: impl Fn(u32) -> Option<Source>,
     ) -> Result<Change, LpmError> {
         let mut all = self.sources(prefix, source_of);
-        let best_before = all.first().map(|s| s.1);
+        let first = all.first().copied();
+        let best_before = first.map(|s| s.1);
         let before = match all.binary_search_by_key(&source, |s| s.0) {
             Ok(at) => Some(std::mem::replace(&mut all[at].1, list)),
             Err(at) => {
@@ -88,12 +91,17 @@ impl<F: Family> Table<F> {
         };
         let best = all.first().map_or(list, |s| s.1);
         let forwards = best_before != Some(best);
+        let own = source.is_own() || first.is_some_and(|s| s.0.is_own());
         if forwards {
             F::insert(&mut self.lpm, prefix.addr(), prefix.len(), best)?;
             self.routes.set(prefix, best);
         }
         self.keep(prefix, all);
-        Ok(Change { before, forwards })
+        Ok(Change {
+            before,
+            forwards,
+            own,
+        })
     }
 
     /// Takes back what a source says of a prefix; `None` when it said nothing.
@@ -107,6 +115,7 @@ impl<F: Family> Table<F> {
         let at = all.binary_search_by_key(&source, |s| s.0).ok()?;
         let (_, list) = all.remove(at);
         let forwards = at == 0;
+        let own = source.is_own() || all.first().is_some_and(|s| s.0.is_own());
         match all.first() {
             Some(&(_, best)) if forwards => {
                 // Changing the leaf of a prefix that is there cannot fail for want of room.
@@ -124,6 +133,7 @@ impl<F: Family> Table<F> {
         Some(Change {
             before: Some(list),
             forwards,
+            own,
         })
     }
 

@@ -14,6 +14,7 @@ mod contended;
 mod deb;
 mod docs;
 mod error;
+mod guest;
 mod home;
 mod install;
 mod measure;
@@ -46,6 +47,7 @@ cargo xtask COMMAND
   scaling                                  docs/scaling.md: what more cores would give, measured and simulated (minutes)
   contended [--only SCENARIO]... [--steps N] [--binary FILE] [--update]
                                            cache lines that workers contend for, seen instruction by instruction
+  guest [--seconds N] -- PROGRAM [ARGS...] run it in an emulated guest, whose kernel has VLANs, VRFs, bonds
   docs [--update]                          generated pages: stale or not
   deb [--binary FILE] [--out DIR]          the Debian package, unpacked and tried
   readme [--update]                        run the commands of README.md and look at their output
@@ -56,8 +58,7 @@ cargo xtask COMMAND
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_env();
     match dispatch(&mut arguments) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
+        Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("xtask: {error}");
             ExitCode::from(2)
@@ -65,24 +66,32 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(arguments: &mut Arguments) -> Result<bool, Error> {
+fn dispatch(arguments: &mut Arguments) -> Result<u8, Error> {
     let home = Home::find()?;
     let command = arguments.subcommand().map_err(Error::usage)?;
     match command.as_deref() {
+        // The only one with a status that is not ours to choose, and with words that are not ours to understand.
+        Some("guest") => guest::command(&home, rest(arguments)),
+        other => chore(&home, other, arguments).map(|fine| u8::from(!fine)),
+    }
+}
+
+fn chore(home: &Home, command: Option<&str>, arguments: &mut Arguments) -> Result<bool, Error> {
+    match command {
         Some("ci") => {
             let depth =
                 ci::Depth::from_flags(arguments.contains("--quick"), arguments.contains("--long"));
             let only = words(arguments, "--only")?;
             finish(arguments)?;
-            Ok(ci::run(&home, depth, &only))
+            Ok(ci::run(home, depth, &only))
         }
-        Some("install") => finish(arguments).map(|()| install::run(&home)),
-        Some("tidy") => finish(arguments).and_then(|()| tidy::command(&home)),
+        Some("install") => finish(arguments).map(|()| install::run(home)),
+        Some("tidy") => finish(arguments).and_then(|()| tidy::command(home)),
         Some("new-node") => {
             let of_crate: String = arguments.value_from_str("--crate").map_err(Error::usage)?;
             let name: String = arguments.free_from_str().map_err(Error::usage)?;
             finish(arguments)?;
-            new_node::run(&home, &name, &of_crate).map(|()| true)
+            new_node::run(home, &name, &of_crate).map(|()| true)
         }
         Some("bench") => {
             let seconds = arguments
@@ -90,18 +99,18 @@ fn dispatch(arguments: &mut Arguments) -> Result<bool, Error> {
                 .map_err(Error::usage)?;
             let quick = arguments.contains("--quick");
             finish(arguments)?;
-            bench::run(&home, seconds, quick).map(|()| true)
+            bench::run(home, seconds, quick).map(|()| true)
         }
         Some("budget") => {
             let update = arguments.contains("--update");
-            finish(arguments).map(|()| report::single("budget", budget::run(&home, update)))
+            finish(arguments).map(|()| report::single("budget", budget::run(home, update)))
         }
-        Some("path-curves") => alone(arguments, "path-curves", || paths::curves(&home)),
-        Some("scaling") => alone(arguments, "scaling", || scaling::run(&home)),
-        Some("contended") => contended_lines(&home, arguments),
+        Some("path-curves") => alone(arguments, "path-curves", || paths::curves(home)),
+        Some("scaling") => alone(arguments, "scaling", || scaling::run(home)),
+        Some("contended") => contended_lines(home, arguments),
         Some("docs") => {
             let update = arguments.contains("--update");
-            finish(arguments).map(|()| report::single("docs", docs::run(&home, update)))
+            finish(arguments).map(|()| report::single("docs", docs::run(home, update)))
         }
         Some("deb") => {
             let mut path = |name| {
@@ -110,19 +119,19 @@ fn dispatch(arguments: &mut Arguments) -> Result<bool, Error> {
             };
             let (binary, out) = (path("--binary")?, path("--out")?);
             finish(arguments)?;
-            let outcome = report::Outcome::of(deb::run(&home, binary, out));
+            let outcome = report::Outcome::of(deb::run(home, binary, out));
             Ok(report::single("deb", outcome))
         }
         Some("readme") => {
             let update = arguments.contains("--update");
-            finish(arguments).map(|()| report::single("readme", readme::run(&home, update)))
+            finish(arguments).map(|()| report::single("readme", readme::run(home, update)))
         }
         Some("show") => {
             let long = arguments.contains("--long");
             let only = words(arguments, "--only")?;
             let name: String = arguments.free_from_str().map_err(Error::usage)?;
             finish(arguments)?;
-            show::run(&home, &name, long, &only)
+            show::run(home, &name, long, &only)
         }
         Some("help") | None => {
             print!("{HELP}");
@@ -168,10 +177,13 @@ fn words(arguments: &mut Arguments, flag: &'static str) -> Result<Vec<String>, E
     arguments.values_from_str(flag).map_err(Error::usage)
 }
 
+fn rest(arguments: &mut Arguments) -> Vec<std::ffi::OsString> {
+    std::mem::replace(arguments, Arguments::from_vec(Vec::new())).finish()
+}
+
 /// What is left on the command line was not understood.
 fn finish(arguments: &mut Arguments) -> Result<(), Error> {
-    let rest = std::mem::replace(arguments, Arguments::from_vec(Vec::new())).finish();
-    match rest.first() {
+    match rest(arguments).first() {
         None => Ok(()),
         Some(word) => Err(Error::Usage(format!(
             "`{}` was not understood; see `cargo xtask help`",

@@ -3,12 +3,12 @@
 use crate::stack::Stack;
 use volley_iface::Interface;
 use volley_model::{
-    AdminState, Applied, InterfaceKind, InterfaceSpec, LcpPair, Mac, ModelError, ObjectKind,
-    Request, RouteSource, TapSpec,
+    AdminState, Applied, InterfaceKind, InterfaceSpec, LcpPair, Mac, ModelError, ObjectKind, Query,
+    Reply, Request, RouteSource, SubInterfaceSpec, TapSpec,
 };
 
 impl Stack {
-    /// `lcp create`: the tap with the interface's MAC address and MTU, then the pair; both or neither.
+    /// `lcp create`: Volley's end of the twin, with the interface's MAC address and MTU, then the pair; both or neither.
     pub(crate) fn lcp_create(&self, pair: &LcpPair) -> Result<Applied, ModelError> {
         if let Some(other) = self.lcp.namespace().filter(|n| *n != pair.namespace) {
             let place = other.map_or("Volley's own".to_owned(), |name| {
@@ -24,19 +24,11 @@ impl Stack {
         if self.lcp.tap_of(&pair.interface).is_some() {
             return Err(ModelError::exists(ObjectKind::Lcp, &pair.interface));
         }
-        let (mac, mtu) = self.lcp_hardware(&pair.interface)?;
-        let tap = TapSpec {
-            host: Some(pair.host.clone()),
-            namespace: pair.namespace.clone(),
-            host_mac: Some(mac),
-            ..TapSpec::default()
+        let end = match pair.stands_on() {
+            Some(parent) => self.lcp_sub(pair, parent)?,
+            None => self.lcp_tap(pair)?,
         };
-        self.carry_out(&Request::InterfaceCreate(InterfaceSpec {
-            name: pair.tap(),
-            kind: InterfaceKind::Tap(tap),
-            mac: None,
-            mtu: Some(mtu),
-        }))?;
+        self.carry_out(&Request::InterfaceCreate(end))?;
         let done = self.carry_out(&Request::LcpCreate(pair.clone()));
         if done.is_err() {
             let _ = self.carry_out(&Request::InterfaceDelete { name: pair.tap() });
@@ -44,6 +36,53 @@ impl Stack {
             self.lcp_follow();
         }
         done
+    }
+
+    /// Volley's end of a twin that is a tap.
+    fn lcp_tap(&self, pair: &LcpPair) -> Result<InterfaceSpec, ModelError> {
+        let (mac, mtu) = self.lcp_hardware(&pair.interface)?;
+        let tap = TapSpec {
+            host: Some(pair.host.clone()),
+            namespace: pair.namespace.clone(),
+            host_mac: Some(mac),
+            ..TapSpec::default()
+        };
+        Ok(InterfaceSpec {
+            name: pair.tap(),
+            kind: InterfaceKind::Tap(tap),
+            mac: None,
+            mtu: Some(mtu),
+        })
+    }
+
+    /// Volley's end of a twin that is an 802.1Q device: what goes there gets the tags of the sub-interface again, on the
+    /// parent's twin. The device itself is the mirror's to make, when it is not there.
+    fn lcp_sub(&self, pair: &LcpPair, parent: &str) -> Result<InterfaceSpec, ModelError> {
+        let (_, mtu) = self.lcp_hardware(&pair.interface)?;
+        let refuse = |why: String| ModelError::invalid(format!("lcp of {}", pair.interface), why);
+        let Some(trunk) = self.lcp.tap_of(parent) else {
+            let why =
+                "the 802.1Q device stands on the twin of its parent, which has none: `lcp create";
+            return Err(refuse(format!("{why} {parent} host-if ...` first")));
+        };
+        let row = match self.query(&Query::Interfaces {
+            name: Some(pair.interface.clone()),
+        })? {
+            Reply::Interfaces(mut reply) => reply.interfaces.pop(),
+            _ => None,
+        };
+        let Some(sub) = row.and_then(|row| row.sub_interface) else {
+            return Err(refuse("it is no sub-interface: leave `vlan` out".into()));
+        };
+        Ok(InterfaceSpec {
+            name: pair.tap(),
+            kind: InterfaceKind::SubInterface(SubInterfaceSpec {
+                parent: trunk,
+                ..sub
+            }),
+            mac: None,
+            mtu: Some(mtu),
+        })
     }
 
     fn lcp_hardware(&self, name: &str) -> Result<(Mac, u32), ModelError> {

@@ -476,6 +476,35 @@ fn routes_of_volley_go_to_the_kernel() {
     assert!(none(&space), "nothing stays behind");
 }
 
+/// They are told a slice at a time, beside everything else.
+#[test]
+fn many_routes_of_volley_go_to_the_kernel_and_come_back_from_there() {
+    let Some(bed) = Bed::new() else { return };
+    let (mut daemon, space) = mirrored(&bed);
+    let told = |d: &Daemon| {
+        let tables = d.json("show lcp")["tables"].clone();
+        tables[0]["told_ip4"].as_u64().unwrap_or(0)
+    };
+    let start = Instant::now();
+    daemon.ok("ip route add 20.0.0.0/24 via 10.77.0.2 left count 50000");
+    assert_eq!(
+        bed.pings("a", "10.78.0.2", 5, "0.02"),
+        5,
+        "it forwards meanwhile"
+    );
+    daemon.wait_for("all of them", |d| told(d) == 50_000);
+    println!(
+        "50000 routes told in {:.1} s",
+        start.elapsed().as_secs_f64()
+    );
+    in_step(&daemon);
+    assert_eq!(space.ip("route show proto 86").lines().count(), 50_000);
+    daemon.ok("ip route del 20.0.0.0/24 via 10.77.0.2 left count 50000");
+    daemon.wait_for("none of them", |d| told(d) == 0);
+    in_step(&daemon);
+    assert!(none(&space));
+}
+
 #[test]
 fn what_changes_of_volleys_routes_changes_in_the_kernel() {
     let Some(bed) = Bed::new() else { return };

@@ -6,6 +6,7 @@ mod compliance;
 mod control;
 mod dpdk;
 mod engine;
+mod guest_items;
 mod interfaces;
 mod lpm_items;
 mod net_items;

@@ -1,14 +1,14 @@
 //! The items of "A complete IP router that FRR can drive": what can be shown now, each a run of something real, and what
 //! cannot, with the reason.
 
-use super::{Item, Sitting, Work, compliance, item, run_items, slow_path};
+use super::{Item, Sitting, Work, compliance, guest_items, item, run_items, slow_path};
 use crate::report::{Fail, Outcome, Pass, Skip};
 use crate::run::Program;
 
 /// A list of checks of one kind: a test file of the daemon and the test's name.
 type Check = (&'static str, &'static str);
 
-pub const ITEMS: [Item; 39] = [
+pub const ITEMS: [Item; 40] = [
     item(
         "oracle",
         "every rule of the page has packets, and the oracle and scapy agree on each outcome",
@@ -190,6 +190,11 @@ pub const ITEMS: [Item; 39] = [
         "lcp",
         "Linux mirror: twins, services through them, everything both ways, overrun, resync, audit",
         Work::Command(&["test", "--release", "-p", "volley", "--test", "lcp"]),
+    ),
+    item(
+        "lcp-devices",
+        "802.1Q devices, one in another, and VRFs on twins, under Debian's kernel in a guest: both ways, lcp audit empty",
+        Work::Call(guest_items::devices),
     ),
     item(
         "frr",

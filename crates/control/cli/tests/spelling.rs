@@ -149,13 +149,23 @@ fn file() -> impl Strategy<Value = std::path::PathBuf> {
 }
 
 fn lcp() -> impl Strategy<Value = Request> {
-    let pair = (name(), "[a-z][a-z0-9-]{0,8}", proptest::option::of(name()));
+    let host = "[a-z][a-z0-9-]{0,8}";
+    let pair = (name(), host, proptest::option::of(name()), 1..4095u32);
+    let pair = (pair, proptest::bool::ANY);
     prop_oneof![
-        pair.prop_map(|(interface, host, namespace)| Request::LcpCreate(LcpPair {
-            interface,
-            host,
-            namespace,
-        })),
+        pair.prop_map(|((interface, host, namespace, id), vlan)| {
+            let interface = if vlan {
+                format!("{interface}.{id}")
+            } else {
+                interface
+            };
+            Request::LcpCreate(LcpPair {
+                interface,
+                host,
+                namespace,
+                vlan,
+            })
+        }),
         name().prop_map(|interface| Request::LcpDelete { interface }),
         Just(Request::LcpResync),
     ]

@@ -322,15 +322,19 @@ fn lcp(section: &Section<'_>, name: &str, plan: &mut Plan) {
     let text = |key| section.get(key).and_then(|f| f.text());
     let namespace = text("lcp_namespace").map(str::to_owned);
     let Some(host) = text("lcp") else {
-        if let (Some(field), Some(_)) = (section.get("lcp_namespace"), namespace) {
-            field.error("needs `lcp`, the name of the twin");
+        for key in ["lcp_namespace", "lcp_vlan"] {
+            if let Some(field) = section.get(key) {
+                field.error("needs `lcp`, the name of the twin");
+            }
         }
         return;
     };
+    let vlan = section.get("lcp_vlan").and_then(|f| f.boolean());
     let pair = LcpPair {
         interface: name.to_owned(),
         host: host.to_owned(),
         namespace,
+        vlan: vlan == Some(true),
     };
     plan.object(section, Request::LcpCreate(pair));
 }

@@ -163,6 +163,10 @@ pub(crate) static INTERFACE: Table = many(
         ),
         k("lcp", "name of its twin in the Linux kernel (it has none)"),
         k("lcp_namespace", "network namespace of the twin (Volley's)"),
+        k(
+            "lcp_vlan",
+            "of a sub-interface: its twin is an 802.1Q device on its parent's (false)",
+        ),
         k("table", "IPv4 table (0)"),
         k("table6", "IPv6 table (0)"),
         k(

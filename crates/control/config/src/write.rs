@@ -228,6 +228,9 @@ impl Writer {
         let keys = &mut self.interface(&pair.interface).keys;
         keys.text("lcp", &pair.host);
         keys.maybe("lcp_namespace", pair.namespace.as_ref());
+        if pair.vlan {
+            keys.plain("lcp_vlan", true);
+        }
         true
     }
 

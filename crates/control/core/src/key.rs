@@ -274,6 +274,12 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
         (Key::PathRule(_), Value::PathRule(rule)) => path_rule_needs(rule, tell),
         (Key::Unnumbered(_), Value::Lender(name)) => tell(Key::Interface(name.to_string())),
         (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
+        (Key::Lcp(_), Value::Lcp(pair)) => {
+            // Its name begins with that of what it stands on, so its key is larger.
+            if let Some(parent) = pair.stands_on() {
+                tell(Key::Lcp(parent.to_owned()));
+            }
+        }
         (Key::L2(_), Value::BridgePort(port)) => tell(Key::BridgeDomain(port.domain)),
         (Key::L2Fib(domain, _), _) => tell(Key::BridgeDomain(*domain)),
         (Key::RouteFiles(table), Value::Files(files)) => {

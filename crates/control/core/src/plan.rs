@@ -155,7 +155,11 @@ impl<'a> Planner<'a> {
         moved.retain(|k| {
             matches!(
                 k,
-                Key::MemifSocket(_) | Key::Interface(_) | Key::Table(..) | Key::Stream(_)
+                Key::MemifSocket(_)
+                    | Key::Interface(_)
+                    | Key::Table(..)
+                    | Key::Lcp(_)
+                    | Key::Stream(_)
             )
         });
         if moved.is_empty() {

@@ -21,6 +21,9 @@ pub struct LcpPair {
     /// The network namespace of the twin: a name of `ip netns`, a path, or `pid:N`; none = Volley's.
     #[serde(default)]
     pub namespace: Option<String>,
+    /// Of a sub-interface: the twin is an 802.1Q device on its parent's twin, not a tap of its own.
+    #[serde(default)]
+    pub vlan: bool,
 }
 
 impl LcpPair {
@@ -29,9 +32,22 @@ impl LcpPair {
         lcp_tap(&self.interface)
     }
 
+    /// The interface whose twin this one stands on; none = it stands by itself.
+    pub fn stands_on(&self) -> Option<&str> {
+        let parent = self.interface.rsplit_once('.').map(|(parent, _)| parent);
+        parent.filter(|_| self.vlan)
+    }
+
     pub(crate) fn validate(&self) -> Result<(), ModelError> {
         check_name(ObjectKind::Interface, &self.interface)?;
         check_name(ObjectKind::Interface, &self.tap())?;
+        if self.vlan && self.stands_on().is_none() {
+            let why = "only a sub-interface, called PARENT.NUMBER, has an 802.1Q device on its parent's twin";
+            return Err(ModelError::invalid(
+                format!("lcp of {}", self.interface),
+                why,
+            ));
+        }
         check_host(&self.host, self.namespace.as_deref())
     }
 }
@@ -45,6 +61,9 @@ impl Display for LcpPair {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (interface, host) = (quote(&self.interface), quote(&self.host));
         write!(f, "lcp create {interface} host-if {host}")?;
+        if self.vlan {
+            f.write_str(" vlan")?;
+        }
         match &self.namespace {
             Some(namespace) => write!(f, " netns {}", quote(namespace)),
             None => Ok(()),

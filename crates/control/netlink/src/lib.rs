@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod devices;
 mod error;
 mod links;
 mod message;

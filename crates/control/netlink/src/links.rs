@@ -1,11 +1,12 @@
 //! Links, addresses and configured neighbours, both ways: what the two sides last had alike tells which of them has changed
 //! since, and that side goes before. No socket here: what is to be done comes out as requests and orders.
 
+use crate::devices::Devices;
 use crate::message::{Item, Link};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use volley_model::reply::{InterfaceRow, LcpRow, NeighborRow};
-use volley_model::{AdminState, IfAddress, Mac, Neighbor, Request};
+use volley_model::{AdminState, IfAddress, Mac, Neighbor, Request, VlanTag};
 
 /// What the kernel is to do with one of its interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,10 @@ pub enum Order {
     Address(IfAddress, bool),
     /// Give it a neighbour for good, or none.
     Neighbor(IpAddr, Option<Mac>),
+    /// Make an 802.1Q device on it, of this name.
+    Device(String, VlanTag, u16),
+    /// Take it away.
+    Gone,
 }
 
 /// What is to be done so that both sides are alike.
@@ -29,6 +34,8 @@ pub struct Todo {
     pub requests: Vec<Request>,
     /// By the kernel, on the interface with this number.
     pub orders: Vec<(u32, Order)>,
+    /// By Volley, each of them whole or not at all.
+    pub together: Vec<Vec<Request>>,
     /// Something is to be looked at once more, soon.
     pub again: bool,
 }
@@ -49,12 +56,15 @@ struct Agreed {
 /// The kernel's side of everything, and what was agreed.
 #[derive(Default)]
 pub struct Twins {
-    links: BTreeMap<u32, Link>,
+    pub(crate) links: BTreeMap<u32, Link>,
     addresses: BTreeMap<u32, BTreeSet<IfAddress>>,
     neighbors: BTreeMap<u32, BTreeMap<IpAddr, Mac>>,
     /// Links that went down or got another MAC address since the last plan: the kernel has thrown their neighbours away.
     flushed: BTreeSet<u32>,
+    /// Links that went down since the last plan: the kernel has thrown their IPv6 addresses away.
+    downed: BTreeSet<u32>,
     agreed: BTreeMap<String, Agreed>,
+    pub(crate) devices: Devices,
 }
 
 /// An interface as both sides have it.
@@ -82,6 +92,9 @@ impl Twins {
                 let down = before.as_ref().is_some_and(|b| b.up && !up);
                 if down || before.is_some_and(|b| b.mac != mac) {
                     self.flush(index);
+                }
+                if down {
+                    self.downed.insert(index);
                 }
                 return down;
             }
@@ -146,9 +159,14 @@ impl Twins {
         if matches!(order, Order::Up(false) | Order::Mac(_)) {
             self.flush(index);
         }
+        if *order == Order::Up(false) {
+            self.downed.insert(index);
+        }
         match order {
             Order::Up(up) => _ = self.links.entry(index).and_modify(|l| l.up = *up),
             Order::Mtu(mtu) => _ = self.links.entry(index).and_modify(|l| l.mtu = *mtu),
+            // The kernel tells what has become of it.
+            Order::Device(..) | Order::Gone => {}
             Order::Mac(mac) => _ = self.links.entry(index).and_modify(|l| l.mac = Some(*mac)),
             Order::Address(address, there) => {
                 let all = self.addresses.entry(index).or_default();
@@ -201,6 +219,7 @@ impl Twins {
         let mut todo = Todo::default();
         let mut agreed = std::mem::take(&mut self.agreed);
         let flushed = std::mem::take(&mut self.flushed);
+        let downed = std::mem::take(&mut self.downed);
         agreed.retain(|name, _| pairs.iter().any(|p| p.interface == *name));
         for pair in pairs {
             if let Some(both) = self.both(pair, rows, neighbors) {
@@ -208,6 +227,11 @@ impl Twins {
                 if flushed.contains(&both.link.index) {
                     // Nobody took them away: Volley's are given to the kernel again.
                     agreed.neighbors.clear();
+                }
+                if downed.contains(&both.link.index) {
+                    // Nobody took these away either.
+                    let stays = |a: &IfAddress| a.addr().is_ipv4() || both.addresses.contains(a);
+                    agreed.addresses.retain(stays);
                 }
                 both.link_state(agreed, &mut todo);
                 both.address_state(agreed, &mut todo);
@@ -225,7 +249,7 @@ impl Twins {
         rows: &[InterfaceRow],
         neighbors: &[NeighborRow],
     ) -> (u64, Vec<[String; 4]>) {
-        let (mut compared, mut found) = (0, Vec::new());
+        let (mut compared, mut found) = self.odd_devices(pairs, rows);
         for pair in pairs {
             let name = &pair.interface;
             let Some(both) = self.both(pair, rows, neighbors) else {
@@ -257,9 +281,11 @@ impl Both<'_> {
     fn link_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
         let (index, name) = (self.link.index, || self.row.name.clone());
         let (kernel, volley) = (self.link.up, self.row.state == AdminState::Up);
+        // A new twin is made down: whoever has set it up meant it.
+        let new = agreed.up.is_none() && kernel;
         if kernel == volley {
             agreed.up = Some(volley);
-        } else if agreed.up == Some(volley) {
+        } else if agreed.up == Some(volley) || new {
             let state = if kernel {
                 AdminState::Up
             } else {

@@ -4,7 +4,9 @@ use crate::routes::{Hops, Leg};
 use netlink_packet_core::ParseableParametrized;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoVlan, InfoVrf, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, VlanProtocol,
+};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
@@ -12,7 +14,7 @@ use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteProtocol, RouteType, RouteVia,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use volley_model::{IfAddress, Mac, Prefix};
+use volley_model::{IfAddress, Mac, Prefix, VlanTag};
 
 /// Bytes of `nlmsghdr`.
 const HEADER: usize = 16;
@@ -40,6 +42,32 @@ pub struct Link {
     pub mtu: u32,
     /// Administratively up.
     pub up: bool,
+    /// Number of the interface that it belongs to: a bridge, a VRF.
+    pub master: Option<u32>,
+    /// What it is, as far as that matters here.
+    pub device: Device,
+}
+
+/// What an interface of the kernel is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Device {
+    /// Nothing that matters here.
+    #[default]
+    Other,
+    /// An 802.1Q device.
+    Vlan {
+        /// Number of the interface that it stands on.
+        parent: u32,
+        /// What kind of tag it takes.
+        tag: VlanTag,
+        /// Its VLAN.
+        vlan: u16,
+    },
+    /// A VRF.
+    Vrf {
+        /// Number of the kernel's table.
+        table: u32,
+    },
 }
 
 /// How a route takes its place among those of the same prefix and metric.
@@ -186,16 +214,59 @@ fn link(message: LinkMessage) -> Link {
         mac: None,
         mtu: 0,
         up: message.header.flags.contains(LinkFlags::Up),
+        master: None,
+        device: device(&message.attributes),
     };
     for attribute in message.attributes {
         match attribute {
             LinkAttribute::IfName(name) => link.name = name,
             LinkAttribute::Address(mac) => link.mac = mac.try_into().ok().map(Mac),
             LinkAttribute::Mtu(mtu) => link.mtu = mtu,
+            LinkAttribute::Controller(master) => link.master = Some(master).filter(|m| *m != 0),
             _ => {}
         }
     }
     link
+}
+
+fn device(attributes: &[LinkAttribute]) -> Device {
+    let (mut parent, mut data) = (None, None);
+    for attribute in attributes {
+        match attribute {
+            LinkAttribute::Link(index) => parent = Some(*index),
+            LinkAttribute::LinkInfo(all) => {
+                data = all.iter().find_map(|info| match info {
+                    LinkInfo::Data(data) => Some(data),
+                    _ => None,
+                });
+            }
+            _ => {}
+        }
+    }
+    match (data, parent) {
+        (Some(InfoData::Vrf(all)), _) => {
+            let table = all.iter().find_map(|info| match info {
+                InfoVrf::TableId(table) => Some(*table),
+                _ => None,
+            });
+            table.map_or(Device::Other, |table| Device::Vrf { table })
+        }
+        (Some(InfoData::Vlan(all)), Some(parent)) => vlan(parent, all).unwrap_or_default(),
+        _ => Device::Other,
+    }
+}
+
+fn vlan(parent: u32, all: &[InfoVlan]) -> Option<Device> {
+    let (mut vlan, mut tag) = (None, VlanTag::Dot1q);
+    for info in all {
+        match info {
+            InfoVlan::Id(id) => vlan = Some(*id),
+            InfoVlan::Protocol(VlanProtocol::Ieee8021Ad) => tag = VlanTag::Dot1ad,
+            _ => {}
+        }
+    }
+    let vlan = vlan?;
+    Some(Device::Vlan { parent, tag, vlan })
 }
 
 fn address(message: AddressMessage) -> Option<Item> {
@@ -412,6 +483,42 @@ mod tests {
             Said::Done,
         ];
         assert_eq!(all(&bytes), want);
+    }
+
+    #[test]
+    fn devices_and_vrfs_are_told_apart() {
+        // `struct ifinfomsg`: family, type, number 7, flags (up), change.
+        let mut body = vec![0, 0, 1, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+        let name = |name: &str| attribute(3, name.as_bytes());
+        let nested = |kind: u16, parts: &[Vec<u8>]| attribute(kind | 0x8000, &parts.concat());
+        let device = |bytes: &[u8]| match all(&framed(16, bytes)).remove(0) {
+            Said::New(Item::Link(link)) => (link.name, link.master, link.device),
+            other => panic!("{other:?}"),
+        };
+        let head = body.clone();
+        body.extend(name("v100\0"));
+        body.extend(attribute(5, &3u32.to_ne_bytes()));
+        body.extend(attribute(10, &9u32.to_ne_bytes()));
+        // IFLA_INFO_KIND, then IFLA_VLAN_ID and IFLA_VLAN_PROTOCOL (big endian) within IFLA_INFO_DATA.
+        let data = [
+            attribute(1, &100u16.to_ne_bytes()),
+            attribute(5, &0x88a8u16.to_be_bytes()),
+        ];
+        let info = [attribute(1, b"vlan\0"), nested(2, &data)];
+        body.extend(nested(18, &info));
+        let vlan = Device::Vlan {
+            parent: 3,
+            tag: VlanTag::Dot1ad,
+            vlan: 100,
+        };
+        assert_eq!(device(&body), ("v100".into(), Some(9), vlan));
+        let mut body = head;
+        body.extend(name("red\0"));
+        let data = [attribute(1, &10u32.to_ne_bytes())];
+        let info = [attribute(1, b"vrf\0"), nested(2, &data)];
+        body.extend(nested(18, &info));
+        let vrf = Device::Vrf { table: 10 };
+        assert_eq!(device(&body), ("red".into(), None, vrf));
     }
 
     #[test]

@@ -360,16 +360,20 @@ impl Mirror {
         now.routes.set_links(links);
         let known: HashSet<(Family, u32)> = tables(volley).into_iter().collect();
         now.telling.stale |= now.routes.tables().collect::<HashSet<_>>() != known;
-        now.routes.set_tables(known);
+        now.routes.set_tables(known.clone());
         let ways = own::ways(&now.twins, &now.pairs);
         now.telling.stale |= now.telling.own.set_ways(ways);
         let (rows, neighbors) = seen(volley);
+        let mut todo = now.twins.plan(&now.pairs, &rows, &neighbors);
+        now.twins.plan_devices(&now.pairs, &rows, &known, &mut todo);
         let Todo {
             requests,
             orders,
+            mut together,
             again,
-        } = now.twins.plan(&now.pairs, &rows, &neighbors);
+        } = todo;
         now.touched |= again;
+        together.extend(requests.into_iter().map(|one| vec![one]));
         for (index, order) in orders {
             let what = format!("{index} {order:?}");
             if now.may_try(&what) {
@@ -384,10 +388,11 @@ impl Mirror {
                 }
             }
         }
-        for request in requests {
-            let what = request.to_string();
+        for requests in together {
+            let words: Vec<String> = requests.iter().map(ToString::to_string).collect();
+            let what = words.join("; ");
             if now.may_try(&what) {
-                match volley.change(vec![request]).await {
+                match volley.change(requests).await {
                     Ok(_) => _ = now.refused.remove(&what),
                     Err(error) => self.refuse(&error),
                 }

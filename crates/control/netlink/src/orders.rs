@@ -5,7 +5,9 @@ use crate::own::{METRIC, PROTOCOL, Step};
 use crate::routes::{Hops, Leg, Spot};
 use crate::socket::Kernel;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, VlanProtocol,
+};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
@@ -16,6 +18,7 @@ use netlink_packet_route::route::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use std::io;
 use std::net::IpAddr;
+use volley_model::VlanTag;
 
 /// `ESRCH`: what is to be taken away is not there.
 const NOT_THERE: i32 = 3;
@@ -34,6 +37,12 @@ impl Kernel {
             }
             Order::Mtu(mtu) => link.attributes.push(LinkAttribute::Mtu(*mtu)),
             Order::Mac(mac) => link.attributes.push(LinkAttribute::Address(mac.0.to_vec())),
+            Order::Gone => return self.set(RouteNetlinkMessage::DelLink(link)),
+            Order::Device(name, tag, vlan) => {
+                return self.add(RouteNetlinkMessage::NewLink(device(
+                    index, name, *tag, *vlan,
+                )));
+            }
             Order::Address(address, there) => {
                 let message = address_message(index, address);
                 return match there {
@@ -51,6 +60,26 @@ impl Kernel {
         }
         self.set(RouteNetlinkMessage::SetLink(link))
     }
+}
+
+/// An 802.1Q device on the interface with this number.
+fn device(on: u32, name: &str, tag: VlanTag, vlan: u16) -> LinkMessage {
+    let protocol = match tag {
+        VlanTag::Dot1q => VlanProtocol::Ieee8021Q,
+        VlanTag::Dot1ad => VlanProtocol::Ieee8021Ad,
+    };
+    let data = vec![InfoVlan::Id(vlan), InfoVlan::Protocol(protocol)];
+    let info = vec![
+        LinkInfo::Kind(InfoKind::Vlan),
+        LinkInfo::Data(InfoData::Vlan(data)),
+    ];
+    let mut message = LinkMessage::default();
+    message.attributes = vec![
+        LinkAttribute::IfName(name.to_owned()),
+        LinkAttribute::Link(on),
+        LinkAttribute::LinkInfo(info),
+    ];
+    message
 }
 
 fn family_of(address: IpAddr) -> AddressFamily {

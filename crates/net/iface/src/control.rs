@@ -1,7 +1,7 @@
 //! Requests that every interface takes, and what is shown of interfaces.
 
 use crate::driver::{Port, Refusal, tx_name};
-use crate::{Direction, IfError, IfIdx, Interface, Interfaces, Link, MAX_QUEUES};
+use crate::{Direction, IfError, IfIdx, Interface, Interfaces, Link, MAX_QUEUES, TagKind};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{ArcReport, Engine};
@@ -10,7 +10,8 @@ use volley_model::reply::{
     InterfacesReply, QueueRow, RxPlacementReply, RxPlacementRow,
 };
 use volley_model::{
-    AdminState, Applied, Clear, Handler, Mac, ModelError, Query, Reply, Request, Switch,
+    AdminState, Applied, Clear, Handler, Mac, ModelError, Query, Reply, Request, SubInterfaceSpec,
+    Switch, VlanTag,
 };
 
 /// Carries out interface requests.
@@ -169,6 +170,7 @@ impl InterfaceHandler {
             drops: counts.drops,
             rx_errors: counts.rx_errors,
             tx_errors: counts.tx_errors,
+            sub_interface: sub_interface(all, i),
             ..InterfaceRow::default()
         }
     }
@@ -260,6 +262,22 @@ fn queues(all: &Interfaces, i: &Interface) -> Vec<QueueRow> {
     of("rx", Direction::Rx)
         .chain(of("tx", Direction::Tx))
         .collect()
+}
+
+/// Whose frames a sub-interface takes; none for any other interface.
+fn sub_interface(all: &Interfaces, i: &Interface) -> Option<SubInterfaceSpec> {
+    let sub = i.sub?;
+    let tag = match sub.tags.kind {
+        TagKind::Dot1q => VlanTag::Dot1q,
+        TagKind::Dot1ad => VlanTag::Dot1ad,
+    };
+    Some(SubInterfaceSpec {
+        parent: all.name(sub.parent.0),
+        id: i.name.rsplit_once('.')?.1.parse().ok()?,
+        tag,
+        vlan: sub.tags.vlan,
+        inner: sub.tags.inner,
+    })
 }
 
 impl Handler for InterfaceHandler {

@@ -253,6 +253,7 @@ impl Interfaces {
             Flag::Trunk,
             Flag::Multicast,
             Flag::Autoconf,
+            Flag::TwinEnd,
         ] {
             self.table.set(index, flag, false);
         }

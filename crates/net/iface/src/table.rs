@@ -65,6 +65,8 @@ pub enum Flag {
     Mld = 32_768,
     /// Hears what routers advertise.
     Autoconf = 65_536,
+    /// Is Volley's end of a twin in the Linux kernel.
+    TwinEnd = 131_072,
 }
 
 /// Which way a packet passes an interface.

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use volley_graph::NodeId;
-use volley_iface::{Change, IfIdx, IfTable, Interfaces};
+use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces};
 use volley_model::reply::{LcpReply, LcpRow};
 use volley_model::{Applied, Handler, LcpPair, ModelError, ObjectKind, Query, Reply, Request};
 
@@ -63,6 +63,7 @@ impl Pairs {
             host: it.pair.host.clone(),
             namespace: it.pair.namespace.clone(),
             host_index: 0,
+            vlan: it.pair.vlan,
         };
         self.0.borrow().values().map(row).collect()
     }
@@ -104,6 +105,7 @@ impl LcpHandler {
         let table = self.table();
         // First the way out, then the way in: the kernel is never asked something that it could not answer.
         table.set_peer(tap, phy);
+        table.set(tap, Flag::TwinEnd, true);
         table.set_rx_node(tap, self.xc);
         table.set_twin(phy, Some(tap));
         let pair = pair.clone();
@@ -118,6 +120,7 @@ impl LcpHandler {
         let Paired { tap, .. } = gone.ok_or_else(none)?;
         let (table, default) = (self.table(), self.interfaces.borrow().default_rx_node());
         table.set_twin(phy, None);
+        table.set(tap, Flag::TwinEnd, false);
         table.set_rx_node(tap, default);
         Ok(Applied::one())
     }

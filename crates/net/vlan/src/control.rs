@@ -89,7 +89,10 @@ impl VlanHandler {
             return refuse("that is a sub-interface itself: name two tags of its parent instead");
         }
         let table = all.table();
-        if table.has(index.0, Flag::L2) || table.behind_rx(index.0) != all.default_rx_node() {
+        let is_ours = table.behind_rx(index.0) == all.default_rx_node();
+        // The mirror reads what comes from a twin, and has sub-interfaces of it for what goes there.
+        let is_ours = is_ours || table.has(index.0, Flag::TwinEnd);
+        if table.has(index.0, Flag::L2) || !is_ours {
             return refuse(
                 "it is bridged, patched or cross-connected, and hands over whole frames: put it back in L3 mode first",
             );

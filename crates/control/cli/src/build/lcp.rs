@@ -17,10 +17,11 @@ pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxErro
 
 fn create(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let (interface, host) = (args.text()?, args.text()?);
-    let mut namespace = None;
+    let (mut namespace, mut vlan) = (None, false);
     while let Some((word, column)) = args.option()? {
         match word {
             "netns" => namespace = Some(args.text()?),
+            "vlan" => vlan = true,
             _ => stray(word, column)?,
         }
     }
@@ -28,5 +29,6 @@ fn create(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         interface,
         host,
         namespace,
+        vlan,
     }))
 }

@@ -2,6 +2,7 @@
 
 use crate::addr::{IfAddress, Mac};
 use crate::interface::{AdminState, RxMode};
+use crate::sub_interface::SubInterfaceSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,9 @@ pub struct InterfaceRow {
     pub unnumbered: Option<String>,
     /// IP tables it is bound to.
     pub tables: InterfaceTables,
+    /// Whose frames it takes, and by which tags; none = it is no sub-interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_interface: Option<SubInterfaceSpec>,
     /// Received, bytes without frame check sequence.
     pub rx: Counter,
     /// Transmitted.

@@ -27,6 +27,9 @@ pub struct LcpRow {
     pub namespace: Option<String>,
     /// Its number in the kernel; 0 while the mirror does not know it.
     pub host_index: u32,
+    /// The twin is an 802.1Q device on that of the parent.
+    #[serde(default)]
+    pub vlan: bool,
 }
 
 /// Mirrored routes of one table.
@@ -83,7 +86,7 @@ pub struct LcpAuditReply {
 /// What the kernel and Volley do not have alike.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LcpDifference {
-    /// link, mtu, mac, address, neighbor, route (the kernel's, in Volley) or own-route (Volley's, in the kernel).
+    /// link, mtu, mac, table, device, address, neighbor, route (the kernel's, in Volley) or own-route (Volley's, in the kernel).
     pub kind: String,
     /// Which one.
     pub what: String,

@@ -26,6 +26,8 @@ fn link(up: bool) -> Item {
         mac: Some(Mac([2, 0, 0, 0, 0, 1])),
         mtu: 1500,
         up,
+        master: None,
+        device: crate::message::Device::Other,
     })
 }
 
@@ -46,7 +48,7 @@ fn agreed(row: &InterfaceRow) -> Twins {
 }
 
 #[test]
-fn at_first_each_side_gets_what_the_other_has_and_volley_says_whether_it_is_up() {
+fn at_first_each_side_gets_what_the_other_has_and_either_may_have_set_it_up() {
     let mut twins = Twins::default();
     twins.new_item(link(true));
     twins.new_item(Item::Address(5, a("fe80::1/64")));
@@ -55,12 +57,23 @@ fn at_first_each_side_gets_what_the_other_has_and_volley_says_whether_it_is_up()
         interface: "eth0".into(),
         address: a("fe80::1/64"),
     };
-    assert_eq!(todo.requests, [add]);
-    let orders = [
-        (5, Order::Up(false)),
-        (5, Order::Address(a("10.0.0.1/24"), true)),
-    ];
-    assert_eq!(todo.orders, orders);
+    let up = Request::InterfaceState {
+        name: "eth0".into(),
+        state: AdminState::Up,
+    };
+    assert_eq!(
+        todo.requests,
+        [up, add],
+        "somebody was quick with a new twin"
+    );
+    assert_eq!(todo.orders, [(5, Order::Address(a("10.0.0.1/24"), true))]);
+    let mut twins = Twins::default();
+    twins.new_item(link(false));
+    let todo = twins.plan(&[pair()], &[row(true, &[])], &[]);
+    assert_eq!(
+        (todo.requests, todo.orders),
+        (vec![], vec![(5, Order::Up(true))])
+    );
 }
 
 #[test]
@@ -86,6 +99,21 @@ fn the_side_that_changed_goes_before() {
         state: AdminState::Down,
     };
     assert!(todo.requests.contains(&down), "{todo:?}");
+}
+
+/// As when its twin is put into a VRF.
+#[test]
+fn addresses_come_back_when_the_link_was_down_for_a_moment_between_two_looks() {
+    let both = row(true, &["2001:db8::1/64", "10.0.0.1/24"]);
+    let mut twins = agreed(&both);
+    twins.new_item(link(false));
+    twins.lost_item(&Item::Address(5, a("2001:db8::1/64")));
+    twins.new_item(link(true));
+    for _ in 0..2 {
+        let todo = twins.plan(&[pair()], std::slice::from_ref(&both), &[]);
+        let back = (5, Order::Address(a("2001:db8::1/64"), true));
+        assert_eq!((todo.requests, todo.orders), (vec![], vec![back]));
+    }
 }
 
 #[test]

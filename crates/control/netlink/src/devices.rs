@@ -1,0 +1,281 @@
+//! 802.1Q devices on twins are sub-interfaces, both ways; and a twin in a VRF looks in that table.
+
+use crate::links::{Order, Todo, Twins};
+use crate::message::{Device, Link};
+use hashbrown::HashSet;
+use std::collections::BTreeMap;
+use volley_model::reply::{InterfaceRow, LcpRow};
+use volley_model::{
+    Family, InterfaceKind, InterfaceSpec, LcpPair, Request, SubInterfaceSpec, VlanTag,
+};
+
+/// The kernel's main table.
+const MAIN: u32 = 254;
+
+/// What both sides had the last time.
+#[derive(Default)]
+pub struct Devices {
+    /// The sub-interface of each 802.1Q device, by the device's number.
+    vlans: BTreeMap<u32, String>,
+    /// Volley's table of each interface whose twin was in a VRF.
+    vrfs: BTreeMap<String, u32>,
+}
+
+/// The tags of an 802.1Q device on a twin, and the twin's interface.
+#[derive(Debug, PartialEq, Eq)]
+struct Tagged<'a> {
+    parent: &'a LcpRow,
+    tag: VlanTag,
+    vlan: u16,
+    inner: Option<u16>,
+}
+
+impl Tagged<'_> {
+    /// Whether a sub-interface takes just these frames.
+    fn is(&self, sub: &SubInterfaceSpec) -> bool {
+        let tags = (self.tag, self.vlan, self.inner);
+        sub.parent == self.parent.interface && (sub.tag, sub.vlan, sub.inner) == tags
+    }
+
+    /// A sub-interface of these tags: its number is the VLAN, or both VLANs, four digits for the second.
+    fn spec(&self) -> SubInterfaceSpec {
+        let vlan = u32::from(self.vlan);
+        SubInterfaceSpec {
+            parent: self.parent.interface.clone(),
+            id: self
+                .inner
+                .map_or(vlan, |inner| vlan * 10_000 + u32::from(inner)),
+            tag: self.tag,
+            vlan: self.vlan,
+            inner: self.inner,
+        }
+    }
+}
+
+impl Twins {
+    /// What makes devices and sub-interfaces, VRFs and tables alike.
+    pub fn plan_devices(
+        &mut self,
+        pairs: &[LcpRow],
+        rows: &[InterfaceRow],
+        tables: &HashSet<(Family, u32)>,
+        todo: &mut Todo,
+    ) {
+        let mut known = std::mem::take(&mut self.devices);
+        self.kernels(&mut known, pairs, rows, todo);
+        self.volleys(&known, pairs, rows, todo);
+        let is_paired = |name: &String| pairs.iter().any(|p| p.vlan && p.interface == *name);
+        (known.vlans).retain(|index, name| self.links.contains_key(index) || is_paired(name));
+        self.vrfs(&mut known.vrfs, pairs, rows, tables, todo);
+        self.devices = known;
+    }
+
+    /// Devices that are there: new ones become sub-interfaces with a twin; those whose pair has gone go too.
+    fn kernels(
+        &self,
+        known: &mut Devices,
+        pairs: &[LcpRow],
+        rows: &[InterfaceRow],
+        todo: &mut Todo,
+    ) {
+        for link in self.links.values() {
+            let Some(tagged) = self.tagged(link, pairs) else {
+                continue;
+            };
+            if let Some(pair) = pairs.iter().find(|p| p.vlan && p.host == link.name) {
+                known.vlans.insert(link.index, pair.interface.clone());
+            } else if known.vlans.contains_key(&link.index) {
+                todo.orders.push((link.index, Order::Gone));
+            } else {
+                todo.together.push(adopt(link, &tagged, rows));
+            }
+        }
+    }
+
+    /// Pairs without a device: it is made, or, where there was one, they go.
+    fn volleys(&self, known: &Devices, pairs: &[LcpRow], rows: &[InterfaceRow], todo: &mut Todo) {
+        for pair in pairs.iter().filter(|p| p.vlan) {
+            if self.index(&pair.host).is_some() {
+                continue;
+            }
+            let row = rows.iter().find(|r| r.name == pair.interface);
+            let Some(sub) = row.and_then(|r| r.sub_interface.as_ref()) else {
+                continue;
+            };
+            // Without the trunk's twin nobody can say what became of it.
+            let trunk = pairs.iter().find(|p| p.interface == sub.parent);
+            let Some(trunk) = trunk.and_then(|p| self.index(&p.host)) else {
+                continue;
+            };
+            if known.vlans.values().any(|name| *name == pair.interface) {
+                let (interface, name) = (pair.interface.clone(), pair.interface.clone());
+                let gone = Request::LcpDelete { interface };
+                let parts = vec![gone, Request::InterfaceDelete { name }];
+                todo.together.push(parts);
+                continue;
+            }
+            let (on, tag, vlan) = match sub.inner {
+                None => (Some(trunk), sub.tag, sub.vlan),
+                Some(inner) => (self.outer(trunk, sub), VlanTag::Dot1q, inner),
+            };
+            if let Some(on) = on {
+                let order = Order::Device(pair.host.clone(), tag, vlan);
+                todo.orders.push((on, order));
+            }
+        }
+    }
+
+    /// The device of the outer tag alone, which one of two tags stands on.
+    fn outer(&self, trunk: u32, sub: &SubInterfaceSpec) -> Option<u32> {
+        let device = Device::Vlan {
+            parent: trunk,
+            tag: sub.tag,
+            vlan: sub.vlan,
+        };
+        let found = self.links.values().find(|l| l.device == device);
+        found.map(|l| l.index)
+    }
+
+    /// The tags of a device that stands on a twin, or on a device on a twin.
+    fn tagged<'a>(&self, link: &Link, pairs: &'a [LcpRow]) -> Option<Tagged<'a>> {
+        let Device::Vlan { parent, tag, vlan } = link.device else {
+            return None;
+        };
+        let below = self.links.get(&parent)?;
+        let twin = |link: &Link| pairs.iter().find(|p| p.host == link.name && !p.vlan);
+        if let Some(parent) = twin(below) {
+            let inner = None;
+            return Some(Tagged {
+                parent,
+                tag,
+                vlan,
+                inner,
+            });
+        }
+        let Device::Vlan {
+            parent: trunk,
+            tag: outer_tag,
+            vlan: outer,
+        } = below.device
+        else {
+            return None;
+        };
+        let parent = twin(self.links.get(&trunk)?)?;
+        // The second tag is always a customer's (IEEE 802.1Q).
+        (tag == VlanTag::Dot1q).then_some(Tagged {
+            parent,
+            tag: outer_tag,
+            vlan: outer,
+            inner: Some(vlan),
+        })
+    }
+
+    /// The table of the VRF that a twin is in, as Volley counts.
+    fn vrf(&self, host: &str) -> Option<u32> {
+        let link = self.links.values().find(|l| l.name == host)?;
+        match self.links.get(&link.master?)?.device {
+            Device::Vrf { table: MAIN } => Some(0),
+            Device::Vrf { table } => Some(table),
+            _ => None,
+        }
+    }
+
+    fn vrfs(
+        &self,
+        known: &mut BTreeMap<String, u32>,
+        pairs: &[LcpRow],
+        rows: &[InterfaceRow],
+        tables: &HashSet<(Family, u32)>,
+        todo: &mut Todo,
+    ) {
+        known.retain(|name, _| pairs.iter().any(|p| p.interface == *name));
+        for pair in pairs {
+            let name = &pair.interface;
+            let Some(row) = rows.iter().find(|r| r.name == *name) else {
+                continue;
+            };
+            let is_in = |table| row.tables.ip4 == table && row.tables.ip6 == table;
+            let now = self.vrf(&pair.host);
+            match (now, known.contains_key(name)) {
+                (Some(table), _) => _ = known.insert(name.clone(), table),
+                // It has left one: until it is where the rest is, that is still to be done.
+                (None, true) if is_in(0) => _ = known.remove(name),
+                (None, _) => {}
+            }
+            let want = now.or_else(|| known.contains_key(name).then_some(0));
+            if let Some(table) = want.filter(|table| !is_in(*table)) {
+                todo.together.push(bind(name, table, tables));
+            }
+        }
+    }
+
+    /// Devices on twins that are no sub-interface, and twins in a VRF whose interface looks in another table: how many were
+    /// compared, and those.
+    pub fn odd_devices(&self, pairs: &[LcpRow], rows: &[InterfaceRow]) -> (u64, Vec<[String; 4]>) {
+        let (mut compared, mut found) = (0, Vec::new());
+        for link in self.links.values() {
+            let Some(tagged) = self.tagged(link, pairs) else {
+                continue;
+            };
+            compared += 1;
+            if !pairs.iter().any(|p| p.vlan && p.host == link.name) {
+                let kernel = tagged.spec().to_string();
+                found.push(["device".into(), link.name.clone(), kernel, String::new()]);
+            }
+        }
+        for pair in pairs {
+            let row = rows.iter().find(|r| r.name == pair.interface);
+            let (Some(table), Some(row)) = (self.vrf(&pair.host), row) else {
+                continue;
+            };
+            for (family, has) in [("IPv4", row.tables.ip4), ("IPv6", row.tables.ip6)] {
+                compared += 1;
+                if has != table {
+                    let what = format!("{} {family}", pair.interface);
+                    found.push(["table".into(), what, table.to_string(), has.to_string()]);
+                }
+            }
+        }
+        (compared, found)
+    }
+}
+
+/// A device becomes a sub-interface, where there is none of its tags, and that gets it as its twin.
+fn adopt(link: &Link, tagged: &Tagged<'_>, rows: &[InterfaceRow]) -> Vec<Request> {
+    let same = |r: &&InterfaceRow| r.sub_interface.as_ref().is_some_and(|s| tagged.is(s));
+    let there = rows.iter().find(same).map(|r| r.name.clone());
+    let spec = tagged.spec();
+    let interface = there.clone().unwrap_or_else(|| spec.name());
+    let new = Request::InterfaceCreate(InterfaceSpec {
+        name: spec.name(),
+        kind: InterfaceKind::SubInterface(spec),
+        mac: None,
+        mtu: None,
+    });
+    let pair = Request::LcpCreate(LcpPair {
+        interface,
+        host: link.name.clone(),
+        namespace: tagged.parent.namespace.clone(),
+        vlan: true,
+    });
+    let made = there.is_none().then_some(new);
+    made.into_iter().chain([pair]).collect()
+}
+
+/// Both families of an interface look in a table, which is made when it is not there.
+fn bind(name: &str, table: u32, tables: &HashSet<(Family, u32)>) -> Vec<Request> {
+    let families = [Family::V4, Family::V6];
+    let missing = families
+        .into_iter()
+        .filter(|f| !tables.contains(&(*f, table)));
+    let tables = missing.map(|family| Request::TableAdd { family, table });
+    let binds = families.map(|family| Request::InterfaceTable {
+        name: name.to_owned(),
+        family,
+        table,
+    });
+    tables.chain(binds).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,11 @@ const IDLE: Duration = Duration::from_millis(500);
 pub(crate) const RETRY: Duration = Duration::from_secs(5);
 /// Between two slices.
 const BREATH: Duration = Duration::from_millis(1);
+/// Between two looks at what the kernel says while it is talking. To be woken for each word of a routing daemon's million costs
+/// Volley more than to read it, and the daemon, whose core it takes, as much again.
+const GATHER: Duration = Duration::from_millis(2);
+/// How long the kernel has to be silent before the mirror waits to be woken.
+const CALM: Duration = Duration::from_millis(50);
 /// Between two counts of what is mirrored.
 const COUNT: Duration = Duration::from_millis(500);
 /// How long an audit and a repair wait for the mirror to be at rest.
@@ -69,8 +74,10 @@ pub struct Mirror {
 /// What holds while there are twins.
 pub(crate) struct Session {
     pub(crate) kernel: Kernel,
-    /// Wakes the mirror when the kernel has something to say.
-    _watch: Option<Box<dyn Any>>,
+    /// Wakes the mirror when the kernel has something to say; none while it is talking.
+    watch: Option<Box<dyn Any>>,
+    /// Messages that were heard, and when the last of them was.
+    heard: (u64, Instant),
     namespace: Option<String>,
     routes: Routes,
     pub(crate) telling: Telling,
@@ -169,10 +176,12 @@ impl Mirror {
             now.pairs = pairs;
             let busy = self.turn(now, &*volley).await;
             self.obey(now, &*volley).await;
+            let messages = self.status.borrow().messages;
+            let talking = now.is_talked_to(messages, &*volley);
             drop(volley);
             match busy {
                 true => breathe().await,
-                false => self.idle(TICK).await,
+                false => self.idle(if talking { GATHER } else { TICK }).await,
             }
         }
     }
@@ -187,7 +196,8 @@ impl Mirror {
     fn begin(&self, namespace: Option<String>, volley: &dyn Backend) -> Option<Session> {
         match Kernel::open(namespace.as_deref()) {
             Ok(kernel) => Some(Session {
-                _watch: kernel.events().and_then(|fd| volley.watch(fd)),
+                watch: kernel.events().and_then(|fd| volley.watch(fd)),
+                heard: (0, Instant::now()),
                 kernel,
                 namespace,
                 routes: Routes::default(),
@@ -521,6 +531,19 @@ impl Session {
             }
             Said::Done | Said::Answer(_) | Said::Interrupted | Said::Other | Said::Odd => {}
         }
+    }
+
+    /// Whether the kernel is talking: then the mirror looks at short intervals, and is not woken for each word.
+    fn is_talked_to(&mut self, messages: u64, volley: &dyn Backend) -> bool {
+        let now = Instant::now();
+        if messages != self.heard.0 {
+            self.heard = (messages, now);
+            self.watch = None;
+        } else if self.watch.is_none() && now > self.heard.1 + CALM {
+            // What has come meanwhile wakes it at once.
+            self.watch = self.kernel.events().and_then(|fd| volley.watch(fd));
+        }
+        self.watch.is_none()
     }
 
     /// Where a route belongs: Volley's own come back from the kernel like any other.

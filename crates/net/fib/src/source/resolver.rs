@@ -448,10 +448,11 @@ impl Resolver {
             return;
         };
         // A group keeps its number when its members change.
-        let moved = list.shares != shares || shares.iter().any(is_group);
+        let own = key.source.is_own();
+        let moved = own && (list.shares != shares || shares.iter().any(is_group));
         list.shares = shares;
         let before = std::mem::replace(&mut list.adjs, adjs.clone());
-        self.own += u64::from(moved && key.source.is_own());
+        self.own += u64::from(moved);
         for adj in before.into_iter().filter(|a| !adjs.contains(a)) {
             self.adjs.let_go(adj, id);
         }

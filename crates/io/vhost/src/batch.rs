@@ -17,7 +17,7 @@ pub const MAX_FRAME: usize = 65_535;
 /// The shortest frame that is worth a buffer: an Ethernet header.
 const MIN_FRAME: usize = 14;
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub const LINE: usize = 64;
 /// Bytes of `virtio_net_hdr` with the number of buffers, as every modern peer has it.
 pub const HEADER: usize = 12;
 

@@ -43,11 +43,11 @@ pub fn read(header: &[u8; HEADER]) -> Option<Offload> {
 pub struct Words(u64, u32);
 
 impl Words {
-    /// Write it to the beginning of a buffer.
+    /// Make it stand at the beginning of a buffer. Most buffers have it there from the last packet.
     #[inline(always)]
     pub fn store(self, view: View<'_>) {
-        view.put(0, self.0.to_le_bytes());
-        view.put(8, self.1.to_le_bytes());
+        view.settle(0, self.0.to_le_bytes());
+        view.settle(8, self.1.to_le_bytes());
     }
 
     /// The bytes of it.

@@ -207,13 +207,18 @@ impl<'a> View<'a> {
         n
     }
 
-    /// Write `bytes`, whose number is known, to byte `at` on; nothing happens when there is not room for all of them.
+    /// Make `bytes`, whose number is known, stand at byte `at`: a line that has them already is not written, and stays with both
+    /// cores. Nothing happens when there is not room for all of them.
     #[inline(always)]
-    pub fn put<const N: usize>(self, at: usize, bytes: [u8; N]) {
+    pub fn settle<const N: usize>(self, at: usize, bytes: [u8; N]) {
         if at <= self.len && N <= self.len - at {
             let to = self.base.wrapping_add(at).cast::<[u8; N]>();
-            // SAFETY: `N` bytes lie inside, and any alignment will do.
-            unsafe { to.write_unaligned(bytes) };
+            // SAFETY: `N` bytes lie inside, and any alignment will do; whatever the peer writes there meanwhile is bytes.
+            unsafe {
+                if to.read_unaligned() != bytes {
+                    to.write_unaligned(bytes);
+                }
+            }
         }
     }
 
@@ -409,6 +414,32 @@ mod tests {
         let mut back = [0; 100];
         assert_eq!((view.read(90, &mut back), back[5], back[6]), (6, 1, 0));
         assert_eq!((view.read(500, &mut back), view.write(96, &back)), (0, 0));
+    }
+
+    #[test]
+    fn what_is_to_stand_somewhere_stands_there_whatever_was_before() {
+        let (_fd, map) = map(4096);
+        let want = [1, 2, 3, 4, 5, 6, 7, 8];
+        for at in [0, 3, 60] {
+            for odd in 0..=8 {
+                let mut before = want;
+                before.iter_mut().skip(odd).take(1).for_each(|b| *b ^= 0x80);
+                let view = map.view(64, 100).unwrap();
+                view.write(0, &[0xaa; 100]);
+                view.write(at, &before);
+                view.settle(at, want);
+                let mut now = [0; 100];
+                view.read(0, &mut now);
+                assert_eq!(now[at..at + 8], want, "{odd} at {at}");
+                let others = now[..at].iter().chain(&now[at + 8..]);
+                assert!(others.copied().all(|b| b == 0xaa), "{odd} at {at}");
+            }
+        }
+        map.view(64, 7).unwrap().settle(0, want);
+        map.view(64, 8).unwrap().settle(usize::MAX, want);
+        let mut now = [0; 8];
+        map.view(64, 8).unwrap().read(0, &mut now);
+        assert_eq!(now, [0xaa; 8], "there is not room for all of it");
     }
 
     #[test]

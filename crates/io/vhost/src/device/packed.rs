@@ -324,7 +324,7 @@ impl End for Packed {
         let far = self.avail.on(nth + LINES_AHEAD, self.layout.size);
         ring.prefetch_write(16 * usize::from(far.at));
         let at = self.avail.on(nth, self.layout.size);
-        memory.prefetch_write(ring.load64(16 * usize::from(at.at)));
+        memory.prefetch_room(ring.load64(16 * usize::from(at.at)));
     }
 
     #[inline(always)]

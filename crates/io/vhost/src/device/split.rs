@@ -265,7 +265,7 @@ impl End for Split {
             self.ask_for_head(&views, self.avail.wrapping_add(nth + LINES_AHEAD));
         }
         if let Ok((_, d)) = self.head(&views, self.avail.wrapping_add(nth)) {
-            memory.prefetch_write(d.addr);
+            memory.prefetch_room(d.addr);
         }
     }
 

@@ -37,8 +37,8 @@ const IDLE: Duration = Duration::from_millis(500);
 pub(crate) const RETRY: Duration = Duration::from_secs(5);
 /// Between two slices.
 const BREATH: Duration = Duration::from_millis(1);
-/// Between two looks at what the kernel says while it is talking. To be woken for each word of a routing daemon's million costs
-/// Volley more than to read it, and the daemon, whose core it takes, as much again.
+/// Between two looks at what the kernel says while it is talking: whoever is woken for each word of a routing daemon's million
+/// takes the daemon's core away as often.
 const GATHER: Duration = Duration::from_millis(2);
 /// How long the kernel has to be silent before the mirror waits to be woken.
 const CALM: Duration = Duration::from_millis(50);

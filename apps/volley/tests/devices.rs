@@ -5,27 +5,23 @@
 
 mod support;
 
-use std::time::{Duration, Instant};
-use support::bed::{Bed, Space};
+use support::bed::{Bed, Space, must, run};
+use support::mirror::{in_step, soon};
 use support::{Daemon, oracle, text};
 
 /// Hosts a and b, a router between them with a twin for each interface, and the twins' namespace.
 fn mirrored() -> Option<(Bed, Daemon, Space)> {
     let bed = Bed::new()?;
     let space = Space::new(bed.name("k"))?;
-    let vrf = "link add probe type vrf table 99";
-    let vlan = "link add link e name probe type vlan id 99";
-    let has = |at: &str, words: &str| {
-        let line = format!("ip -n {at} {words}");
+    let able = |at: &str, device: &str| {
+        let line = format!("ip -n {at} link add {device}");
         let words: Vec<&str> = line.split(' ').collect();
-        let done = support::bed::run(20, &words).status.success();
-        done && {
-            let gone = format!("ip -n {at} link del probe");
-            support::bed::must(&gone);
-            true
-        }
+        let made = run(20, &words).status.success();
+        made.then(|| must(&format!("ip -n {at} link del probe")))
+            .is_some()
     };
-    if !has(&space.0, vrf) || !has(&bed.name("a"), vlan) {
+    let vlans = able(&bed.name("a"), "link e name probe type vlan id 99");
+    if !vlans || !able(&space.0, "probe type vrf table 99") {
         println!("SKIP: this kernel has no 802.1Q devices or no VRFs");
         return None;
     }
@@ -38,33 +34,9 @@ fn mirrored() -> Option<(Bed, Daemon, Space)> {
     Some((bed, daemon, space))
 }
 
-fn soon(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(
-            start.elapsed() < Duration::from_secs(40),
-            "waiting for {what}"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-fn in_step(daemon: &Daemon) {
-    let mut last = String::new();
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(40) {
-        last = daemon.ok("lcp audit");
-        if last.contains(" 0 differ") {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    panic!("{last}\n{}", daemon.ok("show lcp"));
-}
-
 /// A device on another in a namespace, up, with an address of each family.
 fn device(space: &str, on: &str, name: &str, vlan: u16, net: u16, host: u8) {
-    let ip = |words: String| support::bed::must(&format!("ip -n {space} {words}"));
+    let ip = |words: String| must(&format!("ip -n {space} {words}"));
     ip(format!(
         "link add link {on} name {name} type vlan id {vlan}"
     ));

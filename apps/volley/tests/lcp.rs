@@ -5,8 +5,9 @@
 mod support;
 
 use std::process::Child;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use support::bed::{Bed, Space, mac_of, run};
+use support::mirror::{in_step, soon};
 use support::{Daemon, oracle, signal, text};
 
 /// A namespace for twins.
@@ -40,30 +41,6 @@ fn mirrored(bed: &Bed) -> (Daemon, Space) {
     }
     in_step(&daemon);
     (daemon, space)
-}
-
-/// Waits until there is no difference; the last answer is told when there is one for too long.
-fn in_step(daemon: &Daemon) {
-    let (start, mut last) = (Instant::now(), String::new());
-    while start.elapsed() < Duration::from_secs(20) {
-        last = daemon.ok("lcp audit");
-        if last.contains(" 0 differ") {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("{last}\n{}", daemon.ok("show lcp"));
-}
-
-fn soon(what: &str, mut holds: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !holds() {
-        assert!(
-            start.elapsed() < Duration::from_secs(10),
-            "waiting for {what}"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn fib(daemon: &Daemon, what: &str) -> String {

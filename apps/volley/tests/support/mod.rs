@@ -5,6 +5,7 @@
 pub mod bed;
 pub mod fragments;
 pub mod http;
+pub mod mirror;
 pub mod oracle;
 pub mod replay;
 pub mod routing;

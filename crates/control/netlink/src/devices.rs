@@ -172,8 +172,8 @@ impl Twins {
 
     /// The table of the VRF that a twin is in, as Volley counts.
     fn vrf(&self, host: &str) -> Option<u32> {
-        let link = self.links.values().find(|l| l.name == host)?;
-        match self.links.get(&link.master?)?.device {
+        let master = self.link(host)?.master?;
+        match self.links.get(&master)?.device {
             Device::Vrf { table: MAIN } => Some(0),
             Device::Vrf { table } => Some(table),
             _ => None,

@@ -144,14 +144,17 @@ impl Twins {
 
     /// The kernel's number of a twin.
     pub fn index(&self, host: &str) -> Option<u32> {
-        let found = self.links.values().find(|l| l.name == host);
-        found.map(|l| l.index)
+        self.link(host).map(|l| l.index)
+    }
+
+    /// A twin as the kernel has it.
+    pub fn link(&self, host: &str) -> Option<&Link> {
+        self.links.values().find(|l| l.name == host)
     }
 
     /// The kernel's number of a twin that is up.
     pub fn up(&self, host: &str) -> Option<u32> {
-        let found = self.links.values().find(|l| l.name == host && l.up);
-        found.map(|l| l.index)
+        self.link(host).filter(|l| l.up).map(|l| l.index)
     }
 
     /// The kernel has done what was ordered.

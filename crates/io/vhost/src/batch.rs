@@ -17,7 +17,7 @@ pub const MAX_FRAME: usize = 65_535;
 /// The shortest frame that is worth a buffer: an Ethernet header.
 const MIN_FRAME: usize = 14;
 /// Bytes of a cache line.
-pub const LINE: usize = 64;
+const LINE: usize = 64;
 /// Bytes of `virtio_net_hdr` with the number of buffers, as every modern peer has it.
 pub const HEADER: usize = 12;
 
@@ -184,6 +184,22 @@ fn copy_parts(memory: &Memory, parts: &[Place], mut skip: usize, to: &mut [u8]) 
         skip = 0;
     }
     done
+}
+
+/// Ask for the beginning of the buffer at guest address `addr`: its header to look at, its frame to write; nothing when it lies
+/// nowhere.
+#[inline(always)]
+pub fn ask_for_room(memory: &Memory, addr: u64) {
+    if let Ok(place) = memory.guest(addr, 1)
+        && let Some(view) = memory.view(place)
+    {
+        let is_one_line = addr as usize % LINE + HEADER < LINE;
+        if !is_one_line {
+            view.prefetch(0);
+        }
+        view.prefetch_write(HEADER);
+        view.prefetch_write(HEADER + LINE - 1);
+    }
 }
 
 /// Append where `len` bytes at `addr` lie, piece by piece.

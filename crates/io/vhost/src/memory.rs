@@ -3,7 +3,6 @@
 //! Addresses that the peer writes are turned into a [`Place`] once, when they are read; a place is looked up again with
 //! bounds checks, so that it cannot lead outside even when a place of one memory is used with another.
 
-use crate::batch::{HEADER, LINE};
 use crate::fault::{Fault, RingFault};
 use crate::sys::{Map, View};
 use rustix::fs::FileType;
@@ -118,22 +117,6 @@ impl Memory {
     pub fn view(&self, place: Place) -> Option<View<'_>> {
         let region = self.regions.get(place.region as usize)?;
         region.map.view(place.at as usize, place.len as usize)
-    }
-
-    /// Ask for the first bytes of a buffer at guest address `addr`: for its header to look at, for its frame to write; nothing
-    /// when it lies nowhere.
-    #[inline(always)]
-    pub fn prefetch_room(&self, addr: u64) {
-        if let Ok(place) = self.guest(addr, 1)
-            && let Some(view) = self.view(place)
-        {
-            let is_one_line = addr as usize % LINE + HEADER < LINE;
-            if !is_one_line {
-                view.prefetch(0);
-            }
-            view.prefetch_write(HEADER);
-            view.prefetch_write(HEADER + LINE - 1);
-        }
     }
 
     /// Bytes and number of regions, for `show`.

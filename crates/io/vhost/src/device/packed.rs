@@ -4,7 +4,7 @@
 //! its AVAIL bit equals the driver's wrap counter and its USED bit does not; given back, both equal the device's.
 
 use super::{Bell, Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, WRITE, one, table};
-use crate::batch::{Batch, Room};
+use crate::batch::{Batch, Room, ask_for_room};
 use crate::fault::RingFault;
 use crate::memory::Memory;
 use crate::sys::View;
@@ -324,7 +324,7 @@ impl End for Packed {
         let far = self.avail.on(nth + LINES_AHEAD, self.layout.size);
         ring.prefetch_write(16 * usize::from(far.at));
         let at = self.avail.on(nth, self.layout.size);
-        memory.prefetch_room(ring.load64(16 * usize::from(at.at)));
+        ask_for_room(memory, ring.load64(16 * usize::from(at.at)));
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@ use super::{
     Bell, Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, WRITE, desc, one, passes,
     table,
 };
-use crate::batch::{Batch, Room};
+use crate::batch::{Batch, Room, ask_for_room};
 use crate::fault::RingFault;
 use crate::memory::Memory;
 use crate::sys::View;
@@ -265,7 +265,7 @@ impl End for Split {
             self.ask_for_head(&views, self.avail.wrapping_add(nth + LINES_AHEAD));
         }
         if let Ok((_, d)) = self.head(&views, self.avail.wrapping_add(nth)) {
-            memory.prefetch_room(d.addr);
+            ask_for_room(memory, d.addr);
         }
     }
 

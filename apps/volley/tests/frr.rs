@@ -288,6 +288,45 @@ fn routers_speak_ospf_and_bgp_under_vlan_tags() {
     assert!(!r1.kernel("-o link").contains("qinq"));
 }
 
+/// What the operator configures at one router, the others learn: the mirror gives it to the kernel, FRR reads it there.
+#[test]
+fn frr_hands_on_what_is_configured_in_volley() {
+    if !has_frr() {
+        return;
+    }
+    let Some(mut net) = Net::new() else { return };
+    net.cable("one", "two");
+    let a = net.host("a", "la", "10.10.1.2/24", "10.10.1.1");
+    let b = net.host("b", "lb", "10.10.2.2/24", "10.10.2.1");
+    must(&format!("ip -n {b} addr add 10.20.0.1/16 dev lo"));
+    let ends1 = [("one", "10.1.12.1/24"), ("la", "10.10.1.1/24")];
+    let ends2 = [("two", "10.1.12.2/24"), ("lb", "10.10.2.1/24")];
+    let mut r1 = Router::new(&mut net, 1, &ends1);
+    let mut r2 = Router::new(&mut net, 2, &ends2);
+    // The other router does not know the host that is the next hop.
+    let tell = " address-family ipv4 unicast\n  redistribute kernel\n  neighbor 10.255.0.1 next-hop-self\n exit-address-family\n";
+    r1.frr_all(1, &ospf(&["one"]), &bgp(1, &[2], "10.10.1.0/24"));
+    r2.frr_all(2, &ospf(&["two"]), &(bgp(2, &[1], "") + tell));
+    r2.daemon.ok("ip route add 10.20.0.0/16 via 10.10.2.2");
+    r1.learns("10.20.0.0/16");
+    assert!(within(SETTLE, || pings(&a, "10.20.0.1", 1, "0.2") == 1));
+    let shown = r1.fib("10.20.0.1");
+    assert!(
+        shown.contains("lcp-rt") && shown.contains("via 10.1.12.2"),
+        "{shown}"
+    );
+    r2.daemon.ok("ip route del 10.20.0.0/16");
+    let route = "route show 10.20.0.0/16";
+    assert!(
+        within(SETTLE, || r1.kernel(route).is_empty()),
+        "{}",
+        r1.all()
+    );
+    for router in [&r1, &r2] {
+        router.in_step();
+    }
+}
+
 /// Three routers: two cables between the first two, one between each of them and the third; a host behind the first and one
 /// behind the third.
 fn triangle(net: &mut Net) -> ([Router; 3], [String; 2]) {

@@ -187,6 +187,18 @@ pub const ITEMS: [Item; 40] = [
         Work::Command(&["test", "--release", "-p", "volley", "--test", "slaac"]),
     ),
     item(
+        "default-routers",
+        "two routers on an uplink, both scapy's: one falls silent, traffic goes by the other and loses nothing, it comes back",
+        Work::Command(&[
+            "test",
+            "--release",
+            "-p",
+            "volley",
+            "--test",
+            "default_routers",
+        ]),
+    ),
+    item(
         "lcp",
         "Linux mirror: twins, services through them, everything both ways, overrun, resync, audit",
         Work::Command(&["test", "--release", "-p", "volley", "--test", "lcp"]),

@@ -8,6 +8,7 @@ pub mod http;
 pub mod mirror;
 pub mod oracle;
 pub mod replay;
+pub mod router;
 pub mod routing;
 pub mod traffic;
 

@@ -122,6 +122,8 @@ pub struct Tally {
     pub off_link: u64,
     /// Addresses that are not used, for another station has them.
     pub duplicates: u64,
+    /// Default routers that answered no more.
+    pub silent_routers: u64,
     /// MAC addresses that the FIB had no room for.
     pub no_room: u64,
     /// Frames that found no room in a worker's queue.

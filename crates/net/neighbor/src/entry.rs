@@ -213,6 +213,17 @@ impl Entry {
         }
     }
 
+    /// One question now, to the neighbour itself where its MAC address is known; one that is being asked, or has just
+    /// answered, is asked no more than it would be.
+    pub fn once(&mut self, now: u64, timers: &Timers) {
+        match self.state {
+            State::Incomplete => {}
+            State::Stale => self.enter(State::Probe, now, timers),
+            State::Reachable | State::Delay | State::Probe | State::Static => return,
+        }
+        (self.tries, self.due) = (timers.tries.saturating_sub(1), now);
+    }
+
     /// Its time has come. Call it when `now` is [`Entry::due()`] or later; it sets the next time.
     pub fn turn(&mut self, now: u64, timers: &Timers) -> Act {
         if now < self.due {

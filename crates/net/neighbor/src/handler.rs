@@ -136,6 +136,11 @@ impl Control {
                 "addresses are not used, for other stations have them",
             ),
             (
+                "silent-routers",
+                tally.silent_routers,
+                "default routers answered no more, and others go before them",
+            ),
+            (
                 "no-room",
                 tally.no_room,
                 "MAC addresses that the forwarding table had no room for",

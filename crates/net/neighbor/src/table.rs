@@ -111,6 +111,8 @@ pub struct Table<P> {
     pub counts: Counts,
     /// What is to be done: whoever does it takes it out.
     pub effects: Vec<Effect<P>>,
+    /// Who did not answer: whoever wants to know takes it out.
+    pub failed: Vec<Key>,
     slots: HashMap<Key, Slot<P>>,
     due: BTreeSet<(u64, Key)>,
     /// Those that may make room: interface, who goes first, age.
@@ -126,6 +128,7 @@ impl<P> Default for Table<P> {
             limits: Limits::default(),
             counts: Counts::default(),
             effects: Vec::new(),
+            failed: Vec::new(),
             slots: HashMap::new(),
             due: BTreeSet::new(),
             spare: BTreeSet::new(),
@@ -173,6 +176,11 @@ impl<P> Table<P> {
         self.slots.get(&key).map(|slot| slot.entry.mac())
     }
 
+    /// The state of one; none where there is none.
+    pub fn state(&self, key: Key) -> Option<State> {
+        self.slots.get(&key).map(|slot| slot.entry.state())
+    }
+
     /// When somebody's time comes next.
     pub fn next_due(&self) -> Option<u64> {
         self.due.first().map(|(at, _)| *at)
@@ -202,6 +210,30 @@ impl<P> Table<P> {
             self.effects.push(Effect::GiveUp(vec![packet]));
         }
         self.turn_one(key, now);
+    }
+
+    /// Somebody is sought for whom no packet waits.
+    pub fn seek(&mut self, key: Key, now: u64) {
+        if !self.slots.contains_key(&key) && !self.add(key, Entry::sought(now)) {
+            self.counts.refused += 1;
+        }
+        self.turn_one(key, now);
+    }
+
+    /// The same with one question, also to one that is stale.
+    pub fn ask_once(&mut self, key: Key, now: u64) {
+        let timers = self.timers;
+        if !self.slots.contains_key(&key) && !self.add(key, Entry::sought(now)) {
+            self.counts.refused += 1;
+        }
+        self.change(key, |entry| entry.once(now, &timers));
+        self.turn_one(key, now);
+    }
+
+    /// Somebody sends to a neighbour.
+    pub fn used(&mut self, key: Key, now: u64) {
+        let timers = self.timers;
+        self.change(key, |entry| entry.used(now, &timers));
     }
 
     /// A neighbour said something. One that is not known is entered only when it asked us.
@@ -256,6 +288,7 @@ impl<P> Table<P> {
             Some(Act::Ask(mac)) => Some(mac),
             Some(Act::Forget) => {
                 self.counts.failed += 1;
+                self.failed.push(key);
                 return self.forget(key);
             }
             Some(Act::Wait) | None => return,

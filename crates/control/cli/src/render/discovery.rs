@@ -52,14 +52,25 @@ fn span(ms: Option<u64>) -> String {
     ms.map_or("always".to_owned(), |ms| format!("{} s", ms / 1000))
 }
 
-fn router(it: &RouterRow) -> String {
+/// Whether a default router is used, and what is known of it.
+fn standing(it: &RouterRow) -> String {
+    let used = if it.in_use { "in use" } else { "not in use" };
+    match it.neighbor {
+        _ if it.silent => format!(", {used}, does not answer"),
+        Some(state) => format!(", {used}, {}", state.name()),
+        None => format!(", {used}"),
+    }
+}
+
+fn router(it: &RouterRow, takes: bool) -> String {
     let preference = ["high", "medium", "low"][usize::from(it.preference.min(2))];
     let lifetime = match it.lifetime_ms {
         0 => "no default router".to_owned(),
-        ms => format!(
-            "default router for {} s, preference {preference}",
-            ms / 1000
-        ),
+        ms => {
+            let standing = if takes { standing(it) } else { String::new() };
+            let left = ms / 1000;
+            format!("default router for {left} s, preference {preference}{standing}")
+        }
     };
     let mut out = format!("    router {}: {lifetime}", it.address);
     let said = [
@@ -91,7 +102,8 @@ fn autoconf(row: &AutoconfRow) -> String {
         "  autoconfiguration {}: {state}; {} solicitations, {} advertisements, {} options refused\n",
         row.settings, row.solicitations, row.heard, row.refused
     );
-    out.extend(row.routers.iter().map(router));
+    let takes = row.settings.default_route;
+    out.extend(row.routers.iter().map(|it| router(it, takes)));
     for it in &row.on_link {
         out += &format!("    on link {}, valid {}\n", it.prefix, span(it.valid_ms));
     }

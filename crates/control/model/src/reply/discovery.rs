@@ -3,6 +3,7 @@
 use crate::addr::{IfAddress, Prefix};
 use crate::advert::RouterAdvert;
 use crate::autoconf::Autoconf;
+use crate::reply::NeighborState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv6Addr;
@@ -123,6 +124,15 @@ pub struct RouterRow {
     pub lifetime_ms: u64,
     /// 0 = high, 1 = medium, 2 = low (RFC 4191).
     pub preference: u8,
+    /// Whether packets without a better route go to it; several share them.
+    #[serde(default)]
+    pub in_use: bool,
+    /// Whether it does not answer: others go before it (RFC 4861, 6.3.6).
+    #[serde(default)]
+    pub silent: bool,
+    /// Its state as a neighbour; none = it is none.
+    #[serde(default)]
+    pub neighbor: Option<NeighborState>,
     /// Hop limit that it tells hosts; 0 = not said. Not used.
     pub hop_limit: u8,
     /// MTU that it tells hosts. Not used.

@@ -3,6 +3,7 @@
 //! everything is reached. What there is to know stands in [`state`]; here it is made so.
 
 pub(crate) mod packet;
+mod reach;
 pub(crate) mod state;
 
 use crate::control::Control;
@@ -11,7 +12,7 @@ use crate::lane::{Frame, Heard, What};
 use packet::Said;
 use state::{State, Until};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use volley_iface::{Flag, IfIdx};
 use volley_model::reply::{
     AddressState, AutoconfAddressRow, AutoconfRow, AutoconfState, OnLinkRow, RouterRow,
@@ -142,15 +143,10 @@ impl Control {
             fib.stand_last(iface, old);
         }
         let networks: Vec<_> = state.networks.iter().map(|it| it.prefix).collect();
-        let routers = state
-            .routers
-            .iter()
-            .map(|it| (it.said.router, it.said.preference));
-        let mut routers: Vec<(Ipv6Addr, u8)> = match client.settings.default_route {
-            true => routers.collect(),
+        let routers = match client.settings.default_route {
+            true => state.ways(),
             false => Vec::new(),
         };
-        routers.sort();
         let done = fib.set_on_link(iface, &networks);
         let done = done.and(fib.set_default_routers(iface, &routers));
         self.tally.no_room += u64::from(done.is_err());
@@ -191,13 +187,15 @@ impl Control {
     /// What is due: solicitations, and the end of what nobody said again.
     pub fn turn_autoconf(&mut self, now: u64) {
         let all: Vec<u32> = self.clients.keys().copied().collect();
+        let failed = std::mem::take(&mut self.table.failed);
         for iface in all {
             let Some(state) = self.clients.get_mut(&iface).and_then(Client::open) else {
                 continue;
             };
             let (mac, local) = (state.mac, state.link_local());
             let (asks, over) = (state.asks(now), state.expire(now));
-            if over {
+            let moved = self.turn_routers(iface, &failed, now);
+            if over || moved {
                 self.settle_autoconf(iface);
             }
             if asks {
@@ -253,9 +251,16 @@ impl Control {
         };
         (row.solicitations, row.heard, row.refused) =
             (state.solicitations, state.heard, state.refused);
+        let ways = state.ways();
+        let best = ways.iter().map(|(_, place)| *place).min();
+        let takes = client.settings.default_route;
+        let place = |it: &state::Router| it.reach.place(it.said.preference);
         let router = |it: &state::Router| RouterRow {
             address: it.said.router,
             lifetime_ms: left(it.until),
+            in_use: takes && Some(place(it)) == best,
+            silent: it.reach.is_silent(),
+            neighbor: self.router_state(iface, it.said.router),
             preference: it.said.preference,
             hop_limit: it.said.hop_limit,
             mtu: it.said.mtu,

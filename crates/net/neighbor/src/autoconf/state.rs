@@ -2,6 +2,7 @@
 //! (RFC 4861, 6.3.4 to 6.3.7; RFC 4862, 5.5.3 and 5.5.4). No clock, no chance and no packets of its own.
 
 use super::packet::{Offer, Said};
+use super::reach::Reach;
 use crate::entry::{Mac, SECOND};
 use crate::nd;
 use std::net::{IpAddr, Ipv6Addr};
@@ -44,6 +45,8 @@ pub struct Router {
     pub said: Said,
     /// It is a default router so long; one whose lifetime is 0 is kept for what it says beside.
     pub until: u64,
+    /// Whether it answers.
+    pub reach: Reach,
 }
 
 /// A network of the link.
@@ -187,13 +190,17 @@ impl State {
 
     fn hear_router(&mut self, said: &Said, now: u64) {
         let until = now + u64::from(said.lifetime_s) * SECOND;
-        let router = Router { said: *said, until };
         let known = |r: &Router| r.said.router == said.router;
         match self.routers.iter().position(known) {
             Some(at) if said.lifetime_s == 0 => _ = self.routers.remove(at),
-            Some(at) => self.routers[at] = router,
+            // That it speaks does not say that it hears (RFC 4861, 7.3.1).
+            Some(at) => (self.routers[at].said, self.routers[at].until) = (*said, until),
             None if said.lifetime_s == 0 => {}
-            None if self.routers.len() < ROUTERS => self.routers.push(router),
+            None if self.routers.len() < ROUTERS => self.routers.push(Router {
+                said: *said,
+                until,
+                reach: Reach::New,
+            }),
             None => self.refused += 1,
         }
     }
@@ -286,6 +293,14 @@ impl State {
             self.addresses.len(),
         );
         turned || before != after
+    }
+
+    /// Its default routers, each with its place: those with the lowest one are used.
+    pub fn ways(&self) -> Vec<(Ipv6Addr, u8)> {
+        let way = |it: &Router| (it.said.router, it.reach.place(it.said.preference));
+        let mut all: Vec<_> = self.routers.iter().map(way).collect();
+        all.sort();
+        all
     }
 
     /// All addresses that it wants, its link-local one first.

@@ -189,3 +189,26 @@ proptest! {
         prop_assert!(false, "it never ends: {:?}", entry);
     }
 }
+
+#[test]
+fn who_is_asked_once_is_asked_no_more_than_that() {
+    let t = timers();
+    let mut sought = Entry::sought(0);
+    sought.once(5 * S, &t);
+    assert_eq!(sought.turn(5 * S, &t), Act::AskAll);
+    assert_eq!(sought.turn(6 * S - 1, &t), Act::Wait);
+    assert_eq!(sought.turn(6 * S, &t), Act::Forget);
+    let mut stale = Entry::heard(A, 0, &t);
+    stale.once(5 * S, &t);
+    assert_eq!(
+        (stale.state(), stale.turn(5 * S, &t)),
+        (State::Probe, Act::Ask(A))
+    );
+    assert_eq!(stale.turn(6 * S, &t), Act::Forget);
+    for state in [State::Reachable, State::Delay, State::Probe] {
+        let mut entry = in_state(state);
+        let before = entry;
+        entry.once(S, &t);
+        assert_eq!(entry, before, "{state:?}");
+    }
+}

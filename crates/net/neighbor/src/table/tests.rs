@@ -205,3 +205,38 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn somebody_is_sought_without_a_packet_and_who_fails_is_named() {
+    let mut table: Table<u32> = Table::default();
+    table.seek(key(1), 0);
+    table.seek(key(1), SECOND / 2);
+    assert_eq!(effects(&mut table), [Effect::Ask(key(1), None)]);
+    assert_eq!(table.state(key(1)), Some(State::Incomplete));
+    table.hear(key(1), answer(A), SECOND / 2);
+    table.hear(key(2), Word::Question(B), SECOND / 2);
+    effects(&mut table);
+    table.used(key(2), SECOND);
+    assert_eq!(table.state(key(2)), Some(State::Delay));
+    table.used(key(1), SECOND);
+    assert_eq!(
+        table.state(key(1)),
+        Some(State::Reachable),
+        "it answered a moment ago"
+    );
+    table.turn(6 * SECOND);
+    assert_eq!(effects(&mut table), [Effect::Ask(key(2), Some(B))]);
+    for now in 7..=9 {
+        table.turn(now * SECOND);
+    }
+    assert_eq!(std::mem::take(&mut table.failed), [key(2)]);
+    table.ask_once(key(2), 20 * SECOND);
+    effects(&mut table);
+    table.turn(21 * SECOND);
+    assert_eq!(
+        (effects(&mut table), &table.failed[..]),
+        (vec![], &[key(2)][..])
+    );
+    table.forget(key(1));
+    assert_eq!(table.failed.len(), 1, "that is no failure");
+}

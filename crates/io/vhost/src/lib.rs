@@ -12,7 +12,8 @@
 //! - [`device`] and [`driver`]: the two ends of split and packed rings, in safe code.
 //! - [`wire`]: ring ends in lanes, between control thread and workers; [`mod@ring`]: how a lane is claimed.
 //! - [`protocol`], [`backend`], [`frontend`], [`control`]: the control channel.
-//! - [`node`]: `vhost-user-input`, `virtio-user-input` and the transmit node of each interface.
+//! - [`kernel`]: our own rings served by the kernel (vhost-net), for taps.
+//! - [`node`]: `vhost-user-input`, `virtio-user-input`, `vhost-net-input` and the transmit node of each interface.
 #![deny(unsafe_code)]
 
 pub mod backend;
@@ -24,6 +25,7 @@ pub mod fault;
 pub mod feature;
 pub mod frontend;
 pub mod header;
+pub mod kernel;
 pub mod memory;
 pub mod node;
 pub mod protocol;

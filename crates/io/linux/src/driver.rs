@@ -248,9 +248,10 @@ fn follow(
         if links.changed() || first {
             // What cannot be asked stays as it is; the next event asks again.
             if let Ok(now) = links.by_index(link.index) {
-                let now = match ended.get() {
-                    Some(why) => State::down(why),
-                    None => state(&link, now.as_ref()),
+                let now = match (ended.get(), &now) {
+                    // That the kernel's interface is gone is the better reason, and mostly the reason of the other.
+                    (Some(why), Some(_)) => State::down(why),
+                    (_, now) => state(&link, now.as_ref()),
                 };
                 if now == State::Up {
                     status.clear_fault();

@@ -32,7 +32,7 @@ pub fn carrier(spec: &TapSpec, queues: &[Arc<File>]) -> Result<Carrier, Refused>
         return Ok(Carrier::Workers("off".into()));
     }
     if spec.mode == TapMode::Tun {
-        return Ok(Carrier::Workers("a tun is none of its interfaces".into()));
+        return Ok(Carrier::Workers("it serves Ethernet taps only".into()));
     }
     match serve(queues) {
         Ok(rings) => Ok(Carrier::Kernel(rings)),

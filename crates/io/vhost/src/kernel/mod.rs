@@ -288,8 +288,16 @@ impl Kernel {
         for (wire, ended, why) in broken {
             wire.clear();
             let why = ended.get_or_init(|| why.to_string());
-            self.host.set_link(wire.interface, Link::down(why));
+            // What it is down for already comes first: vhost-net stumbles over a tap that was deleted, too.
+            if self.is_up(wire.interface) {
+                self.host.set_link(wire.interface, Link::down(why));
+            }
         }
+    }
+
+    fn is_up(&self, index: IfIdx) -> bool {
+        let interfaces = self.host.interfaces.borrow();
+        interfaces.get(index).is_some_and(|i| i.link == Link::Up)
     }
 }
 

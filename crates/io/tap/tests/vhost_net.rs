@@ -3,16 +3,25 @@
 //! Where `/dev/vhost-net` does not open, what needs it says so and passes: `cargo xtask show interfaces --only
 //! tap-vhost-net` runs it under Debian's kernel in an emulated guest. Waits are long because that is slow.
 
+use std::cell::OnceCell;
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use volley_iface::IfCounts;
+use volley_iface::{IfCounts, NewInterface};
+use volley_linux::Namespace;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
 use volley_model::{
-    InterfaceKind, InterfaceSpec, Mac, Query, Reply, Request, RxMode, Switch, TapMode, TapSpec,
-    TapVhost,
+    AdminState, InterfaceKind, InterfaceSpec, Mac, Query, Reply, Request, RxMode, Switch, TapMode,
+    TapSpec, TapVhost,
 };
-use volley_vhost::kernel;
+use volley_tap::sys::{self, Header, Layer};
+use volley_vhost::kernel::{self, Ended, Kernel, Rings, Service};
+use volley_vhost::node::vhost_user_tx::VhostTx;
+use volley_vhost::wire::Wire;
 
 /// For what takes a moment here and many in a guest.
 const LONG: Duration = Duration::from_secs(60);
@@ -298,11 +307,11 @@ fn admin_state_and_mtu_are_those_of_the_kernels_end() {
         name: "a".into(),
         state,
     };
-    daemon.must(set(volley_model::AdminState::Down));
+    daemon.must(set(AdminState::Down));
     soon(&mut daemon, "no carrier", |_| {
         bed.ip(0, "link show e").contains("NO-CARRIER")
     });
-    daemon.must(set(volley_model::AdminState::Up));
+    daemon.must(set(AdminState::Up));
     pings(&bed, &mut daemon, 0, 56);
     daemon.must(Request::InterfaceMtu {
         name: "a".into(),
@@ -387,6 +396,88 @@ fn killed_it_leaves_nothing_behind() {
             let gone = !served.iter().any(|thread| thread.exists());
             gone && !links().contains(" ta:") && !links().contains(" tb:")
         });
+    }
+}
+
+/// An interface of one queue over rings of its own, without the tap's driver; its rings are what is tested.
+struct Bare {
+    daemon: Daemon,
+    wire: Arc<Wire>,
+    service: Service,
+    _tap: File,
+}
+
+impl Bare {
+    fn new(bed: &Testbed) -> Bare {
+        let mut kernel = None;
+        let daemon = Daemon::new(1024, None, |registry| {
+            kernel = Some(Kernel::register(registry)?);
+            Ok(())
+        });
+        let space = Namespace::new(Some(bed.name(0)));
+        let tap = space.run(|| Ok(sys::open("e", Layer::Ethernet)));
+        let tap = tap.unwrap().unwrap();
+        sys::set_header(&tap, Header::Virtio).unwrap();
+        let rings = Rings::new(&[tap.as_fd()]).unwrap();
+        let (host, table) = (daemon.registry.host(), daemon.registry.table());
+        let wire: Rc<OnceCell<Arc<Wire>>> = Rc::default();
+        let first = wire.clone();
+        let new = NewInterface {
+            rx_node: kernel::INPUT,
+            ..NewInterface::new("a", "tap")
+        };
+        let make = move |worker, index| {
+            let wire = first.get_or_init(|| Wire::new(index)).clone();
+            VhostTx::new(worker, table.clone(), wire, 256)
+        };
+        host.attach(new, make).unwrap();
+        let wire = wire.get().unwrap().clone();
+        let ended = Ended::default();
+        let service = kernel.unwrap().start(wire.clone(), rings, &[0], ended);
+        Bare {
+            daemon,
+            wire,
+            service,
+            _tap: tap,
+        }
+    }
+
+    /// Write a word into the memory of the rings, which begins with the ring that we receive from.
+    fn write(&self, at: u64, word: u16) {
+        let claim = std::iter::from_fn(|| Some(self.wire.rx[0].claim()))
+            .flatten()
+            .next();
+        let claim = claim.unwrap();
+        let memory = &claim.as_ref().unwrap().memory;
+        let start = memory.describe().next().unwrap().guest;
+        let place = memory.guest(start + at, 2).unwrap();
+        memory.view(place).unwrap().store16(0, word);
+    }
+}
+
+#[test]
+fn a_ring_that_makes_no_sense_ends_with_a_name() {
+    let Some(bed) = served(&[]) else { return };
+    let avail = 16 * u64::from(kernel::RING_SIZE);
+    let used = (avail + 6 + 2 * u64::from(kernel::RING_SIZE)).next_multiple_of(128);
+    for (index, name) in [(used + 2, "index-jump")] {
+        let mut bare = Bare::new(&bed);
+        bare.daemon.must(Request::InterfaceState {
+            name: "a".into(),
+            state: AdminState::Up,
+        });
+        bare.write(index, 5000);
+        // The kernel looks when it has something to send: it asks for neighbours.
+        bed.ip(0, "link set e up");
+        soon(&mut bare.daemon, name, |d| {
+            d.link_fault("a").is_some_and(|why| why.contains(name))
+        });
+        println!("{:?}", bare.daemon.link_fault("a"));
+        assert!(!bare.wire.rx[0].is_live() && !bare.wire.tx[0].is_live());
+        let host = bare.daemon.registry.host();
+        host.detach(bare.service.interface()).unwrap();
+        drop(bare.service);
+        bare.daemon.stop();
     }
 }
 

@@ -43,21 +43,21 @@ use wire::List;
 
 /// Bring in both sources, both interface kinds and their requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
-    let table = registry.table();
-    let (vhost, virtio) = (List::default(), List::default());
-    {
-        let mut engine = registry.engine.borrow_mut();
-        let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
-        let settings = engine.settings().clone();
-        for (name, list) in [(VhostInput::NAME, &vhost), (VIRTIO_NAME, &virtio)] {
-            let (list, table) = (list.clone(), table.clone());
-            let size = settings.vector_size;
-            engine.add_source(name, move |worker| {
-                VhostInput::new(worker, table.clone(), list.clone(), drop, size)
-            })?;
-        }
-    }
+    let vhost = source(registry, VhostInput::NAME)?;
+    let virtio = source(registry, VIRTIO_NAME)?;
     let ports = Ports::new(registry.host(), vhost, virtio);
     registry.handlers.push(Box::new(VhostHandler(ports)));
     Ok(())
+}
+
+/// Bring in a source that receives from the interfaces of a list of its own.
+fn source(registry: &Registry, name: &'static str) -> Result<List, GraphError> {
+    let (table, list) = (registry.table(), List::default());
+    let mut engine = registry.engine.borrow_mut();
+    let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
+    let (mine, size) = (list.clone(), engine.settings().vector_size);
+    engine.add_source(name, move |worker| {
+        VhostInput::new(worker, table.clone(), mine.clone(), drop, size)
+    })?;
+    Ok(list)
 }

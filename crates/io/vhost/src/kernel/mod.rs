@@ -13,8 +13,8 @@ use crate::driver::{Shared, SplitDriver, Spot, Way};
 use crate::fault::{Fault, RingFault};
 use crate::feature;
 use crate::memory::Memory;
-use crate::node::vhost_user_input::{KERNEL_NAME, VhostInput};
-use crate::wire::{Lane, List, MAX_PAIRS, Ring, Roll, Running, Wire};
+use crate::node::vhost_user_input::KERNEL_NAME;
+use crate::wire::{Lane, MAX_PAIRS, Ring, Roll, Running, Wire};
 use std::cell::{OnceCell, RefCell};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use sys::{Device, Events};
-use volley_graph::{GraphError, NodeId, ProcessInfo, Watch};
+use volley_graph::{GraphError, ProcessInfo, Watch};
 use volley_iface::driver::Host;
 use volley_iface::{IfIdx, Link, Registry};
 
@@ -194,18 +194,9 @@ pub struct Kernel {
 impl Kernel {
     /// Bring in the source; no interfaces yet.
     pub fn register(registry: &mut Registry) -> Result<Rc<Kernel>, GraphError> {
-        let (list, table) = (List::default(), registry.table());
-        let host = registry.host();
-        {
-            let mut engine = host.engine.borrow_mut();
-            let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
-            let (list, size) = (list.clone(), engine.settings().vector_size);
-            engine.add_source(INPUT, move |worker| {
-                VhostInput::new(worker, table.clone(), list.clone(), drop, size)
-            })?;
-        }
+        let list = crate::source(registry, INPUT)?;
         Ok(Rc::new(Kernel {
-            host,
+            host: registry.host(),
             entries: RefCell::default(),
             roll: RefCell::new(Roll::new(list)),
             tick: OnceCell::new(),

@@ -404,6 +404,7 @@ struct Bare {
     daemon: Daemon,
     wire: Arc<Wire>,
     service: Service,
+    _kernel: Rc<Kernel>,
     _tap: File,
 }
 
@@ -433,11 +434,13 @@ impl Bare {
         host.attach(new, make).unwrap();
         let wire = wire.get().unwrap().clone();
         let ended = Ended::default();
-        let service = kernel.unwrap().start(wire.clone(), rings, &[0], ended);
+        let kernel = kernel.unwrap();
+        let service = kernel.start(wire.clone(), rings, &[0], ended);
         Bare {
             daemon,
             wire,
             service,
+            _kernel: kernel,
             _tap: tap,
         }
     }

@@ -13,7 +13,6 @@ use crate::driver::{Shared, SplitDriver, Spot, Way};
 use crate::fault::{Fault, RingFault};
 use crate::feature;
 use crate::memory::Memory;
-use crate::node::vhost_user_input::KERNEL_NAME;
 use crate::wire::{Lane, MAX_PAIRS, Ring, Roll, Running, Wire};
 use std::cell::{OnceCell, RefCell};
 use std::io;
@@ -31,7 +30,7 @@ use volley_iface::{IfIdx, Link, Registry};
 pub use sys::PATH;
 
 /// Name of the source that receives from such rings.
-pub const INPUT: &str = KERNEL_NAME;
+pub const INPUT: &str = "vhost-net-input";
 /// The most queues.
 pub const MAX_QUEUES: usize = MAX_PAIRS;
 /// Bytes in front of each packet: the header with the number of buffers.

@@ -1,5 +1,4 @@
-//! vhost-user-input: receives from the rings of vhost-user interfaces, as virtio-user-input from virtio-user ones, and as
-//! vhost-net-input from taps whose rings the kernel serves.
+//! vhost-user-input: receives from the rings of vhost-user interfaces; as virtio-user-input and vhost-net-input from others.
 
 use crate::batch::{Batch, HEADER};
 use crate::device::{Bell, End};
@@ -18,8 +17,6 @@ use volley_iface::{Direction, Flag, IfTable};
 
 /// Name of the same source for virtio-user interfaces.
 pub const VIRTIO_NAME: &str = "virtio-user-input";
-/// Name of the same source for interfaces of the kernel.
-pub const KERNEL_NAME: &str = "vhost-net-input";
 
 nexts! {
     /// Where vhost-user-input sends packets, besides to where each interface receives.

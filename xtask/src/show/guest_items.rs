@@ -1,4 +1,4 @@
-//! Items that need a kernel which has more than this machine's: tests of the daemon in an emulated guest.
+//! Items that need a kernel which has more than this machine's: tests of the daemon and of drivers in an emulated guest.
 
 use super::Sitting;
 use crate::cargo_test::{tests_line, tests_run};
@@ -11,16 +11,26 @@ const SECONDS: u64 = 500;
 
 /// Devices of the kernel on twins.
 pub fn devices(sitting: &Sitting<'_>) -> Outcome {
-    match binary(sitting, "devices") {
+    tests(sitting, "volley", "devices")
+}
+
+/// Taps whose packets vhost-net carries.
+pub fn tap_vhost_net(sitting: &Sitting<'_>) -> Outcome {
+    tests(sitting, "volley-tap", "vhost_net")
+}
+
+/// All tests of a file of a package.
+fn tests(sitting: &Sitting<'_>, package: &str, file: &str) -> Outcome {
+    match binary(sitting, package, file) {
         Ok(binary) => run(sitting, &binary),
         Err(reason) => Fail(reason),
     }
 }
 
-/// A test file of the daemon, built here.
-fn binary(sitting: &Sitting<'_>, file: &str) -> Result<String, String> {
+/// A test file of a package, built here.
+fn binary(sitting: &Sitting<'_>, package: &str, file: &str) -> Result<String, String> {
     let built = Program::cargo(sitting.home)
-        .args(["test", "--release", "--locked", "-p", "volley"])
+        .args(["test", "--release", "--locked", "-p", package])
         .args(["--test", file, "--no-run"])
         .require()?;
     let named = |line: &str| {

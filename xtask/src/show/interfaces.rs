@@ -1,11 +1,11 @@
 //! The items of "Real interfaces": its sections `To show` and `Bad input`, in order, then its drivers one by one.
 
-use super::net_items;
 use super::{Item, Sitting, Work, at_least, item, long};
+use super::{guest_items, net_items};
 use crate::report::{Fail, Outcome};
 use crate::run::Program;
 
-pub const ITEMS: [Item; 20] = [
+pub const ITEMS: [Item; 21] = [
     item(
         "demo-net",
         "`volley demo --net`: namespaces joined by each driver, throughput beside the Linux bridge",
@@ -96,6 +96,11 @@ pub const ITEMS: [Item; 20] = [
         "tap",
         "tap and tun between namespaces",
         Work::Command(&["test", "-p", "volley-tap"]),
+    ),
+    item(
+        "tap-vhost-net",
+        "taps whose packets vhost-net carries, under Debian's kernel in a guest: ping, TCP both ways, queues, sleep, death",
+        Work::Call(guest_items::tap_vhost_net),
     ),
     item(
         "af-packet",

@@ -133,6 +133,8 @@ fn may_use(from: &str, to: &str) -> bool {
         }
         // The generator replays capture files; io/pcap is where their format is known.
         "crates/io/pg" if to == "crates/io/pcap" => true,
+        // The kernel's vhost-net serves a tap's rings; io/vhost is where rings are written.
+        "crates/io/tap" if to == "crates/io/vhost" => true,
         // What the drivers of the kernel's interfaces share.
         "crates/io/tap" | "crates/io/af-packet" | "crates/io/af-xdp" if to == "crates/io/linux" => {
             true

@@ -151,7 +151,7 @@ fn memlock(m: &Machine) -> Finding {
         }
         None => "unknown".to_owned(),
     };
-    let finding = Finding::ok("locked memory", "AF_XDP rings, vhost-net, DPDK", found);
+    let finding = Finding::ok("locked memory", "AF_XDP rings, DPDK", found);
     let enough = soft == Some("unlimited") || locked_anyway;
     match enough {
         true => finding,

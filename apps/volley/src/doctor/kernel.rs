@@ -59,7 +59,7 @@ const TUN: Device = Device {
 const VHOST: Device = Device {
     name: "/dev/vhost-net",
     module: "vhost_net",
-    needed_for: "tap interfaces at the kernel's own speed (vhost-net)",
+    needed_for: "taps whose packets the kernel carries (vhost-net), not a system call for each",
 };
 
 fn device(m: &Machine, device: &Device) -> Finding {

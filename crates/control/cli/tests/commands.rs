@@ -437,6 +437,15 @@ fn interfaces_of_the_kernel_are_spelled_as_in_vpp_and_back() {
             "create tap name \"tun3\" tun host-if-name \"lan\" host-ns \"red\" host-ip-addr 10.0.0.2/24 host-ip-addr 2001:db8::2/64",
         ),
         (
+            "create tap vhost on num-rx-queues 2",
+            "create tap name \"tap0\" num-rx-queues 2 vhost on",
+        ),
+        (
+            "create tap vhost off no-offload",
+            "create tap name \"tap0\" no-offload vhost off",
+        ),
+        ("create tap vhost auto", "create tap name \"tap0\""),
+        (
             "create host-interface name veth0 hw-addr 02:fe:00:00:00:01 num-rx-queues 2",
             "create host-interface name \"veth0\" as \"host-veth0\" num-rx-queues 2 mac 02:fe:00:00:00:01",
         ),

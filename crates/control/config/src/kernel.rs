@@ -2,7 +2,7 @@
 
 use crate::field::Section;
 use volley_model::{
-    InterfaceKind, PacketSpec, Switch, TapMode, TapSpec, XdpCopy, XdpMode, XdpSpec,
+    InterfaceKind, PacketSpec, Switch, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec,
 };
 
 fn text(section: &Section<'_>, key: &'static str) -> Option<String> {
@@ -42,6 +42,11 @@ pub(crate) fn kind(section: &Section<'_>, kind: &str) -> Option<InterfaceKind> {
 
 fn tap(section: &Section<'_>) -> TapSpec {
     let modes = [("tap", TapMode::Tap), ("tun", TapMode::Tun)];
+    let uses = [
+        ("auto", TapVhost::Auto),
+        ("on", TapVhost::On),
+        ("off", TapVhost::Off),
+    ];
     let addresses = section
         .get("host_addresses")
         .map_or(Vec::new(), |f| f.list());
@@ -57,6 +62,10 @@ fn tap(section: &Section<'_>) -> TapSpec {
         host_addresses: addresses.iter().filter_map(|f| f.read()).collect(),
         queues: number(section, "queues").unwrap_or(TapSpec::default().queues),
         offload: offload(section),
+        vhost: section
+            .get("vhost")
+            .and_then(|f| f.one_of(&uses))
+            .unwrap_or_default(),
     }
 }
 

@@ -35,6 +35,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("host_mac", &["tap"]),
     ("host_mtu", &["tap"]),
     ("host_addresses", &["tap"]),
+    ("vhost", &["tap"]),
     ("memif", &["memif"]),
     ("dev", &["dpdk"]),
     ("vdev", &["dpdk"]),

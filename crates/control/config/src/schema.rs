@@ -220,6 +220,10 @@ pub(crate) static INTERFACE: Table = many(
             "kind tap: list of addresses of the kernel's end",
         ),
         k(
+            "vhost",
+            "kind tap: whether the kernel's vhost-net carries the packets: auto, on or off (auto)",
+        ),
+        k(
             "socket",
             "kinds vhost-user, virtio-user: path of the socket",
         ),

@@ -8,7 +8,8 @@ use volley_model::{
     IcmpSettings, InterfaceKind, InterfaceSpec, IpSwitch, MemifRole, MemifSpec, Mroute, Multipath,
     NextHops, Pace, PacketSpec, Path, PathTarget, ReassemblySettings, Repeat, Request, Route,
     RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
-    SubInterfaceSpec, Switch, TapMode, TapSpec, VhostSpec, VlanTag, XdpCopy, XdpMode, XdpSpec,
+    SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy, XdpMode,
+    XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
@@ -463,6 +464,11 @@ fn tap(tap: &TapSpec, keys: &mut Keys) {
     }
     keys.unusual("queues", tap.queues, TapSpec::default().queues);
     offload(tap.offload, keys);
+    match tap.vhost {
+        TapVhost::Auto => {}
+        TapVhost::On => keys.text("vhost", "on"),
+        TapVhost::Off => keys.text("vhost", "off"),
+    }
 }
 
 fn host(host: &PacketSpec, keys: &mut Keys) {

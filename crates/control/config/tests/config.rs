@@ -249,7 +249,7 @@ proptest! {
 #[test]
 fn interfaces_of_the_kernel() {
     let text = "[[interface]]\nname = \"lan\"\nkind = \"tap\"\nhost = \"eth9\"\nnamespace = \"red\"\n\
-        host_addresses = [\"10.0.0.2/24\"]\nqueues = 2\noffload = false\n\
+        host_addresses = [\"10.0.0.2/24\"]\nqueues = 2\noffload = false\nvhost = \"off\"\n\
         [[interface]]\nname = \"wan\"\nkind = \"host-interface\"\nhost = \"veth0\"\n\
         [[interface]]\nname = \"x\"\nkind = \"af_xdp\"\nhost = \"veth1\"\nmode = \"generic\"\nring = 256\n";
     let config = volley_config::parse(text).unwrap();
@@ -257,12 +257,21 @@ fn interfaces_of_the_kernel() {
     assert_eq!(
         made[..3],
         [
-            "create tap name \"lan\" host-if-name \"eth9\" host-ns \"red\" host-ip-addr 10.0.0.2/24 num-rx-queues 2 no-offload",
+            "create tap name \"lan\" host-if-name \"eth9\" host-ns \"red\" host-ip-addr 10.0.0.2/24 num-rx-queues 2 no-offload vhost off",
             "create host-interface name \"veth0\" as \"wan\"",
             "create interface af_xdp host-if \"veth1\" name \"x\" ring-size 256 generic",
         ]
     );
     for (bad, part) in [
+        ("kind = \"tap\"\nvhost = true", "\"auto\", \"on\""),
+        (
+            "kind = \"tap\"\nmode = \"tun\"\nvhost = \"on\"",
+            "vhost-net serves Ethernet taps only",
+        ),
+        (
+            "kind = \"tap\"\nqueues = 17\nvhost = \"on\"",
+            "queues with vhost on",
+        ),
         (
             "kind = \"tap\"\nring = 5",
             "is for kind host-interface, af_xdp, virtio-user only",

@@ -15,6 +15,8 @@ type Check = Result<(), ModelError>;
 const HOST_NAME: usize = 15;
 /// Queues of a tap.
 pub const TAP_QUEUES: RangeInclusive<u32> = 1..=256;
+/// Queues of a tap that vhost-net serves.
+pub const VHOST_QUEUES: RangeInclusive<u32> = 1..=16;
 /// Queues of the other kinds.
 pub const QUEUES: RangeInclusive<u32> = 1..=64;
 /// Frames of a packet socket's ring.
@@ -61,6 +63,13 @@ impl TapSpec {
         host_name(self.host.as_deref().unwrap_or(interface))?;
         namespace(self.namespace.as_ref())?;
         within("queues", self.queues, TAP_QUEUES)?;
+        if self.vhost == TapVhost::On {
+            if self.mode == TapMode::Tun {
+                let why = "vhost-net serves Ethernet taps only: leave vhost or tun out";
+                return Err(ModelError::invalid(format!("interface {interface}"), why));
+            }
+            within("queues with vhost on", self.queues, VHOST_QUEUES)?;
+        }
         if let Some(mac) = self.host_mac {
             unicast(mac)?;
         }
@@ -134,7 +143,12 @@ pub(crate) fn spell_tap(f: Out<'_, '_>, name: &str, tap: &TapSpec) -> fmt::Resul
         opt(f, "host-ip-addr", Some(address))?;
     }
     opt(f, "num-rx-queues", Some(tap.queues).filter(|n| *n != 1))?;
-    switched_off(f, tap.offload, "no-offload")
+    switched_off(f, tap.offload, "no-offload")?;
+    f.write_str(match tap.vhost {
+        TapVhost::Auto => "",
+        TapVhost::On => " vhost on",
+        TapVhost::Off => " vhost off",
+    })
 }
 
 pub(crate) fn spell_host(f: Out<'_, '_>, name: &str, host: &PacketSpec) -> fmt::Result {
@@ -190,6 +204,8 @@ pub struct TapSpec {
     pub queues: u32,
     /// Unfinished checksums and super-segments are exchanged with the kernel.
     pub offload: Switch,
+    /// Whether the kernel's vhost-net carries the packets.
+    pub vhost: TapVhost,
 }
 
 impl Default for TapSpec {
@@ -203,8 +219,22 @@ impl Default for TapSpec {
             host_addresses: Vec::new(),
             queues: 1,
             offload: Switch::On,
+            vhost: TapVhost::default(),
         }
     }
+}
+
+/// Whether the kernel's vhost-net carries a tap's packets, through rings in memory and without a system call for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TapVhost {
+    /// Where this machine has it and it can: Ethernet taps with at most 16 queues.
+    #[default]
+    Auto,
+    /// Always: refused where it cannot.
+    On,
+    /// Never.
+    Off,
 }
 
 /// What a tap carries.

@@ -65,7 +65,7 @@ pub use interface::{
     Switch,
 };
 pub use ip_interface::{IpSwitch, Multipath, Urpf};
-pub use kernel::{PacketSpec, TapMode, TapSpec, XdpCopy, XdpMode, XdpSpec};
+pub use kernel::{PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec};
 pub use lcp::{LcpPair, RouteBatch, RouteSet, lcp_tap};
 pub use memif::{MemifRole, MemifSocket, MemifSpec};
 pub use mroute::Mroute;

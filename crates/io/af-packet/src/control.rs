@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use volley_graph::GraphError;
 use volley_iface::driver::{Caps, Port, Refusal};
 use volley_iface::{NewInterface, Registry};
-use volley_linux::{Driver, Link, Links, LinuxError, Made, Namespace, Status};
+use volley_linux::{Driver, Link, Links, LinuxError, Namespace, Standing};
 use volley_model::{
     AdminState, Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, PacketSpec, Query,
     Reply, Request, Switch,
@@ -150,15 +150,8 @@ impl PacketHandler {
             port: Box::new(port),
             ..NewInterface::new(&spec.name, KIND)
         };
-        self.driver.attach(Made {
-            new,
-            status: Arc::new(Status::default()),
-            rx,
-            tx,
-            links,
-            link,
-            keep: Box::new(()),
-        })?;
+        let standing = Standing::new(new, links, link, Box::new(()));
+        self.driver.attach(standing, rx, tx)?;
         Ok(Applied::one().named(&spec.name))
     }
 }

@@ -12,7 +12,7 @@ use volley_graph::GraphError;
 use volley_graph::buf::Pool;
 use volley_iface::driver::{Port, Refusal};
 use volley_iface::{NewInterface, Registry};
-use volley_linux::{Driver, Link, Links, LinuxError, Made, Namespace, Status};
+use volley_linux::{Driver, Link, Links, LinuxError, Namespace, Standing};
 use volley_model::{
     AdminState, Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request,
     XdpCopy, XdpMode, XdpSpec,
@@ -208,15 +208,8 @@ impl XdpHandler {
             rx.push(XdpRx::new(from, link.is_virtual));
             tx.push(XdpTx::new(to));
         }
-        self.driver.attach(Made {
-            new,
-            status: Arc::new(Status::default()),
-            rx,
-            tx,
-            links,
-            link,
-            keep: Box::new(opened.link),
-        })?;
+        let standing = Standing::new(new, links, link, Box::new(opened.link));
+        self.driver.attach(standing, rx, tx)?;
         Ok(Applied::one().named(&spec.name))
     }
 }

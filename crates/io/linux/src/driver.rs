@@ -6,35 +6,47 @@ use crate::node::transmit::{Transmit, TxQueue};
 use crate::status::{MAX_QUEUES, Placed};
 use crate::{Link, Links, LinuxError, Status};
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use volley_graph::{GraphError, NodeId, ProcessInfo, Source, Turn, Watch};
+use volley_graph::{GraphError, Node, NodeId, ProcessInfo, Source, Turn, Watch};
 use volley_iface::driver::Host;
-use volley_iface::{IfIdx, Link as State, NewInterface, Registry, Turns, Way, Yard};
+use volley_iface::{IfIdx, IfTable, Link as State, NewInterface, Registry, Turns, Way, Yard};
 use volley_model::{Applied, ModelError};
 
 /// Between two looks for queues that workers gave back.
 const REAP: Duration = Duration::from_millis(50);
 
-/// What a driver has made and an interface is to be put over.
-pub struct Made<R, T> {
-    /// The interface; its link, queues and details are filled in here.
+/// An interface that a driver puts over one of the kernel's.
+pub struct Standing {
+    /// The interface; its link is filled in here, and by [`Driver::attach`] its queues.
     pub new: NewInterface,
     /// Shared with the queues.
     pub status: Arc<Status>,
-    /// Receive queues, by number; each goes to the worker with the fewest.
-    pub rx: Vec<R>,
-    /// Transmit queues: each worker has its own as long as there are enough, else they take turns.
-    pub tx: Vec<T>,
     /// The namespace of the kernel's interface.
     pub links: Rc<Links>,
     /// The kernel's interface.
     pub link: Link,
+    /// Why there is no link for good, whatever the kernel's interface says, once somebody has said so.
+    pub ended: Rc<OnceCell<String>>,
     /// What has to live as long as the interface does.
     pub keep: Box<dyn Any>,
+}
+
+impl Standing {
+    /// This interface, over the kernel's `link`.
+    pub fn new(new: NewInterface, links: Rc<Links>, link: Link, keep: Box<dyn Any>) -> Self {
+        Standing {
+            new,
+            status: Arc::default(),
+            links,
+            link,
+            ended: Rc::default(),
+            keep,
+        }
+    }
 }
 
 struct Entry {
@@ -104,37 +116,24 @@ impl<R: RxQueue> Driver<R> {
         self.yard.reap();
     }
 
-    /// Make the interface.
-    pub fn attach<T: TxQueue>(&mut self, made: Made<R, T>) -> Result<IfIdx, ModelError> {
-        let Made {
-            mut new,
-            status,
-            rx,
-            tx,
-            links,
-            link,
-            keep,
-        } = made;
-        let workers = self.workers();
-        new.link = state(&link, Some(&link));
+    /// Make the interface. Each of the receive queues goes to the worker with the fewest; each worker has its own transmit
+    /// queue as long as there are enough, else they take turns.
+    pub fn attach<T: TxQueue>(
+        &mut self,
+        mut standing: Standing,
+        rx: Vec<R>,
+        tx: Vec<T>,
+    ) -> Result<IfIdx, ModelError> {
+        let (new, workers) = (&mut standing.new, self.workers());
         new.rx_queues = self.host.place(rx.len());
         new.tx_queues = tx.len().min(workers) as u32;
-        let placed = new.rx_queues.clone();
         new.rx_node = R::INPUT;
-        let name = new.name.clone();
-        let (table, size) = {
-            let engine = self.host.engine.borrow();
-            let table = self.host.interfaces.borrow().table().clone();
-            (table, engine.settings().vector_size)
-        };
+        let (placed, status) = (new.rx_queues.clone(), standing.status.clone());
+        let (table, size) = self.surroundings();
         let (tx, shared) = (Turns::new(tx), status.clone());
-        let index = self.host.attach(new, move |worker, index| {
+        let index = self.stand(standing, move |worker, index| {
             shared.set_interface(index.0);
             Transmit::new(worker, table.clone(), shared.clone(), size, tx.clone())
-        })?;
-        let watch = follow(&self.host, index, links, link, status.clone()).map_err(|error| {
-            let _ = self.host.detach(index);
-            error.about(&name)
         })?;
         // There are as many places as there may be interfaces, twice; a queue too many is polled by nobody.
         let queues = rx.into_iter().zip(placed).enumerate();
@@ -147,6 +146,37 @@ impl<R: RxQueue> Driver<R> {
             }
         });
         self.host.wake();
+        Ok(index)
+    }
+
+    /// Where counters and flags of interfaces are, and how long vectors are: what nodes are made with.
+    pub fn surroundings(&self) -> (Arc<IfTable>, usize) {
+        let table = self.host.interfaces.borrow().table().clone();
+        (table, self.host.engine.borrow().settings().vector_size)
+    }
+
+    /// Make an interface whose packets do not pass queues of the driver's own; `make` makes its transmit node for a worker.
+    pub fn stand<N: Node>(
+        &mut self,
+        standing: Standing,
+        make: impl FnMut(usize, IfIdx) -> N + 'static,
+    ) -> Result<IfIdx, ModelError> {
+        let Standing {
+            mut new,
+            status,
+            links,
+            link,
+            ended,
+            keep,
+        } = standing;
+        new.link = state(&link, Some(&link));
+        let name = new.name.clone();
+        let index = self.host.attach(new, make)?;
+        let watch =
+            follow(&self.host, index, (links, link), (status.clone(), ended)).map_err(|error| {
+                let _ = self.host.detach(index);
+                error.about(&name)
+            })?;
         self.entries.push(Entry {
             index,
             status,
@@ -196,13 +226,12 @@ fn duplicate(links: &Links) -> Result<OwnedFd, LinuxError> {
         .map_err(|e| LinuxError::System(format!("descriptor {}", events.as_raw_fd()), e))
 }
 
-/// Keep an interface's link in step with the kernel's interface.
+/// Keep an interface's link in step with the kernel's interface, until it has ended.
 fn follow(
     host: &Host,
     index: IfIdx,
-    links: Rc<Links>,
-    link: Link,
-    status: Arc<Status>,
+    (links, link): (Rc<Links>, Link),
+    (status, ended): (Arc<Status>, Rc<OnceCell<String>>),
 ) -> Result<Watch, LinuxError> {
     let info = ProcessInfo {
         name: "linux-links",
@@ -219,7 +248,11 @@ fn follow(
         if links.changed() || first {
             // What cannot be asked stays as it is; the next event asks again.
             if let Ok(now) = links.by_index(link.index) {
-                let now = state(&link, now.as_ref());
+                let now = match (ended.get(), &now) {
+                    // That the kernel's interface is gone is the better reason, and mostly the reason of the other.
+                    (Some(why), Some(_)) => State::down(why),
+                    (_, now) => state(&link, now.as_ref()),
+                };
                 if now == State::Up {
                     status.clear_fault();
                 }

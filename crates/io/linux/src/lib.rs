@@ -21,7 +21,7 @@ pub mod sys;
 pub mod testbed;
 pub mod vnet;
 
-pub use driver::{Driver, Made};
+pub use driver::{Driver, Standing};
 pub use error::LinuxError;
 pub use links::{Link, Links};
 pub use netns::Namespace;

@@ -1,6 +1,7 @@
 //! Makes taps, sets them up in the kernel, takes them away.
 
 use crate::queue::{TapRx, TapTx};
+use crate::served::{self, Carrier, Served};
 use crate::sys::{self, Layer};
 use std::fs::File;
 use std::rc::Rc;
@@ -8,11 +9,14 @@ use std::sync::Arc;
 use volley_graph::GraphError;
 use volley_iface::driver::{Caps, Port, Refusal};
 use volley_iface::{NewInterface, Registry};
-use volley_linux::{Driver, Link, Links, LinuxError, Made, Namespace, Status};
+use volley_linux::{Driver, Link, Links, LinuxError, Namespace, Standing};
 use volley_model::{
     AdminState, Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request,
     Switch, TapMode, TapSpec,
 };
+use volley_vhost::kernel::{self, Kernel, Refused, Rings};
+use volley_vhost::node::vhost_user_tx::VhostTx;
+use volley_vhost::wire::Wire;
 
 /// Name of the kind.
 pub const KIND: &str = "tap";
@@ -22,6 +26,7 @@ const NEEDS: &str = "cap_net_admin";
 /// Carries out requests about interfaces of the kind.
 pub struct TapHandler {
     driver: Driver<TapRx>,
+    kernel: Rc<Kernel>,
 }
 
 /// A tap in the kernel. Gone when its files are closed.
@@ -101,7 +106,7 @@ fn caps(offload: Switch, udp: bool) -> Caps {
     }
 }
 
-fn details(spec: &TapSpec, link: &Link) -> Vec<String> {
+fn details(spec: &TapSpec, link: &Link, carrier: &Carrier) -> Vec<String> {
     let namespace = Namespace::new(spec.namespace.as_deref());
     let mode = match spec.mode {
         TapMode::Tap => "tap",
@@ -111,9 +116,9 @@ fn details(spec: &TapSpec, link: &Link) -> Vec<String> {
         Switch::On => "checksum and segmentation",
         Switch::Off => "none",
     };
-    let vhost = match std::path::Path::new("/dev/vhost-net").exists() {
-        true => "/dev/vhost-net is here, but not used: this driver has no vhost acceleration",
-        false => "/dev/vhost-net is not on this machine: no vhost acceleration",
+    let vhost = match carrier {
+        Carrier::Kernel(rings) => rings.describe(),
+        Carrier::Workers(why) => format!("vhost-net does not serve it: {why}"),
     };
     vec![
         format!(
@@ -123,7 +128,7 @@ fn details(spec: &TapSpec, link: &Link) -> Vec<String> {
             spec.queues
         ),
         format!("offload {offload}"),
-        vhost.to_owned(),
+        vhost,
     ]
 }
 
@@ -133,6 +138,7 @@ struct TapPort {
     links: Rc<Links>,
     link: u32,
     follows_mtu: bool,
+    served: Served,
 }
 
 impl Port for TapPort {
@@ -148,30 +154,43 @@ impl Port for TapPort {
         }
         Ok(())
     }
+
+    fn details(&self) -> Vec<String> {
+        let wire = self.served.wire.get();
+        wire.map_or_else(Vec::new, |wire| kernel::details(wire))
+    }
 }
 
 impl TapHandler {
     /// Bring in the receive node.
     pub fn new(registry: &mut Registry) -> Result<Self, GraphError> {
-        let driver = Driver::register(registry)?;
-        Ok(TapHandler { driver })
+        Ok(TapHandler {
+            driver: Driver::register(registry)?,
+            kernel: Kernel::register(registry)?,
+        })
     }
 
     fn create(&mut self, spec: &InterfaceSpec, tap: &TapSpec) -> Result<Applied, ModelError> {
         self.driver.host().check_free(&spec.name)?;
         let about = |error: LinuxError| error.about(&spec.name);
+        let refused = |why: Refused| {
+            ModelError::invalid(format!("interface {} with vhost on", spec.name), why)
+        };
+        served::check(tap).map_err(refused)?;
         let Tap {
             files,
             links,
             link,
             udp,
         } = Tap::make(spec, tap).map_err(about)?;
-        let (links, status) = (Rc::new(links), Arc::new(Status::default()));
+        let carrier = served::carrier(tap, &files).map_err(refused)?;
+        let (links, served) = (Rc::new(links), Served::default());
         let port = TapPort {
             file: files[0].clone(),
             links: links.clone(),
             link: link.index,
             follows_mtu: tap.host_mtu.is_none(),
+            served: served.clone(),
         };
         // Ours is down until it is set up.
         let _ = sys::set_carrier(&files[0], false);
@@ -179,32 +198,60 @@ impl TapHandler {
         let new = NewInterface {
             mac: spec.mac.map(|m| m.0),
             mtu: spec.mtu.unwrap_or(MTU),
-            details: details(tap, &link),
+            details: details(tap, &link, &carrier),
             caps: caps(tap.offload, udp),
             port: Box::new(port),
             ..NewInterface::new(&spec.name, KIND)
         };
-        let rx = files.iter().map(|file| {
-            TapRx::new(
-                file.clone(),
-                status.clone(),
-                layer,
-                spec.mac.map_or([0; 6], |m| m.0),
-            )
-        });
+        let keep = (served.service.clone(), Gone(links.clone(), link.index));
+        let standing = Standing::new(new, links, link, Box::new(keep));
+        match carrier {
+            Carrier::Kernel(rings) => self.attach_served(standing, &served, rings)?,
+            Carrier::Workers(_) => self.attach_queues(standing, spec, &files, layer)?,
+        }
+        Ok(Applied::one().named(&spec.name))
+    }
+
+    /// The interface over queues that workers read and write.
+    fn attach_queues(
+        &mut self,
+        standing: Standing,
+        spec: &InterfaceSpec,
+        files: &[Arc<File>],
+        layer: Layer,
+    ) -> Result<(), ModelError> {
+        let mac = spec.mac.map_or([0; 6], |m| m.0);
+        let rx = files
+            .iter()
+            .map(|file| TapRx::new(file.clone(), standing.status.clone(), layer, mac));
         let tx = (0..self.driver.places())
             .map(|worker| TapTx::new(files[worker % files.len()].clone(), layer));
-        let made = Made {
-            new,
-            status: status.clone(),
-            rx: rx.collect(),
-            tx: tx.collect(),
-            keep: Box::new(Gone(links.clone(), link.index)),
-            links,
-            link,
-        };
-        self.driver.attach(made)?;
-        Ok(Applied::one().named(&spec.name))
+        let (rx, tx) = (rx.collect(), tx.collect::<Vec<_>>());
+        self.driver.attach(standing, rx, tx).map(|_| ())
+    }
+
+    /// The interface over rings that the kernel serves.
+    fn attach_served(
+        &mut self,
+        mut standing: Standing,
+        served: &Served,
+        rings: Rings,
+    ) -> Result<(), ModelError> {
+        let (table, size) = self.driver.surroundings();
+        let workers = self.driver.host().place(rings.queues());
+        standing.new.rx_node = kernel::INPUT;
+        standing.new.rx_queues = workers.clone();
+        standing.new.tx_queues = rings.queues() as u32;
+        let (ended, wire) = (standing.ended.clone(), served.wire.clone());
+        let index = self.driver.stand(standing, move |worker, index| {
+            let wire = wire.get_or_init(|| Wire::new(index)).clone();
+            VhostTx::new(worker, table.clone(), wire, size)
+        })?;
+        let wire = served.wire.get_or_init(|| Wire::new(index)).clone();
+        let service = self.kernel.start(wire, rings, &workers, ended);
+        // Nobody has set it before.
+        let _ = served.service.set(service);
+        Ok(())
     }
 }
 

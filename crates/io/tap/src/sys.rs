@@ -68,10 +68,31 @@ pub fn take_offloads(file: &File) -> io::Result<bool> {
     }
 }
 
+/// What stands in front of each packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Header {
+    /// What workers read and write: ten bytes, in the processor's order.
+    Native,
+    /// What virtio 1 has in rings: with the number of buffers, and little endian.
+    Virtio,
+}
+
+/// Which header a device has, with all its queues.
+pub fn set_header(file: &File, header: Header) -> io::Result<()> {
+    let (bytes, little) = match header {
+        Header::Native => (volley_linux::vnet::HEADER, 0),
+        Header::Virtio => (volley_vhost::kernel::HEADER_LEN, 1),
+    };
+    set_word(file, libc::TUNSETVNETHDRSZ, bytes as libc::c_int)?;
+    set_word(file, libc::TUNSETVNETLE, little)
+}
+
+fn set_word(file: &File, request: libc::Ioctl, word: libc::c_int) -> io::Result<()> {
+    // SAFETY: the kernel reads one integer.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), request, &raw const word) }).map(|_| ())
+}
+
 /// Whether the kernel's side sees a carrier.
 pub fn set_carrier(file: &File, on: bool) -> io::Result<()> {
-    let word = libc::c_int::from(on);
-    // SAFETY: the kernel reads one integer.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETCARRIER, &raw const word) })
-        .map(|_| ())
+    set_word(file, libc::TUNSETCARRIER, libc::c_int::from(on))
 }

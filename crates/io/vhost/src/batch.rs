@@ -12,8 +12,8 @@ use std::io::IoSliceMut;
 pub const MAX_CHAIN: usize = 1024;
 /// The most packets looked at in one go.
 pub const MAX_BATCH: usize = 1024;
-/// The longest frame.
-pub const MAX_FRAME: usize = 65_535;
+/// The longest frame: the longest IP packet, behind an Ethernet header and two tags.
+pub const MAX_FRAME: usize = 65_535 + 14 + 8;
 /// The shortest frame that is worth a buffer: an Ethernet header.
 const MIN_FRAME: usize = 14;
 /// Bytes of a cache line.

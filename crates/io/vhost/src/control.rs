@@ -10,7 +10,7 @@ use crate::frontend::Frontend;
 use crate::node::vhost_user_input::{VIRTIO_NAME, VhostInput};
 use crate::node::vhost_user_tx::VhostTx;
 use crate::protocol::{Arrived, Bind, Link as Socket, Listener, connect};
-use crate::wire::{List, MAX_PAIRS, Wire, Wires};
+use crate::wire::{List, MAX_PAIRS, Roll, Wire};
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
@@ -88,10 +88,8 @@ pub struct Ports {
     host: Host,
     me: Weak<RefCell<Ports>>,
     ports: Vec<Port>,
-    vhost: List,
-    virtio: List,
-    /// Lists that a worker may still have.
-    old: Vec<Arc<Wires>>,
+    vhost: Roll,
+    virtio: Roll,
     _tick: Option<Watch>,
 }
 
@@ -103,9 +101,8 @@ impl Ports {
                 host,
                 me: me.clone(),
                 ports: Vec::new(),
-                vhost,
-                virtio,
-                old: Vec::new(),
+                vhost: Roll::new(vhost),
+                virtio: Roll::new(virtio),
                 _tick: None,
             })
         })
@@ -206,15 +203,9 @@ impl Ports {
 
     /// Let workers know which interfaces there are.
     fn publish(&mut self) {
-        let of = |ports: &[Port], front| {
-            let mine = ports.iter().filter(|p| p.front == front);
-            mine.map(|p| p.wire.clone()).collect()
-        };
-        let (back, front) = (of(&self.ports, false), of(&self.ports, true));
-        for (list, new) in [(&self.vhost, back), (&self.virtio, front)] {
-            let old: Arc<Wires> = list.swap(Arc::new(new));
-            // Freed here and not by the worker that has it last.
-            self.old.push(old);
+        for (roll, front) in [(&mut self.vhost, false), (&mut self.virtio, true)] {
+            let mine = self.ports.iter().filter(|p| p.front == front);
+            roll.show(mine.map(|p| p.wire.clone()).collect());
         }
         self.host.wake();
     }
@@ -252,7 +243,8 @@ impl Ports {
 
     /// Look after all interfaces.
     pub fn service_all(&mut self) {
-        self.old.retain(|list| Arc::strong_count(list) > 1);
+        self.vhost.reap();
+        self.virtio.reap();
         let all: Vec<IfIdx> = self.ports.iter().map(|p| p.index).collect();
         all.into_iter().for_each(|index| _ = self.service(index));
     }

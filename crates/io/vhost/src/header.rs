@@ -2,38 +2,17 @@
 
 use crate::batch::HEADER;
 use crate::sys::View;
-use volley_graph::{Checksum, Gso, GsoKind, Offload};
+use volley_graph::{GsoKind, Offload};
+use volley_iface::virtio::{GSO_ECN, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM, VirtioNetHdr};
 
-const NEEDS_CSUM: u8 = 1;
-const TCP4: u8 = 1;
-const UDP: u8 = 3;
-const TCP6: u8 = 4;
-const ECN: u8 = 0x80;
-
-/// What a header asks for; none when it makes no sense.
-pub fn read(header: &[u8; HEADER]) -> Option<Offload> {
-    let word = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-    let checksum = (header[0] & NEEDS_CSUM != 0).then(|| Checksum {
-        start: word(6),
-        offset: word(8),
-    });
-    let kind = match header[1] & !ECN {
-        0 => None,
-        TCP4 => Some(GsoKind::Tcp4),
-        TCP6 => Some(GsoKind::Tcp6),
-        _ => return None,
-    };
+/// What the header of a packet that begins with `first` asks for; none when it makes no sense.
+pub fn read(header: &[u8; HEADER], first: &[u8]) -> Option<Offload> {
+    let (bytes, _) = header.split_first_chunk()?;
+    // The peer's own length of the headers is only a hint, and a kernel's may include payload.
+    let offload = VirtioNetHdr::from_le_bytes(bytes).request(first).ok()?;
     // A super-segment without a checksum to be finished cannot be cut.
-    if kind.is_some() && checksum.is_none() {
-        return None;
-    }
-    let gso = kind.map(|kind| Gso {
-        kind,
-        size: word(4),
-        headers: word(2),
-        ecn: header[1] & ECN != 0,
-    });
-    Some(Offload { checksum, gso })
+    let whole = offload.gso.is_none() || offload.checksum.is_some();
+    whole.then_some(offload)
 }
 
 /// A header as it is written: its first eight bytes and its last four. As numbers, not bytes: bytes that are put together one by
@@ -74,11 +53,11 @@ pub fn write(offload: &Offload, buffers: u16) -> Words {
     }
     if let Some(gso) = offload.gso {
         let kind = match gso.kind {
-            GsoKind::Tcp4 => TCP4,
-            GsoKind::Tcp6 => TCP6,
-            GsoKind::Udp => UDP,
+            GsoKind::Tcp4 => GSO_TCPV4,
+            GsoKind::Tcp6 => GSO_TCPV6,
+            GsoKind::Udp => GSO_UDP_L4,
         };
-        let kind = kind | if gso.ecn { ECN } else { 0 };
+        let kind = kind | if gso.ecn { GSO_ECN } else { 0 };
         first |= u64::from(kind) << 8 | u64::from(gso.headers) << 16 | u64::from(gso.size) << 32;
     }
     Words(first, last)
@@ -87,11 +66,20 @@ pub fn write(offload: &Offload, buffers: u16) -> Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_graph::Checksum;
+
+    /// The beginning of a packet: IPv4 without options, and TCP with 12 bytes of them, or UDP.
+    fn packet(protocol: u8) -> [u8; 80] {
+        let mut bytes = [0; 80];
+        bytes[12..15].copy_from_slice(&[8, 0, 0x45]);
+        (bytes[23], bytes[46]) = (protocol, 0x80);
+        bytes
+    }
 
     #[test]
     fn real_bytes_both_ways() {
-        let bytes = [1, 0x81, 66, 0, 0xa8, 5, 34, 0, 16, 0, 0, 0];
-        let offload = read(&bytes).unwrap();
+        let (tcp, bytes) = (packet(6), [1, 0x81, 66, 0, 0xa8, 5, 34, 0, 16, 0, 0, 0]);
+        let offload = read(&bytes, &tcp).unwrap();
         assert_eq!(
             offload.checksum,
             Some(Checksum {
@@ -105,14 +93,42 @@ mod tests {
             (GsoKind::Tcp4, 1448, 66, true)
         );
         assert_eq!(write(&offload, 0).bytes(), bytes);
-        assert_eq!(read(&[0; 12]), Some(Offload::NONE));
+        assert_eq!(read(&[0; 12], &tcp), Some(Offload::NONE));
         assert_eq!(write(&Offload::NONE, 0).bytes(), [0; 12]);
         assert_eq!(plain(0x0201).bytes()[10..], [1, 2]);
         assert_eq!(
             write(&offload, 0x0201).bytes()[..11],
             [&bytes[..10], &[1]].concat()
         );
-        assert_eq!(read(&[0, 1, 54, 0, 1, 0, 0, 0, 0, 0, 0, 0]), None);
-        assert_eq!(read(&[1, 9, 54, 0, 1, 0, 0, 0, 0, 0, 0, 0]), None);
+        let (udp, bytes) = (packet(17), [1, 5, 42, 0, 0xc0, 5, 34, 0, 6, 0, 0, 0]);
+        let offload = read(&bytes, &udp).unwrap();
+        assert_eq!(offload.gso.map(|gso| gso.kind), Some(GsoKind::Udp));
+        assert_eq!(write(&offload, 0).bytes(), bytes);
+    }
+
+    #[test]
+    fn the_packet_says_how_long_its_headers_are() {
+        let mut header = [1, 1, 66, 0, 0xa8, 5, 34, 0, 16, 0, 0, 0];
+        for hint in [0, 54, 200] {
+            header[2] = hint;
+            let gso = read(&header, &packet(6)).unwrap().gso.unwrap();
+            assert_eq!(gso.headers, 66);
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let tcp = packet(6);
+        let segments = |flags, kind| [flags, kind, 66, 0, 0xa8, 5, 34, 0, 16, 0, 0, 0];
+        assert!(read(&segments(1, 1), &tcp).is_some());
+        assert_eq!(read(&segments(0, 1), &tcp), None, "no checksum");
+        assert_eq!(read(&segments(1, 9), &tcp), None, "no such kind");
+        assert_eq!(
+            read(&segments(1, 3), &tcp),
+            None,
+            "fragments are no segments"
+        );
+        assert_eq!(read(&segments(1, 4), &tcp), None, "it is not IPv6");
+        assert_eq!(read(&segments(1, 1), &tcp[..60]), None, "too short");
     }
 }

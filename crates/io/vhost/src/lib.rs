@@ -12,7 +12,8 @@
 //! - [`device`] and [`driver`]: the two ends of split and packed rings, in safe code.
 //! - [`wire`]: ring ends in lanes, between control thread and workers; [`mod@ring`]: how a lane is claimed.
 //! - [`protocol`], [`backend`], [`frontend`], [`control`]: the control channel.
-//! - [`node`]: `vhost-user-input`, `virtio-user-input` and the transmit node of each interface.
+//! - [`kernel`]: our own rings served by the kernel (vhost-net), for taps.
+//! - [`node`]: `vhost-user-input`, `virtio-user-input`, `vhost-net-input` and the transmit node of each interface.
 #![deny(unsafe_code)]
 
 pub mod backend;
@@ -24,6 +25,7 @@ pub mod fault;
 pub mod feature;
 pub mod frontend;
 pub mod header;
+pub mod kernel;
 pub mod memory;
 pub mod node;
 pub mod protocol;
@@ -41,21 +43,21 @@ use wire::List;
 
 /// Bring in both sources, both interface kinds and their requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
-    let table = registry.table();
-    let (vhost, virtio) = (List::default(), List::default());
-    {
-        let mut engine = registry.engine.borrow_mut();
-        let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
-        let settings = engine.settings().clone();
-        for (name, list) in [(VhostInput::NAME, &vhost), (VIRTIO_NAME, &virtio)] {
-            let (list, table) = (list.clone(), table.clone());
-            let size = settings.vector_size;
-            engine.add_source(name, move |worker| {
-                VhostInput::new(worker, table.clone(), list.clone(), drop, size)
-            })?;
-        }
-    }
+    let vhost = source(registry, VhostInput::NAME)?;
+    let virtio = source(registry, VIRTIO_NAME)?;
     let ports = Ports::new(registry.host(), vhost, virtio);
     registry.handlers.push(Box::new(VhostHandler(ports)));
     Ok(())
+}
+
+/// Bring in a source that receives from the interfaces of a list of its own.
+fn source(registry: &Registry, name: &'static str) -> Result<List, GraphError> {
+    let (table, list) = (registry.table(), List::default());
+    let mut engine = registry.engine.borrow_mut();
+    let drop = engine.node(volley_graph::DROP_NODE).unwrap_or(NodeId(0));
+    let (mine, size) = (list.clone(), engine.settings().vector_size);
+    engine.add_source(name, move |worker| {
+        VhostInput::new(worker, table.clone(), mine.clone(), drop, size)
+    })?;
+    Ok(list)
 }

@@ -1,4 +1,4 @@
-//! Memory that a peer shares with us, and the few system calls around it. One of the crate's two files with unsafe code.
+//! Memory that a peer shares with us, and the few system calls around it. One of the crate's three files with unsafe code.
 //!
 //! Contract: a [`View`] lies inside its [`Map`] by construction, and every access is checked against it; so whatever
 //! addresses the layers above work out from what a peer wrote, nothing outside the shared memory is touched. The peer
@@ -167,6 +167,11 @@ impl<'a> View<'a> {
             len,
             map: PhantomData,
         })
+    }
+
+    /// Where it begins in this process: for the kernel, which is told where our own rings are.
+    pub fn address(self) -> u64 {
+        self.base as u64
     }
 
     /// Whether its address is a multiple of `align`.
@@ -353,6 +358,11 @@ pub fn signal(event: BorrowedFd<'_>) {
     let _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
 
+/// Whether an event counter of our own has been added to since the last time.
+pub fn has_rung(event: BorrowedFd<'_>) -> bool {
+    rustix::io::read(event, &mut [0; 8]).is_ok()
+}
+
 /// Set an event counter back, without waiting even if the peer has made it one that waits.
 pub fn calm(event: BorrowedFd<'_>) {
     let mut count = [0; 8];
@@ -487,6 +497,15 @@ mod tests {
             tv_nsec: 0,
         };
         assert_eq!(poll(&mut list, Some(&now)), Ok(0));
+    }
+
+    #[test]
+    fn an_event_of_ours_has_rung_once() {
+        let event = event().unwrap();
+        assert!(!has_rung(event.as_fd()));
+        signal(event.as_fd());
+        signal(event.as_fd());
+        assert!(has_rung(event.as_fd()) && !has_rung(event.as_fd()));
     }
 
     #[test]

@@ -190,6 +190,33 @@ pub type Wires = Vec<Arc<Wire>>;
 /// The way they come to workers.
 pub type List = Arc<ArcSwap<Wires>>;
 
+/// The control thread's hand on a list.
+pub struct Roll {
+    list: List,
+    /// Lists that a worker may still have: freed here, and not by the worker that has one last.
+    old: Vec<Arc<Wires>>,
+}
+
+impl Roll {
+    /// Of this list.
+    pub fn new(list: List) -> Self {
+        Roll {
+            list,
+            old: Vec::new(),
+        }
+    }
+
+    /// Let workers see these interfaces. They are to be woken then.
+    pub fn show(&mut self, wires: Wires) {
+        self.old.push(self.list.swap(Arc::new(wires)));
+    }
+
+    /// Free the lists that no worker has any more.
+    pub fn reap(&mut self) {
+        self.old.retain(|list| Arc::strong_count(list) > 1);
+    }
+}
+
 /// What wakes a worker that sleeps. Kept open while it does, whatever becomes of the rings.
 pub struct Alarms(Vec<Arc<OwnedFd>>);
 

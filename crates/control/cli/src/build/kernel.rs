@@ -4,7 +4,7 @@ use super::args::Args;
 use super::interface::stray;
 use volley_model::{
     InterfaceKind, InterfaceSpec, Mac, PacketSpec, Request, Switch, SyntaxError, TapMode, TapSpec,
-    XdpCopy, XdpMode, XdpSpec,
+    TapVhost, XdpCopy, XdpMode, XdpSpec,
 };
 
 /// What every kind takes.
@@ -54,6 +54,9 @@ pub(super) fn tap(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
             }
             "num-rx-queues" => tap.queues = args.number32()?,
             "no-offload" => tap.offload = Switch::Off,
+            "vhost" if args.take("on") => tap.vhost = TapVhost::On,
+            "vhost" if args.take("off") => tap.vhost = TapVhost::Off,
+            "vhost" if args.take("auto") => tap.vhost = TapVhost::Auto,
             _ if common.take(word, args)? => {}
             _ => stray(word, column)?,
         }

@@ -128,7 +128,7 @@ commands! {
     CreatePcap: "create pcap interface <name> {rx <file> | tx <file> | loop (<n> | forever) | pace (fast | recorded) | mac <mac> | mtu <mtu>}",
         "Create an interface that receives from one capture file and transmits into another.", "create pcap interface pcap0 rx in.pcap tx out.pcap";
     CreateTap: "create tap {name <name> | id <n> | tun | host-if-name <host> | host-ns <namespace> | host-mac-addr <mac> | host-mtu-size <mtu> | \
-         (host-ip-addr | host-ip4-addr | host-ip6-addr) <ifaddress> | num-rx-queues <n> | no-offload | mac <mac> | mtu <mtu>}",
+         (host-ip-addr | host-ip4-addr | host-ip6-addr) <ifaddress> | num-rx-queues <n> | no-offload | vhost (auto | on | off) | mac <mac> | mtu <mtu>}",
         "Make a tap (or tun) in the kernel, and an interface that is its other end.", "create tap id 0 host-if-name lan host-ns red host-ip4-addr 10.0.0.2/24";
     CreateHost: "create host-interface name <host> {as <name> | netns <namespace> | num-rx-queues <n> | ring-size <n> | no-offload | \
          (mac | hw-addr) <mac> | mtu <mtu>}",

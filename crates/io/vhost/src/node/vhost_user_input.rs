@@ -1,4 +1,4 @@
-//! vhost-user-input: receives from the rings of vhost-user interfaces, and as virtio-user-input from virtio-user ones.
+//! vhost-user-input: receives from the rings of vhost-user interfaces; as virtio-user-input and vhost-net-input from others.
 
 use crate::batch::{Batch, HEADER};
 use crate::device::{Bell, End};
@@ -30,7 +30,7 @@ counters! {
         NoBuffers = "no-buffers" (Warn),
         /// the receiving interface is administratively down
         AdminDown = "admin-down" (Error),
-        /// shorter than an Ethernet header or longer than 65535 bytes
+        /// shorter than an Ethernet header, or its packet is longer than 65535 bytes
         BadLength = "bad-length" (Error),
         /// the checksum or segments that are asked for do not fit the packet
         BadOffload = "bad-offload" (Error),
@@ -285,7 +285,8 @@ impl Poller {
             if head[0] == 0 && head[1] == 0 || fresh.view(row).is_empty() {
                 continue;
             }
-            let set = header::read(&head).map(|offload| fresh.set_offload(row, &offload));
+            let asked = header::read(&head, fresh.view(row).bytes());
+            let set = asked.map(|offload| fresh.set_offload(row, &offload));
             if !matches!(set, Some(Ok(()))) {
                 self.broken(cx, row, Count::BadOffload, tally);
             }

@@ -1,0 +1,346 @@
+//! Rings of ours that the kernel serves: vhost-net takes packets from them to a queue of a tap and back, in a thread of its
+//! own, so that a packet costs no system call. The driver's ends are those of the front end ([`crate::driver`]); here they
+//! are described to the kernel by a few requests instead of a socket.
+//!
+//! - True on entry: the caller has a queue of a tap for each pair of rings, with headers of [`HEADER_LEN`] bytes.
+//! - True on exit: when a [`Service`] is dropped, no worker and no kernel thread knows its rings any more.
+//! - What goes wrong while packets pass takes the interface down with a name, and stays: the rings are taken out.
+
+#[allow(unsafe_code)]
+mod sys;
+
+use crate::driver::{Shared, SplitDriver, Spot, Way};
+use crate::fault::{Fault, RingFault};
+use crate::feature;
+use crate::memory::Memory;
+use crate::wire::{Lane, MAX_PAIRS, Ring, Roll, Running, Wire};
+use std::cell::{OnceCell, RefCell};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use sys::{Device, Events};
+use volley_graph::{GraphError, ProcessInfo, Watch};
+use volley_iface::driver::Host;
+use volley_iface::{IfIdx, Link, Registry};
+
+/// The kernel's device.
+pub use sys::PATH;
+
+/// Name of the source that receives from such rings.
+pub const INPUT: &str = "vhost-net-input";
+/// The most queues.
+pub const MAX_QUEUES: usize = MAX_PAIRS;
+/// Bytes in front of each packet: the header with the number of buffers.
+pub const HEADER_LEN: usize = crate::batch::HEADER;
+/// Descriptors of each ring.
+pub const RING_SIZE: u16 = 1024;
+/// Between two looks for what went wrong.
+const TICK: Duration = Duration::from_millis(50);
+/// Without these there is nothing to be had: super-segments take many buffers.
+const NEEDED: u64 = feature::VERSION_1 | feature::MRG_RXBUF;
+const WANTED: u64 = NEEDED | feature::EVENT_IDX;
+
+const INFO: ProcessInfo = ProcessInfo {
+    name: "vhost-net",
+    text: "Looks after rings that the kernel serves.",
+};
+
+/// Why the kernel does not serve rings.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// There is no device.
+    #[error("{PATH} is not on this machine: load it with `modprobe vhost_net`")]
+    Missing,
+    /// It does not open.
+    #[error("{PATH} does not open ({0}): run volley as root, or give its user rights to it")]
+    Closed(io::Error),
+    /// It is too old.
+    #[error("this kernel's vhost-net does not know {0}")]
+    Old(String),
+    /// There are too many queues.
+    #[error("vhost-net serves at most {MAX_QUEUES} queues of an interface, not {0}")]
+    Queues(usize),
+    /// The kernel, or memory, says no to a step.
+    #[error("vhost-net was not set up: {0}")]
+    SetUp(#[from] io::Error),
+}
+
+/// Features that this machine's kernel and we have.
+pub fn features() -> Result<u64, Refused> {
+    use rustix::io::Errno;
+    let none = [Errno::NOENT, Errno::NXIO, Errno::NODEV];
+    let offered = sys::offered().map_err(|error| match error.raw_os_error() {
+        Some(code) if none.iter().any(|e| e.raw_os_error() == code) => Refused::Missing,
+        _ => Refused::Closed(error),
+    })?;
+    match NEEDED & !offered {
+        0 => Ok(WANTED & offered),
+        missing => Err(Refused::Old(feature::names(missing))),
+    }
+}
+
+/// Rings that the kernel serves; no worker knows of them yet.
+pub struct Rings {
+    devices: Vec<Device>,
+    /// To receive from and to send by, for each queue.
+    ends: Vec<[Running; 2]>,
+    fault: OwnedFd,
+    features: u64,
+}
+
+impl Rings {
+    /// Fresh rings for these queues of a tap, a pair and a device for each.
+    pub fn new(queues: &[BorrowedFd<'_>]) -> Result<Rings, Refused> {
+        if queues.len() > MAX_QUEUES {
+            return Err(Refused::Queues(queues.len()));
+        }
+        let features = features()?;
+        let shared = Shared::new(sys::RINGS * queues.len(), RING_SIZE)?;
+        let memory = Arc::new(shared.memory);
+        let mut rings = Rings {
+            devices: Vec::new(),
+            ends: Vec::new(),
+            fault: crate::sys::event()?,
+            features,
+        };
+        for (queue, spots) in queues.iter().zip(shared.spots.chunks_exact(sys::RINGS)) {
+            rings.add(*queue, spots, &memory)?;
+        }
+        Ok(rings)
+    }
+
+    fn add(
+        &mut self,
+        queue: BorrowedFd<'_>,
+        spots: &[Spot],
+        memory: &Arc<Memory>,
+    ) -> io::Result<()> {
+        let mut device = Device::new(memory.clone(), self.features)?;
+        let [rx, tx] = [(0, Way::Receive), (1, Way::Send)]
+            .map(|(ring, way)| self.end(&device, (ring, way), &spots[ring], memory));
+        self.ends.push([rx?, tx?]);
+        device.bind(queue)?;
+        self.devices.push(device);
+        Ok(())
+    }
+
+    /// One ring: our end, with what both sides wake each other by.
+    fn end(
+        &self,
+        device: &Device,
+        (ring, way): (usize, Way),
+        spot: &Spot,
+        memory: &Arc<Memory>,
+    ) -> io::Result<Running> {
+        let event_idx = self.features & feature::EVENT_IDX != 0;
+        let layout = spot.layout(memory, RING_SIZE, event_idx, true);
+        let layout = layout.ok_or_else(|| io::Error::other("the rings do not fit their memory"))?;
+        // Nobody waits for packets to have been sent: their buffers are looked for when one is needed.
+        let call = match way {
+            Way::Receive => Some(crate::sys::event()?),
+            Way::Send => None,
+        };
+        let kick = crate::sys::event()?;
+        let events = Events {
+            kick: kick.as_fd(),
+            call: call.as_ref().map(AsFd::as_fd),
+            fault: self.fault.as_fd(),
+        };
+        device.describe(ring, &layout, &events)?;
+        Ok(Running {
+            ring: Ring::SplitDriver(SplitDriver::new(layout, spot, memory, way)),
+            memory: memory.clone(),
+            bell: Some(kick),
+            alarm: call.map(Arc::new),
+        })
+    }
+
+    /// How many queues they are for.
+    pub fn queues(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Line for `show hardware-interfaces`.
+    pub fn describe(&self) -> String {
+        format!(
+            "vhost-net serves {} queue(s), rings of {RING_SIZE} descriptors, features {}",
+            self.devices.len(),
+            feature::names(self.features)
+        )
+    }
+}
+
+/// Why an interface is down for good, once it is.
+pub type Ended = Rc<OnceCell<String>>;
+
+struct Entry {
+    wire: Arc<Wire>,
+    fault: OwnedFd,
+    ended: Ended,
+}
+
+/// All interfaces whose rings the kernel serves.
+pub struct Kernel {
+    host: Host,
+    entries: RefCell<Vec<Entry>>,
+    roll: RefCell<Roll>,
+    tick: OnceCell<Watch>,
+}
+
+impl Kernel {
+    /// Bring in the source; no interfaces yet.
+    pub fn register(registry: &mut Registry) -> Result<Rc<Kernel>, GraphError> {
+        let list = crate::source(registry, INPUT)?;
+        Ok(Rc::new(Kernel {
+            host: registry.host(),
+            entries: RefCell::default(),
+            roll: RefCell::new(Roll::new(list)),
+            tick: OnceCell::new(),
+        }))
+    }
+
+    /// Let workers use the rings of an interface that has just been made. `rx` are the workers of its queues; `ended` is
+    /// told when it is over before it is deleted.
+    pub fn start(
+        self: &Rc<Self>,
+        wire: Arc<Wire>,
+        rings: Rings,
+        rx: &[usize],
+        ended: Ended,
+    ) -> Service {
+        let Rings {
+            devices,
+            ends,
+            fault,
+            ..
+        } = rings;
+        let queues = ends.len();
+        for (queue, [receive, send]) in ends.into_iter().enumerate() {
+            wire.places[queue].put(rx.get(queue).copied().unwrap_or(0));
+            wire.rx[queue].put(Some(receive));
+            wire.tx[queue].put(Some(send));
+        }
+        wire.offloads.store(true, Relaxed);
+        wire.pairs.store(queues, Relaxed);
+        let (to, crew) = (wire.clone(), self.host.engine.borrow().crew().clone());
+        self.host.set_steer(wire.interface, move |queue, worker| {
+            if let Some(place) = to.places.get(queue) {
+                place.order(worker, &crew);
+            }
+        });
+        self.entries.borrow_mut().push(Entry {
+            wire: wire.clone(),
+            fault,
+            ended,
+        });
+        self.publish();
+        self.tick.get_or_init(|| self.look_after());
+        Service {
+            kernel: Rc::downgrade(self),
+            wire,
+            _devices: devices,
+        }
+    }
+
+    /// Let workers know which interfaces there are.
+    fn publish(&self) {
+        let wires = self
+            .entries
+            .borrow()
+            .iter()
+            .map(|e| e.wire.clone())
+            .collect();
+        self.roll.borrow_mut().show(wires);
+        self.host.wake();
+    }
+
+    fn look_after(self: &Rc<Self>) -> Watch {
+        let me = Rc::downgrade(self);
+        let look = move || {
+            me.upgrade()?.look();
+            Some(TICK)
+        };
+        self.host.processes.every(INFO, look)
+    }
+
+    /// End interfaces with which something is wrong.
+    fn look(&self) {
+        self.roll.borrow_mut().reap();
+        // Whoever is told of a link may come back here.
+        let broken: Vec<_> = {
+            let entries = self.entries.borrow();
+            let broken = |e: &Entry| Some((e.wire.clone(), e.ended.clone(), e.broken()?));
+            entries.iter().filter_map(broken).collect()
+        };
+        for (wire, ended, why) in broken {
+            wire.clear();
+            let why = ended.get_or_init(|| why.to_string());
+            // What it is down for already comes first: vhost-net stumbles over a tap that was deleted, too.
+            if self.is_up(wire.interface) {
+                self.host.set_link(wire.interface, Link::down(why));
+            }
+        }
+    }
+
+    fn is_up(&self, index: IfIdx) -> bool {
+        let interfaces = self.host.interfaces.borrow();
+        interfaces.get(index).is_some_and(|i| i.link == Link::Up)
+    }
+}
+
+impl Entry {
+    fn broken(&self) -> Option<Fault> {
+        let by_kernel = || {
+            let text = "the kernel's vhost-net could not go on with a ring";
+            crate::sys::has_rung(self.fault.as_fd()).then(|| Fault::new("vhost-net-error", text))
+        };
+        let found = self.wire.take_fault().map(|fault: RingFault| fault.into());
+        found.or_else(by_kernel)
+    }
+}
+
+/// Lines for `show hardware-interfaces`: what passed the rings.
+pub fn details(wire: &Wire) -> Vec<String> {
+    let line = |way: &str, queue: usize, lane: &Lane| {
+        lane.is_live().then(|| {
+            let (packets, kicks) = (&lane.counts.packets, &lane.counts.bells);
+            format!(
+                "{way} ring {queue}: {} packets, the kernel was woken {} times",
+                packets.load(Relaxed),
+                kicks.load(Relaxed)
+            )
+        })
+    };
+    let queues = 0..wire.pairs.load(Relaxed).min(MAX_PAIRS);
+    let both = queues.flat_map(|q| [line("rx", q, &wire.rx[q]), line("tx", q, &wire.tx[q])]);
+    both.flatten().collect()
+}
+
+/// An interface whose rings are in service, until this is dropped.
+pub struct Service {
+    kernel: Weak<Kernel>,
+    wire: Arc<Wire>,
+    /// Let go of after the rings were taken out: fields are dropped behind [`Drop::drop`].
+    _devices: Vec<Device>,
+}
+
+impl Service {
+    /// What workers know of it.
+    pub fn interface(&self) -> IfIdx {
+        self.wire.interface
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.wire.clear();
+        if let Some(kernel) = self.kernel.upgrade() {
+            let is_other = |entry: &Entry| !Arc::ptr_eq(&entry.wire, &self.wire);
+            kernel.entries.borrow_mut().retain(is_other);
+            kernel.publish();
+        }
+    }
+}

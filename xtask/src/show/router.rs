@@ -8,7 +8,7 @@ use crate::run::Program;
 /// A list of checks of one kind: a test file of the daemon and the test's name.
 type Check = (&'static str, &'static str);
 
-pub const ITEMS: [Item; 40] = [
+pub const ITEMS: [Item; 42] = [
     item(
         "oracle",
         "every rule of the page has packets, and the oracle and scapy agree on each outcome",
@@ -217,6 +217,11 @@ pub const ITEMS: [Item; 40] = [
         "frr-vlan",
         "FRR on sub-interfaces, each with a twin of its own: OSPF and BGP under a tag, the kernels' pings under two, lcp audit empty",
         Work::Call(|sitting| check(sitting, ("frr", "under_vlan_tags"))),
+    ),
+    item(
+        "frr-own",
+        "what is configured in Volley: FRR reads it from the kernel and tells another router, hosts reach it, lcp audit empty",
+        Work::Call(|sitting| check(sitting, ("frr", "frr_hands_on"))),
     ),
     item(
         "bird",

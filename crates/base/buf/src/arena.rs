@@ -66,7 +66,7 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Slots for so many buffers. With more than one node nothing is touched yet.
+    /// Slots for so many buffers. Reserved huge pages of one node are there already; else nothing is touched yet.
     pub(crate) fn new(buffers: usize, nodes: usize) -> Result<Self, BufError> {
         let bytes = (buffers * STRIDE).next_multiple_of(2 << 20);
         let failed = |source| BufError::NoMemory {

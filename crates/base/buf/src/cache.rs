@@ -290,6 +290,27 @@ mod tests {
         );
     }
 
+    /// Pages that this thread had to wait for.
+    fn faults() -> u64 {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        let behind_name = stat.rsplit_once(") ").unwrap().1;
+        behind_name.split(' ').nth(7).unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn no_worker_waits_for_a_page() {
+        const BUFFERS: u32 = 32_768;
+        let pool = Pool::new(BUFFERS as usize).unwrap();
+        let before = faults();
+        for idx in 0..BUFFERS {
+            // SAFETY: nobody has a buffer of this pool.
+            unsafe { pool.at(idx, 0).write_volatile(1) };
+        }
+        // 19,000 plain pages, or 38 large ones.
+        let waited = faults() - before;
+        assert!(waited < 10, "{waited} pages");
+    }
+
     fn used(pool: &Pool) -> Vec<usize> {
         pool.reports().iter().map(|r| r.in_use()).collect()
     }

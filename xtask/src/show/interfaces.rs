@@ -95,7 +95,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "tap",
         "tap and tun between namespaces",
-        Work::Command(&["test", "-p", "volley-tap"]),
+        Work::Command(&["test", "-p", "volley-tap", "--test", "taps"]),
     ),
     item(
         "tap-vhost-net",

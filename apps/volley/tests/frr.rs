@@ -193,25 +193,25 @@ fn bgp(number: u32, others: &[u32], network: &str) -> String {
     all + &tell
 }
 
+/// Two routers with a cable between them and a host behind each.
+fn pair(net: &mut Net) -> ([Router; 2], [String; 2]) {
+    net.cable("one", "two");
+    let a = net.host("a", "la", "10.10.1.2/24", "10.10.1.1");
+    let b = net.host("b", "lb", "10.10.2.2/24", "10.10.2.1");
+    let ends1 = [("one", "10.1.12.1/24"), ("la", "10.10.1.1/24")];
+    let ends2 = [("two", "10.1.12.2/24"), ("lb", "10.10.2.1/24")];
+    let r1 = Router::new(net, 1, &ends1);
+    let r2 = Router::new(net, 2, &ends2);
+    ([r1, r2], [a, b])
+}
+
 #[test]
 fn two_routers_speak_ospf_and_bgp_over_volley() {
     if !has_frr() {
         return;
     }
     let Some(mut net) = Net::new() else { return };
-    net.cable("one", "two");
-    let a = net.host("a", "la", "10.10.1.2/24", "10.10.1.1");
-    let b = net.host("b", "lb", "10.10.2.2/24", "10.10.2.1");
-    let mut r1 = Router::new(
-        &mut net,
-        1,
-        &[("one", "10.1.12.1/24"), ("la", "10.10.1.1/24")],
-    );
-    let mut r2 = Router::new(
-        &mut net,
-        2,
-        &[("two", "10.1.12.2/24"), ("lb", "10.10.2.1/24")],
-    );
+    let ([mut r1, mut r2], [a, b]) = pair(&mut net);
     r1.frr_all(1, &ospf(&["one"]), &bgp(1, &[2], "10.10.1.0/24"));
     r2.frr_all(2, &ospf(&["two"]), &bgp(2, &[1], "10.10.2.0/24"));
     r1.learns("10.10.2.0/24");
@@ -295,14 +295,8 @@ fn frr_hands_on_what_is_configured_in_volley() {
         return;
     }
     let Some(mut net) = Net::new() else { return };
-    net.cable("one", "two");
-    let a = net.host("a", "la", "10.10.1.2/24", "10.10.1.1");
-    let b = net.host("b", "lb", "10.10.2.2/24", "10.10.2.1");
+    let ([mut r1, mut r2], [a, b]) = pair(&mut net);
     must(&format!("ip -n {b} addr add 10.20.0.1/16 dev lo"));
-    let ends1 = [("one", "10.1.12.1/24"), ("la", "10.10.1.1/24")];
-    let ends2 = [("two", "10.1.12.2/24"), ("lb", "10.10.2.1/24")];
-    let mut r1 = Router::new(&mut net, 1, &ends1);
-    let mut r2 = Router::new(&mut net, 2, &ends2);
     // The other router does not know the host that is the next hop.
     let tell = " address-family ipv4 unicast\n  redistribute kernel\n  neighbor 10.255.0.1 next-hop-self\n exit-address-family\n";
     r1.frr_all(1, &ospf(&["one"]), &bgp(1, &[2], "10.10.1.0/24"));
@@ -422,19 +416,7 @@ fn bird_speaks_ospf_over_volley() {
         return;
     }
     let Some(mut net) = Net::new() else { return };
-    net.cable("one", "two");
-    let a = net.host("a", "la", "10.10.1.2/24", "10.10.1.1");
-    net.host("b", "lb", "10.10.2.2/24", "10.10.2.1");
-    let mut r1 = Router::new(
-        &mut net,
-        1,
-        &[("one", "10.1.12.1/24"), ("la", "10.10.1.1/24")],
-    );
-    let mut r2 = Router::new(
-        &mut net,
-        2,
-        &[("two", "10.1.12.2/24"), ("lb", "10.10.2.1/24")],
-    );
+    let ([mut r1, mut r2], [a, _]) = pair(&mut net);
     for (number, end, lan, router) in [(1, "one", "la", &mut r1), (2, "two", "lb", &mut r2)] {
         let config = format!(
             "router id 10.255.0.{number};\nprotocol device {{ scan time 1; }}\n\

@@ -12,6 +12,7 @@ mod demo;
 mod doc;
 mod doctor;
 mod lcp;
+mod objects;
 mod observe;
 mod reference;
 mod run;
@@ -65,7 +66,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
+    let command = Cli::parse().command;
+    if let Err(error) = objects::register() {
+        return exit(Err(error));
+    }
+    match command {
         Command::Run(args) => exit(run::main(args)),
         Command::Ctl(args) => exit(ctl::main(args)),
         Command::Config { command } => exit(config::main(command)),

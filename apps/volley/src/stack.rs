@@ -14,7 +14,8 @@ use volley_graph::buf::BufError;
 use volley_graph::{Clock, Domain, Engine, GraphError, Level, Processes, Settings, Worker};
 use volley_iface::{Change, Interface, Interfaces, Registry};
 use volley_model::{
-    Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Query, Reply, Request,
+    Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Owners, Query, Reply,
+    Request,
 };
 
 /// Why Volley cannot start.
@@ -32,6 +33,12 @@ pub enum StackError {
     /// memif cannot be set up.
     #[error(transparent)]
     Memif(#[from] volley_memif::MemifError),
+    /// A class of objects contradicts itself or another one.
+    #[error(transparent)]
+    Definition(#[from] volley_object::DefinitionError),
+    /// A class of objects has no owner.
+    #[error("class {0} has no owner: the crate that defines it does not register one")]
+    Unowned(&'static str),
     /// A setting is out of range.
     #[error(transparent)]
     Setting(#[from] ModelError),
@@ -59,6 +66,8 @@ pub struct Stack {
     _memif: volley_memif::Memif,
     _multicast: volley_mcast::Multicast,
     handlers: RefCell<Vec<Box<dyn Handler>>>,
+    /// Owners of classes of objects.
+    owners: RefCell<Owners>,
     /// What was carried out lately, for `show pauses`.
     log: Rc<RefCell<Log>>,
 }
@@ -90,6 +99,7 @@ impl Stack {
         let engine_settings = engine_settings(settings, clock)?;
         let fib = Rc::new(RefCell::new(Fib::new(&domain)));
         let mut registry = Registry::new(Engine::new(engine_settings, pool, domain)?);
+        volley_fib::own(&mut registry.owners, &fib)?;
         let size = settings.vector_size as usize;
         registry.engine.borrow_mut().set_vector_size(size)?;
         let processes = registry.processes.clone();
@@ -127,8 +137,16 @@ impl Stack {
             engine,
             interfaces,
             handlers,
+            owners,
+            refused,
             ..
         } = registry;
+        if let Some(error) = refused.into_iter().next() {
+            return Err(error.into());
+        }
+        if let Some(class) = owners.unowned(&volley_object::classes()) {
+            return Err(StackError::Unowned(class));
+        }
         Ok((
             Stack {
                 engine,
@@ -144,6 +162,7 @@ impl Stack {
                 _memif: memif,
                 _multicast: multicast,
                 handlers: RefCell::new(handlers),
+                owners: RefCell::new(owners),
                 log,
             },
             workers,
@@ -182,6 +201,9 @@ impl Stack {
 
     /// Asks every handler whether it takes a request.
     fn handed_out(&self, request: &Request) -> Result<Applied, ModelError> {
+        if let Some(done) = self.owners.borrow_mut().apply(request) {
+            return done;
+        }
         let mut joined: Option<Applied> = None;
         for handler in self.handlers.borrow_mut().iter_mut() {
             let Some(answer) = handler.apply(request) else {

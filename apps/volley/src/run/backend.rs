@@ -17,6 +17,7 @@ use volley_http::metrics::Latencies;
 use volley_http::{Api, Change, Later, RunningState};
 use volley_model::{Applied, ConfigAction, ConfigReply, Mac, ModelError, Query, Reply, Request};
 use volley_netlink::Mirror;
+use volley_object::Instance;
 use volley_ping::Ticket;
 
 /// How long a worker may take to use a change.
@@ -249,6 +250,7 @@ impl Names for Daemon {
                 .map(|arc| arc.name.to_owned())
                 .collect(),
             NameKind::Table => self.tables(),
+            NameKind::Object(class) => self.core.borrow().state().names_of(class),
         };
         names.sort();
         names.dedup();
@@ -326,6 +328,14 @@ impl Api for Daemon {
                 next_event: core.next_event(),
                 requests: requests(core.state()),
             }
+        })
+    }
+
+    fn objects(&self, class: String) -> Later<'_, Vec<Instance>> {
+        Box::pin(async move {
+            let _turn = self.turn.lock().await;
+            let core = self.core.borrow();
+            core.state().objects_of(&class).cloned().collect()
         })
     }
 

@@ -1,6 +1,6 @@
 //! The command reference, generated from the table.
 
-use crate::grammar::{COMMANDS, CommandDef};
+use crate::grammar::{CommandDef, Grammar};
 use std::fmt::Write;
 
 /// The reference as Markdown.
@@ -13,7 +13,12 @@ pub fn reference() -> String {
          `json` may also be the last word of a `show` command.\n",
     );
     let mut last = "";
-    for command in COMMANDS {
+    let grammar = Grammar::now();
+    let mut commands: Vec<&CommandDef> = grammar.commands.iter().collect();
+    // A group begins where its first command is; commands of classes join the group of their first word.
+    let first = |c: &CommandDef| commands_of(&grammar, group(c));
+    commands.sort_by_key(|c| first(c));
+    for command in commands {
         let group = group(command);
         if group != last {
             let _ = write!(out, "\n## {group}\n");
@@ -43,6 +48,11 @@ fn group(command: &CommandDef) -> &'static str {
     }
 }
 
+/// The place of the first command of a group.
+fn commands_of(grammar: &Grammar, wanted: &str) -> Option<usize> {
+    grammar.commands.iter().position(|c| group(c) == wanted)
+}
+
 fn squeeze(pattern: &str) -> String {
     let words: Vec<_> = pattern.split_whitespace().collect();
     words
@@ -64,7 +74,8 @@ pub(crate) fn listing(beginning: &str) -> String {
         })
     };
     let mut out = String::new();
-    for command in COMMANDS.iter().filter(fits) {
+    let grammar = Grammar::now();
+    for command in grammar.commands.iter().filter(fits) {
         let _ = writeln!(out, "{}\n    {}", squeeze(command.pattern), command.text);
     }
     if out.is_empty() {

@@ -85,17 +85,6 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("test l2patch rx pg0 tx pg1 del", ""),
     ("set interface l2 xconnect pg0 pg1", ""),
     ("set interface l3 pg0", ""),
-    ("set ip icmp", ""),
-    ("set ip icmp errors on rate 1000", "set ip icmp"),
-    ("set ip icmp errors off rate 0 burst 7 receiver-rate 9", ""),
-    ("set ip6 reassembly", ""),
-    ("set ip6 reassembly virtual-timeout 250", ""),
-    ("set interface ip virtual-reassembly pg0 on", ""),
-    ("set ip4 reassembly max-buffers 1024", "set ip4 reassembly"),
-    (
-        "set ip6 reassembly max-reassemblies 5 max-reassembly-length 3 max-buffers 9 timeout 60",
-        "",
-    ),
     ("create packet-generator interface pg0", ""),
     (
         "create pcap interface pcap0 rx in.pcap tx out.pcap loop forever",

@@ -286,36 +286,9 @@ fn mroute() -> impl Strategy<Value = Request> {
     })
 }
 
-fn ip_switch() -> impl Strategy<Value = Request> {
-    let what = prop_oneof![
-        Just(IpSwitch::DirectedBroadcast),
-        Just(IpSwitch::Redirects),
-        Just(IpSwitch::VirtualReassembly)
-    ];
-    let switch = || prop_oneof![Just(Switch::On), Just(Switch::Off)];
-    let on_interface = (name(), what, switch())
-        .prop_map(|(name, what, switch)| Request::InterfaceIpSwitch { name, what, switch });
-    let multipath = (switch(), 4u32..13).prop_map(|(resilient, log2)| {
-        let buckets = 1 << log2;
-        Request::Multipath(Multipath { resilient, buckets })
-    });
-    let unnumbered = (name(), proptest::option::of(name()))
-        .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses });
-    prop_oneof![on_interface, multipath, urpf(), unnumbered]
-}
-
-fn urpf() -> impl Strategy<Value = Request> {
-    let mode = prop_oneof![
-        Just(None),
-        Just(Some(Urpf::Strict)),
-        Just(Some(Urpf::Loose))
-    ];
-    let family = prop_oneof![Just(Family::V4), Just(Family::V6)];
-    (name(), family, mode).prop_map(|(name, family, mode)| Request::InterfaceUrpf {
-        name,
-        family,
-        mode,
-    })
+fn unnumbered() -> impl Strategy<Value = Request> {
+    (name(), proptest::option::of(name()))
+        .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses })
 }
 
 fn spread() -> impl Strategy<Value = Request> {
@@ -489,33 +462,7 @@ fn dpdk_request() -> impl Strategy<Value = Request> {
             options,
         })
     });
-    let switch = prop_oneof![Just(Switch::On), Just(Switch::Off)];
-    let icmp = (switch, 0..2000u32, 1..99u32, 0..3u32);
-    let icmp = icmp.prop_map(|(errors, rate, burst, receiver_rate)| {
-        Request::Icmp(IcmpSettings {
-            errors,
-            rate,
-            burst,
-            receiver_rate,
-        })
-    });
-    let family = prop_oneof![Just(Family::V4), Just(Family::V6)];
-    let timeout = proptest::option::of(1..121u32);
-    let waits = (timeout, 99..102u32);
-    let reassembly = (family, 1..4096u32, 2..99u32, 2..99u32, waits).prop_map(
-        |(family, max_reassemblies, max_reassembly_length, max_buffers, waits)| {
-            let (timeout, virtual_timeout_ms) = waits;
-            let settings = ReassemblySettings {
-                max_reassemblies,
-                max_reassembly_length,
-                max_buffers,
-                timeout,
-                virtual_timeout_ms,
-            };
-            Request::Reassembly { family, settings }
-        },
-    );
-    prop_oneof![port, eal, icmp, reassembly]
+    prop_oneof![port, eal]
 }
 
 fn interface_request() -> impl Strategy<Value = Request> {
@@ -546,7 +493,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
                     mtu: Some(1500),
                 })
             }),
-        prop_oneof![vhost_request(), sub_interface(), ip_switch(), mroute()],
+        prop_oneof![vhost_request(), sub_interface(), unnumbered(), mroute()],
         dpdk_request(),
         name().prop_map(|name| Request::InterfaceDelete { name }),
         name().prop_map(|name| Request::InterfaceState {

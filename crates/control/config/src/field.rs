@@ -11,6 +11,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 use volley_model::ObjectKind;
 use volley_model::limits::NAMES_LISTED;
+use volley_object::Value;
 
 /// The file: where errors gather, and what it declares and refers to.
 pub(crate) struct Doc<'a> {
@@ -225,6 +226,12 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
+    /// The value of a key of the file itself.
+    pub(crate) fn whole(doc: &'a Doc<'a>, key: &str, value: &'a Spanned<DeValue<'a>>) -> Field<'a> {
+        let key = key.to_owned();
+        Field { doc, key, value }
+    }
+
     pub(crate) fn error(&self, message: impl Display) {
         self.doc.error(self.value.span().start, &self.key, message);
     }
@@ -296,6 +303,50 @@ impl<'a> Field<'a> {
             ));
         }
         found.map(|(_, value)| *value)
+    }
+
+    /// The value as a field of an object holds it; reports one that no field can hold.
+    pub(crate) fn value(&self) -> Option<Value> {
+        match self.value.get_ref() {
+            DeValue::Boolean(it) => Some(Value::Bool(*it)),
+            DeValue::String(text) => Some(Value::text(text)),
+            DeValue::Integer(number) => {
+                let read = u64::from_str_radix(number.as_str(), number.radix());
+                let wrong = |_| self.error(format!("must not be {number}"));
+                read.map_err(wrong).ok().map(Value::Number)
+            }
+            DeValue::Array(_) => {
+                let all: Option<Vec<Value>> = self.list().iter().map(Field::value).collect();
+                all.map(|all| Value::List(all.into()))
+            }
+            _ => self.wrong_type("a value"),
+        }
+    }
+
+    /// The entries of a table whose keys are no names of the schema, with each key as a field of its own.
+    pub(crate) fn entries(&self) -> Vec<(String, Field<'a>)> {
+        let Some(table) = self.value.get_ref().as_table() else {
+            self.wrong_type::<()>("a table");
+            return Vec::new();
+        };
+        let entry = |(key, value): (
+            &'a Spanned<std::borrow::Cow<'a, str>>,
+            &'a Spanned<DeValue<'a>>,
+        )| {
+            let name = key.get_ref().to_string();
+            let field = Field {
+                doc: self.doc,
+                key: format!("{}.{name}", self.key),
+                value,
+            };
+            (name, field)
+        };
+        table.iter().map(entry).collect()
+    }
+
+    /// Whether the value is a table.
+    pub(crate) fn is_table(&self) -> bool {
+        self.value.get_ref().is_table()
     }
 
     /// The elements of an array.

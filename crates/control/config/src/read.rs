@@ -4,15 +4,15 @@ use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
 use crate::{
-    Config, bridge, dpdk, icmp, kernel, kinds, memif, mroute, multipath, paths, reassembly, route,
-    stream, sub_interface, vhost,
+    Config, bridge, dpdk, kernel, kinds, memif, mroute, object, paths, route, stream,
+    sub_interface, vhost,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
     AdminState, ApiSettings, Capabilities, Discovery, EngineSettings, Family, Feature,
-    InterfaceKind, InterfaceSpec, IpSwitch, IsaChoice, LcpPair, Neighbor, ObjectKind, Pace,
-    PcapFiles, Prefix, Repeat, Request, RxMode, Switch, Urpf, limits,
+    InterfaceKind, InterfaceSpec, IsaChoice, LcpPair, Neighbor, ObjectKind, Pace, PcapFiles,
+    Prefix, Repeat, Request, RxMode, Switch, limits,
 };
 
 /// Requests by the step they belong to. Later steps need earlier ones.
@@ -27,6 +27,7 @@ pub(crate) struct Plan {
     table_ids: Names,
     pub(crate) streams: Names,
     pub(crate) domains: Names,
+    pub(crate) keys: Names,
 }
 
 impl Plan {
@@ -35,6 +36,21 @@ impl Plan {
         if valid(section, &request) {
             self.objects.push(request);
         }
+    }
+
+    /// Adds an object that refers to none.
+    pub(crate) fn early(&mut self, request: Request) {
+        self.tables.push(request);
+    }
+
+    /// Adds an object that refers to others.
+    pub(crate) fn late(&mut self, request: Request) {
+        self.objects.push(request);
+    }
+
+    /// Adds a setting of an interface.
+    pub(crate) fn of_interface(&mut self, request: Request) {
+        self.interfaces.push(request);
     }
 
     /// Adds a request that interfaces need, when it is well-formed.
@@ -72,14 +88,10 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 27] = [
+const READERS: [(&s::Table, Reader); 23] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
-    (&s::ICMP, icmp::icmp),
-    (&s::MULTIPATH, multipath::multipath),
-    (&s::IP4_REASSEMBLY, reassembly::ip4),
-    (&s::IP6_REASSEMBLY, reassembly::ip6),
     (&s::NODE_WORKER, node_worker),
     (&s::PATH_BATCHER, paths::defaults),
     (&s::PATH_HEADER, paths::header),
@@ -108,7 +120,10 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
     for (_, family) in FAMILIES {
         plan.table_ids.add(table_name(family, 0));
     }
+    let classes = volley_object::classes();
+    let of_classes = object::tables(&classes);
     let names = READERS.iter().map(|(schema, _)| schema.name);
+    let names = names.chain(of_classes.iter().map(|table| table.name));
     for key in root
         .keys()
         .filter(|k| !names.clone().any(|n| n == k.get_ref()))
@@ -119,7 +134,15 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
             unknown(key.get_ref(), "the file", names.clone()),
         );
     }
+    for class in classes.iter() {
+        object::read(&doc, root, class, &mut plan);
+    }
     for (schema, reader) in READERS {
+        let is_interface = std::ptr::eq(schema, &s::INTERFACE);
+        let schema = match is_interface {
+            true => object::interface_table(&classes),
+            false => schema,
+        };
         for (_, value) in root.iter().filter(|(k, _)| k.get_ref() == schema.name) {
             for section in sections(doc, schema, value) {
                 match schema.name {
@@ -150,7 +173,7 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
     config
 }
 
-fn sections<'a>(
+pub(crate) fn sections<'a>(
     doc: &'a Doc<'a>,
     schema: &'static s::Table,
     value: &'a Spanned<DeValue<'a>>,
@@ -298,6 +321,7 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
             });
         }
     }
+    object::of_interface(&section, &name, plan);
     modes(&section, &name, plan);
     addresses(&section, &name, plan);
     if let Some(field) = section.get("capture") {
@@ -423,27 +447,9 @@ fn discovery(section: &Section<'_>, name: &str, plan: &mut Plan) {
 /// Whose packets it takes, and what it does with those for its networks.
 fn routing(section: &Section<'_>, name: &str, plan: &mut Plan) {
     let name = || name.to_string();
-    for (key, what) in [
-        ("directed_broadcast", IpSwitch::DirectedBroadcast),
-        ("redirects", IpSwitch::Redirects),
-        ("virtual_reassembly", IpSwitch::VirtualReassembly),
-    ] {
-        if section.get(key).and_then(|f| f.boolean()) == Some(true) {
-            let (name, switch) = (name(), Switch::On);
-            plan.interfaces
-                .push(Request::InterfaceIpSwitch { name, what, switch });
-        }
-    }
     if let Some(uses) = section.get("unnumbered").and_then(|f| f.text()) {
         let (name, uses) = (name(), Some(uses.to_owned()));
         plan.object(section, Request::InterfaceUnnumbered { name, uses });
-    }
-    for (key, family) in [("urpf", Family::V4), ("urpf6", Family::V6)] {
-        if let Some(mode) = section.get(key).and_then(|f| f.one_of(&Urpf::ALL)) {
-            let (name, mode) = (name(), Some(mode));
-            plan.interfaces
-                .push(Request::InterfaceUrpf { name, family, mode });
-        }
     }
 }
 

@@ -169,23 +169,6 @@ pub(crate) static INTERFACE: Table = many(
         ),
         k("table", "IPv4 table (0)"),
         k("table6", "IPv6 table (0)"),
-        k(
-            "urpf",
-            "strict or loose: how IPv4 sources of what it receives are checked (not)",
-        ),
-        k("urpf6", "the same for IPv6 (not)"),
-        k(
-            "directed_broadcast",
-            "true: packets from elsewhere to the broadcast address of its networks are sent to all hosts there (false)",
-        ),
-        k(
-            "redirects",
-            "true: senders on it are told of better first hops (false)",
-        ),
-        k(
-            "virtual_reassembly",
-            "true: fragments in transit that it receives are treated as other packets of their flow (false)",
-        ),
         k("rx", "kind pcap: file to receive from"),
         k("tx", "kind pcap: file to transmit into"),
         k("loop", "kind pcap: times to play rx, or \"forever\" (1)"),
@@ -397,65 +380,6 @@ pub(crate) static DPDK: Table = Table {
         k("options", "list of further arguments of its EAL"),
     ],
 };
-pub(crate) static MULTIPATH: Table = Table {
-    name: "multipath",
-    repeats: false,
-    keys: &[
-        k(
-            "resilient",
-            "true: when a path goes, only its own flows move (false)",
-        ),
-        k(
-            "buckets",
-            "buckets of a resilient route, 16 to 4096, a power of two (256)",
-        ),
-    ],
-};
-pub(crate) static ICMP: Table = Table {
-    name: "icmp",
-    repeats: false,
-    keys: &[
-        k(
-            "errors",
-            "true or false: tell senders of dropped packets (true)",
-        ),
-        k(
-            "rate",
-            "errors a second of each class and worker, 0 = any number (1000)",
-        ),
-        k("burst", "errors of a class in one go (50)"),
-        k(
-            "receiver_rate",
-            "errors a second to each receiver, 0 = any number (1)",
-        ),
-    ],
-};
-const REASSEMBLY: &[Key] = &[
-    k(
-        "max_reassemblies",
-        "datagrams that wait on each worker, and datagrams in transit that are known (1024)",
-    ),
-    k("max_reassembly_length", "fragments of one datagram (64)"),
-    k("max_buffers", "fragments that wait on each worker (1024)"),
-    k(
-        "timeout",
-        "seconds that a datagram waits (30 for IPv4, 60 for IPv6)",
-    ),
-    k(
-        "virtual_timeout_ms",
-        "milliseconds that fragments in transit wait for the first one (100)",
-    ),
-];
-pub(crate) static IP4_REASSEMBLY: Table = Table {
-    name: "ip4_reassembly",
-    repeats: false,
-    keys: REASSEMBLY,
-};
-pub(crate) static IP6_REASSEMBLY: Table = Table {
-    name: "ip6_reassembly",
-    repeats: false,
-    keys: REASSEMBLY,
-};
 pub(crate) static MEMIF_SOCKET: Table = many(
     "memif_socket",
     &[
@@ -649,8 +573,8 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 30] {
-    [
+pub fn schema() -> Vec<&'static Table> {
+    let mut all = vec![
         &ENGINE,
         &PROCESS,
         &API,
@@ -659,10 +583,6 @@ pub fn schema() -> [&'static Table; 30] {
         &MEMIF,
         &MEMIF_SOCKET,
         &DPDK,
-        &ICMP,
-        &MULTIPATH,
-        &IP4_REASSEMBLY,
-        &IP6_REASSEMBLY,
         &NODE_WORKER,
         &PATH_BATCHER,
         &PATH_HEADER,
@@ -681,5 +601,13 @@ pub fn schema() -> [&'static Table; 30] {
         &MROUTE,
         &FEATURE,
         &STREAM,
-    ]
+    ];
+    let classes = volley_object::classes();
+    for table in &mut all {
+        if std::ptr::eq(*table, &INTERFACE) {
+            *table = crate::object::interface_table(&classes);
+        }
+    }
+    all.extend(crate::object::tables(&classes));
+    all
 }

@@ -1,19 +1,19 @@
 //! Writes requests out as a configuration file: what [`crate::parse`] reads back as the same requests.
 
+use crate::object_write::{self, Written};
 use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
     AdminState, BridgeDomain, Discovery, DpdkDevice, DpdkSpec, Family, Fold, HugePages,
-    IcmpSettings, InterfaceKind, InterfaceSpec, IpSwitch, MemifRole, MemifSpec, Mroute, Multipath,
-    NextHops, Pace, PacketSpec, Path, PathTarget, ReassemblySettings, Repeat, Request, Route,
-    RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
-    SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy, XdpMode,
-    XdpSpec,
+    InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path,
+    PathTarget, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole,
+    StreamSource, StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec,
+    VlanTag, XdpCopy, XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
-fn quoted(text: impl Display) -> String {
+pub(crate) fn quoted(text: impl Display) -> String {
     let mut out = String::from("\"");
     for c in text.to_string().chars() {
         match c {
@@ -28,21 +28,21 @@ fn quoted(text: impl Display) -> String {
     out
 }
 
-fn list(items: impl IntoIterator<Item = String>) -> String {
+pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
     let items: Vec<String> = items.into_iter().collect();
     format!("[{}]", items.join(", "))
 }
 
 /// Keys of one table, in order.
 #[derive(Default)]
-struct Keys(Vec<(&'static str, String)>);
+pub(crate) struct Keys(Vec<(&'static str, String)>);
 
 impl Keys {
     fn text(&mut self, key: &'static str, value: impl Display) {
         self.0.push((key, quoted(value)));
     }
 
-    fn plain(&mut self, key: &'static str, value: impl Display) {
+    pub(crate) fn plain(&mut self, key: &'static str, value: impl Display) {
         self.0.push((key, value.to_string()));
     }
 
@@ -71,12 +71,12 @@ impl Keys {
         }
     }
 
-    fn lines(&self) -> String {
+    pub(crate) fn lines(&self) -> String {
         let line = |(k, v): &(&str, String)| format!("{k} = {v}\n");
         self.0.iter().map(line).collect()
     }
 
-    fn braces(&self) -> String {
+    pub(crate) fn braces(&self) -> String {
         let part = |(k, v): &(&str, String)| format!("{k} = {v}");
         let parts: Vec<String> = self.0.iter().map(part).collect();
         format!("{{ {} }}", parts.join(", "))
@@ -106,6 +106,8 @@ struct Interface {
     keys: Keys,
     addresses: Vec<String>,
     places: Vec<String>,
+    /// Values of keys that gather several objects: the key, its brackets, the entries.
+    gathered: BTreeMap<&'static str, (bool, Vec<String>)>,
     up: bool,
 }
 
@@ -121,6 +123,22 @@ impl Writer {
     fn request(&mut self, request: &Request) {
         let mut keys = Keys::default();
         match request {
+            Request::Set(object) => match object_write::written(object) {
+                Written::First(text) => self.first += &text,
+                Written::Rest(text) => self.rest += &text,
+                Written::Interface(name, key, value) => {
+                    self.interface(&name).keys.plain(key, value)
+                }
+                Written::Gathered(name, key, is_list, value) => {
+                    let gathered = &mut self.interface(&name).gathered;
+                    gathered
+                        .entry(key)
+                        .or_insert((is_list, Vec::new()))
+                        .1
+                        .push(value);
+                }
+                Written::Wordless => _ = writeln!(self.wordless, "# {request}"),
+            },
             Request::TableAdd { family, table } => {
                 keys.plain("id", table);
                 keys.text("family", family_name(*family));
@@ -139,8 +157,6 @@ impl Writer {
                 }
                 let _ = write!(self.first, "\n[dpdk]\n{}", keys.lines());
             }
-            Request::Icmp(icmp) => self.icmp(icmp),
-            Request::Reassembly { family, settings } => self.reassembly(*family, settings),
             Request::MemifSocketAdd(socket) => {
                 keys.plain("id", socket.id);
                 keys.text("filename", socket.filename.display());
@@ -238,75 +254,13 @@ impl Writer {
     /// What interfaces do with IP packets, and how paths share flows; false for any other request.
     fn ip(&mut self, request: &Request) -> bool {
         match request {
-            Request::InterfaceUrpf {
-                name,
-                family,
-                mode: Some(mode),
-            } => {
-                let key = match family {
-                    Family::V4 => "urpf",
-                    Family::V6 => "urpf6",
-                };
-                self.interface(name).keys.text(key, mode);
-            }
-            Request::InterfaceIpSwitch { name, what, switch } => {
-                let key = match what {
-                    IpSwitch::DirectedBroadcast => "directed_broadcast",
-                    IpSwitch::Redirects => "redirects",
-                    IpSwitch::VirtualReassembly => "virtual_reassembly",
-                };
-                let on = *switch == Switch::On;
-                self.interface(name).keys.switch(key, on);
-            }
             Request::InterfaceUnnumbered {
                 name,
                 uses: Some(uses),
             } => self.interface(name).keys.text("unnumbered", uses),
-            Request::Multipath(it) => {
-                let mut keys = Keys::default();
-                keys.switch("resilient", it.resilient == Switch::On);
-                keys.unusual("buckets", it.buckets, Multipath::default().buckets);
-                let _ = write!(self.first, "\n[multipath]\n{}", keys.lines());
-            }
             _ => return false,
         }
         true
-    }
-
-    fn icmp(&mut self, icmp: &IcmpSettings) {
-        let mut keys = Keys::default();
-        let usual = IcmpSettings::default();
-        keys.unusual("errors", icmp.errors == Switch::On, true);
-        keys.unusual("rate", icmp.rate, usual.rate);
-        keys.unusual("burst", icmp.burst, usual.burst);
-        keys.unusual("receiver_rate", icmp.receiver_rate, usual.receiver_rate);
-        let _ = write!(self.first, "\n[icmp]\n{}", keys.lines());
-    }
-
-    fn reassembly(&mut self, family: Family, it: &ReassemblySettings) {
-        let mut keys = Keys::default();
-        let usual = ReassemblySettings::default();
-        let numbers = [
-            (
-                "max_reassemblies",
-                it.max_reassemblies,
-                usual.max_reassemblies,
-            ),
-            (
-                "max_reassembly_length",
-                it.max_reassembly_length,
-                usual.max_reassembly_length,
-            ),
-            ("max_buffers", it.max_buffers, usual.max_buffers),
-        ];
-        for (key, number, usual) in numbers {
-            keys.unusual(key, number, usual);
-        }
-        keys.maybe_plain("timeout", it.timeout);
-        let (ms, usual) = (it.virtual_timeout_ms, usual.virtual_timeout_ms);
-        keys.unusual("virtual_timeout_ms", ms, usual);
-        let family = family_name(family);
-        let _ = write!(self.first, "\n[{family}_reassembly]\n{}", keys.lines());
     }
 
     fn more(&mut self, request: &Request, mut keys: Keys) {
@@ -388,6 +342,13 @@ impl Writer {
             if !interface.places.is_empty() {
                 let places = list(interface.places);
                 interface.keys.plain("rx_placement", places);
+            }
+            for (key, (is_list, all)) in std::mem::take(&mut interface.gathered) {
+                let all = match is_list {
+                    true => list(all),
+                    false => format!("{{ {} }}", all.join(", ")),
+                };
+                interface.keys.plain(key, all);
             }
             if !interface.up {
                 interface.keys.text("state", "down");

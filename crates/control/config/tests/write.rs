@@ -37,66 +37,9 @@ fn dpdk_and_how_it_is_started() {
 }
 
 #[test]
-fn what_senders_of_dropped_packets_are_told() {
-    comes_back("[icmp]\nerrors = false\nrate = 0\nburst = 7\nreceiver_rate = 9\n");
-    let one = |text: &str| parse(text).unwrap().requests[0].to_string();
-    let all = "set ip icmp errors off rate 0 burst 7 receiver-rate 9";
-    assert_eq!(
-        one("[icmp]\nerrors = false\nrate = 0\nburst = 7\nreceiver_rate = 9\n"),
-        all
-    );
-    assert_eq!(one("[icmp]\nerrors = true\n"), "set ip icmp");
-    let error = parse("[icmp]\nburst = 0\n").unwrap_err().to_string();
-    assert!(
-        error.contains("volley.toml:2") && error.contains("burst"),
-        "{error}"
-    );
-}
-
-#[test]
-fn whose_sources_are_checked() {
-    comes_back(
-        "[[interface]]\nname = \"a\"\nkind = \"pg\"\nurpf = \"strict\"\nurpf6 = \"loose\"\n",
-    );
-    let text = "[[interface]]\nname = \"a\"\nkind = \"pg\"\nurpf = \"tight\"\n";
-    let error = parse(text).unwrap_err().to_string();
-    assert!(
-        error.contains("volley.toml:4") && error.contains("strict"),
-        "{error}"
-    );
-}
-
-#[test]
-fn what_interfaces_do_and_how_paths_share() {
+fn an_interface_that_uses_the_addresses_of_another() {
     comes_back(
         "[[interface]]\nname = \"a\"\nkind = \"pg\"\nunnumbered = \"b\"\n[[interface]]\nname = \"b\"\nkind = \"pg\"\naddresses = [\"192.0.2.1/32\"]\n",
-    );
-    comes_back(
-        "[multipath]\nresilient = true\nbuckets = 512\n[[interface]]\nname = \"a\"\nkind = \"pg\"\ndirected_broadcast = true\nredirects = true\nvirtual_reassembly = true\n",
-    );
-    let one = |text: &str| parse(text).unwrap().requests[0].to_string();
-    let resilient = one("[multipath]\nresilient = true\n");
-    assert_eq!(resilient, "set ip multipath resilient");
-    let error = parse("[multipath]\nbuckets = 100\n").unwrap_err();
-    assert!(error.to_string().contains("power of two"), "{error}");
-}
-
-#[test]
-fn how_much_of_datagrams_may_wait() {
-    let all = "max_reassemblies = 5\nmax_reassembly_length = 3\nmax_buffers = 9\ntimeout = 7\nvirtual_timeout_ms = 50\n";
-    for (family, ip) in [("ip4", "ip4"), ("ip6", "ip6")] {
-        let text = format!("[{family}_reassembly]\n{all}");
-        comes_back(&text);
-        let words = "reassembly max-reassemblies 5 max-reassembly-length 3 max-buffers 9 timeout 7 virtual-timeout 50";
-        let request = parse(&text).unwrap().requests[0].to_string();
-        assert_eq!(request, format!("set {ip} {words}"));
-    }
-    let error = parse("[ip6_reassembly]\ntimeout = 0\n")
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("volley.toml:2") && error.contains("timeout"),
-        "{error}"
     );
 }
 

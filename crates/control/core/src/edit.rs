@@ -5,12 +5,13 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, IcmpSettings, InterfaceKind,
-    InterfaceSpec, IpSwitch, L2FibEntry, ModelError, Multipath, ObjectKind, Path, PathBatcher,
-    PathTarget, ReassemblySettings, Request, Route, RouteLoad, RouteSource, RxMode, Switch,
+    AdminState, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, InterfaceKind,
+    InterfaceSpec, L2FibEntry, ModelError, ObjectKind, Path, PathBatcher, PathTarget, Request,
+    Route, RouteLoad, RouteSource, RxMode, Switch,
 };
 
 mod mroute;
+mod object;
 
 type Done = Result<(), ModelError>;
 
@@ -91,14 +92,6 @@ impl Editor<'_> {
     /// What an interface does with IP packets; false for any other request.
     fn ip(&mut self, request: &Request) -> Result<bool, ModelError> {
         match request {
-            Request::InterfaceUrpf { name, family, mode } => {
-                let key = Key::Urpf(name.clone(), *family);
-                self.setting(name, key, mode.map(Value::Urpf))?;
-            }
-            Request::InterfaceIpSwitch { name, what, switch } => {
-                let on = (*switch == Switch::On).then_some(Value::Present);
-                self.setting(name, Key::IpSwitch(name.clone(), *what), on)?;
-            }
             Request::InterfaceUnnumbered { name, uses } => {
                 let uses = uses.as_ref().map(|it| Value::Lender(Arc::new(it.clone())));
                 self.setting(name, Key::Unnumbered(name.clone()), uses)?;
@@ -181,6 +174,8 @@ impl Editor<'_> {
 
     fn edit_more(&mut self, request: &Request) -> Done {
         match request {
+            Request::Set(object) => self.set_object(object),
+            Request::Unset(key) => self.unset_object(key),
             Request::DpdkEal(eal) => {
                 if *eal == DpdkEal::default() {
                     if self.exists(&Key::DpdkEal).is_ok() {
@@ -190,9 +185,6 @@ impl Editor<'_> {
                     self.put(Key::DpdkEal, Value::DpdkEal(Arc::new(eal.clone())));
                 }
                 Ok(())
-            }
-            Request::Icmp(_) | Request::Multipath(_) | Request::Reassembly { .. } => {
-                self.limits(request)
             }
             Request::InterfaceDiscovery { name, discovery } => self.discovery(name, discovery),
             Request::MemifSocketAdd(socket) => {
@@ -256,24 +248,6 @@ impl Editor<'_> {
         let unusual = Some(discovery).filter(|it| **it != part.usual());
         let value = unusual.map(|it| Value::Discovery(Arc::new(it.clone())));
         self.setting(name, Key::Discovery(name.to_owned(), part), value)
-    }
-
-    /// Limits are an object while they are not the usual ones.
-    fn limits(&mut self, request: &Request) -> Done {
-        if let Request::Icmp(icmp) = request {
-            let unusual = Some(*icmp).filter(|it| *it != IcmpSettings::default());
-            self.put(Key::Icmp, unusual.map(Value::Icmp));
-        }
-        if let Request::Multipath(multipath) = request {
-            let unusual = Some(*multipath).filter(|it| *it != Multipath::default());
-            self.put(Key::Multipath, unusual.map(Value::Multipath));
-        }
-        if let Request::Reassembly { family, settings } = request {
-            let unusual = Some(*settings).filter(|it| *it != ReassemblySettings::default());
-            let key = Key::Reassembly(*family);
-            self.put(key, unusual.map(Value::Reassembly));
-        }
-        Ok(())
     }
 
     /// Requests of bridge domains; false for any other.
@@ -384,15 +358,11 @@ impl Editor<'_> {
             Key::Binding(own(), Family::V6),
             Key::Addresses(own()),
             Key::Unnumbered(own()),
-            Key::Urpf(own(), Family::V4),
-            Key::Urpf(own(), Family::V6),
-            Key::IpSwitch(own(), IpSwitch::DirectedBroadcast),
-            Key::IpSwitch(own(), IpSwitch::Redirects),
-            Key::IpSwitch(own(), IpSwitch::VirtualReassembly),
             Key::Lcp(own()),
             Key::Up(own()),
         ];
         parts.extend(DiscoveryPart::ALL.map(|part| Key::Discovery(own(), part)));
+        parts.extend(self.objects_of(name));
         let zero = std::net::Ipv4Addr::UNSPECIFIED.into();
         let neighbors = self.state.from(Key::Neighbor(own(), zero));
         let same = |k: &&Key| matches!(k, Key::Neighbor(n, _) if n == name);
@@ -488,6 +458,7 @@ impl Editor<'_> {
         self.rename_in_mroutes(name, new_name);
         let mut touched = self.parts(name);
         if self.state.is_needed(&key) {
+            touched.extend(self.objects_that_refer());
             let all = self.state.from(Key::Unnumbered(String::new()));
             touched.extend(all.map(|(k, _)| k.clone()));
         }
@@ -695,6 +666,7 @@ fn other_name(name: &str, from: &str, to: &str) -> String {
 fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
     let new = |name: &String| other_name(name, from, to);
     match key {
+        Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
         Key::Interface(n) => Key::Interface(new(n)),
         Key::RxMode(n) => Key::RxMode(new(n)),
         Key::RxPlacement(n, queue) => Key::RxPlacement(new(n), *queue),
@@ -707,8 +679,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Binding(n, family) => Key::Binding(new(n), *family),
         Key::Addresses(n) => Key::Addresses(new(n)),
         Key::Unnumbered(n) => Key::Unnumbered(new(n)),
-        Key::Urpf(n, family) => Key::Urpf(new(n), *family),
-        Key::IpSwitch(n, what) => Key::IpSwitch(new(n), *what),
         Key::Neighbor(n, address) => Key::Neighbor(new(n), *address),
         Key::L2(n) => Key::L2(new(n)),
         Key::Lcp(n) => Key::Lcp(new(n)),
@@ -733,6 +703,7 @@ fn renamed_paths(paths: &mut [Path], from: &str, to: &str) {
 
 fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
     match value {
+        Value::Object(it) => Value::Object(Arc::new(it.renamed("interface", from, to))),
         Value::Paths(paths) => {
             let mut paths = paths.to_vec();
             renamed_paths(&mut paths, from, to);

@@ -4,24 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    BridgeDomain, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, IcmpSettings, IfAddress,
-    InterfaceKind, IpSwitch, L2FibEntry, LcpPair, Mac, Mroute, Multipath, NextHops, Path,
-    PathBatcher, PathHeader, PathQueue, PathRule, PathTarget, Prefix, ReassemblySettings,
-    RouteLoad, RouteSource, Rss, RxMode, StreamSpec, Urpf,
+    BridgeDomain, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, IfAddress, InterfaceKind,
+    L2FibEntry, LcpPair, Mac, Mroute, NextHops, Path, PathBatcher, PathHeader, PathQueue, PathRule,
+    PathTarget, Prefix, RouteLoad, RouteSource, Rss, RxMode, StreamSpec,
 };
+use volley_object::{Instance, ObjectKey, Strength};
 
 /// What an object is called. **The order of keys is the order of dependence**: an object needs only objects whose keys
 /// are smaller, so creation goes up and removal goes down.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
+    /// An object that refers to no interface and no table.
+    Global(ObjectKey),
     /// How DPDK is started, when not as usual.
     DpdkEal,
-    /// What senders of dropped packets are told, when not as usual.
-    Icmp,
-    /// How flows are shared out among paths, when not as usual.
-    Multipath,
-    /// How datagrams for the router are put together.
-    Reassembly(Family),
     /// A memif socket.
     MemifSocket(u32),
     /// What holds for the path batcher's queues, when not as usual.
@@ -40,6 +36,8 @@ pub enum Key {
     BridgeDomain(u32),
     /// An interface.
     Interface(String),
+    /// An object that is a part of an interface, or refers to one.
+    Setting(ObjectKey),
     /// How its receive queues are watched, when not as usual.
     RxMode(String),
     /// The worker of one of its receive queues, when one was asked for.
@@ -62,10 +60,6 @@ pub enum Key {
     Addresses(String),
     /// Whose addresses it uses, when they are not its own.
     Unnumbered(String),
-    /// How the sources of what it receives are checked, when they are.
-    Urpf(String, Family),
-    /// What it does with IP packets, when it does.
-    IpSwitch(String, IpSwitch),
     /// A neighbour on it.
     Neighbor(String, std::net::IpAddr),
     /// Files whose routes a table has, in the order they were loaded.
@@ -134,14 +128,10 @@ impl MrouteKey {
 /// What an object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
+    /// An object of a registered class.
+    Object(Arc<Instance>),
     /// How DPDK is started.
     DpdkEal(Arc<DpdkEal>),
-    /// What senders of dropped packets are told.
-    Icmp(IcmpSettings),
-    /// How flows are shared out among paths.
-    Multipath(Multipath),
-    /// Limits of reassembly.
-    Reassembly(ReassemblySettings),
     /// What holds for the path batcher's queues.
     PathBatcher(Arc<PathBatcher>),
     /// A protocol.
@@ -162,8 +152,6 @@ pub enum Value {
     Kind(Arc<InterfaceKind>),
     /// How queues are watched.
     RxMode(RxMode),
-    /// How sources are checked.
-    Urpf(Urpf),
     /// MAC address.
     Mac(Mac),
     /// A number: MTU, table.
@@ -193,6 +181,19 @@ pub enum Value {
 }
 
 impl Key {
+    /// The key of an object of a registered class.
+    pub fn object(key: ObjectKey) -> Key {
+        let refers = |field: &volley_object::FieldDef| {
+            field
+                .reference
+                .is_some_and(|r| ["interface", "table"].contains(&r.class))
+        };
+        match key.class().fields().iter().any(refers) {
+            true => Key::Setting(key),
+            false => Key::Global(key),
+        }
+    }
+
     /// The interface that this object is a part of, when it is one: it goes with the interface.
     pub fn owner(&self) -> Option<&str> {
         match self {
@@ -207,13 +208,12 @@ impl Key {
             | Key::Binding(name, _)
             | Key::Addresses(name)
             | Key::Unnumbered(name)
-            | Key::Urpf(name, _)
-            | Key::IpSwitch(name, _)
             | Key::Neighbor(name, _)
             | Key::L2(name)
             | Key::Lcp(name)
             | Key::Up(name) => Some(name),
             Key::Feature(it) => Some(&it.0),
+            Key::Setting(it) => it.owner(),
             _ => None,
         }
     }
@@ -263,9 +263,28 @@ fn path_rule_needs(rule: &PathRule, tell: &mut dyn FnMut(Key)) {
     tell(Key::PathQueue(rule.queue));
 }
 
+/// Tells the key of the object of a class that a value names.
+fn tell_reference(class: &str, value: &volley_object::Value, tell: &mut dyn FnMut(Key)) {
+    if let ("interface", Some(name)) = (class, value.as_text()) {
+        return tell(Key::Interface(name.to_owned()));
+    }
+    let classes = volley_object::classes();
+    let key = classes.get(class).map(|it| it.key(vec![value.clone()]));
+    if let Some(Ok(key)) = key {
+        tell(Key::object(key));
+    }
+}
+
 /// Tells the objects that an object needs and is no part of: they cannot go while it is there.
 pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     match (key, value) {
+        (Key::Global(_) | Key::Setting(_), Value::Object(object)) => {
+            object.references(&mut |class, value, strength| {
+                if strength == Strength::Needs {
+                    tell_reference(class, value, tell);
+                }
+            });
+        }
         (Key::Interface(_), Value::Kind(kind)) => {
             if let InterfaceKind::Memif(memif) = kind.as_ref() {
                 tell(Key::MemifSocket(memif.socket_id));

@@ -4,9 +4,8 @@ use crate::key::{Key, MrouteKey, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, Discovery, DiscoveryPart, DpdkEal, Family, Feature, IcmpSettings, InterfaceKind,
-    InterfaceSpec, IpSwitch, MemifSocket, Multipath, PathBatcher, ReassemblySettings, Request, Rss,
-    RxMode, Switch, Urpf,
+    AdminState, Discovery, DiscoveryPart, DpdkEal, Feature, InterfaceKind, InterfaceSpec,
+    MemifSocket, PathBatcher, Request, Rss, RxMode, Switch,
 };
 
 /// How the rest of the state is looked up.
@@ -80,10 +79,8 @@ pub(crate) fn create(key: &Key, value: &Value, get: Get<'_, '_>) -> Vec<Request>
 /// The request that gives an object that may be there a value; none where it has to be removed first.
 pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
+        (_, Value::Object(object)) => Request::Set(object.as_ref().clone()),
         (Key::DpdkEal, Value::DpdkEal(eal)) => Request::DpdkEal(eal.as_ref().clone()),
-        (Key::Icmp, Value::Icmp(icmp)) => Request::Icmp(*icmp),
-        (Key::Multipath, Value::Multipath(it)) => Request::Multipath(*it),
-        (Key::Reassembly(family), Value::Reassembly(it)) => reassembly(*family, *it),
         (Key::PathBatcher, Value::PathBatcher(it)) => Request::PathBatcherSet(it.as_ref().clone()),
         (Key::PathHeader(_), Value::PathHeader(it)) => Request::PathHeaderSet(it.as_ref().clone()),
         (Key::PathQueue(_), Value::PathQueue(it)) => Request::PathQueueSet(it.as_ref().clone()),
@@ -117,8 +114,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             table: *table,
         },
         (Key::Unnumbered(name), Value::Lender(it)) => unnumbered(name, Some(it)),
-        (Key::Urpf(name, family), Value::Urpf(mode)) => urpf(name, *family, Some(*mode)),
-        (Key::IpSwitch(name, what), _) => ip_switch(name, *what, Switch::On),
         (Key::Neighbor(name, address), Value::Mac(mac)) => {
             Request::NeighborAdd(neighbor(name, *address, *mac))
         }
@@ -159,10 +154,8 @@ fn rx_placement(name: &str, queue: u32, worker: Option<u32>) -> Request {
 /// The request that takes an object away; none for what has no request of its own.
 pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
+        (Key::Global(key) | Key::Setting(key), _) => Request::Unset(key.clone()),
         (Key::DpdkEal, _) => Request::DpdkEal(DpdkEal::default()),
-        (Key::Icmp, _) => Request::Icmp(IcmpSettings::default()),
-        (Key::Multipath, _) => Request::Multipath(Multipath::default()),
-        (Key::Reassembly(family), _) => reassembly(*family, ReassemblySettings::default()),
         (Key::PathBatcher, _) => Request::PathBatcherSet(PathBatcher::default()),
         (Key::PathHeader(name), _) => Request::PathHeaderDel { name: name.clone() },
         (Key::PathQueue(id), _) => Request::PathQueueDel { id: *id },
@@ -192,8 +185,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             table: 0,
         },
         (Key::Unnumbered(name), _) => unnumbered(name, None),
-        (Key::Urpf(name, family), _) => urpf(name, *family, None),
-        (Key::IpSwitch(name, what), _) => ip_switch(name, *what, Switch::Off),
         (Key::Neighbor(name, address), _) => neighbor_del(name, *address),
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
@@ -242,11 +233,6 @@ fn unbind(rx: &str, (tx, mode): &(String, L2Mode)) -> Request {
     }
 }
 
-fn ip_switch(name: &str, what: IpSwitch, switch: Switch) -> Request {
-    let name = name.to_owned();
-    Request::InterfaceIpSwitch { name, what, switch }
-}
-
 fn neighbor_del(name: &str, address: std::net::IpAddr) -> Request {
     let interface = name.to_owned();
     Request::NeighborDel { interface, address }
@@ -257,15 +243,6 @@ fn unnumbered(name: &str, uses: Option<&str>) -> Request {
         name: name.to_owned(),
         uses: uses.map(str::to_owned),
     }
-}
-
-fn urpf(name: &str, family: Family, mode: Option<Urpf>) -> Request {
-    let name = name.to_owned();
-    Request::InterfaceUrpf { name, family, mode }
-}
-
-fn reassembly(family: Family, settings: ReassemblySettings) -> Request {
-    Request::Reassembly { family, settings }
 }
 
 fn rss(name: &str, rss: Option<Rss>) -> Request {

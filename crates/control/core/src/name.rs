@@ -8,10 +8,8 @@ impl Key {
     /// Kind and name, as errors call them.
     pub fn called(&self) -> (ObjectKind, String) {
         match self {
+            Key::Global(key) | Key::Setting(key) => (ObjectKind::Object, key.to_string()),
             Key::DpdkEal => (ObjectKind::Dpdk, "eal".to_owned()),
-            Key::Icmp => (ObjectKind::Icmp, "errors".to_owned()),
-            Key::Multipath => (ObjectKind::Route, "multipath".to_owned()),
-            Key::Reassembly(family) => (ObjectKind::Reassembly, family.to_string()),
             Key::PathBatcher => (ObjectKind::PathBatcher, "defaults".to_owned()),
             Key::PathHeader(name) => (ObjectKind::PathHeader, name.clone()),
             Key::PathQueue(id) => (ObjectKind::PathQueue, id.to_string()),
@@ -65,8 +63,6 @@ impl Key {
             | Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)
-            | Key::Urpf(name, _)
-            | Key::IpSwitch(name, _)
             | Key::Up(name) => (ObjectKind::Interface, name.clone()),
         }
     }
@@ -75,6 +71,7 @@ impl Key {
 impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            Key::Global(key) | Key::Setting(key) => write!(f, "{key}"),
             Key::L2(name) => write!(f, "l2 binding {name}"),
             Key::Unnumbered(name) => write!(f, "{name}, which uses its addresses"),
             other => {

@@ -4,6 +4,7 @@ use crate::key::{Key, Value, is_built_in, needs, parts_of};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use volley_model::{ModelError, ObjectKind};
+use volley_object::Instance;
 
 /// The desired state.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +65,22 @@ impl State {
             state.swap(key, Some(value.clone()));
         }
         state
+    }
+
+    /// The objects of a registered class.
+    pub fn objects_of(&self, class: &str) -> impl Iterator<Item = &Instance> {
+        let all = self.objects.values().filter_map(|value| match value {
+            Value::Object(object) => Some(object.as_ref()),
+            _ => None,
+        });
+        all.filter(move |object| object.class().name() == class)
+    }
+
+    /// The first values of the keys of a registered class.
+    pub fn names_of(&self, class: &str) -> Vec<String> {
+        let keys = self.objects_of(class).map(Instance::key);
+        keys.filter_map(|key| key.values().first().map(ToString::to_string))
+            .collect()
     }
 
     /// Number of objects.

@@ -12,6 +12,7 @@ use volley_cli::server::Backend;
 use volley_control::Reader;
 use volley_control::TransactionError;
 use volley_model::{Applied, Request};
+use volley_object::Instance;
 
 /// What a request or transaction did.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, JsonSchema)]
@@ -62,6 +63,9 @@ pub trait Api: Backend {
 
     /// The desired state that runs, between two transactions.
     fn state(&self) -> Later<'_, RunningState>;
+
+    /// The objects of a registered class, between two transactions.
+    fn objects(&self, class: String) -> Later<'_, Vec<Instance>>;
 
     /// How long answers took.
     fn latencies(&self) -> &Latencies;

@@ -12,6 +12,7 @@ mod error;
 mod events;
 mod listen;
 pub mod metrics;
+mod objects;
 mod openapi;
 mod routes;
 mod shows;

@@ -5,13 +5,18 @@ use crate::error::Refusal;
 use crate::shows::{Variant, actions, generator, variants};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use volley_model::{ConfigAction, ConfigReply, Event, Query, Reply, Request};
 
-/// The document as text, made once.
-pub(crate) fn text() -> &'static str {
-    static TEXT: OnceLock<String> = OnceLock::new();
-    TEXT.get_or_init(|| document().to_string())
+/// The document as text, made once for each set of classes.
+pub(crate) fn text() -> String {
+    static LAST: Mutex<Option<(u64, String)>> = Mutex::new(None);
+    let generation = volley_object::classes().generation();
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*last {
+        Some((made_for, text)) if *made_for == generation => text.clone(),
+        _ => last.insert((generation, document().to_string())).1.clone(),
+    }
 }
 
 /// The OpenAPI document.
@@ -90,6 +95,7 @@ fn changes(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
     );
     let text = "Carry out several requests: all of them or none; an error names the index.";
     let responses = done("All of them are carried out, and every worker uses them.");
+    paths.extend(crate::objects::paths(&change, answer));
     paths.insert(
         "/v1/transactions".into(),
         posted("transaction", text, many, responses),

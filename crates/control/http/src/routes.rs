@@ -4,13 +4,13 @@ use crate::body::{self, Memory};
 use crate::control::{Change, Control};
 use crate::error::Problem;
 use crate::listen::Limits;
-use crate::{events, metrics, openapi, shows};
+use crate::{events, metrics, objects, openapi, shows};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use serde::Serialize;
 use volley_model::{ConfigAction, ConfigForm, ConfigReply, ConfigSource, Query, Request};
 
@@ -18,13 +18,13 @@ use volley_model::{ConfigAction, ConfigForm, ConfigReply, ConfigSource, Query, R
 const LARGE: usize = 64 << 10;
 
 #[derive(Clone)]
-struct Hands {
-    control: Control,
+pub(crate) struct Hands {
+    pub(crate) control: Control,
     limits: Limits,
     memory: Memory,
 }
 
-type Answer = Result<Response, Problem>;
+pub(crate) type Answer = Result<Response, Problem>;
 
 /// All paths.
 pub(crate) fn router(control: Control, limits: Limits) -> Router {
@@ -42,9 +42,19 @@ pub(crate) fn router(control: Control, limits: Limits) -> Router {
         .route("/v1/transactions", post(transaction))
         .route("/v1/config/{name}", get(read_config).post(act))
         .route("/metrics", get(exposition))
+        .route("/v1/{class}", any_of_object())
+        .route("/v1/{class}/{*key}", any_of_object())
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .with_state(hands)
+}
+
+/// The methods of a resource.
+fn any_of_object() -> MethodRouter<Hands> {
+    get(objects::answer)
+        .put(objects::answer)
+        .patch(objects::answer)
+        .delete(objects::answer)
 }
 
 async fn no_such_path(uri: Uri) -> Problem {
@@ -67,12 +77,12 @@ fn json_text(text: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], text + "\n").into_response()
 }
 
-fn internal(error: impl ToString) -> Problem {
+pub(crate) fn internal(error: impl ToString) -> Problem {
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error)
 }
 
 /// An answer written here.
-fn json<T: Serialize>(value: &T) -> Answer {
+pub(crate) fn json<T: Serialize>(value: &T) -> Answer {
     let text = serde_json::to_string(value).map_err(internal)?;
     Ok(json_text(text))
 }
@@ -90,7 +100,7 @@ async fn large<T: Serialize + Send + 'static>(value: T) -> Answer {
 }
 
 /// Reads a body to a value.
-async fn value<T: Send + 'static>(
+pub(crate) async fn value<T: Send + 'static>(
     hands: &Hands,
     body: Body,
     read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
@@ -103,7 +113,7 @@ async fn value<T: Send + 'static>(
 }
 
 async fn description() -> Response {
-    json_text(openapi::text().to_owned())
+    json_text(openapi::text())
 }
 
 async fn show(

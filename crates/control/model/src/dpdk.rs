@@ -2,12 +2,12 @@
 
 use crate::error::ModelError;
 use crate::interface::Switch;
-use crate::name::quote;
 use crate::validate::within;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::ops::RangeInclusive;
+use volley_object::quote;
 
 type Check = Result<(), ModelError>;
 

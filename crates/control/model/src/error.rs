@@ -41,10 +41,6 @@ pub enum ObjectKind {
     MemifSocket,
     /// How DPDK is started.
     Dpdk,
-    /// ICMP settings.
-    Icmp,
-    /// Reassembly.
-    Reassembly,
     /// The path batcher's settings.
     PathBatcher,
     /// Queue of the path batcher.
@@ -63,6 +59,8 @@ pub enum ObjectKind {
     Mroute,
     /// Twin of an interface in the Linux kernel.
     Lcp,
+    /// An object of a registered class.
+    Object,
 }
 
 impl fmt::Display for ObjectKind {
@@ -83,8 +81,6 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Capture => "capture",
             ObjectKind::MemifSocket => "memif socket",
             ObjectKind::Dpdk => "dpdk",
-            ObjectKind::Icmp => "icmp",
-            ObjectKind::Reassembly => "reassembly",
             ObjectKind::PathBatcher => "path batcher",
             ObjectKind::PathQueue => "path-batcher queue",
             ObjectKind::PathHeader => "path-batcher header",
@@ -94,6 +90,7 @@ impl fmt::Display for ObjectKind {
             ObjectKind::L2FibEntry => "l2fib entry",
             ObjectKind::Mroute => "mroute",
             ObjectKind::Lcp => "lcp",
+            ObjectKind::Object => "object",
         })
     }
 }

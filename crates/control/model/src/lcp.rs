@@ -3,12 +3,13 @@
 use crate::addr::{Family, Prefix};
 use crate::error::{ModelError, ObjectKind};
 use crate::kernel::check_host;
-use crate::name::{check_name, quote};
+use crate::name::check_name;
 use crate::request::Request;
 use crate::route::{Path, RouteSource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
+use volley_object::quote;
 
 /// An interface and its twin: a tap in the kernel with the same MAC address and MTU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

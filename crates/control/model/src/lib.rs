@@ -20,21 +20,20 @@ mod discovery;
 mod dpdk;
 mod error;
 mod event;
+mod field;
 mod handler;
-mod icmp;
 mod interface;
-mod ip_interface;
 mod kernel;
 mod lcp;
 pub mod limits;
 mod memif;
 mod mroute;
 mod name;
+mod owner;
 mod paths;
 mod ping;
 mod querier;
 mod query;
-mod reassembly;
 pub mod reply;
 mod request;
 mod route;
@@ -59,17 +58,16 @@ pub use dpdk::{DpdkDevice, DpdkEal, DpdkSpec, HugePages};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};
-pub use icmp::IcmpSettings;
 pub use interface::{
     AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, RxMode,
     Switch,
 };
-pub use ip_interface::{IpSwitch, Multipath, Urpf};
 pub use kernel::{PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec};
 pub use lcp::{LcpPair, RouteBatch, RouteSet, lcp_tap};
 pub use memif::{MemifRole, MemifSocket, MemifSpec};
 pub use mroute::Mroute;
-pub use name::{check_name, quote};
+pub use name::check_name;
+pub use owner::{Owners, key_value};
 pub use paths::{
     HeaderField, HeaderLink, Literal, PathBatcher, PathHeader, PathLearning, PathMatch, PathQueue,
     PathRule, PathTest,
@@ -77,7 +75,6 @@ pub use paths::{
 pub use ping::{PingQuery, TracerouteQuery};
 pub use querier::GroupQuerier;
 pub use query::{FibSelect, Query};
-pub use reassembly::ReassemblySettings;
 pub use reply::Reply;
 pub use request::{Clear, Request};
 pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
@@ -91,3 +88,4 @@ pub use stream::{
 pub use sub_interface::{SubInterfaceSpec, VlanTag};
 pub use trace::{Directions, PcapTrace, TraceSpec};
 pub use vhost::{SocketRole, VhostSpec};
+pub use volley_object::quote;

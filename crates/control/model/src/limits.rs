@@ -20,22 +20,6 @@ pub const QUEUE: std::ops::RangeInclusive<u32> = 0..=1023;
 pub const CORE: std::ops::RangeInclusive<u32> = 0..=65_535;
 /// Buffers in the arena of one NUMA node.
 pub const BUFFERS: std::ops::RangeInclusive<u32> = 256..=16_777_216;
-/// ICMP errors a second; 0 = any number.
-pub const ICMP_RATE: std::ops::RangeInclusive<u32> = 0..=10_000_000;
-/// ICMP errors in one go.
-pub const ICMP_BURST: std::ops::RangeInclusive<u32> = 1..=100_000;
-/// Buckets of a route whose flows move as little as they can.
-pub const MULTIPATH_BUCKETS: std::ops::RangeInclusive<u32> = 16..=4096;
-/// Datagrams that wait for fragments on one worker.
-pub const REASSEMBLIES: std::ops::RangeInclusive<u32> = 1..=4096;
-/// Fragments of one datagram.
-pub const REASSEMBLY_LENGTH: std::ops::RangeInclusive<u32> = 2..=8192;
-/// Fragments that wait on one worker.
-pub const REASSEMBLY_BUFFERS: std::ops::RangeInclusive<u32> = 2..=8192;
-/// Seconds that a datagram waits for its fragments.
-pub const REASSEMBLY_TIMEOUT: std::ops::RangeInclusive<u32> = 1..=120;
-/// Milliseconds that fragments in transit wait for the first one.
-pub const VIRTUAL_TIMEOUT_MS: std::ops::RangeInclusive<u32> = 10..=10_000;
 /// Echo requests of one ping.
 pub const PING_COUNT: std::ops::RangeInclusive<u32> = 1..=100;
 /// Milliseconds between two of them, and that an answer is waited for.

@@ -1,12 +1,12 @@
 //! memif interfaces and the sockets that peers meet at.
 
 use crate::error::ModelError;
-use crate::name::quote;
 use crate::validate::within;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
+use volley_object::quote;
 
 /// Longest secret, in bytes.
 const SECRET: usize = 24;

@@ -27,24 +27,6 @@ pub fn check_name(kind: ObjectKind, name: &str) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// A word as it is written on a command line: in quotes when it has blanks or signs that mean something there.
-pub fn quote(word: &str) -> String {
-    let plain = |c: char| !c.is_whitespace() && !c.is_control() && !"\"'\\{}|#".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_string();
-    }
-    let mut out = String::with_capacity(word.len() + 2);
-    out.push('"');
-    for c in word.chars() {
-        if c == '"' || c == '\\' {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out.push('"');
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +43,7 @@ mod tests {
 
     #[test]
     fn quoting_is_only_where_needed() {
+        use volley_object::quote;
         assert_eq!(quote("/tmp/a.pcap"), "/tmp/a.pcap");
         assert_eq!(quote("a b\"c\\"), "\"a b\\\"c\\\\\"");
         assert_eq!(quote(""), "\"\"");

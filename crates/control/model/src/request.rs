@@ -4,14 +4,11 @@ use crate::addr::{Family, IfAddress, Mac, Prefix};
 use crate::bridge::{BridgeDomain, BridgePort, L2FibEntry};
 use crate::discovery::Discovery;
 use crate::dpdk::DpdkEal;
-use crate::icmp::IcmpSettings;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
-use crate::ip_interface::{IpSwitch, Multipath, Urpf};
 use crate::lcp::LcpPair;
 use crate::memif::MemifSocket;
 use crate::mroute::Mroute;
 use crate::paths::{PathBatcher, PathHeader, PathQueue, PathRule};
-use crate::reassembly::ReassemblySettings;
 use crate::route::{Route, RouteLoad};
 use crate::rss::Rss;
 use crate::stream::StreamSpec;
@@ -20,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
+use volley_object::{Instance, ObjectKey};
 
 /// One change. `Display` gives its command-line spelling; [`Request::validate`] checks what needs no state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -62,16 +60,6 @@ pub enum Request {
     },
     /// Say how DPDK is to be started. Before its first port is made.
     DpdkEal(DpdkEal),
-    /// Say whether senders of dropped packets are told, and how often.
-    Icmp(IcmpSettings),
-    /// Say how much of datagrams for the router may wait for fragments, and how long.
-    Reassembly {
-        /// IP version.
-        family: Family,
-        /// The limits.
-        #[serde(default)]
-        settings: ReassemblySettings,
-    },
     /// Give it another name.
     InterfaceRename {
         /// Interface.
@@ -112,24 +100,6 @@ pub enum Request {
         /// Table, which must exist.
         table: u32,
     },
-    /// Say how the sources of packets it receives are checked.
-    InterfaceUrpf {
-        /// Interface.
-        name: String,
-        /// IP version.
-        family: Family,
-        /// How; none = not at all.
-        mode: Option<Urpf>,
-    },
-    /// Let an interface do something with IP packets, or no longer.
-    InterfaceIpSwitch {
-        /// Interface.
-        name: String,
-        /// What.
-        what: IpSwitch,
-        /// On or off.
-        switch: Switch,
-    },
     /// Have an interface use the addresses of another, or none but its own.
     InterfaceUnnumbered {
         /// Interface, which has no addresses of its own.
@@ -137,8 +107,6 @@ pub enum Request {
         /// Whose addresses; none = nobody's.
         uses: Option<String>,
     },
-    /// Say how the flows of a route are shared out among its paths.
-    Multipath(Multipath),
     /// Add an address.
     AddressAdd {
         /// Interface.
@@ -379,6 +347,10 @@ pub enum Request {
     PcapTraceOff,
     /// Set counters back.
     Clear(Clear),
+    /// Create or change an object of a registered class.
+    Set(Instance),
+    /// Remove an object of a registered class, or give a setting its defaults back.
+    Unset(ObjectKey),
 }
 
 /// Which counters are set back.

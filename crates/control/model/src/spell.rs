@@ -4,13 +4,13 @@ use crate::interface::{
     AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, RxMode, Switch,
 };
 use crate::kernel;
-use crate::name::quote;
 use crate::request::{Clear, Request};
 use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
 use crate::stream::{Enter, Sizes, StreamSource, StreamSpec};
 use crate::trace::PcapTrace;
 use crate::{Family, Feature};
 use std::fmt::{self, Display, Formatter};
+use volley_object::quote;
 
 type Out<'a, 'b> = &'a mut Formatter<'b>;
 
@@ -97,8 +97,6 @@ impl Display for Request {
             Request::InterfaceDelete { name } => write!(f, "delete interface {name}"),
             Request::MemifSocketAdd(socket) => write!(f, "{socket}"),
             Request::DpdkEal(eal) => write!(f, "set dpdk eal{eal}"),
-            Request::Icmp(icmp) => write!(f, "set ip icmp{icmp}"),
-            Request::Reassembly { family, settings } => settings.spell(*family, f),
             Request::MemifSocketDel { id } => write!(f, "delete memif socket id {id}"),
             Request::InterfaceState { name, state } => {
                 write!(f, "set interface state {name} {state}")
@@ -116,11 +114,9 @@ impl Display for Request {
             Request::InterfaceRxMode { name, mode } => {
                 write!(f, "set interface rx-mode {name} {mode}")
             }
-            Request::InterfaceTable { .. }
-            | Request::InterfaceUrpf { .. }
-            | Request::InterfaceIpSwitch { .. }
-            | Request::InterfaceUnnumbered { .. }
-            | Request::Multipath(_) => self.spell_ip(f),
+            Request::InterfaceTable { .. } | Request::InterfaceUnnumbered { .. } => {
+                self.spell_ip(f)
+            }
             Request::AddressAdd { interface, address } => {
                 write!(
                     f,
@@ -169,19 +165,6 @@ impl Request {
             } => {
                 write!(f, "set interface {} table {name} {table}", ip(*family))
             }
-            Request::InterfaceUrpf { name, family, mode } => {
-                let ip = match family {
-                    Family::V4 => "ip4",
-                    Family::V6 => "ip6",
-                };
-                match mode {
-                    Some(mode) => write!(f, "set urpf {ip} rx {mode} {name}"),
-                    None => write!(f, "set urpf {ip} rx off {name}"),
-                }
-            }
-            Request::InterfaceIpSwitch { name, what, switch } => {
-                write!(f, "set interface ip {what} {name} {switch}")
-            }
             Request::InterfaceUnnumbered { name, uses } => match uses {
                 Some(uses) => {
                     let name = del_apart(name);
@@ -189,7 +172,6 @@ impl Request {
                 }
                 None => write!(f, "set interface unnumbered del {name}"),
             },
-            Request::Multipath(multipath) => write!(f, "set ip multipath{multipath}"),
             _ => Ok(()),
         }
     }
@@ -271,6 +253,8 @@ impl Request {
                 crate::lcp::spell(f, self)
             }
             Request::Clear(what) => write!(f, "clear {what}"),
+            Request::Set(object) => f.write_str(&object.set_command()),
+            Request::Unset(key) => f.write_str(&key.unset_command()),
             // Display has spelled all others.
             other if crate::bridge::spell(other, f)? || crate::mroute::spell(other, f)? => Ok(()),
             other => crate::paths::spell(other, f),

@@ -48,7 +48,6 @@ impl Request {
             Request::InterfaceCreate(spec) => spec.validate(),
             Request::MemifSocketAdd(socket) => socket.validate(),
             Request::DpdkEal(eal) => eal.validate(),
-            Request::Icmp(icmp) => icmp.validate(),
             Request::MemifSocketDel { id: 0 } => always_there("memif socket id 0"),
             Request::InterfaceMtu { name, mtu } => {
                 interface(name).and_then(|()| within("mtu", *mtu, limits::MTU))
@@ -120,11 +119,6 @@ fn workers(request: &Request) -> Check {
     crate::bridge::validate(request)?;
     crate::mroute::validate(request)?;
     match request {
-        Request::Reassembly { settings, .. } => settings.validate(),
-        Request::Multipath(multipath) => multipath.validate(),
-        Request::InterfaceUrpf { name, .. } | Request::InterfaceIpSwitch { name, .. } => {
-            interface(name)
-        }
         Request::InterfaceUnnumbered { name, uses } => match uses {
             Some(uses) => two(name, uses),
             None => interface(name),

@@ -1,11 +1,11 @@
 //! Interfaces to virtual machines, containers and DPDK programs over vhost-user sockets.
 
 use crate::error::ModelError;
-use crate::name::quote;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
+use volley_object::quote;
 
 /// A vhost-user socket and what is offered there. Kind `vhost-user` is the back end (the device, for a guest), kind
 /// `virtio-user` the front end (the driver, for somebody's back end).

@@ -15,8 +15,10 @@ pub mod dataplane;
 mod error;
 mod family;
 pub mod load;
+mod model;
 mod source;
 
 pub use error::FibError;
 pub use family::{Af, Family, Prefix, V4, V6};
+pub use model::{DirectedBroadcast, Multipath, classes, own};
 pub use source::*;

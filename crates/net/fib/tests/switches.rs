@@ -1,12 +1,18 @@
 //! What is off unless somebody asks for it: directed broadcast, routes whose flows move as little as they can.
 
+use std::cell::RefCell;
 use std::net::IpAddr;
+use std::rc::Rc;
 use volley_fib::dataplane::{Dpo, DpoKind, DropWhy, Fib4Snap};
-use volley_fib::{Fib, IfInfo, Neighbor, Path, Prefix, Source, V4, Via};
-use volley_model::{Handler, IpSwitch, Multipath, Request, Switch};
+use volley_fib::{
+    DirectedBroadcast, Fib, IfInfo, Multipath, Neighbor, Path, Prefix, Source, V4, Via,
+};
+use volley_model::{Owners, Request};
+use volley_object::Object;
 use volley_tables::{Domain, Reader};
 
 struct Bench {
+    domain: Domain,
     fib: Fib,
     plane: Fib4Snap,
     reader: Reader,
@@ -32,7 +38,12 @@ impl Bench {
         }
         let plane = fib.dataplane4();
         let reader = domain.register();
-        Bench { fib, plane, reader }
+        Bench {
+            domain,
+            fib,
+            plane,
+            reader,
+        }
     }
 
     fn at(&self, dst: u32) -> Dpo {
@@ -70,13 +81,23 @@ impl Bench {
         done.unwrap();
     }
 
-    fn tell(&mut self, request: Request) {
-        self.fib.apply(&request).unwrap().unwrap();
+    /// Carries a request out through the owner of its class.
+    fn set(&mut self, object: impl Object) {
+        let fib = Rc::new(RefCell::new(std::mem::replace(
+            &mut self.fib,
+            Fib::new(&self.domain),
+        )));
+        let mut owners = Owners::default();
+        volley_fib::own(&mut owners, &fib).unwrap();
+        let request = Request::Set(object.instance().unwrap());
+        owners.apply(&request).unwrap().unwrap();
+        drop(owners);
+        self.fib = Rc::into_inner(fib).unwrap().into_inner();
     }
 
-    fn resilient(&mut self, resilient: Switch) {
+    fn resilient(&mut self, resilient: bool) {
         let buckets = 256;
-        self.tell(Request::Multipath(Multipath { resilient, buckets }));
+        self.set(Multipath { resilient, buckets });
     }
 }
 
@@ -90,9 +111,9 @@ fn info(index: u32, up: bool) -> IfInfo {
     }
 }
 
-fn switch(what: IpSwitch, switch: Switch) -> Request {
-    let name = "pg0".to_owned();
-    Request::InterfaceIpSwitch { name, what, switch }
+fn directed_broadcast(enabled: bool) -> DirectedBroadcast {
+    let interface = "pg0".to_owned();
+    DirectedBroadcast { interface, enabled }
 }
 
 #[test]
@@ -101,7 +122,7 @@ fn a_network_s_broadcast_address_leads_to_all_hosts_where_that_is_asked_for() {
     let (net, all, others) = (0x0a00_0000, 0x0a00_00ff, 0x0a01_00ff);
     let drop = Dpo::drop(DropWhy::SubnetBroadcast);
     assert_eq!(b.at(all), drop);
-    b.tell(switch(IpSwitch::DirectedBroadcast, Switch::On));
+    b.set(directed_broadcast(true));
     let found = b.at(all);
     assert_eq!(found.kind(), DpoKind::Broadcast);
     let adj = b.plane.read(b.reader.guard()).adj(found.index());
@@ -117,7 +138,7 @@ fn a_network_s_broadcast_address_leads_to_all_hosts_where_that_is_asked_for() {
     assert_eq!(b.at(all), Dpo::NO_ROUTE);
     b.fib.set_interface(info(0, true)).unwrap();
     assert_eq!(b.at(all).kind(), DpoKind::Broadcast);
-    b.tell(switch(IpSwitch::DirectedBroadcast, Switch::Off));
+    b.set(directed_broadcast(false));
     assert_eq!((b.at(all), b.at(0x0a09_ffff)), (drop, drop));
     for address in ["10.0.0.1/24", "10.9.0.1/16"] {
         b.fib.del_address(0, address.parse().unwrap()).unwrap();
@@ -144,7 +165,7 @@ fn only_flows_of_the_path_that_goes_move() {
         "the plain way moves others"
     );
     b.fib.set_interface(info(2, true)).unwrap();
-    b.resilient(Switch::On);
+    b.resilient(true);
     let before = b.flows();
     for way in ["link", "route", "load"] {
         let change = |b: &mut Bench, there: bool| match (way, there) {
@@ -173,6 +194,6 @@ fn only_flows_of_the_path_that_goes_move() {
         }
     }
     assert_eq!(before.len(), b.flows().len());
-    b.resilient(Switch::Off);
+    b.resilient(false);
     assert_eq!(b.flows(), plain, "the plain way has no memory");
 }

@@ -2,11 +2,12 @@
 
 use crate::node::interface_output::{InterfaceOutput, OUTPUT_ARC};
 use crate::tap::DropWatch;
-use crate::{IfTable, InterfaceHandler, Interfaces};
+use crate::{IfIdx, IfTable, InterfaceHandler, Interfaces};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{Engine, GraphError, Node, Processes};
-use volley_model::Handler;
+use volley_model::{Applied, Handler, ModelError, Owners};
+use volley_object::{DefinitionError, Object, ObjectKey};
 
 /// The parts of a daemon in the making. Lives on the control thread.
 pub struct Registry {
@@ -16,8 +17,12 @@ pub struct Registry {
     pub interfaces: Rc<RefCell<Interfaces>>,
     /// Process nodes.
     pub processes: Processes,
-    /// Who carries out requests, in the order in which they are asked.
+    /// Handlers of requests, in the order in which the daemon tries them.
     pub handlers: Vec<Box<dyn Handler>>,
+    /// Owners of classes of objects.
+    pub owners: Owners,
+    /// Definitions that were refused: the daemon does not start with one.
+    pub refused: Vec<DefinitionError>,
 }
 
 impl Registry {
@@ -29,7 +34,33 @@ impl Registry {
             interfaces: Rc::new(RefCell::new(Interfaces::new(table))),
             processes: Processes::default(),
             handlers: Vec::new(),
+            owners: Owners::default(),
+            refused: Vec::new(),
         }
+    }
+
+    /// Makes `apply` the owner of a class of objects, see [`Owners::own`].
+    pub fn own<T: Object + 'static>(
+        &mut self,
+        apply: impl FnMut(&ObjectKey, Option<T>) -> Result<Applied, ModelError> + 'static,
+    ) {
+        self.refused.extend(self.owners.own(apply).err());
+    }
+
+    /// The same for a setting of an interface: `apply` gets the interface in place of the key's first value.
+    pub fn own_setting<T: Object + 'static>(
+        &mut self,
+        mut apply: impl FnMut(IfIdx, &ObjectKey, Option<T>) -> Result<Applied, ModelError> + 'static,
+    ) {
+        let interfaces = self.interfaces.clone();
+        self.own(move |key, now| {
+            let index = {
+                let all = interfaces.borrow();
+                let index = all.index(key.owner().unwrap_or_default());
+                index.map_err(|e| crate::driver::explain(&all, e))?
+            };
+            apply(index, key, now)
+        });
     }
 
     /// What a driver leans on.

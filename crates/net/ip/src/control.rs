@@ -1,97 +1,69 @@
-//! What is asked of IP on one interface: `set urpf`, `set interface ip redirects`, `set interface ip virtual-reassembly`.
+//! Owners of the settings of IP on interfaces: reverse-path check, redirects, virtual reassembly.
 
+use crate::model::{Redirects, Urpf, UrpfMode, VirtualReassembly};
 use crate::reassembly::Reassemble;
 use crate::{IP4_UNICAST, IP6_UNICAST, Icmp, Ip};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_fib::{V4, V6};
 use volley_graph::Engine;
-use volley_iface::{IfIdx, Interfaces, driver};
-use volley_model::{
-    Applied, Family, Handler, IpSwitch, ModelError, Query, Reply, Request, Switch, Urpf,
-};
+use volley_iface::{IfIdx, Registry};
+use volley_model::{Applied, Family, ModelError, key_value};
+use volley_object::ObjectKey;
 
-/// Carries out requests about IP on interfaces.
-pub(crate) struct InterfaceHandler {
-    engine: Rc<RefCell<Engine>>,
-    interfaces: Rc<RefCell<Interfaces>>,
+type Shared = Rc<RefCell<Engine>>;
+
+/// Owns the classes.
+pub(crate) fn own(registry: &mut Registry) {
+    let engine = registry.engine.clone();
+    registry.own_setting(move |index, key, now: Option<Urpf>| {
+        urpf(&engine, index, key, now.map(|it| it.mode))
+    });
+    let engine = registry.engine.clone();
+    registry.own_setting(move |index, key, now: Option<Redirects>| {
+        let on = now.is_some_and(|it| it.enabled);
+        both(&engine, index, key, [V4::REDIRECT, V6::REDIRECT], on)
+    });
+    let engine = registry.engine.clone();
+    registry.own_setting(move |index, key, now: Option<VirtualReassembly>| {
+        let on = now.is_some_and(|it| it.enabled);
+        both(&engine, index, key, [V4::SV_FEATURE, V6::SV_FEATURE], on)
+    });
 }
 
-/// The arc of a family, and the features that check sources on it.
-fn urpf(family: Family) -> (&'static str, [(Urpf, &'static str); 2]) {
-    let both = |strict, loose| [(Urpf::Strict, strict), (Urpf::Loose, loose)];
-    match family {
-        Family::V4 => (IP4_UNICAST, both(V4::URPF_STRICT, V4::URPF_LOOSE)),
-        Family::V6 => (IP6_UNICAST, both(V6::URPF_STRICT, V6::URPF_LOOSE)),
+/// Switches a feature of both families; `nodes` are its nodes.
+fn both(
+    engine: &Shared,
+    index: IfIdx,
+    key: &ObjectKey,
+    nodes: [&'static str; 2],
+    on: bool,
+) -> Result<Applied, ModelError> {
+    let mut engine = engine.borrow_mut();
+    for (arc, feature) in [IP4_UNICAST, IP6_UNICAST].into_iter().zip(nodes) {
+        let done = engine.set_feature(arc, feature, index.0, on);
+        done.map_err(|e| ModelError::invalid(key, e))?;
     }
+    Ok(Applied::one())
 }
 
-impl InterfaceHandler {
-    pub fn new(engine: Rc<RefCell<Engine>>, interfaces: Rc<RefCell<Interfaces>>) -> Self {
-        InterfaceHandler { engine, interfaces }
+fn urpf(
+    engine: &Shared,
+    index: IfIdx,
+    key: &ObjectKey,
+    mode: Option<UrpfMode>,
+) -> Result<Applied, ModelError> {
+    let (arc, strict, loose) = match key_value(key, 1) {
+        Family::V4 => (IP4_UNICAST, V4::URPF_STRICT, V4::URPF_LOOSE),
+        Family::V6 => (IP6_UNICAST, V6::URPF_STRICT, V6::URPF_LOOSE),
+    };
+    let mut features = [(UrpfMode::Strict, strict), (UrpfMode::Loose, loose)];
+    // The wanted check is on before the other one is off: no packet passes unchecked.
+    features.sort_by_key(|(it, _)| Some(*it) != mode);
+    let mut engine = engine.borrow_mut();
+    for (it, feature) in features {
+        let done = engine.set_feature(arc, feature, index.0, Some(it) == mode);
+        done.map_err(|e| ModelError::invalid(key, e))?;
     }
-
-    fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
-        let interfaces = self.interfaces.borrow();
-        let index = interfaces.index(name);
-        index.map_err(|e| driver::explain(&interfaces, e))
-    }
-
-    /// Switch a feature of both families; `what` are its nodes.
-    fn set_both(
-        &self,
-        name: &str,
-        (switch, what): (IpSwitch, [&'static str; 2]),
-        on: bool,
-    ) -> Result<Applied, ModelError> {
-        let index = self.index(name)?;
-        let mut engine = self.engine.borrow_mut();
-        for (arc, feature) in [IP4_UNICAST, IP6_UNICAST].into_iter().zip(what) {
-            let done = engine.set_feature(arc, feature, index.0, on);
-            done.map_err(|e| ModelError::invalid(format!("{switch} on {name}"), e))?;
-        }
-        Ok(Applied::one())
-    }
-
-    fn set_urpf(
-        &self,
-        name: &str,
-        family: Family,
-        mode: Option<Urpf>,
-    ) -> Result<Applied, ModelError> {
-        let index = self.index(name)?;
-        let mut engine = self.engine.borrow_mut();
-        let (arc, features) = urpf(family);
-        // What is wanted comes before the other one goes: no packet passes unchecked.
-        let mut in_order = features.to_vec();
-        in_order.sort_by_key(|(it, _)| Some(*it) != mode);
-        for (it, feature) in in_order {
-            let done = engine.set_feature(arc, feature, index.0, Some(it) == mode);
-            done.map_err(|e| ModelError::invalid(format!("urpf on {name}"), e))?;
-        }
-        Ok(Applied::one())
-    }
-}
-
-impl Handler for InterfaceHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        match request {
-            Request::InterfaceUrpf { name, family, mode } => {
-                Some(self.set_urpf(name, *family, *mode))
-            }
-            Request::InterfaceIpSwitch { name, what, switch } => {
-                let nodes = match what {
-                    IpSwitch::Redirects => [V4::REDIRECT, V6::REDIRECT],
-                    IpSwitch::VirtualReassembly => [V4::SV_FEATURE, V6::SV_FEATURE],
-                    IpSwitch::DirectedBroadcast => return None,
-                };
-                Some(self.set_both(name, (*what, nodes), *switch == Switch::On))
-            }
-            _ => None,
-        }
-    }
-
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
-    }
+    Ok(Applied::one())
 }

@@ -11,6 +11,7 @@ mod family;
 mod hash;
 mod icmp;
 mod local;
+mod model;
 pub mod node;
 mod options4;
 mod reassembly;
@@ -22,12 +23,15 @@ mod valid4;
 pub use family::{Ip, Step};
 pub use hash::{hash4, hash6};
 pub use icmp::{Icmp, IcmpSwitches, Why};
+pub use model::{
+    IcmpSettings, ReassemblySettings, Redirects, Urpf as UrpfSetting, UrpfMode, VirtualReassembly,
+    classes,
+};
 pub use trace::IpTrace;
 
 pub use reassembly::ReassemblySwitches;
 
-use control::InterfaceHandler;
-use icmp::{IcmpHandler, Reasons};
+use icmp::Reasons;
 use node::ip_frag::Frag;
 use node::ip_full_reassembly::FullReassembly;
 use node::ip_full_reassembly_handoff::Handoff;
@@ -68,15 +72,14 @@ pub fn register(
     fib6: DataPlane<V6>,
 ) -> Result<(), GraphError> {
     let switches = Arc::new(IcmpSwitches::default());
-    let handler = IcmpHandler(switches.clone());
-    registry.handlers.push(Box::new(handler));
+    icmp::own(registry, &switches);
     let all = [Family::V4, Family::V6].map(|it| Arc::new(ReassemblySwitches::new(it)));
     let [reassembly4, reassembly6] = all.clone();
     let crew = registry.engine.borrow().crew().clone();
     let handler = ReassemblyHandler { all, crew };
+    handler.own(registry);
     registry.handlers.push(Box::new(handler));
-    let handler = InterfaceHandler::new(registry.engine.clone(), registry.interfaces.clone());
-    registry.handlers.push(Box::new(handler));
+    control::own(registry);
     let table = registry.table();
     let mut engine = registry.engine.borrow_mut();
     let size = engine.settings().vector_size;

@@ -4,11 +4,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
-    AdminState, BridgeDomain, BridgePort, Discovery, Enter, Family, Feature, IcmpSettings,
-    IfAddress, InterfaceKind, InterfaceSpec, IpSwitch, L2FibEntry, Mac, MemifRole, MemifSocket,
-    MemifSpec, Mroute, Multipath, Neighbor, Path, PathBatcher, PathQueue, PathTarget, PcapFiles,
-    Prefix, ReassemblySettings, Request, Route, RxMode, Sizes, StreamSource, StreamSpec,
-    SubInterfaceSpec, Switch, Urpf, VlanTag,
+    AdminState, BridgeDomain, BridgePort, Discovery, Enter, Family, Feature, IfAddress,
+    InterfaceKind, InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Mroute,
+    Neighbor, Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, Request, Route, RxMode,
+    Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -95,65 +94,22 @@ fn family() -> impl Strategy<Value = Family> {
     prop_oneof![Just(Family::V4), Just(Family::V6)]
 }
 
-fn icmp() -> impl Strategy<Value = Request> {
-    let errors = prop_oneof![Just(Switch::On), Just(Switch::Off)];
-    (errors, 999u32..1002).prop_map(|(errors, rate)| {
-        Request::Icmp(IcmpSettings {
-            errors,
-            rate,
-            ..IcmpSettings::default()
-        })
-    })
-}
-
-fn ip_switch() -> impl Strategy<Value = Request> {
-    let what = prop_oneof![
-        Just(IpSwitch::DirectedBroadcast),
-        Just(IpSwitch::Redirects),
-        Just(IpSwitch::VirtualReassembly)
-    ];
-    let switch = prop_oneof![Just(Switch::On), Just(Switch::Off)];
-    (name(), what, switch).prop_map(|(name, what, switch)| Request::InterfaceIpSwitch {
-        name,
-        what,
-        switch,
-    })
-}
-
 fn unnumbered() -> impl Strategy<Value = Request> {
     (name(), proptest::option::of(name()))
         .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses })
 }
 
-fn multipath() -> impl Strategy<Value = Request> {
-    let resilient = prop_oneof![Just(Switch::On), Just(Switch::Off)];
-    (resilient, 5u32..7).prop_map(|(resilient, log2)| {
-        let buckets = 1 << log2;
-        Request::Multipath(Multipath { resilient, buckets })
-    })
-}
-
-fn urpf() -> impl Strategy<Value = Request> {
-    let mode = prop_oneof![
-        Just(None),
-        Just(Some(Urpf::Strict)),
-        Just(Some(Urpf::Loose))
-    ];
-    (name(), family(), mode).prop_map(|(name, family, mode)| Request::InterfaceUrpf {
-        name,
-        family,
-        mode,
-    })
-}
-
-fn reassembly() -> impl Strategy<Value = Request> {
-    (family(), 1023u32..1026).prop_map(|(family, max_reassemblies)| {
-        let settings = ReassemblySettings {
-            max_reassemblies,
-            ..ReassemblySettings::default()
-        };
-        Request::Reassembly { family, settings }
-    })
+/// An object of any registered class: it is set, or removed.
+fn object() -> impl Strategy<Value = Request> {
+    crate::objects::register().unwrap();
+    let names = ["pg0", "pg1", "pg2", "pg3"];
+    let classes = volley_object::classes();
+    let every = classes.iter().map(|class| {
+        let set = volley_object::instances(class, &names).prop_map(Request::Set);
+        let unset = volley_object::keys(class, &names).prop_map(Request::Unset);
+        prop_oneof![3 => set, 1 => unset].boxed()
+    });
+    proptest::strategy::Union::new(every)
 }
 
 fn setting() -> impl Strategy<Value = Request> {
@@ -174,12 +130,8 @@ fn setting() -> impl Strategy<Value = Request> {
         1 => (name(), switch).prop_map(|(name, switch)| Request::InterfacePromiscuous { name, switch }),
         1 => (name(), 1000u32..1003).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
         1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
-        1 => icmp(),
-        1 => urpf(),
+        5 => object(),
         1 => unnumbered(),
-        1 => ip_switch(),
-        1 => multipath(),
-        1 => reassembly(),
         1 => spread(),
         1 => discovery(),
         1 => path_batcher(),

@@ -173,6 +173,13 @@ impl<'a> Args<'a> {
         self.number(u64::from(u32::MAX)).map(|n| n as u32)
     }
 
+    /// All pieces that are left.
+    pub(crate) fn all(&mut self) -> &'a [Piece] {
+        let rest = &self.pieces[self.at..];
+        self.at = self.pieces.len();
+        rest
+    }
+
     /// All that is left, as text.
     pub(crate) fn words(&mut self) -> String {
         let rest = &self.pieces[self.at..];

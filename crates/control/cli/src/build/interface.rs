@@ -3,8 +3,8 @@
 use super::args::Args;
 use crate::grammar::Id;
 use volley_model::{
-    AdminState, Feature, InterfaceKind, InterfaceSpec, IpSwitch, Neighbor, Pace, PcapFiles, Repeat,
-    Request, RxMode, SubInterfaceSpec, Switch, SyntaxError, Urpf, VlanTag,
+    AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, Request,
+    RxMode, SubInterfaceSpec, Switch, SyntaxError, VlanTag,
 };
 
 pub(super) fn create(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
@@ -162,32 +162,15 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     })
 }
 
-/// `set urpf`, `set interface ip`.
-pub(super) fn ip(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let family = args.family();
-    if id == Id::SetUrpf {
-        let wanted = Urpf::ALL.iter().find(|(word, _)| args.has(word));
-        let mode = wanted.map(|(_, mode)| *mode);
-        let name = args.text()?;
-        return Ok(Request::InterfaceUrpf { name, family, mode });
-    }
-    if id == Id::SetUnnumbered {
-        let del = args.has("del");
-        let name = args.text()?;
-        let uses = match del {
-            true => None,
-            false => Some(args.text()?),
-        };
-        return Ok(Request::InterfaceUnnumbered { name, uses });
-    }
-    let wanted = IpSwitch::ALL.iter().find(|(word, _)| args.has(word));
-    let what = wanted.map_or(IpSwitch::Redirects, |(_, what)| *what);
-    let switch = match args.has("on") || args.has("enable") {
-        true => Switch::On,
-        false => Switch::Off,
-    };
+/// `set interface unnumbered`.
+pub(super) fn unnumbered(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let del = args.has("del");
     let name = args.text()?;
-    Ok(Request::InterfaceIpSwitch { name, what, switch })
+    let uses = match del {
+        true => None,
+        false => Some(args.text()?),
+    };
+    Ok(Request::InterfaceUnnumbered { name, uses })
 }
 
 pub(super) fn l2(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {

@@ -5,15 +5,14 @@ mod bridge;
 mod config;
 mod discovery;
 mod dpdk;
-mod icmp;
 mod interface;
 mod kernel;
 mod lcp;
 mod memif;
 mod mroute;
+mod object;
 mod paths;
 mod ping;
-mod reassembly;
 mod route;
 mod rss;
 mod show;
@@ -169,6 +168,7 @@ fn located(error: ModelError, pieces: &[Piece]) -> SyntaxError {
 
 fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
     let request = match id {
+        Id::Object(command) => object::request(command, args)?,
         Id::Help => return args.rest().map(|t| Action::Builtin(Builtin::Help(t))),
         Id::Quit => return Ok(Action::Builtin(Builtin::Quit)),
         Id::History => return Ok(Action::Builtin(Builtin::History)),
@@ -215,10 +215,10 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         id if discovery::is_one(id) => discovery::request(id, args)?,
         Id::SetInterfaceRss | Id::SetNodeWorker => rss::request(id, args)?,
         Id::SetFeature => interface::feature(args)?,
-        Id::SetReassembly => reassembly::settings(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetRxPlacement | Id::SetVectorSize => {
             workers::request(id, args)?
         }
+        Id::SetUnnumbered => interface::unnumbered(args)?,
         Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
         Id::TableAdd | Id::TableDel => route::table(id, args)?,
         id if route::is_one(id) => route::request(id, args)?,
@@ -230,7 +230,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
         Id::MrouteAdd | Id::MrouteDel => mroute::request(id, args)?,
         id if bridge::is_one(id) => bridge::request(id, args)?,
-        id if icmp::is_one(id) => icmp::request(id, args)?,
         id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),
     };

@@ -1,10 +1,11 @@
 //! All commands as one automaton, and a line run through it.
 
 use super::commands::{COMMANDS, CommandDef};
+use super::objects;
 use super::pattern::{Pattern, Word, read};
 use super::slots::{Fit, Slot, Takes};
 use crate::token::{Form, Token, tokens};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
 use volley_model::SyntaxError;
 
 /// A step that eats a word.
@@ -27,25 +28,48 @@ pub(super) struct Automaton {
     states: Vec<State>,
 }
 
-impl Automaton {
-    /// The automaton of all commands.
-    pub(super) fn all() -> &'static Automaton {
-        static ALL: OnceLock<Automaton> = OnceLock::new();
-        ALL.get_or_init(|| {
-            let mut a = Automaton::default();
-            let start = a.state();
-            for (i, command) in COMMANDS.iter().enumerate() {
-                if let Some(pattern) = read(command.pattern) {
-                    let end = a.add(&pattern, start);
-                    let last = a.state();
-                    a.states[end].free.push(last);
-                    a.states[last].accepts = Some(i);
-                }
-            }
-            a
-        })
+/// All commands that exist now, and the automaton made from them.
+#[derive(Debug, Default)]
+pub(crate) struct Grammar {
+    pub(crate) commands: Vec<CommandDef>,
+    automaton: Automaton,
+    generation: u64,
+}
+
+impl Grammar {
+    /// The grammar of the commands of the table and of the classes that are registered now.
+    pub(crate) fn now() -> Arc<Grammar> {
+        static LAST: Mutex<Option<Arc<Grammar>>> = Mutex::new(None);
+        let classes = volley_object::classes();
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some(grammar) if grammar.generation == classes.generation() => grammar.clone(),
+            _ => last.insert(Arc::new(Grammar::of(&classes))).clone(),
+        }
     }
 
+    fn of(classes: &volley_object::Classes) -> Grammar {
+        let mut grammar = Grammar {
+            generation: classes.generation(),
+            ..Grammar::default()
+        };
+        let start = grammar.automaton.state();
+        let table = COMMANDS
+            .iter()
+            .filter_map(|c| read(c.pattern).map(|p| (*c, p)));
+        for (command, pattern) in table.chain(objects::commands(classes)) {
+            let automaton = &mut grammar.automaton;
+            let end = automaton.add(&pattern, start);
+            let last = automaton.state();
+            automaton.states[end].free.push(last);
+            automaton.states[last].accepts = Some(grammar.commands.len());
+            grammar.commands.push(command);
+        }
+        grammar
+    }
+}
+
+impl Automaton {
     fn state(&mut self) -> usize {
         self.states.push(State::default());
         self.states.len() - 1
@@ -129,34 +153,35 @@ pub(crate) enum Piece {
 
 /// A line on its way through the automaton.
 pub(super) struct Walk {
-    automaton: &'static Automaton,
+    grammar: Arc<Grammar>,
     threads: Vec<Thread>,
     eaten: Vec<(Piece, Option<usize>)>,
 }
 
 impl Walk {
     pub(super) fn new() -> Walk {
-        let automaton = Automaton::all();
+        let grammar = Grammar::now();
         let start = Thread {
             state: 0,
             last: None,
         };
         Walk {
-            automaton,
-            threads: automaton.closure(&[start]),
+            threads: grammar.automaton.closure(&[start]),
+            grammar,
             eaten: Vec::new(),
         }
     }
 
     /// What may come next.
     pub(super) fn expected(&self) -> impl Iterator<Item = Eats> + '_ {
-        let eats = |t: &Thread| self.automaton.states[t.state].eats.map(|(e, _)| e);
+        let eats = |t: &Thread| self.grammar.automaton.states[t.state].eats.map(|(e, _)| e);
         self.threads.iter().filter_map(eats)
     }
 
     /// The command that is complete here.
-    pub(super) fn accepted(&self) -> Option<(&'static CommandDef, Vec<Piece>)> {
-        let accepts = |t: &Thread| self.automaton.states[t.state].accepts.map(|i| (i, t.last));
+    pub(super) fn accepted(&self) -> Option<(CommandDef, Vec<Piece>)> {
+        let states = &self.grammar.automaton.states;
+        let accepts = |t: &Thread| states[t.state].accepts.map(|i| (i, t.last));
         let (index, mut last) = self.threads.iter().find_map(accepts)?;
         let mut pieces = Vec::new();
         while let Some((piece, before)) = last.and_then(|i| self.eaten.get(i)) {
@@ -164,7 +189,8 @@ impl Walk {
             last = *before;
         }
         pieces.reverse();
-        COMMANDS.get(index).map(|command| (command, pieces))
+        let command = self.grammar.commands.get(index)?;
+        Some((*command, pieces))
     }
 
     /// Eats a word; an error when it fits nowhere or fits several words.
@@ -190,14 +216,14 @@ impl Walk {
             let last = Some(self.eaten.len() - 1);
             next.push(Thread { last, ..thread });
         }
-        self.threads = self.automaton.closure(&next);
+        self.threads = self.grammar.automaton.closure(&next);
         Ok(())
     }
 
     fn fits(&self, token: &Token) -> Vec<(Fit, Eats, Thread)> {
         let mut fits = Vec::new();
         for thread in &self.threads {
-            if let Some((eats, state)) = self.automaton.states[thread.state].eats {
+            if let Some((eats, state)) = self.grammar.automaton.states[thread.state].eats {
                 let fit = match eats {
                     Eats::Word(_) if token.form != Form::Plain => None,
                     Eats::Word(word) if word.is(&token.text) => Some(Fit::Exact),
@@ -311,7 +337,7 @@ pub(super) fn walk(
 }
 
 /// Reads a whole command: its definition and what was eaten.
-pub(crate) fn run(line: &str) -> Result<(&'static CommandDef, Vec<Piece>), SyntaxError> {
+pub(crate) fn run(line: &str) -> Result<(CommandDef, Vec<Piece>), SyntaxError> {
     let mut way = Walk::new();
     walk(line, 1, &mut way, 0)?;
     let end = line.trim_end().chars().count() + 1;

@@ -1,7 +1,9 @@
 //! The table of commands. Everything the command line knows is here or in the slots.
 
+use super::objects::ObjectCommand;
+
 /// One command.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandDef {
     pub(crate) id: Id,
     pub(crate) pattern: &'static str,
@@ -13,10 +15,14 @@ macro_rules! commands {
     ($($id:ident: $pattern:expr, $text:literal, $example:literal;)*) => {
         /// Which command was read.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Id { $($id),* }
+        pub(crate) enum Id {
+            $($id,)*
+            /// A command of a registered class.
+            Object(ObjectCommand),
+        }
 
-        /// Every command, by its first word.
-        pub(crate) static COMMANDS: &[CommandDef] = &[
+        /// Every command that is no command of a registered class, by its first word.
+        pub(super) static COMMANDS: &[CommandDef] = &[
             $(CommandDef { id: Id::$id, pattern: $pattern, text: $text, example: $example }),*
         ];
     };
@@ -215,29 +221,14 @@ commands! {
     WorkersAdd: "workers add [core <n>]", "Start one more worker; receive queues are shared out anew.", "workers add core 3";
     WorkersDel: "workers del <n>", "End a worker; its receive queues and streams go to others first.", "workers del 1";
     SetTable: "set interface (ip | ip6) table <interface> <table>", "Bind an interface to an IP table.", "set interface ip table pg0 7";
-    SetUrpf: "set urpf (ip | ip4 | ip6) [rx] (strict | loose | off) <interface>",
-        "Check the sources of packets that an interface receives: a route to them has to lead back by it (strict), or anywhere (loose).",
-        "set urpf ip4 rx strict pg0";
-    SetIpSwitch: "set interface ip (directed-broadcast | redirects | virtual-reassembly) <interface> (on | off | enable | disable)",
-        "Send packets from elsewhere to the broadcast address of an interface's networks to all hosts there; tell senders on it of better first hops; treat fragments in transit that it receives as other packets of their flow.",
-        "set interface ip directed-broadcast pg1 on";
     SetUnnumbered: "set interface unnumbered (del <interface> | <interface> use <interface>)",
         "Have an interface without addresses use those of another, or no longer.", "set interface unnumbered pg0 use pg1";
-    SetMultipath: "set ip multipath {resilient | buckets <n>}",
-        "Say how the flows of a route are shared out among its paths: resilient moves only those of a path that goes; what is not named gets its default.",
-        "set ip multipath resilient buckets 512";
     SetAddress: "set interface (ip | ip6) address [del] <interface> <ifaddress>",
         "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";
     SetXconnect: "set interface l2 xconnect <rx> <tx>", "Send what one interface receives out of another (L2 cross-connect).", "set interface l2 xconnect pg0 pg1";
     SetL3: "set interface l3 <rx>", "Put an interface back in L3 mode.", "set interface l3 pg0";
     SetFeature: "set [interface] feature <interface> <feature> arc <arc> [disable]",
         "Switch a feature on or off.", "set interface feature pg0 ip4-not-enabled arc ip4-unicast";
-    SetIcmp: "set ip icmp {errors (on | off) | rate <n> | burst <n> | receiver-rate <n>}",
-        "Say whether senders of dropped packets are told by ICMP and ICMPv6, and how often a second (0 = any number); what is not named gets its default.",
-        "set ip icmp rate 5000 burst 200";
-    SetReassembly: "set (ip4 | ip6) reassembly {max-reassemblies <n> | max-reassembly-length <n> | max-buffers <n> | timeout <n> | virtual-timeout <n>}",
-        "Say how many datagrams, fragments of one, and fragments of all may wait on each worker, and how long: for the router, in seconds, and in transit (virtual), in milliseconds; what is not named gets its default.",
-        "set ip4 reassembly max-reassemblies 256 timeout 15";
     SetNeighbor: "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]",
         "Add a static neighbour.", "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:02";
     DelNeighbor: "set (ip | ip6) neighbor del <interface> <address> [<mac>]", "Remove a neighbour.", "set ip neighbor del pg1 192.0.2.2";

@@ -1,7 +1,7 @@
 //! Completion and `?` help.
 
+use super::automaton::Grammar;
 use super::automaton::{Eats, Walk, walk};
-use super::commands::COMMANDS;
 use super::slots::Takes;
 use super::{NameKind, Names};
 use serde::{Deserialize, Serialize};
@@ -141,7 +141,8 @@ fn meaning(before: &str, word: &str) -> String {
             .iter()
             .all(|t| parts.next().is_some_and(|p| p.starts_with(t)))
     };
-    let mut found = COMMANDS.iter().filter(|c| begins(c.pattern));
+    let grammar = Grammar::now();
+    let mut found = grammar.commands.iter().filter(|c| begins(c.pattern));
     match (found.next(), found.count()) {
         (Some(only), 0) => only.text.to_string(),
         (Some(first), more) => format!("{} (and {more} more)", first.text),

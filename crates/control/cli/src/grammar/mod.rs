@@ -8,12 +8,15 @@
 mod automaton;
 mod commands;
 mod complete;
+mod objects;
 mod pattern;
 mod slots;
 
+pub(crate) use automaton::Grammar;
 pub(crate) use automaton::{Piece, run};
-pub(crate) use commands::{COMMANDS, CommandDef, Id};
+pub(crate) use commands::{CommandDef, Id};
 pub use complete::{Candidate, Completion, complete, help};
+pub(crate) use objects::{ObjectCommand, Verb};
 
 /// Kinds of names that exist now and can be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +33,8 @@ pub enum NameKind {
     Arc,
     /// IP tables, both families.
     Table,
+    /// Objects of a registered class, by the first value of their keys.
+    Object(&'static str),
 }
 
 /// Names that exist now, told by the daemon.

@@ -184,7 +184,7 @@ impl Slot {
             T::Value => {
                 shaped(plain && (addressed(text) || text.starts_with(|c: char| c.is_ascii_digit())))
             }
-            T::OneOf(words) => shaped(plain && words.contains(&text)),
+            T::OneOf(words) => (plain && words.contains(&text)).then_some(Fit::Exact),
             T::Name(_) | T::Any | T::Rest => Some(Fit::Any),
         }
     }
@@ -199,7 +199,7 @@ pub(super) enum Fit {
     Beginning,
     /// A slot that knows the shape.
     Shape,
-    /// The word itself.
+    /// The word itself, of a command or of the list of a slot.
     Exact,
 }
 

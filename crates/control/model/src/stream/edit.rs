@@ -7,12 +7,12 @@ use super::layer::{FieldDef, FieldKind, LayerKind, Value};
 use super::template::words;
 use crate::addr::serde_as_text;
 use crate::error::SyntaxError;
-use crate::name::quote;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use volley_object::quote;
 
 /// One edit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

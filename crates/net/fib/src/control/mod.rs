@@ -9,8 +9,7 @@ mod own;
 mod reply;
 
 use volley_model::{
-    Applied, Handler, IpSwitch, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request,
-    Route, Switch,
+    Applied, Handler, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request, Route,
 };
 
 use crate::error::FibError;
@@ -18,6 +17,21 @@ use crate::family::{Af, Prefix, V4, V6};
 use crate::source::{Fib, Neighbor, Path, Side, Source, Via};
 
 type Done = Result<Applied, ModelError>;
+
+impl Fib {
+    /// Switches directed broadcasts of an interface.
+    pub(crate) fn directed_broadcast_of(&mut self, interface: &str, on: bool) -> Done {
+        let iface = self.named(interface)?;
+        let done = self.set_directed_broadcast(iface, on);
+        self.said(done)
+            .map(|changed| Applied::changed(changed.into()))
+    }
+
+    /// Routes with several paths get so many buckets from now on, or none of their own.
+    pub(crate) fn set_resilient(&mut self, buckets: Option<usize>) -> bool {
+        self.res.set_resilient(buckets)
+    }
+}
 
 impl Handler for Fib {
     fn apply(&mut self, request: &Request) -> Option<Done> {
@@ -35,20 +49,7 @@ impl Handler for Fib {
                 family,
                 table,
             } => self.bind(name, *family, *table),
-            Request::InterfaceIpSwitch {
-                name,
-                what: IpSwitch::DirectedBroadcast,
-                switch,
-            } => self.named(name).and_then(|iface| {
-                let done = self.set_directed_broadcast(iface, *switch == Switch::On);
-                self.said(done)
-                    .map(|changed| Applied::changed(changed.into()))
-            }),
             Request::InterfaceUnnumbered { name, uses } => self.unnumbered(name, uses.as_deref()),
-            Request::Multipath(it) => {
-                let buckets = (it.resilient == Switch::On).then_some(it.buckets as usize);
-                Ok(Applied::changed(self.res.set_resilient(buckets).into()))
-            }
             Request::AddressAdd { interface, address } => self.named(interface).and_then(|iface| {
                 self.give_way(iface, *address);
                 let done = self.add_address(iface, *address);

@@ -1,8 +1,10 @@
 //! `set ip icmp`: whether errors are sent, and how many.
 
+use crate::IcmpSettings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use volley_model::{Applied, Handler, IcmpSettings, ModelError, Query, Reply, Request, Switch};
+use volley_iface::Registry;
+use volley_model::Applied;
 
 /// The settings as workers read them.
 pub struct IcmpSwitches {
@@ -28,7 +30,7 @@ impl Default for IcmpSwitches {
 impl IcmpSwitches {
     /// Take over settings.
     pub fn set(&self, settings: &IcmpSettings) {
-        self.errors.store(settings.errors == Switch::On, Relaxed);
+        self.errors.store(settings.errors, Relaxed);
         self.rate.store(settings.rate, Relaxed);
         self.burst.store(settings.burst, Relaxed);
         self.receiver_rate.store(settings.receiver_rate, Relaxed);
@@ -49,19 +51,11 @@ impl IcmpSwitches {
     }
 }
 
-/// Carries out `set ip icmp`.
-pub(crate) struct IcmpHandler(pub(crate) Arc<IcmpSwitches>);
-
-impl Handler for IcmpHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        let Request::Icmp(settings) = request else {
-            return None;
-        };
-        self.0.set(settings);
-        Some(Ok(Applied::one()))
-    }
-
-    fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {
-        None
-    }
+/// Owns the settings.
+pub(crate) fn own(registry: &mut Registry, switches: &Arc<IcmpSwitches>) {
+    let switches = switches.clone();
+    registry.own(move |_, now: Option<IcmpSettings>| {
+        switches.set(&now.unwrap_or_default());
+        Ok(Applied::one())
+    });
 }

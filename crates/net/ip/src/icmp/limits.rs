@@ -77,7 +77,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use volley_model::IcmpSettings;
+    use crate::IcmpSettings;
 
     fn sent(limits: &mut Limits, s: &IcmpSwitches, class: Class, n: usize, now_ns: u64) -> usize {
         (0..n)

@@ -10,8 +10,8 @@ mod v4;
 mod v6;
 mod way;
 
-pub(crate) use control::IcmpHandler;
 pub use control::IcmpSwitches;
+pub(crate) use control::own;
 pub(crate) use limits::Limits;
 pub(crate) use reason::Reasons;
 pub(crate) use way::{ends, leaves_from, mtu};

@@ -166,11 +166,11 @@ impl<F: Icmp> Node for IcmpError<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::IcmpSettings;
     use crate::testing::fib::{address, neighbor, with_interfaces};
     use volley_fib::{Fib, V4, V6};
     use volley_graph::harness::{In, Out, run};
     use volley_graph::{Domain, NodeId};
-    use volley_model::IcmpSettings;
 
     /// The word of a reason that the tests have a meaning for.
     fn reason() -> u32 {
@@ -345,7 +345,7 @@ mod tests {
             told(elsewhere, unlimited()),
             "from an address of the interface that it leaves by"
         );
-        let errors = volley_model::Switch::Off;
+        let errors = false;
         let off = IcmpSettings {
             errors,
             ..unlimited()

@@ -2,15 +2,15 @@
 //! the workers' stores are.
 
 use super::store::Bounds;
+use crate::ReassemblySettings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use volley_graph::{Crew, MAX_WORKERS};
+use volley_iface::Registry;
 use volley_model::reply::{
     ReassemblyReply, ReassemblyRow, VirtualReassemblyReply, VirtualReassemblyRow,
 };
-use volley_model::{
-    Applied, Family, Handler, ModelError, Query, ReassemblySettings, Reply, Request,
-};
+use volley_model::{Applied, Family, Handler, ModelError, Query, Reply, Request, key_value};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
@@ -68,7 +68,7 @@ impl ReassemblySwitches {
             cells: (0..MAX_WORKERS).map(|_| Cells::default()).collect(),
             virtual_cells: (0..MAX_WORKERS).map(|_| VirtualCells::default()).collect(),
         };
-        switches.set(&ReassemblySettings::default());
+        switches.set(&ReassemblySettings::of_family(family));
         switches
     }
 
@@ -78,9 +78,9 @@ impl ReassemblySwitches {
         self.fragments
             .store(settings.max_reassembly_length, Relaxed);
         self.buffers.store(settings.max_buffers, Relaxed);
-        self.timeout.store(settings.seconds(self.family), Relaxed);
+        self.timeout.store(settings.seconds(), Relaxed);
         self.virtual_timeout_ms
-            .store(settings.virtual_timeout_ms, Relaxed);
+            .store(settings.virtual_timeout, Relaxed);
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
@@ -193,18 +193,27 @@ pub(crate) struct ReassemblyHandler {
 }
 
 impl ReassemblyHandler {
+    /// Owns the settings of both families.
+    pub fn own(&self, registry: &mut Registry) {
+        let all = self.all.clone();
+        registry.own(move |key, now: Option<ReassemblySettings>| {
+            let family: Family = key_value(key, 0);
+            let now = now.unwrap_or_else(|| ReassemblySettings::of_family(family));
+            for switches in all.iter().filter(|it| it.family == family) {
+                switches.set(&now);
+            }
+            Ok(Applied::one())
+        });
+    }
+
     fn of(&self, family: Family) -> Option<&Arc<ReassemblySwitches>> {
         self.all.iter().find(|it| it.family == family)
     }
 }
 
 impl Handler for ReassemblyHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        let Request::Reassembly { family, settings } = request else {
-            return None;
-        };
-        self.of(*family)?.set(settings);
-        Some(Ok(Applied::one()))
+    fn apply(&mut self, _request: &Request) -> Option<Result<Applied, ModelError>> {
+        None
     }
 
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {

@@ -21,10 +21,9 @@ use std::marker::PhantomData;
 use volley_fib::Family;
 
 /// Datagrams of a family that a worker can hold at the most, whatever is configured; as in `volley_model::limits`.
-pub(crate) const MOST_DATAGRAMS: usize = *volley_model::limits::REASSEMBLIES.end() as usize;
+pub(crate) const MOST_DATAGRAMS: usize = crate::model::MAX_REASSEMBLIES as usize;
 /// Fragments of them; some more, for those that are to be dropped leave at the end of a round.
-pub(crate) const MOST_FRAGMENTS: usize =
-    *volley_model::limits::REASSEMBLY_BUFFERS.end() as usize + 1024;
+pub(crate) const MOST_FRAGMENTS: usize = crate::model::MAX_BUFFERS as usize + 1024;
 /// The longest datagram, and the longest payload of an IPv6 packet.
 pub(crate) const LONGEST: usize = 65_535;
 /// The longest headers in front of what is put together.

@@ -1,11 +1,12 @@
 //! The node as a stage, on a clock that the test owns: fragments in, datagrams out.
 
 use super::*;
+use crate::ReassemblySettings;
 use crate::testing::fragments::{self, body};
 use crate::testing::line::{Line, Plan};
 use volley_fib::{Fib, V4, V6};
 use volley_graph::Level;
-use volley_model::ReassemblySettings;
+use volley_model::Family;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -135,7 +136,7 @@ fn a_flood_holds_no_more_than_it_may() {
     bench.switches.set(&ReassemblySettings {
         max_reassemblies: 100,
         max_buffers: 150,
-        ..ReassemblySettings::default()
+        ..ReassemblySettings::of_family(Family::V4)
     });
     let body = body(64);
     let mut dropped = 0;

@@ -4,13 +4,14 @@
 mod bench;
 
 use super::*;
+use crate::ReassemblySettings;
 use crate::hash::{hash4, hash6};
 use crate::testing::fragments::{self, all_of, ip4, ip6};
 use crate::testing::line::Arrived;
 use bench::{ARC, bench, counted, shown};
 use volley_fib::Fib;
 use volley_graph::Level;
-use volley_model::ReassemblySettings;
+use volley_model::Family;
 
 const MS_NS: u64 = 1_000_000;
 
@@ -120,8 +121,8 @@ fn fragments_wait_for_their_first_and_follow_it_in_order() {
 fn what_waits_in_vain_is_dropped_when_time_is_over() {
     let mut bench = bench::<V4>(Level::detect(), 64, Fib::dataplane4);
     bench.switches.set(&ReassemblySettings {
-        virtual_timeout_ms: 40,
-        ..ReassemblySettings::default()
+        virtual_timeout: 40,
+        ..ReassemblySettings::of_family(Family::V4)
     });
     let body = body(9, 4000);
     let parts = all_of(&body, 1480, |b, from, to| ip4(3, b, from, to));
@@ -187,7 +188,7 @@ fn a_flood_holds_no_more_than_it_may_and_flows_go_on() {
     bench.switches.set(&ReassemblySettings {
         max_reassemblies: 100,
         max_buffers: 50,
-        ..ReassemblySettings::default()
+        ..ReassemblySettings::of_family(Family::V4)
     });
     let body = body(9, 4000);
     let flow = all_of(&body, 1480, |b, from, to| ip4(3, b, from, to));

@@ -1,0 +1,13 @@
+//! The classes of configuration objects of all crates.
+
+use volley_object::DefinitionError;
+
+#[cfg(test)]
+mod tests;
+
+/// Registers the classes, so that files and commands can be read where no router runs.
+pub fn register() -> Result<(), DefinitionError> {
+    volley_fib::classes()?;
+    volley_ip::classes()?;
+    Ok(())
+}

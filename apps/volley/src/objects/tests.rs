@@ -1,0 +1,250 @@
+//! Every registered class in every face: what a face writes, it reads as the same object; what is wrong, it refuses.
+
+use crate::objects;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, TestRunner};
+use volley_cli::{Action, parse_line};
+use volley_control::Core;
+use volley_model::Request;
+use volley_object::{Class, Place, classes, instances};
+
+const INTERFACES: [&str; 2] = ["pg0", "pg1"];
+const TWO: &str =
+    "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n[[interface]]\nname = \"pg1\"\nkind = \"pg\"\n";
+
+fn all() -> Vec<Class> {
+    objects::register().unwrap();
+    let classes = classes();
+    // Classes that other tests register come and go.
+    let own = classes.iter().filter(|c| !c.name().starts_with("test_"));
+    own.cloned().collect()
+}
+
+fn read(line: &str) -> Request {
+    match parse_line(line) {
+        Ok(command) => match command.action {
+            Action::Request(request) => *request,
+            other => panic!("{line}: {other:?}"),
+        },
+        Err(error) => panic!("{line}: {error}"),
+    }
+}
+
+fn each(mut check: impl FnMut(&Request)) {
+    for class in all() {
+        let mut runner = TestRunner::new(Config {
+            cases: 48,
+            failure_persistence: None,
+            ..Config::default()
+        });
+        let strategy = instances(&class, &INTERFACES);
+        for _ in 0..48 {
+            let object = strategy.new_tree(&mut runner).unwrap().current();
+            check(&Request::Set(object.clone()));
+            check(&Request::Unset(object.key()));
+        }
+    }
+}
+
+#[test]
+fn a_command_says_the_whole_object_and_reads_as_it() {
+    each(|request| assert_eq!(&read(&request.to_string()), request, "{request}"));
+    for class in all() {
+        let example = class.def().example;
+        assert!(!example.is_empty(), "{class:?} has no example");
+        assert!(matches!(read(example), Request::Set(_)), "{example}");
+    }
+}
+
+#[test]
+fn json_says_the_whole_object_and_reads_as_it() {
+    each(|request| {
+        let text = serde_json::to_string(request).unwrap();
+        assert_eq!(&serde_json::from_str::<Request>(&text).unwrap(), request);
+    });
+}
+
+#[test]
+fn the_file_says_the_whole_object_and_reads_as_it() {
+    each(|request| {
+        let Request::Set(object) = request else {
+            return;
+        };
+        if object.class().def().file == Place::None {
+            return;
+        }
+        let mut requests = volley_config::parse(TWO).unwrap().requests;
+        requests.push(request.clone());
+        let text = volley_config::write(&requests);
+        let again = volley_config::parse(&text);
+        let again = again.unwrap_or_else(|e| panic!("{request}: {e}\n{text}"));
+        let [before, after] = [&requests, &again.requests].map(|all| Core::state_of(all).unwrap());
+        assert_eq!(Core::difference(&before, &after), [""; 0], "{text}");
+    });
+}
+
+#[test]
+fn one_name_for_a_field_in_every_face() {
+    for class in all() {
+        for field in class.fields() {
+            let dashed = field.dashed();
+            assert_eq!(dashed.replace('-', "_"), field.name);
+            for pattern in class.set_patterns() {
+                let shown = pattern.show(class.fields());
+                // A word that introduces a value of a field is the field's name.
+                let behind = format!(" <{dashed}>");
+                for (at, _) in shown.match_indices(&behind) {
+                    let word = shown[..at].rsplit([' ', '{', '(', '|']).next().unwrap();
+                    let free = class.keys().iter().any(|k| k.name == field.name);
+                    let same = word == dashed || word.ends_with('>') || word.ends_with(')');
+                    assert!(
+                        free || same || class.values().len() == 1,
+                        "{class:?}: {shown}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_text_names_its_subject() {
+    let pronoun = |text: &str| {
+        let first = text.split_whitespace().next().unwrap_or_default();
+        [
+            "It", "Its", "Their", "They", "This", "That", "Them", "Whose", "What",
+        ]
+        .contains(&first)
+    };
+    for class in all() {
+        assert!(!pronoun(class.doc()), "{class:?}: {}", class.doc());
+        for field in class.fields() {
+            assert!(
+                !pronoun(field.doc),
+                "{class:?}.{}: {}",
+                field.name,
+                field.doc
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_is_refused_at_its_place() {
+    all();
+    for (line, error) in [
+        ("set ip icmp rate x", "column 18"),
+        (
+            "set ip icmp burst 0",
+            "burst must be a number from 1 to 100000, not '0'",
+        ),
+        ("set ip icmp rate 1 rate 2", "'rate' is given twice"),
+        (
+            "set ip multipath buckets 100",
+            "buckets must be a power of two",
+        ),
+        ("set urpf ip4 rx tight pg0", "'tight'"),
+    ] {
+        let told = parse_line(line).unwrap_err().to_string();
+        assert!(told.contains(error), "{line}: {told}");
+    }
+    for (text, error) in [
+        (
+            "[icmp]\nburst = 0\n",
+            "volley.toml:2:9: icmp.burst: must be a number from 1 to 100000",
+        ),
+        (
+            "[icmp]\nerrors = 1\n",
+            "volley.toml:2:10: icmp.errors: must be on or off",
+        ),
+        ("[icmp]\nburts = 1\n", "did you mean 'burst'?"),
+        ("[reassembly.ip6]\ntimeout = 0\n", "volley.toml:2"),
+        (
+            "[reassembly.ip7]\ntimeout = 1\n",
+            "must be ip4 or ip6, not 'ip7'",
+        ),
+        ("[multipath]\nbuckets = 100\n", "power of two"),
+        (
+            "[[interface]]\nname = \"a\"\nkind = \"pg\"\nurpf = { ip4 = \"tight\" }\n",
+            "volley.toml:4",
+        ),
+        (
+            "[[interface]]\nname = \"a\"\nkind = \"pg\"\nredirects = \"x\"\n",
+            "volley.toml:4",
+        ),
+    ] {
+        let told = volley_config::parse(text).unwrap_err().to_string();
+        assert!(told.contains(error), "{text}: {told}");
+    }
+}
+
+#[test]
+fn the_old_spellings_read_as_before() {
+    all();
+    for (line, same) in [
+        ("set ip icmp", "set ip icmp"),
+        ("set ip icmp errors on rate 1000", "set ip icmp"),
+        ("set ip icmp errors off rate 0 burst 7 receiver-rate 9", ""),
+        ("set ip6 reassembly", ""),
+        ("set ip6 reassembly virtual-timeout 250", ""),
+        ("set ip4 reassembly max-buffers 1024", "set ip4 reassembly"),
+        ("set interface ip virtual-reassembly pg0 on", ""),
+        (
+            "set interface ip redirects pg0 enable",
+            "set interface ip redirects pg0 on",
+        ),
+        ("set interface ip directed-broadcast pg0 off", ""),
+        ("set urpf ip rx strict pg0", "set urpf ip4 strict pg0"),
+        ("set urpf ip6 loose pg0", ""),
+        ("set urpf ip4 rx off pg0", "set urpf ip4 off pg0"),
+        ("set ip multipath resilient buckets 512", ""),
+        ("default urpf pg0 ip4", "set urpf ip4 off pg0"),
+        ("default icmp", "default icmp"),
+    ] {
+        let same = if same.is_empty() { line } else { same };
+        assert_eq!(read(line).to_string(), same, "{line}");
+    }
+}
+
+#[test]
+fn a_setting_goes_with_its_interface_and_follows_its_name() {
+    let classes = all();
+    let mut runner = TestRunner::deterministic();
+    let settings: Vec<Request> = classes
+        .iter()
+        .filter(|c| c.part_of() == Some("interface"))
+        .flat_map(|class| {
+            let strategy = instances(class, &["pg0"]);
+            let made = (0..40).map(|_| strategy.new_tree(&mut runner).unwrap().current());
+            let says: Vec<_> = made.filter(|it| !it.is_usual()).collect();
+            assert!(!says.is_empty(), "{class:?} says nothing");
+            says.into_iter()
+                .take(1)
+                .map(Request::Set)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(settings.len() >= 4);
+    let mut requests = volley_config::parse(TWO).unwrap().requests;
+    let bare = Core::state_of(&requests).unwrap();
+    requests.extend(settings.clone());
+    let full = Core::state_of(&requests).unwrap();
+    assert_eq!(full.len(), bare.len() + settings.len());
+    let rename = |name: &str, new_name: &str| Request::InterfaceRename {
+        name: name.into(),
+        new_name: new_name.into(),
+    };
+    let mut state = full.clone();
+    state
+        .edit(&rename("pg0", "up0"), &mut Default::default())
+        .unwrap();
+    assert_eq!(state.len(), full.len());
+    assert!(!format!("{state:?}").contains("pg0"), "{state:?}");
+    state
+        .edit(&rename("up0", "pg0"), &mut Default::default())
+        .unwrap();
+    assert_eq!(state, full);
+    let delete = Request::InterfaceDelete { name: "pg0".into() };
+    state.edit(&delete, &mut Default::default()).unwrap();
+    assert!(!format!("{state:?}").contains("pg0"), "{state:?}");
+}

@@ -1,0 +1,90 @@
+//! Commands of registered classes.
+
+use super::args::Args;
+use crate::grammar::{ObjectCommand, Piece, Verb};
+use volley_model::{Request, SyntaxError};
+use volley_object::pattern::Pattern;
+use volley_object::{Class, FieldError, Value, classes};
+
+/// The request of a command.
+pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let gone = || SyntaxError::new(1, format!("{} was removed meanwhile", command.class));
+    let class = classes().get(command.class).cloned().ok_or_else(gone)?;
+    let pattern = match command.verb {
+        Verb::Set(i) => class.set_patterns().get(i),
+        Verb::Unset(i) => class.unset_patterns().get(i),
+        Verb::Default => None,
+    };
+    let read = read(&class, pattern, args.all())?;
+    let end = args.column();
+    let placed = |error: FieldError| {
+        let at = class.field(error.field).map(|(at, _)| at);
+        let column = at.and_then(|at| read.columns.get(at).copied().flatten());
+        SyntaxError::new(column.unwrap_or(end), error)
+    };
+    match command.verb {
+        Verb::Set(_) => class.instance(read.slots.clone()).map(Request::Set),
+        _ => {
+            let keys = read.slots.iter().take(class.keys().len());
+            class
+                .key(keys.flatten().cloned().collect())
+                .map(Request::Unset)
+        }
+    }
+    .map_err(placed)
+}
+
+struct Read {
+    slots: Vec<Option<Value>>,
+    columns: Vec<Option<usize>>,
+}
+
+fn read(class: &Class, pattern: Option<&Pattern>, pieces: &[Piece]) -> Result<Read, SyntaxError> {
+    let fields = class.fields();
+    let mut read = Read {
+        slots: vec![None; fields.len()],
+        columns: vec![None; fields.len()],
+    };
+    for piece in pieces {
+        let (at, value, column) = match piece {
+            Piece::Word(text, column) => match pattern.and_then(|pattern| given(pattern, text)) {
+                Some((at, value)) => (at, value, *column),
+                None => continue,
+            },
+            Piece::Slot(name, token) => {
+                let Some((at, field)) = class.field(name) else {
+                    continue;
+                };
+                let value = field.kind.read(&token.text).map_err(|why| {
+                    SyntaxError::new(token.column, format!("{} {why}", field.dashed()))
+                })?;
+                (at, value, token.column)
+            }
+        };
+        let slot = &mut read.slots[at];
+        *slot = match (slot.take(), value) {
+            (None, value) => Some(value),
+            (Some(Value::List(before)), Value::List(more)) => Some(Value::List(
+                before.iter().chain(more.iter()).cloned().collect(),
+            )),
+            (Some(_), _) => {
+                let name = fields[at].dashed();
+                return Err(SyntaxError::new(column, format!("'{name}' is given twice")));
+            }
+        };
+        read.columns[at] = Some(column);
+    }
+    Ok(read)
+}
+
+/// The field that a word of a pattern gives a value.
+fn given(pattern: &Pattern, text: &str) -> Option<(usize, Value)> {
+    match pattern {
+        Pattern::Word(word) if word.text == text => word.gives.clone(),
+        Pattern::Word(_) | Pattern::Field(_) => None,
+        Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
+            all.iter().find_map(|p| given(p, text))
+        }
+        Pattern::Optional(inner) => given(inner, text),
+    }
+}

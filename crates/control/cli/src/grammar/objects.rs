@@ -1,0 +1,164 @@
+//! Commands of registered classes: their patterns, slots and helps, derived from the definitions.
+
+use super::NameKind;
+use super::commands::{CommandDef, Id};
+use super::pattern::{Pattern, Word};
+use super::slots::{Slot, Takes};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+use volley_object::{Class, Classes, FieldDef, Kind, Shape};
+
+/// What a command does with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// Creates or changes it, by this pattern of its class.
+    Set(usize),
+    /// Removes it, by this pattern.
+    Unset(usize),
+    /// Removes it or gives it its defaults back: a command that every class has.
+    Default,
+}
+
+/// A command of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectCommand {
+    pub(crate) class: &'static str,
+    pub(crate) verb: Verb,
+}
+
+/// The commands of all classes with their patterns.
+pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
+    let mut all = Vec::new();
+    for class in classes.iter() {
+        let patterns = class.set_patterns().iter().enumerate();
+        let set = patterns.map(|(i, p)| (Verb::Set(i), p));
+        let patterns = class.unset_patterns().iter().enumerate();
+        let unset = patterns.map(|(i, p)| (Verb::Unset(i), p));
+        for (verb, pattern) in set.chain(unset) {
+            all.push(command(
+                class,
+                verb,
+                pattern.show(class.fields()),
+                converted(class, pattern),
+            ));
+        }
+        let (text, pattern) = default_command(class);
+        all.push(command(class, Verb::Default, text, pattern));
+    }
+    all
+}
+
+fn command(class: &Class, verb: Verb, text: String, pattern: Pattern) -> (CommandDef, Pattern) {
+    let example = match verb {
+        Verb::Set(0) => class.def().example.to_owned(),
+        _ => text.clone(),
+    };
+    let doc = match verb {
+        Verb::Set(_) => class.doc().to_owned(),
+        Verb::Unset(_) => format!("Remove: {}", class.doc()),
+        Verb::Default => format!("Give the defaults back to: {}", class.doc()),
+    };
+    let id = Id::Object(ObjectCommand {
+        class: interned(class.name()),
+        verb,
+    });
+    let definition = CommandDef {
+        id,
+        pattern: interned(&text),
+        text: interned(&doc),
+        example: interned(&example),
+    };
+    (definition, pattern)
+}
+
+/// `default CLASS KEYS`.
+fn default_command(class: &Class) -> (String, Pattern) {
+    let noun = class.name().replace('_', "-");
+    let mut text = format!("default {noun}");
+    let mut all = vec![word("default", ""), word(&noun, "")];
+    for field in class.keys() {
+        text += &format!(" <{}>", field.dashed());
+        all.push(Pattern::Slot(slot(field)));
+    }
+    (text, Pattern::Seq(all))
+}
+
+fn word(text: &str, tail: &str) -> Pattern {
+    Pattern::Word(Word {
+        text: interned(text),
+        tail: interned(tail),
+    })
+}
+
+fn converted(class: &Class, pattern: &volley_object::pattern::Pattern) -> Pattern {
+    use volley_object::pattern::Pattern as From;
+    let each = |all: &[From]| all.iter().map(|p| converted(class, p)).collect();
+    match pattern {
+        From::Word(it) => word(&it.text, &it.tail),
+        From::Field(at) => Pattern::Slot(slot(&class.fields()[*at])),
+        From::Seq(all) => Pattern::Seq(each(all)),
+        From::OneOf(all) => Pattern::OneOf(each(all)),
+        From::Optional(inner) => Pattern::Optional(Box::new(converted(class, inner))),
+        From::Many(all) => Pattern::Many(Box::new(Pattern::OneOf(each(all)))),
+    }
+}
+
+/// The slot of a field.
+fn slot(field: &FieldDef) -> &'static Slot {
+    static SLOTS: Mutex<BTreeMap<(String, String, String), &'static Slot>> =
+        Mutex::new(BTreeMap::new());
+    let takes = takes(field);
+    let key = (field.dashed(), field.help(), format!("{takes:?}"));
+    let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    slots.entry(key).or_insert_with(|| {
+        Box::leak(Box::new(Slot {
+            name: interned(&field.dashed()),
+            takes,
+            text: interned(&field.help()),
+        }))
+    })
+}
+
+fn takes(field: &FieldDef) -> Takes {
+    match (field.kind.element(), field.reference) {
+        (_, Some(reference)) if reference.class == "interface" => Takes::Name(NameKind::Interface),
+        (_, Some(reference)) => Takes::Name(NameKind::Object(interned(reference.class))),
+        (Kind::Bool, _) => Takes::OneOf(&["on", "off", "enable", "disable"]),
+        (Kind::Number { .. }, _) => Takes::Number,
+        (Kind::Choice(all), _) => {
+            let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+            Takes::OneOf(interned_list(&names))
+        }
+        (Kind::Text(text), _) => match text.shape {
+            Shape::Any => Takes::Any,
+            Shape::Prefix => Takes::Prefix,
+            Shape::Address => Takes::Address,
+            Shape::Mac => Takes::Mac,
+        },
+        (Kind::List(_), _) => Takes::Any,
+    }
+}
+
+/// The same text for as long as the process runs: classes come and go, and few texts differ.
+fn interned(text: &str) -> &'static str {
+    static TEXTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = texts.get(text) {
+        return found;
+    }
+    let kept: &'static str = Box::leak(text.to_owned().into_boxed_str());
+    texts.insert(kept);
+    kept
+}
+
+fn interned_list(all: &[&str]) -> &'static [&'static str] {
+    static LISTS: Mutex<BTreeSet<&'static [&'static str]>> = Mutex::new(BTreeSet::new());
+    let kept: Vec<&'static str> = all.iter().map(|text| interned(text)).collect();
+    let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = lists.get(&kept[..]) {
+        return found;
+    }
+    let kept: &'static [&'static str] = Box::leak(kept.into_boxed_slice());
+    lists.insert(kept);
+    kept
+}

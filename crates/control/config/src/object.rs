@@ -1,0 +1,249 @@
+//! Objects of registered classes in the file: their tables and keys, derived from the definitions.
+
+use crate::field::{Doc, Field, Section};
+use crate::read::{Plan, sections};
+use crate::schema::{INTERFACE, Key, Table};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use toml::de::DeTable;
+use volley_model::{ObjectKind, Request};
+use volley_object::{Class, Classes, FieldDef, Instance, Place, Value};
+
+/// A table kept for as long as the process runs; one for each content, however often classes come and go.
+fn kept(name: &'static str, repeats: bool, keys: Vec<(&'static str, String)>) -> &'static Table {
+    type Content = (&'static str, bool, Vec<(&'static str, String)>);
+    static KEPT: Mutex<BTreeMap<Content, &'static Table>> = Mutex::new(BTreeMap::new());
+    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry((name, repeats, keys.clone())).or_insert_with(|| {
+        let key = |(name, text): (&'static str, String)| Key {
+            name,
+            text: Box::leak(text.into_boxed_str()),
+        };
+        let keys: Vec<Key> = keys.into_iter().map(key).collect();
+        Box::leak(Box::new(Table {
+            name,
+            repeats,
+            keys: Box::leak(keys.into_boxed_slice()),
+        }))
+    })
+}
+
+fn rows(fields: &[FieldDef]) -> Vec<(&'static str, String)> {
+    fields.iter().map(|f| (f.name, f.help())).collect()
+}
+
+/// The table of a class outside of `[[interface]]`.
+fn table(class: &Class) -> Option<&'static Table> {
+    match class.def().file {
+        Place::Table(name) | Place::Map(name) => Some(kept(name, false, rows(class.values()))),
+        Place::List(name) => Some(kept(name, true, rows(class.fields()))),
+        _ => None,
+    }
+}
+
+/// The tables of all classes outside of `[[interface]]`.
+pub(crate) fn tables(classes: &Classes) -> Vec<&'static Table> {
+    classes.iter().filter_map(table).collect()
+}
+
+fn interface_key(class: &Class) -> Option<&'static str> {
+    match class.def().file {
+        Place::Interface(name) | Place::InterfaceMap(name) | Place::InterfaceList(name) => {
+            Some(name)
+        }
+        _ => None,
+    }
+}
+
+/// `[[interface]]` with the keys of all settings of interfaces.
+pub(crate) fn interface_table(classes: &Classes) -> &'static Table {
+    let own = INTERFACE.keys.iter();
+    let mut keys: Vec<(&str, String)> = own.map(|k| (k.name, k.text.to_owned())).collect();
+    for class in classes.iter() {
+        if let Some(name) = interface_key(class) {
+            let parts: Vec<String> = inner_fields(class).iter().map(|f| f.help()).collect();
+            let text = match &parts[..] {
+                [one] if matches!(class.def().file, Place::Interface(_)) => one.clone(),
+                _ => format!("{} ({})", class.doc(), form(class)),
+            };
+            keys.push((name, text));
+        }
+    }
+    kept(INTERFACE.name, INTERFACE.repeats, keys)
+}
+
+/// How a value in `[[interface]]` is written.
+fn form(class: &Class) -> String {
+    let names: Vec<&str> = inner_fields(class).iter().map(|f| f.name).collect();
+    let names = names.join(", ");
+    match (class.def().file, class.keys().get(1)) {
+        (Place::InterfaceMap(_), Some(key)) if class.values().len() == 1 => {
+            format!("table of {} = {names}", key.name)
+        }
+        (Place::InterfaceMap(_), Some(key)) => {
+            format!("table of {} = {{ {names} }}", key.name)
+        }
+        (Place::InterfaceList(_), _) => format!("list of tables with {names}"),
+        _ => format!("table with {names}"),
+    }
+}
+
+/// The fields that a table in `[[interface]]` has.
+fn inner_fields(class: &Class) -> &[FieldDef] {
+    match class.def().file {
+        Place::InterfaceList(_) => class.fields().get(1..).unwrap_or_default(),
+        _ => class.values(),
+    }
+}
+
+/// Reads the objects of a class that have tables of their own.
+pub(crate) fn read<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>, class: &Class, plan: &mut Plan) {
+    let Some(table) = table(class) else {
+        return;
+    };
+    for (_, value) in root.iter().filter(|(key, _)| key.get_ref() == table.name) {
+        if let Place::Map(_) = class.def().file {
+            let whole = Field::whole(doc, table.name, value);
+            for (key, field) in whole.entries() {
+                if let Some(section) = field.section(table) {
+                    let key = [(class.keys().first(), Value::text(key))];
+                    object(class, &section, &key, plan);
+                }
+            }
+            continue;
+        }
+        for section in sections(doc, table, value) {
+            object(class, &section, &[], plan);
+        }
+    }
+}
+
+/// Reads the settings of an interface.
+pub(crate) fn of_interface(section: &Section<'_>, interface: &str, plan: &mut Plan) {
+    let classes = volley_object::classes();
+    for class in classes.iter() {
+        let Some(field) = interface_key(class).and_then(|name| section.get(name)) else {
+            continue;
+        };
+        let owner = (class.keys().first(), Value::text(interface));
+        match class.def().file {
+            Place::InterfaceMap(_) => {
+                for (key, field) in field.entries() {
+                    let keys = [owner.clone(), (class.keys().get(1), Value::text(key))];
+                    setting(class, section, &field, &keys, plan);
+                }
+            }
+            Place::InterfaceList(_) => {
+                for field in field.list() {
+                    setting(class, section, &field, std::slice::from_ref(&owner), plan);
+                }
+            }
+            _ => setting(class, section, &field, &[owner], plan),
+        }
+    }
+}
+
+type Given<'c> = (Option<&'c FieldDef>, Value);
+
+/// A setting of an interface: a table of its fields, or the value of the only one.
+fn setting(
+    class: &Class,
+    section: &Section<'_>,
+    field: &Field<'_>,
+    keys: &[Given<'_>],
+    plan: &mut Plan,
+) {
+    let name = interface_key(class).unwrap_or_default();
+    if let ([only], false) = (inner_fields(class), field.is_table()) {
+        if let Some(value) = value(only, field) {
+            let mut given = keys.to_vec();
+            given.push((Some(only), value));
+            finish(class, &given, plan, |why| field.error(why));
+        }
+        return;
+    }
+    let schema = kept(name, false, rows(inner_fields(class)));
+    if let Some(inner) = field.section(schema) {
+        let _ = section;
+        object(class, &inner, keys, plan);
+    }
+}
+
+/// An object from a table, with key values that are not in it.
+fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut Plan) {
+    let mut given = keys.to_vec();
+    let mut whole = true;
+    for field in class.fields() {
+        let is_given = keys
+            .iter()
+            .any(|(f, _)| f.is_some_and(|f| f.name == field.name));
+        if is_given {
+            continue;
+        }
+        match section.get(field.name) {
+            Some(found) => match value(field, &found) {
+                Some(value) => given.push((Some(field), value)),
+                None => whole = false,
+            },
+            None if field.required() => {
+                let (name, help) = (field.name, field.help());
+                section.error(format!("the key '{name}' is missing: {help}"));
+                whole = false;
+            }
+            None => {}
+        }
+    }
+    if whole {
+        finish(class, &given, plan, |why| section.error(why));
+    }
+}
+
+/// A value of a field, checked here so that the error has its place.
+fn value(field: &FieldDef, found: &Field<'_>) -> Option<Value> {
+    let value = found.value()?;
+    let value = found.check(field.kind.check(&value))?;
+    if let Some(reference) = field.reference
+        && reference.class == "interface"
+    {
+        for name in value.elements() {
+            found.refers_to(ObjectKind::Interface, name.to_string());
+        }
+    }
+    Some(value)
+}
+
+fn finish(class: &Class, given: &[Given<'_>], plan: &mut Plan, error: impl Fn(String)) {
+    let slot = |field: &FieldDef| {
+        let mut found = given.iter();
+        let found = found.find(|(f, _)| f.is_some_and(|f| f.name == field.name));
+        found.map(|(_, value)| value.clone())
+    };
+    // A key of a map is text in the file, whatever it is to the class.
+    let typed = |(field, value): (&FieldDef, Option<Value>)| match (value, field.key) {
+        (Some(Value::Text(text)), true) => field.kind.read(&text).ok().or(Some(Value::Text(text))),
+        (value, _) => value,
+    };
+    let fields = class.fields().iter();
+    let slots = fields.map(|field| typed((field, slot(field)))).collect();
+    let object = match class.instance(slots) {
+        Ok(object) => object,
+        Err(why) => return error(why.to_string()),
+    };
+    let key = object.key();
+    if !plan.keys.add(key.to_string()) {
+        return error(format!("{key} is declared twice"));
+    }
+    plan_of(object, plan);
+}
+
+fn plan_of(object: Instance, plan: &mut Plan) {
+    let refers = |f: &FieldDef| f.reference.is_some();
+    match (
+        object.class().part_of(),
+        object.class().fields().iter().any(refers),
+    ) {
+        (Some("interface"), _) => plan.of_interface(Request::Set(object)),
+        (_, true) => plan.late(Request::Set(object)),
+        _ => plan.early(Request::Set(object)),
+    }
+}

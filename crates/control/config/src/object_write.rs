@@ -1,0 +1,89 @@
+//! Objects of registered classes, written into the file; defaults are left out.
+
+use crate::write::{Keys, list, quoted};
+use volley_object::{FieldDef, Instance, Place, Value};
+
+/// Where a part of the file goes, and its text.
+pub(crate) enum Written {
+    /// Before the interfaces.
+    First(String),
+    /// Behind the interfaces.
+    Rest(String),
+    /// Into `[[interface]]`: the interface, the key, the value.
+    Interface(String, &'static str, String),
+    /// The same, for a value that gathers several objects: whether it is a list, and one entry.
+    Gathered(String, &'static str, bool, String),
+    /// The file has no place for it.
+    Wordless,
+}
+
+/// An object as a part of the file.
+pub(crate) fn written(object: &Instance) -> Written {
+    let class = object.class();
+    let keys = class.keys().len();
+    let refers = class.fields().iter().any(|f| f.reference.is_some());
+    let by_place = |text| match refers {
+        true => Written::Rest(text),
+        false => Written::First(text),
+    };
+    let owner = || object.slot(0).map(Value::to_string).unwrap_or_default();
+    match class.def().file {
+        Place::None => Written::Wordless,
+        Place::Table(name) => by_place(format!("\n[{name}]\n{}", lines(object, 0).lines())),
+        Place::List(name) => by_place(format!("\n[[{name}]]\n{}", lines(object, 0).lines())),
+        Place::Map(name) => {
+            let key = toml_key(object.slot(0));
+            by_place(format!("\n[{name}.{key}]\n{}", lines(object, 1).lines()))
+        }
+        Place::Interface(name) => Written::Interface(owner(), name, inner(object)),
+        Place::InterfaceMap(name) => {
+            let entry = format!("{} = {}", toml_key(object.slot(1)), inner(object));
+            Written::Gathered(owner(), name, false, entry)
+        }
+        Place::InterfaceList(name) => {
+            let entry = lines(object, keys.min(1)).braces();
+            Written::Gathered(owner(), name, true, entry)
+        }
+    }
+}
+
+/// A key value as a key of the file.
+fn toml_key(value: Option<&Value>) -> String {
+    let text = value.map(Value::to_string).unwrap_or_default();
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match !text.is_empty() && text.chars().all(bare) {
+        true => text,
+        false => quoted(text),
+    }
+}
+
+/// The fields from `first` on that are part of the key or not at their defaults.
+fn lines(object: &Instance, first: usize) -> Keys {
+    let mut keys = Keys::default();
+    for (at, field) in object.class().fields().iter().enumerate().skip(first) {
+        if let Some(value) = object.slot(at).filter(|_| field.key || object.is_set(at)) {
+            keys.plain(field.name, text(value));
+        }
+    }
+    keys
+}
+
+/// The fields behind the key: the value of the only one, or a table in braces.
+fn inner(object: &Instance) -> String {
+    let class = object.class();
+    let keys = class.keys().len();
+    let only: &[FieldDef] = class.values();
+    match (only.len(), object.slot(keys)) {
+        (1, Some(value)) => text(value),
+        _ => lines(object, keys).braces(),
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Bool(it) => it.to_string(),
+        Value::Number(it) => it.to_string(),
+        Value::Text(it) => quoted(it),
+        Value::List(all) => list(all.iter().map(text)),
+    }
+}

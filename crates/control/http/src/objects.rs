@@ -1,0 +1,259 @@
+//! Objects of registered classes as resources: `/v1/CLASS` and `/v1/CLASS/KEY...`.
+
+use crate::control::{Api, Change};
+use crate::error::Problem;
+use crate::routes::{Answer, Hands, json, value};
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{Method, StatusCode, Uri};
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value as Json};
+use std::rc::Rc;
+use volley_model::{ModelError, ObjectKind, Request};
+use volley_object::{Class, FieldDef, Instance, ObjectKey, Value, classes};
+
+/// The class and the words of the key in a path.
+fn split(uri: &Uri) -> Result<(Class, Vec<String>), Problem> {
+    let path = uri.path().strip_prefix("/v1/").unwrap_or_default();
+    let mut words = path.split('/').map(|word| {
+        let decoded = percent_decode_str(word).decode_utf8();
+        decoded
+            .map(|text| text.into_owned())
+            .map_err(|_| Problem::malformed(format!("'{word}' in the path is not UTF-8")))
+    });
+    let name = words.next().transpose()?.unwrap_or_default();
+    let Some(class) = classes().get(&name).cloned() else {
+        let shown: String = name.chars().take(64).collect();
+        let shown = shown.escape_debug();
+        let message = format!("there is no path /v1/{shown}; GET /v1/openapi.json lists them");
+        return Err(Problem::no_such_path(message));
+    };
+    let words: Result<Vec<String>, Problem> = words.collect();
+    Ok((class, words?))
+}
+
+fn one(class: &Class, words: &[String]) -> Result<ObjectKey, Problem> {
+    let keys = class.keys();
+    if words.len() != keys.len() {
+        let names: Vec<String> = keys.iter().map(|k| format!("{{{}}}", k.name)).collect();
+        let path = std::iter::once(class.name().to_owned()).chain(names);
+        let path: Vec<String> = path.collect();
+        let message = format!(
+            "the path of an object of this class is /v1/{}; a '/' in a name is written %2F",
+            path.join("/")
+        );
+        return Err(Problem::no_such_path(message));
+    }
+    let read = |(field, word): (&FieldDef, &String)| {
+        let value = field.kind.read(word);
+        value.map_err(|why| Problem::malformed(format!("{} {why}", field.name)))
+    };
+    let values: Result<Vec<Value>, Problem> = keys.iter().zip(words).map(read).collect();
+    class.key(values?).map_err(Problem::malformed)
+}
+
+fn absent(key: &ObjectKey) -> Problem {
+    let none: [String; 0] = [];
+    ModelError::not_found(ObjectKind::Object, key, none).into()
+}
+
+/// The object of a key as it is: configured, or the defaults of a class that has a value always.
+async fn now(api: &dyn Api, key: &ObjectKey) -> Option<Instance> {
+    let all = api.objects(key.class().name().to_owned()).await;
+    let found = all.into_iter().find(|object| object.key() == *key);
+    let always = key.class().unset_patterns().is_empty();
+    found.or_else(|| always.then(|| Instance::usual(key)).flatten())
+}
+
+/// The objects of a class whose fields have the values that the query names.
+fn filtered(all: Vec<Instance>, class: &Class, query: &str) -> Result<Vec<Instance>, Problem> {
+    let given: Vec<(String, String)> =
+        serde_urlencoded::from_str(query).map_err(Problem::malformed)?;
+    let mut wanted = Vec::new();
+    for (name, text) in given {
+        let Some((at, field)) = class.field(&name) else {
+            let names: Vec<&str> = class.fields().iter().map(|f| f.name).collect();
+            let message = format!(
+                "there is no parameter '{name}'; there are: {}",
+                names.join(", ")
+            );
+            return Err(Problem::malformed(message).at(name));
+        };
+        let value = field.kind.element().read(&text);
+        let value = value.map_err(|why| Problem::malformed(format!("{name} {why}")).at(name))?;
+        wanted.push((at, value));
+    }
+    let has = |object: &Instance, at: usize, value: &Value| {
+        let slot = object.slot(at);
+        slot.is_some_and(|slot| slot.elements().contains(value))
+    };
+    let mut all = all;
+    all.retain(|object| wanted.iter().all(|(at, value)| has(object, *at, value)));
+    Ok(all)
+}
+
+fn map(bytes: &[u8]) -> Result<Map<String, Json>, Problem> {
+    match bytes.trim_ascii() {
+        b"" => Ok(Map::new()),
+        bytes => serde_json::from_slice(bytes)
+            .map_err(|e| Problem::malformed(format!("the body is not a JSON object: {e}"))),
+    }
+}
+
+/// An object from the values of its key and a body; `before` has what the body leaves out.
+fn merged(
+    key: &ObjectKey,
+    before: Option<&Instance>,
+    mut body: Map<String, Json>,
+) -> Result<Instance, Problem> {
+    let class = key.class();
+    let written = |slot: &Value| serde_json::to_value(slot).unwrap_or_default();
+    for (field, value) in class.keys().iter().zip(key.values()) {
+        let value = written(value);
+        match body.get(field.name) {
+            Some(other) if *other != value => {
+                let message = format!("{} must be {value}, as the path has it", field.name);
+                return Err(Problem::malformed(message).at(field.name.to_owned()));
+            }
+            _ => _ = body.insert(field.name.to_owned(), value),
+        }
+    }
+    for (at, field) in class.fields().iter().enumerate() {
+        if let Some(value) = before.and_then(|object| object.slot(at)) {
+            let entry = body.entry(field.name.to_owned());
+            entry.or_insert_with(|| written(value));
+        }
+    }
+    class.from_json(&body).map_err(Problem::malformed)
+}
+
+type Work = Result<(StatusCode, Json), Problem>;
+
+fn told<T: serde::Serialize>(value: &T) -> Work {
+    let json = serde_json::to_value(value).map_err(crate::routes::internal)?;
+    Ok((StatusCode::OK, json))
+}
+
+async fn changed(api: &dyn Api, request: Request) -> Work {
+    let change: Change = api.change(vec![request]).await?;
+    told(&change)
+}
+
+/// What a request for a resource does, on the control thread.
+async fn work(
+    api: Rc<dyn Api>,
+    method: Method,
+    (class, words): (Class, Vec<String>),
+    query: String,
+    body: Map<String, Json>,
+) -> Work {
+    let is_list = words.is_empty() && !class.keys().is_empty();
+    if is_list {
+        if method != Method::GET {
+            let message = format!("{method} is for one object; GET lists all");
+            let status = StatusCode::METHOD_NOT_ALLOWED;
+            return Err(Problem::new(status, "method", message));
+        }
+        let all = api.objects(class.name().to_owned()).await;
+        return told(&filtered(all, &class, &query)?);
+    }
+    let key = one(&class, &words)?;
+    if method == Method::GET {
+        let found = now(&*api, &key).await;
+        return told(&found.ok_or_else(|| absent(&key))?);
+    }
+    if method == Method::DELETE {
+        return changed(&*api, Request::Unset(key)).await;
+    }
+    let before = match method == Method::PATCH {
+        true => Some(now(&*api, &key).await.ok_or_else(|| absent(&key))?),
+        false => None,
+    };
+    let object = merged(&key, before.as_ref(), body)?;
+    changed(&*api, Request::Set(object)).await
+}
+
+/// Answers a request for a resource.
+pub(crate) async fn answer(
+    State(hands): State<Hands>,
+    method: Method,
+    uri: Uri,
+    RawQuery(query): RawQuery,
+    content: Body,
+) -> Answer {
+    let place = split(&uri)?;
+    let content = match method {
+        Method::PUT | Method::PATCH => value(&hands, content, map).await?,
+        _ => Map::new(),
+    };
+    let query = query.unwrap_or_default();
+    let asked = hands
+        .control
+        .ask(move |api| Box::pin(work(api, method, place, query, content)));
+    let (_, answer) = asked.await??;
+    json(&answer)
+}
+
+/// The paths of all classes, for the OpenAPI document.
+pub(crate) fn paths(change: &Json, answer: impl Fn(&str, &str, Json) -> Json) -> Map<String, Json> {
+    const JSON: &str = "application/json";
+    let mut paths = Map::new();
+    for class in classes().iter() {
+        let (name, doc) = (class.name(), class.doc());
+        let object = class.schema(false, true);
+        let mut bare = class.schema(false, false);
+        bare["required"] = Json::Array(Vec::new());
+        let parameter = |place: &str, field: &FieldDef| {
+            serde_json::json!({
+                "name": field.name, "in": place, "required": place == "path", "schema": field.schema(),
+            })
+        };
+        let keys: Vec<Json> = class.keys().iter().map(|f| parameter("path", f)).collect();
+        let path = class
+            .keys()
+            .iter()
+            .fold(format!("/v1/{name}"), |path, field| {
+                format!("{path}/{{{}}}", field.name)
+            });
+        let operation = |verb: &str, text: &str, body: Option<&Json>, schema: Json| {
+            let mut operation = serde_json::json!({
+                "operationId": format!("{verb}-{name}"),
+                "summary": text,
+                "description": doc,
+                "parameters": keys,
+                "responses": answer(text, JSON, schema),
+            });
+            if let Some(body) = body {
+                let content = serde_json::json!({ "content": { JSON: { "schema": body } } });
+                operation["requestBody"] = content;
+            }
+            operation
+        };
+        let operations = serde_json::json!({
+            "get": operation("get", "Read the object.", None, object.clone()),
+            "put": operation("put", "Create or replace the object; a field that is left out gets its default.",
+                Some(&bare), change.clone()),
+            "patch": operation("patch", "Change the fields that are given.", Some(&bare), change.clone()),
+            "delete": operation("delete", "Remove the object, or give the setting its defaults back.", None, change.clone()),
+        });
+        paths.insert(path, operations);
+        if !class.keys().is_empty() {
+            let filters: Vec<Json> = class
+                .fields()
+                .iter()
+                .map(|f| parameter("query", f))
+                .collect();
+            let list = serde_json::json!({ "type": "array", "items": object });
+            let text = "List the objects, those with the given values only.";
+            let get = serde_json::json!({ "get": {
+                "operationId": format!("list-{name}"),
+                "summary": text,
+                "description": doc,
+                "parameters": filters,
+                "responses": answer(text, JSON, list),
+            } });
+            paths.insert(format!("/v1/{name}"), get);
+        }
+    }
+    paths
+}

@@ -1,0 +1,212 @@
+//! `#[derive(Object)]`.
+
+use crate::doc;
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+use syn::{
+    Attribute, Data, DeriveInput, Error, Expr, ExprPath, Field, Fields, LitStr, Result, Type,
+};
+
+/// What `#[object(...)]` says of the struct.
+#[derive(Default)]
+struct OfClass {
+    class: Option<LitStr>,
+    file: Option<LitStr>,
+    set: Vec<LitStr>,
+    unset: Vec<LitStr>,
+    example: Option<LitStr>,
+    check: Option<ExprPath>,
+}
+
+/// What `#[object(...)]` says of a field.
+#[derive(Default)]
+struct OfField {
+    key: bool,
+    part_of: Option<LitStr>,
+    needs: Option<LitStr>,
+    default: Option<Expr>,
+    range: Option<Expr>,
+    unit: Option<LitStr>,
+    example: Option<LitStr>,
+}
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let Data::Struct(body) = &input.data else {
+        return Err(Error::new_spanned(&input.ident, "Object is for structs"));
+    };
+    let Fields::Named(named) = &body.fields else {
+        return Err(Error::new_spanned(
+            &input.ident,
+            "Object needs named fields",
+        ));
+    };
+    let class = of_class(&input.attrs)?;
+    let ident = &input.ident;
+    let text = doc(&input.attrs);
+    if text.is_empty() {
+        return Err(Error::new_spanned(ident, "a class needs a doc comment"));
+    }
+    let Some(name) = &class.class else {
+        return Err(Error::new_spanned(
+            ident,
+            "a class needs `class = \"name\"`",
+        ));
+    };
+    let (mut definitions, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, field) in named.named.iter().enumerate() {
+        definitions.push(definition(field)?);
+        let (field, ty) = (&field.ident, &field.ty);
+        reads.push(quote! { #field: instance.field::<#ty>(#at)? });
+        writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
+    }
+    let usual = usual(ident, named.named.iter())?;
+    let OfClass { set, unset, .. } = &class;
+    let file = class.file.iter();
+    let example = class.example.iter();
+    let check = class.check.iter();
+    Ok(quote! {
+        #usual
+        impl ::volley_object::Object for #ident {
+            const CLASS: &'static str = #name;
+            fn definition() -> ::volley_object::ClassDef {
+                let mut class = ::volley_object::ClassDef::new(#name, #text);
+                class.fields = ::std::vec![#(#definitions),*];
+                #(class.file = ::volley_object::Place::read(#file);)*
+                class.set = ::std::vec![#(#set),*];
+                class.unset = ::std::vec![#(#unset),*];
+                #(class.example = #example;)*
+                #(class.check = ::core::option::Option::Some(|instance| {
+                    match <#ident as ::volley_object::Object>::of(instance) {
+                        ::core::option::Option::Some(it) => #check(&it),
+                        ::core::option::Option::None => ::core::result::Result::Ok(()),
+                    }
+                });)*
+                class
+            }
+            fn of(instance: &::volley_object::Instance) -> ::core::option::Option<Self> {
+                if instance.class().name() != #name {
+                    return ::core::option::Option::None;
+                }
+                ::core::option::Option::Some(#ident { #(#reads),* })
+            }
+            fn slots(&self) -> ::std::vec::Vec<::core::option::Option<::volley_object::Value>> {
+                ::std::vec![#(#writes),*]
+            }
+        }
+    })
+}
+
+/// `Default`, where every field has a default.
+fn usual<'f>(ident: &Ident, fields: impl Iterator<Item = &'f Field>) -> Result<TokenStream> {
+    let mut all = Vec::new();
+    for field in fields {
+        let (name, ty, of) = (&field.ident, &field.ty, of_field(&field.attrs)?);
+        let empty = |ty: &Type| match ty {
+            Type::Path(path) => {
+                let last = path.path.segments.last();
+                last.is_some_and(|it| it.ident == "Option" || it.ident == "Vec")
+            }
+            _ => false,
+        };
+        all.push(match of.default {
+            Some(default) => quote! { #name: { let it: #ty = #default; it } },
+            None if empty(ty) && !of.key => quote! { #name: ::core::default::Default::default() },
+            None => return Ok(TokenStream::new()),
+        });
+    }
+    Ok(quote! {
+        impl ::core::default::Default for #ident {
+            fn default() -> Self {
+                #ident { #(#all),* }
+            }
+        }
+    })
+}
+
+fn definition(field: &Field) -> Result<TokenStream> {
+    let Some(name) = &field.ident else {
+        return Err(Error::new_spanned(field, "a field needs a name"));
+    };
+    let of = of_field(&field.attrs)?;
+    let text = doc(&field.attrs);
+    if text.is_empty() {
+        return Err(Error::new_spanned(name, "a field needs a doc comment"));
+    }
+    let (ty, text_name): (&Type, String) = (&field.ty, Ident::to_string(name));
+    let key = of.key;
+    let mut steps = Vec::new();
+    if let Some(default) = &of.default {
+        steps.push(quote! {
+            field.default = ::volley_object::FieldType::to_slot(&{ let it: #ty = #default; it });
+        });
+    }
+    if let Some(range) = &of.range {
+        steps.push(quote! { field.limit((#range).into_inner()); });
+    }
+    if let Some(unit) = &of.unit {
+        steps.push(quote! { field.unit = #unit; });
+    }
+    if let Some(example) = &of.example {
+        steps.push(quote! { field.example = #example; });
+    }
+    if let Some(class) = &of.part_of {
+        steps.push(quote! {
+            field.reference = ::core::option::Option::Some(::volley_object::Reference::part_of(#class));
+        });
+    }
+    if let Some(class) = &of.needs {
+        steps.push(quote! {
+            field.reference = ::core::option::Option::Some(::volley_object::Reference::needs(#class));
+        });
+    }
+    Ok(quote! {{
+        #[allow(unused_mut)]
+        let mut field = ::volley_object::FieldDef::new::<#ty>(#text_name, #text, #key);
+        #(#steps)*
+        field
+    }})
+}
+
+fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
+    let mut of = OfClass::default();
+    for attribute in attributes.iter().filter(|a| a.path().is_ident("object")) {
+        attribute.parse_nested_meta(|meta| {
+            let name = meta.path.get_ident().map(Ident::to_string);
+            match name.as_deref() {
+                Some("class") => of.class = Some(meta.value()?.parse()?),
+                Some("file") => of.file = Some(meta.value()?.parse()?),
+                Some("set") => of.set.push(meta.value()?.parse()?),
+                Some("unset") => of.unset.push(meta.value()?.parse()?),
+                Some("example") => of.example = Some(meta.value()?.parse()?),
+                Some("check") => of.check = Some(meta.value()?.parse()?),
+                _ => return Err(meta.error("class, file, set, unset, example or check")),
+            }
+            Ok(())
+        })?;
+    }
+    Ok(of)
+}
+
+fn of_field(attributes: &[Attribute]) -> Result<OfField> {
+    let mut of = OfField::default();
+    for attribute in attributes.iter().filter(|a| a.path().is_ident("object")) {
+        attribute.parse_nested_meta(|meta| {
+            let name = meta.path.get_ident().map(Ident::to_string);
+            match name.as_deref() {
+                Some("key") => of.key = true,
+                Some("part_of") => of.part_of = Some(meta.value()?.parse()?),
+                Some("needs") => of.needs = Some(meta.value()?.parse()?),
+                Some("default") => of.default = Some(meta.value()?.parse()?),
+                Some("range") => of.range = Some(meta.value()?.parse()?),
+                Some("unit") => of.unit = Some(meta.value()?.parse()?),
+                Some("example") => of.example = Some(meta.value()?.parse()?),
+                _ => {
+                    let known = "key, part_of, needs, default, range, unit or example";
+                    return Err(meta.error(known));
+                }
+            }
+            Ok(())
+        })?;
+    }
+    Ok(of)
+}

@@ -1,0 +1,388 @@
+//! Definitions of classes.
+
+use crate::instance::{Instance, ObjectKey};
+use crate::kind::{FieldType, Kind};
+use crate::pattern::Pattern;
+use crate::value::Value;
+use crate::{DefinitionError, FieldError};
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// How firmly one object refers to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strength {
+    /// The object is a part of the other one and goes with it.
+    PartOf,
+    /// The other object cannot go while this one is there.
+    Needs,
+}
+
+/// A reference of a field to objects of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The class.
+    pub class: &'static str,
+    /// How firmly.
+    pub strength: Strength,
+}
+
+impl Reference {
+    /// The object goes with the other one.
+    pub fn part_of(class: &'static str) -> Self {
+        let strength = Strength::PartOf;
+        Reference { class, strength }
+    }
+
+    /// The other one cannot go first.
+    pub fn needs(class: &'static str) -> Self {
+        let strength = Strength::Needs;
+        Reference { class, strength }
+    }
+}
+
+/// One field of a class.
+#[derive(Clone, Debug)]
+pub struct FieldDef {
+    /// Its name in the file and in JSON, snake_case; on the command line with dashes.
+    pub name: &'static str,
+    /// What it means: the operator's text.
+    pub doc: &'static str,
+    /// Whether it is part of the key.
+    pub key: bool,
+    /// What it takes.
+    pub kind: Kind,
+    /// Whether it may have no value.
+    pub optional: bool,
+    /// Its default.
+    pub default: Option<Value>,
+    /// Unit of a number, or empty.
+    pub unit: &'static str,
+    /// An example, or empty.
+    pub example: &'static str,
+    /// The class of the objects that it names.
+    pub reference: Option<Reference>,
+}
+
+impl FieldDef {
+    /// A field of a type.
+    pub fn new<T: FieldType>(name: &'static str, doc: &'static str, key: bool) -> FieldDef {
+        FieldDef {
+            name,
+            doc,
+            key,
+            kind: T::kind(),
+            optional: T::OPTIONAL,
+            default: T::usual().filter(|_| !key),
+            unit: "",
+            example: "",
+            reference: None,
+        }
+    }
+
+    /// Bounds of a number, or of the numbers in a list.
+    pub fn limit<N: Into<u64>>(&mut self, (low, high): (N, N)) {
+        let (low, high) = (low.into(), high.into());
+        let kind = match &mut self.kind {
+            Kind::List(inner) => inner,
+            other => other,
+        };
+        if let Kind::Number { min, max } = kind {
+            (*min, *max) = (low, high);
+        }
+    }
+
+    /// The name on the command line.
+    pub fn dashed(&self) -> String {
+        self.name.replace('_', "-")
+    }
+
+    /// Whether an object must give a value.
+    pub fn required(&self) -> bool {
+        !self.optional && self.default.is_none()
+    }
+
+    /// Meaning, what the field takes, and its default: one line of help.
+    pub fn help(&self) -> String {
+        let doc = self.doc.trim_end_matches('.');
+        let unit = if self.unit.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", self.unit)
+        };
+        let takes = self.kind.describe();
+        match &self.default {
+            Some(default) if default.elements().is_empty() => format!("{doc}: {takes}"),
+            Some(default) => format!("{doc}: {takes}{unit} (default {default})"),
+            None => format!("{doc}: {takes}{unit}"),
+        }
+    }
+}
+
+/// Where objects of a class are in the configuration file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nowhere: commands and programs make these objects.
+    None,
+    /// `[name]`: the only object of a class without keys.
+    Table(&'static str),
+    /// `[[name]]`, one for each object.
+    List(&'static str),
+    /// `[name.KEY]`, one for each value of the only key.
+    Map(&'static str),
+    /// `name = ...` in `[[interface]]`: the value of the only field, or a table of the fields.
+    Interface(&'static str),
+    /// `name = { KEY = ... }` in `[[interface]]`, for a class with one key besides the interface.
+    InterfaceMap(&'static str),
+    /// `name = [{ ... }]` in `[[interface]]`, for a class with other keys besides the interface.
+    InterfaceList(&'static str),
+}
+
+impl Place {
+    /// Reads `[name]`, `[[name]]`, `[name.*]`, `interface.name`, `interface.name.*` and `interface.name[]`.
+    pub fn read(text: &'static str) -> Place {
+        let strip = |text: &'static str| text.strip_suffix(".*").unwrap_or(text);
+        if let Some(name) = text.strip_prefix("interface.") {
+            if let Some(name) = name.strip_suffix("[]") {
+                return Place::InterfaceList(name);
+            }
+            return match name.ends_with(".*") {
+                true => Place::InterfaceMap(strip(name)),
+                false => Place::Interface(name),
+            };
+        }
+        let inner = |open: &str, close: &str| text.strip_prefix(open)?.strip_suffix(close);
+        if let Some(name) = inner("[[", "]]") {
+            return Place::List(name);
+        }
+        match inner("[", "]") {
+            Some(name) if name.ends_with(".*") => Place::Map(strip(name)),
+            Some(name) => Place::Table(name),
+            None => Place::None,
+        }
+    }
+}
+
+/// The definition of a class.
+#[derive(Clone)]
+pub struct ClassDef {
+    /// Its name, snake_case.
+    pub name: &'static str,
+    /// What its objects are: the operator's text.
+    pub doc: &'static str,
+    /// Its fields; those of the key come first.
+    pub fields: Vec<FieldDef>,
+    /// Its place in the file.
+    pub file: Place,
+    /// Commands that create or change an object.
+    pub set: Vec<&'static str>,
+    /// Commands that remove an object.
+    pub unset: Vec<&'static str>,
+    /// A whole command.
+    pub example: &'static str,
+    /// Rules between fields.
+    pub check: Option<fn(&Instance) -> Result<(), FieldError>>,
+}
+
+impl ClassDef {
+    /// A class without fields.
+    pub fn new(name: &'static str, doc: &'static str) -> ClassDef {
+        ClassDef {
+            name,
+            doc,
+            fields: Vec::new(),
+            file: Place::None,
+            set: Vec::new(),
+            unset: Vec::new(),
+            example: "",
+            check: None,
+        }
+    }
+}
+
+struct Inner {
+    def: ClassDef,
+    rank: u32,
+    set: Vec<Pattern>,
+    unset: Vec<Pattern>,
+}
+
+/// A registered class. Cheap to clone; its objects keep it alive when it is unregistered.
+#[derive(Clone)]
+pub struct Class(Arc<Inner>);
+
+impl Class {
+    pub(crate) fn new(def: ClassDef, rank: u32) -> Result<Class, DefinitionError> {
+        let read = |all: &[&'static str]| -> Result<Vec<Pattern>, DefinitionError> {
+            all.iter()
+                .map(|text| Pattern::read(text, &def.fields))
+                .map(|read| read.map_err(|why| DefinitionError::new(def.name, why)))
+                .collect()
+        };
+        let (set, unset) = (read(&def.set)?, read(&def.unset)?);
+        let inner = Inner {
+            def,
+            rank,
+            set,
+            unset,
+        };
+        Ok(Class(Arc::new(inner)))
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.0.def.name
+    }
+
+    /// The name as sentences have it: with blanks.
+    pub fn noun(&self) -> String {
+        self.0.def.name.replace('_', " ")
+    }
+
+    /// What its objects are.
+    pub fn doc(&self) -> &'static str {
+        self.0.def.doc
+    }
+
+    /// The definition.
+    pub fn def(&self) -> &ClassDef {
+        &self.0.def
+    }
+
+    /// A class that others refer to has a smaller rank: it is created first and removed last.
+    pub fn rank(&self) -> u32 {
+        self.0.rank
+    }
+
+    /// All fields.
+    pub fn fields(&self) -> &[FieldDef] {
+        &self.0.def.fields
+    }
+
+    /// The fields of the key.
+    pub fn keys(&self) -> &[FieldDef] {
+        let keys = self.fields().iter().take_while(|f| f.key).count();
+        &self.fields()[..keys]
+    }
+
+    /// The fields behind the key.
+    pub fn values(&self) -> &[FieldDef] {
+        &self.fields()[self.keys().len()..]
+    }
+
+    /// A field and its place, by its name in any face.
+    pub fn field(&self, name: &str) -> Option<(usize, &FieldDef)> {
+        let is = |f: &FieldDef| {
+            f.name.len() == name.len()
+                && f.name
+                    .bytes()
+                    .zip(name.bytes())
+                    .all(|(a, b)| a == b || (a == b'_' && b == b'-'))
+        };
+        self.fields().iter().enumerate().find(|(_, f)| is(f))
+    }
+
+    /// The class whose objects its own are parts of, when the first field of the key says so.
+    pub fn part_of(&self) -> Option<&'static str> {
+        let reference = self.keys().first()?.reference?;
+        (reference.strength == Strength::PartOf).then_some(reference.class)
+    }
+
+    /// The commands that create or change an object.
+    pub fn set_patterns(&self) -> &[Pattern] {
+        &self.0.set
+    }
+
+    /// The commands that remove an object.
+    pub fn unset_patterns(&self) -> &[Pattern] {
+        &self.0.unset
+    }
+
+    /// An object from the values of its fields, in order; what is missing gets its default.
+    pub fn instance(&self, slots: Vec<Option<Value>>) -> Result<Instance, FieldError> {
+        let mut filled = Vec::with_capacity(self.fields().len());
+        let mut slots = slots.into_iter();
+        for field in self.fields() {
+            let given = slots.next().flatten();
+            let value = match given {
+                Some(value) => {
+                    let checked = field.kind.check(&value);
+                    Some(checked.map_err(|why| field.error(why))?)
+                }
+                None => field.default.clone(),
+            };
+            if value.is_none() && field.required() {
+                return Err(field.error(format!("is missing: {}", field.help())));
+            }
+            filled.push(value);
+        }
+        let instance = Instance::new(self.clone(), filled);
+        if let Some(check) = self.0.def.check {
+            check(&instance)?;
+        }
+        Ok(instance)
+    }
+
+    /// The key of an object, from the values of the key's fields in order.
+    pub fn key(&self, values: Vec<Value>) -> Result<ObjectKey, FieldError> {
+        let mut values = values.into_iter();
+        let mut checked = Vec::with_capacity(self.keys().len());
+        for field in self.keys() {
+            let Some(value) = values.next() else {
+                return Err(field.error(format!("is missing: {}", field.help())));
+            };
+            checked.push(field.kind.check(&value).map_err(|why| field.error(why))?);
+        }
+        Ok(ObjectKey::new(self.clone(), checked))
+    }
+}
+
+impl FieldDef {
+    /// An error of this field.
+    pub fn error(&self, why: impl Into<String>) -> FieldError {
+        FieldError {
+            field: self.name,
+            why: why.into(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Class {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartialEq for Class {
+    fn eq(&self, other: &Class) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.name() == other.name()
+    }
+}
+
+impl Eq for Class {}
+
+impl PartialOrd for Class {
+    fn partial_cmp(&self, other: &Class) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Class {
+    fn cmp(&self, other: &Class) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return Ordering::Equal;
+        }
+        let name = self.name().cmp(other.name());
+        // Equal names are equal classes, whatever their ranks.
+        match name {
+            Ordering::Equal => Ordering::Equal,
+            _ => self.rank().cmp(&other.rank()).then(name),
+        }
+    }
+}
+
+impl Hash for Class {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}

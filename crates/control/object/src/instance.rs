@@ -1,0 +1,170 @@
+//! Objects of a class, and their keys.
+
+use crate::class::{Class, Strength};
+use crate::kind::FieldType;
+use crate::pattern::spell;
+use crate::value::Value;
+use std::fmt::{self, Display, Formatter};
+use std::sync::Arc;
+
+/// An object: a class and the values of its fields, all checked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instance {
+    class: Class,
+    slots: Arc<[Option<Value>]>,
+}
+
+/// What an object is called: its class and the values of its key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    class: Class,
+    values: Arc<[Value]>,
+}
+
+impl ObjectKey {
+    pub(crate) fn new(class: Class, values: Vec<Value>) -> ObjectKey {
+        let values = values.into();
+        ObjectKey { class, values }
+    }
+
+    /// The class.
+    pub fn class(&self) -> &Class {
+        &self.class
+    }
+
+    /// The values of the key's fields.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// The name of the object that this one is a part of.
+    pub fn owner(&self) -> Option<&str> {
+        self.class.part_of()?;
+        self.values.first()?.as_text()
+    }
+
+    /// The smallest key of a class whose first value is this name, and smaller than no other such key.
+    pub fn first_of(class: &Class, owner: &str) -> ObjectKey {
+        ObjectKey::new(class.clone(), vec![Value::text(owner)])
+    }
+
+    /// The key with another name in every place that refers to an object of `class`.
+    pub fn renamed(&self, class: &str, from: &str, to: &str) -> ObjectKey {
+        let rename = |(field, value): (&crate::FieldDef, &Value)| {
+            renamed(field.reference.map(|r| r.class), value, class, from, to)
+        };
+        let values = self.class.keys().iter().zip(self.values.iter());
+        ObjectKey::new(self.class.clone(), values.map(rename).collect())
+    }
+
+    /// The command that removes the object.
+    pub fn unset_command(&self) -> String {
+        let slots = self.values.iter().cloned().map(Some).collect();
+        let bare = Instance::new(self.class.clone(), slots);
+        let patterns = self.class.unset_patterns().iter();
+        let spelled = patterns.filter_map(|p| spell(p, &bare)).next();
+        spelled.unwrap_or_else(|| {
+            let words = self.values.iter().map(Value::word);
+            let noun = self.class.name().replace('_', "-");
+            let words: Vec<String> = ["default".to_owned(), noun]
+                .into_iter()
+                .chain(words)
+                .collect();
+            words.join(" ")
+        })
+    }
+}
+
+impl Display for ObjectKey {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.class.noun())?;
+        self.values.iter().try_for_each(|v| write!(f, " {v}"))
+    }
+}
+
+fn renamed(refers: Option<&str>, value: &Value, class: &str, from: &str, to: &str) -> Value {
+    match value {
+        Value::Text(text) if refers == Some(class) && &**text == from => Value::text(to),
+        Value::List(all) if refers == Some(class) => {
+            let rename = |v| renamed(refers, v, class, from, to);
+            Value::List(all.iter().map(rename).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+impl Instance {
+    pub(crate) fn new(class: Class, slots: Vec<Option<Value>>) -> Instance {
+        let slots = slots.into();
+        Instance { class, slots }
+    }
+
+    /// The class.
+    pub fn class(&self) -> &Class {
+        &self.class
+    }
+
+    /// What the object holds for a field.
+    pub fn slot(&self, at: usize) -> Option<&Value> {
+        self.slots.get(at).and_then(Option::as_ref)
+    }
+
+    /// A field as its type.
+    pub fn field<T: FieldType>(&self, at: usize) -> Option<T> {
+        T::from_slot(self.slot(at))
+    }
+
+    /// The key.
+    pub fn key(&self) -> ObjectKey {
+        let keys = self.class.keys().len();
+        let values = self.slots.iter().take(keys).flatten().cloned().collect();
+        ObjectKey::new(self.class.clone(), values)
+    }
+
+    /// Whether a field has another value than its default.
+    pub fn is_set(&self, at: usize) -> bool {
+        let default = self.class.fields().get(at).and_then(|f| f.default.as_ref());
+        self.slot(at) != default
+    }
+
+    /// Whether every field behind the key has its default: the object says nothing.
+    pub fn is_usual(&self) -> bool {
+        let keys = self.class.keys().len();
+        (keys..self.class.fields().len()).all(|at| !self.is_set(at))
+    }
+
+    /// The object of this key with all defaults; none when a field behind the key has none.
+    pub fn usual(key: &ObjectKey) -> Option<Instance> {
+        let slots = key.values.iter().cloned().map(Some).collect();
+        key.class.instance(slots).ok()
+    }
+
+    /// Calls `tell` with class, name and strength of every reference to another object.
+    pub fn references(&self, tell: &mut dyn FnMut(&'static str, &Value, Strength)) {
+        for (at, field) in self.class.fields().iter().enumerate() {
+            if let (Some(reference), Some(value)) = (field.reference, self.slot(at)) {
+                for element in value.elements() {
+                    tell(reference.class, element, reference.strength);
+                }
+            }
+        }
+    }
+
+    /// The object with another name in every place that refers to an object of `class`.
+    pub fn renamed(&self, class: &str, from: &str, to: &str) -> Instance {
+        let fields = self.class.fields().iter();
+        let rename = |(field, slot): (&crate::FieldDef, &Option<Value>)| {
+            let refers = field.reference.map(|r| r.class);
+            slot.as_ref().map(|v| renamed(refers, v, class, from, to))
+        };
+        let slots = fields.zip(self.slots.iter()).map(rename).collect();
+        Instance::new(self.class.clone(), slots)
+    }
+
+    /// The command that makes this object: by the first pattern that says all of it.
+    pub fn set_command(&self) -> String {
+        let patterns = self.class.set_patterns().iter();
+        let spelled = patterns.filter_map(|p| spell(p, self)).next();
+        spelled.unwrap_or_else(|| format!("set {}", self.key()))
+    }
+}

@@ -1,0 +1,340 @@
+//! Kinds of values: what a field takes, how it is read from text, and how a type of Rust holds it.
+
+use crate::value::Value;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// What a field takes.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// On or off.
+    Bool,
+    /// A whole number within bounds.
+    Number {
+        /// Smallest.
+        min: u64,
+        /// Largest.
+        max: u64,
+    },
+    /// One of these words, each with its meaning.
+    Choice(Arc<[(&'static str, &'static str)]>),
+    /// Text of a form.
+    Text(TextKind),
+    /// Any number of such values.
+    List(Box<Kind>),
+}
+
+/// A form of text.
+#[derive(Clone, Copy, Debug)]
+pub struct TextKind {
+    /// What the text is: `a MAC address`.
+    pub noun: &'static str,
+    /// How a word of this form looks.
+    pub shape: Shape,
+    /// Some such texts: examples for people, values for tests.
+    pub samples: &'static [&'static str],
+    /// Checks a text and returns its normal form.
+    pub check: fn(&str) -> Result<String, String>,
+}
+
+/// How a word looks, so that a command line can tell it from a keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Any word.
+    Any,
+    /// An IP address with a length.
+    Prefix,
+    /// An IP address.
+    Address,
+    /// A MAC address.
+    Mac,
+}
+
+impl Kind {
+    /// What would be right, as errors say it.
+    pub fn describe(&self) -> String {
+        match self {
+            Kind::Bool => "on or off".to_owned(),
+            Kind::Number { min, max } => format!("a number from {min} to {max}"),
+            Kind::Choice(all) => {
+                let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+                match names.split_last() {
+                    Some((last, [])) => (*last).to_owned(),
+                    Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+                    None => String::new(),
+                }
+            }
+            Kind::Text(text) => match text.samples.first() {
+                Some(sample) => format!("{} such as {sample}", text.noun),
+                None => text.noun.to_owned(),
+            },
+            Kind::List(inner) => format!("a list, each {}", inner.describe()),
+        }
+    }
+
+    fn refuse<T>(&self, found: &str) -> Result<T, String> {
+        let shown: String = found.chars().take(64).collect();
+        Err(format!(
+            "must be {}, not '{}'",
+            self.describe(),
+            shown.escape_debug()
+        ))
+    }
+
+    /// Reads a word.
+    pub fn read(&self, word: &str) -> Result<Value, String> {
+        match self {
+            Kind::Bool => match word {
+                "on" | "true" | "enable" => Ok(Value::Bool(true)),
+                "off" | "false" | "disable" => Ok(Value::Bool(false)),
+                _ => self.refuse(word),
+            },
+            Kind::Number { min, max } => {
+                let digits = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+                let number = word.parse().ok().filter(|_| digits);
+                let number = number.filter(|n| (min..=max).contains(&n));
+                number.map_or_else(|| self.refuse(word), |n| Ok(Value::Number(n)))
+            }
+            Kind::Choice(all) => match all.iter().any(|(name, _)| *name == word) {
+                true => Ok(Value::text(word)),
+                false => self.refuse(word),
+            },
+            Kind::Text(text) => (text.check)(word).map(Value::text),
+            Kind::List(inner) => inner.read(word).map(|one| Value::List(Arc::from([one]))),
+        }
+    }
+
+    /// Checks a value that came with a type of its own, and brings it into its normal form.
+    pub fn check(&self, value: &Value) -> Result<Value, String> {
+        match (self, value) {
+            (Kind::Bool, Value::Bool(_)) => Ok(value.clone()),
+            (Kind::Number { min, max }, Value::Number(n)) if (min..=max).contains(&n) => {
+                Ok(value.clone())
+            }
+            (Kind::Choice(_) | Kind::Text(_), Value::Text(text)) => self.read(text),
+            (Kind::List(inner), Value::List(all)) => {
+                let all: Result<Vec<Value>, String> = all.iter().map(|v| inner.check(v)).collect();
+                all.map(|all| Value::List(all.into()))
+            }
+            _ => self.refuse(&value.to_string()),
+        }
+    }
+
+    /// The kind of a list's elements; of anything else, the kind itself.
+    pub fn element(&self) -> &Kind {
+        match self {
+            Kind::List(inner) => inner,
+            other => other,
+        }
+    }
+}
+
+/// A type of Rust that a field can have.
+pub trait FieldType: Sized {
+    /// What the field takes.
+    fn kind() -> Kind;
+
+    /// From a value of that kind.
+    fn from_value(value: &Value) -> Option<Self>;
+
+    /// To a value of that kind.
+    fn to_value(&self) -> Value;
+
+    /// Whether the field may have no value.
+    const OPTIONAL: bool = false;
+
+    /// From what an object holds for the field.
+    fn from_slot(slot: Option<&Value>) -> Option<Self> {
+        slot.and_then(Self::from_value)
+    }
+
+    /// What an object holds for the field.
+    fn to_slot(&self) -> Option<Value> {
+        Some(self.to_value())
+    }
+
+    /// The default where the definition gives none.
+    fn usual() -> Option<Value> {
+        None
+    }
+}
+
+impl FieldType for bool {
+    fn kind() -> Kind {
+        Kind::Bool
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bool(it) => Some(*it),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Bool(*self)
+    }
+}
+
+macro_rules! numbers {
+    ($($ty:ty),*) => {$(
+        impl FieldType for $ty {
+            fn kind() -> Kind {
+                Kind::Number { min: 0, max: u64::from(<$ty>::MAX) }
+            }
+
+            fn from_value(value: &Value) -> Option<Self> {
+                match value {
+                    Value::Number(n) => <$ty>::try_from(*n).ok(),
+                    _ => None,
+                }
+            }
+
+            fn to_value(&self) -> Value {
+                Value::Number(u64::from(*self))
+            }
+        }
+    )*};
+}
+
+numbers!(u8, u16, u32, u64);
+
+impl<T: FieldType> FieldType for Option<T> {
+    const OPTIONAL: bool = true;
+
+    fn kind() -> Kind {
+        T::kind()
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        T::from_value(value).map(Some)
+    }
+
+    fn to_value(&self) -> Value {
+        // Only reached where a value is there: `to_slot` takes the other way.
+        self.as_ref().map_or(Value::Bool(false), T::to_value)
+    }
+
+    fn from_slot(slot: Option<&Value>) -> Option<Self> {
+        match slot {
+            Some(value) => T::from_value(value).map(Some),
+            None => Some(None),
+        }
+    }
+
+    fn to_slot(&self) -> Option<Value> {
+        self.as_ref().map(T::to_value)
+    }
+}
+
+impl<T: FieldType> FieldType for Vec<T> {
+    fn kind() -> Kind {
+        Kind::List(Box::new(T::kind()))
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::List(all) => all.iter().map(T::from_value).collect(),
+            _ => None,
+        }
+    }
+
+    fn to_value(&self) -> Value {
+        Value::List(self.iter().map(T::to_value).collect())
+    }
+
+    fn usual() -> Option<Value> {
+        Some(Value::List(Arc::from([])))
+    }
+}
+
+/// A type that is written as text, by `FromStr` and `Display`.
+#[macro_export]
+macro_rules! text_field {
+    ($ty:ty, $noun:literal, $shape:ident, [$($sample:literal),*]) => {
+        impl $crate::FieldType for $ty {
+            fn kind() -> $crate::Kind {
+                $crate::Kind::Text($crate::TextKind {
+                    noun: $noun,
+                    shape: $crate::Shape::$shape,
+                    samples: &[$($sample),*],
+                    check: |text| {
+                        let read: Result<$ty, _> = text.parse();
+                        read.map(|it| it.to_string()).map_err(|e| {
+                            let shown: String = text.chars().take(64).collect();
+                            format!("must be {}, not '{}': {e}", $noun, shown.escape_debug())
+                        })
+                    },
+                })
+            }
+
+            fn from_value(value: &$crate::Value) -> Option<Self> {
+                value.as_text().and_then(|text| text.parse().ok())
+            }
+
+            fn to_value(&self) -> $crate::Value {
+                $crate::Value::text(self.to_string())
+            }
+        }
+    };
+}
+
+text_field!(
+    IpAddr,
+    "an IP address",
+    Address,
+    ["192.0.2.1", "2001:db8::1"]
+);
+text_field!(Ipv4Addr, "an IPv4 address", Address, ["192.0.2.1"]);
+text_field!(Ipv6Addr, "an IPv6 address", Address, ["2001:db8::1"]);
+
+impl FieldType for String {
+    fn kind() -> Kind {
+        Kind::Text(TextKind {
+            noun: "a text",
+            shape: Shape::Any,
+            samples: &["a", "b1"],
+            check: |text| match text.chars().any(char::is_control) {
+                true => Err("must not have control characters".to_owned()),
+                false => String::from_str(text).map_err(|e| match e {}),
+            },
+        })
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        value.as_text().map(str::to_owned)
+    }
+
+    fn to_value(&self) -> Value {
+        Value::text(self)
+    }
+}
+
+/// An enum whose variants are the values of a field; by `#[derive(Choice)]`. Each variant has a doc comment, which is its
+/// meaning in every face, and a name: its own with dashes, or `#[object(name = "...")]`.
+pub trait Choice: Sized + Copy + PartialEq + 'static {
+    /// Name, meaning and variant of each.
+    const ALL: &'static [(&'static str, &'static str, Self)];
+}
+
+/// The kind of a [`Choice`].
+pub fn choice_kind<T: Choice>() -> Kind {
+    Kind::Choice(T::ALL.iter().map(|(name, doc, _)| (*name, *doc)).collect())
+}
+
+/// A [`Choice`] from a value.
+pub fn choice_from<T: Choice>(value: &Value) -> Option<T> {
+    let name = value.as_text()?;
+    T::ALL.iter().find(|it| it.0 == name).map(|it| it.2)
+}
+
+/// A [`Choice`] as a value.
+pub fn choice_value<T: Choice>(it: &T) -> Value {
+    Value::text(choice_name(it))
+}
+
+/// The name of a [`Choice`].
+pub fn choice_name<T: Choice>(it: &T) -> &'static str {
+    T::ALL.iter().find(|one| one.2 == *it).map_or("", |it| it.0)
+}

@@ -1,0 +1,53 @@
+//! Classes of configuration objects: each is defined once, as a struct with `#[derive(Object)]` in the crate of its feature,
+//! and every face derives from the definition.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `value`, `kind` | values of fields, and the kinds of values: range, choices, how a value is read and written |
+//! | `class` | the definition of a class: keys, fields, defaults, references, place in the file, commands |
+//! | `pattern` | one pattern for a command: the command line is read by it and an object is spelled by it |
+//! | `instance`, `json` | an object of a class, its key, its JSON form |
+//! | `registry` | the classes that exist now; they come and go while the daemon runs |
+//! | `object` | [`Object`]: from and to the struct of the feature |
+//!
+//! This crate names no feature. A value that passed [`Class::instance`] is in range by itself; whether the objects that
+//! it refers to exist is for the control core. No input makes this crate panic.
+#![forbid(unsafe_code)]
+
+// The derive macros name this crate by its name, here as elsewhere.
+extern crate self as volley_object;
+
+mod class;
+mod instance;
+mod json;
+mod kind;
+mod object;
+pub mod pattern;
+mod registry;
+#[cfg(any(test, feature = "strategy"))]
+mod strategy;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use class::{Class, ClassDef, FieldDef, Place, Reference, Strength};
+pub use instance::{Instance, ObjectKey};
+pub use kind::{
+    Choice, FieldType, Kind, Shape, TextKind, choice_from, choice_kind, choice_name, choice_value,
+};
+pub use object::Object;
+pub use registry::{Classes, DefinitionError, classes, register, unregister};
+#[cfg(any(test, feature = "strategy"))]
+pub use strategy::{instances, keys};
+pub use value::{Value, quote};
+pub use volley_object_derive::{Choice, Object};
+
+/// One wrong value: which field, and what would be right. One sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} {why}")]
+pub struct FieldError {
+    /// The field, as the definition names it.
+    pub field: &'static str,
+    /// What is wrong and what would be right.
+    pub why: String,
+}

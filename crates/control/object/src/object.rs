@@ -1,0 +1,62 @@
+//! From and to the struct of a feature.
+
+use crate::class::{Class, ClassDef};
+use crate::instance::{Instance, ObjectKey};
+use crate::registry::{classes, register_once};
+use crate::value::Value;
+use crate::{DefinitionError, FieldError};
+
+/// A class of configuration objects as a struct, by `#[derive(Object)]`.
+///
+/// Every doc comment is the operator's text in every face: help, reference page, OpenAPI. Attributes of the struct:
+///
+/// - `class = "icmp"`: the name of the class, snake_case.
+/// - `file = "[icmp]"`: its place in the configuration file, see [`crate::Place`].
+/// - `set = "set ip icmp {fields}"`: the command that creates or changes an object, see [`crate::pattern`]; any number of
+///   them: every object is spelled by the first one that can say it.
+/// - `unset = "..."`: the command that removes an object or gives a setting its defaults back; any number.
+/// - `example = "set ip icmp rate 100"`: a whole command for the reference page.
+/// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
+///
+/// Attributes of a field:
+///
+/// - `key`: part of the key. A class without keys has one object: a setting of the router.
+/// - `part_of = "interface"`: names an object that this one goes with; `needs = "interface"`: names an object that cannot
+///   go while this one is there.
+/// - `default = VALUE`: without one, and unless its type is `Option` or `Vec`, a field must be given.
+/// - `range = MIN..=MAX` of a number, `unit = "ms"`, `example = "..."`.
+pub trait Object: Sized {
+    /// Name of the class.
+    const CLASS: &'static str;
+
+    /// The definition.
+    fn definition() -> ClassDef;
+
+    /// From an object; none when it is of another class.
+    fn of(instance: &Instance) -> Option<Self>;
+
+    /// The values of all fields in order.
+    fn slots(&self) -> Vec<Option<Value>>;
+
+    /// The class as it is registered; registers it when it is not.
+    fn class() -> Result<Class, DefinitionError> {
+        match classes().get(Self::CLASS) {
+            Some(class) => Ok(class.clone()),
+            None => register_once(Self::definition()),
+        }
+    }
+
+    /// As an object, checked. The first error when a value is out of its range.
+    fn instance(&self) -> Result<Instance, FieldError> {
+        let class = Self::class().map_err(|error| FieldError {
+            field: Self::CLASS,
+            why: error.to_string(),
+        })?;
+        class.instance(self.slots())
+    }
+
+    /// An object with these key values, all other fields at their defaults; none when a field has no default.
+    fn usual(key: &ObjectKey) -> Option<Self> {
+        Instance::usual(key).as_ref().and_then(Self::of)
+    }
+}

@@ -1,0 +1,377 @@
+//! One pattern for a command: the command line reads objects by it, and an object is spelled by it.
+//!
+//! | written | read | spelled |
+//! |---|---|---|
+//! | `word`, `word~tail` | the word, or with its tail | the word |
+//! | `word@field=value` | the word; the field has this value | the word, when the field has this value |
+//! | `<field>` | a value of the field | the value |
+//! | `[x]` | perhaps x | x, when it says something that is not default |
+//! | `(a \| b)` | one of them | the first that can say it |
+//! | `{a \| b}` | any number of them | those that say something that is not default |
+//! | `{fields}` | `{a <a> \| b <b> ...}` of all fields that the pattern does not name | |
+//!
+//! A pattern spells an object only when it says every field that is not at its default.
+
+use crate::class::FieldDef;
+use crate::instance::Instance;
+use crate::kind::{Kind, Shape};
+use crate::value::{Value, quote};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A pattern.
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    /// A word.
+    Word(Word),
+    /// A value of a field.
+    Field(usize),
+    /// One after the other.
+    Seq(Vec<Pattern>),
+    /// One of these.
+    OneOf(Vec<Pattern>),
+    /// This or nothing.
+    Optional(Box<Pattern>),
+    /// Any number of these.
+    Many(Vec<Pattern>),
+}
+
+/// A word of a command.
+#[derive(Clone, Debug)]
+pub struct Word {
+    /// The word.
+    pub text: String,
+    /// What a second spelling has behind it.
+    pub tail: String,
+    /// The field that the word gives a value, and the value.
+    pub gives: Option<(usize, Value)>,
+}
+
+/// The field and value that each word gives.
+type Meanings<'p> = BTreeMap<&'p str, &'p Option<(usize, Value)>>;
+
+type Parts<'t> = std::iter::Peekable<std::vec::IntoIter<&'t str>>;
+
+impl Pattern {
+    /// Reads a pattern over fields. An error is one sentence.
+    pub(crate) fn read(text: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
+        let wrong = |why: String| format!("pattern '{text}': {why}");
+        let mut parts = split(text).into_iter().peekable();
+        let pattern = one_of(&mut parts, fields).map_err(&wrong)?;
+        if let Some(left) = parts.next() {
+            return Err(wrong(format!("'{left}' closes nothing")));
+        }
+        let mut named = BTreeSet::new();
+        pattern.fields(&mut named);
+        let pattern = pattern.filled(fields, &named);
+        let mut given = BTreeMap::new();
+        pattern.check_words(&mut given).map_err(&wrong)?;
+        Ok(pattern)
+    }
+
+    /// Every word has one meaning in a pattern, wherever it is.
+    fn check_words<'p>(&'p self, given: &mut Meanings<'p>) -> Result<(), String> {
+        match self {
+            Pattern::Word(word) => match given.insert(&word.text, &word.gives) {
+                Some(other) if *other != word.gives => {
+                    Err(format!("the word '{}' has two meanings", word.text))
+                }
+                _ => Ok(()),
+            },
+            Pattern::Field(_) => Ok(()),
+            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
+                all.iter().try_for_each(|p| p.check_words(given))
+            }
+            Pattern::Optional(inner) => inner.check_words(given),
+        }
+    }
+
+    /// The fields that a pattern names.
+    pub fn fields(&self, named: &mut BTreeSet<usize>) {
+        match self {
+            Pattern::Word(word) => named.extend(word.gives.as_ref().map(|it| it.0)),
+            Pattern::Field(at) => _ = named.insert(*at),
+            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
+                all.iter().for_each(|p| p.fields(named));
+            }
+            Pattern::Optional(inner) => inner.fields(named),
+        }
+    }
+
+    /// Puts the fields that are not named in the place of `{fields}`, which reads as an empty `{}`.
+    fn filled(self, fields: &[FieldDef], named: &BTreeSet<usize>) -> Pattern {
+        match self {
+            Pattern::Many(all) if all.is_empty() => {
+                let rest = fields.iter().enumerate();
+                let rest = rest.filter(|(at, f)| !f.key && !named.contains(at));
+                let option = |(at, field): (usize, &FieldDef)| {
+                    let (text, tail, gives) = (field.dashed(), String::new(), None);
+                    let word = Pattern::Word(Word { text, tail, gives });
+                    Pattern::Seq(vec![word, Pattern::Field(at)])
+                };
+                Pattern::Many(rest.map(option).collect())
+            }
+            Pattern::Seq(all) => Pattern::Seq(fill(all, fields, named)),
+            Pattern::OneOf(all) => Pattern::OneOf(fill(all, fields, named)),
+            Pattern::Many(all) => Pattern::Many(fill(all, fields, named)),
+            Pattern::Optional(inner) => Pattern::Optional(Box::new(inner.filled(fields, named))),
+            other => other,
+        }
+    }
+
+    /// The pattern as people read it, each field by the name of its slot.
+    pub fn show(&self, fields: &[FieldDef]) -> String {
+        let join = |all: &[Pattern], by: &str| {
+            let all: Vec<String> = all.iter().map(|p| p.show(fields)).collect();
+            all.join(by)
+        };
+        match self {
+            Pattern::Word(word) if word.tail.is_empty() => word.text.clone(),
+            Pattern::Word(word) => format!("{}[{}]", word.text, word.tail),
+            Pattern::Field(at) => fields.get(*at).map_or_else(String::new, slot_text),
+            Pattern::Seq(all) => join(all, " "),
+            Pattern::OneOf(all) => format!("({})", join(all, " | ")),
+            Pattern::Optional(inner) => format!("[{}]", inner.show(fields)),
+            Pattern::Many(all) => format!("{{{}}}", join(all, " | ")),
+        }
+    }
+}
+
+fn fill(all: Vec<Pattern>, fields: &[FieldDef], named: &BTreeSet<usize>) -> Vec<Pattern> {
+    all.into_iter().map(|p| p.filled(fields, named)).collect()
+}
+
+fn slot_text(field: &FieldDef) -> String {
+    match field.kind.element() {
+        Kind::Bool => "(on | off)".to_owned(),
+        Kind::Choice(all) => {
+            let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+            format!("({})", names.join(" | "))
+        }
+        _ => format!("<{}>", field.dashed()),
+    }
+}
+
+/// Words and signs of a pattern.
+fn split(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    for word in text.split_whitespace() {
+        let mut rest = word;
+        while let Some(at) = rest.find(['[', ']', '(', ')', '{', '}', '|']) {
+            if at > 0 {
+                parts.push(&rest[..at]);
+            }
+            parts.push(&rest[at..=at]);
+            rest = &rest[at + 1..];
+        }
+        if !rest.is_empty() {
+            parts.push(rest);
+        }
+    }
+    parts
+}
+
+fn one_of(parts: &mut Parts<'_>, fields: &[FieldDef]) -> Result<Pattern, String> {
+    let mut choices = vec![sequence(parts, fields)?];
+    while parts.next_if_eq(&"|").is_some() {
+        choices.push(sequence(parts, fields)?);
+    }
+    match choices.pop() {
+        Some(only) if choices.is_empty() => Ok(only),
+        last => {
+            choices.extend(last);
+            Ok(Pattern::OneOf(choices))
+        }
+    }
+}
+
+fn sequence(parts: &mut Parts<'_>, fields: &[FieldDef]) -> Result<Pattern, String> {
+    let mut items = Vec::new();
+    while let Some(part) = parts.next_if(|p| !["]", ")", "}", "|"].contains(p)) {
+        items.push(match part {
+            "[" => Pattern::Optional(Box::new(inner(parts, "]", fields)?)),
+            "{" if parts.next_if_eq(&"fields").is_some() => {
+                parts
+                    .next_if_eq(&"}")
+                    .ok_or("'{fields' has nothing behind it but '}'")?;
+                Pattern::Many(Vec::new())
+            }
+            "{" => match inner(parts, "}", fields)? {
+                Pattern::OneOf(all) => Pattern::Many(all),
+                one => Pattern::Many(vec![one]),
+            },
+            "(" => inner(parts, ")", fields)?,
+            part => one(part, fields)?,
+        });
+    }
+    Ok(Pattern::Seq(items))
+}
+
+fn inner(parts: &mut Parts<'_>, close: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
+    let pattern = one_of(parts, fields)?;
+    match parts.next_if_eq(&close) {
+        Some(_) => Ok(pattern),
+        None => Err(format!("'{close}' is missing")),
+    }
+}
+
+fn one(part: &str, fields: &[FieldDef]) -> Result<Pattern, String> {
+    let find = |name: &str| {
+        let found = fields.iter().position(|f| f.name == name);
+        found.ok_or_else(|| format!("there is no field '{name}'"))
+    };
+    if let Some(name) = part.strip_prefix('<') {
+        let name = name.strip_suffix('>').ok_or("'>' is missing")?;
+        return find(name).map(Pattern::Field);
+    }
+    let (word, gives) = match part.split_once('@') {
+        None => (part, None),
+        Some((word, given)) => {
+            let (name, value) = given.split_once('=').ok_or("'=' is missing behind '@'")?;
+            let at = find(name)?;
+            (word, Some((at, fields[at].kind.read(value)?)))
+        }
+    };
+    let (text, tail) = word.split_once('~').unwrap_or((word, ""));
+    Ok(Pattern::Word(Word {
+        text: text.to_owned(),
+        tail: tail.to_owned(),
+        gives,
+    }))
+}
+
+/// What a pattern says of an object so far.
+struct Speller<'i> {
+    instance: &'i Instance,
+    words: Vec<String>,
+    said: BTreeSet<usize>,
+}
+
+/// The object as a command by this pattern; none when the pattern cannot say all of it.
+pub fn spell(pattern: &Pattern, instance: &Instance) -> Option<String> {
+    let mut speller = Speller {
+        instance,
+        words: Vec::new(),
+        said: BTreeSet::new(),
+    };
+    speller.say(pattern, false).then_some(())?;
+    let fields = 0..instance.class().fields().len();
+    let mut unsaid = fields.filter(|at| instance.slot(*at).is_some() && instance.is_set(*at));
+    let complete = unsaid.all(|at| speller.said.contains(&at));
+    complete.then(|| speller.words.join(" "))
+}
+
+impl Speller<'_> {
+    /// Says a pattern, all or nothing. `contested`: a keyword could be in the same place as a value.
+    fn say(&mut self, pattern: &Pattern, contested: bool) -> bool {
+        match pattern {
+            Pattern::Word(word) => {
+                if let Some((at, value)) = &word.gives {
+                    if self.instance.slot(*at) != Some(value) {
+                        return false;
+                    }
+                    self.said.insert(*at);
+                }
+                self.words.push(word.text.clone());
+                true
+            }
+            Pattern::Field(at) => {
+                let Some(value) = self.instance.slot(*at) else {
+                    return false;
+                };
+                if matches!(value, Value::List(_)) {
+                    return false;
+                }
+                let word = self.word(*at, value, contested);
+                self.words.push(word);
+                self.said.insert(*at);
+                true
+            }
+            Pattern::Seq(all) => self.attempt(|it| all.iter().all(|p| it.say(p, contested))),
+            Pattern::OneOf(all) => all.iter().any(|p| self.attempt(|it| it.say(p, true))),
+            Pattern::Optional(inner) => {
+                self.attempt(|it| it.says_more(inner));
+                true
+            }
+            Pattern::Many(all) => {
+                for option in all {
+                    if !self.repeat(option) {
+                        self.attempt(|it| it.says_more(option));
+                    }
+                }
+                true
+            }
+        }
+    }
+
+    fn attempt(&mut self, say: impl FnOnce(&mut Self) -> bool) -> bool {
+        let (words, said) = (self.words.len(), self.said.clone());
+        let done = say(self);
+        if !done {
+            self.words.truncate(words);
+            self.said = said;
+        }
+        done
+    }
+
+    /// Says something that is not default and was not said yet.
+    fn says_more(&mut self, pattern: &Pattern) -> bool {
+        let before = self.said.clone();
+        let done = self.say(pattern, true);
+        let instance = self.instance;
+        done && self
+            .said
+            .difference(&before)
+            .any(|at| instance.is_set(*at) || instance.class().fields()[*at].key)
+    }
+
+    /// Says a pattern once for each element of the list that it names; false when it names none.
+    fn repeat(&mut self, pattern: &Pattern) -> bool {
+        let mut named = BTreeSet::new();
+        pattern.fields(&mut named);
+        let instance = self.instance;
+        let list = |at: &usize| match instance.slot(*at) {
+            Some(Value::List(all)) => Some((*at, all.clone())),
+            _ => None,
+        };
+        let Some((at, all)) = named.iter().find_map(list) else {
+            return false;
+        };
+        for value in all.iter() {
+            self.say_with(pattern, at, value);
+        }
+        self.said.insert(at);
+        true
+    }
+
+    fn say_with(&mut self, pattern: &Pattern, list: usize, value: &Value) {
+        match pattern {
+            Pattern::Field(at) if *at == list => {
+                let word = self.word(*at, value, true);
+                self.words.push(word);
+            }
+            Pattern::Seq(all) => all.iter().for_each(|p| self.say_with(p, list, value)),
+            other => _ = self.say(other, true),
+        }
+    }
+
+    fn word(&self, at: usize, value: &Value, contested: bool) -> String {
+        let field = &self.instance.class().fields()[at];
+        match (field.kind.element(), value) {
+            (Kind::Text(text), Value::Text(word)) if contested && text.shape == Shape::Any => {
+                apart(word)
+            }
+            _ => value.word(),
+        }
+    }
+}
+
+/// A name in a place where a keyword could be: in quotes unless no keyword looks like it.
+fn apart(name: &str) -> String {
+    let letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    let digit = name.ends_with(|c: char| c.is_ascii_digit());
+    let unlike = letter && digit && !name.contains(':') && !name.starts_with("ip");
+    match quote(name) {
+        quoted if unlike || quoted.starts_with('"') => quoted,
+        plain => format!("\"{plain}\""),
+    }
+}

@@ -1,0 +1,36 @@
+//! Objects at random, for property tests: few values of each field, so that objects meet.
+
+use crate::class::Class;
+use crate::instance::{Instance, ObjectKey};
+use crate::value::Value;
+use proptest::prelude::*;
+
+fn slots(class: &Class, owners: &[&str]) -> impl Strategy<Value = Vec<Option<Value>>> + use<> {
+    let mut all: Vec<BoxedStrategy<Option<Value>>> = Vec::new();
+    for field in class.fields() {
+        let names: Vec<Value> = owners.iter().map(Value::text).collect();
+        let values = match field.reference {
+            Some(reference) if reference.class == "interface" && !names.is_empty() => names,
+            _ => field.kind.samples(),
+        };
+        let mut values: Vec<Option<Value>> = values.into_iter().map(Some).collect();
+        if !field.required() {
+            values.extend([None, None]);
+        }
+        all.push(proptest::sample::select(values).boxed());
+    }
+    all
+}
+
+/// Objects of a class; references to interfaces are to one of `interfaces`. Rules between fields hold.
+pub fn instances(class: &Class, interfaces: &[&str]) -> impl Strategy<Value = Instance> + use<> {
+    let class = class.clone();
+    slots(&class, interfaces).prop_filter_map("a rule between fields", move |slots| {
+        class.instance(slots).ok()
+    })
+}
+
+/// Keys of a class.
+pub fn keys(class: &Class, interfaces: &[&str]) -> impl Strategy<Value = ObjectKey> + use<> {
+    instances(class, interfaces).prop_map(|instance| instance.key())
+}

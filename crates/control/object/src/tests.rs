@@ -1,0 +1,226 @@
+use crate::{
+    Choice, FieldError, Instance, Object, Place, Value, classes, instances, register, unregister,
+};
+use proptest::prelude::*;
+
+/// How a lamp shines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Choice)]
+enum Shade {
+    /// All of it.
+    Full,
+    /// Half of it.
+    HalfLight,
+}
+
+/// A lamp of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "test_lamp", file = "interface.lamp.*", check = Lamp::check)]
+#[object(
+    set = "set lamp <interface> <number> (dark@shade=full | <shade>) {blink@blink=on | watts <watts> | name <name>}"
+)]
+#[object(
+    unset = "set lamp <interface> <number> off",
+    example = "set lamp pg0 3 dark watts 5"
+)]
+struct Lamp {
+    /// The interface.
+    #[object(key, part_of = "interface")]
+    interface: String,
+    /// The lamp's number.
+    #[object(key, range = 1u8..=9)]
+    number: u8,
+    /// The shade.
+    shade: Shade,
+    /// Blink.
+    #[object(default = false)]
+    blink: bool,
+    /// Power.
+    #[object(default = 7, range = 1u32..=100, unit = "W")]
+    watts: u32,
+    /// Names of the lamp.
+    name: Vec<String>,
+    /// The address of its switch.
+    switch: Option<std::net::IpAddr>,
+}
+
+impl Lamp {
+    fn check(&self) -> Result<(), FieldError> {
+        match (self.blink, self.watts) {
+            (true, 100) => Err(FieldError {
+                field: "watts",
+                why: "must be below 100 where the lamp blinks".into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn lamp() -> Lamp {
+    Lamp {
+        interface: "pg0".into(),
+        number: 3,
+        shade: Shade::HalfLight,
+        blink: true,
+        watts: 5,
+        name: vec!["a b".into(), "c1".into()],
+        switch: None,
+    }
+}
+
+#[test]
+fn a_struct_becomes_an_object_and_returns() {
+    let instance = lamp().instance().unwrap();
+    assert_eq!(Lamp::of(&instance), Some(lamp()));
+    assert_eq!(instance.key().to_string(), "test lamp pg0 3");
+    assert_eq!(
+        instance.set_command(),
+        "set lamp pg0 3 half-light blink watts 5 name \"a b\" name c1"
+    );
+    assert_eq!(instance.key().unset_command(), "set lamp pg0 3 off");
+    let class = instance.class();
+    assert_eq!(class.def().file, Place::InterfaceMap("lamp"));
+    assert_eq!(class.part_of(), Some("interface"));
+    assert_eq!(instance.key().owner(), Some("pg0"));
+    let renamed = instance.renamed("interface", "pg0", "up0");
+    assert_eq!(Lamp::of(&renamed).unwrap().interface, "up0");
+    assert_eq!(
+        renamed.key(),
+        instance.key().renamed("interface", "pg0", "up0")
+    );
+    // What no pattern says is not said wrongly: a switch is in no command.
+    let switch = Some("192.0.2.1".parse().unwrap());
+    let unsaid = Lamp { switch, ..lamp() }.instance().unwrap();
+    assert_eq!(unsaid.set_command(), "set test lamp pg0 3");
+}
+
+#[test]
+fn json_holds_every_field_and_refuses_by_name() {
+    let instance = lamp().instance().unwrap();
+    let text = serde_json::to_string(&instance).unwrap();
+    assert_eq!(serde_json::from_str::<Instance>(&text).unwrap(), instance);
+    let least = r#"{"class":"test_lamp","interface":"pg0","number":1,"shade":"full"}"#;
+    let least: Instance = serde_json::from_str(least).unwrap();
+    assert_eq!(Lamp::of(&least).unwrap().watts, 7);
+    for (wrong, sentence) in [
+        (
+            r#""number":10,"shade":"full""#,
+            "number must be a number from 1 to 9, not '10'",
+        ),
+        (
+            r#""number":1,"shade":"dim""#,
+            "shade must be full or half-light, not 'dim'",
+        ),
+        (
+            r#""number":1"#,
+            "shade is missing: The shade: full or half-light",
+        ),
+        (r#""number":1,"shade":"full","x":1"#, "unknown field `x`"),
+        (
+            r#""number":1,"shade":"full","blink":true,"watts":100"#,
+            "watts must be below 100",
+        ),
+        (
+            r#""number":1,"shade":"full","switch":"x""#,
+            "switch must be an IP address",
+        ),
+    ] {
+        let text = format!("{{\"class\":\"test_lamp\",\"interface\":\"pg0\",{wrong}}}");
+        let error = serde_json::from_str::<Instance>(&text)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(sentence), "{error}");
+    }
+    let unknown = serde_json::from_str::<Instance>(r#"{"class":"nothing"}"#).unwrap_err();
+    assert!(unknown.to_string().contains("there is no class 'nothing'"));
+    let schema = instance.class().schema(false, true).to_string();
+    assert!(schema.contains("\"maximum\":100") && schema.contains("Power. In W."));
+}
+
+proptest! {
+    #[test]
+    fn json_returns_any_object(instance in instances(&Lamp::class().unwrap(), &["pg0", "pg1"])) {
+        let text = serde_json::to_string(&instance).unwrap();
+        let read: Instance = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(&read, &instance);
+        let key: crate::ObjectKey = serde_json::from_str(&serde_json::to_string(&instance.key()).unwrap()).unwrap();
+        prop_assert_eq!(key, instance.key());
+        prop_assert_eq!(Lamp::of(&read).unwrap().instance().unwrap(), instance);
+    }
+}
+
+/// A class whose definition is changed by the test.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(
+    class = "test_post",
+    file = "[[test_post]]",
+    set = "post <id> {fields}"
+)]
+struct Post {
+    /// Its number.
+    #[object(key)]
+    id: u32,
+    /// Its height.
+    #[object(default = 1, range = 1u32..=5)]
+    height: u32,
+}
+
+#[test]
+fn contradictions_are_refused_with_one_sentence() {
+    let refused = |name: &'static str, edit: &dyn Fn(&mut crate::ClassDef)| {
+        let mut def = Post::definition();
+        def.name = name;
+        def.file = Place::None;
+        edit(&mut def);
+        register(def).unwrap_err().to_string()
+    };
+    let bad_name = refused("Test-Post", &|_| {});
+    assert!(
+        bad_name.starts_with("class Test-Post: its name"),
+        "{bad_name}"
+    );
+    let default = refused("test_p1", &|def| {
+        def.fields[1].default = Some(Value::Number(9))
+    });
+    assert_eq!(
+        default,
+        "class test_p1: field height: the default must be a number from 1 to 5, not '9'"
+    );
+    let twice = refused("test_p2", &|def| {
+        let field = def.fields[1].clone();
+        def.fields.push(field);
+    });
+    assert!(twice.contains("field height is defined twice"), "{twice}");
+    let unknown = refused("test_p3", &|def| {
+        def.fields[1].reference = Some(crate::Reference::needs("test_nothing"));
+    });
+    assert!(
+        unknown.contains("test_nothing, which no class is called"),
+        "{unknown}"
+    );
+    let pattern = refused("test_p4", &|def| def.set = vec!["post <idd>"]);
+    assert_eq!(
+        pattern,
+        "class test_p4: pattern 'post <idd>': there is no field 'idd'"
+    );
+    let order = refused("test_p5", &|def| def.fields.swap(0, 1));
+    assert!(order.contains("fields of the key come first"), "{order}");
+}
+
+#[test]
+fn classes_come_and_go_and_objects_outlive_them() {
+    let class = Post::class().unwrap();
+    let before = classes().generation();
+    let object = Post { id: 7, height: 2 }.instance().unwrap();
+    let again = register(Post::definition()).unwrap_err();
+    assert!(again.to_string().contains("a class of this name already"));
+    let mut leaner = Post::definition();
+    (leaner.name, leaner.file) = ("test_leaner", Place::None);
+    leaner.fields[1].reference = Some(crate::Reference::needs("test_post"));
+    assert!(register(leaner).unwrap().rank() > class.rank());
+    let used = unregister("test_post").unwrap_err();
+    assert!(used.to_string().contains("class test_leaner refers to it"));
+    unregister("test_leaner").unwrap();
+    unregister("test_post").unwrap();
+    assert!(classes().get("test_post").is_none() && classes().generation() > before);
+    assert_eq!(object.set_command(), "post 7 height 2");
+}

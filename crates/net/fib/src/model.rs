@@ -1,0 +1,71 @@
+//! Objects of the FIB: settings of the router and of interfaces.
+
+use crate::source::Fib;
+use std::cell::RefCell;
+use std::rc::Rc;
+use volley_model::{Applied, Owners};
+use volley_object::{Class, DefinitionError, FieldError, Object};
+
+/// Sharing of a route's flows among its paths (multipath).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Object)]
+#[object(class = "multipath", file = "[multipath]", check = Multipath::check)]
+#[object(set = "set ip multipath {resilient@resilient=on | buckets <buckets>}")]
+#[object(example = "set ip multipath resilient buckets 512")]
+pub struct Multipath {
+    /// Move only the flows of a path that goes; when the path returns, move as few flows as possible to it.
+    #[object(default = false)]
+    pub resilient: bool,
+    /// Buckets of a resilient route, a power of two.
+    #[object(default = 256, range = 16u32..=4096)]
+    pub buckets: u32,
+}
+
+impl Multipath {
+    fn check(&self) -> Result<(), FieldError> {
+        match self.buckets.is_power_of_two() {
+            true => Ok(()),
+            false => Err(FieldError {
+                field: "buckets",
+                why: format!("must be a power of two, not '{}'", self.buckets),
+            }),
+        }
+    }
+}
+
+/// Directed broadcasts: packets from other networks to the broadcast address of a network of the interface are sent to all
+/// hosts of that network (RFC 2644).
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "directed_broadcast", file = "interface.directed_broadcast")]
+#[object(set = "set interface ip directed-broadcast <interface> <enabled>")]
+#[object(example = "set interface ip directed-broadcast pg1 on")]
+pub struct DirectedBroadcast {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Send directed broadcasts.
+    #[object(default = false)]
+    pub enabled: bool,
+}
+
+/// The classes of this crate.
+pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    Ok(vec![Multipath::class()?, DirectedBroadcast::class()?])
+}
+
+/// Makes the FIB the owner of its classes.
+pub fn own(owners: &mut Owners, fib: &Rc<RefCell<Fib>>) -> Result<(), DefinitionError> {
+    let shared = fib.clone();
+    owners.own(move |_, now: Option<Multipath>| {
+        let now = now.unwrap_or_default();
+        let buckets = now.resilient.then_some(now.buckets as usize);
+        let changed = shared.borrow_mut().set_resilient(buckets);
+        Ok(Applied::changed(changed.into()))
+    })?;
+    let shared = fib.clone();
+    owners.own(move |key, now: Option<DirectedBroadcast>| {
+        let on = now.is_some_and(|it| it.enabled);
+        let interface = key.owner().unwrap_or_default();
+        shared.borrow_mut().directed_broadcast_of(interface, on)
+    })?;
+    Ok(())
+}

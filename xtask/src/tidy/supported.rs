@@ -12,9 +12,8 @@ const SECTION: &str = "## Supported";
 
 /// Compares the README, the table and the tests of the checkout.
 pub fn claims(home: &Home) -> Result<Vec<Finding>, Error> {
-    let read = |path: &str| {
-        std::fs::read_to_string(home.root.join(path)).map_err(Error::file(path))
-    };
+    let read =
+        |path: &str| std::fs::read_to_string(home.root.join(path)).map_err(Error::file(path));
     let table = read(TABLE)?;
     let mut findings = sections(&read(README)?, &table);
     findings.extend(tests(&table, |path| read(path).ok()));
@@ -59,15 +58,16 @@ fn tests(table: &str, read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
         .lines()
         .enumerate()
         .filter(|(_, line)| line.starts_with("| ") && *line != "| claim | test |");
-    let judge = |(at, line): (usize, &str)| {
-        problem(line, &read).map(|text| finding(TABLE, at + 1, text))
-    };
+    let judge =
+        |(at, line): (usize, &str)| problem(line, &read).map(|text| finding(TABLE, at + 1, text));
     rows.filter_map(judge).collect()
 }
 
 fn problem(line: &str, read: impl Fn(&str) -> Option<String>) -> Option<String> {
     let cell = line.trim_end_matches([' ', '|']).rsplit('|').next()?.trim();
-    let test = cell.strip_prefix('`').and_then(|cell| cell.strip_suffix('`'));
+    let test = cell
+        .strip_prefix('`')
+        .and_then(|cell| cell.strip_suffix('`'));
     let Some((path, name)) = test.and_then(|test| test.split_once("::")) else {
         return Some("a row ends with its test, `path::name`".to_owned());
     };

@@ -5,6 +5,7 @@ mod layers;
 mod shared;
 mod sizes;
 mod source;
+mod supported;
 mod tokens;
 mod unsafe_code;
 mod words;
@@ -44,6 +45,7 @@ pub fn check(home: &Home) -> Result<(Vec<Finding>, usize), Error> {
     findings.extend(layers::arrows(&workspace));
     findings.extend(layers::documented(home, &workspace)?);
     findings.extend(shared::copies(home)?);
+    findings.extend(supported::claims(home)?);
     Ok((findings, sources.len()))
 }
 

@@ -390,7 +390,9 @@ impl Trace for FrameTrace {
             "{} bytes, rx {}\n{}",
             self.0.len(),
             names.interface(self.0.rx()),
-            dissect::one_line(self.0.bytes())
+            dissect::frame(self.0.bytes())
+                .of(self.0.len())
+                .offloaded(self.0.unfinished_checksum())
         )
     }
 }

@@ -5,7 +5,7 @@ use crate::reference::{Hop, Reference, Table, To};
 use crate::stack::Stack;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use volley_cli::{Action, parse_line, render};
+use volley_cli::{Action, View, parse_line, render};
 use volley_graph::{Clock, Running, Worker};
 use volley_model::reply::{BuffersReply, DropsReply, InterfaceRow};
 use volley_model::{EngineSettings, Query, Reply};
@@ -194,6 +194,17 @@ impl Lab {
             self.step();
         }
         Ok(())
+    }
+
+    /// `show runtime`, of the nodes that had packets only.
+    pub fn runtime(&self) -> Result<String, DemoError> {
+        let Reply::Runtime(mut runtime) = self.ask(Query::Runtime)? else {
+            return Err(DemoError::Wrong("show runtime does not answer".to_owned()));
+        };
+        for worker in &mut runtime.workers {
+            worker.nodes.retain(|node| node.vectors > 0);
+        }
+        Ok(render::text(&Reply::Runtime(runtime), View::Table))
     }
 
     /// The answer to a `show` command.

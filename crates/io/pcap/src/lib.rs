@@ -26,11 +26,14 @@ use std::rc::Rc;
 use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::{MAX_INTERFACES, Registry, Yard};
 
+/// Gets a sentence for the operator.
+type Listener = Box<dyn Fn(&str)>;
+
 /// What the daemon keeps of this crate: it calls [`Pcap::drain`] often, and once more at the end.
 pub struct Pcap {
     ports: Rc<RefCell<interface::Ports>>,
     trace: Rc<RefCell<trace::Control>>,
-    listener: RefCell<Box<dyn Fn(&str)>>,
+    listener: RefCell<Listener>,
 }
 
 impl Pcap {

@@ -371,7 +371,7 @@ fn cut(frame: &[u8], mtu: usize) -> Vec<Vec<u8>> {
             later_options(&mut out[34..head]);
         }
         let more = if room < rest { 0x2000 } else { word & 0x2000 };
-        let offset = (word & 0x1fff) + (start / 8) as u16 & 0x1fff;
+        let offset = ((word & 0x1fff) + (start / 8) as u16) & 0x1fff;
         let total = (out.len() - 14) as u16;
         out[16..18].copy_from_slice(&total.to_be_bytes());
         out[20..22].copy_from_slice(&(word & 0xc000 | more | offset).to_be_bytes());

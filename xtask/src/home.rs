@@ -36,11 +36,13 @@ impl Home {
         Ok(Self { root, target })
     }
 
-    /// The folder with real tables and captures, if it is there: `$VOLLEY_SHARED`, else `shared` beside the checkout.
+    /// The folder with real tables and captures, if it is there: `$VOLLEY_SHARED` (empty: it is not), else `shared` beside
+    /// the checkout.
     pub fn shared(&self) -> Option<PathBuf> {
         let beside = self.root.parent().map(|parent| parent.join("shared"));
         let named = std::env::var_os("VOLLEY_SHARED").map(PathBuf::from);
-        named.or(beside).filter(|path| path.join("data").is_dir())
+        let there = |path: &PathBuf| !path.as_os_str().is_empty() && path.join("data").is_dir();
+        named.or(beside).filter(there)
     }
 
     /// A file of the real data, or the reason why not.

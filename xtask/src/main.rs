@@ -14,6 +14,7 @@ mod contended;
 mod deb;
 mod docs;
 mod error;
+mod fresh;
 mod guest;
 mod home;
 mod install;
@@ -52,7 +53,7 @@ cargo xtask COMMAND
   deb [--binary FILE] [--out DIR]          the Debian package, unpacked and tried
   readme [--update]                        run the commands of README.md and look at their output
   show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`,
-                                           `show router`, `show batcher`
+                                           `show router`, `show batcher`, `show workers`, `show operator`
 ";
 
 fn main() -> ExitCode {

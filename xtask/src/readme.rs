@@ -8,6 +8,9 @@
 //! <!-- xtask: end -->
 //! ```
 //!
+//! The commands run as in a clone without shared data beside it: what the page shows is what a stranger sees, and does not
+//! depend on which data this machine has.
+//!
 //! Two outputs have the same shape when they are equal after every number became `N` and blanks were joined; lines of
 //! the page that are `...` stand for any lines.
 
@@ -58,6 +61,7 @@ fn run_all(
     for block in blocks.iter().rev() {
         let output = Program::new(home, "bash")
             .args(["-c", &block.command])
+            .env("VOLLEY_SHARED", "")
             .limit_seconds(block.limit_seconds)
             .require()?
             .stdout;

@@ -39,7 +39,7 @@ pub enum Command {
     Commit {
         /// The configuration file.
         file: Option<PathBuf>,
-        /// Take it back unless it is confirmed within this time (30s, 5m, 2h).
+        /// Roll the commit back unless it is confirmed within this time: 90s, 5m, 2h; a number alone is seconds.
         #[arg(long, value_name = "TIME")]
         confirm: Option<String>,
         /// Why.

@@ -1,8 +1,8 @@
-//! `volley ctl`: one command, or the interactive command line.
+//! `volley ctl`: one command, the interactive command line, or a script on standard input.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use volley_cli::client::{ClientError, interactive, one_shot};
+use volley_cli::client::{ClientError, ScriptOptions, interactive, one_shot, script};
 use volley_model::EngineSettings;
 
 /// Where the service of the package has its control socket.
@@ -25,7 +25,11 @@ pub struct Args {
     /// Answer in JSON.
     #[arg(long)]
     json: bool,
-    /// The command; none: interactive.
+    /// With commands on standard input: go on after a command that fails. The exit status is 1 all the same.
+    #[arg(long, conflicts_with = "words")]
+    keep_going: bool,
+    /// The command. Without one the command line is interactive; where standard input is no terminal, commands are read from
+    /// it, one a line, up to the first that fails.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
@@ -33,9 +37,18 @@ pub struct Args {
 /// Carry it out.
 pub fn main(args: Args) -> Result<(), ClientError> {
     let mut out = std::io::stdout();
-    let done = if args.words.is_empty() {
+    let stdin = std::io::stdin();
+    let done = if args.words.is_empty() && stdin.is_terminal() {
         let history = history();
         interactive(&args.socket, history.as_deref(), &mut out)
+    } else if args.words.is_empty() {
+        let options = ScriptOptions {
+            keep_going: args.keep_going,
+            json: args.json,
+        };
+        let mut errors = std::io::stderr();
+        let input = &mut stdin.lock();
+        script(&args.socket, input, options, &mut out, &mut errors)
     } else {
         one_shot(&args.socket, &args.words.join(" "), args.json, &mut out)
     };

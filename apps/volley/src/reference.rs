@@ -21,6 +21,8 @@ pub struct Hop {
     pub tx: String,
     /// L3 MTU of the egress interface, in bytes.
     pub mtu: usize,
+    /// IPv4 address of the egress interface, which a route that is recorded gets.
+    pub address: Option<u32>,
 }
 
 /// What a route says.
@@ -301,7 +303,7 @@ impl Reference {
     fn forward4(&self, frame: &[u8]) -> Result<(&Hop, Vec<Vec<u8>>), &'static str> {
         let packet = &frame[14..];
         valid4(packet)?;
-        options4(&packet[20..4 * usize::from(packet[0] & 15)])?;
+        let record = options4(&packet[20..4 * usize::from(packet[0] & 15)])?;
         let hop = self.v4.hop(be32(packet, 16), "ip4-lookup: no-route")?;
         let total = usize::from(be16(packet, 2));
         if total > hop.mtu && packet[6] & 0x40 != 0 {
@@ -309,6 +311,9 @@ impl Reference {
         }
         let mut out = rewritten(frame, 14 + total, hop);
         out[22] -= 1;
+        if let (Some(at), Some(address)) = (record, hop.address) {
+            record_route(&mut out[34 + at..], address);
+        }
         if total > hop.mtu {
             return Ok((hop, cut(&out, hop.mtu)));
         }
@@ -346,24 +351,51 @@ fn sum_header(frame: &mut [u8]) {
     frame[24..26].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Rule 7.2: the fragments of a packet, which has no options in this model's traffic (the oracle knows them).
+/// Rule 5.5: the address at the pointer of a record route option, which has room for it.
+fn record_route(option: &mut [u8], address: u32) {
+    let at = usize::from(option[2]) - 1;
+    option[at..at + 4].copy_from_slice(&address.to_be_bytes());
+    option[2] += 4;
+}
+
+/// Rule 7.2: the fragments of a packet.
 fn cut(frame: &[u8], mtu: usize) -> Vec<Vec<u8>> {
     let head = 14 + 4 * usize::from(frame[14] & 15);
-    let (body, word) = (&frame[head..], be16(frame, 20));
-    let room = (mtu - (head - 14)) & !7;
-    let pieces = body.chunks(room);
-    let count = pieces.len();
-    let piece = |(n, part): (usize, &[u8])| {
-        let offset = (word & 0x1fff) + (n * room / 8) as u16;
-        let more = if n + 1 < count { 0x2000 } else { word & 0x2000 };
-        let mut out = [&frame[..head], part].concat();
+    let (body, word, fits) = (&frame[head..], be16(frame, 20), mtu - (head - 14));
+    let (mut start, mut fragments) = (0, Vec::new());
+    while start < body.len() {
+        let rest = body.len() - start;
+        let room = if rest <= fits { rest } else { fits & !7 };
+        let mut out = [&frame[..head], &body[start..start + room]].concat();
+        if start > 0 {
+            later_options(&mut out[34..head]);
+        }
+        let more = if room < rest { 0x2000 } else { word & 0x2000 };
+        let offset = ((word & 0x1fff) + (start / 8) as u16) & 0x1fff;
         let total = (out.len() - 14) as u16;
         out[16..18].copy_from_slice(&total.to_be_bytes());
         out[20..22].copy_from_slice(&(word & 0xc000 | more | offset).to_be_bytes());
         sum_header(&mut out);
-        out
-    };
-    pieces.enumerate().map(piece).collect()
+        fragments.push(out);
+        start += room;
+    }
+    fragments
+}
+
+/// Options of fragments behind the first: those whose type has not the top bit become no-operations.
+fn later_options(options: &mut [u8]) {
+    let mut at = 0;
+    while let Some(&kind) = options.get(at).filter(|kind| **kind != 0) {
+        let length = if kind == 1 {
+            1
+        } else {
+            usize::from(options[at + 1])
+        };
+        if kind & 0x80 == 0 {
+            options[at..at + length].fill(1);
+        }
+        at += length;
+    }
 }
 
 /// The frame cut to its packet, with the next hop's addresses.
@@ -433,11 +465,13 @@ fn valid4(p: &[u8]) -> Result<(), &'static str> {
     first(&faults)
 }
 
-/// Section 5.
-fn options4(mut rest: &[u8]) -> Result<(), &'static str> {
+/// Section 5: where a record route option begins that has room. What a timestamp gets depends on the clock and is not in
+/// this model.
+fn options4(options: &[u8]) -> Result<Option<usize>, &'static str> {
+    let (mut rest, mut record, mut seen) = (options, None, [false; 2]);
     while let Some(&kind) = rest.first() {
         let length = match kind {
-            0 => return Ok(()),
+            0 => break,
             1 => 1,
             _ => rest.get(1).map_or(0, |l| usize::from(*l)),
         };
@@ -447,9 +481,60 @@ fn options4(mut rest: &[u8]) -> Result<(), &'static str> {
         if matches!(kind, 131 | 137) {
             return Err("ip4-options: source-route");
         }
+        if matches!(kind, RECORD_ROUTE | TIMESTAMP) {
+            let before = &mut seen[usize::from(kind == TIMESTAMP)];
+            let room = room(&rest[..length]).filter(|_| !*before);
+            *before = true;
+            match room.ok_or("ip4-options: bad-options")? {
+                true if kind == RECORD_ROUTE => record = Some(options.len() - rest.len()),
+                _ => {}
+            }
+        }
         rest = &rest[length..];
     }
-    Ok(())
+    Ok(record)
+}
+
+const RECORD_ROUTE: u8 = 7;
+const TIMESTAMP: u8 = 68;
+
+/// Rules 5.3 and 5.4: whether a record route or timestamp option has room for one more entry; none: it is not sound.
+fn room(option: &[u8]) -> Option<bool> {
+    let stamp = option[0] == TIMESTAMP;
+    let fixed = if stamp { 4 } else { 3 };
+    if option.len() < fixed || usize::from(option[2]) <= fixed {
+        return None;
+    }
+    let left = (option.len() + 1).saturating_sub(option[2].into());
+    let entry = if stamp && matches!(option[3] & 15, 1 | 3) {
+        8
+    } else {
+        4
+    };
+    match left {
+        0 if stamp && option[3] >> 4 == 15 => None,
+        0 => Some(false),
+        left => (left >= entry).then_some(true),
+    }
+}
+
+/// A frame of IPv4 with a timestamp option: what the router enters depends on the clock.
+pub fn has_timestamp(frame: &[u8]) -> bool {
+    let packet = frame.get(14..).unwrap_or(&[]);
+    let header = packet.first().map_or(0, |b| 4 * usize::from(b & 15));
+    let mut rest = packet.get(20..header).unwrap_or(&[]);
+    while let Some(&kind) = rest.first().filter(|kind| **kind != 0) {
+        let length = match kind {
+            1 => 1,
+            TIMESTAMP => return be16(frame, 12) == 0x0800,
+            _ => rest.get(1).map_or(0, |l| usize::from(*l)),
+        };
+        match rest.get(length..).filter(|_| length > 0) {
+            Some(behind) => rest = behind,
+            None => return false,
+        }
+    }
+    false
 }
 
 /// Section 10.
@@ -545,159 +630,4 @@ fn be128(bytes: &[u8], at: usize) -> u128 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ME: [u8; 6] = [2, 0xfe, 0, 0, 0, 1];
-
-    fn hop(n: u8) -> Hop {
-        Hop {
-            mac: [2, 0, 0, 0, 1, n],
-            source: [2, 0xfe, 0, 0, 0, 2],
-            tx: format!("pg{n}"),
-            mtu: 1500,
-        }
-    }
-
-    fn model() -> Reference {
-        let mut v4 = Table::new(
-            &[(0x0a00_0000, 8, 0), (0x0a01_0000, 16, 1)],
-            vec![hop(1), hop(2)],
-        );
-        v4.set(0x0a01_0203, 32, To::Drop("ip4-lookup: drop-route"));
-        let v6 = Table::new(&[(0x2001_0db8 << 96, 32, 1)], vec![hop(1), hop(2)]);
-        Reference::new(ME, v4, v6)
-    }
-
-    /// 192.0.2.9 to 10.1.0.1 with TTL 64 and two bytes of trailer; the checksum is worked out by hand.
-    fn packet() -> Vec<u8> {
-        let mut p = ME.to_vec();
-        p.extend([2, 0, 0, 0, 0, 9, 8, 0]);
-        p.extend([
-            0x45, 0, 0, 22, 0, 0, 0, 0, 64, 17, 0xae, 0xcc, 192, 0, 2, 9, 10, 1, 0, 1, 0xaa, 0xbb,
-            1, 2,
-        ]);
-        p
-    }
-
-    #[test]
-    fn the_longest_prefix_forwards_with_new_ttl_checksum_and_addresses() {
-        let (tx, frames) = model().expect(&packet()).unwrap();
-        let [frame] = &frames[..] else { panic!() };
-        assert_eq!(tx, "pg2");
-        let mut want = vec![2, 0, 0, 0, 1, 2, 2, 0xfe, 0, 0, 0, 2, 8, 0];
-        want.extend([
-            0x45, 0, 0, 22, 0, 0, 0, 0, 63, 17, 0xaf, 0xcc, 192, 0, 2, 9, 10, 1, 0, 1, 0xaa, 0xbb,
-        ]);
-        assert_eq!(*frame, want);
-    }
-
-    #[test]
-    fn drops_have_the_first_reason_in_the_order_of_the_rules() {
-        let cases: [(usize, u8, &str); 7] = [
-            (0, 4, "ethernet-input: not-my-mac"),
-            (12, 0x81, "ethernet-input: unknown-vlan"),
-            (14, 0x55, "ip4-input: bad-version"),
-            (14, 0x44, "ip4-input: bad-header-length"),
-            (16, 1, "ip4-input: truncated"),
-            (22, 1, "ip4-input: bad-checksum"),
-            (24, 0, "ip4-input: bad-checksum"),
-        ];
-        for (at, byte, reason) in cases {
-            let mut p = packet();
-            p[at] = byte;
-            assert_eq!(model().judge(&p), Verdict::Dropped(reason), "byte {at}");
-        }
-        assert_eq!(
-            model().judge(&packet()[..13]),
-            Verdict::Dropped("ethernet-input: too-short")
-        );
-        assert_eq!(
-            model().judge(&packet()[..33]),
-            Verdict::Dropped("ip4-input: too-short")
-        );
-    }
-
-    #[test]
-    fn a_tag_with_a_priority_only_is_taken_off() {
-        let tagged = |tags: &[u8], length: usize| {
-            let mut frame = [&packet()[..12], tags, &packet()[12..]].concat();
-            frame.truncate(length);
-            model().judge(&frame)
-        };
-        let all = usize::MAX;
-        assert_eq!(tagged(&[0x81, 0, 0xe0, 0], all), model().judge(&packet()));
-        assert_eq!(tagged(&[0x88, 0xa8, 0, 0], all), model().judge(&packet()));
-        for (tags, length, reason) in [
-            (&[0x81, 0, 0xe0, 1][..], all, "ethernet-input: unknown-vlan"),
-            (&[0x91, 0, 0, 0], all, "ethernet-input: unknown-vlan"),
-            (&[0x81, 0, 0, 0], 17, "ethernet-input: unknown-vlan"),
-            (
-                &[0x81, 0, 0, 0, 0x81, 0, 0, 5],
-                21,
-                "vlan-input: truncated-tag",
-            ),
-            (
-                &[0x81, 0, 0, 0, 0x81, 0, 0, 5],
-                all,
-                "vlan-input: unknown-vlan",
-            ),
-            (
-                &[0x81, 0, 0, 0, 0x81, 0, 0, 5, 0x81, 0, 0, 0],
-                all,
-                "vlan-input: too-many-tags",
-            ),
-        ] {
-            assert_eq!(
-                tagged(tags, length),
-                Verdict::Dropped(reason),
-                "{tags:?} {length}"
-            );
-        }
-    }
-
-    #[test]
-    fn options_are_walked() {
-        assert_eq!(options4(&[1, 1, 1, 0]), Ok(()));
-        assert_eq!(options4(&[0x94, 4, 0, 0]), Ok(()));
-        assert_eq!(options4(&[0, 131, 9, 9]), Ok(()));
-        for bad in [&[0x94][..], &[0x94, 1], &[0x94, 5, 0, 0], &[7, 0, 0, 0]] {
-            assert_eq!(options4(bad), Err("ip4-options: bad-options"), "{bad:?}");
-        }
-        assert_eq!(options4(&[131, 3, 4, 0]), Err("ip4-options: source-route"));
-    }
-
-    #[test]
-    fn ip6_is_forwarded_and_judged() {
-        let mut p = ME.to_vec();
-        p.extend([2, 0, 0, 0, 0, 9, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 1, 59, 64]);
-        p.extend((0x2001_0002u128 << 96 | 9).to_be_bytes());
-        p.extend((0x2001_0db8u128 << 96 | 1).to_be_bytes());
-        p.extend([0x77, 0x88]);
-        let (tx, frames) = model().expect(&p).unwrap();
-        let [frame] = &frames[..] else { panic!() };
-        assert_eq!(
-            (tx.as_str(), frame.len(), frame[21], frame[54]),
-            ("pg2", 55, 63, 0x77)
-        );
-        p[38] = 0xff;
-        assert_eq!(
-            model().judge(&p),
-            Verdict::Dropped("ip6-input: multicast-destination")
-        );
-        p[38..54].fill(0);
-        assert_eq!(
-            model().judge(&p),
-            Verdict::Dropped("ip6-input: martian-destination")
-        );
-        assert_eq!(hop_by_hop(&[59, 0, 5, 2, 0, 0, 1, 0]), Ok(()));
-        assert_eq!(
-            hop_by_hop(&[59, 0, 0xc2, 4, 0, 0, 0, 0]),
-            Err("ip6-hop-by-hop: bad-hop-by-hop")
-        );
-        assert_eq!(
-            hop_by_hop(&[59, 0, 0x40, 4, 0, 0, 0, 0]),
-            Err("ip6-hop-by-hop: unknown-option")
-        );
-    }
-}
+mod tests;

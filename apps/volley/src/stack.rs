@@ -116,12 +116,13 @@ impl Stack {
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
         ip(&mut registry, &fib)?;
-        neighbors.listen(|text| _ = writeln!(std::io::stderr(), "volley: {text}"));
+        neighbors.listen(report);
         volley_batcher::register(&mut registry)?;
         volley_rss::register(&mut registry)?;
         let pings = volley_ping::register(&mut registry, fib.clone())?;
         let pg = volley_pg::register(&mut registry)?;
         let pcap = volley_pcap::register(&mut registry)?;
+        pcap.listen(report);
         kernel(&mut registry)?;
         let memif_socket = settings.socket.with_file_name("memif.sock");
         let memif = volley_memif::register(&mut registry, memif_socket)?;
@@ -266,8 +267,15 @@ impl Stack {
     /// Write what captures have gathered; returns how many packets.
     pub fn drain(&self) -> usize {
         self.processes.turn();
-        self.pg.drain() + self.pcap.drain()
+        let written = self.pg.drain() + self.pcap.drain();
+        self.pg.news().iter().for_each(|text| report(text));
+        written
     }
+}
+
+/// Write a line for the operator to standard error, which the journal keeps where the daemon is a service.
+fn report(text: &str) {
+    _ = writeln!(std::io::stderr(), "volley: {text}");
 }
 
 /// Bring in the drivers of what the kernel has.
@@ -358,7 +366,10 @@ mod tests {
                 select: volley_model::FibSelect::Match("192.0.2.77".parse().unwrap()),
                 limit: None,
             };
-            shown(&stack, &fib).contains("192.0.2.0/24")
+            let view = volley_cli::View::Table;
+            let answer = stack.query(&fib);
+            answer
+                .is_ok_and(|reply| volley_cli::render::text(&reply, view).contains("192.0.2.0/24"))
         };
         assert!(connected());
         let index = stack.interfaces.borrow().index("pg0").unwrap();

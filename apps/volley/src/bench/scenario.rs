@@ -65,6 +65,7 @@ fn hop(rank: u32) -> Hop {
         source: TX_MAC,
         tx: TX.to_owned(),
         mtu: MTU as usize,
+        address: None,
     }
 }
 

@@ -3,11 +3,12 @@
 use super::DemoError;
 use crate::reference::{Hop, Reference, Table, To};
 use crate::stack::Stack;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use volley_cli::{Action, parse_line, render};
+use volley_cli::{Action, View, parse_line, render};
 use volley_graph::{Clock, Running, Worker};
-use volley_model::reply::{BuffersReply, DropsReply, InterfaceRow};
+use volley_model::reply::{BuffersReply, DropsReply, ErrorRow, InterfaceRow};
 use volley_model::{EngineSettings, Query, Reply};
 
 /// Next hops, half of them behind each egress interface.
@@ -82,6 +83,10 @@ fn hops() -> Vec<Hop> {
             source,
             tx: format!("pg{interface}"),
             mtu: MTU,
+            address: address("ip", interface, 1)
+                .parse()
+                .ok()
+                .map(Ipv4Addr::to_bits),
         }
     };
     (0..HOPS).map(hop).collect()
@@ -194,6 +199,17 @@ impl Lab {
             self.step();
         }
         Ok(())
+    }
+
+    /// `show runtime`, of the nodes that had packets only.
+    pub fn runtime(&self) -> Result<String, DemoError> {
+        let Reply::Runtime(mut runtime) = self.ask(Query::Runtime)? else {
+            return Err(DemoError::Wrong("show runtime does not answer".to_owned()));
+        };
+        for worker in &mut runtime.workers {
+            worker.nodes.retain(|node| node.vectors > 0);
+        }
+        Ok(render::text(&Reply::Runtime(runtime), View::Table))
     }
 
     /// The answer to a `show` command.
@@ -337,7 +353,19 @@ impl Lab {
         })
     }
 
-    /// After all streams are gone: in = out + dropped, and every buffer is back. Returns the packets in.
+    /// How many packets more there are because some were cut into fragments.
+    fn added_by_cutting(&self) -> Result<u64, DemoError> {
+        let Reply::Errors(errors) = self.ask(Query::Errors)? else {
+            return Err(DemoError::Wrong("show errors does not answer".to_owned()));
+        };
+        let count = |name: &str| -> u64 {
+            let of = |e: &&ErrorRow| e.node == "ip4-frag" && e.reason == name;
+            errors.errors.iter().filter(of).map(|e| e.count).sum()
+        };
+        Ok(count("fragments").saturating_sub(count("fragmented")))
+    }
+
+    /// After all streams are gone: in and what cutting added = out + dropped, and every buffer is back. Returns the packets in.
     pub fn balance(&mut self) -> Result<u64, DemoError> {
         self.step_until_idle()?;
         let rows = self.interfaces()?;
@@ -350,9 +378,11 @@ impl Lab {
             .filter(|d| d.reason != "no-buffers")
             .map(|d| d.count)
             .sum();
-        if received != sent + dropped {
-            let what =
-                format!("{received} packets came in, but {sent} left and {dropped} were dropped");
+        let added = self.added_by_cutting()?;
+        if received + added != sent + dropped {
+            let what = format!(
+                "{received} packets came in and cutting made {added} more, but {sent} left and {dropped} were dropped"
+            );
             return Err(DemoError::Wrong(what));
         }
         for arena in self.buffers()?.arenas {

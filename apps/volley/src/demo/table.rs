@@ -101,17 +101,20 @@ fn text6() -> String {
     text
 }
 
-/// A file of the shared data: below `$VOLLEY_SHARED`, or below `shared/data` beside a folder that holds the current
-/// folder or the program.
+/// A file of the shared data: below `$VOLLEY_SHARED` where that is set (empty: there is none), else below `shared/data`
+/// beside a folder that holds the current folder or the program.
 pub fn shared(folder: &str, start: &str, end: &str) -> Option<PathBuf> {
-    let named = std::env::var_os("VOLLEY_SHARED").map(PathBuf::from);
-    let from = [std::env::current_dir().ok(), std::env::current_exe().ok()];
-    let above = from
-        .iter()
-        .flatten()
-        .flat_map(|path| path.ancestors().map(|a| a.join("shared")));
-    let roots = named.into_iter().chain(above);
+    let roots: Vec<PathBuf> = match std::env::var_os("VOLLEY_SHARED") {
+        Some(named) if named.is_empty() => return None,
+        Some(named) => vec![named.into()],
+        None => {
+            let from = [std::env::current_dir().ok(), std::env::current_exe().ok()];
+            let above = from.iter().flatten().flat_map(|path| path.ancestors());
+            above.map(|folder| folder.join("shared")).collect()
+        }
+    };
     roots
+        .iter()
         .flat_map(|root| [root.join("data").join(folder), root.join(folder)])
         .find_map(|d| within(&d, start, end))
 }

@@ -3,7 +3,7 @@
 use super::DemoError;
 use super::router::{Lab, RX_MAC, Scratch, quoted};
 use super::table::{RouteTable, name, shared};
-use crate::reference::ones_sum;
+use crate::reference::{has_timestamp, ones_sum};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use volley_pcap::{FileFormat, LinkType, Packet, Writer, WriterOptions, read_packets};
@@ -178,35 +178,54 @@ fn write_lines<T: ToString>(path: &Path, lines: impl Iterator<Item = T>) -> Resu
     })
 }
 
-/// A capture from elsewhere: its packets get the router's MAC address, and lose one VLAN tag.
+/// A capture from elsewhere: its packets get the router's MAC address and lose one VLAN tag, or get an Ethernet header.
 fn fitted(stream: &'static str, path: &Path, scratch: &Scratch) -> Result<Stream, DemoError> {
-    let packets = read_packets(path)?.packets;
-    let usable = packets
-        .into_iter()
-        .filter(|p| p.linktype == LinkType::ETHERNET && (18..=65_535).contains(&p.data.len()));
-    let packets: Vec<Packet> = usable.map(fit).collect();
+    let captured = read_packets(path)?.packets;
+    let packets: Vec<Packet> = captured.iter().filter_map(fit).collect();
     if packets.is_empty() {
         return Err(DemoError::Useless {
             path: path.to_owned(),
-            why: "it has no Ethernet packets",
+            why: "it has no packets that a router of Ethernet can get",
         });
     }
     let file = scratch.file(&format!("{stream}.pcap"));
     write_packets(&file, &packets)?;
-    let what = format!(
-        "real ({}), sent to the router's MAC address, one VLAN tag taken off",
-        name(path)
-    );
+    let ethernet = captured.iter().all(|p| p.linktype == LinkType::ETHERNET);
+    let how = match ethernet {
+        true => "sent to the router's MAC address, one VLAN tag taken off",
+        false => "with an Ethernet header for the router's MAC address",
+    };
+    let left = match captured.len() - packets.len() {
+        0 => String::new(),
+        n => format!(
+            ", {n} left out (no packet of layer 3, too long, or a timestamp option, which depends on the clock)"
+        ),
+    };
+    let what = format!("real ({}), {how}{left}", name(path));
     Ok(Stream::of_file(stream, packets.len(), what, &file))
 }
 
-fn fit(packet: Packet) -> Packet {
-    let mut frame = packet.data;
-    if matches!(frame[12..14], [0x81, 0x00] | [0x88, 0xa8] | [0x91, 0x00]) {
-        frame.drain(12..16);
-    }
-    frame[..6].copy_from_slice(&RX_MAC);
-    Packet::ethernet(packet.timestamp_ns, frame)
+fn fit(packet: &Packet) -> Option<Packet> {
+    let frame = match packet.linktype {
+        LinkType::ETHERNET => {
+            let mut frame = packet.data.clone();
+            let tagged = matches!(
+                frame.get(12..14)?,
+                [0x81, 0x00] | [0x88, 0xa8] | [0x91, 0x00]
+            );
+            if tagged && frame.len() >= 18 {
+                frame.drain(12..16);
+            }
+            frame[..6].copy_from_slice(&RX_MAC);
+            frame
+        }
+        _ => {
+            let (kind, bytes) = packet.as_ref().layer3()?;
+            [&ethernet(kind.value())[..], bytes].concat()
+        }
+    };
+    let fits = (14..=65_535).contains(&frame.len()) && !has_timestamp(&frame);
+    fits.then(|| Packet::ethernet(packet.timestamp_ns, frame))
 }
 
 fn write_packets(path: &Path, packets: &[Packet]) -> Result<(), DemoError> {
@@ -233,8 +252,9 @@ fn made(
             _ => frame4(random.of(to4).unwrap_or(first4), length),
         };
         if n % 8 == 7 {
-            // Version, TTL or hop limit, checksum or address, type: some fault or other.
-            let at = [12, 14, 18, 21, 22, 24, 30][n / 8 % 7];
+            // Checksum or address, type, version: faults of different frequency, so that lists by number of packets have
+            // the same order each time.
+            let at = [22, 22, 22, 22, 22, 12, 12, 14, 14, 24][n / 8 % 10];
             frame[at] ^= 0x41;
         }
         Packet::ethernet(n as u64 * 1_000_000, frame)

@@ -69,10 +69,8 @@ pub fn report(engine: &Engine, interfaces: &Interfaces) -> DropsReply {
 }
 
 fn decoded(sample: &DropSample) -> String {
-    let packet = dissect::frame(&sample.bytes);
-    let packet = match sample.bytes.len() < sample.len {
-        true => packet.cut(),
-        false => packet,
-    };
+    let packet = dissect::frame(&sample.bytes)
+        .of(sample.len)
+        .offloaded(sample.unfinished_checksum);
     format!("{} bytes: {packet}", sample.len)
 }

@@ -94,12 +94,23 @@ impl Daemon {
 
     /// The same, with more in its environment.
     pub fn start_with(config: &str, more: &[&str], environment: &[(&str, &str)]) -> Self {
+        Daemon::start_by(&[env!("CARGO_BIN_EXE_volley")], config, more, environment)
+    }
+
+    /// The same, by a command to which the daemon's arguments are added; it must become the daemon by `exec`.
+    pub fn start_by(
+        program: &[&str],
+        config: &str,
+        more: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let folder = Folder::new();
         let (file, socket) = (folder.file("volley.toml"), folder.file("s"));
         std::fs::write(&file, config.replace('@', &folder.0.display().to_string())).unwrap();
         let log = std::fs::File::create(folder.file("log")).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_volley"));
+        let mut command = Command::new(program[0]);
         command
+            .args(&program[1..])
             .arg("run")
             .arg("-c")
             .arg(&file)

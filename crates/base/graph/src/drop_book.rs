@@ -51,6 +51,8 @@ pub struct DropSample {
     pub len: usize,
     /// Its first bytes, at most [`SAMPLE`], from where it came in on: outer headers included.
     pub bytes: Vec<u8>,
+    /// Where a checksum begins that was still to be finished, from where the packet came in on.
+    pub unfinished_checksum: Option<usize>,
 }
 
 #[derive(Default)]
@@ -63,6 +65,8 @@ struct Place {
     /// Odd while the rest is being written; 0 when there is none yet.
     sequence: AtomicU32,
     len: AtomicU32,
+    /// Where a checksum begins that is to be finished, plus 1; 0: none is.
+    sum: AtomicU32,
     at_ns: AtomicU64,
     words: [AtomicU64; WORDS],
 }
@@ -82,6 +86,9 @@ impl Place {
         fence(Ordering::Release);
         let len = (packet.len() + back) as u32;
         self.len.store(len, Ordering::Relaxed);
+        let sum = packet.offload().checksum;
+        let sum = sum.map_or(0, |sum| u32::from(sum.start) + back as u32 + 1);
+        self.sum.store(sum, Ordering::Relaxed);
         self.at_ns.store(now_ns, Ordering::Relaxed);
         for (cell, part) in self.words.iter().zip(bytes.as_chunks::<8>().0) {
             cell.store(u64::from_le_bytes(*part), Ordering::Relaxed);
@@ -101,11 +108,17 @@ impl Place {
             let words = self.words.each_ref().map(|w| w.load(Ordering::Relaxed));
             let len = self.len.load(Ordering::Relaxed) as usize;
             let at_ns = self.at_ns.load(Ordering::Relaxed);
+            let sum = self.sum.load(Ordering::Relaxed);
             fence(Ordering::Acquire);
             if before & 1 == 0 && self.sequence.load(Ordering::Relaxed) == before {
                 let mut bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
                 bytes.truncate(len);
-                return Some(DropSample { at_ns, len, bytes });
+                return Some(DropSample {
+                    at_ns,
+                    len,
+                    bytes,
+                    unfinished_checksum: sum.checked_sub(1).map(|start| start as usize),
+                });
             }
             std::hint::spin_loop();
         }
@@ -212,7 +225,14 @@ mod tests {
         book.note(kind(2, 5), &views[1], 2, 20);
         let mut found: Vec<_> = book.read().collect();
         found.sort_by_key(|(kind, ..)| *kind);
-        let sample = |at_ns, len, bytes| Some(DropSample { at_ns, len, bytes });
+        let sample = |at_ns, len, bytes| {
+            Some(DropSample {
+                at_ns,
+                len,
+                bytes,
+                unfinished_checksum: None,
+            })
+        };
         // Of one vector the first that is noted stays.
         assert_eq!(
             found,

@@ -130,6 +130,11 @@ pub(crate) fn text(word: u32, start: u16) -> String {
     format!("{sum}, {kind} to be cut every {} bytes", word & 0xffff)
 }
 
+/// A checksum is still to be finished.
+pub(crate) fn is_sum(word: u32) -> bool {
+    word & SUM != 0
+}
+
 fn kind(word: u32) -> Option<GsoKind> {
     match word >> 28 & 3 {
         1 => Some(GsoKind::Tcp4),

@@ -66,6 +66,11 @@ impl Glance {
         self.len == 0
     }
 
+    /// Where, from the packet's position at the node, a checksum began that was still to be finished.
+    pub fn unfinished_checksum(&self) -> Option<usize> {
+        crate::offload::is_sum(self.offload).then_some(usize::from(self.sum))
+    }
+
     /// Interface that it came in by.
     pub fn rx(&self) -> u32 {
         self.rx

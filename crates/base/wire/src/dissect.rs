@@ -2,6 +2,9 @@
 //!
 //! Contract: any bytes give a text, never a panic; what is cut or wrong is named where it is found and ends the text. At most
 //! [`MAX_LAYERS`] headers are told, so the length is bounded whatever the bytes say. Checksums are told only when wrong.
+//! Of a packet whose first bytes only are here ([`Dissect::of`]), length fields are judged against the length of the whole
+//! packet; a header that is not all here ends the text with `(80 of 1514 bytes kept)`, and no checksum is judged over bytes
+//! that are not here. A checksum that the device has still to finish ([`Dissect::offloaded`]) is told as such.
 //!
 //! `IP4: 02:00:00:00:00:01 -> 02:00:00:00:00:02 / UDP 10.0.0.1 -> 10.1.0.1 ttl 64 len 46 / ports 1234 -> 80`
 
@@ -33,13 +36,25 @@ pub enum From {
 pub struct Dissect<'a> {
     bytes: &'a [u8],
     from: From,
-    cut: bool,
+    len: usize,
+    offloaded: Option<usize>,
 }
 
 impl Dissect<'_> {
-    /// Only the first bytes of the packet are here: what lies behind them is no fault of it.
-    pub fn cut(self) -> Self {
-        Dissect { cut: true, ..self }
+    /// The whole packet has this many bytes, of which only the first are here.
+    pub fn of(self, len: usize) -> Self {
+        Dissect {
+            len: len.max(self.bytes.len()),
+            ..self
+        }
+    }
+
+    /// The checksum over everything from this byte on is still to be finished (a partial checksum, as virtio's).
+    pub fn offloaded(self, start: Option<usize>) -> Self {
+        Dissect {
+            offloaded: start,
+            ..self
+        }
     }
 }
 
@@ -53,7 +68,8 @@ pub fn packet(bytes: &[u8], from: From) -> Dissect<'_> {
     Dissect {
         bytes,
         from,
-        cut: false,
+        len: bytes.len(),
+        offloaded: None,
     }
 }
 
@@ -74,18 +90,24 @@ impl Display for Dissect<'_> {
             f,
             separator,
             layers: 0,
-            cut: self.cut,
+            offloaded: self.offloaded,
+        };
+        let all = Kept {
+            bytes: self.bytes,
+            lost: self.len - self.bytes.len(),
+            at: 0,
         };
         let mut next = match self.from {
-            From::Ethernet => Next::Ethernet(self.bytes),
-            From::Ip => Next::ip(self.bytes),
-            From::Type(t) => Next::Type(t, self.bytes),
+            From::Ethernet => Next::Ethernet(all),
+            From::Ip => Next::ip(all),
+            From::Type(t) => Next::Type(t, all),
         };
         while out.layers < MAX_LAYERS {
             next = match out.step(next) {
                 Ok(Some(next)) => next,
                 Ok(None) => return Ok(()),
                 Err(Stop::Bad(error)) => return out.layer(format_args!("{error}")),
+                Err(Stop::Cut) => return out.cut(self.bytes.len(), self.len),
                 Err(Stop::Fmt) => return Err(fmt::Error),
             };
         }
@@ -93,45 +115,86 @@ impl Display for Dissect<'_> {
     }
 }
 
+/// A part of the packet: its bytes that are here, and how many bytes of it are not.
+#[derive(Clone, Copy)]
+struct Kept<'a> {
+    bytes: &'a [u8],
+    lost: usize,
+    /// Bytes from the packet's start.
+    at: usize,
+}
+
+impl<'a> Kept<'a> {
+    /// Its length in the whole packet.
+    fn len(&self) -> usize {
+        self.bytes.len() + self.lost
+    }
+
+    /// Without its first `n` bytes.
+    fn after(self, n: usize) -> Kept<'a> {
+        let gone = n.saturating_sub(self.bytes.len());
+        Kept {
+            bytes: self.bytes.get(n..).unwrap_or(&[]),
+            lost: self.lost.saturating_sub(gone),
+            at: self.at + n,
+        }
+    }
+
+    /// Its first `n` bytes.
+    fn first(self, n: usize) -> Kept<'a> {
+        let bytes = self.bytes.get(..n).unwrap_or(self.bytes);
+        Kept {
+            bytes,
+            lost: self.lost.min(n - bytes.len().min(n)),
+            ..self
+        }
+    }
+
+    /// Why a header cannot be read: bytes of it are not here, or the packet is wrong.
+    fn stop(&self, error: WireError) -> Stop {
+        match error.shortfall() {
+            Some(bytes) if bytes <= self.lost => Stop::Cut,
+            _ => Stop::Bad(error.with_more(self.lost)),
+        }
+    }
+}
+
 /// What stands at the place reached.
 enum Next<'a> {
-    Ethernet(&'a [u8]),
-    Type(EtherType, &'a [u8]),
+    Ethernet(Kept<'a>),
+    Type(EtherType, Kept<'a>),
     /// What a transport header needs of the IP header before it.
     Transport(IpProto, l4::Over<'a>),
     /// A packet quoted by an ICMP error: cut by design.
-    Quoted(EtherType, &'a [u8]),
+    Quoted(EtherType, Kept<'a>),
 }
 
 impl<'a> Next<'a> {
-    fn ip(bytes: &'a [u8]) -> Self {
-        let version = bytes.first().map_or(4, |b| b >> 4);
+    fn ip(all: Kept<'a>) -> Self {
+        let version = all.bytes.first().map_or(4, |b| b >> 4);
         Next::Type(
             if version == 6 {
                 EtherType::IP6
             } else {
                 EtherType::IP4
             },
-            bytes,
+            all,
         )
     }
 }
 
 /// Why the text ends early.
 enum Stop {
+    /// The packet is wrong.
     Bad(WireError),
+    /// The next header is not all here.
+    Cut,
     Fmt,
 }
 
 impl core::convert::From<fmt::Error> for Stop {
     fn from(_: fmt::Error) -> Self {
         Stop::Fmt
-    }
-}
-
-impl core::convert::From<WireError> for Stop {
-    fn from(error: WireError) -> Self {
-        Stop::Bad(error)
     }
 }
 
@@ -142,7 +205,8 @@ struct Out<'f, 'g> {
     f: &'f mut fmt::Formatter<'g>,
     separator: &'static str,
     layers: usize,
-    cut: bool,
+    /// Where the checksum begins that is still to be finished.
+    offloaded: Option<usize>,
 }
 
 impl Out<'_, '_> {
@@ -160,12 +224,20 @@ impl Out<'_, '_> {
         self.f.write_fmt(text)
     }
 
+    /// Ends the text where the bytes end that are here.
+    fn cut(&mut self, kept: usize, len: usize) -> fmt::Result {
+        match self.layers {
+            0 => self.layer(format_args!("({kept} of {len} bytes kept)")),
+            _ => self.add(format_args!(" ({kept} of {len} bytes kept)")),
+        }
+    }
+
     fn step<'a>(&mut self, next: Next<'a>) -> Step<'a> {
         match next {
-            Next::Ethernet(bytes) => l2::ethernet(self, bytes),
-            Next::Type(ether_type, bytes) => l3::payload(self, ether_type, bytes),
+            Next::Ethernet(frame) => l2::ethernet(self, frame),
+            Next::Type(ether_type, packet) => l3::payload(self, ether_type, packet),
             Next::Transport(proto, over) => l4::payload(self, proto, over),
-            Next::Quoted(ether_type, bytes) => l3::quoted(self, ether_type, bytes),
+            Next::Quoted(ether_type, packet) => l3::quoted(self, ether_type, packet),
         }
     }
 }

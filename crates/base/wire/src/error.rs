@@ -66,6 +66,25 @@ pub enum WireError {
     },
 }
 
+impl WireError {
+    /// How many bytes more there would have to be, where it is only that bytes are missing at the end.
+    pub(crate) fn shortfall(&self) -> Option<usize> {
+        match *self {
+            WireError::Short { need, have, .. } => need.checked_sub(have),
+            WireError::LengthBeyond { len, have, .. } => len.checked_sub(have),
+            _ => None,
+        }
+    }
+
+    /// The same fault where there are so many bytes more than were looked at.
+    pub(crate) fn with_more(mut self, bytes: usize) -> Self {
+        if let WireError::Short { have, .. } | WireError::LengthBeyond { have, .. } = &mut self {
+            *have += bytes;
+        }
+        self
+    }
+}
+
 /// Why a text is not the address, prefix or range it should be. Each message quotes the text and says how to write it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {

@@ -133,9 +133,20 @@ pub struct NdMessage<'a> {
 impl<'a> NdMessage<'a> {
     /// None: not a neighbour discovery message.
     pub fn parse(icmp: &Icmp6<'a>) -> Option<Result<NdMessage<'a>, WireError>> {
+        let message = Self::parse_body(icmp)?;
+        Some(message.and_then(|message| message.check_options().map(|()| message)))
+    }
+
+    /// The same, the options unchecked: [`NdMessage::options`] ends before one that is not sound.
+    pub(crate) fn parse_body(icmp: &Icmp6<'a>) -> Option<Result<NdMessage<'a>, WireError>> {
         let kind = icmp.header.kind.0;
         let is_nd = (Icmp6Type::ROUTER_SOLICITATION.0..=Icmp6Type::REDIRECT.0).contains(&kind);
         is_nd.then(|| Self::parse_nd(icmp))
+    }
+
+    /// Every option is sound.
+    pub(crate) fn check_options(&self) -> Result<(), WireError> {
+        self.options().check()
     }
 
     fn parse_nd(icmp: &Icmp6<'a>) -> Result<NdMessage<'a>, WireError> {
@@ -164,7 +175,6 @@ impl<'a> NdMessage<'a> {
             }
             _ => redirect(icmp.body)?,
         };
-        NdOptions { bytes: options }.check()?;
         Ok(NdMessage { body, options })
     }
 

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use volley_cli::client::{Connection, one_shot};
+use volley_cli::client::{Connection, ScriptOptions, one_shot, script};
 use volley_cli::server::{Answer, Ask, Limits, Op, Pending, Server};
 use volley_cli::{Backend, NameKind, Names};
 use volley_model::reply::{ErrorRow, ErrorsReply, VersionReply};
@@ -172,6 +172,46 @@ fn files_of_commands_stop_at_the_first_error() {
             e.contains(".vly:8: column 1: 'bogus' is not understood here"),
             "{e}"
         );
+    });
+}
+
+#[test]
+fn scripts_name_the_line_that_fails_and_fail_themselves() {
+    with_server("script", |path| {
+        let run = |text: &str, keep_going: bool| {
+            let (mut out, mut errors) = (Vec::new(), Vec::new());
+            let options = ScriptOptions {
+                keep_going,
+                json: false,
+            };
+            let done = script(path, &mut text.as_bytes(), options, &mut out, &mut errors);
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+            (done.map_err(|e| e.to_string()), text(out), text(errors))
+        };
+        let good = "# a comment\n\nset interface state pg0 up\nshow version | count\n";
+        let (done, out, errors) = run(good, false);
+        assert_eq!((done, errors.as_str()), (Ok(()), ""));
+        assert!(out.starts_with("done\n"), "{out}");
+        // A command over several lines is named by its first; what follows a failure is not carried out.
+        let stream = "packet-generator new {\n name s\n interface pg0\n template { eth }\n}\n";
+        let bad = format!("{stream}delete interface pg7\nset interface state pg0 up\nbogus\n");
+        let (done, out, errors) = run(&bad, false);
+        assert_eq!(
+            done.unwrap_err(),
+            "stdin:6: there is no interface pg7; there are: pg0"
+        );
+        assert_eq!((out.as_str(), errors.as_str()), ("done\n", ""));
+        let (done, out, errors) = run(&bad, true);
+        assert_eq!(done.unwrap_err(), "2 of 4 commands failed");
+        assert_eq!(out, "done\ndone\n");
+        let errors: Vec<&str> = errors.lines().collect();
+        assert_eq!(errors.len(), 2);
+        assert!(errors[0].starts_with("volley: stdin:6: there is no interface pg7"));
+        assert!(errors[1].starts_with("volley: stdin:8: column 1: 'bogus'"));
+        let (done, out, _) = run("quit\nbogus\n", false);
+        assert_eq!((done, out.as_str()), (Ok(()), ""));
+        let (done, ..) = run("packet-generator new {\n", false);
+        assert!(done.unwrap_err().starts_with("stdin:1: "));
     });
 }
 

@@ -147,7 +147,11 @@ pub struct CommitRow {
 
 /// Reads a span of time such as `30s`, `5m`, `2h`; a number alone is seconds.
 pub fn parse_span(text: &str) -> Result<u64, String> {
-    let bad = || format!("'{text}' is not a span of time: write one such as 30s, 5m or 2h");
+    let bad = || {
+        format!(
+            "'{text}' is not a span of time: write one such as 90s, 5m or 2h (a number alone is seconds)"
+        )
+    };
     let units = [("s", 1), ("m", 60), ("h", 3600)];
     let with = |(unit, scale): &(&str, u64)| Some((text.strip_suffix(unit)?, *scale));
     let (number, scale) = units.iter().find_map(with).unwrap_or((text, 1));

@@ -15,6 +15,7 @@
 
 mod classic;
 mod error;
+mod link;
 mod ng;
 mod read;
 mod source;
@@ -25,7 +26,7 @@ use std::path::Path;
 
 pub use error::{Fault, PcapError};
 pub use read::{Reader, read_packets, read_packets_limited};
-pub use write::{Writer, WriterOptions};
+pub use write::{Output, Writer, WriterOptions};
 
 /// The longest packet a file may hold, as in libpcap.
 pub const MAX_PACKET: usize = 256 << 10;
@@ -45,8 +46,12 @@ impl LinkType {
     pub const ETHERNET: LinkType = LinkType(1);
     /// IPv4 or IPv6 by its version field
     pub const RAW: LinkType = LinkType(101);
+    /// OpenBSD loopback: address family in network order, then IP
+    pub const LOOP: LinkType = LinkType(108);
     /// Linux "cooked" capture
     pub const LINUX_SLL: LinkType = LinkType(113);
+    /// Linux "cooked" capture, version 2
+    pub const LINUX_SLL2: LinkType = LinkType(276);
     /// IPv4
     pub const IPV4: LinkType = LinkType(228);
     /// IPv6
@@ -59,7 +64,9 @@ impl fmt::Display for LinkType {
             LinkType::NULL => f.write_str("BSD-loopback"),
             LinkType::ETHERNET => f.write_str("Ethernet"),
             LinkType::RAW => f.write_str("raw-IP"),
+            LinkType::LOOP => f.write_str("OpenBSD-loopback"),
             LinkType::LINUX_SLL => f.write_str("Linux-SLL"),
+            LinkType::LINUX_SLL2 => f.write_str("Linux-SLL2"),
             LinkType::IPV4 => f.write_str("IPv4"),
             LinkType::IPV6 => f.write_str("IPv6"),
             LinkType(other) => write!(f, "link-type-{other}"),

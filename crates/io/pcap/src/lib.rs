@@ -13,8 +13,8 @@ pub mod spool;
 pub mod trace;
 
 pub use file::{
-    Capture, FileFormat, LinkType, Packet, PacketRef, PcapError, Reader, Writer, WriterOptions,
-    read_packets,
+    Capture, FileFormat, LinkType, Output, Packet, PacketRef, PcapError, Reader, Writer,
+    WriterOptions, read_packets,
 };
 pub use interface::PcapHandler;
 pub use node::capture_tx::CaptureTx;
@@ -26,16 +26,30 @@ use std::rc::Rc;
 use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::{MAX_INTERFACES, Registry, Yard};
 
+/// Gets a sentence for the operator.
+type Listener = Box<dyn Fn(&str)>;
+
 /// What the daemon keeps of this crate: it calls [`Pcap::drain`] often, and once more at the end.
 pub struct Pcap {
     ports: Rc<RefCell<interface::Ports>>,
     trace: Rc<RefCell<trace::Control>>,
+    listener: RefCell<Listener>,
 }
 
 impl Pcap {
     /// Write what workers have handed over since the last time; returns how many packets.
     pub fn drain(&self) -> usize {
-        self.ports.borrow_mut().drain() + self.trace.borrow_mut().drain()
+        let written = self.ports.borrow_mut().drain() + self.trace.borrow_mut().drain();
+        let news = self.ports.borrow_mut().news();
+        for sentence in news.iter().chain(&self.trace.borrow_mut().news()) {
+            self.listener.borrow()(sentence);
+        }
+        written
+    }
+
+    /// Report captures that could not be written, one sentence each, when that happens.
+    pub fn listen(&self, listener: impl Fn(&str) + 'static) {
+        *self.listener.borrow_mut() = Box::new(listener);
     }
 
     /// Whether anything is written into a file.
@@ -68,5 +82,9 @@ pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
     registry
         .handlers
         .push(Box::new(TraceHandler::new(trace.clone())));
-    Ok(Pcap { ports, trace })
+    Ok(Pcap {
+        ports,
+        trace,
+        listener: RefCell::new(Box::new(|_| ())),
+    })
 }

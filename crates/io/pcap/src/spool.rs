@@ -145,8 +145,43 @@ pub struct Sink {
     /// Numbers in the file of interfaces met so far (pcapng).
     numbers: HashMap<u32, u32>,
     base_ns: u64,
-    packets: u64,
-    fault: Option<String>,
+    /// Packets that came after writing had failed, and those of the last write that are not in the file.
+    unwritten: u64,
+    fault: Option<Fault>,
+}
+
+/// Why a file is not whole.
+struct Fault {
+    why: String,
+    /// It has been reported by [`Sink::news`].
+    reported: bool,
+}
+
+/// How a capture ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// Packets in the file.
+    pub packets: u64,
+    /// Packets that are not in it: there was no record for them, or they could not be written.
+    pub lost: u64,
+    /// Why they could not be written.
+    pub fault: Option<String>,
+}
+
+impl Ending {
+    /// One sentence for the operator about the file of this name; an error when the file could not be written.
+    pub fn sentence(&self, path: &Path) -> Result<String, String> {
+        let (packets, lost) = (self.packets, self.lost);
+        match &self.fault {
+            None => Ok(format!(
+                "{packets} packets in {}, {lost} lost",
+                path.display()
+            )),
+            Some(why) => Err(format!(
+                "the capture ended early, with {packets} packets in the file and {lost} lost: {why}"
+            )),
+        }
+    }
 }
 
 /// Who knows what a capture says about packets in words.
@@ -185,7 +220,7 @@ impl Sink {
             writer: None,
             numbers: HashMap::new(),
             base_ns,
-            packets: 0,
+            unwritten: 0,
             fault: None,
         }
     }
@@ -212,14 +247,26 @@ impl Sink {
         &self.spool
     }
 
-    /// Packets written.
-    pub fn packets(&self) -> u64 {
-        self.packets
+    /// How the capture stands: what is in the file, what is lost and why.
+    pub fn state(&self) -> Ending {
+        Ending {
+            packets: self.writer.as_ref().map_or(0, Writer::packets_written),
+            lost: self.spool.lost() + self.unwritten,
+            fault: self.fault.as_ref().map(|fault| fault.why.clone()),
+        }
     }
 
-    /// What went wrong in writing; packets that came afterwards are lost.
-    pub fn fault(&self) -> Option<&str> {
-        self.fault.as_deref()
+    /// Whether writing has failed: packets that come afterwards are lost.
+    pub fn is_broken(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    /// A sentence about a failure that was not reported yet.
+    pub fn news(&mut self) -> Option<String> {
+        let fault = self.fault.as_mut().filter(|fault| !fault.reported)?;
+        fault.reported = true;
+        let sentence = self.state().sentence(&self.path).err()?;
+        Some(format!("{}: {sentence}", self.path.display()))
     }
 
     fn open(&mut self) -> Result<(), PcapError> {
@@ -232,15 +279,37 @@ impl Sink {
     /// Write what came, with what `words` says about it; returns how many packets came.
     pub fn drain(&mut self, words: &dyn Describe) -> usize {
         let spool = self.spool.clone();
-        spool.take(|record| {
-            if self.fault.is_some() {
-                return;
+        let before = self.state().packets;
+        let mut came = 0;
+        let taken = spool.take(|record| {
+            came += 1;
+            if self.fault.is_none()
+                && let Err(error) = self.put(record, words)
+            {
+                self.fail(&error);
             }
-            match self.put(record, words) {
-                Ok(()) => self.packets += 1,
-                Err(error) => self.fault = Some(error.to_string()),
-            }
-        })
+        });
+        // What is counted as written is in the file, and a full disk shows at once.
+        if let Some(writer) = &mut self.writer
+            && self.fault.is_none()
+            && let Err(error) = writer.flush()
+        {
+            self.fail(&error);
+        }
+        let written = self.state().packets - before;
+        self.unwritten += came - written;
+        taken
+    }
+
+    fn fail(&mut self, error: &PcapError) {
+        let why = match error {
+            PcapError::Write { source, .. } => source.to_string(),
+            other => other.to_string(),
+        };
+        self.fault = Some(Fault {
+            why,
+            reported: false,
+        });
     }
 
     fn put(&mut self, record: &Record, words: &dyn Describe) -> Result<(), PcapError> {
@@ -270,13 +339,10 @@ impl Sink {
         })
     }
 
-    /// Write the rest and close the file; returns how many packets are in it.
-    pub fn finish(mut self, words: &dyn Describe) -> Result<u64, String> {
+    /// Write the rest and close the file.
+    pub fn finish(mut self, words: &dyn Describe) -> Ending {
         self.drain(words);
-        if let Some(writer) = self.writer {
-            writer.finish().map_err(|e| e.to_string())?;
-        }
-        self.fault.map_or(Ok(self.packets), Err)
+        self.state()
     }
 }
 

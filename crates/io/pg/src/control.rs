@@ -266,10 +266,9 @@ impl Control {
             }
             std::thread::yield_now();
         }
-        let (path, lost): (PathBuf, u64) = (sink.path().to_owned(), sink.spool().lost());
-        let packets = sink.finish(&Plain);
-        let packets = packets.map_err(|e| ModelError::file(&path, e))?;
-        let note = format!("{packets} packets in {}, {lost} lost", path.display());
+        let path: PathBuf = sink.path().to_owned();
+        let note = sink.finish(&Plain).sentence(&path);
+        let note = note.map_err(|e| ModelError::file(&path, e))?;
         Ok(Applied::one().note(note))
     }
 
@@ -294,8 +293,9 @@ impl Control {
             Some(PgCaptureRow {
                 interface: all.name(port.interface.0),
                 file: sink.path().display().to_string(),
-                packets: sink.packets(),
+                packets: sink.state().packets,
                 count: *count,
+                fault: sink.state().fault,
             })
         };
         PacketGeneratorReply {
@@ -317,6 +317,13 @@ impl Pg {
     /// Write what workers handed to captures since the last time; returns how many packets.
     pub fn drain(&self) -> usize {
         self.0.borrow_mut().drain()
+    }
+
+    /// Sentences about captures that could not be written and were not reported yet.
+    pub fn news(&self) -> Vec<String> {
+        let mut control = self.0.borrow_mut();
+        let sinks = control.ports.iter_mut().filter_map(|p| p.sink.as_mut());
+        sinks.filter_map(|(sink, _)| sink.news()).collect()
     }
 
     /// Whether a capture is written.

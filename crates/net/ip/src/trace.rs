@@ -25,7 +25,9 @@ impl Trace for IpTrace {
         } else {
             format!(" dpo {dpo:?}")
         };
-        let headers = dissect::packet(self.glance.bytes(), dissect::From::Ip);
+        let headers = dissect::packet(self.glance.bytes(), dissect::From::Ip)
+            .of(self.glance.len())
+            .offloaded(self.glance.unfinished_checksum());
         format!("rx {}{found}\n{headers}", names.interface(self.glance.rx()))
     }
 }

@@ -13,7 +13,9 @@ impl Trace for GroupTrace {
     }
 
     fn text(&self, names: &dyn Names) -> String {
-        let headers = dissect::packet(self.0.bytes(), dissect::From::Ip);
+        let headers = dissect::packet(self.0.bytes(), dissect::From::Ip)
+            .of(self.0.len())
+            .offloaded(self.0.unfinished_checksum());
         format!("rx {}\n{headers}", names.interface(self.0.rx()))
     }
 }

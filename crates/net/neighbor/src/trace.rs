@@ -50,12 +50,13 @@ impl Trace for NdTrace {
             let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
             Some(std::net::Ipv6Addr::from(octets))
         };
+        let packet = dissect::packet(bytes, dissect::From::Ip).of(self.0.len());
         let said = match (bytes.get(40), address(8), address(48)) {
             (Some(133), Some(from), _) => format!("which routers are there? tell {from}"),
             (Some(135), Some(from), Some(target)) => format!("who has {target}? tell {from}"),
             (Some(136), Some(from), Some(target)) => format!("{target} is here, says {from}"),
-            _ if bytes.get(6) == Some(&0) => format!("about groups: {}", dissect::one_line(bytes)),
-            _ => format!("no neighbour discovery: {}", dissect::one_line(bytes)),
+            _ if bytes.get(6) == Some(&0) => format!("about groups: {packet}"),
+            _ => format!("no neighbour discovery: {packet}"),
         };
         format!("rx {rx}\n{said}")
     }

@@ -1,26 +1,26 @@
 //! Text of the link layer.
 
-use super::{Next, Out, Step};
+use super::{Kept, Next, Out, Step};
 use crate::eth::{self, EthHeader, Frame};
 use crate::{EtherType, Header};
 
 /// Addresses, tags, and the name of what follows.
-pub(super) fn ethernet<'a>(out: &mut Out<'_, '_>, bytes: &'a [u8]) -> Step<'a> {
-    match eth::frame(bytes) {
-        Ok(frame) => known(out, &frame),
+pub(super) fn ethernet<'a>(out: &mut Out<'_, '_>, all: Kept<'a>) -> Step<'a> {
+    match eth::frame(all.bytes) {
+        Ok(frame) => known(out, all, &frame),
         Err(error) => {
-            if let Ok((header, _)) = EthHeader::split(bytes) {
+            if let Ok((header, _)) = EthHeader::split(all.bytes) {
                 out.layer(format_args!(
                     "{}: {} -> {}",
                     header.ether_type, header.src, header.dst
                 ))?;
             }
-            Err(error.into())
+            Err(all.stop(error))
         }
     }
 }
 
-fn known<'a>(out: &mut Out<'_, '_>, frame: &Frame<'a>) -> Step<'a> {
+fn known<'a>(out: &mut Out<'_, '_>, all: Kept<'a>, frame: &Frame<'a>) -> Step<'a> {
     let (src, dst) = (frame.header.src, frame.header.dst);
     if frame.ether_type.is_length() {
         out.layer(format_args!("802.3: {src} -> {dst}"))?;
@@ -32,7 +32,7 @@ fn known<'a>(out: &mut Out<'_, '_>, frame: &Frame<'a>) -> Step<'a> {
         out.add(format_args!(" len {}", frame.ether_type.value()))?;
         return Ok(None);
     }
-    Ok(Some(Next::Type(frame.ether_type, frame.payload)))
+    Ok(Some(Next::Type(frame.ether_type, all.after(frame.offset))))
 }
 
 fn tags(out: &mut Out<'_, '_>, frame: &Frame<'_>) -> core::fmt::Result {

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::l4::Over;
-use super::{Next, Out, Step, Stop};
+use super::{Kept, Next, Out, Step, Stop};
 use crate::arp::{self, ArpPacket};
 use crate::ip4::{Ip4, Ip4Header, option};
 use crate::ip6::{Ip6, Ip6Header};
@@ -14,21 +14,21 @@ use crate::{EtherType, Header, IpProto, WireError};
 pub(super) fn payload<'a>(
     out: &mut Out<'_, '_>,
     ether_type: EtherType,
-    bytes: &'a [u8],
+    packet: Kept<'a>,
 ) -> Step<'a> {
     match ether_type {
-        EtherType::ARP => arp(out, bytes),
-        EtherType::IP4 => ip4(out, bytes),
-        EtherType::IP6 => ip6(out, bytes),
+        EtherType::ARP => arp(out, packet),
+        EtherType::IP4 => ip4(out, packet),
+        EtherType::IP6 => ip6(out, packet),
         _ => {
-            out.layer(format_args!("{} bytes", bytes.len()))?;
+            out.layer(format_args!("{} bytes", packet.len()))?;
             Ok(None)
         }
     }
 }
 
-fn arp<'a>(out: &mut Out<'_, '_>, bytes: &[u8]) -> Step<'a> {
-    let arp = ArpPacket::parse(bytes)?;
+fn arp<'a>(out: &mut Out<'_, '_>, packet: Kept<'_>) -> Step<'a> {
+    let arp = ArpPacket::parse(packet.bytes).map_err(|e| packet.stop(e))?;
     let (sender, target) = (arp.sender_ip(), arp.target_ip());
     match arp.operation.get() {
         arp::REQUEST => out.layer(format_args!("request who-has {target} tell {sender}"))?,
@@ -46,31 +46,53 @@ fn tell_fault(out: &mut Out<'_, '_>, told: fmt::Arguments<'_>, error: WireError)
     }
 }
 
-fn ip4<'a>(out: &mut Out<'_, '_>, bytes: &'a [u8]) -> Step<'a> {
-    let (header, _) = Ip4Header::split(bytes)?;
-    let ip = match Ip4::parse(bytes) {
-        Ok(ip) => ip,
-        Err(error) if matches!(error, WireError::Version { .. }) => return Err(error.into()),
-        Err(_) if out.cut && usize::from(header.total_len.get()) > bytes.len() => {
-            ip4_line(out, header)?;
-            let rest = bytes.get(header.header_len()..).unwrap_or_default();
-            return Ok((header.fragment_offset() == 0).then_some(Next::Transport(
-                header.protocol,
-                Over::ip4(header, rest, false),
-            )));
+/// The header's lengths are those of a packet of so many bytes.
+fn lengths4(header: &Ip4Header, have: usize) -> Result<(), WireError> {
+    let (head, total) = (header.header_len(), usize::from(header.total_len.get()));
+    let below = |what, len, min| Err(WireError::LengthBelow { what, len, min });
+    match (header.version(), head, total) {
+        (4, ..Ip4Header::LEN, _) => below("IPv4 header", head, Ip4Header::LEN),
+        (4, ..) if total < head => below("IPv4 total", total, head),
+        (4, ..) if total > have => Err(WireError::LengthBeyond {
+            what: "IPv4 total",
+            len: total,
+            have,
+        }),
+        (4, ..) => Ok(()),
+        (version, ..) => Err(WireError::Version {
+            what: "IPv4",
+            version,
+        }),
+    }
+}
+
+fn ip4<'a>(out: &mut Out<'_, '_>, packet: Kept<'a>) -> Step<'a> {
+    let (header, _) = Ip4Header::split(packet.bytes).map_err(|e| packet.stop(e))?;
+    if let Err(error) = lengths4(header, packet.len()) {
+        if matches!(error, WireError::Version { .. }) {
+            return Err(Stop::Bad(error));
         }
-        Err(error) => {
-            let told = format_args!(
-                "{} {} -> {} ttl {}",
-                header.protocol,
-                header.src(),
-                header.dst(),
-                header.ttl
-            );
-            return Err(tell_fault(out, told, error));
-        }
-    };
+        let told = format_args!(
+            "{} {} -> {} ttl {}",
+            header.protocol,
+            header.src(),
+            header.dst(),
+            header.ttl
+        );
+        return Err(tell_fault(out, told, error));
+    }
     ip4_line(out, header)?;
+    let packet = packet.first(usize::from(header.total_len.get()));
+    let Some(options) = packet.bytes.get(Ip4Header::LEN..header.header_len()) else {
+        return Err(Stop::Cut);
+    };
+    let payload = packet.after(header.header_len());
+    let ip = Ip4 {
+        header,
+        options,
+        payload: payload.bytes,
+        trailer: &[],
+    };
     if !ip.options.is_empty() {
         out.add(format_args!(" options"))?;
         ip4_options(out, &ip)?;
@@ -87,7 +109,7 @@ fn ip4<'a>(out: &mut Out<'_, '_>, bytes: &'a [u8]) -> Step<'a> {
     let whole = !header.is_fragment();
     Ok(Some(Next::Transport(
         header.protocol,
-        Over::ip4(header, ip.payload, whole),
+        Over::ip4(header, payload, whole),
     )))
 }
 
@@ -118,7 +140,7 @@ fn ip4_line(out: &mut Out<'_, '_>, header: &Ip4Header) -> fmt::Result {
 
 fn ip4_options(out: &mut Out<'_, '_>, ip: &Ip4<'_>) -> Result<(), Stop> {
     for found in ip.options() {
-        match found?.kind {
+        match found.map_err(Stop::Bad)?.kind {
             option::RECORD_ROUTE => out.add(format_args!(" record-route"))?,
             option::TIMESTAMP => out.add(format_args!(" timestamp"))?,
             option::LOOSE_SOURCE_ROUTE => out.add(format_args!(" loose-source-route"))?,
@@ -130,29 +152,44 @@ fn ip4_options(out: &mut Out<'_, '_>, ip: &Ip4<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-fn ip6<'a>(out: &mut Out<'_, '_>, bytes: &'a [u8]) -> Step<'a> {
-    let (header, rest) = Ip6Header::split(bytes)?;
-    let ip = match Ip6::parse(bytes) {
-        Ok(ip) => ip,
-        Err(error) if matches!(error, WireError::Version { .. }) => return Err(error.into()),
-        Err(_) if out.cut => return ip6_cut(out, header, rest),
-        Err(error) => {
-            let hops = header.hop_limit;
-            let told = format_args!(
-                "{} {} -> {} hop-limit {hops}",
-                header.next_header,
-                header.src(),
-                header.dst()
-            );
-            return Err(tell_fault(out, told, error));
-        }
+fn ip6<'a>(out: &mut Out<'_, '_>, packet: Kept<'a>) -> Step<'a> {
+    let (header, _) = Ip6Header::split(packet.bytes).map_err(|e| packet.stop(e))?;
+    let hops = header.hop_limit;
+    if header.version() != 6 {
+        return Err(Stop::Bad(WireError::Version {
+            what: "IPv6",
+            version: header.version(),
+        }));
+    }
+    let (behind, len) = (
+        packet.after(Ip6Header::LEN),
+        usize::from(header.payload_len.get()),
+    );
+    if len > behind.len() {
+        let told = format_args!(
+            "{} {} -> {} hop-limit {hops}",
+            header.next_header,
+            header.src(),
+            header.dst()
+        );
+        let error = WireError::LengthBeyond {
+            what: "IPv6 payload",
+            len,
+            have: behind.len(),
+        };
+        return Err(tell_fault(out, told, error));
+    }
+    let payload = behind.first(len);
+    let ip = Ip6 {
+        header,
+        payload: payload.bytes,
+        trailer: &[],
     };
     let upper = ip.upper();
     let proto = upper.map_or(header.next_header, |upper| upper.proto);
-    let (src, dst, len) = (header.src(), header.dst(), header.payload_len.get());
+    let (src, dst) = (header.src(), header.dst());
     out.layer(format_args!(
-        "{proto} {src} -> {dst} hop-limit {} len {len}",
-        header.hop_limit
+        "{proto} {src} -> {dst} hop-limit {hops} len {len}"
     ))?;
     if header.traffic_class() != 0 {
         out.add(format_args!(" class 0x{:02x}", header.traffic_class()))?;
@@ -160,8 +197,8 @@ fn ip6<'a>(out: &mut Out<'_, '_>, bytes: &'a [u8]) -> Step<'a> {
     if header.flow_label() != 0 {
         out.add(format_args!(" flow 0x{:05x}", header.flow_label()))?;
     }
-    extensions(out, ip.extensions())?;
-    let upper = upper?;
+    extensions(out, ip.extensions(), payload)?;
+    let upper = upper.map_err(|e| payload.stop(e))?;
     if !upper.has_transport_header() {
         return Ok(None);
     }
@@ -172,33 +209,17 @@ fn ip6<'a>(out: &mut Out<'_, '_>, bytes: &'a [u8]) -> Step<'a> {
     let whole = upper.fragment.is_none_or(|f| !f.more()) && !routed;
     Ok(Some(Next::Transport(
         upper.proto,
-        Over::ip6(header, upper.payload, whole),
+        Over::ip6(header, payload.after(upper.offset), whole),
     )))
 }
 
-/// Of a packet that is not all here: the header, and the one behind it where that is the upper layer's.
-fn ip6_cut<'a>(out: &mut Out<'_, '_>, header: &'a Ip6Header, rest: &'a [u8]) -> Step<'a> {
-    let (proto, hops, len) = (
-        header.next_header,
-        header.hop_limit,
-        header.payload_len.get(),
-    );
-    out.layer(format_args!(
-        "{proto} {} -> {} hop-limit {hops} len {len}",
-        header.src(),
-        header.dst()
-    ))?;
-    let upper = matches!(proto, IpProto::UDP | IpProto::TCP | IpProto::ICMP6);
-    Ok(upper.then_some(Next::Transport(proto, Over::ip6(header, rest, false))))
-}
-
-fn extensions(out: &mut Out<'_, '_>, walk: Extensions<'_>) -> Result<(), Stop> {
+fn extensions(out: &mut Out<'_, '_>, walk: Extensions<'_>, payload: Kept<'_>) -> Result<(), Stop> {
     for (n, ext) in walk.enumerate() {
         if n == 16 {
             out.add(format_args!(" and more extension headers"))?;
             return Ok(());
         }
-        extension(out, &ext?)?;
+        extension(out, &ext.map_err(|e| payload.stop(e))?)?;
     }
     Ok(())
 }
@@ -226,9 +247,10 @@ fn extension(out: &mut Out<'_, '_>, ext: &Ext<'_>) -> fmt::Result {
 pub(super) fn quoted<'a>(
     out: &mut Out<'_, '_>,
     ether_type: EtherType,
-    bytes: &'a [u8],
+    packet: Kept<'a>,
 ) -> Step<'a> {
-    if bytes.is_empty() {
+    let bytes = packet.bytes;
+    if packet.len() == 0 {
         return Ok(None);
     }
     match (ether_type, Ip4Header::split(bytes), Ip6Header::split(bytes)) {
@@ -252,6 +274,7 @@ pub(super) fn quoted<'a>(
             ))?;
             quoted_ports(out, proto, Some(rest))
         }
+        _ if packet.lost > 0 => Err(Stop::Cut),
         _ => {
             out.layer(format_args!("quoted {} bytes", bytes.len()))?;
             Ok(None)

@@ -2,23 +2,23 @@
 
 use core::fmt;
 
-use super::{Next, Out, Step};
+use super::{Kept, Next, Out, Step, Stop};
 use crate::checksum::Sum;
 use crate::icmp4::{Icmp4, Icmp4Type};
 use crate::icmp6::{Icmp6, Icmp6Type};
 use crate::ip4::Ip4Header;
 use crate::ip6::Ip6Header;
 use crate::nd::{NdBody, NdMessage, NdOption};
-use crate::tcp::{Tcp, flag};
+use crate::tcp::{Tcp, TcpHeader, flag};
 use crate::udp::{Udp, UdpHeader};
-use crate::{EtherType, Header, IpProto};
+use crate::{EtherType, Header, IpProto, WireError};
 
 /// An IP payload with what its checksum needs of the header before it.
 #[derive(Clone, Copy)]
 pub(super) struct Over<'a> {
-    payload: &'a [u8],
+    payload: Kept<'a>,
     ip: Ip<'a>,
-    /// All of the message is here and its destination is the header's: lengths and checksums can be judged.
+    /// All of the message is in this packet and its destination is the header's: lengths and checksums can be judged.
     whole: bool,
 }
 
@@ -29,7 +29,7 @@ enum Ip<'a> {
 }
 
 impl<'a> Over<'a> {
-    pub(super) fn ip4(header: &'a Ip4Header, payload: &'a [u8], whole: bool) -> Self {
+    pub(super) fn ip4(header: &'a Ip4Header, payload: Kept<'a>, whole: bool) -> Self {
         Over {
             payload,
             ip: Ip::V4(header),
@@ -37,7 +37,7 @@ impl<'a> Over<'a> {
         }
     }
 
-    pub(super) fn ip6(header: &'a Ip6Header, payload: &'a [u8], whole: bool) -> Self {
+    pub(super) fn ip6(header: &'a Ip6Header, payload: Kept<'a>, whole: bool) -> Self {
         Over {
             payload,
             ip: Ip::V6(header),
@@ -68,7 +68,7 @@ pub(super) fn payload<'a>(out: &mut Out<'_, '_>, proto: IpProto, over: Over<'a>)
         IpProto::ICMP6 => icmp6(out, &over),
         IpProto::IP4 => Ok(Some(Next::Type(EtherType::IP4, over.payload))),
         IpProto::IP6 => Ok(Some(Next::Type(EtherType::IP6, over.payload))),
-        IpProto::NO_NEXT if over.payload.is_empty() => Ok(None),
+        IpProto::NO_NEXT if over.payload.len() == 0 => Ok(None),
         _ => {
             out.layer(format_args!("{} bytes", over.payload.len()))?;
             Ok(None)
@@ -76,35 +76,65 @@ pub(super) fn payload<'a>(out: &mut Out<'_, '_>, proto: IpProto, over: Over<'a>)
     }
 }
 
-fn checksum(out: &mut Out<'_, '_>, over: &Over<'_>, field: u16, right: bool) -> fmt::Result {
-    if over.whole && !right {
+/// What there is to say about a checksum; `right` is asked only where it can be judged.
+fn checksum(
+    out: &mut Out<'_, '_>,
+    over: &Over<'_>,
+    field: u16,
+    right: impl FnOnce() -> bool,
+) -> fmt::Result {
+    if out.offloaded == Some(over.payload.at) {
+        return out.add(format_args!(" checksum offloaded"));
+    }
+    if over.whole && over.payload.lost == 0 && !right() {
         out.add(format_args!(" bad checksum 0x{field:04x}"))?;
     }
     Ok(())
 }
 
+/// A header that cannot be read: of a fragment the rest is in other packets.
+fn unread<'a>(over: &Over<'_>, error: WireError) -> Step<'a> {
+    match over.payload.stop(error) {
+        Stop::Bad(error) if !over.whole && error.shortfall().is_some() => Ok(None),
+        stop => Err(stop),
+    }
+}
+
 fn udp<'a>(out: &mut Out<'_, '_>, over: &Over<'_>) -> Step<'a> {
-    let (header, _) = UdpHeader::split(over.payload)?;
+    let bytes = over.payload.bytes;
+    let header = match UdpHeader::split(bytes) {
+        Ok((header, _)) => header,
+        Err(error) => return unread(over, error),
+    };
     out.layer(format_args!(
         "ports {} -> {}",
         header.src_port.get(),
         header.dst_port.get()
     ))?;
-    if !over.whole {
-        return Ok(None);
-    }
-    let udp = Udp::parse(over.payload)?;
-    let right = match over.ip {
-        Ip::V4(h) => udp.checksum_ok4(h.src(), h.dst()),
-        Ip::V6(h) => udp.checksum_ok6(h.src(), h.dst()),
+    let udp = match Udp::parse(bytes) {
+        _ if !over.whole => None,
+        Ok(udp) => Some(udp),
+        Err(error) => match over.payload.stop(error) {
+            Stop::Cut => None,
+            stop => return Err(stop),
+        },
     };
-    checksum(out, over, header.checksum.get(), right)?;
+    checksum(out, over, header.checksum.get(), || match over.ip {
+        Ip::V4(h) => udp.is_none_or(|udp| udp.checksum_ok4(h.src(), h.dst())),
+        Ip::V6(h) => udp.is_none_or(|udp| udp.checksum_ok6(h.src(), h.dst())),
+    })?;
     Ok(None)
 }
 
 fn tcp<'a>(out: &mut Out<'_, '_>, over: &Over<'_>) -> Step<'a> {
-    let tcp = Tcp::parse(over.payload)?;
-    let h = tcp.header;
+    let bytes = over.payload.bytes;
+    let tcp = Tcp::parse(bytes);
+    let h = match (TcpHeader::split(bytes), tcp) {
+        (Ok((header, _)), Ok(_)) => header,
+        // Only options are not here.
+        (Ok((header, _)), Err(error)) if matches!(over.payload.stop(error), Stop::Cut) => header,
+        (_, Err(error)) | (Err(error), _) => return unread(over, error),
+    };
     out.layer(format_args!(
         "ports {} -> {}",
         h.src_port.get(),
@@ -121,20 +151,20 @@ fn tcp<'a>(out: &mut Out<'_, '_>, over: &Over<'_>) -> Step<'a> {
         h.ack.get(),
         h.window.get()
     ))?;
-    if let Some(mss) = tcp.mss() {
+    if let Some(mss) = tcp.ok().and_then(|tcp| tcp.mss()) {
         out.add(format_args!(" mss {mss}"))?;
     }
-    checksum(
-        out,
-        over,
-        h.checksum.get(),
-        tcp.checksum_ok(over.pseudo(IpProto::TCP)),
-    )?;
-    Ok(None)
+    checksum(out, over, h.checksum.get(), || {
+        tcp.is_ok_and(|tcp| tcp.checksum_ok(over.pseudo(IpProto::TCP)))
+    })?;
+    tcp.map(|_| None).map_err(|_| Stop::Cut)
 }
 
 fn icmp4<'a>(out: &mut Out<'_, '_>, over: &Over<'a>) -> Step<'a> {
-    let icmp = Icmp4::parse(over.payload)?;
+    let icmp = match Icmp4::parse(over.payload.bytes) {
+        Ok(icmp) => icmp,
+        Err(error) => return unread(over, error),
+    };
     let h = icmp.header;
     out.layer(format_args!("{} code {}", h.kind, h.code))?;
     match h.kind {
@@ -147,14 +177,20 @@ fn icmp4<'a>(out: &mut Out<'_, '_>, over: &Over<'a>) -> Step<'a> {
         Icmp4Type::PARAMETER_PROBLEM => out.add(format_args!(" pointer {}", h.pointer()))?,
         _ => {}
     }
-    checksum(out, over, h.checksum.get(), icmp.checksum_ok())?;
+    checksum(out, over, h.checksum.get(), || icmp.checksum_ok())?;
+    let body = over
+        .payload
+        .after(over.payload.bytes.len() - icmp.body.len());
     Ok(icmp
         .is_error()
-        .then_some(Next::Quoted(EtherType::IP4, icmp.body)))
+        .then_some(Next::Quoted(EtherType::IP4, body)))
 }
 
 fn icmp6<'a>(out: &mut Out<'_, '_>, over: &Over<'a>) -> Step<'a> {
-    let icmp = Icmp6::parse(over.payload)?;
+    let icmp = match Icmp6::parse(over.payload.bytes) {
+        Ok(icmp) => icmp,
+        Err(error) => return unread(over, error),
+    };
     let h = icmp.header;
     out.layer(format_args!("{} code {}", h.kind, h.code))?;
     match h.kind {
@@ -166,18 +202,25 @@ fn icmp6<'a>(out: &mut Out<'_, '_>, over: &Over<'a>) -> Step<'a> {
         Icmp6Type::PARAMETER_PROBLEM => out.add(format_args!(" pointer {}", h.word()))?,
         _ => {}
     }
-    checksum(
-        out,
-        over,
-        h.checksum.get(),
-        icmp.checksum_ok(over.pseudo(IpProto::ICMP6)),
-    )?;
-    if let Some(message) = NdMessage::parse(&icmp) {
-        nd(out, &message?)?;
+    checksum(out, over, h.checksum.get(), || {
+        icmp.checksum_ok(over.pseudo(IpProto::ICMP6))
+    })?;
+    let body = over
+        .payload
+        .after(over.payload.bytes.len() - icmp.body.len());
+    match NdMessage::parse_body(&icmp) {
+        Some(Ok(message)) => {
+            nd(out, &message)?;
+            if let Err(error) = message.check_options() {
+                return unread(over, error);
+            }
+        }
+        Some(Err(error)) => return unread(over, error),
+        None => {}
     }
     Ok(h.kind
         .is_error()
-        .then_some(Next::Quoted(EtherType::IP6, icmp.body)))
+        .then_some(Next::Quoted(EtherType::IP6, body)))
 }
 
 fn nd(out: &mut Out<'_, '_>, message: &NdMessage<'_>) -> fmt::Result {

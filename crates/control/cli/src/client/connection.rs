@@ -44,6 +44,14 @@ pub enum ClientError {
         /// What.
         why: String,
     },
+    /// Commands of a script failed, each of which was reported.
+    #[error("{failed} of {all} commands failed")]
+    Script {
+        /// How many failed.
+        failed: usize,
+        /// How many there were.
+        all: usize,
+    },
     /// The terminal failed.
     #[error("the terminal cannot be used: {0}")]
     Terminal(String),

@@ -3,11 +3,13 @@
 mod connection;
 mod interactive;
 mod screen;
+mod script;
 mod watch;
 
 pub use connection::{ClientError, Connection};
 pub use interactive::interactive;
 pub use screen::Screen;
+pub use script::{ScriptOptions, script};
 pub use watch::watch;
 
 use crate::server::{Ask, Op};
@@ -23,25 +25,35 @@ pub fn one_shot(
     out: &mut dyn Write,
 ) -> Result<(), ClientError> {
     let mut connection = Connection::open(socket)?;
+    carry_out(&mut connection, line, json, Screen::of_stdout(), out)
+}
+
+/// Runs one line, where the client has to do something itself, or the daemon has.
+fn carry_out(
+    connection: &mut Connection,
+    line: &str,
+    json: bool,
+    screen: Screen,
+    out: &mut dyn Write,
+) -> Result<(), ClientError> {
     match crate::parse_line(line).map(|c| c.action) {
         Ok(Action::Builtin(Builtin::Exec { file, undo })) => {
             let run = if undo { all_or_none } else { batch };
-            return run(&mut connection, &file, json, out);
+            return run(connection, &file, json, out);
         }
         Ok(Action::Builtin(Builtin::Watch {
             every_s,
             times,
             line,
         })) => {
-            let screen = Screen::of_stdout();
-            return watch(&mut connection, &line, every_s, times, screen, out);
+            return watch(connection, &line, every_s, times, screen, out);
         }
         _ => {}
     }
     let answer = connection.exec(line, json)?;
     match answer.data.filter(|_| json) {
         Some(data) => writeln!(out, "{data:#}"),
-        None => return Screen::of_stdout().show(&answer.text, out),
+        None => return screen.show(&answer.text, out),
     }
     .map_err(ClientError::Output)
 }

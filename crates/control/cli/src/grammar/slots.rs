@@ -88,7 +88,11 @@ static SLOTS: &[Slot] = &[
     slot_of("value", T::Value, "number, MAC or IP address"),
     slot_of("mtu", T::Number, "bytes, 68 to 65535"),
     slot_of("n", T::Number, "number"),
-    slot_of("span", T::Any, "time such as 30s, 5m or 2h"),
+    slot_of(
+        "span",
+        T::Any,
+        "time such as 90s, 5m or 2h; a number alone is seconds",
+    ),
     slot_of("text", T::Any, "text, in quotes when it has blanks"),
     slot_of("weight", T::Number, "share of the traffic, 1 to 255"),
     slot_of(

@@ -1,12 +1,15 @@
 //! `show ip fib | ip neighbors | tables`.
 
 use super::table::{bytes, or_dash, table};
-use volley_model::reply::{FibPath, FibReply, FibRoute, FibTable, NeighborsReply, TablesReply};
+use volley_model::reply::{
+    AbsentPrefix, FibPath, FibReply, FibRoute, FibTable, NeighborsReply, TablesReply,
+};
 
 pub(super) fn fib(reply: &FibReply) -> String {
     let mut out = String::new();
     for t in &reply.tables {
         out += &head(t);
+        out += &t.absent.as_ref().map_or_else(String::new, absent);
         t.routes.iter().for_each(|r| out += &route(r));
     }
     if reply.more > 0 {
@@ -15,10 +18,18 @@ pub(super) fn fib(reply: &FibReply) -> String {
             reply.more
         );
     }
-    if out.is_empty() {
-        out = "no such route\n".to_string();
-    }
     out
+}
+
+/// What packets to a prefix do that the table does not have.
+fn absent(a: &AbsentPrefix) -> String {
+    let prefix = a.prefix;
+    let except = match a.inside {
+        0 => String::new(),
+        1 => " (except to 1 longer prefix inside it, which has its own route)".to_owned(),
+        n => format!(" (except to {n} longer prefixes inside it, which have their own routes)"),
+    };
+    format!("{prefix} is not in the table; packets to it follow{except}\n")
 }
 
 fn head(t: &FibTable) -> String {

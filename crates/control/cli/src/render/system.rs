@@ -79,8 +79,11 @@ pub(super) fn packet_generator(r: &PacketGeneratorReply) -> String {
     for c in &r.captures {
         let of = c.count.map_or_else(String::new, |n| format!(" of {n}"));
         out += &format!(
-            "capture of {} to {}: {}{of} packets\n",
-            c.interface, c.file, c.packets
+            "capture of {} to {}: {}{of} packets{}\n",
+            c.interface,
+            c.file,
+            c.packets,
+            ended_early(&c.fault)
         );
     }
     out
@@ -92,7 +95,16 @@ pub(super) fn pcap(r: &PcapTraceReply) -> String {
     };
     let state = if r.active { "running" } else { "stopped" };
     format!(
-        "{spec}\n  {state}, {} packets written, {} lost\n",
-        r.packets, r.lost
+        "{spec}\n  {state}, {} packets written, {} lost{}\n",
+        r.packets,
+        r.lost,
+        ended_early(&r.fault)
     )
+}
+
+fn ended_early(fault: &Option<String>) -> String {
+    let why = fault.as_ref();
+    why.map_or_else(String::new, |why| {
+        format!("; the capture ended early: {why}")
+    })
 }

@@ -30,6 +30,18 @@ pub struct FibTable {
     pub lengths: Vec<LengthCount>,
     /// The routes asked for, in order of address and length.
     pub routes: Vec<FibRoute>,
+    /// The prefix asked for, where the table does not have it: `routes` has the route that covers it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<AbsentPrefix>,
+}
+
+/// A prefix that a table does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AbsentPrefix {
+    /// The prefix asked for.
+    pub prefix: Prefix,
+    /// Longer prefixes inside it that the table has: packets to those follow their own routes.
+    pub inside: u64,
 }
 
 /// Prefixes of one length.

@@ -28,8 +28,8 @@ pub use discovery::{
     DiscoveryReply, DiscoveryRow, OnLinkRow, RouterRow,
 };
 pub use fib::{
-    FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborEvent, NeighborRow,
-    NeighborState, NeighborsReply, TableRow, TablesReply,
+    AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborEvent,
+    NeighborRow, NeighborState, NeighborsReply, TableRow, TablesReply,
 };
 pub use graph::{ArcRow, FeatureRow, FeaturesReply, GraphNode, GraphReply, NodeEdge, NodeReply};
 pub use groups::{GroupRow, GroupsReply, GroupsRow, SourceRow};

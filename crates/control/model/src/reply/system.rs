@@ -98,6 +98,9 @@ pub struct PgCaptureRow {
     pub packets: u64,
     /// Packets to write; none = unlimited.
     pub count: Option<u64>,
+    /// Why the file could not be written, where that ended the capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// The capture.
@@ -109,6 +112,9 @@ pub struct PcapTraceReply {
     pub active: bool,
     /// Packets written.
     pub packets: u64,
-    /// Packets lost because the writer was behind.
+    /// Packets that are not in the file: the writer was behind, or the file could not be written.
     pub lost: u64,
+    /// Why the file could not be written, where that ended the capture.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }

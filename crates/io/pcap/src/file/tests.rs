@@ -421,3 +421,74 @@ proptest! {
         let _ = read(&bytes);
     }
 }
+
+/// A disk with room for so many bytes.
+struct Disk {
+    room: usize,
+    bytes: Vec<u8>,
+}
+
+impl std::io::Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let fits = bytes.len().min(self.room - self.bytes.len());
+        if fits == 0 {
+            // What Linux says: ENOSPC.
+            return Err(std::io::Error::from_raw_os_error(28));
+        }
+        self.bytes.extend_from_slice(&bytes[..fits]);
+        Ok(fits)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Output for Disk {
+    fn cut(&mut self, len: u64) -> std::io::Result<()> {
+        self.bytes.cut(len)
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_whole_records_and_a_true_count() {
+    for format in FORMATS {
+        let all = written(format, &sample());
+        let header = Writer::new(Vec::new(), "test", WriterOptions::new(format)).unwrap();
+        let header = header.finish().unwrap().len();
+        for room in header..all.len() {
+            let bytes = Vec::new();
+            let disk = Disk { room, bytes };
+            let mut writer = Writer::new(disk, "test", WriterOptions::new(format)).unwrap();
+            for packet in sample() {
+                writer.write(packet.as_ref()).unwrap();
+            }
+            let error = writer.flush().unwrap_err().to_string();
+            let why = "cannot write test: no space left on device (ENOSPC)";
+            assert_eq!(error, why);
+            let packet = Packet::ethernet(TIME, vec![1; 20]);
+            assert_eq!(writer.write(packet.as_ref()).unwrap_err().to_string(), why);
+            let (packets, file) = (writer.packets_written(), writer.out.bytes.clone());
+            let left = read(&file).unwrap();
+            assert_eq!(left.len() as u64, packets, "{format:?} {room}");
+            assert!(all.starts_with(&file) && packets < 4);
+            // Not one record less than fits.
+            let next = written(format, &sample()[..packets as usize + 1]);
+            assert!(next.len() > room, "{format:?} {room}: {packets}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_begun_is_an_error_at_once() {
+    let disk = Disk {
+        room: 10,
+        bytes: Vec::new(),
+    };
+    let error = Writer::new(disk, "test", WriterOptions::new(FileFormat::PcapUs)).err();
+    assert!(error.unwrap().to_string().contains("ENOSPC"));
+    let error = Writer::create("/dev/full", WriterOptions::new(FileFormat::PcapNg)).err();
+    assert_eq!(
+        error.unwrap().to_string(),
+        "cannot write /dev/full: no space left on device (ENOSPC)"
+    );
+}

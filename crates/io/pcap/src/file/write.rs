@@ -1,7 +1,10 @@
 //! Writing: pcap and pcapng, little-endian, times in microseconds (pcap) or nanoseconds.
+//!
+//! Contract: a file ends behind a whole record. When the system refuses a write (a full disk), the file is cut to the end of
+//! its last whole record, [`Writer::packets_written`] counts the packets up to there, and every later write fails.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::{FileFormat, LinkType, MAX_PACKET, PacketRef, PcapError};
@@ -28,15 +31,47 @@ impl WriterOptions {
     }
 }
 
-/// A capture file being written. Call [`Writer::finish`]: dropping it writes out what is buffered, but cannot tell of errors.
-pub struct Writer<W: Write = BufWriter<File>> {
-    out: W,
+/// What a capture can be written into.
+pub trait Output: Write {
+    /// Forget everything behind the first `len` bytes.
+    fn cut(&mut self, len: u64) -> io::Result<()>;
+}
+
+impl Output for File {
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
+}
+
+impl Output for Vec<u8> {
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.truncate(usize::try_from(len).unwrap_or(usize::MAX));
+        Ok(())
+    }
+}
+
+/// Bytes that are gathered before they are written.
+const GATHER: usize = 256 << 10;
+
+/// A capture file being written. Call [`Writer::finish`]: dropping a writer loses the records that it has gathered.
+pub struct Writer<W: Output = File> {
+    pub(super) out: W,
     path: PathBuf,
     options: WriterOptions,
     /// pcapng interfaces described so far.
     interfaces: u32,
     block: Vec<u8>,
+    /// Whole records that are not in the file yet.
+    held: Vec<u8>,
+    /// Where each of them ends, and how many packets there are up to there, those of the file included.
+    ends: Vec<(usize, u64)>,
+    /// Bytes of the file, and packets in it.
+    len: u64,
+    filed: u64,
+    /// Packets written, those that are gathered included.
     packets: u64,
+    /// Why nothing more can be written.
+    broken: Option<(ErrorKind, String)>,
 }
 
 impl Writer {
@@ -45,13 +80,13 @@ impl Writer {
         let path = path.as_ref();
         let file = File::create(path).map_err(|source| PcapError::Write {
             path: path.to_owned(),
-            source,
+            source: named(&source),
         })?;
-        Writer::new(BufWriter::with_capacity(256 << 10, file), path, options)
+        Writer::new(file, path, options)
     }
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Output> Writer<W> {
     /// Writes to anything; `name` is what errors call it.
     pub fn new(
         out: W,
@@ -69,9 +104,15 @@ impl<W: Write> Writer<W> {
             options,
             interfaces: 0,
             block: Vec::new(),
+            held: Vec::new(),
+            ends: Vec::new(),
+            len: 0,
+            filed: 0,
             packets: 0,
+            broken: None,
         };
         writer.start()?;
+        writer.flush()?;
         Ok(writer)
     }
 
@@ -102,6 +143,7 @@ impl<W: Write> Writer<W> {
     /// Describes one more interface of a pcapng file and gives its number, from 0. Without this the first packet describes one
     /// named `volley`. In pcap, which knows no interfaces, it does nothing and gives 0.
     pub fn add_interface(&mut self, name: &str, linktype: LinkType) -> Result<u32, PcapError> {
+        self.usable()?;
         if self.options.format != FileFormat::PcapNg {
             return Ok(0);
         }
@@ -117,6 +159,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes one packet. pcapng keeps comment and interface (one not described is written as the last one); pcap keeps neither.
     pub fn write(&mut self, packet: PacketRef<'_>) -> Result<(), PcapError> {
+        self.usable()?;
         let data = packet
             .data
             .get(..self.options.snaplen as usize)
@@ -125,29 +168,80 @@ impl<W: Write> Writer<W> {
             .orig_len
             .max(u32::try_from(packet.data.len()).unwrap_or(u32::MAX));
         let lens = [data.len() as u32, orig_len];
-        match self.options.format {
-            FileFormat::PcapUs => self.record(packet.timestamp_ns, 1000, lens, data)?,
-            FileFormat::PcapNs => self.record(packet.timestamp_ns, 1, lens, data)?,
-            FileFormat::PcapNg => self.enhanced(&packet, lens, data)?,
+        if self.options.format == FileFormat::PcapNg && self.interfaces == 0 {
+            self.add_interface("volley", self.options.linktype)?;
         }
         self.packets += 1;
-        Ok(())
+        match self.options.format {
+            FileFormat::PcapUs => self.record(packet.timestamp_ns, 1000, lens, data),
+            FileFormat::PcapNs => self.record(packet.timestamp_ns, 1, lens, data),
+            FileFormat::PcapNg => self.enhanced(&packet, lens, data),
+        }
     }
 
-    /// Packets written so far.
+    /// Packets written so far; after an error those that are in the file.
     pub fn packets_written(&self) -> u64 {
         self.packets
     }
 
-    /// Writes out what is buffered and gives back what was written to.
-    pub fn finish(mut self) -> Result<W, PcapError> {
-        match self.out.flush() {
-            Ok(()) => Ok(self.out),
-            Err(source) => Err(PcapError::Write {
-                path: self.path,
-                source,
-            }),
+    /// Writes out what is gathered.
+    pub fn flush(&mut self) -> Result<(), PcapError> {
+        self.usable()?;
+        let mut done = 0;
+        while done < self.held.len() {
+            let written = match self.out.write(&self.held[done..]) {
+                Ok(0) => Err(ErrorKind::WriteZero.into()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                written => written,
+            };
+            match written {
+                Ok(bytes) => done += bytes,
+                Err(error) => return Err(self.give_up(done, &error)),
+            }
         }
+        self.len += done as u64;
+        self.filed = self.packets;
+        self.held.clear();
+        self.ends.clear();
+        match self.out.flush() {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.give_up(0, &error)),
+        }
+    }
+
+    fn usable(&self) -> Result<(), PcapError> {
+        match &self.broken {
+            Some((kind, why)) => Err(self.error(io::Error::new(*kind, why.clone()))),
+            None => Ok(()),
+        }
+    }
+
+    /// Of what was gathered only the first `done` bytes could be written: keep the whole records of them.
+    fn give_up(&mut self, done: usize, error: &io::Error) -> PcapError {
+        let whole = self.ends.iter().rev().find(|(end, _)| *end <= done);
+        let (end, packets) = whole.copied().unwrap_or((0, self.filed));
+        self.packets = packets;
+        self.len += end as u64;
+        // A device or a pipe cannot be cut, and has no records that anybody reads again.
+        let _ = self.out.cut(self.len);
+        self.held = Vec::new();
+        self.ends = Vec::new();
+        let error = named(error);
+        self.broken = Some((error.kind(), error.to_string()));
+        self.error(error)
+    }
+
+    fn error(&self, source: io::Error) -> PcapError {
+        PcapError::Write {
+            path: self.path.clone(),
+            source,
+        }
+    }
+
+    /// Writes out what is gathered and gives back what was written to.
+    pub fn finish(mut self) -> Result<W, PcapError> {
+        self.flush()?;
+        Ok(self.out)
     }
 
     fn record(
@@ -172,9 +266,6 @@ impl<W: Write> Writer<W> {
         lens: [u32; 2],
         data: &[u8],
     ) -> Result<(), PcapError> {
-        if self.interfaces == 0 {
-            self.add_interface("volley", self.options.linktype)?;
-        }
         let interface = packet.interface.min(self.interfaces - 1);
         let (high, low) = (
             (packet.timestamp_ns >> 32) as u32,
@@ -214,25 +305,38 @@ impl<W: Write> Writer<W> {
         self.pad();
     }
 
-    /// Writes the block between its type and its two lengths.
+    /// Gathers the block between its type and its two lengths.
     fn flush_block(&mut self, kind: u32) -> Result<(), PcapError> {
         let len = (self.block.len() as u32 + 12).to_le_bytes();
-        let head = [kind.to_le_bytes(), len].concat();
-        let result = [&head[..], &self.block, &len]
-            .iter()
-            .try_for_each(|part| self.out.write_all(part));
-        self.check(result)
+        self.held.extend_from_slice(&kind.to_le_bytes());
+        self.held.extend_from_slice(&len);
+        self.held.extend_from_slice(&self.block);
+        self.held.extend_from_slice(&len);
+        self.end_record()
     }
 
     fn flush_raw(&mut self) -> Result<(), PcapError> {
-        let result = self.out.write_all(&self.block);
-        self.check(result)
+        self.held.extend_from_slice(&self.block);
+        self.end_record()
     }
 
-    fn check(&self, result: io::Result<()>) -> Result<(), PcapError> {
-        result.map_err(|source| PcapError::Write {
-            path: self.path.clone(),
-            source,
-        })
+    fn end_record(&mut self) -> Result<(), PcapError> {
+        self.ends.push((self.held.len(), self.packets));
+        match self.held.len() < GATHER {
+            true => Ok(()),
+            false => self.flush(),
+        }
     }
+}
+
+/// The same error with the system's name for it instead of its number, where operators know it by name.
+fn named(error: &io::Error) -> io::Error {
+    let name = match error.kind() {
+        ErrorKind::StorageFull => "no space left on device (ENOSPC)",
+        ErrorKind::QuotaExceeded => "the disk quota is used up (EDQUOT)",
+        ErrorKind::FileTooLarge => "the file is as long as it may be (EFBIG)",
+        ErrorKind::ReadOnlyFilesystem => "the file system is mounted read-only (EROFS)",
+        _ => return io::Error::new(error.kind(), error.to_string()),
+    };
+    io::Error::new(error.kind(), name)
 }

@@ -59,6 +59,12 @@ impl Ports {
         self.ports.iter().any(|p| p.sink.is_some())
     }
 
+    /// Sentences about failures that were not reported yet.
+    pub(crate) fn news(&mut self) -> Vec<String> {
+        let sinks = self.ports.iter_mut().filter_map(|p| p.sink.as_mut());
+        sinks.filter_map(Sink::news).collect()
+    }
+
     /// Write what workers transmitted; returns how many packets.
     pub fn drain(&mut self) -> usize {
         self.yard.reap();
@@ -127,9 +133,10 @@ impl Ports {
         if let Some(progress) = port.progress {
             progress.gone.store(true, Relaxed);
         }
-        let closed = port.sink.map_or(Ok(0), |sink| {
+        let closed = port.sink.map_or(Ok(String::new()), |sink| {
             let path = sink.path().to_owned();
-            sink.finish(&Plain).map_err(|e| ModelError::file(path, e))
+            let end = sink.finish(&Plain);
+            end.sentence(&path).map_err(|e| ModelError::file(path, e))
         });
         Some(closed.map(|_| Applied::one()))
     }

@@ -3,8 +3,9 @@
 use super::{Filter, Session, TraceTap, bit};
 use crate::FileFormat;
 use crate::interface::file_error;
-use crate::spool::{Describe, Note, RECORDS, Sink, Spool, WHOLE};
+use crate::spool::{Describe, Ending, Note, RECORDS, Sink, Spool, WHOLE};
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_graph::{Engine, NodeId};
@@ -24,8 +25,11 @@ pub struct Control {
     attached: bool,
     spec: Option<PcapTrace>,
     sink: Option<Sink>,
-    /// Packets and losses of a capture that is over.
-    ended: (u64, u64),
+    /// What became of the capture that ended last.
+    ended: Ending,
+    /// That it failed is not known to the operator yet: nothing was asked about it since.
+    failed: bool,
+    news: Option<String>,
     /// Sessions that a worker was in when they ended; freed here and not by the worker.
     old: Vec<Arc<Session>>,
 }
@@ -76,7 +80,9 @@ impl Control {
             attached,
             spec: None,
             sink: None,
-            ended: (0, 0),
+            ended: Ending::default(),
+            failed: false,
+            news: None,
             old: Vec::new(),
         }
     }
@@ -95,13 +101,18 @@ impl Control {
             engine: &engine,
             interfaces: &interfaces,
         });
-        let over = sink.spool().is_over() || sink.fault().is_some();
+        let over = sink.spool().is_over() || sink.is_broken();
         drop((engine, interfaces));
         if over {
-            // What went wrong in writing was kept by the sink; `off` has nobody left to tell it to.
-            let _ = self.stop();
+            // `pcap trace off` reports a failure of this capture.
+            self.failed = self.stop().is_some_and(|(_, end)| end.fault.is_some());
         }
         written
+    }
+
+    /// A sentence about a failure that was not reported yet.
+    pub(crate) fn news(&mut self) -> Option<String> {
+        self.news.take()
     }
 
     fn start(&mut self, spec: &PcapTrace) -> Result<Applied, ModelError> {
@@ -122,12 +133,12 @@ impl Control {
         let records = RECORDS.min(usize::try_from(spec.max).unwrap_or(RECORDS));
         let spool = Spool::new(records, snap, spec.max);
         if self.sink.as_ref().is_some_and(|s| s.path() == spec.file) {
-            self.stop()?;
+            self.stop();
         }
         let clock = self.engine.borrow().settings().clock.clone();
         let sink = Sink::create(spool.clone(), &spec.file, FileFormat::PcapNg, &clock)
             .map_err(|e| file_error(&spec.file, &e))?;
-        self.stop()?;
+        let replaced = self.stop();
         let session = Session {
             spool,
             interface,
@@ -136,15 +147,39 @@ impl Control {
         self.tap
             .set(wanted(spec.directions), Some(Arc::new(session)));
         (self.sink, self.spec) = (Some(sink), Some(spec.clone()));
-        Ok(Applied::one())
+        self.failed = false;
+        let note = replaced.map(|(path, end)| match end.sentence(&path) {
+            Ok(sentence) => sentence,
+            Err(why) => format!("{}: {why}", path.display()),
+        });
+        Ok(note.into_iter().fold(Applied::one(), Applied::note))
     }
 
-    /// End the capture and close its file.
-    fn stop(&mut self) -> Result<Applied, ModelError> {
-        let old = self.tap.set(0, None);
-        let Some(sink) = self.sink.take() else {
-            return Ok(Applied::nothing());
+    /// Carry out `pcap trace off`: an error when the file could not be written.
+    fn off(&mut self) -> Result<Applied, ModelError> {
+        let failed = std::mem::take(&mut self.failed);
+        let ended = match self.stop() {
+            Some(ended) => ended,
+            None if failed => (self.path(), self.ended.clone()),
+            None => return Ok(Applied::nothing()),
         };
+        let (path, end) = ended;
+        let note = end
+            .sentence(&path)
+            .map_err(|why| ModelError::file(&path, why))?;
+        Ok(Applied::one().note(note))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.spec
+            .as_ref()
+            .map_or_else(PathBuf::new, |spec| spec.file.clone())
+    }
+
+    /// End the capture and close its file; what became of it, if there was one.
+    fn stop(&mut self) -> Option<(PathBuf, Ending)> {
+        let old = self.tap.set(0, None);
+        let mut sink = self.sink.take()?;
         if let Some(old) = old {
             // A worker that is in the session is out of it within one packet.
             for _ in 0..10_000 {
@@ -155,29 +190,31 @@ impl Control {
             }
             self.old.push(old);
         }
-        let (path, lost) = (sink.path().to_owned(), sink.spool().lost());
-        self.ended = (sink.packets(), lost);
+        let path = sink.path().to_owned();
         let (engine, interfaces) = (self.engine.borrow(), self.interfaces.borrow());
         let words = Words {
             engine: &engine,
             interfaces: &interfaces,
         };
-        let packets = sink
-            .finish(&words)
-            .map_err(|e| ModelError::file(&path, e))?;
-        self.ended = (packets, lost);
-        let note = format!("{packets} packets in {}, {lost} lost", path.display());
-        Ok(Applied::one().note(note))
+        sink.drain(&words);
+        self.news = sink.news().or(self.news.take());
+        self.ended = sink.finish(&words);
+        Some((path, self.ended.clone()))
     }
 
     fn report(&self) -> PcapTraceReply {
         let sink = self.sink.as_ref();
-        let (packets, lost) = sink.map_or(self.ended, |s| (s.packets(), s.spool().lost()));
+        let Ending {
+            packets,
+            lost,
+            fault,
+        } = sink.map_or_else(|| self.ended.clone(), Sink::state);
         PcapTraceReply {
             spec: self.spec.clone(),
             active: sink.is_some(),
             packets,
             lost,
+            fault,
         }
     }
 }
@@ -196,7 +233,7 @@ impl Handler for TraceHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
             Request::PcapTraceOn(spec) => Some(self.0.borrow_mut().start(spec)),
-            Request::PcapTraceOff => Some(self.0.borrow_mut().stop()),
+            Request::PcapTraceOff => Some(self.0.borrow_mut().off()),
             _ => None,
         }
     }

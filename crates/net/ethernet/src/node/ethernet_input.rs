@@ -386,12 +386,10 @@ impl Trace for FrameTrace {
     }
 
     fn text(&self, names: &dyn Names) -> String {
-        format!(
-            "{} bytes, rx {}\n{}",
-            self.0.len(),
-            names.interface(self.0.rx()),
-            dissect::one_line(self.0.bytes())
-        )
+        let (rx, len) = (names.interface(self.0.rx()), self.0.len());
+        let sum = self.0.unfinished_checksum();
+        let frame = dissect::frame(self.0.bytes()).of(len).offloaded(sum);
+        format!("{len} bytes, rx {rx}\n{frame}")
     }
 }
 

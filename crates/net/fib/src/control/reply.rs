@@ -1,10 +1,10 @@
 //! Answers to `show ip fib`, `show ip neighbors` and `show ip tables`.
 
 use volley_model::reply::{
-    FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborRow, NeighborState,
-    NeighborsReply, TableRow, TablesReply,
+    AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborRow,
+    NeighborState, NeighborsReply, TableRow, TablesReply,
 };
-use volley_model::{FibSelect, Mac, ModelError};
+use volley_model::{FibSelect, Mac, ModelError, ObjectKind, RouteSource};
 
 use crate::dataplane::DpoKind;
 use crate::family::{Af, Prefix, V4, V6};
@@ -27,7 +27,14 @@ impl Fib {
             let index = self.table_index(F::AF, number);
             let index = self.said(index)?;
             let mut out = self.table_head::<F>(number, index);
-            let prefixes = self.selected::<F>(index, select);
+            let mut prefixes = self.selected::<F>(index, select);
+            if let (FibSelect::Exact(asked), true) = (select, prefixes.is_empty()) {
+                (prefixes, out.absent) = self.around::<F>(index, asked);
+            }
+            let one = matches!(select, FibSelect::Exact(_) | FibSelect::Match(_));
+            if one && prefixes.is_empty() {
+                continue;
+            }
             let shown = prefixes.len().min(room);
             room -= shown;
             reply.more += (prefixes.len() - shown) as u64;
@@ -37,7 +44,48 @@ impl Fib {
             out.routes = routes.filter_map(|r| self.fib_route(number, &r)).collect();
             reply.tables.push(out);
         }
+        let asked = match select {
+            FibSelect::Exact(prefix) => prefix.to_string(),
+            FibSelect::Match(address) => address.to_string(),
+            _ => return Ok(reply),
+        };
+        if reply.tables.is_empty() {
+            let place = table.map_or("any table".to_owned(), |number| format!("table {number}"));
+            let what = format!("to {asked} in {place}: packets to it are dropped");
+            return Err(ModelError::not_found::<String>(ObjectKind::Route, what, []));
+        }
         Ok(reply)
+    }
+
+    /// The route that covers a prefix which the table does not have, and how many longer prefixes are inside that one.
+    fn around<F: Side>(
+        &self,
+        index: u32,
+        asked: volley_model::Prefix,
+    ) -> (Vec<Prefix<F>>, Option<AbsentPrefix>) {
+        let routes = self.table::<F>(index).map(|table| &table.routes);
+        let (Some(address), Some(routes)) = (F::number(asked.addr()), routes) else {
+            return (Vec::new(), None);
+        };
+        // The default route that every table begins with drops what no route has: it is no answer.
+        let is_route = |prefix: &Prefix<F>| {
+            let shown = self.show(index, *prefix);
+            shown.is_some_and(|route| route.sources.first() != Some(&RouteSource::Default))
+        };
+        let cover = routes.cover(address, asked.len());
+        let cover = cover.filter(|(prefix, _)| is_route(prefix));
+        let whole = Prefix::<F>::around(address, asked.len());
+        let is_inside = |prefix: &Prefix<F>| {
+            prefix.len() > asked.len() && Prefix::around(prefix.addr(), asked.len()) == whole
+        };
+        let inside = routes.iter().filter(|(p, _)| is_inside(p)).count() as u64;
+        let absent = AbsentPrefix {
+            prefix: asked,
+            inside,
+        };
+        let cover: Vec<Prefix<F>> = cover.into_iter().map(|(prefix, _)| prefix).collect();
+        let absent = (!cover.is_empty()).then_some(absent);
+        (cover, absent)
     }
 
     fn selected<F: Side>(&self, index: u32, select: FibSelect) -> Vec<Prefix<F>> {

@@ -315,3 +315,61 @@ fn neighbors_tables_and_interfaces_are_shown() {
     assert_eq!(rows, [(0, "pg0".to_string()), (7, "pg1".to_string())]);
     assert!(fib.query(&Query::Runtime).is_none() && fib.apply(&Request::PcapTraceOff).is_none());
 }
+
+#[test]
+fn a_prefix_that_is_not_there_is_answered_with_the_route_that_covers_it() {
+    let mut fib = fib();
+    let ask = |fib: &mut Fib, prefix: &str, table| {
+        let query = Query::Fib {
+            family: Family::V4,
+            table,
+            select: FibSelect::Exact(prefix.parse().unwrap()),
+            limit: None,
+        };
+        match fib.query(&query).expect("the FIB's query") {
+            Ok(Reply::Fib(reply)) => Ok(reply.tables[0].clone()),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    for prefix in ["20.0.0.0/8", "20.9.8.0/24", "20.9.9.0/24"] {
+        run(&mut fib, Request::RouteAdd(route(prefix, "10.0.0.2", 1))).unwrap();
+    }
+    let routes = |table: &volley_model::reply::FibTable| -> Vec<String> {
+        table.routes.iter().map(|r| r.prefix.to_string()).collect()
+    };
+    let there = ask(&mut fib, "20.9.8.0/24", None).unwrap();
+    assert_eq!(
+        (routes(&there), there.absent),
+        (vec!["20.9.8.0/24".into()], None)
+    );
+    for (asked, inside) in [
+        ("20.9.0.0/16", 2),
+        ("20.9.8.0/23", 2),
+        ("20.8.0.0/16", 0),
+        ("20.9.9.1/32", 0),
+    ] {
+        let table = ask(&mut fib, asked, Some(0)).unwrap();
+        let absent = table.absent.expect("the prefix is not there");
+        assert_eq!(
+            (absent.prefix.to_string().as_str(), absent.inside),
+            (asked, inside)
+        );
+        let cover = if asked == "20.9.9.1/32" {
+            "20.9.9.0/24"
+        } else {
+            "20.0.0.0/8"
+        };
+        assert_eq!(routes(&table), [cover], "{asked}");
+    }
+    assert_eq!(
+        ask(&mut fib, "30.0.0.0/8", None).unwrap_err(),
+        "there is no route to 30.0.0.0/8 in any table: packets to it are dropped"
+    );
+    // A shorter prefix than any route: what is inside does not forward all of it.
+    assert!(
+        ask(&mut fib, "16.0.0.0/4", Some(0))
+            .unwrap_err()
+            .contains("in table 0")
+    );
+}

@@ -314,7 +314,9 @@ impl Trace for BridgeTrace {
 
     fn text(&self, names: &dyn Names) -> String {
         let rx = names.interface(self.0.rx());
-        let what = dissect::one_line(self.0.bytes());
+        let what = dissect::frame(self.0.bytes())
+            .of(self.0.len())
+            .offloaded(self.0.unfinished_checksum());
         format!("{} bytes, rx {rx}\n{what}", self.0.len())
     }
 }

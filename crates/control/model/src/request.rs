@@ -8,6 +8,7 @@ use crate::icmp::IcmpSettings;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
 use crate::ip_interface::{IpSwitch, Multipath, Urpf};
 use crate::lcp::LcpPair;
+use crate::log::LogLevel;
 use crate::memif::MemifSocket;
 use crate::mroute::Mroute;
 use crate::paths::{PathBatcher, PathHeader, PathQueue, PathRule};
@@ -377,6 +378,14 @@ pub enum Request {
     PcapTraceOn(PcapTrace),
     /// Stop the capture and close its file.
     PcapTraceOff,
+    /// Set the level of the log, or of one module of it, until Volley ends.
+    LogLevel {
+        /// Module; none = all that have no level of their own.
+        #[serde(default)]
+        module: Option<String>,
+        /// The level; none = the one that the configuration gives.
+        level: Option<LogLevel>,
+    },
     /// Set counters back.
     Clear(Clear),
 }
@@ -411,6 +420,7 @@ impl Request {
         !matches!(
             self,
             Request::Clear(_)
+                | Request::LogLevel { .. }
                 | Request::NeighborClear { .. }
                 | Request::VectorSize { .. }
                 | Request::WorkerAdd { .. }

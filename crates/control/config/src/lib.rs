@@ -14,6 +14,7 @@ mod field;
 mod icmp;
 mod kernel;
 mod kinds;
+mod log;
 mod memif;
 mod mroute;
 mod multipath;

@@ -4,8 +4,8 @@ use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
 use crate::{
-    Config, bridge, dpdk, icmp, kernel, kinds, memif, mroute, multipath, paths, reassembly, route,
-    stream, sub_interface, vhost,
+    Config, bridge, dpdk, icmp, kernel, kinds, log, memif, mroute, multipath, paths, reassembly,
+    route, stream, sub_interface, vhost,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -72,7 +72,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 27] = [
+const READERS: [(&s::Table, Reader); 28] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
@@ -100,6 +100,7 @@ const READERS: [(&s::Table, Reader); 27] = [
     (&s::ENGINE, |_, _| ()),
     (&s::PROCESS, |_, _| ()),
     (&s::API, |_, _| ()),
+    (&log::LOG, |_, _| ()),
 ];
 
 fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
@@ -124,12 +125,11 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
             for section in sections(doc, schema, value) {
                 match schema.name {
                     "engine" => {
-                        let api = std::mem::take(&mut config.engine.api);
                         config.engine = engine(section);
-                        config.engine.api = api;
                     }
+                    // Behind `engine` in the list, so that they stay.
                     "api" => config.engine.api = api(section),
-                    // Behind `engine` in the list, so that it stays.
+                    "log" => config.engine.log = log::log(section),
                     "process" => config.engine.capabilities = process(section),
                     _ => reader(section, &mut plan),
                 }

@@ -649,11 +649,13 @@ pub(crate) static STREAM: Table = many(
 );
 
 /// Every table of the file.
-pub fn schema() -> [&'static Table; 30] {
+pub fn schema() -> [&'static Table; 32] {
     [
         &ENGINE,
         &PROCESS,
         &API,
+        &crate::log::LOG,
+        &crate::log::MODULES,
         &TABLE,
         &INTERFACE,
         &MEMIF,

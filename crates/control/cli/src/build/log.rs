@@ -1,0 +1,43 @@
+//! `show log` and `set log level`.
+
+use super::args::Args;
+use super::interface::stray;
+use crate::grammar::{Id, Piece};
+use volley_model::{LogLevel, Query, Request, SyntaxError};
+
+pub(super) fn is_one(id: Id) -> bool {
+    id == Id::SetLogLevel
+}
+
+pub(super) fn query(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
+    let (mut max, mut level, mut module) = (None, None, None);
+    // The words of the command itself.
+    while args.take("show") || args.take("log") {}
+    while args.peek().is_some() {
+        if matches!(args.peek(), Some(Piece::Slot("n", _))) {
+            max = Some(args.number(u64::MAX)?);
+            continue;
+        }
+        match args.option()? {
+            Some(("level", _)) => level = Some(args.read()?),
+            Some(("module", _)) => module = Some(args.text()?),
+            Some((word, column)) => stray(word, column)?,
+            None => {}
+        }
+    }
+    Ok(Query::Log {
+        max,
+        level,
+        module,
+        after: None,
+    })
+}
+
+pub(super) fn request(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+    let level: Option<LogLevel> = match args.has("default") {
+        true => None,
+        false => Some(args.read()?),
+    };
+    let module = args.has("module").then(|| args.text()).transpose()?;
+    Ok(Request::LogLevel { module, level })
+}

@@ -7,7 +7,6 @@ use crate::crew::{CrewHandler, Crewing};
 use crate::observe::Observer;
 use crate::watch::Log;
 use std::cell::RefCell;
-use std::io::Write;
 use std::rc::Rc;
 use volley_fib::{Fib, IfInfo};
 use volley_graph::buf::BufError;
@@ -106,7 +105,7 @@ impl Stack {
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
         ip(&mut registry, &fib)?;
-        neighbors.listen(|text| _ = writeln!(std::io::stderr(), "volley: {text}"));
+        neighbors.listen(|text| tracing::warn!(target: "neighbor", "{text}"));
         volley_batcher::register(&mut registry)?;
         volley_rss::register(&mut registry)?;
         let pings = volley_ping::register(&mut registry, fib.clone())?;
@@ -118,6 +117,9 @@ impl Stack {
         volley_vhost::register(&mut registry)?;
         volley_dpdk::register(&mut registry)?;
         follow_interfaces(&registry.interfaces, &fib);
+        crate::notice::follow(&registry.interfaces);
+        let log = volley_log::LogHandler(volley_log::Log::of_process());
+        registry.handlers.push(Box::new(log));
         let first = settings.workers as usize;
         let workers = registry.engine.borrow_mut().build_first(first)?;
         let observer = Observer::new(&registry, processes.clone(), crew.clone());

@@ -238,7 +238,11 @@ impl Sink {
             }
             match self.put(record, words) {
                 Ok(()) => self.packets += 1,
-                Err(error) => self.fault = Some(error.to_string()),
+                Err(error) => {
+                    let file = self.path.display();
+                    tracing::warn!(target: "capture", %file, "the capture cannot be written: {error}");
+                    self.fault = Some(error.to_string());
+                }
             }
         })
     }

@@ -120,12 +120,15 @@ impl Shared {
     /// Take a record, unless too many of its class came before.
     pub fn take(&self, site: Identifier, draft: Draft) {
         let mut state = held(&self.state);
+        let waiting = state.limiter.is_waiting();
         match state.limiter.judge(site, &draft, Instant::now()) {
             Verdict::Pass => self.keep(&mut state, draft),
             Verdict::Suppress => {
                 state.suppressed += 1;
                 // The writer looks once a second while something waits to be reported. A full queue wakes it as well.
-                let _ = state.queue.as_ref().map(|queue| queue.try_send(Job::Wake));
+                if !waiting {
+                    let _ = state.queue.as_ref().map(|queue| queue.try_send(Job::Wake));
+                }
             }
         }
     }

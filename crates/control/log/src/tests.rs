@@ -409,3 +409,18 @@ async fn readers_get_records_in_order_and_know_what_they_lost() {
     };
     assert_eq!(record.sequence, lost + 1);
 }
+
+#[test]
+fn what_is_suppressed_takes_no_room_in_the_queue() {
+    let (log, kept) = (Log::alone(), Kept::default());
+    let (go, wait): (Sender<()>, _) = channel();
+    let stuck = Sink::Test(Box::new(Stuck(wait, kept.clone())));
+    log.writer(stuck).spawn().unwrap();
+    log.0.configure(&LogLevels::default());
+    up(&log, "tap0", QUEUE as u32 * 2);
+    up(&log, "tap1", 1);
+    assert_eq!(log.show(Select::default()).dropped, 0);
+    drop(go);
+    assert!(log.flush(PATIENCE));
+    assert!(kept.text().contains("interface=tap1"), "{}", kept.text());
+}

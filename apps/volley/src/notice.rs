@@ -18,10 +18,8 @@ pub fn follow(interfaces: &Rc<RefCell<Interfaces>>) {
 fn notice(known: &mut BTreeMap<u32, Interface>, change: &Change) {
     match change {
         Change::Created(now) => {
-            info!(target: "interface", interface = now.name, kind = now.kind, "created");
-            if let Some(reason) = now.link.reason() {
-                debug!(target: "interface", interface = now.name, "link down: {reason}");
-            }
+            let link = now.link.reason().unwrap_or("up");
+            info!(target: "interface", interface = now.name, kind = now.kind, link, "created");
             known.insert(now.index.0, now.clone());
         }
         Change::Deleted(gone) => {

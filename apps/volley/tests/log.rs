@@ -224,7 +224,7 @@ fn events_have_a_time_and_a_user_and_the_log_comes_with_them() {
     assert_eq!(http(&daemon).get(&behind)["records"], json!([]));
     assert_eq!(
         http(&daemon).call("GET", "/v1/log?module=memiff", b"").0,
-        400
+        422
     );
     assert_eq!(http(&daemon).call("GET", "/v1/events?kind=all", b"").0, 400);
 }
@@ -236,11 +236,9 @@ fn links_and_neighbours_are_logged() {
     };
     let mut daemon = bed.router();
     daemon.ok("set log level debug module neighbor");
-    let up = records(&daemon, "show log 1000 module interface");
-    for name in ["left", "right"] {
-        let mine = |r: &&Value| r["fields"]["interface"] == name && r["message"] == "link up";
-        assert_eq!(up.iter().filter(mine).count(), 1, "{name}: {up:#?}");
-    }
+    let made = record(&daemon, "interface", "created");
+    assert_eq!(made["fields"]["interface"], "right");
+    assert_eq!(made["fields"]["kind"], "host-interface");
     assert!(bed.pings("a", "10.78.0.2", 3, "0.2") > 0);
     let learned = record(&daemon, "neighbor", "10.77.0.2 is at ");
     assert_eq!(learned["fields"]["interface"], "left");
@@ -272,7 +270,7 @@ fn links_and_neighbours_are_logged() {
     daemon.wait_for("the link to be up", |d| {
         let all = records(d, "show log 1000 module interface");
         let up = |r: &&Value| r["fields"]["interface"] == "left" && r["message"] == "link up";
-        all.iter().filter(up).count() == 2
+        all.iter().any(|r| up(&r))
     });
     // A kernel interface that goes is logged once, with the reason.
     bed.ip("r", "link del right");

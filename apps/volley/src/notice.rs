@@ -2,15 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use tracing::{debug, info, warn};
-use volley_iface::{Change, Interface, Interfaces, Link};
+use volley_iface::{Change, Interface, Link, Registry};
+use volley_log::{Log, LogHandler};
 use volley_model::{AdminState, Mac};
 
-/// Follow the interfaces from now on.
-pub fn follow(interfaces: &Rc<RefCell<Interfaces>>) {
+/// Bring in `show log`, and follow the interfaces from now on.
+pub fn register(registry: &mut Registry) {
+    let log = LogHandler(Log::of_process());
+    registry.handlers.push(Box::new(log));
     let known: RefCell<BTreeMap<u32, Interface>> = RefCell::default();
-    interfaces
+    registry
+        .interfaces
         .borrow_mut()
         .listen(move |change| notice(&mut known.borrow_mut(), change));
 }

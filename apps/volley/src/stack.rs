@@ -117,9 +117,7 @@ impl Stack {
         volley_vhost::register(&mut registry)?;
         volley_dpdk::register(&mut registry)?;
         follow_interfaces(&registry.interfaces, &fib);
-        crate::notice::follow(&registry.interfaces);
-        let log = volley_log::LogHandler(volley_log::Log::of_process());
-        registry.handlers.push(Box::new(log));
+        crate::notice::register(&mut registry);
         let first = settings.workers as usize;
         let workers = registry.engine.borrow_mut().build_first(first)?;
         let observer = Observer::new(&registry, processes.clone(), crew.clone());

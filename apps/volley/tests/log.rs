@@ -69,22 +69,7 @@ fn who_changed_what_is_logged_and_kept_with_the_commits() {
         "uplink7"
     );
     record(&daemon, "interface", "set up");
-    // What is refused is logged when somebody wants to know.
-    daemon.refused("delete interface nothing");
-    let refused = |d: &Daemon| {
-        d.ok("show log")
-            .matches("refused: `delete interface nothing`")
-            .count()
-    };
-    assert_eq!(refused(&daemon), 0);
-    daemon.ok("set log level debug module config");
-    daemon.refused("delete interface nothing");
-    assert_eq!(refused(&daemon), 1);
-    assert_eq!(daemon.json("show log 1")["levels"], "info,config=debug");
-    daemon.ok("set log level default module config");
-    daemon.refused("delete interface nothing");
-    assert_eq!(refused(&daemon), 1);
-    assert!(daemon.refused("set log level loud").contains("loud"));
+    refusals(&daemon);
     commits(&mut daemon);
     // Standard error has the same lines.
     let shown = daemon.ok("show log 10000");
@@ -107,6 +92,25 @@ fn who_changed_what_is_logged_and_kept_with_the_commits() {
         "{}",
         daemon.log()
     );
+}
+
+fn refusals(daemon: &Daemon) {
+    // What is refused is logged when somebody wants to know.
+    daemon.refused("delete interface nothing");
+    let refused = |d: &Daemon| {
+        d.ok("show log")
+            .matches("refused: `delete interface nothing`")
+            .count()
+    };
+    assert_eq!(refused(daemon), 0);
+    daemon.ok("set log level debug module config");
+    daemon.refused("delete interface nothing");
+    assert_eq!(refused(daemon), 1);
+    assert_eq!(daemon.json("show log 1")["levels"], "info,config=debug");
+    daemon.ok("set log level default module config");
+    daemon.refused("delete interface nothing");
+    assert_eq!(refused(daemon), 1);
+    assert!(daemon.refused("set log level loud").contains("loud"));
 }
 
 fn commits(daemon: &mut Daemon) {
@@ -488,4 +492,96 @@ fn a_client_without_the_token_is_logged() {
         (&made["fields"]["user"], &made["fields"]["via"]),
         (&json!("token ops"), &json!("http"))
     );
+}
+
+#[test]
+fn peers_and_workers_are_logged() {
+    let folder = Folder::new();
+    let socket = folder.file("m.sock").display().to_string();
+    let daemon = |role: &str| {
+        let daemon = Daemon::start("", &[]);
+        daemon.ok(&format!("create memif socket id 1 filename {socket}"));
+        daemon.ok(&format!("create interface memif id 0 socket-id 1 {role}"));
+        daemon.ok("set interface state memif1/0 up");
+        daemon
+    };
+    let (mut master, mut slave) = (daemon("master"), daemon("slave"));
+    for one in [&mut master, &mut slave] {
+        one.wait_for_answer("show log module memif", "peer connected interface=memif1/0");
+        one.wait_for_answer("show log module interface", "link up interface=memif1/0");
+    }
+    // It is killed: nobody says goodbye.
+    drop(slave);
+    master.wait_for_answer("show log module memif", "peer disconnected: ");
+    master.wait_for_answer("show log level warn module interface", "link down: ");
+    master.ok("workers add");
+    master.ok("workers del 1");
+    let worker = |part: &str| record(&master, "worker", part)["fields"]["worker"].clone();
+    assert_eq!(worker("worker 1 is added"), "1");
+    assert_eq!(worker("worker 1 is leaving"), "1");
+    master.wait_for_answer("show log module worker", "worker 1 is removed");
+}
+
+/// A journal of systemd's own in a mount namespace, and a daemon whose standard error it is.
+const JOURNAL: &str = "mount --make-rprivate / && mount -t tmpfs tmpfs /run || exit 77\n\
+    mkdir -p /run/systemd/journal /run/log/journal\n\
+    $JOURNALD 2>/dev/null & J=$!\n\
+    for i in $(seq 100); do [ -S /run/systemd/journal/stdout ] && break; sleep 0.1; done\n\
+    systemd-cat --identifier=other sh -c \
+    'JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec $VOLLEY run -c $FOLDER/c --socket $FOLDER/s' & P=$!\n\
+    for i in $(seq 200); do $VOLLEY ctl --socket $FOLDER/s show version >/dev/null 2>&1 && break; sleep 0.1; done\n\
+    $VOLLEY ctl --socket $FOLDER/s create packet-generator interface pg0\n\
+    kill $P; wait $P\n\
+    for i in $(seq 100); do journalctl -D /run/log/journal -o cat --no-pager | grep -q 'daemon: ended' && break; sleep 0.1; done\n\
+    journalctl -D /run/log/journal --no-pager -o json SYSLOG_IDENTIFIER=volley\n\
+    kill $J; wait $J";
+
+#[test]
+fn a_real_journal_gets_records_with_their_fields() {
+    let journald = "/lib/systemd/systemd-journald";
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let able = ["unshare", "systemd-cat", "journalctl"]
+        .into_iter()
+        .all(has);
+    if !able || !std::path::Path::new(journald).exists() {
+        println!("SKIP: it needs unshare and systemd's journal");
+        return;
+    }
+    let folder = Folder::new();
+    std::fs::write(folder.file("c"), "").unwrap();
+    let output = Command::new("timeout")
+        .args(["-k", "1", "90", "unshare", "-m", "sh", "-c", JOURNAL])
+        .env("JOURNALD", journald)
+        .env("VOLLEY", env!("CARGO_BIN_EXE_volley"))
+        .env("FOLDER", &folder.0)
+        .output()
+        .unwrap();
+    let (out, errors) = (text(&output.stdout), text(&output.stderr));
+    if output.status.code() == Some(77) || errors.contains("unshare failed") {
+        println!("SKIP: mount namespaces cannot be made (are we root?): {errors}");
+        return;
+    }
+    let all: Vec<Value> = out
+        .lines()
+        .filter_map(|l| serde_json::from_str(l).ok())
+        .collect();
+    let of = |part: &str| {
+        let mut found = all
+            .iter()
+            .filter(|r| r["MESSAGE"].as_str().unwrap().contains(part));
+        found
+            .next()
+            .unwrap_or_else(|| panic!("no '{part}': {out}{errors}"))
+    };
+    let made = of("config: `create packet-generator interface pg0`");
+    assert_eq!(
+        (&made["PRIORITY"], &made["VOLLEY_MODULE"]),
+        (&json!("6"), &json!("config"))
+    );
+    assert_eq!(
+        (&made["VOLLEY_USER"], &made["VOLLEY_VIA"]),
+        (&json!(me()), &json!("cli"))
+    );
+    assert_eq!(of("interface: created")["VOLLEY_INTERFACE"], "pg0");
+    of("daemon: ended");
 }

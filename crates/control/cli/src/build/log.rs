@@ -1,15 +1,20 @@
 //! `show log` and `set log level`.
 
+use super::Action;
 use super::args::Args;
 use super::interface::stray;
 use crate::grammar::{Id, Piece};
+use crate::render::View;
 use volley_model::{LogLevel, Query, Request, SyntaxError};
 
-pub(super) fn is_one(id: Id) -> bool {
-    id == Id::SetLogLevel
+pub(super) fn action(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
+    Ok(match id {
+        Id::ShowLog => Action::Query(query(args)?, View::Table),
+        _ => Action::Request(Box::new(request(args)?)),
+    })
 }
 
-pub(super) fn query(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
+fn query(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
     let (mut max, mut level, mut module) = (None, None, None);
     // The words of the command itself.
     while args.take("show") || args.take("log") {}
@@ -22,7 +27,8 @@ pub(super) fn query(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
             Some(("level", _)) => level = Some(args.read()?),
             Some(("module", _)) => module = Some(args.text()?),
             Some((word, column)) => stray(word, column)?,
-            None => {}
+            // Not by this pattern.
+            None => _ = args.slot(),
         }
     }
     Ok(Query::Log {
@@ -33,7 +39,7 @@ pub(super) fn query(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
     })
 }
 
-pub(super) fn request(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+fn request(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let level: Option<LogLevel> = match args.has("default") {
         true => None,
         false => Some(args.read()?),

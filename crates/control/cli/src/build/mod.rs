@@ -231,7 +231,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
         Id::MrouteAdd | Id::MrouteDel => mroute::request(id, args)?,
         id if bridge::is_one(id) => bridge::request(id, args)?,
-        id if log::is_one(id) => log::request(args)?,
+        Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
         id if icmp::is_one(id) => icmp::request(id, args)?,
         id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),

@@ -2,7 +2,7 @@
 
 use super::Action;
 use super::args::Args;
-use super::{bridge, log, mroute, ping};
+use super::{bridge, mroute, ping};
 use crate::grammar::Id;
 use crate::render::View;
 use volley_model::{Family, FibSelect, Query, SyntaxError};
@@ -53,7 +53,6 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowWorkers => plain(Query::Workers),
         Id::ShowLoad => (Query::Workers, View::Load),
         Id::ShowPauses => plain(Query::Pauses),
-        Id::ShowLog => plain(log::query(args)?),
         Id::ShowFib => plain(fib(args)?),
         Id::ShowNeighbors => plain(Query::Neighbors {
             family: Some(args.family()),

@@ -7,6 +7,7 @@
 use crate::run::privileges;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
+use tracing::info;
 use volley_graph::{Engine, Running, Seat, Worker};
 use volley_iface::Registry;
 use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request};
@@ -59,6 +60,7 @@ impl Crewing {
         if let Some(running) = self.running.as_ref().and_then(Weak::upgrade) {
             while let Some((place, worker)) = running.borrow_mut().ended() {
                 engine.remove_worker(place, worker);
+                info!(target: "worker", worker = place, "worker {place} is removed");
             }
         }
         let crew = engine.crew();
@@ -85,6 +87,7 @@ impl Crewing {
         match privileges::without(move || Seat::start(worker, core)) {
             Ok(Ok(seat)) => {
                 running.borrow_mut().add(seat);
+                info!(target: "worker", worker = place, core, "worker {place} is added");
                 Ok(added(place))
             }
             failed => {
@@ -150,6 +153,7 @@ impl Crewing {
             return Err(ModelError::invalid(format!("workers del {worker}"), why));
         }
         crew.set_leaving(number, true);
+        info!(target: "worker", worker, "worker {worker} is leaving");
         if let Some(running) = self.running() {
             running.borrow().dismiss(number);
         }

@@ -12,6 +12,7 @@ mod demo;
 mod doc;
 mod doctor;
 mod lcp;
+mod notice;
 mod objects;
 mod observe;
 mod reference;
@@ -74,8 +75,14 @@ fn main() -> ExitCode {
         Command::Run(args) => exit(run::main(args)),
         Command::Ctl(args) => exit(ctl::main(args)),
         Command::Config { command } => exit(config::main(command)),
-        Command::Demo(args) => exit(demo::main(args)),
-        Command::Bench(args) => bench::main(*args),
+        Command::Demo(args) => {
+            run::logging::warnings();
+            exit(demo::main(args))
+        }
+        Command::Bench(args) => {
+            run::logging::warnings();
+            bench::main(*args)
+        }
         Command::Doctor(args) => exit(doctor::main(&args)),
         Command::Completions { shell } => {
             let mut text = Vec::new();

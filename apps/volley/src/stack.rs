@@ -7,7 +7,6 @@ use crate::crew::{CrewHandler, Crewing};
 use crate::observe::Observer;
 use crate::watch::Log;
 use std::cell::RefCell;
-use std::io::Write;
 use std::rc::Rc;
 use volley_fib::{Fib, IfInfo};
 use volley_graph::buf::BufError;
@@ -116,7 +115,7 @@ impl Stack {
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
         ip(&mut registry, &fib)?;
-        neighbors.listen(report);
+        neighbors.listen(|text| tracing::warn!(target: "neighbor", "{text}"));
         volley_batcher::register(&mut registry)?;
         volley_rss::register(&mut registry)?;
         let pings = volley_ping::register(&mut registry, fib.clone())?;
@@ -129,6 +128,7 @@ impl Stack {
         volley_vhost::register(&mut registry)?;
         volley_dpdk::register(&mut registry)?;
         follow_interfaces(&registry.interfaces, &fib);
+        crate::notice::register(&mut registry);
         let first = settings.workers as usize;
         let workers = registry.engine.borrow_mut().build_first(first)?;
         let observer = Observer::new(&registry, processes.clone(), crew.clone());
@@ -271,11 +271,6 @@ impl Stack {
         self.pg.news().iter().for_each(|text| report(text));
         written
     }
-}
-
-/// Write a line for the operator to standard error, which the journal keeps where the daemon is a service.
-fn report(text: &str) {
-    _ = writeln!(std::io::stderr(), "volley: {text}");
 }
 
 /// Bring in the drivers of what the kernel has.

@@ -2,7 +2,7 @@
 //! still.
 //!
 //! A process looks ten times a second. `show load` is of the last ten looks; a worker that neither goes round nor sleeps from
-//! one look to another is stalled, and after [`STALL`] looks that is said on standard error, with the node that it ran last; the
+//! one look to another is stalled, and after [`STALL`] looks that is logged, with the node that it ran last; the
 //! calls that it stands in follow, when it has been asked ([`crate::calls`]).
 
 use crate::crew::Crewing;
@@ -12,6 +12,7 @@ use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
+use tracing::{error, info};
 use volley_graph::{Engine, GAP_US, Gap, ProcessInfo, Running, Watch, cycles};
 use volley_iface::{Interfaces, Registry};
 use volley_model::reply::{Pause, PausesReply, WorkerPauses, WorkerRow, WorkersReply};
@@ -204,7 +205,7 @@ impl Watcher {
         let before = watched.looks.back().map(|look| look.rounds);
         if !on_thread || engine.is_asleep(worker) || before != Some(now.rounds) {
             if watched.still >= STALL {
-                say(&format!("worker {worker} goes round again"));
+                info!(target: "worker", worker, "worker {worker} goes round again");
             }
             watched.still = 0;
             return;
@@ -214,10 +215,8 @@ impl Watcher {
             watched.stalls += 1;
             let node = engine.name(engine.last_node(worker)).to_owned();
             let state = thread_state(worker).unwrap_or_default();
-            say(&format!(
-                "worker {worker} has not gone round for {} ms: it is in node {node}{state}",
-                LOOK.as_millis() * u128::from(STALL)
-            ));
+            let span = LOOK.as_millis() * u128::from(STALL);
+            error!(target: "worker", worker, "worker {worker} has not gone round for {span} ms: it is in node {node}{state}");
             watched.asked = engine.stand(worker).map(crate::calls::ask);
         }
     }
@@ -230,8 +229,8 @@ impl Watcher {
             None | Some(Err(TryRecvError::Empty)) => return,
             Some(Err(TryRecvError::Disconnected)) => {}
             Some(Ok(calls)) => {
-                let list = calls.join("\n  ");
-                say(&format!("worker {worker} stood still in\n  {list}"));
+                let list = calls.join(" < ");
+                error!(target: "worker", worker, "worker {worker} stood still in {list}");
                 watched.stalled_in = calls;
             }
         }
@@ -378,10 +377,6 @@ fn percent(part: f64, whole: f64) -> f64 {
     } else {
         0.0
     }
-}
-
-fn say(text: &str) {
-    let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("volley: {text}\n"));
 }
 
 /// What the kernel says of a worker's thread: its state, and where it waits when it does.

@@ -221,7 +221,7 @@ fn a_commit_that_nobody_confirms_undoes_itself() {
     it.kill();
     std::thread::sleep(Duration::from_millis(1200));
     it.start(&[]);
-    assert!(it.log().contains("taken back"), "{}", it.log());
+    assert!(it.log().contains("is rolled back"), "{}", it.log());
     let fib = it.ctl("show ip fib");
     assert!(!gone(&fib) && !fib.contains("10.2.0.0/24"), "{fib}");
 }

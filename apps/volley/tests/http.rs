@@ -213,7 +213,7 @@ fn curl_reads_state_and_events() {
 fn a_reader_of_events_is_told_what_it_lost() {
     let daemon = Daemon::start(PLAIN, &[]);
     let mut events = connect(&daemon);
-    events.send(b"GET /v1/events HTTP/1.0\r\naccept: application/x-ndjson\r\n\r\n");
+    events.send(b"GET /v1/events?kind=change HTTP/1.0\r\naccept: application/x-ndjson\r\n\r\n");
     assert_eq!(events.head().0, 200);
     let start: Value = serde_json::from_str(&events.line().unwrap()).unwrap();
     let mut next = start["start"]["next_event"].as_u64().unwrap();

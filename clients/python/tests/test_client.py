@@ -93,6 +93,11 @@ class ClientTest(unittest.TestCase):
             kind, event = next(stream)
             self.assertEqual((kind, event["kind"], event["object"]), ("change", "created", "table"))
             self.assertEqual(event["sequence"], start["next_event"])
+            self.assertRegex(event["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")
+            kind, record = next(stream)
+            self.assertEqual((kind, record["module"], record["fields"]["via"]), ("log", "config", "http"))
+            self.assertEqual(record["fields"]["user"], event["user"])
+            self.assertEqual(self.volley.log(after=record["sequence"] - 1)["records"], [record])
         self.volley.request({"table-del": {"family": "ip4", "table": 90}})
 
     def test_metrics_and_description(self):

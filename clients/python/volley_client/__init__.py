@@ -43,7 +43,7 @@ class _Unix(http.client.HTTPConnection):
 
 
 class Events:
-    """An endless iterator of (kind, data): `start`, then `change`, and `lost` when this reader was too slow."""
+    """An endless iterator of (kind, data): `start`, then `change` and `log`, and `lost` when this reader was too slow."""
 
     def __init__(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse):
         self._connection, self._response = connection, response
@@ -199,11 +199,17 @@ class Client:
         """The description of the interface."""
         return self._json("GET", "/v1/openapi.json")
 
-    def events(self, timeout: Optional[float] = None) -> Events:
-        """What transactions change, from now on, over a connection of its own."""
+    def log(self, **parameters: Any) -> Dict[str, Any]:
+        """The newest records of the log, oldest first: `log(max=20, level="warn", module="interface", after=7)`."""
+        return self.show("log", **parameters)
+
+    def events(self, timeout: Optional[float] = None, kind: Optional[str] = None) -> Events:
+        """What happens from now on, over a connection of its own: `kind` is "change" (what transactions change), "log"
+        (records of the log), or both when it is not given."""
         connection = self._connect(self._timeout)
         headers = {**self._headers(), "Accept": "application/x-ndjson"}
-        connection.request("GET", "/v1/events", headers=headers)
+        query = "" if kind is None else f"?kind={urllib.parse.quote(kind, safe='')}"
+        connection.request("GET", f"/v1/events{query}", headers=headers)
         # http.client forgets the socket of an answer without an end.
         sock = connection.sock
         response = connection.getresponse()

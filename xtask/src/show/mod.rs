@@ -269,6 +269,7 @@ mod tests {
             &batcher::ITEMS,
             &workers::ITEMS,
             &router::ITEMS,
+            operator::ITEMS,
         ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
             names.sort_unstable();

@@ -49,4 +49,9 @@ pub const ITEMS: &[Item] = &[
         "90s, 2m and plain seconds in config commit --confirm",
         Work::Command(&["test", "-p", "volley", "--test", "ctl_script", "confirm"]),
     ),
+    item(
+        "log",
+        "who did what, links, neighbours, clients; show log, events, files, history; floods, full disks, hostile text",
+        Work::Command(&["test", "-p", "volley", "--test", "log"]),
+    ),
 ];

@@ -1,23 +1,20 @@
 //! The daemon as its faces see it: changes that are confirmed when the worker uses them, answers, names.
 
+use super::audit::Attempt;
 use super::commits::Commits;
 use crate::stack::Stack;
 use std::cell::RefCell;
-use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, sleep};
-use volley_cli::server::{Backend, Misplaced, Pending};
+use volley_cli::server::Pending;
 use volley_cli::{NameKind, Names};
-use volley_control::{
-    Core, Executor, Probe, Progress, Reader, Transaction, TransactionError, requests,
-};
+use volley_control::{Core, Executor, Probe, Progress, Transaction, TransactionError, requests};
+use volley_http::RunningState;
 use volley_http::metrics::Latencies;
-use volley_http::{Api, Change, Later, RunningState};
-use volley_model::{Applied, ConfigAction, ConfigReply, Mac, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Client, Mac, ModelError, Query, Reply, Request};
 use volley_netlink::Mirror;
-use volley_object::Instance;
 use volley_ping::Ticket;
 
 /// How long a worker may take to use a change.
@@ -49,7 +46,7 @@ pub struct Daemon {
     /// Whose turn it is: one transaction at a time.
     pub(super) turn: Mutex<()>,
     /// How long answers took.
-    latencies: Latencies,
+    pub(super) latencies: Latencies,
     me: Weak<Daemon>,
 }
 
@@ -81,7 +78,22 @@ impl Daemon {
 
     /// Carry out changes, all of them or none, and wait until the worker uses them. What is no configuration (starting a
     /// trace, clearing counters) is no part of the state: it is carried out alone.
-    pub async fn change(&self, requests: Vec<Request>) -> Result<Done, TransactionError> {
+    pub async fn change(
+        &self,
+        requests: Vec<Request>,
+        client: &Client,
+    ) -> Result<Done, TransactionError> {
+        let attempt = Attempt::new(&requests, client);
+        let done = self.make_change(requests, client).await;
+        attempt.end(&done);
+        done
+    }
+
+    async fn make_change(
+        &self,
+        requests: Vec<Request>,
+        client: &Client,
+    ) -> Result<Done, TransactionError> {
         if let [request] = &requests[..]
             && !request.is_configuration()
         {
@@ -93,10 +105,13 @@ impl Daemon {
             self.settle().await?;
             return Ok((applied, None));
         }
+        let user = client.user.clone();
         self.to_its_end(|me| async move {
             let _turn = me.turn.lock().await;
             let begun = me.core.borrow_mut().begin(&requests, &me.stack);
-            me.carry_out(begun?).await
+            let mut transaction = begun?;
+            transaction.user = user;
+            me.carry_out(transaction).await
         })
         .await?
     }
@@ -145,8 +160,44 @@ impl Daemon {
     }
 
     /// A change, and how long it took.
-    async fn timed(&self, requests: Vec<Request>) -> Result<Done, TransactionError> {
-        self.latencies.change.time(self.change(requests)).await
+    pub(super) async fn timed(
+        &self,
+        requests: Vec<Request>,
+        client: &Client,
+    ) -> Result<Done, TransactionError> {
+        let change = self.change(requests, client);
+        self.latencies.change.time(change).await
+    }
+
+    /// Answers a question.
+    pub(super) fn answer(&self, query: Query) -> Pending<'_, Reply> {
+        if let Some(ticket) = self.stack.pings.start(&query) {
+            // It takes as long as its answers do, which says nothing of the daemon.
+            return Box::pin(async move { Ok(self.probed(ticket?).await) });
+        }
+        if query == Query::LcpAudit {
+            // As long as the kernel has routes to tell.
+            return Box::pin(async move { self.mirror.audit().await.map(Reply::LcpAudit) });
+        }
+        let answer = async move {
+            let mut reply = self.stack.query(&query)?;
+            if let Reply::Lcp(lcp) = &mut reply {
+                self.mirror.amend(lcp);
+            }
+            Ok(reply)
+        };
+        Box::pin(self.latencies.query.time(answer))
+    }
+
+    /// The desired state, between two transactions.
+    pub(super) async fn running_state(&self) -> RunningState {
+        let _turn = self.turn.lock().await;
+        let core = self.core.borrow();
+        RunningState {
+            transactions: core.transactions(),
+            next_event: core.next_event(),
+            requests: requests(core.state()),
+        }
     }
 
     /// Waits until the worker uses everything.
@@ -255,91 +306,5 @@ impl Names for Daemon {
         names.sort();
         names.dedup();
         names
-    }
-}
-
-impl Backend for Daemon {
-    fn apply(&self, request: Request) -> Pending<'_, Applied> {
-        self.transact(vec![request])
-    }
-
-    fn query(&self, query: Query) -> Pending<'_, Reply> {
-        if let Some(ticket) = self.stack.pings.start(&query) {
-            // It takes as long as its answers do, which says nothing of the daemon.
-            return Box::pin(async move { Ok(self.probed(ticket?).await) });
-        }
-        if query == Query::LcpAudit {
-            // As long as the kernel has routes to tell.
-            return Box::pin(async move { self.mirror.audit().await.map(Reply::LcpAudit) });
-        }
-        let answer = async move {
-            let mut reply = self.stack.query(&query)?;
-            if let Reply::Lcp(lcp) = &mut reply {
-                self.mirror.amend(lcp);
-            }
-            Ok(reply)
-        };
-        Box::pin(self.latencies.query.time(answer))
-    }
-
-    fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied> {
-        Box::pin(async move {
-            let done = self.timed(requests).await;
-            done.map(|(applied, _)| applied)
-                .map_err(TransactionError::into_model)
-        })
-    }
-
-    fn transact_placed(
-        &self,
-        requests: Vec<Request>,
-    ) -> Pin<Box<dyn Future<Output = Result<Applied, Misplaced>> + '_>> {
-        Box::pin(async move {
-            let done = self.timed(requests).await;
-            done.map(|(applied, _)| applied)
-                .map_err(|error| (error.index, error.into_model()))
-        })
-    }
-
-    fn config(&self, action: ConfigAction) -> Pending<'_, ConfigReply> {
-        Box::pin(self.latencies.config.time(self.configuration(action)))
-    }
-}
-
-impl Api for Daemon {
-    fn change(&self, requests: Vec<Request>) -> Later<'_, Result<Change, TransactionError>> {
-        Box::pin(async move {
-            let (applied, number) = self.timed(requests).await?;
-            Ok(Change::new(applied, number))
-        })
-    }
-
-    fn events(&self) -> (Reader, u64) {
-        let core = self.core.borrow();
-        (core.events(), core.next_event())
-    }
-
-    fn state(&self) -> Later<'_, RunningState> {
-        Box::pin(async move {
-            let _turn = self.turn.lock().await;
-            let core = self.core.borrow();
-            RunningState {
-                transactions: core.transactions(),
-                next_event: core.next_event(),
-                requests: requests(core.state()),
-            }
-        })
-    }
-
-    fn objects(&self, class: String) -> Later<'_, Vec<Instance>> {
-        Box::pin(async move {
-            let _turn = self.turn.lock().await;
-            let core = self.core.borrow();
-            core.state().objects_of(&class).cloned().collect()
-        })
-    }
-
-    fn latencies(&self) -> &Latencies {
-        &self.latencies
     }
 }

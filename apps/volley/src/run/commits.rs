@@ -5,11 +5,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Weak;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
+use tracing::{error, info, warn};
 use volley_control::journal::{About, Folder, Journal, JournalError};
 use volley_control::{Core, State, TransactionError, requests};
 use volley_model::{
-    CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource, EngineSettings,
-    ModelError, Request,
+    Client, CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
+    EngineSettings, ModelError, Request, Timestamp, Via,
 };
 
 /// What the daemon keeps of its configuration.
@@ -125,9 +126,13 @@ impl Commits {
             let row = |number: &u64| {
                 let commit = journal.commit(*number).ok()?;
                 let current = head.current == Some(*number);
+                let lapsed = head.lapsed.iter().find(|l| l.number == *number);
                 Some(CommitRow {
                     number: *number,
                     time_s: commit.about.time_s,
+                    user: commit.about.user,
+                    how: commit.about.how,
+                    lapsed_s: lapsed.map(|l| l.time_s),
                     comment: commit.about.comment,
                     requests: commit.requests.len() as u64,
                     current,
@@ -192,8 +197,12 @@ impl Daemon {
         Ok(self.wanted_of(state))
     }
 
-    /// Does something with the configuration as a whole.
-    pub async fn configuration(&self, action: ConfigAction) -> Result<ConfigReply, ModelError> {
+    /// Does something with the configuration as a whole, in a client's name.
+    pub async fn configuration(
+        &self,
+        action: ConfigAction,
+        client: &Client,
+    ) -> Result<ConfigReply, ModelError> {
         Ok(match action {
             ConfigAction::Check { source } => {
                 let objects = self.wanted(source).await?.state.len() as u64;
@@ -214,20 +223,17 @@ impl Daemon {
                 confirm_s,
                 comment,
             } => {
-                let committed = self
-                    .to_its_end(|me| async move { me.commit(source, confirm_s, comment).await })
-                    .await??;
-                ConfigReply::Committed(committed)
+                let how = CommitHow::Operator;
+                let wish = Wish::new(source, confirm_s, comment, how, client);
+                let done = self.to_its_end(|me| async move { me.commit(wish).await });
+                ConfigReply::Committed(done.await??)
             }
             ConfigAction::Rollback { number } => {
-                let (source, comment) = (
-                    ConfigSource::Commit(number),
-                    Some(format!("rollback to {number}")),
-                );
-                let committed = self
-                    .to_its_end(|me| async move { me.commit(source, None, comment).await })
-                    .await??;
-                ConfigReply::Committed(committed)
+                let (source, how) = (ConfigSource::Commit(number), CommitHow::Rollback);
+                let comment = Some(format!("rollback to {number}"));
+                let wish = Wish::new(source, None, comment, how, client);
+                let done = self.to_its_end(|me| async move { me.commit(wish).await });
+                ConfigReply::Committed(done.await??)
             }
             ConfigAction::Confirm => {
                 let _turn = self.turn.lock().await;
@@ -238,6 +244,8 @@ impl Daemon {
                 self.commits.wait_until(None);
                 let number = self.commits.with(|j| Ok(j.head().current))?;
                 let number = number.unwrap_or_default();
+                let Client { user, via, from } = client;
+                info!(target: "config", user, %via, from, commit = number, "commit {number} is confirmed");
                 ConfigReply::Confirmed { number }
             }
             ConfigAction::History => ConfigReply::History {
@@ -246,18 +254,46 @@ impl Daemon {
         })
     }
 
+    /// Commit, and log it.
+    async fn commit(&self, wish: Wish) -> Result<Committed, ModelError> {
+        let (how, client) = (wish.how, wish.client.clone());
+        let comment = wish.comment.clone().unwrap_or_default();
+        let done = self.make_commit(wish).await;
+        let Client { user, via, from } = &client;
+        match &done {
+            Ok(Committed {
+                number,
+                steps,
+                confirm_by,
+                ..
+            }) => {
+                let until = confirm_by.map_or_else(String::new, |by| {
+                    let by = Timestamp::of_seconds(by).date_and_time();
+                    format!("; it is rolled back at {by} unless it is confirmed")
+                });
+                info!(target: "config", user, %via, from, %how, commit = number, steps, comment, "commit {number} is active{until}");
+            }
+            Err(error) => {
+                warn!(target: "config", user, %via, from, %how, comment, "a commit failed: {error}");
+            }
+        }
+        done
+    }
+
     /// In force first, then kept; when it cannot be kept, it is no longer in force either.
-    async fn commit(
-        &self,
-        source: ConfigSource,
-        confirm_s: Option<u64>,
-        comment: Option<String>,
-    ) -> Result<Committed, ModelError> {
+    async fn make_commit(&self, wish: Wish) -> Result<Committed, ModelError> {
+        let Wish {
+            source,
+            confirm_s,
+            comment,
+            how,
+            client,
+        } = wish;
         let _turn = self.turn.lock().await;
         self.commits.with(|_| Ok(()))?;
         let wanted = self.wanted(source).await?;
         let before = self.core.borrow().state().clone();
-        let steps = self.become_state(&wanted.state).await?;
+        let steps = self.become_state(&wanted.state, &client).await?;
         let engine = wanted
             .engine
             .or_else(|| self.commits.engine.borrow().clone());
@@ -266,6 +302,8 @@ impl Daemon {
         let about = About {
             time_s,
             comment,
+            user: Some(client.user.clone()),
+            how: Some(how),
             engine: engine.clone(),
         };
         let requests = requests(&self.core.borrow().state().lasting());
@@ -281,16 +319,21 @@ impl Daemon {
                 })
             }
             Err(error) => {
-                self.become_state(&before).await?;
+                self.become_state(&before, &client).await?;
                 Err(error)
             }
         }
     }
 
     /// Makes the running configuration another one; returns how many steps it took. The turn must be held.
-    pub(super) async fn become_state(&self, wanted: &State) -> Result<u64, ModelError> {
+    pub(super) async fn become_state(
+        &self,
+        wanted: &State,
+        client: &Client,
+    ) -> Result<u64, ModelError> {
         let begun = self.core.borrow_mut().begin_state(wanted, &self.stack);
-        let transaction = begun.map_err(TransactionError::into_model)?;
+        let mut transaction = begun.map_err(TransactionError::into_model)?;
+        transaction.user.clone_from(&client.user);
         let steps = transaction.steps().len() as u64;
         let done = self.carry_out(transaction).await;
         done.map(|_| steps).map_err(TransactionError::into_model)
@@ -304,10 +347,50 @@ impl Daemon {
             return Ok(());
         }
         self.commits.wait_until(None);
-        self.commits.with(Journal::go_back)?;
+        let lapsed = self.commits.with(|j| Ok(j.head().current))?;
+        let to = self.commits.with(|j| j.go_back(now_s()))?;
+        log_lapsed(lapsed, to);
         let before = self.commits.committed()?;
-        self.become_state(&before).await.map(drop)
+        let client = Client::internal(Via::Daemon);
+        self.become_state(&before, &client).await.map(drop)
     }
+}
+
+/// A commit that an operator asks for.
+struct Wish {
+    source: ConfigSource,
+    confirm_s: Option<u64>,
+    comment: Option<String>,
+    how: CommitHow,
+    client: Client,
+}
+
+impl Wish {
+    fn new(
+        source: ConfigSource,
+        confirm_s: Option<u64>,
+        comment: Option<String>,
+        how: CommitHow,
+        client: &Client,
+    ) -> Wish {
+        Wish {
+            source,
+            confirm_s,
+            comment,
+            how,
+            client: client.clone(),
+        }
+    }
+}
+
+/// Log that the deadline of a commit has passed.
+pub fn log_lapsed(lapsed: Option<u64>, to: Option<u64>) {
+    let lapsed = lapsed.unwrap_or_default();
+    let to = match to {
+        Some(to) => format!("commit {to}"),
+        None => "what the daemon began with".to_owned(),
+    };
+    warn!(target: "config", how = "deadline", commit = lapsed, "commit {lapsed} was not confirmed in time and is rolled back to {to}");
 }
 
 /// A state, written out.
@@ -325,7 +408,7 @@ fn written(state: &State, form: ConfigForm) -> String {
 }
 
 /// Waits for confirmations that do not come.
-pub async fn watch_confirmations(daemon: Weak<Daemon>, tell: impl Fn(String)) {
+pub async fn watch_confirmations(daemon: Weak<Daemon>) {
     while let Some(daemon) = daemon.upgrade() {
         let commits = &daemon.commits;
         let left = commits
@@ -334,9 +417,8 @@ pub async fn watch_confirmations(daemon: Weak<Daemon>, tell: impl Fn(String)) {
             .map(|by| by.saturating_sub(now_s()));
         match left {
             Some(0) => {
-                tell("a commit was not confirmed in time and is taken back".into());
                 if let Err(error) = daemon.take_back().await {
-                    tell(format!("taking it back: {error}"));
+                    error!(target: "config", how = "deadline", "the rollback of a commit that was not confirmed failed: {error}");
                 }
             }
             Some(_) => {

@@ -32,6 +32,9 @@ pub enum RunError {
     /// The state directory cannot be used.
     #[error(transparent)]
     Journal(#[from] volley_control::journal::JournalError),
+    /// The log cannot begin.
+    #[error(transparent)]
+    Log(#[from] volley_log::LogError),
     /// There is nothing to run.
     #[error(
         "there is no configuration: give a file with -c, or a state directory that has a commit with --state-dir"
@@ -50,6 +53,6 @@ pub enum RunError {
     #[error("the control thread cannot be set up: {0}")]
     Runtime(std::io::Error),
     /// A worker ended without having been told to.
-    #[error("the worker has died; what it said stands above, packets no longer flow")]
+    #[error("the worker has died; the log says more, packets no longer flow")]
     WorkerDied,
 }

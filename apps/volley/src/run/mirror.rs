@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 use volley_graph::{ProcessInfo, Turn};
 use volley_model::{
-    Applied, Family, ModelError, Query, Reply, Request, RouteBatch, RouteSet, RouteSource,
+    Applied, Client, Family, ModelError, Query, Reply, Request, RouteBatch, RouteSet, RouteSource,
+    Via,
 };
 use volley_netlink::{Backend, Pending};
 
@@ -26,7 +27,8 @@ pub fn start(daemon: &Rc<Daemon>) {
 impl Backend for Daemon {
     fn change(&self, requests: Vec<Request>) -> Pending<'_, Applied> {
         Box::pin(async move {
-            let done = Daemon::change(self, requests).await;
+            let client = Client::internal(Via::LinuxCp);
+            let done = Daemon::change(self, requests, &client).await;
             done.map(|(applied, _)| applied)
                 .map_err(|error| error.into_model())
         })

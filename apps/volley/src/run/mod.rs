@@ -5,14 +5,17 @@
 //!   SIGTERM end it cleanly: workers stopped between two rounds, captures written out, the socket removed.
 //! - One control thread runs everything but the workers: requests, queries, process nodes. Nothing on it waits for long.
 
+mod audit;
 mod backend;
 mod commits;
 mod error;
+pub(crate) mod logging;
 mod mirror;
 mod notify;
 pub(crate) mod privileges;
 mod processes;
 mod restore;
+mod session;
 
 pub use error::RunError;
 
@@ -21,16 +24,18 @@ use backend::Daemon;
 use commits::Commits;
 use notify::Manager;
 use restore::Found;
+use session::Session;
 use std::cell::RefCell;
-use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::{error, info};
 use volley_cli::server::Server;
 use volley_graph::{Clock, Running};
 use volley_http::HttpServer;
-use volley_model::{Capabilities, EngineSettings, IsaChoice, ModelError, Request};
+use volley_log::Select;
+use volley_model::{Capabilities, EngineSettings, IsaChoice, LogLevels, ModelError, Request};
 
 /// `volley run ...`
 #[derive(clap::Args)]
@@ -53,6 +58,12 @@ pub struct Args {
     /// auto, scalar, x86-64-v3 or x86-64-v4, instead of the file's.
     #[arg(long)]
     isa: Option<IsaChoice>,
+    /// What is logged, instead of the file's [log] levels: a level, and modules with another one, such as info,memif=debug.
+    #[arg(long, value_name = "LEVELS")]
+    log: Option<LogLevels>,
+    /// Where the log goes, instead of the file's: auto, journald, stderr, none or file:PATH.
+    #[arg(long, value_name = "DESTINATION")]
+    log_to: Option<logging::LogTo>,
 }
 
 impl Args {
@@ -62,6 +73,12 @@ impl Args {
         engine.vector_size = self.vector_size.unwrap_or(engine.vector_size);
         engine.workers = self.workers.unwrap_or(engine.workers);
         engine.isa = self.isa.unwrap_or(engine.isa);
+        if let Some(levels) = &self.log {
+            engine.log.levels.clone_from(levels);
+        }
+        if let Some(to) = &self.log_to {
+            to.settle(&mut engine.log);
+        }
     }
 }
 
@@ -71,13 +88,51 @@ const FAREWELL: Duration = Duration::from_millis(100);
 /// Run until a signal.
 pub fn main(args: Args) -> Result<(), RunError> {
     let found = Found::look(&args)?;
+    logging::start(&found.engine.log)?;
+    let to_stderr = volley_log::Log::of_process()
+        .show(Select::default())
+        .destination
+        == "stderr";
+    begun(&args, &found);
+    let done = run(&args, found);
+    match &done {
+        Ok(()) => info!(target: "daemon", "ended"),
+        // The program tells its error on standard error itself.
+        Err(_) if to_stderr => {}
+        Err(error) => error!(target: "daemon", "ended: {error}"),
+    }
+    logging::end();
+    done
+}
+
+/// Log what is started.
+fn begun(args: &Args, found: &Found) {
+    let path = |path: &Option<PathBuf>| {
+        path.as_ref()
+            .map_or_else(String::new, |p| p.display().to_string())
+    };
+    let (config, state_dir) = (path(&args.config), path(&args.state_dir));
+    let commit = found.commits.first().map(|commit| commit.number);
+    let (pid, levels) = (std::process::id(), &found.engine.log.levels);
+    let source = match (commit, config.is_empty()) {
+        (Some(number), _) => format!("commit {number}"),
+        (None, false) => config,
+        (None, true) => "nothing: no file and no commit".to_owned(),
+    };
+    info!(target: "daemon", pid, state_dir, %levels, "volley {} is starting with {source}", env!("CARGO_PKG_VERSION"));
+    if let Some((lapsed, to)) = found.lapsed {
+        commits::log_lapsed(lapsed, to);
+    }
+}
+
+fn run(args: &Args, found: Found) -> Result<(), RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_keep_alive(privileges::HELPERS)
         .build()
         .map_err(RunError::Runtime)?;
     let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, serve(&args, found))
+    local.block_on(&runtime, serve(args, found))
 }
 
 async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
@@ -89,7 +144,9 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         file,
         commits,
         journal,
+        lapsed: _,
     } = found;
+    logging::follow_hangups(&engine.log).map_err(RunError::Runtime)?;
     let confirm_by = journal.as_ref().and_then(|j| j.head().confirm_by);
     let (stack, workers) = Stack::new(&engine, Clock::system())?;
     let cores: Vec<usize> = engine.cores().iter().map(|core| *core as usize).collect();
@@ -102,7 +159,7 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     let lost = processes::start(&daemon, &running);
     tokio::select! {
         done = daemon.begin_with(args, file, commits, confirm_by) => done?,
-        () = signals.next() => return Ok(()),
+        _ = signals.next() => return Ok(()),
     }
     let server = Server::bind(&engine.socket)?;
     let http = HttpServer::bind(&engine)?;
@@ -112,24 +169,22 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     let manager = Rc::new(Manager::of_environment());
     processes::watch_for(&manager, &daemon, &running);
     manager.tell("READY=1");
-    let _ = writeln!(
-        std::io::stderr(),
-        "volley: ready, control socket {}, HTTP {}{}",
-        engine.socket.display(),
-        http.path().display(),
-        http.address()
-            .map_or(String::new(), |address| format!(" and {address} (TLS)"))
-    );
+    let tcp = http
+        .address()
+        .map_or(String::new(), |a| format!(" and {a} (TLS)"));
+    let (control, unix) = (engine.socket.display(), http.path().display());
+    info!(target: "daemon", "ready, control socket {control}, HTTP {unix}{tcp}");
+    let session = Session::of(&daemon);
     let mut ended = Ok(());
     let stop = async {
         tokio::select! {
-            () = signals.next() => {}
+            name = signals.next() => info!(target: "daemon", "ending: {name}"),
             _ = lost => ended = Err(RunError::WorkerDied),
         }
     };
     tokio::select! {
-        () = server.run(daemon.clone(), stop) => {}
-        () = http.run(daemon.clone()) => {}
+        () = server.run(session.clone(), stop) => {}
+        () = http.run(session) => {}
     }
     manager.tell("STOPPING=1");
     farewell(&daemon).await;
@@ -155,7 +210,7 @@ fn finish(daemon: &Daemon) {
     while daemon.stack.drain() > 0 {}
     match daemon.stack.apply(&Request::PcapTraceOff) {
         Ok(_) | Err(ModelError::NotFound { .. }) => {}
-        Err(error) => _ = writeln!(std::io::stderr(), "volley: {error}"),
+        Err(error) => error!(target: "capture", "the capture ended badly: {error}"),
     }
 }
 
@@ -173,10 +228,11 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) {
+    /// Wait for one; its name.
+    async fn next(&mut self) -> &'static str {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
         }
     }
 }

@@ -4,7 +4,6 @@ use super::backend::Daemon;
 use super::commits::watch_confirmations;
 use super::notify::{Manager, Pulse};
 use std::cell::RefCell;
-use std::io::Write;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -35,8 +34,7 @@ pub fn start(daemon: &Rc<Daemon>, running: &Rc<RefCell<Running>>) -> JoinHandle<
         "config-confirm",
         "Takes a commit back that nobody has confirmed in time.",
     );
-    let tell = |text| _ = writeln!(std::io::stderr(), "volley: {text}");
-    processes.spawn(confirm, watch_confirmations(Rc::downgrade(daemon), tell));
+    processes.spawn(confirm, watch_confirmations(Rc::downgrade(daemon)));
     super::mirror::start(daemon);
     let watch = info("worker-watch", "Notices a worker that has died.");
     processes.spawn(watch, watch_workers(Rc::downgrade(running)))

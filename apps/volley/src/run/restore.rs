@@ -3,12 +3,12 @@
 use super::backend::Daemon;
 use super::commits::{now_s, parted};
 use super::{Args, RunError};
-use std::io::Write;
 use std::path::PathBuf;
+use tracing::{error, info};
 use volley_config::Config;
 use volley_control::journal::{Commit, Folder, Journal};
 use volley_control::{State, TransactionError};
-use volley_model::{EngineSettings, ModelError, Request};
+use volley_model::{Client, EngineSettings, ModelError, Request, Via};
 
 /// What was found at start.
 pub struct Found {
@@ -22,10 +22,8 @@ pub struct Found {
     pub commits: Vec<Commit>,
     /// Where they are kept.
     pub journal: Option<Journal<Folder>>,
-}
-
-fn say(text: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "volley: {text}");
+    /// A commit whose time to be confirmed has passed, and the one before it.
+    pub lapsed: Option<(Option<u64>, Option<u64>)>,
 }
 
 impl Found {
@@ -38,7 +36,8 @@ impl Found {
             .transpose()?
             .map(Journal::open)
             .transpose()?;
-        let commits = journal.as_mut().map_or(Ok(Vec::new()), usable)?;
+        let lapsed = journal.as_mut().map_or(Ok(None), lapse)?;
+        let commits = journal.as_ref().map_or(Vec::new(), usable);
         let file = args
             .config
             .as_deref()
@@ -60,6 +59,7 @@ impl Found {
             file,
             commits,
             journal,
+            lapsed,
         })
     }
 }
@@ -71,18 +71,24 @@ fn system_folder() -> Option<PathBuf> {
     (!first.is_empty()).then(|| first.into())
 }
 
-/// The commits to try: the one that holds, then those before it. One that was to be confirmed until a time that has
-/// passed is taken back here.
-fn usable(journal: &mut Journal<Folder>) -> Result<Vec<Commit>, RunError> {
-    if journal.head().confirm_by.is_some_and(|by| now_s() >= by) {
-        say(format_args!(
-            "a commit was not confirmed in time and is taken back"
-        ));
-        journal.go_back()?;
+/// A commit that was to be confirmed until a time that has passed is rolled back: its number, and that of the one before.
+#[expect(
+    clippy::type_complexity,
+    reason = "two commits, either of which may be none"
+)]
+fn lapse(journal: &mut Journal<Folder>) -> Result<Option<(Option<u64>, Option<u64>)>, RunError> {
+    if journal.head().confirm_by.is_none_or(|by| now_s() < by) {
+        return Ok(None);
     }
+    let lapsed = journal.head().current;
+    Ok(Some((lapsed, journal.go_back(now_s())?)))
+}
+
+/// The commits to try: the one that holds, then those before it.
+fn usable(journal: &Journal<Folder>) -> Vec<Commit> {
     let head = journal.head().clone();
     let Some(current) = head.current else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
     // The commit that waits is followed by the one it would go back to.
     let last = if head.confirm_by.is_some() {
@@ -92,10 +98,9 @@ fn usable(journal: &mut Journal<Folder>) -> Result<Vec<Commit>, RunError> {
     };
     let earlier = journal.numbers().iter().rev().filter(|n| **n <= last);
     let all = std::iter::once(&current).chain(earlier);
-    Ok(all
-        .filter_map(|n| journal.commit(*n).ok())
+    all.filter_map(|n| journal.commit(*n).ok())
         .take(4)
-        .collect())
+        .collect()
 }
 
 impl Daemon {
@@ -107,6 +112,7 @@ impl Daemon {
         commits: Vec<Commit>,
         confirm_by: Option<u64>,
     ) -> Result<(), RunError> {
+        let client = Client::internal(Via::Start);
         let (requests, observations) = parted(file.unwrap_or_default());
         if commits.is_empty() {
             let refused = |error| RunError::Refused {
@@ -116,11 +122,11 @@ impl Daemon {
             // All of it or nothing, in order of dependence; streams send when captures are there to see them.
             let sends = |r: &Request| matches!(r, Request::StreamEnable { .. });
             let (last, first) = requests.into_iter().partition(sends);
-            self.change(first).await.map_err(refused)?;
+            self.change(first, &client).await.map_err(refused)?;
             for request in observations {
-                self.change(vec![request]).await.map_err(refused)?;
+                self.change(vec![request], &client).await.map_err(refused)?;
             }
-            self.change(last).await.map_err(refused)?;
+            self.change(last, &client).await.map_err(refused)?;
             self.commits.set_initial(self.core.borrow().state().clone());
             return Ok(());
         }
@@ -137,7 +143,7 @@ impl Daemon {
                     return Ok(());
                 }
                 Err(error) => {
-                    say(format_args!("commit {}: {error}", commit.number));
+                    error!(target: "config", commit = commit.number, "commit {} cannot be applied: {error}", commit.number);
                     first_error.get_or_insert(error);
                 }
             }
@@ -157,7 +163,8 @@ impl Daemon {
             volley_control::Core::state_of(&commit.requests);
         let wanted = wanted.map_err(TransactionError::into_model)?;
         let _turn = self.turn.lock().await;
-        self.become_state(&wanted).await.map(drop)
+        let client = Client::internal(Via::Start);
+        self.become_state(&wanted, &client).await.map(drop)
     }
 
     fn report(&self, args: &Args, commit: &Commit, earlier: bool) {
@@ -166,13 +173,10 @@ impl Daemon {
         } else {
             "commit"
         };
-        match &args.config {
-            Some(file) => say(format_args!(
-                "{which} {} is in force; {} gives the [engine] settings only",
-                commit.number,
-                file.display()
-            )),
-            None => say(format_args!("{which} {} is in force", commit.number)),
-        }
+        let number = commit.number;
+        let file = args.config.as_ref().map_or_else(String::new, |file| {
+            format!("; {} gives the [engine] settings only", file.display())
+        });
+        info!(target: "config", commit = number, "{which} {number} is in force{file}");
     }
 }

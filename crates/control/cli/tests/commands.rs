@@ -452,3 +452,33 @@ fn interfaces_of_the_kernel_are_spelled_as_in_vpp_and_back() {
         assert_eq!(request(canonical), first);
     }
 }
+
+#[test]
+fn the_log_is_shown_whole_or_in_part() {
+    let log = |line: &str| query(line).0;
+    let all = Query::Log {
+        max: None,
+        level: None,
+        module: None,
+        after: None,
+    };
+    assert_eq!(log("show log"), all);
+    let part = Query::Log {
+        max: Some(20),
+        level: Some(LogLevel::Warn),
+        module: Some("interface".into()),
+        after: None,
+    };
+    assert_eq!(log("show log 20 level warn module interface"), part);
+    assert_eq!(log("show log module interface 20 level warn"), part);
+    for bad in [
+        "show log level loud",
+        "show log module memiff",
+        "show log level",
+        "show log level warn level info",
+        "set log level",
+        "set log level info module",
+    ] {
+        assert!(error(bad).len() > 10, "{bad}");
+    }
+}

@@ -364,6 +364,14 @@ fn interface_life() -> impl Strategy<Value = Request> {
         proptest::option::of(0..65_536u32).prop_map(|core| Request::WorkerAdd { core }),
         (0..64u32).prop_map(|worker| Request::WorkerDelete { worker }),
         (4..=1024u32).prop_map(|packets| Request::VectorSize { packets }),
+        (
+            proptest::option::of(0..LOG_MODULES.len()),
+            proptest::option::of(0..LogLevel::ALL.len())
+        )
+            .prop_map(|(module, level)| Request::LogLevel {
+                module: module.map(|at| LOG_MODULES[at].0.to_owned()),
+                level: level.map(|at| LogLevel::ALL[at].1),
+            }),
         (name(), any::<bool>()).prop_map(|(name, on)| Request::InterfacePathBatcher {
             name,
             switch: if on { Switch::On } else { Switch::Off }

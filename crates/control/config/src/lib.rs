@@ -13,6 +13,7 @@ mod error;
 mod field;
 mod kernel;
 mod kinds;
+mod log;
 mod memif;
 mod mroute;
 mod object;

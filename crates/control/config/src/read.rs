@@ -4,7 +4,7 @@ use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Section, unknown};
 use crate::schema as s;
 use crate::{
-    Config, bridge, dpdk, kernel, kinds, memif, mroute, object, paths, route, stream,
+    Config, bridge, dpdk, kernel, kinds, log, memif, mroute, object, paths, route, stream,
     sub_interface, vhost,
 };
 use toml::Spanned;
@@ -88,7 +88,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 23] = [
+const READERS: [(&s::Table, Reader); 24] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
@@ -112,6 +112,7 @@ const READERS: [(&s::Table, Reader); 23] = [
     (&s::ENGINE, |_, _| ()),
     (&s::PROCESS, |_, _| ()),
     (&s::API, |_, _| ()),
+    (&log::LOG, |_, _| ()),
 ];
 
 fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
@@ -147,12 +148,11 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
             for section in sections(doc, schema, value) {
                 match schema.name {
                     "engine" => {
-                        let api = std::mem::take(&mut config.engine.api);
                         config.engine = engine(section);
-                        config.engine.api = api;
                     }
+                    // Behind `engine` in the list, so that they stay.
                     "api" => config.engine.api = api(section),
-                    // Behind `engine` in the list, so that it stays.
+                    "log" => config.engine.log = log::log(section),
                     "process" => config.engine.capabilities = process(section),
                     _ => reader(section, &mut plan),
                 }

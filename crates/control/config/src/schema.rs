@@ -578,6 +578,8 @@ pub fn schema() -> Vec<&'static Table> {
         &ENGINE,
         &PROCESS,
         &API,
+        &crate::log::LOG,
+        &crate::log::MODULES,
         &TABLE,
         &INTERFACE,
         &MEMIF,

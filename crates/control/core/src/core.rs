@@ -68,6 +68,7 @@ impl Core {
         let Transaction {
             mut changes,
             unnamed,
+            user,
             ..
         } = transaction;
         let Some(applied) = applied else {
@@ -89,7 +90,8 @@ impl Core {
             }
         }
         self.transactions += 1;
-        self.events.tell(self.transactions, &self.state, &changes);
+        self.events
+            .tell(self.transactions, &user, &self.state, &changes);
         Some(self.transactions)
     }
 

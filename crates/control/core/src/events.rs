@@ -4,7 +4,7 @@ use crate::key::{Key, Value};
 use crate::make;
 use crate::state::{Changes, State};
 use tokio::sync::broadcast;
-use volley_model::{ChangeKind, Event};
+use volley_model::{ChangeKind, Event, Timestamp};
 
 /// Events that wait for the slowest reader; older ones are lost to it, and counted.
 pub const HELD: usize = 16_384;
@@ -62,9 +62,10 @@ impl Events {
         self.next
     }
 
-    /// Tells what a transaction changed.
-    pub(crate) fn tell(&mut self, transaction: u64, now: &State, changes: &Changes) {
+    /// Tells what a transaction changed, and who made it.
+    pub(crate) fn tell(&mut self, transaction: u64, user: &str, now: &State, changes: &Changes) {
         let heard = self.sender.receiver_count() > 0;
+        let time = Timestamp::now();
         for (key, before) in changes.iter() {
             let after = now.get(key);
             let kind = match (before, after) {
@@ -81,6 +82,8 @@ impl Events {
             let (object, name) = key.called();
             let event = Event {
                 sequence,
+                time,
+                user: user.to_owned(),
                 transaction,
                 kind,
                 object,

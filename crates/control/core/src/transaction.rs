@@ -95,6 +95,8 @@ pub struct Transaction {
     alone: bool,
     /// A request whose object gets its name from the handler.
     pub(crate) unnamed: Option<Request>,
+    /// Who makes it, for its events; empty when that is not known.
+    pub user: String,
 }
 
 /// How far a transaction is.
@@ -204,6 +206,7 @@ impl Transaction {
             applied: Applied::default(),
             alone: false,
             unnamed: None,
+            user: String::new(),
         }
     }
 

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use volley_cli::server::Backend;
 use volley_control::Reader;
 use volley_control::TransactionError;
-use volley_model::{Applied, Request};
+use volley_model::{Applied, Client, Request};
 use volley_object::Instance;
 
 /// What a request or transaction did.
@@ -61,6 +61,14 @@ pub trait Api: Backend {
     /// A reader of events from now on, and the number of the first it will get.
     fn events(&self) -> (Reader, u64);
 
+    /// A reader of the log's records from now on.
+    fn log(&self) -> volley_log::Reader;
+
+    /// The same for one client, in whose name changes are made; none: clients are not told apart.
+    fn api_for(&self, _client: &Client) -> Option<Rc<dyn Api>> {
+        None
+    }
+
     /// The desired state that runs, between two transactions.
     fn state(&self) -> Later<'_, RunningState>;
 
@@ -88,6 +96,16 @@ impl Control {
             }
         });
         Control(sender)
+    }
+
+    /// Has work done in a client's name.
+    pub async fn ask_for<T: Send + 'static>(
+        &self,
+        client: Client,
+        work: impl FnOnce(Rc<dyn Api>) -> Later<'static, T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        self.ask(move |api| work(api.api_for(&client).unwrap_or(api)))
+            .await
     }
 
     /// Has work done; when the caller goes away, the work is done all the same.

@@ -1,5 +1,7 @@
-//! Events as a stream, in two forms: server-sent events, and JSON lines. A reader that is too slow is told how many it lost.
+//! Events as a stream, in two forms: server-sent events, and JSON lines. There are two kinds: what transactions change, and
+//! records of the log. A reader that is too slow is told how many it lost.
 
+use crate::error::Problem;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
@@ -7,7 +9,8 @@ use futures_util::stream::unfold;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::time::Duration;
-use volley_control::{Reader, Told};
+use volley_control::Told;
+use volley_log::Heard;
 
 /// A sign of life comes after so much silence: a peer that is gone is noticed by it.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -39,30 +42,93 @@ impl Form {
             Form::Sse => ": alive\n\n".into(),
         }
     }
+
+    fn change(self, told: Told) -> Option<Bytes> {
+        Some(match told {
+            Told::Ended => return None,
+            Told::Lost(lost) => self.write("lost", None, &json!({ "events": lost })),
+            Told::Event(event) => {
+                let data = serde_json::to_value(&*event).unwrap_or_default();
+                self.write("change", Some(event.sequence), &data)
+            }
+        })
+    }
+
+    fn log(self, heard: Heard) -> Option<Bytes> {
+        Some(match heard {
+            Heard::Ended => return None,
+            Heard::Lost(lost) => self.write("lost", None, &json!({ "records": lost })),
+            Heard::Record(record) => {
+                let data = serde_json::to_value(&*record).unwrap_or_default();
+                self.write("log", None, &data)
+            }
+        })
+    }
 }
 
-/// The stream from the event `next` on: JSON lines when the client accepts `application/x-ndjson`.
-pub(crate) fn stream(headers: &HeaderMap, reader: Reader, next: u64) -> Response {
+/// Which kinds of events a client reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kinds {
+    changes: bool,
+    log: bool,
+}
+
+impl Kinds {
+    /// From `kind=change` or `kind=log`; both without.
+    pub fn read(parameters: &str) -> Result<Kinds, Problem> {
+        let given: Vec<(String, String)> =
+            serde_urlencoded::from_str(parameters).map_err(Problem::malformed)?;
+        let mut kinds = Kinds {
+            changes: true,
+            log: true,
+        };
+        for (key, text) in given {
+            (kinds.changes, kinds.log) = match (&key[..], &text[..]) {
+                ("kind", "change") => (true, false),
+                ("kind", "log") => (false, true),
+                ("kind", _) => {
+                    let message = format!("parameter 'kind' is '{text}', it must be change or log");
+                    return Err(Problem::malformed(message).at(key));
+                }
+                _ => {
+                    let message = format!("/v1/events has no parameter '{key}'; it takes: kind");
+                    return Err(Problem::malformed(message).at(key));
+                }
+            };
+        }
+        Ok(kinds)
+    }
+}
+
+/// What a stream reads from.
+pub(crate) struct Sources {
+    pub changes: volley_control::Reader,
+    /// Number of the first event.
+    pub next: u64,
+    pub log: volley_log::Reader,
+}
+
+/// The stream of what comes from now on: JSON lines when the client accepts `application/x-ndjson`.
+pub(crate) fn stream(headers: &HeaderMap, sources: Sources, kinds: Kinds) -> Response {
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok());
     let form = match accept {
-        Some(kinds) if kinds.contains("application/x-ndjson") => Form::Lines,
+        Some(accepted) if accepted.contains("application/x-ndjson") => Form::Lines,
         _ => Form::Sse,
     };
-    let begin = Some(form.write("start", None, &json!({ "next_event": next })));
-    let items = unfold((reader, begin), move |(mut reader, begin)| async move {
+    let begin = json!({ "next_event": sources.next });
+    let begin = Some(form.write("start", None, &begin));
+    let items = unfold((sources, begin), move |(mut sources, begin)| async move {
         if let Some(begin) = begin {
-            return Some((Ok::<_, Infallible>(begin), (reader, None)));
+            return Some((Ok::<_, Infallible>(begin), (sources, None)));
         }
-        let item = match tokio::time::timeout(SILENCE, reader.next()).await {
-            Err(_) => form.alive(),
-            Ok(Told::Ended) => return None,
-            Ok(Told::Lost(lost)) => form.write("lost", None, &json!({ "events": lost })),
-            Ok(Told::Event(event)) => {
-                let data = serde_json::to_value(&*event).unwrap_or_default();
-                form.write("change", Some(event.sequence), &data)
-            }
+        let item = tokio::select! {
+            // A change is logged after it is made: it comes first.
+            biased;
+            told = sources.changes.next(), if kinds.changes => form.change(told)?,
+            heard = sources.log.next(), if kinds.log => form.log(heard)?,
+            () = tokio::time::sleep(SILENCE) => form.alive(),
         };
-        Some((Ok(item), (reader, None)))
+        Some((Ok(item), (sources, None)))
     });
     let kind = match form {
         Form::Lines => "application/x-ndjson",
@@ -73,4 +139,20 @@ pub(crate) fn stream(headers: &HeaderMap, reader: Reader, next: u64) -> Response
         (header::CACHE_CONTROL, "no-store"),
     ];
     (headers, Body::from_stream(items)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_chosen() {
+        let read = |text: &str| Kinds::read(text).map(|k| (k.changes, k.log));
+        assert_eq!(read(""), Ok((true, true)));
+        assert_eq!(read("kind=change"), Ok((true, false)));
+        assert_eq!(read("kind=log"), Ok((false, true)));
+        for bad in ["kind=all", "kinds=log", "x"] {
+            assert_eq!(read(bad).unwrap_err().code, "malformed", "{bad}");
+        }
+    }
 }

@@ -7,12 +7,13 @@ use crate::stall::Stall;
 use crate::tls;
 use axum::Router;
 use axum::http::{Request, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -21,8 +22,9 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
+use tracing::{debug, warn};
 use volley_cli::server::{Place, ServerError, listen_at};
-use volley_model::EngineSettings;
+use volley_model::{Client, EngineSettings, Via};
 
 /// Why the HTTP interface cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +85,8 @@ struct Tcp {
     listener: TcpListener,
     acceptor: TlsAcceptor,
     token: Rc<str>,
+    /// What the token is called: the name of its file.
+    name: String,
 }
 
 /// Bound sockets. The unix socket's file is removed when this is dropped.
@@ -108,6 +112,11 @@ impl HttpServer {
                 listener: TcpListener::from_std(listener).map_err(failed)?,
                 acceptor: tls::acceptor(certificate, key)?,
                 token: tls::token(token)?.into(),
+                name: token
+                    .file_stem()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned(),
             });
         }
         let path = settings.http_socket();
@@ -145,7 +154,11 @@ impl HttpServer {
         loop {
             match self.unix.accept().await {
                 Ok((stream, _)) => {
-                    drop(tokio::task::spawn_local(shared.clone().serve(stream, None)))
+                    let peer = stream.peer_cred().ok();
+                    let (uid, pid) = (peer.map(|p| p.uid()), peer.and_then(|p| p.pid()));
+                    let client = Client::of_peer(Via::Http, uid, pid);
+                    let serve = shared.clone().serve(stream, None, client);
+                    drop(tokio::task::spawn_local(serve));
                 }
                 // Out of file descriptors, most likely: those in use will come back.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -158,20 +171,33 @@ impl HttpServer {
             return;
         };
         loop {
-            let Ok((stream, _)) = tcp.listener.accept().await else {
+            let Ok((stream, address)) = tcp.listener.accept().await else {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
             let (shared, token) = (shared.clone(), Rc::clone(&tcp.token));
             // A handshake holds a place, too.
             let Some(place) = shared.place() else {
+                warn!(target: "client", via = %Via::Http, from = %address, "refused: {} clients are connected", shared.limits.clients);
                 continue;
+            };
+            let client = Client {
+                via: Via::Http,
+                user: format!("token {}", tcp.name),
+                from: address.to_string(),
             };
             let handshake = timeout(shared.limits.take_answer, tcp.acceptor.accept(stream));
             tokio::task::spawn_local(async move {
-                if let Ok(Ok(stream)) = handshake.await {
-                    drop(place);
-                    shared.serve(stream, Some(token)).await;
+                match handshake.await {
+                    Ok(Ok(stream)) => {
+                        drop(place);
+                        shared.serve(stream, Some(token), client).await;
+                    }
+                    Ok(Err(error)) => {
+                        let from = &client.from;
+                        debug!(target: "client", via = %Via::Http, %from, "the TLS handshake failed: {error}");
+                    }
+                    Err(_) => {}
                 }
             });
         }
@@ -196,23 +222,32 @@ impl Shared {
         Place::take(&self.clients, self.limits.clients)
     }
 
-    async fn serve<S>(self, mut stream: S, token: Option<Rc<str>>)
+    async fn serve<S>(self, mut stream: S, token: Option<Rc<str>>, client: Client)
     where
         S: AsyncRead + AsyncWrite + Unpin + 'static,
     {
+        let Client { user, from, .. } = client.clone();
         let Some(_place) = self.place() else {
+            warn!(target: "client", via = %Via::Http, user, from, "refused: {} clients are connected", self.limits.clients);
             let text = full(self.limits.clients);
             let goodbye = stream.write_all(text.as_bytes());
             let _ = timeout(Duration::from_millis(500), goodbye).await;
             return;
         };
         let router = self.router;
-        let service = service_fn(move |request: Request<Incoming>| {
+        debug!(target: "client", via = %Via::Http, user, from, "connected");
+        let service = service_fn(move |mut request: Request<Incoming>| {
             let (router, allowed) = (router.clone(), allowed(&request, token.as_deref()));
+            request.extensions_mut().insert(client.clone());
+            let client = client.clone();
             async move {
                 match allowed {
-                    true => router.oneshot(request).await,
-                    false => Ok(unauthorized().into_response()),
+                    true => answered(router, request, &client).await,
+                    false => {
+                        let Client { user, from, .. } = &client;
+                        warn!(target: "client", via = %Via::Http, from, "refused: the client does not show {user}");
+                        Ok(unauthorized().into_response())
+                    }
                 }
             }
         });
@@ -224,7 +259,24 @@ impl Shared {
             .max_buf_size(64 << 10)
             .serve_connection(io, service)
             .await;
+        debug!(target: "client", via = %Via::Http, user, from, "disconnected");
     }
+}
+
+/// An answer by the router; one that refuses is logged.
+async fn answered(
+    router: Router,
+    request: Request<Incoming>,
+    client: &Client,
+) -> Result<Response, Infallible> {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let response = router.oneshot(request).await?;
+    let status = response.status().as_u16();
+    if status >= 400 {
+        let Client { user, from, .. } = client;
+        debug!(target: "client", via = %Via::Http, user, from, status, "refused: {method} {path}");
+    }
+    Ok(response)
 }
 
 fn allowed(request: &Request<Incoming>, token: Option<&str>) -> bool {

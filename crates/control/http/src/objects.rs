@@ -3,13 +3,14 @@
 use crate::control::{Api, Change};
 use crate::error::Problem;
 use crate::routes::{Answer, Hands, json, value};
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{Method, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value as Json};
 use std::rc::Rc;
-use volley_model::{ModelError, ObjectKind, Request};
+use volley_model::{Client, ModelError, ObjectKind, Request};
 use volley_object::{Class, FieldDef, Instance, ObjectKey, Value, classes};
 
 /// The class and the words of the key in a path.
@@ -176,6 +177,7 @@ async fn work(
 /// Answers a request for a resource.
 pub(crate) async fn answer(
     State(hands): State<Hands>,
+    Extension(client): Extension<Client>,
     method: Method,
     uri: Uri,
     RawQuery(query): RawQuery,
@@ -187,9 +189,9 @@ pub(crate) async fn answer(
         _ => Map::new(),
     };
     let query = query.unwrap_or_default();
-    let asked = hands
-        .control
-        .ask(move |api| Box::pin(work(api, method, place, query, content)));
+    let asked = hands.control.ask_for(client, move |api| {
+        Box::pin(work(api, method, place, query, content))
+    });
     let (_, answer) = asked.await??;
     json(&answer)
 }

@@ -6,7 +6,7 @@ use crate::shows::{Variant, actions, generator, variants};
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 use std::sync::{Mutex, PoisonError};
-use volley_model::{ConfigAction, ConfigReply, Event, Query, Reply, Request};
+use volley_model::{ConfigAction, ConfigReply, Event, LogRecord, Query, Reply, Request};
 
 /// The document as text, made once for each set of classes.
 pub(crate) fn text() -> String {
@@ -69,6 +69,11 @@ fn shows(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
             "parameters": parameters,
             "responses": answer("The answer.", JSON, schema),
         });
+        if question.name == "log" {
+            let mut get = get.clone();
+            get["operationId"] = json!("log");
+            paths.insert("/v1/log".into(), json!({ "get": get }));
+        }
         paths.insert(format!("/v1/show/{}", question.name), json!({ "get": get }));
     }
 }
@@ -167,13 +172,18 @@ fn rest(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
         state,
     );
     let event = made.subschema_for::<Event>().to_value();
-    let text = "What transactions change, from now on: `start`, then `change` and, when the reader is too slow, `lost`. JSON lines when `application/x-ndjson` is accepted, else server-sent events.";
+    let record = made.subschema_for::<LogRecord>().to_value();
+    let text = "What happens from now on: `start`, then `change` (what transactions change), `log` (records of the log) and, when the reader is too slow, `lost`. JSON lines when `application/x-ndjson` is accepted, else server-sent events.";
     let line = json!({
         "type": "object",
         "properties": {
             "start": { "type": "object", "properties": { "next_event": { "type": "integer" } } },
             "change": event,
-            "lost": { "type": "object", "properties": { "events": { "type": "integer" } } },
+            "log": record,
+            "lost": {
+                "type": "object",
+                "properties": { "events": { "type": "integer" }, "records": { "type": "integer" } },
+            },
         },
     });
     get("/v1/events", "events", text, "application/x-ndjson", line);
@@ -193,6 +203,10 @@ fn rest(made: &mut SchemaGenerator, paths: &mut Map<String, Value>) {
         "text/plain",
         json!({ "type": "string" }),
     );
+    let kind = json!({ "type": "string", "enum": ["change", "log"] });
+    paths["/v1/events"]["get"]["parameters"] = json!([
+        { "name": "kind", "in": "query", "description": "Only events of this kind.", "schema": kind },
+    ]);
 }
 
 #[cfg(test)]

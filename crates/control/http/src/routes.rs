@@ -5,14 +5,14 @@ use crate::control::{Change, Control};
 use crate::error::Problem;
 use crate::listen::Limits;
 use crate::{events, metrics, objects, openapi, shows};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use axum::{Extension, Router};
 use serde::Serialize;
-use volley_model::{ConfigAction, ConfigForm, ConfigReply, ConfigSource, Query, Request};
+use volley_model::{Client, ConfigAction, ConfigForm, ConfigReply, ConfigSource, Query, Request};
 
 /// Larger bodies are read, and larger answers written, on another thread: this one has others to answer.
 const LARGE: usize = 64 << 10;
@@ -36,6 +36,7 @@ pub(crate) fn router(control: Control, limits: Limits) -> Router {
     Router::new()
         .route("/v1/openapi.json", get(description))
         .route("/v1/show/{name}", get(show))
+        .route("/v1/log", get(log))
         .route("/v1/state", get(state))
         .route("/v1/events", get(stream))
         .route("/v1/requests", post(request))
@@ -121,8 +122,20 @@ async fn show(
     Path(name): Path<String>,
     RawQuery(q): RawQuery,
 ) -> Answer {
-    let query = shows::read_query(&name, q.as_deref().unwrap_or_default())?;
-    let may_be_large = matches!(query, Query::Fib { .. } | Query::Trace { .. });
+    answer(&hands, &name, q).await
+}
+
+/// A shorter path of `/v1/show/log`.
+async fn log(State(hands): State<Hands>, RawQuery(q): RawQuery) -> Answer {
+    answer(&hands, "log", q).await
+}
+
+async fn answer(hands: &Hands, name: &str, parameters: Option<String>) -> Answer {
+    let query = shows::read_query(name, parameters.as_deref().unwrap_or_default())?;
+    let may_be_large = matches!(
+        query,
+        Query::Fib { .. } | Query::Trace { .. } | Query::Log { .. }
+    );
     let asked = hands
         .control
         .ask(move |api| Box::pin(async move { api.query(query).await }));
@@ -149,54 +162,78 @@ async fn state(State(hands): State<Hands>) -> Answer {
     large(asked.await?).await
 }
 
-async fn stream(State(hands): State<Hands>, headers: HeaderMap) -> Answer {
+async fn stream(
+    State(hands): State<Hands>,
+    RawQuery(parameters): RawQuery,
+    headers: HeaderMap,
+) -> Answer {
+    let kinds = events::Kinds::read(parameters.as_deref().unwrap_or_default())?;
     let asked = hands
         .control
-        .ask(|api| Box::pin(async move { api.events() }));
-    let (reader, next) = asked.await?;
-    Ok(events::stream(&headers, reader, next))
+        .ask(|api| Box::pin(async move { (api.events(), api.log()) }));
+    let ((changes, next), log) = asked.await?;
+    let sources = events::Sources { changes, next, log };
+    Ok(events::stream(&headers, sources, kinds))
 }
 
-async fn change(hands: &Hands, requests: Vec<Request>) -> Result<Change, Problem> {
-    let asked = hands
-        .control
-        .ask(move |api| Box::pin(async move { api.change(requests).await }));
+async fn change(hands: &Hands, client: Client, requests: Vec<Request>) -> Result<Change, Problem> {
+    let asked = hands.control.ask_for(client, move |api| {
+        Box::pin(async move { api.change(requests).await })
+    });
     Ok(asked.await??)
 }
 
-async fn request(State(hands): State<Hands>, body: Body) -> Answer {
+async fn request(
+    State(hands): State<Hands>,
+    Extension(client): Extension<Client>,
+    body: Body,
+) -> Answer {
     let request = value(&hands, body, body::read_request).await?;
-    json(&change(&hands, vec![request]).await?)
+    json(&change(&hands, client, vec![request]).await?)
 }
 
-async fn transaction(State(hands): State<Hands>, body: Body) -> Answer {
+async fn transaction(
+    State(hands): State<Hands>,
+    Extension(client): Extension<Client>,
+    body: Body,
+) -> Answer {
     let requests = value(&hands, body, body::read_transaction).await?;
-    json(&change(&hands, requests).await?)
+    json(&change(&hands, client, requests).await?)
 }
 
-async fn carry_out(hands: &Hands, action: ConfigAction) -> Result<ConfigReply, Problem> {
-    let asked = hands
-        .control
-        .ask(move |api| Box::pin(async move { api.config(action).await }));
+async fn carry_out(
+    hands: &Hands,
+    client: Client,
+    action: ConfigAction,
+) -> Result<ConfigReply, Problem> {
+    let asked = hands.control.ask_for(client, move |api| {
+        Box::pin(async move { api.config(action).await })
+    });
     Ok(asked.await??)
 }
 
-async fn act(State(hands): State<Hands>, Path(name): Path<String>, body: Body) -> Answer {
+async fn act(
+    State(hands): State<Hands>,
+    Extension(client): Extension<Client>,
+    Path(name): Path<String>,
+    body: Body,
+) -> Answer {
     let action = value(&hands, body, move |bytes| body::read_action(&name, bytes)).await?;
-    large(carry_out(&hands, action).await?).await
+    large(carry_out(&hands, client, action).await?).await
 }
 
 /// `GET /v1/config/history`, and `GET /v1/config/export?form=toml&commit=3`, whose answer is text.
 async fn read_config(
     State(hands): State<Hands>,
+    Extension(client): Extension<Client>,
     Path(name): Path<String>,
     RawQuery(parameters): RawQuery,
 ) -> Answer {
     match &name[..] {
-        "history" => json(&carry_out(&hands, ConfigAction::History).await?),
+        "history" => json(&carry_out(&hands, client, ConfigAction::History).await?),
         "export" => {
             let (source, form) = exported(parameters.as_deref().unwrap_or_default())?;
-            match carry_out(&hands, ConfigAction::Show { source, form }).await? {
+            match carry_out(&hands, client, ConfigAction::Show { source, form }).await? {
                 ConfigReply::Text { text } => {
                     let kind = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
                     Ok((kind, text).into_response())

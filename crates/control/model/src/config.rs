@@ -135,6 +135,12 @@ pub struct CommitRow {
     pub number: u64,
     /// Seconds since 1970.
     pub time_s: u64,
+    /// Who: a user, or `token NAME`; none for a commit of an older Volley.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// How; none for a commit of an older Volley.
+    #[serde(default)]
+    pub how: Option<CommitHow>,
     /// Why.
     pub comment: Option<String>,
     /// Requests that lead to it from nothing.
@@ -143,6 +149,28 @@ pub struct CommitRow {
     pub current: bool,
     /// It waits to be confirmed until then (seconds since 1970).
     pub confirm_by: Option<u64>,
+    /// It was not confirmed in time, and was rolled back by the deadline then (seconds since 1970).
+    #[serde(default)]
+    pub lapsed_s: Option<u64>,
+}
+
+/// How a commit was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommitHow {
+    /// An operator committed it.
+    Operator,
+    /// An operator rolled back to an earlier commit.
+    Rollback,
+}
+
+impl std::fmt::Display for CommitHow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            CommitHow::Operator => "operator",
+            CommitHow::Rollback => "rollback",
+        })
+    }
 }
 
 /// Reads a span of time such as `30s`, `5m`, `2h`; a number alone is seconds.

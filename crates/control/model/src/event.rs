@@ -1,6 +1,7 @@
 //! Events: what a transaction changed.
 
 use crate::error::ObjectKind;
+use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,11 @@ use serde::{Deserialize, Serialize};
 pub struct Event {
     /// Its number, from 1, without gaps: a reader that misses one knows.
     pub sequence: u64,
+    /// When the transaction was carried out.
+    pub time: Timestamp,
+    /// Who made the change: a user, `token NAME`, or a part of the daemon; empty when it is not known.
+    #[serde(default)]
+    pub user: String,
     /// The transaction it belongs to.
     pub transaction: u64,
     /// What happened.

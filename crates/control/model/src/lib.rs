@@ -15,10 +15,12 @@ mod addr;
 mod advert;
 mod autoconf;
 mod bridge;
+mod client;
 mod config;
 mod discovery;
 mod dpdk;
 mod error;
+mod escape;
 mod event;
 mod field;
 mod handler;
@@ -26,6 +28,7 @@ mod interface;
 mod kernel;
 mod lcp;
 pub mod limits;
+mod log;
 mod memif;
 mod mroute;
 mod name;
@@ -42,6 +45,7 @@ mod settings;
 mod spell;
 mod stream;
 mod sub_interface;
+mod time;
 mod trace;
 mod validate;
 mod vhost;
@@ -50,12 +54,15 @@ pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
 pub use advert::{AdvertPrefix, RouterAdvert};
 pub use autoconf::Autoconf;
 pub use bridge::{BridgeDomain, BridgePort, L2FibEntry};
+pub use client::{Client, Via};
 pub use config::{
-    CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource, parse_span,
+    CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
+    parse_span,
 };
 pub use discovery::{Discovery, DiscoveryPart};
 pub use dpdk::{DpdkDevice, DpdkEal, DpdkSpec, HugePages};
 pub use error::{ModelError, ObjectKind, SyntaxError};
+pub use escape::{acts_on_terminals, escape, escape_lines};
 pub use event::{ChangeKind, Event};
 pub use handler::{Applied, Handler};
 pub use interface::{
@@ -64,6 +71,10 @@ pub use interface::{
 };
 pub use kernel::{PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec};
 pub use lcp::{LcpPair, RouteBatch, RouteSet, lcp_tap};
+pub use log::{
+    LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogRecord, LogSettings,
+    check_log_module,
+};
 pub use memif::{MemifRole, MemifSocket, MemifSpec};
 pub use mroute::Mroute;
 pub use name::check_name;
@@ -86,6 +97,7 @@ pub use stream::{
     vpp_data,
 };
 pub use sub_interface::{SubInterfaceSpec, VlanTag};
+pub use time::Timestamp;
 pub use trace::{Directions, PcapTrace, TraceSpec};
 pub use vhost::{SocketRole, VhostSpec};
 pub use volley_object::quote;

@@ -12,6 +12,10 @@ pub const USUAL_MAX_VECTOR_SIZE: u32 = 1024;
 pub const WORKERS: std::ops::RangeInclusive<u32> = 1..=64;
 /// Workers that there may be at a time, unless somebody says otherwise.
 pub const USUAL_MAX_WORKERS: u32 = 8;
+/// Bytes after which the log's file is rotated; 0 = never.
+pub const LOG_FILE_SIZE: std::ops::RangeInclusive<u64> = 0..=1 << 40;
+/// Rotated files of the log.
+pub const LOG_FILES: std::ops::RangeInclusive<u32> = 0..=100;
 /// Numbers of workers.
 pub const WORKER: std::ops::RangeInclusive<u32> = 0..=63;
 /// Numbers of receive queues.

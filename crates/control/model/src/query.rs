@@ -1,6 +1,7 @@
 //! Every question (`show ...`) as one typed value.
 
 use crate::addr::{Family, Prefix};
+use crate::log::LogLevel;
 use crate::ping::{PingQuery, TracerouteQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -160,6 +161,21 @@ pub enum Query {
     Workers,
     /// The longest gaps in the rounds of workers.
     Pauses,
+    /// The records of the log that are in memory, the newest of them.
+    Log {
+        /// At most this many records; none = 100.
+        #[serde(default)]
+        max: Option<u64>,
+        /// Only records of this level and of more serious ones.
+        #[serde(default)]
+        level: Option<LogLevel>,
+        /// Only records of this module.
+        #[serde(default)]
+        module: Option<String>,
+        /// Only records behind this number.
+        #[serde(default)]
+        after: Option<u64>,
+    },
 }
 
 /// Which routes a [`Query::Fib`] is about.

@@ -6,6 +6,7 @@ use crate::discovery::Discovery;
 use crate::dpdk::DpdkEal;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
 use crate::lcp::LcpPair;
+use crate::log::LogLevel;
 use crate::memif::MemifSocket;
 use crate::mroute::Mroute;
 use crate::paths::{PathBatcher, PathHeader, PathQueue, PathRule};
@@ -345,6 +346,14 @@ pub enum Request {
     PcapTraceOn(PcapTrace),
     /// Stop the capture and close its file.
     PcapTraceOff,
+    /// Set the level of the log, or of one module of it, until Volley ends.
+    LogLevel {
+        /// Module; none = all that have no level of their own.
+        #[serde(default)]
+        module: Option<String>,
+        /// The level; none = the one that the configuration gives.
+        level: Option<LogLevel>,
+    },
     /// Set counters back.
     Clear(Clear),
     /// Create or change an object of a registered class.
@@ -383,6 +392,7 @@ impl Request {
         !matches!(
             self,
             Request::Clear(_)
+                | Request::LogLevel { .. }
                 | Request::NeighborClear { .. }
                 | Request::VectorSize { .. }
                 | Request::WorkerAdd { .. }

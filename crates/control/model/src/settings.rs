@@ -2,6 +2,7 @@
 
 use crate::error::ModelError;
 use crate::limits;
+use crate::log::LogSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -105,6 +106,8 @@ pub struct EngineSettings {
     pub capabilities: Capabilities,
     /// The HTTP interface.
     pub api: ApiSettings,
+    /// The log.
+    pub log: LogSettings,
 }
 
 /// Where the HTTP interface is served.
@@ -158,6 +161,7 @@ impl Default for EngineSettings {
             seed: 1,
             capabilities: Capabilities::Keep,
             api: ApiSettings::default(),
+            log: LogSettings::default(),
         }
     }
 }
@@ -217,6 +221,7 @@ impl EngineSettings {
     /// Checks ranges.
     pub fn validate(&self) -> Result<(), ModelError> {
         self.api.validate()?;
+        self.log.validate()?;
         self.validate_workers()?;
         crate::validate::within("vector_size", self.vector_size, limits::VECTOR_SIZE)?;
         crate::validate::within("max_vector_size", self.vector_room(), limits::VECTOR_SIZE)?;

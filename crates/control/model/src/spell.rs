@@ -204,6 +204,14 @@ impl Request {
             }
             Request::WorkerDelete { worker } => write!(f, "workers del {worker}"),
             Request::VectorSize { packets } => write!(f, "set vector-size {packets}"),
+            Request::LogLevel { module, level } => {
+                f.write_str("set log level ")?;
+                match level {
+                    Some(level) => write!(f, "{level}")?,
+                    None => f.write_str("default")?,
+                }
+                opt(f, "module", module.as_ref())
+            }
             _ => Ok(()),
         }
     }
@@ -216,6 +224,7 @@ impl Request {
             | Request::NodeWorker { .. }
             | Request::WorkerAdd { .. }
             | Request::WorkerDelete { .. }
+            | Request::LogLevel { .. }
             | Request::VectorSize { .. } => self.spell_workers(f),
             Request::L2PatchAdd { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx}"),
             Request::L2PatchDel { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx} del"),

@@ -145,6 +145,10 @@ fn workers(request: &Request) -> Check {
             within("worker", worker.unwrap_or(0), limits::WORKER)
         }
         Request::VectorSize { packets } => within("vector-size", *packets, limits::VECTOR_SIZE),
+        Request::LogLevel { module, .. } => match module {
+            Some(module) => crate::log::check_log_module(module),
+            None => Ok(()),
+        },
         Request::WorkerAdd { core } => core.map_or(Ok(()), |c| within("core", c, limits::CORE)),
         Request::WorkerDelete { worker } => within("worker", *worker, limits::WORKER),
         other => crate::lcp::validate(other),

@@ -15,6 +15,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tracing::{info, warn};
 use volley_graph::{Source, Turn};
 use volley_iface::driver::{Host, NewInterface};
 use volley_iface::{IfIdx, Link as State};
@@ -438,6 +439,8 @@ impl Control {
         let Some(port) = self.ports.get_mut(&index) else {
             return;
         };
+        let interface = || self.host.interfaces.borrow().name(index.0);
+        info!(target: "memif", interface = interface(), peer, "peer connected");
         port.connected.publish(Some(link.clone()));
         port.peer = peer;
         port.connections += 1;
@@ -504,15 +507,28 @@ impl Control {
         }
         let _ = epoll::delete(&self.events, connection.channel.as_fd());
         let Some(port) = connection.port.and_then(|p| self.ports.get_mut(&p)) else {
+            info!(target: "memif", "a connection that is no interface's ended: {reason}");
             return;
         };
         if port.connection != Some(number) {
             return;
         }
         port.connection = None;
+        let index = port.index;
+        let (peer, interface) = (&port.peer, || self.host.interfaces.borrow().name(index.0));
+        if port
+            .link
+            .as_ref()
+            .is_some_and(|link| link.fault().is_some())
+        {
+            warn!(target: "memif", interface = interface(), peer, "peer disconnected: {reason}");
+        } else if port.link.is_some() {
+            info!(target: "memif", interface = interface(), peer, "peer disconnected: {reason}");
+        } else {
+            info!(target: "memif", interface = interface(), peer, "no connection: {reason}");
+        }
         port.reason = reason.to_owned();
         port.peer.clear();
-        let index = port.index;
         let was_up = port.link.take().is_some();
         if was_up && now.duration_since(port.since) >= STEADY {
             port.pause = FIRST_PAUSE;

@@ -306,6 +306,8 @@ impl Sink {
             PcapError::Write { source, .. } => source.to_string(),
             other => other.to_string(),
         };
+        let file = self.path.display();
+        tracing::warn!(target: "capture", %file, "the capture cannot be written: {why}");
         self.fault = Some(Fault {
             why,
             reported: false,

@@ -16,6 +16,7 @@ use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tracing::{info, warn};
 use volley_graph::{ProcessInfo, Source, Turn, Watch};
 use volley_iface::driver::{Caps, Host, Port as DriverPort};
 use volley_iface::{IfIdx, Link, NewInterface};
@@ -267,6 +268,13 @@ impl Ports {
             ),
         };
         if let Some(end) = ended {
+            let interface = || self.host.interfaces.borrow().name(index.0);
+            match &end {
+                Ok(()) => info!(target: "vhost", interface = interface(), "peer disconnected"),
+                Err(fault) => {
+                    warn!(target: "vhost", interface = interface(), "peer disconnected: {fault}");
+                }
+            }
             port.hang_up(end.err());
         }
         if port.peer.is_none()
@@ -283,6 +291,8 @@ impl Ports {
     fn welcome(&mut self, at: usize, socket: Socket) {
         let watch = self.watch(self.ports[at].index, socket.as_fd());
         let port = &mut self.ports[at];
+        let interface = || self.host.interfaces.borrow().name(port.index.0);
+        info!(target: "vhost", interface = interface(), "peer connected");
         port.connections += 1;
         let (wanted, wire) = (wanted(&port.spec, port.front), port.wire.clone());
         let end = if port.front {

@@ -15,6 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing::{debug, info};
 use volley_fib::{Fib, Neighbor};
 use volley_graph::{Clock, Engine, Held};
 use volley_iface::{Flag, IfIdx, Interfaces};
@@ -538,6 +539,7 @@ impl Control {
     }
 
     fn publish(&mut self, key: Key, mac: Mac) {
+        self.log_learned(key, mac);
         let done = self
             .fib
             .borrow_mut()
@@ -545,6 +547,22 @@ impl Control {
         if done.is_err() {
             self.tally.no_room += 1;
             self.table.forget(key);
+        }
+    }
+
+    /// What the log says of a neighbour that has a MAC address from now on.
+    fn log_learned(&self, (iface, addr): Key, mac: Mac) {
+        let before = self.fib.borrow().neighbor(iface, addr);
+        let interface = || self.interfaces.borrow().name(iface);
+        match before {
+            Some(before) if before.mac == mac => {}
+            Some(before) => {
+                let old = MacAddr(before.mac);
+                info!(target: "neighbor", interface = interface(), "{addr} moved from {old} to {}", MacAddr(mac));
+            }
+            None => {
+                debug!(target: "neighbor", interface = interface(), "{addr} is at {}", MacAddr(mac));
+            }
         }
     }
 

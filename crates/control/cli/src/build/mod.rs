@@ -8,6 +8,7 @@ mod dpdk;
 mod interface;
 mod kernel;
 mod lcp;
+mod log;
 mod memif;
 mod mroute;
 mod object;
@@ -230,6 +231,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
         Id::MrouteAdd | Id::MrouteDel => mroute::request(id, args)?,
         id if bridge::is_one(id) => bridge::request(id, args)?,
+        Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
         id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),
     };

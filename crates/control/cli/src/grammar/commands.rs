@@ -87,6 +87,7 @@ commands! {
     ShowWorkers: "show workers", "Workers: core, receive queues, load, rounds, sleeps, the longest round, what each runs.", "show workers";
     ShowLoad: "show load", "How much of its time each worker has work, which polling hides, and how full its vectors are.", "show load";
     ShowPauses: "show pauses", "The longest gaps in each worker's rounds, and what the control thread was doing then.", "show pauses";
+    ShowLog: "show log {<n> | level <level> | module <module>}", "The newest records of the log (100), of a level and more serious ones, of one module.", "show log 20 level warn module interface";
     ShowErrors: "show errors", "Counters of nodes that are not zero.", "show errors";
     ShowDrops: "show drops", "Dropped packets by node, reason and receiving interface, and the last one of each.", "show drops";
     ShowTrace: "show trace [max <n>]", "Traced packets.", "show trace max 3";
@@ -218,6 +219,8 @@ commands! {
     SetRxPlacement: "set interface rx-placement <interface> [queue <n>] (worker <n> | auto)",
         "Give a receive queue (the first) to a worker, while packets flow; auto leaves it to Volley again.", "set interface rx-placement tap0 queue 1 worker 2";
     SetVectorSize: "set vector-size <n>", "Give vectors at most so many packets, while packets flow, until Volley ends.", "set vector-size 128";
+    SetLogLevel: "set log level (<level> | default) [module <module>]",
+        "Set the level of the log, or of one module of it, until Volley ends; default is the level that the configuration gives.", "set log level debug module memif";
     WorkersAdd: "workers add [core <n>]", "Start one more worker; receive queues are shared out anew.", "workers add core 3";
     WorkersDel: "workers del <n>", "End a worker; its receive queues and streams go to others first.", "workers del 1";
     SetTable: "set interface (ip | ip6) table <interface> <table>", "Bind an interface to an IP table.", "set interface ip table pg0 7";

@@ -2,6 +2,7 @@
 
 use super::NameKind;
 use crate::token::{Form, Token};
+use volley_model::{LOG_MODULES, LogLevel};
 
 /// A slot.
 #[derive(Debug)]
@@ -41,6 +42,22 @@ const fn slot_of(name: &'static str, takes: Takes, text: &'static str) -> Slot {
 }
 
 use Takes as T;
+
+/// The names of a list of the model.
+macro_rules! names {
+    ($all:expr) => {{
+        const NAMES: [&str; $all.len()] = {
+            let mut names = [""; $all.len()];
+            let mut at = 0;
+            while at < names.len() {
+                names[at] = $all[at].0;
+                at += 1;
+            }
+            names
+        };
+        &NAMES
+    }};
+}
 
 static SLOTS: &[Slot] = &[
     slot_of("interface", T::Name(NameKind::Interface), "interface"),
@@ -161,6 +178,16 @@ static SLOTS: &[Slot] = &[
             "default",
         ]),
         "source of the route",
+    ),
+    slot_of(
+        "level",
+        T::OneOf(names!(LogLevel::ALL)),
+        "level of the log: off, error, warn, info, debug or trace",
+    ),
+    slot_of(
+        "module",
+        T::OneOf(names!(LOG_MODULES)),
+        "module of the log, such as interface, config or memif",
     ),
     slot_of("command", T::Rest, "a command, or its beginning"),
 ];

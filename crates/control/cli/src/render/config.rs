@@ -1,8 +1,8 @@
 //! Answers to `config ...`.
 
-use super::table::table;
+use super::table::{or_dash, table};
 use std::fmt::Write;
-use volley_model::{CommitRow, ConfigReply};
+use volley_model::{CommitRow, ConfigReply, Timestamp, escape};
 
 /// As text.
 pub(crate) fn text(reply: &ConfigReply) -> String {
@@ -31,47 +31,105 @@ pub(crate) fn text(reply: &ConfigReply) -> String {
 
 fn history(commits: &[CommitRow]) -> String {
     let row = |row: &CommitRow| {
-        let state = match (row.current, row.confirm_by) {
-            (true, Some(by)) => format!("waits until {}", time(by)),
-            (true, None) => "holds".into(),
+        let state = match (row.current, row.confirm_by, row.lapsed_s) {
+            (true, Some(by), _) => format!("waits until {}", time(by)),
+            (true, None, _) => "holds".into(),
+            (false, _, Some(at)) => format!("not confirmed, rolled back {}", time(at)),
             _ => String::new(),
         };
+        let comment = row.comment.as_deref().unwrap_or_default();
+        let user = row.user.as_deref().map(escape);
         vec![
             row.number.to_string(),
             time(row.time_s),
+            or_dash(user),
+            or_dash(row.how),
             row.requests.to_string(),
             state,
-            row.comment.clone().unwrap_or_default(),
+            escape(comment).into_owned(),
         ]
     };
     let rows: Vec<Vec<String>> = commits.iter().map(row).collect();
-    table(&[">commit", "time", ">requests", "state", "comment"], &rows)
+    table(
+        &[
+            ">commit",
+            "time",
+            "user",
+            "how",
+            ">requests",
+            "state",
+            "comment",
+        ],
+        &rows,
+    )
 }
 
-/// Seconds since 1970 as date and time in UTC.
 fn time(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days are counted from the first of March of year 0, so that the leap day is the last of its year.
-    let day = days + 719_468;
-    let (era, of_era) = (day / 146_097, day % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+    Timestamp::of_seconds(seconds).date_and_time()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_model::CommitHow;
 
     #[test]
-    fn times_are_dates() {
-        assert_eq!(time(0), "1970-01-01 00:00:00 UTC");
-        assert_eq!(time(951_782_400), "2000-02-29 00:00:00 UTC");
-        assert_eq!(time(1_795_321_052), "2026-11-22 04:17:32 UTC");
+    fn history_names_who_how_and_when_and_forges_no_row() {
+        let row = |number, comment: &str| CommitRow {
+            number,
+            time_s: 1_795_321_052,
+            comment: Some(comment.to_owned()),
+            ..CommitRow::default()
+        };
+        let commits = vec![
+            CommitRow {
+                user: Some("ada".into()),
+                how: Some(CommitHow::Rollback),
+                current: true,
+                ..row(3, "x\n4 \x1b[2Jforged")
+            },
+            CommitRow {
+                user: Some("token ops".into()),
+                how: Some(CommitHow::Operator),
+                lapsed_s: Some(1_795_321_112),
+                ..row(2, "risky")
+            },
+            row(1, "of an older version"),
+        ];
+        let out = text(&ConfigReply::History { commits });
+        let lines: Vec<Vec<&str>> = out
+            .lines()
+            .map(|l| {
+                l.split("  ")
+                    .map(str::trim)
+                    .filter(|w| !w.is_empty())
+                    .collect()
+            })
+            .collect();
+        let at = "2026-11-22 04:17:32 UTC";
+        assert_eq!(
+            lines[1..],
+            [
+                vec![
+                    "3",
+                    at,
+                    "ada",
+                    "rollback",
+                    "0",
+                    "holds",
+                    "x\\n4 \\u{1b}[2Jforged"
+                ],
+                vec![
+                    "2",
+                    at,
+                    "token ops",
+                    "operator",
+                    "0",
+                    "not confirmed, rolled back 2026-11-22 04:18:32 UTC",
+                    "risky"
+                ],
+                vec!["1", at, "-", "-", "0", "of an older version"],
+            ]
+        );
     }
 }

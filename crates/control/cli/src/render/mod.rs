@@ -8,6 +8,7 @@ mod graph;
 mod groups;
 mod interfaces;
 mod lcp;
+mod log;
 mod memif;
 mod mroute;
 mod paths;
@@ -79,6 +80,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Rss(r), _) => rss::rss(r),
         (Reply::Workers(r), View::Load) => workers::load(r),
         (Reply::Workers(r), _) => workers::workers(r),
+        (Reply::Log(r), _) => log::log(r),
         (Reply::Pauses(r), _) => workers::pauses(r),
     }
 }

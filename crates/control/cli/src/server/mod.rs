@@ -17,8 +17,9 @@ pub use protocol::{Answer, Ask, Failure, Op};
 use crate::grammar::Names;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::time::Duration;
-use volley_model::{Applied, ConfigAction, ConfigReply, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Client, ConfigAction, ConfigReply, ModelError, Query, Reply, Request};
 
 /// An answer that comes later (a change is confirmed when all workers use it).
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ModelError>> + 'a>>;
@@ -48,6 +49,11 @@ pub trait Backend: Names {
 
     /// Does something with the configuration as a whole.
     fn config(&self, action: ConfigAction) -> Pending<'_, ConfigReply>;
+
+    /// The same for one client, in whose name changes are made; none: clients are not told apart.
+    fn for_client(&self, _client: &Client) -> Option<Rc<dyn Backend>> {
+        None
+    }
 }
 
 /// Bounds that clients meet.

@@ -2,6 +2,8 @@
 
 use crate::grammar::Candidate;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use volley_model::escape_lines;
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +66,17 @@ pub struct Failure {
 }
 
 impl Answer {
+    /// Nothing in the text acts on the terminal of the client, whatever names and comments it quotes.
+    pub(crate) fn harmless(mut self) -> Answer {
+        if let Cow::Owned(text) = escape_lines(&self.text) {
+            self.text = text;
+        }
+        if let Some(failure) = &mut self.error {
+            failure.message = escape_lines(&failure.message).into_owned();
+        }
+        self
+    }
+
     pub(crate) fn text(text: String) -> Answer {
         Answer {
             text,

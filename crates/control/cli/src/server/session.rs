@@ -12,7 +12,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
-use volley_model::Request;
+use tracing::{debug, warn};
+use volley_model::{Client, Request, Via};
 
 /// How long a client that is cut off may take to read why.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -23,7 +24,11 @@ pub(super) async fn serve(
     limits: Limits,
     place: Option<Place>,
 ) {
+    let peer = stream.peer_cred().ok();
+    let client = Client::of_peer(Via::Cli, peer.map(|p| p.uid()), peer.and_then(|p| p.pid()));
+    let Client { user, from, .. } = &client;
     if place.is_none() {
+        warn!(target: "client", %user, %from, via = %Via::Cli, "refused: {} clients are connected", limits.clients);
         let text = format!(
             "{} clients are connected, no more are allowed; try again later",
             limits.clients
@@ -31,17 +36,29 @@ pub(super) async fn serve(
         let _ = timeout(GOODBYE, send(&mut stream, &Answer::failure(None, text))).await;
         return;
     }
+    debug!(target: "client", %user, %from, via = %Via::Cli, "connected");
+    let backend = backend.for_client(&client).unwrap_or(backend);
+    converse(&mut stream, &*backend, limits, &client).await;
+    debug!(target: "client", %user, %from, via = %Via::Cli, "disconnected");
+}
+
+async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits, client: &Client) {
+    let Client { user, from, .. } = client;
     let mut lines = Lines::default();
     loop {
-        let answer = match lines.next(&mut stream, limits).await {
-            Line::Text(line) => answer(&line, &*backend).await,
+        let answer = match lines.next(stream, limits).await {
+            Line::Text(line) => answer(&line, backend).await.harmless(),
             Line::Closed => return,
             Line::Bad(why) => {
-                let _ = timeout(GOODBYE, send(&mut stream, &Answer::failure(None, why))).await;
+                debug!(target: "client", %user, %from, via = %Via::Cli, "cut off: {why}");
+                let _ = timeout(GOODBYE, send(stream, &Answer::failure(None, why))).await;
                 return;
             }
         };
-        match timeout(limits.read_answer, send(&mut stream, &answer)).await {
+        if let Some(failure) = &answer.error {
+            debug!(target: "client", %user, %from, via = %Via::Cli, "refused: {}", failure.message);
+        }
+        match timeout(limits.read_answer, send(stream, &answer)).await {
             Ok(Ok(())) => {}
             // It does not read, or is gone.
             _ => return,

@@ -9,12 +9,12 @@ mod disk;
 mod record;
 
 pub use disk::{Disk, Folder};
-pub use record::{Commit, Head};
+pub use record::{Commit, Head, Lapsed};
 
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
-use volley_model::{EngineSettings, Request};
+use volley_model::{CommitHow, EngineSettings, Request};
 
 /// Commits that are kept; older ones go.
 pub const KEPT: usize = 100;
@@ -59,6 +59,12 @@ pub struct About {
     pub time_s: u64,
     /// What the operator said.
     pub comment: Option<String>,
+    /// Who committed it: a user, or `token NAME`; none in journals of older versions.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// How it was made; none in journals of older versions.
+    #[serde(default)]
+    pub how: Option<CommitHow>,
     /// Settings of the engine for the next start, when the commit's file gave them.
     pub engine: Option<EngineSettings>,
 }
@@ -170,6 +176,7 @@ impl<D: Disk> Journal<D> {
             current: Some(number),
             confirm_by,
             before: confirm_by.and(before),
+            lapsed: self.head.lapsed.clone(),
         };
         if let Err(error) = self.set_head(head) {
             let _ = self.disk.remove(&name(number));
@@ -187,15 +194,23 @@ impl<D: Disk> Journal<D> {
         }
         let head = Head {
             current: self.head.current,
+            lapsed: self.head.lapsed.clone(),
             ..Head::default()
         };
         self.set_head(head).map(|()| true)
     }
 
-    /// Goes back to the commit before the waiting one (none: before the first).
-    pub fn go_back(&mut self) -> Result<Option<u64>, JournalError> {
+    /// Goes back to the commit before the waiting one (none: before the first), whose time has passed at `time_s` (seconds
+    /// since 1970).
+    pub fn go_back(&mut self, time_s: u64) -> Result<Option<u64>, JournalError> {
+        let mut lapsed = self.head.lapsed.clone();
+        let passed = self.head.current.map(|number| Lapsed { number, time_s });
+        lapsed.extend(passed);
+        // Commits that are gone need no note.
+        lapsed.retain(|l| self.numbers.contains(&l.number));
         let head = Head {
             current: self.head.before,
+            lapsed,
             ..Head::default()
         };
         self.set_head(head)?;

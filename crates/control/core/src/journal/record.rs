@@ -34,6 +34,18 @@ pub struct Head {
     pub confirm_by: Option<u64>,
     /// What holds when it is not confirmed.
     pub before: Option<u64>,
+    /// Commits that were not confirmed in time; none in journals of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lapsed: Vec<Lapsed>,
+}
+
+/// A commit that was not confirmed in time, and was rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lapsed {
+    /// The commit's number.
+    pub number: u64,
+    /// When it was rolled back, in seconds since 1970.
+    pub time_s: u64,
 }
 
 /// FNV-1a: finds what a crash or a disk did to a file; nobody is kept from forging one.
@@ -42,7 +54,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-fn sealed(kind: &str, body: &[u8]) -> Vec<u8> {
+pub(super) fn sealed(kind: &str, body: &[u8]) -> Vec<u8> {
     let line = format!("{kind} {} {:016x}\n", body.len(), checksum(body));
     let mut bytes = line.into_bytes();
     bytes.extend_from_slice(body);

@@ -97,7 +97,7 @@ fn about(comment: &str) -> About {
     About {
         time_s: 7,
         comment: Some(comment.into()),
-        engine: None,
+        ..About::default()
     }
 }
 
@@ -172,9 +172,17 @@ fn a_waiting_commit_is_confirmed_or_goes() {
     let again = Journal::open(disk.after(false)).unwrap();
     assert_eq!(again.head().before, Some(first));
     assert_eq!(again.head().confirm_by, Some(20));
-    assert_eq!(journal.go_back().unwrap(), Some(first));
+    assert_eq!(journal.go_back(21).unwrap(), Some(first));
     assert_eq!(restored(disk.after(false)), Some(requests(1)));
+    // That it was not confirmed in time is known from then on.
+    let lapsed = [Lapsed {
+        number: third,
+        time_s: 21,
+    }];
     journal.write(about("d"), requests(4), Some(30)).unwrap();
+    assert_eq!(journal.head().lapsed, lapsed);
+    let again = Journal::open(disk.after(false)).unwrap();
+    assert_eq!(again.head().lapsed, lapsed);
     assert!(journal.confirm().unwrap() && !journal.confirm().unwrap());
     assert_eq!(restored(disk.after(false)), Some(requests(4)));
     assert_eq!(journal.commit(third).unwrap().about, about("c"));
@@ -197,4 +205,25 @@ fn damage_is_noticed_and_old_commits_go() {
         hurt.files.borrow_mut().remove("head");
         assert_eq!(restored(hurt), Some(requests(KEPT as u32 + 19)), "{at}");
     }
+}
+
+/// What versions wrote before commits had a user: kept as they wrote it, lengths and checksums too.
+#[test]
+fn journals_of_older_versions_are_read() {
+    let body = b"{\"number\":3,\"time_s\":7,\"comment\":\"a\",\"engine\":null}\n\
+        {\"table-add\":{\"family\":\"ip4\",\"table\":1}}\n";
+    let head = b"{\"current\":3,\"confirm_by\":null,\"before\":null}";
+    let disk = Crashing::default();
+    let put = |name: &str, kind: &str, body: &[u8]| {
+        let file = record::sealed(kind, body);
+        disk.files.borrow_mut().insert(name.into(), file);
+    };
+    put("commit-00000003", "volley-commit-1", body);
+    put("head", "volley-head-1", head);
+    let journal = Journal::open(disk.clone()).unwrap();
+    assert_eq!(journal.head().current, Some(3));
+    let commit = journal.commit(3).unwrap();
+    assert_eq!(commit.about, about("a"));
+    assert_eq!((commit.about.user, commit.about.how), (None, None));
+    assert_eq!(commit.requests, requests(1));
 }

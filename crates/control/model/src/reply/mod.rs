@@ -9,6 +9,7 @@ mod graph;
 mod groups;
 mod interfaces;
 mod lcp;
+mod log;
 mod memif;
 mod mroute;
 mod paths;
@@ -38,6 +39,7 @@ pub use interfaces::{
     L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
 };
 pub use lcp::{LcpAuditReply, LcpDifference, LcpMirror, LcpReply, LcpRow, LcpTableRow};
+pub use log::LogReply;
 pub use memif::{MemifReply, MemifRow, MemifSocketRow};
 pub use mroute::{MrouteRow, MroutesReply};
 pub use paths::{
@@ -137,4 +139,6 @@ pub enum Reply {
     Workers(WorkersReply),
     /// To [`crate::Query::Pauses`].
     Pauses(PausesReply),
+    /// To [`crate::Query::Log`].
+    Log(LogReply),
 }

@@ -188,6 +188,10 @@ impl Control {
     pub fn turn_autoconf(&mut self, now: u64) {
         let all: Vec<u32> = self.clients.keys().copied().collect();
         let failed = std::mem::take(&mut self.table.failed);
+        for (iface, addr) in &failed {
+            let interface = || self.interfaces.borrow().name(*iface);
+            tracing::info!(target: "neighbor", interface = interface(), "{addr} does not answer");
+        }
         for iface in all {
             let Some(state) = self.clients.get_mut(&iface).and_then(Client::open) else {
                 continue;

@@ -1,0 +1,71 @@
+//! What the log says of interfaces: created, deleted, renamed, set up or down, and their links.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use tracing::{debug, info, warn};
+use volley_iface::{Change, Interface, Link, Registry};
+use volley_log::{Log, LogHandler};
+use volley_model::{AdminState, Mac};
+
+/// Bring in `show log`, and follow the interfaces from now on.
+pub fn register(registry: &mut Registry) {
+    let log = LogHandler(Log::of_process());
+    registry.handlers.push(Box::new(log));
+    let known: RefCell<BTreeMap<u32, Interface>> = RefCell::default();
+    registry
+        .interfaces
+        .borrow_mut()
+        .listen(move |change| notice(&mut known.borrow_mut(), change));
+}
+
+fn notice(known: &mut BTreeMap<u32, Interface>, change: &Change) {
+    match change {
+        Change::Created(now) => {
+            let link = now.link.reason().unwrap_or("up");
+            info!(target: "interface", interface = now.name, kind = now.kind, link, "created");
+            known.insert(now.index.0, now.clone());
+        }
+        Change::Deleted(gone) => {
+            info!(target: "interface", interface = gone.name, kind = gone.kind, "deleted");
+            known.remove(&gone.index.0);
+        }
+        Change::Updated(now) => {
+            if let Some(before) = known.insert(now.index.0, now.clone()) {
+                compare(&before, now);
+            }
+        }
+    }
+}
+
+fn compare(before: &Interface, now: &Interface) {
+    let interface = &now.name;
+    if before.name != now.name {
+        info!(target: "interface", interface, "renamed from {}", before.name);
+    }
+    if before.state != now.state {
+        info!(target: "interface", interface, "set {}", if now.state == AdminState::Up { "up" } else { "down" });
+    }
+    if before.mtu != now.mtu {
+        debug!(target: "interface", interface, "MTU {} instead of {}", now.mtu, before.mtu);
+    }
+    if before.mac != now.mac {
+        let (old, new) = (Mac(before.mac), Mac(now.mac));
+        debug!(target: "interface", interface, "MAC address {new} instead of {old}");
+    }
+    if before.link == now.link {
+        return;
+    }
+    match &now.link {
+        // A sub-interface's link is that of its parent, which is logged already.
+        Link::Up if now.sub.is_some() => debug!(target: "interface", interface, "link up"),
+        Link::Up => info!(target: "interface", interface, "link up"),
+        Link::Down(reason) if now.sub.is_some() => {
+            debug!(target: "interface", interface, "link down: {reason}");
+        }
+        // Where packets were to pass, an operator wants to know.
+        Link::Down(reason) if now.state == AdminState::Up && before.link == Link::Up => {
+            warn!(target: "interface", interface, "link down: {reason}");
+        }
+        Link::Down(reason) => info!(target: "interface", interface, "link down: {reason}"),
+    }
+}

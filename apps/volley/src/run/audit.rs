@@ -1,0 +1,132 @@
+//! What the log says of changes: who made which, and what became of it. Changes of clients are logged at info, those that
+//! the daemon makes by itself (at start, for the Linux mirror) and those that were refused at debug.
+
+use super::backend::Done;
+use std::fmt::Write;
+use tracing::{Level, debug, enabled, info};
+use volley_control::TransactionError;
+use volley_model::{Client, Request};
+
+/// Requests of a transaction that are written out.
+const WRITTEN: usize = 3;
+/// Bytes of one request that are written out.
+const LONGEST: usize = 400;
+
+/// A change that is about to be made.
+pub struct Attempt<'a> {
+    client: &'a Client,
+    /// Which module logs it.
+    module: Module,
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Module {
+    Config,
+    Fib,
+    Capture,
+}
+
+fn module(requests: &[Request]) -> Module {
+    match requests {
+        [Request::RouteLoad(_)] => Module::Fib,
+        [
+            Request::PcapTraceOn(_)
+            | Request::PcapTraceOff
+            | Request::PgCaptureOn { .. }
+            | Request::PgCaptureOff { .. },
+        ] => Module::Capture,
+        _ => Module::Config,
+    }
+}
+
+/// The first requests as commands, and how many there are.
+fn written(requests: &[Request]) -> String {
+    let mut out = String::new();
+    if requests.len() > 1 {
+        // Writing into a string does not fail.
+        let _ = write!(out, "{} requests: ", requests.len());
+    }
+    for (n, request) in requests.iter().take(WRITTEN).enumerate() {
+        let text = request.to_string();
+        let short = &text[..text.floor_char_boundary(LONGEST)];
+        let more = if short.len() < text.len() { " ..." } else { "" };
+        let between = if n > 0 { ", " } else { "" };
+        let _ = write!(out, "{between}`{short}{more}`");
+    }
+    if requests.len() > WRITTEN {
+        out += ", ...";
+    }
+    out
+}
+
+impl<'a> Attempt<'a> {
+    /// Requests that a client wants to be carried out.
+    pub fn new(requests: &[Request], client: &'a Client) -> Self {
+        // What nobody will read is not written.
+        let wanted = client.is_outside()
+            || enabled!(target: "config", Level::DEBUG)
+            || enabled!(target: "fib", Level::DEBUG);
+        Attempt {
+            client,
+            module: module(requests),
+            text: if wanted {
+                written(requests)
+            } else {
+                String::new()
+            },
+        }
+    }
+
+    /// What became of it.
+    pub fn end(&self, done: &Result<Done, TransactionError>) {
+        match done {
+            Ok((applied, transaction)) => {
+                let mut text = self.text.clone();
+                applied
+                    .notes
+                    .iter()
+                    .for_each(|note| text += &format!(": {note}"));
+                self.done(&text, applied.changed, *transaction);
+            }
+            Err(error) => {
+                let Client { user, via, from } = self.client;
+                debug!(target: "config", user, %via, from, "refused: {}: {error}", self.text);
+            }
+        }
+    }
+
+    fn done(&self, text: &str, changed: u64, transaction: Option<u64>) {
+        let Client { user, via, from } = self.client;
+        let transaction = transaction.map_or_else(String::new, |number| number.to_string());
+        macro_rules! log {
+            ($level:ident, $target:literal) => {
+                $level!(target: $target, user, %via, from, changed, transaction, "{text}")
+            };
+        }
+        match (self.module, self.client.is_outside()) {
+            (Module::Config, true) => log!(info, "config"),
+            (Module::Config, false) => log!(debug, "config"),
+            (Module::Fib, _) => log!(info, "fib"),
+            (Module::Capture, _) => log!(info, "capture"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_requests_are_written_short() {
+        let delete = |name: &str| Request::InterfaceDelete { name: name.into() };
+        assert_eq!(written(&[delete("a")]), "`delete interface a`");
+        let all: Vec<Request> = (0..5).map(|n| delete(&format!("tap{n}"))).collect();
+        assert_eq!(
+            written(&all),
+            "5 requests: `delete interface tap0`, `delete interface tap1`, `delete interface tap2`, ..."
+        );
+        let long = written(&[delete(&"é".repeat(300))]);
+        assert!(long.len() < 420 && long.ends_with(" ...`"), "{long}");
+    }
+}

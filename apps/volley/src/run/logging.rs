@@ -1,0 +1,111 @@
+//! Where the daemon's log goes, from start to end.
+
+use super::{RunError, privileges};
+use std::str::FromStr;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use volley_log::Log;
+use volley_model::{LogDestination, LogLevel, LogLevels, LogSettings};
+
+/// The longest that an end waits for the last records to be written.
+const LAST: Duration = Duration::from_millis(500);
+
+/// A destination as `--log-to` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogTo {
+    destination: LogDestination,
+    file: Option<std::path::PathBuf>,
+}
+
+impl FromStr for LogTo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || {
+            format!("'{text}' is no destination: give auto, journald, stderr, none or file:PATH")
+        };
+        if let Some(path) = text.strip_prefix("file:") {
+            let file = (!path.is_empty()).then(|| path.into()).ok_or_else(bad)?;
+            return Ok(LogTo {
+                destination: LogDestination::File,
+                file: Some(file),
+            });
+        }
+        let mut all = LogDestination::ALL.iter();
+        let found = all.find(|(name, to)| *name == text && *to != LogDestination::File);
+        Ok(LogTo {
+            destination: found.ok_or_else(bad)?.1,
+            file: None,
+        })
+    }
+}
+
+impl LogTo {
+    /// Have the settings say so.
+    pub fn settle(&self, settings: &mut LogSettings) {
+        settings.destination = self.destination;
+        settings.file.clone_from(&self.file);
+    }
+}
+
+/// Begin to log. The writer's thread has no capabilities: the file is opened here.
+pub fn start(settings: &LogSettings) -> Result<(), RunError> {
+    let writer = Log::of_process().start(settings)?;
+    privileges::without(move || writer.spawn())??;
+    Ok(())
+}
+
+/// For commands that are no daemon: warnings on standard error.
+pub fn warnings() {
+    let settings = LogSettings {
+        levels: LogLevels {
+            level: LogLevel::Warn,
+            ..LogLevels::default()
+        },
+        destination: LogDestination::Stderr,
+        ..LogSettings::default()
+    };
+    // Standard error is always there, and a command does without what it cannot say.
+    if let Ok(writer) = Log::of_process().start(&settings) {
+        let _ = writer.spawn();
+    }
+}
+
+/// Wait until the last records are written.
+pub fn end() {
+    Log::of_process().flush(LAST);
+}
+
+/// SIGHUP has the file opened again; without a file it ends the daemon, as it does other programs.
+pub fn follow_hangups(settings: &LogSettings) -> std::io::Result<()> {
+    if settings.destination != LogDestination::File {
+        return Ok(());
+    }
+    let mut hangups = signal(SignalKind::hangup())?;
+    tokio::task::spawn_local(async move {
+        while hangups.recv().await.is_some() {
+            Log::of_process().reopen();
+        }
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations_are_read() {
+        let mut settings = LogSettings::default();
+        let to: LogTo = "file:/var/log/v".parse().unwrap();
+        to.settle(&mut settings);
+        assert_eq!(settings.file.as_deref(), Some("/var/log/v".as_ref()));
+        assert_eq!(settings.validate(), Ok(()));
+        "stderr".parse::<LogTo>().unwrap().settle(&mut settings);
+        assert_eq!(settings.destination, LogDestination::Stderr);
+        assert_eq!(settings.validate(), Ok(()));
+        for bad in ["", "file", "file:", "syslog"] {
+            assert!(bad.parse::<LogTo>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Points in time, as RFC 3339 writes them.
+
+use schemars::JsonSchema;
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A point in time: microseconds since 1970, UTC. Written as RFC 3339, such as `2026-11-22T04:17:32.000250Z`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Timestamp(pub u64);
+
+const SECOND: u64 = 1_000_000;
+const DAY: u64 = 86_400;
+
+/// Year, month and day of a day that is counted from 1970-01-01.
+fn date(day: u64) -> (u64, u64, u64) {
+    // Days are counted from the first of March of year 0, so that the leap day is the last of its year.
+    let day = day + 719_468;
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + u64::from(month <= 2), month, day)
+}
+
+/// The day of a date, counted from 1970-01-01.
+fn day_of(year: u64, month: u64, day: u64) -> u64 {
+    let (year, month) = match month {
+        3.. => (year, month - 3),
+        _ => (year - 1, month + 9),
+    };
+    let leaps = year / 4 - year / 100 + year / 400;
+    365 * year + leaps + (153 * month + 2) / 5 + day - 1 - 719_468
+}
+
+impl Timestamp {
+    /// The time of the system's clock.
+    pub fn now() -> Timestamp {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Timestamp(now.unwrap_or_default().as_micros() as u64)
+    }
+
+    /// A whole second since 1970.
+    pub fn of_seconds(seconds: u64) -> Timestamp {
+        Timestamp(seconds.saturating_mul(SECOND))
+    }
+
+    /// Seconds since 1970.
+    pub fn seconds(self) -> u64 {
+        self.0 / SECOND
+    }
+
+    /// Date and time in words of people: `2026-11-22 04:17:32 UTC`.
+    pub fn date_and_time(self) -> String {
+        let text = self.to_string();
+        format!("{} {} UTC", &text[..10], &text[11..19])
+    }
+
+    /// Reads what `Display` writes.
+    fn read(text: &str) -> Option<Timestamp> {
+        let bytes = text.as_bytes();
+        let marks = [
+            (4, b'-'),
+            (7, b'-'),
+            (10, b'T'),
+            (13, b':'),
+            (16, b':'),
+            (19, b'.'),
+            (26, b'Z'),
+        ];
+        let fits = bytes.len() == 27 && marks.iter().all(|(at, mark)| bytes[*at] == *mark);
+        let number = |from: usize, to: usize| -> Option<u64> {
+            let digits = bytes[from..to].iter().all(u8::is_ascii_digit);
+            digits.then(|| text[from..to].parse().ok()).flatten()
+        };
+        if !fits {
+            return None;
+        }
+        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+        let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+        if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 {
+            return None;
+        }
+        if minute > 59 || second > 59 {
+            return None;
+        }
+        let seconds = day_of(year, month, day) * DAY + hour * 3600 + minute * 60 + second;
+        Some(Timestamp(seconds * SECOND + number(20, 26)?))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, micros) = (self.0 / SECOND, self.0 % SECOND);
+        let (year, month, day) = date(seconds / DAY);
+        let rest = seconds % DAY;
+        let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z"
+        )
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        let wanted = &"a time such as 2026-11-22T04:17:32.000250Z";
+        Timestamp::read(&text)
+            .ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&text), wanted))
+    }
+}
+
+impl JsonSchema for Timestamp {
+    fn schema_name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "format": "date-time",
+            "description": "A point in time, UTC, with microseconds (RFC 3339).",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_rfc_3339_and_read_back() {
+        for (micros, text) in [
+            (0, "1970-01-01T00:00:00.000000Z"),
+            (951_782_400_000_000, "2000-02-29T00:00:00.000000Z"),
+            (1_795_321_052_000_250, "2026-11-22T04:17:32.000250Z"),
+            (1_767_225_599_999_999, "2025-12-31T23:59:59.999999Z"),
+        ] {
+            assert_eq!(Timestamp(micros).to_string(), text);
+            let quoted = format!("\"{text}\"");
+            assert_eq!(serde_json::to_string(&Timestamp(micros)).unwrap(), quoted);
+            let read: Timestamp = serde_json::from_str(&quoted).unwrap();
+            assert_eq!(read, Timestamp(micros));
+        }
+        let time = Timestamp::of_seconds(1_795_321_052);
+        assert_eq!(time.date_and_time(), "2026-11-22 04:17:32 UTC");
+        for bad in [
+            "\"\"",
+            "\"2026-11-22\"",
+            "\"2026-13-22T04:17:32.000250Z\"",
+            "\"2026-11-22T04:17:32.00025éZ\"",
+            "\"2026-11-22T04:17:32.+00250Z\"",
+            "7",
+        ] {
+            assert!(serde_json::from_str::<Timestamp>(bad).is_err(), "{bad}");
+        }
+    }
+}

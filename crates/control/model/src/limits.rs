@@ -20,6 +20,8 @@ pub const QUEUE: std::ops::RangeInclusive<u32> = 0..=1023;
 pub const CORE: std::ops::RangeInclusive<u32> = 0..=65_535;
 /// Buffers in the arena of one NUMA node.
 pub const BUFFERS: std::ops::RangeInclusive<u32> = 256..=16_777_216;
+/// Megabytes of memory that peers share, or cost.
+pub const PEER_MB: std::ops::RangeInclusive<u32> = 1..=1 << 26;
 /// ICMP errors a second; 0 = any number.
 pub const ICMP_RATE: std::ops::RangeInclusive<u32> = 0..=10_000_000;
 /// ICMP errors in one go.

@@ -1,6 +1,6 @@
 //! Regions of shared memory: a peer's, or this process's own.
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use volley_shm::{Account, MapError, State};
 

@@ -7,6 +7,7 @@ pub mod fragments;
 pub mod http;
 pub mod mirror;
 pub mod oracle;
+pub mod peers;
 pub mod replay;
 pub mod router;
 pub mod routing;
@@ -94,11 +95,28 @@ impl Daemon {
 
     /// The same, with more in its environment.
     pub fn start_with(config: &str, more: &[&str], environment: &[(&str, &str)]) -> Self {
+        let command = Command::new(env!("CARGO_BIN_EXE_volley"));
+        Daemon::start_by(command, config, more, environment)
+    }
+
+    /// The same, in the cgroup with this list of processes.
+    pub fn start_in(procs: &str, config: &str) -> Self {
+        let mut command = Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_volley");
+        command.args(["-c", "echo $$ > $0 && exec \"$@\"", procs, program]);
+        Daemon::start_by(command, config, &[], &[])
+    }
+
+    fn start_by(
+        mut command: Command,
+        config: &str,
+        more: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let folder = Folder::new();
         let (file, socket) = (folder.file("volley.toml"), folder.file("s"));
         std::fs::write(&file, config.replace('@', &folder.0.display().to_string())).unwrap();
         let log = std::fs::File::create(folder.file("log")).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_volley"));
         command
             .arg("run")
             .arg("-c")

@@ -7,6 +7,7 @@ mod control;
 mod dpdk;
 mod engine;
 mod guest_items;
+mod hostile;
 mod interfaces;
 mod lpm_items;
 mod net_items;
@@ -138,9 +139,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "router" => &router::ITEMS,
         "batcher" => &batcher::ITEMS,
         "workers" => &workers::ITEMS,
+        "hostile" => &hostile::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, hostile"
             )));
         }
     };

@@ -383,7 +383,7 @@ mod tests {
         rustix::io::pwrite(&file, &[1; 8192], 0).unwrap();
         let (map, _) = Map::of_peer(file.as_fd(), 0, 64 << 20, &account).unwrap();
         if !map.range.watch() {
-            println!("skipped: this kernel refuses userfaultfd");
+            println!("SKIP this kernel refuses userfaultfd");
             return;
         }
         assert_eq!((read(&map, 0), read(&map, 4096)), (1, 1));

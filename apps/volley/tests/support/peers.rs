@@ -278,7 +278,10 @@ impl Slave {
                 log2_ring_size: Slave::LOG2,
                 private_hdr_size: 0,
             };
-            self.say(Message::AddRing(ring), Some(&self.interrupt));
+            // The daemon clears the one that it is notified by.
+            let own = eventfd(0, EventfdFlags::CLOEXEC).unwrap();
+            let event = if s2m { &own } else { &self.interrupt };
+            self.say(Message::AddRing(ring), Some(event));
         }
         self.say(Message::Connect(Text::new("x")), None);
     }

@@ -1,6 +1,6 @@
 //! Peers of memif, vhost-user and virtio-user that attack the daemon by what they share with it, in a process of their
 //! own: counters that block, memory that goes away, memory that costs. Forwarding between other interfaces goes on, the
-//! control thread answers, and the daemon ends when it is told to.
+//! control thread answers, and the daemon ends on SIGTERM.
 
 mod support;
 

@@ -126,10 +126,8 @@ impl Ports {
             name => name.to_owned(),
         };
         self.host.check_free(&name)?;
-        let listener = match vhost.role {
-            SocketRole::Server => Some(listen(vhost)?),
-            SocketRole::Client => None,
-        };
+        let serves = vhost.role == SocketRole::Server;
+        let listener = serves.then(|| listen(vhost)).transpose()?;
         let (number, placed) = (Rc::new(Cell::new(None)), self.host.place(1));
         let new = NewInterface {
             mac: spec.mac.map(|m| m.0),

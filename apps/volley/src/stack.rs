@@ -86,6 +86,16 @@ fn engine_settings(settings: &EngineSettings, clock: Clock) -> Result<Settings, 
     })
 }
 
+/// What peers that share memory may cost.
+fn peer_limits(settings: &EngineSettings) -> volley_shm::Limits {
+    let usual = volley_shm::Limits::of_machine();
+    let bytes = |mb: Option<u32>, usual| mb.map_or(usual, |mb| u64::from(mb) << 20);
+    volley_shm::Limits {
+        memory: bytes(settings.peer_memory_mb, usual.memory),
+        charge: bytes(settings.peer_charge_mb, usual.charge),
+    }
+}
+
 impl Stack {
     /// Put everything together; the workers are ready to be stepped or started.
     pub fn new(
@@ -93,6 +103,7 @@ impl Stack {
         clock: Clock,
     ) -> Result<(Stack, Vec<Worker>), StackError> {
         settings.validate()?;
+        peer_limits(settings).set();
         let pool = volley_graph::pool(settings.buffers as usize)?;
         let domain = Domain::new();
         let engine_settings = engine_settings(settings, clock)?;

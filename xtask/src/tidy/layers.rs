@@ -139,6 +139,9 @@ fn may_use(from: &str, to: &str) -> bool {
         "crates/io/tap" | "crates/io/af-packet" | "crates/io/af-xdp" if to == "crates/io/linux" => {
             true
         }
+        // What drivers share with peers goes through one crate, which knows nothing of packets.
+        "crates/io/shm" => false,
+        "crates/io/memif" | "crates/io/vhost" if to == "crates/io/shm" => true,
         _ if inside(from, "crates/io/") => {
             base || ["crates/net/iface", "crates/control/model"].contains(&to)
         }

@@ -7,6 +7,7 @@ pub mod fragments;
 pub mod http;
 pub mod mirror;
 pub mod oracle;
+pub mod peers;
 pub mod replay;
 pub mod router;
 pub mod routing;
@@ -95,6 +96,13 @@ impl Daemon {
     /// The same, with more in its environment.
     pub fn start_with(config: &str, more: &[&str], environment: &[(&str, &str)]) -> Self {
         Daemon::start_by(&[env!("CARGO_BIN_EXE_volley")], config, more, environment)
+    }
+
+    /// The same, in the cgroup with this list of processes.
+    pub fn start_in(procs: &str, config: &str) -> Self {
+        let program = env!("CARGO_BIN_EXE_volley");
+        let enter = "echo $$ > $0 && exec \"$@\"";
+        Daemon::start_by(&["sh", "-c", enter, procs, program], config, &[], &[])
     }
 
     /// The same, by a command to which the daemon's arguments are added; it must become the daemon by `exec`.

@@ -6,9 +6,27 @@ use crate::{GraphError, Worker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Rounds without a packet after which a worker that must poll lets others have the core between rounds.
 const PATIENCE: u32 = 2_000;
+
+/// How long workers that were told to stop may take, all together. A round takes less than a millisecond; one that does not end
+/// (a debugger, a system call that hangs) must not keep the daemon from its end.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// Between two looks whether a thread has ended.
+const LOOK: Duration = Duration::from_micros(200);
+
+/// What a thread returns; none when it panicked, or goes on after `until`: then it is left to itself.
+fn join<T>(thread: JoinHandle<T>, until: Instant) -> Option<T> {
+    while !thread.is_finished() {
+        if Instant::now() >= until {
+            return None;
+        }
+        std::thread::sleep(LOOK);
+    }
+    thread.join().ok()
+}
 
 /// What a worker is told from outside.
 #[derive(Default)]
@@ -130,20 +148,22 @@ impl Running {
         }
     }
 
-    /// Stop the workers between two rounds and take them back.
+    /// Stop the workers between two rounds and take them back. A worker that does not stop within ten seconds is left out.
     pub fn stop(mut self) -> Vec<Worker> {
+        self.stop_all()
+    }
+
+    fn stop_all(&mut self) -> Vec<Worker> {
         self.end();
+        let until = Instant::now() + STOP_LIMIT;
         let seats = self.seats.drain(..);
-        seats.filter_map(|s| s.thread.join().ok()).collect()
+        seats.filter_map(|s| join(s.thread, until)).collect()
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.end();
-        for seat in self.seats.drain(..) {
-            let _ = seat.thread.join();
-        }
+        self.stop_all();
     }
 }
 
@@ -182,4 +202,22 @@ fn run(mut worker: Worker, core: Option<usize>, near: Option<u32>, orders: &Orde
     }
     channel.standing.leave();
     worker
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_goes_on_is_left_to_itself() {
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let hangs = std::thread::spawn(move || ended.recv().is_ok());
+        assert_eq!(
+            join(hangs, Instant::now() + Duration::from_millis(20)),
+            None
+        );
+        drop(end);
+        let soon = Instant::now() + Duration::from_secs(60);
+        assert_eq!(join(std::thread::spawn(|| 7), soon), Some(7));
+    }
 }

@@ -219,6 +219,8 @@ fn engine(section: Section<'_>) -> EngineSettings {
     let cores = cores.map_or(Vec::new(), |f| f.list());
     let cores = cores.iter().filter_map(|f| f.uint32(limits::CORE));
     e.worker_cores = cores.collect();
+    e.peer_memory_mb = get("peer_memory_mb", limits::PEER_MB);
+    e.peer_charge_mb = get("peer_charge_mb", limits::PEER_MB);
     let isa = section.get("isa").and_then(|f| f.one_of(&IsaChoice::ALL));
     e.isa = isa.unwrap_or(e.isa);
     if let Some(path) = section.get("socket").and_then(|f| path(&f)) {

@@ -71,6 +71,14 @@ pub(crate) static ENGINE: Table = Table {
             "worker_cores",
             "processor cores of the workers, in order, such as [1, 2, 3] (not pinned)",
         ),
+        k(
+            "peer_memory_mb",
+            "megabytes that one memif, vhost-user or virtio-user peer may share, all together twice as many (the machine's memory)",
+        ),
+        k(
+            "peer_charge_mb",
+            "megabytes that pages which peers share, but never wrote, may cost the process, one interface half as many (half of the cgroup's limit or the machine's memory)",
+        ),
         k("socket", "unix socket of volley ctl (/tmp/volley.sock)"),
         k("seed", "seed of everything random (1)"),
     ],

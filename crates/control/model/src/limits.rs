@@ -24,6 +24,8 @@ pub const QUEUE: std::ops::RangeInclusive<u32> = 0..=1023;
 pub const CORE: std::ops::RangeInclusive<u32> = 0..=65_535;
 /// Buffers in the arena of one NUMA node.
 pub const BUFFERS: std::ops::RangeInclusive<u32> = 256..=16_777_216;
+/// Megabytes of memory that peers share, or cost.
+pub const PEER_MB: std::ops::RangeInclusive<u32> = 1..=1 << 26;
 /// Echo requests of one ping.
 pub const PING_COUNT: std::ops::RangeInclusive<u32> = 1..=100;
 /// Milliseconds between two of them, and that an answer is waited for.

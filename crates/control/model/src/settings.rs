@@ -98,6 +98,12 @@ pub struct EngineSettings {
     pub worker_core: Option<u32>,
     /// Processor cores to pin workers to, in order; those beyond are wherever the system puts them.
     pub worker_cores: Vec<u32>,
+    /// Most megabytes of memory that one memif, vhost-user or virtio-user peer may share, and all together twice as many;
+    /// none = as many as the machine has.
+    pub peer_memory_mb: Option<u32>,
+    /// Most megabytes that pages which peers share, but never wrote, may cost the process, and those of one interface half
+    /// as many; none = half of what the process may have (its cgroup's limit, or the machine's memory).
+    pub peer_charge_mb: Option<u32>,
     /// Unix socket of `volley ctl`.
     pub socket: PathBuf,
     /// Seed of everything random (stream edits without a seed of their own, MAC addresses).
@@ -157,6 +163,8 @@ impl Default for EngineSettings {
             max_workers: None,
             worker_core: None,
             worker_cores: Vec::new(),
+            peer_memory_mb: None,
+            peer_charge_mb: None,
             socket: PathBuf::from("/tmp/volley.sock"),
             seed: 1,
             capabilities: Capabilities::Keep,
@@ -230,6 +238,10 @@ impl EngineSettings {
             let what = format!("max_vector_size {}", self.vector_room());
             return Err(ModelError::invalid(what, why));
         }
+        let given = |mb: Option<u32>| mb.unwrap_or(*limits::PEER_MB.start());
+        let (memory, charge) = (given(self.peer_memory_mb), given(self.peer_charge_mb));
+        crate::validate::within("peer_memory_mb", memory, limits::PEER_MB)?;
+        crate::validate::within("peer_charge_mb", charge, limits::PEER_MB)?;
         crate::validate::within("buffers", self.buffers, limits::BUFFERS)?;
         if self.buffers < 2 * self.vector_size {
             let why = format!(

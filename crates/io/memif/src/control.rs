@@ -20,6 +20,7 @@ use volley_graph::{Source, Turn};
 use volley_iface::driver::{Host, NewInterface};
 use volley_iface::{IfIdx, Link as State};
 use volley_model::{AdminState, InterfaceSpec, MemifRole, MemifSpec, ModelError, ObjectKind};
+use volley_shm::Account;
 use volley_tables::qsbr::Publisher;
 
 /// Name of the interface kind.
@@ -54,6 +55,9 @@ pub(crate) struct Port {
     pub(crate) peer: String,
     pub(crate) reason: String,
     pub(crate) connections: u64,
+    /// What its peers cost.
+    account: Arc<Account>,
+    reconciled: Option<Instant>,
     /// Set up, as far as is known.
     wanted: bool,
     connected: Publisher<Connected>,
@@ -209,6 +213,8 @@ impl Control {
             peer: String::new(),
             reason: "the interface is down".to_owned(),
             connections: 0,
+            account: Account::new(),
+            reconciled: None,
             wanted: false,
             connected,
             connection: None,
@@ -405,8 +411,9 @@ impl Control {
         let link = match talk {
             Talk::Serving { socket, session } => {
                 let admit = |init: &Init| {
-                    *port = Some(admit(ports, *socket, number, init)?);
-                    Ok(())
+                    let (index, account) = admit(ports, *socket, number, init)?;
+                    *port = Some(index);
+                    Ok(account)
                 };
                 match session.receive(message, file, admit)? {
                     Served::Ack => return send(&Message::Ack),
@@ -573,6 +580,7 @@ impl Control {
         let Some(port) = self.ports.get_mut(&index) else {
             return;
         };
+        port.account.reconcile(&mut port.reconciled);
         if let Some(fault) = port.link.as_ref().and_then(|link| link.fault()) {
             return self.part(index, &format!("peer fault: {fault}"), now);
         }
@@ -644,7 +652,7 @@ fn admit(
     socket: u32,
     number: u64,
     init: &Init,
-) -> Result<IfIdx, String> {
+) -> Result<(IfIdx, Arc<Account>), String> {
     let wanted = |p: &&mut Port| p.spec.socket_id == socket && p.spec.id == init.id;
     let port = ports.values_mut().find(wanted);
     let port = port.ok_or("unmatched interface id")?;
@@ -666,5 +674,5 @@ fn admit(
         }
     }
     port.connection = Some(number);
-    Ok(port.index)
+    Ok((port.index, port.account.clone()))
 }

@@ -1,7 +1,7 @@
 //! memif 2.0: packets through memory that is shared with another program, as server (master) and client (slave).
 //!
 //! - [`wire`], [`socket`], [`session`]: messages, their transport, and which may come when.
-//! - [`place`], [`ring`], [`sys`]: the shared memory. The last two are the only unsafe code.
+//! - [`place`], [`region`], [`ring`]: the shared memory. The last one is the only unsafe code.
 //! - [`control`]: interfaces, sockets, connections, reconnection; on the control thread.
 //! - [`node`]: `memif-input` receives for all interfaces, each interface has a transmit node of its own.
 //!
@@ -20,12 +20,11 @@ pub mod handler;
 pub mod link;
 pub mod node;
 pub mod place;
+pub mod region;
 #[allow(unsafe_code)]
 pub mod ring;
 pub mod session;
 pub mod socket;
-#[allow(unsafe_code)]
-pub mod sys;
 pub mod wire;
 
 pub use handler::MemifHandler;

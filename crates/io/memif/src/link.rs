@@ -2,17 +2,17 @@
 
 use crate::fault::Fault;
 use crate::ring::{Memory, Rx, Tx};
-use crate::sys::Bell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use volley_iface::RxPlace;
+use volley_shm::Event;
 
 /// A ring that packets come by.
 pub struct RxQueue {
     /// The ring.
     pub rx: Rx,
     /// Rung by the peer when packets have come.
-    pub bell: Bell,
+    pub bell: Event,
     /// The worker that receives from it.
     pub place: RxPlace,
 }
@@ -20,7 +20,7 @@ pub struct RxQueue {
 /// A ring that packets leave by.
 pub struct TxQueue {
     tx: Tx,
-    bell: Bell,
+    bell: Event,
     /// Somebody is writing into it.
     taken: AtomicBool,
 }
@@ -42,7 +42,7 @@ pub struct Turn<'a> {
 
 impl RxQueue {
     /// A queue that nobody polls yet.
-    pub fn new(rx: Rx, bell: Bell) -> Self {
+    pub fn new(rx: Rx, bell: Event) -> Self {
         let place = RxPlace::default();
         RxQueue { rx, bell, place }
     }
@@ -50,7 +50,7 @@ impl RxQueue {
 
 impl TxQueue {
     /// A queue nobody uses.
-    pub fn new(tx: Tx, bell: Bell) -> Self {
+    pub fn new(tx: Tx, bell: Event) -> Self {
         let taken = AtomicBool::new(false);
         TxQueue { tx, bell, taken }
     }
@@ -136,16 +136,23 @@ impl Link {
     pub fn fault(&self) -> Option<String> {
         let faulty = Fault::of_word(self.fault.load(Ordering::Relaxed));
         let broken = self.memory.broken();
-        let region = broken.map(|region| format!("region {region} was truncated"));
+        let region = broken.map(|(region, what)| format!("region {region} {what}"));
         // Zeros in place of a region look like other faults too: the cause comes first.
-        region.or_else(|| faulty.map(|fault| fault.to_string()))
+        let found = region.or_else(|| faulty.map(|fault| fault.to_string()));
+        let blocked = || {
+            let stuck = self.tx.iter().position(|queue| queue.bell.is_stuck())?;
+            Some(format!(
+                "the interrupt eventfd of queue {stuck} is full, so that a write blocks"
+            ))
+        };
+        found.or_else(blocked)
     }
 
     /// Wake the peer's reader of queue `queue`.
     #[inline(never)]
     pub fn ring_bell(&self, queue: usize) {
         if let Some(queue) = self.tx.get(queue) {
-            queue.bell.ring();
+            queue.bell.signal();
             self.rung.fetch_add(1, Ordering::Relaxed);
         }
     }

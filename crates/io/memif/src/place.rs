@@ -2,8 +2,8 @@
 //! reads or writes it.
 
 use crate::fault::{Fault, Kind};
+use crate::region::Map;
 use crate::ring::BATCH;
-use crate::sys::Map;
 use std::sync::Arc;
 
 /// All regions of a connection.
@@ -17,9 +17,10 @@ impl Memory {
         Arc::new(Memory { maps })
     }
 
-    /// The first region whose pages the peer took away.
-    pub fn broken(&self) -> Option<usize> {
-        self.maps.iter().position(Map::is_broken)
+    /// The first region that is zeros in place of the peer's memory, and what the peer did to it.
+    pub fn broken(&self) -> Option<(usize, &'static str)> {
+        let mut maps = self.maps.iter().enumerate();
+        maps.find_map(|(number, map)| Some((number, map.fault()?)))
     }
 
     /// How many regions, and their bytes.

@@ -1,7 +1,7 @@
 //! The rings: packets out of and into memory that the peer can write to at any time.
 //!
 //! - Everything in shared memory is read once into a local, checked, and only then used. Memory is touched through raw
-//!   pointers only, never through references, and only between the bounds of a [`crate::sys::Map`].
+//!   pointers only, never through references, and only between the bounds of a [`crate::region::Map`].
 //! - An index is read with acquire and written with release order, once per batch.
 //! - Any number of threads may call anything here without harm to memory; the packets are right as long as one thread at a
 //!   time uses a ring.

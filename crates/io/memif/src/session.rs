@@ -5,11 +5,12 @@
 //!   says what was wrong, and whatever came so far is dropped: unmapped, closed.
 
 use crate::link::{Link, RxQueue, TxQueue};
+use crate::region::{MAX_REGION, Map};
 use crate::ring::{Buffers, DESCRIPTOR, HEAD, MAX_LOG2, Memory, Place, Rx, Tx};
-use crate::sys::{Bell, MAX_REGION, Map};
 use crate::wire::{AddRing, Hello, Init, Message, Text, VERSION};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use volley_shm::{Account, Event};
 
 /// Most queues of a connection, each way.
 pub const MAX_QUEUES: u16 = 64;
@@ -36,10 +37,12 @@ pub fn hello() -> Message {
 #[derive(Default)]
 pub struct Serving {
     regions: Vec<Map>,
-    rx: Vec<(Place, Bell)>,
-    tx: Vec<(Place, Bell)>,
+    rx: Vec<(Place, Event)>,
+    tx: Vec<(Place, Event)>,
     /// The client's name, once it has said what it wants and may have it.
     pub peer: Option<String>,
+    /// What the interface's peers cost.
+    account: Option<Arc<Account>>,
     up: bool,
 }
 
@@ -66,12 +69,13 @@ fn no_file(message: &Message, file: Option<OwnedFd>) -> Result<(), Reason> {
 }
 
 impl Serving {
-    /// A message from the client. `admit` is asked whether it may have the interface it names.
+    /// A message from the client. `admit` is queried whether the client may have the interface it names, and for that
+    /// interface's account.
     pub fn receive(
         &mut self,
         message: Message,
         file: Option<OwnedFd>,
-        admit: impl FnOnce(&Init) -> Result<(), Reason>,
+        admit: impl FnOnce(&Init) -> Result<Arc<Account>, Reason>,
     ) -> Result<Served, Reason> {
         match message {
             Message::Disconnect { reason, .. } => {
@@ -86,7 +90,7 @@ impl Serving {
                 if init.mode != 0 {
                     return Err("mode mismatch: only Ethernet is supported".into());
                 }
-                admit(&init)?;
+                self.account = Some(admit(&init)?);
                 self.peer = Some(init.name.shown());
                 Ok(Served::Ack)
             }
@@ -122,7 +126,8 @@ impl Serving {
         if before.saturating_add(size) > MAX_REGION {
             return Err("regions of more than 16 GiB".into());
         }
-        let map = Map::of_peer(file.as_fd(), size);
+        let account = self.account.as_ref().ok_or("region before INIT")?;
+        let map = Map::of_peer(file.as_fd(), size, account);
         self.regions
             .push(map.map_err(|e| format!("region {index}: {e}"))?);
         Ok(Served::Ack)
@@ -140,7 +145,7 @@ impl Serving {
         if ring.index >= MAX_QUEUES {
             return Err("too many rings".into());
         }
-        let bell = Bell::of_peer(file).map_err(|_| "the interrupt fd is no eventfd")?;
+        let bell = Event::of_peer(file).map_err(|_| "the interrupt fd is no eventfd")?;
         let (region, offset, log2) = (ring.region, ring.offset, ring.log2_ring_size);
         rings.push((
             Place {
@@ -307,7 +312,7 @@ impl Joining {
         for number in 0..tx_count + rx_count {
             let s2m = number < tx_count;
             let (place, buffers) = (layout.place(number), layout.buffers(number));
-            let bell = Bell::new().map_err(|e| failed(&e))?;
+            let bell = Event::new().map_err(|e| failed(&e))?;
             let copy = bell.as_fd().try_clone_to_owned();
             let ring = AddRing {
                 s2m,

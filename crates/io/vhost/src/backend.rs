@@ -8,11 +8,11 @@ use crate::fault::Fault;
 use crate::feature::{self, Wanted};
 use crate::memory::{Memory, Place};
 use crate::protocol::{Message, RingAddr, code, reply};
-use crate::sys;
-use crate::wire::{Lane, MAX_PAIRS, Ring, Running, Wire};
-use std::os::fd::OwnedFd;
+use crate::wire::{Lane, MAX_PAIRS, PATIENCE, Ring, Running, Wire};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+use volley_shm::{Account, Event};
 
 const RINGS: usize = 2 * MAX_PAIRS;
 /// The largest ring that virtio has.
@@ -25,8 +25,8 @@ struct Described {
     addr: Option<RingAddr>,
     base: u32,
     /// The kick was set: with a file, or without because the front end polls.
-    kick: Option<Option<OwnedFd>>,
-    call: Option<OwnedFd>,
+    kick: Option<Option<Arc<Event>>>,
+    call: Option<Arc<Event>>,
     enabled: bool,
 }
 
@@ -37,6 +37,8 @@ pub struct Backend {
     features: u64,
     protocol: u64,
     memory: Option<Arc<Memory>>,
+    /// What the interface's peers cost.
+    account: Arc<Account>,
     rings: Vec<Described>,
 }
 
@@ -52,7 +54,7 @@ fn named(name: &'static str, text: String) -> Fault {
 
 impl Backend {
     /// A fresh connection.
-    pub fn new(wanted: Wanted, wire: Arc<Wire>) -> Self {
+    pub fn new(wanted: Wanted, wire: Arc<Wire>, account: Arc<Account>) -> Self {
         wire.clear();
         Backend {
             wanted,
@@ -60,6 +62,7 @@ impl Backend {
             features: 0,
             protocol: 0,
             memory: None,
+            account,
             rings: (0..RINGS).map(|_| Described::default()).collect(),
         }
     }
@@ -125,7 +128,7 @@ impl Backend {
             code::GET_QUEUE_NUM => MAX_PAIRS as u64,
             code::GET_VRING_BASE => {
                 let ring = self.ring(message.ring_state()?.ring)?;
-                self.stop(ring);
+                self.stop(ring)?;
                 let d = &mut self.rings[ring];
                 // Until it is kicked again the ring stands still.
                 d.kick = None;
@@ -144,7 +147,7 @@ impl Backend {
             }
             code::SET_OWNER => message.nothing(),
             code::RESET_OWNER => {
-                self.stop_all();
+                self.stop_all()?;
                 self.rings
                     .iter_mut()
                     .for_each(|r| *r = Described::default());
@@ -176,7 +179,7 @@ impl Backend {
             let text = "the guest's driver has neither version 1 nor mergeable buffers".into();
             return Err(named("driver-too-old", text));
         }
-        self.stop_all();
+        self.stop_all()?;
         self.features = features;
         let offloads = feature::CSUM | feature::GUEST_CSUM;
         self.wire.offloads.store(features & offloads != 0, Relaxed);
@@ -186,10 +189,10 @@ impl Backend {
     fn set_memory(&mut self, message: &mut Message) -> Result<(), Fault> {
         let specs = message.regions()?;
         let files = std::mem::take(&mut message.files);
-        self.stop_all();
+        self.stop_all()?;
         // The old memory goes before the new one comes: a front end may hand over the same again and again.
         self.memory = None;
-        self.memory = Some(Arc::new(Memory::map(&specs, files)?));
+        self.memory = Some(Arc::new(Memory::map(&specs, files, &self.account)?));
         self.start_all()
     }
 
@@ -197,27 +200,26 @@ impl Backend {
         if matches!(message.code, code::SET_VRING_KICK | code::SET_VRING_CALL) {
             let (ring, file) = message.ring_file()?;
             let ring = self.ring(ring)?;
-            if let Some(file) = &file {
-                let bad = |e| named("bad-event-file", format!("ring {ring}: {e}"));
-                sys::make_event(file).map_err(bad)?;
-            }
-            self.stop(ring);
+            let bad = |e| named("bad-event-file", format!("ring {ring}: {e}"));
+            let event = file.map(Event::of_peer).transpose().map_err(bad)?;
+            let event = event.map(Arc::new);
+            self.stop(ring)?;
             match message.code {
-                code::SET_VRING_KICK => self.rings[ring].kick = Some(file),
-                _ => self.rings[ring].call = file,
+                code::SET_VRING_KICK => self.rings[ring].kick = Some(event),
+                _ => self.rings[ring].call = event,
             }
             return self.start(ring);
         }
         if message.code == code::SET_VRING_ADDR {
             let addr = message.ring_addr()?;
             let ring = self.ring(addr.ring)?;
-            self.stop(ring);
+            self.stop(ring)?;
             self.rings[ring].addr = Some(addr);
             return self.start(ring);
         }
         let state = message.ring_state()?;
         let ring = self.ring(state.ring)?;
-        self.stop(ring);
+        self.stop(ring)?;
         let d = &mut self.rings[ring];
         match message.code {
             code::SET_VRING_NUM if state.num == 0 || state.num > MAX_SIZE => {
@@ -237,8 +239,8 @@ impl Backend {
         known.ok_or_else(|| named("ring-number", text()))
     }
 
-    fn stop_all(&mut self) {
-        (0..RINGS).for_each(|ring| self.stop(ring));
+    fn stop_all(&mut self) -> Result<(), Fault> {
+        (0..RINGS).try_for_each(|ring| self.stop(ring))
     }
 
     fn start_all(&mut self) -> Result<(), Fault> {
@@ -246,11 +248,18 @@ impl Backend {
     }
 
     /// Take a ring out, and remember where it stood.
-    fn stop(&mut self, ring: usize) {
-        if let Some(running) = self.lane(ring).put(None) {
+    fn stop(&mut self, ring: usize) -> Result<(), Fault> {
+        if let Some(running) = self.lane(ring).put(None, Instant::now() + PATIENCE)? {
             let base = crate::with_ring!(&running.ring, end => crate::device::End::base(end));
             self.rings[ring].base = base;
         }
+        Ok(())
+    }
+
+    /// Whether the front end blocks its own notifications.
+    pub fn is_blocked(&self) -> bool {
+        let blocked = |ring: &Described| ring.call.as_ref().is_some_and(|call| call.is_stuck());
+        self.rings.iter().any(blocked)
     }
 
     /// Let a ring run if everything is there.
@@ -268,17 +277,14 @@ impl Backend {
         } else {
             Ring::Split(Split::new(layout, memory))
         };
-        let bell = d.call.as_ref().map(OwnedFd::try_clone).transpose();
-        let alarm = d.kick.iter().flatten().next();
-        let alarm = alarm.map(OwnedFd::try_clone).transpose();
-        let failed = |e: std::io::Error| named("out-of-resources", e.to_string());
         let running = Running {
             ring: end,
             memory: memory.clone(),
-            bell: bell.map_err(failed)?,
-            alarm: alarm.map_err(failed)?.map(Arc::new),
+            bell: d.call.clone(),
+            alarm: d.kick.clone().flatten(),
         };
-        self.lane(ring).put(Some(running));
+        let lane = self.lane(ring);
+        lane.put(Some(running), Instant::now() + PATIENCE)?;
         self.wire.pairs.fetch_max(ring / 2 + 1, Relaxed);
         Ok(())
     }

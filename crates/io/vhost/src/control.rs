@@ -10,7 +10,7 @@ use crate::frontend::Frontend;
 use crate::node::vhost_user_input::{VIRTIO_NAME, VhostInput};
 use crate::node::vhost_user_tx::VhostTx;
 use crate::protocol::{Arrived, Bind, Link as Socket, Listener, connect};
-use crate::wire::{List, MAX_PAIRS, Roll, Wire};
+use crate::wire::{List, MAX_PAIRS, Roll, Stuck, Wire};
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
@@ -24,6 +24,7 @@ use volley_model::{
     Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request, SocketRole,
     VhostSpec,
 };
+use volley_shm::Account;
 
 mod show;
 
@@ -66,6 +67,13 @@ impl End {
             End::Front(end) => end.features(),
         }
     }
+
+    fn is_blocked(&self) -> bool {
+        match self {
+            End::Back(end) => end.is_blocked(),
+            End::Front(end) => end.is_blocked(),
+        }
+    }
 }
 
 /// One interface.
@@ -82,6 +90,9 @@ struct Port {
     fault: Option<Fault>,
     connections: u64,
     faults: u64,
+    /// What its peers cost.
+    account: Arc<Account>,
+    reconciled: Option<Instant>,
 }
 
 /// All interfaces of the two kinds.
@@ -116,10 +127,8 @@ impl Ports {
             name => name.to_owned(),
         };
         self.host.check_free(&name)?;
-        let listener = match vhost.role {
-            SocketRole::Server => Some(listen(vhost)?),
-            SocketRole::Client => None,
-        };
+        let serves = vhost.role == SocketRole::Server;
+        let listener = serves.then(|| listen(vhost)).transpose()?;
         let (number, placed) = (Rc::new(Cell::new(None)), self.host.place(1));
         let new = NewInterface {
             mac: spec.mac.map(|m| m.0),
@@ -172,6 +181,8 @@ impl Ports {
             fault: None,
             connections: 0,
             faults: 0,
+            account: Account::new(),
+            reconciled: None,
         });
         self.publish();
         self.tick();
@@ -257,8 +268,9 @@ impl Ports {
         };
         let port = &mut self.ports[at];
         let mut more = false;
-        let ended = match port.wire.take_fault() {
-            Some(fault) => Some(Err(fault.into())),
+        port.account.reconcile(&mut port.reconciled);
+        let ended = match port.trouble() {
+            Some(fault) => Some(Err(fault)),
             None => port.converse().map_or_else(
                 |fault| Some(Err(fault)),
                 |talk| {
@@ -278,6 +290,7 @@ impl Ports {
             port.hang_up(end.err());
         }
         if port.peer.is_none()
+            && port.wire.is_clear()
             && let Some(socket) = port.meet()
         {
             self.welcome(at, socket);
@@ -302,7 +315,7 @@ impl Ports {
                 Err(fault) => return port.hang_up(Some(fault)),
             }
         } else {
-            End::Back(Backend::new(wanted, wire))
+            End::Back(Backend::new(wanted, wire, port.account.clone()))
         };
         port.peer = Some(Peer {
             socket,
@@ -355,6 +368,15 @@ enum Talk {
 }
 
 impl Port {
+    /// What is wrong with the peer besides what it says.
+    fn trouble(&self) -> Option<Fault> {
+        let blocked = self.peer.as_ref().is_some_and(|peer| peer.end.is_blocked());
+        let text =
+            "the peer fills the event counter that it is notified by, so that a write blocks";
+        let found = self.wire.take_fault().map(Fault::from);
+        found.or_else(|| blocked.then(|| Fault::new("notification-blocked", text)))
+    }
+
     /// Act on what the peer has sent.
     fn converse(&mut self) -> Result<Talk, Fault> {
         let Some(peer) = &mut self.peer else {
@@ -380,10 +402,13 @@ impl Port {
 
     /// The peer is gone, or is sent away for a fault.
     fn hang_up(&mut self, fault: Option<Fault>) {
+        // Its rings go with it.
         self.peer = None;
-        self.wire.clear();
         // A peer that closes while it is spoken to has only gone.
         self.fault = fault.filter(|f| f.name != "peer-closed");
+        if !self.wire.is_clear() {
+            self.fault = Some(Stuck.into());
+        }
         self.faults += u64::from(self.fault.is_some());
         self.retry = Instant::now() + PATIENCE;
     }

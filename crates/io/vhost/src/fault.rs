@@ -50,6 +50,8 @@ faults! {
     Merged = "bad-buffer-count";
     /// the peer has shrunk the memory that it shares
     Shrunk = "memory-shrunk";
+    /// pages that the peer shares, and never wrote, would cost this process more than peer_charge_mb permits
+    Charge = "memory-charge-limit";
 }
 
 impl RingFault {

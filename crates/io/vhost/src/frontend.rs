@@ -5,11 +5,12 @@ use crate::driver::{PackedDriver, Shared, SplitDriver, Way};
 use crate::fault::Fault;
 use crate::feature::{self, Wanted};
 use crate::protocol::{Link, Message, RingAddr, code, encode, regions, ring_addr};
-use crate::sys;
-use crate::wire::{Ring, Running, Wire};
-use std::os::fd::{AsFd, OwnedFd};
+use crate::wire::{PATIENCE, Ring, Running, Wire};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+use volley_shm::Event;
 
 /// State of one connection.
 pub struct Frontend {
@@ -22,6 +23,8 @@ pub struct Frontend {
     protocol: u64,
     /// The question that is not answered yet; none when the rings run.
     asked: Option<u32>,
+    /// What the back end is notified by.
+    kicks: Vec<Arc<Event>>,
 }
 
 impl Drop for Frontend {
@@ -55,6 +58,7 @@ impl Frontend {
             features: 0,
             protocol: 0,
             asked: None,
+            kicks: Vec::new(),
         };
         frontend.ask(link, code::GET_FEATURES)?;
         Ok(frontend)
@@ -74,6 +78,11 @@ impl Frontend {
     /// Descriptors of each ring.
     pub fn ring_size(&self) -> u16 {
         self.size
+    }
+
+    /// Whether the back end blocks its own notifications.
+    pub fn is_blocked(&self) -> bool {
+        self.kicks.iter().any(|kick| kick.is_stuck())
     }
 
     fn ask(&mut self, link: &Link, what: u32) -> Result<(), Fault> {
@@ -168,17 +177,19 @@ impl Frontend {
                 used: spot.used,
                 avail: spot.avail,
             };
-            let (bell, alarm) = self.describe(link, &addr)?;
+            let [bell, alarm] = self.describe(link, &addr)?;
+            self.kicks.push(bell.clone());
             let lane = match way {
                 Way::Receive => &self.wire.rx[ring / 2],
                 Way::Send => &self.wire.tx[ring / 2],
             };
-            lane.put(Some(Running {
+            let running = Running {
                 ring: end,
                 memory: memory.clone(),
                 bell: Some(bell),
-                alarm: Some(Arc::new(alarm)),
-            }));
+                alarm: Some(alarm),
+            };
+            lane.put(Some(running), Instant::now() + PATIENCE)?;
         }
         if self.features & feature::PROTOCOL != 0 {
             for ring in 0..2 * self.pairs {
@@ -190,8 +201,9 @@ impl Frontend {
     }
 
     /// Tell the back end of a ring; what to ring its bell with, and what it rings.
-    fn describe(&self, link: &Link, addr: &RingAddr) -> Result<(OwnedFd, OwnedFd), Fault> {
-        let (kick, call) = (sys::event().map_err(system)?, sys::event().map_err(system)?);
+    fn describe(&self, link: &Link, addr: &RingAddr) -> Result<[Arc<Event>; 2], Fault> {
+        let event = || Event::new().map(Arc::new).map_err(system);
+        let (kick, call) = (event()?, event()?);
         let ring = addr.ring as usize;
         let base = if self.features & feature::RING_PACKED != 0 {
             0x8000
@@ -207,6 +219,6 @@ impl Frontend {
         link.send(&encode(code::SET_VRING_BASE, 0, &pair(ring, base)), &[])?;
         link.send(&encode(code::SET_VRING_ADDR, 0, &ring_addr(addr)), &[])?;
         link.send(&encode(code::SET_VRING_KICK, 0, &number), &[kick.as_fd()])?;
-        Ok((kick, call))
+        Ok([kick, call])
     }
 }

@@ -5,15 +5,14 @@
 
 use crate::fault::{Fault, RingFault};
 use crate::sys::{Map, View};
-use rustix::fs::FileType;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use volley_shm::{Account, MapError, State};
 
 /// The most regions of one peer (what the protocol has without memory slots).
 pub const MAX_REGIONS: usize = 8;
 /// The largest region: 64 TB of addresses are half of what a process has.
 const MAX_SIZE: u64 = 1 << 45;
-/// File systems whose pages are memory: no disk and no other process can make an access wait.
-const MEMORY_FILES: [u64; 2] = [0x0102_1994, 0x9584_58f6];
 
 /// A region as the peer describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +53,12 @@ fn overlap(a: (u64, u64), b: (u64, u64)) -> bool {
 }
 
 impl Memory {
-    /// Check and map what the peer describes; each region has one file.
-    pub fn map(specs: &[RegionSpec], files: Vec<OwnedFd>) -> Result<Memory, Fault> {
+    /// Check and map what the peer describes; each region has one file. It counts against `account`.
+    pub fn map(
+        specs: &[RegionSpec],
+        files: Vec<OwnedFd>,
+        account: &Arc<Account>,
+    ) -> Result<Memory, Fault> {
         if specs.is_empty() || specs.len() > MAX_REGIONS {
             let text = format!("{} regions, 1 to {MAX_REGIONS} are possible", specs.len());
             return Err(Fault::new("bad-region-count", text));
@@ -68,16 +71,34 @@ impl Memory {
             check(number, spec, &specs[..number])?;
         }
         let regions = specs.iter().zip(&files).enumerate();
-        let regions = regions.map(|(number, (spec, file))| region(number, *spec, file));
+        let regions = regions.map(|(number, (spec, file))| region(number, *spec, file, account));
         Ok(Memory {
             regions: regions.collect::<Result<_, _>>()?,
         })
     }
 
-    /// Whether the peer has taken away memory that it shared.
+    /// Memory of this process, in one region, and the file to be handed over.
+    pub fn of_ours(spec: RegionSpec) -> std::io::Result<(Memory, OwnedFd)> {
+        let failed = |error: MapError| std::io::Error::other(error.to_string());
+        let (file, map) = Map::of_ours(spec.size as usize).map_err(failed)?;
+        let regions = vec![Region { spec, map, at: 0 }];
+        Ok((Memory { regions }, file))
+    }
+
+    /// Whether a region is zeros in place of the peer's memory.
     #[inline(always)]
     pub fn is_broken(&self) -> bool {
         self.regions.iter().any(|r| r.map.is_broken())
+    }
+
+    /// What the peer did to a region that is broken.
+    #[cold]
+    pub fn fault(&self) -> RingFault {
+        let costly = |r: &Region| r.map.state() == State::Costly;
+        match self.regions.iter().any(costly) {
+            true => RingFault::Charge,
+            false => RingFault::Shrunk,
+        }
     }
 
     /// Where `len` bytes at the peer's own address `user` are, when they lie in one region.
@@ -143,41 +164,30 @@ fn check(number: usize, spec: &RegionSpec, before: &[RegionSpec]) -> Result<(), 
     Ok(())
 }
 
-fn region(number: usize, spec: RegionSpec, file: &OwnedFd) -> Result<Region, Fault> {
-    let fault = |name, why: String| Fault::new(name, format!("memory region {number} {why}"));
-    let failed =
-        |e: rustix::io::Errno| fault("bad-region-file", format!("has a file that fails: {e}"));
-    let stat = rustix::fs::fstat(file).map_err(failed)?;
-    let kind = rustix::fs::fstatfs(file).map_err(failed)?;
-    let is_memory = MEMORY_FILES.contains(&(kind.f_type as u64));
-    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !is_memory {
-        let why = "is no file of memory (memfd, /dev/shm or huge pages)";
-        return Err(fault("bad-region-file", why.into()));
-    }
-    let size = stat.st_size as u64;
-    if spec.offset + spec.size > size {
-        let why = format!(
-            "is {} bytes at {} of a file of {size}",
-            spec.size, spec.offset
-        );
-        return Err(fault("region-beyond-file", why));
-    }
-    let page = (stat.st_blksize as u64).clamp(4096, 1 << 30);
-    let first = spec.offset / page * page;
-    let end = (spec.offset + spec.size).next_multiple_of(page);
-    let map = Map::of(file, first, (end - first) as usize)
-        .map_err(|e| fault("region-not-mapped", format!("cannot be mapped: {e}")))?;
-    Ok(Region {
-        spec,
-        map,
-        at: (spec.offset - first) as usize,
-    })
+fn region(
+    number: usize,
+    spec: RegionSpec,
+    file: &OwnedFd,
+    account: &Arc<Account>,
+) -> Result<Region, Fault> {
+    let (map, at) = Map::of_peer(file, &spec, account).map_err(|error| {
+        let name = match error {
+            MapError::NotMemory => "bad-region-file",
+            MapError::Size { .. } => "region-beyond-file",
+            MapError::Range(_) => "bad-region-size",
+            MapError::Memory { .. } => "memory-limit",
+            MapError::Charge { .. } => "memory-charge-limit",
+            _ => "region-not-mapped",
+        };
+        Fault::new(name, format!("memory region {number}: {error}"))
+    })?;
+    Ok(Region { spec, map, at })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::memory_file;
+    use volley_shm::memory_file;
 
     fn spec(guest: u64, size: u64, user: u64, offset: u64) -> RegionSpec {
         RegionSpec {
@@ -189,8 +199,14 @@ mod tests {
     }
 
     fn refused(specs: &[RegionSpec], len: usize) -> &'static str {
-        let files = specs.iter().map(|_| memory_file(len).unwrap()).collect();
-        Memory::map(specs, files).err().unwrap().name
+        let files = specs
+            .iter()
+            .map(|_| memory_file("t", len).unwrap())
+            .collect();
+        Memory::map(specs, files, &Account::new())
+            .err()
+            .unwrap()
+            .name
     }
 
     #[test]
@@ -212,13 +228,17 @@ mod tests {
         for twice in [spec(M - 1, M, 0, 0), spec(2 * M, M, 0x7000_0000 + M - 1, 0)] {
             assert_eq!(refused(&[good, twice], M as usize), "region-overlap");
         }
-        let count = Memory::map(&[good], vec![]).err().unwrap();
+        let count = Memory::map(&[good], vec![], &Account::new()).err().unwrap();
         assert_eq!(count.name, "wrong-file-count");
         let disk = std::fs::File::open("/proc/self/status").unwrap();
-        let disk = Memory::map(&[good], vec![disk.into()]).err().unwrap();
+        let disk = Memory::map(&[good], vec![disk.into()], &Account::new())
+            .err()
+            .unwrap();
         assert_eq!(disk.name, "bad-region-file");
         let pipe = std::io::pipe().unwrap().0;
-        let pipe = Memory::map(&[good], vec![pipe.into()]).err().unwrap();
+        let pipe = Memory::map(&[good], vec![pipe.into()], &Account::new())
+            .err()
+            .unwrap();
         assert_eq!(pipe.name, "bad-region-file");
     }
 
@@ -228,8 +248,8 @@ mod tests {
             spec(0x1000, 0x1000, 0x9000_0000, 0x800),
             spec(0x2000, 0x1000, 0xa000_0000, 0),
         ];
-        let files = vec![memory_file(0x3000).unwrap(), memory_file(0x1000).unwrap()];
-        let memory = Memory::map(&specs, files).unwrap();
+        let files = [0x3000, 0x1000].map(|len| memory_file("t", len).unwrap());
+        let memory = Memory::map(&specs, files.into(), &Account::new()).unwrap();
         let whole = memory.user(0x9000_0000, 0x1000).unwrap();
         assert!(memory.user(0x9000_0001, 0x1000).is_none());
         assert!(memory.user(0x8fff_ffff, 2).is_none());

@@ -1,11 +1,16 @@
 //! A thing that one thread at a time works with, handed over without waiting on the worker's side.
 //!
 //! The other of the crate's two files with unsafe code. A worker asks with [`Guarded::claim`] and goes on without when it
-//! is refused; only the control thread, which moves ring ends in and out, waits, at most as long as one vector takes.
+//! is refused. Only the control thread, which moves ring ends in and out, waits: as long as one vector takes, and never longer
+//! than a limit of its own.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Between two attempts, once a worker takes longer than usual.
+const SHORT: Duration = Duration::from_micros(50);
 
 /// A value with a flag that says whether somebody works with it.
 #[derive(Default)]
@@ -36,17 +41,19 @@ impl<T> Guarded<T> {
         (!self.taken.swap(true, Ordering::Acquire)).then(|| Claim(self))
     }
 
-    /// The value, as soon as nobody has it. For the control thread: a worker is done after one vector.
-    pub fn wait(&self) -> Claim<'_, T> {
+    /// The value, unless a worker keeps it until `until`. For the control thread: a worker is done after one vector.
+    pub fn wait(&self, until: Instant) -> Option<Claim<'_, T>> {
         let mut turns = 0u32;
         loop {
             if let Some(claim) = self.claim() {
-                return claim;
+                return Some(claim);
             }
             turns += 1;
             match turns {
                 0..100 => std::hint::spin_loop(),
-                _ => std::thread::yield_now(),
+                100..200 => std::thread::yield_now(),
+                _ if Instant::now() >= until => return None,
+                _ => std::thread::sleep(SHORT),
             }
         }
     }
@@ -80,6 +87,19 @@ impl<T> Drop for Claim<'_, T> {
 mod tests {
     use super::*;
 
+    fn later() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    #[test]
+    fn a_wait_has_a_limit() {
+        let guarded = Guarded::new(0u64);
+        let claim = guarded.claim().unwrap();
+        assert!(guarded.wait(Instant::now() + SHORT).is_none());
+        drop(claim);
+        assert!(guarded.wait(Instant::now()).is_some());
+    }
+
     #[test]
     fn one_at_a_time() {
         let guarded = Guarded::new(0u64);
@@ -88,9 +108,9 @@ mod tests {
         drop(claim);
         std::thread::scope(|s| {
             for _ in 0..2 {
-                s.spawn(|| (0..10_000).for_each(|_| *guarded.wait() += 1));
+                s.spawn(|| (0..10_000).for_each(|_| *guarded.wait(later()).unwrap() += 1));
             }
         });
-        assert_eq!(*guarded.wait(), 20_000);
+        assert_eq!(*guarded.wait(later()).unwrap(), 20_000);
     }
 }

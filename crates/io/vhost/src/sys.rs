@@ -1,118 +1,68 @@
-//! Memory that a peer shares with us, and the few system calls around it. One of the crate's three files with unsafe code.
+//! Checked access to memory that a peer shares. One of the crate's three files with unsafe code.
 //!
 //! Contract: a [`View`] lies inside its [`Map`] by construction, and every access is checked against it; so whatever
 //! addresses the layers above work out from what a peer wrote, nothing outside the shared memory is touched. The peer
 //! writes at the same time: what is read is a copy and may be anything. No reference to shared memory is ever made.
 //!
-//! A peer that shrinks its file behind our back makes accesses fail with SIGBUS. The handler here puts anonymous memory
-//! in the map's place and marks the map broken ([`Map::is_broken`]); other faults are passed on to whoever had the signal.
+//! A peer that shrinks its file, or leaves out pages beyond the limit, breaks its map ([`Map::is_broken`]): `volley_shm`.
 
-use std::io;
+use crate::memory::RegionSpec;
 use std::marker::PhantomData;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-
-/// The most maps there can be at one time in the process.
-const MAPS: usize = 4096;
-
-struct Guard {
-    start: AtomicUsize,
-    end: AtomicUsize,
-    hit: AtomicBool,
-}
-
-static GUARDS: [Guard; MAPS] = [const {
-    Guard {
-        start: AtomicUsize::new(0),
-        end: AtomicUsize::new(0),
-        hit: AtomicBool::new(false),
-    }
-}; MAPS];
-/// What SIGBUS did before, and whether our handler is in place.
-static BEFORE: OnceLock<io::Result<Before>> = OnceLock::new();
-
-struct Before(libc::sigaction);
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use volley_shm::{Account, MapError, State};
 
 /// Shared memory, mapped for reading and writing.
-pub struct Map {
-    base: NonNull<u8>,
-    len: usize,
-    guard: &'static Guard,
-}
-
-// SAFETY: a map is plain memory that others write anyway; accesses go through `View`, which makes no references.
-unsafe impl Send for Map {}
-// SAFETY: as above.
-unsafe impl Sync for Map {}
+pub struct Map(volley_shm::Map);
 
 impl Map {
-    /// Map `len` bytes of a file from `offset` on; both fit the file's block size.
-    pub fn of(file: impl AsFd, offset: u64, len: usize) -> io::Result<Map> {
-        use rustix::mm::{MapFlags, ProtFlags};
-        watch_bus_errors()?;
-        // SAFETY: the kernel chooses a free place, so nothing that exists is replaced.
-        let base = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                len,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::SHARED | MapFlags::NORESERVE,
-                file.as_fd(),
-                offset,
-            )?
-        };
-        let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        // A core dump should not hold a virtual machine's memory. When it cannot be had, nothing else depends on it.
-        // SAFETY: the range is the map just made.
-        let _ = unsafe {
-            rustix::mm::madvise(base.as_ptr().cast(), len, rustix::mm::Advice::LinuxDontDump)
-        };
-        match claim_guard(base.as_ptr() as usize, len) {
-            Some(guard) => Ok(Map { base, len, guard }),
-            None => {
-                // SAFETY: the map just made, which nobody else knows.
-                let _ = unsafe { rustix::mm::munmap(base.as_ptr().cast(), len) };
-                Err(io::Error::other("too many shared memory maps"))
-            }
-        }
+    /// Map the part of a peer's file that a region names; with the byte of the map at which the region begins.
+    pub fn of_peer(
+        file: &OwnedFd,
+        spec: &RegionSpec,
+        account: &Arc<Account>,
+    ) -> Result<(Map, usize), MapError> {
+        let map = volley_shm::Map::of_peer(file.as_fd(), spec.offset, spec.size, account);
+        map.map(|(map, at)| (Map(map), at))
+    }
+
+    /// Memory of this process.
+    pub fn of_ours(len: usize) -> Result<(OwnedFd, Map), MapError> {
+        let made = volley_shm::Map::of_ours("volley-virtio", len);
+        made.map(|(file, map)| (file, Map(map)))
     }
 
     /// Bytes mapped.
     pub fn len(&self) -> usize {
-        self.len
+        self.0.size()
     }
 
     /// Whether nothing is mapped: never.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
-    /// Whether the peer has taken memory away that it shared.
+    /// Whether it is zeros in place of the peer's memory.
+    #[inline(always)]
     pub fn is_broken(&self) -> bool {
-        self.guard.hit.load(Ordering::Relaxed)
+        self.0.is_broken()
+    }
+
+    /// What became of it.
+    pub fn state(&self) -> State {
+        self.0.state()
     }
 
     /// The part from `at` on, `len` bytes.
     #[inline(always)]
     pub fn view(&self, at: usize, len: usize) -> Option<View<'_>> {
         let whole = View {
-            base: self.base.as_ptr(),
-            len: self.len,
+            base: self.0.base(),
+            len: self.0.size(),
             map: PhantomData,
         };
         whole.part(at, len)
-    }
-}
-
-impl Drop for Map {
-    fn drop(&mut self) {
-        // The guard goes first: a new map may get the same address at once.
-        self.guard.end.store(0, Ordering::Release);
-        self.guard.start.store(0, Ordering::Release);
-        // SAFETY: the map is ours, and views borrow it, so none is left.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }
 
@@ -277,120 +227,6 @@ unsafe fn two<const N: usize>(from: *const u8, to: *mut u8, n: usize) {
     }
 }
 
-fn claim_guard(start: usize, len: usize) -> Option<&'static Guard> {
-    let free = |g: &&Guard| {
-        g.start
-            .compare_exchange(0, start, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
-    };
-    let guard = GUARDS.iter().find(free)?;
-    guard.hit.store(false, Ordering::Relaxed);
-    guard.end.store(start + len, Ordering::Release);
-    Some(guard)
-}
-
-fn watch_bus_errors() -> io::Result<()> {
-    let set = || {
-        // SAFETY: an all-zero `sigaction` is valid, and the handler only does what a signal handler may.
-        unsafe {
-            let mut new: libc::sigaction = std::mem::zeroed();
-            let mut old: libc::sigaction = std::mem::zeroed();
-            new.sa_sigaction = on_bus_error as *const () as usize;
-            new.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-            match libc::sigaction(libc::SIGBUS, &new, &mut old) {
-                0 => Ok(Before(old)),
-                _ => Err(io::Error::last_os_error()),
-            }
-        }
-    };
-    match BEFORE.get_or_init(set) {
-        Ok(_) => Ok(()),
-        Err(e) => Err(io::Error::new(e.kind(), e.to_string())),
-    }
-}
-
-/// Replace a map that lost its file; give everything else back to the handler before us.
-extern "C" fn on_bus_error(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel passes a valid `siginfo` for SIGBUS. Only `mmap` and `sigaction` are called, both fit for
-    // signal handlers; the range replaced is one of our maps, which stays mapped throughout.
-    unsafe {
-        let at = (*info).si_addr() as usize;
-        let owns = |g: &&Guard| {
-            g.start.load(Ordering::Acquire) <= at && at < g.end.load(Ordering::Acquire)
-        };
-        if let Some(guard) = GUARDS.iter().find(owns) {
-            let start = guard.start.load(Ordering::Relaxed);
-            let len = guard.end.load(Ordering::Relaxed) - start;
-            let flags =
-                libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-            let rights = libc::PROT_READ | libc::PROT_WRITE;
-            let place = libc::mmap(start as *mut libc::c_void, len, rights, flags, -1, 0);
-            guard.hit.store(true, Ordering::Relaxed);
-            if place != libc::MAP_FAILED {
-                return;
-            }
-        }
-        match BEFORE.get() {
-            Some(Ok(before)) => _ = libc::sigaction(libc::SIGBUS, &before.0, std::ptr::null_mut()),
-            _ => _ = libc::signal(libc::SIGBUS, libc::SIG_DFL),
-        }
-    }
-}
-
-/// A file of memory of our own, to be shared; sealed against being resized by the peer.
-pub fn memory_file(len: usize) -> io::Result<OwnedFd> {
-    use rustix::fs::{MemfdFlags, SealFlags};
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let fd = rustix::fs::memfd_create("volley-virtio", flags)?;
-    rustix::fs::ftruncate(&fd, len as u64)?;
-    rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-    Ok(fd)
-}
-
-/// A new event counter that never blocks.
-pub fn event() -> io::Result<OwnedFd> {
-    use rustix::event::{EventfdFlags, eventfd};
-    Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
-}
-
-/// Add one to an event counter. A peer that passed something else, or lets it overflow, is not waited for.
-pub fn signal(event: BorrowedFd<'_>) {
-    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
-}
-
-/// Whether an event counter of our own has been added to since the last time.
-pub fn has_rung(event: BorrowedFd<'_>) -> bool {
-    rustix::io::read(event, &mut [0; 8]).is_ok()
-}
-
-/// Set an event counter back, without waiting even if the peer has made it one that waits.
-pub fn calm(event: BorrowedFd<'_>) {
-    let mut count = [0; 8];
-    let mut into = [io::IoSliceMut::new(&mut count)];
-    // No offset: -1.
-    let flags = rustix::io::ReadWriteFlags::NOWAIT;
-    let _ = rustix::io::preadv2(event, &mut into, u64::MAX, flags);
-}
-
-/// Whether writing eight bytes to what a peer calls an event counter can never block, made so where it is not.
-pub fn make_event(event: &OwnedFd) -> io::Result<()> {
-    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-    let flags = fcntl_getfl(event)?;
-    if !flags.contains(OFlags::NONBLOCK) {
-        fcntl_setfl(event, flags | OFlags::NONBLOCK)?;
-    }
-    let name = rustix::fs::readlinkat(
-        rustix::fs::CWD,
-        format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(event)),
-        Vec::new(),
-    )?;
-    if name.to_bytes().starts_with(b"anon_inode:[eventfd]") {
-        Ok(())
-    } else {
-        Err(io::Error::other("it is no event counter"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -398,7 +234,13 @@ mod tests {
     fn map(len: usize) -> (OwnedFd, Map) {
         let fd = rustix::fs::memfd_create("t", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         rustix::fs::ftruncate(&fd, len as u64).unwrap();
-        let map = Map::of(&fd, 0, len).unwrap();
+        let spec = RegionSpec {
+            guest: 0,
+            size: len as u64,
+            user: 0,
+            offset: 0,
+        };
+        let (map, _) = Map::of_peer(&fd, &spec, &Account::new()).unwrap();
         (fd, map)
     }
 
@@ -482,38 +324,5 @@ mod tests {
         drop(map);
         let (_fd, again) = super::tests::map(1 << 16);
         assert!(!again.is_broken(), "the next map begins whole");
-    }
-
-    #[test]
-    fn an_event_is_set_back_without_waiting() {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let fd = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
-        signal(fd.as_fd());
-        calm(fd.as_fd());
-        calm(fd.as_fd());
-        let mut list = [PollFd::new(&fd, PollFlags::IN)];
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        assert_eq!(poll(&mut list, Some(&now)), Ok(0));
-    }
-
-    #[test]
-    fn an_event_of_ours_has_rung_once() {
-        let event = event().unwrap();
-        assert!(!has_rung(event.as_fd()));
-        signal(event.as_fd());
-        signal(event.as_fd());
-        assert!(has_rung(event.as_fd()) && !has_rung(event.as_fd()));
-    }
-
-    #[test]
-    fn only_event_counters_pass_for_such() {
-        assert!(make_event(&event().unwrap()).is_ok());
-        let (reader, _writer) = std::io::pipe().unwrap();
-        assert!(make_event(&reader.into()).is_err());
-        let file = std::fs::File::open("/dev/zero").unwrap();
-        assert!(make_event(&file.into()).is_err());
     }
 }

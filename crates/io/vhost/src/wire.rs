@@ -1,25 +1,45 @@
 //! What workers know of an interface: ring ends in lanes, which the control thread puts in and takes out.
 //!
 //! A lane is claimed by a worker for one vector at a time. Nothing a peer does keeps a lane claimed, so taking a ring out
-//! waits for one vector at most, and once it is out nobody touches the peer's memory any more.
+//! waits for one vector at most, and once it is out nobody touches the peer's memory any more. What else may keep a worker
+//! (a debugger, a page that comes back from swap) does not keep the control thread: after [`PATIENCE`] the ring stays in,
+//! no worker begins with it any more, and it is taken out once the worker has let go of it ([`Wire::is_clear`]).
 
 use crate::device::{Bell, End, Packed, Split};
 use crate::driver::{PackedDriver, SplitDriver};
-use crate::fault::RingFault;
+use crate::fault::{Fault, RingFault};
 use crate::memory::Memory;
 use crate::ring::{Claim, Guarded};
-use crate::sys;
 use arc_swap::ArcSwap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed, fence,
 };
+use std::time::{Duration, Instant};
 use volley_graph::Rest;
 use volley_iface::{IfIdx, RxPlace};
+use volley_shm::Event;
 
 /// The most queue pairs of an interface.
 pub const MAX_PAIRS: usize = 16;
+
+/// How long the control thread waits for a worker.
+pub const PATIENCE: Duration = Duration::from_millis(200);
+
+/// A worker keeps a ring for longer than [`PATIENCE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stuck;
+
+impl From<Stuck> for Fault {
+    fn from(_: Stuck) -> Fault {
+        let text = format!(
+            "a worker has kept a ring for {} ms: see `show workers`",
+            PATIENCE.as_millis()
+        );
+        Fault::new("worker-stuck", text)
+    }
+}
 
 /// A ring end of any kind.
 pub enum Ring {
@@ -53,17 +73,17 @@ pub struct Running {
     /// The memory that it lies in.
     pub memory: Arc<Memory>,
     /// How the other side is told of buffers.
-    pub bell: Option<OwnedFd>,
+    pub bell: Option<Arc<Event>>,
     /// How the other side tells us, when it can.
-    pub alarm: Option<Arc<OwnedFd>>,
+    pub alarm: Option<Arc<Event>>,
 }
 
 impl Running {
     /// Tell the other side.
     #[cold]
-    pub fn ring_bell(bell: &Option<OwnedFd>) {
+    pub fn ring_bell(bell: &Option<Arc<Event>>) {
         if let Some(bell) = bell {
-            sys::signal(bell.as_fd());
+            bell.signal();
         }
     }
 }
@@ -109,11 +129,13 @@ impl Lane {
         }
     }
 
-    /// Put a ring in, or take it out; what was there.
-    pub fn put(&self, end: Option<Running>) -> Option<Running> {
-        let mut claim = self.end.wait();
+    /// Put a ring in, or take it out; what was there. Waits for a worker until `until`.
+    pub fn put(&self, end: Option<Running>, until: Instant) -> Result<Option<Running>, Stuck> {
+        // No worker begins with what is there.
+        self.live.store(false, Relaxed);
+        let mut claim = self.end.wait(until).ok_or(Stuck)?;
         self.live.store(end.is_some(), Relaxed);
-        std::mem::replace(&mut *claim, end)
+        Ok(std::mem::replace(&mut *claim, end))
     }
 
     /// Count packets, and whether the other side was told.
@@ -139,6 +161,8 @@ pub struct Wire {
     /// Packets carry offload requests both ways.
     pub offloads: AtomicBool,
     fault: AtomicU32,
+    /// A ring that was to be taken out is still in.
+    stuck: AtomicBool,
 }
 
 impl Wire {
@@ -152,6 +176,7 @@ impl Wire {
             pairs: AtomicUsize::new(0),
             offloads: AtomicBool::new(false),
             fault: AtomicU32::new(0),
+            stuck: AtomicBool::new(false),
         })
     }
 
@@ -175,13 +200,25 @@ impl Wire {
         self.places.iter().take(self.pairs.load(Relaxed))
     }
 
-    /// Take all rings out.
+    /// Take all rings out. Those that a worker keeps for longer than [`PATIENCE`] stay in, and no worker uses them again.
     pub fn clear(&self) {
+        self.take_out(Instant::now() + PATIENCE);
+    }
+
+    fn take_out(&self, until: Instant) {
         self.pairs.store(0, Relaxed);
-        for lane in self.rx.iter().chain(&self.tx) {
-            lane.put(None);
-        }
+        let lanes = self.rx.iter().chain(&self.tx);
+        let stuck = lanes.filter(|lane| lane.put(None, until).is_err()).count();
+        self.stuck.store(stuck > 0, Relaxed);
         self.fault.store(0, Relaxed);
+    }
+
+    /// Whether no ring is left that was to be taken out. Tries again without waiting.
+    pub fn is_clear(&self) -> bool {
+        if self.stuck.load(Relaxed) {
+            self.take_out(Instant::now());
+        }
+        !self.stuck.load(Relaxed)
     }
 }
 
@@ -218,7 +255,7 @@ impl Roll {
 }
 
 /// What wakes a worker that sleeps. Kept open while it does, whatever becomes of the rings.
-pub struct Alarms(Vec<Arc<OwnedFd>>);
+pub struct Alarms(Vec<Arc<Event>>);
 
 impl Default for Alarms {
     fn default() -> Self {
@@ -278,6 +315,26 @@ impl Alarms {
     /// Awake: set them back and forget them.
     pub fn calm(&mut self) {
         // The last one of a ring that has gone is closed here; that is a system call, as the sleep was.
-        self.0.drain(..).for_each(|alarm| sys::calm(alarm.as_fd()));
+        self.0.drain(..).for_each(|alarm| _ = alarm.clear());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_keeps_a_ring_keeps_nothing_else() {
+        let wire = Wire::new(IfIdx(1));
+        let lane = &wire.rx[0];
+        let claim = lane.end.claim().unwrap();
+        lane.live.store(true, Relaxed);
+        let start = Instant::now();
+        wire.clear();
+        assert!(start.elapsed() < 4 * PATIENCE, "one limit for all lanes");
+        assert!(!wire.is_clear() && !lane.is_live());
+        assert_eq!(lane.put(None, Instant::now()).err(), Some(Stuck));
+        drop(claim);
+        assert!(wire.is_clear() && lane.claim().is_none());
     }
 }

@@ -9,10 +9,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use support::{Bench, frame, resources, spec};
 use volley_model::{InterfaceKind, SocketRole, VhostSpec};
+use volley_shm::Account;
 use volley_vhost::memory::{Memory, RegionSpec};
 use volley_vhost::protocol::{Arrived, Link, Listener, RingAddr, code, connect, encode, reply};
 use volley_vhost::protocol::{regions, ring_addr};
-use volley_vhost::sys;
 
 const FILE: u64 = 1 << 20;
 /// The region begins and ends in the middle of a page, so that what lies around it is mapped, but not shared.
@@ -37,14 +37,14 @@ struct Ram {
 
 impl Ram {
     fn new() -> Ram {
-        let file = sys::memory_file(FILE as usize).unwrap();
+        let file = volley_shm::memory_file("t", FILE as usize).unwrap();
         let whole = RegionSpec {
             guest: 0,
             size: FILE,
             user: 0,
             offset: 0,
         };
-        let all = Memory::map(&[whole], vec![file.try_clone().unwrap()]).unwrap();
+        let all = Memory::map(&[whole], vec![file.try_clone().unwrap()], &Account::new()).unwrap();
         let ram = Ram { file, all };
         ram.put(0, &vec![CANARY; FILE as usize]);
         ram.put(REGION.offset, &vec![0; REGION.size as usize]);
@@ -199,7 +199,7 @@ fn handshake(link: &Link, ram: &Ram, features: u64, size: u32) {
         &[ram.file.as_fd()],
     );
     for ring in 0..2u32 {
-        let event = sys::event().unwrap();
+        let event = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).unwrap();
         let base = REGION.user + u64::from(ring) * 0x800;
         say(link, code::SET_VRING_NUM, &pair(ring, size), &[]);
         let wrap = if features & volley_vhost::feature::RING_PACKED != 0 {
@@ -263,9 +263,9 @@ enum File {
 
 fn open(file: File) -> OwnedFd {
     match file {
-        File::Memory => sys::memory_file(FILE as usize).unwrap(),
-        File::Small => sys::memory_file(100).unwrap(),
-        File::Event => sys::event().unwrap(),
+        File::Memory => volley_shm::memory_file("t", FILE as usize).unwrap(),
+        File::Small => volley_shm::memory_file("t", 100).unwrap(),
+        File::Event => rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).unwrap(),
         File::Pipe => std::io::pipe().unwrap().1.into(),
         File::Null => std::fs::File::open("/dev/null").unwrap().into(),
         File::Socket => std::os::unix::net::UnixStream::pair().unwrap().0.into(),
@@ -529,7 +529,7 @@ proptest! {
             return Ok(());
         };
         let all = RegionSpec { guest: 0, size: spec.size, user: 0, offset: spec.offset };
-        let memory = Memory::map(&[all], vec![file]).unwrap();
+        let memory = Memory::map(&[all], vec![file], &Account::new()).unwrap();
         for (nth, (at, word, small)) in writes.iter().enumerate() {
             // Rings come first in each ring's memory; small words are likely indices, ids and lengths.
             let word = match small { 0 => *word, 1 => word & 0x3f, _ => word & 0x003f_0000_07ff_003f };
@@ -676,7 +676,7 @@ fn memory_that_shrinks_is_a_fault() {
         offset: 0,
     };
     let ram = Ram {
-        all: Memory::map(&[whole], vec![file.try_clone().unwrap()]).unwrap(),
+        all: Memory::map(&[whole], vec![file.try_clone().unwrap()], &Account::new()).unwrap(),
         file,
     };
     let link = scene.meet();
@@ -702,7 +702,7 @@ fn nothing_leaks() {
     for round in 0..200u32 {
         let link = scene.meet();
         handshake(&link, &ram, volley_vhost::feature::VERSION_1, 64);
-        let memory = sys::memory_file(4096).unwrap();
+        let memory = volley_shm::memory_file("t", 4096).unwrap();
         say(
             &link,
             round % 40,

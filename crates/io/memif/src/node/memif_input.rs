@@ -337,7 +337,7 @@ impl Source for MemifInput {
 
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let mut mine = self.assigned().filter(|q| q.ring_of(self.worker).is_some());
-        crate::sys::can_sleep() && mine.all(|q| self.table.may_rest(q.interface, idle_ns))
+        volley_shm::event::can_sleep() && mine.all(|q| self.table.may_rest(q.interface, idle_ns))
     }
 
     fn rest(&mut self, rest: &mut Rest) -> bool {
@@ -350,7 +350,7 @@ impl Source for MemifInput {
             return false;
         }
         for queue in self.assigned().filter_map(|q| q.ring_of(worker)) {
-            queue.bell.silence();
+            queue.bell.clear();
             queue.rx.want_bell(true);
             if !rest.fd(&queue.bell) || queue.rx.is_waiting() {
                 return false;

@@ -281,7 +281,10 @@ impl Peer {
             let Some((message, file)) = channel.receive().unwrap() else {
                 continue;
             };
-            match session.receive(message, file, |_| Ok(())).unwrap() {
+            match session
+                .receive(message, file, |_| Ok(volley_shm::Account::new()))
+                .unwrap()
+            {
                 Served::Ack => channel.send(&Message::Ack, None).unwrap(),
                 Served::Up(link) => {
                     channel

@@ -15,7 +15,6 @@ use crate::batch::{Batch, HEADER, Room};
 use crate::device::Layout;
 use crate::fault::RingFault;
 use crate::memory::{Memory, RegionSpec};
-use crate::sys;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -225,15 +224,13 @@ impl Shared {
             }
         });
         let len = (rings as u64 * ring).next_multiple_of(2 << 20);
-        let file = sys::memory_file(len as usize)?;
         let spec = RegionSpec {
             guest: BASE,
             size: len,
             user: BASE,
             offset: 0,
         };
-        let memory = Memory::map(&[spec], vec![file.try_clone()?])
-            .map_err(|fault| io::Error::other(fault.to_string()))?;
+        let (memory, file) = Memory::of_ours(spec)?;
         Ok(Shared {
             spots: spots.collect(),
             memory,

@@ -16,15 +16,16 @@ use crate::memory::Memory;
 use crate::wire::{Lane, MAX_PAIRS, Ring, Roll, Running, Wire};
 use std::cell::{OnceCell, RefCell};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use sys::{Device, Events};
 use volley_graph::{GraphError, ProcessInfo, Watch};
 use volley_iface::driver::Host;
 use volley_iface::{IfIdx, Link, Registry};
+use volley_shm::Event;
 
 /// The kernel's device.
 pub use sys::PATH;
@@ -87,7 +88,7 @@ pub struct Rings {
     devices: Vec<Device>,
     /// To receive from and to send by, for each queue.
     ends: Vec<[Running; 2]>,
-    fault: OwnedFd,
+    fault: Event,
     features: u64,
 }
 
@@ -103,7 +104,7 @@ impl Rings {
         let mut rings = Rings {
             devices: Vec::new(),
             ends: Vec::new(),
-            fault: crate::sys::event()?,
+            fault: Event::private()?,
             features,
         };
         for (queue, spots) in queues.iter().zip(shared.spots.chunks_exact(sys::RINGS)) {
@@ -140,10 +141,10 @@ impl Rings {
         let layout = layout.ok_or_else(|| io::Error::other("the rings do not fit their memory"))?;
         // Nobody waits for packets to have been sent: their buffers are looked for when one is needed.
         let call = match way {
-            Way::Receive => Some(crate::sys::event()?),
+            Way::Receive => Some(Event::private()?),
             Way::Send => None,
         };
-        let kick = crate::sys::event()?;
+        let kick = Event::private()?;
         let events = Events {
             kick: kick.as_fd(),
             call: call.as_ref().map(AsFd::as_fd),
@@ -153,7 +154,7 @@ impl Rings {
         Ok(Running {
             ring: Ring::SplitDriver(SplitDriver::new(layout, spot, memory, way)),
             memory: memory.clone(),
-            bell: Some(kick),
+            bell: Some(Arc::new(kick)),
             alarm: call.map(Arc::new),
         })
     }
@@ -178,7 +179,7 @@ pub type Ended = Rc<OnceCell<String>>;
 
 struct Entry {
     wire: Arc<Wire>,
-    fault: OwnedFd,
+    fault: Event,
     ended: Ended,
 }
 
@@ -220,8 +221,9 @@ impl Kernel {
         let queues = ends.len();
         for (queue, [receive, send]) in ends.into_iter().enumerate() {
             wire.places[queue].put(rx.get(queue).copied().unwrap_or(0));
-            wire.rx[queue].put(Some(receive));
-            wire.tx[queue].put(Some(send));
+            // No worker knows of the interface yet, so that none keeps a lane.
+            let _ = wire.rx[queue].put(Some(receive), Instant::now());
+            let _ = wire.tx[queue].put(Some(send), Instant::now());
         }
         wire.offloads.store(true, Relaxed);
         wire.pairs.store(queues, Relaxed);
@@ -295,7 +297,9 @@ impl Entry {
     fn broken(&self) -> Option<Fault> {
         let by_kernel = || {
             let text = "the kernel's vhost-net could not go on with a ring";
-            crate::sys::has_rung(self.fault.as_fd()).then(|| Fault::new("vhost-net-error", text))
+            self.fault
+                .clear()
+                .then(|| Fault::new("vhost-net-error", text))
         };
         let found = self.wire.take_fault().map(|fault: RingFault| fault.into());
         found.or_else(by_kernel)

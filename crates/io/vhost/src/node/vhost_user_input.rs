@@ -2,7 +2,6 @@
 
 use crate::batch::{Batch, HEADER};
 use crate::device::{Bell, End};
-use crate::fault::RingFault;
 use crate::memory::Memory;
 use crate::wire::{Alarms, List, Running, Wire, Wires};
 use crate::{header, with_ring};
@@ -146,7 +145,7 @@ impl Poller {
         self.batch.headers = wire.offloads.load(Relaxed);
         let mut seen = ring.look(memory, &mut self.batch, out.vector_size());
         if memory.is_broken() {
-            seen = Err(RingFault::Shrunk);
+            seen = Err(memory.fault());
         }
         if let Err(fault) = seen {
             wire.fail(lane, fault);

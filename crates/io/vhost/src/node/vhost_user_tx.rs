@@ -184,7 +184,7 @@ impl VhostTx {
         }
         tell |= ring.flush(memory, room);
         if memory.is_broken() {
-            fault = Some(RingFault::Shrunk);
+            fault = Some(memory.fault());
         }
         if let Some(fault) = fault {
             wire.fail(lane, fault);

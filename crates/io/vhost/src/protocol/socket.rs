@@ -255,14 +255,14 @@ mod tests {
     #[test]
     fn files_come_with_their_message() {
         let (mut a, b) = pair();
-        let event = crate::sys::event().unwrap();
+        let event = volley_shm::Event::new().unwrap();
         let kick = encode(code::SET_VRING_KICK, 0, &1u64.to_le_bytes());
         b.send(&kick, &[event.as_fd()]).unwrap();
         let Ok(Arrived::Message(mut m)) = a.receive() else {
             panic!("no message")
         };
         let (ring, file) = m.ring_file().unwrap();
-        assert!(ring == 1 && crate::sys::make_event(&file.unwrap()).is_ok());
+        assert!(ring == 1 && volley_shm::Event::of_peer(file.unwrap()).is_ok());
     }
 
     #[test]

@@ -1,0 +1,132 @@
+//! Memory and event counters that a peer shares with this process. memif, vhost-user and virtio-user map and signal
+//! through this crate only.
+//!
+//! **The peer is hostile.** It owns the open files that it sends, and shares the open files that this process sends: it
+//! can shrink a file, punch holes into it, clear `O_NONBLOCK`, fill a counter, all at any time. The crate's contract:
+//!
+//! - [`Map`] stays memory as long as it lives. A page that the kernel cannot supply becomes zeros, for the whole map, and
+//!   [`Map::state`] names the cause. The process has one SIGBUS handler ([`bus`]); the order in which drivers map does not
+//!   matter, and a fault outside every map takes the default action.
+//! - A peer cannot make this process pay for more memory than [`Limits`] permits ([`limits`]).
+//! - [`Event::signal`] and [`Event::clear`] cannot block ([`event`]). Workers make no other system call on a file that a
+//!   peer has, besides `ppoll` with a limit of its own.
+//!
+//! # What is sealed and what is refused
+//!
+//! Files that this process creates ([`Map::of_ours`]) are sealed against shrinking and growing before a peer sees them.
+//! A peer's memfd that permits sealing gets `F_SEAL_SHRINK` here. One that permits no seals (QEMU with `seal=off`,
+//! DPDK's hugepage files) is mapped as it is: the handler covers it. Refused are files whose pages are not memory (only
+//! memfds and files on tmpfs or hugetlbfs are mapped) and regions beyond their file.
+#![deny(unsafe_code)]
+
+#[allow(unsafe_code)]
+#[path = "bus/sys.rs"]
+pub mod bus;
+pub mod event;
+pub mod limits;
+#[allow(unsafe_code)]
+mod sys;
+
+pub use event::Event;
+pub use limits::{Account, Limits};
+pub use sys::{Map, State, file as memory_file};
+
+use rustix::fs::FileType;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// The file systems whose pages are memory: no disk and no other process can make an access wait.
+const TMPFS: u64 = 0x0102_1994;
+const HUGETLBFS: u64 = 0x9584_58f6;
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+
+/// Why a peer's file is not mapped.
+#[derive(Debug, thiserror::Error)]
+pub enum MapError {
+    /// It is a device, a file on a disk, a pipe, ...
+    #[error("it is no shared memory (only memfds and files on tmpfs or hugetlbfs are)")]
+    NotMemory,
+    /// The region ends behind its file.
+    #[error("the peer says {said} bytes, but the file has {has}")]
+    Size {
+        /// Where the region ends.
+        said: u64,
+        /// Bytes in the file.
+        has: u64,
+    },
+    /// It is empty, or has more bytes than there are addresses.
+    #[error("{0} bytes are out of range")]
+    Range(u64),
+    /// A huge page cannot be mapped in part.
+    #[error("{0} bytes are not whole huge pages")]
+    HugePages(u64),
+    /// The regions of this peer, or of all peers, would be too large.
+    #[error(
+        "{what} would share {wanted} MB, and {limit} MB is the limit: raise peer_memory_mb in [engine]"
+    )]
+    Memory {
+        /// Which peers.
+        what: &'static str,
+        /// With this region.
+        wanted: u64,
+        /// At most.
+        limit: u64,
+    },
+    /// Its pages that do not exist yet could cost this process too much.
+    #[error(
+        "{wanted} MB of it have no pages yet, which would count against this process, and {limit} MB is the limit: let the peer allocate its memory (prealloc=on of QEMU), or raise peer_charge_mb in [engine]"
+    )]
+    Charge {
+        /// What would count.
+        wanted: u64,
+        /// At most.
+        limit: u64,
+    },
+    /// The table of maps is full.
+    #[error("there are {} shared memory maps already", bus::RANGES)]
+    TooMany,
+    /// The system refused.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl From<rustix::io::Errno> for MapError {
+    fn from(error: rustix::io::Errno) -> Self {
+        MapError::System(error.into())
+    }
+}
+
+/// What a peer's file is.
+pub(crate) struct Kind {
+    /// Bytes of its pages.
+    page: u64,
+    /// Bytes that it has.
+    size: u64,
+    /// Bytes that have pages.
+    allocated: u64,
+}
+
+impl Kind {
+    /// Examine a peer's file; an error when it is no memory.
+    fn of(file: BorrowedFd<'_>) -> Result<Kind, MapError> {
+        let stat = rustix::fs::fstat(file)?;
+        let system = rustix::fs::fstatfs(file)?;
+        let kind = system.f_type as u64;
+        let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        // A file of another kind could keep a worker waiting for its server at every page.
+        if !regular || !matches!(kind, TMPFS | HUGETLBFS) {
+            return Err(MapError::NotMemory);
+        }
+        let huge = (system.f_bsize as u64).max(PAGE);
+        Ok(Kind {
+            page: if kind == HUGETLBFS { huge } else { PAGE },
+            size: stat.st_size as u64,
+            allocated: (stat.st_blocks as u64).saturating_mul(512),
+        })
+    }
+
+    fn is_huge(&self) -> bool {
+        self.page > PAGE
+    }
+}

@@ -52,7 +52,7 @@ cargo xtask COMMAND
   deb [--binary FILE] [--out DIR]          the Debian package, unpacked and tried
   readme [--update]                        run the commands of README.md and look at their output
   show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`,
-                                           `show router`, `show batcher`
+                                           `show router`, `show batcher`, `show workers`, `show speed`
 ";
 
 fn main() -> ExitCode {

@@ -13,6 +13,7 @@ mod net_items;
 mod router;
 mod run_items;
 mod slow_path;
+mod speed;
 mod workers;
 
 use crate::error::Error;
@@ -138,9 +139,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "router" => &router::ITEMS,
         "batcher" => &batcher::ITEMS,
         "workers" => &workers::ITEMS,
+        "speed" => &speed::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, speed"
             )));
         }
     };
@@ -266,6 +268,7 @@ mod tests {
             &control::ITEMS,
             &batcher::ITEMS,
             &workers::ITEMS,
+            &speed::ITEMS,
             &router::ITEMS,
         ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();

@@ -324,7 +324,7 @@ fn report(
         cycles_per_packet_disturbed: Spread::of(disturbed.map(|s| cycles(&s))),
         core_cycles_per_tsc: per(&|r| r.core_speed),
         together_cycles_per_packet: per(&Sums::together),
-        source_cycles_per_packet: per(&|r| r.source_clocks as f64 / r.packets as f64).median,
+        source_cycles_per_packet: per(&|r| r.source_clocks as f64 / r.packets as f64),
         loop_cycles_per_packet: per(&|r| r.loop_clocks as f64 / r.packets as f64).median,
         loop_cycles_per_round: per(&|r| r.loop_clocks as f64 / r.rounds.max(1) as f64),
         nodes: total(slices().filter(ours)),

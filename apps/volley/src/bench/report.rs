@@ -125,7 +125,7 @@ pub struct Report {
     /// Everything: nodes, all sources, and what rounds cost beside them.
     pub together_cycles_per_packet: Spread,
     /// All sources, those without packets too.
-    pub source_cycles_per_packet: f64,
+    pub source_cycles_per_packet: Spread,
     /// What rounds cost beside nodes and sources.
     pub loop_cycles_per_packet: f64,
     pub loop_cycles_per_round: Spread,
@@ -174,7 +174,7 @@ impl Report {
         println!(
             "  together                {}   (with source {:.2} and loop {:.2}; the loop's cycles per round {})",
             self.together_cycles_per_packet,
-            self.source_cycles_per_packet,
+            self.source_cycles_per_packet.median,
             self.loop_cycles_per_packet,
             self.loop_cycles_per_round
         );

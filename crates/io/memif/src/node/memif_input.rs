@@ -337,10 +337,9 @@ impl Source for MemifInput {
 
     /// A queue whose peer did wrong counts: that may be over before anybody hands over a new list.
     fn is_vacant(&self) -> bool {
-        let mut all = self.assigned();
-        let mut queue = |q: &Assigned| q.link.rx().get(q.queue).map(|queue| &queue.place);
-        self.inbox.new.is_empty()
-            && all.all(|q| queue(q).is_some_and(|place| !place.is_for(self.worker)))
+        let all = self.assigned();
+        let mut queues = all.filter_map(|q| q.link.rx().get(q.queue));
+        self.inbox.new.is_empty() && queues.all(|queue| !queue.place.is_for(self.worker))
     }
 
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {

@@ -8,14 +8,14 @@ use crate::report::Outcome;
 /// Cycles of a round beside its nodes and sources.
 const ROUND: f64 = 60.0;
 /// Instructions of a round with four packets, everything included: they were 6,700 when every source and stage was called.
-const ROUND_INSTRUCTIONS: f64 = 1_500.0;
+const ROUND_INSTRUCTIONS: f64 = 2_800.0;
 
 pub const ITEMS: [Item; 6] = [
     item(
         "round",
-        "what a round costs beside nodes and sources, patch, vectors of 4",
+        "what a round costs beside nodes and sources, patch, vectors of 64",
         Work::Call(|sitting| {
-            judge(sitting, SMALL, ROUND, "cycles per round", |run| {
+            judge(sitting, TIMED, ROUND, "cycles per round", |run| {
                 run.loop_cycles_per_round
             })
         }),
@@ -51,7 +51,8 @@ pub const ITEMS: [Item; 6] = [
 ];
 
 const PATCH: &str = "--scenario xc";
-const SMALL: &str = "--scenario xc --vector-size 4";
+/// The shortest vectors whose runs are all timed: the loop's figure is no estimate then.
+const TIMED: &str = "--scenario xc --vector-size 64";
 const MANY: &str = "--scenario ip4 --destinations uniform --prefixes 16";
 
 fn source(sitting: &Sitting<'_>, args: &str, bar: f64) -> Outcome {

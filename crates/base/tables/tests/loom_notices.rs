@@ -28,7 +28,11 @@ fn rounds(ways: &Ways, most: usize, seen: &mut u64, taken: &mut [bool; 2]) {
     for _ in 0..most {
         if ways.notices.is_news(seen) {
             for (inbox, taken) in ways.inboxes.iter().zip(taken.iter_mut()) {
-                *taken |= inbox.0.swap(false, Relaxed);
+                // No exchange: loom takes a store of the other thread for one that may have come in between.
+                if inbox.0.load(Relaxed) {
+                    inbox.0.store(false, Relaxed);
+                    *taken = true;
+                }
             }
         }
         thread::yield_now();

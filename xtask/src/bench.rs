@@ -155,14 +155,14 @@ pub fn curves(home: &Home, seconds: u64) -> Result<Vec<Vec<Bench>>, Error> {
 
 fn page(rows: &[(String, Bench)], curves: &[Vec<Bench>], which: &str) -> String {
     let mut out = format!(
-        "Full tables are {which}. Cycles are TSC cycles of all nodes but the source; median (lowest to highest).\n\n"
+        "Full tables are {which}. Cycles are TSC cycles of all nodes but the source; median (lowest to highest). Together: with the source, and what rounds cost beside nodes.\n\n"
     );
-    out.push_str("| scenario | vector | ISA | Mpps | cycles per packet | source |\n|---|---|---|---|---|---|\n");
+    out.push_str("| scenario | vector | ISA | Mpps | cycles per packet | source | together |\n|---|---|---|---|---|---|---|\n");
     for (name, run) in rows {
         let (speed, cost) = (run.mpps, run.cycles_per_packet);
         let _ = writeln!(
             out,
-            "| {name} | {} | {} | {:.2} ({:.2} to {:.2}) | {:.1} ({:.1} to {:.1}) | {:.1} |",
+            "| {name} | {} | {} | {:.2} ({:.2} to {:.2}) | {:.1} ({:.1} to {:.1}) | {:.1} | {:.1} |",
             run.vector_size,
             run.isa,
             speed.median,
@@ -171,7 +171,8 @@ fn page(rows: &[(String, Bench)], curves: &[Vec<Bench>], which: &str) -> String 
             cost.median,
             cost.min,
             cost.max,
-            run.source_cycles_per_packet
+            run.source_cycles_per_packet.median,
+            run.together_cycles_per_packet.median
         );
     }
     out.push_str("\n## By vector size\n\n![cycles per packet by vector size](vector-size.svg)\n\n| scenario |");

@@ -12,11 +12,58 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 const FILE: &str = "bench/budgets.toml";
-const SCENARIOS: [&str; 3] = ["xc", "ip4", "ip6"];
+
+/// What is counted.
+struct Case {
+    /// Its name in the file.
+    name: &'static str,
+    /// Arguments of `volley bench`.
+    args: &'static str,
+    /// Only what runs below this function.
+    counted: &'static str,
+}
+
+/// All nodes but the source, and what the dispatcher does for them.
+const GRAPH: &str = "volley_graph::worker::Worker::run_pending";
+/// The whole of a worker's rounds: source, nodes, and the loop itself.
+const ROUND: &str = "volley_graph::worker::Worker::round";
+
+const CASES: [Case; 6] = [
+    Case {
+        name: "xc",
+        args: "--scenario xc",
+        counted: GRAPH,
+    },
+    Case {
+        name: "ip4",
+        args: "--scenario ip4",
+        counted: GRAPH,
+    },
+    Case {
+        name: "ip6",
+        args: "--scenario ip6",
+        counted: GRAPH,
+    },
+    Case {
+        name: "round-xc",
+        args: "--scenario xc",
+        counted: ROUND,
+    },
+    Case {
+        name: "round-xc-4",
+        args: SMALL,
+        counted: ROUND,
+    },
+    Case {
+        name: "round-ip4-64k",
+        args: "--scenario ip4 --destinations uniform --prefixes 16",
+        counted: ROUND,
+    },
+];
+/// A patch with four packets in a vector: what a round costs shows most there.
+const SMALL: &str = "--scenario xc --vector-size 4";
 /// valgrind 3.19 knows no AVX-512, so v4 cannot be counted.
 const LEVELS: [&str; 2] = ["scalar", "x86-64-v3"];
-/// Only what runs below this function: all nodes but the source, and what the dispatcher does for them.
-const COUNTED: &str = "volley_graph::worker::Worker::run_pending";
 const PACKETS: (u64, u64) = (51_200, 153_600);
 
 /// The checked-in budgets.
@@ -24,7 +71,7 @@ const PACKETS: (u64, u64) = (51_200, 153_600);
 pub struct Budgets {
     /// How far a count may move, up or down, before the budget has to be looked at.
     pub tolerance_percent: f64,
-    /// Instructions per packet by `scenario/isa`.
+    /// Instructions per packet by `case/isa`.
     pub budget: BTreeMap<String, f64>,
 }
 
@@ -40,10 +87,10 @@ pub fn run(home: &Home, update: bool) -> Outcome {
         ));
     }
     let mut counted = BTreeMap::new();
-    for scenario in SCENARIOS {
+    for case in &CASES {
         for level in LEVELS {
-            match count(home, scenario, level) {
-                Ok(figure) => counted.insert(format!("{scenario}/{level}"), figure),
+            match count(home, case, level) {
+                Ok(figure) => counted.insert(format!("{}/{level}", case.name), figure),
                 Err(reason) => return Fail(reason),
             };
         }
@@ -74,7 +121,7 @@ fn write(path: &Path, counted: BTreeMap<String, f64>) -> Result<String, String> 
         budget: rounded,
     };
     let text = toml::to_string(&budgets).map_err(|error| error.to_string())?;
-    let head = "# Instructions per packet, all nodes but the source, counted by callgrind: `cargo xtask budget --update`.\n";
+    let head = "# Instructions per packet, counted by callgrind: `cargo xtask budget --update`. `round-`: everything, source and loop included;\n# the others: all nodes but the source.\n";
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(path, format!("{head}{text}")))
@@ -112,11 +159,18 @@ fn judge(budgets: &Budgets, counted: &BTreeMap<String, f64>) -> Result<String, S
     }
 }
 
-/// Instructions per packet of one scenario.
-pub fn count(home: &Home, scenario: &str, level: &str) -> Result<f64, String> {
-    let few = instructions(home, scenario, level, PACKETS.0)?;
-    let many = instructions(home, scenario, level, PACKETS.1)?;
+/// Instructions per packet of one case.
+fn count(home: &Home, case: &Case, level: &str) -> Result<f64, String> {
+    let few = instructions(home, case, level, PACKETS.0)?;
+    let many = instructions(home, case, level, PACKETS.1)?;
     per_packet((PACKETS.0, few), (PACKETS.1, many))
+}
+
+/// Instructions of a round with four packets, everything included.
+pub fn small_round(home: &Home) -> Result<f64, String> {
+    let small = CASES.iter().find(|case| case.args == SMALL);
+    let case = small.ok_or("no case with four packets in a vector")?;
+    count(home, case, LEVELS[1]).map(|per_packet| 4.0 * per_packet)
 }
 
 fn per_packet(few: (u64, u64), many: (u64, u64)) -> Result<f64, String> {
@@ -129,19 +183,18 @@ fn per_packet(few: (u64, u64), many: (u64, u64)) -> Result<f64, String> {
     Ok((many.1 - few.1) as f64 / (many.0 - few.0) as f64)
 }
 
-fn instructions(home: &Home, scenario: &str, level: &str, packets: u64) -> Result<u64, String> {
+fn instructions(home: &Home, case: &Case, level: &str, packets: u64) -> Result<u64, String> {
     let file = home
         .target
-        .join(format!("callgrind.{scenario}.{level}.{packets}"));
+        .join(format!("callgrind.{}.{level}.{packets}", case.name));
     Program::new(home, "valgrind")
         .args(["--tool=callgrind", "--quiet"])
-        .arg(format!("--toggle-collect={COUNTED}"))
+        .arg(format!("--toggle-collect={}", case.counted))
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(home.volley())
+        .arg("bench")
+        .args(case.args.split_whitespace())
         .args([
-            "bench",
-            "--scenario",
-            scenario,
             "--isa",
             level,
             "--callgrind",

@@ -53,7 +53,8 @@ cargo xtask COMMAND
   deb [--binary FILE] [--out DIR]          the Debian package, unpacked and tried
   readme [--update]                        run the commands of README.md and look at their output
   show NAME [--long] [--only ITEM]...      items of an issue, measured: `show engine`, `show interfaces`, `show control`,
-                                           `show router`, `show batcher`, `show workers`, `show operator`, `show hostile`
+                                           `show router`, `show batcher`, `show workers`, `show operator`, `show hostile`,
+                                           `show speed`
 ";
 
 fn main() -> ExitCode {

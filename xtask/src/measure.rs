@@ -35,8 +35,12 @@ pub struct Bench {
     pub core_cycles_per_tsc: Spread,
     #[serde(default)]
     pub nodes: Vec<NodeCost>,
-    #[serde(default)]
-    pub source_cycles_per_packet: f64,
+    /// With the source and what rounds cost beside nodes.
+    pub together_cycles_per_packet: Spread,
+    /// All sources, those without packets too.
+    pub source_cycles_per_packet: Spread,
+    pub loop_cycles_per_packet: f64,
+    pub loop_cycles_per_round: Spread,
     #[serde(default)]
     pub lpm_bytes: Option<u64>,
     #[serde(default)]
@@ -125,7 +129,8 @@ pub mod tests {
          "cycles_per_packet_disturbed":{"min":31.0,"median":36.5,"max":48.0},"undisturbed":0.9,
          "core_cycles_per_tsc":{"min":1.0,"median":1.1,"max":1.2},
          "nodes":[{"name":"ip4-lookup","calls":4,"vectors":1000,"cycles_per_packet":7.5,"vectors_per_call":250.0}],
-         "source_cycles_per_packet":9.0,"lpm_bytes":7000000,"table_load_seconds":0.4,"drops":{"ip4-lookup: no-route":3},
+         "source_cycles_per_packet":{"min":8.5,"median":9.0,"max":9.5},"together_cycles_per_packet":{"min":43.0,"median":44.0,"max":50.0},
+         "loop_cycles_per_packet":0.5,"loop_cycles_per_round":{"min":60.0,"median":64.0,"max":90.0},"lpm_bytes":7000000,"table_load_seconds":0.4,"drops":{"ip4-lookup: no-route":3},
          "verified":true,"something_new":1}"#;
 
     #[test]

@@ -276,7 +276,7 @@ mod tests {
         free(&stop);
         drop(running);
         let text = found.join("\n");
-        let order = [function, "poll", "step", "run"];
+        let order = [function, "poll", "round", "run"];
         let mut rest = found.iter();
         for name in order {
             let there = |c: &String| c.starts_with(name);

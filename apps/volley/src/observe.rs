@@ -82,6 +82,7 @@ impl Observer {
         let running = self.crew.borrow().running();
         let worker = |w: usize| {
             let mut nodes = engine.runtime(w);
+            nodes.extend(engine.loop_report(w));
             if engine.crew().iter().next() == Some(w) {
                 nodes.extend(self.processes.report());
             }
@@ -278,6 +279,7 @@ fn row(n: &NodeReport) -> NodeRuntime {
         NodeState::Interrupt => "interrupt wait",
         NodeState::Active => "active",
         NodeState::Process => "event wait",
+        NodeState::Loop => "loop",
     };
     let mut row = NodeRuntime::new(&n.name, state, n.calls, n.vectors, n.suspends, n.clocks);
     row.max_vector = n.largest as u32;

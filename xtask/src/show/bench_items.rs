@@ -5,7 +5,7 @@ use crate::bench::VECTOR_SIZES;
 use crate::report::Outcome;
 
 /// Core cycles per TSC cycle of the machine that the bars were set on (the baselines page).
-const BAR_SPEED: f64 = 1.41;
+pub const BAR_SPEED: f64 = 1.41;
 
 /// The bars are TSC cycles on a core that ran [`BAR_SPEED`]. This core's speed was measured between the repetitions: what
 /// is judged is the figure at the bar's speed, and the figure as measured stands beside it. A faster core has to be better.
@@ -29,7 +29,7 @@ pub fn cycles(sitting: &Sitting<'_>, args: &str, bar: f64) -> Result<String, Str
         .map_err(add)
 }
 
-fn at_bar_speed(cycles: f64, speed: f64) -> f64 {
+pub fn at_bar_speed(cycles: f64, speed: f64) -> f64 {
     cycles * speed / BAR_SPEED
 }
 

@@ -15,6 +15,7 @@ mod operator;
 mod router;
 mod run_items;
 mod slow_path;
+mod speed;
 mod workers;
 
 use crate::error::Error;
@@ -149,9 +150,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "workers" => &workers::ITEMS,
         "operator" => operator::ITEMS,
         "hostile" => &hostile::ITEMS,
+        "speed" => &speed::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, operator, hostile"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, operator, hostile, speed"
             )));
         }
     };
@@ -282,6 +284,7 @@ mod tests {
             &control::ITEMS,
             &batcher::ITEMS,
             &workers::ITEMS,
+            &speed::ITEMS,
             &router::ITEMS,
             operator::ITEMS,
         ] {

@@ -133,7 +133,7 @@ pub struct Args {
     /// Bytes of a packet without frame check sequence.
     #[arg(long, default_value_t = 64)]
     pub size: u32,
-    /// Most packets per vector, 4 to 1024.
+    /// Most packets per vector, 1 to 1024.
     #[arg(long, default_value_t = 256)]
     pub vector_size: u32,
     /// Packets that the source sends at once (default: the vector size).

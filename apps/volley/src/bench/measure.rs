@@ -2,7 +2,7 @@
 
 use super::args::{Args, Scenario, Style};
 use super::pace;
-use super::report::{NodeCost, Report, Spread};
+use super::report::{CostKind, NodeCost, Report, Spread};
 use super::scenario::Bench;
 use super::{BenchError, scaling, verify};
 use std::collections::BTreeMap;
@@ -37,6 +37,9 @@ struct Sums {
     seconds: f64,
     graph_clocks: u64,
     source_clocks: u64,
+    /// What the rounds cost beside nodes, and how many there were.
+    loop_clocks: u64,
+    rounds: u64,
     core_speed: f64,
 }
 
@@ -55,15 +58,28 @@ impl Run {
         for slice in self.slices.iter().filter(|s| s.pace >= bar) {
             sums.seconds += slice.seconds;
             for cost in &slice.costs {
-                if cost.is_source {
-                    sums.packets += cost.vectors;
-                    sums.source_clocks += cost.clocks;
-                } else {
-                    sums.graph_clocks += cost.clocks;
+                match cost.kind {
+                    CostKind::Source => {
+                        sums.packets += cost.vectors;
+                        sums.source_clocks += cost.clocks;
+                    }
+                    CostKind::Node => sums.graph_clocks += cost.clocks,
+                    CostKind::Loop => {
+                        sums.loop_clocks += cost.clocks;
+                        sums.rounds += cost.calls;
+                    }
                 }
             }
         }
         sums
+    }
+}
+
+impl Sums {
+    /// Cycles per packet of everything: the whole time of the rounds.
+    fn together(&self) -> f64 {
+        let all = self.graph_clocks + self.source_clocks + self.loop_clocks;
+        all as f64 / self.packets as f64
     }
 }
 
@@ -145,9 +161,7 @@ pub(super) fn pin(core: Option<usize>) {
 fn until(bench: &mut Bench, limit: Duration) {
     let start = Instant::now();
     while start.elapsed() < limit {
-        for _ in 0..16 {
-            bench.worker.step();
-        }
+        bench.worker.steps(16);
     }
 }
 
@@ -231,7 +245,10 @@ fn total<'a>(slices: impl Iterator<Item = &'a Slice>) -> Vec<NodeCost> {
 }
 
 fn nodes(bench: &Bench) -> Vec<NodeReport> {
-    bench.stack.engine.borrow().runtime(0)
+    let engine = bench.stack.engine.borrow();
+    let mut nodes = engine.runtime(0);
+    nodes.extend(engine.loop_report(0));
+    nodes
 }
 
 fn drops(bench: &Bench) -> BTreeMap<String, u64> {
@@ -243,21 +260,23 @@ fn drops(bench: &Bench) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What every node did between two looks at the clocks.
+/// What every node did between two looks at the clocks: those that had packets, all sources, and the loop.
 pub(super) fn costs(before: &[NodeReport], after: &[NodeReport]) -> Vec<NodeCost> {
-    let pairs = before
-        .iter()
-        .zip(after)
-        .filter(|(b, a)| a.vectors > b.vectors || a.state == NodeState::Polling);
+    let cost = |(b, a): (&NodeReport, &NodeReport)| NodeCost {
+        name: a.name.clone(),
+        calls: a.calls - b.calls,
+        vectors: a.vectors - b.vectors,
+        // Clocks of the loop are what estimates leave, and may go back a little.
+        clocks: a.clocks.saturating_sub(b.clocks),
+        kind: match a.state {
+            NodeState::Polling | NodeState::Interrupt => CostKind::Source,
+            NodeState::Loop => CostKind::Loop,
+            NodeState::Active | NodeState::Process => CostKind::Node,
+        },
+    };
+    let pairs = before.iter().zip(after).map(cost);
     pairs
-        .map(|(b, a)| NodeCost {
-            name: a.name.clone(),
-            calls: a.calls - b.calls,
-            vectors: a.vectors - b.vectors,
-            clocks: a.clocks - b.clocks,
-            is_source: a.state == NodeState::Polling && a.vectors > b.vectors,
-        })
-        .filter(|c| c.vectors > 0)
+        .filter(|c| c.vectors > 0 || c.kind != CostKind::Node && c.calls > 0)
         .collect()
 }
 
@@ -304,7 +323,10 @@ fn report(
         cycles_per_packet: per(&cycles),
         cycles_per_packet_disturbed: Spread::of(disturbed.map(|s| cycles(&s))),
         core_cycles_per_tsc: per(&|r| r.core_speed),
-        source_cycles_per_packet: per(&|r| r.source_clocks as f64 / r.packets as f64).median,
+        together_cycles_per_packet: per(&Sums::together),
+        source_cycles_per_packet: per(&|r| r.source_clocks as f64 / r.packets as f64),
+        loop_cycles_per_packet: per(&|r| r.loop_clocks as f64 / r.packets as f64).median,
+        loop_cycles_per_round: per(&|r| r.loop_clocks as f64 / r.rounds.max(1) as f64),
         nodes: total(slices().filter(ours)),
         lpm_bytes: bench.stack.fib.borrow().stats().lpm_bytes as u64,
         table_load_seconds: bench.load_seconds,

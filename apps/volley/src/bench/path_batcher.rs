@@ -4,7 +4,7 @@ use super::BenchError;
 use super::args::{Experiment, PathArgs};
 use super::measure::{costs, pin};
 use super::path_traffic::{PATTERNS, Pace, Rig, dice, packet, pattern};
-use super::report::Spread;
+use super::report::{CostKind, Spread};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -214,8 +214,16 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
         runs.push((start.elapsed().as_secs_f64(), costs(&before, &nodes(&rig))));
     }
     let clocks = |all: &[super::report::NodeCost]| -> (f64, f64) {
-        let packets: u64 = all.iter().filter(|c| c.is_source).map(|c| c.vectors).sum();
-        let graph: u64 = all.iter().filter(|c| !c.is_source).map(|c| c.clocks).sum();
+        let packets: u64 = all
+            .iter()
+            .filter(|c| c.kind == CostKind::Source)
+            .map(|c| c.vectors)
+            .sum();
+        let graph: u64 = all
+            .iter()
+            .filter(|c| c.kind == CostKind::Node)
+            .map(|c| c.clocks)
+            .sum();
         (packets as f64, graph as f64)
     };
     let whole = costs(&first, &nodes(&rig));
@@ -232,7 +240,7 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
             .map_or(0.0, |c| c.clocks as f64 / c.vectors as f64),
         vectors_per_call: whole
             .iter()
-            .filter(|c| !c.is_source)
+            .filter(|c| c.kind == CostKind::Node)
             .map(|c| (c.name.clone(), c.vectors as f64 / c.calls.max(1) as f64))
             .collect(),
         delay_p50_us: totals.delay_p50_us,
@@ -249,7 +257,7 @@ fn received(nodes: &[NodeReport]) -> u64 {
 fn steps(rig: &mut Rig, span: Duration) {
     let start = Instant::now();
     while start.elapsed() < span {
-        (0..16).for_each(|_| _ = rig.worker.step());
+        rig.worker.steps(16);
     }
 }
 

@@ -47,8 +47,20 @@ pub struct NodeCost {
     pub vectors: u64,
     /// TSC cycles it took.
     pub clocks: u64,
-    /// Whether packets begin in it.
-    pub is_source: bool,
+    /// Where the cycles belong.
+    pub kind: CostKind,
+}
+
+/// The three parts of what a packet costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostKind {
+    /// Packets begin in it.
+    Source,
+    /// It is behind the source.
+    Node,
+    /// What rounds cost beside nodes: its calls are rounds.
+    Loop,
 }
 
 #[derive(Serialize)]
@@ -58,6 +70,7 @@ struct NodeLine<'a> {
     vectors: u64,
     cycles_per_packet: f64,
     vectors_per_call: f64,
+    kind: CostKind,
 }
 
 impl NodeCost {
@@ -68,12 +81,18 @@ impl NodeCost {
             vectors: self.vectors,
             cycles_per_packet: self.clocks as f64 / self.vectors.max(1) as f64,
             vectors_per_call: self.vectors as f64 / self.calls.max(1) as f64,
+            kind: self.kind,
         }
     }
 }
 
 fn lines<S: serde::Serializer>(nodes: &[NodeCost], out: S) -> Result<S::Ok, S::Error> {
-    out.collect_seq(nodes.iter().map(NodeCost::line))
+    out.collect_seq(shown(nodes))
+}
+
+/// Sources without packets have no cycles per packet: they are in the sums only.
+fn shown(nodes: &[NodeCost]) -> impl Iterator<Item = NodeLine<'_>> {
+    nodes.iter().filter(|c| c.vectors > 0).map(NodeCost::line)
 }
 
 /// The result of one benchmark.
@@ -103,7 +122,13 @@ pub struct Report {
     pub cycles_per_packet_disturbed: Spread,
     /// How fast the core ran: core cycles per cycle of the time-stamp counter.
     pub core_cycles_per_tsc: Spread,
-    pub source_cycles_per_packet: f64,
+    /// Everything: nodes, all sources, and what rounds cost beside them.
+    pub together_cycles_per_packet: Spread,
+    /// All sources, those without packets too.
+    pub source_cycles_per_packet: Spread,
+    /// What rounds cost beside nodes and sources.
+    pub loop_cycles_per_packet: f64,
+    pub loop_cycles_per_round: Spread,
     #[serde(serialize_with = "lines")]
     pub nodes: Vec<NodeCost>,
     pub lpm_bytes: u64,
@@ -134,7 +159,7 @@ impl Report {
             self.mpps, self.mpps_with_source.median
         );
         println!(
-            "  cycles per packet       {}   (all nodes but the source)",
+            "  cycles per packet       {}   (graph: all nodes but the source)",
             self.cycles_per_packet
         );
         println!(
@@ -147,8 +172,11 @@ impl Report {
             self.core_cycles_per_tsc
         );
         println!(
-            "  source                  {:.2}",
-            self.source_cycles_per_packet
+            "  together                {}   (with source {:.2} and loop {:.2}; the loop's cycles per round {})",
+            self.together_cycles_per_packet,
+            self.source_cycles_per_packet.median,
+            self.loop_cycles_per_packet,
+            self.loop_cycles_per_round
         );
         println!(
             "  LPM                     {:.2} MiB, loaded in {:.3} s",
@@ -159,7 +187,7 @@ impl Report {
             "  {:<22} {:>12} {:>14} {:>10} {:>12}",
             "node", "calls", "packets", "cycles/p", "packets/call"
         );
-        for n in self.nodes.iter().map(NodeCost::line) {
+        for n in shown(&self.nodes) {
             let (cycles, size) = (n.cycles_per_packet, n.vectors_per_call);
             println!(
                 "  {:<22} {:>12} {:>14} {cycles:>10.2} {size:>12.1}",

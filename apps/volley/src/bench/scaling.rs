@@ -7,7 +7,7 @@ use super::BenchError;
 use super::args::Args;
 use super::measure::{SLICE, costs};
 use super::pace;
-use super::report::Spread;
+use super::report::{CostKind, Spread};
 use super::scenario::Bench;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -114,7 +114,7 @@ fn work(number: usize, worker: &mut Worker, shared: &Shared) {
             let before = pace::pace();
             let start = Instant::now();
             while start.elapsed() < SLICE {
-                (0..16).for_each(|_| _ = worker.step());
+                worker.steps(16);
             }
             let pace = before.min(pace::pace());
             shared.paces[number].store((pace * 1e6) as u64, Ordering::Relaxed);
@@ -152,7 +152,7 @@ fn one(shared: &Shared, mask: u64, look: impl Fn(usize) -> Vec<NodeReport>) -> S
     let work = before.iter().enumerate().map(|(worker, before)| {
         let mut work = Work::default();
         for cost in costs(before, &look(worker)) {
-            if cost.is_source {
+            if cost.kind == CostKind::Source {
                 work.packets += cost.vectors;
             } else {
                 work.clocks += cost.clocks;

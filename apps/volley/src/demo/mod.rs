@@ -197,7 +197,7 @@ fn round_and_round(
     let drops = lab.show("show drops")?;
     let table = drops.split("\nlast ").next().unwrap_or_default();
     say!("\nshow drops\n{}", table.trim_end());
-    say!("\nOne core, cycles per packet in all nodes but the source (and in the source):");
+    say!("\nOne core, cycles per packet: together, in the graph behind the source, in the source:");
     for (what, speed) in [
         ("captures", captures),
         ("uniform", uniform),
@@ -207,8 +207,11 @@ fn round_and_round(
             mpps,
             cycles,
             source,
+            together,
         } = speed;
-        say!("  {what:<11} {mpps:6.2} Mpps {cycles:7.1} cycles per packet ({source:.1})");
+        say!(
+            "  {what:<11} {mpps:6.2} Mpps   together {together:6.1}   graph {cycles:6.1}   source {source:6.1}"
+        );
     }
     traffic.delete(lab)?;
     lab.balance()?;

@@ -130,8 +130,10 @@ pub struct Speed {
     pub mpps: f64,
     /// Cycles per packet of all nodes but the source.
     pub cycles: f64,
-    /// Cycles per packet of the source.
+    /// Cycles per packet of the sources.
     pub source: f64,
+    /// Cycles per packet of everything: nodes, sources, and what rounds cost beside them.
+    pub together: f64,
 }
 
 /// The router, stepped by hand or on its thread.
@@ -346,10 +348,15 @@ impl Lab {
                 .sum::<u64>() as f64
         };
         let packets = received.max(1) as f64;
+        let (nodes, sources) = (
+            cycles("active"),
+            cycles("polling") + cycles("interrupt wait"),
+        );
         Ok(Speed {
             mpps: received as f64 / self.ran.as_secs_f64() / 1e6,
-            cycles: cycles("active") / packets,
-            source: (cycles("polling") + cycles("interrupt wait")) / packets,
+            cycles: nodes / packets,
+            source: sources / packets,
+            together: (nodes + sources + cycles("loop")) / packets,
         })
     }
 

@@ -49,7 +49,7 @@ pub struct Args {
     /// Unix socket of `volley ctl`, instead of the file's.
     #[arg(long)]
     socket: Option<PathBuf>,
-    /// Packets per vector, 4 to 1024, instead of the file's.
+    /// Packets per vector, 1 to 1024, instead of the file's.
     #[arg(long)]
     vector_size: Option<u32>,
     /// Workers to begin with, 1 to 64, instead of the file's.

@@ -42,6 +42,14 @@ pub(crate) trait Body: Send {
     fn may_leave(&self) -> bool {
         !self.keeps_order()
     }
+    /// Sources: see [`Source::is_vacant`].
+    fn is_vacant(&self) -> bool {
+        false
+    }
+    /// Stages: see [`Stage::is_holding`].
+    fn is_holding(&self) -> bool {
+        false
+    }
     /// Sources: see [`Source::may_rest`].
     fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
@@ -218,6 +226,10 @@ impl<S: Source> Body for SourceBody<S> {
         )
     }
 
+    fn is_vacant(&self) -> bool {
+        self.0.is_vacant()
+    }
+
     fn may_rest(&self, now_ns: u64, idle_ns: u64) -> bool {
         self.0.may_rest(now_ns, idle_ns)
     }
@@ -243,11 +255,13 @@ impl<S: Stage> Body for StageBody<S> {
     #[inline]
     fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
         run_many(&mut self.0, level, cx, lanes, frame);
+        lanes.holders.set(cx.node, self.0.is_holding());
     }
 
     #[inline(never)]
     fn run_few(&mut self, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
         run_few(&mut self.0, cx, lanes, frame);
+        lanes.holders.set(cx.node, self.0.is_holding());
     }
 
     #[inline]
@@ -257,6 +271,10 @@ impl<S: Stage> Body for StageBody<S> {
         }
         let stage = &mut self.0;
         volley_simd::call(level, ReleaseCall { stage, cx, lanes })
+    }
+
+    fn is_holding(&self) -> bool {
+        self.0.is_holding()
     }
 
     fn keeps_order(&self) -> bool {

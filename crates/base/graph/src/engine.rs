@@ -7,9 +7,11 @@ mod links;
 mod numbers;
 mod reports;
 
+use crate::agenda::{Agenda, Holders};
 use crate::arc::ArcBook;
 use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace, SetVectorSize};
+use crate::channel::Channel;
 use crate::drop_book::{DropBook, Kind};
 use crate::frame::Frame;
 use crate::handoff::{Links, Post};
@@ -19,7 +21,7 @@ use crate::ranks::{self, Pending};
 use crate::stage::Role;
 use crate::stats::NodeStats;
 use crate::trace::{Note, Tracer};
-use crate::worker::{Channel, Slot, Worker};
+use crate::worker::{Slot, Worker};
 use crate::{
     ArcId, ArcReport, Change, Clock, Column, CounterInfo, Counters, Crew, DropNode, DropTap,
     Feature, GraphError, MAX_WORKERS, Names, Nexts, Node, NodeId, Source, TraceFilter, Traced,
@@ -36,10 +38,12 @@ use volley_tables::qsbr::Domain;
 /// The most nodes a graph may have.
 pub(crate) const MAX_NODES: usize = 1024;
 
+pub use reports::LOOP;
+
 /// What is fixed when an engine is made.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Packets that vectors have room for, 4 to 1024. They have no more unless told so: [`Engine::set_vector_size`].
+    /// Packets that vectors have room for, 1 to 1024. They have no more unless told so: [`Engine::set_vector_size`].
     pub vector_size: usize,
     /// Packet buffers of the pool.
     pub buffers: usize,
@@ -112,6 +116,8 @@ pub struct Engine {
     pub(crate) held_frames: usize,
     /// What the books had at the last clear.
     books_cleared: HashMap<Kind, u64>,
+    /// What the workers' loops had at the last clear.
+    loops_cleared: Vec<reports::LoopBase>,
     /// Rings between workers.
     pub(crate) links: Links,
     pub(crate) placements: Placements,
@@ -148,7 +154,7 @@ impl Engine {
         pool: Arc<Pool>,
         domain: Arc<Domain>,
     ) -> Result<Self, GraphError> {
-        if !(4..=1024).contains(&settings.vector_size) {
+        if !(1..=1024).contains(&settings.vector_size) {
             return Err(GraphError::VectorSize(settings.vector_size));
         }
         if !(1..=MAX_WORKERS).contains(&settings.workers) {
@@ -174,6 +180,7 @@ impl Engine {
             books,
             held_frames: 0,
             books_cleared: HashMap::new(),
+            loops_cleared: vec![reports::LoopBase::default(); places],
             links: Links::default(),
             placements: Placements::default(),
             gone: Gone::default(),
@@ -194,11 +201,11 @@ impl Engine {
         self.vector_size
     }
 
-    /// Let vectors have at most `packets` from now on: 4 at least, and no more than they have room for
+    /// Let vectors have at most `packets` from now on: 1 at least, and no more than they have room for
     /// ([`Settings::vector_size`]).
     pub fn set_vector_size(&mut self, packets: usize) -> Result<(), GraphError> {
         let room = self.settings.vector_size;
-        if !(4..=room).contains(&packets) {
+        if !(1..=room).contains(&packets) {
             return Err(GraphError::VectorRoom { packets, room });
         }
         self.room_for_changes()?;
@@ -536,12 +543,16 @@ impl Engine {
             slots,
             sources,
             stages,
+            agenda: Agenda::new(),
             reader: self.domain.register(),
             level: self.settings.level,
             clock: self.settings.clock.clone(),
             channel: self.channels[worker].clone(),
             clock_cost: crate::worker::clock_cost(),
             ended: 0,
+            began: 0,
+            spent: 0,
+            booked: 0,
             long: crate::worker::long_gap(),
         })
     }
@@ -568,6 +579,7 @@ impl Engine {
             drop_node: self.node(crate::DROP_NODE)?,
             targets: Column::new(size),
             offsets: vec![0; size.next_multiple_of(8)].into(),
+            holders: Holders::new(),
             holding: false,
             grown: 0,
         })
@@ -599,6 +611,7 @@ impl Engine {
             body: (def.make)(worker),
             edges,
             stats: def.stats[worker].clone(),
+            is_bulk: false,
         })
     }
 
@@ -614,13 +627,14 @@ impl Engine {
             .push(change)
             .map_err(|_| GraphError::WorkerBusy(worker))?;
         self.sent[worker] += 1;
-        channel.ring();
+        channel.notify();
         Ok(())
     }
 
-    /// Wake workers that sleep: something was handed to their sources by another way than a change.
+    /// Something was handed to sources or stages of workers by another way than a change: all of them are called in the next
+    /// round. Workers that sleep wake up.
     pub fn wake(&self) {
-        self.channels.iter().for_each(|c| c.ring());
+        self.channels.iter().for_each(|c| c.notify());
     }
 
     /// Whether a worker sleeps now.

@@ -47,7 +47,7 @@ pub enum GraphError {
     #[error("too many different feature chains: {0} is the limit")]
     TooManyChains(usize),
     /// The vector size is out of range.
-    #[error("vector size {0} is out of range: choose 4 to 1024")]
+    #[error("vector size {0} is out of range: choose 1 to 1024")]
     VectorSize(usize),
     /// More packets than vectors have room for, or next to none.
     #[error(

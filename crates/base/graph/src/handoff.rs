@@ -6,20 +6,21 @@
 //! A worker's *turn* keeps order when packets of one flow go to another worker than before ([`Hands::turn`]): what is
 //! handed over behind it waits, wherever it goes, until every worker has run what was handed to it before.
 
+use crate::channel::Channel;
 use crate::column::Column;
 use crate::cx::RawCx;
 use crate::engine::MAX_NODES;
 use crate::frame::{Col, Frame, bits};
 use crate::lanes::Lanes;
 use crate::stats::bump;
-use crate::worker::{Channel, Worker};
+use crate::worker::Worker;
 use crate::{
     Change, Done, Engine, GraphError, Hands, Isa, MAX_WORKERS, Nexts, NodeId, Output, Vector,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use volley_simd::{Bits, all_equal, cycles};
+use volley_simd::{Bits, all_equal};
 use volley_tables::exchange::{Giver, Taker, Turns, exchange};
 
 /// Frames that a worker takes from one other worker in one round.
@@ -217,7 +218,14 @@ impl Post {
     }
 
     /// Whether others have taken everything that this worker has handed over.
+    #[inline(always)]
     pub(crate) fn is_taken(&self) -> bool {
+        // Who has no ring from itself has none to others.
+        self.inlets.is_empty() || self.are_empty()
+    }
+
+    #[inline(never)]
+    fn are_empty(&self) -> bool {
         self.outlets.iter().flatten().all(|o| o.ring.is_empty())
     }
 
@@ -410,7 +418,7 @@ impl Worker {
                 self.arrive(parcel, now_ns);
             }
         }
-        self.run_pending(now_ns, cycles());
+        self.run_pending(now_ns, None);
         let me = self.lanes.post.me;
         for inlet in &mut self.lanes.post.inlets {
             if inlet.turn != 0 && !inlet.arrived {

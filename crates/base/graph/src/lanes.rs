@@ -1,5 +1,6 @@
 //! What lies between the nodes of one worker: pending frames, spare frames, buffers, arcs and the tracer.
 
+use crate::agenda::Holders;
 use crate::arc::ArcTables;
 use crate::column::Column;
 use crate::frame::{ALWAYS, Col, Frame, IDX, POS, bits};
@@ -41,7 +42,9 @@ pub(crate) struct Lanes {
     pub(crate) targets: Column,
     /// Where packets begin in the arena: see [`crate::Vector::words`].
     pub(crate) offsets: Box<[usize]>,
-    /// Stages of this worker hold packets.
+    /// Stages that have something to give back.
+    pub(crate) holders: Holders,
+    /// Some of them hold packets that must not be overtaken.
     pub(crate) holding: bool,
     /// Frames that had to be allocated while running: a sizing fault, shown in tests.
     pub(crate) grown: u64,

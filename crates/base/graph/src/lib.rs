@@ -7,9 +7,11 @@
 //! Contract of the data path: no allocation, no locks, no system calls, no formatting. The control thread hands
 //! prepared changes over a lock-free queue ([`Engine`]); a worker swaps them in between two vectors and never waits.
 
+mod agenda;
 mod arc;
 mod body;
 mod changes;
+mod channel;
 mod clock;
 mod column;
 mod counters;
@@ -48,6 +50,7 @@ mod vector;
 mod worker;
 
 pub use arc::{ArcId, ArcReport, Feature, Spot};
+pub use channel::{GAP_US, Gap};
 pub use clock::Clock;
 pub use column::{Column, Words, strip_rows};
 pub use counters::{CounterInfo, Counters, NoCounters, Severity};
@@ -55,7 +58,7 @@ pub use crew::{Crew, MAX_WORKERS};
 pub use cx::Cx;
 pub use drop_book::{DropSample, SAMPLE};
 pub use drop_node::{DROP_NODE, DropNode, DropTap};
-pub use engine::{Engine, EngineNames, Settings};
+pub use engine::{Engine, EngineNames, LOOP, Settings};
 pub use errand::{Errand, Runner};
 pub use error::GraphError;
 pub use frame::Col;
@@ -65,7 +68,7 @@ pub use ids::NodeId;
 pub use node::{Nexts, NoNext, Node, Source};
 pub use numa::{MemoryNode, memory_nodes, node_of, pool};
 pub use offload::{BadOffload, Checksum, Gso, GsoKind, Offload};
-pub use output::{Aside, Fresh, Output};
+pub use output::{Aside, Fresh, Output, STRIP};
 pub use packet::{Packet, PacketView, Slices};
 pub use process::{ProcessInfo, Processes, Turn, Watch};
 pub use receive::MAX_SEGMENTS;
@@ -77,7 +80,7 @@ pub use stats::{CounterReport, DropReport, NodeReport, NodeState};
 pub use trace::{Glance, Names, Trace, TraceFilter, TraceStep, Traced};
 pub use unfold::{Copies, Fate, Offspring};
 pub use vector::{Done, Vector};
-pub use worker::{Change, GAP_US, Gap, Worker};
+pub use worker::{Change, Worker};
 
 pub use volley_buf as buf;
 pub use volley_simd::{

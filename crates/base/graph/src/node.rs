@@ -52,6 +52,13 @@ pub trait Source: Send + Sized + 'static {
         out: &mut Output<'_, I, Self::Next>,
     ) -> usize;
 
+    /// Whether there is nothing to poll: no queue, and nothing in an inbox. The source is not polled then until something was
+    /// handed to the worker ([`crate::Engine::wake`], [`crate::Engine::send`]); whoever puts something into its inbox calls
+    /// one of these *afterwards*. Asked after a poll. A source that says nothing here is polled in every round.
+    fn is_vacant(&self) -> bool {
+        false
+    }
+
     /// Whether the worker may sleep, asked after a round without a packet, `idle_ns` after the last round with one. A
     /// source that says nothing here has to be polled. Drivers ask [`Clock`](crate::Clock) nothing: `now_ns` is the time.
     fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {

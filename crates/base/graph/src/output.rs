@@ -5,9 +5,12 @@ use crate::frame::{CHAINED, Col, Frame, IDX, POS};
 use crate::lanes::Lanes;
 use crate::{Column, Nexts, NodeId, Packet, PacketView};
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use volley_buf::{DATA, END, Meta, NO_BUFFER, START};
 use volley_simd::Isa;
+
+/// The most packets that [`Fresh::fill_alike`] hands over at a time.
+pub const STRIP: usize = 16;
 
 /// A source's way into the graph.
 pub struct Output<'a, I: Isa, X: Nexts> {
@@ -60,14 +63,12 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
     #[inline(always)]
     pub fn resume(&mut self, aside: &mut Aside, rows: usize) -> Fresh<'_, I, X> {
         let mut frame = self.lanes.frame();
-        let ready = &aside.rows[aside.at..];
-        let n = rows.min(ready.len()).min(self.lanes.vector_size);
+        let n = rows.min(aside.len()).min(self.lanes.vector_size);
         frame.n = n;
         frame.cols[POS].words_mut(n).fill(START as u32);
-        let [idx, _, len, rx, ..] = &mut frame.cols;
-        let (idx, len, rx) = (idx.words_mut(n), len.words_mut(n), rx.words_mut(n));
-        for (row, r) in ready[..n].iter().enumerate() {
-            (idx[row], len[row], rx[row]) = (r.idx, r.len, r.rx);
+        for (col, words) in PREPARED.iter().zip(&aside.cols) {
+            let ready = &words[aside.at..][..n];
+            frame.cols[*col].words_mut(n).copy_from_slice(ready);
         }
         aside.at += n;
         self.fresh(frame)
@@ -75,38 +76,34 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
 
     /// Free what was set aside and not resumed.
     pub fn release(&mut self, aside: &mut Aside) {
-        for row in &aside.rows[aside.at..] {
-            self.lanes.bufs.free(&[row.idx]);
-        }
+        self.lanes.bufs.free(&aside.cols[0][aside.at..]);
         aside.clear();
     }
 }
 
+/// The columns of packets that are set aside.
+const PREPARED: [usize; 3] = [IDX, Col::Len as usize, Col::Rx as usize];
+
 /// Prepared packets that wait in a source. They count as held; give them back with [`Output::release`].
 #[derive(Default)]
 pub struct Aside {
-    rows: Vec<Prepared>,
+    /// [`PREPARED`], one after the other.
+    cols: [Vec<u32>; PREPARED.len()],
     at: usize,
-}
-
-struct Prepared {
-    idx: u32,
-    len: u32,
-    rx: u32,
 }
 
 impl Aside {
     /// Room for `rows` packets, so that setting them aside does not allocate.
     pub fn with_capacity(rows: usize) -> Self {
         Aside {
-            rows: Vec::with_capacity(rows),
+            cols: std::array::from_fn(|_| Vec::with_capacity(rows)),
             at: 0,
         }
     }
 
     /// Packets still to be resumed.
     pub fn len(&self) -> usize {
-        self.rows.len() - self.at
+        self.cols[0].len() - self.at
     }
 
     /// Whether nothing waits.
@@ -115,7 +112,7 @@ impl Aside {
     }
 
     fn clear(&mut self) {
-        self.rows.clear();
+        self.cols.iter_mut().for_each(Vec::clear);
         self.at = 0;
     }
 }
@@ -159,6 +156,31 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
             let len = body(row, data).min(DATA);
             self.frame.cols[Col::Len as usize].words_mut(n)[row] = len as u32;
         }
+    }
+
+    /// Write packets that are all `len` bytes long, a strip of up to [`STRIP`] at a time: `body` gets their buffers, in order.
+    #[inline(always)]
+    pub fn fill_alike(&mut self, len: usize, mut body: impl FnMut(&mut [&mut [u8; DATA]])) {
+        let n = self.frame.n;
+        let pool = self.lanes.bufs.pool();
+        for rows in self.frame.words(IDX).chunks(STRIP) {
+            let mut strip = [const { MaybeUninit::<&mut [u8; DATA]>::uninit() }; STRIP];
+            for (place, &idx) in strip.iter_mut().zip(rows) {
+                // SAFETY: the row's buffer is ours, its data area is DATA bytes behind START, and rows do not share buffers.
+                place.write(unsafe { &mut *pool.at(idx, START).cast() });
+            }
+            // SAFETY: as many are initialised, and a MaybeUninit is laid out as what it may hold.
+            body(unsafe { std::slice::from_raw_parts_mut(strip.as_mut_ptr().cast(), rows.len()) });
+        }
+        self.frame.cols[Col::Len as usize]
+            .words_mut(n)
+            .fill(len.min(DATA) as u32);
+    }
+
+    /// The bytes of all packets.
+    #[inline(always)]
+    pub fn bytes(&self) -> u64 {
+        volley_simd::sum(self.frame.words(Col::Len as usize))
     }
 
     /// Write one packet of any length, as a chain where one buffer does not hold it. False (and an empty packet) when
@@ -225,6 +247,13 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
         self.frame.cols[Col::Rx as usize].words_mut(n)[row] = rx;
     }
 
+    /// Say by which interface all packets came in.
+    #[inline(always)]
+    pub fn set_rx_all(&mut self, rx: u32) {
+        let n = self.frame.n;
+        self.frame.cols[Col::Rx as usize].words_mut(n).fill(rx);
+    }
+
     /// Change packets and their columns one by one before they go.
     pub fn prepare(&mut self, mut body: impl FnMut(usize, &mut Packet<'_>)) {
         for row in 0..self.frame.n {
@@ -259,14 +288,12 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
         if aside.is_empty() {
             aside.clear();
         }
-        for row in 0..self.frame.n {
-            let word = |col: usize| self.frame.words(col)[row];
-            debug_assert!(word(POS) & CHAINED == 0, "chains cannot be set aside");
-            aside.rows.push(Prepared {
-                idx: word(IDX),
-                len: word(Col::Len as usize),
-                rx: word(Col::Rx as usize),
-            });
+        debug_assert!(
+            volley_simd::or_all(self.frame.words(POS)) & CHAINED == 0,
+            "chains cannot be set aside"
+        );
+        for (col, words) in PREPARED.iter().zip(&mut aside.cols) {
+            words.extend_from_slice(self.frame.words(*col));
         }
         self.frame.n = 0;
     }

@@ -96,9 +96,12 @@ impl Worker {
         if !self.lanes.post.is_empty() {
             return false;
         }
-        let now_ns = self.clock.now_ns();
+        let now_ns = self.clock.at(self.ended);
         let may = |node: &crate::NodeId| self.slots[node.index()].body.may_rest(now_ns, idle_ns);
-        self.sources.iter().chain(&self.stages).all(may)
+        // Those that are left out of rounds have nothing to stay awake for.
+        let holders = &self.lanes.holders;
+        let stages = self.stages.iter().filter(|stage| holders.has(**stage));
+        self.agenda.sources.iter().chain(stages).all(may)
     }
 
     /// Sleep until something ends it. Returns at once when there is something to do, or `stop` is set.
@@ -125,7 +128,9 @@ impl Worker {
             wait(rest, bell, span);
         }
         bell.asleep.store(false, Ordering::SeqCst);
-        self.ended = 0;
+        (self.ended, self.began) = (0, 0);
+        // Whatever ended the sleep may be for any of them.
+        self.agenda.call_all();
         for node in &self.sources[..armed] {
             self.slots[node.index()].body.wake();
         }

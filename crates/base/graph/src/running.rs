@@ -1,7 +1,7 @@
 //! Workers on threads of their own.
 
+use crate::channel::Channel;
 use crate::rest::{Bell, Rest};
-use crate::worker::Channel;
 use crate::{GraphError, Worker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -180,14 +180,16 @@ fn run(mut worker: Worker, core: Option<usize>, near: Option<u32>, orders: &Orde
     let mut rest = Rest::new();
     let (mut idle, mut since_ns) = (0u32, 0);
     while !orders.stop.load(Ordering::Relaxed) {
-        if worker.step() > 0 {
+        if worker.round() > 0 {
             idle = 0;
             continue;
         }
         if orders.leave.load(Ordering::Relaxed) && worker.may_leave() {
             break;
         }
-        let now_ns = worker.clock.now_ns();
+        // What comes now is not part of any round.
+        worker.began = 0;
+        let now_ns = worker.clock.at(worker.ended);
         if idle == 0 {
             since_ns = now_ns;
         }

@@ -5,7 +5,7 @@
 //! nobody. What the copy means is found out elsewhere. System calls that the signal interrupts go on by themselves (`SA_RESTART`);
 //! those that the kernel never restarts (`poll`) are ended early, as any signal does. While nobody asks there is no handler.
 
-use crate::worker::Channel;
+use crate::channel::Channel;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};

@@ -29,7 +29,8 @@ pub(crate) enum Role {
 
 /// A node that holds packets between rounds.
 pub trait Stage: Node {
-    /// Whether anything is held: otherwise [`Stage::release`] is not called.
+    /// Whether anything is held: otherwise [`Stage::release`] is not called. Asked after each vector that the stage runs, and
+    /// after something was handed to the worker ([`crate::Engine::wake`]): it changes by nothing else.
     fn is_holding(&self) -> bool;
 
     /// Whether what it holds must not be overtaken: no queue goes to another worker, and no worker ends, meanwhile. Not so

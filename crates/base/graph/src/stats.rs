@@ -1,11 +1,19 @@
 //! Per-node clocks and counters: written by one worker, read by anybody.
 
-use crate::body::FEW;
 use crate::{CounterInfo, DropSample, NodeId};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Of so many runs with a handful of packets one is timed.
-const SAMPLE: u64 = 8;
+/// Vectors with fewer packets than this are short: not every run of one is timed.
+const BULK: usize = 64;
+/// Of so many runs with a short vector one is timed. No power of two: what alternates between a few kinds of vectors does so
+/// by those.
+const SAMPLE: u64 = 7;
+
+/// Whether a vector is long enough that reading the clock for it is nothing beside it.
+#[inline(always)]
+pub(crate) fn is_bulk(rows: usize) -> bool {
+    rows >= BULK
+}
 
 /// What one node did on one worker.
 pub(crate) struct NodeStats {
@@ -37,8 +45,8 @@ impl NodeStats {
 
     /// How many runs the clock of the next one stands for; 0: it is not timed.
     #[inline(always)]
-    pub(crate) fn weight(&self, rows: usize) -> u64 {
-        if rows >= FEW {
+    pub(crate) fn weight(&self, is_bulk: bool) -> u64 {
+        if is_bulk {
             1
         } else if self.calls.load(Relaxed).is_multiple_of(SAMPLE) {
             SAMPLE
@@ -57,10 +65,14 @@ impl NodeStats {
         }
     }
 
+    /// Count a run that took so many cycles and stands for `weight` runs. Those that it stands for did not read the clock,
+    /// which costs `clock_cost`. Returns the cycles that were booked.
     #[inline(always)]
-    pub(crate) fn ran(&self, rows: usize, clocks: u64) {
+    pub(crate) fn ran(&self, rows: usize, took: u64, weight: u64, clock_cost: u64) -> u64 {
+        let clocks = took + took.saturating_sub(clock_cost) * (weight - 1);
         bump(&self.clocks, clocks);
         self.ran_untimed(rows);
+        clocks
     }
 }
 
@@ -81,6 +93,8 @@ pub enum NodeState {
     Interrupt,
     /// Runs when packets wait for it.
     Active,
+    /// The worker's own loop: see [`crate::LOOP`].
+    Loop,
     /// An asynchronous task on the control thread.
     Process,
 }

@@ -1,16 +1,14 @@
 //! A worker: polls its sources, runs what waits in graph order, marks a quiescent point, begins again.
 
+use crate::agenda::Agenda;
 use crate::body::{Body, FEW};
+use crate::channel::{Channel, GAP_US, Gap};
 use crate::cx::RawCx;
 use crate::lanes::Lanes;
-use crate::rest::Bell;
-use crate::shot::Standing;
-use crate::stats::NodeStats;
+use crate::stats::{NodeStats, is_bulk};
 use crate::{Clock, NodeId};
-use crossbeam_queue::ArrayQueue;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::sync::{Arc, OnceLock};
 use volley_simd::{Level, cycles};
 use volley_tables::qsbr::Reader;
 
@@ -19,6 +17,8 @@ pub(crate) struct Slot {
     pub(crate) body: Box<dyn Body>,
     pub(crate) edges: Box<[NodeId]>,
     pub(crate) stats: Arc<NodeStats>,
+    /// A source's last poll had so many packets that each poll is timed.
+    pub(crate) is_bulk: bool,
 }
 
 /// A prepared change to a worker, swapped in between two vectors. It keeps what it replaced and is dropped by the
@@ -28,85 +28,6 @@ pub trait Change: Send {
     fn swap(&mut self, worker: &mut Worker);
 }
 
-/// A long gap between the ends of two rounds of a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
-    /// When it began, in cycles.
-    pub from: u64,
-    /// How many cycles.
-    pub took: u64,
-    /// The node that the worker ran last.
-    pub node: NodeId,
-}
-
-/// Gaps of at least so many microseconds are told.
-pub const GAP_US: u32 = 50;
-/// Gaps that the control thread has not looked at.
-const GAPS: usize = 256;
-
-/// On lines of its own: what its neighbours are is written all the time.
-#[repr(align(128))]
-pub(crate) struct Apart<T>(pub(crate) T);
-
-/// The queues between the control thread and one worker.
-pub(crate) struct Channel {
-    pub(crate) todo: ArrayQueue<Box<dyn Change>>,
-    pub(crate) done: ArrayQueue<Box<dyn Change>>,
-    /// Rounds that found work, and rounds in all.
-    pub(crate) busy: AtomicU64,
-    pub(crate) rounds: AtomicU64,
-    /// Packets that entered the graph.
-    pub(crate) packets: AtomicU64,
-    /// Frames that had to be allocated while running.
-    pub(crate) grown: AtomicU64,
-    /// Changes swapped in so far.
-    pub(crate) changes: AtomicU64,
-    /// The longest round, in cycles, changes included. Set back by the control thread.
-    pub(crate) longest: AtomicU64,
-    /// Cycles of rounds that found work.
-    pub(crate) busy_cycles: AtomicU64,
-    /// Times the worker slept.
-    pub(crate) sleeps: AtomicU64,
-    /// The node that it ran last.
-    pub(crate) node: AtomicU32,
-    /// Long gaps, those that found no room here not among them, and how many there were in all.
-    pub(crate) gaps: ArrayQueue<Gap>,
-    pub(crate) long_gaps: AtomicU64,
-    /// Wakes the worker, once it runs on a thread. Others look at it whenever they hand something over.
-    pub(crate) bell: Apart<OnceLock<Bell>>,
-    /// The thread that it runs on.
-    pub(crate) standing: Standing,
-}
-
-impl Channel {
-    pub(crate) fn new() -> Self {
-        Channel {
-            todo: ArrayQueue::new(256),
-            done: ArrayQueue::new(512),
-            busy: AtomicU64::new(0),
-            rounds: AtomicU64::new(0),
-            packets: AtomicU64::new(0),
-            grown: AtomicU64::new(0),
-            changes: AtomicU64::new(0),
-            longest: AtomicU64::new(0),
-            busy_cycles: AtomicU64::new(0),
-            sleeps: AtomicU64::new(0),
-            node: AtomicU32::new(0),
-            gaps: ArrayQueue::new(GAPS),
-            long_gaps: AtomicU64::new(0),
-            bell: Apart(OnceLock::new()),
-            standing: Standing::default(),
-        }
-    }
-
-    /// Wake the worker, if it sleeps.
-    pub(crate) fn ring(&self) {
-        if let Some(bell) = self.bell.0.get() {
-            bell.ring();
-        }
-    }
-}
-
 /// One worker's whole state.
 pub struct Worker {
     /// Its number.
@@ -114,6 +35,7 @@ pub struct Worker {
     pub(crate) slots: Vec<Slot>,
     pub(crate) sources: Vec<NodeId>,
     pub(crate) stages: Vec<NodeId>,
+    pub(crate) agenda: Agenda,
     pub(crate) lanes: Lanes,
     pub(crate) reader: Reader,
     pub(crate) level: Level,
@@ -123,6 +45,11 @@ pub struct Worker {
     pub(crate) clock_cost: u64,
     /// When the last round ended; 0 before the first one and after a sleep.
     pub(crate) ended: u64,
+    /// When the round that comes next began, if another one ended then; 0 when the clock has to be read.
+    pub(crate) began: u64,
+    /// Cycles of all rounds so far, and those of them that were booked on nodes.
+    pub(crate) spent: u64,
+    pub(crate) booked: u64,
     /// Cycles of a long gap.
     pub(crate) long: u64,
 }
@@ -145,30 +72,87 @@ impl Worker {
     /// One round. Returns how many packets entered the graph, those that stages gave back and other workers handed over
     /// included.
     pub fn step(&mut self) -> usize {
-        let round = cycles();
-        self.take_changes();
-        let start = cycles();
+        self.began = 0;
+        self.round()
+    }
+
+    /// So many rounds, one right after the other: each begins when the one before ends, so that the clock is read once a
+    /// round. Returns how many packets there were.
+    pub fn steps(&mut self, rounds: usize) -> usize {
+        self.began = 0;
+        (0..rounds).map(|_| self.round()).sum()
+    }
+
+    /// One round that begins where the last one ended, or now if [`Worker::began`] is 0.
+    /// Never inlined: what a round costs is counted below this name.
+    #[inline(never)]
+    pub(crate) fn round(&mut self) -> usize {
+        let start = match self.began {
+            0 => cycles(),
+            began => began,
+        };
+        let news = self.channel.notices.0.is_news(&mut self.agenda.seen);
+        let full = self.agenda.is_full(news);
+        if full {
+            self.call_all();
+        }
         let now_ns = self.clock.at(start);
-        let (entered, polled) = self.poll_sources(now_ns, start);
+        let (entered, polled) = self.poll_sources(now_ns);
         if entered > 0 {
             self.run_pending(now_ns, polled);
         }
         let handed = self.take_handed(now_ns);
-        let released = if self.stages.is_empty() {
-            0
-        } else {
-            self.release(now_ns)
+        let released = match self.lanes.holders.any {
+            true => self.release(now_ns),
+            false => 0,
         };
+        if full {
+            self.leave_out();
+        }
         self.reader.quiescent();
         let moved = handed + released;
         let end = cycles();
-        self.publish(entered, moved, end.wrapping_sub(round));
+        let took = end.wrapping_sub(start);
+        let rounds = &self.channel.rounds.0;
+        rounds.count(entered, moved, took);
+        self.spent += took;
+        let own = self.spent.saturating_sub(self.booked);
+        rounds.own_cycles.store(own, Relaxed);
         let gap = end.wrapping_sub(self.ended);
         if gap >= self.long && self.ended != 0 {
             self.note_gap(gap);
         }
-        self.ended = end;
+        (self.ended, self.began) = (end, end);
         entered + moved
+    }
+
+    /// Take changes up, and have every source and stage called in this round: what was handed over may be in any of them.
+    #[cold]
+    fn call_all(&mut self) {
+        while let Some(mut change) = self.channel.todo.pop() {
+            change.swap(self);
+            self.channel.changes.fetch_add(1, Release);
+            // The queue back is twice as long as the queue here, and the control thread empties it before it adds.
+            if let Err(change) = self.channel.done.push(change) {
+                drop(change);
+            }
+        }
+        self.agenda.sources.clear();
+        self.agenda.sources.extend_from_slice(&self.sources);
+        for &stage in &self.stages {
+            self.lanes.holders.set(stage, true);
+        }
+        let grown = &self.channel.rounds.0.grown;
+        grown.store(self.lanes.grown, Relaxed);
+    }
+
+    /// All sources were polled: those that have nothing to poll are left out until there is news. Stages that hold nothing
+    /// are left out when they have been called.
+    #[cold]
+    fn leave_out(&mut self) {
+        let slots = &self.slots;
+        let is_vacant = |node: &NodeId| slots[node.index()].body.is_vacant();
+        self.agenda.sources.retain(|node| !is_vacant(node));
     }
 
     /// Tell the control thread of a long gap. A full queue loses it, and it is counted all the same.
@@ -186,20 +170,29 @@ impl Worker {
 
     /// Let stages give packets back, one vector at a time: each goes its whole way before the next one comes, so that
     /// vectors of different paths do not meet in one frame. Returns how many packets.
+    #[inline(never)]
     fn release(&mut self, now_ns: u64) -> usize {
         let mut all = 0;
         for at in 0..self.stages.len() {
+            let stage = self.stages[at];
+            if !self.lanes.holders.has(stage) {
+                continue;
+            }
             loop {
-                let rows = self.release_one(self.stages[at], now_ns);
+                let rows = self.release_one(stage, now_ns);
                 if rows == 0 {
                     break;
                 }
                 all += rows;
-                self.run_pending(now_ns, cycles());
+                self.run_pending(now_ns, None);
             }
+            let holds = self.slots[stage.index()].body.is_holding();
+            self.lanes.holders.set(stage, holds);
         }
-        let mut stages = self.stages.iter();
-        self.lanes.holding = stages.any(|s| self.slots[s.index()].body.keeps_order());
+        let (stages, holders) = (&self.stages, &mut self.lanes.holders);
+        holders.any = stages.iter().any(|stage| holders.has(*stage));
+        let mut held = stages.iter().filter(|stage| holders.has(**stage));
+        self.lanes.holding = held.any(|stage| self.slots[stage.index()].body.keeps_order());
         all
     }
 
@@ -207,56 +200,72 @@ impl Worker {
     #[inline(never)]
     fn release_one(&mut self, node: NodeId, now_ns: u64) -> usize {
         let start = cycles();
-        let Slot { body, edges, stats } = &mut self.slots[node.index()];
+        let slot = &mut self.slots[node.index()];
         let cx = RawCx {
             node,
-            edges,
-            stats,
+            edges: &slot.edges,
+            stats: &slot.stats,
             guard: self.reader.guard(),
             now_ns,
         };
-        let rows = body.poll(self.level, &cx, &mut self.lanes);
+        let rows = slot.body.poll(self.level, &cx, &mut self.lanes);
         if rows > 0 {
-            stats.took(cycles() - start);
+            let took = cycles() - start;
+            slot.stats.took(took);
+            self.booked += took;
         }
         rows
     }
 
-    fn poll_sources(&mut self, now_ns: u64, mut from: u64) -> (usize, u64) {
-        let mut entered = 0;
+    /// Poll the sources that have queues. Returns how many packets entered, and when the last one was done, if the clock was
+    /// read then. Polls that find a long vector are timed, and some of the others: see [`NodeStats::weight`].
+    #[inline(always)]
+    fn poll_sources(&mut self, now_ns: u64) -> (usize, Option<u64>) {
+        let (mut entered, mut from) = (0, None);
         let Worker {
             slots,
-            sources,
+            agenda,
             lanes,
             reader,
             level,
             channel,
+            clock_cost,
+            booked,
             ..
         } = self;
-        for &node in sources.iter() {
+        for &node in &agenda.sources {
             channel.node.store(u32::from(node.0), Relaxed);
-            let Slot { body, edges, stats } = &mut slots[node.index()];
+            let slot = &mut slots[node.index()];
+            let stats = &slot.stats;
             let cx = RawCx {
                 node,
-                edges,
+                edges: &slot.edges,
                 stats,
                 guard: reader.guard(),
                 now_ns,
             };
-            let rows = body.poll(*level, &cx, lanes);
+            let weight = stats.weight(slot.is_bulk);
+            if weight == 0 {
+                let rows = slot.body.poll(*level, &cx, lanes);
+                stats.ran_untimed(rows);
+                slot.is_bulk = is_bulk(rows);
+                (entered, from) = (entered + rows, None);
+                continue;
+            }
+            let start = from.unwrap_or_else(cycles);
+            let rows = slot.body.poll(*level, &cx, lanes);
             let until = cycles();
-            stats.ran(rows, until - from);
-            from = until;
-            entered += rows;
+            *booked += stats.ran(rows, until - start, weight, *clock_cost);
+            slot.is_bulk = is_bulk(rows);
+            (entered, from) = (entered + rows, Some(until));
         }
         (entered, from)
     }
 
     /// Run frames until none waits. The end of one node's time is the start of the next one's. Reading the clock costs as
-    /// much as a node's work on one packet: of runs with a handful of packets every eighth is timed, and counts eight times.
-    /// Never inlined: the instruction budgets count what happens below this name.
+    /// much as a node's work on several packets: of runs with a short vector some are timed ([`NodeStats::weight`]). Never inlined: the instruction budgets count what happens below this name.
     #[inline(never)]
-    pub(crate) fn run_pending(&mut self, now_ns: u64, from: u64) {
+    pub(crate) fn run_pending(&mut self, now_ns: u64, mut from: Option<u64>) {
         let Worker {
             slots,
             lanes,
@@ -264,12 +273,14 @@ impl Worker {
             level,
             clock_cost,
             channel,
+            booked,
             ..
         } = self;
-        let mut from = Some(from);
         while let Some((node, mut frame)) = lanes.next() {
             channel.node.store(u32::from(node.0), Relaxed);
-            let Slot { body, edges, stats } = &mut slots[node.index()];
+            let Slot {
+                body, edges, stats, ..
+            } = &mut slots[node.index()];
             let cx = RawCx {
                 node,
                 edges,
@@ -282,57 +293,27 @@ impl Worker {
                 body.note(&cx, lanes, &frame);
             }
             let rows = frame.n;
-            let weight = stats.weight(rows);
-            if weight == 0 {
-                body.run_few(&cx, lanes, frame);
-                stats.ran_untimed(rows);
-                from = None;
-                continue;
-            }
-            let start = from.unwrap_or_else(cycles);
+            let weight = stats.weight(is_bulk(rows));
+            let start = match weight {
+                0 => None,
+                _ => Some(from.unwrap_or_else(cycles)),
+            };
             if rows < FEW {
                 body.run_few(&cx, lanes, frame);
             } else {
                 body.run(*level, &cx, lanes, frame);
             }
-            let until = cycles();
-            // The runs that this one stands for did not read the clock.
-            let took = until - start;
-            stats.ran(rows, took + took.saturating_sub(*clock_cost) * (weight - 1));
-            from = Some(until);
-        }
-    }
-
-    #[inline(always)]
-    fn take_changes(&mut self) {
-        if !self.channel.todo.is_empty() {
-            self.swap_changes();
-        }
-    }
-
-    #[cold]
-    fn swap_changes(&mut self) {
-        while let Some(mut change) = self.channel.todo.pop() {
-            change.swap(self);
-            self.channel.changes.fetch_add(1, Release);
-            // The queue back is twice as long as the queue here, and the control thread empties it before it adds.
-            if let Err(change) = self.channel.done.push(change) {
-                drop(change);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn publish(&mut self, entered: usize, moved: usize, took: u64) {
-        let channel = &self.channel;
-        crate::stats::bump(&channel.rounds, 1);
-        let worked = entered + moved > 0;
-        crate::stats::bump(&channel.busy, u64::from(worked));
-        crate::stats::bump(&channel.packets, entered as u64);
-        crate::stats::bump(&channel.busy_cycles, if worked { took } else { 0 });
-        channel.grown.store(self.lanes.grown, Relaxed);
-        if took > channel.longest.load(Relaxed) {
-            channel.longest.store(took, Relaxed);
+            from = match start {
+                None => {
+                    stats.ran_untimed(rows);
+                    None
+                }
+                Some(start) => {
+                    let until = cycles();
+                    *booked += stats.ran(rows, until - start, weight, *clock_cost);
+                    Some(until)
+                }
+            };
         }
     }
 

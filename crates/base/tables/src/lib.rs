@@ -4,6 +4,7 @@
 //!   say when an old value may be freed. Readers never write shared memory except one store per loop,
 //!   and the writer never waits for them.
 //! - [`exchange`]: bounded rings from one thread to another, and the turns by which order is kept across several of them.
+//! - [`notices`]: one word that says whether anything was handed over by any of several ways.
 //! - [`lpm4`], [`lpm6`]: longest-prefix match from addresses to 31-bit leaf ids. Leaf 0 means "no route".
 //! - [`mac`]: exact match from 64-bit keys (a MAC address and its bridge domain) to entries, with marks of use.
 //!
@@ -18,6 +19,7 @@ mod limbo;
 pub mod lpm4;
 pub mod lpm6;
 pub mod mac;
+pub mod notices;
 mod pages;
 pub mod qsbr;
 mod sync;

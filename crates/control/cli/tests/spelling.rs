@@ -363,7 +363,7 @@ fn interface_life() -> impl Strategy<Value = Request> {
         }),
         proptest::option::of(0..65_536u32).prop_map(|core| Request::WorkerAdd { core }),
         (0..64u32).prop_map(|worker| Request::WorkerDelete { worker }),
-        (4..=1024u32).prop_map(|packets| Request::VectorSize { packets }),
+        (1..=1024u32).prop_map(|packets| Request::VectorSize { packets }),
         (
             proptest::option::of(0..LOG_MODULES.len()),
             proptest::option::of(0..LogLevel::ALL.len())

@@ -50,11 +50,11 @@ pub(crate) static ENGINE: Table = Table {
     keys: &[
         k(
             "vector_size",
-            "packets per vector to begin with, 4 to 1024 (256)",
+            "packets per vector to begin with, 1 to 1024 (256)",
         ),
         k(
             "max_vector_size",
-            "packets that vectors have room for, 4 to 1024 (1024)",
+            "packets that vectors have room for, 1 to 1024 (1024)",
         ),
         k("buffers", "buffers, 256 to 16777216 (16384)"),
         k("isa", "auto, scalar, x86-64-v3 or x86-64-v4 (auto)"),

@@ -5,7 +5,7 @@ pub const NAME_LEN: usize = 63;
 /// Smallest and largest L3 MTU of an interface, in bytes (RFC 791 asks a router to take 68).
 pub const MTU: std::ops::RangeInclusive<u32> = 68..=65_535;
 /// Packets per vector.
-pub const VECTOR_SIZE: std::ops::RangeInclusive<u32> = 4..=1024;
+pub const VECTOR_SIZE: std::ops::RangeInclusive<u32> = 1..=1024;
 /// What vectors have room for, unless the settings say something else.
 pub const USUAL_MAX_VECTOR_SIZE: u32 = 1024;
 /// Workers.

@@ -82,9 +82,9 @@ impl Capabilities {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct EngineSettings {
-    /// Most packets per vector to begin with, 4..=1024.
+    /// Most packets per vector to begin with, 1..=1024.
     pub vector_size: u32,
-    /// What vectors have room for, 4..=1024; none = 1024.
+    /// What vectors have room for, 1..=1024; none = 1024.
     pub max_vector_size: Option<u32>,
     /// Buffers on each memory node of the machine.
     pub buffers: u32,

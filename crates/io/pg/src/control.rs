@@ -183,7 +183,7 @@ impl Control {
             };
             (self.held[worker], self.held[to]) = (self.held[worker] - 1, self.held[to] + 1);
             entry.worker = to;
-            entry.shared.worker.store(to as u32, Relaxed);
+            self.inboxes[to].steer(&entry.shared, to);
         }
     }
 
@@ -338,7 +338,10 @@ impl Pg {
 
     /// Make a stream whose packets are made ahead. It does not send yet.
     pub fn preloaded(&self, spec: &StreamSpec, preload: Preload) -> Result<Applied, ModelError> {
-        self.0.borrow_mut().new_stream(spec, Some(preload))
+        let control = &mut *self.0.borrow_mut();
+        let done = control.new_stream(spec, Some(preload));
+        control.host.wake();
+        done
     }
 
     /// Whether no stream sends: every packet made was processed.
@@ -360,7 +363,7 @@ impl PgHandler {
 impl Handler for PgHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         let mut control = self.0.borrow_mut();
-        Some(match request {
+        let done = match request {
             Request::InterfaceCreate(spec) if spec.kind == InterfaceKind::Pg => {
                 control.create(spec)
             }
@@ -380,7 +383,10 @@ impl Handler for PgHandler {
             } => control.capture_on(interface, file, *count),
             Request::PgCaptureOff { interface } => control.capture_off(interface),
             _ => return None,
-        })
+        };
+        // Whatever it was, workers look for it in their inboxes and at their streams.
+        control.host.wake();
+        Some(done)
     }
 
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {

@@ -11,6 +11,17 @@ impl PgInput {
     pub(crate) fn fill<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut Fresh<'_, I, Next>) {
         let n = fresh.len();
         let (streams, plan) = (&mut self.streams, self.plan.words(n));
+        let Some(&first) = plan.first() else { return };
+        let only = &mut streams[first as usize];
+        if let Some(len) = only.alike().filter(|_| volley_graph::all_equal(plan)) {
+            fresh.fill_alike(len, |strip| only.make_alike(strip));
+            only.packets += n as u64;
+            only.bytes += (n * len) as u64;
+            if let Some(rx) = only.rx() {
+                fresh.set_rx_all(rx);
+            }
+            return;
+        }
         let mut big = false;
         fresh.fill(|row, packet| {
             let stream: &mut Stream = &mut streams[plan[row] as usize];
@@ -23,14 +34,8 @@ impl PgInput {
             stream.bytes += len as u64;
             len
         });
-        let (first, mut other) = (plan.first().copied(), 0);
-        for &row in plan {
-            other |= u32::from(Some(row) != first);
-        }
         let rx = |stream: u32| streams[stream as usize].rx().unwrap_or(0);
-        if other != 0 || first.is_some_and(|first| rx(first) != 0) {
-            (0..n).for_each(|row| fresh.set_rx(row, rx(plan[row])));
-        }
+        (0..n).for_each(|row| fresh.set_rx(row, rx(plan[row])));
         if big {
             self.fill_long(cx, fresh);
         }
@@ -67,6 +72,15 @@ impl PgInput {
     pub(crate) fn weigh<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>) {
         for stream in &mut self.streams {
             (stream.packets, stream.bytes) = (0, 0);
+        }
+        let plan = self.plan.words(fresh.len());
+        if let Some(&first) = plan.first()
+            && let only = &mut self.streams[first as usize]
+            && !only.is_down
+            && volley_graph::all_equal(plan)
+        {
+            (only.packets, only.bytes) = (plan.len() as u64, fresh.bytes());
+            return;
         }
         for (row, &which) in self.plan.words(fresh.len()).iter().enumerate() {
             let stream = &mut self.streams[which as usize];

@@ -7,7 +7,7 @@ use crate::make::values::{Random, Values};
 use crossbeam_queue::ArrayQueue;
 use rand_xoshiro::rand_core::SeedableRng;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use volley_graph::buf::DATA;
 use volley_graph::{Aside, NodeId};
 
@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) sent: AtomicU64,
     /// The worker that it is to be on; written by the control thread.
     pub(crate) worker: AtomicU32,
+    /// It is counted among those on their way to another worker.
+    moving: AtomicBool,
 }
 
 impl Shared {
@@ -47,6 +49,12 @@ impl Shared {
     #[inline(always)]
     pub(crate) fn worker(&self) -> usize {
         self.worker.load(Ordering::Relaxed) as usize
+    }
+
+    /// Whether it is to stay with `worker`, which has taken up every command (the last one it has `seen`).
+    #[inline(always)]
+    pub(crate) fn is_at_rest(&self, worker: usize, seen: u32) -> bool {
+        self.command.load(Ordering::Acquire) == seen && self.worker() == worker
     }
 
     pub(crate) fn order(&self, want: u32) {
@@ -71,15 +79,49 @@ impl Shared {
 pub(crate) struct Inbox {
     pub(crate) new: ArrayQueue<Box<Stream>>,
     pub(crate) gone: ArrayQueue<Box<Stream>>,
+    /// Streams on their way from one worker to another: one number for all workers.
+    moving: Arc<AtomicUsize>,
 }
 
 impl Inbox {
     pub(crate) fn for_workers(workers: usize) -> Vec<Arc<Inbox>> {
+        let moving = Arc::<AtomicUsize>::default();
         let inbox = || Inbox {
             new: ArrayQueue::new(MAX_STREAMS),
             gone: ArrayQueue::new(MAX_STREAMS),
+            moving: moving.clone(),
         };
         (0..workers).map(|_| Arc::new(inbox())).collect()
+    }
+
+    /// Control thread: a stream is to go to another worker.
+    pub(crate) fn steer(&self, stream: &Shared, worker: usize) {
+        stream.worker.store(worker as u32, Ordering::Relaxed);
+        self.sets_out(stream);
+    }
+
+    fn sets_out(&self, stream: &Shared) {
+        if !stream.moving.swap(true, Ordering::AcqRel) {
+            self.moving.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A worker: a stream has come to worker `here`, or ends (none). It is on its way no more, unless it is to go elsewhere.
+    pub(crate) fn arrived(&self, stream: &Shared, here: Option<usize>) {
+        let leaves = || here.is_some_and(|here| stream.worker() != here);
+        if leaves() || !stream.moving.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        self.moving.fetch_sub(1, Ordering::Relaxed);
+        // It was sent elsewhere meanwhile, by somebody who took it to be still on its way.
+        if leaves() {
+            self.sets_out(stream);
+        }
+    }
+
+    /// Whether a stream waits to be taken in, or may come from another worker.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.new.is_empty() || self.moving.load(Ordering::Relaxed) > 0
     }
 }
 
@@ -118,6 +160,20 @@ pub(crate) struct Parts {
     pub(crate) node: Option<NodeId>,
 }
 
+impl Parts {
+    /// The length of all packets, if it is one and they can be made many at a time.
+    fn alike(&self) -> Option<usize> {
+        if let Some(round) = &self.round {
+            return round.len();
+        }
+        let [program] = &*self.programs else {
+            return None;
+        };
+        let one = matches!(self.pick, Pick::Only) && program.goes_by_strips(&self.values);
+        one.then_some(program.len())
+    }
+}
+
 /// A stream on its worker.
 pub(crate) struct Stream {
     pub(crate) shared: Arc<Shared>,
@@ -125,6 +181,8 @@ pub(crate) struct Stream {
     random: Random,
     /// Some packets do not fit in one buffer: they are made in `scratch` and copied into chains.
     pub(crate) is_big: bool,
+    /// The length of all its packets, where they are made many at a time.
+    alike: Option<usize>,
     scratch: Vec<u8>,
     pub(crate) lap: Option<Lap>,
     pub(crate) seen: u32,
@@ -146,6 +204,7 @@ impl Stream {
             shared: Arc::default(),
             random: Random::seed_from_u64(parts.seed),
             is_big: longest > DATA,
+            alike: parts.alike().filter(|len| *len <= DATA),
             scratch: vec![0; longest.next_multiple_of(BLOCK)],
             lap: preload.map(Lap::new),
             seen: 0,
@@ -239,6 +298,33 @@ impl Stream {
         }
         let (which, len) = pick.next(&mut self.random);
         programs[which].make(packet, len, values, &mut self.random)
+    }
+
+    /// Whether the next packets are all of one length and can be made many at a time: [`Stream::make_alike`].
+    #[inline(always)]
+    pub(crate) fn alike(&self) -> Option<usize> {
+        self.alike
+    }
+
+    /// Make the next packets, if [`Stream::alike`].
+    #[inline(always)]
+    pub(crate) fn make_alike(&mut self, strip: &mut [&mut [u8; DATA]]) {
+        let Parts {
+            programs,
+            values,
+            round,
+            ..
+        } = &mut self.parts;
+        self.made += strip.len() as u64;
+        if let Some(round) = round {
+            for packet in strip.iter_mut() {
+                let (from, _) = round.next();
+                let to = packet.as_chunks_mut::<BLOCK>().0.iter_mut();
+                to.zip(from).for_each(|(to, from)| *to = *from);
+            }
+        } else if let Some(program) = programs.first() {
+            program.make_strip(strip, values, &mut self.random);
+        }
     }
 
     /// Make the next packet, whatever its length.

@@ -339,7 +339,6 @@ impl Ports {
         let features = port.peer.as_ref().map_or(0, |p| p.end.features());
         let caps = caps(features, port.front);
         if changed {
-            self.host.wake();
             let crew = self.host.engine.borrow().crew().clone();
             let rx = self.host.place_again(index, pairs.max(1));
             let wire = port.wire.clone();
@@ -348,6 +347,7 @@ impl Ports {
             }
             self.host.set_queues(index, rx, pairs.max(1) as u32);
             self.host.set_caps(index, caps);
+            self.host.wake();
         }
         let same = {
             let interfaces = self.host.interfaces.borrow();

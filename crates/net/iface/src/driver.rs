@@ -198,7 +198,13 @@ impl Host {
     }
 
     /// The driver's way to move receive queues of an interface: `steer` is told the queue and its new worker.
+    /// Workers are notified each time.
     pub fn set_steer(&self, index: IfIdx, steer: impl Fn(usize, usize) + 'static) {
+        let engine = self.engine.clone();
+        let steer = move |queue, worker| {
+            steer(queue, worker);
+            engine.borrow().wake();
+        };
         self.interfaces
             .borrow_mut()
             .set_steer(index, Rc::new(steer));
@@ -233,7 +239,7 @@ impl Host {
         self.interfaces.borrow_mut().set_queues(index, rx, tx);
     }
 
-    /// Wake workers that sleep: something was put into a source's inbox.
+    /// Something was put into a source's inbox: workers look for it, and those that sleep wake up.
     pub fn wake(&self) {
         self.engine.borrow().wake();
     }

@@ -46,6 +46,11 @@ impl RxPlace {
         self.now.load(Acquire) as usize
     }
 
+    /// Whether `worker` has it, or is to have it.
+    pub fn is_for(&self, worker: usize) -> bool {
+        self.now() == worker || self.next() == worker
+    }
+
     /// Whether `worker` has to stay awake for it: it is to come, or to go.
     pub fn concerns(&self, worker: usize) -> bool {
         let (now, next) = (self.now(), self.next());

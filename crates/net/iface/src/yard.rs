@@ -6,7 +6,8 @@
 use crossbeam_queue::ArrayQueue;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
 /// Where a queue is to be.
 #[derive(Debug)]
@@ -100,7 +101,13 @@ impl<Q> Yard<Q> {
 
     /// Control thread: a queue is to go to another worker. Whoever has it passes it on.
     pub fn steer(&self, way: &Way, worker: usize) {
-        if way.to.swap(worker as u32, Relaxed) != worker as u32 && !way.moving.swap(true, Relaxed) {
+        if way.to.swap(worker as u32, Relaxed) != worker as u32 {
+            self.sets_out(way);
+        }
+    }
+
+    fn sets_out(&self, way: &Way) {
+        if !way.moving.swap(true, AcqRel) {
             self.moving.fetch_add(1, Relaxed);
         }
     }
@@ -134,7 +141,10 @@ impl<Q> Yard<Q> {
         while let Some(at) = queues.iter().position(|q| leaves(q)) {
             let queue = queues.swap_remove(at);
             let left = match gone(&queue.queue) {
-                true => self.lanes[worker].gone.push(queue),
+                true => {
+                    self.arrived(&queue.way, None);
+                    self.lanes[worker].gone.push(queue)
+                }
                 false => self.hand_on(queue),
             };
             if let Err(queue) = left {
@@ -151,10 +161,21 @@ impl<Q> Yard<Q> {
             let Some(queue) = self.lanes[worker].new.pop() else {
                 return;
             };
-            if queue.stays(worker) && queue.way.moving.swap(false, Relaxed) {
-                self.moving.fetch_sub(1, Relaxed);
-            }
+            self.arrived(&queue.way, Some(worker));
             queues.push(queue);
+        }
+    }
+
+    /// A queue has come to worker `here`, or ends (none). It is on its way no more, unless it is to go elsewhere.
+    fn arrived(&self, way: &Way, here: Option<usize>) {
+        let leaves = || here.is_some_and(|here| way.to.load(Relaxed) != here as u32);
+        if leaves() || !way.moving.swap(false, AcqRel) {
+            return;
+        }
+        self.moving.fetch_sub(1, Relaxed);
+        // It was sent elsewhere meanwhile, by somebody who took it to be still on its way.
+        if leaves() {
+            self.sets_out(way);
         }
     }
 
@@ -189,6 +210,17 @@ mod tests {
         assert!(b[0].stays(1) && (0..3).all(|w| !yard.is_waiting(w)));
         yard.exchange(1, false, &mut b, |_| true);
         assert_eq!((b.len(), yard.reap(), yard.reap()), (0, 1, 0));
+    }
+
+    #[test]
+    fn a_queue_that_ends_while_it_is_to_go_elsewhere_keeps_nobody_awake() {
+        let yard = Yard::new(2, 4);
+        let mut boxes = yard.boxes();
+        let way = yard.put(0, 7);
+        yard.exchange(0, true, &mut boxes, |_| false);
+        yard.steer(&way, 1);
+        yard.exchange(0, false, &mut boxes, |_| true);
+        assert!(boxes.is_empty() && !yard.is_waiting(0) && !yard.is_waiting(1));
     }
 
     #[test]

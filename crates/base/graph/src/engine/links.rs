@@ -2,9 +2,9 @@
 
 use super::Engine;
 use crate::NodeId;
+use crate::channel::Channel;
 use crate::stage::Role;
 use crate::stats::NodeStats;
-use crate::worker::Channel;
 use std::sync::Arc;
 
 impl Engine {

@@ -1,13 +1,52 @@
 //! What the engine tells of its nodes and workers, and what is counted from when.
 
 use super::{Definition, Engine};
+use crate::channel::Rounds;
 use crate::drop_book::{DropSample, Kind};
 use crate::stage::Role;
 use crate::{CounterInfo, CounterReport, DropReport, Gap, NodeId, NodeReport, NodeState, Stand};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// Name of the line for a worker's own loop: what its rounds cost beside its nodes.
+pub const LOOP: &str = "worker-loop";
+
+/// A loop's figures at the last clear.
+#[derive(Clone, Default)]
+pub(super) struct LoopBase {
+    rounds: u64,
+    packets: u64,
+    clocks: u64,
+}
+
+impl LoopBase {
+    fn of(rounds: &Rounds) -> Self {
+        LoopBase {
+            rounds: rounds.all.load(Relaxed),
+            packets: rounds.entered.load(Relaxed) + rounds.moved.load(Relaxed),
+            clocks: rounds.own_cycles.load(Relaxed),
+        }
+    }
+}
+
 impl Engine {
+    /// What the rounds of `worker` cost beside its nodes since the last clear, as a line among those of
+    /// [`Engine::runtime`]: its calls are rounds, and with it the clocks of all lines are the whole time of the rounds.
+    pub fn loop_report(&self, worker: usize) -> Option<NodeReport> {
+        let (channel, base) = (self.channels.get(worker)?, &self.loops_cleared[worker]);
+        let now = LoopBase::of(&channel.rounds.0);
+        Some(NodeReport {
+            name: LOOP.to_owned(),
+            state: NodeState::Loop,
+            calls: now.rounds - base.rounds,
+            vectors: now.packets - base.packets,
+            suspends: 0,
+            // Clocks of nodes are estimates where not every run is timed, and this is what is left.
+            clocks: now.clocks.saturating_sub(base.clocks),
+            largest: 0,
+        })
+    }
+
     /// A worker's thread, to be asked where it stands.
     pub fn stand(&self, worker: usize) -> Option<Stand> {
         self.channels.get(worker).cloned().map(Stand)
@@ -69,9 +108,10 @@ impl Engine {
 
     /// Start `show runtime` from zero.
     pub fn clear_runtime(&mut self) {
-        self.channels
-            .iter()
-            .for_each(|c| c.longest.store(0, Relaxed));
+        for (channel, base) in self.channels.iter().zip(&mut self.loops_cleared) {
+            channel.rounds.0.longest.store(0, Relaxed);
+            *base = LoopBase::of(&channel.rounds.0);
+        }
         for def in &mut self.defs {
             for (stats, base) in def.stats.iter().zip(&mut def.cleared) {
                 base.calls = stats.calls.load(Relaxed);
@@ -136,7 +176,7 @@ impl Engine {
         let cycles = self
             .channels
             .get(worker)
-            .map_or(0, |c| c.longest.load(Relaxed));
+            .map_or(0, |c| c.rounds.0.longest.load(Relaxed));
         cycles as f64 * 1e6 / volley_simd::cycles_per_second()
     }
 
@@ -145,7 +185,7 @@ impl Engine {
         let cycles = self
             .channels
             .get(worker)
-            .map_or(0, |c| c.busy_cycles.load(Relaxed));
+            .map_or(0, |c| c.rounds.0.busy_cycles.load(Relaxed));
         cycles as f64 / volley_simd::cycles_per_second()
     }
 
@@ -172,11 +212,11 @@ impl Engine {
 
     /// Rounds, rounds that found packets, packets, and frames allocated while running, of one worker.
     pub fn load(&self, worker: usize) -> Option<(u64, u64, u64, u64)> {
-        let c = self.channels.get(worker)?;
+        let c = &self.channels.get(worker)?.rounds.0;
         Some((
-            c.rounds.load(Relaxed),
+            c.all.load(Relaxed),
             c.busy.load(Relaxed),
-            c.packets.load(Relaxed),
+            c.entered.load(Relaxed),
             c.grown.load(Relaxed),
         ))
     }

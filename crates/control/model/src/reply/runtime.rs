@@ -57,7 +57,8 @@ pub struct WorkerRuntime {
 pub struct NodeRuntime {
     /// Its name.
     pub name: String,
-    /// `active` (internal, has run), `polling`, `interrupt wait`, `any wait`, `event wait`, `done`, `disabled`.
+    /// `active` (internal, has run), `polling`, `interrupt wait`, `any wait`, `event wait`, `done`, `disabled`, `loop` (what
+    /// the worker's rounds cost beside its nodes; calls are rounds).
     pub state: String,
     /// Times it ran.
     pub calls: u64,

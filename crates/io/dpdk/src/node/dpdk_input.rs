@@ -114,6 +114,10 @@ impl Source for DpdkInput {
     type Count = Count;
 
     fn may_leave(&self) -> bool {
+        self.is_vacant()
+    }
+
+    fn is_vacant(&self) -> bool {
         self.queues.is_empty() && !self.yard.is_waiting(self.worker)
     }
 

@@ -224,6 +224,10 @@ impl<Q: RxQueue> Source for Input<Q> {
     type Count = Count;
 
     fn may_leave(&self) -> bool {
+        self.is_vacant()
+    }
+
+    fn is_vacant(&self) -> bool {
         self.queues.is_empty() && !self.yard.is_waiting(self.worker)
     }
 

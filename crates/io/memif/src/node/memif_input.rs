@@ -332,7 +332,14 @@ impl Source for MemifInput {
 
     fn may_leave(&self) -> bool {
         let mut all = self.assigned().filter_map(Assigned::ring);
-        all.all(|queue| queue.place.now() != self.worker && queue.place.next() != self.worker)
+        all.all(|queue| !queue.place.is_for(self.worker))
+    }
+
+    /// A queue whose peer did wrong counts: that may be over before anybody hands over a new list.
+    fn is_vacant(&self) -> bool {
+        let all = self.assigned();
+        let mut queues = all.filter_map(|q| q.link.rx().get(q.queue));
+        self.inbox.new.is_empty() && queues.all(|queue| !queue.place.is_for(self.worker))
     }
 
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {

@@ -120,6 +120,7 @@ impl Ports {
         let (way, yard) = (self.yard.put(worker, player), self.yard.clone());
         let steer = move |_, worker| yard.steer(&way, worker);
         self.host.set_steer(rx, steer);
+        self.host.wake();
         progress
     }
 
@@ -132,6 +133,7 @@ impl Ports {
         let port = self.ports.remove(at);
         if let Some(progress) = port.progress {
             progress.gone.store(true, Relaxed);
+            self.host.wake();
         }
         let closed = port.sink.map_or(Ok(String::new()), |sink| {
             let path = sink.path().to_owned();

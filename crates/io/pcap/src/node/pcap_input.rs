@@ -116,6 +116,10 @@ impl Source for PcapInput {
     type Count = Count;
 
     fn may_leave(&self) -> bool {
+        self.is_vacant()
+    }
+
+    fn is_vacant(&self) -> bool {
         self.players.is_empty() && !self.yard.is_waiting(self.worker)
     }
 

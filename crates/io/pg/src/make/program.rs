@@ -4,6 +4,7 @@ use super::bits::{Place, Write};
 use super::sums::Update;
 use super::template::{Built, Length};
 use super::values::{Random, Values};
+use volley_graph::buf::DATA;
 
 /// Bytes that are copied at a time.
 pub(crate) const BLOCK: usize = 64;
@@ -86,6 +87,50 @@ impl Program {
     pub(crate) fn unchanged(&self) -> Option<&[u8]> {
         let same = self.writes.is_empty() && self.lengths.is_empty() && self.sums.is_empty();
         same.then(|| &self.bytes[..self.len])
+    }
+
+    /// Whether packets may be made a strip at a time ([`Program::make_strip`]): the values come out the same then. Of two edits
+    /// with random values each takes its turn at one generator, packet by packet.
+    pub(crate) fn goes_by_strips(&self, values: &[Values]) -> bool {
+        let random = values.iter().filter(|v| matches!(v, Values::Random { .. }));
+        let whole = |sum: &Update| matches!(sum, Update::Whole(_));
+        self.lengths.is_empty() && !self.sums.iter().any(whole) && random.count() <= 1
+    }
+
+    /// Make as many packets, each as long as the program's, edit by edit: the way to each edit and checksum is found once for
+    /// all packets of the strip. What comes out is what [`Program::make`] makes.
+    #[inline(always)]
+    pub(crate) fn make_strip(
+        &self,
+        strip: &mut [&mut [u8; DATA]],
+        values: &mut [Values],
+        random: &mut Random,
+    ) {
+        for (at, block) in self.bytes.as_chunks::<BLOCK>().0.iter().enumerate() {
+            for packet in strip.iter_mut() {
+                if let Some(to) = packet.as_chunks_mut::<BLOCK>().0.get_mut(at) {
+                    *to = *block;
+                }
+            }
+        }
+        for (write, values) in self.writes.iter().zip(values) {
+            match (write, values) {
+                (Write::Four(at), Values::List32(list, next)) => {
+                    for packet in strip.iter_mut() {
+                        let value = super::values::in_turn(list, next);
+                        packet[*at..at + 4].copy_from_slice(&value.to_be_bytes());
+                    }
+                }
+                (write, values) => {
+                    for packet in strip.iter_mut() {
+                        write.put(&mut packet[..], values.next(random));
+                    }
+                }
+            }
+        }
+        for sum in &self.sums {
+            sum.run_strip(strip, self.len);
+        }
     }
 
     /// Make the packet, `len` bytes long, in `packet`, which has room for whole blocks; returns its length.

@@ -29,6 +29,13 @@ impl Round {
         self.at = 0;
     }
 
+    /// The length of the packets, if all have the same.
+    pub(crate) fn len(&self) -> Option<usize> {
+        let first = *self.lens.first()?;
+        let same = self.lens.iter().all(|len| *len == first);
+        same.then_some(first as usize)
+    }
+
     /// The next packet, filled up to whole blocks, and its length.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> (&[[u8; BLOCK]], usize) {
@@ -88,6 +95,7 @@ fn common_multiple(a: usize, b: usize) -> Option<usize> {
 mod tests {
     use super::*;
     use crate::make::template::build;
+    use volley_graph::buf::DATA;
 
     fn stream(size: usize, edits: &[&str]) -> (Program, Vec<Values>) {
         let template = "eth / ip4 / udp / payload size 30".parse().unwrap();
@@ -124,6 +132,46 @@ mod tests {
             let (blocks, ready) = ready.next();
             assert_eq!(blocks.as_flattened()[..ready], packet[..len], "{n}");
         }
+    }
+
+    /// Packets made a strip at a time are those made one by one, whatever the edits and the strip's length.
+    #[test]
+    fn strips_are_the_packets_one_by_one() {
+        for edits in [
+            &[][..],
+            &["ip4.dst list 10.0.0.1 10.0.0.2 10.0.0.3"],
+            &[
+                "eth.src increment 02:00:00:00:00:00 02:00:00:00:00:05",
+                "eth.dst list 02:00:00:00:01:01 02:00:00:00:01:02",
+            ],
+            &[
+                "ip4.src random 10.0.0.0 10.255.255.255",
+                "udp.sport increment 1 7",
+                "ip4.dscp list 1 5 9",
+            ],
+            &["udp.dport fixed 9", "ip4.id random 0 65535"],
+        ] {
+            let (program, mut one) = stream(91, edits);
+            let mut many = one.clone();
+            assert!(program.goes_by_strips(&one));
+            let (mut a, mut b) = (Random::seed_from_u64(3), Random::seed_from_u64(3));
+            for rows in [1, 16, 5, 16, 2] {
+                let mut buffers = vec![[7u8; DATA]; rows];
+                let mut strip: Vec<&mut [u8; DATA]> = buffers.iter_mut().collect();
+                program.make_strip(&mut strip, &mut many, &mut a);
+                for made in &buffers {
+                    let mut packet = [7u8; DATA];
+                    let len = program.make(&mut packet, usize::MAX, &mut one, &mut b);
+                    assert_eq!((len, &made[..]), (91, &packet[..]), "{edits:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_random_edits_take_turns_at_the_generator() {
+        let (program, values) = stream(64, &["udp.sport random 1 9", "udp.dport random 1 9"]);
+        assert!(!program.goes_by_strips(&values));
     }
 
     #[test]

@@ -123,8 +123,9 @@ impl Values {
     }
 }
 
+/// The next one of a list that begins again.
 #[inline(always)]
-fn in_turn<T: Copy + Default>(values: &[T], at: &mut usize) -> T {
+pub(super) fn in_turn<T: Copy + Default>(values: &[T], at: &mut usize) -> T {
     let value = values.get(*at).copied().unwrap_or_default();
     *at = if *at + 1 < values.len() { *at + 1 } else { 0 };
     value

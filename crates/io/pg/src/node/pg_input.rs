@@ -64,18 +64,25 @@ impl PgInput {
     /// Carry out what the control thread wants, and end streams whose last packet was processed.
     #[inline(always)]
     fn change<I: Isa>(&mut self, out: &mut Output<'_, I, Next>) {
-        let quiet = out.is_quiet();
-        let moves = |s: &Stream| quiet && s.shared.worker() != self.worker;
+        let moves = |s: &Stream| s.shared.worker() != self.worker && out.is_quiet();
         let wanted = |s: &Stream| s.shared.command.load(Ordering::Acquire) != s.seen || moves(s);
         if !self.inboxes[self.worker].new.is_empty() || self.streams.iter().any(|s| wanted(s)) {
             self.obey(out);
         }
-        let laps_left = self.streams.iter().any(|s| lap_left(s) > 0);
-        for stream in &mut self.streams {
-            if stream.on && stream.is_over() && !laps_left {
-                stream.on = false;
-                stream.shared.done.store(stream.seen, Ordering::Release);
-            }
+        if self.streams.iter().any(|s| s.on && s.is_over()) {
+            self.end_some();
+        }
+    }
+
+    /// Some streams have made all their packets: they end when what was made ahead was sent.
+    #[cold]
+    fn end_some(&mut self) {
+        if self.streams.iter().any(|s| lap_left(s) > 0) {
+            return;
+        }
+        for stream in self.streams.iter_mut().filter(|s| s.on && s.is_over()) {
+            stream.on = false;
+            stream.shared.done.store(stream.seen, Ordering::Release);
         }
     }
 
@@ -90,6 +97,7 @@ impl PgInput {
             let Some(stream) = self.inboxes[self.worker].new.pop() else {
                 break;
             };
+            self.inboxes[self.worker].arrived(&stream.shared, Some(self.worker));
             self.streams.push(stream);
         }
         for stream in &mut self.streams {
@@ -106,8 +114,10 @@ impl PgInput {
             }
         }
         while let Some(at) = self.streams.iter().position(|s| s.seen & 3 == GONE) {
+            let stream = self.streams.remove(at);
+            self.inboxes[self.worker].arrived(&stream.shared, None);
             // There is room for as many streams as there can be.
-            let _ = self.inboxes[self.worker].gone.push(self.streams.remove(at));
+            let _ = self.inboxes[self.worker].gone.push(stream);
         }
         if out.is_quiet() {
             self.hand_on();
@@ -320,6 +330,11 @@ impl Source for PgInput {
         self.streams.is_empty() && self.inboxes[self.worker].new.is_empty()
     }
 
+    fn is_vacant(&self) -> bool {
+        let done = |s: &Stream| !s.on && s.shared.is_at_rest(self.worker, s.seen);
+        !self.inboxes[self.worker].is_waiting() && self.streams.iter().all(|s| done(s))
+    }
+
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let mut on = self.streams.iter().filter(|s| s.on);
         on.all(|s| self.table.may_rest(s.rx().unwrap_or(u32::MAX), idle_ns))
@@ -328,10 +343,8 @@ impl Source for PgInput {
     fn rest(&mut self, rest: &mut Rest) -> bool {
         let on = self.streams.iter().filter(|s| s.on);
         on.for_each(|s| rest.until(s.next_due()));
-        let seen = |s: &Stream| {
-            s.shared.command.load(Ordering::Acquire) == s.seen && s.shared.worker() == self.worker
-        };
-        self.inboxes[self.worker].new.is_empty() && self.streams.iter().all(|s| seen(s))
+        let rests = |s: &Stream| s.shared.is_at_rest(self.worker, s.seen);
+        !self.inboxes[self.worker].is_waiting() && self.streams.iter().all(|s| rests(s))
     }
 
     #[inline(always)]

@@ -375,7 +375,14 @@ impl Source for VhostInput {
     fn may_leave(&self) -> bool {
         let (wires, worker) = (self.wires.arc_swap().load(), self.poller.worker);
         let mut places = wires.iter().flat_map(|wire| wire.in_service());
-        places.all(|place| place.now() != worker && place.next() != worker)
+        places.all(|place| !place.is_for(worker))
+    }
+
+    /// Queues that are not in service yet count: the other side puts them there while nobody here looks.
+    fn is_vacant(&self) -> bool {
+        let (wires, worker) = (self.wires.arc_swap().load(), self.poller.worker);
+        let mut places = wires.iter().flat_map(|wire| wire.places.iter());
+        places.all(|place| !place.is_for(worker))
     }
 
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {

@@ -131,6 +131,10 @@ impl Source for NeighborOutput {
         self.lane.away() == 0 && !self.lane.is_waiting()
     }
 
+    fn is_vacant(&self) -> bool {
+        !self.lane.is_waiting()
+    }
+
     fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
     }

@@ -84,6 +84,10 @@ impl Source for PingOutput {
     }
 
     fn may_leave(&self) -> bool {
+        self.is_vacant()
+    }
+
+    fn is_vacant(&self) -> bool {
         self.lane.requests.is_empty()
     }
 

@@ -284,6 +284,11 @@ impl Stack {
     }
 }
 
+/// Logs what a capture file could not keep.
+fn report(text: &str) {
+    tracing::warn!(target: "capture", "{text}");
+}
+
 /// Bring in the drivers of what the kernel has.
 fn kernel(registry: &mut Registry) -> Result<(), GraphError> {
     volley_tap::register(registry)?;

@@ -3,6 +3,7 @@
 use super::commits::Commits;
 use crate::stack::Stack;
 use std::cell::RefCell;
+use std::io::Write;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
@@ -15,7 +16,10 @@ use volley_control::{
 };
 use volley_http::metrics::Latencies;
 use volley_http::{Api, Change, Later, RunningState};
-use volley_model::{Applied, ConfigAction, ConfigReply, Mac, ModelError, Query, Reply, Request};
+use volley_model::{
+    Applied, ConfigAction, ConfigReply, InterfaceKind, Mac, ModelError, ObjectKind, Query, Reply,
+    Request,
+};
 use volley_netlink::Mirror;
 use volley_ping::Ticket;
 
@@ -143,8 +147,44 @@ impl Daemon {
         self.mirror.poke();
     }
 
-    /// A change, and how long it took.
+    /// What concerns neighbours and should be known goes to the log and to readers of events.
+    pub fn warn_of_neighbors(&self) {
+        let me = self.me.clone();
+        self.stack.neighbors.listen(move |interface, text| {
+            let _ = writeln!(std::io::stderr(), "volley: {interface}: {text}");
+            if let Some(daemon) = me.upgrade()
+                && let Ok(mut core) = daemon.core.try_borrow_mut()
+            {
+                core.warn(ObjectKind::Interface, interface, text);
+            }
+        });
+    }
+
+    /// Refuses what somebody asks for just now that only later can be: a configuration may wait for its devices.
+    fn check_ready(&self, requests: &[Request]) -> Result<(), TransactionError> {
+        for (index, request) in requests.iter().enumerate() {
+            self.stack
+                .ready(request)
+                .map_err(|error| TransactionError {
+                    index: (requests.len() > 1).then_some(index),
+                    ..error.into()
+                })?;
+            let makes_devices = match request {
+                Request::LcpCreate(_) => true,
+                Request::InterfaceCreate(spec) => matches!(spec.kind, InterfaceKind::Tap(_)),
+                _ => false,
+            };
+            if makes_devices {
+                // What follows may stand on them.
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A change that somebody asks for, and how long it took.
     async fn timed(&self, requests: Vec<Request>) -> Result<Done, TransactionError> {
+        self.check_ready(&requests)?;
         self.latencies.change.time(self.change(requests)).await
     }
 

@@ -8,6 +8,7 @@
 mod backend;
 mod commits;
 mod error;
+mod identity;
 mod mirror;
 mod notify;
 pub(crate) mod privileges;
@@ -41,6 +42,9 @@ pub struct Args {
     /// Where commits are kept ($STATE_DIRECTORY; without it nothing can be committed). The last commit goes before FILE.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
+    /// Start with an earlier commit when the last one cannot be brought in force.
+    #[arg(long)]
+    fallback: bool,
     /// Unix socket of `volley ctl`, instead of the file's.
     #[arg(long)]
     socket: Option<PathBuf>,
@@ -89,16 +93,21 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         file,
         commits,
         journal,
+        mac_seed,
     } = found;
     let confirm_by = journal.as_ref().and_then(|j| j.head().confirm_by);
     let (stack, workers) = Stack::new(&engine, Clock::system())?;
     let cores: Vec<usize> = engine.cores().iter().map(|core| *core as usize).collect();
+    if let Some(seed) = mac_seed {
+        stack.interfaces.borrow_mut().set_mac_seed(seed);
+    }
     let running = privileges::without(move || Running::start(workers, &cores))?;
     let running = running.map_err(crate::stack::StackError::Graph)?;
     let running = Rc::new(RefCell::new(running));
     stack.crew.borrow_mut().run_by(&running);
     let daemon = Daemon::new(stack, Commits::new(journal));
     daemon.commits.set_engine(carried);
+    daemon.warn_of_neighbors();
     let lost = processes::start(&daemon, &running);
     tokio::select! {
         done = daemon.begin_with(args, file, commits, confirm_by) => done?,

@@ -22,6 +22,8 @@ pub struct Found {
     pub commits: Vec<Commit>,
     /// Where they are kept.
     pub journal: Option<Journal<Folder>>,
+    /// What MAC addresses are made from; none = the engine's seed.
+    pub mac_seed: Option<u64>,
 }
 
 fn say(text: std::fmt::Arguments<'_>) {
@@ -34,6 +36,7 @@ impl Found {
     pub fn look(args: &Args) -> Result<Found, RunError> {
         let folder = args.state_dir.clone().or_else(system_folder);
         let mut journal = folder
+            .clone()
             .map(Folder::open)
             .transpose()?
             .map(Journal::open)
@@ -54,7 +57,12 @@ impl Found {
         };
         let mut engine = of_file.or_else(|| carried.clone()).unwrap_or_default();
         args.settle(&mut engine);
+        let own = engine.seed.is_none();
+        let identity =
+            || super::identity::mac_seed(folder.as_deref(), |text| say(format_args!("{text}")));
+        let mac_seed = own.then(identity);
         Ok(Found {
+            mac_seed,
             engine,
             carried,
             file,
@@ -127,28 +135,38 @@ impl Daemon {
         // Where the way back ends when there is no commit before the one that waits.
         let initial = volley_control::Core::state_of(&requests).unwrap_or_default();
         self.commits.set_initial(initial);
-        let mut first_error: Option<ModelError> = None;
+        let mut first: Option<(u64, ModelError)> = None;
         for (i, commit) in commits.iter().enumerate() {
             match self.restore(commit).await {
                 Ok(()) => {
-                    self.report(args, commit, first_error.is_some());
+                    self.report(args, commit, first.as_ref().map(|(number, _)| *number));
                     // Only the commit that waits is taken back.
                     self.commits.wait_until(confirm_by.filter(|_| i == 0));
                     return Ok(());
                 }
                 Err(error) => {
-                    say(format_args!("commit {}: {error}", commit.number));
-                    first_error.get_or_insert(error);
+                    say(format_args!(
+                        "commit {} cannot be brought in force: {error}",
+                        commit.number
+                    ));
+                    first.get_or_insert((commit.number, error));
+                    if !args.fallback {
+                        break;
+                    }
                 }
             }
         }
+        let (number, error) = first.unwrap_or((0, ModelError::Config { errors: Vec::new() }));
+        let earlier = commits.get(1).filter(|_| !args.fallback);
         Err(RunError::Restore {
             place: args
                 .state_dir
                 .clone()
                 .or_else(system_folder)
                 .unwrap_or_default(),
-            error: Box::new(first_error.unwrap_or(ModelError::Config { errors: Vec::new() })),
+            number,
+            error: Box::new(error),
+            earlier: earlier.map(|commit| commit.number),
         })
     }
 
@@ -160,12 +178,17 @@ impl Daemon {
         self.become_state(&wanted).await.map(drop)
     }
 
-    fn report(&self, args: &Args, commit: &Commit, earlier: bool) {
-        let which = if earlier {
-            "the earlier commit"
-        } else {
-            "commit"
-        };
+    /// What is in force now, instead of the commit `failed` where there is one.
+    fn report(&self, args: &Args, commit: &Commit, failed: Option<u64>) {
+        if let Some(failed) = failed {
+            say(format_args!(
+                "WARNING: commit {} is in force, NOT commit {failed}, which `config history` has as the last one: mend what \
+                 keeps it out, then `config rollback {failed}`",
+                commit.number
+            ));
+            return;
+        }
+        let which = "commit";
         match &args.config {
             Some(file) => say(format_args!(
                 "{which} {} is in force; {} gives the [engine] settings only",

@@ -72,7 +72,10 @@ pub(crate) static ENGINE: Table = Table {
             "processor cores of the workers, in order, such as [1, 2, 3] (not pinned)",
         ),
         k("socket", "unix socket of volley ctl (/tmp/volley.sock)"),
-        k("seed", "seed of everything random (1)"),
+        k(
+            "seed",
+            "seed of everything random (streams: 1; MAC addresses: made from the machine's identity)",
+        ),
     ],
 };
 pub(crate) static PROCESS: Table = Table {
@@ -115,7 +118,10 @@ pub(crate) static INTERFACE: Table = many(
             "kind",
             "pg, pcap, tap, host-interface, af_xdp, memif, vhost-user, virtio-user, dpdk or sub-interface",
         ),
-        k("mac", "MAC address (made from the seed)"),
+        k(
+            "mac",
+            "MAC address (that of the kernel's interface, where there is one; else made up)",
+        ),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
         k("rx_mode", "polling, interrupt or adaptive (adaptive)"),

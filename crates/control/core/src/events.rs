@@ -4,7 +4,7 @@ use crate::key::{Key, Value};
 use crate::make;
 use crate::state::{Changes, State};
 use tokio::sync::broadcast;
-use volley_model::{ChangeKind, Event};
+use volley_model::{ChangeKind, Event, ObjectKind};
 
 /// Events that wait for the slowest reader; older ones are lost to it, and counted.
 pub const HELD: usize = 16_384;
@@ -60,6 +60,22 @@ impl Events {
     /// Number of the next event.
     pub fn next_sequence(&self) -> u64 {
         self.next
+    }
+
+    /// Tells what is wrong with an object that no transaction has changed.
+    pub(crate) fn warn(&mut self, object: ObjectKind, name: &str, what: &str) {
+        let event = Event {
+            sequence: self.next,
+            transaction: 0,
+            kind: ChangeKind::Warned,
+            object,
+            name: name.to_owned(),
+            before: Vec::new(),
+            after: vec![what.to_owned()],
+        };
+        self.next += 1;
+        // Nobody reads: nobody is told.
+        let _ = self.sender.send(event);
     }
 
     /// Tells what a transaction changed.

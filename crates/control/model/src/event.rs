@@ -1,4 +1,4 @@
-//! Events: what a transaction changed.
+//! Events: what a transaction changed, and what an operator should know.
 
 use crate::error::ObjectKind;
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Event {
     /// Its number, from 1, without gaps: a reader that misses one knows.
     pub sequence: u64,
-    /// The transaction it belongs to.
+    /// The transaction it belongs to; 0 = none.
     pub transaction: u64,
     /// What happened.
     pub kind: ChangeKind,
@@ -19,7 +19,7 @@ pub struct Event {
     pub name: String,
     /// What it was, as commands.
     pub before: Vec<String>,
-    /// What it is, as commands.
+    /// What it is, as commands; of a warning, what is wrong.
     pub after: Vec<String>,
 }
 
@@ -33,4 +33,6 @@ pub enum ChangeKind {
     Changed,
     /// It is gone.
     Deleted,
+    /// It is what it was, and something is wrong with it.
+    Warned,
 }

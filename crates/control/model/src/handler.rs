@@ -66,6 +66,12 @@ pub trait Handler {
     /// Carries out a request: all of it, or none and an error. It has passed [`Request::validate`].
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>>;
 
+    /// Whether a request that somebody makes just now can be carried out at once. Refused here is what is taken from a file
+    /// or a commit: what is missing there may still appear.
+    fn ready(&mut self, _request: &Request) -> Option<Result<(), ModelError>> {
+        None
+    }
+
     /// Answers a query with the reply of the same name.
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>>;
 

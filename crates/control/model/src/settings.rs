@@ -99,8 +99,10 @@ pub struct EngineSettings {
     pub worker_cores: Vec<u32>,
     /// Unix socket of `volley ctl`.
     pub socket: PathBuf,
-    /// Seed of everything random (stream edits without a seed of their own, MAC addresses).
-    pub seed: u64,
+    /// Seed of everything random (stream edits without a seed of their own, MAC addresses); none = 1 for streams, and MAC
+    /// addresses that no other machine has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// What becomes of the daemon's capabilities.
     pub capabilities: Capabilities,
     /// The HTTP interface.
@@ -155,7 +157,7 @@ impl Default for EngineSettings {
             worker_core: None,
             worker_cores: Vec::new(),
             socket: PathBuf::from("/tmp/volley.sock"),
-            seed: 1,
+            seed: None,
             capabilities: Capabilities::Keep,
             api: ApiSettings::default(),
         }

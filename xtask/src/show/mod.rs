@@ -10,6 +10,7 @@ mod guest_items;
 mod interfaces;
 mod lpm_items;
 mod net_items;
+mod operator;
 mod router;
 mod run_items;
 mod slow_path;
@@ -138,9 +139,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "router" => &router::ITEMS,
         "batcher" => &batcher::ITEMS,
         "workers" => &workers::ITEMS,
+        "operator" => operator::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, operator"
             )));
         }
     };
@@ -267,6 +269,7 @@ mod tests {
             &batcher::ITEMS,
             &workers::ITEMS,
             &router::ITEMS,
+            operator::ITEMS,
         ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
             names.sort_unstable();

@@ -160,7 +160,7 @@ impl Daemon {
         });
     }
 
-    /// Refuses what somebody asks for just now that only later can be: a configuration may wait for its devices.
+    /// Refuses interactive requests for devices that are missing: only a configuration may wait for its devices.
     fn check_ready(&self, requests: &[Request]) -> Result<(), TransactionError> {
         for (index, request) in requests.iter().enumerate() {
             self.stack
@@ -175,14 +175,14 @@ impl Daemon {
                 _ => false,
             };
             if makes_devices {
-                // What follows may stand on them.
+                // Interfaces of later requests may be on them.
                 break;
             }
         }
         Ok(())
     }
 
-    /// A change that somebody asks for, and how long it took.
+    /// A change by an interactive client, and how long it took.
     async fn timed(&self, requests: Vec<Request>) -> Result<Done, TransactionError> {
         self.check_ready(&requests)?;
         self.latencies.change.time(self.change(requests)).await

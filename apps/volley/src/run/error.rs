@@ -22,7 +22,7 @@ pub enum RunError {
         error: Box<TransactionError>,
     },
     /// The last commit cannot be brought in force again.
-    #[error("{}: commit {number} cannot be brought in force: {error}; mend what it needs, or {}", .place.display(), instead(.earlier))]
+    #[error("{}: commit {number} cannot be applied: {error}; remove the cause, or {}", .place.display(), instead(.earlier))]
     Restore {
         /// The state directory.
         place: PathBuf,
@@ -62,7 +62,7 @@ pub enum RunError {
 fn instead(earlier: &Option<u64>) -> String {
     match earlier {
         Some(number) => {
-            format!("start with `volley run --fallback` to have commit {number} instead")
+            format!("start with `volley run --fallback` to apply commit {number} instead")
         }
         None => "start with another --state-dir".into(),
     }

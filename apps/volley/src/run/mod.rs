@@ -42,7 +42,7 @@ pub struct Args {
     /// Where commits are kept ($STATE_DIRECTORY; without it nothing can be committed). The last commit goes before FILE.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
-    /// Start with an earlier commit when the last one cannot be brought in force.
+    /// Apply an earlier commit when the last one cannot be applied.
     #[arg(long)]
     fallback: bool,
     /// Unix socket of `volley ctl`, instead of the file's.

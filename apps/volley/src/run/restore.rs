@@ -41,6 +41,7 @@ impl Found {
             .transpose()?
             .map(Journal::open)
             .transpose()?;
+        let usable = |journal| usable(journal, args.fallback);
         let commits = journal.as_mut().map_or(Ok(Vec::new()), usable)?;
         let file = args
             .config
@@ -81,7 +82,7 @@ fn system_folder() -> Option<PathBuf> {
 
 /// The commits to try: the one that holds, then those before it. One that was to be confirmed until a time that has
 /// passed is taken back here.
-fn usable(journal: &mut Journal<Folder>) -> Result<Vec<Commit>, RunError> {
+fn usable(journal: &mut Journal<Folder>, fallback: bool) -> Result<Vec<Commit>, RunError> {
     if journal.head().confirm_by.is_some_and(|by| now_s() >= by) {
         say(format_args!(
             "a commit was not confirmed in time and is taken back"
@@ -99,11 +100,27 @@ fn usable(journal: &mut Journal<Folder>) -> Result<Vec<Commit>, RunError> {
         current - 1
     };
     let earlier = journal.numbers().iter().rev().filter(|n| **n <= last);
-    let all = std::iter::once(&current).chain(earlier);
-    Ok(all
-        .filter_map(|n| journal.commit(*n).ok())
-        .take(4)
-        .collect())
+    let mut earlier = earlier.filter_map(|n| journal.commit(*n).ok()).peekable();
+    let damaged = || ModelError::invalid("its file", "it is missing or damaged");
+    let active = match (journal.commit(current), fallback) {
+        (Ok(commit), _) => Some(commit),
+        (Err(_), true) => {
+            say(format_args!(
+                "WARNING: the active commit {current} is not applied: {}",
+                damaged()
+            ));
+            None
+        }
+        (Err(_), false) => {
+            return Err(RunError::Restore {
+                place: journal.place(),
+                number: current,
+                error: Box::new(damaged()),
+                earlier: earlier.peek().map(|commit| commit.number),
+            });
+        }
+    };
+    Ok(active.into_iter().chain(earlier).take(4).collect())
 }
 
 impl Daemon {
@@ -146,7 +163,7 @@ impl Daemon {
                 }
                 Err(error) => {
                     say(format_args!(
-                        "commit {} cannot be brought in force: {error}",
+                        "commit {} cannot be applied: {error}",
                         commit.number
                     ));
                     first.get_or_insert((commit.number, error));
@@ -182,8 +199,8 @@ impl Daemon {
     fn report(&self, args: &Args, commit: &Commit, failed: Option<u64>) {
         if let Some(failed) = failed {
             say(format_args!(
-                "WARNING: commit {} is in force, NOT commit {failed}, which `config history` has as the last one: mend what \
-                 keeps it out, then `config rollback {failed}`",
+                "WARNING: commit {} is in force, NOT commit {failed}, which `config history` shows as the active one: remove the \
+                 cause, then apply it by `config rollback {failed}`",
                 commit.number
             ));
             return;

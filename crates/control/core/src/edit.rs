@@ -359,7 +359,7 @@ impl Editor<'_> {
         match &mut kind {
             // It is so already, and says nothing.
             InterfaceKind::Memif(memif) => memif.no_zero_copy = false,
-            // Whoever keeps a configuration means it.
+            // It is a part of the request, not of the configuration.
             InterfaceKind::HostInterface(host) => host.wait = false,
             InterfaceKind::AfXdp(xdp) => xdp.wait = false,
             _ => {}

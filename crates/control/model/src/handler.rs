@@ -66,8 +66,8 @@ pub trait Handler {
     /// Carries out a request: all of it, or none and an error. It has passed [`Request::validate`].
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>>;
 
-    /// Whether a request that somebody makes just now can be carried out at once. Refused here is what is taken from a file
-    /// or a commit: what is missing there may still appear.
+    /// Check whether a request of an interactive client can be carried out at once. A file or a commit is not checked: a
+    /// device that is missing may still appear.
     fn ready(&mut self, _request: &Request) -> Option<Result<(), ModelError>> {
         None
     }

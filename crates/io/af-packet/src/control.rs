@@ -91,12 +91,15 @@ impl Opener for PacketOpener {
         sharers: Sharers,
     ) -> Result<Opened<PacketRx, PacketTx>, LinuxError> {
         let spec = &self.spec;
-        let (rx, tx) = namespace.run(|| open(spec, link, sharers))?;
+        let ((rx, tx), twice) =
+            namespace.run(|| Ok((open(spec, link, sharers)?, forwarded_twice(&link.name))))?;
         self.longest = geometry(spec, link.mtu).longest();
+        let mut details = details(spec, link);
+        details.extend(twice);
         Ok(Opened {
             rx,
             tx,
-            details: details(spec, link),
+            details,
             keep: Box::new(()),
         })
     }
@@ -104,6 +107,27 @@ impl Opener for PacketOpener {
     fn has_room(&self, mtu: u32) -> bool {
         geometry(&self.spec, mtu).longest() <= self.longest
     }
+}
+
+/// What is to be said of an interface of this thread's namespace whose packets the kernel forwards as well: it has the same
+/// MAC address as ours.
+fn forwarded_twice(name: &str) -> Option<String> {
+    let setting = |family| format!("net/{family}/conf/{name}/forwarding");
+    let on = |setting: &String| {
+        let value = std::fs::read_to_string(format!("/proc/sys/{setting}"));
+        value.is_ok_and(|value| value.trim() != "0")
+    };
+    let all = ["ipv4", "ipv6"].map(setting);
+    let on: Vec<String> = all.into_iter().filter(on).collect();
+    let settings: Vec<String> = on
+        .iter()
+        .map(|s| format!("{}=0", s.replace('/', ".")))
+        .collect();
+    let what = format!(
+        "WARNING: the kernel forwards what comes in on {name} as well, packets are sent twice: sysctl {}",
+        settings.join(" ")
+    );
+    (!settings.is_empty()).then_some(what)
 }
 
 fn details(spec: &PacketSpec, link: &Link) -> Vec<String> {

@@ -273,7 +273,7 @@ fn it_waits_for_an_interface_that_is_missing_and_has_its_settings_then() {
     };
     pair(0, "p", &space);
     pair(1, "q", bed.name(1));
-    // Nobody sets the kernel's up but Volley.
+    // Only Volley sets the kernel's interface up.
     daemon.until("link", |d| {
         d.link_fault("a").is_none() && d.link_fault("b").is_none()
     });

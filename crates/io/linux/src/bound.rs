@@ -165,7 +165,7 @@ impl Device {
         }
     }
 
-    /// The kernel's interface gets the MTU back that it had, unless somebody has given it another one meanwhile.
+    /// Restore the MTU of the kernel's interface, unless another program has changed it meanwhile.
     pub(crate) fn give_back(&mut self) {
         if let (Some(links), Some((had, given))) = (&self.links, self.given.take())
             && let Ok(link) = links.by_name(&self.name)
@@ -427,7 +427,7 @@ impl<O: Opener> Bound<O> {
         }
     }
 
-    /// Look once in a while: not all that keeps us from an interface is told by the kernel.
+    /// Retry periodically: the kernel does not report every change that matters.
     pub(crate) fn retry(bound: &Rc<RefCell<Self>>) -> Watch {
         let info = ProcessInfo {
             name: "linux-waiting",
@@ -441,7 +441,7 @@ impl<O: Opener> Bound<O> {
     }
 }
 
-/// Refuse an interface whose kernel interface is missing just now, of somebody who has not said that it may be.
+/// Refuse an interface whose kernel interface is missing, unless the request says that it may be.
 pub fn check_present(
     name: &str,
     (host, namespace): (&str, &Namespace),

@@ -118,7 +118,7 @@ impl<R: RxQueue> Driver<R> {
         self.yard.reap();
     }
 
-    /// What closes queues that workers gave back, for whoever needs their place.
+    /// A function that closes queues that workers gave back, for a driver that needs the device's queues.
     pub fn reaper(&self) -> Rc<dyn Fn()> {
         let yard = self.yard.clone();
         Rc::new(move || _ = yard.reap())

@@ -159,7 +159,7 @@ impl InterfaceHandler {
             rx_mode: i.rx_mode,
             mac: Some(Mac(i.mac)),
             mtu: i.mtu,
-            asked_mtu: i.asked_mtu().filter(|_| i.device_mtu().is_some()),
+            configured_mtu: i.configured_mtu().filter(|_| i.device_mtu().is_some()),
             device_mtu: i.device_mtu(),
             waiting: matches!(i.link, Link::Waiting(_)),
             rx: Counter {

@@ -109,7 +109,7 @@ pub struct NewInterface {
     pub mac: Option<[u8; 6]>,
     /// The largest IP packet it takes, in bytes.
     pub mtu: u32,
-    /// The MTU that somebody asked for: it may be above `mtu`, where the device takes less.
+    /// The configured MTU; `mtu` is lower where the device takes less.
     pub own_mtu: Option<u32>,
     /// What the driver has to say that does not change.
     pub details: Vec<String>,

@@ -47,9 +47,9 @@ pub struct Interface {
     pub details: Vec<String>,
     /// Whose sub-interface it is; none for one with a driver.
     pub sub: Option<Sub>,
-    /// The MTU that somebody asked for.
+    /// The configured MTU.
     own_mtu: Option<u32>,
-    /// The MTU of the kernel's interface behind it: its own is never above that.
+    /// The MTU of the kernel's interface behind the interface: the effective MTU is never above that.
     device_mtu: Option<u32>,
     cleared: IfCounts,
     /// Receive queues, then transmit queues.
@@ -62,8 +62,8 @@ impl Interface {
         self.state == AdminState::Up && self.link == Link::Up
     }
 
-    /// The MTU that was asked for, where it may differ from the one that holds.
-    pub fn asked_mtu(&self) -> Option<u32> {
+    /// The configured MTU, if there is one. The effective MTU may be lower.
+    pub fn configured_mtu(&self) -> Option<u32> {
         self.own_mtu
     }
 
@@ -72,13 +72,13 @@ impl Interface {
         self.device_mtu
     }
 
-    /// Another MTU. A sub-interface's is never more than its parent's, and none is more than that of the kernel's interface.
+    /// Configure an MTU. The effective MTU is at most the parent's, or that of the kernel's interface.
     pub(crate) fn set_mtu(&mut self, mtu: u32) {
         self.own_mtu = Some(mtu);
         self.mtu = mtu.min(self.device_mtu.unwrap_or(mtu));
     }
 
-    /// The MTU of the kernel's interface is new; without one of its own the interface has that.
+    /// Follow the MTU of the kernel's interface: the effective MTU without a configured one.
     fn set_device_mtu(&mut self, mtu: u32) {
         self.device_mtu = Some(mtu);
         self.mtu = self.own_mtu.unwrap_or(mtu).min(mtu);
@@ -183,7 +183,7 @@ impl Interfaces {
         self.default_rx_node
     }
 
-    /// What MAC addresses of interfaces are made from, besides the interface's name: two routers must not have the same.
+    /// Set the seed of generated MAC addresses. Two routers must not have the same one.
     pub fn set_mac_seed(&mut self, seed: u64) {
         self.mac_seed = seed;
     }
@@ -243,9 +243,8 @@ impl Interfaces {
         cleared_queues: Vec<(u64, u64)>,
         sub: Option<(Sub, Option<u32>)>,
     ) -> Result<IfIdx, IfError> {
-        let mac = new
-            .mac
-            .unwrap_or_else(|| made_up_mac(self.mac_seed, &new.name));
+        let seed = self.mac_seed;
+        let mac = new.mac.unwrap_or_else(|| made_up_mac(seed, &new.name));
         let mut interface = Interface {
             index,
             name: new.name,
@@ -692,6 +691,9 @@ mod tests {
         all.set_device_mtu(index, 9216);
         assert_eq!((mtu(&all), all.table.mtu(index.0)), (9000, 9000));
         let i = all.get(index).unwrap();
-        assert_eq!((i.asked_mtu(), i.device_mtu()), (Some(9000), Some(9216)));
+        assert_eq!(
+            (i.configured_mtu(), i.device_mtu()),
+            (Some(9000), Some(9216))
+        );
     }
 }

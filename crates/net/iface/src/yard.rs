@@ -197,7 +197,7 @@ mod tests {
         assert!(a.is_empty() && b.is_empty() && c.is_empty());
         yard.exchange(1, true, &mut b, |_| false);
         assert!(b[0].stays(1) && (0..3).all(|w| !yard.is_waiting(w)));
-        // One that goes while it is on its way keeps nobody awake.
+        // A queue that is closed on its way to another worker keeps no worker awake.
         yard.steer(&way, 2);
         yard.exchange(1, false, &mut b, |_| true);
         assert_eq!((b.len(), yard.reap(), yard.reap()), (0, 1, 0));

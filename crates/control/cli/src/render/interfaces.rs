@@ -39,20 +39,25 @@ pub(super) fn interfaces(reply: &InterfacesReply) -> String {
     out
 }
 
-/// The MTU that holds beside the one that was asked for and the one of the kernel's interface, where they differ.
+/// The effective MTU beside the configured one and that of the kernel's interface, where they differ.
 fn mtus(i: &InterfaceRow) -> String {
     let differs = |mtu: &u32| *mtu != i.mtu;
     let mut parts = Vec::new();
-    if let Some(asked) = i.asked_mtu.filter(differs) {
-        parts.push(format!("configured is {asked}"));
+    if let Some(asked) = i.configured_mtu.filter(differs) {
+        parts.push(format!("{asked} is configured"));
     }
     if let Some(device) = i.device_mtu {
-        let here = i.asked_mtu.is_some_and(|asked| differs(&asked)) || differs(&device);
+        let here = i.configured_mtu.is_some_and(|asked| differs(&asked)) || differs(&device);
         parts.extend(here.then(|| format!("the kernel's interface has {device}")));
     }
     match parts.is_empty() {
         true => String::new(),
-        false => format!("{}: MTU {} holds: {}\n", i.name, i.mtu, parts.join(", ")),
+        false => format!(
+            "{}: effective MTU {}: {}\n",
+            i.name,
+            i.mtu,
+            parts.join(", ")
+        ),
     }
 }
 

@@ -37,11 +37,11 @@ pub struct InterfaceRow {
     pub rx_mode: RxMode,
     /// MAC address; none where there is no Ethernet.
     pub mac: Option<Mac>,
-    /// L3 MTU in bytes: the one that holds.
+    /// Effective L3 MTU in bytes.
     pub mtu: u32,
-    /// The L3 MTU that was asked for, of an interface over one of the kernel's.
+    /// Configured L3 MTU of an interface over one of the kernel's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked_mtu: Option<u32>,
+    pub configured_mtu: Option<u32>,
     /// The MTU of the kernel's interface behind the interface; none = there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_mtu: Option<u32>,

@@ -240,25 +240,7 @@ fn comes_and_goes(kind: &str) {
     wait_for_link(&mut daemon, "right", "up");
     daemon.ok("ip route add 198.51.100.0/24 via 10.78.0.2 right");
     soon_through(&bed, "at the start");
-    let name = bed.name("b");
-    let flood = [
-        "ip",
-        "netns",
-        "exec",
-        &name,
-        "timeout",
-        "50",
-        "ping",
-        "-q",
-        "-i",
-        "0.005",
-        "10.77.0.2",
-    ];
-    let mut flood = std::process::Command::new(flood[0])
-        .args(&flood[1..])
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
+    let _flood = Flood::start(&bed.name("b"), "10.77.0.2");
     for round in 0..5 {
         bed.ip("r", "link del left");
         wait_for_link(&mut daemon, "left", "down");
@@ -286,8 +268,6 @@ fn comes_and_goes(kind: &str) {
     }
     let fib = daemon.ok("show ip fib 198.51.100.1");
     assert!(fib.contains("via 10.78.0.2"), "{fib}");
-    let _ = flood.kill();
-    let _ = flood.wait();
     daemon.stop("TERM");
 }
 
@@ -489,6 +469,28 @@ fn two_routers_share_a_lan_and_a_twin_is_noticed() {
     );
     assert!(second.ok("show interfaces").contains("own-mac"));
     drop(lan);
+}
+
+/// A ping without an end of its own, except that of `-w`.
+struct Flood(std::process::Child);
+
+impl Flood {
+    fn start(space: &str, to: &str) -> Flood {
+        let mut command = std::process::Command::new("ip");
+        // `ip netns exec` becomes the program that it starts.
+        command.args([
+            "netns", "exec", space, "ping", "-q", "-i", "0.005", "-w", "60", to,
+        ]);
+        let quiet = std::process::Stdio::null;
+        Flood(command.stdout(quiet()).stderr(quiet()).spawn().unwrap())
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// A namespace that goes with its owner.

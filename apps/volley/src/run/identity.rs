@@ -20,26 +20,26 @@ const MACHINE: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 /// The most bytes that are read of either.
 const MOST: u64 = 256;
 
-/// The seed of MAC addresses; `say` hears what an operator should know.
-pub fn mac_seed(folder: Option<&Path>, say: impl Fn(String)) -> u64 {
+/// The seed of MAC addresses, and a warning if the next start has another one.
+pub fn mac_seed(folder: Option<&Path>) -> (u64, Option<String>) {
     let Some(folder) = folder else {
-        say(
-            "there is no state directory: MAC addresses of interfaces without a device are others after each start; \
-             --state-dir keeps them, and so does a seed in [engine]"
-                .into(),
-        );
-        return random();
+        let warning = "there is no state directory: MAC addresses of interfaces without a device are others after each \
+                       start; --state-dir keeps them, and so does a seed in [engine]";
+        return (random(), Some(warning.into()));
     };
     match kept(folder) {
-        Ok(part) => mixed(&[machine().as_bytes(), &part.to_be_bytes()]),
+        Ok(part) => {
+            let seed = mixed(&[machine().as_bytes(), &part.to_be_bytes()]);
+            (seed, None)
+        }
         Err(error) => {
             let file = folder.join(FILE);
-            say(format!(
+            let warning = format!(
                 "{}: {error}; MAC addresses of interfaces without a device are others after this start: delete the file to \
                  have a new one made",
                 file.display()
-            ));
-            random()
+            );
+            (random(), Some(warning))
         }
     }
 }
@@ -107,13 +107,11 @@ fn mixed(parts: &[&[u8]]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::RefCell;
     use std::os::unix::fs::PermissionsExt;
 
     fn seed(folder: Option<&Path>) -> (u64, usize) {
-        let said = RefCell::new(0);
-        let seed = mac_seed(folder, |_| *said.borrow_mut() += 1);
-        (seed, said.into_inner())
+        let (seed, warning) = mac_seed(folder);
+        (seed, warning.iter().count())
     }
 
     #[test]

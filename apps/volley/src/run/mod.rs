@@ -98,7 +98,8 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     let confirm_by = journal.as_ref().and_then(|j| j.head().confirm_by);
     let (stack, workers) = Stack::new(&engine, Clock::system())?;
     let cores: Vec<usize> = engine.cores().iter().map(|core| *core as usize).collect();
-    if let Some(seed) = mac_seed {
+    let (seed, warning) = mac_seed.unzip();
+    if let Some(seed) = seed {
         stack.interfaces.borrow_mut().set_mac_seed(seed);
     }
     let running = privileges::without(move || Running::start(workers, &cores))?;
@@ -112,6 +113,9 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     tokio::select! {
         done = daemon.begin_with(args, file, commits, confirm_by) => done?,
         () = signals.next() => return Ok(()),
+    }
+    if let Some(warning) = warning.flatten() {
+        let _ = writeln!(std::io::stderr(), "volley: {warning}");
     }
     let server = Server::bind(&engine.socket)?;
     let http = HttpServer::bind(&engine)?;

@@ -22,8 +22,8 @@ pub struct Found {
     pub commits: Vec<Commit>,
     /// Where they are kept.
     pub journal: Option<Journal<Folder>>,
-    /// What MAC addresses are made from; none = the engine's seed.
-    pub mac_seed: Option<u64>,
+    /// The seed of MAC addresses, and a warning about it; none = the engine's seed.
+    pub mac_seed: Option<(u64, Option<String>)>,
 }
 
 fn say(text: std::fmt::Arguments<'_>) {
@@ -59,9 +59,7 @@ impl Found {
         let mut engine = of_file.or_else(|| carried.clone()).unwrap_or_default();
         args.settle(&mut engine);
         let own = engine.seed.is_none();
-        let identity =
-            || super::identity::mac_seed(folder.as_deref(), |text| say(format_args!("{text}")));
-        let mac_seed = own.then(identity);
+        let mac_seed = own.then(|| super::identity::mac_seed(folder.as_deref()));
         Ok(Found {
             mac_seed,
             engine,

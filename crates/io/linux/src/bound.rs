@@ -421,6 +421,8 @@ impl<O: Opener> Bound<O> {
         self.watch = None;
         if let Some(attached) = self.attached.take() {
             attached.status.set_gone();
+            let none = Outlet::new(&attached.status, Turns::new([]));
+            self.outlet.publish(none);
         }
         if deleted {
             self.device.borrow_mut().give_back();

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use volley_graph::{GraphError, Node, NodeId, ProcessInfo, Source, Turn, Watch};
+use volley_graph::{Domain, GraphError, Node, NodeId, ProcessInfo, Source, Turn, Watch};
 use volley_iface::driver::{Caps, Host};
 use volley_iface::{IfIdx, IfTable, Link as State, NewInterface, Registry, Turns, Way, Yard};
 use volley_model::{Applied, InterfaceSpec, ModelError};
@@ -62,6 +62,7 @@ struct Entry {
 pub struct Driver<R: RxQueue> {
     host: Host,
     yard: Arc<Yard<Placed<R>>>,
+    domain: Arc<Domain>,
     entries: Vec<Entry>,
     _reaper: Watch,
 }
@@ -81,18 +82,21 @@ impl<R: RxQueue> Driver<R> {
                 Input::new(worker, table.clone(), yard.clone(), drop, size)
             })?;
         }
-        let returned = yard.clone();
+        let domain = host.engine.borrow().domain().clone();
+        let (returned, replaced) = (yard.clone(), domain.clone());
         let info = ProcessInfo {
             name: "linux-queues",
             text: "Closes queues of deleted Linux interfaces once no worker has them.",
         };
         let reaper = host.processes.every(info, move || {
             returned.reap();
+            replaced.reclaim();
             Some(REAP)
         });
         Ok(Driver {
             host,
             yard,
+            domain,
             entries: Vec::new(),
             _reaper: reaper,
         })
@@ -116,12 +120,16 @@ impl<R: RxQueue> Driver<R> {
     /// Close queues that workers gave back.
     pub fn reap(&self) {
         self.yard.reap();
+        self.domain.reclaim();
     }
 
     /// A function that closes queues that workers gave back, for a driver that needs the device's queues.
     pub fn reaper(&self) -> Rc<dyn Fn()> {
-        let yard = self.yard.clone();
-        Rc::new(move || _ = yard.reap())
+        let (yard, domain) = (self.yard.clone(), self.domain.clone());
+        Rc::new(move || {
+            yard.reap();
+            domain.reclaim();
+        })
     }
 
     /// Make the interface. Each of the receive queues goes to the worker with the fewest; each worker has its own transmit

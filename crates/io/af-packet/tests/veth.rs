@@ -164,6 +164,8 @@ fn the_kernels_interface_goes_down_and_vanishes() {
         assert_eq!(bed.veth(0, "e", "mtu 1500"), ends[0]);
         bed.ip(0, "addr add 10.0.0.1/24 dev e");
         daemon.until("there again", |d| d.link_fault("a").is_none());
+        // The new interface has another MAC address.
+        bed.ip(1, "neigh flush dev e");
         assert!(bed.pings_soon(1, "10.0.0.1", 56), "round {round}");
     }
     daemon.must(Request::InterfaceDelete { name: "a".into() });
@@ -347,15 +349,21 @@ fn the_mtu_follows_the_kernel_and_rings_have_room_for_it() {
     daemon.until("2000", |d| mtu(d, "a") == 2000);
     must(5, "ip", &["link", "set", &ends[0], "mtu", "9000"]);
     daemon.until("what is configured", |d| mtu(d, "a") == 4000);
-    let refused = daemon.ask(set(65_536)).unwrap_err().to_string();
-    let part = format!(
-        "the kernel's interface {} has MTU 9000 and does not take 65536",
-        ends[0]
-    );
-    assert!(
-        refused.contains(&part) || refused.contains("65535"),
-        "{refused}"
-    );
-    assert_eq!(mtu(&daemon, "a"), 4000, "and nothing has changed");
+    // A macvlan takes no more than the interface below it.
+    let upper = format!("m{}", std::process::id());
+    let words = ["link", "add", "link", &ends[0], "name", &upper];
+    let kind = ["mtu", "1500", "type", "macvlan"];
+    if run(5, "ip", &[&words[..], &kind].concat()).status.success() {
+        daemon.create("c", on(&upper), None);
+        let refused = daemon.ask(Request::InterfaceMtu {
+            name: "c".into(),
+            mtu: 20_000,
+        });
+        let refused = refused.unwrap_err().to_string();
+        let part = format!("the kernel's interface {upper} has MTU 1500 and does not take 20000");
+        assert!(refused.contains(&part), "{refused}");
+        assert_eq!(mtu(&daemon, "c"), 1500, "and nothing has changed");
+        must(5, "ip", &["link", "del", &upper]);
+    }
     daemon.stop();
 }

@@ -126,11 +126,17 @@ impl Stack {
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
         ip(&mut registry, &fib)?;
-        neighbors.listen(|text| tracing::warn!(target: "neighbor", "{text}"));
+        neighbors.listen(|interface, text| {
+            tracing::warn!(target: "neighbor", interface, "{interface}: {text}");
+        });
         volley_batcher::register(&mut registry)?;
         volley_rss::register(&mut registry)?;
         let pings = volley_ping::register(&mut registry, fib.clone())?;
         let pg = volley_pg::register(&mut registry)?;
+        if let Some(seed) = settings.seed {
+            pg.set_seed(seed);
+            registry.interfaces.borrow_mut().set_mac_seed(seed);
+        }
         let pcap = volley_pcap::register(&mut registry)?;
         pcap.listen(report);
         kernel(&mut registry)?;
@@ -194,6 +200,13 @@ impl Stack {
         self.neighbors.refresh();
         self.engine.borrow().wake();
         done
+    }
+
+    /// Refuse what cannot be carried out just now, though it may be later: see [`Handler::ready`].
+    pub fn ready(&self, request: &Request) -> Result<(), ModelError> {
+        let mut handlers = self.handlers.borrow_mut();
+        let answer = handlers.iter_mut().find_map(|h| h.ready(request));
+        answer.unwrap_or(Ok(()))
     }
 
     /// One change with what follows from it in the graph, whoever asks: a user, or a change that is made of several.

@@ -85,7 +85,7 @@ impl Bench {
                 as u32,
             workers: args.workers as u32,
             isa,
-            seed: args.seed,
+            seed: Some(args.seed),
             ..EngineSettings::default()
         };
         let (stack, workers) = Stack::new(&settings, Clock::system())?;

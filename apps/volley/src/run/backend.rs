@@ -13,7 +13,9 @@ use volley_cli::{NameKind, Names};
 use volley_control::{Core, Executor, Probe, Progress, Transaction, TransactionError, requests};
 use volley_http::RunningState;
 use volley_http::metrics::Latencies;
-use volley_model::{Applied, Client, Mac, ModelError, Query, Reply, Request};
+use volley_model::{
+    Applied, Client, InterfaceKind, Mac, ModelError, ObjectKind, Query, Reply, Request,
+};
 use volley_netlink::Mirror;
 use volley_ping::Ticket;
 
@@ -159,12 +161,48 @@ impl Daemon {
         self.mirror.poke();
     }
 
-    /// A change, and how long it took.
+    /// What concerns neighbours and should be known goes to the log and to readers of events.
+    pub fn warn_of_neighbors(&self) {
+        let me = self.me.clone();
+        self.stack.neighbors.listen(move |interface, text| {
+            tracing::warn!(target: "neighbor", interface, "{interface}: {text}");
+            if let Some(daemon) = me.upgrade()
+                && let Ok(mut core) = daemon.core.try_borrow_mut()
+            {
+                core.warn(ObjectKind::Interface, interface, text);
+            }
+        });
+    }
+
+    /// Refuses interactive requests for devices that are missing: only a configuration may wait for its devices.
+    fn check_ready(&self, requests: &[Request]) -> Result<(), TransactionError> {
+        for (index, request) in requests.iter().enumerate() {
+            self.stack
+                .ready(request)
+                .map_err(|error| TransactionError {
+                    index: (requests.len() > 1).then_some(index),
+                    ..error.into()
+                })?;
+            let makes_devices = match request {
+                Request::LcpCreate(_) => true,
+                Request::InterfaceCreate(spec) => matches!(spec.kind, InterfaceKind::Tap(_)),
+                _ => false,
+            };
+            if makes_devices {
+                // Interfaces of later requests may be on them.
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A change by an interactive client, and how long it took.
     pub(super) async fn timed(
         &self,
         requests: Vec<Request>,
         client: &Client,
     ) -> Result<Done, TransactionError> {
+        self.check_ready(&requests)?;
         let change = self.change(requests, client);
         self.latencies.change.time(change).await
     }

@@ -21,13 +21,17 @@ pub enum RunError {
         /// Why.
         error: Box<TransactionError>,
     },
-    /// No commit can be brought in force again.
-    #[error("{}: no commit can be brought in force: {error}; mend what it needs, or start with another --state-dir", .place.display())]
+    /// The last commit cannot be brought in force again.
+    #[error("{}: commit {number} cannot be applied: {error}; remove the cause, or {}", .place.display(), instead(.earlier))]
     Restore {
         /// The state directory.
         place: PathBuf,
+        /// The newest commit.
+        number: u64,
         /// Why the newest one cannot.
         error: Box<ModelError>,
+        /// The one before it, if it was not tried.
+        earlier: Option<u64>,
     },
     /// The state directory cannot be used.
     #[error(transparent)]
@@ -55,4 +59,14 @@ pub enum RunError {
     /// A worker ended without having been told to.
     #[error("the worker has died; the log says more, packets no longer flow")]
     WorkerDied,
+}
+
+/// How to start without the last commit.
+fn instead(earlier: &Option<u64>) -> String {
+    match earlier {
+        Some(number) => {
+            format!("start with `volley run --fallback` to apply commit {number} instead")
+        }
+        None => "start with another --state-dir".into(),
+    }
 }

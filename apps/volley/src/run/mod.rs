@@ -9,6 +9,7 @@ mod audit;
 mod backend;
 mod commits;
 mod error;
+mod identity;
 pub(crate) mod logging;
 mod mirror;
 mod notify;
@@ -46,6 +47,9 @@ pub struct Args {
     /// Where commits are kept ($STATE_DIRECTORY; without it nothing can be committed). The last commit goes before FILE.
     #[arg(long, value_name = "DIR")]
     state_dir: Option<PathBuf>,
+    /// Apply an earlier commit when the last one cannot be applied.
+    #[arg(long)]
+    fallback: bool,
     /// Unix socket of `volley ctl`, instead of the file's.
     #[arg(long)]
     socket: Option<PathBuf>,
@@ -145,21 +149,30 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         commits,
         journal,
         lapsed: _,
+        mac_seed,
     } = found;
     logging::follow_hangups(&engine.log).map_err(RunError::Runtime)?;
     let confirm_by = journal.as_ref().and_then(|j| j.head().confirm_by);
     let (stack, workers) = Stack::new(&engine, Clock::system())?;
     let cores: Vec<usize> = engine.cores().iter().map(|core| *core as usize).collect();
+    let (seed, warning) = mac_seed.unzip();
+    if let Some(seed) = seed {
+        stack.interfaces.borrow_mut().set_mac_seed(seed);
+    }
     let running = privileges::without(move || Running::start(workers, &cores))?;
     let running = running.map_err(crate::stack::StackError::Graph)?;
     let running = Rc::new(RefCell::new(running));
     stack.crew.borrow_mut().run_by(&running);
     let daemon = Daemon::new(stack, Commits::new(journal));
     daemon.commits.set_engine(carried);
+    daemon.warn_of_neighbors();
     let lost = processes::start(&daemon, &running);
     tokio::select! {
         done = daemon.begin_with(args, file, commits, confirm_by) => done?,
         _ = signals.next() => return Ok(()),
+    }
+    if let Some(warning) = warning.flatten() {
+        tracing::warn!(target: "daemon", "{warning}");
     }
     let server = Server::bind(&engine.socket)?;
     let http = HttpServer::bind(&engine)?;

@@ -4,7 +4,7 @@ use super::backend::Daemon;
 use super::commits::{now_s, parted};
 use super::{Args, RunError};
 use std::path::PathBuf;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 use volley_config::Config;
 use volley_control::journal::{Commit, Folder, Journal};
 use volley_control::{State, TransactionError};
@@ -24,6 +24,8 @@ pub struct Found {
     pub journal: Option<Journal<Folder>>,
     /// A commit whose time to be confirmed has passed, and the one before it.
     pub lapsed: Option<(Option<u64>, Option<u64>)>,
+    /// The seed of MAC addresses, and a warning about it; none = the engine's seed.
+    pub mac_seed: Option<(u64, Option<String>)>,
 }
 
 impl Found {
@@ -32,12 +34,14 @@ impl Found {
     pub fn look(args: &Args) -> Result<Found, RunError> {
         let folder = args.state_dir.clone().or_else(system_folder);
         let mut journal = folder
+            .clone()
             .map(Folder::open)
             .transpose()?
             .map(Journal::open)
             .transpose()?;
         let lapsed = journal.as_mut().map_or(Ok(None), lapse)?;
-        let commits = journal.as_ref().map_or(Vec::new(), usable);
+        let usable = |journal| usable(journal, args.fallback);
+        let commits = journal.as_ref().map_or(Ok(Vec::new()), usable)?;
         let file = args
             .config
             .as_deref()
@@ -53,7 +57,10 @@ impl Found {
         };
         let mut engine = of_file.or_else(|| carried.clone()).unwrap_or_default();
         args.settle(&mut engine);
+        let own = engine.seed.is_none();
+        let mac_seed = own.then(|| super::identity::mac_seed(folder.as_deref()));
         Ok(Found {
+            mac_seed,
             engine,
             carried,
             file,
@@ -84,11 +91,11 @@ fn lapse(journal: &mut Journal<Folder>) -> Result<Option<(Option<u64>, Option<u6
     Ok(Some((lapsed, journal.go_back(now_s())?)))
 }
 
-/// The commits to try: the one that holds, then those before it.
-fn usable(journal: &Journal<Folder>) -> Vec<Commit> {
+/// The commits to try: the active one, then those before it, which `fallback` allows.
+fn usable(journal: &Journal<Folder>, fallback: bool) -> Result<Vec<Commit>, RunError> {
     let head = journal.head().clone();
     let Some(current) = head.current else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     // The commit that waits is followed by the one it would go back to.
     let last = if head.confirm_by.is_some() {
@@ -97,10 +104,24 @@ fn usable(journal: &Journal<Folder>) -> Vec<Commit> {
         current - 1
     };
     let earlier = journal.numbers().iter().rev().filter(|n| **n <= last);
-    let all = std::iter::once(&current).chain(earlier);
-    all.filter_map(|n| journal.commit(*n).ok())
-        .take(4)
-        .collect()
+    let mut earlier = earlier.filter_map(|n| journal.commit(*n).ok()).peekable();
+    let damaged = || ModelError::invalid("its file", "it is missing or damaged");
+    let active = match (journal.commit(current), fallback) {
+        (Ok(commit), _) => Some(commit),
+        (Err(_), true) => {
+            warn!(target: "config", commit = current, "the active commit {current} is not applied: {}", damaged());
+            None
+        }
+        (Err(_), false) => {
+            return Err(RunError::Restore {
+                place: journal.place(),
+                number: current,
+                error: Box::new(damaged()),
+                earlier: earlier.peek().map(|commit| commit.number),
+            });
+        }
+    };
+    Ok(active.into_iter().chain(earlier).take(4).collect())
 }
 
 impl Daemon {
@@ -133,28 +154,35 @@ impl Daemon {
         // Where the way back ends when there is no commit before the one that waits.
         let initial = volley_control::Core::state_of(&requests).unwrap_or_default();
         self.commits.set_initial(initial);
-        let mut first_error: Option<ModelError> = None;
+        let mut first: Option<(u64, ModelError)> = None;
         for (i, commit) in commits.iter().enumerate() {
             match self.restore(commit).await {
                 Ok(()) => {
-                    self.report(args, commit, first_error.is_some());
+                    self.report(args, commit, first.as_ref().map(|(number, _)| *number));
                     // Only the commit that waits is taken back.
                     self.commits.wait_until(confirm_by.filter(|_| i == 0));
                     return Ok(());
                 }
                 Err(error) => {
                     error!(target: "config", commit = commit.number, "commit {} cannot be applied: {error}", commit.number);
-                    first_error.get_or_insert(error);
+                    first.get_or_insert((commit.number, error));
+                    if !args.fallback {
+                        break;
+                    }
                 }
             }
         }
+        let (number, error) = first.unwrap_or((0, ModelError::Config { errors: Vec::new() }));
+        let earlier = commits.get(1).filter(|_| !args.fallback);
         Err(RunError::Restore {
             place: args
                 .state_dir
                 .clone()
                 .or_else(system_folder)
                 .unwrap_or_default(),
-            error: Box::new(first_error.unwrap_or(ModelError::Config { errors: Vec::new() })),
+            number,
+            error: Box::new(error),
+            earlier: earlier.map(|commit| commit.number),
         })
     }
 
@@ -167,16 +195,16 @@ impl Daemon {
         self.become_state(&wanted, &client).await.map(drop)
     }
 
-    fn report(&self, args: &Args, commit: &Commit, earlier: bool) {
-        let which = if earlier {
-            "the earlier commit"
-        } else {
-            "commit"
-        };
+    /// What is in force now, instead of the commit `failed` where there is one.
+    fn report(&self, args: &Args, commit: &Commit, failed: Option<u64>) {
         let number = commit.number;
+        if let Some(failed) = failed {
+            warn!(target: "config", commit = number, "commit {number} is in force, NOT commit {failed}, which `config history` shows as the active one: remove the cause, then apply it by `config rollback {failed}`");
+            return;
+        }
         let file = args.config.as_ref().map_or_else(String::new, |file| {
             format!("; {} gives the [engine] settings only", file.display())
         });
-        info!(target: "config", commit = number, "{which} {number} is in force{file}");
+        info!(target: "config", commit = number, "commit {number} is in force{file}");
     }
 }

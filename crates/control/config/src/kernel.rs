@@ -33,6 +33,7 @@ pub(crate) fn kind(section: &Section<'_>, kind: &str) -> Option<InterfaceKind> {
                 queues: number(section, "queues").unwrap_or(usual.queues),
                 ring: number(section, "ring").unwrap_or(usual.ring),
                 offload: offload(section),
+                wait: false,
             }))
         }
         "af_xdp" => xdp(section).map(InterfaceKind::AfXdp),
@@ -93,5 +94,6 @@ fn xdp(section: &Section<'_>) -> Option<XdpSpec> {
             .get("copy")
             .and_then(|f| f.one_of(&copies))
             .unwrap_or_default(),
+        wait: false,
     })
 }

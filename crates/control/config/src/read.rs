@@ -226,8 +226,7 @@ fn engine(section: Section<'_>) -> EngineSettings {
     if let Some(path) = section.get("socket").and_then(|f| path(&f)) {
         e.socket = path;
     }
-    let seed = section.get("seed").and_then(|f| f.uint(0..=u64::MAX));
-    e.seed = seed.unwrap_or(e.seed);
+    e.seed = section.get("seed").and_then(|f| f.uint(0..=u64::MAX));
     if let Err(error) = e.validate() {
         section.error(error);
     }

@@ -80,7 +80,10 @@ pub(crate) static ENGINE: Table = Table {
             "megabytes that pages which peers share, but never wrote, may cost the process, one interface half as many (half of the cgroup's limit or the machine's memory)",
         ),
         k("socket", "unix socket of volley ctl (/tmp/volley.sock)"),
-        k("seed", "seed of everything random (1)"),
+        k(
+            "seed",
+            "seed of everything random (streams: 1; MAC addresses: made from the machine's identity)",
+        ),
     ],
 };
 pub(crate) static PROCESS: Table = Table {
@@ -123,7 +126,10 @@ pub(crate) static INTERFACE: Table = many(
             "kind",
             "pg, pcap, tap, host-interface, af_xdp, memif, vhost-user, virtio-user, dpdk or sub-interface",
         ),
-        k("mac", "MAC address (made from the seed)"),
+        k(
+            "mac",
+            "MAC address (that of the kernel's interface, where there is one; else made up)",
+        ),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
         k("rx_mode", "polling, interrupt or adaptive (adaptive)"),

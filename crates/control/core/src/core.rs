@@ -5,7 +5,7 @@ use crate::key::{Key, Value};
 use crate::plan::Probe;
 use crate::state::{Changes, State};
 use crate::transaction::{Executor, Progress, Transaction, TransactionError};
-use volley_model::{Applied, Request};
+use volley_model::{Applied, ObjectKind, Request};
 
 /// The desired state and its transactions. One transaction is carried out at a time: begin, advance, end.
 #[derive(Debug, Default)]
@@ -93,6 +93,11 @@ impl Core {
         self.events
             .tell(self.transactions, &user, &self.state, &changes);
         Some(self.transactions)
+    }
+
+    /// Tells readers of events what is wrong with an object.
+    pub fn warn(&mut self, object: ObjectKind, name: &str, what: &str) {
+        self.events.warn(object, name, what);
     }
 
     /// Begins, carries out and ends, all at once.

@@ -330,9 +330,13 @@ impl Editor<'_> {
         }
         self.is_new(&Key::Interface(name()))?;
         let mut kind = spec.kind.clone();
-        if let InterfaceKind::Memif(memif) = &mut kind {
+        match &mut kind {
             // It is so already, and says nothing.
-            memif.no_zero_copy = false;
+            InterfaceKind::Memif(memif) => memif.no_zero_copy = false,
+            // It is a part of the request, not of the configuration.
+            InterfaceKind::HostInterface(host) => host.wait = false,
+            InterfaceKind::AfXdp(xdp) => xdp.wait = false,
+            _ => {}
         }
         self.put(Key::Interface(name()), Value::Kind(Arc::new(kind)));
         if let Some(mac) = spec.mac {

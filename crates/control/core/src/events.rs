@@ -4,7 +4,7 @@ use crate::key::{Key, Value};
 use crate::make;
 use crate::state::{Changes, State};
 use tokio::sync::broadcast;
-use volley_model::{ChangeKind, Event, Timestamp};
+use volley_model::{ChangeKind, Event, ObjectKind, Timestamp};
 
 /// Events that wait for the slowest reader; older ones are lost to it, and counted.
 pub const HELD: usize = 16_384;
@@ -60,6 +60,24 @@ impl Events {
     /// Number of the next event.
     pub fn next_sequence(&self) -> u64 {
         self.next
+    }
+
+    /// Sends what is wrong with an object that no transaction has changed.
+    pub(crate) fn warn(&mut self, object: ObjectKind, name: &str, what: &str) {
+        let event = Event {
+            sequence: self.next,
+            time: Timestamp::now(),
+            user: String::new(),
+            transaction: 0,
+            kind: ChangeKind::Warned,
+            object,
+            name: name.to_owned(),
+            before: Vec::new(),
+            after: vec![what.to_owned()],
+        };
+        self.next += 1;
+        // Without a reader the event is dropped.
+        let _ = self.sender.send(event);
     }
 
     /// Tells what a transaction changed, and who made it.

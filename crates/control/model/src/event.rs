@@ -1,4 +1,4 @@
-//! Events: what a transaction changed.
+//! Events: what a transaction changed, and what an operator should know.
 
 use crate::error::ObjectKind;
 use crate::time::Timestamp;
@@ -15,7 +15,7 @@ pub struct Event {
     /// Who made the change: a user, `token NAME`, or a part of the daemon; empty when it is not known.
     #[serde(default)]
     pub user: String,
-    /// The transaction it belongs to.
+    /// The transaction it belongs to; 0 = none.
     pub transaction: u64,
     /// What happened.
     pub kind: ChangeKind,
@@ -25,7 +25,7 @@ pub struct Event {
     pub name: String,
     /// What it was, as commands.
     pub before: Vec<String>,
-    /// What it is, as commands.
+    /// What it is, as commands; of a warning, what is wrong.
     pub after: Vec<String>,
 }
 
@@ -39,4 +39,6 @@ pub enum ChangeKind {
     Changed,
     /// It is gone.
     Deleted,
+    /// It is what it was, and something is wrong with it.
+    Warned,
 }

@@ -66,6 +66,12 @@ pub trait Handler {
     /// Carries out a request: all of it, or none and an error. It has passed [`Request::validate`].
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>>;
 
+    /// Check whether a request of an interactive client can be carried out at once. A file or a commit is not checked: a
+    /// device that is missing may still appear.
+    fn ready(&mut self, _request: &Request) -> Option<Result<(), ModelError>> {
+        None
+    }
+
     /// Answers a query with the reply of the same name.
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>>;
 

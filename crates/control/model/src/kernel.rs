@@ -162,7 +162,12 @@ pub(crate) fn spell_host(f: Out<'_, '_>, name: &str, host: &PacketSpec) -> fmt::
     opt(f, "num-rx-queues", Some(host.queues).filter(|n| *n != 1))?;
     let usual = PacketSpec::default().ring;
     opt(f, "ring-size", Some(host.ring).filter(|n| *n != usual))?;
-    switched_off(f, host.offload, "no-offload")
+    switched_off(f, host.offload, "no-offload")?;
+    waits(f, host.wait)
+}
+
+fn waits(f: Out<'_, '_>, wait: bool) -> fmt::Result {
+    f.write_str(if wait { " wait" } else { "" })
 }
 
 pub(crate) fn spell_xdp(f: Out<'_, '_>, name: &str, xdp: &XdpSpec) -> fmt::Result {
@@ -181,7 +186,8 @@ pub(crate) fn spell_xdp(f: Out<'_, '_>, name: &str, xdp: &XdpSpec) -> fmt::Resul
         XdpCopy::Auto => "",
         XdpCopy::Copy => " no-zero-copy",
         XdpCopy::Zero => " zero-copy",
-    })
+    })?;
+    waits(f, xdp.wait)
 }
 
 /// A tap or tun: Volley makes an interface in the kernel and is its other end.
@@ -263,6 +269,9 @@ pub struct PacketSpec {
     /// Super-segments are exchanged with the kernel: a ring's slots have room for them. Without, they have room for the
     /// MTU, and peers must not make any.
     pub offload: Switch,
+    /// Part of a request only: the kernel's interface may be missing, and is used as soon as it appears.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
 }
 
 impl Default for PacketSpec {
@@ -273,6 +282,7 @@ impl Default for PacketSpec {
             queues: 1,
             ring: 1024,
             offload: Switch::On,
+            wait: false,
         }
     }
 }
@@ -293,6 +303,9 @@ pub struct XdpSpec {
     pub mode: XdpMode,
     /// Whether the driver copies.
     pub copy: XdpCopy,
+    /// Part of a request only: the kernel's interface may be missing, and is used as soon as it appears.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
 }
 
 impl Default for XdpSpec {
@@ -304,6 +317,7 @@ impl Default for XdpSpec {
             ring: 1024,
             mode: XdpMode::default(),
             copy: XdpCopy::default(),
+            wait: false,
         }
     }
 }

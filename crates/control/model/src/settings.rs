@@ -106,8 +106,10 @@ pub struct EngineSettings {
     pub peer_charge_mb: Option<u32>,
     /// Unix socket of `volley ctl`.
     pub socket: PathBuf,
-    /// Seed of everything random (stream edits without a seed of their own, MAC addresses).
-    pub seed: u64,
+    /// Seed of everything random (stream edits without a seed of their own, MAC addresses); none = 1 for streams, and MAC
+    /// addresses that no other machine has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// What becomes of the daemon's capabilities.
     pub capabilities: Capabilities,
     /// The HTTP interface.
@@ -166,7 +168,7 @@ impl Default for EngineSettings {
             peer_memory_mb: None,
             peer_charge_mb: None,
             socket: PathBuf::from("/tmp/volley.sock"),
-            seed: 1,
+            seed: None,
             capabilities: Capabilities::Keep,
             api: ApiSettings::default(),
             log: LogSettings::default(),

@@ -3,16 +3,15 @@
 use crate::queue::{PacketRx, PacketTx};
 use crate::ring::RxRing;
 use crate::sys::{self, Geometry};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use volley_graph::GraphError;
-use volley_iface::driver::{Caps, Port, Refusal};
-use volley_iface::{NewInterface, Registry};
-use volley_linux::{Driver, Link, Links, LinuxError, Namespace, Standing};
+use volley_iface::Registry;
+use volley_iface::driver::Caps;
+use volley_linux::{Driver, Link, LinuxError, Namespace, Opened, Opener, Sharers, check_present};
 use volley_model::{
-    AdminState, Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, PacketSpec, Query,
-    Reply, Request, Switch,
+    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, PacketSpec, Query, Reply, Request,
+    Switch,
 };
 
 /// Name of the kind.
@@ -39,14 +38,17 @@ fn geometry(spec: &PacketSpec, mtu: u32) -> Geometry {
     Geometry::new(spec.ring as usize, longest + ETHERNET)
 }
 
+/// Opens packet sockets on the kernel's interface.
+struct PacketOpener {
+    spec: PacketSpec,
+    /// Bytes of the longest frame that the rings have room for.
+    longest: usize,
+}
+
 type Queues = (Vec<PacketRx>, Vec<PacketTx>);
 
 /// Open the sockets, in this thread's namespace.
-fn open(
-    spec: &PacketSpec,
-    link: &Link,
-    (places, workers): (usize, usize),
-) -> Result<Queues, LinuxError> {
+fn open(spec: &PacketSpec, link: &Link, sharers: Sharers) -> Result<Queues, LinuxError> {
     let failed = |error| LinuxError::of("opening a packet socket", NEEDS, error);
     let geometry = geometry(spec, link.mtu);
     // Groups are numbered by host, not by process.
@@ -70,26 +72,62 @@ fn open(
         rx.push(PacketRx::new(ring));
     }
     // A worker that comes later shares the socket of another: the kernel lets several threads send by one.
+    let workers = sharers.workers.max(1);
     let sockets = (0..workers).map(|_| sys::sender(link.index).map(Arc::new));
     let sockets: std::io::Result<Vec<_>> = sockets.collect();
     let sockets = sockets.map_err(failed)?;
-    let tx = (0..places).map(|place| PacketTx::new(sockets[place % workers].clone()));
+    let tx = (0..sharers.places).map(|place| PacketTx::new(sockets[place % workers].clone()));
     Ok((rx, tx.collect()))
 }
 
-/// Setting our interface up sets the kernel's up.
-struct PacketPort {
-    links: Rc<Links>,
-    link: u32,
+impl Opener for PacketOpener {
+    type Rx = PacketRx;
+    type Tx = PacketTx;
+
+    fn open(
+        &mut self,
+        namespace: &Namespace,
+        link: &Link,
+        sharers: Sharers,
+    ) -> Result<Opened<PacketRx, PacketTx>, LinuxError> {
+        let spec = &self.spec;
+        let ((rx, tx), twice) =
+            namespace.run(|| Ok((open(spec, link, sharers)?, forwarded_twice(&link.name))))?;
+        self.longest = geometry(spec, link.mtu).longest();
+        let mut details = details(spec, link);
+        details.extend(twice);
+        Ok(Opened {
+            rx,
+            tx,
+            details,
+            keep: Box::new(()),
+        })
+    }
+
+    fn has_room(&self, mtu: u32) -> bool {
+        geometry(&self.spec, mtu).longest() <= self.longest
+    }
 }
 
-impl Port for PacketPort {
-    fn set_admin(&mut self, state: AdminState) -> Result<(), Refusal> {
-        match state {
-            AdminState::Up => self.links.set_up(self.link, true).map_err(Refusal::new),
-            AdminState::Down => Ok(()),
-        }
-    }
+/// What is to be said of an interface of this thread's namespace whose packets the kernel forwards as well: it has the same
+/// MAC address as ours.
+fn forwarded_twice(name: &str) -> Option<String> {
+    let setting = |family| format!("net/{family}/conf/{name}/forwarding");
+    let on = |setting: &String| {
+        let value = std::fs::read_to_string(format!("/proc/sys/{setting}"));
+        value.is_ok_and(|value| value.trim() != "0")
+    };
+    let all = ["ipv4", "ipv6"].map(setting);
+    let on: Vec<String> = all.into_iter().filter(on).collect();
+    let settings: Vec<String> = on
+        .iter()
+        .map(|s| format!("{}=0", s.replace('/', ".")))
+        .collect();
+    let what = format!(
+        "WARNING: the kernel forwards what comes in on {name} as well, packets are sent twice: sysctl {}",
+        settings.join(" ")
+    );
+    (!settings.is_empty()).then_some(what)
 }
 
 fn details(spec: &PacketSpec, link: &Link) -> Vec<String> {
@@ -121,37 +159,19 @@ impl PacketHandler {
 
     fn create(&mut self, spec: &InterfaceSpec, host: &PacketSpec) -> Result<Applied, ModelError> {
         self.driver.host().check_free(&spec.name)?;
-        let about = |error: LinuxError| error.about(&spec.name);
-        let namespace = Namespace::new(host.namespace.as_deref());
-        let links = Rc::new(Links::open(&namespace).map_err(about)?);
-        let link = links.by_name(&host.host).map_err(about)?;
-        if link.mac.is_none() {
-            return Err(about(LinuxError::NotEthernet(host.host.clone())));
-        }
-        let workers = (self.driver.places(), self.driver.workers());
-        let (rx, tx) = namespace
-            .run(|| open(host, &link, workers))
-            .map_err(about)?;
-        let port = PacketPort {
-            links: links.clone(),
-            link: link.index,
-        };
         let on = host.offload == Switch::On;
-        let new = NewInterface {
-            mac: spec.mac.map(|m| m.0),
-            mtu: spec.mtu.unwrap_or(link.mtu),
-            details: details(host, &link),
-            caps: Caps {
-                checksum: true,
-                tcp4: on,
-                tcp6: on,
-                udp: on,
-            },
-            port: Box::new(port),
-            ..NewInterface::new(&spec.name, KIND)
+        let caps = Caps {
+            checksum: true,
+            tcp4: on,
+            tcp6: on,
+            udp: on,
         };
-        let standing = Standing::new(new, links, link, Box::new(()));
-        self.driver.attach(standing, rx, tx)?;
+        let opener = PacketOpener {
+            spec: host.clone(),
+            longest: 0,
+        };
+        let wanted = (&*host.host, Namespace::new(host.namespace.as_deref()));
+        self.driver.bind(spec, (KIND, caps), wanted, opener)?;
         Ok(Applied::one().named(&spec.name))
     }
 }
@@ -166,6 +186,18 @@ impl Handler for PacketHandler {
             Request::InterfaceDelete { name } => self.driver.delete(name),
             _ => None,
         }
+    }
+
+    fn ready(&mut self, request: &Request) -> Option<Result<(), ModelError>> {
+        let Request::InterfaceCreate(spec) = request else {
+            return None;
+        };
+        let InterfaceKind::HostInterface(host) = &spec.kind else {
+            return None;
+        };
+        let namespace = Namespace::new(host.namespace.as_deref());
+        let wanted = (&*host.host, &namespace);
+        Some(check_present(&spec.name, wanted, host.wait))
     }
 
     fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {

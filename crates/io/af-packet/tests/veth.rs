@@ -155,10 +155,19 @@ fn the_kernels_interface_goes_down_and_vanishes() {
         bed.pings_soon(1, "10.0.0.1", 56),
         "it goes on after it was down"
     );
-    must(5, "ip", &["link", "del", &ends[0]]);
-    daemon.until("gone", |d| {
-        d.link_fault("a").is_some_and(|w| w.contains("gone"))
-    });
+    for round in 0..3 {
+        must(5, "ip", &["link", "del", &ends[0]]);
+        daemon.until("gone", |d| {
+            d.link_fault("a") == Some(format!("waiting for {}", ends[0]))
+        });
+        // The same pair again, under the same names.
+        assert_eq!(bed.veth(0, "e", "mtu 1500"), ends[0]);
+        bed.ip(0, "addr add 10.0.0.1/24 dev e");
+        daemon.until("there again", |d| d.link_fault("a").is_none());
+        // The new interface has another MAC address.
+        bed.ip(1, "neigh flush dev e");
+        assert!(bed.pings_soon(1, "10.0.0.1", 56), "round {round}");
+    }
     daemon.must(Request::InterfaceDelete { name: "a".into() });
     drop(flood);
     daemon.stop();
@@ -226,5 +235,135 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     refused("e", Some(bed.name(0)), "in namespace vt");
     assert!(daemon.registry.interfaces.borrow().by_name("x").is_none());
     assert!(run(5, "ip", &["link"]).status.success());
+    daemon.stop();
+}
+
+#[test]
+fn it_waits_for_an_interface_that_is_missing_and_has_its_settings_then() {
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
+    let mut daemon = daemon();
+    let space = format!("{}x", bed.name(0));
+    let kind = |host: &str, namespace: Option<&str>| {
+        InterfaceKind::HostInterface(PacketSpec {
+            host: host.into(),
+            namespace: namespace.map(str::to_owned),
+            queues: 2,
+            ring: 128,
+            wait: true,
+            ..PacketSpec::default()
+        })
+    };
+    // In a namespace that is not there either, with an MTU that the interface does not have by itself.
+    daemon.create("a", kind("p", Some(&space)), Some(2000));
+    daemon.create("b", kind("q", Some(bed.name(1))), None);
+    let waits = |d: &Daemon, name: &str, what: &str| {
+        assert_eq!(d.link_fault(name), Some(format!("waiting for {what}")));
+    };
+    waits(&daemon, "a", &format!("p in namespace {space}"));
+    waits(&daemon, "b", &format!("q in namespace {}", bed.name(1)));
+    daemon.patch("a", "b");
+    must(5, "ip", &["netns", "add", &space]);
+    let pair = |at: usize, name: &str, into: &str| {
+        bed.ip(at, &format!("link add {name} type veth peer name e"));
+        if into != bed.name(at) {
+            bed.ip(at, &format!("link set {name} netns {into}"));
+        }
+        bed.ip(at, &format!("addr add 10.0.0.{}/24 dev e", at + 1));
+        bed.ip(at, "link set e up");
+    };
+    pair(0, "p", &space);
+    pair(1, "q", bed.name(1));
+    // Only Volley sets the kernel's interface up.
+    daemon.until("link", |d| {
+        d.link_fault("a").is_none() && d.link_fault("b").is_none()
+    });
+    assert!(bed.pings_soon(0, "10.0.0.2", 56));
+    let mtu = |d: &Daemon, name: &str| {
+        let all = d.registry.interfaces.borrow();
+        let i = all.by_name(name).unwrap();
+        (i.mtu, i.device_mtu(), i.rx_queues.len())
+    };
+    assert_eq!(mtu(&daemon, "a"), (2000, Some(2000), 2));
+    let link = must(5, "ip", &["-n", &space, "link", "show", "p"]);
+    assert!(link.contains("mtu 2000"), "{link}");
+    // What Volley has set is as it was when it does not use the interface any more.
+    daemon.must(Request::InterfaceDelete { name: "a".into() });
+    let link = must(5, "ip", &["-n", &space, "link", "show", "p"]);
+    assert!(link.contains("mtu 1500"), "{link}");
+    daemon.create("a", kind("p", Some(&space)), None);
+    daemon.patch("a", "b");
+    // A namespace of the same name is another one.
+    must(5, "ip", &["netns", "del", &space]);
+    must(5, "ip", &["netns", "add", &space]);
+    daemon.until("another namespace", |d| d.link_fault("a").is_some());
+    waits(&daemon, "a", &format!("p in namespace {space}"));
+    bed.ip(0, "link del e");
+    pair(0, "p", &space);
+    daemon.until("link", |d| d.link_fault("a").is_none());
+    assert!(bed.pings_soon(0, "10.0.0.2", 56));
+    must(5, "ip", &["netns", "del", &space]);
+    daemon.stop();
+}
+
+#[test]
+fn the_mtu_follows_the_kernel_and_rings_have_room_for_it() {
+    let Some(bed) = Testbed::new(2, &["ping"]) else {
+        return;
+    };
+    let mut daemon = daemon();
+    let mut ends = Vec::new();
+    for (at, name) in ["a", "b"].into_iter().enumerate() {
+        let host = bed.veth(at, "e", "mtu 1500");
+        bed.ip(at, &format!("addr add 10.0.0.{}/24 dev e", at + 1));
+        let kind = InterfaceKind::HostInterface(PacketSpec {
+            host: host.clone(),
+            offload: Switch::Off,
+            ..PacketSpec::default()
+        });
+        daemon.create(name, kind, None);
+        ends.push(host);
+    }
+    daemon.patch("a", "b");
+    assert!(bed.pings_soon(0, "10.0.0.2", 1472));
+    let mtu = |d: &Daemon, name: &str| d.registry.interfaces.borrow().by_name(name).unwrap().mtu;
+    for (at, end) in ends.iter().enumerate() {
+        must(5, "ip", &["link", "set", end, "mtu", "9000"]);
+        bed.ip(at, "link set e mtu 9000");
+    }
+    daemon.until("9000", |d| mtu(d, "a") == 9000 && mtu(d, "b") == 9000);
+    assert!(
+        bed.pings_soon(0, "10.0.0.2", 8972),
+        "rings of slots for 1,500 bytes would cut it"
+    );
+    let set = |mtu| Request::InterfaceMtu {
+        name: "a".into(),
+        mtu,
+    };
+    daemon.must(set(4000));
+    assert_eq!(mtu(&daemon, "a"), 4000);
+    let link = must(5, "ip", &["link", "show", &ends[0]]);
+    assert!(link.contains("mtu 4000"), "{link}");
+    must(5, "ip", &["link", "set", &ends[0], "mtu", "2000"]);
+    daemon.until("2000", |d| mtu(d, "a") == 2000);
+    must(5, "ip", &["link", "set", &ends[0], "mtu", "9000"]);
+    daemon.until("what is configured", |d| mtu(d, "a") == 4000);
+    // A macvlan takes no more than the interface below it.
+    let upper = format!("m{}", std::process::id());
+    let words = ["link", "add", "link", &ends[0], "name", &upper];
+    let kind = ["mtu", "1500", "type", "macvlan"];
+    if run(5, "ip", &[&words[..], &kind].concat()).status.success() {
+        daemon.create("c", on(&upper), None);
+        let refused = daemon.ask(Request::InterfaceMtu {
+            name: "c".into(),
+            mtu: 20_000,
+        });
+        let refused = refused.unwrap_err().to_string();
+        let part = format!("the kernel's interface {upper} has MTU 1500 and does not take 20000");
+        assert!(refused.contains(&part), "{refused}");
+        assert_eq!(mtu(&daemon, "c"), 1500, "and nothing has changed");
+        must(5, "ip", &["link", "del", &upper]);
+    }
     daemon.stop();
 }

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use volley_graph::GraphError;
 use volley_graph::buf::Pool;
-use volley_iface::driver::{Port, Refusal};
-use volley_iface::{NewInterface, Registry};
-use volley_linux::{Driver, Link, Links, LinuxError, Namespace, Standing};
+use volley_iface::Registry;
+use volley_iface::driver::Caps;
+use volley_linux::{Driver, Link, LinuxError, Namespace, Opened, Opener, Sharers, check_present};
 use volley_model::{
-    AdminState, Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request,
-    XdpCopy, XdpMode, XdpSpec,
+    Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request, XdpCopy,
+    XdpMode, XdpSpec,
 };
 
 /// Name of the kind.
@@ -31,7 +31,7 @@ pub struct XdpHandler {
 }
 
 /// What was opened on an interface.
-struct Opened {
+struct Sockets {
     halves: Vec<(RxHalf, TxHalf)>,
     link: OwnedFd,
     native: bool,
@@ -78,7 +78,7 @@ fn attach(program: &OwnedFd, spec: &XdpSpec, link: &Link) -> io::Result<(OwnedFd
 }
 
 /// Open everything, in this thread's namespace.
-fn open(pool: &Arc<Pool>, spec: &XdpSpec, link: &Link) -> Result<Opened, LinuxError> {
+fn open(pool: &Arc<Pool>, spec: &XdpSpec, link: &Link) -> Result<Sockets, LinuxError> {
     let failed = |what| move |error| LinuxError::of(what, NEEDS, error);
     let halves = sockets(pool, spec, link).map_err(|error| match error.raw_os_error() {
         Some(libc::EAFNOSUPPORT) => LinuxError::Unsupported(
@@ -113,29 +113,14 @@ fn open(pool: &Arc<Pool>, spec: &XdpSpec, link: &Link) -> Result<Opened, LinuxEr
         )),
         _ => failed("attaching an XDP program")(e),
     })?;
-    Ok(Opened {
+    Ok(Sockets {
         halves,
         link: fd,
         native,
     })
 }
 
-/// Setting our interface up sets the kernel's up.
-struct XdpPort {
-    links: Rc<Links>,
-    link: u32,
-}
-
-impl Port for XdpPort {
-    fn set_admin(&mut self, state: AdminState) -> Result<(), Refusal> {
-        match state {
-            AdminState::Up => self.links.set_up(self.link, true).map_err(Refusal::new),
-            AdminState::Down => Ok(()),
-        }
-    }
-}
-
-fn details(spec: &XdpSpec, link: &Link, opened: &Opened) -> Vec<String> {
+fn details(spec: &XdpSpec, link: &Link, opened: &Sockets) -> Vec<String> {
     let namespace = Namespace::new(spec.namespace.as_deref());
     let mode = if opened.native { "native" } else { "generic" };
     let zero = opened.halves.iter().all(|(_, tx)| tx.is_zero_copy());
@@ -154,6 +139,52 @@ fn details(spec: &XdpSpec, link: &Link, opened: &Opened) -> Vec<String> {
     ]
 }
 
+/// Opens XDP sockets on the kernel's interface.
+struct XdpOpener {
+    spec: XdpSpec,
+    pool: Arc<Pool>,
+    reap: Rc<dyn Fn()>,
+    /// How long a queue may be busy: later on it is tried again once in a while, without waiting.
+    patience: Duration,
+}
+
+impl Opener for XdpOpener {
+    type Rx = XdpRx;
+    type Tx = XdpTx;
+
+    /// Open, and wait a little for a queue that was ours a moment ago.
+    fn open(
+        &mut self,
+        namespace: &Namespace,
+        link: &Link,
+        _sharers: Sharers,
+    ) -> Result<Opened<XdpRx, XdpTx>, LinuxError> {
+        let end = Instant::now() + std::mem::take(&mut self.patience);
+        let (pool, spec) = (&self.pool, &self.spec);
+        let sockets = loop {
+            (self.reap)();
+            let opened = namespace.run(|| open(pool, spec, link));
+            let busy = matches!(&opened, Err(LinuxError::System(_, e)) if e.raw_os_error() == Some(libc::EBUSY));
+            if !busy || Instant::now() > end {
+                break opened?;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        let details = details(spec, link, &sockets);
+        let (mut rx, mut tx) = (Vec::new(), Vec::new());
+        for (from, to) in sockets.halves {
+            rx.push(XdpRx::new(from, link.is_virtual));
+            tx.push(XdpTx::new(to));
+        }
+        Ok(Opened {
+            rx,
+            tx,
+            details,
+            keep: Box::new(sockets.link),
+        })
+    }
+}
+
 impl XdpHandler {
     /// Bring in the receive node.
     pub fn new(registry: &mut Registry) -> Result<Self, GraphError> {
@@ -162,54 +193,16 @@ impl XdpHandler {
         Ok(XdpHandler { driver, pool })
     }
 
-    /// Open, and wait a little for a queue that was ours a moment ago.
-    fn open(
-        &self,
-        namespace: &Namespace,
-        spec: &XdpSpec,
-        link: &Link,
-    ) -> Result<Opened, LinuxError> {
-        let end = Instant::now() + PATIENCE;
-        loop {
-            self.driver.reap();
-            let pool = &self.pool;
-            let opened = namespace.run(|| open(pool, spec, link));
-            let busy = matches!(&opened, Err(LinuxError::System(_, e)) if e.raw_os_error() == Some(libc::EBUSY));
-            if !busy || Instant::now() > end {
-                return opened;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-
     fn create(&mut self, spec: &InterfaceSpec, xdp: &XdpSpec) -> Result<Applied, ModelError> {
         self.driver.host().check_free(&spec.name)?;
-        let about = |error: LinuxError| error.about(&spec.name);
-        let namespace = Namespace::new(xdp.namespace.as_deref());
-        let links = Rc::new(Links::open(&namespace).map_err(about)?);
-        let link = links.by_name(&xdp.host).map_err(about)?;
-        let Some(mac) = link.mac else {
-            return Err(about(LinuxError::NotEthernet(xdp.host.clone())));
+        let opener = XdpOpener {
+            spec: xdp.clone(),
+            pool: self.pool.clone(),
+            reap: self.driver.reaper(),
+            patience: PATIENCE,
         };
-        let opened = self.open(&namespace, xdp, &link).map_err(about)?;
-        let port = XdpPort {
-            links: links.clone(),
-            link: link.index,
-        };
-        let new = NewInterface {
-            mac: Some(spec.mac.map_or(mac, |m| m.0)),
-            mtu: spec.mtu.unwrap_or(link.mtu),
-            details: details(xdp, &link, &opened),
-            port: Box::new(port),
-            ..NewInterface::new(&spec.name, KIND)
-        };
-        let (mut rx, mut tx) = (Vec::new(), Vec::new());
-        for (from, to) in opened.halves {
-            rx.push(XdpRx::new(from, link.is_virtual));
-            tx.push(XdpTx::new(to));
-        }
-        let standing = Standing::new(new, links, link, Box::new(opened.link));
-        self.driver.attach(standing, rx, tx)?;
+        let wanted = (&*xdp.host, Namespace::new(xdp.namespace.as_deref()));
+        self.driver.bind(spec, (KIND, Caps::NONE), wanted, opener)?;
         Ok(Applied::one().named(&spec.name))
     }
 }
@@ -224,6 +217,18 @@ impl Handler for XdpHandler {
             Request::InterfaceDelete { name } => self.driver.delete(name),
             _ => None,
         }
+    }
+
+    fn ready(&mut self, request: &Request) -> Option<Result<(), ModelError>> {
+        let Request::InterfaceCreate(spec) = request else {
+            return None;
+        };
+        let InterfaceKind::AfXdp(xdp) = &spec.kind else {
+            return None;
+        };
+        let namespace = Namespace::new(xdp.namespace.as_deref());
+        let wanted = (&*xdp.host, &namespace);
+        Some(check_present(&spec.name, wanted, xdp.wait))
     }
 
     fn query(&mut self, _query: &Query) -> Option<Result<Reply, ModelError>> {

@@ -1,20 +1,22 @@
 //! The control thread's side of a driver of Linux interfaces: makes an interface whole or not at all, follows the kernel's
 //! interface behind it, and takes it away again.
 
+use crate::bound::{Bound, Device, DevicePort, Opener, Sharers};
 use crate::node::input::{Input, RxQueue};
-use crate::node::transmit::{Transmit, TxQueue};
+use crate::node::transmit::{Outlet, Transmit, TxQueue};
 use crate::status::{MAX_QUEUES, Placed};
-use crate::{Link, Links, LinuxError, Status};
+use crate::{Link, Links, LinuxError, Namespace, Status};
 use std::any::Any;
 use std::cell::{OnceCell, RefCell};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use volley_graph::{GraphError, Node, NodeId, ProcessInfo, Source, Turn, Watch};
-use volley_iface::driver::Host;
+use volley_graph::{Domain, GraphError, Node, NodeId, ProcessInfo, Source, Turn, Watch};
+use volley_iface::driver::{Caps, Host};
 use volley_iface::{IfIdx, IfTable, Link as State, NewInterface, Registry, Turns, Way, Yard};
-use volley_model::{Applied, ModelError};
+use volley_model::{Applied, InterfaceSpec, ModelError};
+use volley_tables::Publisher;
 
 /// Between two looks for queues that workers gave back.
 const REAP: Duration = Duration::from_millis(50);
@@ -51,8 +53,8 @@ impl Standing {
 
 struct Entry {
     index: IfIdx,
-    status: Arc<Status>,
-    _watch: Watch,
+    /// Called at the end, and told whether the interface was deleted.
+    end: Box<dyn Fn(bool)>,
     _keep: Box<dyn Any>,
 }
 
@@ -60,6 +62,7 @@ struct Entry {
 pub struct Driver<R: RxQueue> {
     host: Host,
     yard: Arc<Yard<Placed<R>>>,
+    domain: Arc<Domain>,
     entries: Vec<Entry>,
     _reaper: Watch,
 }
@@ -79,18 +82,21 @@ impl<R: RxQueue> Driver<R> {
                 Input::new(worker, table.clone(), yard.clone(), drop, size)
             })?;
         }
-        let returned = yard.clone();
+        let domain = host.engine.borrow().domain().clone();
+        let (returned, replaced) = (yard.clone(), domain.clone());
         let info = ProcessInfo {
             name: "linux-queues",
             text: "Closes queues of deleted Linux interfaces once no worker has them.",
         };
         let reaper = host.processes.every(info, move || {
             returned.reap();
+            replaced.reclaim();
             Some(REAP)
         });
         Ok(Driver {
             host,
             yard,
+            domain,
             entries: Vec::new(),
             _reaper: reaper,
         })
@@ -114,6 +120,16 @@ impl<R: RxQueue> Driver<R> {
     /// Close queues that workers gave back.
     pub fn reap(&self) {
         self.yard.reap();
+        self.domain.reclaim();
+    }
+
+    /// A function that closes queues that workers gave back, for a driver that needs the device's queues.
+    pub fn reaper(&self) -> Rc<dyn Fn()> {
+        let (yard, domain) = (self.yard.clone(), self.domain.clone());
+        Rc::new(move || {
+            yard.reap();
+            domain.reclaim();
+        })
     }
 
     /// Make the interface. Each of the receive queues goes to the worker with the fewest; each worker has its own transmit
@@ -130,10 +146,11 @@ impl<R: RxQueue> Driver<R> {
         new.rx_node = R::INPUT;
         let (placed, status) = (new.rx_queues.clone(), standing.status.clone());
         let (table, size) = self.surroundings();
-        let (tx, shared) = (Turns::new(tx), status.clone());
+        let outlet = self.outlet(Outlet::new(&status, Turns::new(tx)));
+        let (shared, snap) = (status.clone(), outlet.snap());
         let index = self.stand(standing, move |worker, index| {
             shared.set_interface(index.0);
-            Transmit::new(worker, table.clone(), shared.clone(), size, tx.clone())
+            Transmit::new(worker, index, table.clone(), size, snap.clone())
         })?;
         // There are as many places as there may be interfaces, twice; a queue too many is polled by nobody.
         let queues = rx.into_iter().zip(placed).enumerate();
@@ -146,6 +163,74 @@ impl<R: RxQueue> Driver<R> {
             }
         });
         self.host.wake();
+        Ok(index)
+    }
+
+    fn outlet<T: TxQueue>(&self, first: Outlet<T>) -> Publisher<Outlet<T>> {
+        Publisher::new(self.host.engine.borrow().domain(), first)
+    }
+
+    /// Make an interface over one that the kernel has by itself, by name and namespace, or will have: while it is missing
+    /// ours waits. `caps` is what the queues do by themselves.
+    pub fn bind<O: Opener<Rx = R>>(
+        &mut self,
+        spec: &InterfaceSpec,
+        (kind, caps): (&'static str, Caps),
+        wanted: (&str, Namespace),
+        mut opener: O,
+    ) -> Result<IfIdx, ModelError> {
+        let about = |error: LinuxError| error.about(&spec.name);
+        let (mac, namespace) = (spec.mac.map(|m| m.0), wanted.1.clone());
+        let mut device = Device::new(self.host.clone(), wanted, mac.is_some(), spec.mtu);
+        let found = match device.find() {
+            Err(LinuxError::Namespace(..)) => None,
+            found => found.map_err(about)?,
+        };
+        let (mut new, mut opened) = (NewInterface::new(&spec.name, kind), None);
+        new.link = device.waiting(None);
+        new.mac = mac.or(found.as_ref().and_then(|link| link.mac));
+        if let Some(link) = found {
+            device.link = Some(link.clone());
+            new.link = state(&link, Some(&link));
+            let done = device.fit(spec.mtu.unwrap_or(link.mtu)).and_then(|()| {
+                let now = device.link.clone().unwrap_or(link);
+                new.mtu = now.mtu;
+                let sharers = Sharers {
+                    places: self.places(),
+                    workers: self.workers(),
+                };
+                opener.open(&namespace, &now, sharers)
+            });
+            opened = Some(done.map_err(|error| {
+                device.give_back();
+                about(error)
+            })?);
+        }
+        new.own_mtu = spec.mtu;
+        new.mtu = spec.mtu.unwrap_or(new.mtu);
+        (new.caps, new.rx_node) = (caps, R::INPUT);
+        (new.rx_queues, new.tx_queues) = (Vec::new(), 0);
+        let device = Rc::new(RefCell::new(device));
+        new.port = Box::new(DevicePort(device.clone()));
+        let (table, size) = self.surroundings();
+        let outlet = self.outlet(Outlet::new(&Arc::default(), Turns::new([])));
+        let snap = outlet.snap();
+        let made = self.host.attach(new, move |worker, index| {
+            Transmit::new(worker, index, table.clone(), size, snap.clone())
+        });
+        let index = made.inspect_err(|_| device.borrow_mut().give_back())?;
+        let parts = (self.host.clone(), self.yard.clone());
+        let bound = Bound::new(parts, index, (opener, outlet), device);
+        if let Some(opened) = opened {
+            bound.borrow_mut().put(opened);
+        }
+        bound.borrow_mut().look();
+        let timer = Bound::retry(&bound);
+        self.entries.push(Entry {
+            index,
+            end: Box::new(move |deleted| bound.borrow_mut().end(deleted)),
+            _keep: Box::new(timer),
+        });
         Ok(index)
     }
 
@@ -170,8 +255,9 @@ impl<R: RxQueue> Driver<R> {
             keep,
         } = standing;
         new.link = state(&link, Some(&link));
-        let name = new.name.clone();
+        let (name, mtu) = (new.name.clone(), link.mtu);
         let index = self.host.attach(new, make)?;
+        self.host.set_device_mtu(index, mtu);
         let watch =
             follow(&self.host, index, (links, link), (status.clone(), ended)).map_err(|error| {
                 let _ = self.host.detach(index);
@@ -179,9 +265,8 @@ impl<R: RxQueue> Driver<R> {
             })?;
         self.entries.push(Entry {
             index,
-            status,
-            _watch: watch,
-            _keep: keep,
+            end: Box::new(move |_| status.set_gone()),
+            _keep: Box::new((watch, keep)),
         });
         Ok(index)
     }
@@ -193,7 +278,7 @@ impl<R: RxQueue> Driver<R> {
         if let Err(error) = self.host.detach(index) {
             return Some(Err(error));
         }
-        self.entries.remove(at).status.set_gone();
+        (self.entries.remove(at).end)(true);
         self.host.wake();
         self.reap();
         Some(Ok(Applied::one()))
@@ -202,12 +287,12 @@ impl<R: RxQueue> Driver<R> {
 
 impl<R: RxQueue> Drop for Driver<R> {
     fn drop(&mut self) {
-        self.entries.iter().for_each(|e| e.status.set_gone());
+        self.entries.iter().for_each(|e| (e.end)(false));
     }
 }
 
 /// What the kernel's interface, known as `was`, means for ours.
-fn state(was: &Link, now: Option<&Link>) -> State {
+pub(crate) fn state(was: &Link, now: Option<&Link>) -> State {
     let name = &was.name;
     match now {
         None => State::down(format!("the kernel's interface {name} is gone")),
@@ -219,7 +304,7 @@ fn state(was: &Link, now: Option<&Link>) -> State {
     }
 }
 
-fn duplicate(links: &Links) -> Result<OwnedFd, LinuxError> {
+pub(crate) fn duplicate(links: &Links) -> Result<OwnedFd, LinuxError> {
     let events = links.events();
     events
         .try_clone_to_owned()
@@ -248,6 +333,7 @@ fn follow(
         if links.changed() || first {
             // What cannot be asked stays as it is; the next event asks again.
             if let Ok(now) = links.by_index(link.index) {
+                let mtu = now.as_ref().map(|now| now.mtu);
                 let now = match (ended.get(), &now) {
                     // That the kernel's interface is gone is the better reason, and mostly the reason of the other.
                     (Some(why), Some(_)) => State::down(why),
@@ -257,6 +343,9 @@ fn follow(
                     status.clear_fault();
                 }
                 hand.borrow_mut().set_link(index, now.clone());
+                if let Some(mtu) = mtu {
+                    hand.borrow_mut().set_device_mtu(index, mtu);
+                }
                 *last.borrow_mut() = Some(now);
             }
         }

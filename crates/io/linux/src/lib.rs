@@ -1,6 +1,7 @@
 //! What the drivers of Linux interfaces (tap, af-packet, af-xdp) share.
 //!
 //! - [`netns`] and [`links`]: the control thread's dealings with the kernel, over netlink and in any namespace.
+//! - [`driver`] and [`bound`]: our interface over one of the kernel's, whether that is there, comes or goes.
 //! - [`vnet`]: the header that carries checksum and segmentation offload between kernel and user space.
 //! - [`node`]: the receive and transmit nodes, generic over how a queue is read and written.
 //! - [`status`]: what workers report of their queues.
@@ -11,6 +12,7 @@
 //! refuse packets at any time: that is counted and reported, and other interfaces go on.
 #![deny(unsafe_code)]
 
+pub mod bound;
 pub mod driver;
 pub mod error;
 pub mod links;
@@ -21,6 +23,7 @@ pub mod sys;
 pub mod testbed;
 pub mod vnet;
 
+pub use bound::{Opened, Opener, Sharers, check_present};
 pub use driver::{Driver, Standing};
 pub use error::LinuxError;
 pub use links::{Link, Links};

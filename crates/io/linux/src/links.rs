@@ -9,6 +9,7 @@ use netlink_packet_route::link::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -38,6 +39,35 @@ pub struct Link {
     pub tx_queues: u32,
     /// Whether its other end is a kernel on this machine.
     pub is_virtual: bool,
+}
+
+/// What the kernel told of its interfaces.
+#[derive(Clone, Debug, Default)]
+pub struct News {
+    /// Something changed.
+    pub any: bool,
+    /// Interfaces that went, by number, even if one has the number again.
+    pub gone: BTreeSet<u32>,
+}
+
+impl News {
+    fn read(&mut self, mut bytes: &[u8]) {
+        self.any = true;
+        while let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
+            if let NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelLink(link)) =
+                message.payload
+                // A bridge tells the same of a port that leaves it.
+                && link.header.interface_family == AddressFamily::Unspec
+            {
+                self.gone.insert(link.header.index);
+            }
+            let length = (message.header.length as usize).next_multiple_of(4);
+            match bytes.get(length.max(16)..) {
+                Some(rest) if !rest.is_empty() => bytes = rest,
+                _ => return,
+            }
+        }
+    }
 }
 
 /// The interfaces of one namespace.
@@ -77,14 +107,24 @@ impl Links {
 
     /// Whether anything has changed since the last time.
     pub fn changed(&self) -> bool {
-        let mut any = false;
+        self.news().any
+    }
+
+    /// What has changed since the last time.
+    pub fn news(&self) -> News {
+        let mut news = News::default();
+        let mut bytes = Vec::with_capacity(32_768);
         loop {
-            match self.events.recv(&mut Vec::with_capacity(32_768), 0) {
-                Ok(_) => any = true,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return any,
+            bytes.clear();
+            match self.events.recv(&mut bytes, 0) {
+                Ok(_) => news.read(&bytes),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return news,
                 // The kernel says once that it had no room for an event.
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => any = true,
-                Err(_) => return true,
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => news.any = true,
+                Err(_) => {
+                    news.any = true;
+                    return news;
+                }
             }
         }
     }

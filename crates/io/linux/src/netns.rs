@@ -5,6 +5,7 @@ use crate::LinuxError;
 use crate::sys;
 use std::fs::File;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// Where `ip netns` keeps the names.
@@ -40,6 +41,15 @@ impl Namespace {
             Namespace::Own => String::new(),
             Namespace::Other(name) => format!(" in namespace {name}"),
         }
+    }
+
+    /// What tells the namespace that has the name now from one that had it before; none for our own, and while there is none.
+    pub fn identity(&self) -> Option<(u64, u64)> {
+        let Namespace::Other(name) = self else {
+            return None;
+        };
+        let file = std::fs::metadata(Self::path(name)).ok()?;
+        Some((file.dev(), file.ino()))
     }
 
     /// Run `body` inside.

@@ -332,8 +332,10 @@ impl Daemon {
     /// Carry out a request, and wait until the worker uses it.
     pub fn ask(&mut self, request: Request) -> Result<Applied, ModelError> {
         request.validate()?;
-        let mut handlers = self.registry.handlers.iter_mut();
-        let answer = handlers.find_map(|h| h.apply(&request));
+        let handlers = &mut self.registry.handlers;
+        let ready = handlers.iter_mut().find_map(|h| h.ready(&request));
+        ready.unwrap_or(Ok(()))?;
+        let answer = handlers.iter_mut().find_map(|h| h.apply(&request));
         let answer = answer.unwrap_or_else(|| panic!("nobody takes `{request}`"));
         self.until("changes are used", |daemon| {
             daemon.registry.engine.borrow().settled()

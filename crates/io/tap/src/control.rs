@@ -3,12 +3,13 @@
 use crate::queue::{TapRx, TapTx};
 use crate::served::{self, Carrier, Served};
 use crate::sys::{self, Layer};
+use std::cell::Cell;
 use std::fs::File;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_graph::GraphError;
-use volley_iface::driver::{Caps, Port, Refusal};
-use volley_iface::{NewInterface, Registry};
+use volley_iface::driver::{Caps, Host, Port, Refusal};
+use volley_iface::{IfIdx, NewInterface, Registry};
 use volley_linux::{Driver, Link, Links, LinuxError, Namespace, Standing};
 use volley_model::{
     AdminState, Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request,
@@ -139,6 +140,9 @@ struct TapPort {
     link: u32,
     follows_mtu: bool,
     served: Served,
+    host: Host,
+    /// Our interface, once it is there.
+    number: Rc<Cell<Option<IfIdx>>>,
 }
 
 impl Port for TapPort {
@@ -151,6 +155,9 @@ impl Port for TapPort {
     fn set_mtu(&mut self, mtu: u32) -> Result<(), Refusal> {
         if self.follows_mtu {
             self.links.set_mtu(self.link, mtu).map_err(Refusal::new)?;
+            if let Some(index) = self.number.get() {
+                self.host.set_device_mtu(index, mtu);
+            }
         }
         Ok(())
     }
@@ -185,19 +192,23 @@ impl TapHandler {
         } = Tap::make(spec, tap).map_err(about)?;
         let carrier = served::carrier(tap, &files).map_err(refused)?;
         let (links, served) = (Rc::new(links), Served::default());
+        let number = Rc::<Cell<Option<IfIdx>>>::default();
         let port = TapPort {
             file: files[0].clone(),
             links: links.clone(),
             link: link.index,
             follows_mtu: tap.host_mtu.is_none(),
             served: served.clone(),
+            host: self.driver.host().clone(),
+            number: number.clone(),
         };
         // Ours is down until it is set up.
         let _ = sys::set_carrier(&files[0], false);
         let layer = layer(tap);
         let new = NewInterface {
             mac: spec.mac.map(|m| m.0),
-            mtu: spec.mtu.unwrap_or(MTU),
+            mtu: spec.mtu.unwrap_or(link.mtu),
+            own_mtu: spec.mtu,
             details: details(tap, &link, &carrier),
             caps: caps(tap.offload, udp),
             port: Box::new(port),
@@ -205,10 +216,11 @@ impl TapHandler {
         };
         let keep = (served.service.clone(), Gone(links.clone(), link.index));
         let standing = Standing::new(new, links, link, Box::new(keep));
-        match carrier {
+        let index = match carrier {
             Carrier::Kernel(rings) => self.attach_served(standing, &served, rings)?,
             Carrier::Workers(_) => self.attach_queues(standing, spec, &files, layer)?,
-        }
+        };
+        number.set(Some(index));
         Ok(Applied::one().named(&spec.name))
     }
 
@@ -219,7 +231,7 @@ impl TapHandler {
         spec: &InterfaceSpec,
         files: &[Arc<File>],
         layer: Layer,
-    ) -> Result<(), ModelError> {
+    ) -> Result<IfIdx, ModelError> {
         let mac = spec.mac.map_or([0; 6], |m| m.0);
         let rx = files
             .iter()
@@ -227,7 +239,7 @@ impl TapHandler {
         let tx = (0..self.driver.places())
             .map(|worker| TapTx::new(files[worker % files.len()].clone(), layer));
         let (rx, tx) = (rx.collect(), tx.collect::<Vec<_>>());
-        self.driver.attach(standing, rx, tx).map(|_| ())
+        self.driver.attach(standing, rx, tx)
     }
 
     /// The interface over rings that the kernel serves.
@@ -236,7 +248,7 @@ impl TapHandler {
         mut standing: Standing,
         served: &Served,
         rings: Rings,
-    ) -> Result<(), ModelError> {
+    ) -> Result<IfIdx, ModelError> {
         let (table, size) = self.driver.surroundings();
         let workers = self.driver.host().place(rings.queues());
         standing.new.rx_node = kernel::INPUT;
@@ -251,7 +263,7 @@ impl TapHandler {
         let service = self.kernel.start(wire, rings, &workers, ended);
         // Nobody has set it before.
         let _ = served.service.set(service);
-        Ok(())
+        Ok(index)
     }
 }
 

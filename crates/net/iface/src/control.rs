@@ -159,6 +159,9 @@ impl InterfaceHandler {
             rx_mode: i.rx_mode,
             mac: Some(Mac(i.mac)),
             mtu: i.mtu,
+            configured_mtu: i.configured_mtu().filter(|_| i.device_mtu().is_some()),
+            device_mtu: i.device_mtu(),
+            waiting: matches!(i.link, Link::Waiting(_)),
             rx: Counter {
                 packets: counts.rx_packets,
                 bytes: counts.rx_bytes,
@@ -223,7 +226,7 @@ impl InterfaceHandler {
 fn link_state(i: &Interface) -> AdminState {
     match i.link {
         Link::Up => AdminState::Up,
-        Link::Down(_) => AdminState::Down,
+        Link::Down(_) | Link::Waiting(_) => AdminState::Down,
     }
 }
 

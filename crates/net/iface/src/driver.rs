@@ -109,6 +109,8 @@ pub struct NewInterface {
     pub mac: Option<[u8; 6]>,
     /// The largest IP packet it takes, in bytes.
     pub mtu: u32,
+    /// The configured MTU; `mtu` is lower where the device takes less.
+    pub own_mtu: Option<u32>,
     /// What the driver has to say that does not change.
     pub details: Vec<String>,
     /// Its link as it is now.
@@ -133,6 +135,7 @@ impl NewInterface {
             kind,
             mac: None,
             mtu: 1500,
+            own_mtu: None,
             details: Vec::new(),
             link: Link::Up,
             caps: Caps::NONE,
@@ -227,6 +230,16 @@ impl Host {
     /// An interface's link comes or goes.
     pub fn set_link(&self, index: IfIdx, link: Link) {
         self.interfaces.borrow_mut().set_link(index, link);
+    }
+
+    /// An interface has the MAC address of the device behind it.
+    pub fn set_mac(&self, index: IfIdx, mac: [u8; 6]) {
+        self.interfaces.borrow_mut().set_mac(index, mac);
+    }
+
+    /// The MTU of the kernel's interface behind an interface: see [`Interfaces::set_device_mtu`].
+    pub fn set_device_mtu(&self, index: IfIdx, mtu: u32) {
+        self.interfaces.borrow_mut().set_device_mtu(index, mtu);
     }
 
     /// What an interface's transmit node does by itself has changed (a peer came, features were negotiated).

@@ -47,8 +47,10 @@ pub struct Interface {
     pub details: Vec<String>,
     /// Whose sub-interface it is; none for one with a driver.
     pub sub: Option<Sub>,
-    /// What a sub-interface's MTU is to be at most, when somebody said so.
+    /// The configured MTU.
     own_mtu: Option<u32>,
+    /// The MTU of the kernel's interface behind the interface: the effective MTU is never above that.
+    device_mtu: Option<u32>,
     cleared: IfCounts,
     /// Receive queues, then transmit queues.
     cleared_queues: Vec<(u64, u64)>,
@@ -60,10 +62,26 @@ impl Interface {
         self.state == AdminState::Up && self.link == Link::Up
     }
 
-    /// Another MTU. A sub-interface's is never more than its parent's.
+    /// The configured MTU, if there is one. The effective MTU may be lower.
+    pub fn configured_mtu(&self) -> Option<u32> {
+        self.own_mtu
+    }
+
+    /// The MTU of the kernel's interface behind this one.
+    pub fn device_mtu(&self) -> Option<u32> {
+        self.device_mtu
+    }
+
+    /// Configure an MTU. The effective MTU is at most the parent's, or that of the kernel's interface.
     pub(crate) fn set_mtu(&mut self, mtu: u32) {
-        self.mtu = mtu;
-        self.own_mtu = self.sub.map(|_| mtu);
+        self.own_mtu = Some(mtu);
+        self.mtu = mtu.min(self.device_mtu.unwrap_or(mtu));
+    }
+
+    /// Follow the MTU of the kernel's interface: the effective MTU without a configured one.
+    fn set_device_mtu(&mut self, mtu: u32) {
+        self.device_mtu = Some(mtu);
+        self.mtu = self.own_mtu.unwrap_or(mtu).min(mtu);
     }
 
     /// What a sub-interface has of its parent.
@@ -87,6 +105,9 @@ pub enum Link {
     Up,
     /// They cannot: why, as a clause ("the peer has closed the socket").
     Down(String),
+    /// They cannot, for a device that the interface is on is missing, and is used as soon as it appears: a clause
+    /// ("waiting for eth7").
+    Waiting(String),
 }
 
 impl Link {
@@ -99,7 +120,7 @@ impl Link {
     pub fn reason(&self) -> Option<&str> {
         match self {
             Link::Up => None,
-            Link::Down(why) => Some(why),
+            Link::Down(why) | Link::Waiting(why) => Some(why),
         }
     }
 }
@@ -127,6 +148,7 @@ pub struct Interfaces {
     ports: BTreeMap<IfIdx, Rc<RefCell<Box<dyn Port>>>>,
     default_rx_node: NodeId,
     listeners: Vec<Listener>,
+    mac_seed: u64,
     pub(crate) steering: Steering,
 }
 
@@ -141,6 +163,7 @@ impl Interfaces {
             ports: BTreeMap::new(),
             default_rx_node: NodeId(0),
             listeners: Vec::new(),
+            mac_seed: 1,
             steering: Steering::default(),
         }
     }
@@ -158,6 +181,11 @@ impl Interfaces {
     /// Where packets of an interface go first that has nothing special.
     pub fn default_rx_node(&self) -> NodeId {
         self.default_rx_node
+    }
+
+    /// Set the seed of generated MAC addresses. Two routers must not have the same one.
+    pub fn set_mac_seed(&mut self, seed: u64) {
+        self.mac_seed = seed;
     }
 
     /// Tell `listener` of every change from now on.
@@ -215,7 +243,8 @@ impl Interfaces {
         cleared_queues: Vec<(u64, u64)>,
         sub: Option<(Sub, Option<u32>)>,
     ) -> Result<IfIdx, IfError> {
-        let mac = new.mac.unwrap_or_else(|| made_up_mac(&new.name));
+        let seed = self.mac_seed;
+        let mac = new.mac.unwrap_or_else(|| made_up_mac(seed, &new.name));
         let mut interface = Interface {
             index,
             name: new.name,
@@ -232,7 +261,8 @@ impl Interfaces {
             tx_queues: new.tx_queues,
             details: new.details,
             sub: sub.map(|(sub, _)| sub),
-            own_mtu: sub.and_then(|(_, mtu)| mtu),
+            own_mtu: sub.map_or(new.own_mtu, |(_, mtu)| mtu),
+            device_mtu: None,
             cleared: self.table.counts(index),
             cleared_queues,
         };
@@ -431,6 +461,20 @@ impl Interfaces {
         }
     }
 
+    /// An interface has the MAC address of the device behind it.
+    pub fn set_mac(&mut self, index: IfIdx, mac: [u8; 6]) {
+        if self.get(index).is_some_and(|i| i.mac != mac) {
+            self.alter(index, |i| i.mac = mac);
+        }
+    }
+
+    /// The MTU of the kernel's interface behind an interface.
+    pub fn set_device_mtu(&mut self, index: IfIdx, mtu: u32) {
+        if self.get(index).is_some_and(|i| i.device_mtu != Some(mtu)) {
+            self.alter(index, |i| i.set_device_mtu(mtu));
+        }
+    }
+
     /// What an interface's transmit node does by itself.
     pub fn set_caps(&mut self, index: IfIdx, caps: Caps) {
         if let Some(entry) = self.by_index.get_mut(&index) {
@@ -504,9 +548,10 @@ impl Interfaces {
     }
 }
 
-/// A locally administered unicast address that depends on the name only (FNV-1a), so that runs repeat.
-fn made_up_mac(name: &str) -> [u8; 6] {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
+/// A locally administered unicast address that depends on seed and name only (FNV-1a), so that runs repeat.
+fn made_up_mac(seed: u64, name: &str) -> [u8; 6] {
+    let basis = 0xcbf2_9ce4_8422_2325u64.wrapping_mul(seed);
+    let hash = name.bytes().fold(basis, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
     });
     let [a, b, c, d, ..] = hash.to_be_bytes();
@@ -623,7 +668,32 @@ mod tests {
 
     #[test]
     fn made_up_addresses_are_local_unicast_and_differ() {
-        let (a, b) = (made_up_mac("pg0"), made_up_mac("pg1"));
+        let (a, b) = (made_up_mac(1, "pg0"), made_up_mac(1, "pg1"));
         assert!(a != b && a[0] & 3 == 2);
+        let other = made_up_mac(2, "pg0");
+        assert!(
+            other != a && other[0] & 3 == 2,
+            "another router has another one"
+        );
+    }
+
+    #[test]
+    fn the_mtu_is_never_above_the_one_of_the_device() {
+        let mut all = Interfaces::new(IfTable::new(1));
+        let index = all.create(new("eth0"), NodeId(7)).unwrap();
+        let mtu = |all: &Interfaces| all.get(index).unwrap().mtu;
+        all.set_device_mtu(index, 9000);
+        assert_eq!(mtu(&all), 9000, "without one of its own it follows");
+        all.set_device_mtu(index, 1500);
+        assert_eq!(mtu(&all), 1500);
+        all.update("eth0", |i| i.set_mtu(9000)).unwrap();
+        assert_eq!((mtu(&all), all.table.mtu(index.0)), (1500, 1500));
+        all.set_device_mtu(index, 9216);
+        assert_eq!((mtu(&all), all.table.mtu(index.0)), (9000, 9000));
+        let i = all.get(index).unwrap();
+        assert_eq!(
+            (i.configured_mtu(), i.device_mtu()),
+            (Some(9000), Some(9216))
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! What others say of addresses that are tentative (RFC 4862, 5.4.3 and 5.4.4; RFC 5227, 2.1.1).
+//! What others say of addresses that are tentative (RFC 4862, 5.4.3 and 5.4.4; RFC 5227, 2.1.1),
+//! and stations that have the MAC address of ours.
 
 use crate::entry::Mac;
 use crate::lane::{Heard, Lane, What};
@@ -26,4 +27,26 @@ pub(crate) fn tell<C: Counters>(
     });
     let [told_count, full] = counts;
     cx.count(if told { told_count } else { full }, 1);
+}
+
+/// Where a station sends with the MAC address of the interface that heard it, count that, and tell the control thread.
+pub(crate) fn own_mac<C: Counters>(
+    (cx, count): (&Cx<'_, C>, C),
+    (lane, table): (&Lane, &IfTable),
+    (rx, addr): (u32, IpAddr),
+    macs: [Mac; 2],
+) {
+    let own = table.mac(rx).to_be_bytes();
+    let Some(mac) = macs.into_iter().find(|mac| mac[..] == own[2..]) else {
+        return;
+    };
+    cx.count(count, 1);
+    let what = What::OwnMac;
+    // Where there is no room it was told already.
+    let _ = lane.tell(Heard {
+        rx,
+        addr,
+        mac,
+        what,
+    });
 }

@@ -131,8 +131,20 @@ pub struct Tally {
     pub unsent: u64,
 }
 
-/// What hears about things that an operator should know.
-type Listener = Box<dyn Fn(&str)>;
+/// Between two messages about a station with an interface's MAC address.
+const OWN_MAC: u64 = 60 * SECOND;
+
+/// What hears about things that an operator should know: the interface, and a sentence about it.
+type Listener = Box<dyn Fn(&str, &str)>;
+
+/// Stations that sent with the MAC address of an interface.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SameMac {
+    /// Their messages.
+    pub(crate) heard: u64,
+    /// Until then the operator is not told again.
+    quiet_until: u64,
+}
 
 pub(crate) struct Control {
     pub(crate) engine: Rc<RefCell<Engine>>,
@@ -153,6 +165,7 @@ pub(crate) struct Control {
     /// What chance made of it so far.
     pub(crate) chances: u64,
     pub(crate) links: BTreeMap<u32, Link>,
+    pub(crate) same_macs: BTreeMap<u32, SameMac>,
     clock: Clock,
     conflicts: BTreeMap<Key, u64>,
     busy_until: u64,
@@ -183,6 +196,7 @@ impl Control {
             ranges: BTreeMap::new(),
             chances: 0,
             links: BTreeMap::new(),
+            same_macs: BTreeMap::new(),
             clock,
             conflicts: BTreeMap::new(),
             busy_until: 0,
@@ -211,6 +225,7 @@ impl Control {
                     self.table.forget_interface(iface);
                     self.forget_ranges(iface);
                     self.dad.remove(&iface);
+                    self.same_macs.remove(&iface);
                 }
                 (Some(old), Some(new)) => self.lost(iface, old, new),
                 (None, _) => {}
@@ -347,6 +362,9 @@ impl Control {
         if let What::Groups(said) = heard.what {
             return self.hear_groups(heard.rx, said, now);
         }
+        if heard.what == What::OwnMac {
+            return self.same_mac(heard.rx, heard.mac, now);
+        }
         if heard.what == What::Claim {
             return self.claimed(heard.rx, heard.addr, heard.mac);
         }
@@ -388,7 +406,9 @@ impl Control {
                 solicited,
                 overrides,
             },
-            What::Announcement | What::Conflict | What::Claim | What::Groups(_) => answer(false),
+            What::Announcement | What::Conflict | What::Claim | What::OwnMac | What::Groups(_) => {
+                answer(false)
+            }
         };
         self.table.hear(key, word, now);
     }
@@ -410,12 +430,34 @@ impl Control {
         if self.links.get(&iface).is_some_and(|link| link.learns) {
             self.announce(iface, addr);
         }
+        let what = format!(
+            "another station ({}) has the address {addr} too: give one of them another address",
+            MacAddr(mac)
+        );
+        self.tell(iface, &what);
+    }
+
+    /// A station sends with the MAC address of our interface: switches send packets for the one to the other.
+    fn same_mac(&mut self, iface: u32, mac: Mac, now: u64) {
+        let it = self.same_macs.entry(iface).or_default();
+        it.heard += 1;
+        if now < it.quiet_until {
+            return;
+        }
+        it.quiet_until = now + OWN_MAC;
+        let what = format!(
+            "frames come in with the interface's own MAC address {} as their source: another station has the same address \
+             (give one of them another by `set interface mac address`), or the link is a loop",
+            MacAddr(mac)
+        );
+        self.tell(iface, &what);
+    }
+
+    /// Tell the operator something about an interface.
+    pub(crate) fn tell(&self, iface: u32, what: &str) {
         if let Some(listener) = &self.listener {
             let name = self.interfaces.borrow().name(iface);
-            listener(&format!(
-                "{name}: another station ({}) has the address {addr} too: give one of them another address",
-                MacAddr(mac)
-            ));
+            listener(&name, what);
         }
     }
 

@@ -54,7 +54,7 @@ enum Act {
 }
 
 /// A solicitation from nobody (RFC 4862, 5.4.2).
-fn solicitation(own: Mac, target: Ipv6Addr) -> Vec<u8> {
+pub(crate) fn solicitation(own: Mac, target: Ipv6Addr) -> Vec<u8> {
     let group = nd::solicited_node(target);
     let mut message = vec![Icmp6Type::NEIGHBOUR_SOLICITATION.0, 0, 0, 0, 0, 0, 0, 0];
     message.extend(target.octets());
@@ -220,13 +220,11 @@ impl Control {
         *state = State::Duplicate(mac);
         self.tally.duplicates += 1;
         self.mark_probing(iface);
-        if let Some(listener) = &self.listener {
-            let name = self.interfaces.borrow().name(iface);
-            listener(&format!(
-                "{name}: the address {addr} is not used, for another station ({}) has it: give one of them another address",
-                MacAddr(mac)
-            ));
-        }
+        let what = format!(
+            "the address {addr} is not used, for another station ({}) has it: give one of them another address",
+            MacAddr(mac)
+        );
+        self.tell(iface, &what);
         self.disown(iface, addr);
     }
 

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use volley_model::reply::{
-    DiscoveryReply, DiscoveryRow, NeighborEvent, NeighborRow, NeighborsReply,
+    DiscoveryReply, DiscoveryRow, NamedValue, NeighborEvent, NeighborRow, NeighborsReply,
 };
 use volley_model::{
     Applied, Discovery, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request,
@@ -39,8 +39,21 @@ impl Handler for NeighborHandler {
     }
 
     fn amend(&mut self, query: &Query, reply: &mut Reply) {
-        if let (Query::Neighbors { family, interface }, Reply::Neighbors(rows)) = (query, reply) {
-            self.0.borrow().amend(*family, interface.as_deref(), rows);
+        let control = self.0.borrow();
+        match (query, reply) {
+            (Query::Neighbors { family, interface }, Reply::Neighbors(rows)) => {
+                control.amend(*family, interface.as_deref(), rows);
+            }
+            (_, Reply::Interfaces(all)) => {
+                for row in &mut all.interfaces {
+                    let same = control.same_macs.get(&row.index);
+                    row.more.extend(same.map(|same| NamedValue {
+                        name: "own-mac".to_owned(),
+                        value: same.heard,
+                    }));
+                }
+            }
+            _ => {}
         }
     }
 }

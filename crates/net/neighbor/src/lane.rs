@@ -60,6 +60,8 @@ pub enum What {
     Claim,
     /// It said something about listeners to groups.
     Groups(mld::packet::Heard),
+    /// It sends with the MAC address of the interface that it was heard on.
+    OwnMac,
     /// It asked for routers; all zeros stand for a MAC address that it does not say.
     Routers,
 }
@@ -145,7 +147,7 @@ impl Lane {
     /// Worker: tell the control thread; false when there is no room.
     pub fn tell(&self, heard: Heard) -> bool {
         let queue = match heard.what {
-            What::Question | What::Routers | What::Groups(_) => &self.asked,
+            What::Question | What::Routers | What::Groups(_) | What::OwnMac => &self.asked,
             What::Claim
             | What::Answer
             | What::Announcement

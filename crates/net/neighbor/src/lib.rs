@@ -64,8 +64,8 @@ impl Neighbors {
         self.control.borrow_mut().refresh();
     }
 
-    /// Tell `listener` what an operator should know: a sentence each.
-    pub fn listen(&self, listener: impl Fn(&str) + 'static) {
+    /// Tell `listener` what an operator should know: an interface, and a sentence about it.
+    pub fn listen(&self, listener: impl Fn(&str, &str) + 'static) {
         self.control.borrow_mut().listener = Some(Box::new(listener));
     }
 

@@ -78,6 +78,7 @@ pub(super) fn host(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
             "num-rx-queues" => host.queues = args.number32()?,
             "ring-size" => host.ring = args.number32()?,
             "no-offload" => host.offload = Switch::Off,
+            "wait" => host.wait = true,
             _ if common.take(word, args)? => {}
             _ => stray(word, column)?,
         }
@@ -98,6 +99,7 @@ pub(super) fn xdp(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
             "generic" => xdp.mode = XdpMode::Generic,
             "zero-copy" => xdp.copy = XdpCopy::Zero,
             "no-zero-copy" => xdp.copy = XdpCopy::Copy,
+            "wait" => xdp.wait = true,
             _ if common.take(word, args)? => {}
             _ => stray(word, column)?,
         }

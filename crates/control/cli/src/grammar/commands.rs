@@ -138,11 +138,11 @@ commands! {
          (host-ip-addr | host-ip4-addr | host-ip6-addr) <ifaddress> | num-rx-queues <n> | no-offload | vhost (auto | on | off) | mac <mac> | mtu <mtu>}",
         "Make a tap (or tun) in the kernel, and an interface that is its other end.", "create tap id 0 host-if-name lan host-ns red host-ip4-addr 10.0.0.2/24";
     CreateHost: "create host-interface name <host> {as <name> | netns <namespace> | num-rx-queues <n> | ring-size <n> | no-offload | \
-         (mac | hw-addr) <mac> | mtu <mtu>}",
-        "Create an interface on one of the kernel, through packet sockets.", "create host-interface name veth0";
+         wait | (mac | hw-addr) <mac> | mtu <mtu>}",
+        "Create an interface on one of the kernel, through packet sockets; with `wait` the kernel's may appear later.", "create host-interface name veth0";
     CreateXdp: "create interface af_xdp host-if <host> {name <name> | netns <namespace> | num-rx-queues <n> | ring-size <n> | native | generic | \
-         zero-copy | no-zero-copy | mac <mac> | mtu <mtu>}",
-        "Create an interface on one of the kernel, through XDP sockets.", "create interface af_xdp host-if veth0";
+         zero-copy | no-zero-copy | wait | mac <mac> | mtu <mtu>}",
+        "Create an interface on one of the kernel, through XDP sockets; with `wait` the kernel's may appear later.", "create interface af_xdp host-if veth0";
     DeleteInterface: "delete [packet-generator | pcap | tap | host-interface | af_xdp | dpdk] interface <interface>", "Delete an interface.", "delete interface pg0";
     CreateMemifSocket: "create memif socket id <n> filename <file>",
         "Make a socket that memif interfaces meet at: a file, or @name for an abstract one.", "create memif socket id 1 filename /run/volley/memif1.sock";

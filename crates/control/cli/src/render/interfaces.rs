@@ -29,16 +29,42 @@ pub(super) fn interfaces(reply: &InterfacesReply) -> String {
         &rows,
     );
     for i in &reply.interfaces {
-        if let Some(why) = &i.link_reason {
-            out += &format!("{}: no link: {why}\n", i.name);
+        match &i.link_reason {
+            Some(why) if i.waiting => out += &format!("{}: {why}\n", i.name),
+            Some(why) => out += &format!("{}: no link: {why}\n", i.name),
+            None => {}
         }
+        out += &mtus(i);
     }
     out
+}
+
+/// The effective MTU beside the configured one and that of the kernel's interface, where they differ.
+fn mtus(i: &InterfaceRow) -> String {
+    let differs = |mtu: &u32| *mtu != i.mtu;
+    let mut parts = Vec::new();
+    if let Some(asked) = i.configured_mtu.filter(differs) {
+        parts.push(format!("{asked} is configured"));
+    }
+    if let Some(device) = i.device_mtu {
+        let here = i.configured_mtu.is_some_and(|asked| differs(&asked)) || differs(&device);
+        parts.extend(here.then(|| format!("the kernel's interface has {device}")));
+    }
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{}: effective MTU {}: {}\n",
+            i.name,
+            i.mtu,
+            parts.join(", ")
+        ),
+    }
 }
 
 /// What an operator asks first: do packets pass?
 fn state(i: &InterfaceRow) -> String {
     match (i.state, i.link) {
+        _ if i.waiting => "waiting".to_string(),
         (AdminState::Up, AdminState::Down) => "no-link".to_string(),
         (state, _) => state.to_string(),
     }

@@ -29,13 +29,22 @@ pub struct InterfaceRow {
     /// Why the link is down, when it is.
     #[serde(default)]
     pub link_reason: Option<String>,
+    /// The device that the interface is on is missing, and is used as soon as it appears.
+    #[serde(default)]
+    pub waiting: bool,
     /// How its receive queues are watched.
     #[serde(default)]
     pub rx_mode: RxMode,
     /// MAC address; none where there is no Ethernet.
     pub mac: Option<Mac>,
-    /// L3 MTU in bytes.
+    /// Effective L3 MTU in bytes.
     pub mtu: u32,
+    /// Configured L3 MTU of an interface over one of the kernel's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configured_mtu: Option<u32>,
+    /// The MTU of the kernel's interface behind the interface; none = there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_mtu: Option<u32>,
     /// Addresses, in the order they were added.
     pub addresses: Vec<IfAddress>,
     /// Addresses that it made itself, of what the routers of its link advertise.

@@ -3,7 +3,8 @@
 use crate::status::Status;
 use std::sync::Arc;
 use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
-use volley_iface::{Direction, IfTable, Turns};
+use volley_iface::{Direction, IfIdx, IfTable, Turns};
+use volley_tables::Snap;
 
 nexts! {
     /// Where packets go that cannot be sent.
@@ -56,30 +57,46 @@ pub trait TxQueue: Send + 'static {
     }
 }
 
-/// State of the node on one worker.
-pub struct Transmit<Q: TxQueue> {
-    worker: usize,
-    table: Arc<IfTable>,
+/// The transmit queues of an interface, as long as the kernel's interface behind it is the same.
+pub struct Outlet<Q> {
     status: Arc<Status>,
-    verdict: Column,
     queues: Arc<Turns<Q>>,
 }
 
+impl<Q> Outlet<Q> {
+    /// These queues, whose faults are told to `status`.
+    pub fn new(status: &Arc<Status>, queues: Arc<Turns<Q>>) -> Self {
+        Outlet {
+            status: status.clone(),
+            queues,
+        }
+    }
+}
+
+/// State of the node on one worker.
+pub struct Transmit<Q: TxQueue> {
+    worker: usize,
+    interface: IfIdx,
+    table: Arc<IfTable>,
+    verdict: Column,
+    outlet: Snap<Outlet<Q>>,
+}
+
 impl<Q: TxQueue> Transmit<Q> {
-    /// The instance of `worker`, for vectors of up to `size` packets.
+    /// The instance of `worker` for an interface, for vectors of up to `size` packets.
     pub fn new(
         worker: usize,
+        interface: IfIdx,
         table: Arc<IfTable>,
-        status: Arc<Status>,
         size: usize,
-        queues: Arc<Turns<Q>>,
+        outlet: Snap<Outlet<Q>>,
     ) -> Self {
         Transmit {
             worker,
+            interface,
             table,
-            status,
             verdict: Column::new(size),
-            queues,
+            outlet,
         }
     }
 }
@@ -92,13 +109,15 @@ impl<Q: TxQueue> Node for Transmit<Q> {
 
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
-        let (n, interface) = (v.len(), self.status.interface());
+        let (n, interface) = (v.len(), self.interface.0);
+        let outlet = self.outlet.read(cx.guard());
         let verdicts = self.verdict.words_mut(n);
         verdicts.fill(0);
         let (rank, _) = self.table.crew().rank(self.worker);
-        let mut turn = self.queues.take(rank);
+        let mut turn = outlet.queues.take(rank);
         match &mut turn {
-            Some(turn) => turn.queue.send(&mut v, verdicts, &self.status),
+            Some(turn) => turn.queue.send(&mut v, verdicts, &outlet.status),
+            None if outlet.queues.is_empty() => verdicts.fill(Count::LinkDown.code()),
             None => verdicts.fill(Count::QueueBusy.code()),
         }
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
@@ -113,7 +132,7 @@ impl<Q: TxQueue> Node for Transmit<Q> {
             return v.free();
         };
         let done = turn.queue.finish(v);
-        self.queues.give(turn);
+        outlet.queues.give(turn);
         done
     }
 }

@@ -156,14 +156,6 @@ impl Control {
         }
     }
 
-    /// Tell the operator something about an interface.
-    pub(crate) fn tell(&self, iface: u32, what: &str) {
-        if let Some(listener) = &self.listener {
-            let name = self.interfaces.borrow().name(iface);
-            listener(&format!("{name}: {what}"));
-        }
-    }
-
     /// A router said something on an interface: [`Control::settle_autoconf`] is to follow.
     pub fn hear_router(&mut self, iface: u32, said: &Said, now: u64) {
         self.compare_router(iface, said);

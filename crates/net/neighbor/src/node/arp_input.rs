@@ -41,6 +41,8 @@ counters! {
         BadSenderAddress = "bad-sender-address" (Error),
         /// a frame of ours came back
         OwnFrame = "own-frame" (Warn),
+        /// the sender has the MAC address of the receiving interface: two stations have the same, or the link is a loop
+        OwnMac = "own-mac" (Warn),
         /// another station says that it has an address of ours
         AddressConflict = "address-conflict" (Error),
         /// the way to the sender does not lead by the receiving interface
@@ -225,6 +227,12 @@ impl ArpInput {
             let counts = [Count::Told, Count::TellFull];
             let claim = (packet.rx(), about.into(), arp.sender_mac.0);
             claim::tell((cx, counts), (&self.lane, &self.table), claim);
+        }
+        if let Ok(arp) = parsed {
+            let mac = arp.sender_mac.0;
+            let who = (packet.rx(), arp.sender_ip().into());
+            let places = (&*self.lane, &*self.table);
+            claim::own_mac((cx, Count::OwnMac), places, who, [mac, mac]);
         }
         let verdict = match parsed {
             Ok(arp) => judge(&way, (&self.table, self.proxies.read(cx.guard())), arp),

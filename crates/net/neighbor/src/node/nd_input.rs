@@ -50,6 +50,8 @@ counters! {
         BadSenderAddress = "bad-sender-address" (Error),
         /// a frame of ours came back
         OwnFrame = "own-frame" (Warn),
+        /// the sender has the MAC address of the receiving interface: two stations have the same, or the link is a loop
+        OwnMac = "own-mac" (Warn),
         /// another station says that it has an address of ours
         AddressConflict = "address-conflict" (Error),
         /// the way to the sender does not lead by the receiving interface
@@ -332,6 +334,13 @@ impl NdInput {
             let counts = [Count::Told, Count::TellFull];
             let claim = (rx, found.target.into(), mac);
             claim::tell((cx, counts), (&self.lane, &self.table), claim);
+        }
+        if let Ok(found) = &found {
+            let from = frame_source(&packet.view());
+            let macs = [from, found.mac.unwrap_or(from)];
+            let who = (rx, found.source.into());
+            let places = (&*self.lane, &*self.table);
+            claim::own_mac((cx, Count::OwnMac), places, who, macs);
         }
         let (verdict, heard) = match found {
             _ if routers => routers::judge(&link, &self.table, packet.bytes()),

@@ -277,3 +277,22 @@ fn where_addresses_are_anothers_whoever_asks_for_them_is_answered() {
     let taken = ask([10, 0, 2, 1], [10, 0, 2, 1]);
     assert_eq!(lab.outcome(3, &taken), "address-conflict");
 }
+
+#[test]
+fn a_station_with_our_mac_address_is_counted_and_told_whatever_it_says() {
+    let lab = lab();
+    let what = |bytes: &[u8]| {
+        let (_, told) = lab.told(bytes);
+        let same: Vec<Heard> = told
+            .into_iter()
+            .filter(|h| h.what == What::OwnMac)
+            .collect();
+        same.into_iter().map(|h| (h.rx, h.mac)).collect::<Vec<_>>()
+    };
+    // The frame of a twin (same address), of a router with another address, for us and for others.
+    for (sender, target) in [([10, 0, 0, 1], 1), ([10, 0, 0, 9], 1), ([10, 0, 0, 9], 7)] {
+        let frame = arp(1, ME, sender, [10, 0, 0, target]);
+        assert_eq!(what(&frame), [(1, ME)], "{sender:?}");
+    }
+    assert_eq!(what(&arp(1, HOST, [10, 0, 0, 9], [10, 0, 0, 1])), []);
+}

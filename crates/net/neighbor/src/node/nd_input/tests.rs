@@ -1,4 +1,5 @@
 use super::*;
+use crate::dad::solicitation;
 use crate::lane::FRAME;
 use crate::nd::{Message, Say, group_mac};
 use volley_fib::{Fib, IfInfo, Neighbor};
@@ -297,4 +298,26 @@ fn advertisements_of_routers_are_heard_where_that_is_switched_on() {
         run_once(Level::detect(), 4, &packet, &lab.domain, lab.node()).unwrap();
     }
     assert_eq!(lab.lane.adverts.len(), 32);
+}
+
+#[test]
+fn a_station_with_our_mac_address_is_counted_and_told_whatever_it_says() {
+    let lab = lab();
+    let same = |bytes: &[u8]| {
+        let (_, told) = lab.told(bytes);
+        let same = told.into_iter().filter(|h| h.what == What::OwnMac);
+        same.map(|h| (h.rx, h.mac)).collect::<Vec<_>>()
+    };
+    let other = "2001:db8:1::9";
+    // A twin's announcement, a question by another router, and one that asks whether an address is free: that frame alone
+    // says whose it is.
+    for frame in [
+        message(TELLS, ME, US, "ff02::1", US),
+        message(Say::Solicit, ME, other, "group", US),
+        solicitation(ME, address(other)),
+    ] {
+        assert_eq!(same(&frame), [(1, ME)]);
+    }
+    assert_eq!(same(&ask(other, US)), []);
+    assert_eq!(same(&solicitation(HOST, address(other))), []);
 }

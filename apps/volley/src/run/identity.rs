@@ -1,0 +1,149 @@
+//! What tells this router from others: interfaces whose device brings no MAC address get theirs from it.
+//!
+//! Two routers of the same configuration, on one link, must not have the same addresses, and a router must have the same
+//! after a restart. So the addresses are made from the machine's identity, a random part that is kept beside the commits,
+//! and the interface's name. A seed in `[engine]` takes the place of the first two: runs with it repeat.
+
+use std::collections::hash_map::RandomState;
+use std::fs::{File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The file of the random part.
+const FILE: &str = "identity";
+/// The same while it is written.
+const NEW: &str = "identity.new";
+/// Where the machine's identity is (machine-id(5)).
+const MACHINE: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
+/// The most bytes that are read of either.
+const MOST: u64 = 256;
+
+/// The seed of MAC addresses, and a warning if the next start has another one.
+pub fn mac_seed(folder: Option<&Path>) -> (u64, Option<String>) {
+    let Some(folder) = folder else {
+        let warning = "there is no state directory: MAC addresses of interfaces without a device are others after each \
+                       start; --state-dir keeps them, and so does a seed in [engine]";
+        return (random(), Some(warning.into()));
+    };
+    match kept(folder) {
+        Ok(part) => {
+            let seed = mixed(&[machine().as_bytes(), &part.to_be_bytes()]);
+            (seed, None)
+        }
+        Err(error) => {
+            let file = folder.join(FILE);
+            let warning = format!(
+                "{}: {error}; MAC addresses of interfaces without a device are others after this start: delete the file to \
+                 have a new one made",
+                file.display()
+            );
+            (random(), Some(warning))
+        }
+    }
+}
+
+/// From what the system knows of chance.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// A small file's text.
+fn small(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MOST).read_to_string(&mut text)?;
+    Ok(text.trim().to_owned())
+}
+
+fn machine() -> String {
+    let mut all = MACHINE
+        .iter()
+        .filter_map(|file| small(Path::new(file)).ok());
+    all.find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+/// The random part, which is made with the first start. It is there as a whole or not at all.
+fn kept(folder: &Path) -> io::Result<u64> {
+    let file = folder.join(FILE);
+    match small(&file) {
+        Ok(text) => {
+            let part = u64::from_str_radix(&text, 16).ok();
+            let part = part.filter(|_| text.len() == 16);
+            let odd = || io::Error::other("it does not hold 16 hexadecimal digits");
+            return part.ok_or_else(odd);
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let part = random();
+    let new = folder.join(NEW);
+    // One that a start has left that was cut short.
+    let _ = std::fs::remove_file(&new);
+    let mut options = OpenOptions::new();
+    let mut out = options
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(&new)?;
+    writeln!(out, "{part:016x}")?;
+    out.sync_all()?;
+    std::fs::rename(&new, &file)?;
+    File::open(folder)?.sync_all()?;
+    Ok(part)
+}
+
+/// All bytes in one number, each bit of which depends on all of them (FNV-1a, then the end of SplitMix64).
+fn mixed(parts: &[&[u8]]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0xff]));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
+        (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ hash >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn seed(folder: Option<&Path>) -> (u64, usize) {
+        let (seed, warning) = mac_seed(folder);
+        (seed, warning.iter().count())
+    }
+
+    #[test]
+    fn it_stays_with_its_folder_and_differs_from_others() {
+        let place = std::env::temp_dir().join(format!("volley-identity-{}", std::process::id()));
+        let folder = |name: &str| {
+            let folder = place.join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            folder
+        };
+        let (a, b) = (folder("a"), folder("b"));
+        let (first, said) = seed(Some(&a));
+        assert_eq!(
+            (seed(Some(&a)), said),
+            ((first, 0), 0),
+            "a restart keeps it"
+        );
+        assert_ne!(seed(Some(&b)).0, first);
+        let mode = std::fs::metadata(a.join(FILE))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+        // A start that was cut short leaves half a new file.
+        std::fs::remove_file(b.join(FILE)).unwrap();
+        std::fs::write(b.join(NEW), "12").unwrap();
+        assert_eq!(seed(Some(&b)), seed(Some(&b)));
+        std::fs::write(a.join(FILE), "12\n").unwrap();
+        let (x, y) = (seed(Some(&a)), seed(Some(&a)));
+        assert!(x.0 != y.0 && x.1 == 1, "what is damaged is said");
+        let (x, y) = (seed(None), seed(None));
+        assert!(x.0 != y.0 && x.1 == 1);
+        std::fs::remove_dir_all(place).unwrap();
+    }
+}

@@ -1,0 +1,458 @@
+//! Interfaces over interfaces that the kernel has by itself: attached when those are there, at once or later, and attached
+//! again when they come back (a device that is deleted and made again, a cable adapter, a move between namespaces).
+//!
+//! The name in the configuration is what counts. While no interface of the kernel has it, everything that is configured on
+//! ours stays as it is, and ours waits. Receive queues come and go through the [`Yard`]; transmit nodes read the queues
+//! through a published value, so neither side stops a worker.
+
+use crate::driver::{duplicate, state};
+use crate::node::transmit::Outlet;
+use crate::status::Placed;
+use crate::{Link, Links, LinuxError, Namespace, RxQueue, Status, TxQueue};
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::time::Duration;
+use volley_graph::{ProcessInfo, Turn, Watch};
+use volley_iface::driver::{Host, Port, Refusal};
+use volley_iface::{IfIdx, Link as State, Turns, Yard};
+use volley_model::{AdminState, ModelError};
+use volley_tables::Publisher;
+
+/// Between two tries to attach an interface of which the kernel says nothing new: its namespace is missing, or it is busy.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// How many workers share the queues of an interface.
+#[derive(Clone, Copy, Debug)]
+pub struct Sharers {
+    /// The most workers that there may be.
+    pub places: usize,
+    /// Workers that there are.
+    pub workers: usize,
+}
+
+/// What was opened on an interface of the kernel.
+pub struct Opened<R, T> {
+    /// Receive queues.
+    pub rx: Vec<R>,
+    /// Transmit queues.
+    pub tx: Vec<T>,
+    /// Lines of `show hardware`.
+    pub details: Vec<String>,
+    /// What has to live as long as the queues are used.
+    pub keep: Box<dyn Any>,
+}
+
+/// How a driver opens queues on an interface of the kernel.
+pub trait Opener: 'static {
+    /// A receive queue.
+    type Rx: RxQueue;
+    /// A transmit queue.
+    type Tx: TxQueue;
+
+    /// Open queues on `link`, an Ethernet interface of `namespace`.
+    fn open(
+        &mut self,
+        namespace: &Namespace,
+        link: &Link,
+        sharers: Sharers,
+    ) -> Result<Opened<Self::Rx, Self::Tx>, LinuxError>;
+
+    /// Whether the queues that were opened last take frames of this MTU. Where not they are opened anew.
+    fn has_room(&self, _mtu: u32) -> bool {
+        true
+    }
+}
+
+/// An interface of the kernel, by name, and what ours wants of it. Shared with our interface's port.
+pub(crate) struct Device {
+    host: Host,
+    /// Our interface, once there is one.
+    index: Option<IfIdx>,
+    name: String,
+    namespace: Namespace,
+    /// The namespace that `links` are of: its name may be another's by now.
+    space: Option<(u64, u64)>,
+    links: Option<Rc<Links>>,
+    /// The kernel's interface that ours is attached to.
+    pub(crate) link: Option<Link>,
+    pub(crate) details: Vec<String>,
+    own_mac: bool,
+    own_mtu: Option<u32>,
+    /// The MTU that the kernel's interface had, and the one that it was given.
+    given: Option<(u32, u32)>,
+    up: bool,
+}
+
+impl Device {
+    pub(crate) fn new(
+        host: Host,
+        (name, namespace): (&str, Namespace),
+        own_mac: bool,
+        own_mtu: Option<u32>,
+    ) -> Self {
+        Device {
+            host,
+            index: None,
+            name: name.to_owned(),
+            namespace,
+            space: None,
+            links: None,
+            link: None,
+            details: Vec::new(),
+            own_mac,
+            own_mtu,
+            given: None,
+            up: false,
+        }
+    }
+
+    /// The kernel's interface as it is now; none while there is none of this name.
+    pub(crate) fn find(&mut self) -> Result<Option<Link>, LinuxError> {
+        let links = match &self.links {
+            Some(links) => links.clone(),
+            None => {
+                let links = Rc::new(Links::open(&self.namespace)?);
+                self.space = self.namespace.identity();
+                self.links.insert(links).clone()
+            }
+        };
+        match links.by_name(&self.name) {
+            Ok(link) if link.mac.is_none() => Err(LinuxError::NotEthernet(link.name)),
+            Ok(link) => Ok(Some(link)),
+            Err(LinuxError::NoLink(..)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Why there is no link, as a clause.
+    pub(crate) fn waiting(&self, error: Option<&LinuxError>) -> State {
+        let place = self.namespace.place();
+        let why = match error {
+            None | Some(LinuxError::Namespace(..)) => String::new(),
+            Some(error) => format!(": {error}"),
+        };
+        State::Waiting(format!("waiting for {}{place}{why}", self.name))
+    }
+
+    /// Give the kernel's interface the MTU that ours is to have. Where it has less and cannot have more, that is refused.
+    pub(crate) fn fit(&mut self, mtu: u32) -> Result<(), LinuxError> {
+        let (Some(links), Some(link)) = (&self.links, &mut self.link) else {
+            return Ok(());
+        };
+        if link.mtu == mtu {
+            return Ok(());
+        }
+        match links.set_mtu(link.index, mtu) {
+            Ok(()) => {
+                let had = self.given.map_or(link.mtu, |(had, _)| had);
+                self.given = Some((had, mtu));
+                link.mtu = mtu;
+                Ok(())
+            }
+            // Packets that fit ours fit the kernel's.
+            Err(_) if mtu < link.mtu => Ok(()),
+            Err(LinuxError::System(_, error)) => {
+                let what = format!(
+                    "the kernel's interface {} has MTU {} and does not take {mtu}",
+                    link.name, link.mtu
+                );
+                Err(LinuxError::System(what, error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Restore the MTU of the kernel's interface, unless another program has changed it meanwhile.
+    pub(crate) fn give_back(&mut self) {
+        if let (Some(links), Some((had, given))) = (&self.links, self.given.take())
+            && let Ok(link) = links.by_name(&self.name)
+            && link.mtu == given
+        {
+            // What cannot be set stays.
+            let _ = links.set_mtu(link.index, had);
+        }
+    }
+}
+
+/// Our interface's settings that the kernel's follows.
+pub(crate) struct DevicePort(pub Rc<RefCell<Device>>);
+
+impl Port for DevicePort {
+    fn set_admin(&mut self, state: AdminState) -> Result<(), Refusal> {
+        let mut device = self.0.borrow_mut();
+        let up = state == AdminState::Up;
+        if let (true, Some(links), Some(link)) = (up, &device.links, &device.link) {
+            links.set_up(link.index, true).map_err(Refusal::new)?;
+        }
+        device.up = up;
+        Ok(())
+    }
+
+    fn set_mac(&mut self, _mac: [u8; 6]) -> Result<(), Refusal> {
+        self.0.borrow_mut().own_mac = true;
+        Ok(())
+    }
+
+    fn set_mtu(&mut self, mtu: u32) -> Result<(), Refusal> {
+        let mut device = self.0.borrow_mut();
+        device.fit(mtu).map_err(Refusal::new)?;
+        device.own_mtu = Some(mtu);
+        if let (Some(index), Some(link)) = (device.index, &device.link) {
+            device.host.set_device_mtu(index, link.mtu);
+        }
+        Ok(())
+    }
+
+    fn details(&self) -> Vec<String> {
+        self.0.borrow().details.clone()
+    }
+}
+
+struct Attached {
+    status: Arc<Status>,
+    _keep: Box<dyn Any>,
+}
+
+/// One of our interfaces, over an interface of the kernel that may be missing.
+pub(crate) struct Bound<O: Opener> {
+    host: Host,
+    yard: Arc<Yard<Placed<O::Rx>>>,
+    index: IfIdx,
+    opener: O,
+    outlet: Publisher<Outlet<O::Tx>>,
+    device: Rc<RefCell<Device>>,
+    attached: Option<Attached>,
+    watch: Option<Watch>,
+    me: Weak<RefCell<Bound<O>>>,
+}
+
+impl<O: Opener> Bound<O> {
+    pub(crate) fn new(
+        (host, yard): (Host, Arc<Yard<Placed<O::Rx>>>),
+        index: IfIdx,
+        (opener, outlet): (O, Publisher<Outlet<O::Tx>>),
+        device: Rc<RefCell<Device>>,
+    ) -> Rc<RefCell<Self>> {
+        device.borrow_mut().index = Some(index);
+        Rc::new_cyclic(|me| {
+            RefCell::new(Bound {
+                host,
+                yard,
+                index,
+                opener,
+                outlet,
+                device,
+                attached: None,
+                watch: None,
+                me: me.clone(),
+            })
+        })
+    }
+
+    /// Hand opened queues to the workers.
+    pub(crate) fn put(&mut self, opened: Opened<O::Rx, O::Tx>) {
+        let Opened {
+            rx,
+            tx,
+            details,
+            keep,
+        } = opened;
+        self.device.borrow_mut().details = details;
+        let status = Arc::<Status>::default();
+        status.set_interface(self.index.0);
+        let places = self.host.place_again(self.index, rx.len());
+        let workers = self.host.engine.borrow().crew().count();
+        let count = tx.len().min(workers) as u32;
+        self.host.set_queues(self.index, places.clone(), count);
+        self.outlet.publish(Outlet::new(&status, Turns::new(tx)));
+        let queues = rx.into_iter().zip(places).enumerate();
+        let put = |(number, (rx, worker))| self.yard.put(worker, Placed::new(&status, number, rx));
+        let ways: Vec<_> = queues.map(put).collect();
+        let yard = self.yard.clone();
+        self.host.set_steer(self.index, move |queue, worker| {
+            if let Some(way) = ways.get(queue) {
+                yard.steer(way, worker);
+            }
+        });
+        self.attached = Some(Attached {
+            status,
+            _keep: keep,
+        });
+        self.host.wake();
+    }
+
+    /// Take the queues away from the workers: the kernel's interface is no longer ours.
+    fn detach(&mut self) {
+        let Some(attached) = self.attached.take() else {
+            return;
+        };
+        attached.status.set_gone();
+        self.host.set_steer(self.index, |_, _| {});
+        let none = Outlet::new(&attached.status, Turns::new([]));
+        self.outlet.publish(none);
+        let mut device = self.device.borrow_mut();
+        device.link = None;
+        device.details.clear();
+        self.host.wake();
+    }
+
+    fn wait(&mut self, error: Option<&LinuxError>) {
+        let why = self.device.borrow().waiting(error);
+        self.host.set_link(self.index, why);
+    }
+
+    /// Attach to the kernel's interface, or say what keeps us from it.
+    fn attach(&mut self, link: Link) {
+        let (namespace, link, up) = {
+            let mut device = self.device.borrow_mut();
+            (device.link, device.given) = (Some(link.clone()), None);
+            if let Some(mtu) = device.own_mtu {
+                // It takes less: then less holds, which is shown.
+                let _ = device.fit(mtu);
+            }
+            let now = device.link.clone().unwrap_or(link);
+            (device.namespace.clone(), now, device.up)
+        };
+        let sharers = Sharers {
+            places: self.yard.workers(),
+            workers: self.host.engine.borrow().crew().count(),
+        };
+        match self.opener.open(&namespace, &link, sharers) {
+            Ok(opened) => self.put(opened),
+            Err(error) => {
+                self.device.borrow_mut().link = None;
+                return self.wait(Some(&error));
+            }
+        }
+        let links = self.device.borrow().links.clone();
+        if let (true, Some(links)) = (up, links) {
+            // Its state says what came of it.
+            let _ = links.set_up(link.index, true);
+        }
+        let now = self.device.borrow_mut().find();
+        self.follow(now.ok().flatten().unwrap_or(link));
+    }
+
+    /// What the kernel's interface says, ours says too.
+    fn follow(&mut self, now: Link) {
+        let own_mac = {
+            let mut device = self.device.borrow_mut();
+            device.link = Some(now.clone());
+            device.own_mac
+        };
+        if let Some(mac) = now.mac.filter(|_| !own_mac) {
+            self.host.set_mac(self.index, mac);
+        }
+        self.host.set_device_mtu(self.index, now.mtu);
+        let state = state(&now, Some(&now));
+        if let (State::Up, Some(attached)) = (&state, &self.attached) {
+            attached.status.clear_fault();
+        }
+        self.host.set_link(self.index, state);
+    }
+
+    /// Whether the name of the namespace is another namespace's by now.
+    fn has_moved(&self) -> bool {
+        let device = self.device.borrow();
+        let now = device.namespace.identity();
+        device.links.is_some() && now.is_some() && now != device.space
+    }
+
+    fn listen(&mut self) {
+        let links = self.device.borrow().links.clone();
+        let (Some(links), None) = (links, &self.watch) else {
+            return;
+        };
+        let info = ProcessInfo {
+            name: "linux-links",
+            text: "Follows the state of the kernel's interfaces.",
+        };
+        let me = self.me.clone();
+        let look = move || match me.upgrade() {
+            Some(bound) => {
+                bound.borrow_mut().look();
+                Turn::Idle
+            }
+            None => Turn::Done,
+        };
+        // Without a watch the kernel is asked once in a while.
+        let fd = duplicate(&links).ok();
+        self.watch = fd.and_then(|fd| self.host.processes.watch(info, fd, look).ok());
+    }
+
+    /// Look what has become of the kernel's interface.
+    pub(crate) fn look(&mut self) {
+        if self.has_moved() {
+            self.detach();
+            self.watch = None;
+            self.device.borrow_mut().links = None;
+        }
+        let links = self.device.borrow().links.clone();
+        let gone: BTreeSet<u32> = links.map_or_else(BTreeSet::new, |links| links.news().gone);
+        let found = self.device.borrow_mut().find();
+        self.listen();
+        let attached = self.device.borrow().link.as_ref().map(|link| link.index);
+        if let Some(index) = attached {
+            let there = |now: &Link| now.index == index && !gone.contains(&index);
+            match &found {
+                Ok(Some(now)) if there(now) && self.opener.has_room(now.mtu) => {
+                    return self.follow(now.clone());
+                }
+                // What cannot be asked stays as it is; the next look asks again.
+                Err(error) if !matches!(error, LinuxError::NotEthernet(_)) => return,
+                _ => {
+                    self.wait(None);
+                    self.detach();
+                }
+            }
+        }
+        match found {
+            Ok(Some(link)) => self.attach(link),
+            Ok(None) => self.wait(None),
+            Err(error) => self.wait(Some(&error)),
+        }
+    }
+
+    /// The end of our interface; when it was `deleted` the kernel's gets back what it had.
+    pub(crate) fn end(&mut self, deleted: bool) {
+        self.watch = None;
+        if let Some(attached) = self.attached.take() {
+            attached.status.set_gone();
+            let none = Outlet::new(&attached.status, Turns::new([]));
+            self.outlet.publish(none);
+        }
+        if deleted {
+            self.device.borrow_mut().give_back();
+        }
+    }
+
+    /// Retry periodically: the kernel does not report every change that matters.
+    pub(crate) fn retry(bound: &Rc<RefCell<Self>>) -> Watch {
+        let info = ProcessInfo {
+            name: "linux-waiting",
+            text: "Looks for interfaces of the kernel that are missing.",
+        };
+        let (me, host) = (Rc::downgrade(bound), bound.borrow().host.clone());
+        host.processes.every(info, move || {
+            me.upgrade()?.borrow_mut().look();
+            Some(RETRY)
+        })
+    }
+}
+
+/// Refuse an interface whose kernel interface is missing, unless the request says that it may be.
+pub fn check_present(
+    name: &str,
+    (host, namespace): (&str, &Namespace),
+    wait: bool,
+) -> Result<(), ModelError> {
+    let missing = match Links::open(namespace).and_then(|links| links.by_name(host)) {
+        Err(error @ (LinuxError::NoLink(..) | LinuxError::Namespace(..))) if !wait => error,
+        _ => return Ok(()),
+    };
+    let why = format!("{missing}; add `wait` to have the interface used as soon as it appears");
+    Err(ModelError::invalid(format!("interface {name}"), why))
+}

@@ -175,6 +175,12 @@ impl Wire {
         self.places.iter().take(self.pairs.load(Relaxed))
     }
 
+    /// Whether a queue is with `worker`, or is to be. Queues that are not in service yet count: the peer enables them without
+    /// a notice.
+    pub fn is_for(&self, worker: usize) -> bool {
+        self.places.iter().any(|place| place.is_for(worker))
+    }
+
     /// Take all rings out.
     pub fn clear(&self) {
         self.pairs.store(0, Relaxed);

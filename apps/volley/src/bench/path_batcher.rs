@@ -4,7 +4,7 @@ use super::BenchError;
 use super::args::{Experiment, PathArgs};
 use super::measure::{costs, pin};
 use super::path_traffic::{PATTERNS, Pace, Rig, dice, packet, pattern};
-use super::report::{CostKind, Spread};
+use super::report::Spread;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -216,12 +216,12 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
     let clocks = |all: &[super::report::NodeCost]| -> (f64, f64) {
         let packets: u64 = all
             .iter()
-            .filter(|c| c.kind == CostKind::Source)
+            .filter(|c| c.is_source())
             .map(|c| c.vectors)
             .sum();
         let graph: u64 = all
             .iter()
-            .filter(|c| c.kind == CostKind::Node)
+            .filter(|c| !c.is_source())
             .map(|c| c.clocks)
             .sum();
         (packets as f64, graph as f64)
@@ -240,7 +240,7 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
             .map_or(0.0, |c| c.clocks as f64 / c.vectors as f64),
         vectors_per_call: whole
             .iter()
-            .filter(|c| c.kind == CostKind::Node)
+            .filter(|c| !c.is_source())
             .map(|c| (c.name.clone(), c.vectors as f64 / c.calls.max(1) as f64))
             .collect(),
         delay_p50_us: totals.delay_p50_us,

@@ -74,6 +74,11 @@ struct NodeLine<'a> {
 }
 
 impl NodeCost {
+    /// Whether packets begin in it.
+    pub fn is_source(&self) -> bool {
+        self.kind == CostKind::Source
+    }
+
     fn line(&self) -> NodeLine<'_> {
         NodeLine {
             name: &self.name,

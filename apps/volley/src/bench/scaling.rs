@@ -7,7 +7,7 @@ use super::BenchError;
 use super::args::Args;
 use super::measure::{SLICE, costs};
 use super::pace;
-use super::report::{CostKind, Spread};
+use super::report::Spread;
 use super::scenario::Bench;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -152,7 +152,7 @@ fn one(shared: &Shared, mask: u64, look: impl Fn(usize) -> Vec<NodeReport>) -> S
     let work = before.iter().enumerate().map(|(worker, before)| {
         let mut work = Work::default();
         for cost in costs(before, &look(worker)) {
-            if cost.kind == CostKind::Source {
+            if cost.is_source() {
                 work.packets += cost.vectors;
             } else {
                 work.clocks += cost.clocks;

@@ -53,7 +53,7 @@ pub trait Source: Send + Sized + 'static {
     ) -> usize;
 
     /// Whether there is nothing to poll: no queue, and nothing in an inbox. The source is not polled then until something was
-    /// handed to the worker ([`crate::Engine::wake`], [`crate::Engine::send`]); whoever puts something into its inbox calls
+    /// handed to the worker ([`crate::Engine::wake`], [`crate::Engine::send`]); the thread that puts something into its inbox calls
     /// one of these *afterwards*. Asked after a poll. A source that says nothing here is polled in every round.
     fn is_vacant(&self) -> bool {
         false

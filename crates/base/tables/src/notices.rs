@@ -4,7 +4,7 @@
 //! # Contract
 //! [`Notices::post`] is called *after* the thing was handed over. A reader that calls [`Notices::is_news`] and then looks at
 //! all the ways misses nothing: either the look finds the thing, or the next call of `is_news` is true. It costs the reader
-//! one load of a line that nobody writes meanwhile.
+//! one load of a line that no thread writes meanwhile.
 
 use crate::sync::{AtomicU64, Ordering};
 

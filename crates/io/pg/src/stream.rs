@@ -113,7 +113,7 @@ impl Inbox {
             return;
         }
         self.moving.fetch_sub(1, Ordering::Relaxed);
-        // It was sent elsewhere meanwhile, by somebody who took it to be still on its way.
+        // It was sent elsewhere meanwhile, by the control thread, which took it to be still on its way.
         if leaves() {
             self.sets_out(stream);
         }

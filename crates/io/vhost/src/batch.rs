@@ -8,6 +8,15 @@ use crate::header::Words;
 use crate::memory::{Memory, Place};
 use std::io::IoSliceMut;
 
+/// What became of the entries of a batch.
+#[derive(Default)]
+pub struct Tally {
+    /// Entries that are done with.
+    pub taken: usize,
+    /// Packets among them that are to be dropped.
+    pub broken: u64,
+}
+
 /// The most parts of one packet.
 pub const MAX_CHAIN: usize = 1024;
 /// The most packets looked at in one go.

@@ -200,6 +200,12 @@ impl Wire {
         self.places.iter().take(self.pairs.load(Relaxed))
     }
 
+    /// Whether a queue is with `worker`, or is to be. Queues that are not in service yet count: the peer enables them without
+    /// a notice.
+    pub fn is_for(&self, worker: usize) -> bool {
+        self.places.iter().any(|place| place.is_for(worker))
+    }
+
     /// Take all rings out. Those that a worker keeps for longer than [`PATIENCE`] stay in, and no worker uses them again.
     pub fn clear(&self) {
         self.take_out(Instant::now() + PATIENCE);

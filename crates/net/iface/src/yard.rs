@@ -183,7 +183,7 @@ impl<Q> Yard<Q> {
             return;
         }
         self.moving.fetch_sub(1, Relaxed);
-        // It was sent elsewhere meanwhile, by somebody who took it to be still on its way.
+        // It was sent elsewhere meanwhile, by the control thread, which took it to be still on its way.
         if leaves() {
             self.sets_out(way);
         }

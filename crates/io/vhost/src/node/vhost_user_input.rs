@@ -1,6 +1,6 @@
 //! vhost-user-input: receives from the rings of vhost-user interfaces; as virtio-user-input and vhost-net-input from others.
 
-use crate::batch::{Batch, HEADER};
+use crate::batch::{Batch, HEADER, Tally};
 use crate::device::{Bell, End};
 use crate::memory::Memory;
 use crate::wire::{Alarms, List, Running, Wire, Wires};
@@ -56,13 +56,6 @@ struct Poller {
     /// Where each row goes, once one of them is to be dropped.
     nodes: Column,
     size: usize,
-}
-
-/// What became of a vector.
-#[derive(Default)]
-struct Tally {
-    taken: usize,
-    broken: u64,
 }
 
 impl VhostInput {
@@ -378,11 +371,9 @@ impl Source for VhostInput {
         places.all(|place| !place.is_for(worker))
     }
 
-    /// Queues that are not in service yet count: the other side puts them there while nobody here looks.
     fn is_vacant(&self) -> bool {
         let (wires, worker) = (self.wires.arc_swap().load(), self.poller.worker);
-        let mut places = wires.iter().flat_map(|wire| wire.places.iter());
-        places.all(|place| !place.is_for(worker))
+        !wires.iter().any(|wire| wire.is_for(worker))
     }
 
     fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {

@@ -67,5 +67,6 @@ fn compare(before: &Interface, now: &Interface) {
             warn!(target: "interface", interface, "link down: {reason}");
         }
         Link::Down(reason) => info!(target: "interface", interface, "link down: {reason}"),
+        Link::Waiting(reason) => warn!(target: "interface", interface, "waiting: {reason}"),
     }
 }

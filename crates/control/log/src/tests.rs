@@ -265,10 +265,11 @@ fn a_destination_that_hangs_stops_nobody_and_losses_are_counted() {
         .unwrap();
     log.0.configure(&LogLevels::default());
     let began = Instant::now();
-    let count = QUEUE as u32 + 1000;
-    for n in 0..count {
-        // Each its own class: not the limit, but the queue is what is tried.
-        up(&log, &n.to_string(), 1);
+    // As many of each class as may come at once: not the limit, but the queue is what is tried.
+    let classes = QUEUE as u32 / BURST + 10;
+    let count = classes * BURST;
+    for n in 0..classes {
+        up(&log, &n.to_string(), BURST);
     }
     assert!(began.elapsed() < PATIENCE);
     assert!(!log.flush(Duration::from_millis(20)), "the queue is full");

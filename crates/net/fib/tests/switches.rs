@@ -12,7 +12,7 @@ use volley_object::Object;
 use volley_tables::{Domain, Reader};
 
 struct Bench {
-    domain: Domain,
+    domain: std::sync::Arc<Domain>,
     fib: Fib,
     plane: Fib4Snap,
     reader: Reader,

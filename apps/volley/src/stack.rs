@@ -126,9 +126,7 @@ impl Stack {
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
         ip(&mut registry, &fib)?;
-        neighbors.listen(|interface, text| {
-            tracing::warn!(target: "neighbor", interface, "{interface}: {text}");
-        });
+        neighbors.listen(warn_of_neighbor);
         volley_batcher::register(&mut registry)?;
         volley_rss::register(&mut registry)?;
         let pings = volley_ping::register(&mut registry, fib.clone())?;
@@ -139,11 +137,7 @@ impl Stack {
         }
         let pcap = volley_pcap::register(&mut registry)?;
         pcap.listen(report);
-        kernel(&mut registry)?;
-        let memif_socket = settings.socket.with_file_name("memif.sock");
-        let memif = volley_memif::register(&mut registry, memif_socket)?;
-        volley_vhost::register(&mut registry)?;
-        volley_dpdk::register(&mut registry)?;
+        let memif = drivers(&mut registry, settings)?;
         follow_interfaces(&registry.interfaces, &fib);
         crate::notice::register(&mut registry);
         let first = settings.workers as usize;
@@ -151,20 +145,13 @@ impl Stack {
         let observer = Observer::new(&registry, processes.clone(), crew.clone());
         registry.handlers.push(Box::new(observer));
         let log = crate::watch::register(&mut registry, &crew);
+        let owners = complete(&mut registry)?;
         let Registry {
             engine,
             interfaces,
             handlers,
-            owners,
-            refused,
             ..
         } = registry;
-        if let Some(error) = refused.into_iter().next() {
-            return Err(error.into());
-        }
-        if let Some(class) = owners.unowned(&volley_object::classes()) {
-            return Err(StackError::Unowned(class));
-        }
         Ok((
             Stack {
                 engine,
@@ -302,11 +289,36 @@ fn report(text: &str) {
     tracing::warn!(target: "capture", "{text}");
 }
 
-/// Bring in the drivers of what the kernel has.
-fn kernel(registry: &mut Registry) -> Result<(), GraphError> {
+/// Logs what an operator should know of a neighbour.
+fn warn_of_neighbor(interface: &str, text: &str) {
+    tracing::warn!(target: "neighbor", interface, "{interface}: {text}");
+}
+
+/// The owners of all classes of objects; an error when a definition was refused or a class has no owner.
+fn complete(registry: &mut Registry) -> Result<Owners, StackError> {
+    if let Some(error) = std::mem::take(&mut registry.refused).into_iter().next() {
+        return Err(error.into());
+    }
+    let owners = std::mem::take(&mut registry.owners);
+    match owners.unowned(&volley_object::classes()) {
+        Some(class) => Err(StackError::Unowned(class)),
+        None => Ok(owners),
+    }
+}
+
+/// Registers the drivers of interfaces of the kernel, of other programs and of guests.
+fn drivers(
+    registry: &mut Registry,
+    settings: &EngineSettings,
+) -> Result<volley_memif::Memif, StackError> {
     volley_tap::register(registry)?;
     volley_af_packet::register(registry)?;
-    volley_af_xdp::register(registry)
+    volley_af_xdp::register(registry)?;
+    let memif_socket = settings.socket.with_file_name("memif.sock");
+    let memif = volley_memif::register(registry, memif_socket)?;
+    volley_vhost::register(registry)?;
+    volley_dpdk::register(registry)?;
+    Ok(memif)
 }
 
 /// The nodes of IP, over the FIB.

@@ -42,19 +42,8 @@ fn soon_through(bed: &Bed, what: &str) {
     }
 }
 
-#[test]
-fn a_missing_interface_waits_and_the_last_commit_stays() {
-    let Some(bed) = Bed::new() else { return };
-    let (space, state) = (bed.name("r"), Folder::new());
-    let state = state.0.join("state").display().to_string();
-    let start = || Daemon::start("", &["--state-dir", &state]);
-    let mut daemon = start();
-    let commit = |d: &Daemon| {
-        let socket = d.folder.file("s").display().to_string();
-        let done = support::volley(&["config", "commit", "--socket", &socket]);
-        assert!(done.status.success(), "{}", text(&done.stderr));
-    };
-    // Who types a name that is not there has mistyped it, or says that it may be missing.
+/// Who types a name that is not there has mistyped it, or says that it may be missing.
+fn only_a_configuration_waits(daemon: &Daemon, space: &str) {
     let refused = daemon.refused(&format!("create host-interface name lift netns {space}"));
     assert!(
         refused.contains("the kernel has no interface `lift`") && refused.contains("`wait`"),
@@ -67,6 +56,10 @@ fn a_missing_interface_waits_and_the_last_commit_stays() {
     assert!(shown.contains("host-lift: waiting for lift"), "{shown}");
     assert!(!daemon.ok("config show").contains("wait"));
     daemon.ok("delete interface host-lift");
+}
+
+/// Two interfaces with hosts; commit 1 knows left only, commit 2 both and the default route.
+fn two_interfaces(bed: &Bed, daemon: &Daemon, space: &str, commit: &dyn Fn(&Daemon)) {
     for (host, end, net) in [("a", "left", 77), ("b", "right", 78)] {
         let create = format!("create host-interface name {end} as {end} netns {space}");
         daemon.ok(&create);
@@ -82,9 +75,24 @@ fn a_missing_interface_waits_and_the_last_commit_stays() {
         if end == "right" {
             daemon.ok("ip route add 0.0.0.0/0 via 10.78.0.2 right");
         }
-        // Commit 1 knows left only, commit 2 both and the default route.
-        commit(&daemon);
+        commit(daemon);
     }
+}
+
+#[test]
+fn a_missing_interface_waits_and_the_last_commit_stays() {
+    let Some(bed) = Bed::new() else { return };
+    let (space, state) = (bed.name("r"), Folder::new());
+    let state = state.0.join("state").display().to_string();
+    let start = || Daemon::start("", &["--state-dir", &state]);
+    let mut daemon = start();
+    let commit = |d: &Daemon| {
+        let socket = d.folder.file("s").display().to_string();
+        let done = support::volley(&["config", "commit", "--socket", &socket]);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    };
+    only_a_configuration_waits(&daemon, &space);
+    two_interfaces(&bed, &daemon, &space, &commit);
     daemon.stop("TERM");
     bed.ip("r", "link del right");
 

@@ -213,19 +213,6 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
         }
         runs.push((start.elapsed().as_secs_f64(), costs(&before, &nodes(&rig))));
     }
-    let clocks = |all: &[super::report::NodeCost]| -> (f64, f64) {
-        let packets: u64 = all
-            .iter()
-            .filter(|c| c.is_source())
-            .map(|c| c.vectors)
-            .sum();
-        let graph: u64 = all
-            .iter()
-            .filter(|c| !c.is_source())
-            .map(|c| c.clocks)
-            .sum();
-        (packets as f64, graph as f64)
-    };
     let whole = costs(&first, &nodes(&rig));
     let of = |name: &str| whole.iter().find(|c| c.name == name);
     let totals = shown(&rig)?.totals;
@@ -247,6 +234,14 @@ fn line(args: &PathArgs, name: &str, batch: u32, on: bool) -> Result<Line, Bench
         delay_p99_us: totals.delay_p99_us,
         delay_max_us: totals.delay_max_us,
     })
+}
+
+/// Packets of the sources, and clocks of all other nodes.
+fn clocks(all: &[super::report::NodeCost]) -> (f64, f64) {
+    let (sources, graph): (Vec<_>, Vec<_>) = all.iter().partition(|c| c.is_source());
+    let packets: u64 = sources.iter().map(|c| c.vectors).sum();
+    let graph: u64 = graph.iter().map(|c| c.clocks).sum();
+    (packets as f64, graph as f64)
 }
 
 fn received(nodes: &[NodeReport]) -> u64 {

@@ -120,25 +120,24 @@ impl Writer {
         let _ = write!(self.rest, "\n[[{title}]]\n{}", keys.lines());
     }
 
+    fn object(&mut self, request: &Request, object: &volley_object::Instance) {
+        match object_write::written(object) {
+            Written::First(text) => self.first += &text,
+            Written::Rest(text) => self.rest += &text,
+            Written::Interface(name, key, value) => self.interface(&name).keys.plain(key, value),
+            Written::Gathered(name, key, is_list, value) => {
+                let gathered = &mut self.interface(&name).gathered;
+                let entry = gathered.entry(key).or_insert((is_list, Vec::new()));
+                entry.1.push(value);
+            }
+            Written::Wordless => _ = writeln!(self.wordless, "# {request}"),
+        }
+    }
+
     fn request(&mut self, request: &Request) {
         let mut keys = Keys::default();
         match request {
-            Request::Set(object) => match object_write::written(object) {
-                Written::First(text) => self.first += &text,
-                Written::Rest(text) => self.rest += &text,
-                Written::Interface(name, key, value) => {
-                    self.interface(&name).keys.plain(key, value)
-                }
-                Written::Gathered(name, key, is_list, value) => {
-                    let gathered = &mut self.interface(&name).gathered;
-                    gathered
-                        .entry(key)
-                        .or_insert((is_list, Vec::new()))
-                        .1
-                        .push(value);
-                }
-                Written::Wordless => _ = writeln!(self.wordless, "# {request}"),
-            },
+            Request::Set(object) => self.object(request, object),
             Request::TableAdd { family, table } => {
                 keys.plain("id", table);
                 keys.text("family", family_name(*family));

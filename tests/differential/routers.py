@@ -49,7 +49,7 @@ def _neighbours() -> list[tuple[str, str, str]]:
 def volley() -> str:
     """`@` stands for the folder of the captures."""
     lines = ["[icmp]", "rate = 0", "receiver_rate = 0"]
-    lines += ["[ip4_reassembly]", "timeout = 1", "[ip6_reassembly]", "timeout = 1"]
+    lines += ["[reassembly.ip4]", "timeout = 1", "[reassembly.ip6]", "timeout = 1"]
     for name, mac, mtu, addresses in INTERFACES:
         lines += ["[[interface]]", f'name = "{name}"', 'kind = "pg"', f'mac = "{mac}"', f"mtu = {mtu}",
                   f"addresses = {addresses!r}".replace("'", '"'), f'capture = "@/volley-{name}.pcap"']

@@ -35,8 +35,15 @@ pub struct Observer {
 }
 
 impl Observer {
+    /// Makes an observer one of the handlers.
+    pub fn register(registry: &mut Registry, crew: &Rc<RefCell<Crewing>>) {
+        let processes = registry.processes.clone();
+        let observer = Observer::new(registry, processes, crew.clone());
+        registry.handlers.push(Box::new(observer));
+    }
+
     /// Over the daemon's engine and interfaces.
-    pub fn new(registry: &Registry, processes: Processes, crew: Rc<RefCell<Crewing>>) -> Self {
+    fn new(registry: &Registry, processes: Processes, crew: Rc<RefCell<Crewing>>) -> Self {
         drops::follow(registry);
         Observer {
             engine: registry.engine.clone(),

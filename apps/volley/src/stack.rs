@@ -131,10 +131,7 @@ impl Stack {
         volley_rss::register(&mut registry)?;
         let pings = volley_ping::register(&mut registry, fib.clone())?;
         let pg = volley_pg::register(&mut registry)?;
-        if let Some(seed) = settings.seed {
-            pg.set_seed(seed);
-            registry.interfaces.borrow_mut().set_mac_seed(seed);
-        }
+        seed(&registry, &pg, settings);
         let pcap = volley_pcap::register(&mut registry)?;
         pcap.listen(report);
         let memif = drivers(&mut registry, settings)?;
@@ -142,8 +139,7 @@ impl Stack {
         crate::notice::register(&mut registry);
         let first = settings.workers as usize;
         let workers = registry.engine.borrow_mut().build_first(first)?;
-        let observer = Observer::new(&registry, processes.clone(), crew.clone());
-        registry.handlers.push(Box::new(observer));
+        Observer::register(&mut registry, &crew);
         let log = crate::watch::register(&mut registry, &crew);
         let owners = complete(&mut registry)?;
         let Registry {
@@ -287,6 +283,14 @@ impl Stack {
 /// Logs what a capture file could not keep.
 fn report(text: &str) {
     tracing::warn!(target: "capture", "{text}");
+}
+
+/// Gives the generator and the MAC addresses a seed of the configuration.
+fn seed(registry: &Registry, pg: &volley_pg::Pg, settings: &EngineSettings) {
+    if let Some(seed) = settings.seed {
+        pg.set_seed(seed);
+        registry.interfaces.borrow_mut().set_mac_seed(seed);
+    }
 }
 
 /// Logs what an operator should know of a neighbour.

@@ -112,17 +112,10 @@ fn a_missing_interface_waits_and_the_last_commit_stays() {
         written.contains("10.78.0.1/16") && written.contains("0.0.0.0/0"),
         "{written}"
     );
-    let same = support::volley(&[
-        "config",
-        "diff",
-        "--socket",
-        &daemon.folder.file("s").display().to_string(),
-    ]);
-    assert!(
-        same.status.success() && !text(&same.stdout).contains("10.78"),
-        "{}",
-        text(&same.stdout)
-    );
+    let socket = daemon.folder.file("s").display().to_string();
+    let same = support::volley(&["config", "diff", "--socket", &socket]);
+    let shown = text(&same.stdout);
+    assert!(same.status.success() && !shown.contains("10.78"), "{shown}");
     wait_for_link(&mut daemon, "left", "up");
     assert_eq!(
         bed.pings("a", "10.77.0.1", 3, "0.2"),

@@ -5,7 +5,8 @@ use crate::report::{Fail, Outcome, Pass, Skip};
 use crate::run::Program;
 
 /// Page, and the arguments of `volley` whose output it is.
-const PAGES: [(&str, &[&str]); 4] = [
+const PAGES: [(&str, &[&str]); 5] = [
+    ("docs/generated/commands.md", &["doc", "commands"]),
     ("docs/generated/counters.md", &["doc", "counters"]),
     ("docs/generated/graph.dot", &["doc", "graph"]),
     ("docs/generated/openapi.json", &["doc", "openapi"]),

@@ -13,6 +13,8 @@ pub enum Page {
     Counters,
     /// The graph in Graphviz form.
     Graph,
+    /// Every command of the command line.
+    Commands,
     /// Every table and key of the configuration file.
     File,
     /// The description of the HTTP interface.
@@ -27,6 +29,7 @@ pub fn page(page: Page) -> Result<String, StackError> {
     };
     let (stack, _workers) = Stack::new(&settings, Clock::manual())?;
     match page {
+        Page::Commands => Ok(volley_cli::reference()),
         Page::File => Ok(file()),
         Page::Openapi => Ok(format!("{:#}\n", volley_http::document())),
         Page::Counters => Ok(counters(&stack)),

@@ -127,8 +127,7 @@ impl Stack {
         let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
         ip(&mut registry, &fib)?;
         neighbors.listen(warn_of_neighbor);
-        volley_batcher::register(&mut registry)?;
-        volley_rss::register(&mut registry)?;
+        spread(&mut registry)?;
         let pings = volley_ping::register(&mut registry, fib.clone())?;
         let pg = volley_pg::register(&mut registry)?;
         seed(&registry, &pg, settings);
@@ -283,6 +282,12 @@ impl Stack {
 /// Logs what a capture file could not keep.
 fn report(text: &str) {
     tracing::warn!(target: "capture", "{text}");
+}
+
+/// Registers what spreads packets over vectors and workers.
+fn spread(registry: &mut Registry) -> Result<(), GraphError> {
+    volley_batcher::register(registry)?;
+    volley_rss::register(registry).map(drop)
 }
 
 /// Gives the generator and the MAC addresses a seed of the configuration.

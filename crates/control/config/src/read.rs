@@ -136,7 +136,7 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
         );
     }
     for class in classes.iter() {
-        object::read(&doc, root, class, &mut plan);
+        object::read(doc, root, class, &mut plan);
     }
     for (schema, reader) in READERS {
         let is_interface = std::ptr::eq(schema, &s::INTERFACE);

@@ -163,6 +163,9 @@ impl Place {
     }
 }
 
+/// A rule between the fields of an object.
+pub type Check = fn(&Instance) -> Result<(), FieldError>;
+
 /// The definition of a class.
 #[derive(Clone)]
 pub struct ClassDef {
@@ -181,7 +184,7 @@ pub struct ClassDef {
     /// A whole command.
     pub example: &'static str,
     /// Rules between fields.
-    pub check: Option<fn(&Instance) -> Result<(), FieldError>>,
+    pub check: Option<Check>,
 }
 
 impl ClassDef {

@@ -2,7 +2,7 @@
 
 use crate::class::{Class, Strength};
 use crate::kind::FieldType;
-use crate::pattern::spell;
+use crate::pattern::{Pattern, spell};
 use crate::value::Value;
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -57,21 +57,38 @@ impl ObjectKey {
         ObjectKey::new(self.class.clone(), values.map(rename).collect())
     }
 
+    /// A key with sample values; references are to `owner`.
+    pub fn sample(class: &Class, owner: &str) -> Option<ObjectKey> {
+        let value = |field: &crate::FieldDef| match field.reference {
+            Some(_) => Some(Value::text(owner)),
+            None => field.kind.samples().into_iter().next(),
+        };
+        let values: Option<Vec<Value>> = class.keys().iter().map(value).collect();
+        class.key(values?).ok()
+    }
+
+    /// The key by a pattern that names nothing else; none when the pattern does.
+    pub fn spelled_by(&self, pattern: &Pattern) -> Option<String> {
+        let slots = self.values.iter().cloned().map(Some).collect();
+        spell(pattern, &Instance::new(self.class.clone(), slots))
+    }
+
+    /// The command that every class has: `default CLASS KEY...`.
+    pub fn default_command(&self) -> String {
+        let words = self.values.iter().map(Value::word);
+        let noun = self.class.name().replace('_', "-");
+        let words: Vec<String> = ["default".to_owned(), noun]
+            .into_iter()
+            .chain(words)
+            .collect();
+        words.join(" ")
+    }
+
     /// The command that removes the object.
     pub fn unset_command(&self) -> String {
-        let slots = self.values.iter().cloned().map(Some).collect();
-        let bare = Instance::new(self.class.clone(), slots);
         let patterns = self.class.unset_patterns().iter();
-        let spelled = patterns.filter_map(|p| spell(p, &bare)).next();
-        spelled.unwrap_or_else(|| {
-            let words = self.values.iter().map(Value::word);
-            let noun = self.class.name().replace('_', "-");
-            let words: Vec<String> = ["default".to_owned(), noun]
-                .into_iter()
-                .chain(words)
-                .collect();
-            words.join(" ")
-        })
+        let spelled = patterns.filter_map(|p| self.spelled_by(p)).next();
+        spelled.unwrap_or_else(|| self.default_command())
     }
 }
 

@@ -30,7 +30,7 @@ mod strategy;
 mod tests;
 mod value;
 
-pub use class::{Class, ClassDef, FieldDef, Place, Reference, Strength};
+pub use class::{Check, Class, ClassDef, FieldDef, Place, Reference, Strength};
 pub use instance::{Instance, ObjectKey};
 pub use kind::{
     Choice, FieldType, Kind, Shape, TextKind, choice_from, choice_kind, choice_name, choice_value,

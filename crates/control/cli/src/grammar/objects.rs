@@ -6,7 +6,7 @@ use super::pattern::{Pattern, Word};
 use super::slots::{Slot, Takes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
-use volley_object::{Class, Classes, FieldDef, Kind, Shape};
+use volley_object::{Class, Classes, FieldDef, Kind, ObjectKey, Shape};
 
 /// What a command does with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +49,15 @@ pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
 }
 
 fn command(class: &Class, verb: Verb, text: String, pattern: Pattern) -> (CommandDef, Pattern) {
-    let example = match verb {
-        Verb::Set(0) => class.def().example.to_owned(),
-        _ => text.clone(),
+    let sample = ObjectKey::sample(class, "pg0");
+    let example = match (verb, sample) {
+        (Verb::Set(_), _) | (_, None) => class.def().example.to_owned(),
+        (Verb::Unset(i), Some(key)) => {
+            let patterns = class.unset_patterns();
+            let spelled = patterns.get(i).and_then(|p| key.spelled_by(p));
+            spelled.unwrap_or_else(|| key.unset_command())
+        }
+        (Verb::Default, Some(key)) => key.default_command(),
     };
     let doc = match verb {
         Verb::Set(_) => class.doc().to_owned(),

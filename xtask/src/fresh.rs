@@ -112,15 +112,15 @@ fn in_clone(home: &Home, folder: &Path) -> Result<String, String> {
     ))
 }
 
-/// The first command of the page's section "Test it".
+/// The first command of the page's section "Testing".
 fn test_command(page: &str) -> Result<String, String> {
-    let section = page.split("\n## Test it\n").nth(1);
+    let section = page.split("\n## Testing\n").nth(1);
     let mut lines = section.into_iter().flat_map(str::lines);
     lines
         .find(|line| line.starts_with("```"))
         .and_then(|_| lines.next())
         .map(str::to_owned)
-        .ok_or_else(|| "README.md has no section `Test it` with a command".into())
+        .ok_or_else(|| "README.md has no section `Testing` with a command".into())
 }
 
 #[cfg(test)]

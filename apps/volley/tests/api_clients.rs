@@ -276,11 +276,14 @@ fn answers(http: &mut Http) -> Vec<String> {
     all
 }
 
+/// MAC addresses derive from the seed, so that two daemons have the same.
+const SEEDED: &str = "[engine]\nseed = 1\n";
+
 #[test]
 fn what_runs_is_what_was_accepted() {
     let seconds = std::env::var("VOLLEY_API_SECONDS").ok();
     let seconds = seconds.and_then(|s| s.parse().ok()).unwrap_or(10);
-    let daemon = Daemon::start("", &[]);
+    let daemon = Daemon::start(SEEDED, &[]);
     let until = Instant::now() + Duration::from_secs(seconds);
     let dones: Vec<Done> = std::thread::scope(|scope| {
         let start = |seed| {
@@ -305,7 +308,7 @@ fn what_runs_is_what_was_accepted() {
     let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
     assert_eq!(http.get("/v1/state")["requests"], wanted);
     // And the handlers did what the state says: a fresh daemon with that state answers the same.
-    let fresh = Daemon::start("", &[]);
+    let fresh = Daemon::start(SEEDED, &[]);
     let mut other = Http::connect(&fresh.folder.file("s.http.sock"));
     let (status, done) = other.post("/v1/transactions", &wanted);
     assert_eq!(status, 200, "{done}");

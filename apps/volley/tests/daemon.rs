@@ -290,7 +290,7 @@ fn a_bad_configuration_is_refused_with_its_place_and_leaves_nothing() {
             "bad.toml:2:10: route.prefix",
         ),
         (
-            "[engine]\nvector_size = 3\n",
+            "[engine]\nvector_size = 0\n",
             "bad.toml:2:15: engine.vector_size",
         ),
         (

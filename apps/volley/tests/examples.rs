@@ -102,8 +102,15 @@ fn fault(text: &str, whole: bool) -> Option<String> {
     state.err().map(|error| error.to_string())
 }
 
+/// Registers the classes of objects, as the program does.
+fn define() {
+    volley_fib::classes().unwrap();
+    volley_ip::classes().unwrap();
+}
+
 #[test]
 fn every_configuration_of_the_pages_is_one() {
+    define();
     let (mut seen, mut faults) = (0, Vec::new());
     for block in all_blocks().iter().filter(|b| b.language == "toml") {
         seen += 1;
@@ -259,6 +266,7 @@ fn not_taken(arguments: &[String]) -> Option<String> {
 
 #[test]
 fn every_command_of_the_pages_is_one() {
+    define();
     let (mut ctl, mut program, mut faults) = (0, 0, Vec::new());
     let first_words = first_words();
     assert!(first_words.len() > 30);

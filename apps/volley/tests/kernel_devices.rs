@@ -199,7 +199,7 @@ fn a_commit_that_cannot_be_brought_in_force_is_no_reason_for_an_older_one() {
     assert!(
         daemon
             .log()
-            .contains("WARNING: commit 1 is in force, NOT commit 2"),
+            .contains("warn  config: commit 1 is in force, NOT commit 2"),
         "{}",
         daemon.log()
     );

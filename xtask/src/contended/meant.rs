@@ -47,7 +47,7 @@ pub const MEANT: [Meant; 4] = [
                 "crates/base/graph/src/rest.rs",
                 &["ring", "sleep", "wait", "is_asleep"],
             ),
-            ("crates/base/graph/src/worker.rs", &["ring"]),
+            ("crates/base/graph/src/channel.rs", &["ring"]),
         ],
         orders: false,
     },

@@ -137,11 +137,13 @@ impl Device {
         State::Waiting(format!("waiting for {}{place}{why}", self.name))
     }
 
-    /// Give the kernel's interface the MTU that ours is to have. Where it has less and cannot have more, that is refused.
+    /// Gives the kernel's interface room for the MTU that ours is to have. Where it has less and cannot have more, that is
+    /// refused. One that has more keeps it (sub-interfaces with several tags need it), unless it was raised here.
     pub(crate) fn fit(&mut self, mtu: u32) -> Result<(), LinuxError> {
         let (Some(links), Some(link)) = (&self.links, &mut self.link) else {
             return Ok(());
         };
+        let mtu = mtu.max(self.given.map_or(link.mtu, |(had, _)| had));
         if link.mtu == mtu {
             return Ok(());
         }

@@ -70,12 +70,11 @@ fn a_resource_is_the_object_of_the_command_line() {
     assert_eq!(http.get("/v1/urpf").as_array().map(Vec::len), Some(0));
 }
 
-#[test]
-fn a_wrong_request_for_a_resource_changes_nothing_and_names_the_field() {
-    let daemon = Daemon::start(PLAIN, &[]);
-    let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
-    let before = daemon.ok("config export commands");
-    for (method, path, body, status, sentence) in [
+/// Method, path, body, and the status and a part of the sentence of the refusal.
+type Fault = (&'static str, &'static str, Value, u16, &'static str);
+
+fn faults() -> Vec<Fault> {
+    vec![
         (
             "PUT",
             "/v1/icmp",
@@ -136,7 +135,15 @@ fn a_wrong_request_for_a_resource_changes_nothing_and_names_the_field() {
         ("GET", "/v1/urpf?x=1", Value::Null, 400, "no parameter 'x'"),
         ("POST", "/v1/urpf", json!({}), 405, "POST"),
         ("GET", "/v1/nothing", Value::Null, 404, "/v1/nothing"),
-    ] {
+    ]
+}
+
+#[test]
+fn a_wrong_request_for_a_resource_changes_nothing_and_names_the_field() {
+    let daemon = Daemon::start(PLAIN, &[]);
+    let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
+    let before = daemon.ok("config export commands");
+    for (method, path, body, status, sentence) in faults() {
         let (found, answer) = call(&mut http, method, path, &body);
         assert_eq!(found, status, "{method} {path}: {answer}");
         let message = answer["error"]["message"].as_str().unwrap_or_default();

@@ -11,7 +11,7 @@
 //! own and are not watched), the holes that a file has when it is mapped are charged at once: see `Map::of_peer`.
 //!
 //! A handler is installed once and looks for an address in a table, so that it does not matter who maps first, how many
-//! ranges there are, or whether another library installed a handler in between: [`install`] is called for every map and
+//! ranges there are, or whether another library installed a handler in between: `install` is called for every map and
 //! puts it back. A fault at an address of no range, or a signal that another process sends, takes the default action.
 
 use crate::PAGE;

@@ -2,7 +2,7 @@
 //!
 //! Workers set a flag and wake it by an eventfd that no peer has. It writes to the peer's eventfd under a timer whose
 //! signal ends a write that sleeps (`EINTR`); the timer repeats, so that a signal that comes before the write begins
-//! is followed by one that does not. A peer whose write was ended is not notified any more ([`Deferred::is_stuck`]): its
+//! is followed by one that does not. A peer whose write was ended is not notified any more (`Deferred::is_stuck`): its
 //! counter is full, so that it has what a notification is for.
 
 use super::sys;

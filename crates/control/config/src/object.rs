@@ -130,15 +130,15 @@ pub(crate) fn of_interface(section: &Section<'_>, interface: &str, plan: &mut Pl
             Place::InterfaceMap(_) => {
                 for (key, field) in field.entries() {
                     let keys = [owner.clone(), (class.keys().get(1), Value::text(key))];
-                    setting(class, section, &field, &keys, plan);
+                    setting(class, &field, &keys, plan);
                 }
             }
             Place::InterfaceList(_) => {
                 for field in field.list() {
-                    setting(class, section, &field, std::slice::from_ref(&owner), plan);
+                    setting(class, &field, std::slice::from_ref(&owner), plan);
                 }
             }
-            _ => setting(class, section, &field, &[owner], plan),
+            _ => setting(class, &field, &[owner], plan),
         }
     }
 }
@@ -146,13 +146,7 @@ pub(crate) fn of_interface(section: &Section<'_>, interface: &str, plan: &mut Pl
 type Given<'c> = (Option<&'c FieldDef>, Value);
 
 /// A setting of an interface: a table of its fields, or the value of the only one.
-fn setting(
-    class: &Class,
-    section: &Section<'_>,
-    field: &Field<'_>,
-    keys: &[Given<'_>],
-    plan: &mut Plan,
-) {
+fn setting(class: &Class, field: &Field<'_>, keys: &[Given<'_>], plan: &mut Plan) {
     let name = interface_key(class).unwrap_or_default();
     if let ([only], false) = (inner_fields(class), field.is_table()) {
         if let Some(value) = value(only, field) {
@@ -164,7 +158,6 @@ fn setting(
     }
     let schema = kept(name, false, rows(inner_fields(class)));
     if let Some(inner) = field.section(schema) {
-        let _ = section;
         object(class, &inner, keys, plan);
     }
 }

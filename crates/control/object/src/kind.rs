@@ -128,6 +128,27 @@ impl Kind {
             other => other,
         }
     }
+
+    /// Some values of the kind, the extremes first.
+    pub fn samples(&self) -> Vec<Value> {
+        match self {
+            Kind::Bool => vec![Value::Bool(false), Value::Bool(true)],
+            Kind::Number { min, max } => {
+                let mut all = vec![*min, *max, min.saturating_add(1).min(*max)];
+                all.dedup();
+                all.into_iter().map(Value::Number).collect()
+            }
+            Kind::Choice(all) => all.iter().map(|(name, _)| Value::text(name)).collect(),
+            Kind::Text(text) => {
+                let read = text.samples.iter().filter_map(|t| (text.check)(t).ok());
+                read.map(Value::text).collect()
+            }
+            Kind::List(inner) => {
+                let all: Arc<[Value]> = inner.samples().into();
+                vec![Value::List(Arc::from([])), Value::List(all)]
+            }
+        }
+    }
 }
 
 /// A type of Rust that a field can have.

@@ -5,7 +5,6 @@
 
 use crate::class::{Class, ClassDef, Place, Strength};
 use crate::kind::Kind;
-use crate::value::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, RwLock};
 
@@ -210,28 +209,4 @@ pub fn unregister(name: &str) -> Result<(), DefinitionError> {
             None => Err(DefinitionError::new(name, "there is no such class")),
         }
     })
-}
-
-/// A value that a field of this kind may hold, for tests and examples.
-impl Kind {
-    /// Some values of the kind, the extremes first.
-    pub fn samples(&self) -> Vec<Value> {
-        match self {
-            Kind::Bool => vec![Value::Bool(false), Value::Bool(true)],
-            Kind::Number { min, max } => {
-                let mut all = vec![*min, *max, min.saturating_add(1).min(*max)];
-                all.dedup();
-                all.into_iter().map(Value::Number).collect()
-            }
-            Kind::Choice(all) => all.iter().map(|(name, _)| Value::text(name)).collect(),
-            Kind::Text(text) => {
-                let read = text.samples.iter().filter_map(|t| (text.check)(t).ok());
-                read.map(Value::text).collect()
-            }
-            Kind::List(inner) => {
-                let all: Arc<[Value]> = inner.samples().into();
-                vec![Value::List(Arc::from([])), Value::List(all)]
-            }
-        }
-    }
 }

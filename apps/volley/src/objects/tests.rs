@@ -144,6 +144,22 @@ fn what_is_wrong_is_refused_at_its_place() {
             "buckets must be a power of two",
         ),
         ("set urpf ip4 rx tight pg0", "'tight'"),
+        ("set interface rss pg0 workers 2,1", "rising order"),
+        (
+            "set interface rss pg0 workers 64",
+            "workers must be a number from 0 to 63, not '64'",
+        ),
+        ("set interface rss pg0 workers 0,x", "not 'x'"),
+        ("set interface rss pg0 sideways", "'sideways'"),
+        ("set interface rx-mode pg0 sometimes", "'sometimes'"),
+        (
+            "set interface rx-placement pg0 queue 1024 auto",
+            "queue must be a number from 0 to 1023",
+        ),
+        (
+            "set node worker ip4-lookup 64",
+            "worker must be a number from 0 to 63",
+        ),
     ] {
         let told = parse_line(line).unwrap_err().to_string();
         assert!(told.contains(error), "{line}: {told}");
@@ -172,9 +188,54 @@ fn what_is_wrong_is_refused_at_its_place() {
             "[[interface]]\nname = \"a\"\nkind = \"pg\"\nredirects = \"x\"\n",
             "volley.toml:4",
         ),
+        (
+            "[[node_worker]]\nnode = \"ip4-lookup\"\n",
+            "'worker' is missing",
+        ),
     ] {
         let told = volley_config::parse(text).unwrap_err().to_string();
         assert!(told.contains(error), "{text}: {told}");
+    }
+}
+
+/// Keys of an interface, and what is wrong with them.
+const WRONG_KEYS: &[(&str, &str)] = &[
+    (
+        "rss = \"inner auto\"",
+        "volley.toml:4:7: interface.rss: must be a table",
+    ),
+    (
+        "rss = { inner = true, workers = [2, 1] }",
+        "workers must be in rising order",
+    ),
+    ("rss = { mod = \"auto\" }", "did you mean 'mode'?"),
+    (
+        "rss = { hash = \"md5\" }",
+        "rss.hash: must be toeplitz or crc32c, not 'md5'",
+    ),
+    (
+        "rx_mode = \"busy\"",
+        "must be polling, interrupt or adaptive, not 'busy'",
+    ),
+    (
+        "rx_placement = [{ queue = 1 }]",
+        "the key 'worker' is missing",
+    ),
+    (
+        "rx_placement = [{ queue = 1, worker = 0 }, { queue = 1, worker = 2 }]",
+        "declared twice",
+    ),
+    ("promiscuous = 1", "must be on or off"),
+];
+
+#[test]
+fn wrong_keys_of_interfaces_are_refused_at_their_place() {
+    all();
+    for (key, error) in WRONG_KEYS {
+        let text = format!("[[interface]]\nname = \"a\"\nkind = \"pg\"\n{key}\n");
+        let told = volley_config::parse(&text).unwrap_err().to_string();
+        assert!(told.contains(error), "{key}: {told}");
+        assert!(told.contains("volley.toml:4"), "{key}: {told}");
     }
 }
 
@@ -200,6 +261,33 @@ fn the_old_spellings_read_as_before() {
         ("set ip multipath resilient buckets 512", ""),
         ("default urpf pg0 ip4", "set urpf ip4 off pg0"),
         ("default icmp", "default icmp"),
+        ("set interface promiscuous on pg0", ""),
+        (
+            "set int promisc enable pg0",
+            "set interface promiscuous on pg0",
+        ),
+        ("set interface rx-mode pg0 interrupt", ""),
+        ("set interface rx-placement pg0 queue 1 worker 2", ""),
+        (
+            "set interface rx-placement pg0 worker 2",
+            "set interface rx-placement pg0 queue 0 worker 2",
+        ),
+        (
+            "set interface rx-placement pg0 auto",
+            "set interface rx-placement pg0 queue 0 auto",
+        ),
+        ("set interface rss pg0 on", "set interface rss pg0"),
+        (
+            "set interface rss pg0 auto workers 0,2 inner crc32c symmetric",
+            "set interface rss pg0 crc32c symmetric inner workers 0,2 auto",
+        ),
+        (
+            "set interface rss pg0 workers all auto",
+            "set interface rss pg0 auto",
+        ),
+        ("set interface rss pg0 off", ""),
+        ("set node worker ip4-lookup 1", ""),
+        ("set node worker ip4-lookup default", ""),
     ] {
         let same = if same.is_empty() { line } else { same };
         assert_eq!(read(line).to_string(), same, "{line}");

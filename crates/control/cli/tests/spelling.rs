@@ -291,30 +291,6 @@ fn unnumbered() -> impl Strategy<Value = Request> {
         .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses })
 }
 
-fn spread() -> impl Strategy<Value = Request> {
-    let workers = proptest::sample::subsequence(vec![0u32, 1, 7, 63], 1..=4);
-    let rss = (any::<[bool; 4]>(), proptest::option::of(workers)).prop_map(
-        |([crc, symmetric, inner, auto], workers)| Rss {
-            hash: if crc {
-                RssHash::Crc32c
-            } else {
-                RssHash::Toeplitz
-            },
-            symmetric,
-            inner,
-            workers,
-            mode: if auto { RssMode::Auto } else { RssMode::On },
-        },
-    );
-    let worker = proptest::option::of(0u32..64);
-    prop_oneof![
-        discovery(),
-        (name(), proptest::option::of(rss))
-            .prop_map(|(name, rss)| Request::InterfaceRss { name, rss }),
-        (name(), worker).prop_map(|(node, worker)| Request::NodeWorker { node, worker }),
-    ]
-}
-
 fn discovery() -> impl Strategy<Value = Request> {
     let words = prop_oneof![
         Just("ra-send"),
@@ -350,17 +326,6 @@ fn discovery() -> impl Strategy<Value = Request> {
 fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
-        (name(), 0..3usize).prop_map(|(name, mode)| Request::InterfaceRxMode {
-            name,
-            mode: RxMode::ALL[mode].1
-        }),
-        (name(), 0..1024u32, proptest::option::of(0..64u32)).prop_map(|(name, queue, worker)| {
-            Request::InterfaceRxPlacement {
-                name,
-                queue,
-                worker,
-            }
-        }),
         proptest::option::of(0..65_536u32).prop_map(|core| Request::WorkerAdd { core }),
         (0..64u32).prop_map(|worker| Request::WorkerDelete { worker }),
         (1..=1024u32).prop_map(|packets| Request::VectorSize { packets }),
@@ -373,10 +338,6 @@ fn interface_life() -> impl Strategy<Value = Request> {
                 level: level.map(|at| LogLevel::ALL[at].1),
             }),
         (name(), any::<bool>()).prop_map(|(name, on)| Request::InterfacePathBatcher {
-            name,
-            switch: if on { Switch::On } else { Switch::Off }
-        }),
-        (name(), any::<bool>()).prop_map(|(name, on)| Request::InterfacePromiscuous {
             name,
             switch: if on { Switch::On } else { Switch::Off }
         }),
@@ -514,7 +475,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
         lcp(),
         path_batcher(),
         bridge(),
-        spread(),
+        discovery(),
         (name(), any::<u32>()).prop_map(|(name, table)| Request::InterfaceTable {
             name,
             family: Family::V6,

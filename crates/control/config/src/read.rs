@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use volley_model::{
     AdminState, ApiSettings, Capabilities, Discovery, EngineSettings, Family, Feature,
     InterfaceKind, InterfaceSpec, IsaChoice, LcpPair, Neighbor, ObjectKind, Pace, PcapFiles,
-    Prefix, Repeat, Request, RxMode, Switch, limits,
+    Prefix, Repeat, Request, Switch, limits,
 };
 
 /// Requests by the step they belong to. Later steps need earlier ones.
@@ -88,11 +88,10 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 24] = [
+const READERS: [(&s::Table, Reader); 23] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
-    (&s::NODE_WORKER, node_worker),
     (&s::PATH_BATCHER, paths::defaults),
     (&s::PATH_HEADER, paths::header),
     (&s::PATH_QUEUE, paths::queue),
@@ -331,17 +330,6 @@ fn interface(section: Section<'_>, plan: &mut Plan) {
     plan.states.push(Request::InterfaceState { name, state });
 }
 
-fn node_worker(section: Section<'_>, plan: &mut Plan) {
-    let node = section.required("node").and_then(|f| f.text());
-    let worker = section.required("worker");
-    let worker = worker.and_then(|f| f.uint32(volley_model::limits::WORKER));
-    if let (Some(node), Some(worker)) = (node, worker) {
-        let node = node.to_owned();
-        let worker = Some(worker);
-        plan.before(&section, Request::NodeWorker { node, worker });
-    }
-}
-
 /// Its twin in the kernel, when it has one: made when everything that the twin is told stands.
 fn lcp(section: &Section<'_>, name: &str, plan: &mut Plan) {
     let text = |key| section.get(key).and_then(|f| f.text());
@@ -367,35 +355,15 @@ fn lcp(section: &Section<'_>, name: &str, plan: &mut Plan) {
 /// What an interface is told beside its addresses, as far as the file says something.
 fn modes(section: &Section<'_>, name: &str, plan: &mut Plan) {
     let name = || name.to_string();
-    let mode = section.get("rx_mode").and_then(|f| f.one_of(&RxMode::ALL));
-    if let Some(mode) = mode {
-        plan.interfaces
-            .push(Request::InterfaceRxMode { name: name(), mode });
-    }
-    for place in section.get("rx_placement").map_or(Vec::new(), |f| f.list()) {
-        rx_placement(&place, &name(), plan);
-    }
     if section.get("path_batcher").and_then(|f| f.boolean()) == Some(true) {
         plan.interfaces.push(Request::InterfacePathBatcher {
             name: name(),
             switch: Switch::On,
         });
     }
-    if let Some(rss) = section.get("rss").and_then(|f| f.read()) {
-        plan.interfaces.push(Request::InterfaceRss {
-            name: name(),
-            rss: Some(rss),
-        });
-    }
     discovery(section, &name(), plan);
     lcp(section, &name(), plan);
     routing(section, &name(), plan);
-    if section.get("promiscuous").and_then(|f| f.boolean()) == Some(true) {
-        plan.interfaces.push(Request::InterfacePromiscuous {
-            name: name(),
-            switch: Switch::On,
-        });
-    }
 }
 
 /// What it does about its own addresses and those of others, and what it advertises.
@@ -451,25 +419,6 @@ fn routing(section: &Section<'_>, name: &str, plan: &mut Plan) {
     if let Some(uses) = section.get("unnumbered").and_then(|f| f.text()) {
         let (name, uses) = (name(), Some(uses.to_owned()));
         plan.object(section, Request::InterfaceUnnumbered { name, uses });
-    }
-}
-
-/// A receive queue with a worker of its own.
-fn rx_placement(place: &Field<'_>, name: &str, plan: &mut Plan) {
-    let Some(section) = place.section(&s::RX_PLACE) else {
-        return;
-    };
-    let number = |key, range| section.required(key).and_then(|f| f.uint32(range));
-    let (queue, worker) = (
-        number("queue", limits::QUEUE),
-        number("worker", limits::WORKER),
-    );
-    if let (Some(queue), Some(worker)) = (queue, worker) {
-        plan.interfaces.push(Request::InterfaceRxPlacement {
-            name: name.to_owned(),
-            queue,
-            worker: Some(worker),
-        });
     }
 }
 

@@ -132,18 +132,9 @@ pub(crate) static INTERFACE: Table = many(
         ),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
-        k("rx_mode", "polling, interrupt or adaptive (adaptive)"),
-        k(
-            "rx_placement",
-            "receive queues with a worker of their own, such as [{ queue = 0, worker = 1 }] (any)",
-        ),
         k(
             "path_batcher",
             "true: what it receives waits in the path batcher (false)",
-        ),
-        k(
-            "rss",
-            "words of `set interface rss` such as \"inner workers 0,2 auto\": what it receives is spread over workers (none)",
         ),
         k(
             "dad",
@@ -166,10 +157,6 @@ pub(crate) static INTERFACE: Table = many(
             "words of `set interface igmp` such as \"query-interval 60 robustness 3\": it asks IPv4 hosts for their groups, whose packets they get; \"on\": as usual (it does not)",
         ),
         k("mld", "the same for IPv6 hosts (it does not)"),
-        k(
-            "promiscuous",
-            "true: takes frames for any MAC address (false)",
-        ),
         k("addresses", "list of addresses such as 192.0.2.1/24"),
         k(
             "unnumbered",
@@ -289,13 +276,6 @@ pub(crate) static MEMIF: Table = Table {
         k("tx_queues", "slave: rings to transmit by, 1 to 64 (1)"),
     ],
 };
-pub(crate) static NODE_WORKER: Table = many(
-    "node_worker",
-    &[
-        k("node", "a node that runs on one worker only"),
-        k("worker", "that worker"),
-    ],
-);
 pub(crate) static PATH_BATCHER: Table = Table {
     name: "path_batcher",
     repeats: false,
@@ -428,14 +408,6 @@ pub(crate) static ROUTE: Table = many(
         k("preference", "smallest usable one forwards, 0 to 255 (0)"),
     ],
 );
-pub(crate) static RX_PLACE: Table = Table {
-    name: "interface.rx_placement",
-    repeats: true,
-    keys: &[
-        k("queue", "number of the queue"),
-        k("worker", "number of the worker"),
-    ],
-};
 pub(crate) static PATH: Table = Table {
     name: "route.paths",
     repeats: true,
@@ -599,7 +571,6 @@ pub fn schema() -> Vec<&'static Table> {
         &MEMIF,
         &MEMIF_SOCKET,
         &DPDK,
-        &NODE_WORKER,
         &PATH_BATCHER,
         &PATH_HEADER,
         &PATH_QUEUE,

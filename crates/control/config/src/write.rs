@@ -105,7 +105,6 @@ struct Writer {
 struct Interface {
     keys: Keys,
     addresses: Vec<String>,
-    places: Vec<String>,
     /// Values of keys that gather several objects: the key, its brackets, the entries.
     gathered: BTreeMap<&'static str, (bool, Vec<String>)>,
     up: bool,
@@ -165,13 +164,6 @@ impl Writer {
                 self.order.push(spec.name.clone());
                 self.interface(&spec.name).keys = interface(spec);
             }
-            Request::InterfaceRxMode { name, mode } => {
-                self.interface(name).keys.text("rx_mode", mode);
-            }
-            Request::InterfacePromiscuous { name, switch } => {
-                let on = *switch == Switch::On;
-                self.interface(name).keys.switch("promiscuous", on);
-            }
             Request::InterfacePathBatcher { name, switch } => {
                 let on = *switch == Switch::On;
                 self.interface(name).keys.switch("path_batcher", on);
@@ -204,10 +196,6 @@ impl Writer {
     /// What workers share out; false for any other request.
     fn workers(&mut self, request: &Request) -> bool {
         match request {
-            Request::InterfaceRss {
-                name,
-                rss: Some(rss),
-            } => self.interface(name).keys.text("rss", rss),
             Request::InterfaceDiscovery { name, discovery } => {
                 let interface = self.interface(name);
                 match discovery {
@@ -221,15 +209,6 @@ impl Writer {
                     Discovery::Igmp(it) => interface.keys.maybe("igmp", it.as_ref()),
                     Discovery::Mld(it) => interface.keys.maybe("mld", it.as_ref()),
                 }
-            }
-            Request::NodeWorker {
-                node,
-                worker: Some(worker),
-            } => {
-                let mut keys = Keys::default();
-                keys.text("node", node);
-                keys.plain("worker", worker);
-                let _ = write!(self.first, "\n[[node_worker]]\n{}", keys.lines());
             }
             _ => return false,
         }
@@ -264,14 +243,6 @@ impl Writer {
 
     fn more(&mut self, request: &Request, mut keys: Keys) {
         match request {
-            Request::InterfaceRxPlacement {
-                name,
-                queue,
-                worker: Some(worker),
-            } => {
-                let place = format!("{{ queue = {queue}, worker = {worker} }}");
-                self.interface(name).places.push(place);
-            }
             Request::NeighborAdd(n) => {
                 keys.text("interface", &n.interface);
                 keys.text("address", n.address);
@@ -337,10 +308,6 @@ impl Writer {
             if !interface.addresses.is_empty() {
                 let addresses = list(interface.addresses);
                 interface.keys.plain("addresses", addresses);
-            }
-            if !interface.places.is_empty() {
-                let places = list(interface.places);
-                interface.keys.plain("rx_placement", places);
             }
             for (key, (is_list, all)) in std::mem::take(&mut interface.gathered) {
                 let all = match is_list {

@@ -7,7 +7,7 @@ use volley_model::reply::L2Mode;
 use volley_model::{
     AdminState, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, InterfaceKind,
     InterfaceSpec, L2FibEntry, ModelError, ObjectKind, Path, PathBatcher, PathTarget, Request,
-    Route, RouteLoad, RouteSource, RxMode, Switch,
+    Route, RouteLoad, RouteSource, Switch,
 };
 
 mod mroute;
@@ -66,29 +66,6 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// What is shared out among workers.
-    fn workers(&mut self, request: &Request) -> Done {
-        match request {
-            Request::InterfaceRxPlacement {
-                name,
-                queue,
-                worker,
-            } => {
-                let key = Key::RxPlacement(name.clone(), *queue);
-                self.setting(name, key, worker.map(Value::Number))
-            }
-            Request::InterfaceRss { name, rss } => {
-                let rss = rss.as_ref().map(|rss| Value::Rss(Arc::new(rss.clone())));
-                self.setting(name, Key::Rss(name.clone()), rss)
-            }
-            Request::NodeWorker { node, worker } => {
-                self.put(Key::NodeWorker(node.clone()), worker.map(Value::Number));
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// What an interface does with IP packets; false for any other request.
     fn ip(&mut self, request: &Request) -> Result<bool, ModelError> {
         match request {
@@ -116,21 +93,10 @@ impl Editor<'_> {
             Request::InterfaceMac { name, mac } => {
                 self.setting(name, Key::Mac(name.clone()), Some(Value::Mac(*mac)))
             }
-            Request::InterfacePromiscuous { name, switch } => {
-                let on = (*switch == Switch::On).then_some(Value::Present);
-                self.setting(name, Key::Promiscuous(name.clone()), on)
-            }
             Request::InterfacePathBatcher { name, switch } => {
                 let on = (*switch == Switch::On).then_some(Value::Present);
                 self.setting(name, Key::PathStage(name.clone()), on)
             }
-            Request::InterfaceRxMode { name, mode } => {
-                let mode = Some(*mode).filter(|m| *m != RxMode::default());
-                self.setting(name, Key::RxMode(name.clone()), mode.map(Value::RxMode))
-            }
-            Request::InterfaceRxPlacement { .. }
-            | Request::InterfaceRss { .. }
-            | Request::NodeWorker { .. } => self.workers(request),
             Request::InterfaceTable {
                 name,
                 family,
@@ -352,10 +318,7 @@ impl Editor<'_> {
     fn parts(&self, name: &str) -> Vec<Key> {
         let own = || name.to_owned();
         let mut parts = vec![
-            Key::RxMode(own()),
-            Key::Promiscuous(own()),
             Key::PathStage(own()),
-            Key::Rss(own()),
             Key::Mac(own()),
             Key::Mtu(own()),
             Key::Binding(own(), Family::V4),
@@ -371,9 +334,6 @@ impl Editor<'_> {
         let neighbors = self.state.from(Key::Neighbor(own(), zero));
         let same = |k: &&Key| matches!(k, Key::Neighbor(n, _) if n == name);
         parts.extend(neighbors.map(|(k, _)| k).take_while(same).cloned());
-        let places = self.state.from(Key::RxPlacement(own(), 0));
-        let same = |k: &&Key| matches!(k, Key::RxPlacement(n, _) if n == name);
-        parts.extend(places.map(|(k, _)| k).take_while(same).cloned());
         let first = Key::Feature(Box::new((own(), String::new(), String::new())));
         let same = |k: &&Key| matches!(k, Key::Feature(f) if f.0 == name);
         parts.extend(
@@ -672,11 +632,7 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
     match key {
         Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
         Key::Interface(n) => Key::Interface(new(n)),
-        Key::RxMode(n) => Key::RxMode(new(n)),
-        Key::RxPlacement(n, queue) => Key::RxPlacement(new(n), *queue),
-        Key::Promiscuous(n) => Key::Promiscuous(new(n)),
         Key::PathStage(n) => Key::PathStage(new(n)),
-        Key::Rss(n) => Key::Rss(new(n)),
         Key::Discovery(n, part) => Key::Discovery(new(n), *part),
         Key::Mac(n) => Key::Mac(new(n)),
         Key::Mtu(n) => Key::Mtu(new(n)),

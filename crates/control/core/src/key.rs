@@ -6,7 +6,7 @@ use volley_model::reply::L2Mode;
 use volley_model::{
     BridgeDomain, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, IfAddress, InterfaceKind,
     L2FibEntry, LcpPair, Mac, Mroute, NextHops, Path, PathBatcher, PathHeader, PathQueue, PathRule,
-    PathTarget, Prefix, RouteLoad, RouteSource, Rss, RxMode, StreamSpec,
+    PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -28,8 +28,6 @@ pub enum Key {
     PathQueue(u32),
     /// A rule of the path batcher.
     PathRule(String),
-    /// A node runs on one worker only.
-    NodeWorker(String),
     /// An IP table.
     Table(Family, u32),
     /// A bridge domain.
@@ -38,16 +36,8 @@ pub enum Key {
     Interface(String),
     /// An object that is a part of an interface, or refers to one.
     Setting(ObjectKey),
-    /// How its receive queues are watched, when not as usual.
-    RxMode(String),
-    /// The worker of one of its receive queues, when one was asked for.
-    RxPlacement(String, u32),
-    /// It takes frames for any MAC address.
-    Promiscuous(String),
     /// What it receives waits in the path batcher.
     PathStage(String),
-    /// What it receives is spread over workers.
-    Rss(String),
     /// How it deals with its neighbours, when not as usual.
     Discovery(String, DiscoveryPart),
     /// Its MAC address, when one was asked for.
@@ -140,8 +130,6 @@ pub enum Value {
     PathQueue(Arc<PathQueue>),
     /// A rule.
     PathRule(Arc<PathRule>),
-    /// How packets are spread over workers.
-    Rss(Arc<Rss>),
     /// How an interface deals with its neighbours.
     Discovery(Arc<Discovery>),
     /// It is there, and that is all.
@@ -150,8 +138,6 @@ pub enum Value {
     File(Arc<PathBuf>),
     /// What stands behind an interface.
     Kind(Arc<InterfaceKind>),
-    /// How queues are watched.
-    RxMode(RxMode),
     /// MAC address.
     Mac(Mac),
     /// A number: MTU, table.
@@ -197,11 +183,7 @@ impl Key {
     /// The interface that this object is a part of, when it is one: it goes with the interface.
     pub fn owner(&self) -> Option<&str> {
         match self {
-            Key::RxMode(name)
-            | Key::RxPlacement(name, _)
-            | Key::Promiscuous(name)
-            | Key::PathStage(name)
-            | Key::Rss(name)
+            Key::PathStage(name)
             | Key::Discovery(name, _)
             | Key::Mac(name)
             | Key::Mtu(name)
@@ -222,14 +204,7 @@ impl Key {
     pub(crate) fn is_setting(&self) -> bool {
         matches!(
             self,
-            Key::RxMode(_)
-                | Key::Promiscuous(_)
-                | Key::PathStage(_)
-                | Key::Rss(_)
-                | Key::Discovery(..)
-                | Key::Mac(_)
-                | Key::Mtu(_)
-                | Key::Up(_)
+            Key::PathStage(_) | Key::Discovery(..) | Key::Mac(_) | Key::Mtu(_) | Key::Up(_)
         )
     }
 

@@ -5,7 +5,7 @@ use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
     AdminState, Discovery, DiscoveryPart, DpdkEal, Feature, InterfaceKind, InterfaceSpec,
-    MemifSocket, PathBatcher, Request, Rss, RxMode, Switch,
+    MemifSocket, PathBatcher, Request, Switch,
 };
 
 /// How the rest of the state is looked up.
@@ -37,12 +37,7 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
     };
     let mut all = vec![create_interface(name, kind, get)];
     let discovery = DiscoveryPart::ALL.map(|part| Key::Discovery(own(), part));
-    let settings = [
-        Key::RxMode(own()),
-        Key::Promiscuous(own()),
-        Key::PathStage(own()),
-        Key::Rss(own()),
-    ];
+    let settings = [Key::PathStage(own())];
     for key in settings
         .into_iter()
         .chain(discovery)
@@ -86,20 +81,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
         (Key::PathQueue(_), Value::PathQueue(it)) => Request::PathQueueSet(it.as_ref().clone()),
         (Key::PathRule(_), Value::PathRule(it)) => Request::PathRuleSet(it.as_ref().clone()),
         (Key::PathStage(name), _) => path_stage(name, Switch::On),
-        (Key::Rss(name), Value::Rss(it)) => rss(name, Some(it.as_ref().clone())),
         (Key::Discovery(name, _), Value::Discovery(it)) => discovery(name, it.as_ref().clone()),
-        (Key::NodeWorker(node), Value::Number(worker)) => node_worker(node, Some(*worker)),
-        (Key::RxMode(name), Value::RxMode(mode)) => Request::InterfaceRxMode {
-            name: name.clone(),
-            mode: *mode,
-        },
-        (Key::RxPlacement(name, queue), Value::Number(worker)) => {
-            rx_placement(name, *queue, Some(*worker))
-        }
-        (Key::Promiscuous(name), _) => Request::InterfacePromiscuous {
-            name: name.clone(),
-            switch: Switch::On,
-        },
         (Key::Mac(name), Value::Mac(mac)) => Request::InterfaceMac {
             name: name.clone(),
             mac: *mac,
@@ -143,14 +125,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     })
 }
 
-fn rx_placement(name: &str, queue: u32, worker: Option<u32>) -> Request {
-    Request::InterfaceRxPlacement {
-        name: name.to_owned(),
-        queue,
-        worker,
-    }
-}
-
 /// The request that takes an object away; none for what has no request of its own.
 pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
@@ -161,24 +135,13 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::PathQueue(id), _) => Request::PathQueueDel { id: *id },
         (Key::PathRule(name), _) => Request::PathRuleDel { name: name.clone() },
         (Key::PathStage(name), _) => path_stage(name, Switch::Off),
-        (Key::Rss(name), _) => rss(name, None),
         (Key::Discovery(name, part), _) => discovery(name, part.usual()),
-        (Key::NodeWorker(node), _) => node_worker(node, None),
         (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,
             table: *table,
         },
         (Key::Interface(name), _) => Request::InterfaceDelete { name: name.clone() },
-        (Key::RxMode(name), _) => Request::InterfaceRxMode {
-            name: name.clone(),
-            mode: RxMode::default(),
-        },
-        (Key::RxPlacement(name, queue), _) => rx_placement(name, *queue, None),
-        (Key::Promiscuous(name), _) => Request::InterfacePromiscuous {
-            name: name.clone(),
-            switch: Switch::Off,
-        },
         (Key::Binding(name, family), _) => Request::InterfaceTable {
             name: name.clone(),
             family: *family,
@@ -245,19 +208,9 @@ fn unnumbered(name: &str, uses: Option<&str>) -> Request {
     }
 }
 
-fn rss(name: &str, rss: Option<Rss>) -> Request {
-    let name = name.to_owned();
-    Request::InterfaceRss { name, rss }
-}
-
 fn discovery(name: &str, discovery: Discovery) -> Request {
     let name = name.to_owned();
     Request::InterfaceDiscovery { name, discovery }
-}
-
-fn node_worker(node: &str, worker: Option<u32>) -> Request {
-    let node = node.to_owned();
-    Request::NodeWorker { node, worker }
 }
 
 fn path_stage(name: &str, switch: Switch) -> Request {

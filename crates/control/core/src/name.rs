@@ -14,7 +14,6 @@ impl Key {
             Key::PathHeader(name) => (ObjectKind::PathHeader, name.clone()),
             Key::PathQueue(id) => (ObjectKind::PathQueue, id.to_string()),
             Key::PathRule(name) => (ObjectKind::PathRule, name.clone()),
-            Key::NodeWorker(node) => (ObjectKind::Node, node.clone()),
             Key::MemifSocket(id) => (ObjectKind::MemifSocket, id.to_string()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
@@ -54,11 +53,7 @@ impl Key {
             ),
             Key::Stream(name) | Key::Sending(name) => (ObjectKind::Stream, name.clone()),
             Key::Interface(name)
-            | Key::RxMode(name)
-            | Key::RxPlacement(name, _)
-            | Key::Promiscuous(name)
             | Key::PathStage(name)
-            | Key::Rss(name)
             | Key::Discovery(name, _)
             | Key::Mac(name)
             | Key::Mtu(name)

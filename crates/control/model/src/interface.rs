@@ -123,26 +123,28 @@ pub enum AdminState {
     Down,
 }
 
-/// How receive queues are watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+/// Mode of receive queues.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    volley_object::Choice,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum RxMode {
-    /// Always looked at.
+    /// A worker polls the queue all the time.
     Polling,
-    /// Looked at when the driver says that packets came.
+    /// A worker polls the queue when the driver signals packets.
     Interrupt,
-    /// Polled while packets come, interrupts after a short silence.
+    /// A worker polls the queue while packets come, and waits for a signal after a short silence.
     #[default]
     Adaptive,
-}
-
-impl RxMode {
-    /// All of them, with their names.
-    pub const ALL: [(&'static str, RxMode); 3] = [
-        ("polling", RxMode::Polling),
-        ("interrupt", RxMode::Interrupt),
-        ("adaptive", RxMode::Adaptive),
-    ];
 }
 
 /// Something switched on or off.

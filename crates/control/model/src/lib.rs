@@ -40,7 +40,6 @@ mod query;
 pub mod reply;
 mod request;
 mod route;
-mod rss;
 mod settings;
 mod spell;
 mod stream;
@@ -89,7 +88,6 @@ pub use query::{FibSelect, Query};
 pub use reply::Reply;
 pub use request::{Clear, Request};
 pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
-pub use rss::{Rss, RssHash, RssMode};
 pub use settings::{ApiSettings, Capabilities, EngineSettings, IsaChoice};
 pub use stream::{
     Edit, EditKind, EditTarget, Enter, FieldDef, FieldDefault, FieldKind, FieldPath, FieldValue,

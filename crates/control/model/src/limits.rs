@@ -18,8 +18,6 @@ pub const LOG_FILE_SIZE: std::ops::RangeInclusive<u64> = 0..=1 << 40;
 pub const LOG_FILES: std::ops::RangeInclusive<u32> = 0..=100;
 /// Numbers of workers.
 pub const WORKER: std::ops::RangeInclusive<u32> = 0..=63;
-/// Numbers of receive queues.
-pub const QUEUE: std::ops::RangeInclusive<u32> = 0..=1023;
 /// Numbers of processor cores.
 pub const CORE: std::ops::RangeInclusive<u32> = 0..=65_535;
 /// Buffers in the arena of one NUMA node.

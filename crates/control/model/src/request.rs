@@ -4,21 +4,20 @@ use crate::addr::{Family, IfAddress, Mac, Prefix};
 use crate::bridge::{BridgeDomain, BridgePort, L2FibEntry};
 use crate::discovery::Discovery;
 use crate::dpdk::DpdkEal;
-use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
+use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, Switch};
 use crate::lcp::LcpPair;
 use crate::log::LogLevel;
 use crate::memif::MemifSocket;
 use crate::mroute::Mroute;
 use crate::paths::{PathBatcher, PathHeader, PathQueue, PathRule};
 use crate::route::{Route, RouteLoad};
-use crate::rss::Rss;
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use volley_object::{Instance, ObjectKey};
+use volley_object::{FieldError, Instance, Object, ObjectKey};
 
 /// One change. `Display` gives its command-line spelling; [`Request::validate`] checks what needs no state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -67,30 +66,6 @@ pub enum Request {
         name: String,
         /// New name, which nobody has.
         new_name: String,
-    },
-    /// Let it take frames for any MAC address, or for its own only.
-    InterfacePromiscuous {
-        /// Interface.
-        name: String,
-        /// On or off.
-        switch: Switch,
-    },
-    /// Say how its receive queues are watched.
-    InterfaceRxMode {
-        /// Interface.
-        name: String,
-        /// How.
-        mode: RxMode,
-    },
-    /// Give one of its receive queues a worker, or leave that to Volley. A queue that is not there yet gets it when it
-    /// comes, and a worker that is not there when that comes.
-    InterfaceRxPlacement {
-        /// Interface.
-        name: String,
-        /// Number of the queue.
-        queue: u32,
-        /// Number of the worker; none = any.
-        worker: Option<u32>,
     },
     /// Bind it to an IP table of one family. It must have no address of that family yet.
     InterfaceTable {
@@ -278,26 +253,12 @@ pub enum Request {
         /// On or off.
         switch: Switch,
     },
-    /// Spread what an interface receives over workers.
-    InterfaceRss {
-        /// Interface.
-        name: String,
-        /// How; none = it stays where it is received.
-        rss: Option<Rss>,
-    },
     /// Say how an interface deals with its neighbours.
     InterfaceDiscovery {
         /// Interface.
         name: String,
         /// One setting; what is usual is as if nobody had set it.
         discovery: Discovery,
-    },
-    /// Have a node run on one worker only: others hand it its packets.
-    NodeWorker {
-        /// Node.
-        node: String,
-        /// Worker; none = where packets come.
-        worker: Option<u32>,
     },
     /// Give an interface a twin in the Linux kernel, and keep the two in step.
     LcpCreate(LcpPair),
@@ -379,6 +340,16 @@ pub enum Clear {
 }
 
 impl Request {
+    /// Creates or changes an object; an error when a value is out of its range.
+    pub fn set(object: &impl Object) -> Result<Request, FieldError> {
+        object.instance().map(Request::Set)
+    }
+
+    /// Removes an object, or gives a setting its defaults back.
+    pub fn unset(object: &impl Object) -> Result<Request, FieldError> {
+        object.instance().map(|object| Request::Unset(object.key()))
+    }
+
     /// True when every handler is asked, not only the first that takes it.
     pub fn is_for_all(&self) -> bool {
         matches!(

@@ -1,8 +1,6 @@
 //! `Display` of requests: the command line that makes the same request again.
 
-use crate::interface::{
-    AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, RxMode, Switch,
-};
+use crate::interface::{AdminState, InterfaceKind, InterfaceSpec, Pace, PcapFiles, Repeat, Switch};
 use crate::kernel;
 use crate::request::{Clear, Request};
 use crate::route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
@@ -64,14 +62,6 @@ impl Display for Switch {
     }
 }
 
-impl Display for RxMode {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let all = RxMode::ALL;
-        let name = all.iter().find(|(_, mode)| mode == self);
-        f.write_str(name.map_or("", |(name, _)| name))
-    }
-}
-
 impl Display for RouteSource {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -107,12 +97,6 @@ impl Display for Request {
             }
             Request::InterfaceRename { name, new_name } => {
                 write!(f, "set interface name {name} {new_name}")
-            }
-            Request::InterfacePromiscuous { name, switch } => {
-                write!(f, "set interface promiscuous {switch} {name}")
-            }
-            Request::InterfaceRxMode { name, mode } => {
-                write!(f, "set interface rx-mode {name} {mode}")
             }
             Request::InterfaceTable { .. } | Request::InterfaceUnnumbered { .. } => {
                 self.spell_ip(f)
@@ -179,25 +163,6 @@ impl Request {
     /// Workers and what they poll.
     fn spell_workers(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Request::InterfaceRss { name, rss } => match rss {
-                Some(rss) => write!(f, "set interface rss {name} {rss}"),
-                None => write!(f, "set interface rss {name} off"),
-            },
-            Request::NodeWorker { node, worker } => match worker {
-                Some(worker) => write!(f, "set node worker {node} {worker}"),
-                None => write!(f, "set node worker {node} default"),
-            },
-            Request::InterfaceRxPlacement {
-                name,
-                queue,
-                worker,
-            } => {
-                write!(f, "set interface rx-placement {name} queue {queue}")?;
-                match worker {
-                    Some(worker) => write!(f, " worker {worker}"),
-                    None => f.write_str(" auto"),
-                }
-            }
             Request::WorkerAdd { core } => {
                 f.write_str("workers add")?;
                 opt(f, "core", core.as_ref())
@@ -219,10 +184,7 @@ impl Request {
     /// L2 bindings, features, streams and observations; `Display` spells the others.
     fn spell_traffic(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Request::InterfaceRxPlacement { .. }
-            | Request::InterfaceRss { .. }
-            | Request::NodeWorker { .. }
-            | Request::WorkerAdd { .. }
+            Request::WorkerAdd { .. }
             | Request::WorkerDelete { .. }
             | Request::LogLevel { .. }
             | Request::VectorSize { .. } => self.spell_workers(f),

@@ -7,7 +7,6 @@ use crate::limits;
 use crate::name::check_name;
 use crate::request::Request;
 use crate::route::{NextHops, Path, PathTarget, Route, RouteLoad};
-use crate::rss::Rss;
 use crate::stream::{
     Edit, EditKind, EditTarget, Enter, ImixPart, Sizes, StreamSource, StreamSpec, Value,
 };
@@ -55,9 +54,7 @@ impl Request {
             Request::InterfaceMac { name, mac } => interface(name).and_then(|()| unicast(*mac)),
             Request::InterfaceRename { name, new_name } => two(name, new_name),
             Request::InterfaceDelete { name }
-            | Request::InterfacePromiscuous { name, .. }
             | Request::InterfacePathBatcher { name, .. }
-            | Request::InterfaceRxMode { name, .. }
             | Request::InterfaceState { name, .. }
             | Request::InterfaceTable { name, .. } => interface(name),
             Request::AddressAdd {
@@ -123,26 +120,9 @@ fn workers(request: &Request) -> Check {
             Some(uses) => two(name, uses),
             None => interface(name),
         },
-        Request::InterfaceRxPlacement {
-            name,
-            queue,
-            worker,
-        } => {
-            interface(name)?;
-            within("queue", *queue, limits::QUEUE)?;
-            worker.map_or(Ok(()), |w| within("worker", w, limits::WORKER))
-        }
-        Request::InterfaceRss { name, rss } => {
-            interface(name)?;
-            rss.as_ref().map_or(Ok(()), Rss::validate)
-        }
         Request::InterfaceDiscovery { name, discovery } => {
             interface(name)?;
             discovery.validate()
-        }
-        Request::NodeWorker { node, worker } => {
-            check_name(ObjectKind::Node, node)?;
-            within("worker", worker.unwrap_or(0), limits::WORKER)
         }
         Request::VectorSize { packets } => within("vector-size", *packets, limits::VECTOR_SIZE),
         Request::LogLevel { module, .. } => match module {

@@ -60,6 +60,7 @@ impl ObjectKey {
     /// A key with sample values; references are to `owner`.
     pub fn sample(class: &Class, owner: &str) -> Option<ObjectKey> {
         let value = |field: &crate::FieldDef| match field.reference {
+            _ if !field.example.is_empty() => field.kind.read(field.example).ok(),
             Some(_) => Some(Value::text(owner)),
             None => field.kind.samples().into_iter().next(),
         };
@@ -176,6 +177,19 @@ impl Instance {
         };
         let slots = fields.zip(self.slots.iter()).map(rename).collect();
         Instance::new(self.class.clone(), slots)
+    }
+
+    /// The fields behind the key that are not at their defaults, for tables of `show`.
+    pub fn summary(&self) -> String {
+        let fields = self.class.fields().iter().enumerate();
+        let said = fields.filter(|(at, field)| !field.key && self.is_set(*at));
+        let said: Vec<String> = said
+            .filter_map(|(at, field)| Some(format!("{} {}", field.dashed(), self.slot(at)?)))
+            .collect();
+        match said.is_empty() {
+            true => "defaults".to_owned(),
+            false => said.join(", "),
+        }
     }
 
     /// The command that makes this object: by the first pattern that says all of it.

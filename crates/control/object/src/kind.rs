@@ -101,6 +101,11 @@ impl Kind {
                 false => self.refuse(word),
             },
             Kind::Text(text) => (text.check)(word).map(Value::text),
+            Kind::List(inner) if self.is_joined() => {
+                let all: Result<Vec<Value>, String> =
+                    word.split(',').map(|one| inner.read(one)).collect();
+                all.map(|all| Value::List(all.into()))
+            }
             Kind::List(inner) => inner.read(word).map(|one| Value::List(Arc::from([one]))),
         }
     }
@@ -119,6 +124,11 @@ impl Kind {
             }
             _ => self.refuse(&value.to_string()),
         }
+    }
+
+    /// Whether a list is one word with commas on the command line: texts may have commas themselves, others have none.
+    pub fn is_joined(&self) -> bool {
+        matches!(self, Kind::List(inner) if !matches!(**inner, Kind::Text(_)))
     }
 
     /// The kind of a list's elements; of anything else, the kind itself.

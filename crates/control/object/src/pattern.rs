@@ -8,6 +8,7 @@
 //! | `[x]` | perhaps x | x, when it says something that is not default |
 //! | `(a \| b)` | one of them | the first that can say it |
 //! | `{a \| b}` | any number of them | those that say something that is not default |
+//! | `<list>` | one element, or several numbers or choices with commas between; a list of texts is in `{...}` | the same |
 //! | `{fields}` | `{a <a> \| b <b> ...}` of all fields that the pattern does not name | |
 //!
 //! A pattern spells an object only when it says every field that is not at its default.
@@ -278,7 +279,8 @@ impl Speller<'_> {
                 let Some(value) = self.instance.slot(*at) else {
                     return false;
                 };
-                if matches!(value, Value::List(_)) {
+                let joined = self.instance.class().fields()[*at].kind.is_joined();
+                if matches!(value, Value::List(all) if !joined || all.is_empty()) {
                     return false;
                 }
                 let word = self.word(*at, value, contested);
@@ -330,7 +332,9 @@ impl Speller<'_> {
         pattern.fields(&mut named);
         let instance = self.instance;
         let list = |at: &usize| match instance.slot(*at) {
-            Some(Value::List(all)) => Some((*at, all.clone())),
+            Some(Value::List(all)) if !instance.class().fields()[*at].kind.is_joined() => {
+                Some((*at, all.clone()))
+            }
             _ => None,
         };
         let Some((at, all)) = named.iter().find_map(list) else {

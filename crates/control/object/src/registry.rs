@@ -28,7 +28,7 @@ impl DefinitionError {
 }
 
 /// Classes of objects that are not defined here yet: their names may be referred to.
-const ELSEWHERE: [&str; 2] = ["interface", "table"];
+const ELSEWHERE: [&str; 3] = ["interface", "node", "table"];
 
 /// Names that paths of the HTTP interface have: `/v1/NAME` is theirs.
 const RESERVED: [&str; 7] = [

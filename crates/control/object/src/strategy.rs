@@ -11,6 +11,9 @@ fn slots(class: &Class, owners: &[&str]) -> impl Strategy<Value = Vec<Option<Val
         let names: Vec<Value> = owners.iter().map(Value::text).collect();
         let values = match field.reference {
             Some(reference) if reference.class == "interface" && !names.is_empty() => names,
+            Some(_) if !field.example.is_empty() => {
+                field.kind.read(field.example).into_iter().collect()
+            }
             _ => field.kind.samples(),
         };
         let mut values: Vec<Option<Value>> = values.into_iter().map(Some).collect();

@@ -6,10 +6,9 @@ mod support;
 use std::path::Path;
 use std::time::Duration;
 use support::*;
+use volley_iface::{Promiscuous, ReceiveMode};
 use volley_linux::testbed::Daemon;
-use volley_model::{
-    DpdkDevice, DpdkSpec, InterfaceKind, MemifRole, MemifSpec, Request, RxMode, Switch,
-};
+use volley_model::{DpdkDevice, DpdkSpec, InterfaceKind, MemifRole, MemifSpec, Request, RxMode};
 
 /// A port that plays `frames`, and the name of the file that another port records into.
 fn player(folder: &Path, frames: &[Vec<u8>]) -> (String, String) {
@@ -195,16 +194,19 @@ fn settings_are_asked_of_the_port() {
         mac: "02:00:00:00:00:77".parse().unwrap(),
     });
     let mtu = |mtu| Request::InterfaceMtu { name: name(), mtu };
-    let mode = |mode| Request::InterfaceRxMode { name: name(), mode };
+    let mode = |mode| {
+        let interface = name();
+        Request::set(&ReceiveMode { interface, mode }).unwrap()
+    };
     daemon.must(mtu(9000));
     daemon.must(mode(RxMode::Polling));
     let refusal = refused(&mut daemon, mode(RxMode::Interrupt));
     assert!(refusal.contains("use adaptive"), "{refusal}");
-    let promiscuous = Request::InterfacePromiscuous {
-        name: name(),
-        switch: Switch::On,
+    let promiscuous = Promiscuous {
+        interface: name(),
+        enabled: true,
     };
-    match daemon.ask(promiscuous) {
+    match daemon.ask(Request::set(&promiscuous).unwrap()) {
         Ok(_) => {}
         Err(error) => assert!(error.to_string().contains("cannot do that"), "{error}"),
     }

@@ -335,7 +335,8 @@ impl Daemon {
         let handlers = &mut self.registry.handlers;
         let ready = handlers.iter_mut().find_map(|h| h.ready(&request));
         ready.unwrap_or(Ok(()))?;
-        let answer = handlers.iter_mut().find_map(|h| h.apply(&request));
+        let owned = self.registry.owners.apply(&request);
+        let answer = owned.or_else(|| handlers.iter_mut().find_map(|h| h.apply(&request)));
         let answer = answer.unwrap_or_else(|| panic!("nobody takes `{request}`"));
         self.until("changes are used", |daemon| {
             daemon.registry.engine.borrow().settled()

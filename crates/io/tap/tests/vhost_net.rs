@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use volley_iface::{IfCounts, NewInterface};
+use volley_iface::{IfCounts, NewInterface, ReceiveMode};
 use volley_linux::Namespace;
 use volley_linux::testbed::{Daemon, Testbed, datagrams};
 use volley_model::{
@@ -222,8 +222,8 @@ fn a_worker_that_sleeps_is_woken() {
     for mode in [RxMode::Interrupt, RxMode::Adaptive, RxMode::Polling] {
         let mut daemon = joined(&bed, 1500, |_| {});
         for name in ["a", "b"] {
-            let name = name.to_owned();
-            daemon.must(Request::InterfaceRxMode { name, mode });
+            let interface = name.to_owned();
+            daemon.must(Request::set(&ReceiveMode { interface, mode }).unwrap());
         }
         pings(&bed, &mut daemon, 0, 56);
         for _ in 0..3 {
@@ -591,10 +591,11 @@ fn where_it_is_missing_on_is_refused_and_nothing_is_left() {
 fn rate(bed: &Testbed, vhost: TapVhost) -> f64 {
     let mut daemon = joined(bed, 1500, |tap| tap.vhost = vhost);
     for name in ["a", "b"] {
-        daemon.must(Request::InterfaceRxMode {
-            name: name.into(),
+        let mode = ReceiveMode {
+            interface: name.into(),
             mode: RxMode::Interrupt,
-        });
+        };
+        daemon.must(Request::set(&mode).unwrap());
     }
     let (a, b) = (bed.udp(0, "10.0.0.1", LONG), bed.udp(1, "10.0.0.2", LONG));
     a.connect(b.local_addr().unwrap()).unwrap();

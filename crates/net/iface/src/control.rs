@@ -15,6 +15,7 @@ use volley_model::{
 };
 
 /// Carries out interface requests.
+#[derive(Clone)]
 pub struct InterfaceHandler {
     engine: Rc<RefCell<Engine>>,
     interfaces: Rc<RefCell<Interfaces>>,
@@ -27,7 +28,7 @@ impl InterfaceHandler {
     }
 
     /// Ask the driver, then make the change: both or neither.
-    fn update(
+    pub(crate) fn update(
         &self,
         name: &str,
         ask: impl FnOnce(&mut dyn Port) -> Result<(), Refusal>,
@@ -115,8 +116,12 @@ impl InterfaceHandler {
     }
 
     /// Give a receive queue a worker, or leave it to the automatic placement.
-    fn place(&self, name: &str, queue: u32, worker: Option<u32>) -> Result<Applied, ModelError> {
-        let index = self.index(name)?;
+    pub(crate) fn place(
+        &self,
+        index: IfIdx,
+        queue: u32,
+        worker: Option<u32>,
+    ) -> Result<Applied, ModelError> {
         let places = self.engine.borrow().settings().workers as u32;
         if let Some(worker) = worker.filter(|w| *w >= places) {
             let why = format!("there may be {places} at a time: they are numbered from 0");
@@ -295,19 +300,6 @@ impl Handler for InterfaceHandler {
             Request::InterfaceMac { name, mac } => {
                 Some(self.update(name, |p| p.set_mac(mac.0), |i| i.mac = mac.0))
             }
-            Request::InterfacePromiscuous { name, switch } => {
-                let on = *switch == Switch::On;
-                let ask = |p: &mut dyn Port| p.set_promiscuous(*switch);
-                Some(self.update(name, ask, |i| i.promiscuous = on))
-            }
-            Request::InterfaceRxMode { name, mode } => {
-                Some(self.update(name, |p| p.set_rx_mode(*mode), |i| i.rx_mode = *mode))
-            }
-            Request::InterfaceRxPlacement {
-                name,
-                queue,
-                worker,
-            } => Some(self.place(name, *queue, *worker)),
             Request::WorkerAdd { .. } | Request::WorkerDelete { .. } => {
                 let moves = self.interfaces.borrow_mut().share_out();
                 moves.make();

@@ -99,6 +99,7 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
         })?;
     }
     let handler = InterfaceHandler::new(registry.engine.clone(), registry.interfaces.clone());
+    crate::model::own(registry, &handler);
     registry.handlers.push(Box::new(handler));
     Ok(())
 }

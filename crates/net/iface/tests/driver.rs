@@ -7,7 +7,9 @@ use volley_graph::{
     Cx, Domain, Done, Engine, Glance, GraphError, Isa, NoCounters, NoNext, Node, Settings, Vector,
 };
 use volley_iface::driver::{Caps, Port, Refusal};
-use volley_iface::{Change, Direction, Flag, Link, NewInterface, Registry};
+use volley_iface::{
+    Change, Direction, Flag, Link, NewInterface, Promiscuous, ReceiveMode, Registry,
+};
 use volley_model::{
     AdminState, Applied, Clear, Mac, ModelError, Query, Reply, Request, RxMode, Switch,
 };
@@ -77,7 +79,8 @@ fn registry() -> Registry {
 }
 
 fn apply(registry: &mut Registry, request: Request) -> Result<Applied, ModelError> {
-    registry.handlers[0].apply(&request).unwrap()
+    let owned = registry.owners.apply(&request);
+    owned.unwrap_or_else(|| registry.handlers[0].apply(&request).unwrap())
 }
 
 fn show(registry: &mut Registry, query: Query) -> Reply {
@@ -130,11 +133,16 @@ fn a_driver_is_asked_first_and_its_no_is_final() {
             name: name(),
             mtu: 1400,
         },
-        Request::InterfaceRxMode { name: name(), mode },
-        Request::InterfacePromiscuous {
-            name: name(),
-            switch: Switch::On,
-        },
+        Request::set(&ReceiveMode {
+            interface: name(),
+            mode,
+        })
+        .unwrap(),
+        Request::set(&Promiscuous {
+            interface: name(),
+            enabled: true,
+        })
+        .unwrap(),
     ];
     asked.borrow_mut().sulks = true;
     let facts = |r: &Registry| format!("{:?}", r.interfaces.borrow().get(index));

@@ -2,6 +2,7 @@
 
 use crate::auto::Auto;
 use crate::count::Cells;
+use crate::model::{NodeWorker, Rss, RssMode};
 use crate::node::worker_handoff::{Count, has_settled};
 use crate::table::{ENTRIES, Spread, Table, balance, dealt};
 use std::cell::RefCell;
@@ -16,7 +17,8 @@ use volley_graph::{
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::RSS_INTERFACES;
 use volley_model::reply::{HandoffRow, NodeWorkerRow, RssReply, RssRow, RssState, RssWorkerRow};
-use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request, Rss, RssMode};
+use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request, key_value};
+use volley_object::Object;
 use volley_tables::qsbr::Publisher;
 
 /// Between two looks at whether a change has been carried out.
@@ -77,9 +79,10 @@ struct Control {
     busy: Vec<f64>,
 }
 
-/// Carries out requests of software RSS.
+/// Carries out what is set of software RSS.
+#[derive(Clone)]
 pub struct RssHandler {
-    control: Runner<Control>,
+    control: Rc<RefCell<Runner<Control>>>,
 }
 
 impl RssHandler {
@@ -118,9 +121,30 @@ impl RssHandler {
             looks: 0,
             busy: Vec::new(),
         };
+        let control = Runner::new(&registry.processes, control);
         RssHandler {
-            control: Runner::new(&registry.processes, control),
+            control: Rc::new(RefCell::new(control)),
         }
+    }
+
+    fn with<T>(&self, what: impl FnOnce(&mut Control) -> T) -> T {
+        let mut runner = self.control.borrow_mut();
+        let done = what(&mut runner.errand().borrow_mut());
+        runner.call();
+        done
+    }
+
+    /// Makes the handler the owner of its classes.
+    pub(crate) fn own(&self, registry: &mut Registry) {
+        let shared = self.clone();
+        registry.own_setting(move |index, _, now: Option<Rss>| {
+            shared.with(|control| control.set(index.0, now.as_ref()))
+        });
+        let shared = self.clone();
+        registry.own(move |key, now: Option<NodeWorker>| {
+            let node: String = key_value(key, 0);
+            shared.with(|control| control.place(&node, now.map(|it| it.worker)))
+        });
     }
 }
 
@@ -200,10 +224,8 @@ impl Control {
 
     fn workers(&self, settings: &Rss) -> Vec<usize> {
         let open = self.crew.open();
-        let takes_part = |w: &usize| match &settings.workers {
-            None => true,
-            Some(some) => some.contains(&(*w as u32)),
-        };
+        let some = &settings.workers;
+        let takes_part = |w: &usize| some.is_empty() || some.contains(&(*w as u32));
         open.filter(takes_part).collect()
     }
 
@@ -390,16 +412,8 @@ impl Control {
         std::array::from_fn(of)
     }
 
-    fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
-        let all = self.interfaces.borrow();
-        let known = || all.iter().map(|i| i.name.clone()).collect::<Vec<_>>();
-        all.index(name)
-            .map_err(|_| ModelError::not_found(ObjectKind::Interface, name, known()))
-    }
-
-    fn set(&mut self, name: &str, rss: Option<&Rss>) -> Result<Applied, ModelError> {
+    fn set(&mut self, index: u32, rss: Option<&Rss>) -> Result<Applied, ModelError> {
         self.forget();
-        let index = self.index(name)?.0;
         let now = self.ports.get(&index).filter(|port| !port.leaves);
         if now.map(|port| &port.settings) == rss {
             return Ok(Applied::nothing());
@@ -412,14 +426,14 @@ impl Control {
             self.settle();
             return Ok(Applied::one());
         };
-        self.check(name, rss)?;
+        self.check(rss)?;
         match self.ports.get_mut(&index) {
             Some(port) => {
                 (port.settings, port.leaves) = (rss.clone(), false);
                 port.auto = Auto::default();
             }
             None => {
-                let port = self.port(name, rss)?;
+                let port = self.port(rss)?;
                 self.ports.insert(index, port);
             }
         }
@@ -454,9 +468,9 @@ impl Control {
     }
 
     /// Workers that take part are there, and have rings.
-    fn check(&mut self, name: &str, rss: &Rss) -> Result<(), ModelError> {
-        let what = || format!("rss on {name}");
-        let mut named = rss.workers.iter().flatten();
+    fn check(&mut self, rss: &Rss) -> Result<(), ModelError> {
+        let what = || format!("rss on {}", rss.interface);
+        let mut named = rss.workers.iter();
         if let Some(missing) = named.find(|w| !self.crew.has(**w as usize)) {
             let why = format!("there is no worker {missing}: `show workers` lists them");
             return Err(ModelError::invalid(what(), why));
@@ -471,14 +485,17 @@ impl Control {
         Ok(())
     }
 
-    fn port(&self, name: &str, rss: &Rss) -> Result<Port, ModelError> {
+    fn port(&self, rss: &Rss) -> Result<Port, ModelError> {
         let taken: BTreeSet<usize> = self.ports.values().map(|p| p.place).collect();
         let Some(place) = (0..RSS_INTERFACES).find(|place| !taken.contains(place)) else {
             let why = format!(
                 "{RSS_INTERFACES} interfaces are spread already, which is the limit: \
                  switch it off on one"
             );
-            return Err(ModelError::invalid(format!("rss on {name}"), why));
+            return Err(ModelError::invalid(
+                format!("rss on {}", rss.interface),
+                why,
+            ));
         };
         let now = self.packets(place);
         Ok(Port {
@@ -529,7 +546,7 @@ impl Control {
         let workers = self.workers(&port.settings).into_iter();
         RssRow {
             interface: self.interfaces.borrow().name(index),
-            settings: port.settings.clone(),
+            settings: port.settings.instance().ok(),
             state,
             rebalanced: port.rebalanced,
             workers: workers.map(worker).collect(),
@@ -556,26 +573,16 @@ fn handoff(report: &HandoffReport) -> HandoffRow {
 }
 
 impl Handler for RssHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        let done = match request {
-            Request::InterfaceRss { name, rss } => {
-                self.control.errand().borrow_mut().set(name, rss.as_ref())
-            }
-            Request::NodeWorker { node, worker } => {
-                let mut control = self.control.errand().borrow_mut();
-                control.place(node, *worker)
-            }
-            _ => return None,
-        };
-        self.control.call();
-        Some(done)
+    fn apply(&mut self, _: &Request) -> Option<Result<Applied, ModelError>> {
+        None
     }
 
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         let Query::Rss = query else {
             return None;
         };
-        let mut control = self.control.errand().borrow_mut();
+        let runner = self.control.borrow();
+        let mut control = runner.errand().borrow_mut();
         control.forget();
         Some(Ok(Reply::Rss(control.reply())))
     }

@@ -1,8 +1,8 @@
 //! Hashes of flows: Toeplitz with the key that cards come with, and CRC-32C.
 
 use crate::flow::{Flow, MOST};
+use crate::model::RssHash;
 use std::sync::LazyLock;
-use volley_model::RssHash;
 
 /// The key of the published verification suite, which most drivers use.
 const KEY: [u8; 40] = [

@@ -10,12 +10,14 @@ mod control;
 mod count;
 mod flow;
 mod hash;
+mod model;
 pub mod node;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use control::RssHandler;
+pub use model::{NodeWorker, Rss, RssHash, RssMode, classes};
 pub use node::worker_handoff::WorkerHandoff;
 
 use volley_graph::{GraphError, Node};
@@ -43,6 +45,7 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
         (node, publisher, cells)
     };
     let handler = RssHandler::new(registry, node, publisher, cells);
+    handler.own(registry);
     registry.handlers.push(Box::new(handler));
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::flow::flow;
 use crate::hash::Hash;
-use volley_model::Rss;
+use crate::model::Rss;
 
 /// Entries of an indirection table.
 pub(crate) const ENTRIES: usize = 128;

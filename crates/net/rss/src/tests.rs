@@ -1,6 +1,6 @@
 //! Interfaces that are spread: where packets go, in which order, and what is shown of it. Workers are stepped by hand.
 
-use crate::register;
+use crate::{Rss, RssHash, RssMode, register};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use volley_graph::{
 use volley_iface::driver::NewInterface;
 use volley_iface::{IfTable, Registry};
 use volley_model::reply::{RssReply, RssState};
-use volley_model::{Handler, ModelError, Query, Reply, Request};
+use volley_model::{Handler, ModelError, Owners, Query, Reply, Request};
 
 nexts! { pub enum Start { Drop => "error-drop" } }
 
@@ -65,6 +65,34 @@ impl Node for Behind {
     }
 }
 
+/// The words of `set interface rss`.
+fn rss(interface: &str, words: &str) -> Rss {
+    let mut it = Rss {
+        interface: interface.to_owned(),
+        hash: RssHash::Toeplitz,
+        symmetric: false,
+        inner: false,
+        workers: Vec::new(),
+        mode: RssMode::On,
+    };
+    let mut words = words.split_whitespace();
+    while let Some(word) = words.next() {
+        match word {
+            "crc32c" => it.hash = RssHash::Crc32c,
+            "symmetric" => it.symmetric = true,
+            "inner" => it.inner = true,
+            "auto" => it.mode = RssMode::Auto,
+            "workers" => {
+                let all = words.next().unwrap().split(',');
+                it.workers = all.map(|w| w.parse().unwrap()).collect();
+            }
+            "on" | "toeplitz" => {}
+            other => panic!("{other}"),
+        }
+    }
+    it
+}
+
 struct Bench {
     workers: Vec<Worker>,
     clock: Clock,
@@ -72,6 +100,7 @@ struct Bench {
     packets: Packets,
     came: Came,
     handlers: Vec<Box<dyn Handler>>,
+    owners: Owners,
     processes: Processes,
     host: volley_iface::driver::Host,
     table: Arc<IfTable>,
@@ -125,6 +154,7 @@ impl Bench {
             host: registry.host(),
             table: registry.table(),
             handlers: registry.handlers,
+            owners: registry.owners,
         }
     }
 
@@ -135,11 +165,11 @@ impl Bench {
     }
 
     fn try_rss(&mut self, words: &str) -> Result<(), ModelError> {
-        let rss = (words != "off").then(|| words.parse().unwrap());
-        let name = "pg0".to_owned();
-        let request = Request::InterfaceRss { name, rss };
-        let mut answers = self.handlers.iter_mut();
-        answers.find_map(|h| h.apply(&request)).unwrap().map(drop)
+        let request = match words {
+            "off" => Request::unset(&rss("pg0", "")).unwrap(),
+            words => Request::set(&rss("pg0", words)).unwrap(),
+        };
+        self.owners.apply(&request).unwrap().map(drop)
     }
 
     fn show(&mut self) -> RssReply {
@@ -378,10 +408,8 @@ fn what_cannot_be_is_said() {
     let mut bench = Bench::new(2);
     let error = bench.try_rss("workers 0,2 on").unwrap_err().to_string();
     assert!(error.contains("there is no worker 2"), "{error}");
-    let rss = Some("on".parse().unwrap());
-    let name = "pg7".to_owned();
-    let request = Request::InterfaceRss { name, rss };
-    let answer = bench.handlers.iter_mut().find_map(|h| h.apply(&request));
+    let request = Request::set(&rss("pg7", "on")).unwrap();
+    let answer = bench.owners.apply(&request);
     assert!(answer.unwrap().unwrap_err().to_string().contains("pg7"));
 }
 

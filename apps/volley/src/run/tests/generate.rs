@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
     AdminState, BridgeDomain, BridgePort, Discovery, Enter, Family, Feature, IfAddress,
     InterfaceKind, InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Mroute,
-    Neighbor, Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, Request, Route, RxMode,
-    Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
+    Neighbor, Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, Request, Route, Sizes,
+    StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -105,7 +105,15 @@ fn object() -> impl Strategy<Value = Request> {
     let names = ["pg0", "pg1", "pg2", "pg3"];
     let classes = volley_object::classes();
     let every = classes.iter().map(|class| {
-        let set = volley_object::instances(class, &names).prop_map(Request::Set);
+        let worker = class.field("worker").map(|(at, _)| at);
+        // Few workers may be there at a time.
+        let set = volley_object::instances(class, &names)
+            .prop_filter("a worker", move |it| {
+                worker
+                    .and_then(|at| it.field(at))
+                    .is_none_or(|w: u32| w < 3)
+            })
+            .prop_map(Request::Set);
         let unset = volley_object::keys(class, &names).prop_map(Request::Unset);
         prop_oneof![3 => set, 1 => unset].boxed()
     });
@@ -113,26 +121,15 @@ fn object() -> impl Strategy<Value = Request> {
 }
 
 fn setting() -> impl Strategy<Value = Request> {
-    let mode = prop_oneof![
-        Just(RxMode::Polling),
-        Just(RxMode::Adaptive),
-        Just(RxMode::Interrupt)
-    ];
     let switch = prop_oneof![Just(Switch::On), Just(Switch::Off)];
     let state = prop_oneof![3 => Just(AdminState::Up), 1 => Just(AdminState::Down)];
     prop_oneof![
         3 => (name(), state).prop_map(|(name, state)| Request::InterfaceState { name, state }),
-        1 => (name(), mode).prop_map(|(name, mode)| Request::InterfaceRxMode { name, mode }),
-        1 => (name(), 0u32..2, proptest::option::of(0u32..3)).prop_map(|(name, queue, worker)| {
-            Request::InterfaceRxPlacement { name, queue, worker }
-        }),
-        1 => (name(), switch.clone()).prop_map(|(name, switch)| Request::InterfacePathBatcher { name, switch }),
-        1 => (name(), switch).prop_map(|(name, switch)| Request::InterfacePromiscuous { name, switch }),
+        1 => (name(), switch).prop_map(|(name, switch)| Request::InterfacePathBatcher { name, switch }),
         1 => (name(), 1000u32..1003).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
         1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
-        5 => object(),
+        8 => object(),
         1 => unnumbered(),
-        1 => spread(),
         1 => discovery(),
         1 => path_batcher(),
     ]
@@ -153,22 +150,6 @@ fn discovery() -> impl Strategy<Value = Request> {
         (0u32..3).prop_map(Discovery::Probes)
     ];
     (name(), one).prop_map(|(name, discovery)| Request::InterfaceDiscovery { name, discovery })
-}
-
-fn spread() -> impl Strategy<Value = Request> {
-    let words = prop_oneof![
-        Just("on"),
-        Just("crc32c inner auto"),
-        Just("symmetric workers 0 on")
-    ];
-    let rss = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
-    let rss = (name(), rss).prop_map(|(name, rss)| Request::InterfaceRss { name, rss });
-    let node = prop_oneof![Just("ip4-lookup"), Just("ethernet-input")];
-    let place = (node, proptest::option::of(Just(0))).prop_map(|(node, worker)| {
-        let node = node.to_owned();
-        Request::NodeWorker { node, worker }
-    });
-    prop_oneof![rss, place]
 }
 
 fn path_batcher() -> impl Strategy<Value = Request> {

@@ -4,7 +4,7 @@ use super::args::Args;
 use crate::grammar::Id;
 use volley_model::{
     AdminState, Feature, InterfaceKind, InterfaceSpec, Neighbor, Pace, PcapFiles, Repeat, Request,
-    RxMode, SubInterfaceSpec, Switch, SyntaxError, VlanTag,
+    SubInterfaceSpec, Switch, SyntaxError, VlanTag,
 };
 
 pub(super) fn create(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
@@ -130,21 +130,6 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
             name: args.text()?,
             new_name: args.text()?,
         },
-        Id::SetPromiscuous => {
-            let switch = if args.has("off") {
-                Switch::Off
-            } else {
-                Switch::On
-            };
-            let name = args.text()?;
-            Request::InterfacePromiscuous { name, switch }
-        }
-        Id::SetRxMode => {
-            let name = args.text()?;
-            let wanted = RxMode::ALL.iter().find(|(word, _)| args.has(word));
-            let mode = wanted.map_or_else(RxMode::default, |(_, mode)| *mode);
-            Request::InterfaceRxMode { name, mode }
-        }
         Id::SetTable => Request::InterfaceTable {
             name: args.text()?,
             family,

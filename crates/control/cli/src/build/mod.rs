@@ -15,7 +15,6 @@ mod object;
 mod paths;
 mod ping;
 mod route;
-mod rss;
 mod show;
 mod stream;
 mod vhost;
@@ -208,17 +207,12 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetMtu
         | Id::SetMac
         | Id::SetName
-        | Id::SetPromiscuous
-        | Id::SetRxMode
         | Id::SetTable
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetXconnect | Id::SetL3 | Id::L2Patch => interface::l2(id, args)?,
         id if discovery::is_one(id) => discovery::request(id, args)?,
-        Id::SetInterfaceRss | Id::SetNodeWorker => rss::request(id, args)?,
         Id::SetFeature => interface::feature(args)?,
-        Id::WorkersAdd | Id::WorkersDel | Id::SetRxPlacement | Id::SetVectorSize => {
-            workers::request(id, args)?
-        }
+        Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
         Id::SetUnnumbered => interface::unnumbered(args)?,
         Id::SetNeighbor | Id::DelNeighbor | Id::ClearNeighbors => interface::neighbor(id, args)?,
         Id::TableAdd | Id::TableDel => route::table(id, args)?,

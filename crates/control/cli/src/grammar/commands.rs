@@ -187,9 +187,6 @@ commands! {
     DeletePathQueue: "delete path-batcher queue <n>", "Remove a queue that no rule names.", "delete path-batcher queue 1";
     DeletePathRule: "delete path-batcher rule <name>", "Remove a rule.", "delete path-batcher rule dns";
     SetInterfacePathBatcher: "set interface path-batcher (on | off) <interface>", "Let what an interface receives wait in the path batcher, or no longer.", "set interface path-batcher on pg0";
-    SetInterfaceRss: "set interface rss <interface> (off | {toeplitz | crc32c | symmetric | inner | workers <list> | on | auto})",
-        "Spread what an interface receives over workers, by its flows (of tunnels: inner; both directions to one: symmetric), always or while a worker is too busy.",
-        "set interface rss pg0 inner workers 0,2 auto";
     SetDad: "set interface dad <interface> (off | <n>)",
         "Ask the link so many times whether somebody has an address before it is used (duplicate address detection, both families).", "set interface dad wan0 1";
     SetProxy: "set interface proxy <interface> (off | <prefix> {<prefix>})",
@@ -208,16 +205,10 @@ commands! {
     SetAutoconf: "ip6 nd address autoconfig <interface> [default-route | disable]",
         "Let an interface make itself addresses of what the routers of its link advertise (SLAAC), or no longer; with default-route they are the way to everywhere.",
         "ip6 nd address autoconfig wan0 default-route";
-    SetNodeWorker: "set node worker <node> (<n> | default)", "Have a node run on one worker only: others hand it its packets.", "set node worker ip4-lookup 0";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";
     SetMac: "set interface mac address <interface> <mac>", "Set the MAC address.", "set interface mac address pg0 02:fe:00:00:00:01";
     SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
-    SetPromiscuous: "set interface promiscuous (on | off) <interface>", "Take frames for any MAC address, or for the own only.", "set interface promiscuous on pg0";
-    SetRxMode: "set interface rx-mode <interface> (polling | interrupt | adaptive)",
-        "Watch receive queues always, on interrupt, or always while packets come (adaptive, the default).", "set interface rx-mode pg0 polling";
-    SetRxPlacement: "set interface rx-placement <interface> [queue <n>] (worker <n> | auto)",
-        "Give a receive queue (the first) to a worker, while packets flow; auto leaves it to Volley again.", "set interface rx-placement tap0 queue 1 worker 2";
     SetVectorSize: "set vector-size <n>", "Give vectors at most so many packets, while packets flow, until Volley ends.", "set vector-size 128";
     SetLogLevel: "set log level (<level> | default) [module <module>]",
         "Set the level of the log, or of one module of it, until Volley ends; default is the level that the configuration gives.", "set log level debug module memif";

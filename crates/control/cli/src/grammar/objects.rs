@@ -128,6 +128,7 @@ fn slot(field: &FieldDef) -> &'static Slot {
 fn takes(field: &FieldDef) -> Takes {
     match (field.kind.element(), field.reference) {
         (_, Some(reference)) if reference.class == "interface" => Takes::Name(NameKind::Interface),
+        (_, Some(reference)) if reference.class == "node" => Takes::Name(NameKind::Node),
         (_, Some(reference)) => Takes::Name(NameKind::Object(interned(reference.class))),
         (Kind::Bool, _) => Takes::OneOf(&["on", "off", "enable", "disable"]),
         (Kind::Number { .. }, _) => Takes::Number,

@@ -3,6 +3,7 @@
 use super::table::table;
 use std::fmt::Write;
 use volley_model::reply::{RssReply, RssRow, RssState};
+use volley_object::Instance;
 
 pub(super) fn rss(r: &RssReply) -> String {
     let mut out = String::new();
@@ -35,7 +36,9 @@ fn interface(row: &RssRow, out: &mut String) {
         RssState::Queues => "not spread: several queues do it",
         RssState::Leaves => "no longer spread, last packets leave",
     };
-    let _ = writeln!(out, "{}: {}; {state}", row.interface, row.settings);
+    let settings = row.settings.as_ref().map(Instance::summary);
+    let settings = settings.unwrap_or_default();
+    let _ = writeln!(out, "{}: {settings}; {state}", row.interface);
     if row.rebalanced > 0 {
         let _ = writeln!(out, "  balanced anew {} times", row.rebalanced);
     }

@@ -1,8 +1,8 @@
 //! Answer to [`crate::Query::Rss`].
 
-use crate::rss::Rss;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use volley_object::Instance;
 
 /// How packets go from worker to worker.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub struct RssRow {
     /// Its name.
     pub interface: String,
     /// What was asked for.
-    pub settings: Rss,
+    pub settings: Option<Instance>,
     /// What becomes of its packets.
     pub state: RssState,
     /// Times that entries were given to other workers because of the load.

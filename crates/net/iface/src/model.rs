@@ -1,0 +1,89 @@
+//! Objects of interfaces: settings that every interface has.
+
+use crate::control::InterfaceHandler;
+use crate::registry::Registry;
+use volley_model::{RxMode, Switch, key_value};
+use volley_object::{Class, DefinitionError, Object};
+
+/// Promiscuous mode: the interface receives frames for any MAC address.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "promiscuous", file = "interface.promiscuous")]
+#[object(set = "set interface promiscuous <enabled> <interface>")]
+#[object(example = "set interface promiscuous on pg0")]
+pub struct Promiscuous {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Receive frames for any MAC address, not only for the interface's own.
+    #[object(default = false)]
+    pub enabled: bool,
+}
+
+/// Mode in which workers watch the receive queues of an interface.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "rx_mode", file = "interface.rx_mode")]
+#[object(set = "set interface rx-mode <interface> <mode>")]
+#[object(example = "set interface rx-mode pg0 polling")]
+pub struct ReceiveMode {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Mode of the receive queues.
+    #[object(default = RxMode::Adaptive)]
+    pub mode: RxMode,
+}
+
+/// Worker of one receive queue of an interface. Queue and worker may come later; a queue without this setting goes to the
+/// worker with the fewest queues.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "rx_placement", file = "interface.rx_placement[]")]
+#[object(set = "set interface rx-placement <interface> queue <queue> worker <worker>")]
+#[object(set = "set interface rx-placement@queue=0 <interface> worker <worker>")]
+#[object(unset = "set interface rx-placement <interface> queue <queue> auto")]
+#[object(unset = "set interface rx-placement@queue=0 <interface> auto")]
+#[object(example = "set interface rx-placement tap0 queue 1 worker 2")]
+pub struct RxPlacement {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Receive queue.
+    #[object(key, range = 0u32..=1023)]
+    pub queue: u32,
+    /// Worker that polls the queue.
+    #[object(range = 0u32..=63)]
+    pub worker: u32,
+}
+
+/// The classes of this crate.
+pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    Ok(vec![
+        Promiscuous::class()?,
+        ReceiveMode::class()?,
+        RxPlacement::class()?,
+    ])
+}
+
+/// Makes the handler the owner of its classes.
+pub(crate) fn own(registry: &mut Registry, handler: &InterfaceHandler) {
+    let shared = handler.clone();
+    registry.own(move |key, now: Option<Promiscuous>| {
+        let on = now.is_some_and(|it| it.enabled);
+        let switch = if on { Switch::On } else { Switch::Off };
+        let name = key.owner().unwrap_or_default();
+        shared.update(
+            name,
+            |port| port.set_promiscuous(switch),
+            |it| it.promiscuous = on,
+        )
+    });
+    let shared = handler.clone();
+    registry.own(move |key, now: Option<ReceiveMode>| {
+        let mode = now.map(|it| it.mode).unwrap_or_default();
+        let name = key.owner().unwrap_or_default();
+        shared.update(name, |port| port.set_rx_mode(mode), |it| it.rx_mode = mode)
+    });
+    let shared = handler.clone();
+    registry.own_setting(move |index, key, now: Option<RxPlacement>| {
+        shared.place(index, key_value(key, 1), now.map(|it| it.worker))
+    });
+}

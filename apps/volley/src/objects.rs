@@ -10,6 +10,8 @@ pub fn register() -> Result<(), DefinitionError> {
     volley_iface::classes()?;
     volley_rss::classes()?;
     volley_fib::classes()?;
+    volley_neighbor::classes()?;
     volley_ip::classes()?;
+    volley_mcast::classes()?;
     Ok(())
 }

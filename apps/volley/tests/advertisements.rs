@@ -35,10 +35,9 @@ fn a_kernel_host_gets_its_address_and_default_route() {
     let Some(bed) = Bed::new() else { return };
     let mut daemon = router(&bed);
     daemon.ok("set interface mtu 1400 left");
-    daemon.ok(
-        "ip6 nd left ra-send ra-interval 4 3 ra-hop-limit 33 prefix 2001:db8:99::/64 100 50 no-autoconfig \
-         prefix 2001:db8:9a::/64 300 200 off-link",
-    );
+    daemon.ok("ip6 nd left prefix 2001:db8:99::/64 100 50 no-autoconfig");
+    daemon.ok("ip6 nd left prefix 2001:db8:9a::/64 300 200 off-link");
+    daemon.ok("ip6 nd left ra-send ra-interval 4 3 ra-hop-limit 33");
     let dynamic = "-6 addr show dev e scope global dynamic";
     daemon.wait_for("the host's address", |_| {
         bed.ip("a", dynamic).contains("2001:db8:77:")
@@ -151,10 +150,16 @@ fn scapy_reads_what_was_set_in_every_field() {
     let daemon = router(&bed);
     daemon.ok("set interface mtu 1480 left");
     daemon.ok("set interface ip6 address left 2001:db8:88::1/56");
+    for prefix in [
+        "2001:db8:99::/64 100 50 off-link",
+        "2001:db8:88::/56 no-advertise",
+        "2001:db8:9a::/60 4294967295 4294967295",
+    ] {
+        daemon.ok(&format!("ip6 nd left prefix {prefix}"));
+    }
     daemon.ok(
         "ip6 nd left ra-send ra-interval 200 100 ra-lifetime 1234 ra-managed-config-flag ra-other-config-flag ra-hop-limit 61 \
-         ra-reachable 12345 ra-retransmit 678 prefix 2001:db8:99::/64 100 50 off-link prefix 2001:db8:88::/56 no-advertise \
-         prefix 2001:db8:9a::/60 4294967295 4294967295 rdnss 2001:db8::53 rdnss 2001:db8::54 dnssl example.net dnssl a.b.example",
+         ra-reachable 12345 ra-retransmit 678 rdnss 2001:db8::53 rdnss 2001:db8::54 dnssl example.net dnssl a.b.example",
     );
     let Some(said) = scapy(
         &bed,

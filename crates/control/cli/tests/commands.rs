@@ -42,21 +42,6 @@ const SPELLINGS: &[(&str, &str)] = &[
         "set interface mtu 1500 pg0",
     ),
     ("ip table add 7", ""),
-    ("ip6 nd pg0 ra-suppress", ""),
-    ("ip6 nd address autoconfig pg0", ""),
-    ("ip6 nd address autoconfig pg0 default-route", ""),
-    (
-        "ip6 nd addr auto pg0 disable",
-        "ip6 nd address autoconfig pg0 disable",
-    ),
-    ("set int dad pg0 3", "set interface dad pg0 3"),
-    ("set interface dad pg0 off", ""),
-    ("set interface proxy pg0 192.0.2.0/25 2001:db8::/48", ""),
-    ("set interface proxy pg0 off", ""),
-    (
-        "ip6 nd pg0 ra-send rdnss 2001:db8::53 prefix 2001:db8::/64 100 50 off-link ra-interval 30 10",
-        "ip6 nd pg0 ra-send ra-interval 30 10 prefix 2001:db8::/64 100 50 off-link rdnss 2001:db8::53",
-    ),
     (
         "set ip neighbor static pg1 192.0.2.2 02fe.0000.0001",
         "set ip neighbor pg1 192.0.2.2 02:fe:00:00:00:01",

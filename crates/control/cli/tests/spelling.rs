@@ -291,38 +291,6 @@ fn unnumbered() -> impl Strategy<Value = Request> {
         .prop_map(|(name, uses)| Request::InterfaceUnnumbered { name, uses })
 }
 
-fn discovery() -> impl Strategy<Value = Request> {
-    let words = prop_oneof![
-        Just("ra-send"),
-        Just(
-            "ra-interval 9 3 ra-lifetime 0 ra-managed-config-flag ra-hop-limit 0 ra-suppress-link-layer"
-        ),
-        Just("ra-interval 8 ra-other-config-flag ra-suppress-mtu ra-reachable 7 ra-retransmit 8"),
-        Just("prefix 2001:db8::/64 9 8 off-link prefix 2001:db8:1::/48 no-autoconfig no-advertise"),
-        Just("rdnss 2001:db8::53 rdnss 2001:db8::54 dnssl a.example dnssl off-link"),
-    ];
-    let advert = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
-    let ranges = ["192.0.2.0/25", "2001:db8::/48", "0.0.0.0/0"].map(|p| p.parse().unwrap());
-    let ranges = proptest::sample::subsequence(ranges.to_vec(), 0..=3);
-    let words = prop_oneof![
-        Just("on"),
-        Just("query-interval 9 robustness 3 max-response 700"),
-        Just("last-member-interval 300 last-member-count 4"),
-    ];
-    let querier = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
-    let autoconf = prop_oneof![Just(None), Just(Some("on")), Just(Some("default-route"))];
-    let autoconf = autoconf.prop_map(|words| words.map(|words| words.parse().unwrap()));
-    let one = prop_oneof![
-        autoconf.prop_map(Discovery::Autoconf),
-        advert.prop_map(Discovery::Advert),
-        ranges.prop_map(Discovery::Proxy),
-        querier.clone().prop_map(Discovery::Igmp),
-        querier.prop_map(Discovery::Mld),
-        (0u32..=10).prop_map(Discovery::Probes)
-    ];
-    (name(), one).prop_map(|(name, discovery)| Request::InterfaceDiscovery { name, discovery })
-}
-
 fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
@@ -475,7 +443,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
         lcp(),
         path_batcher(),
         bridge(),
-        discovery(),
         (name(), any::<u32>()).prop_map(|(name, table)| Request::InterfaceTable {
             name,
             family: Family::V6,

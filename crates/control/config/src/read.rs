@@ -10,9 +10,9 @@ use crate::{
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
-    AdminState, ApiSettings, Capabilities, Discovery, EngineSettings, Family, Feature,
-    InterfaceKind, InterfaceSpec, IsaChoice, LcpPair, Neighbor, ObjectKind, Pace, PcapFiles,
-    Prefix, Repeat, Request, Switch, limits,
+    AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
+    InterfaceSpec, IsaChoice, LcpPair, Neighbor, ObjectKind, Pace, PcapFiles, Repeat, Request,
+    Switch, limits,
 };
 
 /// Requests by the step they belong to. Later steps need earlier ones.
@@ -361,56 +361,8 @@ fn modes(section: &Section<'_>, name: &str, plan: &mut Plan) {
             switch: Switch::On,
         });
     }
-    discovery(section, &name(), plan);
     lcp(section, &name(), plan);
     routing(section, &name(), plan);
-}
-
-/// What it does about its own addresses and those of others, and what it advertises.
-fn discovery(section: &Section<'_>, name: &str, plan: &mut Plan) {
-    let name = || name.to_string();
-    let dad = section
-        .get("dad")
-        .and_then(|f| f.uint32(limits::DAD_PROBES));
-    if let Some(probes) = dad {
-        plan.interfaces.push(Request::InterfaceDiscovery {
-            name: name(),
-            discovery: Discovery::Probes(probes),
-        });
-    }
-    let ranges = section.get("proxy").map_or(Vec::new(), |f| f.list());
-    let ranges: Vec<Prefix> = ranges.iter().filter_map(|f| f.read()).collect();
-    if !ranges.is_empty() {
-        let discovery = Discovery::Proxy(ranges);
-        let request = Request::InterfaceDiscovery {
-            name: name(),
-            discovery,
-        };
-        if valid(section, &request) {
-            plan.interfaces.push(request);
-        }
-    }
-    if let Some(advert) = section.get("ra").and_then(|f| f.read()) {
-        plan.interfaces.push(Request::InterfaceDiscovery {
-            name: name(),
-            discovery: Discovery::Advert(Some(advert)),
-        });
-    }
-    if let Some(autoconf) = section.get("autoconf").and_then(|f| f.read()) {
-        plan.interfaces.push(Request::InterfaceDiscovery {
-            name: name(),
-            discovery: Discovery::Autoconf(Some(autoconf)),
-        });
-    }
-    let asks: [(_, fn(_) -> Discovery); 2] = [("igmp", Discovery::Igmp), ("mld", Discovery::Mld)];
-    for (key, discovery) in asks {
-        if let Some(querier) = section.get(key).and_then(|f| f.read()) {
-            plan.interfaces.push(Request::InterfaceDiscovery {
-                name: name(),
-                discovery: discovery(Some(querier)),
-            });
-        }
-    }
 }
 
 /// Whose packets it takes, and what it does with those for its networks.

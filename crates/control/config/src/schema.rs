@@ -136,27 +136,6 @@ pub(crate) static INTERFACE: Table = many(
             "path_batcher",
             "true: what it receives waits in the path batcher (false)",
         ),
-        k(
-            "dad",
-            "probes for an address before it is used, 0 to 10 (0: it is used at once)",
-        ),
-        k(
-            "proxy",
-            "list of prefixes such as 192.0.2.0/25: it answers ARP and neighbour discovery for addresses of these that are reached elsewhere",
-        ),
-        k(
-            "ra",
-            "words of `ip6 nd` such as \"ra-interval 30 rdnss 2001:db8::53\": it advertises itself as a router of IPv6; \"ra-send\": as usual (it does not)",
-        ),
-        k(
-            "autoconf",
-            "on or default-route: it makes itself addresses of what the routers of its link advertise; default-route: they are its way to everywhere (it does not)",
-        ),
-        k(
-            "igmp",
-            "words of `set interface igmp` such as \"query-interval 60 robustness 3\": it asks IPv4 hosts for their groups, whose packets they get; \"on\": as usual (it does not)",
-        ),
-        k("mld", "the same for IPv6 hosts (it does not)"),
         k("addresses", "list of addresses such as 192.0.2.1/24"),
         k(
             "unnumbered",

@@ -5,11 +5,11 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, BridgeDomain, Discovery, DpdkDevice, DpdkSpec, Family, Fold, HugePages,
-    InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path,
-    PathTarget, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole,
-    StreamSource, StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec,
-    VlanTag, XdpCopy, XdpMode, XdpSpec,
+    AdminState, BridgeDomain, DpdkDevice, DpdkSpec, Family, Fold, HugePages, InterfaceKind,
+    InterfaceSpec, MemifRole, MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path, PathTarget,
+    Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource,
+    StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy,
+    XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
@@ -186,33 +186,11 @@ impl Writer {
             Request::InterfaceState { name, state } => {
                 self.interface(name).up = *state == AdminState::Up;
             }
-            other if self.workers(other) || self.lcp(other) || self.ip(other) => {}
+            other if self.lcp(other) || self.ip(other) => {}
             other if bridge_domain(other, &mut self.first) => {}
             other if path_batcher(other, &mut self.first) => {}
             other => self.more(other, keys),
         }
-    }
-
-    /// What workers share out; false for any other request.
-    fn workers(&mut self, request: &Request) -> bool {
-        match request {
-            Request::InterfaceDiscovery { name, discovery } => {
-                let interface = self.interface(name);
-                match discovery {
-                    Discovery::Probes(probes) => interface.keys.plain("dad", probes),
-                    Discovery::Proxy(ranges) => {
-                        let all = list(ranges.iter().map(quoted));
-                        interface.keys.plain("proxy", all);
-                    }
-                    Discovery::Advert(it) => interface.keys.maybe("ra", it.as_ref()),
-                    Discovery::Autoconf(it) => interface.keys.maybe("autoconf", it.as_ref()),
-                    Discovery::Igmp(it) => interface.keys.maybe("igmp", it.as_ref()),
-                    Discovery::Mld(it) => interface.keys.maybe("mld", it.as_ref()),
-                }
-            }
-            _ => return false,
-        }
-        true
     }
 
     /// A twin in the kernel; false for any other request.

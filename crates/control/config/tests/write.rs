@@ -162,34 +162,3 @@ fn multicast_routes() {
     refused("239.1.1.1", "239.1.0.0/16", "a source goes with one group");
     refused("table = 7", "table = 8", "table 8");
 }
-
-#[test]
-fn how_an_interface_deals_with_its_neighbours() {
-    let text = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\ndad = 2\nproxy = [\"192.0.2.0/25\", \"2001:db8::/48\"]\n\
-        ra = \"ra-interval 30 10 prefix 2001:db8:1::/64 100 50 off-link rdnss 2001:db8::53\"\nautoconf = \"default-route\"\n";
-    comes_back(text);
-    let all: Vec<String> = parse(text)
-        .unwrap()
-        .requests
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    for want in [
-        "set interface dad pg0 2",
-        "ip6 nd address autoconfig pg0 default-route",
-        "set interface proxy pg0 192.0.2.0/25 2001:db8::/48",
-        "ip6 nd pg0 ra-send ra-interval 30 10 prefix 2001:db8:1::/64 100 50 off-link rdnss 2001:db8::53",
-    ] {
-        assert!(all.iter().any(|request| request == want), "{all:?}");
-    }
-    for (wrong, part) in [
-        ("dad = 11", "0 to 10"),
-        ("proxy = [\"ff02::/16\"]", "group"),
-        ("ra = \"ra-interval 3\"", "ra-interval"),
-        ("autoconf = \"off\"", "default-route"),
-    ] {
-        let text = format!("[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n{wrong}\n");
-        let error = parse(&text).unwrap_err().to_string();
-        assert!(error.contains(part), "{error}");
-    }
-}

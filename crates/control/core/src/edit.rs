@@ -5,9 +5,8 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, InterfaceKind,
-    InterfaceSpec, L2FibEntry, ModelError, ObjectKind, Path, PathBatcher, PathTarget, Request,
-    Route, RouteLoad, RouteSource, Switch,
+    AdminState, BridgePort, DpdkEal, Family, InterfaceKind, InterfaceSpec, L2FibEntry, ModelError,
+    ObjectKind, Path, PathBatcher, PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
 };
 
 mod mroute;
@@ -152,7 +151,6 @@ impl Editor<'_> {
                 }
                 Ok(())
             }
-            Request::InterfaceDiscovery { name, discovery } => self.discovery(name, discovery),
             Request::MemifSocketAdd(socket) => {
                 let key = Key::MemifSocket(socket.id);
                 self.is_new(&key)?;
@@ -206,14 +204,6 @@ impl Editor<'_> {
                 "it changes no configuration: give it by itself",
             )),
         }
-    }
-
-    /// How an interface deals with its neighbours is an object while it is not as usual.
-    fn discovery(&mut self, name: &str, discovery: &Discovery) -> Done {
-        let part = discovery.part();
-        let unusual = Some(discovery).filter(|it| **it != part.usual());
-        let value = unusual.map(|it| Value::Discovery(Arc::new(it.clone())));
-        self.setting(name, Key::Discovery(name.to_owned(), part), value)
     }
 
     /// Requests of bridge domains; false for any other.
@@ -328,7 +318,6 @@ impl Editor<'_> {
             Key::Lcp(own()),
             Key::Up(own()),
         ];
-        parts.extend(DiscoveryPart::ALL.map(|part| Key::Discovery(own(), part)));
         parts.extend(self.objects_of(name));
         let zero = std::net::Ipv4Addr::UNSPECIFIED.into();
         let neighbors = self.state.from(Key::Neighbor(own(), zero));
@@ -633,7 +622,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
         Key::Interface(n) => Key::Interface(new(n)),
         Key::PathStage(n) => Key::PathStage(new(n)),
-        Key::Discovery(n, part) => Key::Discovery(new(n), *part),
         Key::Mac(n) => Key::Mac(new(n)),
         Key::Mtu(n) => Key::Mtu(new(n)),
         Key::Binding(n, family) => Key::Binding(new(n), *family),

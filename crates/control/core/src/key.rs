@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    BridgeDomain, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, IfAddress, InterfaceKind,
-    L2FibEntry, LcpPair, Mac, Mroute, NextHops, Path, PathBatcher, PathHeader, PathQueue, PathRule,
-    PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
+    BridgeDomain, BridgePort, DpdkEal, Family, IfAddress, InterfaceKind, L2FibEntry, LcpPair, Mac,
+    Mroute, NextHops, Path, PathBatcher, PathHeader, PathQueue, PathRule, PathTarget, Prefix,
+    RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -38,8 +38,6 @@ pub enum Key {
     Setting(ObjectKey),
     /// What it receives waits in the path batcher.
     PathStage(String),
-    /// How it deals with its neighbours, when not as usual.
-    Discovery(String, DiscoveryPart),
     /// Its MAC address, when one was asked for.
     Mac(String),
     /// Its MTU, when one was asked for.
@@ -130,8 +128,6 @@ pub enum Value {
     PathQueue(Arc<PathQueue>),
     /// A rule.
     PathRule(Arc<PathRule>),
-    /// How an interface deals with its neighbours.
-    Discovery(Arc<Discovery>),
     /// It is there, and that is all.
     Present,
     /// File of a memif socket.
@@ -184,7 +180,6 @@ impl Key {
     pub fn owner(&self) -> Option<&str> {
         match self {
             Key::PathStage(name)
-            | Key::Discovery(name, _)
             | Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)
@@ -204,7 +199,7 @@ impl Key {
     pub(crate) fn is_setting(&self) -> bool {
         matches!(
             self,
-            Key::PathStage(_) | Key::Discovery(..) | Key::Mac(_) | Key::Mtu(_) | Key::Up(_)
+            Key::PathStage(_) | Key::Mac(_) | Key::Mtu(_) | Key::Up(_)
         )
     }
 

@@ -4,8 +4,8 @@ use crate::key::{Key, MrouteKey, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, Discovery, DiscoveryPart, DpdkEal, Feature, InterfaceKind, InterfaceSpec,
-    MemifSocket, PathBatcher, Request, Switch,
+    AdminState, DpdkEal, Feature, InterfaceKind, InterfaceSpec, MemifSocket, PathBatcher, Request,
+    Switch,
 };
 
 /// How the rest of the state is looked up.
@@ -36,13 +36,7 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
         return Vec::new();
     };
     let mut all = vec![create_interface(name, kind, get)];
-    let discovery = DiscoveryPart::ALL.map(|part| Key::Discovery(own(), part));
-    let settings = [Key::PathStage(own())];
-    for key in settings
-        .into_iter()
-        .chain(discovery)
-        .chain([Key::Up(own())])
-    {
+    for key in [Key::PathStage(own()), Key::Up(own())] {
         let value = get(&key);
         all.extend(value.and_then(|value| change(&key, value)));
     }
@@ -81,7 +75,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
         (Key::PathQueue(_), Value::PathQueue(it)) => Request::PathQueueSet(it.as_ref().clone()),
         (Key::PathRule(_), Value::PathRule(it)) => Request::PathRuleSet(it.as_ref().clone()),
         (Key::PathStage(name), _) => path_stage(name, Switch::On),
-        (Key::Discovery(name, _), Value::Discovery(it)) => discovery(name, it.as_ref().clone()),
         (Key::Mac(name), Value::Mac(mac)) => Request::InterfaceMac {
             name: name.clone(),
             mac: *mac,
@@ -135,7 +128,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::PathQueue(id), _) => Request::PathQueueDel { id: *id },
         (Key::PathRule(name), _) => Request::PathRuleDel { name: name.clone() },
         (Key::PathStage(name), _) => path_stage(name, Switch::Off),
-        (Key::Discovery(name, part), _) => discovery(name, part.usual()),
         (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,
@@ -206,11 +198,6 @@ fn unnumbered(name: &str, uses: Option<&str>) -> Request {
         name: name.to_owned(),
         uses: uses.map(str::to_owned),
     }
-}
-
-fn discovery(name: &str, discovery: Discovery) -> Request {
-    let name = name.to_owned();
-    Request::InterfaceDiscovery { name, discovery }
 }
 
 fn path_stage(name: &str, switch: Switch) -> Request {

@@ -54,7 +54,6 @@ impl Key {
             Key::Stream(name) | Key::Sending(name) => (ObjectKind::Stream, name.clone()),
             Key::Interface(name)
             | Key::PathStage(name)
-            | Key::Discovery(name, _)
             | Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)

@@ -12,12 +12,9 @@
 #![forbid(unsafe_code)]
 
 mod addr;
-mod advert;
-mod autoconf;
 mod bridge;
 mod client;
 mod config;
-mod discovery;
 mod dpdk;
 mod error;
 mod escape;
@@ -35,7 +32,6 @@ mod name;
 mod owner;
 mod paths;
 mod ping;
-mod querier;
 mod query;
 pub mod reply;
 mod request;
@@ -50,15 +46,12 @@ mod validate;
 mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
-pub use advert::{AdvertPrefix, RouterAdvert};
-pub use autoconf::Autoconf;
 pub use bridge::{BridgeDomain, BridgePort, L2FibEntry};
 pub use client::{Client, Via};
 pub use config::{
     CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
     parse_span,
 };
-pub use discovery::{Discovery, DiscoveryPart};
 pub use dpdk::{DpdkDevice, DpdkEal, DpdkSpec, HugePages};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use escape::{acts_on_terminals, escape, escape_lines};
@@ -83,7 +76,6 @@ pub use paths::{
     PathRule, PathTest,
 };
 pub use ping::{PingQuery, TracerouteQuery};
-pub use querier::GroupQuerier;
 pub use query::{FibSelect, Query};
 pub use reply::Reply;
 pub use request::{Clear, Request};

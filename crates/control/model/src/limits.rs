@@ -38,30 +38,10 @@ pub const TRACE_HOPS: std::ops::RangeInclusive<u32> = 1..=64;
 pub const TRACE_PROBES: std::ops::RangeInclusive<u32> = 1..=5;
 /// Milliseconds that a ping or traceroute may take in all.
 pub const PING_SPAN_MS: u64 = 60_000;
-/// Probes for an address before it is used (RFC 4862, 5.1); 0 = none.
-pub const DAD_PROBES: std::ops::RangeInclusive<u32> = 0..=10;
-/// Ranges of addresses that an interface answers for.
-pub const PROXIES: usize = 64;
-/// Seconds between two general queries (RFC 3376, 4.1.7: what its code can say).
-pub const QUERY_S: std::ops::RangeInclusive<u32> = 1..=31_744;
-/// Robustness of queriers (RFC 3376, 4.1.6), and queries about one group.
-pub const ROBUSTNESS: std::ops::RangeInclusive<u32> = 1..=7;
-/// Milliseconds in which a query is to be answered.
-pub const RESPONSE_MS: std::ops::RangeInclusive<u32> = 100..=60_000;
 /// Groups of hosts on an interface, of each IP version.
 pub const GROUPS: usize = 1024;
 /// Sources that the hosts of an interface name of a group.
 pub const GROUP_SOURCES: usize = 64;
-/// Longest seconds between two router advertisements (RFC 4861, 6.2.1).
-pub const ADVERT_INTERVAL: std::ops::RangeInclusive<u32> = 4..=1800;
-/// Seconds that hosts take an interface for a default router (RFC 4861, 6.2.1).
-pub const ADVERT_LIFETIME: std::ops::RangeInclusive<u32> = 0..=9000;
-/// Prefixes that an interface advertises otherwise than its own.
-pub const ADVERT_PREFIXES: usize = 16;
-/// Servers of names, and domains, that an interface advertises.
-pub const ADVERT_NAMES: usize = 8;
-/// Bytes of all these domains.
-pub const ADVERT_DOMAIN_BYTES: usize = 256;
 /// Weight of one path of a route.
 pub const WEIGHT: std::ops::RangeInclusive<u32> = 1..=255;
 /// Paths of one route.

@@ -2,7 +2,6 @@
 
 use crate::addr::{Family, IfAddress, Mac, Prefix};
 use crate::bridge::{BridgeDomain, BridgePort, L2FibEntry};
-use crate::discovery::Discovery;
 use crate::dpdk::DpdkEal;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, Switch};
 use crate::lcp::LcpPair;
@@ -252,13 +251,6 @@ pub enum Request {
         name: String,
         /// On or off.
         switch: Switch,
-    },
-    /// Say how an interface deals with its neighbours.
-    InterfaceDiscovery {
-        /// Interface.
-        name: String,
-        /// One setting; what is usual is as if nobody had set it.
-        discovery: Discovery,
     },
     /// Give an interface a twin in the Linux kernel, and keep the two in step.
     LcpCreate(LcpPair),

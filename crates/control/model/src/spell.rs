@@ -120,7 +120,6 @@ impl Display for Request {
             Request::NeighborDel { interface, address } => {
                 write!(f, "set ip neighbor del {interface} {address}")
             }
-            Request::InterfaceDiscovery { name, discovery } => discovery.spell(name, f),
             Request::NeighborClear { family, interface } => {
                 write!(f, "clear {} neighbors", ip(*family))?;
                 interface.iter().try_for_each(|name| write!(f, " {name}"))

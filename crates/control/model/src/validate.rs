@@ -120,10 +120,6 @@ fn workers(request: &Request) -> Check {
             Some(uses) => two(name, uses),
             None => interface(name),
         },
-        Request::InterfaceDiscovery { name, discovery } => {
-            interface(name)?;
-            discovery.validate()
-        }
         Request::VectorSize { packets } => within("vector-size", *packets, limits::VECTOR_SIZE),
         Request::LogLevel { module, .. } => match module {
             Some(module) => crate::log::check_log_module(module),

@@ -55,7 +55,14 @@ pub trait Object: Sized {
         class.instance(self.slots())
     }
 
-    /// An object with these key values, all other fields at their defaults; none when a field has no default.
+    /// An object with these key values, all other fields at their defaults; none when a field has no default or a value of
+    /// the key is wrong.
+    fn defaults(key: impl IntoIterator<Item = Value>) -> Option<Self> {
+        let key = Self::class().ok()?.key(key.into_iter().collect()).ok()?;
+        Self::usual(&key)
+    }
+
+    /// An object with this key, all other fields at their defaults; none when a field has no default.
     fn usual(key: &ObjectKey) -> Option<Self> {
         Instance::usual(key).as_ref().and_then(Self::of)
     }

@@ -9,6 +9,7 @@
 mod family;
 mod handler;
 pub mod members;
+mod model;
 pub mod node;
 pub mod table;
 mod trace;
@@ -16,6 +17,8 @@ mod trace;
 pub use family::Mcast;
 
 use handler::{Control, MrouteHandler};
+pub use model::{GroupQuerier, classes};
+
 use members::lane::Lane;
 use members::packet::Speaks;
 use members::{Members, MembersHandler};
@@ -78,6 +81,7 @@ fn members(
     };
     let members = Members::new(routes, speaker, lanes, (table, clock));
     let members = Rc::new(RefCell::new(members));
+    model::own(registry, &members);
     let handler = MembersHandler::new(members.clone(), registry.interfaces.clone());
     registry.handlers.push(Box::new(handler));
     let info = ProcessInfo {

@@ -6,6 +6,7 @@ use crate::dad::Probing;
 use crate::entry::{Mac, SECOND, Word};
 use crate::lane::{Back, FRAME, Frame, Gleaned, HELD, Heard, LONG, Lane, What};
 use crate::mld::groups::Groups;
+use crate::model::AdvertisedPrefix;
 use crate::nd::{self, Message, Say};
 use crate::proxy::Proxies;
 use crate::table::{Effect, Key, Table};
@@ -155,6 +156,8 @@ pub(crate) struct Control {
     pub(crate) tally: Tally,
     pub(crate) listener: Option<Listener>,
     pub(crate) adverts: BTreeMap<u32, Advertiser>,
+    /// Configured prefixes of router advertisements, by interface.
+    pub(crate) prefixes: BTreeMap<u32, BTreeMap<Prefix, AdvertisedPrefix>>,
     pub(crate) clients: BTreeMap<u32, Client>,
     /// Probes that an operator asks for.
     pub(crate) dad: BTreeMap<u32, u32>,
@@ -188,6 +191,7 @@ impl Control {
             tally: Tally::default(),
             listener: None,
             adverts: BTreeMap::new(),
+            prefixes: BTreeMap::new(),
             clients: BTreeMap::new(),
             dad: BTreeMap::new(),
             probing: BTreeMap::new(),

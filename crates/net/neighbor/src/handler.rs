@@ -8,9 +8,7 @@ use std::rc::Rc;
 use volley_model::reply::{
     DiscoveryReply, DiscoveryRow, NamedValue, NeighborEvent, NeighborRow, NeighborsReply,
 };
-use volley_model::{
-    Applied, Discovery, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request,
-};
+use volley_model::{Applied, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request};
 
 pub(crate) struct NeighborHandler(pub Rc<RefCell<Control>>);
 
@@ -19,13 +17,6 @@ impl Handler for NeighborHandler {
         match request {
             Request::NeighborClear { family, interface } => {
                 Some(self.clear(*family, interface.as_deref()))
-            }
-            Request::InterfaceDiscovery {
-                discovery: Discovery::Igmp(_) | Discovery::Mld(_),
-                ..
-            } => None,
-            Request::InterfaceDiscovery { name, discovery } => {
-                Some(self.discovery(name, discovery))
             }
             _ => None,
         }
@@ -68,21 +59,6 @@ impl NeighborHandler {
             let known = interfaces.iter().map(|i| i.name.clone());
             ModelError::not_found(ObjectKind::Interface, name, known.collect::<Vec<_>>())
         })
-    }
-
-    fn discovery(&self, name: &str, discovery: &Discovery) -> Result<Applied, ModelError> {
-        let index = self.index(name)?;
-        let mut control = self.0.borrow_mut();
-        control.refresh();
-        match discovery {
-            Discovery::Probes(probes) => control.probe_addresses(index, *probes),
-            Discovery::Proxy(ranges) => control.answer_for(index, ranges),
-            Discovery::Advert(settings) => control.advertise(index, settings.clone()),
-            Discovery::Autoconf(settings) => control.autoconfigure(index, *settings),
-            // The multicast routes are what they are for.
-            Discovery::Igmp(_) | Discovery::Mld(_) => {}
-        }
-        Ok(Applied::changed(1))
     }
 
     fn show(&self, interface: Option<&str>) -> Result<Reply, ModelError> {

@@ -19,6 +19,7 @@ mod handler;
 mod lane;
 mod message;
 mod mld;
+mod model;
 mod nd;
 pub mod node;
 pub mod proxy;
@@ -28,6 +29,9 @@ mod trace;
 mod way;
 
 pub use control::Tally;
+pub use model::{
+    AdvertisedPrefix, Autoconf, AutoconfMode, Dad, Proxy, RouterAdvertisement, classes,
+};
 pub use table::Counts;
 pub use trace::{ArpTrace, NdTrace};
 
@@ -153,6 +157,7 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
     )));
     let handler = NeighborHandler(control.clone());
     registry.handlers.push(Box::new(handler));
+    model::own(registry, &control);
     let info = ProcessInfo {
         name: "neighbors",
         text: "Asks for neighbours, remembers what they say, and forgets them.",

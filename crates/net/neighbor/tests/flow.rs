@@ -10,8 +10,8 @@ use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::{NewInterface, Registry};
-use volley_model::{AdminState, Discovery, Family, Request};
-use volley_neighbor::Neighbors;
+use volley_model::{AdminState, Family, Request};
+use volley_neighbor::{Dad, Neighbors};
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
 use volley_wire::build::Packet as Build;
 use volley_wire::{IntoBytes, MacAddr};
@@ -351,11 +351,10 @@ fn a_daemon_that_ends_with_packets_waiting_loses_no_buffer() {
 }
 
 impl Lab {
-    fn set(&mut self, discovery: Discovery) {
-        let name = "eth0".to_owned();
-        let request = Request::InterfaceDiscovery { name, discovery };
-        let mut handlers = self.registry.handlers.iter_mut();
-        handlers.find_map(|h| h.apply(&request)).unwrap().unwrap();
+    fn probe(&mut self, probes: u32) {
+        let interface = "eth0".to_owned();
+        let request = Request::set(&Dad { interface, probes }).unwrap();
+        self.registry.owners.apply(&request).unwrap().unwrap();
     }
 
     fn state(&self, state: AdminState) {
@@ -386,7 +385,7 @@ fn an_address_that_is_tried_is_used_when_nobody_answers() {
     let mut lab = lab();
     let (own, new) = ([10, 0, 0, 1], [10, 0, 0, 7]);
     lab.run();
-    lab.set(Discovery::Probes(2));
+    lab.probe(2);
     assert_eq!(lab.way(own), DpoKind::Local, "it was in use");
     lab.fib
         .borrow_mut()
@@ -407,14 +406,14 @@ fn an_address_that_is_tried_is_used_when_nobody_answers() {
     // Switched off while it is down: all are used as soon as it is up.
     lab.state(AdminState::Down);
     lab.run();
-    lab.set(Discovery::Probes(0));
+    lab.probe(0);
     lab.state(AdminState::Up);
     assert_eq!(
         (lab.way(own), lab.way(new)),
         (DpoKind::Local, DpoKind::Local)
     );
     // Somebody has it: it is left to them.
-    lab.set(Discovery::Probes(1));
+    lab.probe(1);
     lab.state(AdminState::Down);
     lab.run();
     lab.state(AdminState::Up);

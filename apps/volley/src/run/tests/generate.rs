@@ -4,10 +4,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
-    AdminState, BridgeDomain, BridgePort, Discovery, Enter, Family, Feature, IfAddress,
-    InterfaceKind, InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Mroute,
-    Neighbor, Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, Request, Route, Sizes,
-    StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
+    AdminState, BridgeDomain, BridgePort, Enter, Family, Feature, IfAddress, InterfaceKind,
+    InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Mroute, Neighbor, Path,
+    PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, Request, Route, Sizes, StreamSource,
+    StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -130,26 +130,8 @@ fn setting() -> impl Strategy<Value = Request> {
         1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         8 => object(),
         1 => unnumbered(),
-        1 => discovery(),
         1 => path_batcher(),
     ]
-}
-
-fn discovery() -> impl Strategy<Value = Request> {
-    let words = prop_oneof![Just("ra-send"), Just("ra-interval 30 rdnss 2001:db8::53")];
-    let advert = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
-    let words = prop_oneof![Just("on"), Just("on query-interval 20 robustness 3")];
-    let querier = proptest::option::of(words.prop_map(|words| words.parse().unwrap()));
-    let autoconf = prop_oneof![Just(None), Just(Some("on")), Just(Some("default-route"))];
-    let autoconf = autoconf.prop_map(|words| words.map(|words| words.parse().unwrap()));
-    let one = prop_oneof![
-        autoconf.prop_map(Discovery::Autoconf),
-        advert.prop_map(Discovery::Advert),
-        querier.clone().prop_map(Discovery::Igmp),
-        querier.prop_map(Discovery::Mld),
-        (0u32..3).prop_map(Discovery::Probes)
-    ];
-    (name(), one).prop_map(|(name, discovery)| Request::InterfaceDiscovery { name, discovery })
 }
 
 fn path_batcher() -> impl Strategy<Value = Request> {

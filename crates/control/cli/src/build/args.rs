@@ -180,17 +180,6 @@ impl<'a> Args<'a> {
         rest
     }
 
-    /// All that is left, as text.
-    pub(crate) fn words(&mut self) -> String {
-        let rest = &self.pieces[self.at..];
-        self.at = self.pieces.len();
-        let word = |piece: &'a Piece| match piece {
-            Piece::Word(word, _) => *word,
-            Piece::Slot(_, token) => &token.text,
-        };
-        rest.iter().map(word).collect::<Vec<_>>().join(" ")
-    }
-
     /// The family that the word `ip` or `ip6` among the next words says; IPv4 without.
     pub(crate) fn family(&mut self) -> Family {
         let six = self

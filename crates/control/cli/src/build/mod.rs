@@ -3,7 +3,6 @@
 mod args;
 mod bridge;
 mod config;
-mod discovery;
 mod dpdk;
 mod interface;
 mod kernel;
@@ -210,7 +209,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetTable
         | Id::SetAddress => interface::set(id, args)?,
         Id::SetXconnect | Id::SetL3 | Id::L2Patch => interface::l2(id, args)?,
-        id if discovery::is_one(id) => discovery::request(id, args)?,
         Id::SetFeature => interface::feature(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
         Id::SetUnnumbered => interface::unnumbered(args)?,

@@ -187,24 +187,6 @@ commands! {
     DeletePathQueue: "delete path-batcher queue <n>", "Remove a queue that no rule names.", "delete path-batcher queue 1";
     DeletePathRule: "delete path-batcher rule <name>", "Remove a rule.", "delete path-batcher rule dns";
     SetInterfacePathBatcher: "set interface path-batcher (on | off) <interface>", "Let what an interface receives wait in the path batcher, or no longer.", "set interface path-batcher on pg0";
-    SetDad: "set interface dad <interface> (off | <n>)",
-        "Ask the link so many times whether somebody has an address before it is used (duplicate address detection, both families).", "set interface dad wan0 1";
-    SetProxy: "set interface proxy <interface> (off | <prefix> {<prefix>})",
-        "Answer ARP and neighbour discovery for addresses of these prefixes that are reached through other interfaces.", "set interface proxy lan0 192.0.2.0/25 2001:db8:1::/64";
-    SetQuerier: "set interface (igmp | mld) <interface> (off | on {query-interval <n> | robustness <n> | max-response <n> | \
-         last-member-interval <n> | last-member-count <n>})",
-        "Ask the IPv4 (IPv6) hosts of an interface which groups they listen to, or no longer; they get what multicast routes bring. \
-         The query interval in seconds, the others in milliseconds; what is not named gets its default.",
-        "set interface igmp lan0 on query-interval 60";
-    SetAdvert: "ip6 nd <interface> (ra-suppress | ra-send {ra-interval <n> [<n>] | ra-lifetime <n> | ra-managed-config-flag | ra-other-config-flag | \
-         ra-suppress-link-layer | ra-suppress-mtu | ra-hop-limit <n> | ra-reachable <n> | ra-retransmit <n> | \
-         prefix <prefix> [<n> [<n>]] [off-link] [no-autoconfig] [no-advertise] | rdnss <address> | dnssl <domain>})",
-        "Advertise an interface as a router of IPv6, or no longer. Intervals (longest, shortest) and lifetimes (of prefixes: valid, preferred) in seconds; \
-         the networks of its addresses are advertised by themselves; what is not named gets its default.",
-        "ip6 nd wan0 ra-send ra-interval 30 10 rdnss 2001:db8::53";
-    SetAutoconf: "ip6 nd address autoconfig <interface> [default-route | disable]",
-        "Let an interface make itself addresses of what the routers of its link advertise (SLAAC), or no longer; with default-route they are the way to everywhere.",
-        "ip6 nd address autoconfig wan0 default-route";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";
     SetMac: "set interface mac address <interface> <mac>", "Set the MAC address.", "set interface mac address pg0 02:fe:00:00:00:01";

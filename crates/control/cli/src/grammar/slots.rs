@@ -92,7 +92,6 @@ static SLOTS: &[Slot] = &[
         T::Any,
         "test such as ip6, udp.dst=53, ip4.dst=10.0.0.0/8 or path=ethernet/ip4/udp",
     ),
-    slot_of("domain", T::Any, "domain such as example.net"),
     slot_of("secret", T::Any, "what both sides know, up to 24 bytes"),
     slot_of(
         "prefix",

@@ -3,6 +3,7 @@
 use volley_model::reply::{
     AddressState, AdvertRow, AutoconfRow, AutoconfState, DiscoveryReply, DiscoveryRow, RouterRow,
 };
+use volley_object::Instance;
 
 pub(super) fn discovery(r: &DiscoveryReply) -> String {
     if r.interfaces.is_empty() {
@@ -98,11 +99,16 @@ fn autoconf(row: &AutoconfRow) -> String {
         AutoconfState::Unanswered => "nobody answered",
         AutoconfState::Heard => "a router was heard",
     };
+    let mode = if row.default_route {
+        "default-route"
+    } else {
+        "on"
+    };
     let mut out = format!(
         "  autoconfiguration {}: {state}; {} solicitations, {} advertisements, {} options refused\n",
-        row.settings, row.solicitations, row.heard, row.refused
+        mode, row.solicitations, row.heard, row.refused
     );
-    let takes = row.settings.default_route;
+    let takes = row.default_route;
     out.extend(row.routers.iter().map(|it| router(it, takes)));
     for it in &row.on_link {
         out += &format!("    on link {}, valid {}\n", it.prefix, span(it.valid_ms));
@@ -120,12 +126,13 @@ fn autoconf(row: &AutoconfRow) -> String {
 }
 
 fn advert(row: &AdvertRow) -> String {
-    let it = &row.settings;
+    let settings = row.settings.as_ref().map(Instance::summary);
     let mut out = format!(
-        "  router advertisements: every {} to {} s, lifetime {} s; {it}\n",
-        it.min_interval(),
-        it.max_interval_s,
-        it.lifetime()
+        "  router advertisements: every {} to {} s, lifetime {} s; {}\n",
+        row.min_interval_s,
+        row.max_interval_s,
+        row.lifetime_s,
+        settings.unwrap_or_default()
     );
     for prefix in &row.prefixes {
         out += &format!("    prefix {prefix}\n");

@@ -1,6 +1,7 @@
 //! `show igmp`, `show mld`.
 
 use volley_model::reply::{GroupRow, GroupsReply, GroupsRow, SourceRow};
+use volley_object::Instance;
 
 pub(super) fn groups(r: &GroupsReply) -> String {
     if r.interfaces.is_empty() {
@@ -14,7 +15,9 @@ fn seconds(ms: u64) -> String {
 }
 
 fn interface(row: &GroupsRow) -> String {
-    let mut out = format!("{}: {}\n", row.interface, row.settings);
+    let settings = row.settings.as_ref().map(Instance::summary);
+    let settings = settings.unwrap_or_default();
+    let mut out = format!("{}: {settings}\n", row.interface);
     out += &match (row.querier, row.other_ms) {
         (None, _) => "  querier: none, the interface is down or has no address\n".to_owned(),
         (Some(address), Some(ms)) => {

@@ -1,12 +1,11 @@
 //! Answer to [`crate::Query::Discovery`].
 
 use crate::addr::{IfAddress, Prefix};
-use crate::advert::RouterAdvert;
-use crate::autoconf::Autoconf;
 use crate::reply::NeighborState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv6Addr;
+use volley_object::Instance;
 
 /// How interfaces deal with their neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +63,13 @@ pub enum AddressState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AdvertRow {
     /// As it was set.
-    pub settings: RouterAdvert,
+    pub settings: Option<Instance>,
+    /// Shortest time between two unsolicited advertisements.
+    pub min_interval_s: u32,
+    /// Longest time between two unsolicited advertisements.
+    pub max_interval_s: u32,
+    /// Lifetime of the default router.
+    pub lifetime_s: u16,
     /// Prefixes that it advertises.
     pub prefixes: Vec<Prefix>,
     /// Advertisements so far.
@@ -81,8 +86,8 @@ pub struct AdvertRow {
 /// Autoconfiguration of an interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AutoconfRow {
-    /// As it was set.
-    pub settings: Autoconf,
+    /// Whether its routers are default routers.
+    pub default_route: bool,
     /// How far it is.
     pub state: AutoconfState,
     /// Solicitations of routers sent.

@@ -1,9 +1,9 @@
 //! Answer to [`crate::Query::Groups`].
 
-use crate::querier::GroupQuerier;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use volley_object::Instance;
 
 /// Groups that hosts listen to.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub struct GroupsRow {
     /// The interface.
     pub interface: String,
     /// How it asks.
-    pub settings: GroupQuerier,
+    pub settings: Option<Instance>,
     /// The router that asks on this link: the one with the lowest address; none = nobody, for the interface is down or has no address.
     pub querier: Option<IpAddr>,
     /// Whether that is this router.

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use volley_fib::{V4, V6};
 use volley_iface::{Change, Interfaces, driver};
 use volley_model::reply::{GroupRow, GroupsReply, GroupsRow, SourceRow};
-use volley_model::{Applied, Discovery, Family, Handler, ModelError, Query, Reply, Request};
+use volley_model::{Applied, Family, Handler, ModelError, Query, Reply, Request};
+use volley_object::Object;
 
 /// Carries out requests of queriers.
 pub(crate) struct MembersHandler {
@@ -40,7 +41,7 @@ fn row<F: Kept>(interface: String, it: &Querier<F::Addr>, now: u64) -> GroupsRow
     let other = querier.and_then(|(_, until)| until);
     GroupsRow {
         interface,
-        settings: it.settings().clone(),
+        settings: it.settings().instance().ok(),
         querier: querier.map(|(address, _)| F::ip(address)),
         own: querier.is_some() && other.is_none(),
         other_ms: other.map(|until| until.saturating_sub(now) / MS),
@@ -84,24 +85,8 @@ impl MembersHandler {
 }
 
 impl Handler for MembersHandler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        let Request::InterfaceDiscovery { name, discovery } = request else {
-            return None;
-        };
-        let set = match discovery {
-            Discovery::Igmp(it) => (Family::V4, it.clone()),
-            Discovery::Mld(it) => (Family::V6, it.clone()),
-            _ => return None,
-        };
-        let done = self.index(name).map(|index| {
-            let mut members = self.members.borrow_mut();
-            match set {
-                (Family::V4, it) => members.set::<V4>(index, it),
-                (Family::V6, it) => members.set::<V6>(index, it),
-            }
-            Applied::changed(1)
-        });
-        Some(done)
+    fn apply(&mut self, _: &Request) -> Option<Result<Applied, ModelError>> {
+        None
     }
 
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {

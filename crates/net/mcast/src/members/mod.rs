@@ -126,7 +126,7 @@ impl Members {
     }
 
     /// An interface asks from now on, otherwise than before, or no longer.
-    pub fn set<F: Kept>(&mut self, iface: u32, settings: Option<volley_model::GroupQuerier>) {
+    pub fn set<F: Kept>(&mut self, iface: u32, settings: Option<crate::model::GroupQuerier>) {
         let (now, table) = (self.now(), self.table_of::<F>(iface));
         let Some(settings) = settings else {
             return self.drop_port::<F>(iface);

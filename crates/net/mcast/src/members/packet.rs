@@ -3,8 +3,8 @@
 
 use super::querier::{Ask, Kind, Query};
 use crate::Mcast;
+use crate::model::GroupQuerier;
 use volley_fib::{V4, V6};
-use volley_model::GroupQuerier;
 use volley_wire::checksum::Sum;
 use volley_wire::tlv::Options;
 use volley_wire::{IpProto, MacAddr};
@@ -201,7 +201,7 @@ fn code(number: u32, bits: u32) -> u32 {
 /// Flags, interval, number of sources.
 fn tail(settings: &GroupQuerier, suppress: bool, sources: usize) -> [u8; 4] {
     let flags = u8::from(suppress) << 3 | settings.robustness as u8 & 7;
-    let interval = code(settings.query_interval_s, 7) as u8;
+    let interval = code(settings.query_interval, 7) as u8;
     let [a, b] = (sources as u16).to_be_bytes();
     [flags, interval, a, b]
 }
@@ -209,8 +209,8 @@ fn tail(settings: &GroupQuerier, suppress: bool, sources: usize) -> [u8; 4] {
 /// In how many milliseconds a query wants its answers.
 fn within<A>(settings: &GroupQuerier, ask: &Ask<A>) -> u32 {
     match ask.group {
-        None => settings.max_response_ms,
-        Some(_) => settings.last_member_ms,
+        None => settings.max_response,
+        Some(_) => settings.last_member_interval,
     }
 }
 

@@ -1,8 +1,8 @@
 //! What one interface knows of its hosts' groups, and when it asks (RFC 3376, 6; RFC 3810, 7). No clock and no packets of its
 //! own, and the same for both IP versions.
 
+use crate::model::GroupQuerier;
 use std::collections::{BTreeMap, BTreeSet};
-use volley_model::GroupQuerier;
 use volley_model::limits::{GROUP_SOURCES, GROUPS};
 
 /// Nanoseconds.
@@ -186,7 +186,7 @@ impl<A: Copy + Ord> Querier<A> {
 
     fn own_values(&mut self) {
         self.robustness = self.settings.robustness.into();
-        self.interval = u64::from(self.settings.query_interval_s) * 1000 * MS;
+        self.interval = u64::from(self.settings.query_interval) * 1000 * MS;
     }
 
     /// It asks otherwise from now on.
@@ -234,7 +234,7 @@ impl<A: Copy + Ord> Querier<A> {
     }
 
     fn response(&self) -> u64 {
-        u64::from(self.settings.max_response_ms) * MS
+        u64::from(self.settings.max_response) * MS
     }
 
     /// How long what hosts say holds (RFC 3376, 8.4).
@@ -245,7 +245,7 @@ impl<A: Copy + Ord> Querier<A> {
     fn last_member(&self) -> (u64, u32) {
         let usual = self.robustness as u32;
         let count = self.settings.last_member_count.unwrap_or(usual);
-        (u64::from(self.settings.last_member_ms) * MS, count)
+        (u64::from(self.settings.last_member_interval) * MS, count)
     }
 
     /// All groups.

@@ -1,19 +1,19 @@
 //! What another router of the link advertises, beside what is advertised here (RFC 4861, 6.2.7).
 
 use crate::autoconf::packet::Said;
+use crate::model::{AdvertisedPrefix, RouterAdvertisement};
 use std::net::IpAddr;
-use volley_model::{AdvertPrefix, RouterAdvert};
 
 /// In what the two differ. What one of them does not say is no difference; nor is the time for which each is a router.
 pub fn differences(
     said: &Said,
-    (ours, mtu): (&RouterAdvert, u16),
-    prefixes: &[AdvertPrefix],
+    (ours, mtu): (&RouterAdvertisement, u16),
+    prefixes: &[AdvertisedPrefix],
 ) -> Vec<&'static str> {
     let differ = |a: u32, b: u32| a != 0 && b != 0 && a != b;
-    let own_mtu = if ours.no_mtu { 0 } else { u32::from(mtu) };
+    let own_mtu = if ours.send_mtu { u32::from(mtu) } else { 0 };
     let lifetimes = said.offers().iter().any(|theirs| {
-        let same = |it: &&AdvertPrefix| {
+        let same = |it: &&AdvertisedPrefix| {
             let address = match it.prefix.addr() {
                 IpAddr::V6(a) => u128::from(a),
                 IpAddr::V4(_) => return false,
@@ -22,7 +22,7 @@ pub fn differences(
         };
         let own = prefixes.iter().find(same);
         own.is_some_and(|own| {
-            (own.valid_s, own.preferred_s) != (theirs.valid_s, theirs.preferred_s)
+            (own.valid, own.preferred_lifetime()) != (theirs.valid_s, theirs.preferred_s)
         })
     });
     let all = [
@@ -32,12 +32,9 @@ pub fn differences(
         ),
         (said.managed != ours.managed, "managed flag"),
         (said.other != ours.other, "other flag"),
+        (differ(said.reachable_ms, ours.reachable), "reachable time"),
         (
-            differ(said.reachable_ms, ours.reachable_ms),
-            "reachable time",
-        ),
-        (
-            differ(said.retransmit_ms, ours.retransmit_ms),
+            differ(said.retransmit_ms, ours.retransmit),
             "retransmission time",
         ),
         (differ(said.mtu.unwrap_or(0), own_mtu), "MTU"),
@@ -51,6 +48,7 @@ pub fn differences(
 mod tests {
     use super::*;
     use crate::autoconf::packet::{Offer, PREFIXES};
+    use volley_object::Object;
 
     #[test]
     fn what_both_say_is_compared() {
@@ -78,8 +76,9 @@ mod tests {
             count: 1,
             more: 0,
         };
-        let ours: RouterAdvert = "ra-retransmit 5".parse().unwrap();
-        let usual = |p: &str| AdvertPrefix::usual(p.parse().unwrap());
+        let mut ours = RouterAdvertisement::defaults(["pg0".into()]).unwrap();
+        ours.retransmit = 5;
+        let usual = |p: &str| AdvertisedPrefix::network(p.parse().unwrap());
         let prefixes = [usual("2001:db8:1::/64"), usual("2001:db8:2::/64")];
         let differ = |said: &Said| differences(said, (&ours, 1500), &prefixes);
         assert!(differ(&said).is_empty(), "{:?}", differ(&said));

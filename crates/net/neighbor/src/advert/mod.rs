@@ -8,6 +8,7 @@ use crate::autoconf::packet::Said;
 use crate::control::{Control, Link};
 use crate::entry::SECOND;
 use crate::lane::Frame;
+use crate::model::{AdvertisedPrefix, RouterAdvertisement};
 use crate::nd;
 use packet::Advertisement;
 use schedule::Schedule;
@@ -15,11 +16,14 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_iface::{Flag, IfIdx};
 use volley_model::reply::AdvertRow;
-use volley_model::{AdvertPrefix, Family, RouterAdvert};
+use volley_model::{Family, ModelError, Prefix};
+use volley_object::Object;
 
 /// An interface that advertises, or is about to end.
 pub(crate) struct Advertiser {
-    settings: RouterAdvert,
+    settings: RouterAdvertisement,
+    /// Configured prefixes.
+    named: Vec<AdvertisedPrefix>,
     /// None while the interface is down, has no IPv6 address, or leads to nobody.
     schedule: Option<Schedule>,
     sent: u64,
@@ -36,7 +40,7 @@ const TOLD: usize = 32;
 impl Advertiser {
     /// An advertisement, whether as always or as one of the last.
     fn frame(&self, link: &Link, ending: bool) -> Vec<u8> {
-        let prefixes = prefixes(&self.settings, link.own_addresses());
+        let prefixes = prefixes(&self.named, link.own_addresses());
         let advertisement = Advertisement {
             own: link.mac,
             mtu: link.mtu,
@@ -50,19 +54,19 @@ impl Advertiser {
 
 /// What is advertised of an interface with these addresses.
 fn prefixes(
-    settings: &RouterAdvert,
+    named: &[AdvertisedPrefix],
     own: impl Iterator<Item = volley_model::IfAddress>,
-) -> Vec<AdvertPrefix> {
+) -> Vec<AdvertisedPrefix> {
     let local = |a: IpAddr| matches!(a, IpAddr::V6(a) if a.is_unicast_link_local());
-    let mut all: Vec<AdvertPrefix> = Vec::new();
-    let named = settings.prefixes.iter().cloned();
+    let mut all: Vec<AdvertisedPrefix> = Vec::new();
+    let named = named.iter().cloned();
     let own = own.filter(|a| a.family() == Family::V6 && !local(a.addr()) && a.len() < 128);
-    for it in named.chain(own.map(|a| AdvertPrefix::usual(a.subnet()))) {
+    for it in named.chain(own.map(|a| AdvertisedPrefix::network(a.subnet()))) {
         if all.iter().all(|other| other.prefix != it.prefix) {
             all.push(it);
         }
     }
-    all.retain(|it| !it.no_advertise);
+    all.retain(|it| it.advertise);
     all
 }
 
@@ -80,7 +84,7 @@ impl Control {
     }
 
     /// Say what an interface advertises, or that it advertises nothing any more.
-    pub fn advertise(&mut self, iface: u32, settings: Option<RouterAdvert>) {
+    pub fn advertise(&mut self, iface: u32, settings: Option<RouterAdvertisement>) {
         let (now, chance) = (self.now(), self.chance(iface));
         match (self.adverts.get_mut(&iface), settings) {
             (Some(old), Some(new)) => {
@@ -94,8 +98,10 @@ impl Control {
                 None => _ = self.adverts.remove(&iface),
             },
             (None, Some(settings)) => {
+                let named = self.prefixes.get(&iface);
                 let advertiser = Advertiser {
                     settings,
+                    named: named.map_or(Vec::new(), |all| all.values().cloned().collect()),
                     schedule: None,
                     sent: 0,
                     solicited: 0,
@@ -109,12 +115,38 @@ impl Control {
         self.follow_link(iface);
     }
 
+    /// A configured prefix of an interface's advertisements; none = there is no such one. An interface has `limit` of them
+    /// at most.
+    pub(crate) fn advertise_prefix(
+        &mut self,
+        iface: u32,
+        prefix: Prefix,
+        now: Option<AdvertisedPrefix>,
+        limit: usize,
+    ) -> Result<(), ModelError> {
+        let all = self.prefixes.entry(iface).or_default();
+        match now {
+            Some(_) if all.len() >= limit && !all.contains_key(&prefix) => {
+                let asked = all.len() as u64 + 1;
+                return Err(ModelError::limit("prefixes", asked, limit as u64));
+            }
+            Some(it) => _ = all.insert(prefix, it),
+            None => _ = all.remove(&prefix),
+        }
+        if let Some(advertiser) = self.adverts.get_mut(&iface) {
+            advertiser.named = all.values().cloned().collect();
+        }
+        self.follow_link(iface);
+        Ok(())
+    }
+
     /// An interface came, went, or has changed.
     pub fn follow_link(&mut self, iface: u32) {
         let link = self.links.get(&iface);
         let can = link.is_some_and(|link| link.up && link.learns && link.has(Family::V6));
         let (there, now, chance) = (link.is_some(), self.now(), self.chance(iface));
         if !there {
+            self.prefixes.remove(&iface);
             self.adverts.remove(&iface);
         }
         if let Some(it) = self.adverts.get_mut(&iface) {
@@ -162,7 +194,7 @@ impl Control {
         let (Some(it), Some(link)) = (self.adverts.get_mut(&iface), self.links.get(&iface)) else {
             return;
         };
-        let ours = prefixes(&it.settings, link.own_addresses());
+        let ours = prefixes(&it.named, link.own_addresses());
         let all = compare::differences(said, (&it.settings, link.mtu), &ours);
         it.inconsistent += u64::from(!all.is_empty());
         let mut new = Vec::new();
@@ -230,9 +262,12 @@ impl Control {
         if schedule.is_some_and(Schedule::is_ending) {
             return None;
         }
-        let all = prefixes(&it.settings, link.own_addresses());
+        let all = prefixes(&it.named, link.own_addresses());
         Some(AdvertRow {
-            settings: it.settings.clone(),
+            settings: it.settings.instance().ok(),
+            min_interval_s: it.settings.shortest_interval(),
+            max_interval_s: it.settings.max_interval,
+            lifetime_s: it.settings.router_lifetime(),
             prefixes: all.iter().map(|it| it.prefix).collect(),
             sent: it.sent,
             solicited: it.solicited,

@@ -2,9 +2,9 @@
 
 use crate::entry::Mac;
 use crate::lane::LONG;
+use crate::model::{AdvertisedPrefix, RouterAdvertisement};
 use crate::nd::{self, ALL_NODES};
 use std::net::IpAddr;
-use volley_model::{AdvertPrefix, RouterAdvert};
 use volley_wire::icmp6::Icmp6Type;
 
 /// Bytes of an Ethernet and an IPv6 header.
@@ -27,9 +27,9 @@ pub struct Advertisement<'a> {
     /// Its MTU.
     pub mtu: u16,
     /// As it was set.
-    pub settings: &'a RouterAdvert,
+    pub settings: &'a RouterAdvertisement,
     /// All prefixes to advertise.
-    pub prefixes: &'a [AdvertPrefix],
+    pub prefixes: &'a [AdvertisedPrefix],
     /// It is a router no longer: its lifetime is 0.
     pub ending: bool,
 }
@@ -43,17 +43,17 @@ fn option(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
     out.resize(end, 0);
 }
 
-fn prefix(out: &mut Vec<u8>, it: &AdvertPrefix) {
+fn prefix(out: &mut Vec<u8>, it: &AdvertisedPrefix) {
     let IpAddr::V6(address) = it.prefix.addr() else {
         return;
     };
     // Interface identifiers have 64 bits on Ethernet (RFC 2464, 4): of another prefix hosts make no address.
-    let autonomous = !it.no_autoconfig && it.prefix.len() == 64;
-    let mut flags = if it.off_link { 0 } else { ON_LINK };
+    let autonomous = it.autoconfig && it.prefix.len() == 64;
+    let mut flags = if it.on_link { ON_LINK } else { 0 };
     flags |= if autonomous { AUTONOMOUS } else { 0 };
     let mut body = vec![it.prefix.len(), flags];
-    body.extend(it.valid_s.to_be_bytes());
-    body.extend(it.preferred_s.to_be_bytes());
+    body.extend(it.valid.to_be_bytes());
+    body.extend(it.preferred_lifetime().to_be_bytes());
     body.extend([0; 4]);
     body.extend(address.octets());
     option(out, PREFIX, &body);
@@ -72,7 +72,7 @@ impl Advertisement<'_> {
     /// The message behind the IPv6 header, its checksum 0. Prefixes that would make it longer than [`LONG`] are left out.
     fn message(&self) -> Vec<u8> {
         let it = self.settings;
-        let lifetime = if self.ending { 0 } else { it.lifetime() };
+        let lifetime = if self.ending { 0 } else { it.router_lifetime() };
         let mut flags = if it.managed { MANAGED } else { 0 };
         flags |= if it.other { OTHER } else { 0 };
         let mut out = vec![
@@ -84,12 +84,12 @@ impl Advertisement<'_> {
             flags,
         ];
         out.extend(lifetime.to_be_bytes());
-        out.extend(it.reachable_ms.to_be_bytes());
-        out.extend(it.retransmit_ms.to_be_bytes());
-        if !it.no_source {
+        out.extend(it.reachable.to_be_bytes());
+        out.extend(it.retransmit.to_be_bytes());
+        if it.send_link_layer {
             option(&mut out, SOURCE, &self.own);
         }
-        if !it.no_mtu {
+        if it.send_mtu {
             let mut body = vec![0, 0];
             body.extend(u32::from(self.mtu).to_be_bytes());
             option(&mut out, MTU, &body);
@@ -132,6 +132,7 @@ impl Advertisement<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_object::Object;
     use volley_wire::checksum::Sum;
     use volley_wire::icmp6::Icmp6;
     use volley_wire::nd::{NdBody, NdMessage, NdOption};
@@ -139,13 +140,17 @@ mod tests {
 
     const OWN: Mac = [2, 0, 0, 0, 0, 1];
 
-    fn made(words: &str, prefixes: &[&str], ending: bool) -> Vec<u8> {
-        let usual = |p: &&str| AdvertPrefix::usual(p.parse().unwrap());
-        let prefixes: Vec<AdvertPrefix> = prefixes.iter().map(usual).collect();
+    fn usual() -> RouterAdvertisement {
+        RouterAdvertisement::defaults(["pg0".into()]).unwrap()
+    }
+
+    fn made(settings: &RouterAdvertisement, prefixes: &[&str], ending: bool) -> Vec<u8> {
+        let usual = |p: &&str| AdvertisedPrefix::network(p.parse().unwrap());
+        let prefixes: Vec<AdvertisedPrefix> = prefixes.iter().map(usual).collect();
         let advertisement = Advertisement {
             own: OWN,
             mtu: 1500,
-            settings: &words.parse().unwrap(),
+            settings,
             prefixes: &prefixes,
             ending,
         };
@@ -173,9 +178,18 @@ mod tests {
 
     #[test]
     fn everything_that_is_set_is_said() {
-        let words = "ra-interval 100 ra-lifetime 1234 ra-managed-config-flag ra-hop-limit 7 ra-reachable 5 ra-retransmit 6 \
-             rdnss 2001:db8::53 dnssl example.net dnssl a.b";
-        let frame = made(words, &["2001:db8:1::/64", "2001:db8:2::/56"], false);
+        let settings = RouterAdvertisement {
+            max_interval: 100,
+            lifetime: Some(1234),
+            managed: true,
+            hop_limit: 7,
+            reachable: 5,
+            retransmit: 6,
+            rdnss: vec!["2001:db8::53".parse().unwrap()],
+            dnssl: vec!["example.net".to_owned(), "a.b".to_owned()],
+            ..usual()
+        };
+        let frame = made(&settings, &["2001:db8:1::/64", "2001:db8:2::/56"], false);
         let (body, options) = read(&frame);
         let NdBody::RouterAdvertisement {
             hop_limit,
@@ -225,7 +239,12 @@ mod tests {
 
     #[test]
     fn what_is_suppressed_is_not_said_and_the_last_ones_have_no_lifetime() {
-        let frame = made("ra-suppress-mtu ra-suppress-link-layer", &[], true);
+        let bare = RouterAdvertisement {
+            send_mtu: false,
+            send_link_layer: false,
+            ..usual()
+        };
+        let frame = made(&bare, &[], true);
         let (body, options) = read(&frame);
         assert!(matches!(
             body,
@@ -238,7 +257,7 @@ mod tests {
     fn more_prefixes_than_fit_are_left_out() {
         let all: Vec<String> = (0..60).map(|n| format!("2001:db8:{n:x}::/64")).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
-        let frame = made("", &all, false);
+        let frame = made(&usual(), &all, false);
         assert!(
             frame.len() <= LONG && frame.len() > LONG - 32,
             "{}",

@@ -1,7 +1,7 @@
 //! When an interface advertises itself (RFC 4861, 6.2.4 to 6.2.6). No clock and no chance of its own: both are told.
 
 use crate::entry::SECOND;
-use volley_model::RouterAdvert;
+use crate::model::RouterAdvertisement;
 
 /// Advertisements that come soon after an interface began (MAX_INITIAL_RTR_ADVERTISEMENTS).
 const INITIAL: u8 = 3;
@@ -33,10 +33,10 @@ pub struct Schedule {
 
 impl Schedule {
     /// It begins now.
-    pub fn new(it: &RouterAdvert, now: u64, chance: u64) -> Self {
+    pub fn new(it: &RouterAdvertisement, now: u64, chance: u64) -> Self {
         Schedule {
-            min: u64::from(it.min_interval()) * SECOND,
-            max: u64::from(it.max_interval_s) * SECOND,
+            min: u64::from(it.shortest_interval()) * SECOND,
+            max: u64::from(it.max_interval) * SECOND,
             next: now + between(0, DELAY, chance),
             last: None,
             initial: INITIAL,
@@ -45,7 +45,7 @@ impl Schedule {
     }
 
     /// It says other things now: everybody is told as if it began, as soon as may be.
-    pub fn again(&mut self, it: &RouterAdvert, now: u64, chance: u64) {
+    pub fn again(&mut self, it: &RouterAdvertisement, now: u64, chance: u64) {
         let last = self.last;
         *self = Schedule::new(it, now, chance);
         self.last = last;
@@ -120,11 +120,16 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use volley_object::Object;
 
     const MS: u64 = SECOND / 1000;
 
-    fn advert(words: &str) -> RouterAdvert {
-        words.parse().unwrap()
+    fn advert(max_interval: u32, min_interval: Option<u32>) -> RouterAdvertisement {
+        RouterAdvertisement {
+            max_interval,
+            min_interval,
+            ..RouterAdvertisement::defaults(["pg0".into()]).unwrap()
+        }
     }
 
     /// Times in milliseconds at which it advertises until `until`, with chance from a plain sequence.
@@ -148,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_first_ones_come_soon_and_all_others_between_the_bounds() {
-        let mut schedule = Schedule::new(&advert("ra-interval 100 40"), 0, 499 * MS);
+        let mut schedule = Schedule::new(&advert(100, Some(40)), 0, 499 * MS);
         let times = run(&mut schedule, 0, 2_000_000);
         assert!(times[0] <= 500, "{times:?}");
         let gaps = gaps(&times);
@@ -164,7 +169,7 @@ mod tests {
 
     #[test]
     fn solicitations_are_answered_soon_and_not_more_often_than_allowed() {
-        let mut schedule = Schedule::new(&advert("ra-interval 1800"), 0, 0);
+        let mut schedule = Schedule::new(&advert(1800, None), 0, 0);
         assert_eq!(run(&mut schedule, 0, 40_000).len(), 3);
         schedule.solicited(41_000 * MS, 200 * MS);
         schedule.solicited(41_100 * MS, 400 * MS);
@@ -187,13 +192,13 @@ mod tests {
 
     #[test]
     fn the_end_is_told_three_times() {
-        let mut schedule = Schedule::new(&advert("ra-interval 1800"), 0, 0);
+        let mut schedule = Schedule::new(&advert(1800, None), 0, 0);
         run(&mut schedule, 0, 1000);
         schedule.end(1000 * MS);
         schedule.solicited(1001 * MS, 0);
         assert_eq!(run(&mut schedule, 1000, 100_000), [3000, 6000, 9000]);
         assert!(schedule.has_ended());
-        let mut unheard = Schedule::new(&advert(""), 0, 400 * MS);
+        let mut unheard = Schedule::new(&advert(600, None), 0, 400 * MS);
         unheard.end(0);
         assert!(unheard.has_ended() && run(&mut unheard, 0, 10_000).is_empty());
     }

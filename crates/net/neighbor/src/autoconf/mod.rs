@@ -9,19 +9,20 @@ pub(crate) mod state;
 use crate::control::Control;
 use crate::entry::{Mac, SECOND};
 use crate::lane::{Frame, Heard, What};
+use crate::model::AutoconfMode;
 use packet::Said;
 use state::{State, Until};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use volley_iface::{Flag, IfIdx};
+use volley_model::IfAddress;
 use volley_model::reply::{
     AddressState, AutoconfAddressRow, AutoconfRow, AutoconfState, OnLinkRow, RouterRow,
 };
-use volley_model::{Autoconf, IfAddress};
 
 /// An interface that configures itself.
 pub(crate) struct Client {
-    settings: Autoconf,
+    default_route: bool,
     /// None while the interface is down, uses another's addresses, or leads to nobody.
     state: Option<State>,
     /// Addresses that the FIB got.
@@ -39,24 +40,25 @@ impl Client {
 
 impl Control {
     /// Say whether an interface configures itself, and what it takes.
-    pub fn autoconfigure(&mut self, iface: u32, settings: Option<Autoconf>) {
-        match (self.clients.get_mut(&iface), settings) {
-            (Some(client), Some(settings)) => client.settings = settings,
-            (None, Some(settings)) => {
+    pub fn autoconfigure(&mut self, iface: u32, mode: AutoconfMode) {
+        let default_route = mode == AutoconfMode::DefaultRoute;
+        match (self.clients.get_mut(&iface), mode != AutoconfMode::Off) {
+            (Some(client), true) => client.default_route = default_route,
+            (None, true) => {
                 let client = Client {
-                    settings,
+                    default_route,
                     state: None,
                     given: BTreeSet::new(),
                     told: BTreeSet::new(),
                 };
                 self.clients.insert(iface, client);
             }
-            (Some(_), None) => {
+            (Some(_), false) => {
                 self.clients.remove(&iface);
                 self.fib.borrow_mut().forget_automatic(iface);
                 self.mark_autoconf(iface);
             }
-            (None, None) => {}
+            (None, false) => {}
         }
         self.renew_probes(iface);
         self.follow_autoconf(iface);
@@ -143,7 +145,7 @@ impl Control {
             fib.stand_last(iface, old);
         }
         let networks: Vec<_> = state.networks.iter().map(|it| it.prefix).collect();
-        let routers = match client.settings.default_route {
+        let routers = match client.default_route {
             true => state.ways(),
             false => Vec::new(),
         };
@@ -227,7 +229,7 @@ impl Control {
         let left = |until: u64| until.saturating_sub(now) / (SECOND / 1000);
         let lasts = |until: Until| until.map(left);
         let mut row = AutoconfRow {
-            settings: client.settings,
+            default_route: client.default_route,
             state: AutoconfState::Down,
             solicitations: 0,
             heard: 0,
@@ -249,7 +251,7 @@ impl Control {
             (state.solicitations, state.heard, state.refused);
         let ways = state.ways();
         let best = ways.iter().map(|(_, place)| *place).min();
-        let takes = client.settings.default_route;
+        let takes = client.default_route;
         let place = |it: &state::Router| it.reach.place(it.said.preference);
         let router = |it: &state::Router| RouterRow {
             address: it.said.router,

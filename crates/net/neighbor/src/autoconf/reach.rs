@@ -129,7 +129,7 @@ impl Control {
     /// Looks at the routers of an interface, of which some `failed` to answer. True when others may have to be used now.
     pub(crate) fn turn_routers(&mut self, iface: u32, failed: &[Key], now: u64) -> bool {
         let client = self.clients.get(&iface);
-        let client = client.filter(|client| client.settings.default_route);
+        let client = client.filter(|client| client.default_route);
         let Some(state) = client.and_then(|client| client.state.as_ref()) else {
             return false;
         };

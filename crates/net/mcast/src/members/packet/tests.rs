@@ -92,7 +92,7 @@ fn numbers_of_queries_are_written_as_they_are_read() {
 
 #[test]
 fn own_queries_are_read() {
-    let settings = GroupQuerier::default();
+    let settings = crate::model::tests::querier();
     let ask = |group, sources: &[u128]| Ask {
         group,
         sources: sources.to_vec(),

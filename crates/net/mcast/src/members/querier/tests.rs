@@ -8,7 +8,7 @@ const G: u32 = 7;
 
 /// A querier with the address 5 that has asked all it asks at the start.
 fn querier() -> Querier<u32> {
-    let mut it = Querier::new(GroupQuerier::default());
+    let mut it = Querier::new(crate::model::tests::querier());
     it.set_own(Some(5), 0);
     for at in 0..60 {
         it.turn(at * SECOND);
@@ -181,7 +181,7 @@ fn the_lowest_address_asks() {
 
 #[test]
 fn queries_come_soon_at_first_and_then_at_the_interval() {
-    let mut it = Querier::<u32>::new(GroupQuerier::default());
+    let mut it = Querier::<u32>::new(crate::model::tests::querier());
     let mut times = Vec::new();
     for at in 0..500 {
         if at == 10 {

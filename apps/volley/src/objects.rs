@@ -9,6 +9,7 @@ mod tests;
 pub fn register() -> Result<(), DefinitionError> {
     volley_iface::classes()?;
     volley_rss::classes()?;
+    volley_batcher::classes()?;
     volley_fib::classes()?;
     volley_neighbor::classes()?;
     volley_ip::classes()?;

@@ -141,7 +141,7 @@ batch = 7
 id = 3
 gather = 2
 weight = 4
-timeout_us = 2000
+timeout = 2000
 [[path_queue]]
 id = 4
 strict = 1

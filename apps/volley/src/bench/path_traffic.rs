@@ -136,9 +136,8 @@ impl Rig {
             "priority = 1\nmatch = [\"ip4.dst=21.0.0.0/8\"]",
             "priority = 1\nmatch = [\"ip6.dst=2001:db9::/32\"]",
         ];
-        let mut text = format!(
-            "[path_batcher]\nbatch = {batch}\ntimeout_us = {timeout_us}\ngather = {gather}\n"
-        );
+        let mut text =
+            format!("[path_batcher]\nbatch = {batch}\ntimeout = {timeout_us}\ngather = {gather}\n");
         for (at, rule) in rules.iter().enumerate().take(paths) {
             let id = at + 1;
             text += &format!(
@@ -146,10 +145,12 @@ impl Rig {
             );
         }
         self.configure(&text)?;
-        self.apply(Request::InterfacePathBatcher {
-            name: "pg0".into(),
-            switch: volley_model::Switch::On,
-        })
+        let on = volley_batcher::InterfaceBatcher {
+            interface: "pg0".into(),
+            enabled: true,
+        };
+        let on = Request::set(&on).map_err(|e| BenchError::Args(e.to_string()))?;
+        self.apply(on)
     }
 
     /// A stream of the packets, over and over.

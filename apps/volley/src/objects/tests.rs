@@ -6,7 +6,7 @@ use proptest::test_runner::{Config, TestRunner};
 use volley_cli::{Action, parse_line};
 use volley_control::Core;
 use volley_model::Request;
-use volley_object::{Class, Place, classes, instances};
+use volley_object::{Class, Instance, Place, classes, instances};
 
 const INTERFACES: [&str; 2] = ["pg0", "pg1"];
 const TWO: &str =
@@ -64,6 +64,19 @@ fn json_says_the_whole_object_and_reads_as_it() {
     });
 }
 
+/// The objects of other classes that an object refers to, with their defaults.
+fn needed(object: &Instance) -> Vec<Request> {
+    let mut all = Vec::new();
+    object.references(&mut |class, value, _| {
+        let classes = classes();
+        let key = classes.get(class).map(|it| it.key(vec![value.clone()]));
+        if let Some(Ok(key)) = key {
+            all.extend(Instance::usual(&key).map(Request::Set));
+        }
+    });
+    all
+}
+
 #[test]
 fn the_file_says_the_whole_object_and_reads_as_it() {
     each(|request| {
@@ -74,6 +87,7 @@ fn the_file_says_the_whole_object_and_reads_as_it() {
             return;
         }
         let mut requests = volley_config::parse(TWO).unwrap().requests;
+        requests.extend(needed(object));
         requests.push(request.clone());
         let text = volley_config::write(&requests);
         let again = volley_config::parse(&text);
@@ -130,88 +144,121 @@ fn every_text_names_its_subject() {
     }
 }
 
+/// Lines, and what is wrong with them.
+const WRONG_LINES: &[(&str, &str)] = &[
+    ("set ip icmp rate x", "column 18"),
+    (
+        "set ip icmp burst 0",
+        "burst must be a number from 1 to 100000, not '0'",
+    ),
+    ("set ip icmp rate 1 rate 2", "'rate' is given twice"),
+    (
+        "set ip multipath buckets 100",
+        "buckets must be a power of two",
+    ),
+    ("set urpf ip4 rx tight pg0", "'tight'"),
+    ("set interface rss pg0 workers 2,1", "rising order"),
+    (
+        "set interface rss pg0 workers 64",
+        "workers must be a number from 0 to 63, not '64'",
+    ),
+    ("set interface rss pg0 workers 0,x", "not 'x'"),
+    ("set interface rss pg0 sideways", "'sideways'"),
+    (
+        "set path-batcher defaults batch 0",
+        "batch must be a number from 1 to 1024, not '0'",
+    ),
+    (
+        "set path-batcher defaults learn-sample 4",
+        "learn must be given",
+    ),
+    (
+        "set path-batcher defaults learn 2 learn-field vlan",
+        "such as vlan.id, not 'vlan'",
+    ),
+    (
+        "set path-batcher queue 0",
+        "id must be a number from 1 to 63, not '0'",
+    ),
+    ("delete path-batcher queue 0", "from 1 to 63"),
+    ("set path-batcher queue 1 strict 256", "from 1 to 255"),
+    (
+        "set path-batcher rule r queue 64",
+        "queue must be a number from 0 to 63",
+    ),
+    (
+        "set path-batcher rule r queue 1 match ip4=4",
+        "'ip4' is a header",
+    ),
+    (
+        "set path-batcher rule r queue 1 match udp.dst=9-1",
+        "ends before it begins",
+    ),
+    (
+        "set interface dad pg0 11",
+        "probes must be a number from 0 to 10, not '11'",
+    ),
+    (
+        "set interface proxy pg0 ff02::/16",
+        "must not be of multicast groups: ff02::/16",
+    ),
+    ("set interface proxy pg0", "one prefix at least"),
+    ("set interface proxy pg0 192.0.2.1/25", "host bits"),
+    (
+        "ip6 nd pg0 ra-send ra-interval 3",
+        "max-interval must be a number from 4 to 1800",
+    ),
+    ("ip6 nd pg0 ra-send ra-interval 30 29", "three quarters"),
+    (
+        "ip6 nd pg0 ra-send ra-lifetime 10",
+        "not shorter than max_interval",
+    ),
+    (
+        "ip6 nd pg0 ra-send rdnss ff02::1",
+        "the address of one host",
+    ),
+    ("ip6 nd pg0 ra-send dnssl a..b", "not 'a..b'"),
+    (
+        "ip6 nd pg0 ra-send ra-managed-config-flag managed on",
+        "'managed'",
+    ),
+    (
+        "ip6 nd pg0 prefix 2001:db8::/64 100 200",
+        "must not be longer than valid",
+    ),
+    (
+        "ip6 nd pg0 prefix fe80::/64",
+        "neither link-local nor multicast",
+    ),
+    ("ip6 nd pg0 prefix 10.0.0.0/8", "must be of IPv6"),
+    (
+        "set interface igmp pg0 on robustness 8",
+        "robustness must be a number from 1 to 7",
+    ),
+    (
+        "set interface igmp pg0 on query-interval 10 max-response 10000",
+        "shorter than the query interval of 10 s",
+    ),
+    (
+        "set interface mld pg0 on last-member-count 0",
+        "from 1 to 7",
+    ),
+    ("set interface mld pg0 on often", "'often'"),
+    ("set interface rx-mode pg0 sometimes", "'sometimes'"),
+    (
+        "set interface rx-placement pg0 queue 1024 auto",
+        "queue must be a number from 0 to 1023",
+    ),
+    (
+        "set node worker ip4-lookup 64",
+        "worker must be a number from 0 to 63",
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_refused_at_its_place() {
     all();
-    for (line, error) in [
-        ("set ip icmp rate x", "column 18"),
-        (
-            "set ip icmp burst 0",
-            "burst must be a number from 1 to 100000, not '0'",
-        ),
-        ("set ip icmp rate 1 rate 2", "'rate' is given twice"),
-        (
-            "set ip multipath buckets 100",
-            "buckets must be a power of two",
-        ),
-        ("set urpf ip4 rx tight pg0", "'tight'"),
-        ("set interface rss pg0 workers 2,1", "rising order"),
-        (
-            "set interface rss pg0 workers 64",
-            "workers must be a number from 0 to 63, not '64'",
-        ),
-        ("set interface rss pg0 workers 0,x", "not 'x'"),
-        ("set interface rss pg0 sideways", "'sideways'"),
-        (
-            "set interface dad pg0 11",
-            "probes must be a number from 0 to 10, not '11'",
-        ),
-        (
-            "set interface proxy pg0 ff02::/16",
-            "must not be of multicast groups: ff02::/16",
-        ),
-        ("set interface proxy pg0", "one prefix at least"),
-        ("set interface proxy pg0 192.0.2.1/25", "host bits"),
-        (
-            "ip6 nd pg0 ra-send ra-interval 3",
-            "max-interval must be a number from 4 to 1800",
-        ),
-        ("ip6 nd pg0 ra-send ra-interval 30 29", "three quarters"),
-        (
-            "ip6 nd pg0 ra-send ra-lifetime 10",
-            "not shorter than max_interval",
-        ),
-        (
-            "ip6 nd pg0 ra-send rdnss ff02::1",
-            "the address of one host",
-        ),
-        ("ip6 nd pg0 ra-send dnssl a..b", "not 'a..b'"),
-        (
-            "ip6 nd pg0 ra-send ra-managed-config-flag managed on",
-            "'managed'",
-        ),
-        (
-            "ip6 nd pg0 prefix 2001:db8::/64 100 200",
-            "must not be longer than valid",
-        ),
-        (
-            "ip6 nd pg0 prefix fe80::/64",
-            "neither link-local nor multicast",
-        ),
-        ("ip6 nd pg0 prefix 10.0.0.0/8", "must be of IPv6"),
-        (
-            "set interface igmp pg0 on robustness 8",
-            "robustness must be a number from 1 to 7",
-        ),
-        (
-            "set interface igmp pg0 on query-interval 10 max-response 10000",
-            "shorter than the query interval of 10 s",
-        ),
-        (
-            "set interface mld pg0 on last-member-count 0",
-            "from 1 to 7",
-        ),
-        ("set interface mld pg0 on often", "'often'"),
-        ("set interface rx-mode pg0 sometimes", "'sometimes'"),
-        (
-            "set interface rx-placement pg0 queue 1024 auto",
-            "queue must be a number from 0 to 1023",
-        ),
-        (
-            "set node worker ip4-lookup 64",
-            "worker must be a number from 0 to 63",
-        ),
-    ] {
+    for (line, error) in WRONG_LINES {
         let told = parse_line(line).unwrap_err().to_string();
         assert!(told.contains(error), "{line}: {told}");
     }
@@ -278,6 +325,7 @@ const WRONG_KEYS: &[(&str, &str)] = &[
     ),
     ("promiscuous = 1", "must be on or off"),
     ("dad = 11", "from 0 to 10"),
+    ("path_batcher = 1", "must be on or off"),
     ("proxy = [\"ff02::/16\"]", "groups"),
     ("proxy = \"192.0.2.0/25\"", "must be a list"),
     (
@@ -317,92 +365,115 @@ fn wrong_keys_of_interfaces_are_refused_at_their_place() {
     }
 }
 
+/// Lines, and how their requests are spelled; empty = in the same way.
+const SPELLINGS: &[(&str, &str)] = &[
+    ("set ip icmp", "set ip icmp"),
+    ("set ip icmp errors on rate 1000", "set ip icmp"),
+    ("set ip icmp errors off rate 0 burst 7 receiver-rate 9", ""),
+    ("set ip6 reassembly", ""),
+    ("set ip6 reassembly virtual-timeout 250", ""),
+    ("set ip4 reassembly max-buffers 1024", "set ip4 reassembly"),
+    ("set interface ip virtual-reassembly pg0 on", ""),
+    (
+        "set interface ip redirects pg0 enable",
+        "set interface ip redirects pg0 on",
+    ),
+    ("set interface ip directed-broadcast pg0 off", ""),
+    ("set urpf ip rx strict pg0", "set urpf ip4 strict pg0"),
+    ("set urpf ip6 loose pg0", ""),
+    ("set urpf ip4 rx off pg0", "set urpf ip4 off pg0"),
+    ("set ip multipath resilient buckets 512", ""),
+    ("default urpf pg0 ip4", "set urpf ip4 off pg0"),
+    ("default icmp", "default icmp"),
+    ("set interface promiscuous on pg0", ""),
+    (
+        "set int promisc enable pg0",
+        "set interface promiscuous on pg0",
+    ),
+    ("set interface rx-mode pg0 interrupt", ""),
+    ("set interface rx-placement pg0 queue 1 worker 2", ""),
+    (
+        "set interface rx-placement pg0 worker 2",
+        "set interface rx-placement pg0 queue 0 worker 2",
+    ),
+    (
+        "set interface rx-placement pg0 auto",
+        "set interface rx-placement pg0 queue 0 auto",
+    ),
+    ("set interface rss pg0 on", "set interface rss pg0"),
+    (
+        "set interface rss pg0 auto workers 0,2 inner crc32c symmetric",
+        "set interface rss pg0 crc32c symmetric inner workers 0,2 auto",
+    ),
+    (
+        "set interface rss pg0 workers all auto",
+        "set interface rss pg0 auto",
+    ),
+    ("set interface rss pg0 off", ""),
+    (
+        "set path-batcher defaults timeout 9 batch 64",
+        "set path-batcher defaults batch 64 timeout 9",
+    ),
+    (
+        "set path-batcher defaults learn 2 learn-field vlan.id learn-field udp.dst",
+        "set path-batcher defaults learn 2 learn-field vlan.id learn-field udp.dst",
+    ),
+    (
+        "set path-batcher queue 1 strict 2 batch 7",
+        "set path-batcher queue 1 batch 7 strict 2",
+    ),
+    ("set path-batcher queue 1", ""),
+    ("delete path-batcher queue 1", ""),
+    (
+        "set path-batcher rule dns queue 1 match udp.dst=53 priority 10 match ip4",
+        "set path-batcher rule dns queue 1 priority 10 match udp.dst=53 match \"ip4\"",
+    ),
+    ("delete path-batcher rule dns", ""),
+    ("set interface path-batcher on pg0", ""),
+    ("set int dad pg0 3", "set interface dad pg0 3"),
+    ("set interface dad pg0 off", ""),
+    ("set interface proxy pg0 192.0.2.0/25 2001:db8::/48", ""),
+    ("set interface proxy pg0 off", ""),
+    ("ip6 nd address autoconfig pg0", ""),
+    ("ip6 nd address autoconfig pg0 default-route", ""),
+    (
+        "ip6 nd addr auto pg0 disable",
+        "ip6 nd address autoconfig pg0 disable",
+    ),
+    ("ip6 nd pg0 ra-suppress", ""),
+    ("ip6 nd pg0 ra-send", ""),
+    (
+        "ip6 nd pg0 ra-send rdnss 2001:db8::53 ra-interval 30 10 ra-managed-config-flag dnssl a.example rdnss ::9",
+        "ip6 nd pg0 ra-send max-interval 30 min-interval 10 managed on rdnss 2001:db8::53 rdnss ::9 dnssl a.example",
+    ),
+    (
+        "ip6 nd pg0 ra-send ra-suppress-mtu ra-suppress-link-layer ra-hop-limit 0 ra-lifetime 0",
+        "ip6 nd pg0 ra-send lifetime 0 hop-limit 0 send-mtu off send-link-layer off",
+    ),
+    (
+        "ip6 nd pg0 prefix 2001:db8::/64 100 50 off-link no-autoconfig",
+        "ip6 nd pg0 prefix 2001:db8::/64 valid 100 preferred 50 on-link off autoconfig off",
+    ),
+    (
+        "ip6 nd pg0 prefix 2001:db8::/64 100",
+        "ip6 nd pg0 prefix 2001:db8::/64 valid 100",
+    ),
+    ("ip6 nd pg0 no prefix 2001:db8::/64", ""),
+    ("set interface igmp pg0 on", ""),
+    (
+        "set interface mld pg0 on last-member-count 4 robustness 3",
+        "set interface mld pg0 on robustness 3 last-member-count 4",
+    ),
+    ("set interface mld pg0 off", ""),
+    ("set node worker ip4-lookup 1", ""),
+    ("set node worker ip4-lookup default", ""),
+];
+
 #[test]
 fn the_old_spellings_read_as_before() {
     all();
-    for (line, same) in [
-        ("set ip icmp", "set ip icmp"),
-        ("set ip icmp errors on rate 1000", "set ip icmp"),
-        ("set ip icmp errors off rate 0 burst 7 receiver-rate 9", ""),
-        ("set ip6 reassembly", ""),
-        ("set ip6 reassembly virtual-timeout 250", ""),
-        ("set ip4 reassembly max-buffers 1024", "set ip4 reassembly"),
-        ("set interface ip virtual-reassembly pg0 on", ""),
-        (
-            "set interface ip redirects pg0 enable",
-            "set interface ip redirects pg0 on",
-        ),
-        ("set interface ip directed-broadcast pg0 off", ""),
-        ("set urpf ip rx strict pg0", "set urpf ip4 strict pg0"),
-        ("set urpf ip6 loose pg0", ""),
-        ("set urpf ip4 rx off pg0", "set urpf ip4 off pg0"),
-        ("set ip multipath resilient buckets 512", ""),
-        ("default urpf pg0 ip4", "set urpf ip4 off pg0"),
-        ("default icmp", "default icmp"),
-        ("set interface promiscuous on pg0", ""),
-        (
-            "set int promisc enable pg0",
-            "set interface promiscuous on pg0",
-        ),
-        ("set interface rx-mode pg0 interrupt", ""),
-        ("set interface rx-placement pg0 queue 1 worker 2", ""),
-        (
-            "set interface rx-placement pg0 worker 2",
-            "set interface rx-placement pg0 queue 0 worker 2",
-        ),
-        (
-            "set interface rx-placement pg0 auto",
-            "set interface rx-placement pg0 queue 0 auto",
-        ),
-        ("set interface rss pg0 on", "set interface rss pg0"),
-        (
-            "set interface rss pg0 auto workers 0,2 inner crc32c symmetric",
-            "set interface rss pg0 crc32c symmetric inner workers 0,2 auto",
-        ),
-        (
-            "set interface rss pg0 workers all auto",
-            "set interface rss pg0 auto",
-        ),
-        ("set interface rss pg0 off", ""),
-        ("set int dad pg0 3", "set interface dad pg0 3"),
-        ("set interface dad pg0 off", ""),
-        ("set interface proxy pg0 192.0.2.0/25 2001:db8::/48", ""),
-        ("set interface proxy pg0 off", ""),
-        ("ip6 nd address autoconfig pg0", ""),
-        ("ip6 nd address autoconfig pg0 default-route", ""),
-        (
-            "ip6 nd addr auto pg0 disable",
-            "ip6 nd address autoconfig pg0 disable",
-        ),
-        ("ip6 nd pg0 ra-suppress", ""),
-        ("ip6 nd pg0 ra-send", ""),
-        (
-            "ip6 nd pg0 ra-send rdnss 2001:db8::53 ra-interval 30 10 ra-managed-config-flag dnssl a.example rdnss ::9",
-            "ip6 nd pg0 ra-send max-interval 30 min-interval 10 managed on rdnss 2001:db8::53 rdnss ::9 dnssl \"a.example\"",
-        ),
-        (
-            "ip6 nd pg0 ra-send ra-suppress-mtu ra-suppress-link-layer ra-hop-limit 0 ra-lifetime 0",
-            "ip6 nd pg0 ra-send lifetime 0 hop-limit 0 send-mtu off send-link-layer off",
-        ),
-        (
-            "ip6 nd pg0 prefix 2001:db8::/64 100 50 off-link no-autoconfig",
-            "ip6 nd pg0 prefix 2001:db8::/64 valid 100 preferred 50 on-link off autoconfig off",
-        ),
-        (
-            "ip6 nd pg0 prefix 2001:db8::/64 100",
-            "ip6 nd pg0 prefix 2001:db8::/64 valid 100",
-        ),
-        ("ip6 nd pg0 no prefix 2001:db8::/64", ""),
-        ("set interface igmp pg0 on", ""),
-        (
-            "set interface mld pg0 on last-member-count 4 robustness 3",
-            "set interface mld pg0 on robustness 3 last-member-count 4",
-        ),
-        ("set interface mld pg0 off", ""),
-        ("set node worker ip4-lookup 1", ""),
-        ("set node worker ip4-lookup default", ""),
-    ] {
-        let same = if same.is_empty() { line } else { same };
+    for (line, same) in SPELLINGS {
+        let same: &str = if same.is_empty() { line } else { same };
         assert_eq!(read(line).to_string(), same, "{line}");
     }
 }

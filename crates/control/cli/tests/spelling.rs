@@ -171,36 +171,6 @@ fn lcp() -> impl Strategy<Value = Request> {
     ]
 }
 
-fn path_batcher() -> impl Strategy<Value = Request> {
-    let some = || proptest::option::of(1u32..=16);
-    let defaults = (1u32..=1024, 1u32..=1000, 1u32..=16, some()).prop_map(
-        |(batch, timeout_us, gather, learn)| {
-            Request::PathBatcherSet(PathBatcher {
-                batch,
-                timeout_us,
-                gather,
-                learn: learn.map(|queues| PathLearning {
-                    queues,
-                    ..PathLearning::default()
-                }),
-            })
-        },
-    );
-    let queue = (1u32..64, [some(), some(), some(), some(), some()]).prop_map(
-        |(id, [batch, timeout_us, gather, weight, strict])| {
-            Request::PathQueueSet(PathQueue {
-                id,
-                batch,
-                timeout_us,
-                gather,
-                weight,
-                strict,
-            })
-        },
-    );
-    prop_oneof![defaults, queue]
-}
-
 fn bridge() -> impl Strategy<Value = Request> {
     let domain = (
         1u32..=16_777_215,
@@ -305,10 +275,6 @@ fn interface_life() -> impl Strategy<Value = Request> {
                 module: module.map(|at| LOG_MODULES[at].0.to_owned()),
                 level: level.map(|at| LogLevel::ALL[at].1),
             }),
-        (name(), any::<bool>()).prop_map(|(name, on)| Request::InterfacePathBatcher {
-            name,
-            switch: if on { Switch::On } else { Switch::Off }
-        }),
     ]
 }
 
@@ -441,7 +407,6 @@ fn interface_request() -> impl Strategy<Value = Request> {
         (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         interface_life(),
         lcp(),
-        path_batcher(),
         bridge(),
         (name(), any::<u32>()).prop_map(|(name, table)| Request::InterfaceTable {
             name,

@@ -1,10 +1,10 @@
-//! The path batcher of the file.
+//! Protocols of the path batcher in the file.
 
 use crate::field::Section;
 use crate::read::Plan;
 use std::fmt::Display;
 use std::str::FromStr;
-use volley_model::{PathBatcher, PathHeader, PathLearning, PathQueue, PathRule, Request};
+use volley_model::{PathHeader, Request};
 
 fn number(section: &Section<'_>, key: &'static str) -> Option<u32> {
     section.get(key).and_then(|f| f.uint32(0..=u32::MAX))
@@ -21,26 +21,6 @@ fn list<T: FromStr<Err: Display>>(section: &Section<'_>, key: &'static str) -> V
         }
     };
     fields.iter().filter_map(read).collect()
-}
-
-/// `[path_batcher]`
-pub(crate) fn defaults(section: Section<'_>, plan: &mut Plan) {
-    let (usual, learn) = (PathBatcher::default(), PathLearning::default());
-    let of = |key, usual| number(&section, key).unwrap_or(usual);
-    let learn = number(&section, "learn").map(|queues| PathLearning {
-        queues,
-        sample: of("learn_sample", learn.sample),
-        interval_ms: of("learn_interval_ms", learn.interval_ms),
-        margin_percent: of("learn_margin_percent", learn.margin_percent),
-        fields: list(&section, "learn_fields"),
-    });
-    let it = PathBatcher {
-        batch: of("batch", usual.batch),
-        timeout_us: of("timeout_us", usual.timeout_us),
-        gather: of("gather", usual.gather),
-        learn,
-    };
-    plan.before(&section, Request::PathBatcherSet(it));
 }
 
 /// `[[path_header]]`
@@ -65,39 +45,4 @@ pub(crate) fn header(section: Section<'_>, plan: &mut Plan) {
         fields: list(&section, "fields"),
     };
     plan.before(&section, Request::PathHeaderSet(it));
-}
-
-/// `[[path_queue]]`
-pub(crate) fn queue(section: Section<'_>, plan: &mut Plan) {
-    let id = section.required("id").and_then(|f| f.uint32(0..=u32::MAX));
-    let Some(id) = id else {
-        return;
-    };
-    let it = PathQueue {
-        id,
-        batch: number(&section, "batch"),
-        timeout_us: number(&section, "timeout_us"),
-        gather: number(&section, "gather"),
-        weight: number(&section, "weight"),
-        strict: number(&section, "strict"),
-    };
-    plan.before(&section, Request::PathQueueSet(it));
-}
-
-/// `[[path_rule]]`
-pub(crate) fn rule(section: Section<'_>, plan: &mut Plan) {
-    let name = section.required("name").and_then(|f| f.text());
-    let queue = section
-        .required("queue")
-        .and_then(|f| f.uint32(0..=u32::MAX));
-    let (Some(name), Some(queue)) = (name, queue) else {
-        return;
-    };
-    let it = PathRule {
-        name: name.to_owned(),
-        queue,
-        priority: number(&section, "priority").unwrap_or(0),
-        matches: list(&section, "match"),
-    };
-    plan.before(&section, Request::PathRuleSet(it));
 }

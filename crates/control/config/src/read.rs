@@ -88,14 +88,11 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 23] = [
+const READERS: [(&s::Table, Reader); 20] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
-    (&s::PATH_BATCHER, paths::defaults),
     (&s::PATH_HEADER, paths::header),
-    (&s::PATH_QUEUE, paths::queue),
-    (&s::PATH_RULE, paths::rule),
     (&s::INTERFACE, interface),
     (&s::NEIGHBOR, neighbor),
     (&s::ROUTE, route::route),
@@ -355,12 +352,6 @@ fn lcp(section: &Section<'_>, name: &str, plan: &mut Plan) {
 /// What an interface is told beside its addresses, as far as the file says something.
 fn modes(section: &Section<'_>, name: &str, plan: &mut Plan) {
     let name = || name.to_string();
-    if section.get("path_batcher").and_then(|f| f.boolean()) == Some(true) {
-        plan.interfaces.push(Request::InterfacePathBatcher {
-            name: name(),
-            switch: Switch::On,
-        });
-    }
     lcp(section, &name(), plan);
     routing(section, &name(), plan);
 }

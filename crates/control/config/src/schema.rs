@@ -132,10 +132,6 @@ pub(crate) static INTERFACE: Table = many(
         ),
         k("mtu", "L3 MTU in bytes, 68 to 65535 (9000)"),
         k("state", "up or down (up)"),
-        k(
-            "path_batcher",
-            "true: what it receives waits in the path batcher (false)",
-        ),
         k("addresses", "list of addresses such as 192.0.2.1/24"),
         k(
             "unnumbered",
@@ -255,38 +251,6 @@ pub(crate) static MEMIF: Table = Table {
         k("tx_queues", "slave: rings to transmit by, 1 to 64 (1)"),
     ],
 };
-pub(crate) static PATH_BATCHER: Table = Table {
-    name: "path_batcher",
-    repeats: false,
-    keys: &[
-        k("batch", "packets of a full batch, 1 to 1024 (128)"),
-        k(
-            "timeout_us",
-            "longest wait of a packet in microseconds (50)",
-        ),
-        k(
-            "gather",
-            "full batches of a queue that wait for each other, 1 to 16 (1)",
-        ),
-        k(
-            "learn",
-            "queues for the heaviest paths that no rule names (off)",
-        ),
-        k("learn_sample", "one of so many packets is looked at (16)"),
-        k(
-            "learn_interval_ms",
-            "milliseconds between two decisions (100)",
-        ),
-        k(
-            "learn_margin_percent",
-            "by how much a path must outweigh the one whose queue it takes (25)",
-        ),
-        k(
-            "learn_fields",
-            "up to 4 fields that tell paths apart, such as \"vlan.id\", besides the headers",
-        ),
-    ],
-};
 pub(crate) static PATH_HEADER: Table = many(
     "path_header",
     &[
@@ -308,38 +272,6 @@ pub(crate) static PATH_HEADER: Table = many(
         k(
             "fields",
             "list of name, first bit, bits, such as \"spi 32 24\"",
-        ),
-    ],
-);
-pub(crate) static PATH_QUEUE: Table = many(
-    "path_queue",
-    &[
-        k("id", "number, 1 to 63"),
-        k("batch", "packets of a full batch (the batcher's)"),
-        k("timeout_us", "longest wait in microseconds (the batcher's)"),
-        k(
-            "gather",
-            "full batches that wait for each other, 1 to 16 (the batcher's)",
-        ),
-        k(
-            "weight",
-            "batches in its turn, 1 to 64 (1; never fewer than were gathered)",
-        ),
-        k(
-            "strict",
-            "it goes before all that take turns, lower numbers first (takes turns)",
-        ),
-    ],
-);
-pub(crate) static PATH_RULE: Table = many(
-    "path_rule",
-    &[
-        k("name", "its name"),
-        k("queue", "queue, 0 is the default queue"),
-        k("priority", "of several that match the highest counts (0)"),
-        k(
-            "match",
-            "list such as \"ip6\", \"udp.dst=53\", \"ip4.dst=10.0.0.0/8\", \"tcp.dst=0-1023\", \"path=ethernet/ip4/udp\" (every packet)",
         ),
     ],
 );
@@ -550,10 +482,7 @@ pub fn schema() -> Vec<&'static Table> {
         &MEMIF,
         &MEMIF_SOCKET,
         &DPDK,
-        &PATH_BATCHER,
         &PATH_HEADER,
-        &PATH_QUEUE,
-        &PATH_RULE,
         &NEIGHBOR,
         &ROUTE,
         &PATH,

@@ -164,10 +164,6 @@ impl Writer {
                 self.order.push(spec.name.clone());
                 self.interface(&spec.name).keys = interface(spec);
             }
-            Request::InterfacePathBatcher { name, switch } => {
-                let on = *switch == Switch::On;
-                self.interface(name).keys.switch("path_batcher", on);
-            }
             Request::InterfaceTable {
                 name,
                 family,
@@ -429,19 +425,6 @@ fn path_batcher(request: &Request, out: &mut String) -> bool {
     let mut keys = Keys::default();
     let texts = |all: Vec<String>| (!all.is_empty()).then(|| list(all.iter().map(quoted)));
     let title = match request {
-        Request::PathBatcherSet(it) => {
-            keys.plain("batch", it.batch);
-            keys.plain("timeout_us", it.timeout_us);
-            keys.unusual("gather", it.gather, 1);
-            if let Some(learn) = &it.learn {
-                keys.plain("learn", learn.queues);
-                keys.plain("learn_sample", learn.sample);
-                keys.plain("learn_interval_ms", learn.interval_ms);
-                keys.plain("learn_margin_percent", learn.margin_percent);
-                keys.maybe_plain("learn_fields", texts(learn.fields.clone()));
-            }
-            "[path_batcher]"
-        }
         Request::PathHeaderSet(it) => {
             let of = |all: &[volley_model::HeaderLink]| {
                 texts(all.iter().map(|l| l.to_string()).collect())
@@ -460,25 +443,6 @@ fn path_batcher(request: &Request, out: &mut String) -> bool {
                 texts(it.fields.iter().map(|f| f.to_string()).collect()),
             );
             "[[path_header]]"
-        }
-        Request::PathQueueSet(it) => {
-            keys.plain("id", it.id);
-            keys.maybe_plain("batch", it.batch);
-            keys.maybe_plain("timeout_us", it.timeout_us);
-            keys.maybe_plain("gather", it.gather);
-            keys.maybe_plain("weight", it.weight);
-            keys.maybe_plain("strict", it.strict);
-            "[[path_queue]]"
-        }
-        Request::PathRuleSet(it) => {
-            keys.text("name", &it.name);
-            keys.plain("queue", it.queue);
-            keys.maybe_plain("priority", Some(it.priority).filter(|p| *p != 0));
-            keys.maybe_plain(
-                "match",
-                texts(it.matches.iter().map(|m| m.to_string()).collect()),
-            );
-            "[[path_rule]]"
         }
         _ => return false,
     };

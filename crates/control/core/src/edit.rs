@@ -6,7 +6,7 @@ use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
     AdminState, BridgePort, DpdkEal, Family, InterfaceKind, InterfaceSpec, L2FibEntry, ModelError,
-    ObjectKind, Path, PathBatcher, PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
+    ObjectKind, Path, PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
 };
 
 mod mroute;
@@ -91,10 +91,6 @@ impl Editor<'_> {
             }
             Request::InterfaceMac { name, mac } => {
                 self.setting(name, Key::Mac(name.clone()), Some(Value::Mac(*mac)))
-            }
-            Request::InterfacePathBatcher { name, switch } => {
-                let on = (*switch == Switch::On).then_some(Value::Present);
-                self.setting(name, Key::PathStage(name.clone()), on)
             }
             Request::InterfaceTable {
                 name,
@@ -250,26 +246,11 @@ impl Editor<'_> {
     /// Requests of the path batcher; false for any other.
     fn path(&mut self, request: &Request) -> Result<bool, ModelError> {
         match request {
-            Request::PathBatcherSet(it) => {
-                let it = Some(it).filter(|it| **it != PathBatcher::default());
-                let value = it.map(|it| Value::PathBatcher(Arc::new(it.clone())));
-                self.put(Key::PathBatcher, value);
-            }
             Request::PathHeaderSet(it) => {
                 let value = Value::PathHeader(Arc::new(it.clone()));
                 self.put(Key::PathHeader(it.name.clone()), value);
             }
-            Request::PathQueueSet(it) => {
-                let value = Value::PathQueue(Arc::new(it.clone()));
-                self.put(Key::PathQueue(it.id), value);
-            }
-            Request::PathRuleSet(it) => {
-                let value = Value::PathRule(Arc::new(it.clone()));
-                self.put(Key::PathRule(it.name.clone()), value);
-            }
             Request::PathHeaderDel { name } => self.take(Key::PathHeader(name.clone()))?,
-            Request::PathQueueDel { id } => self.take(Key::PathQueue(*id))?,
-            Request::PathRuleDel { name } => self.take(Key::PathRule(name.clone()))?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -308,7 +289,6 @@ impl Editor<'_> {
     fn parts(&self, name: &str) -> Vec<Key> {
         let own = || name.to_owned();
         let mut parts = vec![
-            Key::PathStage(own()),
             Key::Mac(own()),
             Key::Mtu(own()),
             Key::Binding(own(), Family::V4),
@@ -621,7 +601,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
     match key {
         Key::Setting(it) => Key::Setting(it.renamed("interface", from, to)),
         Key::Interface(n) => Key::Interface(new(n)),
-        Key::PathStage(n) => Key::PathStage(new(n)),
         Key::Mac(n) => Key::Mac(new(n)),
         Key::Mtu(n) => Key::Mtu(new(n)),
         Key::Binding(n, family) => Key::Binding(new(n), *family),

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
     BridgeDomain, BridgePort, DpdkEal, Family, IfAddress, InterfaceKind, L2FibEntry, LcpPair, Mac,
-    Mroute, NextHops, Path, PathBatcher, PathHeader, PathQueue, PathRule, PathTarget, Prefix,
-    RouteLoad, RouteSource, StreamSpec,
+    Mroute, NextHops, Path, PathHeader, PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -14,20 +13,14 @@ use volley_object::{Instance, ObjectKey, Strength};
 /// are smaller, so creation goes up and removal goes down.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Key {
+    /// A protocol that the path batcher was taught: rules, which are objects of a class, name its fields.
+    PathHeader(String),
     /// An object that refers to no interface and no table.
     Global(ObjectKey),
     /// How DPDK is started, when not as usual.
     DpdkEal,
     /// A memif socket.
     MemifSocket(u32),
-    /// What holds for the path batcher's queues, when not as usual.
-    PathBatcher,
-    /// A protocol that the path batcher was taught.
-    PathHeader(String),
-    /// A queue of the path batcher.
-    PathQueue(u32),
-    /// A rule of the path batcher.
-    PathRule(String),
     /// An IP table.
     Table(Family, u32),
     /// A bridge domain.
@@ -36,8 +29,6 @@ pub enum Key {
     Interface(String),
     /// An object that is a part of an interface, or refers to one.
     Setting(ObjectKey),
-    /// What it receives waits in the path batcher.
-    PathStage(String),
     /// Its MAC address, when one was asked for.
     Mac(String),
     /// Its MTU, when one was asked for.
@@ -120,14 +111,8 @@ pub enum Value {
     Object(Arc<Instance>),
     /// How DPDK is started.
     DpdkEal(Arc<DpdkEal>),
-    /// What holds for the path batcher's queues.
-    PathBatcher(Arc<PathBatcher>),
     /// A protocol.
     PathHeader(Arc<PathHeader>),
-    /// A queue.
-    PathQueue(Arc<PathQueue>),
-    /// A rule.
-    PathRule(Arc<PathRule>),
     /// It is there, and that is all.
     Present,
     /// File of a memif socket.
@@ -179,8 +164,7 @@ impl Key {
     /// The interface that this object is a part of, when it is one: it goes with the interface.
     pub fn owner(&self) -> Option<&str> {
         match self {
-            Key::PathStage(name)
-            | Key::Mac(name)
+            Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)
             | Key::Addresses(name)
@@ -197,10 +181,7 @@ impl Key {
 
     /// True for a setting of an interface that is created and deleted with it.
     pub(crate) fn is_setting(&self) -> bool {
-        matches!(
-            self,
-            Key::PathStage(_) | Key::Mac(_) | Key::Mtu(_) | Key::Up(_)
-        )
+        matches!(self, Key::Mac(_) | Key::Mtu(_) | Key::Up(_))
     }
 
     /// True for what other programs than the operator put there: not part of a configuration that is saved or replaced.
@@ -225,12 +206,6 @@ fn path_needs(family: Family, path: &Path, tell: &mut dyn FnMut(Key)) {
         PathTarget::LookupIn(table) => tell(Key::Table(family, *table)),
         _ => {}
     }
-}
-
-/// A rule needs its queue. Headers are not told: those that are built in are no objects, and the batcher itself refuses a
-/// header to go that a rule names.
-fn path_rule_needs(rule: &PathRule, tell: &mut dyn FnMut(Key)) {
-    tell(Key::PathQueue(rule.queue));
 }
 
 /// Tells the key of the object of a class that a value names.
@@ -260,7 +235,6 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                 tell(Key::MemifSocket(memif.socket_id));
             }
         }
-        (Key::PathRule(_), Value::PathRule(rule)) => path_rule_needs(rule, tell),
         (Key::Unnumbered(_), Value::Lender(name)) => tell(Key::Interface(name.to_string())),
         (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
         (Key::Lcp(_), Value::Lcp(pair)) => {
@@ -331,10 +305,7 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     }
 }
 
-/// What is always there: table 0 of both families, memif socket 0, queue 0 of the path batcher.
+/// What is always there: table 0 of both families, memif socket 0.
 pub(crate) fn is_built_in(key: &Key) -> bool {
-    matches!(
-        key,
-        Key::Table(_, 0) | Key::MemifSocket(0) | Key::PathQueue(0)
-    )
+    matches!(key, Key::Table(_, 0) | Key::MemifSocket(0))
 }

@@ -4,8 +4,7 @@ use crate::key::{Key, MrouteKey, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, DpdkEal, Feature, InterfaceKind, InterfaceSpec, MemifSocket, PathBatcher, Request,
-    Switch,
+    AdminState, DpdkEal, Feature, InterfaceKind, InterfaceSpec, MemifSocket, Request, Switch,
 };
 
 /// How the rest of the state is looked up.
@@ -36,10 +35,8 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
         return Vec::new();
     };
     let mut all = vec![create_interface(name, kind, get)];
-    for key in [Key::PathStage(own()), Key::Up(own())] {
-        let value = get(&key);
-        all.extend(value.and_then(|value| change(&key, value)));
-    }
+    let key = Key::Up(own());
+    all.extend(get(&key).and_then(|value| change(&key, value)));
     all
 }
 
@@ -70,11 +67,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (_, Value::Object(object)) => Request::Set(object.as_ref().clone()),
         (Key::DpdkEal, Value::DpdkEal(eal)) => Request::DpdkEal(eal.as_ref().clone()),
-        (Key::PathBatcher, Value::PathBatcher(it)) => Request::PathBatcherSet(it.as_ref().clone()),
         (Key::PathHeader(_), Value::PathHeader(it)) => Request::PathHeaderSet(it.as_ref().clone()),
-        (Key::PathQueue(_), Value::PathQueue(it)) => Request::PathQueueSet(it.as_ref().clone()),
-        (Key::PathRule(_), Value::PathRule(it)) => Request::PathRuleSet(it.as_ref().clone()),
-        (Key::PathStage(name), _) => path_stage(name, Switch::On),
         (Key::Mac(name), Value::Mac(mac)) => Request::InterfaceMac {
             name: name.clone(),
             mac: *mac,
@@ -123,11 +116,7 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
     Some(match (key, value) {
         (Key::Global(key) | Key::Setting(key), _) => Request::Unset(key.clone()),
         (Key::DpdkEal, _) => Request::DpdkEal(DpdkEal::default()),
-        (Key::PathBatcher, _) => Request::PathBatcherSet(PathBatcher::default()),
         (Key::PathHeader(name), _) => Request::PathHeaderDel { name: name.clone() },
-        (Key::PathQueue(id), _) => Request::PathQueueDel { id: *id },
-        (Key::PathRule(name), _) => Request::PathRuleDel { name: name.clone() },
-        (Key::PathStage(name), _) => path_stage(name, Switch::Off),
         (Key::MemifSocket(id), _) => Request::MemifSocketDel { id: *id },
         (Key::Table(family, table), _) => Request::TableDel {
             family: *family,
@@ -198,11 +187,6 @@ fn unnumbered(name: &str, uses: Option<&str>) -> Request {
         name: name.to_owned(),
         uses: uses.map(str::to_owned),
     }
-}
-
-fn path_stage(name: &str, switch: Switch) -> Request {
-    let name = name.to_owned();
-    Request::InterfacePathBatcher { name, switch }
 }
 
 fn feature(it: &(String, String, String), switch: Switch) -> Request {

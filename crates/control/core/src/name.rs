@@ -10,10 +10,7 @@ impl Key {
         match self {
             Key::Global(key) | Key::Setting(key) => (ObjectKind::Object, key.to_string()),
             Key::DpdkEal => (ObjectKind::Dpdk, "eal".to_owned()),
-            Key::PathBatcher => (ObjectKind::PathBatcher, "defaults".to_owned()),
             Key::PathHeader(name) => (ObjectKind::PathHeader, name.clone()),
-            Key::PathQueue(id) => (ObjectKind::PathQueue, id.to_string()),
-            Key::PathRule(name) => (ObjectKind::PathRule, name.clone()),
             Key::MemifSocket(id) => (ObjectKind::MemifSocket, id.to_string()),
             Key::Table(family, id) => (ObjectKind::Table, format!("{id} ({family})")),
             Key::Addresses(name) => (ObjectKind::Address, format!("of {name}")),
@@ -53,7 +50,6 @@ impl Key {
             ),
             Key::Stream(name) | Key::Sending(name) => (ObjectKind::Stream, name.clone()),
             Key::Interface(name)
-            | Key::PathStage(name)
             | Key::Mac(name)
             | Key::Mtu(name)
             | Key::Binding(name, _)

@@ -109,11 +109,14 @@ impl<'a> Planner<'a> {
         let mut first: Vec<Key> = asked.iter().cloned().collect();
         for (key, before) in &self.touched {
             match key {
-                // Rules that change are all taken away first: two may swap what they match.
+                Key::Global(it) | Key::Setting(it)
+                    if it.class().def().recreate && self.differs(key) =>
+                {
+                    first.push(key.clone());
+                }
                 Key::MemifSocket(_)
                 | Key::Interface(_)
                 | Key::Stream(_)
-                | Key::PathRule(_)
                 | Key::Lcp(_)
                 | Key::Unnumbered(_)
                     if self.differs(key) =>

@@ -71,10 +71,7 @@ pub use memif::{MemifRole, MemifSocket, MemifSpec};
 pub use mroute::Mroute;
 pub use name::check_name;
 pub use owner::{Owners, key_value};
-pub use paths::{
-    HeaderField, HeaderLink, Literal, PathBatcher, PathHeader, PathLearning, PathMatch, PathQueue,
-    PathRule, PathTest,
-};
+pub use paths::{HeaderField, HeaderLink, PathHeader, is_header_name};
 pub use ping::{PingQuery, TracerouteQuery};
 pub use query::{FibSelect, Query};
 pub use reply::Reply;

@@ -3,12 +3,12 @@
 use crate::addr::{Family, IfAddress, Mac, Prefix};
 use crate::bridge::{BridgeDomain, BridgePort, L2FibEntry};
 use crate::dpdk::DpdkEal;
-use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, Switch};
+use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
 use crate::lcp::LcpPair;
 use crate::log::LogLevel;
 use crate::memif::MemifSocket;
 use crate::mroute::Mroute;
-use crate::paths::{PathBatcher, PathHeader, PathQueue, PathRule};
+use crate::paths::PathHeader;
 use crate::route::{Route, RouteLoad};
 use crate::stream::StreamSpec;
 use crate::trace::{PcapTrace, TraceSpec};
@@ -222,35 +222,12 @@ pub enum Request {
     },
     /// Switch a feature of an interface's arc on or off.
     Feature(Feature),
-    /// Say what holds for the path batcher's queues, and whether it learns.
-    PathBatcherSet(PathBatcher),
     /// Teach the path batcher a protocol, or change one.
     PathHeaderSet(PathHeader),
     /// Forget a protocol that no rule names.
     PathHeaderDel {
         /// Header.
         name: String,
-    },
-    /// Make or change a queue of the path batcher.
-    PathQueueSet(PathQueue),
-    /// Remove a queue that no rule names.
-    PathQueueDel {
-        /// Its number.
-        id: u32,
-    },
-    /// Make or change a rule of the path batcher.
-    PathRuleSet(PathRule),
-    /// Remove a rule.
-    PathRuleDel {
-        /// Rule.
-        name: String,
-    },
-    /// Let what an interface receives wait in the path batcher, or no longer.
-    InterfacePathBatcher {
-        /// Interface.
-        name: String,
-        /// On or off.
-        switch: Switch,
     },
     /// Give an interface a twin in the Linux kernel, and keep the two in step.
     LcpCreate(LcpPair),

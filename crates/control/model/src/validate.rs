@@ -54,7 +54,6 @@ impl Request {
             Request::InterfaceMac { name, mac } => interface(name).and_then(|()| unicast(*mac)),
             Request::InterfaceRename { name, new_name } => two(name, new_name),
             Request::InterfaceDelete { name }
-            | Request::InterfacePathBatcher { name, .. }
             | Request::InterfaceState { name, .. }
             | Request::InterfaceTable { name, .. } => interface(name),
             Request::AddressAdd {

@@ -3,6 +3,7 @@
 use crate::doc;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
+use syn::ext::IdentExt;
 use syn::{
     Attribute, Data, DeriveInput, Error, Expr, ExprPath, Field, Fields, LitStr, Result, Type,
 };
@@ -16,6 +17,7 @@ struct OfClass {
     unset: Vec<LitStr>,
     example: Option<LitStr>,
     check: Option<ExprPath>,
+    recreate: bool,
 }
 
 /// What `#[object(...)]` says of a field.
@@ -64,6 +66,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let file = class.file.iter();
     let example = class.example.iter();
     let check = class.check.iter();
+    let recreate = class.recreate;
     Ok(quote! {
         #usual
         impl ::volley_object::Object for #ident {
@@ -75,6 +78,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 class.set = ::std::vec![#(#set),*];
                 class.unset = ::std::vec![#(#unset),*];
                 #(class.example = #example;)*
+                class.recreate = #recreate;
                 #(class.check = ::core::option::Option::Some(|instance| {
                     match <#ident as ::volley_object::Object>::of(instance) {
                         ::core::option::Option::Some(it) => #check(&it),
@@ -132,7 +136,7 @@ fn definition(field: &Field) -> Result<TokenStream> {
     if text.is_empty() {
         return Err(Error::new_spanned(name, "a field needs a doc comment"));
     }
-    let (ty, text_name): (&Type, String) = (&field.ty, Ident::to_string(name));
+    let (ty, text_name): (&Type, String) = (&field.ty, name.unraw().to_string());
     let key = of.key;
     let mut steps = Vec::new();
     if let Some(default) = &of.default {
@@ -179,7 +183,11 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("unset") => of.unset.push(meta.value()?.parse()?),
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 Some("check") => of.check = Some(meta.value()?.parse()?),
-                _ => return Err(meta.error("class, file, set, unset, example or check")),
+                Some("recreate") => of.recreate = true,
+                _ => {
+                    let known = "class, file, set, unset, example, check or recreate";
+                    return Err(meta.error(known));
+                }
             }
             Ok(())
         })?;

@@ -185,6 +185,8 @@ pub struct ClassDef {
     pub example: &'static str,
     /// Rules between fields.
     pub check: Option<Check>,
+    /// An object that changes is removed and created again: two objects may exchange values that only one of them can have.
+    pub recreate: bool,
 }
 
 impl ClassDef {
@@ -199,6 +201,7 @@ impl ClassDef {
             unset: Vec::new(),
             example: "",
             check: None,
+            recreate: false,
         }
     }
 }

@@ -182,13 +182,13 @@ impl Instance {
     /// The fields behind the key that are not at their defaults, for tables of `show`.
     pub fn summary(&self) -> String {
         let fields = self.class.fields().iter().enumerate();
-        let said = fields.filter(|(at, field)| !field.key && self.is_set(*at));
-        let said: Vec<String> = said
+        let set = fields.filter(|(at, field)| !field.key && self.is_set(*at));
+        let texts: Vec<String> = set
             .filter_map(|(at, field)| Some(format!("{} {}", field.dashed(), self.slot(at)?)))
             .collect();
-        match said.is_empty() {
+        match texts.is_empty() {
             true => "defaults".to_owned(),
-            false => said.join(", "),
+            false => texts.join(", "),
         }
     }
 

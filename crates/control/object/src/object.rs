@@ -16,6 +16,7 @@ use crate::{DefinitionError, FieldError};
 ///   them: every object is spelled by the first one that can say it.
 /// - `unset = "..."`: the command that removes an object or gives a setting its defaults back; any number.
 /// - `example = "set ip icmp rate 100"`: a whole command for the reference page.
+/// - `recreate`: an object that changes is removed and created again, all removals first.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.
 ///
 /// Attributes of a field:

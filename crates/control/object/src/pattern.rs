@@ -372,8 +372,10 @@ impl Speller<'_> {
 /// A name in a place where a keyword could be: in quotes unless no keyword looks like it.
 fn apart(name: &str) -> String {
     let letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    let digit = name.ends_with(|c: char| c.is_ascii_digit());
-    let unlike = letter && digit && !name.contains(':') && !name.starts_with("ip");
+    let digit = name.ends_with(|c: char| c.is_ascii_digit()) && !name.starts_with("ip");
+    // No keyword has these signs; three parts could be a MAC address.
+    let signs = name.contains(['.', '=']) && name.split(['-', '.']).count() < 3;
+    let unlike = letter && (digit || signs) && !name.contains(':');
     match quote(name) {
         quoted if unlike || quoted.starts_with('"') => quoted,
         plain => format!("\"{plain}\""),

@@ -224,3 +224,38 @@ fn classes_come_and_go_and_objects_outlive_them() {
     assert!(classes().get("test_post").is_none() && classes().generation() > before);
     assert_eq!(object.set_command(), "post 7 height 2");
 }
+
+/// A rail.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "test_rail", recreate)]
+#[object(set = "set rail {slots (<slots> | all) | name <name>}")]
+struct Rail {
+    /// Slots.
+    #[object(range = 0u32..=63)]
+    slots: Vec<u32>,
+    /// Names.
+    name: Vec<String>,
+}
+
+#[test]
+fn a_list_of_numbers_is_one_word_with_commas() {
+    let rail = Rail {
+        slots: vec![0, 2],
+        name: vec!["b=1".into(), "ip4".into()],
+    };
+    let instance = rail.instance().unwrap();
+    assert_eq!(
+        instance.set_command(),
+        "set rail slots 0,2 name b=1 name \"ip4\""
+    );
+    assert_eq!(instance.summary(), "slots 0,2, name b=1,ip4");
+    assert!(instance.class().def().recreate);
+    let kind = &instance.class().fields()[0].kind;
+    assert_eq!(Some(&kind.read("0,2").unwrap()), instance.slot(0));
+    for bad in ["", "0,", "0,64", "a"] {
+        assert!(kind.read(bad).is_err(), "{bad}");
+    }
+    let empty = Rail::defaults([]).unwrap().instance().unwrap();
+    assert_eq!(empty.set_command(), "set rail");
+    assert_eq!(empty.summary(), "defaults");
+}

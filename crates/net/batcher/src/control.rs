@@ -2,6 +2,7 @@
 
 use crate::count::{Cells, Sums};
 use crate::learn::Learner;
+use crate::model::{BatcherSettings, InterfaceBatcher, PathQueue, PathRule};
 use crate::queues::MOST;
 use crate::table::{LearnedPath, QUEUES, RULE_COUNTERS, Situation, Table, Wishes};
 use std::cell::RefCell;
@@ -17,8 +18,7 @@ use volley_model::reply::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
 };
 use volley_model::{
-    Applied, Clear, Handler, ModelError, ObjectKind, PathHeader, PathQueue, PathRule, Query, Reply,
-    Request, Switch,
+    Applied, Clear, Handler, ModelError, ObjectKind, PathHeader, Query, Reply, Request, key_value,
 };
 use volley_tables::qsbr::Publisher;
 
@@ -51,8 +51,9 @@ struct Control {
 }
 
 /// Carries out requests of the path batcher.
+#[derive(Clone)]
 pub struct PathHandler {
-    control: Runner<Control>,
+    control: Rc<RefCell<Runner<Control>>>,
 }
 
 pub(crate) fn first_table() -> Table {
@@ -98,9 +99,48 @@ impl PathHandler {
             decided_ns: 0,
             clock,
         };
+        let control = Runner::new(&registry.processes, control);
         PathHandler {
-            control: Runner::new(&registry.processes, control),
+            control: Rc::new(RefCell::new(control)),
         }
+    }
+
+    fn with<T>(&self, what: impl FnOnce(&mut Control) -> T) -> T {
+        let mut runner = self.control.borrow_mut();
+        let done = what(&mut runner.errand().borrow_mut());
+        runner.call();
+        done
+    }
+
+    /// Makes the handler the owner of its classes.
+    pub(crate) fn own(&self, registry: &mut Registry) {
+        let shared = self.clone();
+        registry.own(move |_, now: Option<BatcherSettings>| {
+            shared.with(|control| {
+                let mut wishes = control.wishes.clone();
+                wishes.defaults = now.unwrap_or_default();
+                control.replace(wishes)
+            })
+        });
+        let shared = self.clone();
+        registry.own(move |key, now: Option<PathQueue>| {
+            shared.with(|control| match &now {
+                Some(queue) => control.queue_set(queue),
+                None => control.queue_del(key_value(key, 0)),
+            })
+        });
+        let shared = self.clone();
+        registry.own(move |key, now: Option<PathRule>| {
+            shared.with(|control| match &now {
+                Some(rule) => control.rule_set(rule),
+                None => control.rule_del(&key_value::<String>(key, 0)),
+            })
+        });
+        let shared = self.clone();
+        registry.own_setting(move |index, _, now: Option<InterfaceBatcher>| {
+            let on = now.is_some_and(|it| it.enabled);
+            shared.with(|control| control.switch(index, on))
+        });
     }
 }
 
@@ -114,8 +154,8 @@ impl Errand for Control {
         if !self.gates.borrow().leaving.is_empty() || self.now.pass {
             return Some(DRAIN);
         }
-        let learn = self.wishes.defaults.learn.as_ref()?;
-        let span = (learn.interval_ms / 4).clamp(5, 50);
+        let learn = self.wishes.defaults.learning()?;
+        let span = (learn.learn_interval / 4).clamp(5, 50);
         Some(Duration::from_millis(span.into()))
     }
 
@@ -138,7 +178,7 @@ impl Control {
         }
         let mut now = self.now.clone();
         now.version += 1;
-        if wishes.defaults.learn != self.wishes.defaults.learn
+        if !wishes.defaults.learns_as(&self.wishes.defaults)
             || wishes.headers != self.wishes.headers
         {
             now.learned.clear();
@@ -161,20 +201,12 @@ impl Control {
         }
     }
 
-    fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
-        let all = self.interfaces.borrow();
-        let known = || all.iter().map(|i| i.name.clone()).collect::<Vec<_>>();
-        all.index(name)
-            .map_err(|_| ModelError::not_found(ObjectKind::Interface, name, known()))
-    }
-
-    fn switch(&mut self, name: &str, switch: Switch) -> Result<Applied, ModelError> {
-        let index = self.index(name)?;
+    fn switch(&mut self, index: IfIdx, on: bool) -> Result<Applied, ModelError> {
         let is_on = self.gates.borrow().on.contains(&index.0);
-        if is_on == (switch == Switch::On) {
+        if is_on == on {
             return Ok(Applied::nothing());
         }
-        if switch == Switch::Off {
+        if !on {
             let mut gates = self.gates.borrow_mut();
             gates.on.remove(&index.0);
             gates.leaving.insert(index.0);
@@ -186,7 +218,8 @@ impl Control {
         }
         if !self.has_frames {
             let given = self.engine.borrow_mut().spare_frames(MOST + QUEUES + 2);
-            given.map_err(|e| ModelError::invalid(format!("path batcher on {name}"), e))?;
+            let name = || self.interfaces.borrow().name(index.0);
+            given.map_err(|e| ModelError::invalid(format!("path batcher on {}", name()), e))?;
             self.has_frames = true;
         }
         let mut gates = self.gates.borrow_mut();
@@ -224,7 +257,7 @@ impl Control {
 
     /// Weigh what was sampled; decide when it is time.
     fn learn(&mut self) {
-        let Some(learn) = self.wishes.defaults.learn.clone() else {
+        let Some(learn) = self.wishes.defaults.learning().cloned() else {
             return;
         };
         for cells in &self.cells {
@@ -234,7 +267,7 @@ impl Control {
         }
         let (now_ns, span) = (
             self.clock.now_ns(),
-            u64::from(learn.interval_ms) * 1_000_000,
+            u64::from(learn.learn_interval) * 1_000_000,
         );
         if now_ns < self.decided_ns + span {
             return;
@@ -242,11 +275,11 @@ impl Control {
         self.decided_ns = now_ns;
         let taken = |id: &u32| self.wishes.queues.iter().any(|q| q.id == *id);
         let free = (1..QUEUES as u32).rev().filter(|id| !taken(id));
-        let queues: Vec<u32> = free.take(learn.queues as usize).collect();
+        let queues: Vec<u32> = free.take(learn.learn as usize).collect();
         let mut learned = std::mem::take(&mut self.now.learned);
         let changed = self
             .learner
-            .decide(&mut learned, &queues, learn.margin_percent);
+            .decide(&mut learned, &queues, learn.learn_margin);
         self.now.learned = learned;
         if changed {
             self.renew();
@@ -388,7 +421,7 @@ impl Control {
             interfaces: names(&gates.on),
             draining: names(&gates.leaving),
             batch: self.wishes.defaults.batch,
-            timeout_us: self.wishes.defaults.timeout_us,
+            timeout_us: self.wishes.defaults.timeout,
             gather: self.wishes.defaults.gather,
             totals: PathBatcherTotals {
                 packets: sums.packets.iter().sum(),
@@ -403,7 +436,7 @@ impl Control {
             queues: self.queue_rows(&sums),
             rules: self.rule_rows(&sums),
             headers: self.header_rows(),
-            learning: self.wishes.defaults.learn.is_some(),
+            learning: self.wishes.defaults.learning().is_some(),
             learned: self
                 .now
                 .learned
@@ -419,12 +452,14 @@ impl Control {
             let own = self.wishes.queues.iter().find(|q| q.id == id).cloned();
             let (shown, at) = (id == 0 || own.is_some() || learned(id), id as usize);
             let sum = |of: &dyn Fn(&Cells) -> u64| self.cells.iter().map(|c| of(c)).sum();
-            let queue = own.unwrap_or(PathQueue {
-                id,
-                ..PathQueue::default()
-            });
+            let of = |value: fn(&PathQueue) -> Option<u32>| own.as_ref().and_then(value);
             shown.then(|| PathQueueRow {
-                queue,
+                id,
+                batch: of(|q| q.batch),
+                timeout_us: of(|q| q.timeout),
+                gather: of(|q| q.gather),
+                weight: of(|q| q.weight),
+                strict: of(|q| q.strict),
                 learned: learned(id),
                 packets: sums.packets[at],
                 held: sum(&|c| c.queues[at].held.load(Ordering::Relaxed)),
@@ -443,7 +478,7 @@ impl Control {
             name: rule.name.clone(),
             queue: rule.queue,
             priority: rule.priority,
-            matches: rule.matches.clone(),
+            matches: rule.r#match.iter().map(ToString::to_string).collect(),
             packets: sums.rules[*counter as usize],
         };
         let mut rows: Vec<PathRuleRow> = self.wishes.rules.iter().map(row).collect();
@@ -462,7 +497,12 @@ impl Control {
 
     fn learned_row(&self, (path, queue): &(LearnedPath, u32)) -> PathLearnedRow {
         let mut text = self.publisher.program.path_text(path.path);
-        let fields = self.wishes.defaults.learn.iter().flat_map(|l| &l.fields);
+        let fields = self
+            .wishes
+            .defaults
+            .learning()
+            .into_iter()
+            .flat_map(|l| &l.learn_field);
         for ((field, wanted), value) in fields.zip(&self.publisher.learn).zip(path.values) {
             if path.seen & wanted.bit != 0 {
                 text += &format!(" {field}={value}");
@@ -478,36 +518,23 @@ impl Control {
 
 impl Handler for PathHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        let mut control = self.control.errand().borrow_mut();
-        let done = match request {
-            Request::PathBatcherSet(defaults) => {
-                let mut wishes = control.wishes.clone();
-                wishes.defaults = defaults.clone();
-                control.replace(wishes)
-            }
-            Request::PathHeaderSet(header) => control.header_set(header),
-            Request::PathHeaderDel { name } => control.header_del(name),
-            Request::PathQueueSet(queue) => control.queue_set(queue),
-            Request::PathQueueDel { id } => control.queue_del(*id),
-            Request::PathRuleSet(rule) => control.rule_set(rule),
-            Request::PathRuleDel { name } => control.rule_del(name),
-            Request::InterfacePathBatcher { name, switch } => control.switch(name, *switch),
+        self.with(|control| match request {
+            Request::PathHeaderSet(header) => Some(control.header_set(header)),
+            Request::PathHeaderDel { name } => Some(control.header_del(name)),
             Request::Clear(Clear::PathBatcher) => {
                 control.clear();
-                Ok(Applied::one())
+                Some(Ok(Applied::one()))
             }
-            _ => return None,
-        };
-        drop(control);
-        self.control.call();
-        Some(done)
+            _ => None,
+        })
     }
 
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         let Query::PathBatcher = query else {
             return None;
         };
-        let control = self.control.errand().borrow();
+        let runner = self.control.borrow();
+        let control = runner.errand().borrow();
         Some(Ok(Reply::PathBatcher(control.reply())))
     }
 }

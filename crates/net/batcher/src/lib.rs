@@ -11,6 +11,7 @@ mod headers;
 mod learn;
 mod matcher;
 mod memo;
+mod model;
 pub mod node;
 mod parser;
 mod queues;
@@ -19,6 +20,9 @@ mod table;
 mod tests;
 
 pub use control::PathHandler;
+pub use model::{
+    BatcherSettings, InterfaceBatcher, PathMatch, PathQueue, PathRule, PathTest, classes,
+};
 pub use node::path_batcher::PathBatcher;
 
 use volley_graph::{GraphError, Node};
@@ -46,6 +50,7 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
         (node, publisher, cells)
     };
     let handler = PathHandler::new(registry, node, publisher, cells);
+    handler.own(registry);
     registry.handlers.push(Box::new(handler));
     Ok(())
 }

@@ -1,12 +1,10 @@
 //! What workers read: parser program, matcher, queues, published as one value.
 
 use crate::matcher::{Matcher, NONE, Test};
+use crate::model::{BatcherSettings, Literal, PathMatch, PathQueue, PathRule, PathTest};
 use crate::parser::{Features, Program, WantError, Wanted};
 use volley_model::limits::{PATH_QUEUES, PATH_RULES};
-use volley_model::{
-    Literal, ModelError, ObjectKind, PathBatcher, PathHeader, PathMatch, PathQueue, PathRule,
-    PathTest,
-};
+use volley_model::{ModelError, ObjectKind, PathHeader};
 
 /// Queues there can be.
 pub(crate) const QUEUES: usize = PATH_QUEUES as usize;
@@ -63,7 +61,7 @@ pub(crate) struct Table {
 /// What the operator has said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
-    pub(crate) defaults: PathBatcher,
+    pub(crate) defaults: BatcherSettings,
     pub(crate) headers: Vec<PathHeader>,
     pub(crate) queues: Vec<PathQueue>,
     /// With the number of each one's counter.
@@ -134,7 +132,12 @@ impl Table {
         }
         let learned_from = tests.len() as u32;
         let mut learn = Vec::new();
-        for field in wishes.defaults.learn.iter().flat_map(|l| &l.fields) {
+        for field in wishes
+            .defaults
+            .learning()
+            .into_iter()
+            .flat_map(|l| &l.learn_field)
+        {
             let what = format!("learn-field {field}");
             learn.push(program.want(field).map_err(|e| explain(&what, field, e))?);
         }
@@ -157,7 +160,7 @@ impl Table {
             strict_mask: strict.iter().fold(0, |all, q| all | 1 << q),
             strict,
             pass: now.pass,
-            sample: wishes.defaults.learn.as_ref().map_or(0, |l| l.sample),
+            sample: wishes.defaults.learning().map_or(0, |l| l.learn_sample),
             learn,
             learned_from,
         })
@@ -169,7 +172,7 @@ fn plans(wishes: &Wishes) -> [QueuePlan; QUEUES] {
     std::array::from_fn(|id| {
         let own = wishes.queues.iter().find(|q| q.id as usize == id);
         let batch = own.and_then(|q| q.batch).unwrap_or(usual.batch);
-        let timeout_us = own.and_then(|q| q.timeout_us).unwrap_or(usual.timeout_us);
+        let timeout_us = own.and_then(|q| q.timeout).unwrap_or(usual.timeout);
         QueuePlan {
             batch: batch as usize,
             timeout_ns: u64::from(timeout_us) * 1000,
@@ -231,7 +234,7 @@ fn explain(what: &str, name: &str, error: WantError) -> ModelError {
 
 fn test(program: &mut Program, rule: &PathRule) -> Result<Test, ModelError> {
     let mut test = Test::default();
-    for one in &rule.matches {
+    for one in &rule.r#match {
         let what = format!("match {one} of path-batcher rule {}", rule.name);
         if let PathTest::Path(headers) = &one.test {
             let mut path = 0;

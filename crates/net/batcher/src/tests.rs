@@ -1,6 +1,6 @@
 //! The stage between a source and what stands behind it: packets in, batches out, on a clock that the test owns.
 
-use crate::register;
+use crate::{BatcherSettings, InterfaceBatcher, PathQueue, PathRule, register};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
@@ -11,7 +11,8 @@ use volley_graph::{
 use volley_iface::driver::Host;
 use volley_iface::{IfIdx, Interfaces, NewInterface, Registry};
 use volley_model::reply::PathBatcherReply;
-use volley_model::{Applied, Handler, ModelError, Query, Reply, Request, Switch};
+use volley_model::{Applied, Handler, ModelError, Owners, Query, Reply, Request};
+use volley_object::{FieldError, Value};
 
 type Packets = Arc<Mutex<Vec<Vec<u8>>>>;
 /// Vectors as the node behind the stage gets them.
@@ -76,6 +77,7 @@ struct Bench {
     packets: Packets,
     out: Vectors,
     handlers: Vec<Box<dyn Handler>>,
+    owners: Owners,
     processes: volley_graph::Processes,
     _host: Host,
 }
@@ -127,6 +129,7 @@ impl Bench {
             out,
             processes: registry.processes.clone(),
             handlers: registry.handlers,
+            owners: registry.owners,
             _host: host,
         }
     }
@@ -134,39 +137,35 @@ impl Bench {
     fn on(vector_size: usize, rules: &[&str]) -> Bench {
         let mut bench = Bench::new(vector_size);
         rules.iter().for_each(|r| bench.ok(r));
-        bench.switch(Switch::On);
+        bench.switch(true);
         bench
     }
 
     fn apply(&mut self, request: Request) -> Result<Applied, ModelError> {
-        request.validate()?;
-        self.handlers
-            .iter_mut()
-            .find_map(|h| h.apply(&request))
-            .unwrap()
+        self.owners.apply(&request).unwrap()
     }
 
     /// `queue ...` and `rule ...` in short.
-    fn request(text: &str) -> Request {
+    fn request(text: &str) -> Result<Request, FieldError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let after = |word: &str| {
             let at = words.iter().position(|w| *w == word)?;
             words.get(at + 1).and_then(|w| w.parse::<u32>().ok())
         };
         match words[0] {
-            "queue" => Request::PathQueueSet(volley_model::PathQueue {
+            "queue" => Request::set(&PathQueue {
                 id: words[1].parse().unwrap(),
                 batch: after("batch"),
-                timeout_us: after("timeout"),
+                timeout: after("timeout"),
                 gather: after("gather"),
                 weight: after("weight"),
                 strict: after("strict"),
             }),
-            "rule" => Request::PathRuleSet(volley_model::PathRule {
+            "rule" => Request::set(&PathRule {
                 name: words[1].into(),
                 queue: after("queue").unwrap_or(0),
                 priority: after("priority").unwrap_or(0),
-                matches: words
+                r#match: words
                     .windows(2)
                     .filter(|w| w[0] == "match")
                     .map(|w| w[1].parse().unwrap())
@@ -176,18 +175,26 @@ impl Bench {
         }
     }
 
+    fn gone(class: &str, key: Value) -> Request {
+        let classes = volley_object::classes();
+        Request::Unset(classes.get(class).unwrap().key(vec![key]).unwrap())
+    }
+
     fn ok(&mut self, text: &str) {
-        self.apply(Bench::request(text)).unwrap();
+        self.apply(Bench::request(text).unwrap()).unwrap();
     }
 
     fn refused(&mut self, text: &str) -> String {
-        self.apply(Bench::request(text)).unwrap_err().to_string()
+        match Bench::request(text) {
+            Ok(request) => self.apply(request).unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        }
     }
 
-    fn switch(&mut self, switch: Switch) {
-        let name = "pg0".to_owned();
-        self.apply(Request::InterfacePathBatcher { name, switch })
-            .unwrap();
+    fn switch(&mut self, enabled: bool) {
+        let interface = "pg0".to_owned();
+        let batcher = InterfaceBatcher { interface, enabled };
+        self.apply(Request::set(&batcher).unwrap()).unwrap();
     }
 
     fn send(&self, packets: impl IntoIterator<Item = Vec<u8>>) {
@@ -387,17 +394,13 @@ fn full_batches_wait_for_each_other_and_no_longer_than_their_limit() {
 #[test]
 fn learning_finds_the_two_heaviest_of_fifty() {
     let mut bench = Bench::on(64, &[]);
-    let learn = volley_model::PathLearning {
-        sample: 4,
-        fields: vec!["vlan.id".into()],
-        ..Default::default()
+    let defaults = BatcherSettings {
+        learn: 2,
+        learn_sample: 4,
+        learn_field: vec!["vlan.id".into()],
+        ..BatcherSettings::default()
     };
-    let learn = Some(learn);
-    let defaults = volley_model::PathBatcher {
-        learn,
-        ..Default::default()
-    };
-    bench.apply(Request::PathBatcherSet(defaults)).unwrap();
+    bench.apply(Request::set(&defaults).unwrap()).unwrap();
     let mut number = 0;
     for _ in 0..100 {
         let heavy = [17, 31];
@@ -480,11 +483,9 @@ fn bad_rules_say_why_and_change_nothing() {
             .refused(&format!("rule b queue 1 {}", chunks[1]))
             .contains("16 different fields")
     );
-    bench
-        .apply(Request::PathRuleDel { name: "a".into() })
-        .unwrap();
+    bench.apply(Bench::gone("path_rule", "a".into())).unwrap();
     let in_use = bench
-        .apply(Request::PathQueueDel { id: 1 })
+        .apply(Bench::gone("path_queue", Value::Number(1)))
         .unwrap_err()
         .to_string();
     assert!(in_use.contains("four"), "{in_use}");
@@ -549,12 +550,12 @@ proptest! {
                     bench.run();
                 }
                 Event::Later(us) => bench.later(us),
-                Event::Switch(on) => bench.switch(if on { Switch::On } else { Switch::Off }),
+                Event::Switch(on) => bench.switch(on),
                 Event::Rule(flow, queue) => {
                     bench.ok(&format!("rule f{flow} queue {queue} match ethernet.src=02:00:00:00:00:0{flow}"));
                 }
                 Event::Delete(flow) => {
-                    let _ = bench.apply(Request::PathRuleDel { name: format!("f{flow}") });
+                    let _ = bench.apply(Bench::gone("path_rule", Value::text(format!("f{flow}"))));
                 }
                 Event::Queue(id, batch, gather) => bench.ok(&format!("queue {id} batch {batch} gather {gather}")),
             }

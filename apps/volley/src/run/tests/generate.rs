@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
     AdminState, BridgeDomain, BridgePort, Enter, Family, Feature, IfAddress, InterfaceKind,
     InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Mroute, Neighbor, Path,
-    PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, Request, Route, Sizes, StreamSource,
-    StreamSpec, SubInterfaceSpec, Switch, VlanTag,
+    PathTarget, PcapFiles, Prefix, Request, Route, Sizes, StreamSource, StreamSpec,
+    SubInterfaceSpec, Switch, VlanTag,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -121,36 +121,14 @@ fn object() -> impl Strategy<Value = Request> {
 }
 
 fn setting() -> impl Strategy<Value = Request> {
-    let switch = prop_oneof![Just(Switch::On), Just(Switch::Off)];
     let state = prop_oneof![3 => Just(AdminState::Up), 1 => Just(AdminState::Down)];
     prop_oneof![
         3 => (name(), state).prop_map(|(name, state)| Request::InterfaceState { name, state }),
-        1 => (name(), switch).prop_map(|(name, switch)| Request::InterfacePathBatcher { name, switch }),
         1 => (name(), 1000u32..1003).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
         1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         8 => object(),
         1 => unnumbered(),
-        1 => path_batcher(),
     ]
-}
-
-fn path_batcher() -> impl Strategy<Value = Request> {
-    let defaults = (64u32..67, 1u32..4).prop_map(|(batch, gather)| {
-        Request::PathBatcherSet(PathBatcher {
-            batch,
-            gather,
-            ..PathBatcher::default()
-        })
-    });
-    let queue = (1u32..4, proptest::option::of(1u32..4)).prop_map(|(id, gather)| {
-        Request::PathQueueSet(PathQueue {
-            id,
-            gather,
-            ..PathQueue::default()
-        })
-    });
-    let gone = (1u32..4).prop_map(|id| Request::PathQueueDel { id });
-    prop_oneof![defaults, queue, gone]
 }
 
 fn bind() -> impl Strategy<Value = Request> {

@@ -170,23 +170,11 @@ commands! {
         "create sub-interfaces pg0 100 dot1ad 100 inner-dot1q 7 exact-match";
     DeleteSubInterface: "delete (sub-interface | subif) <interface>", "Delete a sub-interface.", "delete sub-interface pg0.100";
 
-    SetPathBatcher: "set path-batcher defaults {batch <n> | timeout <n> | gather <n> | learn <n> | learn-sample <n> | learn-interval <n> | learn-margin <n> | \
-         learn-field <match>}",
-        "Say how large batches are, how long packets wait (microseconds), how many full batches wait for each other, and whether heavy paths get queues of their own.",
-        "set path-batcher defaults batch 64 timeout 100 learn 2";
-    SetPathQueue: "set path-batcher queue <n> {batch <n> | timeout <n> | gather <n> | weight <n> | strict <n>}",
-        "Make or change a queue: batch size, longest wait, batches that wait for each other, batches in its turn, or before all that take turns.",
-        "set path-batcher queue 1 batch 128 timeout 50";
     SetPathHeader: "set path-batcher header <name> length <n> {length-at <n> | length-mask <n> | length-scale <n> | next-at <n> | next-bytes <n> | \
          next <n> <name> [inner] | after <n> <name> [inner] | field <name> <n> <n>}",
         "Teach the parser a protocol: its length, what follows, what it follows, its fields (name, first bit, bits).",
         "set path-batcher header tag length 4 next-at 2 next 0x800 ip4 after 0x88b5 ethernet field color 8 8";
-    SetPathRule: "set path-batcher rule <name> queue <n> {priority <n> | match <match>}",
-        "Send packets that match to a queue.", "set path-batcher rule dns queue 1 priority 10 match udp.dst=53";
     DeletePathHeader: "delete path-batcher header <name>", "Forget a protocol.", "delete path-batcher header tag";
-    DeletePathQueue: "delete path-batcher queue <n>", "Remove a queue that no rule names.", "delete path-batcher queue 1";
-    DeletePathRule: "delete path-batcher rule <name>", "Remove a rule.", "delete path-batcher rule dns";
-    SetInterfacePathBatcher: "set interface path-batcher (on | off) <interface>", "Let what an interface receives wait in the path batcher, or no longer.", "set interface path-batcher on pg0";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
     SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";
     SetMac: "set interface mac address <interface> <mac>", "Set the MAC address.", "set interface mac address pg0 02:fe:00:00:00:01";

@@ -74,7 +74,7 @@ fn totals(t: &PathBatcherTotals, out: &mut String) {
 fn queues(r: &PathBatcherReply, out: &mut String) {
     let of = |value: Option<u32>| value.map_or_else(|| "-".to_owned(), |v| v.to_string());
     let rows = r.queues.iter().map(|q| {
-        let kind = match (q.queue.id, q.learned) {
+        let kind = match (q.id, q.learned) {
             (0, _) => "default",
             (_, true) => "learned",
             _ => "",
@@ -88,14 +88,8 @@ fn queues(r: &PathBatcherReply, out: &mut String) {
             q.late,
             q.held_up,
         ];
-        let own = [
-            q.queue.batch,
-            q.queue.timeout_us,
-            q.queue.gather,
-            q.queue.weight,
-            q.queue.strict,
-        ];
-        let mut row = vec![q.queue.id.to_string(), kind.to_owned()];
+        let own = [q.batch, q.timeout_us, q.gather, q.weight, q.strict];
+        let mut row = vec![q.id.to_string(), kind.to_owned()];
         row.extend(own.map(of));
         row.extend(numbers.map(|n| n.to_string()));
         row
@@ -123,11 +117,10 @@ fn queues(r: &PathBatcherReply, out: &mut String) {
 fn rules(r: &PathBatcherReply, out: &mut String) {
     if !r.rules.is_empty() {
         let rows = r.rules.iter().map(|rule| {
-            let matches: Vec<_> = rule.matches.iter().map(ToString::to_string).collect();
             let numbers = [rule.queue.to_string(), rule.packets.to_string()];
             let mut row = vec![rule.priority.to_string(), rule.name.clone()];
             row.extend(numbers);
-            row.push(matches.join(" "));
+            row.push(rule.matches.join(" "));
             row
         });
         out.push('\n');

@@ -124,7 +124,7 @@ fn paths(page: &mut Page, batcher: &PathBatcherReply) {
     for (name, kind, help, read) in figures {
         let name = format!("volley_path_batcher_queue_{name}");
         page.rows((&name, kind, help), &batcher.queues, |put, row| {
-            put(&[("queue", &row.queue.id.to_string())], read(row) as f64);
+            put(&[("queue", &row.id.to_string())], read(row) as f64);
         });
     }
     let (name, help) = (

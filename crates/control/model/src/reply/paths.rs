@@ -1,6 +1,5 @@
 //! Answer to [`crate::Query::PathBatcher`].
 
-use crate::paths::{PathMatch, PathQueue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,9 +54,18 @@ pub struct PathBatcherTotals {
 /// A queue.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PathQueueRow {
-    /// What it was made with; number 0 is the default queue.
-    #[serde(flatten)]
-    pub queue: PathQueue,
+    /// Its number; 0 is the default queue.
+    pub id: u32,
+    /// Packets of a full batch; none = as the batcher says.
+    pub batch: Option<u32>,
+    /// The longest wait in microseconds; none = as the batcher says.
+    pub timeout_us: Option<u32>,
+    /// Full batches that wait for each other; none = as the batcher says.
+    pub gather: Option<u32>,
+    /// Batches in its turn.
+    pub weight: Option<u32>,
+    /// Its strict priority; none = takes turns.
+    pub strict: Option<u32>,
     /// A path that was learned has it.
     pub learned: bool,
     /// Packets that came in.
@@ -87,7 +95,7 @@ pub struct PathRuleRow {
     pub priority: u32,
     /// Its tests.
     #[serde(rename = "match")]
-    pub matches: Vec<PathMatch>,
+    pub matches: Vec<String>,
     /// Packets that matched.
     pub packets: u64,
 }

@@ -104,7 +104,12 @@ fn fault(text: &str, whole: bool) -> Option<String> {
 
 /// Registers the classes of objects, as the program does.
 fn define() {
+    volley_iface::classes().unwrap();
+    volley_rss::classes().unwrap();
+    volley_batcher::classes().unwrap();
     volley_fib::classes().unwrap();
+    volley_neighbor::classes().unwrap();
+    volley_mcast::classes().unwrap();
     volley_ip::classes().unwrap();
 }
 

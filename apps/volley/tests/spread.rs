@@ -176,7 +176,7 @@ fn one_queue_over_many_workers_gives_the_same_packets() {
 #[test]
 fn changes_of_spreading_lose_nothing_that_is_not_counted() {
     let config = "[engine]\nworkers = 3\n\
-        [[interface]]\nname = \"pg0\"\nkind = \"pg\"\nrss = \"inner on\"\n\
+        [[interface]]\nname = \"pg0\"\nkind = \"pg\"\nrss = { inner = true }\n\
         [[interface]]\nname = \"pg1\"\nkind = \"pg\"\n\
         [[node_worker]]\nnode = \"interface-output\"\nworker = 1\n\
         [[l2patch]]\nrx = \"pg0\"\ntx = \"pg1\"\n";

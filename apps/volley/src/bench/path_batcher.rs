@@ -375,7 +375,7 @@ fn learning(args: &PathArgs) -> Result<(), BenchError> {
     let packets: Vec<_> = (0..4096).map(flow).map(|flow| packet(0, flow)).collect();
     rig.batch(0, 128, LIMIT_US, 1)?;
     rig.stream(&packets, 256, Pace::Ahead)?;
-    rig.configure("[path_batcher]\nlearn = 2\nlearn_fields = [\"ip4.dst\"]\n")?;
+    rig.configure("[path_batcher]\nlearn = 2\nlearn_field = [\"ip4.dst\"]\n")?;
     let start = Instant::now();
     let wanted: Vec<String> = HEAVY
         .iter()

@@ -44,7 +44,7 @@ pub const MEANT: [Meant; 4] = [
         why: "whether a worker sleeps: it says so itself, and whoever hands something over looks, to wake it",
         sources: &[
             (
-                "crates/base/graph/src/rest.rs",
+                "crates/base/graph/src/sleep.rs",
                 &["ring", "sleep", "wait", "is_asleep"],
             ),
             ("crates/base/graph/src/channel.rs", &["ring"]),
@@ -55,7 +55,7 @@ pub const MEANT: [Meant; 4] = [
         name: "where a worker stands",
         why: "the answer of a worker that the watchdog asks because it stands still: so do workers that are stepped, others never write it",
         sources: &[(
-            "crates/base/graph/src/shot.rs",
+            "crates/base/graph/src/stack_sample.rs",
             &["answer", "copy", "on_signal"],
         )],
         orders: false,

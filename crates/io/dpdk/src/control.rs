@@ -232,7 +232,7 @@ fn check(info: &Info, dpdk: &DpdkSpec, workers: usize, mtu: u32) -> Result<(), P
 
 impl Ports {
     fn workers(&self) -> usize {
-        self.host.engine.borrow().crew().count()
+        self.host.engine.borrow().worker_set().count()
     }
 
     /// The store of buffers, with DPDK started.

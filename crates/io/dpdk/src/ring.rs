@@ -464,7 +464,7 @@ impl TxQueue {
     }
 
     /// Send the burst. `lost` is told of the packets that did not go: those are still the graph's. All others are the
-    /// driver's, with every slot, and must be lent ([`Vector::lend_all`]).
+    /// driver's, with every slot, and must be lent ([`Vector::post_all_to_device`]).
     #[inline(always)]
     pub(crate) fn send(&mut self, mut lost: impl FnMut(usize, Lost)) {
         let (store, count) = (self.port.store(), self.packets.len().min(self.fates.len()));

@@ -123,7 +123,7 @@ impl Node for DpdkTx {
         };
         v.trim_chains();
         let n = v.len();
-        let (rank, _) = self.table.crew().rank(self.worker);
+        let (rank, _) = self.table.worker_set().rank(self.worker);
         let mut turn = self.queues.take(rank);
         let mut verdict = std::mem::take(&mut self.verdict);
         let verdicts = verdict.words_mut(n);

@@ -45,9 +45,9 @@ pub const MEANT: [Meant; 4] = [
         sources: &[
             (
                 "crates/base/graph/src/sleep.rs",
-                &["ring", "sleep", "wait", "is_asleep"],
+                &["notify", "sleep", "wait", "is_asleep"],
             ),
-            ("crates/base/graph/src/channel.rs", &["ring"]),
+            ("crates/base/graph/src/channel.rs", &["wake"]),
         ],
         orders: false,
     },
@@ -56,7 +56,7 @@ pub const MEANT: [Meant; 4] = [
         why: "the answer of a worker that the watchdog asks because it stands still: so do workers that are stepped, others never write it",
         sources: &[(
             "crates/base/graph/src/stack_sample.rs",
-            &["answer", "copy", "on_signal"],
+            &["record", "copy", "on_signal"],
         )],
         orders: false,
     },
@@ -77,10 +77,10 @@ mod tests {
         }
         let ring = &MEANT[0];
         assert!(ring.has(
-            "take<volley_graph::handoff::Parcel>",
+            "dequeue<volley_graph::handoff::HandoffEntry>",
             "crates/base/tables/src/exchange.rs:9"
         ));
-        assert!(!ring.has("take", "crates/base/tables/src/limbo.rs:9"));
+        assert!(!ring.has("dequeue", "crates/base/tables/src/limbo.rs:9"));
         let one = Meant {
             sources: &[("a.rs", &["f"])],
             ..MEANT[0]

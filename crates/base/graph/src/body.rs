@@ -44,7 +44,7 @@ pub(crate) trait Body: Send {
     fn keeps_order(&self) -> bool {
         false
     }
-    /// Whether the worker may end: see [`Source::may_leave`]; stages hold nothing that must not be lost.
+    /// Whether the worker may end: see [`Source::can_exit`]; stages hold nothing that must not be lost.
     fn can_exit(&self) -> bool {
         !self.keeps_order()
     }
@@ -56,12 +56,12 @@ pub(crate) trait Body: Send {
     fn is_holding(&self) -> bool {
         false
     }
-    /// Sources: see [`Source::may_rest`].
+    /// Sources: see [`Source::may_sleep`].
     fn may_sleep(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
     }
-    /// Sources: see [`Source::rest`].
-    fn rest(&mut self, _rest: &mut WakeConditions) -> bool {
+    /// Sources: see [`Source::arm`].
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         true
     }
     /// Sources: see [`Source::wake`].
@@ -251,8 +251,8 @@ impl<S: Source> Body for SourceBody<S> {
         self.0.may_sleep(now_ns, idle_ns)
     }
 
-    fn rest(&mut self, rest: &mut WakeConditions) -> bool {
-        self.0.rest(rest)
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
+        self.0.arm(rest)
     }
 
     fn wake(&mut self) {
@@ -315,7 +315,7 @@ impl<S: Stage> Body for StageBody<S> {
         self.0.may_sleep(now_ns)
     }
 
-    fn rest(&mut self, rest: &mut WakeConditions) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         self.0.arm(rest)
     }
 

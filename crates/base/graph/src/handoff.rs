@@ -104,7 +104,7 @@ pub(crate) struct HandoffRings {
     is_alone: bool,
 }
 
-/// Where a packet goes, as [`Vector::hand_over`] reads it: a worker and a node there.
+/// Where a packet goes, as [`Vector::handoff`] reads it: a worker and a node there.
 #[inline(always)]
 pub fn handoff_code(worker: usize, node: NodeId) -> u32 {
     (worker as u32) << 16 | u32::from(node.0)
@@ -297,7 +297,7 @@ impl DispatchState {
 }
 
 impl StageCx<'_> {
-    /// Begin a turn: what this worker hands over from now on, what it keeps for itself by [`Vector::hand_over`] included,
+    /// Begin a turn: what this worker hands over from now on, what it keeps for itself by [`Vector::handoff`] included,
     /// is run when all workers have run what it handed to them before. False when a ring has no room for that: nothing
     /// has changed then. For whoever is about to send flows another way than before.
     pub fn begin_epoch(&mut self) -> bool {
@@ -322,7 +322,7 @@ impl StageCx<'_> {
 }
 
 impl<I: Isa, X: Nexts> Output<'_, I, X> {
-    /// See [`Vector::hands`].
+    /// See [`Vector::stage_cx`].
     pub fn stage_cx(&mut self) -> StageCx<'_> {
         StageCx::of(self.dispatch)
     }

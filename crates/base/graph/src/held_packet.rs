@@ -1,7 +1,7 @@
 //! Packets that wait outside the graph: taken out of a vector by a slow node, kept by whoever waits for something (the
 //! control thread, mostly), and given back to a source of the same pool.
 //!
-//! A [`HeldPacket`] packet is its row: it is in one place, and it counts as held until it is resumed. One that is forgotten
+//! A [`HeldPacket`] is its row: it is in one place, and it counts as held until it is resumed. One that is forgotten
 //! (its keeper is dropped with it inside) frees its buffers.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
@@ -96,7 +96,7 @@ impl Drop for HeldPacket {
     }
 }
 
-/// What becomes of a packet in [`Vector::part`].
+/// What becomes of a packet in [`Vector::each_or_hold`].
 pub enum HoldAction<X, K> {
     /// It goes on by this edge.
     Send(X),

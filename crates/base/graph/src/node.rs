@@ -73,10 +73,10 @@ pub trait Source: Send + Sized + 'static {
 
     /// The worker goes to sleep, for every source lets it: arm the interrupt, say in `rest` what ends the sleep, then
     /// look once more; false when there is work after all (packets, or something in an inbox). System calls are allowed.
-    fn rest(&mut self, _rest: &mut WakeConditions) -> bool {
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         true
     }
 
-    /// The worker is awake again, or did not fall asleep: disarm. Called whenever [`Source::rest`] was.
+    /// The worker is awake again, or did not fall asleep: disarm. Called whenever [`Source::arm`] was.
     fn wake(&mut self) {}
 }

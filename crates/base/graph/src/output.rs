@@ -59,7 +59,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         }
     }
 
-    /// The next packets (at most `rows`, at most one vector) that were set aside with [`NewVector::set_aside`].
+    /// The next packets (at most `rows`, at most one vector) that were set aside with [`NewVector::defer`].
     #[inline(always)]
     pub fn resume(&mut self, aside: &mut DeferredPackets, rows: usize) -> NewVector<'_, I, X> {
         let mut frame = self.dispatch.frame();

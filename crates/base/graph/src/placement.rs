@@ -138,8 +138,8 @@ impl Body for HandoffStub {
         inner.is_none_or(|inner| inner.may_sleep(now_ns, idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut WakeConditions) -> bool {
-        self.inner.as_mut().is_none_or(|inner| inner.rest(rest))
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
+        self.inner.as_mut().is_none_or(|inner| inner.arm(rest))
     }
 
     fn keeps_order(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::{Column, Consumed, Nexts, NodeId, Packet, PacketView, Vector};
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
 use volley_simd::{Bits, Isa};
 
-/// What becomes of a packet in [`Vector::unfold`].
+/// What becomes of a packet in [`Vector::replicate`].
 #[derive(Clone, Copy)]
 pub enum ReplicateAction<X> {
     /// It goes on to this node.
@@ -20,7 +20,7 @@ pub enum ReplicateAction<X> {
     Replaced,
 }
 
-/// What [`Replicator::replicate`] did besides the packet itself.
+/// What [`Replicator::copy_to_ports`] did besides the packet itself.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ReplicaCounts {
     /// Copies on their way.
@@ -29,7 +29,7 @@ pub struct ReplicaCounts {
     pub no_buffers: u64,
 }
 
-/// Packets made in [`Vector::unfold`], and those that go on, in order.
+/// Packets made in [`Vector::replicate`], and those that go on, in order.
 pub struct Replicator<'a, I: Isa> {
     dispatch: &'a mut DispatchState,
     out: Box<Frame>,

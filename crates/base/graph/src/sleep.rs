@@ -117,11 +117,11 @@ impl Worker {
         let mut ready = quiet;
         while ready && armed < self.sources.len() {
             let node = self.sources[armed];
-            ready = self.slots[node.index()].body.rest(rest);
+            ready = self.slots[node.index()].body.arm(rest);
             armed += 1;
         }
         for node in &self.stages {
-            ready = ready && self.slots[node.index()].body.rest(rest);
+            ready = ready && self.slots[node.index()].body.arm(rest);
         }
         if let (true, Some(span)) = (ready, sleep_time(rest, &self.clock)) {
             crate::stats::add_relaxed(&self.channel.sleeps, 1);

@@ -47,7 +47,7 @@ pub trait Stage: Node {
         out: &mut Output<'_, I, Self::Next>,
     ) -> usize;
 
-    /// Whether the worker may sleep: see [`crate::Source::may_rest`].
+    /// Whether the worker may sleep: see [`crate::Source::may_sleep`].
     fn may_sleep(&self, _now_ns: u64) -> bool {
         !self.is_holding()
     }

@@ -392,7 +392,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.frame.retain_rows(self.isa, set);
     }
 
-    /// The node that an edge leads to: for [`Vector::unfold`].
+    /// The node that an edge leads to: for [`Vector::replicate`].
     pub fn edge(&self, next: X) -> NodeId {
         self.raw.edges[next.index()]
     }

@@ -46,7 +46,7 @@ impl Source for Receiver {
     }
 
     /// Does not look: only the notice tells.
-    fn rest(&mut self, _: &mut WakeConditions) -> bool {
+    fn arm(&mut self, _: &mut WakeConditions) -> bool {
         true
     }
 }

@@ -54,7 +54,7 @@ impl Source for Socket {
         !self.seen.busy.load(SeqCst) && idle_ns > 50_000
     }
 
-    fn rest(&mut self, rest: &mut WakeConditions) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         rest.add_fd(&self.from) && self.seen.inbox.load(SeqCst) == 0
     }
 }

@@ -2,7 +2,7 @@
 //! again when they come back (a device that is deleted and made again, a cable adapter, a move between namespaces).
 //!
 //! The name in the configuration is what counts. While no interface of the kernel has it, everything that is configured on
-//! ours stays as it is, and ours waits. Receive queues come and go through the [`Yard`]; transmit nodes read the queues
+//! ours stays as it is, and ours waits. Receive queues come and go through the [`QueueMigration`]; transmit nodes read the queues
 //! through a published value, so neither side stops a worker.
 
 use crate::driver::{duplicate, state};

@@ -288,7 +288,7 @@ impl IfTable {
     }
 
     /// Whether a worker may sleep as far as this interface goes, `idle_ns` after its last packet: what a source asks in
-    /// [`volley_graph::Source::may_rest`] of each of its interfaces.
+    /// [`volley_graph::Source::may_sleep`] of each of its interfaces.
     #[inline]
     pub fn may_sleep(&self, interface: u32, idle_ns: u64) -> bool {
         let slot = self.slot(interface);

@@ -237,7 +237,7 @@ impl<Q: RxQueue> Source for Input<Q> {
         all.all(|interface| self.table.may_sleep(interface, idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut WakeConditions) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         // A descriptor that reports an error is ready for ever, and while there is no link nothing can come by it.
         let silent = |q: &WorkerQueue<Placed<Q>>| {
             q.is_faulty() || !self.table.has(q.status.interface(), Flag::Up)

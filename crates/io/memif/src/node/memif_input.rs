@@ -348,7 +348,7 @@ impl Source for MemifInput {
         volley_shm::event::can_sleep() && mine.all(|q| self.table.may_sleep(q.interface, idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut WakeConditions) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         if !self.inbox.new.is_empty() {
             return false;
         }

@@ -129,7 +129,7 @@ impl Source for PcapInput {
         self.players.iter().all(|p| table.may_sleep(p.rx, idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut WakeConditions) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         let due = self.players.iter().filter_map(|p| p.next_due());
         due.for_each(|at_ns| rest.wake_at(at_ns));
         let leaves = |p: &WorkerQueue<Player>| p.is_gone() || !p.belongs_to(self.worker);

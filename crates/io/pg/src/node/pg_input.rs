@@ -340,7 +340,7 @@ impl Source for PgInput {
         on.all(|s| self.table.may_sleep(s.rx().unwrap_or(u32::MAX), idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut WakeConditions) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         let on = self.streams.iter().filter(|s| s.on);
         on.for_each(|s| rest.wake_at(s.next_due()));
         let rests = |s: &Stream| s.shared.is_at_rest(self.worker, s.seen);

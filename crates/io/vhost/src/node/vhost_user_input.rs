@@ -385,7 +385,7 @@ impl Source for VhostInput {
             .all(|w| table.may_sleep(w.interface.0, idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut WakeConditions) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         let poller = &self.poller;
         let wires = self.wires.load();
         self.alarms.listen(wires, poller.worker, Notification::On) && self.alarms.arm(rest)

@@ -60,7 +60,7 @@ impl Source for Feed {
         true
     }
 
-    fn rest(&mut self, _: &mut WakeConditions) -> bool {
+    fn arm(&mut self, _: &mut WakeConditions) -> bool {
         self.todo.lock().unwrap().is_empty()
     }
 }

@@ -139,7 +139,7 @@ impl Source for NeighborOutput {
         true
     }
 
-    fn rest(&mut self, _rest: &mut WakeConditions) -> bool {
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         !self.lane.is_waiting()
     }
 }

@@ -95,7 +95,7 @@ impl Source for PingOutput {
         true
     }
 
-    fn rest(&mut self, _rest: &mut WakeConditions) -> bool {
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         self.lane.requests.is_empty()
     }
 }

@@ -159,7 +159,7 @@ fn lcp() -> impl Strategy<Value = Request> {
             } else {
                 interface
             };
-            Request::LcpCreate(LcpPair {
+            Request::LcpCreate(LcpTap {
                 interface,
                 host,
                 namespace,

@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
     AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
-    InterfaceSpec, IsaChoice, LcpPair, Neighbor, ObjectKind, Pace, PcapFiles, Repeat, Request,
+    InterfaceSpec, IsaChoice, LcpTap, Neighbor, ObjectKind, Pace, PcapFiles, Repeat, Request,
     Switch, limits,
 };
 
@@ -340,7 +340,7 @@ fn lcp(section: &Section<'_>, name: &str, plan: &mut Plan) {
         return;
     };
     let vlan = section.get("lcp_vlan").and_then(|f| f.boolean());
-    let pair = LcpPair {
+    let pair = LcpTap {
         interface: name.to_owned(),
         host: host.to_owned(),
         namespace,

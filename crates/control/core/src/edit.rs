@@ -69,7 +69,9 @@ impl Editor<'_> {
     fn ip(&mut self, request: &Request) -> Result<bool, ModelError> {
         match request {
             Request::InterfaceUnnumbered { name, uses } => {
-                let uses = uses.as_ref().map(|it| Value::Lender(Arc::new(it.clone())));
+                let uses = uses
+                    .as_ref()
+                    .map(|it| Value::Unnumbered(Arc::new(it.clone())));
                 self.setting(name, Key::Unnumbered(name.clone()), uses)?;
             }
             _ => return Ok(false),
@@ -636,11 +638,11 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             renamed_paths(&mut paths, from, to);
             paths_value(paths)
         }
-        Value::Lcp(it) => Value::Lcp(Arc::new(volley_model::LcpPair {
+        Value::Lcp(it) => Value::Lcp(Arc::new(volley_model::LcpTap {
             interface: other_name(&it.interface, from, to),
             ..it.as_ref().clone()
         })),
-        Value::Lender(it) => Value::Lender(Arc::new(other_name(it, from, to))),
+        Value::Unnumbered(it) => Value::Unnumbered(Arc::new(other_name(it, from, to))),
         Value::L2(it) => Value::L2(Arc::new((other_name(&it.0, from, to), it.1))),
         Value::BridgePort(it) => Value::BridgePort(Arc::new(BridgePort {
             interface: other_name(&it.interface, from, to),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    BridgeDomain, BridgePort, DpdkEal, Family, IfAddress, InterfaceKind, L2FibEntry, LcpPair, Mac,
+    BridgeDomain, BridgePort, DpdkEal, Family, IfAddress, InterfaceKind, L2FibEntry, LcpTap, Mac,
     Mroute, NextHops, Path, PathHeader, PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
@@ -126,7 +126,7 @@ pub enum Value {
     /// Addresses in order.
     Addresses(Arc<Vec<IfAddress>>),
     /// The name of an interface.
-    Lender(Arc<String>),
+    Unnumbered(Arc<String>),
     /// Files in order.
     Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
@@ -134,7 +134,7 @@ pub enum Value {
     /// A multicast route.
     Mroute(Arc<Mroute>),
     /// Interface and twin.
-    Lcp(Arc<LcpPair>),
+    Lcp(Arc<LcpTap>),
     /// Transmitting interface and kind of binding.
     L2(Arc<(String, L2Mode)>),
     /// A bridge domain.
@@ -235,11 +235,11 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                 tell(Key::MemifSocket(memif.socket_id));
             }
         }
-        (Key::Unnumbered(_), Value::Lender(name)) => tell(Key::Interface(name.to_string())),
+        (Key::Unnumbered(_), Value::Unnumbered(name)) => tell(Key::Interface(name.to_string())),
         (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
         (Key::Lcp(_), Value::Lcp(pair)) => {
             // Its name begins with that of what it stands on, so its key is larger.
-            if let Some(parent) = pair.stands_on() {
+            if let Some(parent) = pair.parent_tap() {
                 tell(Key::Lcp(parent.to_owned()));
             }
         }

@@ -81,7 +81,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             family: *family,
             table: *table,
         },
-        (Key::Unnumbered(name), Value::Lender(it)) => unnumbered(name, Some(it)),
+        (Key::Unnumbered(name), Value::Unnumbered(it)) => unnumbered(name, Some(it)),
         (Key::Neighbor(name, address), Value::Mac(mac)) => {
             Request::NeighborAdd(neighbor(name, *address, *mac))
         }

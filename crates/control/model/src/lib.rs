@@ -62,7 +62,7 @@ pub use interface::{
     Switch,
 };
 pub use kernel::{PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec};
-pub use lcp::{LcpPair, RouteBatch, RouteSet, lcp_tap};
+pub use lcp::{LcpTap, RouteBatch, RouteSet, lcp_tap_name};
 pub use log::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogRecord, LogSettings,
     check_log_module,

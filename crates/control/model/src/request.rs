@@ -4,7 +4,7 @@ use crate::addr::{Family, IfAddress, Mac, Prefix};
 use crate::bridge::{BridgeDomain, BridgePort, L2FibEntry};
 use crate::dpdk::DpdkEal;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
-use crate::lcp::LcpPair;
+use crate::lcp::LcpTap;
 use crate::log::LogLevel;
 use crate::memif::MemifSocket;
 use crate::mroute::Mroute;
@@ -230,7 +230,7 @@ pub enum Request {
         name: String,
     },
     /// Give an interface a twin in the Linux kernel, and keep the two in step.
-    LcpCreate(LcpPair),
+    LcpCreate(LcpTap),
     /// Take the twin of an interface away.
     LcpDelete {
         /// The interface.

@@ -4,14 +4,14 @@ use crate::count::{Cells, Sums};
 use crate::learn::Learner;
 use crate::model::{BatcherSettings, InterfaceBatcher, PathQueue, PathRule};
 use crate::queues::MOST;
-use crate::table::{LearnedPath, QUEUES, RULE_COUNTERS, Situation, Table, Wishes};
+use crate::table::{ClassLimits, LearnedPath, QUEUES, RULE_COUNTERS, Situation, Table};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use volley_graph::{Clock, Engine, Errand, NodeId, ProcessInfo, Runner};
+use volley_graph::{Clock, Engine, NodeId, PeriodicRunner, PeriodicTask, ProcessInfo};
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::{PATH_OWN_HEADERS, PATH_RULES};
 use volley_model::reply::{
@@ -37,7 +37,7 @@ struct Control {
     interfaces: Rc<RefCell<Interfaces>>,
     node: NodeId,
     publisher: Publisher<Table>,
-    wishes: Wishes,
+    wishes: ClassLimits,
     now: Situation,
     gates: Rc<RefCell<Gates>>,
     cells: Vec<Arc<Cells>>,
@@ -53,11 +53,11 @@ struct Control {
 /// Carries out requests of the path batcher.
 #[derive(Clone)]
 pub struct PathHandler {
-    control: Rc<RefCell<Runner<Control>>>,
+    control: Rc<RefCell<PeriodicRunner<Control>>>,
 }
 
 pub(crate) fn first_table() -> Table {
-    match Table::new(&Wishes::default(), &Situation::default()) {
+    match Table::new(&ClassLimits::default(), &Situation::default()) {
         Ok(table) => table,
         Err(error) => unreachable!("a table without rules: {error}"),
     }
@@ -77,7 +77,7 @@ impl PathHandler {
                 return;
             };
             // What waits of it goes where packets of its number go: nowhere special.
-            table.set_stage(gone.index, None);
+            table.set_ingress_stage(gone.index, None);
             let mut gates = ours.borrow_mut();
             gates.on.remove(&gone.index.0);
             gates.leaving.remove(&gone.index.0);
@@ -88,7 +88,7 @@ impl PathHandler {
             interfaces: registry.interfaces.clone(),
             node,
             publisher,
-            wishes: Wishes::default(),
+            wishes: ClassLimits::default(),
             now: Situation::default(),
             gates,
             cells,
@@ -99,7 +99,7 @@ impl PathHandler {
             decided_ns: 0,
             clock,
         };
-        let control = Runner::new(&registry.processes, control);
+        let control = PeriodicRunner::new(&registry.processes, control);
         PathHandler {
             control: Rc::new(RefCell::new(control)),
         }
@@ -107,8 +107,8 @@ impl PathHandler {
 
     fn with<T>(&self, what: impl FnOnce(&mut Control) -> T) -> T {
         let mut runner = self.control.borrow_mut();
-        let done = what(&mut runner.errand().borrow_mut());
-        runner.call();
+        let done = what(&mut runner.task().borrow_mut());
+        runner.schedule();
         done
     }
 
@@ -144,13 +144,13 @@ impl PathHandler {
     }
 }
 
-impl Errand for Control {
+impl PeriodicTask for Control {
     const PROCESS: ProcessInfo = ProcessInfo {
         name: "path-batcher-process",
         text: "lets the last packets of an interface leave the path batcher, and learns heavy paths",
     };
 
-    fn span(&self) -> Option<Duration> {
+    fn next_run_in(&self) -> Option<Duration> {
         if !self.gates.borrow().leaving.is_empty() || self.now.pass {
             return Some(DRAIN);
         }
@@ -159,7 +159,7 @@ impl Errand for Control {
         Some(Duration::from_millis(span.into()))
     }
 
-    fn turn(&mut self) {
+    fn run(&mut self) {
         self.drain();
         self.learn();
     }
@@ -172,7 +172,7 @@ impl Control {
     }
 
     /// Make the table that `wishes` ask for; nothing changes when that cannot be.
-    fn replace(&mut self, wishes: Wishes) -> Result<Applied, ModelError> {
+    fn replace(&mut self, wishes: ClassLimits) -> Result<Applied, ModelError> {
         if wishes == self.wishes {
             return Ok(Applied::nothing());
         }
@@ -217,7 +217,7 @@ impl Control {
             return Ok(Applied::one());
         }
         if !self.has_frames {
-            let given = self.engine.borrow_mut().spare_frames(MOST + QUEUES + 2);
+            let given = self.engine.borrow_mut().reserve_frames(MOST + QUEUES + 2);
             let name = || self.interfaces.borrow().name(index.0);
             given.map_err(|e| ModelError::invalid(format!("path batcher on {}", name()), e))?;
             self.has_frames = true;
@@ -229,7 +229,7 @@ impl Control {
         self.interfaces
             .borrow()
             .table()
-            .set_stage(index, Some(self.node));
+            .set_ingress_stage(index, Some(self.node));
         self.drain();
         Ok(Applied::one())
     }
@@ -250,7 +250,7 @@ impl Control {
         let table = self.interfaces.borrow().table().clone();
         leaving
             .iter()
-            .for_each(|i| table.set_stage(IfIdx(*i), None));
+            .for_each(|i| table.set_ingress_stage(IfIdx(*i), None));
         self.now.pass = false;
         self.renew();
     }
@@ -534,7 +534,7 @@ impl Handler for PathHandler {
             return None;
         };
         let runner = self.control.borrow();
-        let control = runner.errand().borrow();
+        let control = runner.task().borrow();
         Some(Ok(Reply::PathBatcher(control.reply())))
     }
 }

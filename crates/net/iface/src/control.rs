@@ -1,6 +1,6 @@
 //! Requests that every interface takes, and what is shown of interfaces.
 
-use crate::driver::{Port, Refusal, tx_name};
+use crate::driver::{Port, PortRefusal, tx_name};
 use crate::{Direction, IfError, IfIdx, Interface, Interfaces, Link, MAX_QUEUES, TagKind};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ impl InterfaceHandler {
     pub(crate) fn update(
         &self,
         name: &str,
-        ask: impl FnOnce(&mut dyn Port) -> Result<(), Refusal>,
+        ask: impl FnOnce(&mut dyn Port) -> Result<(), PortRefusal>,
         change: impl FnOnce(&mut Interface),
     ) -> Result<Applied, ModelError> {
         let index = self.index(name)?;
@@ -134,7 +134,7 @@ impl InterfaceHandler {
     }
 
     fn explain(&self, error: IfError) -> ModelError {
-        crate::driver::explain(&self.interfaces.borrow(), error)
+        crate::driver::to_model_error(&self.interfaces.borrow(), error)
     }
 
     fn feature(&self, wanted: &volley_model::Feature) -> Result<Applied, ModelError> {
@@ -301,7 +301,7 @@ impl Handler for InterfaceHandler {
                 Some(self.update(name, |p| p.set_mac(mac.0), |i| i.mac = mac.0))
             }
             Request::WorkerAdd { .. } | Request::WorkerDelete { .. } => {
-                let moves = self.interfaces.borrow_mut().share_out();
+                let moves = self.interfaces.borrow_mut().rebalance();
                 moves.make();
                 Some(Ok(Applied::nothing()))
             }

@@ -6,7 +6,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use volley_model::reply::{
-    DiscoveryReply, DiscoveryRow, NamedValue, NeighborEvent, NeighborRow, NeighborsReply,
+    InterfaceProtocolReply, InterfaceProtocolRow, NamedValue, NeighborEvent, NeighborRow,
+    NeighborsReply,
 };
 use volley_model::{Applied, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request};
 
@@ -66,7 +67,7 @@ impl NeighborHandler {
         let control = self.0.borrow();
         let shown = control.links.keys().copied();
         let shown = shown.filter(|iface| only.is_none_or(|only| only == *iface));
-        let row = |iface| DiscoveryRow {
+        let row = |iface| InterfaceProtocolRow {
             interface: control.interfaces.borrow().name(iface),
             link_local: control.link_local(iface),
             addresses: control.address_rows(iface),
@@ -77,7 +78,7 @@ impl NeighborHandler {
             autoconf: control.autoconf_row(iface),
         };
         let interfaces = shown.map(row).collect();
-        Ok(Reply::Discovery(DiscoveryReply { interfaces }))
+        Ok(Reply::Discovery(InterfaceProtocolReply { interfaces }))
     }
 
     fn clear(&self, family: Family, interface: Option<&str>) -> Result<Applied, ModelError> {

@@ -55,9 +55,9 @@ impl Node for Sink {
     const NAME: &'static str = "sink";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         for row in 0..v.len() {
             let bytes = v.view(row).bytes().to_vec();
             self.1.lock().unwrap().push((self.0, bytes));
@@ -154,7 +154,7 @@ impl Lab {
     /// Worker, process, worker again; what arrived meanwhile.
     fn run(&mut self) -> Vec<(&'static str, Vec<u8>)> {
         while self.worker.step() > 0 || !self.feed.is_empty() {}
-        self.registry.processes.turn();
+        self.registry.processes.run_manual();
         while self.worker.step() > 0 {}
         std::mem::take(&mut *self.seen.lock().unwrap())
     }

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
 use std::time::Duration;
 use volley_graph::{
-    Clock, Counters, Crew, Engine, Errand, HandoffReport, NodeId, ProcessInfo, Runner,
+    Clock, Counters, Engine, HandoffReport, NodeId, PeriodicRunner, PeriodicTask, ProcessInfo,
+    WorkerSet,
 };
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::RSS_INTERFACES;
@@ -56,7 +57,7 @@ struct Control {
     publisher: Publisher<Table>,
     cells: Vec<Arc<Cells>>,
     clock: Clock,
-    crew: Arc<Crew>,
+    worker_set: Arc<WorkerSet>,
     /// Who was there when rings were made last.
     members: Vec<usize>,
     /// Who has rings: besides those, workers that are to end.
@@ -82,7 +83,7 @@ struct Control {
 /// Carries out what is set of software RSS.
 #[derive(Clone)]
 pub struct RssHandler {
-    control: Rc<RefCell<Runner<Control>>>,
+    control: Rc<RefCell<PeriodicRunner<Control>>>,
 }
 
 impl RssHandler {
@@ -96,7 +97,7 @@ impl RssHandler {
         let (ours, table) = (gone.clone(), registry.table());
         registry.interfaces.borrow_mut().listen(move |change| {
             if let Change::Deleted(it) = change {
-                table.set_spread(it.index, None);
+                table.set_rss_node(it.index, None);
                 ours.borrow_mut().insert(it.index.0);
             }
         });
@@ -107,7 +108,7 @@ impl RssHandler {
             publisher,
             cells,
             clock: registry.engine.borrow().settings().clock.clone(),
-            crew: registry.engine.borrow().crew().clone(),
+            worker_set: registry.engine.borrow().worker_set().clone(),
             members: Vec::new(),
             with_rings: BTreeSet::new(),
             ports: BTreeMap::new(),
@@ -121,7 +122,7 @@ impl RssHandler {
             looks: 0,
             busy: Vec::new(),
         };
-        let control = Runner::new(&registry.processes, control);
+        let control = PeriodicRunner::new(&registry.processes, control);
         RssHandler {
             control: Rc::new(RefCell::new(control)),
         }
@@ -129,8 +130,8 @@ impl RssHandler {
 
     fn with<T>(&self, what: impl FnOnce(&mut Control) -> T) -> T {
         let mut runner = self.control.borrow_mut();
-        let done = what(&mut runner.errand().borrow_mut());
-        runner.call();
+        let done = what(&mut runner.task().borrow_mut());
+        runner.schedule();
         done
     }
 
@@ -148,13 +149,13 @@ impl RssHandler {
     }
 }
 
-impl Errand for Control {
+impl PeriodicTask for Control {
     const PROCESS: ProcessInfo = ProcessInfo {
         name: "rss-process",
         text: "watches the load of workers and spreads packets of interfaces over them",
     };
 
-    fn span(&self) -> Option<Duration> {
+    fn next_run_in(&self) -> Option<Duration> {
         if self.placing {
             return Some(SOON);
         }
@@ -166,7 +167,7 @@ impl Errand for Control {
         Some(if soon { SOON } else { LOOK })
     }
 
-    fn turn(&mut self) {
+    fn run(&mut self) {
         self.forget();
         self.link();
         self.straighten();
@@ -188,10 +189,10 @@ impl Control {
 
     /// Once all workers have their rings, packets may be spread.
     fn link(&mut self) {
-        let members: Vec<usize> = self.crew.open().collect();
+        let members: Vec<usize> = self.worker_set.accepting().collect();
         if members != self.members && self.linked.is_some() {
             // Workers came, or go: a table without those that go is made once all have rings.
-            if self.engine.borrow_mut().link_workers().is_ok() {
+            if self.engine.borrow_mut().add_handoff_rings().is_ok() {
                 self.with_rings.extend(&members);
                 (self.members, self.linked) = (members, Some(false));
                 self.place_again();
@@ -207,10 +208,10 @@ impl Control {
     fn place_again(&mut self) {
         let full = (self.node, Count::Congestion.index());
         let mut engine = self.engine.borrow_mut();
-        for (node, worker) in engine.placed() {
+        for (node, worker) in engine.placed_nodes() {
             let worker = Some(worker).filter(|worker| self.members.contains(worker));
             // A full queue of changes: the next change of workers does it.
-            let _ = engine.place(&node, worker, full);
+            let _ = engine.place_node(&node, worker, full);
             self.placing = true;
         }
     }
@@ -218,12 +219,12 @@ impl Control {
     /// Nodes that run where their packets come again take their places.
     fn straighten(&mut self) {
         if self.placing {
-            self.placing = !self.engine.borrow_mut().straighten();
+            self.placing = !self.engine.borrow_mut().restore_nodes();
         }
     }
 
     fn workers(&self, settings: &Rss) -> Vec<usize> {
-        let open = self.crew.open();
+        let open = self.worker_set.accepting();
         let some = &settings.workers;
         let takes_part = |w: &usize| some.is_empty() || some.contains(&(*w as u32));
         open.filter(takes_part).collect()
@@ -274,7 +275,7 @@ impl Control {
         for (&index, port) in &mut self.ports {
             if port.entries.is_some() && !port.in_front {
                 port.in_front = true;
-                table.set_spread(IfIdx(index), Some(self.node));
+                table.set_rss_node(IfIdx(index), Some(self.node));
             }
         }
     }
@@ -301,7 +302,7 @@ impl Control {
             self.ports.retain(|_, port| !port.leaves);
             return;
         }
-        let mut all = self.crew.iter().filter_map(|w| self.cells.get(w));
+        let mut all = self.worker_set.iter().filter_map(|w| self.cells.get(w));
         let all = all.all(|c| has_settled(c, self.version));
         if !all || !self.publisher.domain().passed(self.ticket) {
             self.engine.borrow().wake();
@@ -310,7 +311,7 @@ impl Control {
         let table = self.interfaces.borrow().table().clone();
         for (&index, port) in &mut self.ports {
             if port.entries.is_none() {
-                table.set_spread(IfIdx(index), None);
+                table.set_rss_node(IfIdx(index), None);
                 port.in_front = false;
             }
         }
@@ -444,7 +445,7 @@ impl Control {
     /// Have a node run on one worker.
     fn place(&mut self, node: &str, worker: Option<u32>) -> Result<Applied, ModelError> {
         let worker = worker.map(|w| w as usize);
-        let now = self.engine.borrow().placed().into_iter();
+        let now = self.engine.borrow().placed_nodes().into_iter();
         let now = now.filter(|(name, _)| name == node).map(|(_, w)| w).next();
         let mut engine = self.engine.borrow_mut();
         if engine.node(node).is_err() {
@@ -455,13 +456,13 @@ impl Control {
             return Ok(Applied::nothing());
         }
         let full = (self.node, Count::Congestion.index());
-        let placed = engine.place(node, worker, full);
+        let placed = engine.place_node(node, worker, full);
         placed.map_err(|e| ModelError::invalid(format!("worker of {node}"), e))?;
         drop(engine);
         self.placing = true;
         if self.linked.is_none() {
             self.linked = Some(false);
-            self.members = self.crew.open().collect();
+            self.members = self.worker_set.accepting().collect();
             self.with_rings.extend(&self.members);
         }
         Ok(Applied::one())
@@ -471,15 +472,15 @@ impl Control {
     fn check(&mut self, rss: &Rss) -> Result<(), ModelError> {
         let what = || format!("rss on {}", rss.interface);
         let mut named = rss.workers.iter();
-        if let Some(missing) = named.find(|w| !self.crew.has(**w as usize)) {
+        if let Some(missing) = named.find(|w| !self.worker_set.has(**w as usize)) {
             let why = format!("there is no worker {missing}: `show workers` lists them");
             return Err(ModelError::invalid(what(), why));
         }
         if self.linked.is_none() {
-            let linked = self.engine.borrow_mut().link_workers();
+            let linked = self.engine.borrow_mut().add_handoff_rings();
             linked.map_err(|e| ModelError::invalid(what(), e))?;
             self.linked = Some(false);
-            self.members = self.crew.open().collect();
+            self.members = self.worker_set.accepting().collect();
             self.with_rings.extend(&self.members);
         }
         Ok(())
@@ -559,7 +560,7 @@ fn placed(engine: &Engine) -> Vec<NodeWorkerRow> {
         node,
         worker: worker as u32,
     };
-    engine.placed().into_iter().map(row).collect()
+    engine.placed_nodes().into_iter().map(row).collect()
 }
 
 fn handoff(report: &HandoffReport) -> HandoffRow {
@@ -582,7 +583,7 @@ impl Handler for RssHandler {
             return None;
         };
         let runner = self.control.borrow();
-        let mut control = runner.errand().borrow_mut();
+        let mut control = runner.task().borrow_mut();
         control.forget();
         Some(Ok(Reply::Rss(control.reply())))
     }

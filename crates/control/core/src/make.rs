@@ -102,11 +102,11 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
         },
         (Key::Mac(name), Value::Mac(mac)) => Request::InterfaceMac {
             name: name.clone(),
-            mac: *mac,
+            mac: Some(*mac),
         },
         (Key::Mtu(name), Value::Number(mtu)) => Request::InterfaceMtu {
             name: name.clone(),
-            mtu: *mtu,
+            mtu: Some(*mtu),
         },
         (Key::Binding(name, family), Value::Number(table)) => Request::InterfaceTable {
             name: name.clone(),
@@ -178,6 +178,14 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::Promiscuous(name), _) => Request::InterfacePromiscuous {
             name: name.clone(),
             switch: Switch::Off,
+        },
+        (Key::Mac(name), _) => Request::InterfaceMac {
+            name: name.clone(),
+            mac: None,
+        },
+        (Key::Mtu(name), _) => Request::InterfaceMtu {
+            name: name.clone(),
+            mtu: None,
         },
         (Key::Binding(name, family), _) => Request::InterfaceTable {
             name: name.clone(),

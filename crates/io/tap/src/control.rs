@@ -209,6 +209,7 @@ impl TapHandler {
             mac: spec.mac.map(|m| m.0),
             mtu: spec.mtu.unwrap_or(link.mtu),
             own_mtu: spec.mtu,
+            default_mtu: tap.host_mtu.unwrap_or(MTU),
             details: details(tap, &link, &carrier),
             caps: caps(tap.offload, udp),
             port: Box::new(port),

@@ -210,8 +210,8 @@ commands! {
         "ip6 nd address autoconfig wan0 default-route";
     SetNodeWorker: "set node worker <node> (<n> | default)", "Have a node run on one worker only: others hand it its packets.", "set node worker ip4-lookup 0";
     SetState: "set interface state <interface> (up | down)", "Set an interface up or down.", "set interface state pg0 up";
-    SetMtu: "set interface mtu [packet] <mtu> <interface>", "Set the L3 MTU.", "set interface mtu 1500 pg0";
-    SetMac: "set interface mac address <interface> <mac>", "Set the MAC address.", "set interface mac address pg0 02:fe:00:00:00:01";
+    SetMtu: "set interface mtu ([packet] <mtu> | default) <interface>", "Set the L3 MTU of an interface, or its default again.", "set interface mtu 1500 pg0";
+    SetMac: "set interface mac address <interface> (<mac> | default)", "Set the MAC address of an interface, or its default again.", "set interface mac address pg0 02:fe:00:00:00:01";
     SetName: "set interface name <interface> <name>", "Give an interface another name.", "set interface name pg0 uplink0";
     SetPromiscuous: "set interface promiscuous (on | off) <interface>", "Take frames for any MAC address, or for the own only.", "set interface promiscuous on pg0";
     SetRxMode: "set interface rx-mode <interface> (polling | interrupt | adaptive)",

@@ -4,7 +4,7 @@ use crate::ahead::{Ahead, BUILD};
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
 use crate::run::Program;
-use crate::{budget, cargo_test, docs, fresh, install, readme, sanitize, suite, tidy};
+use crate::{budget, cargo_test, disk, docs, fresh, install, readme, sanitize, suite, tidy};
 
 /// How much of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,11 @@ pub fn run(home: &Home, depth: Depth, only: &[String]) -> bool {
             report.add(name, &Skip(how), None);
         } else {
             report.stage(name, || work(&sitting));
+            if sitting.whole
+                && let Some(text) = disk::after(home, name, &STAGES.map(|stage| stage.0))
+            {
+                println!("{text}");
+            }
         }
     }
     for name in only

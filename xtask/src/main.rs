@@ -12,6 +12,7 @@ mod ci;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod contended;
 mod deb;
+mod disk;
 mod docs;
 mod error;
 mod fresh;

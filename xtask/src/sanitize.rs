@@ -1,6 +1,7 @@
 //! Tests again under AddressSanitizer, valgrind memcheck and loom, and the fuzz targets for a while.
 
 use crate::cargo_test::{self, tests_line, tests_run};
+use crate::disk;
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass, Skip};
 use crate::run::{Program, exists};
@@ -241,22 +242,33 @@ pub fn fuzz(home: &Home, seconds: u32, all: bool) -> Outcome {
     }
     let target = home.target.join("fuzz");
     let features: &[&str] = if all { &[] } else { &["--no-default-features"] };
-    let build = Program::cargo(home)
-        .args([
-            "build",
-            "--release",
-            "--bins",
-            "--target",
-            TRIPLE,
-            "--manifest-path",
-            "fuzz/Cargo.toml",
-        ])
-        .args(features)
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("RUSTFLAGS", COVERAGE)
-        .env("CARGO_TARGET_DIR", &target)
-        .require();
-    if let Err(reason) = build {
+    let build = || {
+        Program::cargo(home)
+            .args([
+                "build",
+                "--release",
+                "--bins",
+                "--target",
+                TRIPLE,
+                "--manifest-path",
+                "fuzz/Cargo.toml",
+            ])
+            .args(features)
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTFLAGS", COVERAGE)
+            .env("CARGO_TARGET_DIR", &target)
+            .require()
+    };
+    // The last build of a run is the one that finds a disk full that others fill: the dead linker gets a second try.
+    let built = build().or_else(|reason| {
+        if disk::is_full(&reason) {
+            println!("fuzz: a linker died of a full disk; one more try");
+            build()
+        } else {
+            Err(reason)
+        }
+    });
+    if let Err(reason) = built {
         return Fail(reason);
     }
     let names = fuzz_targets(&dir).map(|mut names| {

@@ -95,7 +95,7 @@ impl Dice {
             },
             4 => Request::InterfaceMtu {
                 name: self.interface(),
-                mtu: 60 + self.below(3000) as u32,
+                mtu: Some(60 + self.below(3000) as u32),
             },
             5 => Request::AddressAdd {
                 interface: self.interface(),

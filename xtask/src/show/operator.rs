@@ -25,6 +25,11 @@ pub const ITEMS: &[Item] = &[
         Work::Command(&["test", "-p", "volley", "--test", "trace_text"]),
     ),
     item(
+        "in-place",
+        "200 settings committed and rolled back: no ping is lost, unless the difference marks an interruption",
+        Work::Command(&["test", "-p", "volley", "--test", "in_place"]),
+    ),
+    item(
         "examples",
         "every example of the pages, the READMEs and the package is one",
         Work::Command(&["test", "-p", "volley", "--test", "examples"]),

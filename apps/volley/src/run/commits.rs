@@ -215,7 +215,9 @@ impl Daemon {
             }
             ConfigAction::Diff { from, to } => {
                 let (from, to) = (self.wanted(from).await?, self.wanted(to).await?);
-                let lines = Core::difference(&from.state, &to.state);
+                let mut lines = Core::difference(&from.state, &to.state);
+                let marked = Core::interruptions(&from.state, &to.state);
+                lines.extend(marked.iter().map(|sentence| format!("! {sentence}")));
                 ConfigReply::Difference { lines }
             }
             ConfigAction::Commit {
@@ -291,8 +293,11 @@ impl Daemon {
         } = wish;
         let _turn = self.turn.lock().await;
         self.commits.with(|_| Ok(()))?;
-        let wanted = self.wanted(source).await?;
+        let mut wanted = self.wanted(source).await?;
         let before = self.core.borrow().state().clone();
+        wanted
+            .notes
+            .extend(Core::interruptions(&before, &wanted.state));
         let steps = self.become_state(&wanted.state, &client).await?;
         let engine = wanted
             .engine
@@ -331,7 +336,7 @@ impl Daemon {
         wanted: &State,
         client: &Client,
     ) -> Result<u64, ModelError> {
-        let begun = self.core.borrow_mut().begin_state(wanted, &self.stack);
+        let begun = self.core.borrow_mut().begin_state(wanted);
         let mut transaction = begun.map_err(TransactionError::into_model)?;
         transaction.user.clone_from(&client.user);
         let steps = transaction.steps().len() as u64;

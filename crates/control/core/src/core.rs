@@ -46,12 +46,8 @@ impl Core {
     }
 
     /// Plans the difference to a whole other state. After an error nothing has changed; else [`Core::end`] must follow.
-    pub fn begin_state(
-        &mut self,
-        wanted: &State,
-        probe: &dyn Probe,
-    ) -> Result<Transaction, TransactionError> {
-        Transaction::of_state(&mut self.state, wanted, probe)
+    pub fn begin_state(&mut self, wanted: &State) -> Result<Transaction, TransactionError> {
+        Transaction::of_state(&mut self.state, wanted)
     }
 
     /// Ends a transaction: it holds and is told, or the state is as before. Returns its number when it holds.
@@ -154,5 +150,31 @@ impl Core {
             lines.extend(plus.map(|l| format!("+ {l}")));
         }
         lines
+    }
+
+    /// What a change from one state to another interrupts: a sentence for each object that cannot be changed in place, and
+    /// is deleted and created again.
+    pub fn interruptions(from: &State, to: &State) -> Vec<String> {
+        let mut state = from.clone();
+        let changes: Changes = state.become_like(to);
+        let sentence = |key: Key| match key {
+            Key::Interface(name) => {
+                format!(
+                    "interface {name} is deleted and created again: its traffic stops meanwhile"
+                )
+            }
+            Key::Addresses(name) | Key::Unnumbered(name) => format!(
+                "the addresses of {name} are removed and added again: traffic to and from them stops meanwhile"
+            ),
+            Key::Lcp(name) => format!(
+                "the kernel interface of {name} is deleted and created again: the control plane loses its routes there"
+            ),
+            Key::RouteFiles(table) => format!(
+                "the routes of table {table} that come from files are removed and loaded again"
+            ),
+            other => format!("{other} is removed and made again: its traffic stops meanwhile"),
+        };
+        let again = crate::plan::created_again(&state, &changes);
+        again.into_iter().map(sentence).collect()
     }
 }

@@ -89,10 +89,10 @@ impl Editor<'_> {
                 self.setting(name, Key::Up(name.clone()), up)
             }
             Request::InterfaceMtu { name, mtu } => {
-                self.setting(name, Key::Mtu(name.clone()), Some(Value::Number(*mtu)))
+                self.setting(name, Key::Mtu(name.clone()), mtu.map(Value::Number))
             }
             Request::InterfaceMac { name, mac } => {
-                self.setting(name, Key::Mac(name.clone()), Some(Value::Mac(*mac)))
+                self.setting(name, Key::Mac(name.clone()), mac.map(Value::Mac))
             }
             Request::InterfaceTable {
                 name,

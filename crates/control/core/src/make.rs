@@ -70,11 +70,11 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
         (Key::PathHeader(_), Value::PathHeader(it)) => Request::PathHeaderSet(it.as_ref().clone()),
         (Key::Mac(name), Value::Mac(mac)) => Request::InterfaceMac {
             name: name.clone(),
-            mac: *mac,
+            mac: Some(*mac),
         },
         (Key::Mtu(name), Value::Number(mtu)) => Request::InterfaceMtu {
             name: name.clone(),
-            mtu: *mtu,
+            mtu: Some(*mtu),
         },
         (Key::Binding(name, family), Value::Number(table)) => Request::InterfaceTable {
             name: name.clone(),
@@ -123,6 +123,14 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
             table: *table,
         },
         (Key::Interface(name), _) => Request::InterfaceDelete { name: name.clone() },
+        (Key::Mac(name), _) => Request::InterfaceMac {
+            name: name.clone(),
+            mac: None,
+        },
+        (Key::Mtu(name), _) => Request::InterfaceMtu {
+            name: name.clone(),
+            mtu: None,
+        },
         (Key::Binding(name, family), _) => Request::InterfaceTable {
             name: name.clone(),
             family: *family,

@@ -20,7 +20,7 @@ pub struct Step {
     pub undo: Vec<Request>,
 }
 
-/// What an interface has that the desired state does not say: asked for when an undo needs it.
+/// What the desired state does not tell of an interface.
 pub trait Probe {
     /// Its MAC address and MTU now.
     fn hardware(&self, interface: &str) -> Option<(Mac, u32)>;
@@ -42,8 +42,8 @@ impl Probe for NoProbe {
 }
 
 /// The steps from the state before `changes` to `now`.
-pub fn plan(now: &State, changes: &Changes, probe: &dyn Probe) -> Vec<Step> {
-    let planner = Planner::new(now, changes, probe);
+pub fn plan(now: &State, changes: &Changes) -> Vec<Step> {
+    let planner = Planner::new(now, changes);
     let mut steps = Vec::new();
     for key in planner.touched.keys().rev() {
         planner.remove(key, &mut steps);
@@ -56,7 +56,6 @@ pub fn plan(now: &State, changes: &Changes, probe: &dyn Probe) -> Vec<Step> {
 
 struct Planner<'a> {
     now: &'a State,
-    probe: &'a dyn Probe,
     /// What every touched object was; those that are only made again are what they are.
     touched: BTreeMap<Key, Option<&'a Value>>,
     /// Objects that are removed and made again.
@@ -64,7 +63,7 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(now: &'a State, changes: &'a Changes, probe: &'a dyn Probe) -> Self {
+    fn new(now: &'a State, changes: &'a Changes) -> Self {
         let differs = |k: &Key, v: &Option<Value>| now.get(k) != v.as_ref();
         let touched = changes
             .before
@@ -72,7 +71,6 @@ impl<'a> Planner<'a> {
             .filter(|(k, v)| differs(k, v) || changes.again.contains(*k));
         let mut planner = Planner {
             now,
-            probe,
             touched: touched.map(|(k, v)| (k.clone(), v.as_ref())).collect(),
             again: BTreeSet::new(),
         };
@@ -107,7 +105,7 @@ impl<'a> Planner<'a> {
     /// Finds what cannot be changed where it stands, and what leans on that.
     fn find_again(&mut self, asked: &BTreeSet<Key>) {
         let mut first: Vec<Key> = asked.iter().cloned().collect();
-        for (key, before) in &self.touched {
+        for key in self.touched.keys() {
             match key {
                 Key::Global(it) | Key::Setting(it)
                     if it.class().def().recreate && self.differs(key) =>
@@ -126,10 +124,6 @@ impl<'a> Planner<'a> {
                 // Nothing that it took it takes now: there is nothing to be kept.
                 Key::Mroute(_) if self.differs(key) && self.nothing_left_of(key) => {
                     first.push(key.clone());
-                }
-                // Nobody knows what it was by itself: only a new interface has it.
-                Key::Mac(name) | Key::Mtu(name) if before.is_some() && !self.now.has(key) => {
-                    first.push(Key::Interface(name.clone()));
                 }
                 Key::Binding(name, _) => {
                     first.push(Key::Addresses(name.clone()));
@@ -358,7 +352,7 @@ impl<'a> Planner<'a> {
             }
             (Key::Mac(name) | Key::Mtu(name), _) => {
                 if !self.interface_is_made(name) {
-                    steps.extend(self.hardware(key, name, before, now));
+                    self.bring_plain(key, before, now, steps);
                 }
             }
             (Key::Addresses(name), _) => {
@@ -409,20 +403,6 @@ impl<'a> Planner<'a> {
             Some(_) => make::change(key, now),
         };
         steps.extend(request.map(|request| Step { request, undo }));
-    }
-
-    /// A MAC address or MTU for an interface that stays.
-    fn hardware(&self, key: &Key, name: &str, before: Option<&Value>, now: &Value) -> Option<Step> {
-        let is = || self.probe.hardware(name);
-        let undo = match (key, before) {
-            (_, Some(before)) => make::change(key, before),
-            (Key::Mac(_), None) => is().and_then(|(mac, _)| make::change(key, &Value::Mac(mac))),
-            _ => is().and_then(|(_, mtu)| make::change(key, &Value::Number(mtu))),
-        };
-        Some(Step {
-            request: make::change(key, now)?,
-            undo: undo.into_iter().collect(),
-        })
     }
 }
 
@@ -496,13 +476,41 @@ pub(crate) fn neighbor(interface: &str, address: IpAddr, mac: Mac) -> Neighbor {
     }
 }
 
+/// Objects that a change deletes and creates again, because they cannot be changed in place: what traffic notices.
+///
+/// An object that goes with an interface, such as its addresses, is not listed beside the interface.
+pub(crate) fn created_again(now: &State, changes: &Changes) -> Vec<Key> {
+    let planner = Planner::new(now, changes);
+    let again = &planner.again;
+    let with_its_interface = |key: &Key| {
+        let owner = key.owner().map(|name| Key::Interface(name.to_owned()));
+        owner.is_some_and(|owner| owner != *key && again.contains(&owner))
+    };
+    let carries = |key: &&Key| {
+        matches!(
+            key,
+            Key::Interface(_)
+                | Key::Addresses(_)
+                | Key::Unnumbered(_)
+                | Key::Lcp(_)
+                | Key::L2(_)
+                | Key::RouteFiles(_)
+        )
+    };
+    let listed = again.iter().filter(carries);
+    listed
+        .filter(|key| !with_its_interface(key))
+        .cloned()
+        .collect()
+}
+
 /// The requests that lead from nothing to a state.
 pub fn requests(state: &State) -> Vec<Request> {
     let nothing = Changes {
         before: state.iter().map(|(k, _)| (k.clone(), None)).collect(),
         again: BTreeSet::new(),
     };
-    let steps = plan(state, &nothing, &NoProbe);
+    let steps = plan(state, &nothing);
     steps.into_iter().map(|step| step.request).collect()
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn request(line: &str) -> Request {
         },
         "mtu" => Request::InterfaceMtu {
             name: own(1),
-            mtu: words[2].parse().unwrap(),
+            mtu: Some(words[2].parse().unwrap()),
         },
         "bind" => Request::InterfaceTable {
             name: own(1),
@@ -276,7 +276,7 @@ fn a_new_interface_takes_what_leans_on_it_along() {
     let kind = crate::Value::Kind(std::sync::Arc::new(InterfaceKind::Pcap(files)));
     wanted.swap(&crate::Key::Interface("pg0".into()), Some(kind));
     said(&told);
-    let transaction = core.begin_state(&wanted, &told).unwrap();
+    let transaction = core.begin_state(&wanted).unwrap();
     core.finish(transaction, &told).unwrap();
     let wanted = [
         "set interface l3 pg1",

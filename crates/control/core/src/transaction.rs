@@ -131,7 +131,7 @@ impl Transaction {
             let mut done = request.validate().and_then(|()| state.edit(request, into));
             if renames {
                 done = done.and_then(|()| state.check(&own));
-                steps.push(in_order(state, request, &own, probe));
+                steps.push(in_order(state, request, &own));
                 join(&mut changes, own);
             }
             if let Err(error) = done {
@@ -145,7 +145,7 @@ impl Transaction {
                 state.undo(changes);
                 return Err(error.into());
             }
-            steps = plan(state, &changes, probe);
+            steps = plan(state, &changes);
         }
         Ok(Transaction::new(steps, changes))
     }
@@ -173,7 +173,7 @@ impl Transaction {
             }
         }
         if takes_subs(request, &changes) {
-            let steps = plan(state, &changes, probe);
+            let steps = plan(state, &changes);
             return Ok(Transaction::new(steps, changes));
         }
         Ok(Transaction {
@@ -187,14 +187,13 @@ impl Transaction {
     pub(crate) fn of_state(
         state: &mut State,
         wanted: &State,
-        probe: &dyn Probe,
     ) -> Result<Transaction, TransactionError> {
         let changes = state.become_like(wanted);
         if let Err(error) = state.check(&changes) {
             state.undo(changes);
             return Err(error.into());
         }
-        let steps = plan(state, &changes, probe);
+        let steps = plan(state, &changes);
         Ok(Transaction::new(steps, changes))
     }
 
@@ -272,7 +271,7 @@ fn takes_subs(request: &Request, changes: &Changes) -> bool {
 }
 
 /// A request that is carried out as it stands, in its place, and what takes it back.
-fn in_order(after: &State, request: &Request, own: &Changes, probe: &dyn Probe) -> Step {
+fn in_order(after: &State, request: &Request, own: &Changes) -> Step {
     let undo = match request {
         Request::InterfaceRename { name, new_name } => vec![Request::InterfaceRename {
             name: new_name.clone(),
@@ -289,7 +288,7 @@ fn in_order(after: &State, request: &Request, own: &Changes, probe: &dyn Probe) 
                     .collect(),
                 again: own.again.clone(),
             };
-            let steps = plan(&before, &back, probe);
+            let steps = plan(&before, &back);
             steps.into_iter().map(|s| s.request).collect()
         }
     };

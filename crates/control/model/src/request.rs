@@ -36,19 +36,23 @@ pub enum Request {
         /// New state.
         state: AdminState,
     },
-    /// Set its L3 MTU.
+    /// Set the L3 MTU of an interface, or its default again.
     InterfaceMtu {
         /// Interface.
         name: String,
-        /// Bytes, 68..=65535.
-        mtu: u32,
+        /// Bytes, 68..=65535. Without a value the interface has its default: the MTU of the kernel's interface behind it,
+        /// or that of its kind.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mtu: Option<u32>,
     },
-    /// Set its MAC address.
+    /// Set the MAC address of an interface, or its default again.
     InterfaceMac {
         /// Interface.
         name: String,
-        /// Unicast address.
-        mac: Mac,
+        /// Unicast address. Without a value the interface has its default: the address of the device behind it, or one
+        /// derived from the machine and the interface's name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mac: Option<Mac>,
     },
     /// Make a socket for memif interfaces to meet at.
     MemifSocketAdd(MemifSocket),

@@ -307,7 +307,7 @@ impl SyncView<'_> {
         } else if agreed.mtu == Some(volley) {
             todo.requests.push(Request::InterfaceMtu {
                 name: name(),
-                mtu: kernel,
+                mtu: Some(kernel),
             });
         } else {
             todo.orders.push((index, Order::Mtu(volley)));

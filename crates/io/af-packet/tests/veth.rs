@@ -339,7 +339,7 @@ fn the_mtu_follows_the_kernel_and_rings_have_room_for_it() {
     );
     let set = |mtu| Request::InterfaceMtu {
         name: "a".into(),
-        mtu,
+        mtu: Some(mtu),
     };
     daemon.must(set(4000));
     assert_eq!(mtu(&daemon, "a"), 4000);
@@ -357,7 +357,7 @@ fn the_mtu_follows_the_kernel_and_rings_have_room_for_it() {
         daemon.create("c", on(&upper), None);
         let refused = daemon.ask(Request::InterfaceMtu {
             name: "c".into(),
-            mtu: 20_000,
+            mtu: Some(20_000),
         });
         let refused = refused.unwrap_err().to_string();
         let part = format!("the kernel's interface {upper} has MTU 1500 and does not take 20000");

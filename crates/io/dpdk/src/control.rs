@@ -103,6 +103,10 @@ struct Made {
     info: Info,
     conf: Conf,
     mac: [u8; 6],
+    /// The MAC address that the device came with.
+    factory: [u8; 6],
+    /// The MAC address that the device came with.
+    factory: [u8; 6],
     caps: Caps,
 }
 
@@ -291,6 +295,7 @@ impl Ports {
             return Err(PortError::Buffers(room));
         }
         let port = Port::open(raw, &store, &mut conf).map_err(refused("the port's settings"))?;
+        let factory = port.raw().mac().map_err(refused("its MAC address"))?;
         if let Some(mac) = spec.mac {
             let set = port.raw().set_mac(mac.0);
             set.map_err(refused("the MAC address"))?;
@@ -301,6 +306,7 @@ impl Ports {
             info,
             conf,
             mac,
+            factory,
             caps: caps(conf.used),
         })
     }
@@ -319,13 +325,17 @@ impl Ports {
         let new = NewInterface {
             mac: Some(made.mac),
             mtu: conf.mtu.into(),
+            default_mtu: MTU,
             details: show::fixed(&made.info, &conf, &dpdk.device, port.number()),
             link: link_of(port.raw().link()),
             caps: made.caps,
             rx_node: DpdkInput::NAME,
             rx_queues: placed.clone(),
             tx_queues: conf.tx_queues.into(),
-            port: Box::new(Side(port.clone())),
+            port: Box::new(Side {
+                port: port.clone(),
+                factory: made.factory,
+            }),
             ..NewInterface::new(&spec.name, KIND)
         };
         let table = self.host.interfaces.borrow().table().clone();
@@ -435,7 +445,11 @@ fn link_of(link: Result<PortLink, Refused>) -> Link {
 }
 
 /// The driver's side of an interface.
-struct Side(Arc<Port>);
+struct Side {
+    port: Arc<Port>,
+    /// The MAC address that the device came with.
+    factory: [u8; 6],
+}
 
 fn refusal(error: Refused) -> PortRefusal {
     match error.is_unsupported() {
@@ -447,23 +461,28 @@ fn refusal(error: Refused) -> PortRefusal {
 impl DriverPort for Side {
     fn set_admin(&mut self, state: AdminState) -> Result<(), PortRefusal> {
         // Ports that cannot are always up; packets are stopped by the graph.
-        match self.0.raw().set_link(state == AdminState::Up) {
+        match self.port.raw().set_link(state == AdminState::Up) {
             Err(error) if !error.is_unsupported() => Err(refusal(error)),
             _ => Ok(()),
         }
     }
 
     fn set_mac(&mut self, mac: [u8; 6]) -> Result<(), PortRefusal> {
-        self.0.raw().set_mac(mac).map_err(refusal)
+        self.port.raw().set_mac(mac).map_err(refusal)
+    }
+
+    fn unset_mac(&mut self, _made_up: [u8; 6]) -> Result<[u8; 6], PortRefusal> {
+        self.set_mac(self.factory)?;
+        Ok(self.factory)
     }
 
     fn set_mtu(&mut self, mtu: u32) -> Result<(), PortRefusal> {
         let mtu = u16::try_from(mtu).map_err(PortRefusal::new)?;
-        self.0.raw().set_mtu(mtu).map_err(refusal)
+        self.port.raw().set_mtu(mtu).map_err(refusal)
     }
 
     fn set_promiscuous(&mut self, on: Switch) -> Result<(), PortRefusal> {
-        let set = self.0.raw().set_promiscuous(on == Switch::On);
+        let set = self.port.raw().set_promiscuous(on == Switch::On);
         set.map_err(refusal)
     }
 
@@ -488,7 +507,7 @@ impl Handler for DpdkHandler {
                 InterfaceKind::Dpdk(dpdk) => Some(self.create(spec, dpdk)),
                 _ => None,
             },
-            Request::InterfaceDelete { name } => self.0.borrow_mut().delete(name),
+            Request::InterfaceDelete { name } => self.port.borrow_mut().delete(name),
             Request::DpdkEal(eal) => Some(self.set(eal)),
             _ => None,
         }

@@ -191,9 +191,12 @@ fn settings_are_asked_of_the_port() {
     let name = || "n".to_owned();
     daemon.must(Request::InterfaceMac {
         name: name(),
-        mac: "02:00:00:00:00:77".parse().unwrap(),
+        mac: Some("02:00:00:00:00:77".parse().unwrap()),
     });
-    let mtu = |mtu| Request::InterfaceMtu { name: name(), mtu };
+    let mtu = |mtu| Request::InterfaceMtu {
+        name: name(),
+        mtu: Some(mtu),
+    };
     let mode = |mode| {
         let interface = name();
         Request::set(&ReceiveMode { interface, mode }).unwrap()

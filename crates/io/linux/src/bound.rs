@@ -208,6 +208,29 @@ impl Port for DevicePort {
         Ok(())
     }
 
+    fn unset_mac(&mut self, made_up: [u8; 6]) -> Result<[u8; 6], PortRefusal> {
+        let mut device = self.0.borrow_mut();
+        device.own_mac = false;
+        let kernel = device.link.as_ref().and_then(|link| link.mac);
+        Ok(kernel.unwrap_or(made_up))
+    }
+
+    fn unset_mtu(&mut self, default: u32) -> Result<u32, PortRefusal> {
+        let mut device = self.0.borrow_mut();
+        device.own_mtu = None;
+        device.give_back();
+        if device.link.is_some()
+            && let Some(link) = device.find().map_err(PortRefusal::new)?
+        {
+            device.link = Some(link);
+        }
+        if let (Some(index), Some(link)) = (device.index, &device.link) {
+            device.host.set_device_mtu(index, link.mtu);
+        }
+        let kernel = device.link.as_ref().map(|link| link.mtu);
+        Ok(kernel.unwrap_or(default))
+    }
+
     fn details(&self) -> Vec<String> {
         self.0.borrow().details.clone()
     }

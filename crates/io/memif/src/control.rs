@@ -203,6 +203,7 @@ impl Control {
         let mut new = NewInterface::new(&spec.name, KIND);
         new.mac = spec.mac.map(|mac| mac.0);
         new.mtu = spec.mtu.unwrap_or(MTU);
+        new.default_mtu = MTU;
         new.rx_node = MemifInput::NAME;
         new.link = State::down("no peer is connected");
         (new.rx_queues, new.tx_queues) = (Vec::new(), 0);

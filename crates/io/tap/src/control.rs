@@ -211,6 +211,7 @@ impl TapHandler {
             mac: spec.mac.map(|m| m.0),
             mtu: spec.mtu.unwrap_or(link.mtu),
             configured_mtu: spec.mtu,
+            default_mtu: tap.host_mtu.unwrap_or(MTU),
             details: details(tap, &link, &carrier),
             caps: caps(tap.offload, udp),
             port: Box::new(port),

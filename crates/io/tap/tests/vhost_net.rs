@@ -315,7 +315,7 @@ fn admin_state_and_mtu_are_those_of_the_kernels_end() {
     pings(&bed, &mut daemon, 0, 56);
     daemon.must(Request::InterfaceMtu {
         name: "a".into(),
-        mtu: 4000,
+        mtu: Some(4000),
     });
     assert!(bed.ip(0, "link show e").contains("mtu 4000"));
     daemon.stop();

@@ -133,6 +133,7 @@ impl Ports {
         let new = NewInterface {
             mac: spec.mac.map(|m| m.0),
             mtu: spec.mtu.unwrap_or(9000),
+            default_mtu: 9000,
             link: Link::down(waiting(vhost)),
             rx_node: if front { VIRTIO_NAME } else { VhostInput::NAME },
             port: Box::new(Side(self.me.clone(), number.clone())),

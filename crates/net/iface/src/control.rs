@@ -2,7 +2,7 @@
 
 use crate::driver::{Port, PortRefusal, tx_name};
 use crate::{Direction, IfError, IfIdx, Interface, Interfaces, Link, MAX_QUEUES, TagKind};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use volley_graph::{ArcReport, Engine};
 use volley_model::reply::{
@@ -42,6 +42,30 @@ impl InterfaceHandler {
         }
         let done = self.interfaces.borrow_mut().update(name, change);
         done.map(|()| Applied::one()).map_err(|e| self.explain(e))
+    }
+
+    fn set_mtu(&self, name: &str, mtu: Option<u32>) -> Result<Applied, ModelError> {
+        if let Some(mtu) = mtu {
+            return self.update(name, |p| p.set_mtu(mtu), |i| i.set_mtu(mtu));
+        }
+        let index = self.index(name)?;
+        let default = self
+            .interfaces
+            .borrow()
+            .get(index)
+            .map(Interface::default_mtu);
+        let holds = Cell::new(default.unwrap_or_default());
+        let ask = |p: &mut dyn Port| p.unset_mtu(holds.get()).map(|mtu| holds.set(mtu));
+        self.update(name, ask, |i| i.unset_mtu(holds.get()))
+    }
+
+    fn set_mac(&self, name: &str, mac: Option<Mac>) -> Result<Applied, ModelError> {
+        if let Some(mac) = mac {
+            return self.update(name, |p| p.set_mac(mac.0), |i| i.mac = mac.0);
+        }
+        let holds = Cell::new(self.interfaces.borrow().made_up_mac(name));
+        let ask = |p: &mut dyn Port| p.unset_mac(holds.get()).map(|mac| holds.set(mac));
+        self.update(name, ask, |i| i.mac = holds.get())
     }
 
     fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
@@ -294,12 +318,8 @@ impl Handler for InterfaceHandler {
             Request::InterfaceState { name, state } => {
                 Some(self.update(name, |p| p.set_admin(*state), |i| i.state = *state))
             }
-            Request::InterfaceMtu { name, mtu } => {
-                Some(self.update(name, |p| p.set_mtu(*mtu), |i| i.set_mtu(*mtu)))
-            }
-            Request::InterfaceMac { name, mac } => {
-                Some(self.update(name, |p| p.set_mac(mac.0), |i| i.mac = mac.0))
-            }
+            Request::InterfaceMtu { name, mtu } => Some(self.set_mtu(name, *mtu)),
+            Request::InterfaceMac { name, mac } => Some(self.set_mac(name, *mac)),
             Request::WorkerAdd { .. } | Request::WorkerDelete { .. } => {
                 let moves = self.interfaces.borrow_mut().rebalance();
                 moves.make();

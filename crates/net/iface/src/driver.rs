@@ -38,6 +38,16 @@ pub trait Port {
     fn set_mtu(&mut self, _mtu: u32) -> Result<(), PortRefusal> {
         Ok(())
     }
+    /// Its MAC address is no longer configured: the address that it has now, `made_up` where no device has one.
+    fn unset_mac(&mut self, made_up: [u8; 6]) -> Result<[u8; 6], PortRefusal> {
+        self.set_mac(made_up)?;
+        Ok(made_up)
+    }
+    /// Its MTU is no longer configured: the MTU that it has now, `default` where no device has one.
+    fn unset_mtu(&mut self, default: u32) -> Result<u32, PortRefusal> {
+        self.set_mtu(default)?;
+        Ok(default)
+    }
     /// It takes frames for any MAC address, or for its own only.
     fn set_promiscuous(&mut self, _on: Switch) -> Result<(), PortRefusal> {
         Ok(())
@@ -111,6 +121,8 @@ pub struct NewInterface {
     pub mtu: u32,
     /// The configured MTU; `mtu` is lower where the device takes less.
     pub configured_mtu: Option<u32>,
+    /// The MTU of an interface of its kind without a configured one.
+    pub default_mtu: u32,
     /// What the driver has to say that does not change.
     pub details: Vec<String>,
     /// Its link as it is now.
@@ -136,6 +148,7 @@ impl NewInterface {
             mac: None,
             mtu: 1500,
             configured_mtu: None,
+            default_mtu: 1500,
             details: Vec::new(),
             link: Link::Up,
             caps: Caps::NONE,

@@ -51,6 +51,8 @@ pub struct Interface {
     configured_mtu: Option<u32>,
     /// The MTU of the kernel's interface behind the interface: the effective MTU is never above that.
     device_mtu: Option<u32>,
+    /// The MTU that it has without a configured one.
+    default_mtu: u32,
     cleared: IfCounts,
     /// Receive queues, then transmit queues.
     cleared_queues: Vec<(u64, u64)>,
@@ -75,6 +77,17 @@ impl Interface {
     /// Configure an MTU. The effective MTU is at most the parent's, or that of the kernel's interface.
     pub(crate) fn set_mtu(&mut self, mtu: u32) {
         self.configured_mtu = Some(mtu);
+        self.mtu = mtu.min(self.device_mtu.unwrap_or(mtu));
+    }
+
+    /// The MTU that it has without a configured one, and without a device that has its own.
+    pub(crate) fn default_mtu(&self) -> u32 {
+        self.default_mtu
+    }
+
+    /// No MTU is configured any more: `mtu` is its default.
+    pub(crate) fn unset_mtu(&mut self, mtu: u32) {
+        self.configured_mtu = None;
         self.mtu = mtu.min(self.device_mtu.unwrap_or(mtu));
     }
 
@@ -266,6 +279,7 @@ impl Interfaces {
             sub: sub.map(|(sub, _)| sub),
             configured_mtu: sub.map_or(new.configured_mtu, |(_, mtu)| mtu),
             device_mtu: None,
+            default_mtu: new.default_mtu,
             cleared: self.table.counts(index),
             cleared_queues,
         };
@@ -462,6 +476,11 @@ impl Interfaces {
         if self.get(index).is_some_and(|i| i.link != link) {
             self.alter(index, |i| i.link = link);
         }
+    }
+
+    /// The MAC address of an interface that has none of a device or of the configuration.
+    pub(crate) fn made_up_mac(&self, name: &str) -> [u8; 6] {
+        made_up_mac(self.mac_seed, name)
     }
 
     /// An interface has the MAC address of the device behind it.

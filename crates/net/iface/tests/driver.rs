@@ -129,10 +129,13 @@ fn a_driver_is_asked_first_and_its_no_is_final() {
             name: name(),
             state,
         },
-        Request::InterfaceMac { name: name(), mac },
+        Request::InterfaceMac {
+            name: name(),
+            mac: Some(mac),
+        },
         Request::InterfaceMtu {
             name: name(),
-            mtu: 1400,
+            mtu: Some(1400),
         },
         Request::set(&ReceiveMode {
             interface: name(),
@@ -173,7 +176,7 @@ fn a_driver_is_asked_first_and_its_no_is_final() {
     assert!(!table.may_sleep(index.0, u64::MAX));
     let too_long = Request::InterfaceMtu {
         name: name(),
-        mtu: 9000,
+        mtu: Some(9000),
     };
     let why = apply(&mut registry, too_long).unwrap_err().to_string();
     assert!(why.contains("1500 at most"), "{why}");

@@ -124,8 +124,8 @@ fn setting() -> impl Strategy<Value = Request> {
     let state = prop_oneof![3 => Just(AdminState::Up), 1 => Just(AdminState::Down)];
     prop_oneof![
         3 => (name(), state).prop_map(|(name, state)| Request::InterfaceState { name, state }),
-        1 => (name(), 1000u32..1003).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
-        1 => (name(), mac()).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
+        1 => (name(), prop::option::of(1000u32..1003)).prop_map(|(name, mtu)| Request::InterfaceMtu { name, mtu }),
+        1 => (name(), prop::option::of(mac())).prop_map(|(name, mac)| Request::InterfaceMac { name, mac }),
         8 => object(),
         1 => unnumbered(),
     ]

@@ -71,7 +71,7 @@ impl Rig {
 
     fn become_state(&self, wanted: &State) -> Result<usize, String> {
         let mut core = self.core.borrow_mut();
-        let transaction = core.begin_state(wanted, self).map_err(|e| e.to_string())?;
+        let transaction = core.begin_state(wanted).map_err(|e| e.to_string())?;
         let steps = transaction.steps().len();
         let done = core.finish(transaction, self).map_err(|e| {
             assert!(e.left.is_empty(), "{e}");

@@ -116,16 +116,23 @@ pub(super) fn set(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
             Request::InterfaceState { name, state }
         }
         Id::SetMtu => {
-            let mtu = args.number32()?;
+            let mtu = match args.has("default") {
+                true => None,
+                false => Some(args.number32()?),
+            };
             Request::InterfaceMtu {
                 name: args.text()?,
                 mtu,
             }
         }
-        Id::SetMac => Request::InterfaceMac {
-            name: args.text()?,
-            mac: args.read()?,
-        },
+        Id::SetMac => {
+            let name = args.text()?;
+            let mac = match args.has("default") {
+                true => None,
+                false => Some(args.read()?),
+            };
+            Request::InterfaceMac { name, mac }
+        }
         Id::SetName => Request::InterfaceRename {
             name: args.text()?,
             new_name: args.text()?,

@@ -149,6 +149,7 @@ pub fn without_hardware(spec: &InterfaceSpec, kind: &'static str) -> NewInterfac
     NewInterface {
         mac: spec.mac.map(|m| m.0),
         mtu: spec.mtu.unwrap_or(MTU),
+        default_mtu: MTU,
         ..NewInterface::new(&spec.name, kind)
     }
 }

@@ -1,0 +1,221 @@
+//! Settings of a running router, committed one at a time and rolled back: no ping is lost on the way, unless the difference
+//! said that an interface is created again.
+//!
+//! Needs root, `ip` and `ping`; says so and passes where they are not there.
+
+mod support;
+
+use std::collections::HashSet;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use support::bed::Bed;
+use support::{Daemon, Folder, signal, text};
+
+/// Commands that set something of a router between the hosts a and b, and none of which is meant to stop their traffic.
+const SETTINGS: [&str; 22] = [
+    "set interface mtu 1400 left",
+    "set interface mtu 9000 right",
+    "set interface promiscuous on left",
+    "set interface rx-mode right polling",
+    "set interface rx-mode left interrupt",
+    "set interface ip address left 192.0.2.1/24",
+    "set interface ip6 address right 2001:db8:99::1/64",
+    "ip route add 198.51.100.0/24 via 10.78.0.2 right",
+    "ip route add 2001:db8:100::/48 via 2001:db8:77::2 left",
+    "ip route add 203.0.113.0/24 drop",
+    "set ip neighbor left 10.77.0.9 02:00:00:00:00:09",
+    "ip table add 9",
+    "ip6 table add 9",
+    "create packet-generator interface pg9",
+    "create bridge-domain 9",
+    "set interface ip redirects right on",
+    "set interface ip virtual-reassembly left on",
+    "set interface ip directed-broadcast right on",
+    "set urpf ip4 loose left",
+    "set ip multipath resilient buckets 64",
+    "set node worker ip4-lookup 0",
+    "set interface mac address right 02:00:00:00:00:78",
+];
+
+/// Settings that take another way than the one that holds at the moment are put back by this many seconds.
+const AFTER: Duration = Duration::from_millis(1500);
+
+fn now() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap().as_secs_f64()
+}
+
+/// A ping that goes on until it is stopped, and tells each answer that does not come.
+struct Pinging(Child);
+
+impl Pinging {
+    fn start(bed: &Bed, to: &str) -> Self {
+        let space = bed.name("a");
+        let words = [
+            "netns", "exec", &space, "ping", "-n", "-D", "-O", "-i", "0.02", "-w", "500", to,
+        ];
+        let child = Command::new("ip")
+            .args(words)
+            .stdout(Stdio::piped())
+            .spawn();
+        Pinging(child.unwrap())
+    }
+
+    /// When each packet was missed; and how many were answered.
+    fn stop(self) -> (Vec<f64>, usize) {
+        signal(self.0.id(), "INT");
+        let said = text(&self.0.wait_with_output().unwrap().stdout);
+        let number = |line: &str| {
+            let after = line.split("icmp_seq=").nth(1).unwrap_or("");
+            let digits = after.split(' ').next().unwrap_or("");
+            digits.parse::<u32>().ok()
+        };
+        let answers = said.lines().filter(|line| line.contains(" ttl="));
+        let answered: HashSet<u32> = answers.filter_map(number).collect();
+        // `no answer yet` is also said of an answer that comes later than the next request.
+        let missed = said.lines().filter(|line| {
+            let late = number(line).is_some_and(|number| answered.contains(&number));
+            line.contains("no answer yet") && !late
+        });
+        let time = |line: &str| line[1..].split(']').next().unwrap().parse::<f64>().unwrap();
+        (missed.map(time).collect(), answered.len())
+    }
+}
+
+/// The router of [`Bed::router`] with a state directory, and its first commit.
+fn committed(bed: &Bed, folder: &Folder) -> Daemon {
+    let state = folder.file("state").display().to_string();
+    let daemon = Daemon::start("", &["--state-dir", &state]);
+    for (host, end, net) in [("a", "left", 77), ("b", "right", 78)] {
+        let space = bed.name("r");
+        daemon.ok(&format!(
+            "create host-interface name {end} as {end} netns {space}"
+        ));
+        daemon.ok(&format!("set interface ip address {end} 10.{net}.0.1/16"));
+        daemon.ok(&format!(
+            "set interface ip6 address {end} 2001:db8:{net}::1/64"
+        ));
+        daemon.ok(&format!("set interface state {end} up"));
+        bed.ip(host, &format!("addr add 10.{net}.0.2/16 dev e"));
+        bed.ip(host, &format!("addr add 2001:db8:{net}::2/64 dev e nodad"));
+        bed.ip(host, &format!("route add default via 10.{net}.0.1"));
+        bed.ip(host, &format!("-6 route add default via 2001:db8:{net}::1"));
+    }
+    daemon.ok("config commit");
+    let end = Instant::now() + Duration::from_secs(20);
+    while bed.pings("a", "10.78.0.2", 3, "0.1") + bed.pings("a", "2001:db8:78::2", 3, "0.1") < 6 {
+        assert!(Instant::now() < end, "a does not reach b");
+    }
+    daemon
+}
+
+/// How many settings are tried.
+const TRIED: usize = 200;
+
+#[test]
+fn a_setting_and_its_rollback_interrupt_no_ping_unless_the_difference_says_so() {
+    let Some(bed) = Bed::new() else { return };
+    let folder = Folder::new();
+    let daemon = committed(&bed, &folder);
+    let index =
+        |end: &str| daemon.json(&format!("show interface {end}"))["interfaces"][0]["index"].clone();
+    let were = [index("left"), index("right")];
+    let pings = ["10.78.0.2", "2001:db8:78::2"].map(|to| Pinging::start(&bed, to));
+    // Each once first, then by a fixed sequence (Knuth's linear generator) as many more as are wanted.
+    let mut dice = 0x2026_1125u64;
+    let mut next = |n: usize| {
+        dice = dice
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        if n < SETTINGS.len() {
+            n
+        } else {
+            (dice >> 33) as usize % SETTINGS.len()
+        }
+    };
+    let mut told: Vec<(f64, f64)> = Vec::new();
+    let mut steps: Vec<(f64, &str)> = Vec::new();
+    for n in 0..TRIED {
+        let setting = SETTINGS[next(n)];
+        steps.push((now(), setting));
+        daemon.ok(setting);
+        daemon.ok("config commit");
+        let begun = now();
+        // Each setting makes two commits: its own, and that of the rollback to the one before.
+        let rolled = daemon.ok(&format!("config rollback {}", 2 * n + 1));
+        assert_eq!(
+            daemon.ok("config diff").trim(),
+            "no difference",
+            "after {setting}"
+        );
+        if rolled.contains("meanwhile") {
+            told.push((begun, now() + AFTER.as_secs_f64()));
+        }
+    }
+    let ended = now();
+    for (ping, family) in pings.into_iter().zip(["IPv4", "IPv6"]) {
+        let (missed, answered) = ping.stop();
+        assert!(answered > 100, "{family}: {answered} answers");
+        let silent = |at: &&f64| **at < ended && !told.iter().any(|(a, b)| (*a..*b).contains(*at));
+        let lost: Vec<&f64> = missed.iter().filter(silent).collect();
+        let during = |at: &f64| {
+            steps
+                .iter()
+                .rev()
+                .find(|step| step.0 < *at)
+                .map(|step| step.1)
+        };
+        let during: Vec<_> = lost.iter().map(|at| during(at)).collect();
+        assert!(lost.is_empty(), "{family}: {} lost: {during:?}", lost.len());
+        println!(
+            "{family}: {answered} answers, {} missed where the difference said so",
+            missed.len()
+        );
+    }
+    assert_eq!(
+        [index("left"), index("right")],
+        were,
+        "no interface was created again"
+    );
+}
+
+#[test]
+fn the_difference_marks_what_is_created_again() {
+    let folder = Folder::new();
+    let state = folder.file("state").display().to_string();
+    let daemon = Daemon::start("", &["--state-dir", &state]);
+    daemon.ok("create packet-generator interface pg0");
+    daemon.ok("create memif socket id 1 filename /run/volley-no-such.sock");
+    daemon.ok("set interface mac address pg0 02:00:00:00:00:07");
+    daemon.ok("set interface mtu 1400 pg0");
+    daemon.ok("config commit");
+    let row = || daemon.json("show interface pg0")["interfaces"][0].clone();
+    assert_eq!(
+        (&row()["mac"], &row()["mtu"]),
+        (&"02:00:00:00:00:07".into(), &1400.into())
+    );
+    // What a kind has by itself is there again, and the interface is the same.
+    let index = row()["index"].clone();
+    daemon.ok("set interface mac address pg0 default");
+    daemon.ok("set interface mtu default pg0");
+    assert_eq!((&row()["mtu"], &row()["index"]), (&9000.into(), &index));
+    assert!(
+        row()["mac"].as_str().unwrap().starts_with("02:fe:"),
+        "{}",
+        row()
+    );
+    let difference = daemon.ok("config diff");
+    assert!(
+        !difference.contains('!') && difference.contains("mtu 1400"),
+        "{difference}"
+    );
+    // A table cannot be changed under addresses that are in it.
+    let file = folder.file("c.toml");
+    let content = daemon.ok("config export toml");
+    std::fs::write(&file, content.replace("kind = \"pg\"", "kind = \"memif\"")).unwrap();
+    let difference = daemon.ok(&format!("config diff {}", file.display()));
+    let mark = "! interface pg0 is deleted and created again: its traffic stops meanwhile";
+    assert!(difference.contains(mark), "{difference}");
+    let done = daemon.ok(&format!("config commit file {}", file.display()));
+    assert!(done.contains(&mark[2..]), "{done}");
+}

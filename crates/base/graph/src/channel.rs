@@ -1,4 +1,5 @@
-//! What lies between the control thread and one worker: changes on their way, notices, and what the worker's rounds were.
+//! The channel between the control thread and one worker: pending changes, notices, and statistics of the worker's
+//! rounds.
 
 use crate::sleep::Wakeup;
 use crate::stack_sample::ThreadStack;
@@ -13,43 +14,43 @@ use volley_tables::notices::Notices;
 /// A long gap between the ends of two rounds of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundGap {
-    /// When it began, in cycles.
+    /// The begin of the gap, in cycles.
     pub from: u64,
-    /// How many cycles.
+    /// The length of the gap, in cycles.
     pub duration_cycles: u64,
     /// The node that the worker ran last.
     pub node: NodeId,
 }
 
-/// Gaps of at least so many microseconds are told.
+/// Gaps of at least this many microseconds are reported.
 pub const GAP_US: u32 = 50;
-/// Gaps that the control thread has not looked at.
+/// The maximum number of gaps that the control thread has not read.
 const GAPS: usize = 256;
 
-/// On lines of its own: what its neighbours are is written all the time.
+/// A value on separate cache lines, because its neighbours are written all the time.
 #[repr(align(128))]
 pub(crate) struct CachePadded<T>(pub(crate) T);
 
-/// What the rounds of one worker were, written by it alone.
+/// Statistics of a worker's rounds. The worker is the only writer.
 #[derive(Default)]
 pub(crate) struct Rounds {
-    /// Rounds in all, and those that found work.
+    /// All rounds, and the rounds with work.
     pub(crate) all: AtomicU64,
     pub(crate) busy: AtomicU64,
-    /// Packets that entered the graph, and those that stages gave back or other workers handed over.
+    /// Packets that entered the graph, and packets that stages released or other workers handed off.
     pub(crate) entered: AtomicU64,
     pub(crate) moved: AtomicU64,
-    /// Cycles of rounds that found work, and cycles of all rounds that no node took.
+    /// Cycles of rounds with work, and cycles of all rounds that belong to no node.
     pub(crate) busy_cycles: AtomicU64,
     pub(crate) own_cycles: AtomicU64,
-    /// The longest round, in cycles, changes included. Set back by the control thread.
+    /// The longest round, in cycles, including changes. The control thread resets it.
     pub(crate) longest: AtomicU64,
-    /// Frames that had to be allocated while running.
+    /// Frames that were allocated while running.
     pub(crate) frames_allocated: AtomicU64,
 }
 
 impl Rounds {
-    /// Count a round that took so many cycles.
+    /// Count a round of this many cycles.
     #[inline(always)]
     pub(crate) fn count(&self, entered: usize, moved: usize, took: u64) {
         add_relaxed(&self.all, 1);
@@ -69,22 +70,22 @@ impl Rounds {
 pub(crate) struct Channel {
     pub(crate) pending_changes: ArrayQueue<Box<dyn Change>>,
     pub(crate) done: ArrayQueue<Box<dyn Change>>,
-    /// Posted after a change was put into `todo`, and after anything was put into an inbox of one of its sources.
+    /// Posted after a change was enqueued, and after anything was enqueued for one of the worker's sources.
     pub(crate) notices: CachePadded<Notices>,
-    /// What its rounds were.
+    /// Statistics of its rounds.
     pub(crate) rounds: CachePadded<Rounds>,
-    /// Changes swapped in so far.
+    /// Changes applied.
     pub(crate) changes: AtomicU64,
-    /// Times the worker slept.
+    /// The number of times that the worker slept.
     pub(crate) sleeps: AtomicU64,
     /// The node that it ran last.
     pub(crate) node: AtomicU32,
-    /// Long gaps, those that found no room here not among them, and how many there were in all.
+    /// The long gaps without those that found the queue full, and the number of all long gaps.
     pub(crate) gaps: ArrayQueue<RoundGap>,
     pub(crate) long_gaps: AtomicU64,
-    /// Wakes the worker, once it runs on a thread. Others look at it whenever they hand something over.
+    /// Wakes the worker; set when it runs on a thread. Other threads read it when they enqueue something.
     pub(crate) wakeup: CachePadded<OnceLock<Wakeup>>,
-    /// The thread that it runs on.
+    /// The thread of the worker.
     pub(crate) thread_stack: ThreadStack,
 }
 
@@ -105,14 +106,14 @@ impl Channel {
         }
     }
 
-    /// Something was handed to the worker: it looks at its changes, and calls all its sources and stages. It is woken, if it
-    /// sleeps.
+    /// Notify the worker that something was enqueued for it: it applies its changes, and calls all its sources and
+    /// stages. Wakes it if it is asleep.
     pub(crate) fn notify(&self) {
         self.notices.0.post();
         self.wake();
     }
 
-    /// Wake the worker, if it sleeps.
+    /// Wake the worker if it is asleep.
     pub(crate) fn wake(&self) {
         if let Some(wakeup) = self.wakeup.0.get() {
             wakeup.notify();

@@ -1,8 +1,9 @@
-//! Buffers in a device's hands: packets that a driver has posted but not seen sent, and empty buffers that a device is to
-//! fill. They count as held until they come back.
+//! Buffers that are posted to a device: packets that are not transmitted yet, and empty buffers for received packets.
+//! They count as held until they are reclaimed.
 //!
-//! Only single-buffer packets are lent. What comes back is named by whoever runs the rings, so taking it is unsafe: the
-//! callers are `ring.rs` and `sys.rs` of drivers.
+//! Packets of one buffer can be posted; chains only with every buffer ([`Vector::post_all_to_device`]). The code that
+//! runs the device's rings names the buffers to reclaim, so reclaiming is unsafe: the callers are `ring.rs` and
+//! `sys.rs` of drivers.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
 use crate::packet::segment;
@@ -10,12 +11,12 @@ use crate::{Consumed, Isa, NewVector, Nexts, Output, PacketView, Vector};
 use volley_buf::{BufIdx, Cache, END, Meta, NO_BUFFER};
 
 impl PacketView<'_> {
-    /// The buffer of the packet's first segment.
+    /// The buffer of the first segment.
     pub fn buffer(&self) -> BufIdx {
         BufIdx(self.frame.words(IDX)[self.row])
     }
 
-    /// Offset of the packet's current position in that buffer's slot.
+    /// The offset of the packet's position in the slot of that buffer.
     pub fn position(&self) -> usize {
         (self.frame.words(POS)[self.row] & !CHAINED) as usize
     }
@@ -26,7 +27,7 @@ impl PacketView<'_> {
     }
 }
 
-/// Give buffers back to the pool.
+/// Free buffers to the pool.
 fn free_buffers(bufs: &mut Cache, buffers: &[BufIdx]) {
     for part in buffers.chunks(64) {
         let mut idx = [0; 64];
@@ -35,8 +36,8 @@ fn free_buffers(bufs: &mut Cache, buffers: &[BufIdx]) {
     }
 }
 
-/// Free the members behind `head` that hold none of the `left` bytes behind the head's own. True when none is left, and
-/// no byte is missed.
+/// Free the members behind `head` without any of the `left` bytes that follow the head's own bytes. Returns true when
+/// no member is left and no byte is missing.
 fn trim_chain(bufs: &mut Cache, head: u32, mut left: usize) -> bool {
     let whole = left == 0;
     let mut last = head;
@@ -60,8 +61,8 @@ fn trim_chain(bufs: &mut Cache, head: u32, mut left: usize) -> bool {
 }
 
 impl<I: Isa, X: Nexts> Vector<'_, I, X> {
-    /// The end of packets at a device that sends later: those for which `post` says true stay in its hands (chains never
-    /// do), all others are freed.
+    /// Pass packets to a device that transmits later: packets for which `post` returns true stay posted (never
+    /// chains), all others are freed.
     pub fn post_to_device(mut self, mut post: impl FnMut(&PacketView<'_>) -> bool) -> Consumed {
         let n = self.frame.n;
         let mut kept = 0;
@@ -80,8 +81,8 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         self.free()
     }
 
-    /// Free the buffers of chains that hold nothing of their packet: those behind its length, which was cut, and empty
-    /// ones. A device that is given the segments of what is left has every buffer.
+    /// Free the buffers of chains that have no byte of their packet: those behind its length, which was reduced, and
+    /// empty ones. The segments that are left are all the buffers of the packet.
     #[inline(always)]
     pub fn trim_chains(&mut self) {
         if volley_simd::or_all(self.frame.words(POS)) & CHAINED != 0 {
@@ -103,24 +104,24 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         }
     }
 
-    /// The end of packets at a device that sends later and has taken all of them, chains with every buffer
-    /// ([`Vector::trim_chains`] comes before). Each buffer comes back by itself ([`Vector::reclaim`]).
+    /// Pass all packets to a device that transmits later, chains with every buffer: call [`Vector::trim_chains`]
+    /// before. Each buffer is reclaimed separately ([`Vector::reclaim`]).
     pub fn post_all_to_device(mut self) -> Consumed {
         self.frame.n = 0;
         self.free()
     }
 
-    /// Take back buffers that the device is through with.
+    /// Reclaim buffers that the device has released.
     ///
     /// # Safety
-    /// Each was lent, has not come back since, and the device does not touch it any more.
+    /// Each buffer was posted, was not reclaimed since, and is not accessed by the device any more.
     pub unsafe fn reclaim(&mut self, buffers: &[BufIdx]) {
         free_buffers(&mut self.dispatch.bufs, buffers);
     }
 }
 
 impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
-    /// Empty buffers for a device to fill; returns how many there were.
+    /// Take empty buffers for a device to fill. Returns the number of buffers.
     pub fn post_to_device(&mut self, buffers: &mut [BufIdx]) -> usize {
         let mut got = 0;
         for part in buffers.chunks_mut(64) {
@@ -138,7 +139,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         got
     }
 
-    /// Take back buffers that the device is through with.
+    /// Reclaim buffers that the device has released.
     ///
     /// # Safety
     /// As [`Vector::reclaim`].
@@ -146,8 +147,8 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         free_buffers(&mut self.dispatch.bufs, buffers);
     }
 
-    /// Packets that a device has received on `rx` into lent buffers: buffer, offset in its slot, length. At most one
-    /// vector is taken; offsets and lengths are clamped to the slot.
+    /// A vector of packets that a device has received on `rx` into posted buffers, each as buffer, offset in its slot,
+    /// and length. At most one vector is taken; offsets and lengths are clamped to the slot.
     ///
     /// # Safety
     /// As [`Vector::reclaim`].
@@ -177,8 +178,8 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
 }
 
 impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
-    /// Hang further lent buffers behind the one of `row`, which has none behind it yet: buffer, offset in its slot, length.
-    /// Offsets and lengths are clamped to the slot.
+    /// Append posted buffers to the one of `row`, which has no other buffer yet: each as buffer, offset in its slot,
+    /// and length. Offsets and lengths are clamped to the slot.
     ///
     /// # Safety
     /// As [`Vector::reclaim`].
@@ -197,7 +198,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
             end,
             ..Meta::default()
         };
-        // SAFETY: head and parts are ours, each once.
+        // SAFETY: the head and the parts are owned here, each once.
         unsafe { *pool.meta(head) = meta(pos, pos + *len, follow(0)) };
         for (at, &(part, start, bytes)) in parts.iter().enumerate() {
             let start = start.clamp(volley_buf::META, END);

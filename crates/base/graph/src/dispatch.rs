@@ -1,4 +1,4 @@
-//! What lies between the nodes of one worker: pending frames, spare frames, buffers, arcs and the tracer.
+//! The state between the nodes of one worker: pending frames, free frames, buffers, arcs and the tracer.
 
 use crate::agenda::Holders;
 use crate::arc::ArcTables;
@@ -13,45 +13,46 @@ use std::ops::Range;
 use volley_buf::Cache;
 use volley_simd::{Bits, Isa, all_equal};
 
-/// Up to so many rows are moved word by word rather than by passes over all columns. Other numbers were not tried.
+/// Up to this number of rows are moved word by word instead of by passes over all columns. Other limits were not
+/// measured.
 const ROW_BY_ROW_MAX: usize = 12;
 
-/// A node's waiting rows: full frames in order, then the open one that is being filled.
+/// The pending rows of a node: full frames in order, then the open frame.
 #[derive(Default)]
 pub(crate) struct PendingFrames {
     full: VecDeque<Box<Frame>>,
     open: Option<Box<Frame>>,
 }
 
-/// Everything between the nodes of one worker.
+/// The state between the nodes of one worker.
 pub(crate) struct DispatchState {
     pub(crate) queues: Vec<PendingFrames>,
     pub(crate) pending: PendingNodes,
-    /// A whole frame on its way while nothing waits anywhere else: it runs next, and passes no queue.
+    /// A whole frame for a node while no other frame is pending: it runs next and bypasses the queue.
     pub(crate) next_frame: Option<(NodeId, Box<Frame>)>,
     pub(crate) free_frames: Vec<Box<Frame>>,
-    /// Most rows that a frame gets, and the rows that each has room for: as many or more.
+    /// The maximum number of rows of a frame, and its capacity in rows, which is the same or greater.
     pub(crate) vector_size: usize,
     pub(crate) frame_capacity: usize,
     pub(crate) bufs: Cache,
     pub(crate) arcs: Box<ArcTables>,
     pub(crate) tracer: Tracer,
     pub(crate) handoff: HandoffRings,
-    /// Where rows go that a feature arc lost track of.
+    /// The node for rows whose position on a feature arc is not known.
     pub(crate) drop_node: NodeId,
     pub(crate) targets: Column,
-    /// Where packets begin in the arena: see [`crate::Vector::words`].
+    /// The offset of packets in the arena: see [`crate::Vector::words`].
     pub(crate) offsets: Box<[usize]>,
-    /// Stages that have something to give back.
+    /// Stages with packets to release.
     pub(crate) holders: Holders,
-    /// Some of them hold packets that must not be overtaken.
+    /// Stages among them whose packets must not be overtaken.
     pub(crate) holding: bool,
-    /// Frames that had to be allocated while running: a sizing fault, shown in tests.
+    /// Frames that were allocated while running. They mean that the capacity was too small; tests check it.
     pub(crate) frames_allocated: u64,
 }
 
 impl DispatchState {
-    /// An empty frame.
+    /// Take an empty frame.
     #[inline(always)]
     pub(crate) fn frame(&mut self) -> Box<Frame> {
         match self.free_frames.pop() {
@@ -66,7 +67,7 @@ impl DispatchState {
         Frame::new(self.frame_capacity)
     }
 
-    /// Give an empty frame back.
+    /// Return an empty frame.
     #[inline(always)]
     pub(crate) fn recycle(&mut self, mut frame: Box<Frame>) {
         frame.n = 0;
@@ -74,7 +75,7 @@ impl DispatchState {
         self.free_frames.push(frame);
     }
 
-    /// The next frame to run, of the node that is first in graph order.
+    /// The next frame to run: that of the first node in graph order.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<(NodeId, Box<Frame>)> {
         if let Some(handed) = self.next_frame.take() {
@@ -83,14 +84,14 @@ impl DispatchState {
         let node = self.pending.first()?;
         let queue = &mut self.queues[node.index()];
         if let Some(full) = queue.full.pop_front() {
-            // The open frame, which comes last, is there: rows go to `full` only when a new one is opened.
+            // There is an open frame, which is the last: rows move to `full` only when a new one is opened.
             return Some((node, full));
         }
         self.pending.clear(node);
         queue.open.take().map(|open| (node, open))
     }
 
-    /// Hand a whole frame to `target`: moved when nothing waits there, appended otherwise.
+    /// Send a whole frame to `target`: it is moved when no rows are pending there, and appended otherwise.
     #[inline(always)]
     pub(crate) fn push_frame(&mut self, target: NodeId, frame: Box<Frame>) {
         if frame.n == 0 {
@@ -104,7 +105,7 @@ impl DispatchState {
         self.queue_frame(target, frame);
     }
 
-    /// Something else waits as well from now on: the frame that was handed over gets in line.
+    /// Queue the frame that bypassed the queue, because another frame becomes pending.
     #[inline(always)]
     fn queue_next_frame(&mut self) {
         if let Some((node, frame)) = self.next_frame.take() {
@@ -128,7 +129,7 @@ impl DispatchState {
         self.pending.set(target);
     }
 
-    /// The frame of `target` that has room for `rows` more rows.
+    /// The frame of `target` with free space for `rows` more rows.
     #[inline(always)]
     fn open(&mut self, target: NodeId, rows: usize) -> &mut Frame {
         self.queue_next_frame();
@@ -145,13 +146,13 @@ impl DispatchState {
             }
             self.pending.set(target);
         }
-        // The branch above left an open frame behind.
+        // The branch above left an open frame.
         self.queues[target.index()]
             .open
             .get_or_insert_with(|| Frame::new(0))
     }
 
-    /// Append the rows of `frame` that `set` names to `target`.
+    /// Append the rows of `frame` in `set` to `target`.
     #[inline(always)]
     pub(crate) fn push_set<I: Isa>(&mut self, isa: I, target: NodeId, frame: &Frame, set: &Bits) {
         match set.count() {
@@ -160,7 +161,7 @@ impl DispatchState {
         }
     }
 
-    /// The same by passes over whole columns.
+    /// As [`Self::push_set`], by passes over whole columns.
     #[inline(always)]
     fn push_rows<I: Isa>(&mut self, isa: I, target: NodeId, frame: &Frame, set: &Bits) {
         let rows = set.count();
@@ -183,8 +184,8 @@ impl DispatchState {
         self.push_each(target, frame, 1, std::iter::once(row));
     }
 
-    /// Append `count` rows of `frame` to `target`, word by word: for a handful that is less work than passes over
-    /// whole columns.
+    /// Append `count` rows of `frame` to `target`, word by word: for few rows this is faster than passes over whole
+    /// columns.
     #[inline(always)]
     fn push_each(
         &mut self,
@@ -209,7 +210,7 @@ impl DispatchState {
         open.n += count;
     }
 
-    /// The rows of `frame` that `set` names, a handful, to `target`.
+    /// Append the few rows of `frame` in `set` to `target`.
     #[inline(never)]
     fn push_few(&mut self, target: NodeId, frame: &Frame, set: &Bits) {
         let (mut rows, mut count) = ([0; ROW_BY_ROW_MAX], 0);
@@ -220,9 +221,9 @@ impl DispatchState {
         self.push_each(target, frame, count, rows[..count].iter().copied());
     }
 
-    /// Send each row of `frame` to the node that `target` names for its code; the frame is consumed.
-    /// One code for all: the frame moves. So it does with the rows of a code that most rows have, once the others are out
-    /// of it. Up to eight codes: one compress each, or row by row where a code has only a handful. More: row by row.
+    /// Send each row of `frame` to the node that `target` names for its code. The frame is consumed. With one code the
+    /// frame itself is moved; so is it for the code of most rows, after the other rows were copied. Up to eight codes
+    /// are handled by one compress each, or row by row where a code has few rows; more codes are handled row by row.
     #[inline(always)]
     pub(crate) fn split<I: Isa>(
         &mut self,
@@ -262,7 +263,7 @@ impl DispatchState {
         }
     }
 
-    /// Where a row goes on along a feature arc behind a feature; its place there is noted.
+    /// The next node on a feature arc after a feature; the position on the arc is written to the row.
     pub(crate) fn resume_after(&self, spot: ArcPosition, frame: &mut Frame, row: usize) -> NodeId {
         frame.make_valid(Col::Feature, 0);
         let interface = frame.words(Col::Rx as usize)[row];
@@ -272,7 +273,7 @@ impl DispatchState {
         node
     }
 
-    /// Free the buffers of all rows of `frame`, chains with all their members.
+    /// Free the buffers of all rows of `frame`, including all members of chains.
     #[inline(always)]
     pub(crate) fn free(&mut self, frame: Box<Frame>) {
         if volley_simd::or_all(frame.words(POS)) & crate::frame::CHAINED != 0 {
@@ -292,7 +293,7 @@ impl DispatchState {
     }
 }
 
-/// Append some rows of `frame` to `open`, which has room.
+/// Append some rows of `frame` to `open`, which has free space for them.
 #[inline(always)]
 pub(crate) fn append(open: &mut Frame, frame: &Frame, rows: Range<usize>) {
     let zero = open.common_columns(frame.valid);

@@ -1,10 +1,10 @@
-//! error-drop: frees what reaches it; the reason was counted where the packet was dropped.
+//! error-drop: frees dropped packets. The node that drops a packet has counted the reason.
 
 use crate::drop_table::{DropKey, DropTable};
 use crate::{Col, Consumed, Cx, Isa, NoNext, Node, NodeId, PacketView, Trace, TraceNames, Vector};
 use std::sync::Arc;
 
-/// Name of the drop node.
+/// The name of the drop node.
 pub const DROP_NODE: &str = "error-drop";
 
 crate::counters! {
@@ -15,24 +15,24 @@ crate::counters! {
     }
 }
 
-/// Somebody who looks at every dropped packet: counters per interface, captures. Called on the worker, so it must not
-/// allocate, lock or format.
+/// Called for every dropped packet: counters per interface, captures. Called on the worker, so it must not allocate,
+/// lock or format.
 pub trait DropHook: Send + Sync {
-    /// `packet` is about to be freed by worker `worker`; its `Err` column says why.
+    /// Worker `worker` is about to free `packet`, whose `Err` column is the reason.
     fn dropped(&self, worker: usize, packet: &PacketView<'_>, now_ns: u64);
 }
 
-/// The end of dropped packets.
+/// The last node of dropped packets.
 pub struct DropNode {
     worker: usize,
     tap: Option<Arc<dyn DropHook>>,
     book: Arc<DropTable>,
-    /// Vectors so far.
+    /// The number of vectors.
     vector: u64,
 }
 
 impl DropNode {
-    /// The instance of `worker`, which keeps `book` and is watched by `tap`.
+    /// The instance of `worker`. It writes to `book` and calls `tap`.
     pub(crate) fn new(worker: usize, tap: Option<Arc<dyn DropHook>>, book: Arc<DropTable>) -> Self {
         book.allocate();
         DropNode {
@@ -44,7 +44,7 @@ impl DropNode {
     }
 }
 
-/// Why a traced packet was dropped.
+/// The reason why a traced packet was dropped.
 #[derive(Clone, Copy)]
 pub struct DropTrace {
     reason: Option<u32>,

@@ -1,27 +1,27 @@
-//! What was dropped, by reason and receiving interface, with the last packet of each kind: counted by the worker, read by
+//! Dropped packets by reason and receive interface, with the last packet of each key: written by the worker, read by
 //! the control thread.
 //!
-//! One book per worker, written by that worker only. A place is found by reason and interface and kept for ever; when all
-//! places near it are taken, packets of that kind stay out of the book (their node's counter has them all the same).
-//! A sample is written between two steps of a sequence number, odd while it is being written: a reader that meets a writer
-//! tries again, the writer never waits.
+//! Each worker has a table and is its only writer. A slot is found by reason and interface, and is never freed. When
+//! all slots near it are in use, packets of that key are not in the table (the counter of their node has them). A
+//! sample is written between two increments of a sequence number, which is odd meanwhile: a reader that finds it odd
+//! or changed tries again, and the writer never waits.
 
 use crate::PacketView;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Places of a book.
+/// The number of slots of a table.
 const SLOTS: usize = 1024;
-/// Places that are looked at for one kind.
+/// The number of slots that are searched for one key.
 const PROBE_LENGTH: usize = 16;
-/// Words of a sample.
+/// The words of a sample.
 const SAMPLE_WORDS: usize = 16;
-/// Bytes kept of the last packet of a kind.
+/// The maximum number of bytes of a sample.
 pub const SAMPLE: usize = SAMPLE_WORDS * 8;
-/// How often a reader tries to get a whole sample.
+/// The maximum number of attempts to read a sample.
 const READ_RETRIES: usize = 8;
 
-/// A kind of drop: a word of the `Err` column and the interface the packets came in by.
+/// The key of a drop: a word of the `Err` column, and the receive interface.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct DropKey {
     pub(crate) rx: u32,
@@ -29,7 +29,7 @@ pub(crate) struct DropKey {
 }
 
 impl DropKey {
-    /// Never 0, which marks a free place.
+    /// Never 0, which marks a free slot.
     fn key(self) -> u64 {
         u64::from((self.rx & 0x7fff_ffff) + 1) << 32 | u64::from(self.reason)
     }
@@ -42,16 +42,16 @@ impl DropKey {
     }
 }
 
-/// The last packet of a kind.
+/// The last packet of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DropSample {
-    /// Nanoseconds on the worker's clock.
+    /// The time on the worker's clock, in nanoseconds.
     pub at_ns: u64,
-    /// Its length where it came in.
+    /// The length at the receive interface.
     pub len: usize,
-    /// Its first bytes, at most [`SAMPLE`], from where it came in on: outer headers included.
+    /// The first bytes, at most [`SAMPLE`], from the receive interface on: outer headers included.
     pub bytes: Vec<u8>,
-    /// Where a checksum begins that was still to be finished, from where the packet came in on.
+    /// The start of a checksum to complete, relative to the first byte.
     pub unfinished_checksum: Option<usize>,
 }
 
@@ -60,12 +60,12 @@ pub struct DropSample {
 struct DropSlot {
     key: AtomicU64,
     packets: AtomicU64,
-    /// Number of the vector that left the sample.
+    /// The number of the vector with the sample.
     vector: AtomicU64,
-    /// Odd while the rest is being written; 0 when there is none yet.
+    /// Odd while the rest is written; 0 while there is no sample.
     sequence: AtomicU32,
     len: AtomicU32,
-    /// Where a checksum begins that is to be finished, plus 1; 0: none is.
+    /// The start of the checksum to complete, plus 1; 0 for none.
     sum: AtomicU32,
     at_ns: AtomicU64,
     words: [AtomicU64; SAMPLE_WORDS],
@@ -93,12 +93,12 @@ impl DropSlot {
         for (cell, part) in self.words.iter().zip(bytes.as_chunks::<8>().0) {
             cell.store(u64::from_le_bytes(*part), Ordering::Relaxed);
         }
-        // 0 is kept for "none yet".
+        // 0 means that there is no sample.
         let done = sequence.wrapping_add(2).max(2);
         self.sequence.store(done, Ordering::Release);
     }
 
-    /// The sample, unless there is none or it changes all the time.
+    /// The sample; none while there is no sample, or when it changes during every attempt.
     fn read(&self) -> Option<DropSample> {
         for _ in 0..READ_RETRIES {
             let before = self.sequence.load(Ordering::Acquire);
@@ -129,18 +129,18 @@ impl DropSlot {
 /// The drops of one worker.
 #[derive(Default)]
 pub(crate) struct DropTable {
-    /// Made when the worker is: there are more places for workers than workers, mostly.
+    /// Allocated with the worker: there are usually fewer workers than worker ids.
     places: OnceLock<Box<[DropSlot]>>,
 }
 
 impl DropTable {
-    /// Make room, on the control thread.
+    /// Allocate the slots, on the control thread.
     pub(crate) fn allocate(&self) {
         let room = || (0..SLOTS).map(|_| DropSlot::default()).collect();
         self.places.get_or_init(room);
     }
 
-    /// The place of a kind; taken when it has none yet.
+    /// The slot of a key; a free slot is assigned to a new key.
     #[inline]
     fn slot(&self, kind: DropKey) -> Option<&DropSlot> {
         let places = self.places.get()?;
@@ -160,8 +160,8 @@ impl DropTable {
         None
     }
 
-    /// A packet of vector `vector` is dropped. The rows of a vector come last first: the first packet of a kind that is
-    /// seen is the last there was, and only that one is kept.
+    /// Record that a packet of vector `vector` is dropped. The rows of a vector are passed in reverse order: the first
+    /// packet of a key is the last one of the vector, and only that packet is kept.
     #[inline]
     pub(crate) fn record(&self, kind: DropKey, packet: &PacketView<'_>, vector: u64, now_ns: u64) {
         let Some(place) = self.slot(kind) else {
@@ -174,7 +174,7 @@ impl DropTable {
         }
     }
 
-    /// Every kind so far: how many packets, and the last one.
+    /// All keys: the number of packets, and the last packet.
     pub(crate) fn read(&self) -> impl Iterator<Item = (DropKey, u64, Option<DropSample>)> {
         self.places.get().into_iter().flatten().filter_map(|place| {
             let kind = DropKey::of_key(place.key.load(Ordering::Relaxed))?;
@@ -192,7 +192,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use volley_buf::{Pool, START};
 
-    /// A frame of one packet of `len` bytes `fill`, in a buffer that stays out.
+    /// A frame of one packet of `len` bytes `fill`, in a buffer that is not freed.
     fn frame(pool: &Arc<Pool>, fill: u8, len: usize) -> Box<Frame> {
         let mut cache = pool.cache();
         let mut idx = [0];
@@ -207,7 +207,7 @@ mod tests {
         ] {
             frame.cols[col].words_mut(1)[0] = word;
         }
-        // SAFETY: the buffer is ours, and `len` bytes fit behind its start.
+        // SAFETY: the buffer is owned here, and `len` bytes fit behind its start.
         unsafe { pool.at(idx[0], START).write_bytes(fill, len) };
         frame
     }
@@ -233,7 +233,7 @@ mod tests {
                 unfinished_checksum: None,
             })
         };
-        // Of one vector the first that is noted stays.
+        // Of the packets of one vector the first recorded one stays.
         assert_eq!(
             found,
             [

@@ -1,7 +1,7 @@
-//! The control thread's hand on the graph: what nodes there are, how they hang together, and every change to it.
+//! The engine: the control thread's side of the graph. It knows the nodes and their edges, and makes every change.
 //!
-//! Nodes may be added, arcs changed and traces started before and after the workers run. A change is prepared here and
-//! swapped in by each worker between two vectors; [`Engine::settled`] says when all of them use it.
+//! Nodes can be added, arcs changed and traces started before and while workers run. A change is prepared here, and
+//! each worker applies it between two vectors; [`Engine::settled`] reports when all workers use it.
 
 mod links;
 mod numbers;
@@ -36,24 +36,25 @@ use volley_buf::Pool;
 use volley_simd::Level;
 use volley_tables::qsbr::Domain;
 
-/// The most nodes a graph may have.
+/// The maximum number of nodes of a graph.
 pub(crate) const MAX_NODES: usize = 1024;
 
 pub use reports::LOOP;
 
-/// What is fixed when an engine is made.
+/// Settings that are fixed when an engine is made.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Packets that vectors have room for, 1 to 1024. They have no more unless told so: [`Engine::set_vector_size`].
+    /// The capacity of vectors in packets, 1 to 1024. It is also the maximum, until [`Engine::set_vector_size`] lowers
+    /// it.
     pub vector_size: usize,
-    /// Packet buffers of the pool.
+    /// The number of packet buffers in the pool.
     pub buffers: usize,
-    /// Instruction-set level of node bodies.
+    /// The instruction-set level of node bodies.
     pub level: Level,
-    /// Places for workers: what a node has for each worker it has so often. [`Engine::build`] fills all of them,
+    /// The maximum number of workers: every node has an instance for each. [`Engine::build`] makes all workers,
     /// [`Engine::build_first`] some.
     pub workers: usize,
-    /// The clock that workers see.
+    /// The clock of the workers.
     pub clock: Clock,
 }
 
@@ -77,14 +78,14 @@ struct NodeDefinition {
     counters: &'static [CounterInfo],
     role: Role,
     removed: bool,
-    /// It was there when the workers were built: rings between workers may carry its number.
+    /// The node existed when the workers were built: rings between workers may carry its id.
     from_start: bool,
     factory: NodeFactory,
     stats: Vec<Arc<NodeStats>>,
     cleared: Vec<Baseline>,
 }
 
-/// Values at the last `clear`: workers own the cells, so a report subtracts.
+/// The values at the last `clear`. Workers own the counters, so a report subtracts these values.
 #[derive(Clone, Default)]
 struct Baseline {
     calls: u64,
@@ -94,7 +95,7 @@ struct Baseline {
     counters: Vec<u64>,
 }
 
-/// The graph as the control thread knows it.
+/// The graph, as the control thread knows it.
 pub struct Engine {
     settings: Settings,
     defs: Vec<NodeDefinition>,
@@ -102,36 +103,36 @@ pub struct Engine {
     arcs: ArcRegistry,
     pool: Arc<Pool>,
     domain: Arc<Domain>,
-    /// Which places have a worker.
+    /// The workers that exist.
     worker_set: Arc<WorkerSet>,
-    /// One for each place, whether it has a worker or not; none before workers are built.
+    /// One channel for each worker id, whether the worker exists or not; empty before workers are built.
     channels: Vec<Arc<Channel>>,
     sent: Vec<u64>,
-    /// What workers noted of traced packets, by place; none where there was never a worker.
+    /// Trace records from the workers, by worker id; none where there never was a worker.
     notes: Vec<Option<Arc<ArrayQueue<TraceRecord>>>>,
-    /// By worker and the number it gave the packet.
+    /// By worker, and the number that the worker gave the packet.
     traces: BTreeMap<(usize, u32), TraceReport>,
-    /// Drops by kind, one book per worker.
+    /// Drops by key, one table for each worker.
     drop_tables: Arc<[Arc<DropTable>]>,
-    /// Frames that stages were given beside the usual ones: workers that come get them, too.
+    /// Frames that were reserved for stages: workers that are added later get them, too.
     pub(crate) stage_frames: usize,
-    /// What the books had at the last clear.
+    /// The values of the drop tables at the last clear.
     drop_baselines: HashMap<DropKey, u64>,
-    /// What the workers' loops had at the last clear.
+    /// The values of the workers' loops at the last clear.
     loops_cleared: Vec<reports::LoopBase>,
     /// Rings between workers.
     pub(crate) handoff_mesh: HandoffMesh,
     pub(crate) placements: NodePlacements,
-    /// Most packets of a vector now.
+    /// The current maximum number of packets of a vector.
     vector_size: usize,
     retired_nodes: RetiredNodes,
 }
 
-/// Node and counter names for trace texts, with interface names from whoever knows them.
+/// Node and counter names for the text of traces, with interface names from the caller.
 pub struct EngineNames<'a> {
     /// The graph.
     pub engine: &'a Engine,
-    /// Interface names by index.
+    /// The names of interfaces, by index.
     pub interface: &'a dyn Fn(u32) -> String,
 }
 
@@ -192,17 +193,17 @@ impl Engine {
         Ok(engine)
     }
 
-    /// What the engine was made with.
+    /// The settings that the engine was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The most packets that a vector has now.
+    /// The current maximum number of packets of a vector.
     pub fn vector_size(&self) -> usize {
         self.vector_size
     }
 
-    /// Let vectors have at most `packets` from now on: 1 at least, and no more than they have room for
+    /// Set the maximum number of packets of a vector: at least 1, and at most the capacity
     /// ([`Settings::vector_size`]).
     pub fn set_vector_size(&mut self, packets: usize) -> Result<(), GraphError> {
         let room = self.settings.vector_size;
@@ -217,22 +218,22 @@ impl Engine {
         Ok(())
     }
 
-    /// Which workers there are.
+    /// The workers that exist.
     pub fn worker_set(&self) -> &Arc<WorkerSet> {
         &self.worker_set
     }
 
-    /// The buffers.
+    /// The pool of packet buffers.
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 
-    /// Whose quiescent points published tables wait for.
+    /// The domain whose quiescent points published tables wait for.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
 
-    /// Add a node; `make` is asked for one instance per worker.
+    /// Add a node. `make` creates the instance of each worker.
     pub fn add<N: Node>(
         &mut self,
         name: &str,
@@ -242,7 +243,7 @@ impl Engine {
         self.define(name, N::Next::EDGES, N::Count::INFO, Role::Node, maker)
     }
 
-    /// Add a source; `make` is asked for one instance per worker.
+    /// Add a source. `make` creates the instance of each worker.
     pub fn add_source<S: Source>(
         &mut self,
         name: &str,
@@ -287,7 +288,7 @@ impl Engine {
         Ok(id)
     }
 
-    /// Hand a node that was added at run time to every worker.
+    /// Add a node that was made at run time to every worker.
     fn send_node(&mut self, id: NodeId) -> Result<(), GraphError> {
         self.targets(id)?;
         self.room_for_changes()?;
@@ -313,8 +314,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Take a node out: packets that still reach it are dropped. Its name becomes free, and its number too once every
-    /// worker has taken it out. Refused while another node has an edge to it.
+    /// Remove a node: packets that still reach it are dropped. Its name becomes free at once, its id when every worker
+    /// has removed it. An error while another node has an edge to it.
     pub fn remove(&mut self, name: &str) -> Result<(), GraphError> {
         let id = self.node(name)?;
         self.check_no_edge_to(name)?;
@@ -332,7 +333,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Give a node another name. Refused while another node has an edge to it.
+    /// Rename a node. An error while another node has an edge to it.
     pub fn rename(&mut self, name: &str, to: &str) -> Result<(), GraphError> {
         let id = self.node(name)?;
         if self.by_name.contains_key(to) {
@@ -356,7 +357,7 @@ impl Engine {
         })
     }
 
-    /// Let `tap` look at every dropped packet. Before the workers are built.
+    /// Call `tap` for every dropped packet. Call it before the workers are built.
     pub fn set_drop_hook(&mut self, tap: Arc<dyn DropHook>) {
         let books = self.drop_tables.clone();
         if let Some(def) = self
@@ -371,7 +372,7 @@ impl Engine {
         }
     }
 
-    /// Number of the node called `name`.
+    /// The id of the node with name `name`.
     pub fn node(&self, name: &str) -> Result<NodeId, GraphError> {
         self.by_name
             .get(name)
@@ -379,7 +380,7 @@ impl Engine {
             .ok_or_else(|| GraphError::NoNode(name.to_owned()))
     }
 
-    /// Name of a node; empty for a number that is none.
+    /// The name of a node; empty for an id without a node.
     pub fn name(&self, node: NodeId) -> &str {
         self.defs.get(node.index()).map_or("", |d| &d.name)
     }
@@ -389,7 +390,7 @@ impl Engine {
         self.defs.get(node.index())?.counters.get(counter)
     }
 
-    /// Every node's name and the names it has edges to.
+    /// The names of all nodes, each with the names of the nodes that it has edges to.
     pub fn edges(&self) -> impl Iterator<Item = (&str, &'static [&'static str])> {
         self.defs
             .iter()
@@ -407,7 +408,7 @@ impl Engine {
         self.arcs.add(arc, feature)
     }
 
-    /// Every arc, its features in order, and the interfaces where each is on.
+    /// All arcs with their features in order, and the interfaces where each feature is enabled.
     pub fn arcs(&self) -> Vec<ArcReport> {
         let report = |a: &crate::arc::ArcEntry| {
             let on = |name| {
@@ -428,7 +429,7 @@ impl Engine {
         self.arcs.arcs.iter().map(report).collect()
     }
 
-    /// Switch a feature on or off for an interface.
+    /// Enable or disable a feature on an interface.
     pub fn set_feature(
         &mut self,
         arc: &str,
@@ -464,7 +465,7 @@ impl Engine {
         sent
     }
 
-    /// Switch every feature off for an interface that is gone: another one may get its number.
+    /// Disable all features on an interface that was deleted, because another interface may get its index.
     pub fn clear_features(&mut self, interface: u32) -> Result<(), GraphError> {
         let arcs = &mut self.arcs.arcs;
         let some = arcs.iter_mut().fold(false, |some, arc| {
@@ -482,12 +483,12 @@ impl Engine {
         self.arcs.tables(|name| self.node(name)).map(drop)
     }
 
-    /// Check that every edge leads somewhere, and build a worker for each place.
+    /// Check that every edge leads to a node, and build all workers.
     pub fn build(&mut self) -> Result<Vec<Worker>, GraphError> {
         self.build_first(self.settings.workers)
     }
 
-    /// As [`Engine::build`], but the first `workers` places only get a worker; others may come later
+    /// As [`Engine::build`], but only the first `workers` workers are built; others can be added later
     /// ([`Engine::add_worker`]).
     pub fn build_first(&mut self, workers: usize) -> Result<Vec<Worker>, GraphError> {
         let places = self.settings.workers;
@@ -506,7 +507,7 @@ impl Engine {
         built
     }
 
-    /// Build a worker for the first place that has none. From now on it is sent every change; it is to be run.
+    /// Build the worker with the lowest free id. It gets every change from now on, so it has to be run.
     pub fn add_worker(&mut self) -> Result<Worker, GraphError> {
         let mut places = 0..self.channels.len();
         let free = places.find(|w| !self.worker_set.has(*w));
@@ -516,7 +517,7 @@ impl Engine {
         Ok(worker)
     }
 
-    /// The worker of a place has ended, and is dropped: the place is free. What it counted stays in the totals.
+    /// A worker has ended and was dropped: its id is free. Its counts stay in the totals.
     pub fn remove_worker(&mut self, place: usize, worker: Option<Worker>) {
         self.worker_set.remove(place);
         drop(worker);
@@ -633,19 +634,19 @@ impl Engine {
         Ok(())
     }
 
-    /// Something was handed to sources or stages of workers by another way than a change: all of them are called in the next
-    /// round. Workers that sleep wake up.
+    /// Sources or stages got work by another way than a change: wake all workers, which call all of them in the next
+    /// round.
     pub fn wake(&self) {
         self.channels.iter().for_each(|c| c.notify());
     }
 
-    /// Whether a worker sleeps now.
+    /// Whether a worker is asleep.
     pub fn is_asleep(&self, worker: usize) -> bool {
         let wakeup = self.channels.get(worker).and_then(|c| c.wakeup.0.get());
         wakeup.is_some_and(|wakeup| wakeup.is_asleep())
     }
 
-    /// How often a worker has slept.
+    /// The number of times that a worker has slept.
     pub fn sleeps(&self, worker: usize) -> u64 {
         self.channels
             .get(worker)
@@ -660,7 +661,7 @@ impl Engine {
         full.map_or(Ok(()), |worker| Err(GraphError::WorkerBusy(worker)))
     }
 
-    /// Whether every worker uses every change sent so far. Also frees what the changes replaced.
+    /// Whether every worker has applied every change. Also frees what the changes replaced.
     pub fn settled(&self) -> bool {
         self.domain.reclaim();
         self.channels
@@ -672,8 +673,8 @@ impl Engine {
             })
     }
 
-    /// Start traces for the next `packets` packets at `node`: all, or those that `filter` lets through. A filter takes
-    /// the place of the one the node had.
+    /// Start traces for the next `packets` packets at `node`: of all packets, or of those that `filter` accepts. The
+    /// filter replaces the node's filter.
     pub fn trace(
         &mut self,
         node: &str,
@@ -694,7 +695,7 @@ impl Engine {
         })
     }
 
-    /// Forget traces, and stop those under way.
+    /// Delete the traces, and stop those in progress.
     pub fn clear_traces(&mut self) -> Result<(), GraphError> {
         self.room_for_changes()?;
         self.worker_set.iter().try_for_each(|w| {
@@ -713,7 +714,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Make text of what workers have noted, and return all traces so far, oldest first.
+    /// Convert the records of the workers into text, and return all traces, oldest first.
     pub fn traces(&mut self, interface: &dyn Fn(u32) -> String) -> Vec<TraceReport> {
         let mut steps = Vec::new();
         let queues = self.notes.iter().enumerate();
@@ -726,7 +727,7 @@ impl Engine {
                 interface,
             };
             let (owner, packet) = crate::trace::mark_owner(note.packet);
-            // The worker that marked a packet had it before those that it was handed to.
+            // The worker that marked a packet had it before the workers that it was handed off to.
             steps.push((owner != worker, owner, packet, note.step(&names)));
         }
         steps.sort_by_key(|(handed, ..)| *handed);

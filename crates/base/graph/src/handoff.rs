@@ -1,10 +1,12 @@
-//! Packets that go from one worker to another: rings of whole frames, one for each pair of workers.
+//! Handoff: packets go from one worker to another in rings of whole frames, one ring for each ordered pair of workers.
 //!
-//! Nothing blocks. A full ring refuses, and whoever hands over drops and counts. A frame is exchanged for an empty one in
-//! both directions, so every worker keeps as many as it had. Whoever hands something over rings the other's bell.
+//! Nothing blocks. A full ring refuses a frame, and the producer drops and counts its packets. Every frame is
+//! exchanged for an empty one in both directions, so each worker keeps as many frames as it had. The producer wakes
+//! the consumer's worker.
 //!
-//! A worker's *turn* keeps order when packets of one flow go to another worker than before ([`StageCx::begin_epoch`]): what is
-//! handed over behind it waits, wherever it goes, until every worker has run what was handed to it before.
+//! A worker's *epoch* keeps packets in order when a flow moves to another worker ([`StageCx::begin_epoch`]): packets
+//! handed off in an epoch wait, whatever their destination, until all workers have run the packets of the epoch
+//! before.
 
 use crate::channel::Channel;
 use crate::column::Column;
@@ -23,12 +25,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use volley_simd::{Bits, all_equal};
 use volley_tables::exchange::{Consumer, Epochs, Producer, swap_ring};
 
-/// Frames that a worker takes from one other worker in one round.
+/// Frames that a worker dequeues from one other worker in one round.
 const ENTRIES_PER_ROUND: usize = 16;
-/// A place of each ring is kept for a turn.
+/// Entries of each ring that are reserved for the marker of an epoch.
 const RESERVED_ENTRIES: usize = 1;
 
-/// What one ring has carried, written by the worker that hands over.
+/// Counters of one ring. The producer writes them.
 #[derive(Default)]
 #[repr(align(64))]
 struct HandoffCounters {
@@ -37,27 +39,28 @@ struct HandoffCounters {
     refused: AtomicU64,
 }
 
-/// What one worker has handed to another.
+/// Counters of the ring from one worker to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandoffReport {
-    /// The worker that handed over.
+    /// The worker that enqueues.
     pub from: usize,
-    /// The worker that took.
+    /// The worker that dequeues.
     pub to: usize,
-    /// Vectors and parts of vectors.
+    /// Frames enqueued. A vector may be split into several.
     pub frames: u64,
-    /// Packets.
+    /// Packets enqueued.
     pub packets: u64,
-    /// Packets that were dropped because the other worker had too much waiting.
+    /// Packets dropped because the ring was full.
     pub refused: u64,
 }
 
-/// What lies in a ring's place: a frame for a node, an empty frame, or a turn.
+/// An entry of a ring: a frame for a node, an empty frame, or the marker of an epoch.
 struct HandoffEntry {
     node: NodeId,
-    /// 0 for packets.
+    /// The number of the epoch that begins; 0 for an entry with packets.
     epoch: u64,
-    /// The node is elsewhere for the worker that handed over: it runs here, whatever this worker does with its own.
+    /// The node is placed on another worker than the producer: it runs on the consumer, even if the consumer places it
+    /// elsewhere.
     placed: bool,
     frame: Box<Frame>,
 }
@@ -73,51 +76,51 @@ impl HandoffEntry {
     }
 }
 
-/// One worker's way to another.
+/// The producer's end of a ring to another worker.
 struct HandoffProducer {
     ring: Producer<HandoffEntry>,
     counters: Arc<HandoffCounters>,
     peer: Arc<Channel>,
 }
 
-/// One worker's way from another.
+/// The consumer's end of a ring from another worker.
 struct HandoffConsumer {
     ring: Consumer<HandoffEntry>,
     epochs: Arc<Epochs>,
-    /// The turn that has been taken out and is not over.
+    /// The epoch whose marker was dequeued and that is not complete; 0 for none.
     epoch: u64,
-    /// Whether everything before it has run.
+    /// Whether all packets in front of the marker have run.
     arrived: bool,
 }
 
-/// All ways between one worker and the others, and its way to itself.
+/// All ring ends of one worker, including the ring to itself.
 pub(crate) struct HandoffRings {
     worker_id: usize,
-    /// By worker.
+    /// Indexed by worker.
     producers: Vec<Option<HandoffProducer>>,
     consumers: Vec<HandoffConsumer>,
     epochs: Arc<Epochs>,
     epoch: u64,
-    /// What stays here takes no ring: nothing of it is left in one.
+    /// Packets that stay on this worker bypass its own ring, which is empty.
     direct: bool,
-    /// Nobody hands this worker anything any more.
+    /// No other worker hands packets off to this worker any more.
     is_alone: bool,
 }
 
-/// Where a packet goes, as [`Vector::handoff`] reads it: a worker and a node there.
+/// The destination of a packet, as [`Vector::handoff`] reads it: a worker and a node.
 #[inline(always)]
 pub fn handoff_code(worker: usize, node: NodeId) -> u32 {
     (worker as u32) << 16 | u32::from(node.0)
 }
 
-/// What became of the packets of a vector.
+/// How many packets of a vector were handed off, kept and dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandoffResult {
     /// Packets that stayed on their worker.
     pub stayed: u64,
-    /// Packets that went to another worker.
+    /// Packets that were handed off to another worker.
     pub went: u64,
-    /// Packets that another worker had no room for.
+    /// Packets that were dropped because the ring to the other worker was full.
     pub refused: u64,
 }
 
@@ -134,7 +137,7 @@ impl HandoffRings {
         }
     }
 
-    /// Hand a frame to a worker; it comes back when there is no room. An empty one is returned for it.
+    /// Enqueue a frame for a worker. Returns an empty frame in exchange, or the frame itself when the ring is full.
     #[inline(always)]
     fn enqueue(
         &mut self,
@@ -165,13 +168,13 @@ impl HandoffRings {
         Ok(entry.frame)
     }
 
-    /// The number of this worker.
+    /// The id of this worker.
     #[inline(always)]
     pub(crate) fn worker_id(&self) -> usize {
         self.worker_id
     }
 
-    /// See [`StageCx::begin_epoch`]. Of `frame`, which is empty, another empty one comes back.
+    /// See [`StageCx::begin_epoch`]. `frame` is empty; another empty frame is returned for it.
     fn begin_epoch(&mut self, mut frame: Box<Frame>) -> (Box<Frame>, bool) {
         let mut rings = self.producers.iter_mut().flatten();
         if rings.any(|producer| producer.ring.free_slots() == 0) {
@@ -193,7 +196,7 @@ impl HandoffRings {
         (frame, true)
     }
 
-    /// Whether packets that stay here may go straight on.
+    /// Whether packets that stay on this worker may bypass its own ring.
     #[inline(always)]
     pub(crate) fn is_epoch_over(&mut self) -> bool {
         self.direct || self.finish_epoch()
@@ -211,16 +214,16 @@ impl HandoffRings {
         self.direct
     }
 
-    /// Whether the worker may end: nothing waits for it, and nothing will.
+    /// Whether the worker may end: its rings are empty, and no other worker enqueues packets for it.
     pub(crate) fn can_exit(&self) -> bool {
         let none = |consumer: &HandoffConsumer| consumer.epoch == 0 && consumer.ring.is_empty_now();
         (self.is_alone || self.consumers.is_empty()) && self.consumers.iter().all(none)
     }
 
-    /// Whether others have taken everything that this worker has handed over.
+    /// Whether all other workers have dequeued everything that this worker enqueued.
     #[inline(always)]
     pub(crate) fn is_flushed(&self) -> bool {
-        // Who has no ring from itself has none to others.
+        // A worker without a ring to itself has no rings to other workers.
         self.consumers.is_empty() || self.are_empty()
     }
 
@@ -229,7 +232,7 @@ impl HandoffRings {
         self.producers.iter().flatten().all(|o| o.ring.is_empty())
     }
 
-    /// Whether nothing waits in any ring to this worker.
+    /// Whether all rings to this worker are empty.
     #[inline(always)]
     pub(crate) fn is_empty(&mut self) -> bool {
         let mut consumers = self.consumers.iter_mut();
@@ -238,7 +241,7 @@ impl HandoffRings {
 }
 
 impl HandoffConsumer {
-    /// Whether packets may be taken out: no turn is under way.
+    /// Whether entries may be dequeued: the last epoch is complete.
     #[inline(always)]
     fn is_epoch_complete(&mut self) -> bool {
         if self.epoch != 0 && self.arrived && self.epochs.is_complete(self.epoch) {
@@ -249,7 +252,7 @@ impl HandoffConsumer {
 }
 
 impl DispatchState {
-    /// Hand a whole frame to a worker. The frame comes back when there is no room.
+    /// Hand a whole frame off to a worker. Returns the frame when the ring is full.
     #[inline(always)]
     fn handoff_frame(
         &mut self,
@@ -266,7 +269,7 @@ impl DispatchState {
         Ok(())
     }
 
-    /// The same for a node that is placed on that worker.
+    /// As [`Self::handoff_frame`], for a node that is placed on that worker.
     pub(crate) fn handoff_to_placed(
         &mut self,
         worker: usize,
@@ -278,7 +281,7 @@ impl DispatchState {
         Ok(())
     }
 
-    /// From now on what is handed over waits for what was: see [`StageCx::begin_epoch`].
+    /// Begin an epoch: see [`StageCx::begin_epoch`].
     pub(crate) fn begin_epoch(&mut self) -> bool {
         let empty = self.frame();
         let (empty, turned) = self.handoff.begin_epoch(empty);
@@ -286,7 +289,7 @@ impl DispatchState {
         turned
     }
 
-    /// Free the packets of `frame`, because they cannot go where they should, by way of the drop node.
+    /// Free the packets of `frame`, which cannot be handed off, through the drop node.
     #[inline(never)]
     pub(crate) fn refuse(&mut self, mut frame: Box<Frame>, reason: u32, drop: NodeId) {
         let n = frame.n;
@@ -297,24 +300,25 @@ impl DispatchState {
 }
 
 impl StageCx<'_> {
-    /// Begin a turn: what this worker hands over from now on, what it keeps for itself by [`Vector::handoff`] included,
-    /// is run when all workers have run what it handed to them before. False when a ring has no room for that: nothing
-    /// has changed then. For whoever is about to send flows another way than before.
+    /// Begin an epoch: packets that this worker hands off from now on, including those that stay on it in
+    /// [`Vector::handoff`], are run after all workers have run the packets that it handed off before. Returns false,
+    /// without a change, when a ring has no free entry. Call it before flows are assigned to other workers.
     pub fn begin_epoch(&mut self) -> bool {
         self.dispatch.begin_epoch()
     }
 
-    /// Whether the last turn is over, and what stays on this worker goes straight on.
+    /// Whether the last epoch is complete, so that packets that stay on this worker bypass its own ring.
     pub fn is_epoch_over(&mut self) -> bool {
         self.dispatch.handoff.is_epoch_over()
     }
 
-    /// The number of this worker.
+    /// The id of this worker.
     pub fn worker(&self) -> usize {
         self.dispatch.handoff.worker_id
     }
 
-    /// Whether there is a ring from this worker to another ([`Engine::add_handoff_rings`]), or it is this one.
+    /// Whether there is a ring from this worker to `worker` ([`Engine::add_handoff_rings`]), or `worker` is this
+    /// worker.
     pub fn has_ring_to(&self, worker: usize) -> bool {
         let post = &self.dispatch.handoff;
         worker == post.worker_id || post.producers.get(worker).is_some_and(Option::is_some)
@@ -329,8 +333,8 @@ impl<I: Isa, X: Nexts> Output<'_, I, X> {
 }
 
 impl<I: Isa, X: Nexts> Vector<'_, I, X> {
-    /// Give each packet to the worker and the node that its code names ([`handoff_code`]). Packets that another worker has
-    /// no room for are tagged with counter number `full` of this node and go by edge `drop`.
+    /// Hand each packet off to the worker and the node that its code names ([`handoff_code`]). Packets for which the
+    /// ring is full are tagged with counter number `full` of this node and sent to edge `drop`.
     #[inline(always)]
     pub fn handoff(self, codes: &Column, full: usize, drop: X) -> (Consumed, HandoffResult) {
         let mut handed = HandoffResult::default();
@@ -365,7 +369,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     }
 }
 
-/// Where packets go that are refused, and why.
+/// The node and the counter for packets that are refused.
 struct CongestionDrop {
     reason: u32,
     drop: NodeId,
@@ -398,7 +402,7 @@ impl CongestionDrop {
 }
 
 impl Worker {
-    /// Take what other workers have handed over and run it. Returns how many packets.
+    /// Dequeue the packets that other workers handed off, and run them. Returns the number of packets.
     #[inline(always)]
     pub(crate) fn poll_handoff(&mut self, now_ns: u64) -> usize {
         if self.dispatch.handoff.consumers.is_empty() || self.dispatch.handoff.is_empty() {
@@ -435,7 +439,7 @@ impl Worker {
         rows
     }
 
-    /// The next parcel of an inlet, for an empty frame; a turn is noted.
+    /// The next entry of consumer `inlet` in exchange for an empty frame. The marker of an epoch is recorded.
     #[inline(always)]
     fn next_entry(&mut self, consumer: usize, frame: Box<Frame>) -> Option<HandoffEntry> {
         let mut entry = HandoffEntry::empty(frame);
@@ -450,7 +454,7 @@ impl Worker {
         Some(entry)
     }
 
-    /// Put a frame that was handed over where it belongs.
+    /// Deliver a frame that was handed off to its node.
     #[inline(always)]
     fn deliver(&mut self, entry: HandoffEntry, now_ns: u64) {
         let HandoffEntry {
@@ -480,8 +484,8 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// What was handed to a worker that ends is freed. Changes that it did not take up go too: a ring among them would hold
-    /// the channel of the worker at its other end, whose changes may hold this one's.
+    /// Free the packets that were handed off to a worker that ends, and its pending changes: a ring among them would
+    /// keep the channel of the worker at its other end, whose changes may keep this one's.
     fn drop(&mut self) {
         while self.channel.pending_changes.pop().is_some() {}
         let dispatch = &mut self.dispatch;
@@ -498,7 +502,7 @@ impl Drop for Worker {
     }
 }
 
-/// A worker gets its ends of rings.
+/// Gives a worker its ends of rings.
 struct AddHandoffRings {
     epochs: Arc<Epochs>,
     producers: Vec<(usize, Option<HandoffProducer>)>,
@@ -510,16 +514,16 @@ impl Change for AddHandoffRings {
         let post = &mut worker.dispatch.handoff;
         std::mem::swap(&mut post.epochs, &mut self.epochs);
         for (to, producer) in &mut self.producers {
-            // Nothing has been handed over there: whoever takes has arrived at all turns so far.
+            // The consumer is new and its rings are empty: it has completed all epochs.
             post.epochs.join(*to, post.epoch);
             std::mem::swap(&mut post.producers[*to], producer);
         }
-        // There is room for one inlet from each worker.
+        // The capacity is one consumer for each worker.
         post.consumers.append(&mut self.consumers);
     }
 }
 
-/// A worker is gone, and with it the rings to and from it.
+/// Removes the rings to and from a worker that has ended.
 struct RemoveHandoffRings {
     worker: usize,
     epochs: Arc<Epochs>,
@@ -540,28 +544,28 @@ impl Change for RemoveHandoffRings {
         let Some(at) = post.consumers.iter_mut().position(gone) else {
             return;
         };
-        // What it had handed over is run first; the ring then stays, empty, which costs a look in each round.
+        // Packets that the worker handed off are run first. The empty ring then costs one check in each round.
         if post.consumers[at].epoch == 0 && post.consumers[at].ring.is_empty() {
             self.consumers.push(post.consumers.swap_remove(at));
         }
     }
 }
 
-/// The rings that there are.
+/// The rings between the workers.
 #[derive(Default)]
 pub(crate) struct HandoffMesh {
     rings: BTreeMap<(usize, usize), Arc<HandoffCounters>>,
     epochs: BTreeMap<usize, Arc<Epochs>>,
 }
 
-/// Frames in each ring: fewer where there are many rings.
+/// Frames in each ring. The more rings there are, the fewer frames each has.
 fn depth(workers: usize) -> usize {
     (256 / workers.max(1)).clamp(4, 64)
 }
 
 impl Engine {
-    /// Make rings between all workers that there are, where there are none yet. They are used once the change has reached
-    /// the workers; until then what is handed over is refused.
+    /// Make the missing rings between all workers. They are in use when the change has reached the workers; until then
+    /// a handoff is refused.
     pub fn add_handoff_rings(&mut self) -> Result<(), GraphError> {
         let workers: Vec<usize> = self.worker_set().accepting().collect();
         let is_missing = |w: &usize| !self.handoff_mesh.rings.contains_key(&(*w, *w));
@@ -611,8 +615,8 @@ impl Engine {
         Ok(())
     }
 
-    /// A worker goes: nobody is to hand it anything any more, and its rings go once they are empty. It does not end before
-    /// this was said, if it has rings.
+    /// Stop handoffs to a worker that is to end, and remove its rings once they are empty. A worker with rings does
+    /// not end before this call.
     pub fn unlink(&mut self, worker: usize) {
         self.handoff_mesh
             .rings
@@ -627,7 +631,8 @@ impl Engine {
                 producer: None,
                 consumers: Vec::with_capacity(1),
             };
-            // A worker whose queue is full keeps its rings; what it hands over there is refused when they are full.
+            // A worker whose queue of changes is full keeps its rings. Handoffs to them are refused when they are
+            // full.
             let _ = self.send(other, Box::new(drop));
         }
     }
@@ -641,7 +646,7 @@ impl Engine {
         }
     }
 
-    /// What workers have handed to each other.
+    /// Counters of the rings between the workers.
     pub fn handoffs(&self) -> Vec<HandoffReport> {
         let report =
             |(&(from, to), cells): (&(usize, usize), &Arc<HandoffCounters>)| HandoffReport {

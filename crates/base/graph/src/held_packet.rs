@@ -1,8 +1,8 @@
-//! Packets that wait outside the graph: taken out of a vector by a slow node, kept by whoever waits for something (the
-//! control thread, mostly), and given back to a source of the same pool.
+//! Packets outside the graph: a slow path takes them out of a vector, an owner (mostly the control thread) keeps them
+//! until an event, and a source of the same pool resumes them.
 //!
-//! A [`HeldPacket`] is its row: it is in one place, and it counts as held until it is resumed. One that is forgotten
-//! (its keeper is dropped with it inside) frees its buffers.
+//! A [`HeldPacket`] owns its buffers: it has one owner, and it counts as held until it is resumed. When it is dropped,
+//! its buffers are freed.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
 use crate::packet::{first_part, free_members, walk};
@@ -11,9 +11,9 @@ use std::sync::Arc;
 use volley_buf::{META, Pool, START};
 use volley_simd::Isa;
 
-/// The columns that a held packet keeps, besides index and position.
+/// The columns that a held packet keeps, besides buffer index and position.
 const HELD_COLUMNS: [Col; 5] = [Col::Len, Col::Rx, Col::Trace, Col::Offload, Col::Hash];
-/// Those of them that not every frame has.
+/// The columns among them that a frame may not have.
 const OPTIONAL_COLUMNS: [Col; 3] = [Col::Trace, Col::Offload, Col::Hash];
 
 /// A packet outside the graph.
@@ -26,42 +26,42 @@ pub struct HeldPacket {
 }
 
 impl HeldPacket {
-    /// The interface that it came in by.
+    /// The receive interface.
     pub fn rx(&self) -> u32 {
         self.kept[1]
     }
 
-    /// Bytes from its position on.
+    /// The bytes from the position on.
     pub fn len(&self) -> usize {
         self.kept[0] as usize
     }
 
-    /// Whether nothing is left of it.
+    /// Whether the packet has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number that its trace goes by, 0 for none: what is made of it can go by the same.
+    /// The mark of its trace, 0 for none. A packet that is made from this one can use the same mark.
     pub fn trace(&self) -> u32 {
         self.kept[2]
     }
 
-    /// Its first segment from `back` bytes in front of its position, as far as the headroom goes.
+    /// The first segment, from `back` bytes in front of the position; fewer where the headroom is shorter.
     pub fn bytes_before(&self, back: usize) -> &[u8] {
         let at = (self.pos & !CHAINED) as usize;
         let back = back.min(at.saturating_sub(META));
         let n = first_part(&self.pool, (self.idx, self.pos), self.len()).1;
-        // SAFETY: the buffer is this packet's; from `back` bytes in front of the position to the segment's end lies in its
-        // slot.
+        // SAFETY: the buffer belongs to this packet; the bytes from `back` in front of the position to the segment's
+        // end are in its slot.
         unsafe { std::slice::from_raw_parts(self.pool.at(self.idx, at - back), back + n) }
     }
 
-    /// How far its position is behind where a fresh packet starts: see [`crate::PacketView::moved`].
+    /// The offset of the position from where a new packet starts: see [`crate::PacketView::moved`].
     pub fn offset(&self) -> usize {
         ((self.pos & !CHAINED) as usize).saturating_sub(START)
     }
 
-    /// Visit its segments in order.
+    /// Call the function for each segment, in order.
     pub fn segments(&self, mut visit: impl FnMut(&[u8])) {
         let first = self.bytes_before(0);
         visit(first);
@@ -75,18 +75,18 @@ impl HeldPacket {
         }
     }
 
-    /// Its columns, for a frame that owns it from now on.
+    /// The columns, for a frame that owns the packet from now on.
     fn into_row(self) -> (u32, u32, [u32; HELD_COLUMNS.len()]) {
         let row = (self.idx, self.pos, self.kept);
         let mut this = std::mem::ManuallyDrop::new(self);
-        // SAFETY: `this` is never dropped nor used again, so its share of the pool is given up exactly once.
+        // SAFETY: `this` is not dropped or used again, so its reference to the pool is released exactly once.
         unsafe { std::ptr::drop_in_place(&mut this.pool) };
         row
     }
 }
 
 impl Drop for HeldPacket {
-    /// Slow, and only where a keeper went away: not on a worker's way.
+    /// Slow, but only called when an owner drops the packet, which does not happen on a worker.
     fn drop(&mut self) {
         let mut bufs = self.pool.cache();
         if self.pos & CHAINED != 0 {
@@ -96,21 +96,21 @@ impl Drop for HeldPacket {
     }
 }
 
-/// What becomes of a packet in [`Vector::each_or_hold`].
+/// The action for a packet in [`Vector::each_or_hold`].
 pub enum HoldAction<X, K> {
-    /// It goes on by this edge.
+    /// Send the packet to this edge.
     Send(X),
-    /// It goes on along a feature arc behind this feature.
+    /// Send the packet to the next feature of its arc after this position.
     ResumeAfter(ArcPosition),
-    /// It leaves the graph and waits; `K` is what its keeper is told.
+    /// Hold the packet; `K` is passed to the owner.
     Hold(K),
-    /// It has told what it was to tell, and is freed.
+    /// The packet is complete: free it.
     Done,
 }
 
 impl<I: Isa, X: Nexts> Vector<'_, I, X> {
-    /// The slow lane for packets that may have to wait: one at a time goes on, is held, or is done with. `keep` is handed
-    /// each held packet at once, in order.
+    /// The slow path for packets that may be held: each packet is sent, held or freed. `keep` gets each held packet at
+    /// once, in order.
     pub fn each_or_hold<K>(
         mut self,
         mut body: impl FnMut(&mut Packet<'_>) -> HoldAction<X, K>,
@@ -159,8 +159,8 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
 }
 
 impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
-    /// Packets that were held, in order: `more` is asked until it has none, or one vector is full. One of another pool is
-    /// left out (and freed).
+    /// A vector of held packets, in order: `more` is called until it returns none, or the vector is full. A packet of
+    /// another pool is left out and freed.
     pub fn new_from_held(
         &mut self,
         mut more: impl FnMut() -> Option<HeldPacket>,
@@ -190,7 +190,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
 }
 
 impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
-    /// Send each packet by the edge whose position `codes` names; a position that is no edge takes the last edge.
+    /// Send each packet to the edge whose position `codes` names; a position that is no edge means the last edge.
     pub fn send_by(self, codes: &mut Column) -> usize {
         let edges = self.raw.edges;
         for code in codes.words_mut(self.frame.n) {
@@ -199,7 +199,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         self.send_each(codes)
     }
 
-    /// Each packet goes on along a feature arc behind a feature.
+    /// Send each packet to the next feature of its arc.
     pub fn send_after(mut self, spot: ArcPosition) -> usize {
         let mut targets = std::mem::take(&mut self.dispatch.targets);
         for row in 0..self.frame.n {

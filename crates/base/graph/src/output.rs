@@ -1,4 +1,4 @@
-//! Where a source gets its buffers and puts its packets.
+//! The output of a source: it allocates buffers and sends packets.
 
 use crate::context::RawCx;
 use crate::dispatch::DispatchState;
@@ -9,10 +9,10 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use volley_buf::{DATA, END, Meta, NO_BUFFER, START};
 use volley_simd::Isa;
 
-/// The most packets that [`NewVector::fill_alike`] hands over at a time.
+/// The maximum number of packets that [`NewVector::fill_alike`] passes at a time.
 pub const STRIP: usize = 16;
 
-/// A source's way into the graph.
+/// The output of a source.
 pub struct Output<'a, I: Isa, X: Nexts> {
     pub(crate) dispatch: &'a mut DispatchState,
     pub(crate) raw: &'a RawCx<'a>,
@@ -21,21 +21,21 @@ pub struct Output<'a, I: Isa, X: Nexts> {
 }
 
 impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
-    /// The most packets one vector takes.
+    /// The maximum number of packets of a vector.
     #[inline(always)]
     pub fn vector_size(&self) -> usize {
         self.dispatch.vector_size
     }
 
-    /// Whether every packet that this worker took in has left it: none waits in a stage. Until then a queue that goes to
-    /// another worker stays, or packets of a flow would overtake each other.
+    /// Whether every packet that this worker received has left it: no stage holds one. Until then a queue is not moved
+    /// to another worker, because packets of a flow would overtake each other.
     #[inline(always)]
     pub fn is_drained(&self) -> bool {
         !self.dispatch.holding && self.dispatch.handoff.is_flushed()
     }
 
-    /// Up to `rows` packets with fresh buffers (fewer, down to none, when buffers run short), each empty, received on
-    /// interface `rx`.
+    /// A vector of up to `rows` empty packets, received on interface `rx`, each with a new buffer; fewer, down to
+    /// none, when buffers are short.
     #[inline(always)]
     pub fn alloc(&mut self, rows: usize, rx: u32) -> NewVector<'_, I, X> {
         let mut frame = self.dispatch.frame();
@@ -59,7 +59,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         }
     }
 
-    /// The next packets (at most `rows`, at most one vector) that were set aside with [`NewVector::defer`].
+    /// A vector of the next packets (at most `rows`, at most one vector) that were deferred with [`NewVector::defer`].
     #[inline(always)]
     pub fn resume(&mut self, aside: &mut DeferredPackets, rows: usize) -> NewVector<'_, I, X> {
         let mut frame = self.dispatch.frame();
@@ -74,26 +74,26 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         self.fresh(frame)
     }
 
-    /// Free what was set aside and not resumed.
+    /// Free the deferred packets that were not resumed.
     pub fn release(&mut self, aside: &mut DeferredPackets) {
         self.dispatch.bufs.free(&aside.cols[0][aside.at..]);
         aside.clear();
     }
 }
 
-/// The columns of packets that are set aside.
+/// The columns of deferred packets.
 const PREPARED: [usize; 3] = [IDX, Col::Len as usize, Col::Rx as usize];
 
-/// Prepared packets that wait in a source. They count as held; give them back with [`Output::release`].
+/// Deferred packets of a source. They count as held; free them with [`Output::release`].
 #[derive(Default)]
 pub struct DeferredPackets {
-    /// [`PREPARED`], one after the other.
+    /// The columns [`PREPARED`] of one packet after the other.
     cols: [Vec<u32>; PREPARED.len()],
     at: usize,
 }
 
 impl DeferredPackets {
-    /// Room for `rows` packets, so that setting them aside does not allocate.
+    /// Capacity for `rows` packets, so that deferring them does not allocate.
     pub fn with_capacity(rows: usize) -> Self {
         DeferredPackets {
             cols: std::array::from_fn(|_| Vec::with_capacity(rows)),
@@ -101,12 +101,12 @@ impl DeferredPackets {
         }
     }
 
-    /// Packets still to be resumed.
+    /// The number of packets to be resumed.
     pub fn len(&self) -> usize {
         self.cols[0].len() - self.at
     }
 
-    /// Whether nothing waits.
+    /// Whether no packet is deferred.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -117,7 +117,7 @@ impl DeferredPackets {
     }
 }
 
-/// A vector in the making, in the hands of a source. Dropped unsent, it frees its buffers.
+/// A vector that a source fills. If it is dropped unsent, its buffers are freed.
 pub struct NewVector<'a, I: Isa, X: Nexts> {
     pub(crate) frame: ManuallyDrop<Box<Frame>>,
     pub(crate) dispatch: &'a mut DispatchState,
@@ -127,13 +127,13 @@ pub struct NewVector<'a, I: Isa, X: Nexts> {
 }
 
 impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
-    /// How many packets there are.
+    /// The number of packets.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.frame.n
     }
 
-    /// Whether there is none.
+    /// Whether the vector is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.frame.n == 0
@@ -144,7 +144,8 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
     pub fn fill(&mut self, mut body: impl FnMut(usize, &mut [u8; DATA]) -> usize) {
         let n = self.frame.n;
         for row in 0..n {
-            // SAFETY: the row's buffer is ours, its data area is DATA bytes behind START, and rows do not share buffers.
+            // SAFETY: the row's buffer is owned here, its data area is the DATA bytes from START, and rows do not
+            // share buffers.
             let data = unsafe {
                 &mut *self
                     .dispatch
@@ -158,7 +159,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         }
     }
 
-    /// Write packets that are all `len` bytes long, a strip of up to [`STRIP`] at a time: `body` gets their buffers, in order.
+    /// Write packets that are all `len` bytes long, up to [`STRIP`] at a time: `body` gets their buffers, in order.
     #[inline(always)]
     pub fn fill_alike(&mut self, len: usize, mut body: impl FnMut(&mut [&mut [u8; DATA]])) {
         let n = self.frame.n;
@@ -166,10 +167,11 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         for rows in self.frame.words(IDX).chunks(STRIP) {
             let mut strip = [const { MaybeUninit::<&mut [u8; DATA]>::uninit() }; STRIP];
             for (place, &idx) in strip.iter_mut().zip(rows) {
-                // SAFETY: the row's buffer is ours, its data area is DATA bytes behind START, and rows do not share buffers.
+                // SAFETY: the row's buffer is owned here, its data area is the DATA bytes from START, and rows do not
+                // share buffers.
                 place.write(unsafe { &mut *pool.at(idx, START).cast() });
             }
-            // SAFETY: as many are initialised, and a MaybeUninit is laid out as what it may hold.
+            // SAFETY: so many are initialised, and a MaybeUninit has the layout of its value.
             body(unsafe { std::slice::from_raw_parts_mut(strip.as_mut_ptr().cast(), rows.len()) });
         }
         self.frame.cols[Col::Len as usize]
@@ -183,12 +185,12 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         volley_simd::sum(self.frame.words(Col::Len as usize))
     }
 
-    /// Write one packet of any length, as a chain where one buffer does not hold it. False (and an empty packet) when
-    /// buffers run out.
+    /// Write one packet of any length, as a chain when it is longer than one buffer. Returns false, and leaves the
+    /// packet empty, when no buffer is free.
     pub fn write(&mut self, row: usize, bytes: &[u8]) -> bool {
         let head = self.frame.words(IDX)[row];
         let (first, rest) = bytes.split_at(bytes.len().min(DATA));
-        // SAFETY: the row's buffer is ours; `first` fits its data area.
+        // SAFETY: the row's buffer is owned here; `first` fits its data area.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 first.as_ptr(),
@@ -207,9 +209,9 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         true
     }
 
-    /// Hang buffers with `rest` behind `head`, whose data end at `end`.
+    /// Append buffers with the bytes `rest` to `head`, whose data end at `end`.
     fn append_buffers(&mut self, head: u32, end: usize, rest: &[u8]) -> bool {
-        // SAFETY: head and members are ours; every part fits its data area.
+        // SAFETY: the head and the members are owned here; every part fits its data area.
         unsafe {
             let pool = self.dispatch.bufs.own_pool();
             *pool.meta(head) = Meta {
@@ -240,21 +242,21 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         true
     }
 
-    /// Say by which interface a packet came in.
+    /// Set the receive interface of a packet.
     #[inline(always)]
     pub fn set_rx(&mut self, row: usize, rx: u32) {
         let n = self.frame.n;
         self.frame.cols[Col::Rx as usize].words_mut(n)[row] = rx;
     }
 
-    /// Say by which interface all packets came in.
+    /// Set the receive interface of all packets.
     #[inline(always)]
     pub fn set_rx_all(&mut self, rx: u32) {
         let n = self.frame.n;
         self.frame.cols[Col::Rx as usize].words_mut(n).fill(rx);
     }
 
-    /// Change packets and their columns one by one before they go.
+    /// Change packets and their columns, one at a time, before they are sent.
     pub fn prepare(&mut self, mut body: impl FnMut(usize, &mut Packet<'_>)) {
         for row in 0..self.frame.n {
             body(
@@ -283,7 +285,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         self.frame.n = rows;
     }
 
-    /// Set the packets (single-buffer ones) aside for later, in order.
+    /// Defer the packets, which have one buffer each, in order.
     pub fn defer(mut self, aside: &mut DeferredPackets) {
         if aside.is_empty() {
             aside.clear();
@@ -298,7 +300,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         self.frame.n = 0;
     }
 
-    /// Send all packets by an edge.
+    /// Send all packets to an edge.
     #[inline(always)]
     pub fn send(self, next: X) -> usize {
         let target = self.raw.edges[next.index()];
@@ -337,16 +339,16 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
 }
 
 impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
-    /// A packet of the vector, to be looked at.
+    /// A packet of the vector, for reading.
     pub fn view(&self, row: usize) -> PacketView<'_> {
         PacketView::new(self.dispatch.bufs.pool(), &self.frame, row)
     }
 
-    /// Take the frame out for sending, with traces started.
+    /// Take the frame for sending, after traces were started.
     #[inline(always)]
     pub(crate) fn release(self) -> (Box<Frame>, &'a mut DispatchState, I) {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: `this` is never dropped, so its frame is taken and its lanes are borrowed on exactly once.
+        // SAFETY: `this` is not dropped, so its frame is taken and its borrow moves on exactly once.
         let (mut frame, dispatch) = unsafe {
             (
                 ManuallyDrop::take(&mut this.frame),
@@ -366,7 +368,7 @@ impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
 impl<I: Isa, X: Nexts> Drop for NewVector<'_, I, X> {
     fn drop(&mut self) {
         self.truncate(0);
-        // SAFETY: this is the only place but `send_to` (which forgets `self`) that takes the frame, and the last.
+        // SAFETY: only this place and `send_to` (which forgets `self`) take the frame, and this is the last use.
         let frame = unsafe { ManuallyDrop::take(&mut self.frame) };
         self.dispatch.recycle(frame);
     }

@@ -1,23 +1,23 @@
-//! A process that has turns only while there is something for it to do.
+//! A process that runs only while it has work.
 
 use crate::{ProcessInfo, Processes, Watch};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// What wants turns on the control thread now and then.
+/// A task that runs periodically on the control thread.
 pub trait PeriodicTask: 'static {
-    /// What the process is called, and why it is there.
+    /// The name and the purpose of the process.
     const PROCESS: ProcessInfo;
 
-    /// When it wants its next turn; none while there is nothing to do.
+    /// The time until the next run; none while there is no work.
     fn next_run_in(&self) -> Option<Duration>;
 
-    /// Have a turn.
+    /// Run once.
     fn run(&mut self);
 }
 
-/// Gives an errand its turns. It ends with this value.
+/// Runs a task. The process ends when this value is dropped.
 pub struct PeriodicRunner<T> {
     task: Rc<RefCell<T>>,
     processes: Processes,
@@ -26,7 +26,7 @@ pub struct PeriodicRunner<T> {
 }
 
 impl<T: PeriodicTask> PeriodicRunner<T> {
-    /// One that has no turns yet.
+    /// A runner without a process.
     pub fn new(processes: &Processes, task: T) -> Self {
         PeriodicRunner {
             task: Rc::new(RefCell::new(task)),
@@ -36,12 +36,12 @@ impl<T: PeriodicTask> PeriodicRunner<T> {
         }
     }
 
-    /// The errand. It has no turn while it is borrowed: give it back before anything is waited for.
+    /// The task. It does not run while it is borrowed: release it before an await.
     pub fn task(&self) -> &Rc<RefCell<T>> {
         &self.task
     }
 
-    /// Have the process run if there is something for it to do: to be called after whatever may have brought that.
+    /// Start the process if the task has work. Call it after every change that may give the task work.
     pub fn schedule(&mut self) {
         if self.runs.get() || self.task.borrow().next_run_in().is_none() {
             return;

@@ -1,7 +1,7 @@
-//! Nodes that run on one worker only (pipelines): the other workers hand it the packets for them.
+//! Nodes that run on one worker only (pipelines). The other workers hand the packets for them off to that worker.
 //!
-//! Where a node is elsewhere a [`HandoffStub`] stands in its place and keeps it: packets that another worker handed over for it
-//! are run here all the same, because they were on their way before. When a node moves, a turn keeps flows in order.
+//! On the other workers a [`HandoffStub`] replaces the node and keeps it: packets that another worker handed off for
+//! the node earlier still run here. When a node moves, an epoch keeps the packets of a flow in order.
 
 use crate::body::Body;
 use crate::context::RawCx;
@@ -16,18 +16,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use volley_simd::Level;
 
-/// Stands where a node is that runs on another worker. Packets go there as *placed* ones, which the node runs wherever
-/// they arrive.
+/// Replaces a node that runs on another worker. Packets are handed off as *placed* ones, which the receiving worker
+/// runs wherever the node is placed.
 pub(crate) struct HandoffStub {
     inner: Option<Box<dyn Body>>,
-    /// The worker that packets go to; this one while the node comes back.
+    /// The worker that packets are handed off to; this worker while the node moves back to it.
     to: usize,
-    /// They have not gone there before.
+    /// No packet was handed off there yet, so an epoch begins with the next one.
     starts_epoch: bool,
     full: CongestionCounter,
 }
 
-/// Who counts packets that the other worker had no room for.
+/// The counter for packets that were dropped because the ring was full.
 #[derive(Clone)]
 struct CongestionCounter {
     reason: u32,
@@ -35,7 +35,7 @@ struct CongestionCounter {
     stats: Arc<NodeStats>,
 }
 
-/// Nothing: what stands in a node's place while it changes hands. It has no size, so making one allocates nothing.
+/// Replaces the body of a node during an exchange. It has size 0, so a box of it allocates nothing.
 struct EmptyBody;
 
 impl Body for EmptyBody {
@@ -54,7 +54,7 @@ impl Body for EmptyBody {
 }
 
 impl HandoffStub {
-    /// Hand a frame on; it comes back when it is to be run here.
+    /// Hand a frame off. Returns it when it is to be run on this worker.
     fn forward(
         &mut self,
         cx: &RawCx<'_>,
@@ -130,7 +130,7 @@ impl Body for HandoffStub {
         inner.map_or(0, |inner| inner.poll(level, cx, dispatch))
     }
 
-    /// The worker that runs the node notes its packets.
+    /// The worker that runs the node records the trace of its packets.
     fn note(&self, _: &RawCx<'_>, _: &DispatchState, _: &Frame) {}
 
     fn may_sleep(&self, now_ns: u64, idle_ns: u64) -> bool {
@@ -152,7 +152,7 @@ impl Body for HandoffStub {
     }
 }
 
-/// A node gets another worker.
+/// Places a node on another worker.
 struct PlaceNode {
     id: NodeId,
     /// None: every worker runs it itself.
@@ -171,7 +171,7 @@ impl Change for PlaceNode {
             (detour.to, detour.starts_epoch) = (to, true);
             return;
         }
-        // What ran here before has run to its end: only what was handed elsewhere can be overtaken.
+        // Packets that this worker ran before are complete: only those that it handed off can be overtaken.
         if to != me
             && let Some(mut shell) = self.stub.take()
         {
@@ -181,10 +181,10 @@ impl Change for PlaceNode {
     }
 }
 
-/// A node that has come back takes its place again.
+/// Restores a node that has moved back to its worker.
 struct RestoreNode {
     id: NodeId,
-    /// Workers where nothing is left to do, as bits.
+    /// Workers that have no more packets to hand off, as bits.
     done: Arc<AtomicU64>,
     old: Option<Box<dyn Body>>,
 }
@@ -212,27 +212,27 @@ impl Change for RestoreNode {
 }
 
 impl HandoffStub {
-    /// Whether nothing of the node's packets is elsewhere. A turn has begun.
+    /// Whether no packet of the node is on another worker. An epoch has begun.
     fn has_drained(&mut self, dispatch: &mut DispatchState) -> bool {
         self.starts_epoch = false;
         dispatch.handoff.is_epoch_over()
     }
 }
 
-/// Where a node is.
+/// The placement of a node.
 struct NodePlacement {
     worker: Option<usize>,
     done: Arc<AtomicU64>,
 }
 
-/// The nodes that are on one worker only, and those that come back from there.
+/// The nodes that run on one worker only, and those that are about to be restored on all workers.
 #[derive(Default)]
 pub(crate) struct NodePlacements(BTreeMap<NodeId, NodePlacement>);
 
 impl Engine {
-    /// Have a node run on `worker` only, or (none) on every worker for its own packets. Packets that the worker has no
-    /// room for are counted by counter number `full.1` of node `full.0` and dropped. Nodes of interfaces, sources, stages
-    /// and the drop node stay where they are.
+    /// Have a node run on `worker` only, or (none) on every worker for the worker's own packets. Packets that are
+    /// dropped because the ring is full are counted by counter number `full.1` of node `full.0`. Nodes of interfaces,
+    /// sources, stages and the drop node cannot be placed.
     pub fn place_node(
         &mut self,
         name: &str,
@@ -273,14 +273,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Nodes that run on one worker only.
+    /// The nodes that run on one worker only, with the worker.
     pub fn placed_nodes(&self) -> Vec<(String, usize)> {
         let all = self.placements.0.iter();
         let here = all.filter_map(|(id, at)| Some((self.name(*id).to_owned(), at.worker?)));
         here.collect()
     }
 
-    /// Let nodes take their places again that have come back. To be called now and then until it says that none is left.
+    /// Restore nodes that are no longer placed. Call it periodically until it returns false.
     pub fn restore_nodes(&mut self) -> bool {
         let all = self.worker_set().iter().fold(0, |all, w| all | 1 << w);
         let is_done = |at: &NodePlacement| at.done.load(Relaxed) & all == all;
@@ -303,7 +303,7 @@ impl Engine {
                     done: done.clone(),
                     old: None,
                 };
-                // A full queue has its turn later.
+                // The queue of changes is full: the next call tries again.
                 let _ = self.send(worker, Box::new(straight));
             }
         }

@@ -12,10 +12,10 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::AbortHandle;
 
-/// Between two calls for a descriptor whose other side has gone.
+/// The pause between two calls for a descriptor whose peer has closed.
 const CLOSED_FD_PAUSE: Duration = Duration::from_millis(1);
 
-/// What one process did.
+/// The statistics of one process.
 #[derive(Default)]
 struct ProcessStats {
     calls: Cell<u64>,
@@ -24,10 +24,10 @@ struct ProcessStats {
     done: Cell<bool>,
 }
 
-/// Name and purpose of a process.
+/// The name and the purpose of a process.
 #[derive(Clone, Debug)]
 pub struct ProcessInfo {
-    /// Name in `show runtime`.
+    /// The name in `show runtime`.
     pub name: &'static str,
     /// One sentence.
     pub text: &'static str,
@@ -35,28 +35,28 @@ pub struct ProcessInfo {
 
 type Entry = (ProcessInfo, Rc<ProcessStats>);
 
-/// The process nodes of a daemon. Lives on the control thread.
+/// The process nodes of a daemon. They run on the control thread.
 ///
-/// Where there is no tokio runtime (benchmarks, tests that step their workers) what [`Processes::watch`] and
-/// [`Processes::every`] were given is called by [`Processes::run_manual`].
+/// Without a tokio runtime (benchmarks, tests that step their workers) the functions of [`Processes::watch`] and
+/// [`Processes::every`] are called by [`Processes::run_manual`].
 #[derive(Clone, Default)]
 pub struct Processes {
     list: Rc<RefCell<Vec<Entry>>>,
     run_manually: Rc<RefCell<Vec<ManualTask>>>,
 }
 
-/// What somebody who was woken says.
+/// The result of a call of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Activation {
-    /// Everything was read until the descriptor would block: wait for more.
+    /// Everything was read until the descriptor would block: call again when it is ready.
     Idle,
-    /// There is more to do: others get their turn, then call again.
+    /// There is more work: call again after the other processes.
     Again,
-    /// It is over.
+    /// The process has ended.
     Done,
 }
 
-/// Somebody who is woken. Dropping it ends that.
+/// A running process. Dropping this value ends it.
 #[must_use = "dropping a watch ends it"]
 pub struct Watch {
     task: Option<AbortHandle>,
@@ -77,7 +77,7 @@ struct ManualTask {
     over: Rc<Cell<bool>>,
 }
 
-/// A future that counts how often it runs and waits.
+/// A future that counts its polls and its pauses.
 struct MeteredTask<F> {
     inner: Pin<Box<F>>,
     meter: Rc<ProcessStats>,
@@ -115,7 +115,7 @@ impl Processes {
         })
     }
 
-    /// The meter of a name: processes of one name (one for each interface, for example) share a line.
+    /// The statistics of a name: processes with the same name (one for each interface, for example) share a line.
     fn meter(&self, info: ProcessInfo) -> Rc<ProcessStats> {
         let mut list = self.list.borrow_mut();
         if let Some((_, meter)) = list.iter().find(|(i, _)| i.name == info.name) {
@@ -126,7 +126,7 @@ impl Processes {
         meter
     }
 
-    /// Call `body` on the control thread whenever `fd` (non-blocking) can be read or was hung up, and once at the start.
+    /// Call `body` on the control thread when `fd` (non-blocking) is readable or hung up, and once at the start.
     pub fn watch(
         &self,
         info: ProcessInfo,
@@ -137,7 +137,7 @@ impl Processes {
             drop(fd);
             return Ok(self.run_manually(move || body() != Activation::Done));
         }
-        // SAFETY: an `OwnedFd` names one open descriptor for as long as it lives, and it is moved in.
+        // SAFETY: an `OwnedFd` is one open descriptor during its lifetime, and it is moved in.
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
         let task = self.spawn(info, async move {
             loop {
@@ -149,11 +149,11 @@ impl Processes {
                             break;
                         };
                         let closed = ready.ready().is_read_closed();
-                        // Edge-triggered: what comes from here on makes the descriptor ready again.
+                        // The descriptor is edge-triggered: data that arrive from here on make it ready again.
                         ready.clear_ready();
                         if closed {
-                            // That the other side is gone cannot be cleared: the descriptor stays ready, and without a
-                            // pause nobody else, not even the end of this watch, would ever get its turn.
+                            // A hang-up cannot be cleared: the descriptor stays ready, and without a pause neither
+                            // other processes nor the end of this watch would run.
                             tokio::time::sleep(CLOSED_FD_PAUSE).await;
                         }
                     }
@@ -163,7 +163,8 @@ impl Processes {
         Ok(watch_of(task.abort_handle()))
     }
 
-    /// Call `body` on the control thread now and each time that the span it returned has passed; none ends it.
+    /// Call `body` on the control thread now, and each time after the duration that it returned; none ends the
+    /// process.
     pub fn every(
         &self,
         info: ProcessInfo,
@@ -189,7 +190,7 @@ impl Processes {
         Watch { task: None, over }
     }
 
-    /// Call everybody once who waits for a call by hand: see [`Processes`].
+    /// Call each process that is run manually once: see [`Processes`].
     pub fn run_manual(&self) {
         let mut waiting = std::mem::take(&mut *self.run_manually.borrow_mut());
         waiting.retain_mut(|w| !w.over.get() && (w.body)() && !w.over.get());

@@ -1,4 +1,4 @@
-//! The slow lane for 1:n: a packet goes on, is dropped, or gives way to others made from it. Order is kept.
+//! The slow path for 1:n: a packet is sent, dropped, or replaced by packets made from it. Order is kept.
 
 use crate::dispatch::DispatchState;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS, bits};
@@ -7,29 +7,29 @@ use crate::{Column, Consumed, Nexts, NodeId, Packet, PacketView, Vector};
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
 use volley_simd::{Bits, Isa};
 
-/// What becomes of a packet in [`Vector::replicate`].
+/// The action for a packet in [`Vector::replicate`].
 #[derive(Clone, Copy)]
 pub enum ReplicateAction<X> {
-    /// It goes on to this node.
+    /// Send the packet to this node.
     Send(NodeId),
-    /// It goes on along the feature arc that it is on; to the drop node when it is on none.
+    /// Send the packet to the next feature of its arc; to the drop node when it is on none.
     NextFeature,
-    /// It leaves by this edge; [`Packet::fail`] has tagged it.
+    /// Send the packet to this edge; [`Packet::fail`] has tagged it.
     Drop(X),
-    /// Its offspring goes on in its place; it is freed.
+    /// Send its replicas in its place and free it.
     Replaced,
 }
 
-/// What [`Replicator::copy_to_ports`] did besides the packet itself.
+/// The number of replicas that [`Replicator::copy_to_ports`] made, besides the packet itself.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct ReplicaCounts {
-    /// Copies on their way.
+    /// Copies that were sent.
     pub copied: u64,
-    /// Copies for which no buffers were free.
+    /// Copies that were not made because no buffer was free.
     pub no_buffers: u64,
 }
 
-/// Packets made in [`Vector::replicate`], and those that go on, in order.
+/// Replicas made in [`Vector::replicate`] and packets that are sent, in order.
 pub struct Replicator<'a, I: Isa> {
     dispatch: &'a mut DispatchState,
     out: Box<Frame>,
@@ -38,9 +38,9 @@ pub struct Replicator<'a, I: Isa> {
 }
 
 impl<I: Isa> Replicator<'_, I> {
-    /// Make a packet of `len` bytes from `parent`, with its columns but of no flow, and nothing left to be done, to be sent to `node`.
-    /// `fill` is called for one buffer after the other. Returns the first one's bytes, to be put right; none when buffers
-    /// run out.
+    /// Make a packet of `len` bytes from `template` for `node`: it has the columns of the template, but no flow hash
+    /// and no offload request. `fill` is called for each buffer, in order. Returns the bytes of the first buffer, to
+    /// be completed; none when no buffer is free.
     pub fn build(
         &mut self,
         template: &PacketView<'_>,
@@ -60,7 +60,7 @@ impl<I: Isa> Replicator<'_, I> {
             let part = (len - at * DATA).min(DATA);
             let next = idx[..n].get(at + 1).copied().unwrap_or(NO_BUFFER);
             let pool = self.dispatch.bufs.pool();
-            // SAFETY: the buffer was just allocated and is ours; DATA bytes lie behind START.
+            // SAFETY: the buffer was just allocated and is owned here; DATA bytes follow START.
             unsafe {
                 *pool.meta(this) = Meta {
                     next,
@@ -93,8 +93,8 @@ impl<I: Isa> Replicator<'_, I> {
         Some(first)
     }
 
-    /// Make another packet of the same bytes and columns, with the same left to be done, to be sent to `node`. False when
-    /// buffers run out, or where the packet is longer than a new one can be.
+    /// Make a copy of the packet for `node`, with the same bytes, columns and offload requests. Returns false when no
+    /// buffer is free, or when the packet is longer than a new packet can be.
     pub fn clone_packet(&mut self, packet: &PacketView<'_>, node: NodeId) -> bool {
         if packet.len() > MAX_SEGMENTS * DATA {
             return false;
@@ -119,7 +119,8 @@ impl<I: Isa> Replicator<'_, I> {
         let row = self.out.n - 1;
         let first = packet.len().min(DATA);
         let pool = self.dispatch.bufs.own_pool();
-        // What fits the one fits the other, unless its headers are spread over buffers in another way.
+        // An offload request that fits the packet fits the copy, unless its headers are split over buffers in another
+        // way.
         let offload = packet.offload();
         if crate::offload::set(&pool, &mut self.out, row, &offload, first).is_err() {
             self.out.n -= 1;
@@ -131,8 +132,8 @@ impl<I: Isa> Replicator<'_, I> {
         true
     }
 
-    /// Send a packet out of every one of `ports`, all by way of `node`: copies out of all but the last, which it leaves by
-    /// itself. None, and nothing done, where there is no port.
+    /// Send a packet out of every one of `ports`, through `node`: the last port gets the packet itself and the others
+    /// get copies. Returns none, and does nothing, when there is no port.
     pub fn copy_to_ports(
         &mut self,
         packet: &mut Packet<'_>,
@@ -174,7 +175,7 @@ impl<I: Isa> Replicator<'_, I> {
         out.n += 1;
     }
 
-    /// Send what there is.
+    /// Send the collected rows.
     fn flush(&mut self) {
         let fresh = self.dispatch.frame();
         let full = std::mem::replace(&mut self.out, fresh);
@@ -185,7 +186,7 @@ impl<I: Isa> Replicator<'_, I> {
 }
 
 impl<I: Isa, X: Nexts> Vector<'_, I, X> {
-    /// Decide what becomes of one packet at a time. What is sent to a node, new or old, arrives there in order.
+    /// Choose an action for each packet, one at a time. Packets for a node, new or old, arrive there in order.
     pub fn replicate(
         mut self,
         mut body: impl FnMut(&mut Packet<'_>, &mut Replicator<'_, I>) -> ReplicateAction<X>,
@@ -200,7 +201,8 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
             isa: self.isa,
         };
         let rows = self.frame.n;
-        // Most that are dropped leave by one edge: they go together, and where nothing else becomes of any the frame moves.
+        // Most dropped packets leave by one edge: they are sent together, and without other actions the frame itself
+        // is moved.
         let (mut leave, mut by) = (Bits::none(rows), None);
         for row in 0..rows {
             let mut packet = Packet {

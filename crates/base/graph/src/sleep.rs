@@ -1,9 +1,9 @@
-//! How a worker sleeps: only when every source says it may, until a descriptor is ready, a time has come, or the control
-//! thread rings.
+//! Sleep of a worker: when every source allows it, until a descriptor is ready, a time is reached, or another thread
+//! wakes it.
 //!
-//! Order, so that nothing is missed: the worker says that it goes to sleep, then looks for changes, then lets every
-//! source arm its interrupt and look once more. Whoever hands it something first hands it, then rings; the bell costs a
-//! system call only while the worker sleeps. A sleeping worker is offline: nobody waits for its quiescent point.
+//! The order prevents lost wake-ups: the worker marks itself asleep, checks for changes, and lets every source arm its
+//! interrupt and check again. A producer first enqueues, then wakes the worker, which costs a system call only while
+//! the worker is asleep. A sleeping worker is offline: no grace period waits for it.
 
 use crate::{Clock, Worker};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -11,14 +11,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 
-/// The longest sleep: what somebody forgot to ring for is noticed then.
+/// The longest sleep. It limits the effect of a missing wake-up.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
-/// Not worth falling asleep for.
+/// A shorter sleep is not worth its cost.
 const MIN_SLEEP: Duration = Duration::from_micros(30);
-/// Descriptors that one worker's sleep may wait for.
+/// The maximum number of descriptors that a worker waits for.
 const MAX_FDS: usize = 1024;
 
-/// What ends a worker's sleep.
+/// The conditions that end a worker's sleep.
 pub struct WakeConditions {
     fds: Vec<RawFd>,
     until_ns: Option<u64>,
@@ -32,8 +32,8 @@ impl WakeConditions {
         }
     }
 
-    /// Wake up when `fd` can be read. The source keeps it open until its [`crate::Source::wake`] is called. False when
-    /// there are too many: then the source must be polled.
+    /// Wake up when `fd` is readable. The source keeps it open until its [`crate::Source::wake`] is called. Returns
+    /// false when there are too many descriptors: the source must then be polled.
     pub fn add_fd(&mut self, fd: impl AsFd) -> bool {
         let room = self.fds.len() < MAX_FDS;
         if room {
@@ -48,7 +48,7 @@ impl WakeConditions {
     }
 }
 
-/// The control thread's way to wake a worker.
+/// Wakes a worker from another thread.
 pub(crate) struct Wakeup {
     asleep: AtomicBool,
     fd: OwnedFd,
@@ -62,12 +62,12 @@ impl Wakeup {
         })
     }
 
-    /// Whether the worker sleeps now.
+    /// Whether the worker is asleep.
     pub(crate) fn is_asleep(&self) -> bool {
         self.asleep.load(Ordering::Relaxed)
     }
 
-    /// Wake the worker, if it sleeps. What it is woken for was handed over before.
+    /// Wake the worker if it is asleep. Enqueue its work before this call.
     pub(crate) fn notify(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::SeqCst) {
@@ -76,13 +76,13 @@ impl Wakeup {
     }
 }
 
-/// How long to sleep at most; none when it is not worth it.
+/// The longest sleep that the conditions allow; none when it is too short.
 fn sleep_time(rest: &WakeConditions, clock: &Clock) -> Option<Duration> {
     let Some(until) = rest.until_ns else {
         return Some(MAX_SLEEP);
     };
     let left = Duration::from_nanos(until.saturating_sub(clock.now_ns()));
-    // A clock that tests move may move at any time.
+    // A clock that a test sets may change at any time.
     let most = match clock {
         Clock::System { .. } => MAX_SLEEP,
         Clock::Manual(_) => 4 * MIN_SLEEP,
@@ -98,13 +98,13 @@ impl Worker {
         }
         let now_ns = self.clock.at(self.ended);
         let may = |node: &crate::NodeId| self.slots[node.index()].body.may_sleep(now_ns, idle_ns);
-        // Those that are left out of rounds have nothing to stay awake for.
+        // Sources that are not polled do not keep the worker awake.
         let holders = &self.dispatch.holders;
         let stages = self.stages.iter().filter(|stage| holders.has(**stage));
         self.agenda.sources.iter().chain(stages).all(may)
     }
 
-    /// Sleep until something ends it. Returns at once when there is something to do, or `stop` is set.
+    /// Sleep until a condition is met. Returns at once when work is pending or `stop` is set.
     pub(crate) fn sleep(&mut self, rest: &mut WakeConditions, wakeup: &Wakeup, stop: &AtomicBool) {
         (rest.until_ns, _) = (None, rest.fds.clear());
         wakeup.asleep.store(true, Ordering::SeqCst);
@@ -129,7 +129,7 @@ impl Worker {
         }
         wakeup.asleep.store(false, Ordering::SeqCst);
         (self.ended, self.began) = (0, 0);
-        // Whatever ended the sleep may be for any of them.
+        // The condition that ended the sleep may concern any of the sources.
         self.agenda.call_all();
         for node in &self.sources[..armed] {
             self.slots[node.index()].body.wake();
@@ -145,7 +145,7 @@ fn wait(rest: &WakeConditions, wakeup: &Wakeup, span: Duration) {
     let mut list = Vec::with_capacity(rest.fds.len() + 1);
     list.push(PollFd::new(&wakeup.fd, PollFlags::IN));
     list.extend(rest.fds.iter().map(|&fd| {
-        // SAFETY: the source that named it keeps it open until it is told that the worker is awake.
+        // SAFETY: the source that added the descriptor keeps it open until its `wake` is called.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         PollFd::from_borrowed_fd(fd, PollFlags::IN)
     }));

@@ -1,9 +1,10 @@
-//! Where a thread stands: its registers and the top of its stack, for a worker that does not go round.
+//! Samples of a thread's registers and the top of its stack, for a worker whose round does not end.
 //!
-//! Whoever asks sends the thread a signal (SIGURG, which nobody needs and which does nothing where it is not handled). The handler
-//! only copies, with one system call that cannot fault, into room that is there; it takes no lock, allocates nothing and waits for
-//! nobody. What the copy means is found out elsewhere. System calls that the signal interrupts go on by themselves (`SA_RESTART`);
-//! those that the kernel never restarts (`poll`) are ended early, as any signal does. While nobody asks there is no handler.
+//! The caller sends the thread a signal (SIGURG, which is ignored by default and has no other use here). The handler
+//! only copies, with one system call that cannot fault, into a static buffer; it takes no lock, allocates nothing and
+//! does not wait. Another module decodes the copy. System calls that the signal interrupts are restarted
+//! (`SA_RESTART`), except those that the kernel never restarts (`poll`), which return early. The handler is installed
+//! with the first sample.
 
 use crate::channel::Channel;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -11,79 +12,79 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Words of a stack that are copied at most, from its top on: 64 KiB.
+/// The maximum number of stack words in a sample, from the top of the stack: 64 KiB.
 const STACK_WORDS: usize = 8192;
-/// No stack is longer: what is further away than this belongs to something else.
+/// The maximum size of a stack: an address that is further away belongs to another mapping.
 const MAX_STACK_BYTES: usize = 64 << 20;
 
-/// A thread as it was at one moment.
+/// The registers and the stack of a thread at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StackSample {
-    /// The instruction that was next.
+    /// The address of the next instruction.
     pub ip: u64,
     /// The stack pointer.
     pub sp: u64,
-    /// The frame pointer's register, whatever it held.
+    /// The register of the frame pointer. It may contain any value.
     pub bp: u64,
-    /// What was on the stack, from `sp` upwards; empty where the thread was on another stack than its own.
+    /// The words of the stack, from `sp` upwards; empty when the thread was on another stack than its own.
     pub stack: Vec<u64>,
 }
 
-/// Why there is no answer.
+/// Why there is no sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
-    /// It has no thread of its own.
+    /// The worker has no thread.
     #[error("the worker has no thread")]
     NoThread,
-    /// The thread handles no signal: it is stopped, or waits in the kernel for what cannot be interrupted.
+    /// The thread handles no signal: it is stopped, or in an uninterruptible wait in the kernel.
     #[error("the thread does not answer a signal")]
     Silent,
-    /// Somebody else asks, or a thread that was asked before has not answered to its end.
+    /// Another sample is in progress, or a thread has not completed an earlier one.
     #[error("another thread is being looked at")]
     Busy,
-    /// Nobody has written how to read the registers.
+    /// Reading the registers is not implemented for this architecture.
     #[error("the stack can be read on x86-64 Linux only")]
     Machine,
 }
 
-/// The thread that a worker runs on.
+/// The thread that runs a worker.
 #[derive(Default)]
 pub(crate) struct ThreadStack {
-    /// Its number; 0: none.
+    /// The id of the thread; 0 for none.
     thread: AtomicI32,
-    /// An address in the first function of the worker's own on its stack.
+    /// An address on its stack, in the first function of the worker.
     first: AtomicUsize,
 }
 
 impl ThreadStack {
-    /// This thread runs the worker from now on; `first` is something on its stack.
+    /// This thread runs the worker from now on; `first` is on its stack.
     pub(crate) fn set_current(&self, first: &u64) {
         self.first
             .store(std::ptr::from_ref(first).addr() + 8, Relaxed);
         self.thread.store(this_thread(), Release);
     }
 
-    /// No thread does any more.
+    /// No thread runs the worker any more.
     pub(crate) fn clear(&self) {
         self.thread.store(0, Release);
     }
 }
 
-/// A worker's thread, to be asked where it stands.
+/// Takes samples of a worker's thread.
 pub struct StackSampler(pub(crate) Arc<Channel>);
 
-/// Nobody asks.
+/// No sample is in progress.
 const FREE: u32 = 0;
-/// Somebody writes down whom.
+/// A caller is writing the request.
 const CLAIMED: u32 = 1;
-/// The thread is to answer.
+/// The thread is to take a sample.
 const REQUESTED: u32 = 2;
-/// It is about to.
+/// The thread is taking the sample.
 const SAMPLING: u32 = 3;
-/// It has.
+/// The sample is complete.
 const READY: u32 = 4;
 
-/// Where question and answer are: one at a time, on lines of their own.
+/// The request and the sample: one at a time, on separate cache lines.
 #[repr(align(64))]
 struct SampleBuffer {
     state: AtomicU32,
@@ -104,7 +105,7 @@ static SAMPLE_BUFFER: SampleBuffer = SampleBuffer {
 };
 
 impl StackSampler {
-    /// Where the thread stands. Waits up to `patience` for its answer, so not for the control thread to call.
+    /// Take a sample of the thread. Waits up to `patience` for it, so it must not be called on the control thread.
     pub fn sample(&self, patience: Duration) -> Result<StackSample, SampleError> {
         let standing = &self.0.thread_stack;
         let thread = standing.thread.load(Acquire);
@@ -135,9 +136,9 @@ impl StackSampler {
 }
 
 impl SampleBuffer {
-    /// The answer, if there is one by now; the room is free after that.
+    /// The sample, if it is complete. The buffer is free afterwards.
     fn try_take(&self) -> Result<StackSample, SampleError> {
-        // A thread that is in the middle of its answer has a few microseconds' work left.
+        // A thread that is taking the sample needs a few microseconds more.
         for _ in 0..100 {
             let withdrawn = self
                 .state
@@ -164,7 +165,7 @@ impl SampleBuffer {
         Ok(shot)
     }
 
-    /// The thread's side, inside its signal handler.
+    /// Write the sample. Called in the thread's signal handler.
     fn record(&self, [ip, sp, bp]: [u64; 3]) {
         if self.thread.load(Relaxed) != this_thread()
             || self
@@ -172,7 +173,7 @@ impl SampleBuffer {
                 .compare_exchange(REQUESTED, SAMPLING, AcqRel, Relaxed)
                 .is_err()
         {
-            // Too late, or for somebody else.
+            // The request has timed out, or is for another thread.
             return;
         }
         for (cell, value) in self.registers.iter().zip([ip, sp, bp]) {
@@ -191,17 +192,17 @@ impl SampleBuffer {
 }
 
 fn this_thread() -> i32 {
-    // SAFETY: it asks for nothing but a number.
+    // SAFETY: the call only returns the id of the thread.
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
-/// Send the signal; false when there is no such thread.
+/// Send the signal. Returns false when there is no such thread.
 fn send(thread: i32) -> bool {
     // SAFETY: a signal for a thread of this process, whose handler is installed.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGURG) == 0 }
 }
 
-/// Copy words from an address by the kernel's hand, which finds out by itself what can be read. How many.
+/// Copy words from an address by a system call, which checks what is readable. Returns the number of words.
 fn copy(from: u64, to: &[AtomicU64]) -> usize {
     let bytes = std::mem::size_of_val(to);
     let local = libc::iovec {
@@ -212,8 +213,8 @@ fn copy(from: u64, to: &[AtomicU64]) -> usize {
         iov_base: from as usize as *mut libc::c_void,
         iov_len: bytes,
     };
-    // SAFETY: the kernel writes at most `bytes` bytes into cells that may be written by anybody; what cannot be read is an error and
-    // no fault. `errno` belongs to what was interrupted and is put back.
+    // SAFETY: the kernel writes at most `bytes` bytes into atomic cells; an unreadable address is an error, not a
+    // fault. `errno` belongs to the interrupted code and is restored.
     let copied = unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -224,15 +225,15 @@ fn copy(from: u64, to: &[AtomicU64]) -> usize {
     usize::try_from(copied).unwrap_or(0) / 8
 }
 
-/// Install the handler with the first question; false where the registers cannot be read.
+/// Install the handler with the first request. Returns false where the registers cannot be read.
 fn install_handler() -> bool {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     *INSTALLED.get_or_init(|| {
         if !IS_SUPPORTED {
             return false;
         }
-        // SAFETY: an all-zero `sigaction` is valid; the handler is of the type that SA_SIGINFO means and does only what a signal
-        // handler may.
+        // SAFETY: an all-zero `sigaction` is valid; the handler has the type that SA_SIGINFO requires and is
+        // async-signal-safe.
         unsafe {
             let mut new: libc::sigaction = std::mem::zeroed();
             new.sa_sigaction = on_signal as *const () as usize;
@@ -243,7 +244,7 @@ fn install_handler() -> bool {
 }
 
 extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel hands a valid context to a handler with SA_SIGINFO.
+    // SAFETY: the kernel passes a valid context to a handler with SA_SIGINFO.
     if let Some(registers) = unsafe { registers(context) } {
         SAMPLE_BUFFER.record(registers);
     }
@@ -252,10 +253,10 @@ extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_v
 // tidy: allow(target_arch) which register is which differs, and nothing here is a kernel
 const IS_SUPPORTED: bool = cfg!(target_arch = "x86_64");
 
-/// Instruction, stack and frame pointer of what a signal interrupted.
+/// Instruction, stack and frame pointer of the interrupted code.
 ///
 /// # Safety
-/// The context is the one that the kernel handed to a signal handler.
+/// `context` is the one that the kernel passed to a signal handler.
 // tidy: allow(target_arch) which register is which differs, and nothing here is a kernel
 #[cfg(target_arch = "x86_64")]
 unsafe fn registers(context: *mut libc::c_void) -> Option<[u64; 3]> {
@@ -281,10 +282,10 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(20);
 
-    /// There is one room for all.
+    /// The tests share one buffer.
     static ONE: Mutex<()> = Mutex::new(());
 
-    /// A thread that does `work`, and how to ask it.
+    /// A thread that runs `work`, and its sampler.
     fn thread(work: impl FnOnce() + Send + 'static) -> (StackSampler, std::thread::JoinHandle<()>) {
         let stand = StackSampler(Arc::new(Channel::new()));
         let channel = stand.0.clone();
@@ -329,7 +330,7 @@ mod tests {
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
         let (mut near, mut far) = UnixStream::pair().unwrap();
         let (stand, thread) = thread(move || {
-            // One call: it would tell if the signal had ended it.
+            // A single call: an interruption by the signal would be an error.
             assert_eq!(far.read(&mut [0; 8]).unwrap(), 3);
         });
         std::thread::sleep(Duration::from_millis(20));
@@ -344,7 +345,7 @@ mod tests {
     #[test]
     fn a_question_that_is_withdrawn_is_not_answered() {
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
-        // Of a thread that is none of this process's.
+        // The id of a thread of another process.
         let stand = StackSampler(Arc::new(Channel::new()));
         stand.0.thread_stack.thread.store(1, Release);
         assert_eq!(stand.sample(TIMEOUT), Err(SampleError::Silent));

@@ -1,9 +1,10 @@
-//! Stages: nodes that hold packets between rounds and give them back as whole vectors.
+//! Stages: nodes that hold packets between rounds and release them as whole vectors.
 //!
-//! A stage is a [`Node`] that takes packets out of vectors as a [`Batch`] (nothing is copied when all packets of a vector
-//! take one way) and is asked after every round what it gives back. Each batch it gives back goes its whole way through the
-//! graph before the next one comes, so that what was put together stays together. A batch belongs to its worker: it is in one
-//! place, its buffers count as held, and it never leaves the stage but by [`StageCx::send`] or [`Output::send_batch`].
+//! A stage is a [`Node`] that takes packets out of vectors as a [`Batch`] (nothing is copied when all packets of a
+//! vector have the same code). After every round the worker calls it to release packets. Each released batch passes
+//! the whole graph before the next one is released, so its packets stay in one vector. A batch belongs to its worker:
+//! it has one owner, its buffers count as held, and it leaves the stage only by [`StageCx::send`] or
+//! [`Output::send_batch`].
 
 use crate::body::StageBody;
 use crate::changes::AddFrames;
@@ -17,30 +18,31 @@ use crate::{
 };
 use volley_simd::{Bits, Isa, all_equal, prefetch};
 
-/// What a node is to the worker.
+/// The role of a node in a worker's round.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It runs when packets come.
+    /// The node runs when packets are pending.
     Node,
-    /// It is polled once a round.
+    /// The node is polled once a round.
     Source,
-    /// It runs when packets come, and is asked once a round what it gives back.
+    /// The node runs when packets are pending, and releases packets once a round.
     Stage,
 }
 
 /// A node that holds packets between rounds.
 pub trait Stage: Node {
-    /// Whether anything is held: otherwise [`Stage::release`] is not called. Asked after each vector that the stage runs, and
-    /// after something was handed to the worker ([`crate::Engine::wake`]): it changes by nothing else.
+    /// Whether the stage holds packets: otherwise [`Stage::release`] is not called. The worker calls this after each
+    /// vector that the stage runs and after [`crate::Engine::wake`]; nothing else may change the result.
     fn is_holding(&self) -> bool;
 
-    /// Whether what it holds must not be overtaken: no queue goes to another worker, and no worker ends, meanwhile. Not so
-    /// where packets wait for something that may never come.
+    /// Whether the held packets must not be overtaken: until they are released, no queue is moved to another worker
+    /// and the worker does not end. False where packets wait for an event that may not happen.
     fn keeps_order(&self) -> bool {
         self.is_holding()
     }
 
-    /// Give back at most one vector by [`Output::send_batch`] and say how many packets; called again until that is none.
+    /// Release at most one vector by [`Output::send_batch`] and return the number of packets. Called again until it
+    /// returns 0.
     fn release<I: Isa>(
         &mut self,
         cx: &Cx<'_, Self::Count>,
@@ -52,7 +54,7 @@ pub trait Stage: Node {
         !self.is_holding()
     }
 
-    /// The worker goes to sleep: say in `rest` when it must be awake again.
+    /// The worker is about to sleep: add to `rest` when it must be awake again.
     fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         true
     }
@@ -62,25 +64,25 @@ pub trait Stage: Node {
 #[must_use = "a batch is sent, or its buffers are lost"]
 pub struct Batch {
     frame: Box<Frame>,
-    /// Rows in front that have moved elsewhere.
+    /// Rows at the front that were moved to another batch.
     at: usize,
 }
 
 impl Batch {
-    /// How many packets.
+    /// The number of packets.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.frame.n - self.at
     }
 
-    /// Whether there is none.
+    /// Whether the batch is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What a stage works with while it sorts: frames to gather in, and the way out.
+/// The context of a stage: frames to collect packets in, and the way to send them.
 pub struct StageCx<'a> {
     pub(crate) dispatch: &'a mut DispatchState,
 }
@@ -96,8 +98,8 @@ impl<'a> StageCx<'a> {
         Batch { frame, at: 0 }
     }
 
-    /// Move packets from the front of `from` to the end of `to`, until that has `most` (or a vector is full) or there are no
-    /// more. Returns how many.
+    /// Move packets from the front of `from` to the end of `to`, until `to` has `most` packets or is full, or `from`
+    /// is empty. Returns the number of packets.
     #[inline(always)]
     pub fn move_packets(&mut self, to: &mut Batch, from: &mut Batch, most: usize) -> usize {
         let room = most
@@ -109,7 +111,7 @@ impl<'a> StageCx<'a> {
         rows
     }
 
-    /// Give a batch without packets back; packets in it are freed.
+    /// Return the frame of a batch. Packets in it are freed.
     #[inline(always)]
     pub fn free_batch(&mut self, batch: Batch) {
         debug_assert!(batch.is_empty());
@@ -120,7 +122,7 @@ impl<'a> StageCx<'a> {
         }
     }
 
-    /// Send a batch on: each packet to the node that `target` names for the interface that it came in by.
+    /// Send a batch: each packet to the node that `target` names for the packet's receive interface.
     #[inline(always)]
     pub fn send<I: Isa>(&mut self, isa: I, batch: Batch, target: impl Fn(u32) -> NodeId) -> usize {
         let frame = into_frame(batch);
@@ -166,19 +168,19 @@ fn into_frame(mut batch: Batch) -> Box<Frame> {
 }
 
 impl<I: Isa, X: Nexts> Vector<'_, I, X> {
-    /// Ask for the first lines of all packets: for the node that reads packets first, one at a time.
+    /// Prefetch the first cache lines of all packets, for the node that reads the packets first, one at a time.
     #[inline(always)]
     pub fn prefetch_headers(&mut self) {
         let pool = self.dispatch.bufs.pool();
         for row in 0..self.frame.n {
             let at = self.frame.words(POS)[row] & !crate::frame::CHAINED;
-            // SAFETY: the row owns its buffer, and positions lie inside of the slot; it is only asked for.
+            // SAFETY: the row owns its buffer, and positions are in the slot; the memory is only prefetched.
             prefetch(unsafe { pool.at(self.frame.words(crate::frame::IDX)[row], at as usize) });
         }
     }
 
-    /// Take all packets out of the graph, sorted by `codes`: `keep` is handed the packets of one code after the other, in
-    /// order. One code for all: the frame moves.
+    /// Take all packets out of the graph, grouped by `codes`: `keep` gets the packets of one code after the other, in
+    /// order. With one code the frame is moved.
     #[inline(always)]
     pub fn classify(
         self,
@@ -218,7 +220,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         Consumed(())
     }
 
-    /// Send what is held in front of this vector: see [`StageCx`].
+    /// Send held packets in front of this vector: see [`StageCx`].
     #[inline(always)]
     pub fn stage_cx(&mut self) -> StageCx<'_> {
         StageCx {
@@ -226,7 +228,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
         }
     }
 
-    /// Send all packets on: each to the node that `target` names for the interface that it came in by.
+    /// Send all packets: each to the node that `target` names for the packet's receive interface.
     #[inline(always)]
     pub fn send_by_rx(self, target: impl Fn(u32) -> NodeId) -> Consumed {
         let (frame, isa) = (self.frame, self.isa);
@@ -239,7 +241,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
 }
 
 impl<I: Isa, X: Nexts> Output<'_, I, X> {
-    /// Give a batch back to the graph: see [`StageCx::send`].
+    /// Send a batch: see [`StageCx::send`].
     #[inline(always)]
     pub fn send_batch(&mut self, batch: Batch, target: impl Fn(u32) -> NodeId) -> usize {
         let isa = self.isa;
@@ -251,7 +253,7 @@ impl<I: Isa, X: Nexts> Output<'_, I, X> {
 }
 
 impl Engine {
-    /// Add a stage; `make` is asked for one instance per worker.
+    /// Add a stage. `make` creates the instance of each worker.
     pub fn add_stage<S: Stage>(
         &mut self,
         name: &str,
@@ -262,7 +264,7 @@ impl Engine {
         self.define(name, edges, counters, Role::Stage, maker)
     }
 
-    /// Give every worker `frames` more frames: as many as its stages may hold at a time.
+    /// Reserve `frames` more frames on every worker: the maximum that its stages hold at a time.
     pub fn reserve_frames(&mut self, frames: usize) -> Result<(), GraphError> {
         self.room_for_changes()?;
         self.stage_frames += frames;

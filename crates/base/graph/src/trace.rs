@@ -1,4 +1,4 @@
-//! Packet traces: a worker notes plain bytes, the control thread makes them text.
+//! Packet traces: a worker records plain bytes, the control thread converts them into text.
 
 use crate::context::RawCx;
 use crate::dispatch::DispatchState;
@@ -9,35 +9,35 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use volley_buf::Pool;
 
-/// Names that a trace's text may need.
+/// Names for the text of a trace.
 pub trait TraceNames {
-    /// A node's name.
+    /// The name of a node.
     fn node(&self, node: NodeId) -> String;
-    /// A counter's name and its sentence.
+    /// The name of a counter and its description.
     fn counter(&self, node: NodeId, counter: usize) -> (String, String);
-    /// An interface's name.
+    /// The name of an interface.
     fn interface(&self, index: u32) -> String;
 }
 
-/// What a traced packet leaves behind at a node: plain data, at most 112 bytes.
+/// The record of a traced packet at a node: plain data, at most 112 bytes.
 pub trait Trace: Copy + Send + 'static {
-    /// Note the packet as it arrives at the node. Runs on the worker: no formatting here.
+    /// Record the packet as it arrives at the node. Runs on the worker: no formatting here.
     fn note(packet: &PacketView<'_>) -> Self;
-    /// The text an operator reads. Runs on the control thread.
+    /// The text for the operator. Runs on the control thread.
     fn text(&self, names: &dyn TraceNames) -> String;
 }
 
-/// Which packets are worth a trace. Called on the worker: no allocation, no locks, no formatting.
+/// Selects the packets to trace. Called on the worker: no allocation, no locks, no formatting.
 pub trait TraceFilter: Send + Sync {
-    /// Whether to trace a packet; `back` bytes in front of its position belong to it (its Ethernet header, where the
-    /// position is behind it).
+    /// Whether to trace a packet. The `back` bytes in front of its position belong to it: its Ethernet header, where
+    /// the position is behind it.
     fn wants(&self, packet: &PacketView<'_>, back: usize) -> bool;
 }
 
-/// Bytes that a node's trace may take.
+/// The maximum size of a node's trace record in bytes.
 pub const MAX_TRACE_BYTES: usize = 112;
 
-/// The trace of a node that has nothing special to say: the packet's first bytes.
+/// The trace of a node without own data: the first bytes of the packet.
 #[derive(Clone, Copy)]
 pub struct PacketTrace {
     head: [u8; 80],
@@ -45,18 +45,18 @@ pub struct PacketTrace {
     len: u32,
     rx: u32,
     tx: Option<u32>,
-    /// The word of [`Col::Offload`], and where a checksum to be finished begins.
+    /// The word of [`Col::Offload`], and the start of the checksum to complete.
     offload: u32,
     sum: u16,
 }
 
 impl PacketTrace {
-    /// The bytes that were noted.
+    /// The recorded bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.head[..self.held as usize]
     }
 
-    /// Length of the packet from its position at the node.
+    /// The length of the packet from its position at the node.
     pub fn len(&self) -> usize {
         self.len as usize
     }
@@ -66,17 +66,17 @@ impl PacketTrace {
         self.len == 0
     }
 
-    /// Where, from the packet's position at the node, a checksum began that was still to be finished.
+    /// The start of the checksum to complete, relative to the packet's position at the node.
     pub fn unfinished_checksum(&self) -> Option<usize> {
         crate::offload::is_sum(self.offload).then_some(usize::from(self.sum))
     }
 
-    /// Interface that it came in by.
+    /// The receive interface.
     pub fn rx(&self) -> u32 {
         self.rx
     }
 
-    /// Interface that it leaves by, where that is known.
+    /// The transmit interface, where it is known.
     pub fn tx(&self) -> Option<u32> {
         self.tx
     }
@@ -120,7 +120,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// A trace note on its way to the control thread.
+/// A trace record on its way to the control thread.
 pub(crate) struct TraceRecord {
     pub(crate) packet: u32,
     pub(crate) node: NodeId,
@@ -133,7 +133,7 @@ impl TraceRecord {
     pub(crate) fn new<T: Trace>(packet: u32, node: NodeId, at_ns: u64, trace: T) -> Self {
         const { assert!(size_of::<T>() <= MAX_TRACE_BYTES && align_of::<T>() <= 8) };
         let mut data = MaybeUninit::<[u64; MAX_TRACE_BYTES / 8]>::uninit();
-        // SAFETY: the assertion above makes room and alignment certain; `Copy` means that nothing needs dropping.
+        // SAFETY: the assertion above checks size and alignment; a `Copy` type needs no drop.
         unsafe { data.as_mut_ptr().cast::<T>().write(trace) };
         let text = |data: &MaybeUninit<[u64; MAX_TRACE_BYTES / 8]>, names: &dyn TraceNames| {
             // SAFETY: this function is stored together with data that `new::<T>` wrote.
@@ -157,52 +157,53 @@ impl TraceRecord {
     }
 }
 
-/// One node on a traced packet's way.
+/// A node on the path of a traced packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceStep {
     /// The node.
     pub node: String,
-    /// Nanoseconds on the worker's clock.
+    /// The time on the worker's clock, in nanoseconds.
     pub at_ns: u64,
-    /// What the node has to say.
+    /// The text of the node.
     pub text: String,
 }
 
-/// One traced packet.
+/// A traced packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceReport {
-    /// The worker that saw it.
+    /// The worker that marked it.
     pub worker: usize,
     /// The number that the worker gave it, from 1.
     pub packet: u32,
-    /// Its way through the graph.
+    /// Its path through the graph.
     pub steps: Vec<TraceStep>,
 }
 
-/// Bits of a traced packet's mark that number it.
+/// The bits of the packet's number in a mark.
 const NUMBER_BITS: u32 = 26;
 const NUMBER_MASK: u32 = (1 << NUMBER_BITS) - 1;
 
-/// The worker that gave a mark, and the packet's number there.
+/// The worker of a mark, and the packet's number on it.
 pub(crate) fn mark_owner(mark: u32) -> (usize, u32) {
     ((mark >> NUMBER_BITS) as usize, mark & NUMBER_MASK)
 }
 
 /// The worker's side of tracing.
 pub(crate) struct Tracer {
-    /// Packets still to be marked at each node.
+    /// The number of packets still to be marked at each node.
     pub(crate) remaining: Vec<u32>,
-    /// Which packets are marked there; none: all.
+    /// The filter of each node; none: all packets.
     pub(crate) filters: Vec<Option<Arc<dyn TraceFilter>>>,
     pub(crate) armed: bool,
-    /// The worker that gives the numbers, in the highest bits of each: others may note packets that it marked.
+    /// The worker that marks the packets, in the highest bits of each mark: other workers may record packets that it
+    /// marked.
     owner: u32,
     pub(crate) next: u32,
     pub(crate) notes: Arc<ArrayQueue<TraceRecord>>,
 }
 
 impl Tracer {
-    /// The way of notes to the control thread.
+    /// The queue of records to the control thread.
     pub(crate) fn notes() -> Arc<ArrayQueue<TraceRecord>> {
         Arc::new(ArrayQueue::new(4096))
     }
@@ -218,13 +219,13 @@ impl Tracer {
         }
     }
 
-    /// Whether rows of `frame` may have to be marked or noted at `node`.
+    /// Whether rows of `frame` may have to be marked or recorded at `node`.
     #[inline(always)]
     pub(crate) fn is_relevant(&self, frame: &Frame) -> bool {
         self.armed | frame.has(Col::Trace)
     }
 
-    /// Give numbers to the first packets that reach a node which was asked to start traces.
+    /// Mark the first packets that reach a node where traces were started.
     #[cold]
     pub(crate) fn mark(&mut self, node: NodeId, pool: &Pool, frame: &mut Frame) {
         let Some(budget) = self.remaining.get_mut(node.index()).filter(|b| **b > 0) else {
@@ -249,14 +250,14 @@ impl Tracer {
     }
 }
 
-/// Where a packet leaves by an interface it stands at the Ethernet header it leaves with; anywhere else it may stand
-/// behind the one it came with.
+/// At a transmit interface a packet's position is at its new Ethernet header; elsewhere it may be behind the Ethernet
+/// header of the receive interface.
 fn wants(filter: &dyn TraceFilter, packet: &PacketView<'_>) -> bool {
     let leaves = packet.get(Col::Tx).is_some();
     filter.wants(packet, if leaves { 0 } else { packet.moved() })
 }
 
-/// Note every marked row of `frame`; a full queue loses notes, never packets.
+/// Record every marked row of `frame`. When the queue is full, records are lost, but no packets.
 #[cold]
 pub(crate) fn note_rows<T: Trace>(dispatch: &DispatchState, cx: &RawCx<'_>, frame: &Frame) {
     if !frame.has(Col::Trace) {

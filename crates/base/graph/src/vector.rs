@@ -1,7 +1,7 @@
-//! The vector in the hands of a node.
+//! The vector of packets that a node runs on.
 //!
-//! Fast lane: whole columns. Slow lane: [`Vector::each`], one packet at a time. Either way the rows leave by a sending
-//! verb, and only those make [`Consumed`].
+//! The fast path works on whole columns, the slow path ([`Vector::each`]) on one packet at a time. In both, the rows
+//! leave by a sending method, and only these methods return [`Consumed`].
 
 use crate::arc::ArcId;
 use crate::column::{Column, Words};
@@ -27,19 +27,19 @@ pub struct Vector<'a, I: Isa, X: Nexts> {
 }
 
 impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
-    /// How many packets there are.
+    /// The number of packets.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.frame.n
     }
 
-    /// The level that this code is compiled for.
+    /// The instruction-set level that this code is compiled for.
     #[inline(always)]
     pub fn isa(&self) -> I {
         self.isa
     }
 
-    /// Whether every packet was dropped out.
+    /// Whether no packet is left.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.frame.n == 0
@@ -51,39 +51,39 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.frame.has(col)
     }
 
-    /// A column, one word for each packet. Check [`Vector::has`] first: an unfilled column holds old words.
+    /// A column, one word for each packet. Check [`Vector::has`] first: a column that is not filled has stale words.
     #[inline(always)]
     pub fn column(&self, col: Col) -> &[u32] {
         self.frame.words(col as usize)
     }
 
-    /// A column in strips of 16: see [`Column::strips`].
+    /// A column in strips of 16 words: see [`Column::strips`].
     #[inline(always)]
     pub fn strips(&self, col: Col) -> &[[u32; 16]] {
         self.frame.cols[col as usize].strips(self.frame.n)
     }
 
-    /// A column to be written in place; it counts as filled from now on.
+    /// A column, for writing in place. It counts as filled from now on.
     #[inline(always)]
     pub fn column_mut(&mut self, col: Col) -> &mut [u32] {
         self.frame.valid |= col.bit();
         self.frame.cols[col as usize].words_mut(self.frame.n)
     }
 
-    /// How many packets there are, for code that handles a handful of them ([`Isa::FEW`]): below 16, which compilers see.
+    /// The number of packets, for code that handles few packets ([`Isa::FEW`]): below 16, which the compiler knows.
     #[inline(always)]
     pub fn few(&self) -> usize {
         debug_assert!(self.frame.n < 16);
         self.frame.n.min(15)
     }
 
-    /// The words of the first 16 packets, as [`Vector::column`] has them: an index below 16 needs no check.
+    /// The words of the first 16 packets of [`Vector::column`]: an index below 16 needs no bounds check.
     #[inline(always)]
     pub fn few_of(&self, col: Col) -> &[u32; 16] {
         self.frame.cols[col as usize].first()
     }
 
-    /// The same, to be written; the column counts as filled from now on.
+    /// As [`Vector::few_of`], for writing. The column counts as filled from now on.
     #[inline(always)]
     pub fn few_of_mut(&mut self, col: Col) -> &mut [u32; 16] {
         self.frame.valid |= col.bit();
@@ -108,22 +108,22 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.frame.make_valid(col, default);
     }
 
-    /// Hand a column of the node's own to the vector, by exchange: nothing is copied.
-    /// The node gets the old column's memory to work in next time.
+    /// Exchange a column of the node for one of the vector: nothing is copied. The node gets the old column's memory,
+    /// to use it for the next vector.
     #[inline(always)]
     pub fn put(&mut self, col: Col, column: &mut Column) {
         std::mem::swap(&mut self.frame.cols[col as usize], column);
         self.frame.valid |= col.bit();
     }
 
-    /// Take a column out of the vector, by exchange; it is no longer filled.
+    /// Take a column out of the vector, by exchange. It no longer counts as filled.
     #[inline(always)]
     pub fn take(&mut self, col: Col, into: &mut Column) {
         std::mem::swap(&mut self.frame.cols[col as usize], into);
         self.frame.valid &= !col.bit();
     }
 
-    /// Forget columns that nobody behind this node reads, so that splits do not copy them.
+    /// Mark columns as not filled because no later node reads them, so that splits do not copy them.
     #[inline(always)]
     pub fn forget(&mut self, cols: &[Col]) {
         for col in cols {
@@ -131,7 +131,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
-    /// Where every packet begins, as offsets into the arena; up to a whole eight the last packet stands again.
+    /// The start of every packet, as an offset into the arena. The last offset is repeated up to a multiple of eight.
     #[inline(always)]
     fn locate(&mut self) {
         let n = self.frame.n;
@@ -146,14 +146,15 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     }
 
     /// Load `K` 32-bit header words from byte `offset` of every packet, in host order (the first byte is the highest).
-    /// Bytes behind the packet's end are whatever the buffer held: compare with the length column.
+    /// Bytes behind the packet's end are undefined: compare with the length column.
     #[inline(always)]
     pub fn words<const K: usize>(&mut self, offset: usize, out: &mut Words<K>) {
         self.locate();
         self.transpose(offset, out);
     }
 
-    /// [`Vector::words`] for the node that touches packets first: all their lines are asked for before the first is read.
+    /// As [`Vector::words`], for the node that reads the packets first: all cache lines are prefetched before the
+    /// first read.
     #[inline(always)]
     pub fn first_words<const K: usize>(&mut self, offset: usize, out: &mut Words<K>) {
         self.locate();
@@ -164,7 +165,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.transpose(offset, out);
     }
 
-    /// [`Vector::words`] from two places: for headers with words in between that nobody needs.
+    /// As [`Vector::words`] from two offsets, for headers with words in between that are not needed.
     #[inline(always)]
     pub fn words_of_two<const K: usize, const L: usize>(
         &mut self,
@@ -176,7 +177,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.transpose(second.0, second.1);
     }
 
-    /// Header words of the packets that were located.
+    /// The header words of the packets that were located.
     #[inline(always)]
     fn transpose<const K: usize>(&self, offset: usize, out: &mut Words<K>) {
         const { assert!(bytes_read(K) <= READABLE / 2) };
@@ -198,8 +199,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         let eights = self.dispatch.offsets[..self.frame.n.next_multiple_of(8)].as_chunks::<8>();
         for (eight, at) in eights.0.iter().enumerate() {
             let places = out.places(eight);
-            // SAFETY: the rows own their buffers, READABLE bytes follow every position, and `offset` leaves room for all
-            // bytes that are read. Every place has room for eight words, and they do not overlap.
+            // SAFETY: the rows own their buffers, READABLE bytes follow every position, and `offset` plus the bytes
+            // read are within them. Every destination has eight words, and destinations do not overlap.
             unsafe {
                 let at = at.map(|at| base.at(at).add(offset).cast_const());
                 isa.load_words(&at, &places);
@@ -207,19 +208,20 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
-    /// Whether any packet goes on in other buffers behind its first.
+    /// Whether any packet is a chain of buffers.
     #[inline(always)]
     pub fn has_chains(&self) -> bool {
         or_all(self.frame.words(POS)) & CHAINED != 0
     }
 
-    /// `K` header words of one packet, as [`Vector::words`] loads them: for code that handles a handful of packets row by
-    /// row ([`Isa::FEW`]).
+    /// `K` header words of one packet, as [`Vector::words`] loads them: for code that handles few packets row by row
+    /// ([`Isa::FEW`]).
     #[inline(always)]
     pub fn head<const K: usize>(&self, row: usize, offset: usize) -> [u32; K] {
         const { assert!(4 * K <= READABLE / 2) };
         let offset = offset.min(READABLE - 4 * K);
-        // SAFETY: the row owns its buffer, READABLE bytes follow its position, and `offset` leaves room for all words.
+        // SAFETY: the row owns its buffer, READABLE bytes follow its position, and `offset` plus the words are within
+        // them.
         let words = unsafe {
             self.place(row)
                 .add(offset)
@@ -229,16 +231,16 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         words.map(u32::from_be_bytes)
     }
 
-    /// The first `N` bytes of one packet, to be changed: as [`Vector::apply`], for code that goes row by row.
+    /// The first `N` bytes of one packet, for writing: as [`Vector::apply`], for code that works row by row.
     #[inline(always)]
     pub fn front<const N: usize>(&mut self, row: usize) -> &mut [u8; N] {
         const { assert!(N <= READABLE) };
-        // SAFETY: the row owns its buffer, and `self` is borrowed as long as the reference lives; N bytes behind the
-        // position lie in the slot.
+        // SAFETY: the row owns its buffer, and `self` is borrowed as long as the reference lives; N bytes from the
+        // position are in the slot.
         unsafe { &mut *self.place(row).cast::<[u8; N]>() }
     }
 
-    /// Where one packet begins.
+    /// The start of one packet.
     #[inline(always)]
     fn place(&self, row: usize) -> *mut u8 {
         let (idx, pos) = if I::FEW {
@@ -248,7 +250,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         } else {
             (self.frame.words(IDX)[row], self.frame.words(POS)[row])
         };
-        // SAFETY: the row owns its buffer, and positions lie in the slot.
+        // SAFETY: the row owns its buffer, and positions are in the slot.
         unsafe { self.dispatch.bufs.pool().at(idx, (pos & !CHAINED) as usize) }
     }
 
@@ -258,7 +260,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         const { assert!(N <= READABLE) };
         self.locate();
         let base = self.dispatch.bufs.pool().base();
-        // SAFETY: rows own their buffers, each row its own; N bytes behind the position lie in the slot.
+        // SAFETY: each row owns its own buffer; N bytes from the position are in the slot.
         let mut one =
             |row: usize, at: usize| body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
         let (eights, rest) = self.dispatch.offsets[..self.frame.n].as_chunks::<8>();
@@ -272,7 +274,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
-    /// Move every packet's position `bytes` on.
+    /// Advance every packet's position by `bytes`.
     #[inline(always)]
     pub fn advance(&mut self, bytes: u32) {
         let n = self.frame.n;
@@ -294,7 +296,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
-    /// Move every packet's position `bytes` back, into the headroom.
+    /// Move every packet's position back by `bytes`, into the headroom.
     #[inline(always)]
     pub fn retreat(&mut self, bytes: u32) {
         let n = self.frame.n;
@@ -316,9 +318,9 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         }
     }
 
-    /// Drop out the packets whose `verdict` is not 0: each is counted under its code (see [`Counters::code`]), tagged
-    /// with the reason and sent by the edge that `route` names. The others stay, in order. Costs one pass over the
-    /// verdicts when there are none.
+    /// Drop the packets whose `verdict` is not 0: each is counted by its code (see [`Counters::code`]), tagged with
+    /// the reason and sent to the edge that `route` names. The others stay, in order. Costs one pass over the verdicts
+    /// when all are 0.
     #[inline(always)]
     pub fn drop_out<C: Counters>(
         &mut self,
@@ -360,8 +362,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.keep(&stay);
     }
 
-    /// Packets whose mark is not 0 leave by edge `next`; the others stay, in order. Costs one pass over the marks when there
-    /// are none.
+    /// Send packets whose mark is not 0 to edge `next`; the others stay, in order. Costs one pass over the marks when
+    /// all are 0.
     #[inline(always)]
     pub fn divert(&mut self, marks: &Column, next: X) {
         if or_all(marks.words(self.frame.n)) != 0 {
@@ -377,7 +379,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.keep(&stay);
     }
 
-    /// Drop every packet for one reason, by edge `drop`.
+    /// Drop every packet for one reason, to edge `drop`.
     #[inline(always)]
     pub fn fail_all<C: Counters>(mut self, cx: &Cx<'_, C>, counter: C, drop: X) -> Consumed {
         cx.count(counter, self.frame.n as u64);
@@ -392,12 +394,12 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.frame.retain_rows(self.isa, set);
     }
 
-    /// The node that an edge leads to: for [`Vector::replicate`].
+    /// The node of an edge: for [`Vector::replicate`].
     pub fn edge(&self, next: X) -> NodeId {
         self.raw.edges[next.index()]
     }
 
-    /// Send all packets by one edge: the frame moves uncopied where nothing waits at the other end.
+    /// Send all packets to one edge: the frame is moved, not copied, when no rows are pending at the next node.
     #[inline(always)]
     pub fn send_all(self, next: X) -> Consumed {
         self.dispatch
@@ -405,7 +407,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         Consumed(())
     }
 
-    /// Send all packets to a node chosen at run time; a number that is no node takes the drop node.
+    /// Send all packets to a node chosen at run time; an id that is no node means the drop node.
     #[inline(always)]
     pub fn send_all_to(self, node: NodeId) -> Consumed {
         let known = node.index() < self.dispatch.queues.len();
@@ -416,7 +418,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         Consumed(())
     }
 
-    /// Send each packet by the edge whose position `codes` names; a position that is no edge takes the last edge.
+    /// Send each packet to the edge whose position `codes` names; a position that is no edge means the last edge.
     #[inline(always)]
     pub fn send_by(self, codes: &Column) -> Consumed {
         let edges = self.raw.edges;
@@ -427,8 +429,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         Consumed(())
     }
 
-    /// Send each packet to the node that `nodes` names ([`NodeId`] as a word): edges made at run time.
-    /// A number that is no node takes the drop node.
+    /// Send each packet to the node that `nodes` names ([`NodeId`] as a word): edges made at run time. An id that is
+    /// no node means the drop node.
     #[inline(always)]
     pub fn send_to(self, nodes: &Column) -> Consumed {
         let (count, last) = (self.dispatch.queues.len(), self.dispatch.drop_node);
@@ -444,8 +446,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         Consumed(())
     }
 
-    /// Enter feature arc `arc`: packets whose interface (column `by`) has features go to the first of them, all
-    /// others by `next`. Costs one branch when no interface has any.
+    /// Enter feature arc `arc`: packets whose interface (column `by`) has features are sent to the first feature, all
+    /// others to `next`. Costs one branch when no interface has features.
     #[inline(always)]
     pub fn send_arc(self, arc: ArcId, by: Col, next: X) -> Consumed {
         if !self.dispatch.arcs.is_active(arc) {
@@ -469,7 +471,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.leave_by(targets)
     }
 
-    /// Go on along the feature arc that each packet is on; a packet that is on none goes to the drop node.
+    /// Send each packet to the next feature of its arc; a packet that is on no arc is sent to the drop node.
     #[inline(never)]
     pub fn next_feature(mut self) -> Consumed {
         let mut targets = std::mem::take(&mut self.dispatch.targets);
@@ -498,20 +500,20 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         Consumed(())
     }
 
-    /// Free all packets: they have left by a driver, or are dropped.
+    /// Free all packets: a driver has transmitted them, or they are dropped.
     #[inline(always)]
     pub fn free(self) -> Consumed {
         self.dispatch.free(self.frame);
         Consumed(())
     }
 
-    /// A packet of the vector, to be looked at.
+    /// A packet of the vector, for reading.
     #[inline(always)]
     pub fn view(&self, row: usize) -> PacketView<'_> {
         PacketView::new(self.dispatch.bufs.pool(), &self.frame, row)
     }
 
-    /// The slow lane for dropping out: packets for which `keep` says false go by edge `drop` (after
+    /// The slow path for drops: packets for which `keep` returns false are sent to edge `drop` (after
     /// [`Packet::fail`], which counts and tags them); the others stay, in order.
     pub fn sift(&mut self, mut keep: impl FnMut(&mut Packet<'_>) -> bool, drop: X) {
         let n = self.frame.n;
@@ -535,7 +537,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         self.dispatch.targets = marks;
     }
 
-    /// The slow lane: decide the edge of one packet at a time.
+    /// The slow path: choose the edge of each packet, one at a time.
     #[inline(always)]
     pub fn each(mut self, mut body: impl FnMut(&mut Packet<'_>) -> X) -> Consumed {
         let mut targets = std::mem::take(&mut self.dispatch.targets);

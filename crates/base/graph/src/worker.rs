@@ -1,4 +1,4 @@
-//! A worker: polls its sources, runs what waits in graph order, marks a quiescent point, begins again.
+//! A worker: it polls its sources, runs the pending frames in graph order, passes a quiescent point, and begins again.
 
 use crate::agenda::Agenda;
 use crate::body::{Body, SMALL_VECTOR};
@@ -12,25 +12,25 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use volley_simd::{Level, cycles};
 use volley_tables::qsbr::Reader;
 
-/// A node's place on one worker.
+/// The instance of a node on one worker.
 pub(crate) struct Slot {
     pub(crate) body: Box<dyn Body>,
     pub(crate) edges: Box<[NodeId]>,
     pub(crate) stats: Arc<NodeStats>,
-    /// A source's last poll had so many packets that each poll is timed.
+    /// From this number of packets in a source's last poll on, each poll is timed.
     pub(crate) is_bulk: bool,
 }
 
-/// A prepared change to a worker, swapped in between two vectors. It keeps what it replaced and is dropped by the
-/// control thread.
+/// A prepared change to a worker, which applies it between two vectors. It keeps the replaced value, and the control
+/// thread drops it.
 pub trait Change: Send {
-    /// Exchange what has to change; must not allocate, lock or free.
+    /// Exchange the old and the new value. Must not allocate, lock or free.
     fn swap(&mut self, worker: &mut Worker);
 }
 
-/// One worker's whole state.
+/// The state of one worker.
 pub struct Worker {
-    /// Its number.
+    /// The id of the worker.
     pub(crate) id: usize,
     pub(crate) slots: Vec<Slot>,
     pub(crate) sources: Vec<NodeId>,
@@ -41,25 +41,25 @@ pub struct Worker {
     pub(crate) level: Level,
     pub(crate) clock: Clock,
     pub(crate) channel: Arc<Channel>,
-    /// Cycles that reading the clock takes.
+    /// The cycles of one clock reading.
     pub(crate) clock_read_cycles: u64,
-    /// When the last round ended; 0 before the first one and after a sleep.
+    /// The end of the last round; 0 before the first round and after a sleep.
     pub(crate) ended: u64,
-    /// When the round that comes next began, if another one ended then; 0 when the clock has to be read.
+    /// The begin of the next round, if the last round ended then; 0 when the clock has to be read.
     pub(crate) began: u64,
-    /// Cycles of all rounds so far, and those of them that were booked on nodes.
+    /// The cycles of all rounds, and those among them that were added to nodes.
     pub(crate) spent: u64,
     pub(crate) booked: u64,
-    /// Cycles of a long gap.
+    /// The cycles from which a gap is a long gap.
     pub(crate) long: u64,
 }
 
-/// The cycles of a long gap.
+/// The cycles from which a gap is a long gap.
 pub(crate) fn gap_threshold_cycles() -> u64 {
     (volley_simd::cycles_per_second() * f64::from(GAP_US) / 1e6) as u64
 }
 
-/// The cycles between two readings of the clock with nothing in between.
+/// The cycles between two consecutive clock readings.
 pub(crate) fn clock_read_cycles() -> u64 {
     let gap = |_| {
         let start = cycles();
@@ -69,22 +69,22 @@ pub(crate) fn clock_read_cycles() -> u64 {
 }
 
 impl Worker {
-    /// One round. Returns how many packets entered the graph, those that stages gave back and other workers handed over
-    /// included.
+    /// Run one round. Returns the number of packets that entered the graph, including those that stages released and
+    /// other workers handed off.
     pub fn step(&mut self) -> usize {
         self.began = 0;
         self.round()
     }
 
-    /// So many rounds, one right after the other: each begins when the one before ends, so that the clock is read once a
-    /// round. Returns how many packets there were.
+    /// Run this number of rounds without a pause: each begins when the last one ends, so the clock is read once a
+    /// round. Returns the number of packets.
     pub fn steps(&mut self, rounds: usize) -> usize {
         self.began = 0;
         (0..rounds).map(|_| self.round()).sum()
     }
 
-    /// One round that begins where the last one ended, or now if [`Worker::began`] is 0.
-    /// Never inlined: what a round costs is counted below this name.
+    /// Run one round, which begins where the last one ended, or now if [`Worker::began`] is 0. Never inlined: the cost
+    /// of a round is counted under this name.
     #[inline(never)]
     pub(crate) fn round(&mut self) -> usize {
         let start = match self.began {
@@ -126,13 +126,13 @@ impl Worker {
         entered + moved
     }
 
-    /// Take changes up, and have every source and stage called in this round: what was handed over may be in any of them.
+    /// Apply pending changes, and call every source and stage in this round: any of them may have got work.
     #[cold]
     fn call_all(&mut self) {
         while let Some(mut change) = self.channel.pending_changes.pop() {
             change.swap(self);
             self.channel.changes.fetch_add(1, Release);
-            // The queue back is twice as long as the queue here, and the control thread empties it before it adds.
+            // The return queue is twice as long as this queue, and the control thread empties it before it adds.
             if let Err(change) = self.channel.done.push(change) {
                 drop(change);
             }
@@ -146,8 +146,8 @@ impl Worker {
         grown.store(self.dispatch.frames_allocated, Relaxed);
     }
 
-    /// All sources were polled: those that have nothing to poll are left out until there is news. Stages that hold nothing
-    /// are left out when they have been called.
+    /// All sources were polled: sources without queues are left out until the next notification. Stages without
+    /// packets are left out when they have been called.
     #[cold]
     fn leave_out(&mut self) {
         let slots = &self.slots;
@@ -155,7 +155,7 @@ impl Worker {
         self.agenda.sources.retain(|node| !is_vacant(node));
     }
 
-    /// Tell the control thread of a long gap. A full queue loses it, and it is counted all the same.
+    /// Report a long gap to the control thread. When the queue is full, the gap is only counted.
     #[cold]
     fn note_gap(&mut self, duration_cycles: u64) {
         let channel = &self.channel;
@@ -168,8 +168,8 @@ impl Worker {
         });
     }
 
-    /// Let stages give packets back, one vector at a time: each goes its whole way before the next one comes, so that
-    /// vectors of different paths do not meet in one frame. Returns how many packets.
+    /// Let stages release packets, one vector at a time: each vector passes the whole graph before the next one, so
+    /// that vectors of different paths do not merge in one frame. Returns the number of packets.
     #[inline(never)]
     fn release(&mut self, now_ns: u64) -> usize {
         let mut all = 0;
@@ -196,7 +196,7 @@ impl Worker {
         all
     }
 
-    /// One vector of a stage. Never inlined, as [`Worker::run_pending`].
+    /// Release one vector of a stage. Never inlined, as [`Worker::run_pending`].
     #[inline(never)]
     fn release_one(&mut self, node: NodeId, now_ns: u64) -> usize {
         let start = cycles();
@@ -217,8 +217,9 @@ impl Worker {
         rows
     }
 
-    /// Poll the sources that have queues. Returns how many packets entered, and when the last one was done, if the clock was
-    /// read then. Polls that find a long vector are timed, and some of the others: see [`NodeStats::sample_weight`].
+    /// Poll the sources that have queues. Returns the number of packets that entered, and the end of the last poll, if
+    /// the clock was read then. Polls that return a long vector are timed, and a sample of the others: see
+    /// [`NodeStats::sample_weight`].
     #[inline(always)]
     fn poll_sources(&mut self, now_ns: u64) -> (usize, Option<u64>) {
         let (mut entered, mut from) = (0, None);
@@ -262,8 +263,9 @@ impl Worker {
         (entered, from)
     }
 
-    /// Run frames until none waits. The end of one node's time is the start of the next one's. Reading the clock costs as
-    /// much as a node's work on several packets: of runs with a short vector some are timed ([`NodeStats::sample_weight`]). Never inlined: the instruction budgets count what happens below this name.
+    /// Run frames until none is pending. The end of one node's time is the start of the next one's. A clock reading
+    /// costs as much as a node's work on several packets: runs with a short vector are sampled
+    /// ([`NodeStats::sample_weight`]). Never inlined: the instruction budgets count under this name.
     #[inline(never)]
     pub(crate) fn run_pending(&mut self, now_ns: u64, mut from: Option<u64>) {
         let Worker {
@@ -317,17 +319,17 @@ impl Worker {
         }
     }
 
-    /// Changes that it has swapped in so far.
+    /// The number of changes applied.
     pub fn changes(&self) -> u64 {
         self.channel.changes.load(Relaxed)
     }
 
-    /// Its number.
+    /// The id of the worker.
     pub fn id(&self) -> usize {
         self.id
     }
 
-    /// Whether it may end: nothing waits anywhere, no source has a queue, every change is taken up.
+    /// Whether the worker may end: no packet is pending, no source has a queue, and every change is applied.
     pub fn can_exit(&self) -> bool {
         let mut nodes = self.sources.iter().chain(&self.stages);
         self.is_idle()
@@ -336,7 +338,7 @@ impl Worker {
             && nodes.all(|node| self.slots[node.index()].body.can_exit())
     }
 
-    /// Whether the free frames and queues are as they were before any packet came: nothing waits anywhere.
+    /// Whether the free frames and the queues are as before the first packet: no packet is pending.
     pub fn is_idle(&self) -> bool {
         self.dispatch.next_frame.is_none() && self.dispatch.pending.is_empty()
     }

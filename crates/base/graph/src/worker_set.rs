@@ -1,21 +1,21 @@
-//! Which workers there are, as nodes see it: whoever shares something out among workers (transmit queues, a budget of
-//! messages) asks here for each vector, for workers come and go.
+//! The set of workers, as nodes see it. A node that divides a resource among workers (transmit queues, a rate limit of
+//! messages) reads it for each vector, because workers are added and removed while the daemon runs.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The most workers there can be.
+/// The maximum number of workers.
 pub const MAX_WORKERS: usize = 64;
 
-/// One bit for each worker; written by the control thread.
+/// One bit for each worker, written by the control thread.
 #[derive(Debug, Default)]
 pub struct WorkerSet {
     all: AtomicU64,
-    /// Those that are to end: they get no new work.
+    /// The workers that are being drained: they get no new work.
     draining: AtomicU64,
 }
 
 impl WorkerSet {
-    /// The workers with these numbers.
+    /// The set of workers with these ids.
     pub fn from_ids(workers: impl IntoIterator<Item = usize>) -> Self {
         let worker_set = WorkerSet::default();
         workers.into_iter().for_each(|w| worker_set.add(w));
@@ -26,7 +26,7 @@ impl WorkerSet {
         set(&self.all, worker, true);
     }
 
-    /// Worker `worker` is to end: it gets no new work, or gets some again.
+    /// Mark worker `worker` as draining, so that it gets no new work, or remove the mark.
     pub fn set_draining(&self, worker: usize, on: bool) {
         set(&self.draining, worker, on);
     }
@@ -36,24 +36,24 @@ impl WorkerSet {
         set(&self.draining, worker, false);
     }
 
-    /// Whether a worker is to end.
+    /// Whether a worker is being drained.
     pub fn is_draining(&self, worker: usize) -> bool {
         self.draining.load(Relaxed) & bit(worker) != 0
     }
 
-    /// Whether there is a worker of this number.
+    /// Whether the set contains this worker.
     pub fn has(&self, worker: usize) -> bool {
         self.all.load(Relaxed) & bit(worker) != 0
     }
 
-    /// How many there are; one at least, so that it can be divided by.
+    /// The number of workers, at least one, so that it can be a divisor.
     #[inline(always)]
     pub fn count(&self) -> usize {
         self.all.load(Relaxed).count_ones().max(1) as usize
     }
 
-    /// How many workers have a lower number than `worker`, and how many there are: the first is less than the second for a
-    /// worker that is there.
+    /// How many workers have a lower id than `worker`, and how many workers there are. The first number is less than
+    /// the second for a worker of the set.
     #[inline(always)]
     pub fn rank(&self, worker: usize) -> (usize, usize) {
         let all = self.all.load(Relaxed);
@@ -61,12 +61,12 @@ impl WorkerSet {
         (lower, all.count_ones().max(1) as usize)
     }
 
-    /// Their numbers, in order.
+    /// The ids of the workers, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
         numbers(self.all.load(Relaxed))
     }
 
-    /// Those that take new work.
+    /// The workers that accept new work.
     pub fn accepting(&self) -> impl Iterator<Item = usize> + use<> {
         numbers(self.all.load(Relaxed) & !self.draining.load(Relaxed))
     }

@@ -1,4 +1,4 @@
-//! Workers on threads of their own.
+//! Workers on their own threads.
 
 use crate::channel::Channel;
 use crate::sleep::{WakeConditions, Wakeup};
@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Rounds without a packet after which a worker that must poll lets others have the core between rounds.
+/// Rounds without a packet after which a worker that must poll yields its core between rounds.
 const IDLE_ROUNDS_BEFORE_YIELD: u32 = 2_000;
 
-/// How long workers that were told to stop may take, all together. A round takes less than a millisecond; one that does not end
-/// (a debugger, a system call that hangs) must not keep the daemon from its end.
+/// The time limit for all workers together to stop. A round takes less than a millisecond; a round that does not end
+/// (a debugger, a system call that hangs) must not keep the daemon from ending.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
-/// Between two looks whether a thread has ended.
+/// The interval of the checks whether a thread has ended.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// What a thread returns; none when it panicked, or goes on after `until`: then it is left to itself.
+/// The return value of a thread; none when it panicked or is still running at `until`: it is then detached.
 fn join<T>(thread: JoinHandle<T>, until: Instant) -> Option<T> {
     while !thread.is_finished() {
         if Instant::now() >= until {
@@ -28,22 +28,22 @@ fn join<T>(thread: JoinHandle<T>, until: Instant) -> Option<T> {
     thread.join().ok()
 }
 
-/// What a worker is told from outside.
+/// Flags by which the control thread stops a worker.
 #[derive(Default)]
 struct StopFlags {
-    /// End after this round, whatever there is.
+    /// End after this round, even if packets are pending.
     stop: AtomicBool,
-    /// End as soon as nothing is left to do.
+    /// End as soon as no work is pending.
     drain: AtomicBool,
 }
 
-/// The numbers of the processor cores that workers can be pinned to; none where the system does not tell.
+/// The processor cores that workers can be pinned to; none where the system does not report them.
 pub fn cores() -> Vec<usize> {
     let all = core_affinity::get_core_ids().unwrap_or_default();
     all.into_iter().map(|core| core.id).collect()
 }
 
-/// A worker on its thread.
+/// A worker and its thread.
 pub struct WorkerThread {
     id: usize,
     core: Option<usize>,
@@ -54,7 +54,7 @@ pub struct WorkerThread {
 }
 
 impl WorkerThread {
-    /// Start a worker on a thread; it begins with the capabilities of the thread that calls this.
+    /// Start a worker on a thread. It begins with the capabilities of the calling thread.
     pub fn start(worker: Worker, core: Option<usize>) -> Result<WorkerThread, GraphError> {
         let (id, channel) = (worker.id, worker.channel.clone());
         let failed = |e: std::io::Error| GraphError::Thread {
@@ -82,14 +82,14 @@ impl WorkerThread {
     }
 }
 
-/// Running workers. Dropping it stops them.
+/// The running workers. Dropping this value stops them.
 #[derive(Default)]
 pub struct WorkerThreads {
     threads: Vec<WorkerThread>,
 }
 
 impl WorkerThreads {
-    /// Start each worker on a thread; `cores` pins them in order (missing entries are not pinned).
+    /// Start each worker on a thread. `cores` pins them in order; a worker without an entry is not pinned.
     pub fn start(workers: Vec<Worker>, cores: &[usize]) -> Result<Self, GraphError> {
         let mut running = WorkerThreads::default();
         for (nth, worker) in workers.into_iter().enumerate() {
@@ -99,12 +99,12 @@ impl WorkerThreads {
         Ok(running)
     }
 
-    /// One more.
+    /// Add a worker.
     pub fn add(&mut self, thread: WorkerThread) {
         self.threads.push(thread);
     }
 
-    /// Whether every worker is still alive; one that was told to leave may have ended.
+    /// Whether every worker is alive. A worker that was stopped by [`Self::drain_worker`] may have ended.
     pub fn is_alive(&self) -> bool {
         let told = |s: &WorkerThread| s.stop_flags.drain.load(Ordering::Relaxed);
         self.threads
@@ -124,7 +124,7 @@ impl WorkerThreads {
         thread.and_then(|s| s.numa_node)
     }
 
-    /// Let a worker end as soon as nothing is left for it to do. Its queues were taken away before.
+    /// Let a worker end as soon as no work is pending. Its queues must be assigned to other workers before.
     pub fn drain_worker(&self, worker: usize) {
         for thread in self.threads.iter().filter(|s| s.id == worker) {
             thread.stop_flags.drain.store(true, Ordering::SeqCst);
@@ -132,7 +132,8 @@ impl WorkerThreads {
         }
     }
 
-    /// The next worker that was told to leave and has ended: its number, and the worker unless it died.
+    /// The next worker that has ended after [`Self::drain_worker`]: its id, and the worker itself unless its thread
+    /// panicked.
     pub fn take_exited(&mut self) -> Option<(usize, Option<Worker>)> {
         let told = |s: &WorkerThread| s.stop_flags.drain.load(Ordering::Relaxed);
         let mut threads = self.threads.iter();
@@ -148,7 +149,8 @@ impl WorkerThreads {
         }
     }
 
-    /// Stop the workers between two rounds and take them back. A worker that does not stop within ten seconds is left out.
+    /// Stop the workers between two rounds and return them. A worker that does not stop within ten seconds is left
+    /// out.
     pub fn stop(mut self) -> Vec<Worker> {
         self.stop_all()
     }
@@ -187,7 +189,7 @@ fn run(mut worker: Worker, core: Option<usize>, near: Option<u32>, orders: &Stop
         if orders.drain.load(Ordering::Relaxed) && worker.can_exit() {
             break;
         }
-        // What comes now is not part of any round.
+        // Changes from here on belong to no round.
         worker.began = 0;
         let now_ns = worker.clock.at(worker.ended);
         if idle == 0 {

@@ -151,9 +151,7 @@ impl EthernetInput {
             }
         }
         let long = |len: &u32| *len >= HEADER;
-        odd == 0
-            && flags & Flag::HasSubInterfaces as u32 != 0
-            && v.column(Col::Len).iter().all(long)
+        odd == 0 && flags & PARENT != 0 && v.column(Col::Len).iter().all(long)
     }
 
     /// What is wrong with the packets of a vector that needs a closer look.
@@ -261,6 +259,7 @@ fn glance(len: u32, flags: u32, mac: (u32, u32), header: (u32, u32, u32)) -> (u3
     (!goes, (edge & !l2) | (Next::L2 as u32 & l2))
 }
 
+const PARENT: u32 = Flag::HasSubInterfaces as u32;
 /// Interfaces that listen to neighbour discovery: those with an IPv6 address, and those that may be about to get one.
 const ND: u32 = Flag::Ip6 as u32 | Flag::Slaac as u32;
 
@@ -292,12 +291,10 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
     }
 }
 
-/// Whether `vlan-input` is to look at a tagged frame: it may be a sub-interface's, or it has a priority only and is the
-/// interface's own (IEEE 802.1Q, 9.6).
+/// Whether `vlan-input` gets a tagged frame: of a sub-interface, or priority-tagged (IEEE 802.1Q, 9.6).
 fn is_taken(len: u32, flags: u32, [.., type_word]: [u32; 4]) -> bool {
     let priority = len >= HEADER + 4 && type_word & 0xfff == 0;
-    matches!(type_word >> 16, DOT1Q | DOT1AD)
-        && (flags & Flag::HasSubInterfaces as u32 != 0 || priority)
+    matches!(type_word >> 16, DOT1Q | DOT1AD) && (flags & PARENT != 0 || priority)
 }
 
 /// Whether a frame is for a group of IP that may be routed: under the MAC address of groups of its version (RFC 1112, 6.4; RFC
@@ -317,8 +314,7 @@ fn is_for_group(verdict: u32, kind: u32, frame: &[u8]) -> bool {
     }
 }
 
-/// Who hears a frame that says which groups hosts listen to, where that is asked for: IGMP (RFC 3376, 4), and MLD behind a
-/// hop-by-hop header (RFC 3810, 5).
+/// The edge of IGMP (RFC 3376, 4), and of MLD behind a hop-by-hop header (RFC 3810, 5), where the interface has it.
 fn membership(flags: u32, verdict: u32, frame: &[u8]) -> Option<Next> {
     if verdict != 0 && verdict != Count::GroupMac.code() {
         return None;

@@ -304,13 +304,11 @@ impl Interfaces {
         ] {
             self.table.set(index, flag, false);
         }
-        let Interface {
-            mac, promiscuous, ..
-        } = interface;
-        self.table.set(index, Flag::Promiscuous, promiscuous);
+        self.table
+            .set(index, Flag::Promiscuous, interface.promiscuous);
         self.table.set_sub(index, interface.sub);
         self.table.set_lcp_tap(index, None);
-        self.table.set_mac(index, mac);
+        self.table.set_mac(index, interface.mac);
         self.table.set_mtu(index, interface.mtu);
         self.table.set_tx_node(index, tx_node);
         self.table.set_caps(index, interface.caps.bits());

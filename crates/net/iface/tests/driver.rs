@@ -112,19 +112,11 @@ fn an_interface_comes_with_its_node_or_not_at_all() {
     assert_eq!(attach("t0"), Ok(index), "the number is used again");
 }
 
-#[test]
-fn a_driver_is_asked_first_and_its_no_is_final() {
-    let mut registry = registry();
-    let asked = Rc::new(RefCell::new(Asked::default()));
-    let new = NewInterface {
-        port: Box::new(TestPort(asked.clone())),
-        details: vec!["made for a test".into()],
-        ..NewInterface::new("t0", "test")
-    };
-    let index = registry.host().attach(new, |_, _| Tx).unwrap();
-    let name = || "t0".to_owned();
+/// One change of each setting that a driver is asked about.
+fn changes_of(name: &str) -> [Request; 5] {
+    let name = || name.to_owned();
     let (mac, state, mode) = (Mac([2, 0, 0, 0, 0, 9]), AdminState::Up, RxMode::Polling);
-    let changes = [
+    [
         Request::InterfaceState {
             name: name(),
             state,
@@ -147,7 +139,21 @@ fn a_driver_is_asked_first_and_its_no_is_final() {
             enabled: true,
         })
         .unwrap(),
-    ];
+    ]
+}
+
+#[test]
+fn a_driver_is_asked_first_and_its_no_is_final() {
+    let mut registry = registry();
+    let asked = Rc::new(RefCell::new(Asked::default()));
+    let new = NewInterface {
+        port: Box::new(TestPort(asked.clone())),
+        details: vec!["made for a test".into()],
+        ..NewInterface::new("t0", "test")
+    };
+    let index = registry.host().attach(new, |_, _| Tx).unwrap();
+    let name = || "t0".to_owned();
+    let changes = changes_of("t0");
     asked.borrow_mut().sulks = true;
     let facts = |r: &Registry| format!("{:?}", r.interfaces.borrow().get(index));
     let before = facts(&registry);

@@ -52,10 +52,11 @@ fn opened(path: &Path, flags: OFlags) -> io::Result<File> {
         false => std::fs::symlink_metadata(path),
     };
     match there {
-        Ok(there) => match kind(there.file_type()) {
-            Some(kind) => return Err(odd(kind)),
-            None => {}
-        },
+        Ok(there) => {
+            if let Some(kind) = kind(there.file_type()) {
+                return Err(odd(kind));
+            }
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound && flags.contains(OFlags::CREATE) => {}
         Err(e) => return Err(e),
     }

@@ -8,7 +8,8 @@ use volley_model::EngineSettings;
 /// Where the service of the package has its control socket.
 const SERVICE: &str = "/run/volley/volley.sock";
 
-/// The socket of the daemon that is meant when none is named: the service's where that runs, else a daemon's own.
+/// The socket of the daemon that is meant when none is named: the service's where that runs, else that of a daemon of
+/// this user.
 pub fn usual_socket() -> PathBuf {
     match std::path::Path::new(SERVICE).exists() {
         true => SERVICE.into(),
@@ -19,7 +20,8 @@ pub fn usual_socket() -> PathBuf {
 /// `volley ctl ...`
 #[derive(clap::Args)]
 pub struct Args {
-    /// Unix socket of the daemon (/run/volley/volley.sock where the service runs).
+    /// Unix socket of the daemon (/run/volley/volley.sock where the service runs, else volley.sock in
+    /// $XDG_RUNTIME_DIR).
     #[arg(long, default_value_os_t = usual_socket())]
     socket: PathBuf,
     /// Answer in JSON.

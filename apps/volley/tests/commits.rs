@@ -3,11 +3,10 @@
 mod support;
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Daemon, Folder, text, volley};
-
-const LIMIT: Duration = Duration::from_secs(60);
+use support::kept::{Kept, Small};
+use support::{Daemon, text, volley};
 
 const BASE: &str = "\
 [[interface]]
@@ -15,112 +14,6 @@ name = \"pg0\"
 kind = \"pg\"
 addresses = [\"192.0.2.1/24\"]
 ";
-
-/// A daemon over a state directory that outlives it.
-struct Kept {
-    folder: Folder,
-    state: String,
-    child: Option<Child>,
-}
-
-impl Kept {
-    fn new() -> Kept {
-        let folder = Folder::new();
-        let state = folder.file("state").display().to_string();
-        Kept {
-            folder,
-            state,
-            child: None,
-        }
-    }
-
-    fn file(&self, name: &str, content: &str) -> String {
-        let path = self.folder.file(name);
-        std::fs::write(&path, content).unwrap();
-        path.display().to_string()
-    }
-
-    fn socket(&self) -> String {
-        self.folder.file("s").display().to_string()
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.file("log")).unwrap_or_default()
-    }
-
-    fn start(&mut self, more: &[&str]) {
-        let _ = std::fs::remove_file(self.folder.file("log"));
-        let log = std::fs::File::create(self.folder.file("log")).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_volley"));
-        command.args([
-            "run",
-            "--socket",
-            &self.socket(),
-            "--state-dir",
-            &self.state,
-        ]);
-        let child = command.args(more).stdin(Stdio::null()).stderr(log);
-        self.child = Some(child.spawn().unwrap());
-        let start = Instant::now();
-        while !self.log().contains("ready") {
-            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(ended.is_none(), "it ended: {}", self.log());
-            assert!(start.elapsed() < LIMIT, "it does not start: {}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// SIGKILL, whatever it is at.
-    fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-    }
-
-    fn config(&self, args: &[&str]) -> Result<String, String> {
-        let socket = self.socket();
-        let mut all = vec!["config"];
-        all.extend(args);
-        all.extend(["--socket", &socket]);
-        let output = volley(&all);
-        match output.status.success() {
-            true => Ok(text(&output.stdout)),
-            false => Err(text(&output.stderr)),
-        }
-    }
-
-    fn ctl(&self, line: &str) -> String {
-        let socket = self.socket();
-        let mut args = vec!["ctl", "--socket", &socket];
-        args.extend(line.split(' '));
-        let output = volley(&args);
-        assert!(
-            output.status.success(),
-            "`{line}`: {}",
-            text(&output.stderr)
-        );
-        text(&output.stdout)
-    }
-
-    fn wait_for(&self, line: &str, wanted: impl Fn(&str) -> bool) {
-        let start = Instant::now();
-        loop {
-            let answer = self.ctl(line);
-            if wanted(&answer) {
-                return;
-            }
-            assert!(start.elapsed() < LIMIT, "`{line}`: {answer}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
 
 fn with_routes(n: u32) -> String {
     format!("{BASE}[[route]]\nprefix = \"10.{n}.0.0/24\"\ncount = {n}\naction = \"drop\"\n")
@@ -325,29 +218,6 @@ fn a_daemon_killed_at_any_time_restores_the_old_or_the_new() {
     println!("{rounds} kills: {old} times the old, {new} times the new");
 }
 
-/// A small file system of its own; none where that is not allowed.
-struct Small(std::path::PathBuf);
-
-impl Small {
-    fn mount(at: &Path) -> Option<Small> {
-        std::fs::create_dir_all(at).unwrap();
-        let status = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
-            .arg(at)
-            .stderr(Stdio::null())
-            .status();
-        status
-            .is_ok_and(|s| s.success())
-            .then(|| Small(at.to_owned()))
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_full_disk_refuses_a_commit_and_loses_none() {
     let mut it = Kept::new();
@@ -370,17 +240,14 @@ fn a_full_disk_refuses_a_commit_and_loses_none() {
     let big = it.file("big.toml", &many);
     let error = it.config(&["commit", &big]).unwrap_err();
     assert_eq!(error.trim_end().lines().count(), 1, "{error}");
-    assert!(
-        error.contains("the commit before it still holds"),
-        "{error}"
-    );
+    assert!(error.contains("the commits there are as before"), "{error}");
     // What could not be kept does not run either.
     assert_eq!(it.config(&["show"]).unwrap(), good);
     std::fs::write(Path::new(&it.state).join("filler"), vec![0; 400_000]).unwrap_err();
     let error = it
         .config(&["commit", "--comment", "nothing fits"])
         .unwrap_err();
-    assert!(error.contains("still holds"), "{error}");
+    assert!(error.contains("are as before"), "{error}");
     it.kill();
     it.start(&[]);
     assert_eq!(it.config(&["show"]).unwrap(), good);

@@ -118,14 +118,3 @@ fn a_capture_of_the_generator_does_too() {
     assert!(kept > 50 && kept < PACKETS / 2, "{kept}");
     assert_eq!(counts(&error), (kept, PACKETS - kept), "{error}");
 }
-
-#[test]
-fn a_full_device_is_refused() {
-    let daemon = Daemon::start(CONFIG, &[]);
-    let error = daemon.refused("pcap trace rx max 10 file /dev/full");
-    assert!(
-        error.contains("/dev/full") && error.contains("no space left on device (ENOSPC)"),
-        "{error}"
-    );
-    assert!(daemon.ok("pcap trace status").contains("no capture"));
-}

@@ -2,6 +2,13 @@
 
 use super::{Item, Work, item};
 
+/// The tests of `apps/volley/tests/damage.rs` whose names hold one of these words.
+macro_rules! damage {
+    ($($word:literal),+) => {
+        Work::Command(&["test", "-p", "volley", "--test", "damage", "--", $($word),+])
+    };
+}
+
 /// The tests of `apps/volley/tests/peers.rs` whose names hold one of these words.
 macro_rules! peers {
     ($($word:literal),+) => {
@@ -9,7 +16,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 4] = [
+pub const ITEMS: [Item; 11] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -29,5 +36,40 @@ pub const ITEMS: [Item; 4] = [
         "shared-memory",
         "1, 2, 9: the crate through which peers' memory and event counters go, with the way taken where the kernel lacks AIO",
         Work::Command(&["test", "-p", "volley-shm"]),
+    ),
+    item(
+        "journal",
+        "4: every bit of the head and of the active commit flipped, cut or missing: a sentence, never a commit that was rolled back",
+        Work::Command(&["test", "-p", "volley-control", "journal"]),
+    ),
+    item(
+        "damaged-start",
+        "4: a daemon over damaged commits does not start, and the command that its error names repairs it",
+        damage!["damage", "crc_of_zlib"],
+    ),
+    item(
+        "full-disk-deadline",
+        "5: a confirm deadline passes while the disk is full: what runs goes back, the disk is tried again",
+        damage!["deadline"],
+    ),
+    item(
+        "odd-files",
+        "6: FIFOs, devices, endless and huge files, links as paths of every command: refused, and the daemon answers on",
+        Work::Command(&["test", "-p", "volley", "--test", "odd_files"]),
+    ),
+    item(
+        "private-files",
+        "13: state directory, commits and captures belong to their user alone",
+        damage!["user_alone"],
+    ),
+    item(
+        "foreign-socket",
+        "14, 15: another user's socket, one that does not accept, answers with escape sequences, token and key files that others read",
+        Work::Command(&["test", "-p", "volley", "--test", "foreign_socket"]),
+    ),
+    item(
+        "small-faults",
+        "15: reads during a commit, odd numbers, long comments, SIGHUP, a read-only state directory",
+        damage!["while_a_commit", "end_nothing", "is_read"],
     ),
 ];

@@ -116,13 +116,20 @@ impl Workspace {
 
 /// Requests, queries, replies.
 const MODEL: &str = "crates/control/model";
+/// How files are opened.
+const FILE: &str = "crates/base/file";
 /// Definitions of classes of objects, which features write.
 const OBJECT: &str = "crates/control/object";
 
 /// May a crate in folder `from` use one in folder `to`?
 fn may_use(from: &str, to: &str) -> bool {
     let inside = |dir: &str, parent: &str| dir.starts_with(parent);
-    let foundation = ["crates/base/wire", "crates/base/simd", "crates/base/input"];
+    let foundation = [
+        "crates/base/wire",
+        "crates/base/simd",
+        "crates/base/input",
+        FILE,
+    ];
     let middle = ["crates/base/buf", "crates/base/tables"];
     let base = inside(to, "crates/base/");
     match from {
@@ -130,6 +137,8 @@ fn may_use(from: &str, to: &str) -> bool {
         "crates/control/object-derive" => false,
         "crates/control/object" => to == "crates/control/object-derive",
         "crates/control/model" => to == OBJECT,
+        // Compressed files are opened as all files are.
+        "crates/base/input" if to == FILE => true,
         "crates/base/graph" => foundation.contains(&to) || middle.contains(&to),
         _ if middle.contains(&from) => foundation.contains(&to),
         _ if inside(from, "crates/base/") => false,

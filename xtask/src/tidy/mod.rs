@@ -1,6 +1,7 @@
 //! House rules that the compiler does not know. Each rule is a function from a file (or the workspace) to findings, and
 //! has tests on samples that break it. `cargo test -p xtask` runs all rules over the checkout as well.
 
+mod files;
 mod layers;
 mod shared;
 mod sizes;
@@ -57,6 +58,7 @@ fn check_file(source: &Source) -> Vec<Finding> {
     findings.extend(words::banned(source));
     findings.extend(words::x86(source));
     findings.extend(words::node_head(source));
+    findings.extend(files::opened(source));
     findings
 }
 

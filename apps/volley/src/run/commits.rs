@@ -3,9 +3,10 @@
 use super::backend::Daemon;
 use std::cell::{Cell, RefCell};
 use std::rc::Weak;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 use volley_control::journal::{About, Folder, Journal, JournalError};
 use volley_control::{Core, State, TransactionError, requests};
 use volley_model::{
@@ -13,11 +14,17 @@ use volley_model::{
     EngineSettings, ModelError, Request, Timestamp, Via,
 };
 
+/// How long a disk that refused is left alone.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// What the daemon keeps of its configuration.
 #[derive(Default)]
 pub struct Commits {
-    /// Commits on a disk; none when there is no state directory, or somebody has it in hand.
-    journal: RefCell<Option<Journal<Folder>>>,
+    /// Commits on a disk; none when there is no state directory. Only helper threads lock it, for disks take their
+    /// time.
+    journal: Option<Arc<Mutex<Journal<Folder>>>>,
+    /// The disk refused to say which commit is active; it is tried again then.
+    behind: Cell<Option<Instant>>,
     /// What it began with, when no commit holds.
     initial: RefCell<State>,
     /// Settings of the engine that commits carry along.
@@ -58,8 +65,10 @@ fn no_folder() -> ModelError {
 impl Commits {
     /// With a journal.
     pub fn new(journal: Option<Journal<Folder>>) -> Commits {
+        let behind = journal.as_ref().is_some_and(Journal::is_behind);
         Commits {
-            journal: RefCell::new(journal),
+            behind: Cell::new(behind.then(Instant::now)),
+            journal: journal.map(|journal| Arc::new(Mutex::new(journal))),
             ..Commits::default()
         }
     }
@@ -80,67 +89,91 @@ impl Commits {
         self.moved.notify_one();
     }
 
-    fn with<T>(
+    /// Something with the journal, on a thread of its own: disks take their time.
+    pub(super) async fn with<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Journal<Folder>) -> Result<T, JournalError>,
+        work: impl FnOnce(&mut Journal<Folder>) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, ModelError> {
-        let mut journal = self.journal.borrow_mut();
-        let journal = journal.as_mut().ok_or_else(no_folder)?;
-        work(journal).map_err(about_disk)
+        let journal = self.journal.clone().ok_or_else(no_folder)?;
+        let work = move || {
+            // What a panic has left is what the disk has.
+            let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+            (work(&mut journal), journal.is_behind())
+        };
+        let lost = |e| ModelError::invalid("the journal", e);
+        let (done, behind) = tokio::task::spawn_blocking(work).await.map_err(lost)?;
+        self.after_stage.set(behind.then(|| Instant::now() + AGAIN));
+        done.map_err(about_disk)
     }
 
-    fn numbered(&self, number: u64) -> Result<State, ModelError> {
-        let commit = self.with(|j| j.commit(number))?;
+    /// Try the disk again that refused to say which commit is active.
+    async fn settle(&self) {
+        if self.after_stage.get().is_none_or(|at| Instant::now() < at) {
+            return;
+        }
+        let done = self.with(|journal| journal.settle().map(|()| journal.head().current));
+        match done.await {
+            Ok(current) => {
+                let commit = current.unwrap_or_default();
+                info!(target: "config", commit, "the state directory can be written again, and names the active commit");
+            }
+            Err(error) => debug!(target: "config", "{error}"),
+        }
+    }
+
+    async fn numbered(&self, number: u64) -> Result<State, ModelError> {
+        let commit = self.with(move |j| j.commit(number)).await?;
         Core::state_of(&commit.requests).map_err(TransactionError::into_model)
     }
 
-    /// What the commit that holds says, or what there was without one.
-    fn committed(&self) -> Result<State, ModelError> {
-        match self.with(|j| Ok(j.head().current))? {
-            Some(number) => self.numbered(number),
+    /// What this commit says, or what there was without one.
+    async fn held(&self, number: Option<u64>) -> Result<State, ModelError> {
+        match number {
+            Some(number) => self.numbered(number).await,
             None => Ok(self.initial.borrow().clone()),
         }
     }
 
-    /// Writes a commit on a thread of its own: disks take their time.
-    async fn write(
-        &self,
-        about: About,
-        requests: Vec<Request>,
-        confirm_by: Option<u64>,
-    ) -> Result<u64, ModelError> {
-        let mut journal = self.journal.borrow_mut().take().ok_or_else(no_folder)?;
-        let work = move || {
-            let done = journal.write(about, requests, confirm_by);
-            (journal, done)
-        };
-        let lost = |e| ModelError::invalid("the journal", e);
-        let (journal, done) = tokio::task::spawn_blocking(work).await.map_err(lost)?;
-        *self.journal.borrow_mut() = Some(journal);
-        done.map_err(about_disk)
+    /// What the commit that holds says, or what there was without one.
+    async fn committed(&self) -> Result<State, ModelError> {
+        let current = self.with(|j| Ok(j.head().current)).await?;
+        self.held(current).await
     }
 
-    fn history(&self) -> Result<Vec<CommitRow>, ModelError> {
-        self.with(|journal| {
-            let head = journal.head().clone();
-            let row = |number: &u64| {
-                let commit = journal.commit(*number).ok()?;
-                let current = head.current == Some(*number);
-                let lapsed = head.lapsed.iter().find(|l| l.number == *number);
-                Some(CommitRow {
-                    number: *number,
-                    time_s: commit.about.time_s,
-                    user: commit.about.user,
-                    how: commit.about.how,
-                    lapsed_s: lapsed.map(|l| l.time_s),
-                    comment: commit.about.comment,
-                    requests: commit.requests.len() as u64,
-                    current,
-                    confirm_by: head.confirm_by.filter(|_| current),
-                })
-            };
-            Ok(journal.numbers().iter().rev().filter_map(row).collect())
-        })
+    async fn history(&self) -> Result<Vec<CommitRow>, ModelError> {
+        let rows = |journal: &mut Journal<Folder>| {
+            let numbers = journal.numbers().into_iter().rev();
+            Ok(numbers.map(|number| row(journal, number)).collect())
+        };
+        self.with(rows).await
+    }
+}
+
+/// A commit as the history shows it.
+fn row(journal: &Journal<Folder>, number: u64) -> CommitRow {
+    let head = journal.head();
+    let current = head.current == Some(number);
+    let lapsed = head.lapsed.iter().find(|l| l.number == number);
+    let row = CommitRow {
+        number,
+        lapsed_s: lapsed.map(|l| l.time_s),
+        current,
+        confirm_by: head.confirm_by.filter(|_| current),
+        ..CommitRow::default()
+    };
+    match journal.commit(number) {
+        Ok(commit) => CommitRow {
+            time_s: commit.about.time_s,
+            user: commit.about.user,
+            how: commit.about.how,
+            comment: commit.about.comment,
+            requests: commit.requests.len() as u64,
+            ..row
+        },
+        Err(fault) => CommitRow {
+            fault: Some(fault.to_string()),
+            ..row
+        },
     }
 }
 
@@ -177,8 +210,8 @@ impl Daemon {
     async fn wanted(&self, source: ConfigSource) -> Result<Wanted, ModelError> {
         let state = match source {
             ConfigSource::Running => self.core.borrow().state().clone(),
-            ConfigSource::Committed => self.commits.committed()?,
-            ConfigSource::Commit(number) => self.commits.numbered(number)?,
+            ConfigSource::Committed => self.commits.committed().await?,
+            ConfigSource::Commit(number) => self.commits.numbered(number).await?,
             ConfigSource::Requests(requests) => {
                 Core::state_of(&requests).map_err(TransactionError::into_model)?
             }
@@ -203,6 +236,7 @@ impl Daemon {
         action: ConfigAction,
         client: &Client,
     ) -> Result<ConfigReply, ModelError> {
+        action.validate()?;
         Ok(match action {
             ConfigAction::Check { source } => {
                 let objects = self.wanted(source).await?.state.len() as u64;
@@ -239,19 +273,19 @@ impl Daemon {
             }
             ConfigAction::Confirm => {
                 let _turn = self.turn.lock().await;
-                if !self.commits.with(Journal::confirm)? {
+                if !self.commits.with(Journal::confirm).await? {
                     let why = "no commit waits to be confirmed";
                     return Err(ModelError::invalid("config confirm", why));
                 }
                 self.commits.wait_until(None);
-                let number = self.commits.with(|j| Ok(j.head().current))?;
+                let number = self.commits.with(|j| Ok(j.head().current)).await?;
                 let number = number.unwrap_or_default();
                 let Client { user, via, from } = client;
                 info!(target: "config", user, %via, from, commit = number, "commit {number} is confirmed");
                 ConfigReply::Confirmed { number }
             }
             ConfigAction::History => ConfigReply::History {
-                commits: self.commits.history()?,
+                commits: self.commits.history().await?,
             },
         })
     }
@@ -292,7 +326,11 @@ impl Daemon {
             client,
         } = wish;
         let _turn = self.turn.lock().await;
-        self.commits.with(|_| Ok(()))?;
+        self.commits.journal.as_ref().ok_or_else(no_folder)?;
+        let back_to = match (how, &source) {
+            (CommitHow::Rollback, ConfigSource::Commit(number)) => Some(*number),
+            _ => None,
+        };
         let mut wanted = self.wanted(source).await?;
         let before = self.core.borrow().state().clone();
         wanted
@@ -303,16 +341,20 @@ impl Daemon {
             .engine
             .or_else(|| self.commits.engine.borrow().clone());
         let time_s = now_s();
-        let confirm_by = confirm_s.map(|span| time_s + span);
+        let confirm_by = confirm_s.map(|span| time_s.saturating_add(span));
         let about = About {
             time_s,
             comment,
             user: Some(client.user.clone()),
             how: Some(how),
+            back_to,
             engine: engine.clone(),
         };
         let requests = requests(&self.core.borrow().state().lasting());
-        match self.commits.write(about, requests, confirm_by).await {
+        let written = self
+            .commits
+            .with(move |j| j.write(about, requests, confirm_by));
+        match written.await {
             Ok(number) => {
                 self.commits.set_engine(engine);
                 self.commits.wait_until(confirm_by);
@@ -352,12 +394,21 @@ impl Daemon {
             return Ok(());
         }
         self.commits.wait_until(None);
-        let lapsed = self.commits.with(|j| Ok(j.head().current))?;
-        let to = self.commits.with(|j| j.go_back(now_s()))?;
-        log_lapsed(lapsed, to);
-        let before = self.commits.committed()?;
+        let head = self.commits.with(|j| Ok(j.head().clone())).await?;
+        log_lapsed(head.current, head.before);
+        // What runs goes first: the disk may refuse.
         let client = Client::internal(Via::Daemon);
-        self.become_state(&before, &client).await.map(drop)
+        let run = match self.commits.held(head.before).await {
+            Ok(before) => self.become_state(&before, &client).await.map(drop),
+            Err(error) => Err(error),
+        };
+        let time_s = now_s();
+        let kept = self.commits.with(move |j| j.go_back(time_s)).await;
+        if let Err(error) = &kept {
+            let number = head.current.unwrap_or_default();
+            error!(target: "config", how = "deadline", commit = number, "the state directory does not take the rollback of commit {number}, and is tried again every second: {error}");
+        }
+        run
     }
 }
 
@@ -412,29 +463,21 @@ fn written(state: &State, form: ConfigForm) -> String {
     }
 }
 
-/// Waits for confirmations that do not come.
+/// Waits for confirmations that do not come, and for a disk that refused.
 pub async fn watch_confirmations(daemon: Weak<Daemon>) {
     while let Some(daemon) = daemon.upgrade() {
         let commits = &daemon.commits;
-        let left = commits
-            .confirm_by
-            .get()
-            .map(|by| by.saturating_sub(now_s()));
-        match left {
-            Some(0) => {
-                if let Err(error) = daemon.take_back().await {
-                    error!(target: "config", how = "deadline", "the rollback of a commit that was not confirmed failed: {error}");
-                }
-            }
-            Some(_) => {
-                // The clock on the wall counts, and it may be set: look often.
-                let _ = tokio::time::timeout(Duration::from_millis(200), commits.moved.notified())
-                    .await;
-            }
-            None => {
-                let _ =
-                    tokio::time::timeout(Duration::from_secs(1), commits.moved.notified()).await;
-            }
+        if commits.confirm_by.get().is_some_and(|by| now_s() >= by)
+            && let Err(error) = daemon.take_back().await
+        {
+            error!(target: "config", how = "deadline", "the rollback of a commit that was not confirmed failed: {error}");
         }
+        commits.settle().await;
+        // The clock on the wall counts, and it may be set: look often.
+        let pause = match commits.confirm_by.get() {
+            Some(_) => Duration::from_millis(200),
+            None => AGAIN,
+        };
+        let _ = tokio::time::timeout(pause, commits.moved.notified()).await;
     }
 }

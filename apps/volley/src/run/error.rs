@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use volley_control::TransactionError;
+use volley_control::journal::{JournalError, mended};
 use volley_model::ModelError;
 
 /// One sentence each.
@@ -33,9 +34,24 @@ pub enum RunError {
         /// The one before it, if it was not tried.
         earlier: Option<u64>,
     },
+    /// The file of the active commit cannot be used.
+    #[error(
+        "the active commit {number} cannot be applied: {error}; {}",
+        mended(place, earlier)
+    )]
+    Damaged {
+        /// The state directory.
+        place: PathBuf,
+        /// The active commit.
+        number: u64,
+        /// What is wrong with its file.
+        error: JournalError,
+        /// The one that can be applied instead.
+        earlier: Option<u64>,
+    },
     /// The state directory cannot be used.
     #[error(transparent)]
-    Journal(#[from] volley_control::journal::JournalError),
+    Journal(#[from] JournalError),
     /// The log cannot begin.
     #[error(transparent)]
     Log(#[from] volley_log::LogError),
@@ -65,7 +81,10 @@ pub enum RunError {
 fn instead(earlier: &Option<u64>) -> String {
     match earlier {
         Some(number) => {
-            format!("start with `volley run --fallback` to apply commit {number} instead")
+            format!(
+                "start with `volley run --fallback` to apply commit {number} instead and make it the active one by \
+                 `volley config rollback {number}`"
+            )
         }
         None => "start with another --state-dir".into(),
     }

@@ -5,10 +5,9 @@
 //! and the interface's name. A seed in `[engine]` takes the place of the first two: runs with it repeat.
 
 use std::collections::hash_map::RandomState;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::{BuildHasher, Hasher};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// The file of the random part.
@@ -51,8 +50,7 @@ fn random() -> u64 {
 
 /// A small file's text.
 fn small(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(MOST).read_to_string(&mut text)?;
+    let text = volley_file::read_text(path, MOST)?;
     Ok(text.trim().to_owned())
 }
 
@@ -80,12 +78,7 @@ fn kept(folder: &Path) -> io::Result<u64> {
     let new = folder.join(NEW);
     // One that a start has left that was cut short.
     let _ = std::fs::remove_file(&new);
-    let mut options = OpenOptions::new();
-    let mut out = options
-        .create_new(true)
-        .write(true)
-        .mode(0o600)
-        .open(&new)?;
+    let mut out = volley_file::create_new(&new)?;
     writeln!(out, "{part:016x}")?;
     out.sync_all()?;
     std::fs::rename(&new, &file)?;

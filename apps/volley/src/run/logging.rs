@@ -76,11 +76,8 @@ pub fn end() {
     Log::of_process().flush(LAST);
 }
 
-/// SIGHUP has the file opened again; without a file it ends the daemon, as it does other programs.
-pub fn follow_hangups(settings: &LogSettings) -> std::io::Result<()> {
-    if settings.destination != LogDestination::File {
-        return Ok(());
-    }
+/// SIGHUP has the log's file opened again. Without a file it does nothing: it never ends the daemon.
+pub fn follow_hangups() -> std::io::Result<()> {
     let mut hangups = signal(SignalKind::hangup())?;
     tokio::task::spawn_local(async move {
         while hangups.recv().await.is_some() {

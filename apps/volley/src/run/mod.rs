@@ -25,13 +25,14 @@ use backend::Daemon;
 use commits::Commits;
 use notify::Manager;
 use restore::Found;
+use rustix::fs::Mode;
 use session::Session;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 use volley_cli::server::Server;
 use volley_graph::{Clock, WorkerThreads};
 use volley_http::HttpServer;
@@ -91,6 +92,8 @@ const FAREWELL: Duration = Duration::from_millis(100);
 
 /// Run until a signal.
 pub fn main(args: Args) -> Result<(), RunError> {
+    // Commits and captures have secrets in them: what this process creates belongs to its user alone.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let found = Found::look(&args)?;
     logging::start(&found.engine.log)?;
     let to_stderr = volley_log::Log::of_process()
@@ -124,6 +127,9 @@ fn begun(args: &Args, found: &Found) {
         (None, true) => "nothing: no file and no commit".to_owned(),
     };
     info!(target: "daemon", pid, state_dir, %levels, "volley {} is starting with {source}", env!("CARGO_PKG_VERSION"));
+    for note in &found.notes {
+        warn!(target: "config", "{note}");
+    }
     if let Some((lapsed, to)) = found.lapsed {
         commits::log_lapsed(lapsed, to);
     }
@@ -148,10 +154,10 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         file,
         commits,
         journal,
-        lapsed: _,
         mac_seed,
+        ..
     } = found;
-    logging::follow_hangups(&engine.log).map_err(RunError::Runtime)?;
+    logging::follow_hangups().map_err(RunError::Runtime)?;
     let confirm_by = journal.as_ref().and_then(|j| j.head().confirm_by);
     let (stack, workers) = Stack::new(&engine, Clock::system())?;
     let cores: Vec<usize> = engine.cores().iter().map(|core| *core as usize).collect();
@@ -172,7 +178,7 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         _ = signals.next() => return Ok(()),
     }
     if let Some(warning) = warning.flatten() {
-        tracing::warn!(target: "daemon", "{warning}");
+        warn!(target: "daemon", "{warning}");
     }
     let server = Server::bind(&engine.socket)?;
     let http = HttpServer::bind(&engine)?;

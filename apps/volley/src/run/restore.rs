@@ -26,6 +26,8 @@ pub struct Found {
     pub lapsed: Option<(Option<u64>, Option<u64>)>,
     /// The seed of MAC addresses, and a warning about it; none = the engine's seed.
     pub mac_seed: Option<(u64, Option<String>)>,
+    /// Sentences about what was found damaged.
+    pub notes: Vec<String>,
 }
 
 impl Found {
@@ -33,14 +35,15 @@ impl Found {
     /// commit's.
     pub fn look(args: &Args) -> Result<Found, RunError> {
         let folder = args.state_dir.clone().or_else(system_folder);
-        let mut journal = folder
-            .clone()
-            .map(Folder::open)
-            .transpose()?
-            .map(Journal::open)
-            .transpose()?;
-        let lapsed = journal.as_mut().map_or(Ok(None), lapse)?;
-        let usable = |journal| usable(journal, args.fallback);
+        let open = match args.fallback {
+            true => Journal::open_anyway,
+            false => Journal::open,
+        };
+        let disk = folder.clone().map(Folder::open).transpose()?;
+        let mut journal = disk.map(open).transpose()?;
+        let mut notes = journal.as_ref().map_or(Vec::new(), |j| j.notes().to_vec());
+        let lapsed = journal.as_mut().and_then(|j| lapse(j, &mut notes));
+        let usable = |journal| usable(journal, args, &mut notes);
         let commits = journal.as_ref().map_or(Ok(Vec::new()), usable)?;
         let file = args
             .config
@@ -67,6 +70,7 @@ impl Found {
             commits,
             journal,
             lapsed,
+            notes,
         })
     }
 }
@@ -78,50 +82,62 @@ fn system_folder() -> Option<PathBuf> {
     (!first.is_empty()).then(|| first.into())
 }
 
-/// A commit that was to be confirmed until a time that has passed is rolled back: its number, and that of the one before.
-#[expect(
-    clippy::type_complexity,
-    reason = "two commits, either of which may be none"
-)]
-fn lapse(journal: &mut Journal<Folder>) -> Result<Option<(Option<u64>, Option<u64>)>, RunError> {
+/// A commit and the one before it.
+type Lapse = (Option<u64>, Option<u64>);
+
+/// A commit that was to be confirmed until a time that has passed is rolled back: its number, and that of the one
+/// before.
+fn lapse(journal: &mut Journal<Folder>, notes: &mut Vec<String>) -> Option<Lapse> {
     if journal.head().confirm_by.is_none_or(|by| now_s() < by) {
-        return Ok(None);
+        return None;
     }
-    let lapsed = journal.head().current;
-    Ok(Some((lapsed, journal.go_back(now_s())?)))
+    let (lapsed, before) = (journal.head().current, journal.head().before);
+    // It is not applied, whether the disk takes that or not; the disk is tried again.
+    if let Err(error) = journal.go_back(now_s()) {
+        notes.push(error.to_string());
+    }
+    Some((lapsed, before))
 }
 
-/// The commits to try: the active one, then those before it, which `fallback` allows.
-fn usable(journal: &Journal<Folder>, fallback: bool) -> Result<Vec<Commit>, RunError> {
-    let head = journal.head().clone();
-    let Some(current) = head.current else {
-        return Ok(Vec::new());
-    };
-    // The commit that waits is followed by the one it would go back to.
-    let last = if head.confirm_by.is_some() {
-        head.before.unwrap_or(0)
-    } else {
-        current - 1
-    };
-    let earlier = journal.numbers().iter().rev().filter(|n| **n <= last);
-    let mut earlier = earlier.filter_map(|n| journal.commit(*n).ok()).peekable();
-    let damaged = || ModelError::invalid("its file", "it is missing or damaged");
-    let active = match (journal.commit(current), fallback) {
-        (Ok(commit), _) => Some(commit),
-        (Err(_), true) => {
-            warn!(target: "config", commit = current, "the active commit {current} is not applied: {}", damaged());
-            None
-        }
-        (Err(_), false) => {
-            return Err(RunError::Restore {
-                place: journal.place(),
-                number: current,
-                error: Box::new(damaged()),
-                earlier: earlier.peek().map(|commit| commit.number),
-            });
+/// The commits to try: the active one, and with `--fallback` those before it.
+fn usable(
+    journal: &Journal<Folder>,
+    args: &Args,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Commit>, RunError> {
+    let Some(current) = journal.head().current else {
+        // An operator who falls back on the file gives one.
+        match args.config {
+            Some(_) => return Ok(Vec::new()),
+            None => return Ok(journal.is_lost().map(|()| Vec::new())?),
         }
     };
-    Ok(active.into_iter().chain(earlier).take(4).collect())
+    let earlier = |most| journal.before(current).take(most);
+    let active = match journal.commit(current) {
+        Ok(active) if args.fallback => return Ok([active].into_iter().chain(earlier(3)).collect()),
+        Ok(active) => return Ok(vec![active]),
+        Err(damaged) => damaged,
+    };
+    let instead: Vec<Commit> = earlier(if args.fallback { 4 } else { 1 }).collect();
+    let number = instead.first().map(|commit| commit.number);
+    if !args.fallback || (instead.is_empty() && args.config.is_none()) {
+        return Err(RunError::Damaged {
+            place: journal.place(),
+            number: current,
+            error: active,
+            earlier: number,
+        });
+    }
+    let instead_of = match number {
+        Some(number) => format!(
+            "commit {number} is applied instead: make it the active one by `volley config rollback {number}`"
+        ),
+        None => "the configuration file is applied instead: make it the active one by `volley config commit`".into(),
+    };
+    notes.push(format!(
+        "the active commit {current} is NOT applied: {active}; {instead_of}"
+    ));
+    Ok(instead)
 }
 
 impl Daemon {
@@ -173,7 +189,13 @@ impl Daemon {
             }
         }
         let (number, error) = first.unwrap_or((0, ModelError::Config { errors: Vec::new() }));
-        let earlier = commits.get(1).filter(|_| !args.fallback);
+        let earlier = match args.fallback {
+            true => None,
+            false => {
+                let before = move |j: &mut Journal<Folder>| Ok(j.before(number).next());
+                self.commits.with(before).await.ok().flatten()
+            }
+        };
         Err(RunError::Restore {
             place: args
                 .state_dir

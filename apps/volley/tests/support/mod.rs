@@ -5,6 +5,7 @@
 pub mod bed;
 pub mod fragments;
 pub mod http;
+pub mod kept;
 pub mod mirror;
 pub mod oracle;
 pub mod peers;
@@ -73,6 +74,18 @@ pub fn signal(id: u32, name: &str) {
         .args([&format!("-{name}"), &id.to_string()])
         .status();
     assert!(status.unwrap().success());
+}
+
+/// Take access to a file from other users.
+pub fn private(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
+}
+
+/// Write a file that only its owner can read.
+pub fn secret(path: &Path, content: &str) {
+    std::fs::write(path, content).unwrap();
+    private(path);
 }
 
 /// Text of an output.

@@ -1,7 +1,9 @@
 //! Files that may be compressed, as one bounded stream of bytes.
 //!
 //! Contract:
-//! - The format is told by the first bytes, never by the file's name; what is no known format is passed through as it is.
+//! - Only regular files are opened (`volley_file`).
+//! - The format is told by the first bytes, never by the file's name; what is no known format is passed through as it
+//!   is.
 //! - Several compressed members one after the other are one stream (`cat a.gz b.gz`).
 //! - A cut or damaged file ends in an `io::Error` that names the file and the place; it never ends as if it were complete.
 //! - Memory is bounded whatever the file claims ([`Limits::memory`]), and so is the length of what comes out ([`Limits::output`]).
@@ -11,7 +13,6 @@
 mod bounded;
 mod format;
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -75,7 +76,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Input, InputError> {
 /// Opens `path`; reading fails once `limits` are passed.
 pub fn open_limited(path: impl AsRef<Path>, limits: Limits) -> Result<Input, InputError> {
     let path = path.as_ref();
-    let file = File::open(path).map_err(|source| InputError::Open {
+    let file = volley_file::open(path).map_err(|source| InputError::Open {
         path: path.to_owned(),
         source,
     })?;

@@ -17,6 +17,7 @@ mod pipe;
 mod reference;
 pub mod render;
 pub mod server;
+mod socket;
 mod token;
 
 pub use build::{Action, Builtin, Command, parse_line};

@@ -104,15 +104,22 @@ const SPELLINGS: &[(&str, &str)] = &[
         "pcap trace rx tx drop max 10 intfc pg0 file /tmp/x.pcap filter ip4.dst == 10.0.0.1 and udp",
         "pcap trace rx tx drop max 10 intfc pg0 file /tmp/x.pcap filter \"ip4.dst == 10.0.0.1 and udp\"",
     ),
-    (
-        "pcap trace tx intfc any",
-        "pcap trace tx max 1000 file /tmp/volley.pcap",
-    ),
     ("pcap trace off", ""),
     ("clear run", "clear runtime"),
     ("clear interface", "clear interfaces"),
     ("delete interface pg0 # gone", "delete interface pg0"),
 ];
+
+#[test]
+fn a_capture_that_names_no_file_is_where_no_other_user_can_write() {
+    let said = request("pcap trace tx intfc any").to_string();
+    let file = volley_model::runtime_folder().join("volley.pcap");
+    assert_eq!(
+        said,
+        format!("pcap trace tx max 1000 file {}", file.display())
+    );
+    assert!(!file.starts_with("/tmp") && file.is_absolute());
+}
 
 #[test]
 fn well_known_spellings_and_their_canonical_form() {

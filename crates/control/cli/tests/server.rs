@@ -308,7 +308,7 @@ fn a_socket_in_use_or_no_socket_is_not_taken() {
             .unwrap();
         let _guard = runtime.enter();
         let e = Server::bind(path).unwrap_err().to_string();
-        assert!(e.contains("another daemon serves this socket"), "{e}");
+        assert!(e.contains("another program serves this socket"), "{e}");
         let file = path.with_extension("txt");
         std::fs::write(&file, "mine").unwrap();
         let e = Server::bind(&file).unwrap_err().to_string();

@@ -60,19 +60,9 @@ pub fn parse_named(name: &str, text: &str) -> Result<Config, ConfigErrors> {
 pub fn load(path: &Path) -> Result<Config, ConfigErrors> {
     let name = path.display().to_string();
     let whole = |why: String| ConfigErrors::whole(&name, why);
-    let meta = std::fs::metadata(path).map_err(|e| whole(format!("cannot be read: {e}")))?;
-    if meta.len() > MAX_FILE {
-        return Err(whole(format!(
-            "has {} bytes, the limit is {MAX_FILE}",
-            meta.len()
-        )));
-    }
-    let bytes = std::fs::read(path).map_err(|e| whole(format!("cannot be read: {e}")))?;
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        whole(format!(
-            "is not UTF-8 text: byte {at} does not belong there"
-        ))
+    let text = volley_file::read_text(path, MAX_FILE).map_err(|e| match e.raw_os_error() {
+        Some(_) => whole(format!("cannot be read: {e}")),
+        None => whole(e.to_string()),
     })?;
     parse_named(&name, &text)
 }

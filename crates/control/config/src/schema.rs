@@ -79,7 +79,10 @@ pub(crate) static ENGINE: Table = Table {
             "peer_charge_mb",
             "megabytes that pages which peers share, but never wrote, may cost the process, one interface half as many (half of the cgroup's limit or the machine's memory)",
         ),
-        k("socket", "unix socket of volley ctl (/tmp/volley.sock)"),
+        k(
+            "socket",
+            "unix socket of volley ctl (volley.sock in /run/volley for root, else in $XDG_RUNTIME_DIR)",
+        ),
         k(
             "seed",
             "seed of everything random (streams: 1; MAC addresses: made from the machine's identity)",

@@ -3,6 +3,7 @@
 use crate::events::{Events, Reader};
 use crate::key::{Key, Value};
 use crate::plan::Probe;
+use crate::secret::hidden;
 use crate::state::{Changes, State};
 use crate::transaction::{Executor, Progress, Transaction, TransactionError};
 use volley_model::{Applied, ObjectKind, Request};
@@ -145,9 +146,9 @@ impl Core {
                 .get(key)
                 .map_or(Vec::new(), |v| crate::events::spelled(key, v));
             let minus = old.iter().filter(|l| !new.contains(l));
-            lines.extend(minus.map(|l| format!("- {l}")));
+            lines.extend(minus.map(|l| format!("- {}", hidden(l))));
             let plus = new.iter().filter(|l| !old.contains(l));
-            lines.extend(plus.map(|l| format!("+ {l}")));
+            lines.extend(plus.map(|l| format!("+ {}", hidden(l))));
         }
         lines
     }

@@ -2,6 +2,7 @@
 
 use crate::key::{Key, Value};
 use crate::make;
+use crate::secret::hidden;
 use crate::state::{Changes, State};
 use tokio::sync::broadcast;
 use volley_model::{ChangeKind, Event, ObjectKind, Timestamp};
@@ -98,6 +99,10 @@ impl Events {
                 continue;
             }
             let (object, name) = key.called();
+            let shown = |value| {
+                let commands = spelled(key, value).into_iter();
+                commands.map(|c| hidden(&c).into_owned()).collect()
+            };
             let event = Event {
                 sequence,
                 time,
@@ -106,8 +111,8 @@ impl Events {
                 kind,
                 object,
                 name,
-                before: before.as_ref().map_or(Vec::new(), |v| spelled(key, v)),
-                after: after.map_or(Vec::new(), |v| spelled(key, v)),
+                before: before.as_ref().map_or(Vec::new(), shown),
+                after: after.map_or(Vec::new(), shown),
             };
             // Nobody reads: nobody is told.
             let _ = self.sender.send(event);

@@ -18,6 +18,7 @@ mod key;
 mod make;
 mod name;
 mod plan;
+mod secret;
 mod state;
 mod transaction;
 
@@ -26,6 +27,7 @@ pub use events::{EventRead, HELD, Reader, spelled};
 pub use journal::Journal;
 pub use key::{Key, RouteKey, Value};
 pub use plan::{NoProbe, Probe, Step, plan, requests};
+pub use secret::hidden;
 pub use state::{Changes, State};
 pub use transaction::{Executor, Progress, Transaction, TransactionError};
 

@@ -148,6 +148,37 @@ fn a_failure_in_the_middle_is_taken_back() {
     assert_eq!(said(&told), wanted);
 }
 
+/// A failure at the end of many steps is taken back as many steps at a time as went forward.
+#[test]
+fn a_failure_is_taken_back_in_slices() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    let before = core.state().clone();
+    *told.refuses.borrow_mut() = Some("create packet-generator interface pg999".into());
+    let lines: Vec<String> = (0..1000).map(|n| format!("create pg{n:03}")).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let mut transaction = core.begin(&all(&lines), &told).unwrap();
+    let (mut slices, mut done) = (0, 0);
+    let error = loop {
+        let progress = transaction.advance(&told, 10);
+        let now = said(&told).len();
+        assert!(now <= 10, "{now} requests in a slice");
+        (slices, done) = (slices + 1, done + now);
+        match progress {
+            crate::Progress::More => {}
+            crate::Progress::Failed(error) => break error.to_string(),
+            crate::Progress::Done(_) => panic!("it was to fail"),
+        }
+    };
+    assert!(
+        error.starts_with("`create packet-generator interface pg999`"),
+        "{error}"
+    );
+    assert_eq!(done, 2 * 999);
+    assert!(slices >= 199, "{slices}");
+    core.end(transaction, None, &told);
+    assert_eq!(core.state(), &before);
+}
+
 #[test]
 fn a_parent_goes_with_its_sub_interfaces_and_keeps_its_name() {
     let sub = |parent: &str, id| {

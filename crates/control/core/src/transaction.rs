@@ -2,6 +2,7 @@
 
 use crate::key::Key;
 use crate::plan::{Probe, Step, plan};
+use crate::secret::hidden;
 use crate::state::{Changes, State};
 use std::fmt;
 use volley_model::{Applied, ModelError, Request};
@@ -78,9 +79,10 @@ impl TransactionError {
 /// A command that fits a sentence.
 fn shortened(request: &Request) -> String {
     let text = request.to_string();
+    let text = hidden(&text);
     match text.char_indices().nth(200) {
         Some((at, _)) => format!("{}...", &text[..at]),
-        None => text,
+        None => text.into_owned(),
     }
 }
 
@@ -95,6 +97,8 @@ pub struct Transaction {
     alone: bool,
     /// A request whose object gets its name from the handler.
     pub(crate) unnamed: Option<Request>,
+    /// The error of a step that failed: the steps before it are being undone.
+    failed: Option<TransactionError>,
     /// Who makes it, for its events; empty when that is not known.
     pub user: String,
 }
@@ -205,6 +209,7 @@ impl Transaction {
             applied: Applied::default(),
             alone: false,
             unnamed: None,
+            failed: None,
             user: String::new(),
         }
     }
@@ -214,33 +219,57 @@ impl Transaction {
         &self.steps
     }
 
-    /// Carries out the next steps, at most `most` of them.
+    /// Carries out the next steps, at most `most` of them. After a step that fails, the next ones take back what was
+    /// done, as many at a time.
     pub fn advance(&mut self, executor: &dyn Executor, most: usize) -> Progress {
         for _ in 0..most {
+            if self.failed.is_some() {
+                self.take_back(executor);
+                if self.at == 0
+                    && let Some(error) = self.failed.take()
+                {
+                    return Progress::Failed(error);
+                }
+                continue;
+            }
             let Some(step) = self.steps.get(self.at) else {
                 return Progress::Done(std::mem::take(&mut self.applied));
             };
             match executor.apply(&step.request) {
-                Ok(applied) => self.applied = std::mem::take(&mut self.applied).and(applied),
-                Err(error) => return Progress::Failed(self.fail(executor, error)),
+                Ok(applied) => {
+                    self.applied = std::mem::take(&mut self.applied).and(applied);
+                    self.at += 1;
+                }
+                Err(error) => {
+                    let request = Some(shortened(&step.request)).filter(|_| !self.alone);
+                    let error = TransactionError {
+                        request,
+                        ..TransactionError::from(error)
+                    };
+                    if self.at == 0 {
+                        return Progress::Failed(error);
+                    }
+                    self.failed = Some(error);
+                }
             }
-            self.at += 1;
         }
         Progress::More
     }
 
-    /// Takes back what was done, after all.
-    pub fn abandon(&mut self, executor: &dyn Executor) -> Vec<String> {
-        let mut left = Vec::new();
-        for step in self.steps[..self.at].iter().rev() {
-            for request in &step.undo {
-                if let Err(error) = executor.apply(request) {
-                    left.push(format!("`{}`: {error}", shortened(request)));
-                }
+    /// Undoes the last step that was carried out.
+    fn take_back(&mut self, executor: &dyn Executor) {
+        let Some(step) = self.at.checked_sub(1).and_then(|at| self.steps.get(at)) else {
+            return;
+        };
+        self.at -= 1;
+        for request in &step.undo {
+            let done = executor.apply(request);
+            if let (Err(error), Some(failed)) = (done, &mut self.failed) {
+                failed
+                    .left
+                    .push(format!("`{}`: {error}", shortened(request)));
             }
         }
-        self.at = 0;
-        left
     }
 
     /// The names that interfaces got by renaming, in order.
@@ -249,17 +278,6 @@ impl Transaction {
             Request::InterfaceRename { new_name, .. } => Some(new_name),
             _ => None,
         })
-    }
-
-    fn fail(&mut self, executor: &dyn Executor, error: ModelError) -> TransactionError {
-        let request = self.steps.get(self.at).map(|s| shortened(&s.request));
-        let left = self.abandon(executor);
-        TransactionError {
-            index: None,
-            request: request.filter(|_| !self.alone),
-            error: Box::new(error),
-            left,
-        }
     }
 }
 

@@ -12,6 +12,10 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 /// Shortest token.
 const TOKEN: usize = 16;
 
+/// Longest file of a token, and of certificates or a key, in bytes.
+const MAX_TOKEN: u64 = 4096;
+const MAX_PEM: u64 = 1 << 20;
+
 fn wrong(file: &Path, why: impl std::fmt::Display) -> HttpError {
     HttpError::File {
         file: file.to_owned(),
@@ -21,10 +25,11 @@ fn wrong(file: &Path, why: impl std::fmt::Display) -> HttpError {
 
 /// Reads certificate and key.
 pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, HttpError> {
-    let chain: Result<Vec<_>, _> =
-        CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
+    let pem = volley_file::read(certificate, MAX_PEM).map_err(|e| wrong(certificate, e))?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let chain = chain.map_err(|e| wrong(certificate, format!("no certificate: {e}")))?;
-    let private = PrivateKeyDer::from_pem_file(key);
+    let pem = volley_file::read_private(key, MAX_PEM).map_err(|e| wrong(key, e))?;
+    let private = PrivateKeyDer::from_pem_slice(&pem);
     let private = private.map_err(|e| wrong(key, format!("no private key: {e}")))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -35,7 +40,8 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Ht
 
 /// Reads the token.
 pub(crate) fn token(file: &Path) -> Result<String, HttpError> {
-    let text = std::fs::read_to_string(file).map_err(|e| wrong(file, e))?;
+    let bytes = volley_file::read_private(file, MAX_TOKEN).map_err(|e| wrong(file, e))?;
+    let text = String::from_utf8_lossy(&bytes);
     let token = text.trim();
     if token.len() < TOKEN || !token.bytes().all(|b| b.is_ascii_graphic()) {
         let why = format!("the token must be one line of {TOKEN} or more printable characters");

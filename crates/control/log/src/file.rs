@@ -2,9 +2,9 @@
 //! and so on; a file that somebody else renamed or removed (logrotate) is begun anew without being told.
 
 use crate::error::LogError;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use volley_model::{LogFormat, LogRecord, LogSettings, acts_on_terminals};
 
@@ -39,18 +39,28 @@ impl File {
         Ok(file)
     }
 
+    /// Onto a file that could not be opened by its path: `/dev/full`, which is like a full disk.
+    #[cfg(test)]
+    pub fn onto(path: &Path, open: fs::File) -> File {
+        let settings = LogSettings::default();
+        File {
+            path: path.to_owned(),
+            format: settings.format,
+            most: 0,
+            kept: 0,
+            open: Some(open),
+            bytes: 0,
+            torn: false,
+        }
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     pub fn reopen(&mut self) -> io::Result<()> {
         self.open = None;
-        let mut options = OpenOptions::new();
-        let file = options
-            .append(true)
-            .create(true)
-            .mode(0o640)
-            .open(&self.path)?;
+        let file = volley_file::append(&self.path)?;
         self.bytes = file.metadata()?.len();
         (self.open, self.torn) = (Some(file), false);
         Ok(())

@@ -379,7 +379,11 @@ fn a_full_disk_stops_nobody_and_is_reported() {
         file: Some("/dev/full".into()),
         ..LogSettings::default()
     };
-    log.writer(Sink::of(&settings).unwrap()).spawn().unwrap();
+    let error = log.start(&settings).err().unwrap().to_string();
+    assert!(error.contains("is a device"), "{error}");
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let sink = Sink::File(crate::file::File::onto("/dev/full".as_ref(), full));
+    log.writer(sink).spawn().unwrap();
     with(&log, "info", || {
         (0..5).for_each(|n| info!(target: "daemon", n, "x"))
     });

@@ -1,8 +1,10 @@
 //! What can be done with the configuration as a whole: look, compare, commit, go back.
 
+use crate::error::ModelError;
 use crate::request::Request;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Where a configuration comes from.
@@ -82,6 +84,35 @@ pub enum ConfigAction {
     History,
 }
 
+/// Seconds within which a commit can have to be confirmed: up to seven days.
+const CONFIRM_S: RangeInclusive<u64> = 1..=604_800;
+
+/// Longest comment of a commit, in bytes.
+const COMMENT: usize = 1024;
+
+impl ConfigAction {
+    /// Checks ranges.
+    pub fn validate(&self) -> Result<(), ModelError> {
+        let ConfigAction::Commit {
+            confirm_s, comment, ..
+        } = self
+        else {
+            return Ok(());
+        };
+        if let Some(span) = confirm_s.filter(|span| !CONFIRM_S.contains(span)) {
+            let why = "give 1 to 604800 seconds (168h)";
+            return Err(ModelError::invalid(format!("confirm_s {span}"), why));
+        }
+        match comment.as_ref().map_or(0, String::len) {
+            length if length > COMMENT => {
+                let why = format!("it has {length} bytes, the limit is {COMMENT}");
+                Err(ModelError::invalid("the comment", why))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The answer to a [`ConfigAction`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -152,6 +183,9 @@ pub struct CommitRow {
     /// It was not confirmed in time, and was rolled back by the deadline then (seconds since 1970).
     #[serde(default)]
     pub lapsed_s: Option<u64>,
+    /// Why the file of the commit cannot be used: nothing but its number is known.
+    #[serde(default)]
+    pub fault: Option<String>,
 }
 
 /// How a commit was made.
@@ -184,15 +218,32 @@ pub fn parse_span(text: &str) -> Result<u64, String> {
     let with = |(unit, scale): &(&str, u64)| Some((text.strip_suffix(unit)?, *scale));
     let (number, scale) = units.iter().find_map(with).unwrap_or((text, 1));
     let number: u64 = number.parse().map_err(|_| bad())?;
-    let seconds = number
-        .checked_mul(scale)
-        .filter(|s| (1..=604_800).contains(s));
+    let seconds = number.checked_mul(scale).filter(|s| CONFIRM_S.contains(s));
     seconds.ok_or_else(|| format!("'{text}' is out of range: give 1s to 168h"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commits_are_bounded() {
+        let commit = |confirm_s, length| ConfigAction::Commit {
+            source: ConfigSource::Running,
+            confirm_s,
+            comment: Some("x".repeat(length)),
+        };
+        assert_eq!(commit(Some(604_800), 1024).validate(), Ok(()));
+        assert_eq!(commit(None, 0).validate(), Ok(()));
+        for (span, length) in [(0, 1), (604_801, 1), (u64::MAX, 1), (1, 1025)] {
+            let error = commit(Some(span), length).validate().unwrap_err();
+            let error = error.to_string();
+            assert!(
+                error.contains("604800") || error.contains("1025"),
+                "{error}"
+            );
+        }
+    }
 
     #[test]
     fn spans_are_read() {

@@ -18,8 +18,8 @@ pub const LOG_FILE_SIZE: std::ops::RangeInclusive<u64> = 0..=1 << 40;
 pub const LOG_FILES: std::ops::RangeInclusive<u32> = 0..=100;
 /// Numbers of workers.
 pub const WORKER: std::ops::RangeInclusive<u32> = 0..=63;
-/// Numbers of processor cores.
-pub const CORE: std::ops::RangeInclusive<u32> = 0..=65_535;
+/// Numbers of processor cores: what a set of the kernel has room for.
+pub const CORE: std::ops::RangeInclusive<u32> = 0..=1023;
 /// Buffers in the arena of one NUMA node.
 pub const BUFFERS: std::ops::RangeInclusive<u32> = 256..=16_777_216;
 /// Megabytes of memory that peers share, or cost.

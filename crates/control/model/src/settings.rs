@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -76,6 +77,15 @@ impl Capabilities {
     /// Every choice with its name.
     pub const ALL: [(&'static str, Capabilities); 2] =
         [("keep", Capabilities::Keep), ("drop", Capabilities::Drop)];
+}
+
+/// The folder of sockets and captures that no setting places: one that no other user can write, unlike `/tmp`. It is
+/// `/run/volley` for root and where `$XDG_RUNTIME_DIR` is not set, else that folder.
+pub fn runtime_folder() -> PathBuf {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let of_user = named.filter(|folder| folder.is_absolute() && !is_root);
+    of_user.unwrap_or_else(|| "/run/volley".into())
 }
 
 /// The engine's settings. They hold from start to stop; changing them means a restart.
@@ -167,7 +177,7 @@ impl Default for EngineSettings {
             worker_cores: Vec::new(),
             peer_memory_mb: None,
             peer_charge_mb: None,
-            socket: PathBuf::from("/tmp/volley.sock"),
+            socket: runtime_folder().join("volley.sock"),
             seed: None,
             capabilities: Capabilities::Keep,
             api: ApiSettings::default(),
@@ -214,6 +224,9 @@ impl EngineSettings {
             return Err(ModelError::invalid("worker_core", why));
         }
         let cores = self.cores();
+        for core in &cores {
+            crate::validate::within("worker_core", *core, limits::CORE)?;
+        }
         let twice = cores
             .iter()
             .enumerate()

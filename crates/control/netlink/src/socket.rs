@@ -9,7 +9,6 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
 use rustix::net::sockopt;
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -45,7 +44,7 @@ pub fn inside<T: Send>(
         return body().map_err(failed);
     };
     let refused = |error| LcpSyncError::Namespace(name.to_owned(), error);
-    let file = File::open(path(name)).map_err(refused)?;
+    let file = volley_file::open(&path(name)).map_err(refused)?;
     let enter = move || {
         let kind = Some(rustix::thread::LinkNameSpaceType::Network);
         rustix::thread::move_into_link_name_space(file.as_fd(), kind)?;

@@ -3,7 +3,6 @@
 
 use crate::LinuxError;
 use crate::sys;
-use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -61,7 +60,7 @@ impl Namespace {
             return body();
         };
         let failed = |error| LinuxError::Namespace(name.clone(), error);
-        let file = File::open(Self::path(name)).map_err(failed)?;
+        let file = volley_file::open(&Self::path(name)).map_err(failed)?;
         let inside = || {
             sys::enter_namespace(file.as_fd()).map_err(|error| match error.kind() {
                 std::io::ErrorKind::PermissionDenied => {

@@ -187,7 +187,7 @@ pub(super) fn pcap(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> 
         interface: None,
         max: 1000,
         snap: None,
-        file: PathBuf::from("/tmp/volley.pcap"),
+        file: volley_model::runtime_folder().join("volley.pcap"),
         filter: None,
     };
     while let Some((word, column)) = args.option()? {

@@ -1,13 +1,21 @@
 //! The client's end of the socket.
 
 use crate::server::{Answer, Ask, Op};
+use crate::socket::{connect_within, own_user, peer};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use volley_model::{Client, Via};
 
 /// Largest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 1 << 30;
+
+/// How long a daemon may take to accept.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The user that the package's service runs as.
+const SERVICE: &str = "volley";
 
 /// Why the daemon could not be asked, or what it refused.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +29,17 @@ pub enum ClientError {
         path: PathBuf,
         /// Why not.
         source: std::io::Error,
+    },
+    /// Another user's program serves the socket.
+    #[error(
+        "{path}: {user}'s program serves this socket, not yours, root's or the service's: its answers are not to be trusted; \
+         name the daemon's socket by --socket, or run the client as {user}"
+    )]
+    Foreign {
+        /// The socket.
+        path: PathBuf,
+        /// The user.
+        user: String,
     },
     /// The connection broke.
     #[error("the connection to the daemon broke: {0}")]
@@ -73,7 +92,13 @@ impl Connection {
             path: socket.to_path_buf(),
             source,
         };
-        let stream = UnixStream::connect(socket).map_err(connect)?;
+        let stream = connect_within(socket, PATIENCE).map_err(connect)?;
+        let server = peer(&stream).map_err(connect)?;
+        let user = Client::of_peer(Via::Cli, Some(server), None).user;
+        if ![0, own_user()].contains(&server) && user != SERVICE {
+            let path = socket.to_path_buf();
+            return Err(ClientError::Foreign { path, user });
+        }
         stream
             .set_write_timeout(Some(Duration::from_secs(30)))
             .map_err(connect)?;
@@ -99,7 +124,8 @@ impl Connection {
             let end = std::io::ErrorKind::UnexpectedEof;
             return Err(ClientError::Broken(end.into()));
         }
-        serde_json::from_slice(&answer).map_err(ClientError::Answer)
+        let answer: Answer = serde_json::from_slice(&answer).map_err(ClientError::Answer)?;
+        Ok(answer.harmless())
     }
 
     /// Runs a line; a refusal is an error.

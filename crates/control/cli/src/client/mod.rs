@@ -12,7 +12,7 @@ pub use screen::Screen;
 pub use script::{ScriptOptions, script};
 pub use watch::watch;
 
-use crate::server::{Ask, Op};
+use crate::server::{Answer, Ask, Op};
 use crate::{Action, Builtin};
 use std::io::Write;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn carry_out(
     }
     let answer = connection.exec(line, json)?;
     match answer.data.filter(|_| json) {
-        Some(data) => writeln!(out, "{data:#}"),
+        Some(data) => writeln!(out, "{}", Answer::json(&data)),
         None => return screen.show(&answer.text, out),
     }
     .map_err(ClientError::Output)
@@ -67,13 +67,7 @@ fn read(file: &str) -> Result<String, ClientError> {
         place: file.to_string(),
         why,
     };
-    let size = std::fs::metadata(file)
-        .map_err(|e| bad(e.to_string()))?
-        .len();
-    if size > MAX_BATCH {
-        return Err(bad(format!("has {size} bytes, the limit is {MAX_BATCH}")));
-    }
-    std::fs::read_to_string(file).map_err(|e| bad(e.to_string()))
+    volley_file::read_text(file.as_ref(), MAX_BATCH).map_err(|e| bad(e.to_string()))
 }
 
 /// Runs the lines of a file as one transaction: all of them or none. An error is told with file and line.
@@ -97,7 +91,7 @@ pub fn all_or_none(
         return Err(ClientError::Batch { place, why });
     }
     match answer.data {
-        Some(data) => writeln!(out, "{data:#}"),
+        Some(data) => writeln!(out, "{}", Answer::json(&data)),
         None => out.write_all(answer.text.as_bytes()),
     }
     .map_err(ClientError::Output)

@@ -240,5 +240,5 @@ commands! {
     TraceAdd: "trace add <node> <n> [filter <expression>]", "Trace the next packets of a node, all or those that match.", "trace add pg-input 10 filter ip4.dst == 10.0.0.0/8 and udp";
     PcapOff: "pcap trace off", "Stop the capture.", "pcap trace off";
     PcapOn: "pcap trace {rx | tx | drop | max <n> | intfc (any | <interface>) | file <file> | max-bytes-per-packet <n> | filter <expression>}",
-        "Capture packets into a pcap file (/tmp/volley.pcap, 1000 packets, any interface).", "pcap trace rx tx max 100 intfc pg0 file /tmp/a.pcap";
+        "Capture packets into a pcap file (volley.pcap in /run/volley or $XDG_RUNTIME_DIR, 1000 packets, any interface).", "pcap trace rx tx max 100 intfc pg0 file /tmp/a.pcap";
 }

@@ -39,9 +39,12 @@ fn history(commits: &[CommitRow]) -> String {
         };
         let comment = row.comment.as_deref().unwrap_or_default();
         let user = row.user.as_deref().map(escape);
+        // A damaged file tells neither when nor why.
+        let when = row.fault.is_none().then(|| time(row.time_s));
+        let comment = row.fault.as_deref().unwrap_or(comment);
         vec![
             row.number.to_string(),
-            time(row.time_s),
+            or_dash(when),
             or_dash(user),
             or_dash(row.how),
             row.requests.to_string(),

@@ -9,6 +9,17 @@ pub(super) enum Side {
 
 use Side::{Left, Right};
 
+/// Widest column: a longer cell goes beyond it. Text of any length must not make all rows as long.
+const WIDEST: usize = 256;
+
+fn padded(cell: &str, width: usize, side: Side) -> String {
+    let space = " ".repeat(width.saturating_sub(cell.chars().count()));
+    match side {
+        Left => cell.to_owned() + &space,
+        Right => space + cell,
+    }
+}
+
 /// A table: `headers` beginning with `>` are right-aligned. Ends with a newline.
 pub(super) fn table(headers: &[&str], rows: &[Vec<String>]) -> String {
     let sides: Vec<Side> = headers
@@ -22,7 +33,7 @@ pub(super) fn table(headers: &[&str], rows: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = heads.iter().map(|h| h.chars().count()).collect();
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(cell.chars().count()).min(WIDEST);
         }
     }
     let mut out = String::new();
@@ -31,10 +42,7 @@ pub(super) fn table(headers: &[&str], rows: &[Vec<String>]) -> String {
             .iter()
             .zip(&widths)
             .zip(&sides)
-            .map(|((cell, w), side)| match side {
-                Left => format!("{cell:<w$}"),
-                Right => format!("{cell:>w$}"),
-            });
+            .map(|((cell, width), side)| padded(cell, *width, *side));
         let line = cells.collect::<Vec<_>>().join("  ");
         out += line.trim_end();
         out.push('\n');
@@ -69,5 +77,23 @@ pub(super) fn bytes(n: u64) -> String {
         n if n >= 1 << 20 => format!("{:.1} MiB", n as f64 / (1u64 << 20) as f64),
         n if n >= 1 << 10 => format!("{:.1} KiB", n as f64 / 1024.0),
         n => format!("{n} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_any_length_are_shown() {
+        let long = "x".repeat(1 << 20);
+        let rows = vec![
+            vec![long.clone(), "1".into()],
+            vec!["a".into(), "22".into()],
+        ];
+        let out = table(&["name", ">n"], &rows);
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines[1], format!("{long}   1"));
+        assert_eq!(lines[2].len(), WIDEST + 4);
     }
 }

@@ -1,9 +1,11 @@
 //! The listening socket.
 
 use super::{Backend, Limits, session};
+use crate::socket::connect_within;
 use std::cell::Cell;
 use std::future::Future;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use tokio::net::UnixListener;
 pub enum ServerError {
     /// A daemon answers there.
     #[error(
-        "{0}: another daemon serves this socket; stop it or choose another path with engine.socket or api.socket"
+        "{0}: another program serves this socket; stop it or choose another path with engine.socket or api.socket"
     )]
     Taken(PathBuf),
     /// Something that is no socket is there.
@@ -45,10 +47,20 @@ pub fn listen_at(path: &Path) -> Result<UnixListener, ServerError> {
         if !meta.file_type().is_socket() {
             return Err(ServerError::NotASocket(path.to_path_buf()));
         }
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(ServerError::Taken(path.to_path_buf()));
+        // One that does not accept is served all the same.
+        match connect_within(path, Duration::ZERO) {
+            Ok(_) => return Err(ServerError::Taken(path.to_path_buf())),
+            Err(e) if e.kind() == ErrorKind::TimedOut => {
+                return Err(ServerError::Taken(path.to_path_buf()));
+            }
+            Err(_) => {}
         }
         std::fs::remove_file(path).map_err(io("cannot remove the old socket"))?;
+    }
+    if path.starts_with(volley_model::runtime_folder()) {
+        // Where no setting places the socket; what makes it impossible is the next step's error.
+        let folder = path.parent().unwrap_or(path);
+        let _ = std::fs::DirBuilder::new().mode(0o750).create(folder);
     }
     let listener = UnixListener::bind(path).map_err(io("cannot bind"))?;
     let mode = std::fs::Permissions::from_mode(0o660);

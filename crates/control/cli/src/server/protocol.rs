@@ -3,7 +3,7 @@
 use crate::grammar::Candidate;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use volley_model::escape_lines;
+use volley_model::{acts_on_terminals, escape, escape_lines};
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,26 @@ impl Answer {
         if let Some(failure) = &mut self.error {
             failure.message = escape_lines(&failure.message).into_owned();
         }
+        for word in &mut self.candidates {
+            word.text = escape(&word.text).into_owned();
+            word.show = escape(&word.show).into_owned();
+            word.help = escape(&word.help).into_owned();
+        }
         self
+    }
+
+    /// Data as lines of JSON that do not act on a terminal: characters that could are written as `\uXXXX`.
+    pub(crate) fn json(data: &serde_json::Value) -> String {
+        let text = format!("{data:#}");
+        let plain = |c: char| c == '\n' || !acts_on_terminals(c);
+        if text.chars().all(plain) {
+            return text;
+        }
+        let written = |c: char| match plain(c) {
+            true => c.to_string(),
+            false => format!("\\u{:04x}", u32::from(c)),
+        };
+        text.chars().map(written).collect()
     }
 
     pub(crate) fn text(text: String) -> Answer {

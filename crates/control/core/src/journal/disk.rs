@@ -1,12 +1,16 @@
 //! What is asked of a file system.
 
 use super::JournalError;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::fs::{DirBuilder, File, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 /// Largest file that is read, in bytes.
 const MAX_FILE: u64 = 4 << 30;
+
+/// Access of other users than the owner.
+const OTHERS: u32 = 0o077;
 
 /// One folder of files.
 pub trait Disk {
@@ -24,17 +28,24 @@ pub trait Disk {
     fn sync(&self) -> io::Result<()>;
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
+    /// Sentences for the operator about what was found.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
 }
 
-/// A folder of the file system, locked while it is used.
+/// A folder of the file system, locked while it is used, that other users can neither read nor write.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
-    _lock: File,
+    /// None on a disk that cannot be written: there is nothing to protect from a second daemon.
+    _lock: Option<File>,
+    notes: Vec<String>,
 }
 
 impl Folder {
-    /// Opens a folder, which is made when it is not there, for this daemon alone.
+    /// Opens a folder, which is made when it is not there, for this daemon alone. A folder that cannot be written can
+    /// be read all the same.
     pub fn open(path: PathBuf) -> Result<Folder, JournalError> {
         let failed = |step| {
             let place = path.clone();
@@ -44,20 +55,64 @@ impl Folder {
                 source,
             }
         };
-        std::fs::create_dir_all(&path).map_err(failed("cannot be made"))?;
-        let mut options = OpenOptions::new();
-        let lock = options
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path.join("lock"))
-            .map_err(failed("cannot be written"))?;
-        match lock.try_lock() {
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(&path);
+        made.map_err(failed("cannot be made"))?;
+        let mut notes = Vec::new();
+        let lock = path.join("lock");
+        let opened = match volley_file::append(&lock) {
+            Ok(file) => Some(file),
+            Err(e) if is_read_only(&e) => {
+                let place = path.display();
+                notes.push(format!(
+                    "{place}: cannot be written: {e}; nothing can be committed"
+                ));
+                volley_file::open(&lock).ok()
+            }
+            Err(e) => return Err(failed("cannot be written")(e)),
+        };
+        match opened.as_ref().map_or(Ok(()), File::try_lock) {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => return Err(JournalError::Taken(path)),
             Err(std::fs::TryLockError::Error(e)) => return Err(failed("cannot be locked")(e)),
         }
-        Ok(Folder { path, _lock: lock })
+        let closed = close(&path);
+        notes.extend(closed.err().map(|e| {
+            let place = path.display();
+            format!("{place}: other users may read or change commits: {e}; make it private by `chmod -R go-rwx`")
+        }));
+        Ok(Folder {
+            path,
+            _lock: opened,
+            notes,
+        })
+    }
+}
+
+/// Whether a start can do without writing: commits are there to be read.
+fn is_read_only(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied | ErrorKind::StorageFull
+    )
+}
+
+/// Takes access from other users: commits have secrets in them.
+fn close(folder: &Path) -> io::Result<()> {
+    private(folder, 0o700)?;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            private(&entry.path(), 0o600)?;
+        }
+    }
+    Ok(())
+}
+
+fn private(path: &Path, mode: u32) -> io::Result<()> {
+    match std::fs::symlink_metadata(path)?.mode() & OTHERS {
+        0 => Ok(()),
+        _ => std::fs::set_permissions(path, Permissions::from_mode(mode)),
     }
 }
 
@@ -74,14 +129,11 @@ impl Disk for Folder {
     }
 
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let file = File::open(self.path.join(name))?;
-        file.take(MAX_FILE).read_to_end(&mut bytes)?;
-        Ok(bytes)
+        volley_file::read(&self.path.join(name), MAX_FILE)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut file = File::create(self.path.join(name))?;
+        let mut file = volley_file::create(&self.path.join(name))?;
         file.write_all(bytes)?;
         file.sync_all()
     }
@@ -96,5 +148,9 @@ impl Disk for Folder {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         std::fs::remove_file(self.path.join(name))
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 }

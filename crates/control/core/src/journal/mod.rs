@@ -1,29 +1,36 @@
-//! Commits on a disk: each one file, and a head that says which holds.
+//! Commits on a disk: a file each, and the head, which names the active one.
 //!
-//! - A commit is written beside its place, made durable, renamed into it; then the head likewise. The rename of the head
-//!   is the moment the commit holds: before it the old one does, after it the new one, and nothing between.
-//! - Every file carries its length and checksum. A file that does not add up is as if it were not there.
-//! - [`Disk`] is all that is asked of a file system, so that tests can stop it at any byte.
+//! - A commit is written beside its place, made durable and renamed; then the head likewise. The rename of the head's
+//!   first copy makes the commit active: before it the old one is, after it the new one, and nothing between.
+//! - There are two copies of the head, so that damage of one changes nothing. The first is written first; a second one
+//!   that cannot be written is removed, for an old one must not come back.
+//! - Every file has its length and CRC-32. A file that is damaged, or has a field that is not known, is an error that
+//!   says so; another commit takes its place only when an operator requests it ([`Journal::open_anyway`]).
+//! - A commit's file is named by its state (`commit-`, `waiting-`, `rolled-back-`), so that a commit that was rolled
+//!   back is known as such without the head.
+//! - [`Disk`] is all that is needed of a file system, so that tests can stop it at any byte.
 
 mod disk;
+mod head;
 mod record;
 
 pub use disk::{Disk, Folder};
-pub use record::{Commit, Head, Lapsed};
+pub use record::{Commit, Fault, Head, Lapsed};
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use volley_model::{CommitHow, EngineSettings, Request};
 
-/// Commits that are kept; older ones go.
+/// Commits that are kept; older ones are removed.
 pub const KEPT: usize = 100;
 
 /// What went wrong with the journal: one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The disk refused.
-    #[error("{}: {step}: {source}; the commit before it still holds", place.display())]
+    #[error("{}: {step}: {source}; the commits there are as before", place.display())]
     Disk {
         /// Folder of the journal.
         place: PathBuf,
@@ -40,6 +47,32 @@ pub enum JournalError {
         /// Numbers that there are.
         known: Vec<u64>,
     },
+    /// The file of a commit cannot be used.
+    #[error("{} {fault}", file.display())]
+    Commit {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        fault: Fault,
+    },
+    /// Neither copy of the head can be used.
+    #[error("{}: it is not known which commit is active: {why}; {}", place.display(), mended(place, .instead))]
+    Head {
+        /// Folder of the journal.
+        place: PathBuf,
+        /// Why neither can.
+        why: String,
+        /// The newest commit that was not rolled back and can be read.
+        instead: Option<u64>,
+    },
+    /// An older version of Volley wrote the folder.
+    #[error(
+        "{}: an older version of Volley wrote these commits, and this one does not read them: write the configuration to a \
+         file with the older version (`volley config show > FILE`), rename the directory (`mv {} {}.old`) and start with \
+         `volley run -c FILE`",
+        .0.display(), .0.display(), .0.display()
+    )]
+    Older(PathBuf),
     /// Another daemon has the folder.
     #[error("{}: another daemon keeps its commits here; stop it or choose another --state-dir", .0.display())]
     Taken(PathBuf),
@@ -52,21 +85,68 @@ fn there_are(all: &[u64]) -> String {
     }
 }
 
+/// The command that repairs a journal whose active commit cannot be applied; `instead` is the commit that can be.
+pub fn mended(place: &std::path::Path, instead: &Option<u64>) -> String {
+    let place = place.display();
+    match instead {
+        Some(number) => format!(
+            "restore the directory from a backup, or start with `volley run --fallback` to apply commit {number} instead and \
+             make it the active one by `volley config rollback {number}`"
+        ),
+        None => format!(
+            "restore the directory from a backup, or rename it (`mv {place} {place}.damaged`) and start with \
+             `volley run -c FILE`"
+        ),
+    }
+}
+
 /// What is asked of a commit when it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct About {
     /// Seconds since 1970.
     pub time_s: u64,
     /// What the operator said.
     pub comment: Option<String>,
-    /// Who committed it: a user, or `token NAME`; none in journals of older versions.
-    #[serde(default)]
+    /// Who committed it: a user, or `token NAME`.
     pub user: Option<String>,
-    /// How it was made; none in journals of older versions.
-    #[serde(default)]
+    /// How it was made.
     pub how: Option<CommitHow>,
+    /// The earlier commit that an operator rolled back to by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_to: Option<u64>,
     /// Settings of the engine for the next start, when the commit's file gave them.
     pub engine: Option<EngineSettings>,
+}
+
+/// What the name of a commit's file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    /// It is or was active.
+    Commit,
+    /// It was not confirmed.
+    Waiting,
+    /// It was rolled back: it is never active again.
+    RolledBack,
+}
+
+const MARKS: [(Mark, &str); 3] = [
+    (Mark::Commit, "commit-"),
+    (Mark::Waiting, "waiting-"),
+    (Mark::RolledBack, "rolled-back-"),
+];
+
+impl Mark {
+    fn file(self, number: u64) -> String {
+        let name = MARKS.iter().find(|(mark, _)| *mark == self);
+        format!("{}{number:08}", name.map_or("commit-", |(_, name)| name))
+    }
+
+    fn of(file: &str) -> Option<(u64, Mark)> {
+        let of =
+            |(mark, name): &(Mark, &str)| Some((file.strip_prefix(name)?.parse().ok()?, *mark));
+        MARKS.iter().find_map(of)
+    }
 }
 
 /// Commits in a folder.
@@ -74,57 +154,92 @@ pub struct About {
 pub struct Journal<D: Disk = Folder> {
     disk: D,
     head: Head,
-    /// Numbers of commits that add up, in order.
-    numbers: Vec<u64>,
+    /// Commits that there are, by number.
+    files: BTreeMap<u64, Mark>,
     next: u64,
-}
-
-const HEAD: &str = "head";
-
-fn name(number: u64) -> String {
-    format!("commit-{number:08}")
-}
-
-fn number(name: &str) -> Option<u64> {
-    name.strip_prefix("commit-")?.parse().ok()
+    /// The disk does not have the head in both copies.
+    behind: bool,
+    /// What was repaired when the journal was opened.
+    notes: Vec<String>,
+    /// Why it was not known which commit is active.
+    lost: Option<String>,
 }
 
 impl<D: Disk> Journal<D> {
-    /// Reads what is there, and clears away what a crash left half-written.
+    /// Reads what is there, and removes what a crash left half-written. An error if it is not known which commit is
+    /// active.
     pub fn open(disk: D) -> Result<Journal<D>, JournalError> {
-        let all = disk
-            .list()
-            .map_err(|source| disk_error(&disk, "cannot be listed", source))?;
-        for left in all.iter().filter(|n| n.ends_with(".new")) {
-            // It was never renamed, so it never held; one that stays is written over.
-            let _ = disk.remove(left);
-        }
-        let mut numbers: Vec<u64> = all.iter().filter_map(|n| number(n)).collect();
-        numbers.sort_unstable();
-        let next = numbers.last().map_or(1, |n| n + 1);
-        let mut journal = Journal {
-            head: Head::default(),
-            disk,
-            numbers,
-            next,
-        };
-        journal.head = match journal.disk.read(HEAD).ok().and_then(|b| Head::read(&b)) {
-            Some(head) => head,
-            None => journal.newest(),
-        };
+        let mut journal = Journal::listed(disk)?;
+        journal.read_head()?;
+        journal.mark_files();
         Ok(journal)
     }
 
-    /// Without a head, the newest commit that adds up holds.
-    fn newest(&self) -> Head {
-        let good = |n: &&u64| self.commit(**n).is_ok();
-        Head {
-            current: self.numbers.iter().rev().find(good).copied(),
-            ..Head::default()
+    /// The same; if it is not known which commit is active, the newest one that was confirmed, was not rolled back and
+    /// can be read counts as active, and [`Journal::notes`] says so. An operator must have requested it.
+    pub fn open_anyway(disk: D) -> Result<Journal<D>, JournalError> {
+        let mut journal = Journal::listed(disk)?;
+        match journal.read_head() {
+            Ok(()) => journal.mark_files(),
+            Err(JournalError::Head { why, instead, .. }) => {
+                journal.head.current = instead;
+                let place = journal.place();
+                let place = place.display();
+                let note = format!("{place}: it is not known which commit is active: {why}");
+                journal.notes.push(note);
+                journal.lost = Some(why);
+            }
+            Err(other) => return Err(other),
+        }
+        Ok(journal)
+    }
+
+    fn listed(disk: D) -> Result<Journal<D>, JournalError> {
+        let listed = disk.list();
+        let all = listed.map_err(|source| disk_error(&disk, "cannot be listed", source))?;
+        for left in all.iter().filter(|n| n.ends_with(".new")) {
+            // It was never renamed, so it was never active; one that stays is written over.
+            let _ = disk.remove(left);
+        }
+        if all.iter().any(|name| name == head::OLDER) {
+            return Err(JournalError::Older(disk.place()));
+        }
+        let mut files = BTreeMap::new();
+        for (number, mark) in all.iter().filter_map(|name| Mark::of(name)) {
+            // Of two files of one number, that of the commit that must not become active.
+            let known = files.entry(number).or_insert(mark);
+            *known = mark.max(*known);
+        }
+        let next = files.keys().next_back().map_or(1, |n| n.saturating_add(1));
+        Ok(Journal {
+            head: Head::default(),
+            notes: disk.notes().to_vec(),
+            disk,
+            files,
+            next,
+            behind: false,
+            lost: None,
+        })
+    }
+
+    /// Sentences about what was found damaged and repaired, or replaced, and about a folder that cannot be written.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Why no commit can be applied, if that is so although there was one: neither the active one nor another one can.
+    pub fn is_lost(&self) -> Result<(), JournalError> {
+        match (&self.lost, self.head.current) {
+            (Some(why), None) => Err(JournalError::Head {
+                place: self.place(),
+                why: why.clone(),
+                instead: None,
+            }),
+            _ => Ok(()),
         }
     }
 
-    /// Which commit holds, and whether it waits to be confirmed.
+    /// Which commit is active, and whether it waits to be confirmed.
     pub fn head(&self) -> &Head {
         &self.head
     }
@@ -135,23 +250,38 @@ impl<D: Disk> Journal<D> {
     }
 
     /// Numbers of commits, oldest first.
-    pub fn numbers(&self) -> &[u64] {
-        &self.numbers
+    pub fn numbers(&self) -> Vec<u64> {
+        self.files.keys().copied().collect()
+    }
+
+    /// Commits that can take the place of one that cannot be applied, newest first: active once, confirmed, not rolled
+    /// back, and before `number`.
+    pub fn before(&self, number: u64) -> impl Iterator<Item = Commit> + '_ {
+        let earlier = self.files.range(..number).rev();
+        let good =
+            earlier.filter(|(n, mark)| **mark == Mark::Commit && !self.head.has_rolled_back(**n));
+        good.filter_map(|(n, _)| self.commit(*n).ok())
     }
 
     /// Reads a commit.
     pub fn commit(&self, number: u64) -> Result<Commit, JournalError> {
-        let read = self.disk.read(&name(number)).ok();
+        let missing = || JournalError::NoCommit {
+            number,
+            known: self.numbers(),
+        };
+        let name = self.files.get(&number).ok_or_else(missing)?.file(number);
+        let read = self.disk.read(&name);
+        let read = read.map_err(|e| Fault::Unread(e.to_string()));
         let commit = read.and_then(|bytes| Commit::read(&bytes));
-        commit
-            .filter(|c| c.number == number)
-            .ok_or_else(|| JournalError::NoCommit {
-                number,
-                known: self.numbers.clone(),
-            })
+        let commit = commit.and_then(|commit| match commit.number == number {
+            true => Ok(commit),
+            false => Err(Fault::Number(commit.number)),
+        });
+        let file = self.disk.place().join(name);
+        commit.map_err(|fault| JournalError::Commit { file, fault })
     }
 
-    /// Writes a commit and makes it hold. With `confirm_by` (seconds since 1970) it waits to be confirmed.
+    /// Writes a commit and makes it active. With `confirm_by` (seconds since 1970) it waits to be confirmed.
     pub fn write(
         &mut self,
         about: About,
@@ -159,67 +289,108 @@ impl<D: Disk> Journal<D> {
         confirm_by: Option<u64>,
     ) -> Result<u64, JournalError> {
         let number = self.next;
+        let back_to = about.back_to;
         let commit = Commit {
             number,
             about,
             requests,
         };
-        self.place_file(&name(number), &commit.bytes())?;
-        // From here on the number is used, whether the commit comes to hold or not.
+        if self.head == Head::default() {
+            // Files without a head are damage, also after a crash within the first commit.
+            self.set_head(Head::default())?;
+        }
+        let mark = match confirm_by {
+            Some(_) => Mark::Waiting,
+            None => Mark::Commit,
+        };
+        self.place_file(&mark.file(number), &commit.bytes())?;
+        // From here on the number is used, whether the commit becomes active or not.
         self.next = number + 1;
         // What the operator goes back to is the last one that was confirmed.
         let before = match self.head.confirm_by {
             Some(_) => self.head.before,
             None => self.head.current,
         };
+        let mut undone = self.head.undone.clone();
+        if let Some(to) = back_to {
+            undone.extend(
+                self.files
+                    .range(to.saturating_add(1)..number)
+                    .map(|(n, _)| *n),
+            );
+            undone.sort_unstable();
+            undone.dedup();
+        }
+        undone.retain(|n| self.files.contains_key(n));
         let head = Head {
             current: Some(number),
             confirm_by,
             before: confirm_by.and(before),
             lapsed: self.head.lapsed.clone(),
+            undone,
+            ..Head::default()
         };
         if let Err(error) = self.set_head(head) {
-            let _ = self.disk.remove(&name(number));
+            let _ = self.disk.remove(&mark.file(number));
             return Err(error);
         }
-        self.numbers.push(number);
+        self.files.insert(number, mark);
+        self.mark_files();
         self.forget_old();
         Ok(number)
     }
 
-    /// Makes the waiting commit hold for good; false when none waits.
+    /// Makes the waiting commit active for good; false when none waits.
     pub fn confirm(&mut self) -> Result<bool, JournalError> {
         if self.head.confirm_by.is_none() {
             return Ok(false);
         }
         let head = Head {
-            current: self.head.current,
-            lapsed: self.head.lapsed.clone(),
-            ..Head::default()
+            confirm_by: None,
+            before: None,
+            ..self.head.clone()
         };
-        self.set_head(head).map(|()| true)
+        self.set_head(head)?;
+        self.mark_files();
+        Ok(true)
     }
 
-    /// Goes back to the commit before the waiting one (none: before the first), whose time has passed at `time_s` (seconds
-    /// since 1970).
+    /// Goes back to the commit before the waiting one (none: before the first), whose time has passed at `time_s`
+    /// (seconds since 1970). It is active from then on also if the disk refuses it: then [`Journal::settle`] tries
+    /// again.
     pub fn go_back(&mut self, time_s: u64) -> Result<Option<u64>, JournalError> {
         let mut lapsed = self.head.lapsed.clone();
         let passed = self.head.current.map(|number| Lapsed { number, time_s });
         lapsed.extend(passed);
         // Commits that are gone need no note.
-        lapsed.retain(|l| self.numbers.contains(&l.number));
-        let head = Head {
+        lapsed.retain(|l| self.files.contains_key(&l.number));
+        self.head = Head {
             current: self.head.before,
+            confirm_by: None,
+            before: None,
             lapsed,
-            ..Head::default()
+            ..self.head.clone()
         };
-        self.set_head(head)?;
+        self.behind = true;
+        self.settle()?;
         Ok(self.head.current)
     }
 
-    fn set_head(&mut self, head: Head) -> Result<(), JournalError> {
-        self.place_file(HEAD, &head.bytes())?;
-        self.head = head;
+    /// Whether the disk is behind: it refused a copy of the head.
+    pub fn is_behind(&self) -> bool {
+        self.behind
+    }
+
+    /// Writes what the disk has refused.
+    pub fn settle(&mut self) -> Result<(), JournalError> {
+        if self.behind {
+            self.set_head(self.head.clone())?;
+            self.mark_files();
+            if self.behind {
+                let source = io::Error::other("the second copy of the head is missing");
+                return Err(disk_error(&self.disk, "cannot be written", source));
+            }
+        }
         Ok(())
     }
 
@@ -231,21 +402,45 @@ impl<D: Disk> Journal<D> {
             let _ = self.disk.remove(&new);
             return Err(disk_error(&self.disk, "cannot be written", source));
         }
-        self.disk
-            .rename(&new, name)
-            .map_err(failed("cannot be renamed"))?;
+        let renamed = self.disk.rename(&new, name);
+        renamed.map_err(failed("cannot be renamed"))?;
         self.disk.sync().map_err(failed("cannot be made durable"))
     }
 
-    fn forget_old(&mut self) {
-        while self.numbers.len() > KEPT {
-            let oldest = self.numbers[0];
-            if self.head.current == Some(oldest) || self.head.before == Some(oldest) {
-                return;
+    /// Has the names of files say what the head does. One that cannot be renamed is renamed at the next opportunity.
+    fn mark_files(&mut self) {
+        for (number, mark) in &mut self.files {
+            let wanted = match *mark {
+                _ if self.head.has_rolled_back(*number) => Mark::RolledBack,
+                // A crash came before the head named it.
+                Mark::Commit if Some(*number) > self.head.current => Mark::RolledBack,
+                Mark::Waiting
+                    if self.head.current == Some(*number) && self.head.confirm_by.is_none() =>
+                {
+                    Mark::Commit
+                }
+                same => same,
+            };
+            let renamed = || self.disk.rename(&mark.file(*number), &wanted.file(*number));
+            if wanted != *mark && renamed().is_ok() {
+                *mark = wanted;
             }
+        }
+    }
+
+    fn forget_old(&mut self) {
+        while self.files.len() > KEPT {
+            let kept = [self.head.current, self.head.before];
+            let mut removable = self
+                .files
+                .iter()
+                .filter(|(n, _)| !kept.contains(&Some(**n)));
+            let Some((oldest, mark)) = removable.next().map(|(n, mark)| (*n, *mark)) else {
+                return;
+            };
             // One that cannot be removed is only in the way.
-            let _ = self.disk.remove(&name(oldest));
-            self.numbers.remove(0);
+            let _ = self.disk.remove(&mark.file(oldest));
+            self.files.remove(&oldest);
         }
     }
 }

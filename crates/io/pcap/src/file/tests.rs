@@ -486,9 +486,16 @@ fn a_file_that_cannot_be_begun_is_an_error_at_once() {
     };
     let error = Writer::new(disk, "test", WriterOptions::new(FileFormat::PcapUs)).err();
     assert!(error.unwrap().to_string().contains("ENOSPC"));
-    let error = Writer::create("/dev/full", WriterOptions::new(FileFormat::PcapNg)).err();
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let options = WriterOptions::new(FileFormat::PcapNg);
+    let error = Writer::new(full, "/dev/full", options).err();
     assert_eq!(
         error.unwrap().to_string(),
         "cannot write /dev/full: no space left on device (ENOSPC)"
+    );
+    let error = Writer::create("/dev/full", options).err();
+    assert_eq!(
+        error.unwrap().to_string(),
+        "cannot write /dev/full: is a device; give a regular file"
     );
 }

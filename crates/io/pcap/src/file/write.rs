@@ -75,10 +75,11 @@ pub struct Writer<W: Output = File> {
 }
 
 impl Writer {
-    /// Creates the file (an older one is replaced) and writes its header.
+    /// Creates the file, which only its owner can read, and writes its header. An older file is replaced; what is no
+    /// regular file is refused.
     pub fn create(path: impl AsRef<Path>, options: WriterOptions) -> Result<Writer, PcapError> {
         let path = path.as_ref();
-        let file = File::create(path).map_err(|source| PcapError::Write {
+        let file = volley_file::create(path).map_err(|source| PcapError::Write {
             path: path.to_owned(),
             source: named(&source),
         })?;

@@ -2,7 +2,6 @@
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
-use std::io::BufRead;
 use std::path::Path;
 use volley_model::{Edit, EditKind, EditTarget, ModelError};
 
@@ -131,17 +130,19 @@ pub(super) fn in_turn<T: Copy + Default>(values: &[T], at: &mut usize) -> T {
     value
 }
 
+/// Longest file of values, in bytes.
+const MAX_FILE: u64 = 64 << 20;
+
 /// One value a line; blank lines and what follows a `#` are passed over.
 fn read(path: &Path, target: &EditTarget) -> Result<Vec<u128>, ModelError> {
-    let file = std::fs::File::open(path).map_err(|e| ModelError::file(path, e))?;
+    let text = volley_file::read_text(path, MAX_FILE).map_err(|e| ModelError::file(path, e))?;
     let mut values = Vec::new();
-    for (number, line) in std::io::BufReader::new(file).lines().enumerate() {
+    for (number, line) in text.lines().enumerate() {
         let fault = |why: String| ModelError::File {
             path: path.display().to_string(),
             place: Some(format!("line {}", number + 1)),
             why,
         };
-        let line = line.map_err(|e| fault(e.to_string()))?;
         let text = line.split('#').next().unwrap_or("").trim();
         if text.is_empty() {
             continue;

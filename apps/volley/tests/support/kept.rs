@@ -1,0 +1,152 @@
+//! A daemon over a state directory that outlives it, and a small file system for one.
+
+use super::{Folder, text, volley};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A daemon over a state directory that outlives it.
+pub struct Kept {
+    pub folder: Folder,
+    pub state: String,
+    pub child: Option<Child>,
+}
+
+impl Kept {
+    pub fn new() -> Kept {
+        let folder = Folder::new();
+        let state = folder.file("state").display().to_string();
+        Kept {
+            folder,
+            state,
+            child: None,
+        }
+    }
+
+    pub fn file(&self, name: &str, content: &str) -> String {
+        let path = self.folder.file(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    }
+
+    pub fn socket(&self) -> String {
+        self.folder.file("s").display().to_string()
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.file("log")).unwrap_or_default()
+    }
+
+    pub fn start(&mut self, more: &[&str]) {
+        let _ = std::fs::remove_file(self.folder.file("log"));
+        let log = std::fs::File::create(self.folder.file("log")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_volley"));
+        command.args([
+            "run",
+            "--socket",
+            &self.socket(),
+            "--state-dir",
+            &self.state,
+        ]);
+        let child = command.args(more).stdin(Stdio::null()).stderr(log);
+        self.child = Some(child.spawn().unwrap());
+        self.wait_until_ready();
+    }
+
+    fn wait_until_ready(&mut self) {
+        let start = Instant::now();
+        while !self.log().contains("ready") {
+            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none(), "it ended: {}", self.log());
+            assert!(start.elapsed() < LIMIT, "it does not start: {}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// A start that must fail: its one sentence.
+    pub fn refused(&self, more: &[&str]) -> String {
+        let socket = self.socket();
+        let mut args = vec!["run", "--socket", &socket, "--state-dir", &self.state];
+        args.extend(more);
+        let output = volley(&args);
+        assert_eq!(output.status.code(), Some(1), "it ran");
+        let said = text(&output.stderr);
+        said.lines().last().unwrap_or_default().to_owned()
+    }
+
+    /// SIGKILL, whatever it is at.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    pub fn config(&self, args: &[&str]) -> Result<String, String> {
+        let socket = self.socket();
+        let mut all = vec!["config"];
+        all.extend(args);
+        all.extend(["--socket", &socket]);
+        let output = volley(&all);
+        match output.status.success() {
+            true => Ok(text(&output.stdout)),
+            false => Err(text(&output.stderr)),
+        }
+    }
+
+    pub fn ctl(&self, line: &str) -> String {
+        let socket = self.socket();
+        let mut args = vec!["ctl", "--socket", &socket];
+        args.extend(line.split(' '));
+        let output = volley(&args);
+        assert!(
+            output.status.success(),
+            "`{line}`: {}",
+            text(&output.stderr)
+        );
+        text(&output.stdout)
+    }
+
+    pub fn wait_for(&self, line: &str, wanted: impl Fn(&str) -> bool) {
+        let start = Instant::now();
+        loop {
+            let answer = self.ctl(line);
+            if wanted(&answer) {
+                return;
+            }
+            assert!(start.elapsed() < LIMIT, "`{line}`: {answer}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A small file system of its own; none where that is not allowed.
+pub struct Small(PathBuf);
+
+impl Small {
+    pub fn mount(at: &Path) -> Option<Small> {
+        std::fs::create_dir_all(at).unwrap();
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
+            .arg(at)
+            .stderr(Stdio::null())
+            .status();
+        status
+            .is_ok_and(|s| s.success())
+            .then(|| Small(at.to_owned()))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}

@@ -1,0 +1,96 @@
+//! The two copies of the head.
+
+use super::{Disk, Fault, Head, Journal, JournalError};
+use std::io;
+
+/// The first copy is written first.
+const COPIES: [&str; 2] = ["head.1", "head.2"];
+
+/// The only copy of older versions.
+pub(super) const OLDER: &str = "head";
+
+impl<D: Disk> Journal<D> {
+    /// A copy of the head; none if there is no such file.
+    fn copy(&self, name: &str) -> Result<Option<Head>, Fault> {
+        match self.disk.read(name) {
+            Ok(bytes) => Head::read(&bytes).map(Some),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Fault::Unread(e.to_string())),
+        }
+    }
+
+    /// Reads the head, and repairs a damaged copy by the other one.
+    pub(super) fn read_head(&mut self) -> Result<(), JournalError> {
+        let copies = COPIES.map(|name| self.copy(name));
+        let good = copies.iter().filter_map(|c| c.as_ref().ok()?.as_ref());
+        let Some(head) = good.max_by_key(|head| head.sequence).cloned() else {
+            return self.without_head(&copies);
+        };
+        for (name, copy) in COPIES.iter().zip(&copies) {
+            let why = match copy {
+                Ok(Some(same)) if *same == head => continue,
+                // A crash between the two copies.
+                Ok(_) => None,
+                Err(fault) => Some(fault),
+            };
+            if let Some(why) = why {
+                let file = self.disk.place().join(name);
+                let note = format!(
+                    "{} {why}; the other copy of the head is used",
+                    file.display()
+                );
+                self.notes.push(note);
+            }
+            self.behind |= self.place_file(name, &head.bytes()).is_err();
+        }
+        let named = [head.current, head.before].into_iter().flatten();
+        let past = named.max().map_or(1, |n| n.saturating_add(1));
+        self.next = self.next.max(past);
+        self.head = head;
+        Ok(())
+    }
+
+    /// Neither copy can be used: that is how a folder begins, or damage.
+    fn without_head(&self, copies: &[Result<Option<Head>, Fault>; 2]) -> Result<(), JournalError> {
+        if self.files.is_empty() && copies.iter().all(|c| matches!(c, Ok(None))) {
+            return Ok(());
+        }
+        let why = |(name, copy): (&&str, &Result<Option<Head>, Fault>)| match copy {
+            Ok(_) => format!("{name} is missing"),
+            Err(fault) => format!("{name} {fault}"),
+        };
+        let why: Vec<String> = COPIES.iter().zip(copies).map(why).collect();
+        Err(JournalError::Head {
+            place: self.disk.place(),
+            why: why.join(", "),
+            instead: self.before(u64::MAX).next().map(|commit| commit.number),
+        })
+    }
+
+    /// Writes the head: the first copy decides.
+    pub(super) fn set_head(&mut self, head: Head) -> Result<(), JournalError> {
+        let head = Head {
+            sequence: self.head.sequence + 1,
+            ..head
+        };
+        let bytes = head.bytes();
+        if let Err(error) = self.place_file(COPIES[0], &bytes) {
+            // It may have been renamed: then the second copy, which is as before, is the one to read.
+            if self
+                .copy(COPIES[0])
+                .is_ok_and(|copy| copy.as_ref() == Some(&head))
+            {
+                let _ = self.disk.remove(COPIES[0]);
+                self.behind = true;
+            }
+            return Err(error);
+        }
+        self.head = head;
+        self.behind = self.place_file(COPIES[1], &bytes).is_err();
+        if self.behind {
+            // An old one must not come back.
+            let _ = self.disk.remove(COPIES[1]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! Commands as they are shown: without the secrets that they have in them.
+
+use std::borrow::Cow;
+
+/// The word before a secret in a command.
+const BEFORE: &str = " secret ";
+/// What is shown in its place. It is no secret that a command could set: `<` begins no plain word of the command line.
+const HIDDEN: &str = "<hidden>";
+
+/// A command with `<hidden>` in place of a secret.
+pub fn hidden(command: &str) -> Cow<'_, str> {
+    let Some(at) = command.find(BEFORE) else {
+        return command.into();
+    };
+    let (head, value) = command.split_at(at + BEFORE.len());
+    let rest = &value[length(value)..];
+    format!("{head}{HIDDEN}{}", hidden(rest)).into()
+}
+
+/// Bytes of the word that a text begins with: up to a blank, or in quotation marks.
+fn length(text: &str) -> usize {
+    let Some(quoted) = text.strip_prefix('"') else {
+        return text.find(char::is_whitespace).unwrap_or(text.len());
+    };
+    let mut escaped = false;
+    for (at, c) in quoted.char_indices() {
+        match c {
+            '"' if !escaped => return at + 2,
+            '\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use volley_model::{InterfaceKind, InterfaceSpec, MemifSpec, Request, quote};
+
+    #[test]
+    fn secrets_of_any_text_are_hidden_and_the_rest_stays() {
+        for secret in [
+            "psst",
+            "a b",
+            "\"",
+            "\\",
+            "\\\" secret \"",
+            "é",
+            "' secret x",
+        ] {
+            let memif = MemifSpec {
+                secret: Some(secret.into()),
+                ..MemifSpec::default()
+            };
+            let spec = InterfaceSpec {
+                name: "m0".into(),
+                kind: InterfaceKind::Memif(memif),
+                mac: None,
+                mtu: Some(1400),
+            };
+            let with = Request::InterfaceCreate(spec).to_string();
+            let shown = hidden(&with);
+            let wanted = with.replace(&quote(secret), "<hidden>");
+            assert_eq!(shown, wanted);
+            assert!(wanted.contains(" secret <hidden>") && wanted.contains("mtu 1400"));
+        }
+        assert_eq!(
+            hidden("set interface state pg0 up"),
+            "set interface state pg0 up"
+        );
+    }
+}

@@ -13,6 +13,7 @@ use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace, SetVectorSize};
 use crate::channel::Channel;
 use crate::drop_book::{DropBook, Kind};
+use crate::drop_node::Ignored;
 use crate::frame::Frame;
 use crate::handoff::{Links, Post};
 use crate::lanes::{Lanes, Queue};
@@ -112,6 +113,8 @@ pub struct Engine {
     traces: BTreeMap<(usize, u32), Traced>,
     /// Drops by kind, one book per worker.
     books: Arc<[Arc<DropBook>]>,
+    /// Reasons that are no drops.
+    ignored: Arc<Ignored>,
     /// Frames that stages were given beside the usual ones: workers that come get them, too.
     pub(crate) held_frames: usize,
     /// What the books had at the last clear.
@@ -162,7 +165,8 @@ impl Engine {
         }
         let books = (0..settings.workers).map(|_| Arc::default());
         let books: Arc<[Arc<DropBook>]> = books.collect();
-        let kept = books.clone();
+        let (kept, ignored) = (books.clone(), Ignored::new());
+        let kinds = ignored.clone();
         let places = settings.workers;
         let mut engine = Engine {
             vector_size: settings.vector_size,
@@ -178,6 +182,7 @@ impl Engine {
             notes: vec![None; places],
             traces: BTreeMap::new(),
             books,
+            ignored,
             held_frames: 0,
             books_cleared: HashMap::new(),
             loops_cleared: vec![reports::LoopBase::default(); places],
@@ -186,7 +191,7 @@ impl Engine {
             gone: Gone::default(),
         };
         engine.add(DropNode::NAME, move |w| {
-            DropNode::new(w, None, kept[w].clone())
+            DropNode::new(w, None, kept[w].clone(), kinds.clone())
         })?;
         Ok(engine)
     }
@@ -276,6 +281,7 @@ impl Engine {
             cleared: vec![Baseline::default(); workers],
         })?;
         self.by_name.insert(name.to_owned(), id);
+        self.ignored.learn(id, counters);
         if !self.channels.is_empty()
             && let Err(error) = self.send_node(id)
         {
@@ -321,8 +327,11 @@ impl Engine {
         self.by_name.remove(name);
         let def = &mut self.defs[id.index()];
         (def.removed, def.edges, def.role) = (true, &[], Role::Node);
-        let books = self.books.clone();
-        def.make = Box::new(move |w| Box::new(NodeBody(DropNode::new(w, None, books[w].clone()))));
+        let (books, ignored) = (self.books.clone(), self.ignored.clone());
+        def.make = Box::new(move |w| {
+            let node = DropNode::new(w, None, books[w].clone(), ignored.clone());
+            Box::new(NodeBody(node))
+        });
         if !self.channels.is_empty() {
             self.send_node(id)?;
         }
@@ -356,14 +365,14 @@ impl Engine {
 
     /// Let `tap` look at every dropped packet. Before the workers are built.
     pub fn tap_drops(&mut self, tap: Arc<dyn DropTap>) {
-        let books = self.books.clone();
+        let (books, ignored) = (self.books.clone(), self.ignored.clone());
         if let Some(def) = self
             .by_name
             .get(DropNode::NAME)
             .and_then(|id| self.defs.get_mut(id.index()))
         {
             def.make = Box::new(move |w| {
-                let node = DropNode::new(w, Some(tap.clone()), books[w].clone());
+                let node = DropNode::new(w, Some(tap.clone()), books[w].clone(), ignored.clone());
                 Box::new(NodeBody(node))
             });
         }

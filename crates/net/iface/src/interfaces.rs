@@ -533,6 +533,7 @@ impl Interfaces {
             drops: now.drops - base.drops,
             rx_errors: now.rx_errors - base.rx_errors,
             tx_errors: now.tx_errors - base.tx_errors,
+            missed: now.missed - base.missed,
         }
     }
 

@@ -30,6 +30,10 @@ pub(crate) struct DropWatch(pub(crate) Arc<IfTable>);
 impl DropTap for DropWatch {
     fn dropped(&self, worker: usize, packet: &PacketView<'_>, now_ns: u64) {
         self.0.count_drop(worker, packet.rx());
+        self.ignored(packet, now_ns);
+    }
+
+    fn ignored(&self, packet: &PacketView<'_>, now_ns: u64) {
         if let Some(tap) = self.0.drop_tap() {
             tap.drop(packet, now_ns);
         }

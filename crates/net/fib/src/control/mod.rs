@@ -9,7 +9,7 @@ mod own;
 mod reply;
 
 use volley_model::{
-    Applied, Handler, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request, Route,
+    Applied, Handler, IfAddress, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request, Route,
 };
 
 use crate::error::FibError;
@@ -25,6 +25,22 @@ impl Fib {
         let done = self.set_directed_broadcast(iface, on);
         self.said(done)
             .map(|changed| Applied::changed(changed.into()))
+    }
+
+    /// Gives an interface an address that is no configuration, or takes it away.
+    pub fn automatic_address(
+        &mut self,
+        interface: &str,
+        address: IfAddress,
+        there: bool,
+    ) -> Result<(), ModelError> {
+        let iface = self.named(interface)?;
+        if there {
+            let done = self.add_automatic(iface, address);
+            return self.said(done);
+        }
+        self.del_automatic(iface, address);
+        Ok(())
     }
 
     /// Routes with several paths get so many buckets from now on, or none of their own.

@@ -7,9 +7,11 @@ mod convert;
 mod load;
 mod own;
 mod reply;
+mod warn;
 
 use volley_model::{
-    Applied, Handler, IfAddress, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request, Route,
+    Applied, Handler, IfAddress, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request,
+    Route,
 };
 
 use crate::error::FibError;
@@ -69,7 +71,8 @@ impl Handler for Fib {
             Request::AddressAdd { interface, address } => self.named(interface).and_then(|iface| {
                 self.give_way(iface, *address);
                 let done = self.add_address(iface, *address);
-                self.said(done).map(|()| Applied::one())
+                self.said(done)?;
+                Ok(with_notes(Applied::one(), self.overlaps(iface, *address)))
             }),
             Request::AddressDel { interface, address } => self.named(interface).and_then(|iface| {
                 let done = self.del_configured(iface, *address);
@@ -82,8 +85,8 @@ impl Handler for Fib {
                     self.said(done).map(|()| Applied::one())
                 })
             }
-            Request::RouteAdd(route) => self.route(route, Change::Add),
-            Request::RouteReplace(route) => self.route(route, Change::Replace),
+            Request::RouteAdd(route) => self.route_with_notes(route, Change::Add),
+            Request::RouteReplace(route) => self.route_with_notes(route, Change::Replace),
             Request::RouteDel(route) => self.route(route, Change::Delete),
             Request::RouteLoad(load) => self.route_load(load),
             Request::RouteUnload { table } => self.route_unload(*table),
@@ -135,6 +138,10 @@ impl Handler for Fib {
     }
 }
 
+fn with_notes(applied: Applied, notes: Vec<String>) -> Applied {
+    notes.into_iter().fold(applied, Applied::note)
+}
+
 /// What a route request does.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Change {
@@ -173,6 +180,11 @@ impl Fib {
         let done = self.set_neighbor(iface, neighbor.address, Neighbor::new(neighbor.mac.0));
         self.said(done)
             .map(|changed| Applied::changed(changed.into()))
+    }
+
+    fn route_with_notes(&mut self, route: &Route, change: Change) -> Done {
+        let done = self.route(route, change)?;
+        Ok(with_notes(done, self.gateways_elsewhere(route)))
     }
 
     fn route(&mut self, route: &Route, change: Change) -> Done {

@@ -5,6 +5,7 @@
 
 mod bench;
 mod calls;
+mod check;
 mod config;
 mod crew;
 mod ctl;

@@ -1,5 +1,6 @@
 //! The client's end of the socket.
 
+use super::files::OwnFiles;
 use crate::server::{Answer, Ask, Op};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -102,14 +103,15 @@ impl Connection {
         serde_json::from_slice(&answer).map_err(ClientError::Answer)
     }
 
-    /// Runs a line; a refusal is an error.
+    /// Runs a line; a refusal is an error. The files that it names are those of this process.
     pub fn exec(&mut self, line: &str, json: bool) -> Result<Answer, ClientError> {
-        let line = line.to_string();
-        let answer = self.ask(&Ask {
-            op: Op::Exec,
-            line,
+        let own = OwnFiles::of(line)?;
+        let mut answer = self.ask(&Ask {
             json,
+            text: own.text,
+            ..Ask::new(Op::Exec, own.line)
         })?;
+        answer.text += &own.note;
         match answer.error {
             Some(e) => Err(ClientError::Refused {
                 column: e.column,

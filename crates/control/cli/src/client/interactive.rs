@@ -114,11 +114,7 @@ impl Shell<'_> {
     }
 
     fn help(&mut self, line: &str) -> Result<(), ClientError> {
-        let ask = Ask {
-            op: Op::Help,
-            line: line.to_string(),
-            json: false,
-        };
+        let ask = Ask::new(Op::Help, line);
         let answer = self.connection.borrow_mut().ask(&ask);
         let text = answer.map_or_else(|e| format!("{e}\n"), |a| a.text);
         self.say(&text)
@@ -212,11 +208,7 @@ impl Completer for Asks {
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = line.get(..at).unwrap_or(line);
-        let ask = Ask {
-            op: Op::Complete,
-            line: before.to_string(),
-            json: false,
-        };
+        let ask = Ask::new(Op::Complete, before);
         let Ok(answer) = self.connection.borrow_mut().ask(&ask) else {
             return Ok((at, Vec::new()));
         };

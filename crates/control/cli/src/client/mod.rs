@@ -1,6 +1,7 @@
 //! `volley ctl`: one line, a file of lines, or interactive, over the daemon's socket.
 
 mod connection;
+mod files;
 mod interactive;
 mod screen;
 mod script;
@@ -84,9 +85,8 @@ pub fn all_or_none(
     out: &mut dyn Write,
 ) -> Result<(), ClientError> {
     let ask = Ask {
-        op: Op::Transact,
-        line: read(file)?,
         json,
+        ..Ask::new(Op::Transact, read(file)?)
     };
     let answer = connection.ask(&ask)?;
     if let Some(failure) = answer.error {

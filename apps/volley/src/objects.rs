@@ -7,6 +7,7 @@ mod tests;
 
 /// Registers the classes, so that files and commands can be read where no router runs.
 pub fn register() -> Result<(), DefinitionError> {
+    volley_iface::classes()?;
     volley_fib::classes()?;
     volley_ip::classes()?;
     Ok(())

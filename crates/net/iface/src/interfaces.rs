@@ -1,6 +1,7 @@
 //! The control thread's account of interfaces.
 
 use crate::driver::{Caps, NewInterface, Port};
+use crate::rates::Rates;
 use crate::steering::Steering;
 use crate::{
     Direction, Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACES, MAX_NUMBERS, MAX_QUEUES,
@@ -149,6 +150,9 @@ pub struct Interfaces {
     default_rx_node: NodeId,
     listeners: Vec<Listener>,
     mac_seed: u64,
+    pub(crate) rates: Rates,
+    /// What operators say of interfaces.
+    pub(crate) descriptions: BTreeMap<IfIdx, String>,
     pub(crate) steering: Steering,
 }
 
@@ -164,6 +168,8 @@ impl Interfaces {
             default_rx_node: NodeId(0),
             listeners: Vec::new(),
             mac_seed: 1,
+            rates: Rates::default(),
+            descriptions: BTreeMap::new(),
             steering: Steering::default(),
         }
     }
@@ -320,6 +326,8 @@ impl Interfaces {
         self.names.remove(name);
         self.ports.remove(&index);
         self.steering.forget(index);
+        self.rates.forget(index);
+        self.descriptions.remove(&index);
         self.table.set(index, Flag::Up, false);
         // The number of its node is another's soon.
         self.table.set_tx_node(index, NodeId::DROP);
@@ -534,6 +542,13 @@ impl Interfaces {
             rx_errors: now.rx_errors - base.rx_errors,
             tx_errors: now.tx_errors - base.tx_errors,
             missed: now.missed - base.missed,
+        }
+    }
+
+    /// Looks at the counters of all interfaces, for their rates.
+    pub fn look(&mut self, at: std::time::Instant) {
+        for index in self.by_index.keys() {
+            self.rates.add(*index, self.table.counts(*index), at);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The interactive command line: history in a file, completion and `?` by the daemon.
 
-use super::{ClientError, Connection, Screen, all_or_none, batch, open, watch};
+use super::{ClientError, Connection, Screen, all_or_none, batch, open, probed, watch};
 use crate::build::{Action, Builtin, parse_line};
 use crate::server::{Answer, Ask, Op};
 use rustyline::completion::{Completer, Pair};
@@ -121,7 +121,17 @@ impl Shell<'_> {
     }
 
     fn run(&mut self, line: &str, history: &FileHistory) -> Result<Next, ClientError> {
-        match parse_line(line).map(|c| c.action) {
+        let command = parse_line(line);
+        if let Ok(command) = &command {
+            let mut connection = self.connection.borrow_mut();
+            let done = probed(&mut connection, command, false, self.out);
+            drop(connection);
+            if let Some(done) = done {
+                self.report(done)?;
+                return Ok(Next::Read);
+            }
+        }
+        match command.map(|c| c.action) {
             Ok(Action::Nothing) => {}
             Ok(Action::Builtin(Builtin::Quit)) => return Ok(Next::Leave),
             Ok(Action::Builtin(Builtin::History)) => {

@@ -65,6 +65,7 @@ pub enum ClientError {
 #[derive(Debug)]
 pub struct Connection {
     stream: BufReader<UnixStream>,
+    socket: PathBuf,
 }
 
 impl Connection {
@@ -80,11 +81,28 @@ impl Connection {
             .map_err(connect)?;
         Ok(Connection {
             stream: BufReader::new(stream),
+            socket: socket.to_path_buf(),
         })
     }
 
-    /// Asks and waits for the answer, refusals included.
+    /// Whether the daemon has closed its end, as one that was restarted has.
+    fn is_closed(&mut self) -> bool {
+        let stream = self.stream.get_ref();
+        if stream.set_nonblocking(true).is_err() {
+            return true;
+        }
+        let closed = match self.stream.fill_buf() {
+            Ok(bytes) => bytes.is_empty(),
+            Err(e) => e.kind() != std::io::ErrorKind::WouldBlock,
+        };
+        self.stream.get_ref().set_nonblocking(false).is_err() || closed
+    }
+
+    /// Asks and waits for the answer, refusals included. A connection that the daemon has closed before is opened again.
     pub fn ask(&mut self, ask: &Ask) -> Result<Answer, ClientError> {
+        if self.is_closed() {
+            *self = Connection::open(&self.socket)?;
+        }
         let mut line = serde_json::to_vec(ask).map_err(ClientError::Answer)?;
         line.push(b'\n');
         self.stream

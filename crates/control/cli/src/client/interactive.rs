@@ -17,7 +17,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const PROMPT: &str = "volley# ";
+/// `volley@HOST# `: which router it is that is changed.
+fn prompt() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name: String = name.trim().chars().filter(|c| !c.is_control()).collect();
+    match name.as_str() {
+        "" | "(none)" => "volley# ".to_owned(),
+        name => format!("volley@{name}# "),
+    }
+}
 
 /// Reads lines from the terminal until `quit` or end of input. History is kept in `history` when given.
 pub fn interactive(
@@ -36,11 +44,12 @@ pub fn interactive(
         socket: socket.to_path_buf(),
         connection,
         screen: Screen::of_stdout(),
+        prompt: prompt(),
         out,
     };
     let mut begun = String::new();
     loop {
-        let line = match editor.readline_with_initial(PROMPT, (&begun, "")) {
+        let line = match editor.readline_with_initial(&shell.prompt, (&begun, "")) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => {
                 begun.clear();
@@ -95,6 +104,7 @@ struct Shell<'a> {
     socket: PathBuf,
     connection: Rc<RefCell<Connection>>,
     screen: Screen,
+    prompt: String,
     out: &'a mut dyn Write,
 }
 
@@ -172,8 +182,9 @@ impl Shell<'_> {
         match answer {
             Ok(Answer { text, .. }) => self.screen.show(&text, self.out),
             Err(e @ ClientError::Refused { column, .. }) => {
+                let before = self.prompt.chars().count();
                 let mark =
-                    column.map_or_else(String::new, |c| format!("{:>1$}\n", '^', PROMPT.len() + c));
+                    column.map_or_else(String::new, |c| format!("{:>1$}\n", '^', before + c));
                 self.say(&format!("{mark}{}\n", self.screen.error(&e.to_string())))
             }
             Err(e) => {

@@ -7,7 +7,6 @@ mod bench;
 mod calls;
 mod check;
 mod config;
-mod crew;
 mod ctl;
 mod demo;
 mod doc;
@@ -20,6 +19,7 @@ mod reference;
 mod run;
 mod stack;
 mod watch;
+mod workers;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;

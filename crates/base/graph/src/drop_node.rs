@@ -1,9 +1,9 @@
 //! error-drop: frees what reaches it; the reason was counted where the packet was dropped.
 
-use crate::drop_book::{DropBook, Kind};
+use crate::drop_table::{DropKey, DropTable};
 use crate::{
-    Col, CounterInfo, Cx, Done, Isa, Names, NoNext, Node, NodeId, PacketView, Severity, Trace,
-    Vector,
+    Col, Consumed, CounterInfo, Cx, Isa, NoNext, Node, NodeId, PacketView, Severity, Trace,
+    TraceNames, Vector,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,7 +21,7 @@ crate::counters! {
 
 /// Somebody who looks at every dropped packet: counters per interface, captures. Called on the worker, so it must not
 /// allocate, lock or format.
-pub trait DropTap: Send + Sync {
+pub trait DropHook: Send + Sync {
     /// `packet` is about to be freed by worker `worker`; its `Err` column says why.
     fn dropped(&self, worker: usize, packet: &PacketView<'_>, now_ns: u64);
 
@@ -62,8 +62,8 @@ impl Ignored {
 /// The end of dropped packets.
 pub struct DropNode {
     worker: usize,
-    tap: Option<Arc<dyn DropTap>>,
-    book: Arc<DropBook>,
+    tap: Option<Arc<dyn DropHook>>,
+    book: Arc<DropTable>,
     ignored: Arc<Ignored>,
     /// Vectors so far.
     vector: u64,
@@ -73,11 +73,11 @@ impl DropNode {
     /// The instance of `worker`, which keeps `book` and is watched by `tap`.
     pub(crate) fn new(
         worker: usize,
-        tap: Option<Arc<dyn DropTap>>,
-        book: Arc<DropBook>,
+        tap: Option<Arc<dyn DropHook>>,
+        book: Arc<DropTable>,
         ignored: Arc<Ignored>,
     ) -> Self {
-        book.open();
+        book.allocate();
         DropNode {
             worker,
             tap,
@@ -103,7 +103,7 @@ impl Trace for DropTrace {
         }
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let rx = names.interface(self.rx);
         let Some(word) = self.reason else {
             return format!("rx {rx}: no reason given");
@@ -121,19 +121,19 @@ impl Node for DropNode {
     type Trace = DropTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Consumed {
         if !v.has(Col::Err) {
             cx.count(Count::NoReason, v.len() as u64);
         }
         self.vector += 1;
         for row in (0..v.len()).rev() {
             let packet = v.view(row);
-            let kind = Kind {
+            let kind = DropKey {
                 rx: packet.rx(),
                 reason: packet.get(Col::Err).unwrap_or(cx.node().reason(0)),
             };
             if !self.ignored.has(kind.reason) {
-                self.book.note(kind, &packet, self.vector, cx.now_ns());
+                self.book.record(kind, &packet, self.vector, cx.now_ns());
             }
         }
         if let Some(tap) = &self.tap {

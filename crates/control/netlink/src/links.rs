@@ -29,7 +29,7 @@ pub enum Order {
 
 /// What is to be done so that both sides are alike.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Todo {
+pub struct SyncPlan {
     /// By Volley.
     pub requests: Vec<Request>,
     /// By the kernel, on the interface with this number.
@@ -44,7 +44,7 @@ pub struct Todo {
 
 /// What both sides had alike the last time.
 #[derive(Default)]
-struct Agreed {
+struct SyncedState {
     up: Option<bool>,
     mtu: Option<u32>,
     addresses: BTreeSet<IfAddress>,
@@ -59,7 +59,7 @@ struct Agreed {
 
 /// The kernel's side of everything, and what was agreed.
 #[derive(Default)]
-pub struct Twins {
+pub struct KernelState {
     pub(crate) links: BTreeMap<u32, Link>,
     addresses: BTreeMap<u32, BTreeSet<IfAddress>>,
     /// Link-local addresses that the kernel made itself.
@@ -69,12 +69,12 @@ pub struct Twins {
     flushed: BTreeSet<u32>,
     /// Links that went down since the last plan: the kernel has thrown their IPv6 addresses away.
     downed: BTreeSet<u32>,
-    agreed: BTreeMap<String, Agreed>,
+    agreed: BTreeMap<String, SyncedState>,
     pub(crate) devices: Devices,
 }
 
 /// An interface as both sides have it.
-struct Both<'a> {
+struct SyncView<'a> {
     row: &'a InterfaceRow,
     link: &'a Link,
     addresses: &'a BTreeSet<IfAddress>,
@@ -83,7 +83,7 @@ struct Both<'a> {
     neighbors: (&'a BTreeMap<IpAddr, Mac>, BTreeMap<IpAddr, Mac>),
 }
 
-impl Twins {
+impl KernelState {
     /// The kernel is read anew.
     pub fn forget(&mut self) {
         self.links.clear();
@@ -210,14 +210,14 @@ impl Twins {
         pair: &LcpRow,
         rows: &'a [InterfaceRow],
         neighbors: &[NeighborRow],
-    ) -> Option<Both<'a>> {
+    ) -> Option<SyncView<'a>> {
         static NONE: (BTreeSet<IfAddress>, BTreeMap<IpAddr, Mac>) =
             (BTreeSet::new(), BTreeMap::new());
         let index = self.index(&pair.host)?;
         let ours = neighbors
             .iter()
             .filter(|n| n.fixed && n.interface == pair.interface);
-        Some(Both {
+        Some(SyncView {
             row: rows.iter().find(|r| r.name == pair.interface)?,
             link: self.links.get(&index)?,
             addresses: self.addresses.get(&index).unwrap_or(&NONE.0),
@@ -235,8 +235,8 @@ impl Twins {
         pairs: &[LcpRow],
         rows: &[InterfaceRow],
         neighbors: &[NeighborRow],
-    ) -> Todo {
-        let mut todo = Todo::default();
+    ) -> SyncPlan {
+        let mut todo = SyncPlan::default();
         let mut agreed = std::mem::take(&mut self.agreed);
         let flushed = std::mem::take(&mut self.flushed);
         let downed = std::mem::take(&mut self.downed);
@@ -298,8 +298,8 @@ impl Twins {
 
 type Compared = (&'static str, String, String, String);
 
-impl Both<'_> {
-    fn link_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
+impl SyncView<'_> {
+    fn link_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
         let (index, name) = (self.link.index, || self.row.name.clone());
         let (kernel, volley) = (self.link.up, self.row.state == AdminState::Up);
         // A new twin is made down: whoever has set it up meant it.
@@ -335,7 +335,7 @@ impl Both<'_> {
         }
     }
 
-    fn address_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
+    fn address_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
         // What the kernel made itself, it has as well when it is configured here.
         let ours = self.row.addresses.iter().copied();
         let ours: BTreeSet<IfAddress> = ours.filter(|a| !self.made.contains(a)).collect();
@@ -374,7 +374,7 @@ impl Both<'_> {
     }
 
     /// Link-local addresses of the kernel's own making: used while both are up, never configuration.
-    fn automatic_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
+    fn automatic_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
         let up = self.link.up && self.row.state == AdminState::Up;
         let wanted = self.made.iter().filter(|_| up).copied();
         let wanted = wanted.filter(|a| !self.row.addresses.contains(a));
@@ -390,7 +390,7 @@ impl Both<'_> {
         agreed.automatic = wanted;
     }
 
-    fn neighbor_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
+    fn neighbor_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
         let (kernel, volley) = (self.neighbors.0, &self.neighbors.1);
         let interface = || self.row.name.clone();
         let all: BTreeSet<IpAddr> = kernel.keys().chain(volley.keys()).copied().collect();

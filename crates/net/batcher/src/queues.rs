@@ -12,7 +12,7 @@ use crate::table::{QUEUES, Table};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use volley_graph::{Batch, Hands};
+use volley_graph::{Batch, StageCx};
 
 /// Batches held at a time.
 pub(crate) const MOST: usize = 128;
@@ -74,7 +74,7 @@ impl Queue {
 
 /// Why a batch leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Why {
+pub(crate) enum ReleaseReason {
     Full,
     Timeout,
     Flush,
@@ -159,12 +159,12 @@ impl Queues {
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
-        hands: &mut Hands<'_>,
+        stage_cx: &mut StageCx<'_>,
         table: &Table,
         id: usize,
         mut piece: Batch,
         now: u64,
-        mut send: impl FnMut(&mut Hands<'_>, Batch),
+        mut send: impl FnMut(&mut StageCx<'_>, Batch),
     ) {
         let id = id % QUEUES;
         let plan = table.queues[id];
@@ -179,16 +179,16 @@ impl Queues {
                     let batch = piece;
                     queue.open = Some(Waiting { batch, times });
                     self.batches += 1;
-                    piece = hands.empty();
+                    piece = stage_cx.empty_batch();
                 }
                 None => {
-                    let (batch, times) = (hands.empty(), Times::default());
+                    let (batch, times) = (stage_cx.empty_batch(), Times::default());
                     queue.open = Some(Waiting { batch, times });
                     self.batches += 1;
                     continue;
                 }
                 Some(open) => {
-                    let moved = hands.fill(&mut open.batch, &mut piece, plan.batch);
+                    let moved = stage_cx.move_packets(&mut open.batch, &mut piece, plan.batch);
                     if moved > 0 {
                         open.times.add(now, moved);
                     }
@@ -200,7 +200,7 @@ impl Queues {
                 self.full |= 1 << id;
             }
             if piece.is_empty() {
-                hands.recycle(piece);
+                stage_cx.free_batch(piece);
                 break;
             }
         }
@@ -220,8 +220,8 @@ impl Queues {
             cells.most.store(queue.packets, Relaxed);
         }
         while self.batches > MOST && self.full & 1 << id != 0 {
-            if let Some(batch) = self.take(id, plan.timeout_ns, now, Why::Full) {
-                send(hands, batch);
+            if let Some(batch) = self.take(id, plan.timeout_ns, now, ReleaseReason::Full) {
+                send(stage_cx, batch);
             }
         }
     }
@@ -248,9 +248,9 @@ impl Queues {
         }
         let id = self.choose(table, ready);
         let why = if self.full & 1 << id != 0 {
-            Why::Full
+            ReleaseReason::Full
         } else {
-            Why::Timeout
+            ReleaseReason::Timeout
         };
         self.take(id, table.queues[id].timeout_ns, now, why)
     }
@@ -314,7 +314,7 @@ impl Queues {
     }
 
     /// The oldest batch of a queue.
-    fn take(&mut self, id: usize, limit: u64, now: u64, why: Why) -> Option<Batch> {
+    fn take(&mut self, id: usize, limit: u64, now: u64, why: ReleaseReason) -> Option<Batch> {
         let queue = &mut self.queues[id];
         let Waiting { batch, times } = match queue.full.pop_front() {
             Some(full) => full,
@@ -346,9 +346,9 @@ impl Queues {
             }
         }
         match why {
-            Why::Full => bump(&cells.full, 1),
-            Why::Timeout => bump(&cells.timeouts, 1),
-            Why::Flush => bump(&self.cells.flushed, packets),
+            ReleaseReason::Full => bump(&cells.full, 1),
+            ReleaseReason::Timeout => bump(&cells.timeouts, 1),
+            ReleaseReason::Flush => bump(&self.cells.flushed, packets),
         }
         Some(batch)
     }
@@ -357,7 +357,7 @@ impl Queues {
     pub(crate) fn flush(&mut self, now: u64) -> Option<Batch> {
         let held = self.full | self.open;
         let id = held.trailing_zeros() as usize;
-        (held != 0).then(|| self.take(id, u64::MAX, now, Why::Flush))?
+        (held != 0).then(|| self.take(id, u64::MAX, now, ReleaseReason::Flush))?
     }
 
     /// Tell how much is held.

@@ -21,7 +21,7 @@ pub struct Description {
 
 impl Description {
     fn check(&self) -> Result<(), FieldError> {
-        match self.text.chars().count() <= LONGEST {
+        match self.text.chars().count() <= MAX_STACK_BYTES {
             true => Ok(()),
             false => Err(FieldError {
                 field: "text",

@@ -10,7 +10,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use volley_model::reply::{PingReply, ProbeSaid, TraceHop, TracerouteReply};
+use volley_model::reply::{PingReply, ProbeResult, TraceHop, TracerouteReply};
 use volley_model::{PingQuery, Query, TracerouteQuery};
 
 /// Ctrl-C, noticed between two requests.
@@ -165,7 +165,7 @@ fn trace_each(
             let (destination, source) = (came.destination, came.source);
             say(out, &format!("{destination} from {source}\n"))?;
         }
-        let last = |said: ProbeSaid| said != ProbeSaid::TimeExceeded;
+        let last = |said: ProbeResult| said != ProbeResult::TimeExceeded;
         let ended = came.answers.iter().flatten().any(|a| last(a.said));
         reached |= came.received > 0;
         let hop = TraceHop {

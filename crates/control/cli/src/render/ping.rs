@@ -1,16 +1,16 @@
 //! `ping` and `traceroute`.
 
-use volley_model::reply::{PingReply, ProbeAnswer, ProbeSaid, TraceHop, TracerouteReply};
+use volley_model::reply::{PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply};
 
 fn said(answer: &ProbeAnswer) -> &'static str {
     match answer.said {
-        ProbeSaid::Reply => "",
-        ProbeSaid::TimeExceeded => "hops used up",
-        ProbeSaid::NetUnreachable => "no route",
-        ProbeSaid::HostUnreachable => "host unreachable",
-        ProbeSaid::Prohibited => "prohibited",
-        ProbeSaid::TooBig => "too big for the next link",
-        ProbeSaid::Other => "an error",
+        ProbeResult::Reply => "",
+        ProbeResult::TimeExceeded => "hops used up",
+        ProbeResult::NetUnreachable => "no route",
+        ProbeResult::HostUnreachable => "host unreachable",
+        ProbeResult::Prohibited => "prohibited",
+        ProbeResult::TooBig => "too big for the next link",
+        ProbeResult::Other => "an error",
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn head(reply: &PingReply) -> String {
 pub(crate) fn line(number: usize, answer: Option<&ProbeAnswer>) -> String {
     match answer {
         None => format!("{number}: no answer\n"),
-        Some(a) if a.said == ProbeSaid::Reply => format!(
+        Some(a) if a.said == ProbeResult::Reply => format!(
             "{number}: from {}, hops {}, {}\n",
             a.from,
             a.hops,
@@ -78,7 +78,7 @@ pub(crate) fn hop(hop: &TraceHop) -> String {
             last = Some(a.from);
         }
         line += &format!(" {}", milliseconds(a.rtt_us));
-        if !matches!(a.said, ProbeSaid::Reply | ProbeSaid::TimeExceeded) {
+        if !matches!(a.said, ProbeResult::Reply | ProbeResult::TimeExceeded) {
             line += &format!(" ({})", said(a));
         }
     }

@@ -1,12 +1,12 @@
 //! neighbor-output: what the control thread gives back to the graph: questions and announcements as frames, and packets that
 //! waited for an answer.
 
-use crate::lane::{Frame, Lane};
+use crate::lane::{ControlQueues, Frame};
 use crate::node::ip_glean::Gleans;
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use volley_fib::{V4, V6};
-use volley_graph::{Col, Column, Cx, Isa, Output, Rest, Source, counters, nexts};
+use volley_graph::{Col, Column, Cx, Isa, Output, Source, WakeConditions, counters, nexts};
 use volley_model::Family;
 
 nexts! {
@@ -36,14 +36,14 @@ counters! {
 
 /// State of neighbor-output.
 pub struct NeighborOutput {
-    lane: Arc<Lane>,
+    lane: Arc<ControlQueues>,
     codes: Column,
     tx: Column,
 }
 
 impl NeighborOutput {
     /// For vectors of up to `size` packets, on the worker that `lane` belongs to.
-    pub fn new(lane: Arc<Lane>, size: usize) -> Self {
+    pub fn new(lane: Arc<ControlQueues>, size: usize) -> Self {
         NeighborOutput {
             lane,
             codes: Column::new(size),
@@ -55,15 +55,15 @@ impl NeighborOutput {
     fn resume<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let (lane, codes, size) = (&self.lane, &mut self.codes, out.vector_size());
         let (mut n, mut lost) = (0, 0);
-        let mut fresh = out.resume_held(|| {
-            let back = lane.back.pop()?;
-            let next = match (back.family, back.lost) {
+        let mut fresh = out.new_from_held(|| {
+            let back = lane.resolved_packets.pop()?;
+            let next = match (back.family, back.is_unresolved) {
                 (Family::V4, false) => Next::Ip4,
                 (Family::V6, false) => Next::Ip6,
                 (Family::V4, true) => Next::Lost4,
                 (Family::V6, true) => Next::Lost6,
             };
-            lost += u64::from(back.lost);
+            lost += u64::from(back.is_unresolved);
             codes.words_mut(size)[n] = next as u32;
             n += 1;
             Some(back.packet)
@@ -113,21 +113,21 @@ impl Source for NeighborOutput {
 
     #[inline(always)]
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        if !self.lane.back.is_empty() {
+        if !self.lane.resolved_packets.is_empty() {
             return self.resume(cx, out);
         }
         let (lane, tx) = (&self.lane, &mut self.tx);
         if !lane.frames.is_empty() {
             return send(&lane.frames, tx, cx, out);
         }
-        if !lane.long.is_empty() {
-            return send(&lane.long, tx, cx, out);
+        if !lane.large_frames.is_empty() {
+            return send(&lane.large_frames, tx, cx, out);
         }
         0
     }
 
     /// Packets of this worker that wait for a neighbour come back to it.
-    fn may_leave(&self) -> bool {
+    fn can_exit(&self) -> bool {
         self.lane.away() == 0 && !self.lane.is_waiting()
     }
 
@@ -135,11 +135,11 @@ impl Source for NeighborOutput {
         !self.lane.is_waiting()
     }
 
-    fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
+    fn may_sleep(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
     }
 
-    fn rest(&mut self, _rest: &mut Rest) -> bool {
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         !self.lane.is_waiting()
     }
 }

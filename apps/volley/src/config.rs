@@ -1,20 +1,25 @@
 //! `volley config ...`: check a file without a daemon; show, compare, commit and go back with one.
 
+use crate::check::{self, Scope};
+use crate::run::commits::parted;
 use clap::{Subcommand, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use volley_cli::client::{ClientError, one_shot};
 use volley_config::ConfigErrors;
 use volley_control::{Core, TransactionError};
-use volley_model::{Request, quote};
+use volley_model::quote;
 
 /// `volley config ...`
 #[derive(Subcommand)]
 pub enum Command {
-    /// Read a file and tell every error with its place. Needs no daemon.
+    /// Report every error of a file, and what a start with it would refuse. Needs no daemon.
     Check {
         /// The configuration file.
         file: PathBuf,
+        /// Check this machine, too: devices, files, cores, sockets, addresses.
+        #[arg(long)]
+        here: bool,
     },
     /// The running configuration as a file, or that of a commit.
     Show {
@@ -111,26 +116,23 @@ pub enum ConfigError {
         /// What does not.
         error: TransactionError,
     },
+    /// A start with the file would fail.
+    #[error("{}", each(.file, .errors))]
+    Start {
+        /// The file.
+        file: PathBuf,
+        /// Why, one sentence each.
+        errors: Vec<String>,
+    },
     /// The daemon refused, or is not there.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// A file cannot be found.
-    #[error("{}: {source}", .file.display())]
-    Path {
-        /// The file.
-        file: PathBuf,
-        /// Why not.
-        source: std::io::Error,
-    },
 }
 
-/// The path of a file as the daemon finds it, wherever that was started.
-fn for_daemon(file: &Path) -> Result<String, ConfigError> {
-    let found = std::path::absolute(file).map_err(|source| ConfigError::Path {
-        file: file.to_owned(),
-        source,
-    })?;
-    Ok(apart(&found.display().to_string()))
+/// Errors of a file, one a line.
+fn each(file: &Path, errors: &[String]) -> String {
+    let lines = errors.iter().map(|e| format!("{}: {e}", file.display()));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// A word in quotes, so that it is no keyword.
@@ -141,13 +143,27 @@ fn apart(word: &str) -> String {
     }
 }
 
-fn check(file: &Path) -> Result<(), ConfigError> {
+fn check(file: &Path, scope: Scope) -> Result<(), ConfigError> {
     let config = volley_config::load(file)?;
     let (requests, _) = parted(config.requests.clone());
     Core::state_of(&requests).map_err(|error| ConfigError::Whole {
         file: file.to_owned(),
         error,
     })?;
+    let found = check::check(&config, scope);
+    if !found.errors.is_empty() {
+        return Err(ConfigError::Start {
+            file: file.to_owned(),
+            errors: found.errors,
+        });
+    }
+    for warning in found.warnings {
+        let _ = writeln!(
+            std::io::stderr(),
+            "volley: {}: warning: {warning}",
+            file.display()
+        );
+    }
     // Nobody reads: nothing to tell.
     let _ = writeln!(
         std::io::stdout(),
@@ -158,14 +174,13 @@ fn check(file: &Path) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn parted(requests: Vec<Request>) -> (Vec<Request>, Vec<Request>) {
-    requests.into_iter().partition(Request::is_configuration)
-}
-
 /// Carry it out.
 pub fn main(command: Command) -> Result<(), ConfigError> {
     let (line, daemon) = match command {
-        Command::Check { file } => return check(&file),
+        Command::Check { file, here } => {
+            let scope = if here { Scope::Here } else { Scope::File };
+            return check(&file, scope);
+        }
         Command::Show { commit, daemon } => {
             let commit = commit.map_or(String::new(), |n| format!(" commit {n}"));
             (format!("config show{commit}"), daemon)
@@ -176,7 +191,7 @@ pub fn main(command: Command) -> Result<(), ConfigError> {
             daemon,
         } => {
             let with = match (file, commit) {
-                (Some(file), _) => format!(" {}", for_daemon(&file)?),
+                (Some(file), _) => format!(" {}", apart(&file.display().to_string())),
                 (None, Some(number)) => format!(" commit {number}"),
                 (None, None) => String::new(),
             };
@@ -190,7 +205,7 @@ pub fn main(command: Command) -> Result<(), ConfigError> {
         } => {
             let mut line = "config commit".to_owned();
             if let Some(file) = file {
-                line += &format!(" file {}", for_daemon(&file)?);
+                line += &format!(" file {}", apart(&file.display().to_string()));
             }
             if let Some(span) = confirm {
                 line += &format!(" confirm {}", apart(&span));

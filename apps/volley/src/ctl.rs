@@ -8,9 +8,13 @@ use volley_model::EngineSettings;
 /// Where the service of the package has its control socket.
 const SERVICE: &str = "/run/volley/volley.sock";
 
-/// The socket of the daemon that is meant when none is named: the service's where that runs, else that of a daemon of
-/// this user.
+/// The socket of the daemon that is meant when none is named: that of `VOLLEY_SOCKET`, else the service's where that runs, else
+/// that of a daemon of this user.
 pub fn usual_socket() -> PathBuf {
+    let named = std::env::var_os("VOLLEY_SOCKET").filter(|name| !name.is_empty());
+    if let Some(socket) = named {
+        return socket.into();
+    }
     match std::path::Path::new(SERVICE).exists() {
         true => SERVICE.into(),
         false => EngineSettings::default().socket,
@@ -20,7 +24,7 @@ pub fn usual_socket() -> PathBuf {
 /// `volley ctl ...`
 #[derive(clap::Args)]
 pub struct Args {
-    /// Unix socket of the daemon (/run/volley/volley.sock where the service runs, else volley.sock in
+    /// Unix socket of the daemon ($VOLLEY_SOCKET, else /run/volley/volley.sock where the service runs, else volley.sock in
     /// $XDG_RUNTIME_DIR).
     #[arg(long, default_value_os_t = usual_socket())]
     socket: PathBuf,
@@ -36,8 +40,25 @@ pub struct Args {
     words: Vec<String>,
 }
 
+/// Options of this program that stand behind or inside the command are options all the same.
+fn take_options(args: &mut Args) {
+    let words = std::mem::take(&mut args.words);
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        match word.strip_prefix("--socket") {
+            Some("") if words.peek().is_some() => {
+                args.socket = words.next().map(PathBuf::from).unwrap_or_default();
+            }
+            Some(value) if value.starts_with('=') => args.socket = value[1..].into(),
+            _ if word == "--json" => args.json = true,
+            _ => args.words.push(word),
+        }
+    }
+}
+
 /// Carry it out.
-pub fn main(args: Args) -> Result<(), ClientError> {
+pub fn main(mut args: Args) -> Result<(), ClientError> {
+    take_options(&mut args);
     let mut out = std::io::stdout();
     let stdin = std::io::stdin();
     let done = if args.words.is_empty() && stdin.is_terminal() {

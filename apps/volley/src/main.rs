@@ -5,6 +5,7 @@
 
 mod bench;
 mod calls;
+mod check;
 mod config;
 mod ctl;
 mod demo;
@@ -21,6 +22,7 @@ mod watch;
 mod workers;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
@@ -67,7 +69,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let command = Cli::parse_from(in_order(std::env::args_os())).command;
     if let Err(error) = objects::register() {
         return exit(Err(error));
     }
@@ -95,6 +97,26 @@ fn main() -> ExitCode {
             let _ = std::io::stdout().write_all(text.as_bytes());
         })),
     }
+}
+
+/// The arguments with `--socket PATH` of the front behind the subcommand, which it is an option of.
+fn in_order(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = args.collect();
+    let first = all.get(1).and_then(|a| a.to_str()).unwrap_or_default();
+    let options = match first {
+        "--socket" => 2,
+        _ if first.starts_with("--socket=") => 1,
+        _ => 0,
+    };
+    // `config` has subcommands.
+    let behind = match all.get(1 + options).and_then(|a| a.to_str()) {
+        Some("config") => 2,
+        _ => 1,
+    };
+    if options > 0 && all.len() >= 1 + options + behind {
+        all[1..1 + options + behind].rotate_left(options);
+    }
+    all
 }
 
 /// Tell an error; a reader of the output that has gone away is none.

@@ -65,7 +65,7 @@ fn prefixes(daemon: &Daemon) -> u64 {
 #[test]
 fn every_show_command_answers_in_text_and_json() {
     let mut daemon = Daemon::start(CONFIG, &[]);
-    daemon.wait_for_answer("show interfaces", "1000");
+    daemon.wait_for_answer("show interfaces detail", "1000");
     let wanted = [
         ("show version", "vector size 256"),
         ("show interfaces", "pg1"),
@@ -75,7 +75,7 @@ fn every_show_command_answers_in_text_and_json() {
         ("show hardware", "02:fe:00:00:00:02"),
         ("show runtime", "ip4-lookup"),
         ("show runtime verbose", "ip6-lookup"),
-        ("show errors", "Reason"),
+        ("show errors", "no counter"),
         ("show drops", "no packet was dropped"),
         ("show trace", "No packets"),
         ("show node ip4-lookup", "1000 vectors"),
@@ -123,7 +123,7 @@ fn routes_come_and_go_by_the_thousand() {
 #[test]
 fn packets_are_traced_captured_counted_and_cleared() {
     let mut daemon = Daemon::start(CONFIG, &[]);
-    daemon.wait_for_answer("show interfaces", "1000");
+    daemon.wait_for_answer("show interfaces detail", "1000");
     let file = daemon.folder.file("t.pcap");
     daemon.ok(&stream("s1", 20));
     daemon.ok("trace add pg-input 5");
@@ -183,7 +183,7 @@ fn packets_are_traced_captured_counted_and_cleared() {
 #[test]
 fn features_and_patches_change_the_way_of_packets() {
     let mut daemon = Daemon::start(CONFIG, &[]);
-    daemon.wait_for_answer("show interfaces", "1000");
+    daemon.wait_for_answer("show interfaces detail", "1000");
     daemon.ok("set interface feature pg0 ip4-not-enabled arc ip4-unicast");
     daemon.ok(&stream("off", 7));
     daemon.ok("packet-generator enable off");
@@ -356,7 +356,7 @@ fn settings_of_the_command_line_win_and_signals_end_it() {
 #[test]
 fn an_interface_lives_through_its_changes() {
     let mut daemon = Daemon::start(CONFIG, &[]);
-    daemon.wait_for_answer("show interfaces", "1000");
+    daemon.wait_for_answer("show interfaces detail", "1000");
     daemon.ok("set interface name pg1 uplink0");
     assert!(daemon.ok("show ip fib 10.1.2.3").contains("uplink0"));
     assert!(daemon.ok("show node uplink0-tx").contains("uplink0-tx"));

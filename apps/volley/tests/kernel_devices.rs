@@ -468,7 +468,7 @@ fn two_routers_share_a_lan_and_a_twin_is_noticed() {
         (1, 1),
         "once a minute"
     );
-    assert!(second.ok("show interfaces").contains("own-mac"));
+    assert!(second.ok("show interfaces detail").contains("own-mac"));
     drop(lan);
 }
 

@@ -51,10 +51,20 @@ pub fn report(engine: &Engine, interfaces: &Interfaces) -> DropsReply {
                 sample,
             });
         };
-        let left = c.count.saturating_sub(seen.iter().map(|d| d.count).sum());
+        let mut left = c.count.saturating_sub(seen.iter().map(|d| d.count).sum());
         for drop in seen {
             let sample = drop.sample.as_ref().map(decoded);
             row(drop.count, Some(interfaces.name(drop.rx)), sample);
+        }
+        if c.info.name == "kernel-drops" {
+            // These packets never were here: the receiving interfaces have counted them.
+            for i in interfaces.iter().filter(|i| i.rx_node == c.node) {
+                let missed = interfaces.counts(i).missed.min(left);
+                left -= missed;
+                if missed > 0 {
+                    row(missed, Some(i.name.clone()), None);
+                }
+            }
         }
         if left > 0 {
             row(left, None, None);

@@ -78,6 +78,11 @@ impl Commits {
         *self.initial.borrow_mut() = state;
     }
 
+    /// Whether a state is what there is without a commit.
+    pub fn is_initial(&self, state: &State) -> bool {
+        *self.initial.borrow() == *state
+    }
+
     /// Settings of the engine that the next commit carries along.
     pub fn set_engine(&self, engine: Option<EngineSettings>) {
         *self.engine.borrow_mut() = engine;
@@ -336,7 +341,7 @@ impl Daemon {
         wanted
             .notes
             .extend(Core::interruptions(&before, &wanted.state));
-        let steps = self.become_state(&wanted.state, &client).await?;
+        let (steps, warnings) = self.become_state(&wanted.state, &client).await?;
         let engine = wanted
             .engine
             .or_else(|| self.commits.engine.borrow().clone());
@@ -362,7 +367,7 @@ impl Daemon {
                     number,
                     steps,
                     confirm_by,
-                    notes: wanted.notes,
+                    notes: [warnings, wanted.notes].concat(),
                 })
             }
             Err(error) => {
@@ -372,18 +377,20 @@ impl Daemon {
         }
     }
 
-    /// Makes the running configuration another one; returns how many steps it took. The turn must be held.
+    /// Makes the running configuration another one; returns how many steps it took, and what an operator should know. The
+    /// turn must be held.
     pub(super) async fn become_state(
         &self,
         wanted: &State,
         client: &Client,
-    ) -> Result<u64, ModelError> {
+    ) -> Result<(u64, Vec<String>), ModelError> {
         let begun = self.core.borrow_mut().begin_state(wanted);
         let mut transaction = begun.map_err(TransactionError::into_model)?;
         transaction.user.clone_from(&client.user);
         let steps = transaction.steps().len() as u64;
         let done = self.carry_out(transaction).await;
-        done.map(|_| steps).map_err(TransactionError::into_model)
+        done.map(|(applied, _)| (steps, applied.notes))
+            .map_err(TransactionError::into_model)
     }
 
     /// Takes the commit back that nobody has confirmed in time.

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 use volley_graph::{Activation, ProcessInfo};
 use volley_model::{
-    Applied, Client, Family, ModelError, Query, Reply, Request, RouteBatch, RouteSet, RouteSource,
-    Via,
+    Applied, Client, Family, IfAddress, ModelError, Query, Reply, Request, RouteBatch, RouteSet,
+    RouteSource, Via,
 };
 use volley_netlink::{Backend, Pending};
 
@@ -56,6 +56,21 @@ impl Backend for Daemon {
 
     fn own_routes(&self, family: Family, table: u32) -> Result<RouteSet, ModelError> {
         self.stack.fib.borrow().own_routes(family, table)
+    }
+
+    fn automatic(
+        &self,
+        interface: &str,
+        address: IfAddress,
+        there: bool,
+    ) -> Result<(), ModelError> {
+        let done = {
+            let mut fib = self.stack.fib.borrow_mut();
+            fib.automatic_address(interface, address, there)
+        };
+        self.stack.neighbors.refresh();
+        self.stack.engine.borrow().wake();
+        done
     }
 
     fn follow(&self) {

@@ -7,7 +7,7 @@
 
 mod audit;
 mod backend;
-mod commits;
+pub(crate) mod commits;
 mod error;
 mod identity;
 pub(crate) mod logging;

@@ -5,7 +5,7 @@ use super::commits::watch_confirmations;
 use super::notify::{Manager, Watchdog};
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use volley_graph::{ProcessInfo, WorkerThreads};
@@ -18,6 +18,9 @@ const QUIET: Duration = Duration::from_millis(50);
 const RECLAIM: Duration = Duration::from_millis(50);
 /// Between two looks at the worker.
 const WATCH: Duration = Duration::from_millis(100);
+
+/// Between two looks at the counters of interfaces.
+const RATES: Duration = Duration::from_secs(1);
 
 /// Start them all. The handle is done when a worker has died.
 pub fn start(daemon: &Rc<Daemon>, running: &Rc<RefCell<WorkerThreads>>) -> JoinHandle<()> {
@@ -35,6 +38,11 @@ pub fn start(daemon: &Rc<Daemon>, running: &Rc<RefCell<WorkerThreads>>) -> JoinH
         "Takes a commit back that nobody has confirmed in time.",
     );
     processes.spawn(confirm, watch_confirmations(Rc::downgrade(daemon)));
+    let rates = info(
+        "interface-rates",
+        "Reads counters of interfaces for their rates.",
+    );
+    processes.spawn(rates, look_at_interfaces(Rc::downgrade(daemon)));
     super::mirror::start(daemon);
     let watch = info("worker-watch", "Notices a worker that has died.");
     processes.spawn(watch, watch_workers(Rc::downgrade(running)))
@@ -58,6 +66,16 @@ async fn write_captures(daemon: Weak<Daemon>) {
             () = sleep(span) => {}
             () = changed.notified() => {}
         }
+    }
+}
+
+async fn look_at_interfaces(daemon: Weak<Daemon>) {
+    let mut due = tokio::time::interval(RATES);
+    due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while let Some(daemon) = daemon.upgrade() {
+        daemon.stack.interfaces.borrow_mut().look(Instant::now());
+        drop(daemon);
+        due.tick().await;
     }
 }
 

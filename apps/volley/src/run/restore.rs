@@ -140,6 +140,13 @@ fn usable(
     Ok(instead)
 }
 
+/// Log what an operator should know of the configuration.
+fn log_warnings(notes: &[String]) {
+    for text in notes.iter().filter_map(|n| n.strip_prefix("warning: ")) {
+        warn!(target: "config", "{text}");
+    }
+}
+
 impl Daemon {
     /// Brings in force what was found.
     pub async fn begin_with(
@@ -159,7 +166,8 @@ impl Daemon {
             // All of it or nothing, in order of dependence; streams send when captures are there to see them.
             let sends = |r: &Request| matches!(r, Request::StreamEnable { .. });
             let (last, first) = requests.into_iter().partition(sends);
-            self.change(first, &client).await.map_err(refused)?;
+            let (applied, _) = self.change(first, &client).await.map_err(refused)?;
+            log_warnings(&applied.notes);
             for request in observations {
                 self.change(vec![request], &client).await.map_err(refused)?;
             }
@@ -214,7 +222,9 @@ impl Daemon {
         let wanted = wanted.map_err(TransactionError::into_model)?;
         let _turn = self.turn.lock().await;
         let client = Client::internal(Via::Start);
-        self.become_state(&wanted, &client).await.map(drop)
+        let (_, notes) = self.become_state(&wanted, &client).await?;
+        log_warnings(&notes);
+        Ok(())
     }
 
     /// What is in force now, instead of the commit `failed` where there is one.
@@ -224,8 +234,18 @@ impl Daemon {
             warn!(target: "config", commit = number, "commit {number} is in force, NOT commit {failed}, which `config history` shows as the active one: remove the cause, then apply it by `config rollback {failed}`");
             return;
         }
+        let differs = !self
+            .commits
+            .is_initial(&self.core.borrow().state().lasting());
         let file = args.config.as_ref().map_or_else(String::new, |file| {
-            format!("; {} gives the [engine] settings only", file.display())
+            let file = file.display();
+            let apply = match differs {
+                true => format!(
+                    "; it differs from the commit, and `volley config commit {file}` applies it"
+                ),
+                false => String::new(),
+            };
+            format!("; {file} gives the [engine] settings only{apply}")
         });
         info!(target: "config", commit = number, "commit {number} is in force{file}");
     }

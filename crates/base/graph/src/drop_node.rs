@@ -1,8 +1,12 @@
 //! error-drop: frees dropped packets. The node that drops a packet has counted the reason.
 
 use crate::drop_table::{DropKey, DropTable};
-use crate::{Col, Consumed, Cx, Isa, NoNext, Node, NodeId, PacketView, Trace, TraceNames, Vector};
+use crate::{
+    Col, Consumed, CounterInfo, Cx, Isa, NoNext, Node, NodeId, PacketView, Severity, Trace,
+    TraceNames, Vector,
+};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The name of the drop node.
 pub const DROP_NODE: &str = "error-drop";
@@ -20,6 +24,39 @@ crate::counters! {
 pub trait DropHook: Send + Sync {
     /// Worker `worker` is about to free `packet`, whose `Err` column is the reason.
     fn dropped(&self, worker: usize, packet: &PacketView<'_>, now_ns: u64);
+
+    /// The same of a packet that is ignored, not lost: its reason is information ([`Severity::Info`]).
+    fn ignored(&self, _packet: &PacketView<'_>, _now_ns: u64) {}
+}
+
+/// Reasons that are information, by node: what hosts send to each other is no loss when the router ignores it.
+pub(crate) struct Ignored(Box<[AtomicU64]>);
+
+impl Ignored {
+    /// Nodes that there is room for; reasons of those beyond are drops.
+    const NODES: usize = 4096;
+
+    pub(crate) fn new() -> Arc<Ignored> {
+        Arc::new(Ignored(
+            (0..Ignored::NODES).map(|_| AtomicU64::new(0)).collect(),
+        ))
+    }
+
+    /// A node has these counters from now on.
+    pub(crate) fn learn(&self, node: NodeId, counters: &[CounterInfo]) {
+        let info = |(i, c): (usize, &CounterInfo)| u64::from(c.severity == Severity::Info) << i;
+        let bits = counters.iter().take(64).enumerate().map(info);
+        if let Some(word) = self.0.get(node.index()) {
+            word.store(bits.fold(0, |all, bit| all | bit), Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn has(&self, reason: u32) -> bool {
+        let (node, counter) = NodeId::of_reason(reason);
+        let word = self.0.get(node.index());
+        counter < 64 && word.is_some_and(|word| word.load(Relaxed) >> counter & 1 == 1)
+    }
 }
 
 /// The last node of dropped packets.
@@ -27,18 +64,25 @@ pub struct DropNode {
     worker: usize,
     tap: Option<Arc<dyn DropHook>>,
     book: Arc<DropTable>,
+    ignored: Arc<Ignored>,
     /// The number of vectors.
     vector: u64,
 }
 
 impl DropNode {
-    /// The instance of `worker`. It writes to `book` and calls `tap`.
-    pub(crate) fn new(worker: usize, tap: Option<Arc<dyn DropHook>>, book: Arc<DropTable>) -> Self {
+    /// The instance of `worker`. It writes to `book`, calls `tap`, and takes reasons in `ignored` for information.
+    pub(crate) fn new(
+        worker: usize,
+        tap: Option<Arc<dyn DropHook>>,
+        book: Arc<DropTable>,
+        ignored: Arc<Ignored>,
+    ) -> Self {
         book.allocate();
         DropNode {
             worker,
             tap,
             book,
+            ignored,
             vector: 0,
         }
     }
@@ -88,11 +132,17 @@ impl Node for DropNode {
                 rx: packet.rx(),
                 reason: packet.get(Col::Err).unwrap_or(cx.node().reason(0)),
             };
-            self.book.record(kind, &packet, self.vector, cx.now_ns());
+            if !self.ignored.has(kind.reason) {
+                self.book.record(kind, &packet, self.vector, cx.now_ns());
+            }
         }
         if let Some(tap) = &self.tap {
             for row in 0..v.len() {
-                tap.dropped(self.worker, &v.view(row), cx.now_ns());
+                let packet = v.view(row);
+                match packet.get(Col::Err) {
+                    Some(reason) if self.ignored.has(reason) => tap.ignored(&packet, cx.now_ns()),
+                    _ => tap.dropped(self.worker, &packet, cx.now_ns()),
+                }
             }
         }
         v.free()

@@ -13,6 +13,7 @@ use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace, SetVectorSize};
 use crate::channel::Channel;
 use crate::dispatch::{DispatchState, PendingFrames};
+use crate::drop_node::Ignored;
 use crate::drop_table::{DropKey, DropTable};
 use crate::frame::Frame;
 use crate::handoff::{HandoffMesh, HandoffRings};
@@ -114,6 +115,8 @@ pub struct Engine {
     traces: BTreeMap<(usize, u32), TraceReport>,
     /// Drops by key, one table for each worker.
     drop_tables: Arc<[Arc<DropTable>]>,
+    /// Reasons that are information, not drops.
+    ignored: Arc<Ignored>,
     /// Frames that were reserved for stages: workers that are added later get them, too.
     pub(crate) stage_frames: usize,
     /// The values of the drop tables at the last clear.
@@ -164,7 +167,8 @@ impl Engine {
         }
         let books = (0..settings.workers).map(|_| Arc::default());
         let drop_tables: Arc<[Arc<DropTable>]> = books.collect();
-        let kept = drop_tables.clone();
+        let (kept, ignored) = (books.clone(), Ignored::new());
+        let kinds = ignored.clone();
         let places = settings.workers;
         let mut engine = Engine {
             vector_size: settings.vector_size,
@@ -180,6 +184,7 @@ impl Engine {
             notes: vec![None; places],
             traces: BTreeMap::new(),
             drop_tables,
+            ignored,
             stage_frames: 0,
             drop_baselines: HashMap::new(),
             loops_cleared: vec![reports::LoopBase::default(); places],
@@ -188,7 +193,7 @@ impl Engine {
             retired_nodes: RetiredNodes::default(),
         };
         engine.add(DropNode::NAME, move |w| {
-            DropNode::new(w, None, kept[w].clone())
+            DropNode::new(w, None, kept[w].clone(), kinds.clone())
         })?;
         Ok(engine)
     }
@@ -278,6 +283,7 @@ impl Engine {
             cleared: vec![Baseline::default(); workers],
         })?;
         self.by_name.insert(name.to_owned(), id);
+        self.ignored.learn(id, counters);
         if !self.channels.is_empty()
             && let Err(error) = self.send_node(id)
         {
@@ -323,9 +329,11 @@ impl Engine {
         self.by_name.remove(name);
         let def = &mut self.defs[id.index()];
         (def.removed, def.edges, def.role) = (true, &[], Role::Node);
-        let books = self.drop_tables.clone();
-        def.factory =
-            Box::new(move |w| Box::new(NodeBody(DropNode::new(w, None, books[w].clone()))));
+        let (books, ignored) = (self.drop_tables.clone(), self.ignored.clone());
+        def.factory = Box::new(move |w| {
+            let node = DropNode::new(w, None, books[w].clone(), ignored.clone());
+            Box::new(NodeBody(node))
+        });
         if !self.channels.is_empty() {
             self.send_node(id)?;
         }
@@ -359,14 +367,14 @@ impl Engine {
 
     /// Call `tap` for every dropped packet. Call it before the workers are built.
     pub fn set_drop_hook(&mut self, tap: Arc<dyn DropHook>) {
-        let books = self.drop_tables.clone();
+        let (books, ignored) = (self.drop_tables.clone(), self.ignored.clone());
         if let Some(def) = self
             .by_name
             .get(DropNode::NAME)
             .and_then(|id| self.defs.get_mut(id.index()))
         {
             def.factory = Box::new(move |w| {
-                let node = DropNode::new(w, Some(tap.clone()), books[w].clone());
+                let node = DropNode::new(w, Some(tap.clone()), books[w].clone(), ignored.clone());
                 Box::new(NodeBody(node))
             });
         }

@@ -1,10 +1,13 @@
-//! `COMMAND | grep X | count | json`: what the text of an answer goes through.
+//! `COMMAND | grep X | head 3 | count | json`: what the text of an answer goes through.
 
 use crate::token::{Token, tokens};
 use volley_model::SyntaxError;
 
 /// Pipes of one line at most.
 const MAX_PIPES: usize = 8;
+
+/// Lines of `head` and `tail` without a number.
+const LINES: usize = 10;
 
 /// One pipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +16,14 @@ pub enum Pipe {
     Grep(String),
     /// Keep lines that do not contain this text.
     GrepNot(String),
+    /// Keep the first lines, so many.
+    Head(usize),
+    /// Keep the last lines, so many.
+    Tail(usize),
+    /// Keep all lines from the first that contains this text.
+    Begin(String),
+    /// Show it a page at a time, which a terminal does by itself.
+    More,
     /// Number of lines.
     Count,
     /// The answer as JSON instead of text. Comes first, wherever it is written.
@@ -31,8 +42,18 @@ impl Pipe {
         match self {
             Pipe::Grep(what) => kept(&|line| line.contains(what)),
             Pipe::GrepNot(what) => kept(&|line| !line.contains(what)),
+            Pipe::Head(most) => text.split_inclusive('\n').take(*most).collect(),
+            Pipe::Tail(most) => {
+                let lines = text.lines().count();
+                let skip = lines.saturating_sub(*most);
+                text.split_inclusive('\n').skip(skip).collect()
+            }
+            Pipe::Begin(what) => {
+                let lines = text.split_inclusive('\n');
+                lines.skip_while(|line| !line.contains(what)).collect()
+            }
             Pipe::Count => format!("{}\n", text.lines().count()),
-            Pipe::Json => text.to_string(),
+            Pipe::Json | Pipe::More => text.to_string(),
         }
     }
 }
@@ -69,16 +90,30 @@ pub(crate) fn split(line: &str) -> Result<(String, Vec<Pipe>), SyntaxError> {
 fn pipe(part: &[Token], end: usize) -> Result<Pipe, SyntaxError> {
     let words: Vec<&str> = part.iter().map(|t| t.text.as_str()).collect();
     Ok(match words[..] {
-        ["grep", "-v", what] => Pipe::GrepNot(what.to_string()),
-        ["grep", what] => Pipe::Grep(what.to_string()),
+        ["grep", "-v", what] | ["exclude", what] => Pipe::GrepNot(what.to_string()),
+        ["grep" | "include", what] => Pipe::Grep(what.to_string()),
+        ["begin", what] => Pipe::Begin(what.to_string()),
+        ["head"] => Pipe::Head(LINES),
+        ["tail"] => Pipe::Tail(LINES),
+        ["head", "-n", most] | ["head", most] => Pipe::Head(lines(most, part)?),
+        ["tail", "-n", most] | ["tail", most] => Pipe::Tail(lines(most, part)?),
+        ["more"] => Pipe::More,
         ["count"] => Pipe::Count,
         ["json"] => Pipe::Json,
         _ => {
             let column = part.first().map_or(end, |t| t.column);
-            let message = "expected a pipe: grep TEXT, grep -v TEXT, count or json";
+            let message = "expected a pipe: grep TEXT (or include TEXT), grep -v TEXT (or exclude TEXT), begin TEXT, head N, \
+                 tail N, more, count or json";
             return Err(SyntaxError::new(column, message));
         }
     })
+}
+
+/// A number of lines: `5`, or `-5` as a shell has it.
+fn lines(text: &str, part: &[Token]) -> Result<usize, SyntaxError> {
+    let number = text.strip_prefix('-').unwrap_or(text).parse().ok();
+    let column = part.last().map_or(1, |t| t.column);
+    number.ok_or_else(|| SyntaxError::new(column, "expected a number of lines"))
 }
 
 #[cfg(test)]
@@ -104,5 +139,25 @@ mod tests {
         assert_eq!(Pipe::Grep("a".into()).run("ab\nc\n"), "ab\n");
         assert_eq!(Pipe::GrepNot("a".into()).run("ab\nc\n"), "c\n");
         assert_eq!(Pipe::Count.run("ab\nc\n"), "2\n");
+        let through = |line: &str| {
+            let (_, pipes) = split(line).unwrap();
+            pipes
+                .iter()
+                .fold("a\nb\nc\nd\n".to_owned(), |text, pipe| pipe.run(&text))
+        };
+        for (pipe, left) in [
+            ("head 2", "a\nb\n"),
+            ("head -n 1", "a\n"),
+            ("head -3", "a\nb\nc\n"),
+            ("tail 1", "d\n"),
+            ("tail", "a\nb\nc\nd\n"),
+            ("begin c", "c\nd\n"),
+            ("include b", "b\n"),
+            ("exclude b | head 2", "a\nc\n"),
+            ("more | tail 9", "a\nb\nc\nd\n"),
+        ] {
+            assert_eq!(through(&format!("show errors | {pipe}")), left, "{pipe}");
+        }
+        assert!(split("show errors | head x").is_err());
     }
 }

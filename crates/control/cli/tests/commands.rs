@@ -243,7 +243,7 @@ fn show_fib_and_pipes() {
 const ERRORS: &[(&str, &str)] = &[
     (
         "shw run",
-        "column 1: 'shw' is not understood here: expected help, quit, exit",
+        "column 1: 'shw' is not understood here: did you mean 'show'? expected help, quit, exit",
     ),
     (
         "show",
@@ -339,7 +339,7 @@ const ERRORS: &[(&str, &str)] = &[
     ),
     (
         "show version | frobnicate",
-        "column 16: expected a pipe: grep TEXT, grep -v TEXT, count or json",
+        "column 16: expected a pipe: grep TEXT (or include TEXT), grep -v TEXT (or exclude TEXT), begin TEXT",
     ),
     ("| count", "column 1: a command is missing before the pipe"),
     (

@@ -142,11 +142,7 @@ fn lines_are_answered() {
             .to_string();
         assert_eq!(e, "there is no interface pg7; there are: pg0");
         let mut connection = Connection::open(path).unwrap();
-        let ask = |op, line: &str| Ask {
-            op,
-            line: line.into(),
-            json: false,
-        };
+        let ask = |op, line: &str| Ask::new(op, line);
         let answer = connection
             .ask(&ask(Op::Complete, "set interface state p"))
             .unwrap();

@@ -415,10 +415,13 @@ fn interface_request() -> impl Strategy<Value = Request> {
             family: Family::V6,
             table
         }),
-        (name(), addr4(), 0u8..=32).prop_map(|(interface, a, len)| Request::AddressAdd {
-            interface,
-            address: IfAddress::new(a, len).unwrap()
-        }),
+        (name(), addr4(), 0u8..=32)
+            .prop_map(|(interface, a, len)| Request::AddressAdd {
+                interface,
+                address: IfAddress::new(a, len).unwrap()
+            })
+            // Network, broadcast and loopback addresses are refused.
+            .prop_filter("an address of a host", |it| it.validate().is_ok()),
         (name(), addr6(), 0u8..=128).prop_map(|(interface, a, len)| Request::AddressDel {
             interface,
             address: IfAddress::new(a, len).unwrap()

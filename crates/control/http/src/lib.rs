@@ -25,3 +25,4 @@ pub use error::Problem;
 pub use listen::{HttpError, HttpServer, Limits};
 pub use openapi::document;
 pub use shows::read_query;
+pub use tls::{check_files, check_token};

@@ -8,6 +8,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use volley_model::EngineSettings;
 
 /// Shortest token.
 const TOKEN: usize = 16;
@@ -48,6 +49,20 @@ pub(crate) fn token(file: &Path) -> Result<String, HttpError> {
         return Err(wrong(file, why));
     }
     Ok(token.to_owned())
+}
+
+/// Checks the files of the `[api]` table as a start does, without listening.
+pub fn check_files(settings: &EngineSettings) -> Result<(), HttpError> {
+    let api = &settings.api;
+    if let (Some(certificate), Some(key)) = (&api.certificate, &api.key) {
+        acceptor(certificate, key)?;
+    }
+    api.token_file.as_deref().map_or(Ok(()), check_token)
+}
+
+/// Checks the file of a token as a start does.
+pub fn check_token(file: &Path) -> Result<(), HttpError> {
+    token(file).map(drop)
 }
 
 /// Whether two texts are the same, in a time that does not tell where they differ.

@@ -111,6 +111,21 @@ impl ConfigAction {
             _ => Ok(()),
         }
     }
+
+    /// The source that is a file, where one is.
+    pub fn file_mut(&mut self) -> Option<&mut ConfigSource> {
+        let sources = match self {
+            ConfigAction::Check { source }
+            | ConfigAction::Show { source, .. }
+            | ConfigAction::Commit { source, .. } => [Some(source), None],
+            ConfigAction::Diff { from, to } => [Some(from), Some(to)],
+            ConfigAction::Confirm | ConfigAction::Rollback { .. } | ConfigAction::History => {
+                [None, None]
+            }
+        };
+        let file = |source: &&mut ConfigSource| matches!(source, ConfigSource::File(_));
+        sources.into_iter().flatten().find(file)
+    }
 }
 
 /// The answer to a [`ConfigAction`].

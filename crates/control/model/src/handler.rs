@@ -7,6 +7,9 @@ use crate::request::Request;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Most notes of one change: an operator reads no more of them.
+const NOTES: usize = 100;
+
 /// What a request did.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Applied {
@@ -53,7 +56,11 @@ impl Applied {
     pub fn and(mut self, other: Applied) -> Applied {
         self.changed = self.changed.saturating_add(other.changed);
         self.name = self.name.or(other.name);
-        self.notes.extend(other.notes);
+        for note in other.notes {
+            if self.notes.len() < NOTES && !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
         self
     }
 }

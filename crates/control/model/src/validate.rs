@@ -1,6 +1,6 @@
 //! Checks of requests that need no state: ranges, name syntax, families that fit, what must be there together.
 
-use crate::addr::Family;
+use crate::addr::{Family, IfAddress};
 use crate::error::{ModelError, ObjectKind};
 use crate::interface::{InterfaceKind, InterfaceSpec, PcapFiles, Repeat};
 use crate::limits;
@@ -12,7 +12,7 @@ use crate::stream::{
 };
 use crate::trace::{PcapTrace, TraceSpec};
 use std::fmt::Display;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
 type Check = Result<(), ModelError>;
@@ -63,11 +63,11 @@ impl Request {
             Request::AddressAdd {
                 interface: name,
                 address,
-            }
-            | Request::AddressDel {
-                interface: name,
-                address,
-            } => interface(name).and_then(|()| host_address(address.addr())),
+            } => interface(name).and_then(|()| own_address(*address)),
+            // An address that is refused now may be there from an earlier version.
+            Request::AddressDel {
+                interface: name, ..
+            } => interface(name),
             Request::TableDel { table: 0, .. } => always_there("ip table 0"),
             Request::MemifSocketDel { .. }
             | Request::TableAdd { .. }
@@ -201,6 +201,30 @@ fn host_address(addr: IpAddr) -> Check {
         return Err(ModelError::invalid(format!("address {addr}"), why));
     }
     Ok(())
+}
+
+/// An address of an interface: of IPv4 networks shorter than /31 the first and the last one are no host's (RFC 1122, 3.2.1.3).
+fn own_address(address: IfAddress) -> Check {
+    host_address(address.addr())?;
+    if address.addr().is_loopback() {
+        let why = "it is a loopback address, which never leaves a host (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3)";
+        return Err(ModelError::invalid(format!("address {address}"), why));
+    }
+    let IpAddr::V4(own) = address.addr() else {
+        return Ok(());
+    };
+    let hosts = u32::MAX.checked_shr(address.len().into()).unwrap_or(0);
+    let (net, what) = match own.to_bits() & hosts {
+        _ if hosts <= 1 => return Ok(()),
+        0 => (own.to_bits(), "network"),
+        part if part == hosts => (own.to_bits() - hosts, "broadcast"),
+        _ => return Ok(()),
+    };
+    let (net, len) = (Ipv4Addr::from_bits(net), address.len());
+    let why = format!(
+        "it is the {what} address of {net}/{len}: give one of its hosts, or another length"
+    );
+    Err(ModelError::invalid(format!("address {address}"), why))
 }
 
 fn some_file(what: &str, path: &std::path::Path) -> Check {

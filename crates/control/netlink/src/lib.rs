@@ -28,7 +28,7 @@ use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use volley_model::{
-    Applied, Family, ModelError, Prefix, Query, Reply, Request, RouteBatch, RouteSet,
+    Applied, Family, IfAddress, ModelError, Prefix, Query, Reply, Request, RouteBatch, RouteSet,
 };
 
 /// Something that takes a while.
@@ -48,6 +48,9 @@ pub trait Backend {
     fn own_version(&self) -> u64;
     /// Own routes that forward, with the ways they take now.
     fn own_routes(&self, family: Family, table: u32) -> Result<RouteSet, ModelError>;
+    /// Use a link-local address that the kernel made itself, or use it no longer. It is no configuration.
+    fn automatic(&self, interface: &str, address: IfAddress, there: bool)
+    -> Result<(), ModelError>;
     /// Make each twin have a carrier while its interface can pass packets.
     fn follow(&self);
     /// Stir the mirror whenever `fd` can be read, until what is returned is dropped.

@@ -36,6 +36,8 @@ pub struct SyncPlan {
     pub orders: Vec<(u32, Order)>,
     /// By Volley, each of them whole or not at all.
     pub together: Vec<Vec<Request>>,
+    /// Link-local addresses that the kernel made itself, by interface: to be used, or no longer. They are no configuration.
+    pub automatic: Vec<(String, IfAddress, bool)>,
     /// Something is to be looked at once more, soon.
     pub again: bool,
 }
@@ -46,6 +48,8 @@ struct SyncedState {
     up: Option<bool>,
     mtu: Option<u32>,
     addresses: BTreeSet<IfAddress>,
+    /// Addresses of the kernel's own making that were handed to Volley.
+    automatic: BTreeSet<IfAddress>,
     neighbors: BTreeMap<IpAddr, Mac>,
     /// Addresses that the kernel seems to have lost.
     missed: BTreeSet<IfAddress>,
@@ -58,6 +62,8 @@ struct SyncedState {
 pub struct KernelState {
     pub(crate) links: BTreeMap<u32, Link>,
     addresses: BTreeMap<u32, BTreeSet<IfAddress>>,
+    /// Link-local addresses that the kernel made itself.
+    automatic: BTreeMap<u32, BTreeSet<IfAddress>>,
     neighbors: BTreeMap<u32, BTreeMap<IpAddr, Mac>>,
     /// Links that went down or got another MAC address since the last plan: the kernel has thrown their neighbours away.
     flushed: BTreeSet<u32>,
@@ -72,6 +78,8 @@ struct SyncView<'a> {
     row: &'a InterfaceRow,
     link: &'a Link,
     addresses: &'a BTreeSet<IfAddress>,
+    /// Link-local addresses that the kernel made itself.
+    made: &'a BTreeSet<IfAddress>,
     neighbors: (&'a BTreeMap<IpAddr, Mac>, BTreeMap<IpAddr, Mac>),
 }
 
@@ -80,6 +88,7 @@ impl KernelState {
     pub fn forget(&mut self) {
         self.links.clear();
         self.addresses.clear();
+        self.automatic.clear();
         self.neighbors.clear();
     }
 
@@ -100,6 +109,9 @@ impl KernelState {
             }
             Item::Address(index, address) => {
                 self.addresses.entry(index).or_default().insert(address);
+            }
+            Item::Automatic(index, address) => {
+                self.automatic.entry(index).or_default().insert(address);
             }
             Item::Neighbor(index, address, Some(mac)) => {
                 self.neighbors
@@ -127,12 +139,16 @@ impl KernelState {
         match item {
             Item::Link(link) => {
                 self.addresses.remove(&link.index);
+                self.automatic.remove(&link.index);
                 self.neighbors.remove(&link.index);
                 return self.links.remove(&link.index).is_some();
             }
             Item::Address(index, address) => {
                 self.addresses.entry(*index).or_default().remove(address);
                 return address.addr().is_ipv4();
+            }
+            Item::Automatic(index, address) => {
+                self.automatic.entry(*index).or_default().remove(address);
             }
             Item::Neighbor(index, address, _) => {
                 self.neighbors.entry(*index).or_default().remove(address);
@@ -205,6 +221,7 @@ impl KernelState {
             row: rows.iter().find(|r| r.name == pair.interface)?,
             link: self.links.get(&index)?,
             addresses: self.addresses.get(&index).unwrap_or(&NONE.0),
+            made: self.automatic.get(&index).unwrap_or(&NONE.0),
             neighbors: (
                 self.neighbors.get(&index).unwrap_or(&NONE.1),
                 ours.filter_map(|n| Some((n.address, n.mac?))).collect(),
@@ -238,6 +255,7 @@ impl KernelState {
                 }
                 both.link_state(agreed, &mut todo);
                 both.address_state(agreed, &mut todo);
+                both.automatic_state(agreed, &mut todo);
                 both.neighbor_state(agreed, &mut todo);
             }
         }
@@ -318,7 +336,9 @@ impl SyncView<'_> {
     }
 
     fn address_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
-        let ours: BTreeSet<IfAddress> = self.row.addresses.iter().copied().collect();
+        // What the kernel made itself, it has as well when it is configured here.
+        let ours = self.row.addresses.iter().copied();
+        let ours: BTreeSet<IfAddress> = ours.filter(|a| !self.made.contains(a)).collect();
         let interface = || self.row.name.clone();
         agreed
             .addresses
@@ -351,6 +371,23 @@ impl SyncView<'_> {
                     .push((self.link.index, Order::Address(address, true))),
             }
         }
+    }
+
+    /// Link-local addresses of the kernel's own making: used while both are up, never configuration.
+    fn automatic_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
+        let up = self.link.up && self.row.state == AdminState::Up;
+        let wanted = self.made.iter().filter(|_| up).copied();
+        let wanted = wanted.filter(|a| !self.row.addresses.contains(a));
+        let wanted: BTreeSet<IfAddress> = wanted.collect();
+        let mut order = |address: &IfAddress, there| {
+            let interface = self.row.name.clone();
+            todo.automatic.push((interface, *address, there));
+        };
+        let gone = agreed.automatic.difference(&wanted);
+        gone.for_each(|address| order(address, false));
+        let new = wanted.iter().filter(|a| !self.row.automatic.contains(a));
+        new.for_each(|address| order(address, true));
+        agreed.automatic = wanted;
     }
 
     fn neighbor_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
@@ -411,7 +448,8 @@ impl SyncView<'_> {
             ),
             ("mac", String::new(), mac(self.link.mac), mac(self.row.mac)),
         ];
-        let ours: BTreeSet<IfAddress> = self.row.addresses.iter().copied().collect();
+        let ours = self.row.addresses.iter().copied();
+        let ours: BTreeSet<IfAddress> = ours.filter(|a| !self.made.contains(a)).collect();
         // An interface of the kernel that is down has no IPv6 addresses, and gets them when it is up.
         let lost =
             |a: &IfAddress| a.addr().is_ipv6() && !self.link.up && !self.addresses.contains(a);

@@ -3,7 +3,7 @@
 use crate::routes::{Hops, RouteHop};
 use netlink_packet_core::ParseableParametrized;
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressProtocol};
 use netlink_packet_route::link::{
     InfoData, InfoVlan, InfoVrf, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, VlanProtocol,
 };
@@ -105,6 +105,8 @@ pub enum Item {
     Link(Link),
     /// An address of the interface with this number.
     Address(u32, IfAddress),
+    /// A link-local address that the kernel made itself, on the interface with this number (RFC 4862, 5.3).
+    Automatic(u32, IfAddress),
     /// A neighbour that was configured, on the interface with this number.
     Neighbor(u32, IpAddr, Option<Mac>),
     /// A route.
@@ -270,16 +272,20 @@ fn vlan(parent: u32, all: &[InfoVlan]) -> Option<Device> {
 }
 
 fn address(message: AddressMessage) -> Option<Item> {
-    let (mut own, mut other) = (None, None);
+    let (mut own, mut other, mut automatic) = (None, None, false);
     for attribute in message.attributes {
         match attribute {
             AddressAttribute::Local(address) => own = Some(address),
             AddressAttribute::Address(address) => other = Some(address),
+            AddressAttribute::Protocol(AddressProtocol::LinkLocal) => automatic = true,
             _ => {}
         }
     }
     let address = IfAddress::new(own.or(other)?, message.header.prefix_len).ok()?;
-    Some(Item::Address(message.header.index, address))
+    Some(match automatic {
+        true => Item::Automatic(message.header.index, address),
+        false => Item::Address(message.header.index, address),
+    })
 }
 
 fn neighbor(message: NeighbourMessage) -> Option<Item> {

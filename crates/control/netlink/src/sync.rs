@@ -380,6 +380,7 @@ impl LcpSync {
             requests,
             orders,
             mut together,
+            automatic,
             again,
         } = todo;
         now.touched |= again;
@@ -395,6 +396,15 @@ impl LcpSync {
                     Err(error) => {
                         self.refuse(&LcpSyncError::Kernel("a change of a twin", error));
                     }
+                }
+            }
+        }
+        for (interface, address, there) in automatic {
+            let what = format!("{interface} {address} {there}");
+            if now.may_try(&what) {
+                match volley.automatic(&interface, address, there) {
+                    Ok(()) => _ = now.refused.remove(&what),
+                    Err(error) => self.refuse(&error),
                 }
             }
         }

@@ -261,14 +261,18 @@ impl<F: Family> World<F> {
             Via::Attached { iface } => Out::Glean(iface),
             Via::Broadcast { .. } => unreachable!("no interface here has that"),
             Via::Recursive { addr, .. } => {
+                let fault = |why| match self.is_down(addr) {
+                    true => Out::Drop(DropWhy::InterfaceDown),
+                    false => Out::Drop(why),
+                };
                 let Some(next) = self.next(entries, path) else {
-                    return Out::Drop(DropWhy::Unresolved);
+                    return fault(DropWhy::Unresolved);
                 };
                 if self.reaches(entries, &next, list) {
-                    return Out::Drop(DropWhy::RecursionLoop);
+                    return fault(DropWhy::RecursionLoop);
                 }
                 match self.eval(entries, &next) {
-                    Out::Drop(_) => Out::Drop(DropWhy::Unresolved),
+                    Out::Drop(_) => fault(DropWhy::Unresolved),
                     Out::Glean(iface) => self.neighbor(iface, addr),
                     out => out,
                 }
@@ -279,6 +283,19 @@ impl<F: Family> World<F> {
             Via::Local { iface } => Out::Local(iface),
             Via::LookupIn { .. } => unreachable!("not generated"),
         }
+    }
+
+    /// Whether an address is on the network of an interface that is down.
+    fn is_down(&self, addr: IpAddr) -> bool {
+        let addr = F::number(addr).unwrap();
+        let down = self
+            .addresses
+            .iter()
+            .filter(|(i, _)| !self.ifs[*i as usize].up);
+        let mut nets = down
+            .filter(|(_, a)| a.len() < F::BITS)
+            .map(|(_, a)| Prefix::<F>::around(F::number(a.addr()).unwrap(), a.len()));
+        nets.any(|net| net.contains(addr))
     }
 
     fn neighbor(&self, iface: u32, addr: IpAddr) -> Out {

@@ -36,6 +36,10 @@ pub(crate) struct DropCounter(pub(crate) Arc<IfTable>);
 impl DropHook for DropCounter {
     fn dropped(&self, worker: usize, packet: &PacketView<'_>, now_ns: u64) {
         self.0.count_drop(worker, packet.rx());
+        self.ignored(packet, now_ns);
+    }
+
+    fn ignored(&self, packet: &PacketView<'_>, now_ns: u64) {
         if let Some(tap) = self.0.drop_hook() {
             tap.packet_dropped(packet, now_ns);
         }

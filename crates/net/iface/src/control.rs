@@ -7,7 +7,7 @@ use std::rc::Rc;
 use volley_graph::{ArcReport, Engine};
 use volley_model::reply::{
     ArcRow, Counter, FeatureRow, FeaturesReply, HardwareReply, HardwareRow, InterfaceRow,
-    InterfacesReply, QueueRow, RxPlacementReply, RxPlacementRow,
+    InterfacesReply, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
 };
 use volley_model::{
     AdminState, Applied, Clear, Handler, Mac, ModelError, Query, Reply, Request, SubInterfaceSpec,
@@ -202,6 +202,9 @@ impl InterfaceHandler {
             drops: counts.drops,
             rx_errors: counts.rx_errors,
             tx_errors: counts.tx_errors,
+            more: missed(counts.no_buffers).into_iter().collect(),
+            rates: all.rates.of(i.index),
+            description: all.descriptions.get(&i.index).cloned(),
             sub_interface: sub_interface(all, i),
             ..InterfaceRow::default()
         }
@@ -250,6 +253,14 @@ impl InterfaceHandler {
         arcs.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(FeaturesReply { arcs })
     }
+}
+
+/// What the kernel had no room for, as a counter of the interface.
+fn missed(packets: u64) -> Option<NamedValue> {
+    (packets > 0).then(|| NamedValue {
+        name: "kernel-drops".to_owned(),
+        value: packets,
+    })
 }
 
 fn link_state(i: &Interface) -> AdminState {

@@ -2,6 +2,7 @@
 
 use crate::driver::{Caps, NewInterface, Port};
 use crate::queue_assignment::QueueAssignment;
+use crate::rates::Rates;
 use crate::{
     Direction, Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACE_INDEXES, MAX_INTERFACES,
     MAX_QUEUES, Sub,
@@ -162,6 +163,9 @@ pub struct Interfaces {
     default_rx_node: NodeId,
     listeners: Vec<Listener>,
     mac_seed: u64,
+    pub(crate) rates: Rates,
+    /// What operators say of interfaces.
+    pub(crate) descriptions: BTreeMap<IfIdx, String>,
     pub(crate) steering: QueueAssignment,
 }
 
@@ -177,6 +181,8 @@ impl Interfaces {
             default_rx_node: NodeId(0),
             listeners: Vec::new(),
             mac_seed: 1,
+            rates: Rates::default(),
+            descriptions: BTreeMap::new(),
             steering: QueueAssignment::default(),
         }
     }
@@ -335,6 +341,8 @@ impl Interfaces {
         self.names.remove(name);
         self.ports.remove(&index);
         self.steering.remove_interface(index);
+        self.rates.remove_interface(index);
+        self.descriptions.remove(&index);
         self.table.set(index, Flag::Up, false);
         // The number of its node is another's soon.
         self.table.set_tx_node(index, NodeId::DROP);
@@ -553,6 +561,14 @@ impl Interfaces {
             drops: now.drops - base.drops,
             rx_errors: now.rx_errors - base.rx_errors,
             tx_errors: now.tx_errors - base.tx_errors,
+            missed: now.missed - base.missed,
+        }
+    }
+
+    /// Looks at the counters of all interfaces, for their rates.
+    pub fn look(&mut self, at: std::time::Instant) {
+        for index in self.by_index.keys() {
+            self.rates.add(*index, self.table.counts(*index), at);
         }
     }
 

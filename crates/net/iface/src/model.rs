@@ -3,7 +3,7 @@
 use crate::control::InterfaceHandler;
 use crate::registry::Registry;
 use volley_model::{RxMode, Switch, key_value};
-use volley_object::{Class, DefinitionError, Object};
+use volley_object::{Class, DefinitionError, FieldError, Object};
 
 /// Promiscuous mode: the interface receives frames for any MAC address.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
@@ -54,12 +54,42 @@ pub struct RxPlacement {
     pub worker: u32,
 }
 
+/// Longest description, in characters.
+const LONGEST: usize = 255;
+
+/// Description of an interface: what it is for, in an operator's words.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "description", file = "interface.description", check = Description::check)]
+#[object(set = "set interface description <interface> <text>")]
+#[object(unset = "delete interface description <interface>")]
+#[object(example = "set interface description pg0 \"uplink to AS 64500\"")]
+pub struct Description {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Text, 255 characters at most.
+    pub text: String,
+}
+
+impl Description {
+    fn check(&self) -> Result<(), FieldError> {
+        match self.text.chars().count() <= LONGEST {
+            true => Ok(()),
+            false => Err(FieldError {
+                field: "text",
+                why: format!("must have at most {LONGEST} characters"),
+            }),
+        }
+    }
+}
+
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
     Ok(vec![
         Promiscuous::class()?,
         ReceiveMode::class()?,
         RxPlacement::class()?,
+        Description::class()?,
     ])
 }
 

@@ -143,6 +143,7 @@ struct InterfaceCounters {
     drops: AtomicU64,
     rx_errors: AtomicU64,
     tx_errors: AtomicU64,
+    missed: AtomicU64,
 }
 
 /// Counters of one interface.
@@ -162,6 +163,8 @@ pub struct IfCounts {
     pub rx_errors: u64,
     /// Packets lost on transmission.
     pub tx_errors: u64,
+    /// Packets that the kernel or the device had no room for.
+    pub no_buffers: u64,
 }
 
 /// What workers know of interfaces.
@@ -473,6 +476,12 @@ impl IfTable {
         );
     }
 
+    /// Count packets that the kernel or the device had no room for.
+    pub fn count_missed(&self, worker: usize, interface: u32, packets: u64) {
+        let cells = &self.cells[worker][interface as usize % MAX_INTERFACE_INDEXES];
+        bump(&cells.missed, packets);
+    }
+
     /// Count a packet that came in by `interface` and was dropped.
     #[inline(always)]
     pub fn count_drop(&self, worker: usize, interface: u32) {
@@ -494,6 +503,7 @@ impl IfTable {
                 drops: sum.drops + c.drops.load(Relaxed),
                 rx_errors: sum.rx_errors + c.rx_errors.load(Relaxed),
                 tx_errors: sum.tx_errors + c.tx_errors.load(Relaxed),
+                missed: sum.no_buffers + c.missed.load(Relaxed),
             }
         })
     }

@@ -59,7 +59,10 @@ fn numbered(args: &mut Args<'_>) -> Result<Option<ConfigSource>, SyntaxError> {
 fn commit(args: &mut Args<'_>) -> Result<ConfigAction, SyntaxError> {
     let (mut source, mut confirm_s, mut comment) = (ConfigSource::Running, None, None);
     // The words of the command itself.
-    while args.take("config") || args.take("commit") {}
+    while ["config", "commit", "write", "memory", "save"]
+        .into_iter()
+        .any(|word| args.take(word))
+    {}
     while let Some((word, column)) = args.option()? {
         match word {
             "file" => source = ConfigSource::File(args.text()?.into()),

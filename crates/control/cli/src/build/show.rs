@@ -14,9 +14,13 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
     let plain = |query| (query, View::Table);
     let (query, view) = match id {
         Id::ShowVersion => plain(Query::Version),
-        Id::ShowInterfaces => plain(Query::Interfaces {
-            name: args.maybe_text(),
-        }),
+        Id::ShowInterfaces => {
+            let detail = args.has("detail");
+            let name = args.maybe_text();
+            let brief = name.is_none() && !detail;
+            let view = if brief { View::Table } else { View::Verbose };
+            (Query::Interfaces { name }, view)
+        }
         Id::ShowAddresses => (
             Query::Interfaces {
                 name: args.maybe_text(),
@@ -53,7 +57,17 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowWorkers => plain(Query::Workers),
         Id::ShowLoad => (Query::Workers, View::Load),
         Id::ShowPauses => plain(Query::Pauses),
-        Id::ShowFib => plain(fib(args)?),
+        Id::ShowFib => {
+            let detail = args.has("detail");
+            let query = fib(args)?;
+            let all = matches!(&query, Query::Fib { select, .. } if *select == FibSelect::All);
+            let view = if all && !detail {
+                View::Table
+            } else {
+                View::Verbose
+            };
+            (query, view)
+        }
         Id::ShowNeighbors => plain(Query::Neighbors {
             family: Some(args.family()),
             interface: args.maybe_text(),

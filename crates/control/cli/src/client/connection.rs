@@ -1,5 +1,6 @@
 //! The client's end of the socket.
 
+use super::files::OwnFiles;
 use crate::server::{Answer, Ask, Op};
 use crate::socket::{connect_within, own_user, peer};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -83,6 +84,7 @@ pub enum ClientError {
 #[derive(Debug)]
 pub struct Connection {
     stream: BufReader<UnixStream>,
+    socket: PathBuf,
 }
 
 impl Connection {
@@ -104,11 +106,28 @@ impl Connection {
             .map_err(connect)?;
         Ok(Connection {
             stream: BufReader::new(stream),
+            socket: socket.to_path_buf(),
         })
     }
 
-    /// Asks and waits for the answer, refusals included.
+    /// Whether the daemon has closed its end, as one that was restarted has.
+    fn is_closed(&mut self) -> bool {
+        let stream = self.stream.get_ref();
+        if stream.set_nonblocking(true).is_err() {
+            return true;
+        }
+        let closed = match self.stream.fill_buf() {
+            Ok(bytes) => bytes.is_empty(),
+            Err(e) => e.kind() != std::io::ErrorKind::WouldBlock,
+        };
+        self.stream.get_ref().set_nonblocking(false).is_err() || closed
+    }
+
+    /// Asks and waits for the answer, refusals included. A connection that the daemon has closed before is opened again.
     pub fn ask(&mut self, ask: &Ask) -> Result<Answer, ClientError> {
+        if self.is_closed() {
+            *self = Connection::open(&self.socket)?;
+        }
         let mut line = serde_json::to_vec(ask).map_err(ClientError::Answer)?;
         line.push(b'\n');
         self.stream
@@ -128,14 +147,15 @@ impl Connection {
         Ok(answer.harmless())
     }
 
-    /// Runs a line; a refusal is an error.
+    /// Runs a line; a refusal is an error. The files that it names are those of this process.
     pub fn exec(&mut self, line: &str, json: bool) -> Result<Answer, ClientError> {
-        let line = line.to_string();
-        let answer = self.ask(&Ask {
-            op: Op::Exec,
-            line,
+        let own = OwnFiles::of(line)?;
+        let mut answer = self.ask(&Ask {
             json,
+            text: own.text,
+            ..Ask::new(Op::Exec, own.line)
         })?;
+        answer.text += &own.note;
         match answer.error {
             Some(e) => Err(ClientError::Refused {
                 column: e.column,

@@ -1,6 +1,6 @@
 //! The interactive command line: history in a file, completion and `?` by the daemon.
 
-use super::{ClientError, Connection, Screen, all_or_none, batch, open, watch};
+use super::{ClientError, Connection, Screen, all_or_none, batch, open, probed, watch};
 use crate::build::{Action, Builtin, parse_line};
 use crate::server::{Answer, Ask, Op};
 use rustyline::completion::{Completer, Pair};
@@ -17,7 +17,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const PROMPT: &str = "volley# ";
+/// `volley@HOST# `: which router it is that is changed.
+fn prompt() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name: String = name.trim().chars().filter(|c| !c.is_control()).collect();
+    match name.as_str() {
+        "" | "(none)" => "volley# ".to_owned(),
+        name => format!("volley@{name}# "),
+    }
+}
 
 /// Reads lines from the terminal until `quit` or end of input. History is kept in `history` when given.
 pub fn interactive(
@@ -36,11 +44,12 @@ pub fn interactive(
         socket: socket.to_path_buf(),
         connection,
         screen: Screen::of_stdout(),
+        prompt: prompt(),
         out,
     };
     let mut begun = String::new();
     loop {
-        let line = match editor.readline_with_initial(PROMPT, (&begun, "")) {
+        let line = match editor.readline_with_initial(&shell.prompt, (&begun, "")) {
             Ok(line) => line,
             Err(ReadlineError::Interrupted) => {
                 begun.clear();
@@ -95,6 +104,7 @@ struct Shell<'a> {
     socket: PathBuf,
     connection: Rc<RefCell<Connection>>,
     screen: Screen,
+    prompt: String,
     out: &'a mut dyn Write,
 }
 
@@ -114,18 +124,24 @@ impl Shell<'_> {
     }
 
     fn help(&mut self, line: &str) -> Result<(), ClientError> {
-        let ask = Ask {
-            op: Op::Help,
-            line: line.to_string(),
-            json: false,
-        };
+        let ask = Ask::new(Op::Help, line);
         let answer = self.connection.borrow_mut().ask(&ask);
         let text = answer.map_or_else(|e| format!("{e}\n"), |a| a.text);
         self.say(&text)
     }
 
     fn run(&mut self, line: &str, history: &FileHistory) -> Result<Next, ClientError> {
-        match parse_line(line).map(|c| c.action) {
+        let command = parse_line(line);
+        if let Ok(command) = &command {
+            let mut connection = self.connection.borrow_mut();
+            let done = probed(&mut connection, command, false, self.out);
+            drop(connection);
+            if let Some(done) = done {
+                self.report(done)?;
+                return Ok(Next::Read);
+            }
+        }
+        match command.map(|c| c.action) {
             Ok(Action::Nothing) => {}
             Ok(Action::Builtin(Builtin::Quit)) => return Ok(Next::Leave),
             Ok(Action::Builtin(Builtin::History)) => {
@@ -166,8 +182,9 @@ impl Shell<'_> {
         match answer {
             Ok(Answer { text, .. }) => self.screen.show(&text, self.out),
             Err(e @ ClientError::Refused { column, .. }) => {
+                let before = self.prompt.chars().count();
                 let mark =
-                    column.map_or_else(String::new, |c| format!("{:>1$}\n", '^', PROMPT.len() + c));
+                    column.map_or_else(String::new, |c| format!("{:>1$}\n", '^', before + c));
                 self.say(&format!("{mark}{}\n", self.screen.error(&e.to_string())))
             }
             Err(e) => {
@@ -212,11 +229,7 @@ impl Completer for Asks {
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = line.get(..at).unwrap_or(line);
-        let ask = Ask {
-            op: Op::Complete,
-            line: before.to_string(),
-            json: false,
-        };
+        let ask = Ask::new(Op::Complete, before);
         let Ok(answer) = self.connection.borrow_mut().ask(&ask) else {
             return Ok((at, Vec::new()));
         };

@@ -1,7 +1,9 @@
 //! `volley ctl`: one line, a file of lines, or interactive, over the daemon's socket.
 
 mod connection;
+mod files;
 mod interactive;
+mod probe;
 mod screen;
 mod script;
 mod watch;
@@ -13,7 +15,7 @@ pub use script::{ScriptOptions, script};
 pub use watch::watch;
 
 use crate::server::{Answer, Ask, Op};
-use crate::{Action, Builtin};
+use crate::{Action, Builtin, Command};
 use std::io::Write;
 use std::path::Path;
 
@@ -36,7 +38,13 @@ fn carry_out(
     screen: Screen,
     out: &mut dyn Write,
 ) -> Result<(), ClientError> {
-    match crate::parse_line(line).map(|c| c.action) {
+    let command = crate::parse_line(line);
+    if let Ok(command) = &command
+        && let Some(done) = probed(connection, command, json, out)
+    {
+        return done;
+    }
+    match command.map(|c| c.action) {
         Ok(Action::Builtin(Builtin::Exec { file, undo })) => {
             let run = if undo { all_or_none } else { batch };
             return run(connection, &file, json, out);
@@ -56,6 +64,22 @@ fn carry_out(
         None => return screen.show(&answer.text, out),
     }
     .map_err(ClientError::Output)
+}
+
+/// Prints the answers of a ping or traceroute as they come; none where it is another command, or its answer is to be data or
+/// goes through a pipe.
+fn probed(
+    connection: &mut Connection,
+    command: &Command,
+    json: bool,
+    out: &mut dyn Write,
+) -> Option<Result<(), ClientError>> {
+    match &command.action {
+        Action::Query(query, _) if !json && command.pipes.is_empty() => {
+            probe::run(connection, query, out)
+        }
+        _ => None,
+    }
 }
 
 /// Largest file of commands, in bytes.
@@ -78,9 +102,8 @@ pub fn all_or_none(
     out: &mut dyn Write,
 ) -> Result<(), ClientError> {
     let ask = Ask {
-        op: Op::Transact,
-        line: read(file)?,
         json,
+        ..Ask::new(Op::Transact, read(file)?)
     };
     let answer = connection.ask(&ask)?;
     if let Some(failure) = answer.error {

@@ -4,6 +4,7 @@ use super::commands::{COMMANDS, CommandDef};
 use super::objects;
 use super::pattern::{Pattern, Word, read};
 use super::slots::{Fit, Slot, Takes};
+use super::words;
 use crate::token::{Form, Token, tokens};
 use std::sync::{Arc, Mutex, PoisonError};
 use volley_model::SyntaxError;
@@ -13,6 +14,15 @@ use volley_model::SyntaxError;
 pub(super) enum Eats {
     Word(Word),
     Slot(&'static Slot),
+}
+
+impl Eats {
+    fn word(self) -> Option<Word> {
+        match self {
+            Eats::Word(word) => Some(word),
+            Eats::Slot(_) => None,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -254,8 +264,11 @@ impl Walk {
 
     fn unexpected(&self, token: &Token) -> SyntaxError {
         let shown: String = token.text.chars().take(64).collect();
+        let expected: Vec<Word> = self.expected().filter_map(Eats::word).collect();
+        let nearly = words::meant(&shown, expected.iter().map(|word| word.text));
+        let meant = nearly.map_or_else(String::new, |word| format!("did you mean '{word}'? "));
         let message = format!(
-            "'{}' is not understood here: expected {}",
+            "'{}' is not understood here: {meant}expected {}",
             shown.escape_debug(),
             self.wanted()
         );
@@ -339,7 +352,10 @@ pub(super) fn walk(
 /// Reads a whole command: its definition and what was eaten.
 pub(crate) fn run(line: &str) -> Result<(CommandDef, Vec<Piece>), SyntaxError> {
     let mut way = Walk::new();
-    walk(line, 1, &mut way, 0)?;
+    walk(line, 1, &mut way, 0).map_err(|error| match words::elsewhere(line) {
+        Some(text) => SyntaxError::new(1, text),
+        None => error,
+    })?;
     let end = line.trim_end().chars().count() + 1;
     let incomplete = || {
         SyntaxError::new(

@@ -69,7 +69,7 @@ commands! {
     ConfigShow: "config show [commit <n>]", "The running configuration as a file, or that of a commit.", "config show";
     ConfigDiff: "config diff [commit <n> | <file>]",
         "What is different: from the commit that holds (or another) to what runs, or from what runs to a file.", "config diff volley.toml";
-    ConfigCommit: "config commit {file <file> | confirm <span> | comment <text>}",
+    ConfigCommit: "(config commit | write [memory] | save) {file <file> | confirm <span> | comment <text>}",
         "Bring a file in force (none: what runs) and keep it; with confirm it is taken back unless `config confirm` comes in time.",
         "config commit file volley.toml confirm 5m comment \"new uplink\"";
     ConfigConfirm: "config confirm", "Keep the commit that waits.", "config confirm";
@@ -77,8 +77,9 @@ commands! {
     ConfigHistory: "config history", "The commits, newest first.", "config history";
     ConfigExport: "config export [toml | commands | json]", "The running configuration as a file, as commands or as requests in JSON.", "config export commands";
 
-    ShowVersion: "show version", "Version, processor, instruction-set level, uptime.", "show version";
-    ShowInterfaces: "show interface~s [<interface>]", "State, MTU and counters of interfaces.", "show interfaces";
+    ShowVersion: "show version [brief]", "Version, processor, instruction-set level, uptime.", "show version";
+    ShowInterfaces: "show interface~s [<interface>] [detail]",
+        "Interfaces, one line each: state, MTU, rates of the last 10 seconds, errors and drops since the last clear; of one, or with detail: all counters, and rates of 1, 10 and 60 seconds.", "show interfaces";
     ShowAddresses: "show interface~s address~es [<interface>]", "Addresses of interfaces.", "show interface address";
     ShowInterfaceFeatures: "show interface~s feature~s <interface>", "Features that are on for an interface.", "show interface features pg0";
     ShowRxPlacement: "show interface~s rx-placement [<interface>]", "Which worker watches which receive queue, and how.", "show interface rx-placement";
@@ -88,21 +89,21 @@ commands! {
     ShowLoad: "show load", "How much of its time each worker has work, which polling hides, and how full its vectors are.", "show load";
     ShowPauses: "show pauses", "The longest gaps in each worker's rounds, and what the control thread was doing then.", "show pauses";
     ShowLog: "show log {<n> | level <level> | module <module>}", "The newest records of the log (100), of a level and more serious ones, of one module.", "show log 20 level warn module interface";
-    ShowErrors: "show errors", "Counters of nodes that are not zero.", "show errors";
+    ShowErrors: "show errors", "Counters of nodes that are not zero: faults, then information.", "show errors";
     ShowDrops: "show drops", "Dropped packets by node, reason and receiving interface, and the last one of each.", "show drops";
     ShowTrace: "show trace [max <n>]", "Traced packets.", "show trace max 3";
     ShowNode: "show node <node>", "One node: edges, clocks, counters.", "show node ip4-lookup";
     ShowGraph: "show graph [dot | text]", "All nodes and edges, as text or for graphviz.", "show graph dot";
-    ShowFib: "show (ip | ip6) fib {table <table> | limit <n> | summary | <prefix> | <address>}",
-        "Routes: all (1000 unless a limit is given), of one prefix, or the one that forwards an address.", "show ip fib 10.0.0.1";
-    ShowNeighbors: "show (ip | ip6) neighbor~s [<interface>]", "Neighbours.", "show ip neighbors";
+    ShowFib: "show (ip | ip6) (fib | route) {table <table> | limit <n> | summary | detail | <prefix> | <address>}",
+        "Routes: all, one a line (1000 unless a limit is given); in detail those of one prefix, or the one that forwards an address.", "show ip fib 10.0.0.1";
+    ShowNeighbors: "show ((ip | ip6) neighbor~s | arp) [<interface>]", "Neighbours.", "show ip neighbors";
     ShowTables: "show [ip | ip6] table~s", "IP tables.", "show tables";
     ShowBuffers: "show buffers", "Buffer arenas.", "show buffers";
     ShowPacketGenerator: "show packet-generator", "Streams.", "show packet-generator";
     ShowFeatures: "show feature~s [<interface>]", "Feature arcs and what is on.", "show features";
     ShowL2: "show (l2 | l2patch | mode)", "L2 patches and cross-connects.", "show l2patch";
     ShowBridgeDomain: "show bridge-domain [<n>] [detail]", "Bridge domains; detail: ports, and what happened to stations.", "show bridge-domain 10 detail";
-    ShowL2Fib: "show l2fib [<n>]", "Stations of bridge domains, of all or of one.", "show l2fib 10";
+    ShowL2Fib: "show (l2fib | mac [address-table]) [<n>]", "Stations of bridge domains, of all or of one.", "show l2fib 10";
     ShowMroute: "show (ip | ip6) mroute [table <table>]", "Multicast routes, and what they carried.", "show ip mroute";
     ShowMemif: "show memif", "memif interfaces and sockets: peers, rings, why there is no link.", "show memif";
     ShowPathBatcher: "show path-batcher", "The path batcher: interfaces, queues, rules, what it learned, how long packets wait.", "show path-batcher";

@@ -3,6 +3,7 @@
 use super::automaton::Grammar;
 use super::automaton::{Eats, Walk, walk};
 use super::slots::Takes;
+use super::words;
 use super::{NameKind, Names};
 use serde::{Deserialize, Serialize};
 use volley_model::quote;
@@ -145,8 +146,29 @@ fn meaning(before: &str, word: &str) -> String {
     let mut found = grammar.commands.iter().filter(|c| begins(c.pattern));
     match (found.next(), found.count()) {
         (Some(only), 0) => only.text.to_string(),
-        (Some(first), more) => format!("{} (and {more} more)", first.text),
+        (Some(first), more) => match words::group(&typed) {
+            Some(text) => text.to_string(),
+            None => format!("{} (and {more} more)", first.text),
+        },
+        (None, _) if reached => inside(&way),
         (None, _) => String::new(),
+    }
+}
+
+/// What a word inside a command means: what comes behind it.
+fn inside(way: &Walk) -> String {
+    let behind: Vec<Eats> = way.expected().collect();
+    let slot = behind.iter().find_map(|eats| match eats {
+        Eats::Slot(slot) => Some(slot),
+        Eats::Word(_) => None,
+    });
+    match (slot, &behind[..]) {
+        // Words that may follow any other are no part of this one.
+        (Some(slot), [Eats::Slot(_), ..]) => format!("followed by <{}>: {}", slot.name, slot.text),
+        (_, [Eats::Word(one), Eats::Word(two)]) => {
+            format!("followed by {} or {}", one.text, two.text)
+        }
+        _ => "switches it on by itself".to_owned(),
     }
 }
 

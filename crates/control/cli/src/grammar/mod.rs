@@ -11,6 +11,7 @@ mod complete;
 mod objects;
 mod pattern;
 mod slots;
+mod words;
 
 pub(crate) use automaton::Grammar;
 pub(crate) use automaton::{Piece, run};

@@ -1,16 +1,17 @@
 //! `show ip fib | ip neighbors | tables`.
 
-use super::table::{bytes, or_dash, table};
+use super::table::{WIDTH, bytes, or_dash, table};
 use volley_model::reply::{
     AbsentPrefix, FibPath, FibReply, FibRoute, FibTable, NeighborsReply, TablesReply,
 };
 
-pub(super) fn fib(reply: &FibReply) -> String {
+pub(super) fn fib(reply: &FibReply, detail: bool) -> String {
     let mut out = String::new();
     for t in &reply.tables {
         out += &head(t);
         out += &t.absent.as_ref().map_or_else(String::new, absent);
-        t.routes.iter().for_each(|r| out += &route(r));
+        let show = if detail { route } else { brief };
+        t.routes.iter().for_each(|r| out += &show(r));
     }
     if reply.more > 0 {
         out += &format!(
@@ -48,6 +49,39 @@ fn head(t: &FibTable) -> String {
     out
 }
 
+/// A route in a line; paths that do not fit follow in lines of their own.
+fn brief(r: &FibRoute) -> String {
+    let path = |p: &FibPath| {
+        let weight = match (r.paths.len(), p.weight) {
+            (1, _) | (_, 1) => String::new(),
+            (_, weight) => format!(" weight {weight}"),
+        };
+        let state = if p.resolved { "" } else { " (unresolved)" };
+        format!("via {}{weight}{}{state}", p.target, preference(p))
+    };
+    let mut out = r.prefix.to_string();
+    let mut width = out.len();
+    let words = r
+        .paths
+        .iter()
+        .map(path)
+        .chain([format!("proto {}", r.source.name())]);
+    for word in words {
+        let wide = width + 1 + word.len() > WIDTH;
+        out += if wide { "\n  " } else { " " };
+        width = if wide { 2 } else { width + 1 } + word.len();
+        out += &word;
+    }
+    out + "\n"
+}
+
+fn preference(p: &FibPath) -> String {
+    match p.preference {
+        0 => String::new(),
+        preference => format!(" preference {preference}"),
+    }
+}
+
 fn route(r: &FibRoute) -> String {
     let others: Vec<_> = r.others.iter().map(|s| s.name()).collect();
     let others = if others.is_empty() {
@@ -72,11 +106,7 @@ fn route(r: &FibRoute) -> String {
 
 fn path(p: &FibPath) -> String {
     let state = if p.resolved { "" } else { " (unresolved)" };
-    let preference = if p.preference == 0 {
-        String::new()
-    } else {
-        format!(" preference {}", p.preference)
-    };
+    let preference = preference(p);
     format!(
         "  via {} weight {}{preference}{state}\n",
         p.target, p.weight

@@ -1,12 +1,49 @@
 //! `show interfaces | interface address | hardware | l2`.
 
-use super::table::{or_dash, table};
-use volley_model::AdminState;
+use super::table::{narrow, or_dash, rate, table};
 use volley_model::reply::{
-    Counter, HardwareReply, InterfaceRow, InterfacesReply, L2Mode, L2Reply, RxPlacementReply,
+    Counter, HardwareReply, InterfaceRate, InterfaceRow, InterfacesReply, L2Mode, L2Reply,
+    RxPlacementReply,
 };
+use volley_model::{AdminState, escape};
 
-/// One line per interface and one per counter that is not zero.
+/// One line an interface: state, what passed in the last ten seconds, what was lost, what it is for.
+pub(super) fn brief(reply: &InterfacesReply) -> String {
+    let row = |i: &InterfaceRow| {
+        let lately = i.rates.iter().find(|r| r.span_s == 10);
+        let shown = |of: fn(&InterfaceRate) -> u64| lately.map(|r| rate(of(r) as f64));
+        vec![
+            i.name.clone(),
+            state(i),
+            i.mtu.to_string(),
+            or_dash(shown(|r| r.rx_bps)),
+            or_dash(shown(|r| r.rx_pps)),
+            or_dash(shown(|r| r.tx_bps)),
+            or_dash(shown(|r| r.tx_pps)),
+            (i.rx_errors + i.tx_errors).to_string(),
+            i.drops.to_string(),
+            escape(i.description.as_deref().unwrap_or_default()).into_owned(),
+        ]
+    };
+    let rows: Vec<_> = reply.interfaces.iter().map(row).collect();
+    let heads = [
+        "Name",
+        "State",
+        ">MTU",
+        ">In bit/s",
+        ">pps",
+        ">Out bit/s",
+        ">pps",
+        ">Err",
+        ">Drops",
+        "Description",
+    ];
+    let mut out = narrow(&table(&heads, &rows));
+    reply.interfaces.iter().for_each(|i| out += &notes(i));
+    out
+}
+
+/// One line per interface and one per counter that is not zero; rates.
 pub(super) fn interfaces(reply: &InterfacesReply) -> String {
     let mut rows = Vec::new();
     for i in &reply.interfaces {
@@ -29,14 +66,34 @@ pub(super) fn interfaces(reply: &InterfacesReply) -> String {
         &rows,
     );
     for i in &reply.interfaces {
-        match &i.link_reason {
-            Some(why) if i.waiting => out += &format!("{}: {why}\n", i.name),
-            Some(why) => out += &format!("{}: no link: {why}\n", i.name),
-            None => {}
+        if let Some(text) = &i.description {
+            out += &format!("{}: {}\n", i.name, escape(text));
         }
-        out += &mtus(i);
+        for r in i
+            .rates
+            .iter()
+            .filter(|_| i.rates.iter().any(|r| r.rx_pps + r.tx_pps > 0))
+        {
+            let [rx_bps, rx_pps, tx_bps, tx_pps] =
+                [r.rx_bps, r.rx_pps, r.tx_bps, r.tx_pps].map(|n| rate(n as f64));
+            out += &format!(
+                "{}: {:>2} s: in {rx_bps} bit/s, {rx_pps} packets/s, out {tx_bps} bit/s, {tx_pps} packets/s\n",
+                i.name, r.span_s
+            );
+        }
+        out += &notes(i);
     }
     out
+}
+
+/// Why there is no link, and what is odd about the MTU.
+fn notes(i: &InterfaceRow) -> String {
+    let link = match &i.link_reason {
+        Some(why) if i.waiting => format!("{}: {why}\n", i.name),
+        Some(why) => format!("{}: no link: {why}\n", i.name),
+        None => String::new(),
+    };
+    link + &mtus(i)
 }
 
 /// The effective MTU beside the configured one and that of the kernel's interface, where they differ.

@@ -12,7 +12,7 @@ mod log;
 mod memif;
 mod mroute;
 mod paths;
-mod ping;
+pub(crate) mod ping;
 mod reassembly;
 mod rss;
 mod runtime;
@@ -45,7 +45,8 @@ pub fn text(reply: &Reply, view: View) -> String {
     match (reply, view) {
         (Reply::Version(r), _) => system::version(r),
         (Reply::Interfaces(r), View::Addresses) => interfaces::addresses(r),
-        (Reply::Interfaces(r), _) => interfaces::interfaces(r),
+        (Reply::Interfaces(r), View::Verbose) => interfaces::interfaces(r),
+        (Reply::Interfaces(r), _) => interfaces::brief(r),
         (Reply::Hardware(r), _) => interfaces::hardware(r),
         (Reply::Runtime(r), view) => runtime::runtime(r, view == View::Verbose),
         (Reply::Errors(r), _) => runtime::errors(r),
@@ -54,7 +55,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Node(r), _) => graph::node(r),
         (Reply::Graph(r), View::Dot) => graph::dot(r),
         (Reply::Graph(r), _) => graph::graph(r),
-        (Reply::Fib(r), _) => fib::fib(r),
+        (Reply::Fib(r), view) => fib::fib(r, view == View::Verbose),
         (Reply::Neighbors(r), _) => fib::neighbors(r),
         (Reply::Ping(r), _) => ping::ping(r),
         (Reply::Traceroute(r), _) => ping::traceroute(r),
@@ -146,7 +147,14 @@ ip4-lookup  active      4     1024         0    8.00        256.00
     }
 
     #[test]
-    fn errors_keep_their_columns() {
+    fn errors_are_in_columns_faults_first() {
+        let told = ErrorRow {
+            count: 12345,
+            node: "ip4-frag".into(),
+            reason: "fragments".into(),
+            severity: Severity::Info,
+            text: "fragments that they were cut into, which is a sentence of more than a line of a terminal".into(),
+        };
         let row = ErrorRow {
             count: 7,
             node: "ip4-input".into(),
@@ -154,17 +162,21 @@ ip4-lookup  active      4     1024         0    8.00        256.00
             severity: Severity::Error,
             text: "header checksum is wrong".into(),
         };
-        let reply = Reply::Errors(ErrorsReply { errors: vec![row] });
-        let out = text(&reply, View::Table);
-        let lines: Vec<_> = out.lines().collect();
+        let reply = Reply::Errors(ErrorsReply {
+            errors: vec![told, row],
+        });
         assert_eq!(
-            lines[0].split_whitespace().collect::<Vec<_>>(),
-            ["Count", "Node", "Reason", "Severity"]
+            text(&reply, View::Table),
+            "\
+Count  Node       Severity  Reason
+    7  ip4-input  error     header checksum is wrong
+
+Information:
+Count  Node      Severity  Reason
+12345  ip4-frag  info      fragments that they were cut into, which is a
+                           sentence of more than a line of a terminal
+"
         );
-        assert_eq!(&lines[1][..10], "         7");
-        assert_eq!(lines[1][10..45].trim(), "ip4-input");
-        assert_eq!(lines[1][45..80].trim(), "header checksum is wrong");
-        assert_eq!(lines[1][80..].trim(), "error");
     }
 
     #[test]
@@ -233,7 +245,11 @@ ip4-lookup  active      4     1024         0    8.00        256.00
         let reply = Reply::Interfaces(InterfacesReply {
             interfaces: vec![row, quiet],
         });
-        let out = text(&reply, View::Table);
+        let brief = text(&reply, View::Table);
+        let last = brief.lines().last().unwrap().split_whitespace();
+        let wanted = ["pg1", "down", "9000", "-", "-", "-", "-", "0", "0"];
+        assert_eq!(last.collect::<Vec<_>>(), wanted);
+        let out = text(&reply, View::Verbose);
         let words: Vec<Vec<_>> = out
             .lines()
             .map(|l| l.split_whitespace().collect())

@@ -1,6 +1,6 @@
 //! `ping` and `traceroute`.
 
-use volley_model::reply::{PingReply, ProbeAnswer, ProbeResult, TracerouteReply};
+use volley_model::reply::{PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply};
 
 fn said(answer: &ProbeAnswer) -> &'static str {
     match answer.said {
@@ -19,55 +19,76 @@ fn milliseconds(us: u64) -> String {
 }
 
 pub(super) fn ping(reply: &PingReply) -> String {
+    let answers = reply.answers.iter().enumerate();
+    let lines: String = answers.map(|(n, a)| line(n, a.as_ref())).collect();
+    head(reply) + &lines + &summary(reply)
+}
+
+/// To whom, and from which address.
+pub(crate) fn head(reply: &PingReply) -> String {
     let PingReply { source, size, .. } = reply;
-    let mut text = format!("{} from {source}: {size} bytes\n", reply.destination);
-    for (number, answer) in reply.answers.iter().enumerate() {
-        text += &match answer {
-            None => format!("{number}: no answer\n"),
-            Some(a) if a.said == ProbeResult::Reply => format!(
-                "{number}: from {}, hops {}, {}\n",
-                a.from,
-                a.hops,
-                milliseconds(a.rtt_us)
-            ),
-            Some(a) => format!("{number}: from {}: {}\n", a.from, said(a)),
-        };
+    format!("{} from {source}: {size} bytes\n", reply.destination)
+}
+
+/// What came of one request.
+pub(crate) fn line(number: usize, answer: Option<&ProbeAnswer>) -> String {
+    match answer {
+        None => format!("{number}: no answer\n"),
+        Some(a) if a.said == ProbeResult::Reply => format!(
+            "{number}: from {}, hops {}, {}\n",
+            a.from,
+            a.hops,
+            milliseconds(a.rtt_us)
+        ),
+        Some(a) => format!("{number}: from {}: {}\n", a.from, said(a)),
     }
+}
+
+/// What came of all of them.
+pub(crate) fn summary(reply: &PingReply) -> String {
     let lost = reply.sent - reply.received;
-    text += &format!(
+    let text = format!(
         "{} sent, {} received, {lost} lost",
         reply.sent, reply.received
     );
     if let (Some(min), Some(avg), Some(max)) = (reply.min_us, reply.avg_us, reply.max_us) {
         let times = [min, avg, max].map(milliseconds).join(", ");
-        text += &format!("; least, mean, most: {times}");
+        return format!("{text}; least, mean, most: {times}\n");
     }
     text + "\n"
 }
 
 pub(super) fn traceroute(reply: &TracerouteReply) -> String {
-    let mut text = format!("{} from {}\n", reply.destination, reply.source);
-    for hop in &reply.hops {
-        let mut line = format!("{:>2} ", hop.hops);
-        let mut last = None;
-        for answer in &hop.answers {
-            let Some(a) = answer else {
-                line += " *";
-                continue;
-            };
-            if last != Some(a.from) {
-                line += &format!(" {}", a.from);
-                last = Some(a.from);
-            }
-            line += &format!(" {}", milliseconds(a.rtt_us));
-            if !matches!(a.said, ProbeResult::Reply | ProbeResult::TimeExceeded) {
-                line += &format!(" ({})", said(a));
-            }
+    let text = format!("{} from {}\n", reply.destination, reply.source);
+    let hops: String = reply.hops.iter().map(hop).collect();
+    text + &hops + not_reached(reply)
+}
+
+/// Who answered to one number of hops.
+pub(crate) fn hop(hop: &TraceHop) -> String {
+    let mut line = format!("{:>2} ", hop.hops);
+    let mut last = None;
+    for answer in &hop.answers {
+        let Some(a) = answer else {
+            line += " *";
+            continue;
+        };
+        if last != Some(a.from) {
+            line += &format!(" {}", a.from);
+            last = Some(a.from);
         }
-        text += &(line + "\n");
+        line += &format!(" {}", milliseconds(a.rtt_us));
+        if !matches!(a.said, ProbeResult::Reply | ProbeResult::TimeExceeded) {
+            line += &format!(" ({})", said(a));
+        }
     }
-    if !reply.reached {
-        text += "not reached\n";
+    line + "\n"
+}
+
+/// The last line when the destination did not answer.
+pub(crate) fn not_reached(reply: &TracerouteReply) -> &'static str {
+    match reply.reached {
+        true => "",
+        false => "not reached\n",
     }
-    text
 }

@@ -1,8 +1,9 @@
 //! `show runtime | errors | drops | trace`.
 
-use super::table::{or_dash, rate, table};
+use super::table::{WIDTH, or_dash, rate, table, wrapped};
 use volley_model::reply::{
-    DropsReply, ErrorsReply, NodeRuntime, RuntimeReply, TraceReply, WorkerRuntime,
+    DropsReply, ErrorRow, ErrorsReply, NodeRuntime, RuntimeReply, Severity, TraceReply,
+    WorkerRuntime,
 };
 
 pub(super) fn runtime(reply: &RuntimeReply, idle_too: bool) -> String {
@@ -65,22 +66,44 @@ fn row(n: &NodeRuntime) -> Vec<String> {
     ]
 }
 
-/// Column widths are fixed: scripts written for this table cut it there.
+/// What went wrong, then what is only information.
 pub(super) fn errors(reply: &ErrorsReply) -> String {
-    let line = |count: &str, node: &str, reason: &str, severity: &str| {
-        format!("{count:>10}{node:^35}{reason:^35}{severity:^10}")
-            .trim_end()
-            .to_string()
-            + "\n"
+    let (information, faults): (Vec<_>, Vec<_>) = reply
+        .errors
+        .iter()
+        .partition(|e| e.severity == Severity::Info);
+    if reply.errors.is_empty() {
+        return "no counter is other than zero\n".to_owned();
+    }
+    let mut out = match faults.is_empty() {
+        true => "no faults\n".to_owned(),
+        false => counters(&faults),
     };
-    let mut out = line("Count", "Node", "Reason", "Severity");
-    for e in &reply.errors {
-        out += &line(
-            &e.count.to_string(),
-            &e.node,
-            &e.text,
-            &e.severity.to_string(),
-        );
+    if !information.is_empty() {
+        out += "\nInformation:\n";
+        out += &counters(&information);
+    }
+    out
+}
+
+/// Counters by node, each with its sentence, which goes on below where it is long.
+fn counters(rows: &[&ErrorRow]) -> String {
+    let width = |of: fn(&ErrorRow) -> String, head: &str| {
+        let all = rows.iter().map(|e| of(e).chars().count());
+        all.chain([head.len()]).max().unwrap_or(0)
+    };
+    let count = width(|e| e.count.to_string(), "Count");
+    let node = width(|e| e.node.clone(), "Node");
+    let mut out = format!(
+        "{:>count$}  {:<node$}  {:<8}  Reason\n",
+        "Count", "Node", "Severity"
+    );
+    let before = count + node + 8 + 6;
+    for e in rows {
+        let text = wrapped(&e.text, WIDTH.saturating_sub(before).max(20));
+        let severity = e.severity.to_string();
+        let head = format!("{:>count$}  {:<node$}  {severity:<8}  ", e.count, e.node);
+        out += &(head + &text.join(&format!("\n{:before$}", "")) + "\n");
     }
     out
 }

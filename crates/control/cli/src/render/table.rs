@@ -50,6 +50,41 @@ pub(super) fn table(headers: &[&str], rows: &[Vec<String>]) -> String {
     out
 }
 
+/// Characters of a line that fits every terminal.
+pub(super) const WIDTH: usize = 80;
+
+/// Lines cut to the width of a terminal, with a mark where something is left out: for tables whose last column is text that
+/// is shown elsewhere, too.
+pub(super) fn narrow(text: &str) -> String {
+    let cut = |line: &str| match line.char_indices().nth(WIDTH) {
+        Some(_) => line
+            .chars()
+            .take(WIDTH - 3)
+            .chain("...\n".chars())
+            .collect(),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(cut).collect()
+}
+
+/// A text in lines of at most `width` characters, parted between words.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let at = lines.len() - 1;
+        let line = &mut lines[at];
+        if line.is_empty() {
+            *line += word;
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            *line += word;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
 /// `-` for nothing.
 pub(super) fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_string(), |v| v.to_string())

@@ -16,6 +16,22 @@ pub struct Ask {
     /// `exec`: the data of the answer, too.
     #[serde(default)]
     pub json: bool,
+    /// `exec`: the text of the configuration file that the line names. The client reads it: its user may read it, and the
+    /// daemon may have another root folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl Ask {
+    /// A request about a line.
+    pub fn new(op: Op, line: impl Into<String>) -> Ask {
+        Ask {
+            op,
+            line: line.into(),
+            json: false,
+            text: None,
+        }
+    }
 }
 
 /// Operations.

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tracing::{debug, warn};
-use volley_model::{Client, Request, Via};
+use volley_model::{Client, ConfigAction, ConfigReply, ConfigSource, ModelError, Request, Via};
 
 /// How long a client that is cut off may take to read why.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -147,7 +147,7 @@ async fn answer(line: &[u8], backend: &dyn Backend) -> Answer {
         }
     };
     match ask.op {
-        Op::Exec => exec(&ask.line, ask.json, backend).await,
+        Op::Exec => exec(&ask, backend).await,
         Op::Transact => transact(&ask.line, ask.json, backend).await,
         Op::Help => Answer::text(help(&ask.line, backend)),
         Op::Complete => {
@@ -213,9 +213,37 @@ fn read_all(text: &str) -> Result<Vec<(usize, Request)>, Box<Answer>> {
     Ok(requests)
 }
 
+/// Does something with the configuration, with the client's text in place of the file.
+async fn configuration(
+    mut action: ConfigAction,
+    text: Option<&str>,
+    backend: &dyn Backend,
+) -> Result<ConfigReply, ModelError> {
+    let Some((source, text)) = action.file_mut().zip(text) else {
+        return backend.config(action).await;
+    };
+    let sent = ConfigSource::Text(text.to_owned());
+    let ConfigSource::File(file) = std::mem::replace(source, sent) else {
+        return backend.config(action).await;
+    };
+    backend.config(action).await.map_err(|error| match error {
+        ModelError::Config { errors } => {
+            // The daemon knows no name of a text.
+            let named = |e: String| match e.strip_prefix("volley.toml:") {
+                Some(rest) => format!("{}:{rest}", file.display()),
+                None => e,
+            };
+            let errors = errors.into_iter().map(named).collect();
+            ModelError::Config { errors }
+        }
+        other => other,
+    })
+}
+
 /// Runs one line.
-pub(crate) async fn exec(line: &str, data: bool, backend: &dyn Backend) -> Answer {
-    let Command { action, pipes } = match parse_line(line) {
+async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
+    let data = ask.json;
+    let Command { action, pipes } = match parse_line(&ask.line) {
         Ok(command) => command,
         Err(e) => return Answer::failure(Some(e.column), e.message),
     };
@@ -234,7 +262,7 @@ pub(crate) async fn exec(line: &str, data: bool, backend: &dyn Backend) -> Answe
             ),
             Err(e) => return Answer::failure(None, e),
         },
-        Action::Config(action) => match backend.config(action).await {
+        Action::Config(action) => match configuration(action, ask.text.as_deref(), backend).await {
             Ok(reply) => (render::config(&reply), serde_json::to_value(&reply).ok()),
             Err(e) => return Answer::failure(None, e),
         },

@@ -70,6 +70,27 @@ pub struct InterfaceRow {
     pub tx_errors: u64,
     /// Counters of the kind or of features (`ip4`, `rx-no-buffer`), only those not zero.
     pub more: Vec<NamedValue>,
+    /// What passed lately: over the last 1, 10 and 60 seconds; none before the first two looks of the daemon.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<InterfaceRate>,
+    /// What it is for, in an operator's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// What passed an interface in a span of time; bytes without frame check sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct InterfaceRate {
+    /// Seconds of the span: 1, 10 or 60. Where the interface is younger, it is since then.
+    pub span_s: u32,
+    /// Received packets a second.
+    pub rx_pps: u64,
+    /// Received bits a second.
+    pub rx_bps: u64,
+    /// Transmitted packets a second.
+    pub tx_pps: u64,
+    /// Transmitted bits a second.
+    pub tx_bps: u64,
 }
 
 /// Tables of an interface.

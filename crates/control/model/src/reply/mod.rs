@@ -35,8 +35,9 @@ pub use fib::{
 pub use graph::{ArcRow, FeatureRow, FeaturesReply, GraphNode, GraphReply, NodeEdge, NodeReply};
 pub use groups::{GroupRow, GroupsReply, GroupsRow, SourceRow};
 pub use interfaces::{
-    Counter, HardwareReply, HardwareRow, InterfaceRow, InterfaceTables, InterfacesReply, L2Mode,
-    L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
+    Counter, HardwareReply, HardwareRow, InterfaceRate, InterfaceRow, InterfaceTables,
+    InterfacesReply, L2Mode, L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply,
+    RxPlacementRow,
 };
 pub use lcp::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 pub use log::LogReply;

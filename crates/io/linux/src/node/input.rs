@@ -209,12 +209,9 @@ impl<Q: RxQueue> Input<Q> {
         self.ask_ns = cx.now_ns() + ASK_NS;
         for at in 0..self.queues.len() {
             let lost = self.queues[at].queue.lost();
-            self.lose(
-                cx,
-                self.queues[at].status.interface(),
-                Count::KernelDrops,
-                lost,
-            );
+            let rx = self.queues[at].status.interface();
+            self.lose(cx, rx, Count::KernelDrops, lost);
+            self.table.count_missed(self.worker, rx, lost);
         }
     }
 }

@@ -37,7 +37,7 @@ counters! {
         /// the type is neither IPv4 nor IPv6
         UnknownType = "unknown-ethertype" (Error),
         /// the frame is for a group address, which is not forwarded (RFC 1812, 5.3.4)
-        GroupMac = "group-mac" (Error),
+        GroupMac = "group-mac" (Info),
     }
 }
 

@@ -7,9 +7,11 @@ mod convert;
 mod load;
 mod own;
 mod reply;
+mod warn;
 
 use volley_model::{
-    Applied, Handler, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request, Route,
+    Applied, Handler, IfAddress, ModelError, Neighbor as ModelNeighbor, Query, Reply, Request,
+    Route,
 };
 
 use crate::error::FibError;
@@ -25,6 +27,22 @@ impl Fib {
         let done = self.set_directed_broadcast(iface, on);
         self.said(done)
             .map(|changed| Applied::changed(changed.into()))
+    }
+
+    /// Gives an interface an address that is no configuration, or takes it away.
+    pub fn automatic_address(
+        &mut self,
+        interface: &str,
+        address: IfAddress,
+        there: bool,
+    ) -> Result<(), ModelError> {
+        let iface = self.named(interface)?;
+        if there {
+            let done = self.add_automatic(iface, address);
+            return self.said(done);
+        }
+        self.del_automatic(iface, address);
+        Ok(())
     }
 
     /// Routes with several paths get so many buckets from now on, or none of their own.
@@ -53,7 +71,8 @@ impl Handler for Fib {
             Request::AddressAdd { interface, address } => self.named(interface).and_then(|iface| {
                 self.give_way(iface, *address);
                 let done = self.add_address(iface, *address);
-                self.said(done).map(|()| Applied::one())
+                self.said(done)?;
+                Ok(with_notes(Applied::one(), self.overlaps(iface, *address)))
             }),
             Request::AddressDel { interface, address } => self.named(interface).and_then(|iface| {
                 let done = self.del_configured(iface, *address);
@@ -66,8 +85,8 @@ impl Handler for Fib {
                     self.said(done).map(|()| Applied::one())
                 })
             }
-            Request::RouteAdd(route) => self.route(route, Change::Add),
-            Request::RouteReplace(route) => self.route(route, Change::Replace),
+            Request::RouteAdd(route) => self.route_with_notes(route, Change::Add),
+            Request::RouteReplace(route) => self.route_with_notes(route, Change::Replace),
             Request::RouteDel(route) => self.route(route, Change::Delete),
             Request::RouteLoad(load) => self.route_load(load),
             Request::RouteUnload { table } => self.route_unload(*table),
@@ -119,6 +138,10 @@ impl Handler for Fib {
     }
 }
 
+fn with_notes(applied: Applied, notes: Vec<String>) -> Applied {
+    notes.into_iter().fold(applied, Applied::note)
+}
+
 /// What a route request does.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Change {
@@ -157,6 +180,11 @@ impl Fib {
         let done = self.set_neighbor(iface, neighbor.address, Neighbor::new(neighbor.mac.0));
         self.said(done)
             .map(|changed| Applied::changed(changed.into()))
+    }
+
+    fn route_with_notes(&mut self, route: &Route, change: Change) -> Done {
+        let done = self.route(route, change)?;
+        Ok(with_notes(done, self.gateways_elsewhere(route)))
     }
 
     fn route(&mut self, route: &Route, change: Change) -> Done {

@@ -8,7 +8,7 @@ use volley_model::{FibSelect, Mac, ModelError, ObjectKind, RouteSource};
 
 use crate::dataplane::DpoKind;
 use crate::family::{Af, Prefix, V4, V6};
-use crate::source::{Bucket, Fib, PathState, Shown, Side};
+use crate::source::{Bucket, Fib, PathState, Shown, Side, Via};
 
 impl Fib {
     pub(super) fn fib_reply<F: Side>(
@@ -124,7 +124,8 @@ impl Fib {
             target: self.target(F::AF, number, p.path.via),
             weight: p.path.weight.into(),
             preference: p.path.preference,
-            resolved: p.share.is_ok(),
+            // A path that is to drop does what it should.
+            resolved: p.share.is_ok() || matches!(p.path.via, Via::Drop(_)),
         };
         let bucket = |b: &Bucket| FibBucket {
             kind: kind_name(b.dpo.kind()).into(),

@@ -12,6 +12,7 @@ use volley_model::IfAddress;
 
 use super::fib::Fib;
 use super::path::{Path, Via};
+use super::resolver::{DownNet, wide};
 use super::tables::Side;
 use crate::dataplane::DropWhy;
 use crate::error::FibError;
@@ -51,6 +52,7 @@ impl Fib {
         let addresses = self.addresses.get(&index).cloned().unwrap_or_default();
         let mut done = Ok(());
         if before.up != info.up {
+            self.tell_down(index);
             self.res.iface_turned(index);
             for addr in addresses {
                 done = done.and(self.connect(index, addr, info.up));
@@ -121,6 +123,7 @@ impl Fib {
             self.connect(iface, addr, false)?;
             self.unused.remove(&(iface, addr));
         }
+        self.tell_down(iface);
         self.careful.remove(&iface);
         self.forget_lender(iface);
         self.tell_own(iface);
@@ -210,9 +213,36 @@ impl Fib {
             return Err(e);
         }
         self.addresses.entry(iface).or_default().push(addr);
+        self.tell_down(iface);
         self.tell_own(iface);
         self.touch(iface);
         Ok(())
+    }
+
+    /// Says which networks an interface that is down would have: next hops there are named as what they are.
+    fn tell_down(&mut self, iface: u32) {
+        let up = self.info(iface).is_ok_and(|info| info.up);
+        let addresses = self.addresses(iface).iter().filter(|_| !up);
+        let networks: Vec<DownNet> = addresses
+            .filter_map(|addr| match addr.family() {
+                Af::V4 => self.down_net::<V4>(iface, *addr),
+                Af::V6 => self.down_net::<V6>(iface, *addr),
+            })
+            .collect();
+        self.res.set_down(iface, &networks);
+    }
+
+    fn down_net<F: Side>(&self, iface: u32, addr: IfAddress) -> Option<DownNet> {
+        let own = F::number(addr.addr())?;
+        let net = Prefix::<F>::around(own, addr.len());
+        let routed = addr.len() < F::BITS && !link_local(addr.addr());
+        routed.then(|| DownNet {
+            iface,
+            af: F::AF,
+            table: F::side(self).1.table_of(iface),
+            first: wide(F::ip(net.addr())),
+            last: wide(F::ip(net.last())),
+        })
     }
 
     /// Tells workers an interface's addresses: what they send themselves comes from these.
@@ -315,6 +345,7 @@ impl Fib {
         };
         all.remove(at);
         self.unused.remove(&(iface, addr));
+        self.tell_down(iface);
         self.tell_own(iface);
         self.touch(iface);
         if up {

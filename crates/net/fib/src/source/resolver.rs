@@ -61,8 +61,25 @@ pub(crate) struct Resolver {
     watched: [Vec<BTreeMap<u128, u32>>; 2],
     /// Buckets of a group that moves as few flows as it can; none = groups as small as their weights allow.
     resilient: Option<usize>,
+    /// Networks of interfaces that are down: next hops there are not reached because of that.
+    down: Vec<DownNet>,
     /// Counts what may have changed of the routes that are the router's own ([`Source::is_own`]).
     pub own: u64,
+}
+
+/// A connected network whose interface is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DownNet {
+    /// The interface.
+    pub iface: u32,
+    /// IP version.
+    pub af: Af,
+    /// Index of the table.
+    pub table: u32,
+    /// Its first address.
+    pub first: u128,
+    /// Its last one.
+    pub last: u128,
 }
 
 pub(crate) fn wide(addr: IpAddr) -> u128 {
@@ -86,6 +103,7 @@ impl Resolver {
             free_trackers: Vec::new(),
             watched: [Vec::new(), Vec::new()],
             resilient: None,
+            down: Vec::new(),
             own: 0,
         }
     }
@@ -361,6 +379,34 @@ impl Resolver {
         self.resolve(&lists);
     }
 
+    /// Says which networks an interface would have if it were up.
+    pub fn set_down(&mut self, iface: u32, networks: &[DownNet]) {
+        let (before, kept): (Vec<_>, Vec<_>) = self.down.iter().partition(|n| n.iface == iface);
+        if before == networks {
+            return;
+        }
+        self.down = kept.into_iter().chain(networks.iter().copied()).collect();
+        let mut dirty = Vec::new();
+        for net in before.iter().chain(networks) {
+            let watched = self.watched[net.af as usize].get(net.table as usize);
+            let inside = watched
+                .into_iter()
+                .flat_map(|w| w.range(net.first..=net.last));
+            let trackers = inside.filter_map(|(_, id)| self.trackers[*id as usize].as_ref());
+            dirty.extend(trackers.flat_map(|t| t.lists.iter().copied()));
+        }
+        self.resolve(&dirty);
+    }
+
+    /// Whether a next hop is on a network whose interface is down.
+    fn is_down(&self, addr: IpAddr, table: u32) -> bool {
+        let (af, addr) = (Af::of(addr), wide(addr));
+        let has = |net: &DownNet| {
+            (net.af, net.table) == (af, table) && (net.first..=net.last).contains(&addr)
+        };
+        self.down.iter().any(has)
+    }
+
     /// MAC or MTU of an interface changed.
     pub fn iface_renewed(&mut self, iface: u32) {
         let keys = self.adjs.of_iface(iface);
@@ -431,12 +477,16 @@ impl Resolver {
         let mut shares = Vec::with_capacity(key.paths.len());
         for path in &key.paths {
             let share = match path.via {
-                Via::Recursive { addr, .. } => {
+                Via::Recursive { addr, table } => {
                     let cover = trackers
                         .next()
                         .and_then(|t| self.trackers[t as usize].as_ref());
                     let cover = cover.map_or(0, |t| t.cover);
-                    self.recurse(id, &key, addr, cover, looped, &mut adjs)
+                    let share = self.recurse(id, &key, addr, cover, looped, &mut adjs);
+                    share.map_err(|why| match self.is_down(addr, table) {
+                        true => DropWhy::InterfaceDown,
+                        false => why,
+                    })
                 }
                 via => self.direct(id, key.af, via, &mut adjs),
             };

@@ -43,7 +43,7 @@ counters! {
         /// code, length, target or options are not as RFC 4861, 7.1 wants them
         BadMessage = "bad-message" (Error),
         /// the receiving interface has no IPv6 address
-        NotEnabled = "not-enabled" (Error),
+        NotEnabled = "not-enabled" (Info),
         /// the MAC address in it is zero or a group's
         BadSenderMac = "bad-sender-mac" (Error),
         /// the sender's address is one that no host may use

@@ -1,0 +1,254 @@
+//! `volley config check`: finds what a start with the file would refuse, without a daemon.
+//!
+//! - The file's requests are carried out by a separate stack, whose workers are stepped by hand. Nothing outside this process
+//!   changes: interfaces of the kernel, of files and of other programs are packet generators here.
+//! - A file of the table `api` that can be read is judged. With [`Scope::Here`] files, devices, cores and addresses must be
+//!   usable on this machine, too. A kernel device that is missing is a warning: an interface waits for it.
+
+use crate::run::commits::parted;
+use crate::stack::Stack;
+use std::cell::RefCell;
+use std::fs::File;
+use std::path::Path;
+use volley_config::Config;
+use volley_control::{Core, Executor, Probe, TransactionError};
+use volley_graph::{Clock, Worker};
+use volley_model::{
+    Applied, EngineSettings, InterfaceKind, InterfaceSpec, IsaChoice, Mac, ModelError, Request,
+    StreamSource,
+};
+
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The file, for any machine.
+    File,
+    /// The file, and this machine.
+    Here,
+}
+
+/// What a check found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Why a start would fail.
+    pub errors: Vec<String>,
+    /// What an operator should know.
+    pub warnings: Vec<String>,
+}
+
+/// Checks what was read from a file.
+pub fn check(config: &Config, scope: Scope) -> Findings {
+    let mut found = Findings::default();
+    if let Err(error) = carry_out(config, scope, &mut found) {
+        found.errors.push(error);
+    }
+    api_files(&config.engine, scope, &mut found);
+    if scope == Scope::Here {
+        machine(&config.engine, &mut found);
+        config.requests.iter().for_each(|r| files(r, &mut found));
+    }
+    found
+}
+
+/// The engine of a check: that of a start where this machine is meant, else a small one.
+fn engine(settings: &EngineSettings, scope: Scope) -> EngineSettings {
+    match scope {
+        Scope::Here => settings.clone(),
+        Scope::File => EngineSettings {
+            buffers: (2 * settings.vector_size).max(512),
+            isa: IsaChoice::Auto,
+            ..settings.clone()
+        },
+    }
+}
+
+/// Carries the requests out in the order of a start.
+fn carry_out(config: &Config, scope: Scope, found: &mut Findings) -> Result<(), String> {
+    config.engine.validate().map_err(|e| e.to_string())?;
+    let clock = Clock::manual();
+    let (stack, workers) =
+        Stack::new(&engine(&config.engine, scope), clock).map_err(|e| e.to_string())?;
+    let dry = Dry {
+        stack,
+        workers: RefCell::new(workers),
+        scope,
+    };
+    let (requests, observations) = parted(config.requests.clone());
+    if scope == Scope::Here {
+        let missing = requests.iter().filter_map(|r| dry.stack.ready(r).err());
+        found.warnings.extend(missing.map(|e| e.to_string()));
+    }
+    let sends = |r: &Request| matches!(r, Request::StreamEnable { .. });
+    let (last, first): (Vec<_>, Vec<_>) = requests.into_iter().partition(sends);
+    let mut core = Core::default();
+    let observations = observations.into_iter().map(|request| vec![request]);
+    let groups = [first].into_iter().chain(observations).chain([last]);
+    for group in groups {
+        let done = match &group[..] {
+            [request] if !request.is_configuration() => dry.apply(request).map_err(Into::into),
+            _ => core.run(&group, &dry),
+        };
+        // What was skipped cannot be rolled back, which is of no interest here.
+        let applied = done.map_err(|error| {
+            let left = Vec::new();
+            TransactionError { left, ..error }.to_string()
+        })?;
+        let warnings = applied
+            .notes
+            .iter()
+            .filter_map(|n| n.strip_prefix("warning: "));
+        found.warnings.extend(warnings.map(str::to_owned));
+    }
+    Ok(())
+}
+
+/// A stack that is not connected to anything.
+struct Dry {
+    stack: Stack,
+    workers: RefCell<Vec<Worker>>,
+    scope: Scope,
+}
+
+impl Probe for Dry {
+    fn hardware(&self, interface: &str) -> Option<(Mac, u32)> {
+        self.stack.hardware(interface)
+    }
+
+    fn explain(&self, request: &Request, error: ModelError) -> ModelError {
+        self.stack.explain(request, error)
+    }
+}
+
+impl Executor for Dry {
+    fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
+        let Some(request) = stand_in(request, self.scope) else {
+            return Ok(Applied::nothing());
+        };
+        let done = self.stack.apply(&request);
+        let mut workers = self.workers.borrow_mut();
+        workers.iter_mut().for_each(|worker| _ = worker.step());
+        self.stack.settled();
+        done
+    }
+}
+
+/// The request that shows what a start would refuse; none for one that can only be carried out for real.
+fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
+    let here = scope == Scope::Here;
+    match request {
+        Request::InterfaceCreate(spec) => Some(Request::InterfaceCreate(InterfaceSpec {
+            kind: match &spec.kind {
+                InterfaceKind::SubInterface(_) => spec.kind.clone(),
+                _ => InterfaceKind::Pg,
+            },
+            ..spec.clone()
+        })),
+        Request::MemifSocketAdd(_)
+        | Request::MemifSocketDel { .. }
+        | Request::DpdkEal(_)
+        | Request::LcpCreate(_)
+        | Request::LcpDelete { .. }
+        | Request::PcapTraceOn(_)
+        | Request::PcapTraceOff
+        | Request::PgCaptureOn { .. }
+        | Request::PgCaptureOff { .. } => None,
+        Request::RouteLoad(_) | Request::RouteUnload { .. } => here.then(|| request.clone()),
+        Request::StreamNew(spec) if matches!(spec.source, StreamSource::File(_)) => {
+            here.then(|| request.clone())
+        }
+        // Streams that read files may not be there.
+        Request::StreamEnable { .. } | Request::StreamDisable { .. } if !here => None,
+        other => Some(other.clone()),
+    }
+}
+
+/// Certificate, key and token.
+fn api_files(settings: &EngineSettings, scope: Scope, found: &mut Findings) {
+    let api = &settings.api;
+    let files = [&api.certificate, &api.key, &api.token_file];
+    let readable = |file: &&std::path::PathBuf| File::open(file).is_ok();
+    let all_there = files.into_iter().flatten().all(|file| readable(&file));
+    if scope == Scope::File && !all_there {
+        if let Some(Err(error)) = api
+            .token_file
+            .as_ref()
+            .filter(readable)
+            .map(|f| volley_http::check_token(f))
+        {
+            found.errors.push(error.to_string());
+        }
+        return;
+    }
+    if let Err(error) = volley_http::check_files(settings) {
+        found.errors.push(error.to_string());
+    }
+}
+
+/// Cores, sockets and addresses of this machine.
+fn machine(settings: &EngineSettings, found: &mut Findings) {
+    let cores = volley_graph::cores();
+    let missing = |core: &u32| !cores.is_empty() && !cores.contains(&(*core as usize));
+    for core in settings.cores().into_iter().filter(missing) {
+        let all: Vec<String> = cores.iter().map(ToString::to_string).collect();
+        found.errors.push(format!(
+            "worker_cores: there is no core {core}; there are: {}",
+            all.join(", ")
+        ));
+    }
+    for socket in [settings.socket.clone(), settings.http_socket()] {
+        found.errors.extend(no_folder("socket", &socket));
+    }
+    if let Some(address) = settings.api.listen
+        && let Err(error) = std::net::TcpListener::bind(address)
+        // A daemon that runs with this file has the address.
+        && error.kind() != std::io::ErrorKind::AddrInUse
+    {
+        found.errors.push(format!("api.listen {address}: {error}"));
+    }
+}
+
+/// Files that a request reads or writes.
+fn files(request: &Request, found: &mut Findings) {
+    let mut read = |what: &str, file: &Path| {
+        if let Err(error) = File::open(file) {
+            found
+                .errors
+                .push(format!("{what}: {}: {error}", file.display()));
+        }
+    };
+    let mut written: Vec<(&str, &Path)> = Vec::new();
+    match request {
+        Request::InterfaceCreate(spec) => match &spec.kind {
+            InterfaceKind::Pcap(pcap) => {
+                pcap.rx.iter().for_each(|rx| read(&spec.name, rx));
+                written.extend(pcap.tx.iter().map(|tx| (spec.name.as_str(), tx.as_path())));
+            }
+            InterfaceKind::Dpdk(_) if !cfg!(feature = "dpdk") => found.errors.push(format!(
+                "{}: this volley has no DPDK: use one that was built with feature dpdk",
+                spec.name
+            )),
+            _ => {}
+        },
+        Request::PcapTraceOn(trace) => written.push(("capture", &trace.file)),
+        Request::PgCaptureOn {
+            interface, file, ..
+        } => written.push((interface, file)),
+        _ => {}
+    }
+    for (what, file) in written {
+        found.errors.extend(no_folder(what, file));
+    }
+}
+
+/// A file cannot be made in a folder that is not there.
+fn no_folder(what: &str, file: &Path) -> Option<String> {
+    let folder = file.parent().filter(|f| !f.as_os_str().is_empty())?;
+    let there = folder.is_dir();
+    (!there).then(|| {
+        format!(
+            "{what}: {}: there is no folder {}",
+            file.display(),
+            folder.display()
+        )
+    })
+}

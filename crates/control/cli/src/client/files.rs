@@ -1,0 +1,106 @@
+//! Files that a command names: names are those of the client, whatever folder and mount namespace the daemon has.
+//!
+//! A configuration file is read here and sent. All other files are the daemon's to read and write: a relative name is made
+//! absolute and shown.
+
+use super::{ClientError, read};
+use crate::build::Action;
+use crate::grammar::{Piece, run};
+use crate::token::Form;
+use crate::{parse_line, pipe};
+use volley_model::{ConfigSource, quote};
+
+/// A line, as the daemon gets it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct OwnFiles {
+    /// With absolute names.
+    pub(super) line: String,
+    /// The text of the configuration file.
+    pub(super) text: Option<String>,
+    /// What the user should know behind the answer.
+    pub(super) note: String,
+}
+
+impl OwnFiles {
+    /// Looks for names of files in a line. One that is not understood is left to the daemon, which knows why.
+    pub(super) fn of(line: &str) -> Result<OwnFiles, ClientError> {
+        let mut own = OwnFiles {
+            line: line.to_owned(),
+            ..OwnFiles::default()
+        };
+        match parse_line(line).map(|c| (c.action, c.pipes.is_empty())) {
+            Ok((Action::Config(mut action), _)) => {
+                if let Some(ConfigSource::File(file)) = action.file_mut() {
+                    own.text = Some(read(&file.display().to_string())?);
+                }
+            }
+            Ok((Action::Request(_), plain)) => own.make_absolute(plain)?,
+            _ => {}
+        }
+        Ok(own)
+    }
+
+    fn make_absolute(&mut self, with_note: bool) -> Result<(), ClientError> {
+        let Ok((_, pieces)) = pipe::split(&self.line).and_then(|(command, _)| run(&command)) else {
+            return Ok(());
+        };
+        let mut chars: Vec<char> = self.line.chars().collect();
+        // From the last to the first: columns before a change stay what they are.
+        for piece in pieces.iter().rev() {
+            let Piece::Slot("file", token) = piece else {
+                continue;
+            };
+            // An abstract socket has no folder.
+            if token.form == Form::Block || token.text.starts_with(['/', '@']) {
+                continue;
+            }
+            let bad = |e: std::io::Error| ClientError::Batch {
+                place: token.text.clone(),
+                why: e.to_string(),
+            };
+            let whole = std::path::absolute(&token.text).map_err(bad)?;
+            let whole = whole.display().to_string();
+            if with_note {
+                self.note = format!("file: {whole}\n{}", self.note);
+            }
+            chars.splice(token.column - 1..token.end - 1, quote(&whole).chars());
+        }
+        self.line = chars.into_iter().collect();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here(name: &str) -> String {
+        std::path::absolute(name).unwrap().display().to_string()
+    }
+
+    #[test]
+    fn relative_names_become_absolute_where_they_stand() {
+        let own = |line: &str| OwnFiles::of(line).unwrap();
+        let line = "create pcap interface a rx a tx \"b c\" loop forever | count";
+        let (a, b) = (here("a"), quote(&here("b c")));
+        let absolute = own(line);
+        let wanted = format!("create pcap interface a rx {a} tx {b} loop forever | count");
+        assert_eq!((absolute.line, absolute.note), (wanted, String::new()));
+        let trace = own("pcap trace rx file x.pcap");
+        assert_eq!(trace.line, format!("pcap trace rx file {}", here("x.pcap")));
+        assert_eq!(trace.note, format!("file: {}\n", here("x.pcap")));
+        let stays = [
+            "pcap trace rx file /tmp/x.pcap",
+            "create memif socket id 1 filename @m",
+            "show interfaces",
+            "bogus x.pcap",
+        ];
+        for line in stays {
+            let same = OwnFiles {
+                line: line.into(),
+                ..OwnFiles::default()
+            };
+            assert_eq!(own(line), same);
+        }
+    }
+}

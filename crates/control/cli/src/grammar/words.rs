@@ -1,0 +1,204 @@
+//! Words that people bring along from other routers, words nearly right, and what the groups of commands are for.
+
+/// Beginnings of lines of other routers, and what is typed here instead.
+const ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "no",
+        "there is no `no` here: remove objects by `delete ...` or `... del ...`, switch settings `off`, and give an object its \
+         defaults back by `default ...`",
+    ),
+    (
+        "configure",
+        "there is no configuration mode: commands change what runs at once, and `config commit` keeps it",
+    ),
+    (
+        "enable",
+        "there is no privileged mode: every command can be typed at once",
+    ),
+    (
+        "end",
+        "there is no configuration mode to leave; `quit` ends the command line",
+    ),
+    (
+        "reload",
+        "the service manager restarts the daemon: `systemctl restart volley`",
+    ),
+    (
+        "copy",
+        "use `config commit` to keep what runs, and `config export` to write it out",
+    ),
+    (
+        "show vlan",
+        "VLANs are sub-interfaces here: use `show interfaces`",
+    ),
+    ("show running-config", "use `config show`"),
+    ("show configuration", "use `config show`"),
+    (
+        "show startup-config",
+        "use `config history`, and `config show commit N` for one of the commits",
+    ),
+    ("show mac-address-table", "use `show l2fib`"),
+    (
+        "show bgp",
+        "routing protocols run in FRR: ask `vtysh`; `show ip fib` has the routes that forward",
+    ),
+    (
+        "show ospf",
+        "routing protocols run in FRR: ask `vtysh`; `show ip fib` has the routes that forward",
+    ),
+    ("show logging", "use `show log`"),
+    (
+        "show counters",
+        "use `show errors`, `show drops` or `show interfaces detail`",
+    ),
+    (
+        "debug",
+        "use `trace add NODE COUNT` and `show trace`, `pcap trace`, or `set log level`",
+    ),
+];
+
+/// What is typed here instead of a line of another router.
+pub(super) fn elsewhere(line: &str) -> Option<&'static str> {
+    let typed: Vec<&str> = line.split_whitespace().collect();
+    let begins = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        typed.starts_with(&words)
+    };
+    ELSEWHERE
+        .iter()
+        .find(|(words, _)| begins(words))
+        .map(|(_, text)| *text)
+}
+
+/// The word of a list that the typed one is nearly.
+pub(super) fn meant<'a>(typed: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = |word: &&str| distance(typed, word) <= (word.len() / 3).clamp(1, 2);
+    let words = words.filter(|word| word.len() > 2).filter(near);
+    words.min_by_key(|word| distance(typed, word))
+}
+
+/// Letters to be changed, put in, left out or exchanged with the next one, at least.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// What the commands are for that begin so.
+const GROUPS: &[(&str, &str)] = &[
+    ("bridge", "Bridge domains and their ports."),
+    (
+        "clear",
+        "Set counters back, and forget what was learned or traced.",
+    ),
+    (
+        "config",
+        "The configuration as a whole: check, compare, commit, roll back.",
+    ),
+    ("create", "Create interfaces and sockets."),
+    ("default", "Give objects their defaults back."),
+    ("delete", "Delete interfaces and sockets."),
+    ("ip", "IPv4: routes, tables, multicast routes."),
+    (
+        "ip6",
+        "IPv6: routes, tables, multicast routes, neighbour discovery.",
+    ),
+    ("l2fib", "MAC addresses of bridge domains."),
+    (
+        "lcp",
+        "The Linux control plane: interfaces with a tap in the kernel.",
+    ),
+    (
+        "packet-generator",
+        "Streams of packets, and captures of what is transmitted.",
+    ),
+    ("pcap", "Captures into files."),
+    (
+        "set",
+        "Set properties of interfaces, neighbours, features and the router.",
+    ),
+    ("set bridge-domain", "Properties of bridge domains."),
+    (
+        "set interface",
+        "State, MTU, addresses, table, layer-2 mode and other settings of an interface.",
+    ),
+    (
+        "set interface ip",
+        "IPv4 settings of an interface: address, table and others.",
+    ),
+    (
+        "set interface ip6",
+        "IPv6 settings of an interface: address, table and others.",
+    ),
+    (
+        "set interface l2",
+        "Layer-2 mode of an interface: bridge, cross-connect.",
+    ),
+    ("set ip", "Static neighbours and settings of IPv4."),
+    ("set ip6", "Static neighbours and settings of IPv6."),
+    (
+        "set path-batcher",
+        "The path batcher: queues, rules, headers, defaults.",
+    ),
+    ("show", "Show state, counters and configuration."),
+    ("show bridge-domain", "Bridge domains."),
+    (
+        "show interface",
+        "Interfaces: state, rates, counters, addresses, features, queues.",
+    ),
+    (
+        "show ip",
+        "IPv4: routes, neighbours, tables, multicast routes.",
+    ),
+    (
+        "show ip6",
+        "IPv6: routes, neighbours, tables, multicast routes, neighbour discovery.",
+    ),
+    ("test", "Layer-2 patches."),
+    ("trace", "Trace packets through the graph."),
+    ("workers", "Add and delete workers."),
+];
+
+/// What a group of commands is for.
+pub(super) fn group(words: &[&str]) -> Option<&'static str> {
+    let words = words.join(" ");
+    let found = GROUPS.binary_search_by_key(&words.as_str(), |(name, _)| name);
+    found.ok().map(|at| GROUPS[at].1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_nearly_right_are_found() {
+        let words = ["interfaces", "errors", "runtime", "ip", "log"];
+        let meant = |typed| meant(typed, words.into_iter());
+        assert_eq!(meant("interafces"), Some("interfaces"));
+        assert_eq!(meant("eror"), Some("errors"));
+        assert_eq!(meant("lgo"), Some("log"));
+        assert_eq!(meant("xyz"), None);
+    }
+
+    #[test]
+    fn groups_are_in_order() {
+        assert!(GROUPS.is_sorted_by_key(|(name, _)| *name));
+        assert_eq!(
+            group(&["show"]),
+            Some("Show state, counters and configuration.")
+        );
+        assert_eq!(group(&["bogus"]), None);
+    }
+}

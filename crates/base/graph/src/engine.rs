@@ -18,6 +18,7 @@ use crate::handoff::{Links, Post};
 use crate::lanes::{Lanes, Queue};
 use crate::placement::Placements;
 use crate::ranks::{self, Pending};
+use crate::share::Shares;
 use crate::stage::Role;
 use crate::stats::NodeStats;
 use crate::trace::{Note, Tracer};
@@ -121,6 +122,7 @@ pub struct Engine {
     /// Rings between workers.
     pub(crate) links: Links,
     pub(crate) placements: Placements,
+    pub(crate) shares: Shares,
     /// Most packets of a vector now.
     vector_size: usize,
     gone: Gone,
@@ -183,6 +185,7 @@ impl Engine {
             loops_cleared: vec![reports::LoopBase::default(); places],
             links: Links::default(),
             placements: Placements::default(),
+            shares: Shares::default(),
             gone: Gone::default(),
         };
         engine.add(DropNode::NAME, move |w| {

@@ -5,7 +5,7 @@
 //! (its keeper is dropped with it inside) frees its buffers.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
-use crate::packet::{first_part, free_members, walk};
+use crate::packet::{first_part, free_members, members, walk};
 use crate::{Column, Done, Fresh, Nexts, NodeId, Output, Packet, Spot, Vector};
 use std::sync::Arc;
 use volley_buf::{META, Pool, START};
@@ -34,6 +34,14 @@ impl Held {
     /// Bytes from its position on.
     pub fn len(&self) -> usize {
         self.kept[0] as usize
+    }
+
+    /// How many buffers it takes.
+    pub fn buffers(&self) -> usize {
+        if self.pos & CHAINED == 0 {
+            return 1;
+        }
+        1 + members(&self.pool, self.idx)
     }
 
     /// Whether nothing is left of it.

@@ -9,8 +9,9 @@ use crate::body::StageBody;
 use crate::changes::AddFrames;
 use crate::cx::Cx;
 use crate::engine::Maker;
-use crate::frame::{Col, Frame, POS, bits};
+use crate::frame::{CHAINED, Col, Frame, IDX, POS, bits};
 use crate::lanes::{Lanes, append};
+use crate::packet::members;
 use crate::{
     Column, Counters, Done, Engine, GraphError, Nexts, Node, NodeId, Output, Rest, Vector,
 };
@@ -72,6 +73,12 @@ impl Batch {
         self.frame.n - self.at
     }
 
+    /// Whether a packet has more than one buffer.
+    #[inline(always)]
+    fn has_chains(&self) -> bool {
+        volley_simd::or_all(&self.frame.words(POS)[self.at..]) & CHAINED != 0
+    }
+
     /// Whether there is none.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
@@ -104,6 +111,25 @@ impl<'a> Hands<'a> {
         append(&mut to.frame, &from.frame, from.at..from.at + rows);
         from.at += rows;
         rows
+    }
+
+    /// How many buffers the packets of a batch take.
+    #[inline(always)]
+    pub fn buffers(&self, batch: &Batch) -> usize {
+        if batch.has_chains() {
+            self.buffers_of_chains(batch)
+        } else {
+            batch.len()
+        }
+    }
+
+    #[cold]
+    fn buffers_of_chains(&self, batch: &Batch) -> usize {
+        let (pool, frame) = (self.lanes.bufs.pool(), &batch.frame);
+        let rows = batch.at..frame.n;
+        let chains = rows.filter(|row| frame.words(POS)[*row] & CHAINED != 0);
+        let behind = chains.map(|row| members(pool, frame.words(IDX)[row]));
+        batch.len() + behind.sum::<usize>()
     }
 
     /// Give a batch without packets back; packets in it are freed.
@@ -168,9 +194,9 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     pub fn touch(&mut self) {
         let pool = self.lanes.bufs.pool();
         for row in 0..self.frame.n {
-            let at = self.frame.words(POS)[row] & !crate::frame::CHAINED;
+            let at = self.frame.words(POS)[row] & !CHAINED;
             // SAFETY: the row owns its buffer, and positions lie inside of the slot; it is only asked for.
-            prefetch(unsafe { pool.at(self.frame.words(crate::frame::IDX)[row], at as usize) });
+            prefetch(unsafe { pool.at(self.frame.words(IDX)[row], at as usize) });
         }
     }
 

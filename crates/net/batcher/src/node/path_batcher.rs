@@ -10,8 +10,8 @@ use crate::queues::Queues;
 use crate::table::Table;
 use std::sync::{Arc, LazyLock};
 use volley_graph::{
-    Clock, Col, Column, Cx, Done, Isa, Names, Node, Output, PacketView, Rest, Stage, Trace, Vector,
-    counters, nexts,
+    Clock, Col, Column, Cx, Done, Isa, Names, Node, Output, PacketView, Rest, Share, Stage, Trace,
+    Vector, counters, nexts,
 };
 use volley_iface::IfTable;
 use volley_tables::qsbr::Snap;
@@ -61,14 +61,14 @@ impl PathBatcher {
     pub(crate) fn new(
         interfaces: Arc<IfTable>,
         table: Snap<Table>,
-        cells: Arc<Cells>,
+        (cells, share): (Arc<Cells>, Arc<Share>),
         clock: Clock,
-        size: usize,
+        (worker, size): (usize, usize),
     ) -> Self {
         PathBatcher {
             interfaces,
             table,
-            queues: Queues::new(cells.clone()),
+            queues: Queues::new(cells.clone(), share, worker),
             cells,
             clock,
             codes: Column::new(size),

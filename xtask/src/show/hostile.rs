@@ -1,5 +1,7 @@
 //! The items of "A bad day": what peers, disks, floods and other users do to the daemon, a number of the issue each.
 
+mod data;
+
 use super::{Item, Work, item};
 
 /// The tests of `apps/volley/tests/peers.rs` whose names hold one of these words.
@@ -9,7 +11,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 4] = [
+pub const ITEMS: [Item; 8] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -30,4 +32,8 @@ pub const ITEMS: [Item; 4] = [
         "1, 2, 9: the crate through which peers' memory and event counters go, with the way taken where the kernel lacks AIO",
         Work::Command(&["test", "-p", "volley-shm"]),
     ),
+    data::FRAGMENTS,
+    data::SCAN,
+    data::TLS,
+    data::ADDRESSES,
 ];

@@ -497,7 +497,7 @@ pub(crate) fn neighbor(interface: &str, address: IpAddr, mac: Mac) -> Neighbor {
 pub fn requests(state: &State) -> Vec<Request> {
     let nothing = Changes {
         before: state.iter().map(|(k, _)| (k.clone(), None)).collect(),
-        again: BTreeSet::new(),
+        ..Changes::default()
     };
     let steps = plan(state, &nothing, &NoProbe);
     steps.into_iter().map(|step| step.request).collect()

@@ -10,6 +10,9 @@ use volley_model::{Applied, ModelError, Request};
 pub trait Executor: Probe {
     /// Carries out a request: all of it, or none and an error.
     fn apply(&self, request: &Request) -> Result<Applied, ModelError>;
+
+    /// All requests of a transaction were carried out, or rolled back: what follows from all of them together is done now.
+    fn finish(&self) {}
 }
 
 /// Why a transaction was refused, or failed and was taken back.
@@ -219,6 +222,7 @@ impl Transaction {
     pub fn advance(&mut self, executor: &dyn Executor, most: usize) -> Progress {
         for _ in 0..most {
             let Some(step) = self.steps.get(self.at) else {
+                executor.finish();
                 return Progress::Done(std::mem::take(&mut self.applied));
             };
             match executor.apply(&step.request) {
@@ -241,6 +245,7 @@ impl Transaction {
             }
         }
         self.at = 0;
+        executor.finish();
         left
     }
 
@@ -288,6 +293,7 @@ fn in_order(after: &State, request: &Request, own: &Changes, probe: &dyn Probe) 
                     .map(|k| (k.clone(), after.get(k).cloned()))
                     .collect(),
                 again: own.again.clone(),
+                ..Changes::default()
             };
             let steps = plan(&before, &back, probe);
             steps.into_iter().map(|s| s.request).collect()

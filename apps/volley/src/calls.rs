@@ -11,7 +11,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
-use volley_graph::{Shot, Stand};
+use volley_graph::{StackSample, StackSampler};
 
 /// How long a worker may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -19,10 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const DEEP: usize = 32;
 
 /// Ask a worker's thread where it stands; the answer comes by and by: its calls, the innermost first, or why they are not known.
-pub fn ask(stand: Stand) -> Receiver<Vec<String>> {
+pub fn ask(stand: StackSampler) -> Receiver<Vec<String>> {
     let (tell, told) = sync_channel(1);
     let work = move || {
-        let calls = match stand.shot(PATIENCE) {
+        let calls = match stand.sample(PATIENCE) {
             Ok(shot) => names(&shot),
             Err(why) => vec![format!("its calls are not known: {why}")],
         };
@@ -44,7 +44,7 @@ struct Code {
 }
 
 /// Names of the calls of a stack.
-pub fn names(shot: &Shot) -> Vec<String> {
+pub fn names(shot: &StackSample) -> Vec<String> {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let mut codes = codes(&maps);
     let mut unwinder = UnwinderX86_64::new();
@@ -209,7 +209,7 @@ mod tests {
     use std::time::Instant;
     use volley_graph::buf::Pool;
     use volley_graph::{
-        Cx, Domain, Engine, Isa, NoCounters, Output, Running, Settings, Source, nexts,
+        Cx, Domain, Engine, Isa, NoCounters, Output, Settings, Source, WorkerThreads, nexts,
     };
 
     nexts! { enum Next { Drop => "error-drop" } }
@@ -264,7 +264,7 @@ mod tests {
                 from: from.take().flatten(),
             })
             .unwrap();
-        let running = Running::start(engine.build().unwrap(), &[]).unwrap();
+        let running = WorkerThreads::start(engine.build().unwrap(), &[]).unwrap();
         let start = Instant::now();
         let found = loop {
             let calls = ask(engine.stand(0).unwrap()).recv().unwrap();
@@ -283,7 +283,10 @@ mod tests {
             assert!(rest.any(there), "{name} is not there in its turn: {text}");
         }
         assert!(text.contains("apps/volley/src/calls.rs:"), "{text}");
-        assert!(text.contains("crates/base/graph/src/running.rs:"), "{text}");
+        assert!(
+            text.contains("crates/base/graph/src/worker_threads.rs:"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -302,13 +305,13 @@ mod tests {
 
     #[test]
     fn what_is_no_code_has_no_name_and_does_no_harm() {
-        let shot = Shot {
+        let shot = StackSample {
             ip: 8,
             sp: 0x1000,
             bp: 0,
             stack: vec![1, 2, 3],
         };
         assert_eq!(names(&shot)[0], "0x8");
-        assert!(names(&Shot::default()).len() <= 1);
+        assert!(names(&StackSample::default()).len() <= 1);
     }
 }

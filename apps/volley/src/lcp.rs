@@ -3,13 +3,13 @@
 use crate::stack::Stack;
 use volley_iface::Interface;
 use volley_model::{
-    AdminState, Applied, InterfaceKind, InterfaceSpec, LcpPair, Mac, ModelError, ObjectKind, Query,
+    AdminState, Applied, InterfaceKind, InterfaceSpec, LcpTap, Mac, ModelError, ObjectKind, Query,
     Reply, Request, RouteSource, SubInterfaceSpec, TapSpec,
 };
 
 impl Stack {
     /// `lcp create`: Volley's end of the twin, with the interface's MAC address and MTU, then the pair; both or neither.
-    pub(crate) fn lcp_create(&self, pair: &LcpPair) -> Result<Applied, ModelError> {
+    pub(crate) fn lcp_create(&self, pair: &LcpTap) -> Result<Applied, ModelError> {
         if let Some(other) = self.lcp.namespace().filter(|n| *n != pair.namespace) {
             let place = other.map_or("Volley's own".to_owned(), |name| {
                 format!("namespace {name}")
@@ -24,7 +24,7 @@ impl Stack {
         if self.lcp.tap_of(&pair.interface).is_some() {
             return Err(ModelError::exists(ObjectKind::Lcp, &pair.interface));
         }
-        let end = match pair.stands_on() {
+        let end = match pair.parent_tap() {
             Some(parent) => self.lcp_sub(pair, parent)?,
             None => self.lcp_tap(pair)?,
         };
@@ -39,7 +39,7 @@ impl Stack {
     }
 
     /// Volley's end of a twin that is a tap.
-    fn lcp_tap(&self, pair: &LcpPair) -> Result<InterfaceSpec, ModelError> {
+    fn lcp_tap(&self, pair: &LcpTap) -> Result<InterfaceSpec, ModelError> {
         let (mac, mtu) = self.lcp_hardware(&pair.interface)?;
         let tap = TapSpec {
             host: Some(pair.host.clone()),
@@ -57,7 +57,7 @@ impl Stack {
 
     /// Volley's end of a twin that is an 802.1Q device: what goes there gets the tags of the sub-interface again, on the
     /// parent's twin. The device itself is the mirror's to make, when it is not there.
-    fn lcp_sub(&self, pair: &LcpPair, parent: &str) -> Result<InterfaceSpec, ModelError> {
+    fn lcp_sub(&self, pair: &LcpTap, parent: &str) -> Result<InterfaceSpec, ModelError> {
         let (_, mtu) = self.lcp_hardware(&pair.interface)?;
         let refuse = |why: String| ModelError::invalid(format!("lcp of {}", pair.interface), why);
         let Some(trunk) = self.lcp.tap_of(parent) else {

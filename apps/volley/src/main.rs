@@ -6,7 +6,6 @@
 mod bench;
 mod calls;
 mod config;
-mod crew;
 mod ctl;
 mod demo;
 mod doc;
@@ -19,6 +18,7 @@ mod reference;
 mod run;
 mod stack;
 mod watch;
+mod workers;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::fmt::Display;

@@ -2,7 +2,7 @@
 
 mod drops;
 
-use crate::crew::Crewing;
+use crate::workers::WorkerManager;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Observer {
     engine: Rc<RefCell<Engine>>,
     interfaces: Rc<RefCell<Interfaces>>,
     processes: Processes,
-    crew: Rc<RefCell<Crewing>>,
+    worker_set: Rc<RefCell<WorkerManager>>,
     started: Instant,
     cleared: Instant,
     /// Rounds, busy rounds and packets of each worker at the last clear.
@@ -36,20 +36,24 @@ pub struct Observer {
 
 impl Observer {
     /// Makes an observer one of the handlers.
-    pub fn register(registry: &mut Registry, crew: &Rc<RefCell<Crewing>>) {
+    pub fn register(registry: &mut Registry, worker_set: &Rc<RefCell<WorkerManager>>) {
         let processes = registry.processes.clone();
-        let observer = Observer::new(registry, processes, crew.clone());
+        let observer = Observer::new(registry, processes, worker_set.clone());
         registry.handlers.push(Box::new(observer));
     }
 
     /// Over the daemon's engine and interfaces.
-    fn new(registry: &Registry, processes: Processes, crew: Rc<RefCell<Crewing>>) -> Self {
+    fn new(
+        registry: &Registry,
+        processes: Processes,
+        worker_set: Rc<RefCell<WorkerManager>>,
+    ) -> Self {
         drops::follow(registry);
         Observer {
             engine: registry.engine.clone(),
             interfaces: registry.interfaces.clone(),
             processes,
-            crew,
+            worker_set,
             started: Instant::now(),
             cleared: Instant::now(),
             base: Vec::new(),
@@ -70,7 +74,7 @@ impl Observer {
             cpu: cpu_name(),
             isa: engine.settings().level.to_string(),
             vector_size: engine.vector_size() as u32,
-            workers: engine.crew().count() as u32,
+            workers: engine.worker_set().count() as u32,
             uptime_s: self.started.elapsed().as_secs_f64(),
             pid: std::process::id(),
         }
@@ -86,11 +90,11 @@ impl Observer {
                 0.0
             }
         };
-        let running = self.crew.borrow().running();
+        let running = self.worker_set.borrow().running();
         let worker = |w: usize| {
             let mut nodes = engine.runtime(w);
             nodes.extend(engine.loop_report(w));
-            if engine.crew().iter().next() == Some(w) {
+            if engine.worker_set().iter().next() == Some(w) {
                 nodes.extend(self.processes.report());
             }
             nodes.sort_by(|a, b| a.name.cmp(&b.name));
@@ -130,7 +134,7 @@ impl Observer {
             }
         };
         RuntimeReply {
-            workers: engine.crew().iter().map(worker).collect(),
+            workers: engine.worker_set().iter().map(worker).collect(),
         }
     }
 
@@ -153,7 +157,7 @@ impl Observer {
             node: s.node.clone(),
             text: s.text.clone(),
         };
-        let packet = |t: &volley_graph::Traced| TracedPacket {
+        let packet = |t: &volley_graph::TraceReport| TracedPacket {
             packet: t.packet,
             worker: t.worker as u32,
             steps: t.steps.iter().map(step).collect(),
@@ -210,7 +214,7 @@ impl Observer {
                 .filter(|(_, e)| e.contains(&name))
                 .map(|(n, _)| n.to_owned())
                 .collect(),
-            runtime: engine.crew().iter().flat_map(rows).collect(),
+            runtime: engine.worker_set().iter().flat_map(rows).collect(),
             counters: engine
                 .counters()
                 .iter()

@@ -3,9 +3,9 @@
 //! Everything here lives on the control thread. [`Stack::apply`] changes the state that workers will use;
 //! [`Stack::settled`] says when they all do.
 
-use crate::crew::{CrewHandler, Crewing};
 use crate::observe::Observer;
 use crate::watch::Log;
+use crate::workers::{WorkerHandler, WorkerManager};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_fib::{Fib, IfInfo};
@@ -48,7 +48,7 @@ pub struct Stack {
     /// The graph.
     pub engine: Rc<RefCell<Engine>>,
     /// Workers that come and go.
-    pub crew: Rc<RefCell<Crewing>>,
+    pub worker_set: Rc<RefCell<WorkerManager>>,
     /// The interfaces.
     pub interfaces: Rc<RefCell<Interfaces>>,
     /// Routes, neighbours, addresses.
@@ -58,7 +58,7 @@ pub struct Stack {
     /// The packet generator.
     pub pg: volley_pg::Pg,
     pub(crate) neighbors: volley_neighbor::Neighbors,
-    pub(crate) lcp: volley_lcp::Pairs,
+    pub(crate) lcp: volley_lcp::LcpTaps,
     /// Pings and traceroutes of its own.
     pub pings: volley_ping::Pings,
     pcap: volley_pcap::Pcap,
@@ -114,7 +114,7 @@ impl Stack {
         registry.engine.borrow_mut().set_vector_size(size)?;
         let processes = registry.processes.clone();
         // First: the others look whether a worker comes or goes.
-        let crew = CrewHandler::register(&mut registry);
+        let worker_set = WorkerHandler::register(&mut registry);
         registry.handlers.push(Box::new(FibHandler(fib.clone())));
         volley_iface::register(&mut registry)?;
         volley_ethernet::register(&mut registry)?;
@@ -138,8 +138,8 @@ impl Stack {
         crate::notice::register(&mut registry);
         let first = settings.workers as usize;
         let workers = registry.engine.borrow_mut().build_first(first)?;
-        Observer::register(&mut registry, &crew);
-        let log = crate::watch::register(&mut registry, &crew);
+        Observer::register(&mut registry, &worker_set);
+        let log = crate::watch::register(&mut registry, &worker_set);
         let owners = complete(&mut registry)?;
         let Registry {
             engine,
@@ -150,7 +150,7 @@ impl Stack {
         Ok((
             Stack {
                 engine,
-                crew,
+                worker_set,
                 interfaces,
                 fib,
                 processes,
@@ -291,7 +291,7 @@ impl Stack {
     /// Whether every worker uses every change so far. Frees what changes have replaced.
     pub fn settled(&self) -> bool {
         self.fib.borrow_mut().reclaim();
-        let stays = self.crew.borrow_mut().tend();
+        let stays = self.worker_set.borrow_mut().tend();
         self.engine.borrow().settled() && stays
     }
 
@@ -302,7 +302,7 @@ impl Stack {
 
     /// Write what captures have gathered; returns how many packets.
     pub fn drain(&self) -> usize {
-        self.processes.turn();
+        self.processes.run_manual();
         let written = self.pg.drain() + self.pcap.drain();
         self.pg.news().iter().for_each(|text| report(text));
         written

@@ -5,7 +5,7 @@
 //! one look to another is stalled, and after [`STALL`] looks that is logged, with the node that it ran last; the
 //! calls that it stands in follow, when it has been asked ([`crate::calls`]).
 
-use crate::crew::Crewing;
+use crate::workers::WorkerManager;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 use tracing::{error, info};
-use volley_graph::{Engine, GAP_US, Gap, ProcessInfo, Running, Watch, cycles};
+use volley_graph::{Engine, GAP_US, ProcessInfo, RoundGap, Watch, WorkerThreads, cycles};
 use volley_iface::{Interfaces, Registry};
 use volley_model::reply::{Pause, PausesReply, WorkerPauses, WorkerRow, WorkersReply};
 use volley_model::{Applied, Clear, Handler, ModelError, Query, Reply, Request};
@@ -87,7 +87,7 @@ struct Look {
 }
 
 struct Kept {
-    gap: Gap,
+    gap: RoundGap,
     seen: Instant,
     during: Option<String>,
 }
@@ -111,7 +111,7 @@ struct Watched {
 pub struct Watcher {
     engine: Rc<RefCell<Engine>>,
     interfaces: Rc<RefCell<Interfaces>>,
-    crew: Rc<RefCell<Crewing>>,
+    worker_set: Rc<RefCell<WorkerManager>>,
     log: Rc<RefCell<Log>>,
     workers: BTreeMap<usize, Watched>,
     started: Instant,
@@ -124,12 +124,15 @@ pub struct WatchHandler(
 );
 
 /// Bring in the watch.
-pub fn register(registry: &mut Registry, crew: &Rc<RefCell<Crewing>>) -> Rc<RefCell<Log>> {
+pub fn register(
+    registry: &mut Registry,
+    worker_set: &Rc<RefCell<WorkerManager>>,
+) -> Rc<RefCell<Log>> {
     let log = Rc::new(RefCell::new(Log::default()));
     let watcher = Rc::new(RefCell::new(Watcher {
         engine: registry.engine.clone(),
         interfaces: registry.interfaces.clone(),
-        crew: crew.clone(),
+        worker_set: worker_set.clone(),
         log: log.clone(),
         workers: BTreeMap::new(),
         started: Instant::now(),
@@ -164,9 +167,9 @@ impl Watcher {
 
     /// Look at every worker once.
     fn look(&mut self) {
-        let crew = self.engine.borrow().crew().clone();
-        self.workers.retain(|worker, _| crew.has(*worker));
-        for worker in crew.iter() {
+        let worker_set = self.engine.borrow().worker_set().clone();
+        self.workers.retain(|worker, _| worker_set.has(*worker));
+        for worker in worker_set.iter() {
             let now = self.now(worker);
             self.gather(worker);
             self.check(worker, now);
@@ -184,8 +187,8 @@ impl Watcher {
         let gaps = self.engine.borrow().take_gaps(worker);
         let (log, watched) = (self.log.borrow(), self.workers.entry(worker).or_default());
         for gap in gaps {
-            watched.longest = watched.longest.max(gap.took);
-            let during = log.during(gap.from, gap.from + gap.took);
+            watched.longest = watched.longest.max(gap.duration_cycles);
+            let during = log.during(gap.from, gap.from + gap.duration_cycles);
             watched.gaps.push(Kept {
                 gap,
                 seen: Instant::now(),
@@ -194,13 +197,16 @@ impl Watcher {
         }
         watched
             .gaps
-            .sort_by_key(|kept| std::cmp::Reverse(kept.gap.took));
+            .sort_by_key(|kept| std::cmp::Reverse(kept.gap.duration_cycles));
         watched.gaps.truncate(KEPT);
     }
 
     /// Say when a worker stands still, and when it goes on.
     fn check(&mut self, worker: usize, now: Look) {
-        let (engine, on_thread) = (self.engine.borrow(), self.crew.borrow().running().is_some());
+        let (engine, on_thread) = (
+            self.engine.borrow(),
+            self.worker_set.borrow().running().is_some(),
+        );
         let watched = self.workers.entry(worker).or_default();
         let before = watched.looks.back().map(|look| look.rounds);
         if !on_thread || engine.is_asleep(worker) || before != Some(now.rounds) {
@@ -252,7 +258,7 @@ impl Watcher {
         let engine = self.engine.borrow();
         let still = self.workers.get(&worker).map_or(0, |w| w.still);
         match () {
-            () if engine.crew().is_leaving(worker) => "leaving",
+            () if engine.worker_set().is_draining(worker) => "leaving",
             () if still >= STALL => "stalled",
             () if engine.is_asleep(worker) => "sleeping",
             () => "polling",
@@ -261,11 +267,12 @@ impl Watcher {
 
     fn row(&mut self, worker: usize) -> WorkerRow {
         let (now, queues, state) = (self.now(worker), self.queues(worker), self.state(worker));
-        let running = self.crew.borrow().running();
-        let of =
-            |read: fn(&Running, usize) -> Option<u32>| read(&running.as_ref()?.borrow(), worker);
+        let running = self.worker_set.borrow().running();
+        let of = |read: fn(&WorkerThreads, usize) -> Option<u32>| {
+            read(&running.as_ref()?.borrow(), worker)
+        };
         let core = of(|r, w| r.core(w).map(|core| core as u32));
-        let numa = of(Running::numa);
+        let numa = of(WorkerThreads::numa);
         let started = self.started;
         let watched = self.workers.entry(worker).or_default();
         let first = watched.looks.front().copied().unwrap_or(watched.base);
@@ -299,8 +306,8 @@ impl Watcher {
     }
 
     fn workers(&mut self) -> WorkersReply {
-        let crew = self.engine.borrow().crew().clone();
-        let workers: Vec<WorkerRow> = crew.iter().map(|w| self.row(w)).collect();
+        let worker_set = self.engine.borrow().worker_set().clone();
+        let workers: Vec<WorkerRow> = worker_set.iter().map(|w| self.row(w)).collect();
         let loads = || workers.iter().map(|w| w.load_percent);
         let most = loads().fold(0.0, f64::max);
         WorkersReply {
@@ -311,13 +318,13 @@ impl Watcher {
     }
 
     fn pauses(&mut self) -> PausesReply {
-        let crew = self.engine.borrow().crew().clone();
+        let worker_set = self.engine.borrow().worker_set().clone();
         let us = |took: u64| took as f64 * 1e6 / volley_simd::cycles_per_second();
         let of = |worker: usize| {
             self.gather(worker);
             let (engine, watched) = (self.engine.borrow(), self.workers.get(&worker)?);
             let pause = |kept: &Kept| Pause {
-                gap_us: us(kept.gap.took),
+                gap_us: us(kept.gap.duration_cycles),
                 ago_s: kept.seen.elapsed().as_secs_f64(),
                 node: engine.name(kept.gap.node).to_owned(),
                 during: kept.during.clone(),
@@ -331,13 +338,13 @@ impl Watcher {
         };
         PausesReply {
             threshold_us: GAP_US,
-            workers: crew.iter().filter_map(of).collect(),
+            workers: worker_set.iter().filter_map(of).collect(),
         }
     }
 
     fn clear(&mut self) {
-        let crew = self.engine.borrow().crew().clone();
-        for worker in crew.iter() {
+        let worker_set = self.engine.borrow().worker_set().clone();
+        for worker in worker_set.iter() {
             // What was told before is over.
             self.gather(worker);
             let (now, gaps) = (self.now(worker), self.engine.borrow().long_gaps(worker));

@@ -393,13 +393,13 @@ fn change(daemon: &Daemon, dice: &mut Dice, there: &mut There) {
         6 => format!("set interface mtu {} pg2", 1400 + dice.roll(200)),
         8 => format!("set vector-size {}", 1 + dice.roll(1024)),
         7 => format!("set interface promiscuous {} pg0", on(dice.roll(2) == 0)),
-        _ => return crew(daemon, dice),
+        _ => return worker_set(daemon, dice),
     };
     daemon.ok(&line);
 }
 
 /// A worker comes or goes.
-fn crew(daemon: &Daemon, dice: &mut Dice) {
+fn worker_set(daemon: &Daemon, dice: &mut Dice) {
     let shown = daemon.json("show workers");
     let rows = shown["workers"].as_array().unwrap();
     let workers: Vec<u64> = rows.iter().map(|w| w["worker"].as_u64().unwrap()).collect();
@@ -599,7 +599,7 @@ fn a_worker_that_stands_still_is_reported_with_its_node() {
     let calls = shown["workers"][1]["stalled_in"].as_array().unwrap().iter();
     let calls: Vec<&str> = calls.map(|c| c.as_str().unwrap()).collect();
     // What the standard library has below may stand there or not.
-    let place = "crates/base/graph/src/running.rs:";
+    let place = "crates/base/graph/src/worker_threads.rs:";
     assert!(calls.iter().any(|c| c.contains(place)), "{calls:#?}");
     let last = calls.last().unwrap();
     assert!(calls.iter().any(|c| c.starts_with("round ")), "{calls:#?}");

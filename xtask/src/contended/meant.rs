@@ -44,10 +44,10 @@ pub const MEANT: [Meant; 4] = [
         why: "whether a worker sleeps: it says so itself, and whoever hands something over looks, to wake it",
         sources: &[
             (
-                "crates/base/graph/src/rest.rs",
-                &["ring", "sleep", "wait", "is_asleep"],
+                "crates/base/graph/src/sleep.rs",
+                &["notify", "sleep", "wait", "is_asleep"],
             ),
-            ("crates/base/graph/src/channel.rs", &["ring"]),
+            ("crates/base/graph/src/channel.rs", &["wake"]),
         ],
         orders: false,
     },
@@ -55,8 +55,8 @@ pub const MEANT: [Meant; 4] = [
         name: "where a worker stands",
         why: "the answer of a worker that the watchdog asks because it stands still: so do workers that are stepped, others never write it",
         sources: &[(
-            "crates/base/graph/src/shot.rs",
-            &["answer", "copy", "on_signal"],
+            "crates/base/graph/src/stack_sample.rs",
+            &["record", "copy", "on_signal"],
         )],
         orders: false,
     },
@@ -77,10 +77,10 @@ mod tests {
         }
         let ring = &MEANT[0];
         assert!(ring.has(
-            "take<volley_graph::handoff::Parcel>",
+            "dequeue<volley_graph::handoff::HandoffEntry>",
             "crates/base/tables/src/exchange.rs:9"
         ));
-        assert!(!ring.has("take", "crates/base/tables/src/limbo.rs:9"));
+        assert!(!ring.has("dequeue", "crates/base/tables/src/limbo.rs:9"));
         let one = Meant {
             sources: &[("a.rs", &["f"])],
             ..MEANT[0]

@@ -97,7 +97,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "come-and-go",
         "workers added and removed step by step: nothing lost, totals whole",
-        Work::Command(&["test", "-p", "volley", "--bin", "volley", "crew::tests"]),
+        Work::Command(&["test", "-p", "volley", "--bin", "volley", "workers::tests"]),
     ),
     item(
         "show",

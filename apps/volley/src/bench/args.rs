@@ -71,7 +71,7 @@ impl Destinations {
 
 /// Which stations the packets of a bridge are from and for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Stations {
+pub enum MacPattern {
     /// One is the source, one the destination.
     One,
     /// One source, many destinations.
@@ -117,7 +117,7 @@ pub struct Args {
     pub distinct: usize,
     /// Which stations the packets of a bridge are from and for.
     #[arg(long, value_enum, default_value = "one")]
-    pub stations: Stations,
+    pub stations: MacPattern,
     /// How many are many; there are at least as many buffers.
     #[arg(long, default_value_t = 10_000)]
     pub macs: u32,
@@ -178,9 +178,9 @@ impl Args {
     /// Different sources and destinations of frames through a bridge.
     pub fn macs(&self) -> (u32, u32) {
         match self.stations {
-            Stations::One => (1, 1),
-            Stations::Dst => (1, self.macs),
-            Stations::SrcDst => (self.macs, self.macs),
+            MacPattern::One => (1, 1),
+            MacPattern::Dst => (1, self.macs),
+            MacPattern::SrcDst => (self.macs, self.macs),
         }
     }
 

@@ -383,7 +383,7 @@ fn learning(args: &PathArgs) -> Result<(), BenchError> {
         .collect();
     let found = loop {
         steps(&mut rig, Duration::from_millis(2));
-        rig.stack.processes.turn();
+        rig.stack.processes.run_manual();
         let learned: Vec<String> = shown(&rig)?.learned.into_iter().map(|l| l.path).collect();
         let all = wanted
             .iter()

@@ -309,7 +309,7 @@ pub(super) fn change(stack: &Stack, line: &str, mut step: impl FnMut()) -> Resul
     while !stack.settled() {
         step();
     }
-    stack.processes.turn();
+    stack.processes.run_manual();
     Ok(())
 }
 

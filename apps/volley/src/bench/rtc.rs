@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use volley_fib::dataplane::{AdjTable, Dpo, Fib4Snap, Fib6Snap, LeafView, View};
 use volley_fib::{V4, V6};
-use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
+use volley_graph::{
+    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, counters, nexts,
+};
 use volley_iface::{Flag, IfTable};
 use volley_ip::Ip;
 
@@ -131,10 +133,10 @@ impl Node for Rtc {
     const NAME: &'static str = "bench-rtc";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
         let (view4, view6) = (
             parts(self.fib4.read(cx.guard())),
@@ -153,7 +155,7 @@ impl Node for Rtc {
             let (rx, len) = (rxs[row], lens[row]);
             let flags = table.flags(rx);
             let done = if patch || flags & Flag::L2 as u32 != 0 {
-                (patch || len >= 14).then(|| (table.peer(rx), len))
+                (patch || len >= 14).then(|| (table.patch_peer(rx), len))
             } else {
                 let mac = u64::from(be32(p, 0)) << 16 | u64::from(be16(p, 4));
                 match be16(p, 12) {

@@ -283,7 +283,7 @@ impl Bench {
         let start = Instant::now();
         loop {
             self.worker.step();
-            self.stack.processes.turn();
+            self.stack.processes.run_manual();
             let known = match self.stack.query(&Query::BridgeDomains { id: None })? {
                 Reply::BridgeDomains(reply) => reply.domains.iter().map(|d| d.learned).sum(),
                 _ => 0,

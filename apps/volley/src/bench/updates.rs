@@ -315,7 +315,7 @@ fn replay(stack: &Stack, updates: &Updates) -> Result<(), BenchError> {
             }
         }
         batches.iter_mut().try_for_each(|b| carry_out(stack, b))?;
-        stack.processes.turn();
+        stack.processes.run_manual();
     }
     while !stack.settled() {
         std::hint::spin_loop();

@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use volley_cli::{Action, View, parse_line, render};
-use volley_graph::{Clock, Running, Worker};
+use volley_graph::{Clock, Worker, WorkerThreads};
 use volley_model::reply::{BuffersReply, DropsReply, ErrorRow, InterfaceRow};
 use volley_model::{EngineSettings, Query, Reply};
 
@@ -256,7 +256,7 @@ impl Lab {
     /// On the worker's own thread, for a time.
     pub fn run_for(&mut self, time: Duration) -> Result<(), DemoError> {
         let start = Instant::now();
-        let running = Running::start(std::mem::take(&mut self.workers), &[])
+        let running = WorkerThreads::start(std::mem::take(&mut self.workers), &[])
             .map_err(|_| DemoError::Worker)?;
         while start.elapsed() < time && running.is_alive() {
             std::thread::sleep(Duration::from_millis(2));

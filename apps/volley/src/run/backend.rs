@@ -16,8 +16,8 @@ use volley_http::metrics::Latencies;
 use volley_model::{
     Applied, Client, InterfaceKind, Mac, ModelError, ObjectKind, Query, Reply, Request,
 };
-use volley_netlink::Mirror;
-use volley_ping::Ticket;
+use volley_netlink::LcpSync;
+use volley_ping::ProbeId;
 
 /// How long a worker may take to use a change.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -42,7 +42,7 @@ pub struct Daemon {
     /// The desired state, its transactions and their events.
     pub core: RefCell<Core>,
     /// The Linux mirror.
-    pub mirror: Rc<Mirror>,
+    pub mirror: Rc<LcpSync>,
     /// What is kept of it.
     pub(super) commits: Commits,
     /// Whose turn it is: one transaction at a time.
@@ -255,7 +255,7 @@ impl Daemon {
     }
 
     /// Waits for the end of a ping or traceroute. Whoever asked and goes away ends it.
-    async fn probed(&self, ticket: Ticket) -> Reply {
+    async fn probed(&self, ticket: ProbeId) -> Reply {
         loop {
             if let Some(reply) = ticket.reply() {
                 return reply;

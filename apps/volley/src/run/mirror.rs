@@ -4,7 +4,7 @@ use super::backend::Daemon;
 use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
-use volley_graph::{ProcessInfo, Turn};
+use volley_graph::{Activation, ProcessInfo};
 use volley_model::{
     Applied, Client, Family, ModelError, Query, Reply, Request, RouteBatch, RouteSet, RouteSource,
     Via,
@@ -66,7 +66,7 @@ impl Backend for Daemon {
         let mirror = self.mirror.clone();
         let body = move || {
             mirror.stir();
-            Turn::Idle
+            Activation::Idle
         };
         let watch = self.stack.processes.watch(INFO, fd, body).ok()?;
         Some(Box::new(watch))

@@ -33,7 +33,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info};
 use volley_cli::server::Server;
-use volley_graph::{Clock, Running};
+use volley_graph::{Clock, WorkerThreads};
 use volley_http::{Handshakes, HttpServer};
 use volley_log::Select;
 use volley_model::{Capabilities, EngineSettings, IsaChoice, LogLevels, ModelError, Request};
@@ -159,10 +159,10 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     if let Some(seed) = seed {
         stack.interfaces.borrow_mut().set_mac_seed(seed);
     }
-    let running = privileges::without(move || Running::start(workers, &cores))?;
+    let running = privileges::without(move || WorkerThreads::start(workers, &cores))?;
     let running = running.map_err(crate::stack::StackError::Graph)?;
     let running = Rc::new(RefCell::new(running));
-    stack.crew.borrow_mut().run_by(&running);
+    stack.worker_set.borrow_mut().run_by(&running);
     let daemon = Daemon::new(stack, Commits::new(journal));
     daemon.commits.set_engine(carried);
     daemon.warn_of_neighbors();

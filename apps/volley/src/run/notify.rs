@@ -58,12 +58,12 @@ fn span(usec: Option<&str>, pid: Option<&str>) -> Option<Duration> {
 
 /// Whether workers are alive, from one look to the next.
 #[derive(Default)]
-pub struct Pulse {
+pub struct Watchdog {
     /// By worker.
     rounds: HashMap<usize, u64>,
 }
 
-impl Pulse {
+impl Watchdog {
     /// Each worker, its rounds so far, and whether it sleeps: true when each has gone round since the last look, or sleeps.
     pub fn beats(&mut self, workers: impl Iterator<Item = (usize, u64, bool)>) -> bool {
         let now: Vec<(usize, u64, bool)> = workers.collect();
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_stands_still_has_no_pulse() {
-        let mut pulse = Pulse::default();
+        let mut pulse = Watchdog::default();
         let mut look = |workers: &[(u64, bool)]| {
             let numbered = workers.iter().enumerate();
             pulse.beats(numbered.map(|(w, (rounds, asleep))| (w, *rounds, *asleep)))

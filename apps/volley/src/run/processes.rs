@@ -2,13 +2,13 @@
 
 use super::backend::Daemon;
 use super::commits::watch_confirmations;
-use super::notify::{Manager, Pulse};
+use super::notify::{Manager, Watchdog};
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use volley_graph::{ProcessInfo, Running};
+use volley_graph::{ProcessInfo, WorkerThreads};
 
 /// Between two looks for packets to write: a capture must not overflow in between.
 const WRITE: Duration = Duration::from_millis(1);
@@ -20,7 +20,7 @@ const RECLAIM: Duration = Duration::from_millis(50);
 const WATCH: Duration = Duration::from_millis(100);
 
 /// Start them all. The handle is done when a worker has died.
-pub fn start(daemon: &Rc<Daemon>, running: &Rc<RefCell<Running>>) -> JoinHandle<()> {
+pub fn start(daemon: &Rc<Daemon>, running: &Rc<RefCell<WorkerThreads>>) -> JoinHandle<()> {
     let processes = daemon.stack.processes.clone();
     let info = |name, text| ProcessInfo { name, text };
     let writer = info("capture-writer", "Writes captured packets to their files.");
@@ -71,7 +71,7 @@ async fn free_replaced(daemon: Weak<Daemon>) {
 
 /// Tell the service manager that all is well, as often as it wants to hear it: as long as every worker goes round, or
 /// sleeps. That this runs says that the control thread does.
-pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<RefCell<Running>>) {
+pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<RefCell<WorkerThreads>>) {
     let Some(span) = manager.watchdog() else {
         return;
     };
@@ -79,7 +79,7 @@ pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<RefCel
     let (manager, running) = (manager.clone(), Rc::downgrade(running));
     let daemon = Rc::downgrade(daemon);
     let beat = async move {
-        let mut pulse = Pulse::default();
+        let mut pulse = Watchdog::default();
         while let (Some(daemon), Some(_)) = (daemon.upgrade(), running.upgrade()) {
             let engine = daemon.stack.engine.clone();
             drop(daemon);
@@ -90,8 +90,8 @@ pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<RefCel
                     engine.borrow().is_asleep(w),
                 )
             };
-            let crew = engine.borrow().crew().clone();
-            if pulse.beats(crew.iter().map(look)) {
+            let worker_set = engine.borrow().worker_set().clone();
+            if pulse.beats(worker_set.iter().map(look)) {
                 manager.tell("WATCHDOG=1");
             }
             sleep(span / 3).await;
@@ -104,7 +104,7 @@ pub fn watch_for(manager: &Rc<Manager>, daemon: &Rc<Daemon>, running: &Rc<RefCel
     processes.spawn(info, beat);
 }
 
-async fn watch_workers(running: Weak<RefCell<Running>>) {
+async fn watch_workers(running: Weak<RefCell<WorkerThreads>>) {
     while running.upgrade().is_some_and(|r| r.borrow().is_alive()) {
         sleep(WATCH).await;
     }

@@ -8,17 +8,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use volley_iface::IfIdx;
-use volley_memif::link::Link as MemifLink;
+use volley_memif::link::ConnectionRings as MemifLink;
 use volley_memif::session::{Served, Serving, hello};
 use volley_memif::socket::{Address, Channel};
 use volley_memif::wire::{AddRing, Init, Message, Text, VERSION};
 use volley_shm::Account;
 use volley_vhost::backend::Backend;
-use volley_vhost::device::{Bell, End};
+use volley_vhost::device::{End, Notification};
 use volley_vhost::feature::{self, Wanted};
 use volley_vhost::memory::RegionSpec;
 use volley_vhost::protocol::{Arrived, Link, Listener, RingAddr, code, encode, regions, ring_addr};
-use volley_vhost::wire::Wire;
+use volley_vhost::wire::VhostPort;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -183,14 +183,14 @@ impl Guest {
 pub struct Device {
     _link: Link,
     _backend: Backend,
-    wire: Arc<Wire>,
+    wire: Arc<VhostPort>,
 }
 
 impl Device {
     /// Take a daemon in.
     pub fn new(listener: &Listener) -> Device {
         let mut link = until("a virtio-user interface", || listener.accept().unwrap());
-        let wire = Wire::new(IfIdx(0));
+        let wire = VhostPort::new(IfIdx(0));
         let wanted = Wanted {
             gso: false,
             packed: false,
@@ -219,7 +219,7 @@ impl Device {
         let running = claim.as_mut().unwrap();
         block(running.alarm.as_ref().unwrap().as_fd());
         let memory = running.memory.clone();
-        volley_vhost::with_ring!(&mut running.ring, end => end.listen(&memory, Bell::On));
+        volley_vhost::with_ring!(&mut running.ring, end => end.listen(&memory, Notification::On));
     }
 }
 

@@ -50,7 +50,7 @@ struct ArcTable {
 
 /// A feature of an arc that packets leave for other nodes and come back behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spot {
+pub struct ArcPosition {
     /// The arc.
     pub arc: ArcId,
     /// The feature's node.
@@ -58,7 +58,7 @@ pub struct Spot {
 }
 
 /// A place on an arc as the `Feature` column carries it: arc, chain, position; 0 is no place.
-fn place(arc: usize, chain: usize, position: usize) -> u32 {
+fn arc_word(arc: usize, chain: usize, position: usize) -> u32 {
     1 << 31 | (arc as u32) << 20 | (chain as u32) << 8 | position as u32
 }
 
@@ -74,12 +74,12 @@ impl ArcTables {
         let chain = (*table.chain_of.get(interface as usize)? as usize).checked_sub(1)?;
         Some((
             *table.chains.get(chain)?.first()?,
-            place(arc.0 as usize, chain, 0),
+            arc_word(arc.0 as usize, chain, 0),
         ))
     }
 
     /// Where a packet of `interface` goes on behind `spot`, whatever has been switched since it came there.
-    pub(crate) fn behind(&self, spot: Spot, interface: u32) -> Option<(NodeId, u32)> {
+    pub(crate) fn after(&self, spot: ArcPosition, interface: u32) -> Option<(NodeId, u32)> {
         let arc = spot.arc.0 as usize;
         let table = self.arcs.get(arc)?;
         let number = table.chain_of.get(interface as usize).copied();
@@ -94,24 +94,24 @@ impl ArcTables {
                 later.find_map(|node| nodes.iter().position(|it| it == node))?
             }
         };
-        Some((*nodes.get(at)?, place(arc, chain, at)))
+        Some((*nodes.get(at)?, arc_word(arc, chain, at)))
     }
 
     /// The node behind a place.
-    pub(crate) fn step(&self, word: u32) -> Option<(NodeId, u32)> {
+    pub(crate) fn next_on_arc(&self, word: u32) -> Option<(NodeId, u32)> {
         let (arc, chain, position) = (
             (word >> 20 & 0xff) as usize,
             (word >> 8 & 0xfff) as usize,
             (word & 0xff) as usize,
         );
         let node = *self.arcs.get(arc)?.chains.get(chain)?.get(position + 1)?;
-        (word >> 31 == 1).then(|| (node, place(arc, chain, position + 1)))
+        (word >> 31 == 1).then(|| (node, arc_word(arc, chain, position + 1)))
     }
 }
 
 /// The control thread's account of arcs: what exists, and what is on where.
 #[derive(Default)]
-pub(crate) struct ArcBook {
+pub(crate) struct ArcRegistry {
     pub(crate) arcs: Vec<ArcEntry>,
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct ArcEntry {
     pub(crate) enabled: BTreeMap<u32, BTreeSet<&'static str>>,
 }
 
-impl ArcBook {
+impl ArcRegistry {
     pub(crate) fn declare(
         &mut self,
         name: &'static str,
@@ -159,7 +159,7 @@ impl ArcBook {
         let mut features = entry.features.clone();
         features.retain(|f| f.name != feature.name);
         features.push(feature);
-        entry.features = sorted(arc, features)?;
+        entry.features = topological_order(arc, features)?;
         Ok(())
     }
 
@@ -204,7 +204,7 @@ impl ArcBook {
 }
 
 /// Repeatedly take the first feature whose predecessors are all taken.
-fn sorted(arc: &str, mut left: Vec<Feature>) -> Result<Vec<Feature>, GraphError> {
+fn topological_order(arc: &str, mut left: Vec<Feature>) -> Result<Vec<Feature>, GraphError> {
     let mut out: Vec<Feature> = Vec::with_capacity(left.len());
     while !left.is_empty() {
         let free = left.iter().position(|f| {
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn constraints_order_the_arc_and_cycles_are_refused() {
-        let mut book = ArcBook::default();
+        let mut book = ArcRegistry::default();
         book.declare("ip4-unicast", "ip4-input", "ip4-lookup");
         book.add("ip4-unicast", feature("nat", &[], &["acl"]))
             .unwrap();
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn packets_walk_the_chain_of_their_interface() {
-        let mut book = ArcBook::default();
+        let mut book = ArcRegistry::default();
         let arc = book.declare("ip4-unicast", "start", "end");
         book.add("ip4-unicast", feature("a", &[], &[])).unwrap();
         book.add("ip4-unicast", feature("b", &[], &["a"])).unwrap();
@@ -279,16 +279,16 @@ mod tests {
         assert!(tables.is_active(arc));
         assert_eq!(tables.enter(arc, 2), None);
         let (first, at) = tables.enter(arc, 3).unwrap();
-        let (second, at) = tables.step(at).unwrap();
-        let (end, at) = tables.step(at).unwrap();
+        let (second, at) = tables.next_on_arc(at).unwrap();
+        let (end, at) = tables.next_on_arc(at).unwrap();
         assert_eq!((first, second, end), (NodeId(10), NodeId(11), NodeId(12)));
-        assert_eq!(tables.step(at), None);
-        assert_eq!(tables.step(0), None);
+        assert_eq!(tables.next_on_arc(at), None);
+        assert_eq!(tables.next_on_arc(0), None);
     }
 
     #[test]
     fn packets_come_back_behind_a_feature_whatever_was_switched() {
-        let mut book = ArcBook::default();
+        let mut book = ArcRegistry::default();
         let arc = book.declare("ip4-unicast", "start", "end");
         for (name, after) in [("a", &[][..]), ("b", &["a"]), ("c", &["b"])] {
             book.add("ip4-unicast", feature(name, &[], after)).unwrap();
@@ -308,15 +308,18 @@ mod tests {
         };
         let tables = book.tables(node).unwrap();
         let node = NodeId(11);
-        let behind = |interface| tables.behind(Spot { arc, node }, interface).unwrap();
+        let behind = |interface| tables.after(ArcPosition { arc, node }, interface).unwrap();
         // With the feature, alone with it, without it, without it and what is behind, without any.
         let nodes = [0, 1, 2, 3, 9].map(|interface| behind(interface).0.0);
         assert_eq!(nodes, [12, 13, 12, 13, 13]);
         // And the place that the packet gets leads on from there.
         for interface in [0, 2] {
-            assert_eq!(tables.step(behind(interface).1).unwrap().0, NodeId(13));
+            assert_eq!(
+                tables.next_on_arc(behind(interface).1).unwrap().0,
+                NodeId(13)
+            );
         }
         let arc = ArcId(7);
-        assert_eq!(tables.behind(Spot { arc, node }, 0), None);
+        assert_eq!(tables.after(ArcPosition { arc, node }, 0), None);
     }
 }

@@ -1,45 +1,51 @@
 //! A node or source without its type: what the dispatcher calls.
 
-use crate::cx::{Cx, RawCx};
+use crate::context::{Cx, RawCx};
+use crate::dispatch::DispatchState;
 use crate::frame::Frame;
-use crate::lanes::Lanes;
-use crate::{Node, Output, Rest, Source, Stage, Vector};
+use crate::{Node, Output, Source, Stage, Vector, WakeConditions};
 use std::marker::PhantomData;
 use volley_simd::{Isa, Kernel, Level};
 
 /// Vectors with fewer packets than this run code that goes packet by packet. The packets that come out are the same.
-pub(crate) const FEW: usize = 8;
+pub(crate) const SMALL_VECTOR: usize = 8;
 
 /// One node's instance on one worker.
 pub(crate) trait Body: Send {
-    /// Handle one frame with at least [`FEW`] packets.
-    fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>);
-    /// Handle one frame with fewer than [`FEW`] packets.
-    fn run_few(&mut self, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>);
+    /// Handle one frame with at least [`SMALL_VECTOR`] packets.
+    fn run(
+        &mut self,
+        level: Level,
+        cx: &RawCx<'_>,
+        dispatch: &mut DispatchState,
+        frame: Box<Frame>,
+    );
+    /// Handle one frame with fewer than [`SMALL_VECTOR`] packets.
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>);
     /// Handle one frame that another worker handed over, where that differs from waiting for [`Body::run`].
     fn arrive(
         &mut self,
         _level: Level,
         _cx: &RawCx<'_>,
-        _lanes: &mut Lanes,
+        _lanes: &mut DispatchState,
         frame: Box<Frame>,
     ) -> Result<(), Box<Frame>> {
         Err(frame)
     }
     /// Whether it only stands in for a node.
-    fn as_detour(&mut self) -> Option<&mut crate::placement::Detour> {
+    fn as_handoff_stub(&mut self) -> Option<&mut crate::placement::HandoffStub> {
         None
     }
     /// Make packets.
-    fn poll(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes) -> usize;
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize;
     /// Note the traced rows of a frame that is about to run.
-    fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame);
+    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame);
     /// Stages: see [`Stage::keeps_order`].
     fn keeps_order(&self) -> bool {
         false
     }
-    /// Whether the worker may end: see [`Source::may_leave`]; stages hold nothing that must not be lost.
-    fn may_leave(&self) -> bool {
+    /// Whether the worker may end: see [`Source::can_exit`]; stages hold nothing that must not be lost.
+    fn can_exit(&self) -> bool {
         !self.keeps_order()
     }
     /// Sources: see [`Source::is_vacant`].
@@ -50,12 +56,12 @@ pub(crate) trait Body: Send {
     fn is_holding(&self) -> bool {
         false
     }
-    /// Sources: see [`Source::may_rest`].
-    fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
+    /// Sources: see [`Source::may_sleep`].
+    fn may_sleep(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
     }
-    /// Sources: see [`Source::rest`].
-    fn rest(&mut self, _rest: &mut Rest) -> bool {
+    /// Sources: see [`Source::arm`].
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         true
     }
     /// Sources: see [`Source::wake`].
@@ -72,7 +78,7 @@ pub(crate) struct SourceBody<S>(pub(crate) S);
 struct RunCall<'a, N: Node> {
     node: &'a mut N,
     cx: &'a RawCx<'a>,
-    lanes: &'a mut Lanes,
+    dispatch: &'a mut DispatchState,
     frame: Box<Frame>,
 }
 
@@ -86,25 +92,25 @@ impl<N: Node> Kernel for RunCall<'_, N> {
         };
         let RunCall {
             node,
-            lanes,
+            dispatch,
             frame,
             cx: raw,
         } = self;
         let vector = Vector {
             frame,
-            lanes,
+            dispatch,
             raw,
             isa,
             next: PhantomData,
         };
-        let crate::Done(()) = node.run(&cx, vector);
+        let crate::Consumed(()) = node.run(&cx, vector);
     }
 }
 
 struct PollCall<'a, S: Source> {
     source: &'a mut S,
     cx: &'a RawCx<'a>,
-    lanes: &'a mut Lanes,
+    dispatch: &'a mut DispatchState,
 }
 
 impl<S: Source> Kernel for PollCall<'_, S> {
@@ -117,11 +123,11 @@ impl<S: Source> Kernel for PollCall<'_, S> {
         };
         let PollCall {
             source,
-            lanes,
+            dispatch,
             cx: raw,
         } = self;
         let mut out = Output::<I, S::Next> {
-            lanes,
+            dispatch,
             raw,
             isa,
             next: PhantomData,
@@ -133,7 +139,7 @@ impl<S: Source> Kernel for PollCall<'_, S> {
 struct ReleaseCall<'a, S: Stage> {
     stage: &'a mut S,
     cx: &'a RawCx<'a>,
-    lanes: &'a mut Lanes,
+    dispatch: &'a mut DispatchState,
 }
 
 impl<S: Stage> Kernel for ReleaseCall<'_, S> {
@@ -145,7 +151,7 @@ impl<S: Stage> Kernel for ReleaseCall<'_, S> {
             count: PhantomData,
         };
         let mut out = Output::<I, S::Next> {
-            lanes: self.lanes,
+            dispatch: self.dispatch,
             raw: self.cx,
             isa,
             next: PhantomData,
@@ -160,13 +166,13 @@ fn run_many<N: Node>(
     node: &mut N,
     level: Level,
     cx: &RawCx<'_>,
-    lanes: &mut Lanes,
+    dispatch: &mut DispatchState,
     frame: Box<Frame>,
 ) {
     let call = RunCall {
         node,
         cx,
-        lanes,
+        dispatch,
         frame,
     };
     volley_simd::call(level, call);
@@ -174,54 +180,65 @@ fn run_many<N: Node>(
 
 /// A handful of packets.
 #[inline(always)]
-fn run_few<N: Node>(node: &mut N, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
+fn run_small<N: Node>(
+    node: &mut N,
+    cx: &RawCx<'_>,
+    dispatch: &mut DispatchState,
+    frame: Box<Frame>,
+) {
     volley_simd::call_few(RunCall {
         node,
         cx,
-        lanes,
+        dispatch,
         frame,
     });
 }
 
 impl<N: Node> Body for NodeBody<N> {
     #[inline]
-    fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
-        run_many(&mut self.0, level, cx, lanes, frame);
+    fn run(
+        &mut self,
+        level: Level,
+        cx: &RawCx<'_>,
+        dispatch: &mut DispatchState,
+        frame: Box<Frame>,
+    ) {
+        run_many(&mut self.0, level, cx, dispatch, frame);
     }
 
     #[inline(never)]
-    fn run_few(&mut self, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
-        run_few(&mut self.0, cx, lanes, frame);
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+        run_small(&mut self.0, cx, dispatch, frame);
     }
 
-    fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut Lanes) -> usize {
+    fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut DispatchState) -> usize {
         0
     }
 
-    fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame) {
-        crate::trace::note_rows::<N::Trace>(lanes, cx, frame);
+    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+        crate::trace::note_rows::<N::Trace>(dispatch, cx, frame);
     }
 }
 
 impl<S: Source> Body for SourceBody<S> {
     /// Nothing may be sent to a source: what arrives is freed where dropped packets are.
-    fn run(&mut self, _: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
-        self.run_few(cx, lanes, frame);
+    fn run(&mut self, _: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+        self.run_small(cx, dispatch, frame);
     }
 
-    fn run_few(&mut self, _: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
-        let target = lanes.drop_node;
-        lanes.push_frame(target, frame);
+    fn run_small(&mut self, _: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+        let target = dispatch.drop_node;
+        dispatch.push_frame(target, frame);
     }
 
     #[inline]
-    fn poll(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes) -> usize {
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
         volley_simd::call(
             level,
             PollCall {
                 source: &mut self.0,
                 cx,
-                lanes,
+                dispatch,
             },
         )
     }
@@ -230,47 +247,60 @@ impl<S: Source> Body for SourceBody<S> {
         self.0.is_vacant()
     }
 
-    fn may_rest(&self, now_ns: u64, idle_ns: u64) -> bool {
-        self.0.may_rest(now_ns, idle_ns)
+    fn may_sleep(&self, now_ns: u64, idle_ns: u64) -> bool {
+        self.0.may_sleep(now_ns, idle_ns)
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
-        self.0.rest(rest)
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
+        self.0.arm(rest)
     }
 
     fn wake(&mut self) {
         self.0.wake();
     }
 
-    fn may_leave(&self) -> bool {
-        self.0.may_leave()
+    fn can_exit(&self) -> bool {
+        self.0.can_exit()
     }
 
-    fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame) {
-        crate::trace::note_rows::<crate::Glance>(lanes, cx, frame);
+    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+        crate::trace::note_rows::<crate::PacketTrace>(dispatch, cx, frame);
     }
 }
 
 impl<S: Stage> Body for StageBody<S> {
     #[inline]
-    fn run(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
-        run_many(&mut self.0, level, cx, lanes, frame);
-        lanes.holders.set(cx.node, self.0.is_holding());
+    fn run(
+        &mut self,
+        level: Level,
+        cx: &RawCx<'_>,
+        dispatch: &mut DispatchState,
+        frame: Box<Frame>,
+    ) {
+        run_many(&mut self.0, level, cx, dispatch, frame);
+        dispatch.holders.set(cx.node, self.0.is_holding());
     }
 
     #[inline(never)]
-    fn run_few(&mut self, cx: &RawCx<'_>, lanes: &mut Lanes, frame: Box<Frame>) {
-        run_few(&mut self.0, cx, lanes, frame);
-        lanes.holders.set(cx.node, self.0.is_holding());
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+        run_small(&mut self.0, cx, dispatch, frame);
+        dispatch.holders.set(cx.node, self.0.is_holding());
     }
 
     #[inline]
-    fn poll(&mut self, level: Level, cx: &RawCx<'_>, lanes: &mut Lanes) -> usize {
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
         if !self.0.is_holding() {
             return 0;
         }
         let stage = &mut self.0;
-        volley_simd::call(level, ReleaseCall { stage, cx, lanes })
+        volley_simd::call(
+            level,
+            ReleaseCall {
+                stage,
+                cx,
+                dispatch,
+            },
+        )
     }
 
     fn is_holding(&self) -> bool {
@@ -281,15 +311,15 @@ impl<S: Stage> Body for StageBody<S> {
         self.0.keeps_order()
     }
 
-    fn may_rest(&self, now_ns: u64, _: u64) -> bool {
-        self.0.may_rest(now_ns)
+    fn may_sleep(&self, now_ns: u64, _: u64) -> bool {
+        self.0.may_sleep(now_ns)
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
-        self.0.rest(rest)
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
+        self.0.arm(rest)
     }
 
-    fn note(&self, cx: &RawCx<'_>, lanes: &Lanes, frame: &Frame) {
-        crate::trace::note_rows::<S::Trace>(lanes, cx, frame);
+    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+        crate::trace::note_rows::<S::Trace>(dispatch, cx, frame);
     }
 }

@@ -1,9 +1,9 @@
 //! The engine's own changes to a worker.
 
 use crate::arc::ArcTables;
+use crate::dispatch::PendingFrames;
 use crate::frame::Frame;
-use crate::lanes::Queue;
-use crate::ranks::Pending;
+use crate::node_order::PendingNodes;
 use crate::stage::Role;
 use crate::worker::{Slot, Worker};
 use crate::{Change, NodeId, TraceFilter};
@@ -14,7 +14,7 @@ pub(crate) struct AddNode {
     pub(crate) id: NodeId,
     pub(crate) slot: Option<Slot>,
     pub(crate) role: Role,
-    pub(crate) pending: Pending,
+    pub(crate) pending: PendingNodes,
     pub(crate) spare: Vec<Box<Frame>>,
     /// Goes back with the change: the filter for traces that the node before had.
     pub(crate) filter: Option<Arc<dyn TraceFilter>>,
@@ -28,11 +28,11 @@ impl Change for AddNode {
         } else {
             // Vectors are made with room for the largest graph, so nothing is allocated here.
             worker.slots.push(slot);
-            worker.lanes.queues.push(Queue::default());
+            worker.dispatch.queues.push(PendingFrames::default());
         }
         // Traces were asked for at the node that had the number.
-        let tracer = &mut worker.lanes.tracer;
-        if let Some(budget) = tracer.budget.get_mut(self.id.index()) {
+        let tracer = &mut worker.dispatch.tracer;
+        if let Some(budget) = tracer.remaining.get_mut(self.id.index()) {
             *budget = 0;
         }
         if let Some(filter) = tracer.filters.get_mut(self.id.index()) {
@@ -45,8 +45,8 @@ impl Change for AddNode {
             Role::Source => worker.sources.push(self.id),
             Role::Stage => worker.stages.push(self.id),
         }
-        std::mem::swap(&mut worker.lanes.pending, &mut self.pending);
-        worker.lanes.spare.append(&mut self.spare);
+        std::mem::swap(&mut worker.dispatch.pending, &mut self.pending);
+        worker.dispatch.free_frames.append(&mut self.spare);
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct SetArcs {
 
 impl Change for SetArcs {
     fn swap(&mut self, worker: &mut Worker) {
-        std::mem::swap(&mut worker.lanes.arcs, &mut self.tables);
+        std::mem::swap(&mut worker.dispatch.arcs, &mut self.tables);
     }
 }
 
@@ -70,11 +70,11 @@ pub(crate) struct SetTrace {
 
 impl Change for SetTrace {
     fn swap(&mut self, worker: &mut Worker) {
-        let tracer = &mut worker.lanes.tracer;
+        let tracer = &mut worker.dispatch.tracer;
         match self.node {
-            None => tracer.budget.fill(0),
+            None => tracer.remaining.fill(0),
             Some(node) => {
-                if let Some(budget) = tracer.budget.get_mut(node.index()) {
+                if let Some(budget) = tracer.remaining.get_mut(node.index()) {
                     *budget = budget.saturating_add(self.packets);
                 }
                 // What was there goes back with the change and is freed by the control thread.
@@ -83,7 +83,7 @@ impl Change for SetTrace {
                 }
             }
         }
-        tracer.armed = tracer.budget.iter().any(|&b| b > 0);
+        tracer.armed = tracer.remaining.iter().any(|&b| b > 0);
     }
 }
 
@@ -92,19 +92,19 @@ pub(crate) struct SetVectorSize(pub(crate) usize);
 
 impl Change for SetVectorSize {
     fn swap(&mut self, worker: &mut Worker) {
-        std::mem::swap(&mut worker.lanes.vector_size, &mut self.0);
+        std::mem::swap(&mut worker.dispatch.vector_size, &mut self.0);
     }
 }
 
-/// Frames for packets that stages hold: see [`crate::Engine::spare_frames`].
+/// Frames for packets that stages hold: see [`crate::Engine::reserve_frames`].
 pub(crate) struct AddFrames {
     pub(crate) spare: Vec<Box<Frame>>,
 }
 
 impl Change for AddFrames {
     fn swap(&mut self, worker: &mut Worker) {
-        let room = worker.lanes.spare.capacity() - worker.lanes.spare.len();
+        let room = worker.dispatch.free_frames.capacity() - worker.dispatch.free_frames.len();
         let at = self.spare.len().saturating_sub(room);
-        worker.lanes.spare.extend(self.spare.drain(at..));
+        worker.dispatch.free_frames.extend(self.spare.drain(at..));
     }
 }

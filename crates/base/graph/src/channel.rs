@@ -1,8 +1,8 @@
 //! What lies between the control thread and one worker: changes on their way, notices, and what the worker's rounds were.
 
-use crate::rest::Bell;
-use crate::shot::Standing;
-use crate::stats::bump;
+use crate::sleep::Wakeup;
+use crate::stack_sample::ThreadStack;
+use crate::stats::add_relaxed;
 use crate::{Change, NodeId};
 use crossbeam_queue::ArrayQueue;
 use std::sync::OnceLock;
@@ -12,11 +12,11 @@ use volley_tables::notices::Notices;
 
 /// A long gap between the ends of two rounds of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
+pub struct RoundGap {
     /// When it began, in cycles.
     pub from: u64,
     /// How many cycles.
-    pub took: u64,
+    pub duration_cycles: u64,
     /// The node that the worker ran last.
     pub node: NodeId,
 }
@@ -28,7 +28,7 @@ const GAPS: usize = 256;
 
 /// On lines of its own: what its neighbours are is written all the time.
 #[repr(align(128))]
-pub(crate) struct Apart<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);
 
 /// What the rounds of one worker were, written by it alone.
 #[derive(Default)]
@@ -45,19 +45,19 @@ pub(crate) struct Rounds {
     /// The longest round, in cycles, changes included. Set back by the control thread.
     pub(crate) longest: AtomicU64,
     /// Frames that had to be allocated while running.
-    pub(crate) grown: AtomicU64,
+    pub(crate) frames_allocated: AtomicU64,
 }
 
 impl Rounds {
     /// Count a round that took so many cycles.
     #[inline(always)]
     pub(crate) fn count(&self, entered: usize, moved: usize, took: u64) {
-        bump(&self.all, 1);
+        add_relaxed(&self.all, 1);
         if entered + moved > 0 {
-            bump(&self.busy, 1);
-            bump(&self.entered, entered as u64);
-            bump(&self.moved, moved as u64);
-            bump(&self.busy_cycles, took);
+            add_relaxed(&self.busy, 1);
+            add_relaxed(&self.entered, entered as u64);
+            add_relaxed(&self.moved, moved as u64);
+            add_relaxed(&self.busy_cycles, took);
         }
         if took > self.longest.load(Relaxed) {
             self.longest.store(took, Relaxed);
@@ -67,12 +67,12 @@ impl Rounds {
 
 /// The queues between the control thread and one worker.
 pub(crate) struct Channel {
-    pub(crate) todo: ArrayQueue<Box<dyn Change>>,
+    pub(crate) pending_changes: ArrayQueue<Box<dyn Change>>,
     pub(crate) done: ArrayQueue<Box<dyn Change>>,
     /// Posted after a change was put into `todo`, and after anything was put into an inbox of one of its sources.
-    pub(crate) notices: Apart<Notices>,
+    pub(crate) notices: CachePadded<Notices>,
     /// What its rounds were.
-    pub(crate) rounds: Apart<Rounds>,
+    pub(crate) rounds: CachePadded<Rounds>,
     /// Changes swapped in so far.
     pub(crate) changes: AtomicU64,
     /// Times the worker slept.
@@ -80,28 +80,28 @@ pub(crate) struct Channel {
     /// The node that it ran last.
     pub(crate) node: AtomicU32,
     /// Long gaps, those that found no room here not among them, and how many there were in all.
-    pub(crate) gaps: ArrayQueue<Gap>,
+    pub(crate) gaps: ArrayQueue<RoundGap>,
     pub(crate) long_gaps: AtomicU64,
     /// Wakes the worker, once it runs on a thread. Others look at it whenever they hand something over.
-    pub(crate) bell: Apart<OnceLock<Bell>>,
+    pub(crate) wakeup: CachePadded<OnceLock<Wakeup>>,
     /// The thread that it runs on.
-    pub(crate) standing: Standing,
+    pub(crate) thread_stack: ThreadStack,
 }
 
 impl Channel {
     pub(crate) fn new() -> Self {
         Channel {
-            todo: ArrayQueue::new(256),
+            pending_changes: ArrayQueue::new(256),
             done: ArrayQueue::new(512),
-            notices: Apart(Notices::default()),
-            rounds: Apart(Rounds::default()),
+            notices: CachePadded(Notices::default()),
+            rounds: CachePadded(Rounds::default()),
             changes: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
             node: AtomicU32::new(0),
             gaps: ArrayQueue::new(GAPS),
             long_gaps: AtomicU64::new(0),
-            bell: Apart(OnceLock::new()),
-            standing: Standing::default(),
+            wakeup: CachePadded(OnceLock::new()),
+            thread_stack: ThreadStack::default(),
         }
     }
 
@@ -109,13 +109,13 @@ impl Channel {
     /// sleeps.
     pub(crate) fn notify(&self) {
         self.notices.0.post();
-        self.ring();
+        self.wake();
     }
 
     /// Wake the worker, if it sleeps.
-    pub(crate) fn ring(&self) {
-        if let Some(bell) = self.bell.0.get() {
-            bell.ring();
+    pub(crate) fn wake(&self) {
+        if let Some(wakeup) = self.wakeup.0.get() {
+            wakeup.notify();
         }
     }
 }

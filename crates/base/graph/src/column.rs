@@ -7,7 +7,7 @@ pub(crate) const SLACK: usize = 16;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Lane([u32; 16]);
+struct ColumnBlock([u32; 16]);
 
 /// How many rows of strip number `strip` of `n` rows a loop handles: all 16, as vector code wants it, or just those that
 /// there are, in code for a handful of packets.
@@ -23,14 +23,14 @@ pub fn strip_rows<I: Isa>(n: usize, strip: usize) -> usize {
 /// One 32-bit word for every row of a vector. The default has no room at all, and no memory.
 #[derive(Default)]
 pub struct Column {
-    lanes: Box<[Lane]>,
+    dispatch: Box<[ColumnBlock]>,
 }
 
 impl Column {
     /// A column for up to `rows` rows, all zero.
     pub fn new(rows: usize) -> Self {
         Column {
-            lanes: vec![Lane([0; 16]); (rows + SLACK).div_ceil(16)].into(),
+            dispatch: vec![ColumnBlock([0; 16]); (rows + SLACK).div_ceil(16)].into(),
         }
     }
 
@@ -65,27 +65,32 @@ impl Column {
     /// For a column without memory.
     #[inline(always)]
     pub(crate) fn first(&self) -> &[u32; 16] {
-        &self.lanes[0].0
+        &self.dispatch[0].0
     }
 
     /// The same, to be written.
     #[inline(always)]
     pub(crate) fn first_mut(&mut self) -> &mut [u32; 16] {
-        &mut self.lanes[0].0
+        &mut self.dispatch[0].0
     }
 
     /// All words with the slack.
     #[inline(always)]
     pub(crate) fn all(&self) -> &[u32] {
-        // SAFETY: `Lane` is sixteen words without padding; the length is in words.
-        unsafe { std::slice::from_raw_parts(self.lanes.as_ptr().cast(), self.lanes.len() * 16) }
+        // SAFETY: `ColumnBlock` is sixteen words without padding; the length is in words.
+        unsafe {
+            std::slice::from_raw_parts(self.dispatch.as_ptr().cast(), self.dispatch.len() * 16)
+        }
     }
 
     #[inline(always)]
     pub(crate) fn all_mut(&mut self) -> &mut [u32] {
         // SAFETY: as in `all`, and the borrow is exclusive.
         unsafe {
-            std::slice::from_raw_parts_mut(self.lanes.as_mut_ptr().cast(), self.lanes.len() * 16)
+            std::slice::from_raw_parts_mut(
+                self.dispatch.as_mut_ptr().cast(),
+                self.dispatch.len() * 16,
+            )
         }
     }
 }
@@ -93,18 +98,18 @@ impl Column {
 /// `K` header words of every packet, filled by [`crate::Vector::words`]: strips of 16 packets, in a strip one word of all
 /// packets after the other. Loops over strips need one pointer, however many words there are.
 pub struct Words<const K: usize> {
-    strips: Box<[Block<K>]>,
+    strips: Box<[WordBlock<K>]>,
 }
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Block<const K: usize>([[u32; 16]; K]);
+struct WordBlock<const K: usize>([[u32; 16]; K]);
 
 impl<const K: usize> Words<K> {
     /// Room for up to `rows` rows.
     pub fn new(rows: usize) -> Self {
         Words {
-            strips: vec![Block([[0; 16]; K]); rows.div_ceil(16)].into(),
+            strips: vec![WordBlock([[0; 16]; K]); rows.div_ceil(16)].into(),
         }
     }
 
@@ -112,7 +117,7 @@ impl<const K: usize> Words<K> {
     #[inline(always)]
     pub fn strips(&self, n: usize) -> &[[[u32; 16]; K]] {
         let strips = &self.strips[..n.div_ceil(16)];
-        // SAFETY: `Block` is its array, transparently but for the alignment, and a multiple of its alignment in size.
+        // SAFETY: `WordBlock` is its array, transparently but for the alignment, and a multiple of its alignment in size.
         unsafe { std::slice::from_raw_parts(strips.as_ptr().cast(), strips.len()) }
     }
 

@@ -1,7 +1,7 @@
 //! error-drop: frees what reaches it; the reason was counted where the packet was dropped.
 
-use crate::drop_book::{DropBook, Kind};
-use crate::{Col, Cx, Done, Isa, Names, NoNext, Node, NodeId, PacketView, Trace, Vector};
+use crate::drop_table::{DropKey, DropTable};
+use crate::{Col, Consumed, Cx, Isa, NoNext, Node, NodeId, PacketView, Trace, TraceNames, Vector};
 use std::sync::Arc;
 
 /// Name of the drop node.
@@ -17,7 +17,7 @@ crate::counters! {
 
 /// Somebody who looks at every dropped packet: counters per interface, captures. Called on the worker, so it must not
 /// allocate, lock or format.
-pub trait DropTap: Send + Sync {
+pub trait DropHook: Send + Sync {
     /// `packet` is about to be freed by worker `worker`; its `Err` column says why.
     fn dropped(&self, worker: usize, packet: &PacketView<'_>, now_ns: u64);
 }
@@ -25,16 +25,16 @@ pub trait DropTap: Send + Sync {
 /// The end of dropped packets.
 pub struct DropNode {
     worker: usize,
-    tap: Option<Arc<dyn DropTap>>,
-    book: Arc<DropBook>,
+    tap: Option<Arc<dyn DropHook>>,
+    book: Arc<DropTable>,
     /// Vectors so far.
     vector: u64,
 }
 
 impl DropNode {
     /// The instance of `worker`, which keeps `book` and is watched by `tap`.
-    pub(crate) fn new(worker: usize, tap: Option<Arc<dyn DropTap>>, book: Arc<DropBook>) -> Self {
-        book.open();
+    pub(crate) fn new(worker: usize, tap: Option<Arc<dyn DropHook>>, book: Arc<DropTable>) -> Self {
+        book.allocate();
         DropNode {
             worker,
             tap,
@@ -59,7 +59,7 @@ impl Trace for DropTrace {
         }
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let rx = names.interface(self.rx);
         let Some(word) = self.reason else {
             return format!("rx {rx}: no reason given");
@@ -77,18 +77,18 @@ impl Node for DropNode {
     type Trace = DropTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Consumed {
         if !v.has(Col::Err) {
             cx.count(Count::NoReason, v.len() as u64);
         }
         self.vector += 1;
         for row in (0..v.len()).rev() {
             let packet = v.view(row);
-            let kind = Kind {
+            let kind = DropKey {
                 rx: packet.rx(),
                 reason: packet.get(Col::Err).unwrap_or(cx.node().reason(0)),
             };
-            self.book.note(kind, &packet, self.vector, cx.now_ns());
+            self.book.record(kind, &packet, self.vector, cx.now_ns());
         }
         if let Some(tap) = &self.tap {
             for row in 0..v.len() {

@@ -8,27 +8,28 @@ mod numbers;
 mod reports;
 
 use crate::agenda::{Agenda, Holders};
-use crate::arc::ArcBook;
+use crate::arc::ArcRegistry;
 use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace, SetVectorSize};
 use crate::channel::Channel;
-use crate::drop_book::{DropBook, Kind};
+use crate::dispatch::{DispatchState, PendingFrames};
+use crate::drop_table::{DropKey, DropTable};
 use crate::frame::Frame;
-use crate::handoff::{Links, Post};
-use crate::lanes::{Lanes, Queue};
-use crate::placement::Placements;
-use crate::ranks::{self, Pending};
+use crate::handoff::{HandoffMesh, HandoffRings};
+use crate::node_order::{self, PendingNodes};
+use crate::placement::NodePlacements;
 use crate::share::Shares;
 use crate::stage::Role;
 use crate::stats::NodeStats;
-use crate::trace::{Note, Tracer};
+use crate::trace::{TraceRecord, Tracer};
 use crate::worker::{Slot, Worker};
 use crate::{
-    ArcId, ArcReport, Change, Clock, Column, CounterInfo, Counters, Crew, DropNode, DropTap,
-    Feature, GraphError, MAX_WORKERS, Names, Nexts, Node, NodeId, Source, TraceFilter, Traced,
+    ArcId, ArcReport, Change, Clock, Column, CounterInfo, Counters, DropHook, DropNode, Feature,
+    GraphError, MAX_WORKERS, Nexts, Node, NodeId, Source, TraceFilter, TraceNames, TraceReport,
+    WorkerSet,
 };
 use crossbeam_queue::ArrayQueue;
-use numbers::Gone;
+use numbers::RetiredNodes;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -69,9 +70,9 @@ impl Default for Settings {
     }
 }
 
-pub(crate) type Maker = Box<dyn FnMut(usize) -> Box<dyn Body>>;
+pub(crate) type NodeFactory = Box<dyn FnMut(usize) -> Box<dyn Body>>;
 
-struct Definition {
+struct NodeDefinition {
     name: String,
     edges: &'static [&'static str],
     counters: &'static [CounterInfo],
@@ -79,7 +80,7 @@ struct Definition {
     removed: bool,
     /// It was there when the workers were built: rings between workers may carry its number.
     from_start: bool,
-    make: Maker,
+    factory: NodeFactory,
     stats: Vec<Arc<NodeStats>>,
     cleared: Vec<Baseline>,
 }
@@ -97,35 +98,35 @@ struct Baseline {
 /// The graph as the control thread knows it.
 pub struct Engine {
     settings: Settings,
-    defs: Vec<Definition>,
+    defs: Vec<NodeDefinition>,
     by_name: HashMap<String, NodeId>,
-    arcs: ArcBook,
+    arcs: ArcRegistry,
     pool: Arc<Pool>,
     domain: Arc<Domain>,
     /// Which places have a worker.
-    crew: Arc<Crew>,
+    worker_set: Arc<WorkerSet>,
     /// One for each place, whether it has a worker or not; none before workers are built.
     channels: Vec<Arc<Channel>>,
     sent: Vec<u64>,
     /// What workers noted of traced packets, by place; none where there was never a worker.
-    notes: Vec<Option<Arc<ArrayQueue<Note>>>>,
+    notes: Vec<Option<Arc<ArrayQueue<TraceRecord>>>>,
     /// By worker and the number it gave the packet.
-    traces: BTreeMap<(usize, u32), Traced>,
+    traces: BTreeMap<(usize, u32), TraceReport>,
     /// Drops by kind, one book per worker.
-    books: Arc<[Arc<DropBook>]>,
+    drop_tables: Arc<[Arc<DropTable>]>,
     /// Frames that stages were given beside the usual ones: workers that come get them, too.
-    pub(crate) held_frames: usize,
+    pub(crate) stage_frames: usize,
     /// What the books had at the last clear.
-    books_cleared: HashMap<Kind, u64>,
+    drop_baselines: HashMap<DropKey, u64>,
     /// What the workers' loops had at the last clear.
     loops_cleared: Vec<reports::LoopBase>,
     /// Rings between workers.
-    pub(crate) links: Links,
-    pub(crate) placements: Placements,
+    pub(crate) handoff_mesh: HandoffMesh,
+    pub(crate) placements: NodePlacements,
     pub(crate) shares: Shares,
     /// Most packets of a vector now.
     vector_size: usize,
-    gone: Gone,
+    retired_nodes: RetiredNodes,
 }
 
 /// Node and counter names for trace texts, with interface names from whoever knows them.
@@ -136,7 +137,7 @@ pub struct EngineNames<'a> {
     pub interface: &'a dyn Fn(u32) -> String,
 }
 
-impl Names for EngineNames<'_> {
+impl TraceNames for EngineNames<'_> {
     fn node(&self, node: NodeId) -> String {
         self.engine.name(node).to_owned()
     }
@@ -163,30 +164,30 @@ impl Engine {
             return Err(GraphError::Workers(settings.workers));
         }
         let books = (0..settings.workers).map(|_| Arc::default());
-        let books: Arc<[Arc<DropBook>]> = books.collect();
-        let kept = books.clone();
+        let drop_tables: Arc<[Arc<DropTable>]> = books.collect();
+        let kept = drop_tables.clone();
         let places = settings.workers;
         let mut engine = Engine {
             vector_size: settings.vector_size,
             settings,
-            crew: Arc::default(),
+            worker_set: Arc::default(),
             defs: Vec::new(),
             by_name: HashMap::new(),
-            arcs: ArcBook::default(),
+            arcs: ArcRegistry::default(),
             pool,
             domain,
             channels: Vec::new(),
             sent: Vec::new(),
             notes: vec![None; places],
             traces: BTreeMap::new(),
-            books,
-            held_frames: 0,
-            books_cleared: HashMap::new(),
+            drop_tables,
+            stage_frames: 0,
+            drop_baselines: HashMap::new(),
             loops_cleared: vec![reports::LoopBase::default(); places],
-            links: Links::default(),
-            placements: Placements::default(),
+            handoff_mesh: HandoffMesh::default(),
+            placements: NodePlacements::default(),
             shares: Shares::default(),
-            gone: Gone::default(),
+            retired_nodes: RetiredNodes::default(),
         };
         engine.add(DropNode::NAME, move |w| {
             DropNode::new(w, None, kept[w].clone())
@@ -212,7 +213,7 @@ impl Engine {
             return Err(GraphError::VectorRoom { packets, room });
         }
         self.room_for_changes()?;
-        for worker in self.crew.iter() {
+        for worker in self.worker_set.iter() {
             self.send(worker, Box::new(SetVectorSize(packets)))?;
         }
         self.vector_size = packets;
@@ -220,8 +221,8 @@ impl Engine {
     }
 
     /// Which workers there are.
-    pub fn crew(&self) -> &Arc<Crew> {
-        &self.crew
+    pub fn worker_set(&self) -> &Arc<WorkerSet> {
+        &self.worker_set
     }
 
     /// The buffers.
@@ -240,7 +241,7 @@ impl Engine {
         name: &str,
         mut make: impl FnMut(usize) -> N + 'static,
     ) -> Result<NodeId, GraphError> {
-        let maker: Maker = Box::new(move |w| Box::new(NodeBody(make(w))));
+        let maker: NodeFactory = Box::new(move |w| Box::new(NodeBody(make(w))));
         self.define(name, N::Next::EDGES, N::Count::INFO, Role::Node, maker)
     }
 
@@ -250,7 +251,7 @@ impl Engine {
         name: &str,
         mut make: impl FnMut(usize) -> S + 'static,
     ) -> Result<NodeId, GraphError> {
-        let maker: Maker = Box::new(move |w| Box::new(SourceBody(make(w))));
+        let maker: NodeFactory = Box::new(move |w| Box::new(SourceBody(make(w))));
         self.define(name, S::Next::EDGES, S::Count::INFO, Role::Source, maker)
     }
 
@@ -260,21 +261,21 @@ impl Engine {
         edges: &'static [&'static str],
         counters: &'static [CounterInfo],
         role: Role,
-        make: Maker,
+        factory: NodeFactory,
     ) -> Result<NodeId, GraphError> {
         if self.by_name.contains_key(name) {
             return Err(GraphError::NodeExists(name.to_owned()));
         }
         let workers = self.settings.workers;
         let stats = || Arc::new(NodeStats::new(counters.len()));
-        let (id, before) = self.enter(Definition {
+        let (id, before) = self.enter(NodeDefinition {
             name: name.to_owned(),
             edges,
             counters,
             role,
             removed: false,
             from_start: false,
-            make,
+            factory,
             stats: (0..workers).map(|_| stats()).collect(),
             cleared: vec![Baseline::default(); workers],
         })?;
@@ -293,8 +294,8 @@ impl Engine {
     fn send_node(&mut self, id: NodeId) -> Result<(), GraphError> {
         self.targets(id)?;
         self.room_for_changes()?;
-        for worker in self.crew.iter() {
-            let pending = Pending::new(self.order()?);
+        for worker in self.worker_set.iter() {
+            let pending = PendingNodes::new(self.order()?);
             let slot = self.slot(id, worker)?;
             let role = self.defs[id.index()].role;
             let spare = (0..2)
@@ -324,8 +325,9 @@ impl Engine {
         self.by_name.remove(name);
         let def = &mut self.defs[id.index()];
         (def.removed, def.edges, def.role) = (true, &[], Role::Node);
-        let books = self.books.clone();
-        def.make = Box::new(move |w| Box::new(NodeBody(DropNode::new(w, None, books[w].clone()))));
+        let books = self.drop_tables.clone();
+        def.factory =
+            Box::new(move |w| Box::new(NodeBody(DropNode::new(w, None, books[w].clone()))));
         if !self.channels.is_empty() {
             self.send_node(id)?;
         }
@@ -358,14 +360,14 @@ impl Engine {
     }
 
     /// Let `tap` look at every dropped packet. Before the workers are built.
-    pub fn tap_drops(&mut self, tap: Arc<dyn DropTap>) {
-        let books = self.books.clone();
+    pub fn set_drop_hook(&mut self, tap: Arc<dyn DropHook>) {
+        let books = self.drop_tables.clone();
         if let Some(def) = self
             .by_name
             .get(DropNode::NAME)
             .and_then(|id| self.defs.get_mut(id.index()))
         {
-            def.make = Box::new(move |w| {
+            def.factory = Box::new(move |w| {
                 let node = DropNode::new(w, Some(tap.clone()), books[w].clone());
                 Box::new(NodeBody(node))
             });
@@ -476,7 +478,7 @@ impl Engine {
     }
 
     fn send_arcs(&mut self) -> Result<(), GraphError> {
-        for worker in self.crew.iter() {
+        for worker in self.worker_set.iter() {
             let tables = Box::new(self.arcs.tables(|name| self.node(name))?);
             self.send(worker, Box::new(SetArcs { tables }))?;
         }
@@ -498,10 +500,10 @@ impl Engine {
         self.channels = (0..places).map(|_| Arc::new(Channel::new())).collect();
         self.sent = vec![0; places];
         self.defs.iter_mut().for_each(|d| d.from_start = true);
-        self.gone = Gone::default();
+        self.retired_nodes = RetiredNodes::default();
         let built = (0..workers).map(|w| self.build_worker(w)).collect();
         match &built {
-            Ok(_) => (0..workers).for_each(|w| self.crew.join(w)),
+            Ok(_) => (0..workers).for_each(|w| self.worker_set.add(w)),
             Err(_) => self.channels.clear(),
         }
         built
@@ -510,20 +512,20 @@ impl Engine {
     /// Build a worker for the first place that has none. From now on it is sent every change; it is to be run.
     pub fn add_worker(&mut self) -> Result<Worker, GraphError> {
         let mut places = 0..self.channels.len();
-        let free = places.find(|w| !self.crew.has(*w));
+        let free = places.find(|w| !self.worker_set.has(*w));
         let place = free.ok_or(GraphError::NoPlace(self.channels.len()))?;
         let worker = self.build_worker(place)?;
-        self.crew.join(place);
+        self.worker_set.add(place);
         Ok(worker)
     }
 
     /// The worker of a place has ended, and is dropped: the place is free. What it counted stays in the totals.
     pub fn remove_worker(&mut self, place: usize, worker: Option<Worker>) {
-        self.crew.leave(place);
+        self.worker_set.remove(place);
         drop(worker);
         self.unlink(place);
         let channel = &self.channels[place];
-        while channel.todo.pop().is_some() {}
+        while channel.pending_changes.pop().is_some() {}
         self.sent[place] = channel.changes.load(Relaxed);
     }
 
@@ -541,8 +543,8 @@ impl Engine {
         };
         let (sources, stages) = (of(Role::Source), of(Role::Stage));
         Ok(Worker {
-            place: worker,
-            lanes: self.lanes(worker)?,
+            id: worker,
+            dispatch: self.dispatch(worker)?,
             slots,
             sources,
             stages,
@@ -551,40 +553,40 @@ impl Engine {
             level: self.settings.level,
             clock: self.settings.clock.clone(),
             channel: self.channels[worker].clone(),
-            clock_cost: crate::worker::clock_cost(),
+            clock_read_cycles: crate::worker::clock_read_cycles(),
             ended: 0,
             began: 0,
             spent: 0,
             booked: 0,
-            long: crate::worker::long_gap(),
+            long: crate::worker::gap_threshold_cycles(),
         })
     }
 
-    fn lanes(&mut self, worker: usize) -> Result<Lanes, GraphError> {
+    fn dispatch(&mut self, worker: usize) -> Result<DispatchState, GraphError> {
         let size = self.settings.vector_size;
         let notes = self.notes[worker].get_or_insert_with(Tracer::notes).clone();
         let mut queues = Vec::with_capacity(MAX_NODES);
-        queues.extend((0..self.defs.len()).map(|_| Queue::default()));
-        let mut spare = Vec::with_capacity(4 * MAX_NODES);
-        let frames = (64 + 2 * self.defs.len() + self.held_frames).min(4 * MAX_NODES);
-        spare.extend((0..frames).map(|_| Frame::new(size)));
-        Ok(Lanes {
+        queues.extend((0..self.defs.len()).map(|_| PendingFrames::default()));
+        let mut free_frames = Vec::with_capacity(4 * MAX_NODES);
+        let frames = (64 + 2 * self.defs.len() + self.stage_frames).min(4 * MAX_NODES);
+        free_frames.extend((0..frames).map(|_| Frame::new(size)));
+        Ok(DispatchState {
             queues,
-            pending: Pending::new(self.order()?),
-            handed: None,
-            spare,
+            pending: PendingNodes::new(self.order()?),
+            next_frame: None,
+            free_frames,
             vector_size: self.vector_size,
-            room: size,
+            frame_capacity: size,
             bufs: self.pool.cache(),
             arcs: Box::new(self.arcs.tables(|name| self.node(name))?),
             tracer: Tracer::new(MAX_NODES, worker, notes),
-            post: Post::new(worker),
+            handoff: HandoffRings::new(worker),
             drop_node: self.node(crate::DROP_NODE)?,
             targets: Column::new(size),
             offsets: vec![0; size.next_multiple_of(8)].into(),
             holders: Holders::new(),
             holding: false,
-            grown: 0,
+            frames_allocated: 0,
         })
     }
 
@@ -592,7 +594,7 @@ impl Engine {
         let edges = (0..self.defs.len())
             .map(|n| self.targets(NodeId(n as u16)))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(ranks::order(&edges, self.node(crate::DROP_NODE)?))
+        Ok(node_order::order(&edges, self.node(crate::DROP_NODE)?))
     }
 
     fn targets(&self, id: NodeId) -> Result<Vec<NodeId>, GraphError> {
@@ -611,7 +613,7 @@ impl Engine {
         let edges = self.targets(id)?.into();
         let def = &mut self.defs[id.index()];
         Ok(Slot {
-            body: (def.make)(worker),
+            body: (def.factory)(worker),
             edges,
             stats: def.stats[worker].clone(),
             is_bulk: false,
@@ -621,12 +623,12 @@ impl Engine {
     /// Send a prepared change to one worker.
     pub fn send(&mut self, worker: usize, change: Box<dyn Change>) -> Result<(), GraphError> {
         let channel = self.channels.get(worker);
-        let Some(channel) = channel.filter(|_| self.crew.has(worker)) else {
+        let Some(channel) = channel.filter(|_| self.worker_set.has(worker)) else {
             return Err(GraphError::Workers(worker));
         };
         while channel.done.pop().is_some() {}
         channel
-            .todo
+            .pending_changes
             .push(change)
             .map_err(|_| GraphError::WorkerBusy(worker))?;
         self.sent[worker] += 1;
@@ -642,8 +644,8 @@ impl Engine {
 
     /// Whether a worker sleeps now.
     pub fn is_asleep(&self, worker: usize) -> bool {
-        let bell = self.channels.get(worker).and_then(|c| c.bell.0.get());
-        bell.is_some_and(|bell| bell.is_asleep())
+        let wakeup = self.channels.get(worker).and_then(|c| c.wakeup.0.get());
+        wakeup.is_some_and(|wakeup| wakeup.is_asleep())
     }
 
     /// How often a worker has slept.
@@ -657,7 +659,7 @@ impl Engine {
         let full = self
             .channels
             .iter()
-            .position(|c| c.todo.len() + 8 > c.todo.capacity());
+            .position(|c| c.pending_changes.len() + 8 > c.pending_changes.capacity());
         full.map_or(Ok(()), |worker| Err(GraphError::WorkerBusy(worker)))
     }
 
@@ -683,7 +685,7 @@ impl Engine {
     ) -> Result<(), GraphError> {
         let node = self.node(node)?;
         self.room_for_changes()?;
-        self.crew.iter().try_for_each(|w| {
+        self.worker_set.iter().try_for_each(|w| {
             self.send(
                 w,
                 Box::new(SetTrace {
@@ -698,7 +700,7 @@ impl Engine {
     /// Forget traces, and stop those under way.
     pub fn clear_traces(&mut self) -> Result<(), GraphError> {
         self.room_for_changes()?;
-        self.crew.iter().try_for_each(|w| {
+        self.worker_set.iter().try_for_each(|w| {
             self.send(
                 w,
                 Box::new(SetTrace {
@@ -715,7 +717,7 @@ impl Engine {
     }
 
     /// Make text of what workers have noted, and return all traces so far, oldest first.
-    pub fn traces(&mut self, interface: &dyn Fn(u32) -> String) -> Vec<Traced> {
+    pub fn traces(&mut self, interface: &dyn Fn(u32) -> String) -> Vec<TraceReport> {
         let mut steps = Vec::new();
         let queues = self.notes.iter().enumerate();
         let notes = queues.filter_map(|(w, q)| Some((w, q.as_ref()?)));
@@ -726,21 +728,21 @@ impl Engine {
                 engine: self,
                 interface,
             };
-            let (owner, packet) = crate::trace::owner(note.packet);
+            let (owner, packet) = crate::trace::mark_owner(note.packet);
             // The worker that marked a packet had it before those that it was handed to.
             steps.push((owner != worker, owner, packet, note.step(&names)));
         }
         steps.sort_by_key(|(handed, ..)| *handed);
         for (_, worker, packet, step) in steps {
             let traced = self.traces.entry((worker, packet));
-            let traced = traced.or_insert_with(|| Traced {
+            let traced = traced.or_insert_with(|| TraceReport {
                 worker,
                 packet,
                 steps: Vec::new(),
             });
             traced.steps.push(step);
         }
-        let mut all: Vec<Traced> = self.traces.values().cloned().collect();
+        let mut all: Vec<TraceReport> = self.traces.values().cloned().collect();
         all.sort_by_key(|t| t.steps.first().map(|step| step.at_ns));
         all
     }

@@ -56,7 +56,7 @@ impl Col {
     pub const DESTINATION: [Col; 5] = [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Dpo];
 
     /// The columns that say where a packet goes: nodes that end or turn it round forget them.
-    pub const WHERE_TO: [Col; 6] = [
+    pub const FORWARDING: [Col; 6] = [
         Col::Dst,
         Col::Dst1,
         Col::Dst2,
@@ -72,7 +72,7 @@ impl Col {
 }
 
 /// Columns that every frame has: index, position, length, receiving interface.
-pub(crate) const ALWAYS: u32 = 0b1111;
+pub(crate) const MANDATORY: u32 = 0b1111;
 /// Columns where 0 means "none", so that frames with and without them merge.
 pub(crate) const TAGS: u32 = 1 << Col::Err as u8
     | 1 << Col::Trace as u8
@@ -92,7 +92,7 @@ impl Frame {
     pub(crate) fn new(rows: usize) -> Box<Self> {
         Box::new(Frame {
             n: 0,
-            valid: ALWAYS,
+            valid: MANDATORY,
             cols: std::array::from_fn(|_| Column::new(rows)),
         })
     }
@@ -109,7 +109,7 @@ impl Frame {
 
     /// Make `col` valid, filling it with `default` where it was not.
     #[inline(always)]
-    pub(crate) fn require(&mut self, col: Col, default: u32) {
+    pub(crate) fn make_valid(&mut self, col: Col, default: u32) {
         if !self.has(col) {
             self.cols[col as usize].words_mut(self.n).fill(default);
             self.valid |= col.bit();
@@ -118,7 +118,7 @@ impl Frame {
 
     /// Keep only the rows of `set`, in order.
     #[inline(always)]
-    pub(crate) fn keep<I: Isa>(&mut self, isa: I, set: &Bits) {
+    pub(crate) fn retain_rows<I: Isa>(&mut self, isa: I, set: &Bits) {
         for col in bits(self.valid) {
             isa.close_gaps(set, self.cols[col].all_mut());
         }
@@ -128,7 +128,7 @@ impl Frame {
     /// Agree with `other` on which columns are valid before rows of `other` are appended; `other`'s missing tags are
     /// reported so that the appender can write zeros.
     #[inline(always)]
-    pub(crate) fn meet(&mut self, valid: u32) -> u32 {
+    pub(crate) fn common_columns(&mut self, valid: u32) -> u32 {
         if self.n == 0 {
             self.valid = valid;
             return 0;

@@ -5,8 +5,8 @@
 
 use crate::Domain;
 use crate::{
-    Clock, Col, Counters, Cx, DROP_NODE, Done, Engine, Glance, GraphError, Isa, Level, Nexts,
-    NoCounters, NoNext, Node, Offload, Output, Settings, Source, Vector, Worker,
+    Clock, Col, Consumed, Counters, Cx, DROP_NODE, Engine, GraphError, Isa, Level, Nexts,
+    NoCounters, NoNext, Node, Offload, Output, PacketTrace, Settings, Source, Vector, Worker,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -94,10 +94,10 @@ impl Node for Collector {
     const NAME: &'static str = "collector";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         let mut out = self.out.lock().unwrap_or_else(|e| e.into_inner());
         for row in 0..v.len() {
             let view = v.view(row);

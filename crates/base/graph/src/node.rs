@@ -1,6 +1,6 @@
 //! What a node's author writes.
 
-use crate::{Counters, Cx, Done, Isa, Output, Rest, Trace, Vector};
+use crate::{Consumed, Counters, Cx, Isa, Output, Trace, Vector, WakeConditions};
 
 /// The edges of a node, as an enum. Made by [`crate::nexts!`].
 pub trait Nexts: Copy + 'static {
@@ -33,7 +33,7 @@ pub trait Node: Send + Sized + 'static {
     type Trace: Trace;
 
     /// Handle one vector. Mark it `#[inline(always)]`: the framework compiles it once per instruction-set level.
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Self::Count>, v: Vector<'_, I, Self::Next>) -> Done;
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Self::Count>, v: Vector<'_, I, Self::Next>) -> Consumed;
 }
 
 /// A node that packets begin in: it is polled once per round.
@@ -61,22 +61,22 @@ pub trait Source: Send + Sized + 'static {
 
     /// Whether the worker may sleep, asked after a round without a packet, `idle_ns` after the last round with one. A
     /// source that says nothing here has to be polled. Drivers ask [`Clock`](crate::Clock) nothing: `now_ns` is the time.
-    fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
+    fn may_sleep(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         false
     }
 
     /// Whether the worker may end as far as this source goes: it has no queue, and nothing of the worker is out with the
     /// control thread.
-    fn may_leave(&self) -> bool {
+    fn can_exit(&self) -> bool {
         true
     }
 
     /// The worker goes to sleep, for every source lets it: arm the interrupt, say in `rest` what ends the sleep, then
     /// look once more; false when there is work after all (packets, or something in an inbox). System calls are allowed.
-    fn rest(&mut self, _rest: &mut Rest) -> bool {
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         true
     }
 
-    /// The worker is awake again, or did not fall asleep: disarm. Called whenever [`Source::rest`] was.
+    /// The worker is awake again, or did not fall asleep: disarm. Called whenever [`Source::arm`] was.
     fn wake(&mut self) {}
 }

@@ -8,13 +8,13 @@
 //! 28-29 the kind of super-segment (0 for none), bits 16-27 where its headers end, bits 0-15 payload bytes per segment.
 
 use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use crate::{Fresh, Isa, Nexts, Packet, PacketView};
+use crate::{Isa, NewVector, Nexts, Packet, PacketView};
 use volley_buf::Pool;
 
 const SUM: u32 = 1 << 31;
 const ECN: u32 = 1 << 30;
 
-/// What is to be done. Made from what a peer says, so nothing of it is believed before [`Fresh::set_offload`] took it.
+/// What is to be done. Made from what a peer says, so nothing of it is believed before [`NewVector::set_offload`] took it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Offload {
     /// A checksum to be finished.
@@ -162,7 +162,7 @@ pub(crate) fn set(
     }
     let word = offload.word(at);
     if word != 0 || frame.has(Col::Offload) {
-        frame.require(Col::Offload, 0);
+        frame.make_valid(Col::Offload, 0);
         let n = frame.n;
         frame.cols[Col::Offload as usize].words_mut(n)[row] = word;
     }
@@ -224,12 +224,12 @@ impl Packet<'_> {
     }
 }
 
-impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
+impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
     /// Say what is left to be done with a received packet, after its bytes were written. A request that does not fit the
     /// packet is refused: then the packet is to be dropped and counted.
     pub fn set_offload(&mut self, row: usize, offload: &Offload) -> Result<(), BadOffload> {
         let first = self.view(row).bytes().len();
-        let pool = self.lanes.bufs.own_pool();
+        let pool = self.dispatch.bufs.own_pool();
         set(&pool, &mut self.frame, row, offload, first)
     }
 }

@@ -1,20 +1,20 @@
 //! Where a source gets its buffers and puts its packets.
 
-use crate::cx::RawCx;
+use crate::context::RawCx;
+use crate::dispatch::DispatchState;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use crate::lanes::Lanes;
 use crate::{Column, Nexts, NodeId, Packet, PacketView};
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use volley_buf::{DATA, END, Meta, NO_BUFFER, START};
 use volley_simd::Isa;
 
-/// The most packets that [`Fresh::fill_alike`] hands over at a time.
+/// The most packets that [`NewVector::fill_alike`] hands over at a time.
 pub const STRIP: usize = 16;
 
 /// A source's way into the graph.
 pub struct Output<'a, I: Isa, X: Nexts> {
-    pub(crate) lanes: &'a mut Lanes,
+    pub(crate) dispatch: &'a mut DispatchState,
     pub(crate) raw: &'a RawCx<'a>,
     pub(crate) isa: I,
     pub(crate) next: PhantomData<X>,
@@ -24,23 +24,23 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
     /// The most packets one vector takes.
     #[inline(always)]
     pub fn vector_size(&self) -> usize {
-        self.lanes.vector_size
+        self.dispatch.vector_size
     }
 
     /// Whether every packet that this worker took in has left it: none waits in a stage. Until then a queue that goes to
     /// another worker stays, or packets of a flow would overtake each other.
     #[inline(always)]
-    pub fn is_quiet(&self) -> bool {
-        !self.lanes.holding && self.lanes.post.is_taken()
+    pub fn is_drained(&self) -> bool {
+        !self.dispatch.holding && self.dispatch.handoff.is_flushed()
     }
 
     /// Up to `rows` packets with fresh buffers (fewer, down to none, when buffers run short), each empty, received on
     /// interface `rx`.
     #[inline(always)]
-    pub fn alloc(&mut self, rows: usize, rx: u32) -> Fresh<'_, I, X> {
-        let mut frame = self.lanes.frame();
-        let rows = rows.min(self.lanes.vector_size);
-        frame.n = self.lanes.bufs.alloc(frame.cols[IDX].words_mut(rows));
+    pub fn alloc(&mut self, rows: usize, rx: u32) -> NewVector<'_, I, X> {
+        let mut frame = self.dispatch.frame();
+        let rows = rows.min(self.dispatch.vector_size);
+        frame.n = self.dispatch.bufs.alloc(frame.cols[IDX].words_mut(rows));
         let n = frame.n;
         frame.cols[POS].words_mut(n).fill(START as u32);
         frame.cols[Col::Len as usize].words_mut(n).fill(0);
@@ -49,21 +49,21 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
     }
 
     #[inline(always)]
-    fn fresh(&mut self, frame: Box<Frame>) -> Fresh<'_, I, X> {
-        Fresh {
+    fn fresh(&mut self, frame: Box<Frame>) -> NewVector<'_, I, X> {
+        NewVector {
             frame: ManuallyDrop::new(frame),
-            lanes: self.lanes,
+            dispatch: self.dispatch,
             raw: self.raw,
             isa: self.isa,
             next: PhantomData,
         }
     }
 
-    /// The next packets (at most `rows`, at most one vector) that were set aside with [`Fresh::set_aside`].
+    /// The next packets (at most `rows`, at most one vector) that were set aside with [`NewVector::defer`].
     #[inline(always)]
-    pub fn resume(&mut self, aside: &mut Aside, rows: usize) -> Fresh<'_, I, X> {
-        let mut frame = self.lanes.frame();
-        let n = rows.min(aside.len()).min(self.lanes.vector_size);
+    pub fn resume(&mut self, aside: &mut DeferredPackets, rows: usize) -> NewVector<'_, I, X> {
+        let mut frame = self.dispatch.frame();
+        let n = rows.min(aside.len()).min(self.dispatch.vector_size);
         frame.n = n;
         frame.cols[POS].words_mut(n).fill(START as u32);
         for (col, words) in PREPARED.iter().zip(&aside.cols) {
@@ -75,8 +75,8 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
     }
 
     /// Free what was set aside and not resumed.
-    pub fn release(&mut self, aside: &mut Aside) {
-        self.lanes.bufs.free(&aside.cols[0][aside.at..]);
+    pub fn release(&mut self, aside: &mut DeferredPackets) {
+        self.dispatch.bufs.free(&aside.cols[0][aside.at..]);
         aside.clear();
     }
 }
@@ -86,16 +86,16 @@ const PREPARED: [usize; 3] = [IDX, Col::Len as usize, Col::Rx as usize];
 
 /// Prepared packets that wait in a source. They count as held; give them back with [`Output::release`].
 #[derive(Default)]
-pub struct Aside {
+pub struct DeferredPackets {
     /// [`PREPARED`], one after the other.
     cols: [Vec<u32>; PREPARED.len()],
     at: usize,
 }
 
-impl Aside {
+impl DeferredPackets {
     /// Room for `rows` packets, so that setting them aside does not allocate.
     pub fn with_capacity(rows: usize) -> Self {
-        Aside {
+        DeferredPackets {
             cols: std::array::from_fn(|_| Vec::with_capacity(rows)),
             at: 0,
         }
@@ -118,15 +118,15 @@ impl Aside {
 }
 
 /// A vector in the making, in the hands of a source. Dropped unsent, it frees its buffers.
-pub struct Fresh<'a, I: Isa, X: Nexts> {
+pub struct NewVector<'a, I: Isa, X: Nexts> {
     pub(crate) frame: ManuallyDrop<Box<Frame>>,
-    pub(crate) lanes: &'a mut Lanes,
+    pub(crate) dispatch: &'a mut DispatchState,
     pub(crate) raw: &'a RawCx<'a>,
     isa: I,
     next: PhantomData<X>,
 }
 
-impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
+impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
     /// How many packets there are.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -147,7 +147,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
             // SAFETY: the row's buffer is ours, its data area is DATA bytes behind START, and rows do not share buffers.
             let data = unsafe {
                 &mut *self
-                    .lanes
+                    .dispatch
                     .bufs
                     .pool()
                     .at(self.frame.words(IDX)[row], START)
@@ -162,7 +162,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
     #[inline(always)]
     pub fn fill_alike(&mut self, len: usize, mut body: impl FnMut(&mut [&mut [u8; DATA]])) {
         let n = self.frame.n;
-        let pool = self.lanes.bufs.pool();
+        let pool = self.dispatch.bufs.pool();
         for rows in self.frame.words(IDX).chunks(STRIP) {
             let mut strip = [const { MaybeUninit::<&mut [u8; DATA]>::uninit() }; STRIP];
             for (place, &idx) in strip.iter_mut().zip(rows) {
@@ -192,13 +192,13 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
         unsafe {
             std::ptr::copy_nonoverlapping(
                 first.as_ptr(),
-                self.lanes.bufs.pool().at(head, START),
+                self.dispatch.bufs.pool().at(head, START),
                 first.len(),
             )
         };
         let n = self.frame.n;
         if !rest.is_empty() {
-            if !self.chain(head, START + first.len(), rest) {
+            if !self.append_buffers(head, START + first.len(), rest) {
                 return false;
             }
             self.frame.cols[POS].words_mut(n)[row] |= CHAINED;
@@ -208,10 +208,10 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
     }
 
     /// Hang buffers with `rest` behind `head`, whose data end at `end`.
-    fn chain(&mut self, head: u32, end: usize, rest: &[u8]) -> bool {
+    fn append_buffers(&mut self, head: u32, end: usize, rest: &[u8]) -> bool {
         // SAFETY: head and members are ours; every part fits its data area.
         unsafe {
-            let pool = self.lanes.bufs.own_pool();
+            let pool = self.dispatch.bufs.own_pool();
             *pool.meta(head) = Meta {
                 next: NO_BUFFER,
                 start: START as u32,
@@ -221,8 +221,8 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
             let mut last = head;
             for part in rest.chunks(DATA) {
                 let mut idx = [0];
-                if self.lanes.bufs.alloc(&mut idx) == 0 {
-                    crate::packet::free_members(&mut self.lanes.bufs, head);
+                if self.dispatch.bufs.alloc(&mut idx) == 0 {
+                    crate::packet::free_members(&mut self.dispatch.bufs, head);
                     return false;
                 }
                 std::ptr::copy_nonoverlapping(part.as_ptr(), pool.at(idx[0], START), part.len());
@@ -260,7 +260,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
             body(
                 row,
                 &mut Packet {
-                    pool: self.lanes.bufs.pool(),
+                    pool: self.dispatch.bufs.pool(),
                     frame: &mut self.frame,
                     row,
                 },
@@ -276,15 +276,15 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
         let (idx, pos) = (self.frame.words(IDX), self.frame.words(POS));
         for (&idx, &pos) in idx.iter().zip(pos).skip(rows) {
             if pos & CHAINED != 0 {
-                crate::packet::free_members(&mut self.lanes.bufs, idx);
+                crate::packet::free_members(&mut self.dispatch.bufs, idx);
             }
         }
-        self.lanes.bufs.free(&idx[rows..]);
+        self.dispatch.bufs.free(&idx[rows..]);
         self.frame.n = rows;
     }
 
     /// Set the packets (single-buffer ones) aside for later, in order.
-    pub fn set_aside(mut self, aside: &mut Aside) {
+    pub fn defer(mut self, aside: &mut DeferredPackets) {
         if aside.is_empty() {
             aside.clear();
         }
@@ -308,22 +308,22 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
     /// Send all packets to a node chosen at run time.
     #[inline(always)]
     pub fn send_to(self, target: NodeId) -> usize {
-        let (frame, lanes, _) = self.release();
+        let (frame, dispatch, _) = self.release();
         let n = frame.n;
-        let target = if target.index() < lanes.queues.len() {
+        let target = if target.index() < dispatch.queues.len() {
             target
         } else {
-            lanes.drop_node
+            dispatch.drop_node
         };
-        lanes.push_frame(target, frame);
+        dispatch.push_frame(target, frame);
         n
     }
 
     /// Send each packet to the node that `nodes` names ([`NodeId`] as a word).
     #[inline(always)]
     pub fn send_each(self, nodes: &Column) -> usize {
-        let (frame, lanes, isa) = self.release();
-        let (n, count, last) = (frame.n, lanes.queues.len(), lanes.drop_node);
+        let (frame, dispatch, isa) = self.release();
+        let (n, count, last) = (frame.n, dispatch.queues.len(), dispatch.drop_node);
         let node = |code| {
             if (code as usize) < count {
                 NodeId(code as u16)
@@ -331,43 +331,43 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
                 last
             }
         };
-        lanes.split(isa, frame, nodes.words(n), node);
+        dispatch.split(isa, frame, nodes.words(n), node);
         n
     }
 }
 
-impl<'a, I: Isa, X: Nexts> Fresh<'a, I, X> {
+impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
     /// A packet of the vector, to be looked at.
     pub fn view(&self, row: usize) -> PacketView<'_> {
-        PacketView::new(self.lanes.bufs.pool(), &self.frame, row)
+        PacketView::new(self.dispatch.bufs.pool(), &self.frame, row)
     }
 
     /// Take the frame out for sending, with traces started.
     #[inline(always)]
-    pub(crate) fn release(self) -> (Box<Frame>, &'a mut Lanes, I) {
+    pub(crate) fn release(self) -> (Box<Frame>, &'a mut DispatchState, I) {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped, so its frame is taken and its lanes are borrowed on exactly once.
-        let (mut frame, lanes) = unsafe {
+        let (mut frame, dispatch) = unsafe {
             (
                 ManuallyDrop::take(&mut this.frame),
-                &mut *std::ptr::from_mut(this.lanes),
+                &mut *std::ptr::from_mut(this.dispatch),
             )
         };
-        if lanes.tracer.armed {
-            lanes
+        if dispatch.tracer.armed {
+            dispatch
                 .tracer
-                .mark(this.raw.node, lanes.bufs.pool(), &mut frame);
-            crate::trace::note_rows::<crate::Glance>(lanes, this.raw, &frame);
+                .mark(this.raw.node, dispatch.bufs.pool(), &mut frame);
+            crate::trace::note_rows::<crate::PacketTrace>(dispatch, this.raw, &frame);
         }
-        (frame, lanes, this.isa)
+        (frame, dispatch, this.isa)
     }
 }
 
-impl<I: Isa, X: Nexts> Drop for Fresh<'_, I, X> {
+impl<I: Isa, X: Nexts> Drop for NewVector<'_, I, X> {
     fn drop(&mut self) {
         self.truncate(0);
         // SAFETY: this is the only place but `send_to` (which forgets `self`) that takes the frame, and the last.
         let frame = unsafe { ManuallyDrop::take(&mut self.frame) };
-        self.lanes.recycle(frame);
+        self.dispatch.recycle(frame);
     }
 }

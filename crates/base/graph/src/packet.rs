@@ -255,7 +255,7 @@ impl Packet<'_> {
 
     /// Write a column's word; the other rows get 0 where the column was not valid.
     pub fn set(&mut self, col: Col, word: u32) {
-        self.frame.require(col, 0);
+        self.frame.make_valid(col, 0);
         let n = self.frame.n;
         self.frame.cols[col as usize].words_mut(n)[self.row] = word;
     }

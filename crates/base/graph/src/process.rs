@@ -13,11 +13,11 @@ use tokio::io::unix::AsyncFd;
 use tokio::task::AbortHandle;
 
 /// Between two calls for a descriptor whose other side has gone.
-const CLOSED: Duration = Duration::from_millis(1);
+const CLOSED_FD_PAUSE: Duration = Duration::from_millis(1);
 
 /// What one process did.
 #[derive(Default)]
-struct Meter {
+struct ProcessStats {
     calls: Cell<u64>,
     suspends: Cell<u64>,
     clocks: Cell<u64>,
@@ -33,21 +33,21 @@ pub struct ProcessInfo {
     pub text: &'static str,
 }
 
-type Entry = (ProcessInfo, Rc<Meter>);
+type Entry = (ProcessInfo, Rc<ProcessStats>);
 
 /// The process nodes of a daemon. Lives on the control thread.
 ///
 /// Where there is no tokio runtime (benchmarks, tests that step their workers) what [`Processes::watch`] and
-/// [`Processes::every`] were given is called by [`Processes::turn`].
+/// [`Processes::every`] were given is called by [`Processes::run_manual`].
 #[derive(Clone, Default)]
 pub struct Processes {
     list: Rc<RefCell<Vec<Entry>>>,
-    by_hand: Rc<RefCell<Vec<ByHand>>>,
+    run_manually: Rc<RefCell<Vec<ManualTask>>>,
 }
 
 /// What somebody who was woken says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum Activation {
     /// Everything was read until the descriptor would block: wait for more.
     Idle,
     /// There is more to do: others get their turn, then call again.
@@ -72,18 +72,18 @@ impl Drop for Watch {
     }
 }
 
-struct ByHand {
+struct ManualTask {
     body: Box<dyn FnMut() -> bool>,
     over: Rc<Cell<bool>>,
 }
 
 /// A future that counts how often it runs and waits.
-struct Metered<F> {
+struct MeteredTask<F> {
     inner: Pin<Box<F>>,
-    meter: Rc<Meter>,
+    meter: Rc<ProcessStats>,
 }
 
-impl<F: Future> Future for Metered<F> {
+impl<F: Future> Future for MeteredTask<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -109,19 +109,19 @@ impl Processes {
         F: Future + 'static,
     {
         let meter = self.meter(info);
-        tokio::task::spawn_local(Metered {
+        tokio::task::spawn_local(MeteredTask {
             inner: Box::pin(task),
             meter,
         })
     }
 
     /// The meter of a name: processes of one name (one for each interface, for example) share a line.
-    fn meter(&self, info: ProcessInfo) -> Rc<Meter> {
+    fn meter(&self, info: ProcessInfo) -> Rc<ProcessStats> {
         let mut list = self.list.borrow_mut();
         if let Some((_, meter)) = list.iter().find(|(i, _)| i.name == info.name) {
             return meter.clone();
         }
-        let meter = Rc::new(Meter::default());
+        let meter = Rc::new(ProcessStats::default());
         list.push((info, meter.clone()));
         meter
     }
@@ -131,20 +131,20 @@ impl Processes {
         &self,
         info: ProcessInfo,
         fd: OwnedFd,
-        mut body: impl FnMut() -> Turn + 'static,
+        mut body: impl FnMut() -> Activation + 'static,
     ) -> std::io::Result<Watch> {
         if tokio::runtime::Handle::try_current().is_err() {
             drop(fd);
-            return Ok(self.by_hand(move || body() != Turn::Done));
+            return Ok(self.run_manually(move || body() != Activation::Done));
         }
         // SAFETY: an `OwnedFd` names one open descriptor for as long as it lives, and it is moved in.
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
         let task = self.spawn(info, async move {
             loop {
                 match body() {
-                    Turn::Done => break,
-                    Turn::Again => tokio::task::yield_now().await,
-                    Turn::Idle => {
+                    Activation::Done => break,
+                    Activation::Again => tokio::task::yield_now().await,
+                    Activation::Idle => {
                         let Ok(mut ready) = fd.readable().await else {
                             break;
                         };
@@ -154,7 +154,7 @@ impl Processes {
                         if closed {
                             // That the other side is gone cannot be cleared: the descriptor stays ready, and without a
                             // pause nobody else, not even the end of this watch, would ever get its turn.
-                            tokio::time::sleep(CLOSED).await;
+                            tokio::time::sleep(CLOSED_FD_PAUSE).await;
                         }
                     }
                 }
@@ -170,7 +170,7 @@ impl Processes {
         mut body: impl FnMut() -> Option<Duration> + 'static,
     ) -> Watch {
         if tokio::runtime::Handle::try_current().is_err() {
-            return self.by_hand(move || body().is_some());
+            return self.run_manually(move || body().is_some());
         }
         let task = self.spawn(info, async move {
             while let Some(span) = body() {
@@ -180,9 +180,9 @@ impl Processes {
         watch_of(task.abort_handle())
     }
 
-    fn by_hand(&self, body: impl FnMut() -> bool + 'static) -> Watch {
+    fn run_manually(&self, body: impl FnMut() -> bool + 'static) -> Watch {
         let over = Rc::new(Cell::new(false));
-        self.by_hand.borrow_mut().push(ByHand {
+        self.run_manually.borrow_mut().push(ManualTask {
             body: Box::new(body),
             over: over.clone(),
         });
@@ -190,10 +190,10 @@ impl Processes {
     }
 
     /// Call everybody once who waits for a call by hand: see [`Processes`].
-    pub fn turn(&self) {
-        let mut waiting = std::mem::take(&mut *self.by_hand.borrow_mut());
+    pub fn run_manual(&self) {
+        let mut waiting = std::mem::take(&mut *self.run_manually.borrow_mut());
         waiting.retain_mut(|w| !w.over.get() && (w.body)() && !w.over.get());
-        let mut list = self.by_hand.borrow_mut();
+        let mut list = self.run_manually.borrow_mut();
         waiting.append(&mut list);
         *list = waiting;
     }
@@ -231,16 +231,16 @@ mod tests {
         text: "reads",
     };
 
-    fn reader(mut from: UnixStream, got: Rc<RefCell<Vec<u8>>>) -> impl FnMut() -> Turn {
+    fn reader(mut from: UnixStream, got: Rc<RefCell<Vec<u8>>>) -> impl FnMut() -> Activation {
         move || {
             let mut some = [0; 1];
             match from.read(&mut some) {
-                Ok(0) => Turn::Done,
+                Ok(0) => Activation::Done,
                 Ok(_) => {
                     got.borrow_mut().push(some[0]);
-                    Turn::Again
+                    Activation::Again
                 }
-                Err(_) => Turn::Idle,
+                Err(_) => Activation::Idle,
             }
         }
     }
@@ -263,11 +263,11 @@ mod tests {
             .watch(INFO, fd, reader(ours, got.clone()))
             .unwrap();
         theirs.write_all(b"ab").unwrap();
-        (0..4).for_each(|_| processes.turn());
+        (0..4).for_each(|_| processes.run_manual());
         assert_eq!(*got.borrow(), b"ab");
         drop(watch);
         theirs.write_all(b"x").unwrap();
-        processes.turn();
+        processes.run_manual();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let (fd, ours, mut theirs) = pair();
             let watch = processes
@@ -304,7 +304,7 @@ mod tests {
             let body = move || {
                 seen.set(seen.get() + 1);
                 assert!(seen.get() < 1000, "it is called without a pause");
-                Turn::Idle
+                Activation::Idle
             };
             let watch = processes.watch(INFO, ours.into(), body).unwrap();
             tokio::time::sleep(Duration::from_millis(2)).await;

@@ -1,14 +1,14 @@
 //! How a driver puts long packets into buffers: as a chain that the peer's data are read straight into.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
-use crate::{Fresh, Isa, Nexts};
+use crate::{Isa, NewVector, Nexts};
 use std::io::IoSliceMut;
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
 
 /// The most buffers one packet may take: 65,535 bytes and the headers in front of them.
 pub const MAX_SEGMENTS: usize = 33;
 
-impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
+impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
     /// Receive one packet of up to `room` bytes (at most [`MAX_SEGMENTS`] buffers): `body` gets the buffers in order, as
     /// `readv` wants them, and returns how many bytes it wrote from the first on. Buffers that stay empty are freed. None
     /// (and an empty packet) when buffers run out; `body` is not called then.
@@ -21,12 +21,12 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
         let mut idx = [0u32; MAX_SEGMENTS];
         let n = room.div_ceil(DATA).clamp(1, MAX_SEGMENTS);
         idx[0] = self.frame.words(IDX)[row];
-        let got = self.lanes.bufs.alloc(&mut idx[1..n]);
+        let got = self.dispatch.bufs.alloc(&mut idx[1..n]);
         if got < n - 1 {
-            self.lanes.bufs.free(&idx[1..=got]);
+            self.dispatch.bufs.free(&idx[1..=got]);
             return None;
         }
-        let pool = self.lanes.bufs.own_pool();
+        let pool = self.dispatch.bufs.own_pool();
         let mut slices: [IoSliceMut<'_>; MAX_SEGMENTS] =
             std::array::from_fn(|_| IoSliceMut::new(&mut []));
         for (slice, &idx) in slices.iter_mut().zip(&idx[..n]) {
@@ -38,7 +38,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
         }
         let len = body(&mut slices[..n]).min(n * DATA);
         let used = len.div_ceil(DATA).max(1);
-        self.lanes.bufs.free(&idx[used..n]);
+        self.dispatch.bufs.free(&idx[used..n]);
         self.link(row, &idx[..used], len);
         Some(len)
     }
@@ -47,7 +47,7 @@ impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
     fn link(&mut self, row: usize, idx: &[u32], len: usize) {
         let n = self.frame.n;
         if idx.len() > 1 {
-            let pool = self.lanes.bufs.pool();
+            let pool = self.dispatch.bufs.pool();
             for (at, &this) in idx.iter().enumerate() {
                 // SAFETY: all of them belong to this packet.
                 unsafe {

@@ -7,7 +7,7 @@
 //!   it holds.
 //! - A holder counts buffers, not packets: a packet of several segments counts each of them.
 
-use crate::{Crew, Engine, GraphError, MAX_WORKERS};
+use crate::{Engine, GraphError, MAX_WORKERS, WorkerSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -30,7 +30,7 @@ pub struct Share {
     name: &'static str,
     /// Buffers of all workers together.
     limit: usize,
-    crew: Arc<Crew>,
+    worker_set: Arc<WorkerSet>,
     cells: Box<[Cells]>,
 }
 
@@ -55,7 +55,7 @@ impl Share {
     /// Buffers that one worker may hold now.
     #[inline]
     pub fn each(&self) -> usize {
-        self.limit / self.crew.count()
+        self.limit / self.worker_set.count()
     }
 
     /// Worker `worker` holds so many buffers now.
@@ -122,7 +122,7 @@ impl Engine {
         let share = Arc::new(Share {
             name,
             limit: self.pool().total() * parts / PARTS,
-            crew: self.crew().clone(),
+            worker_set: self.worker_set().clone(),
             cells: (0..MAX_WORKERS).map(|_| Cells::default()).collect(),
         });
         self.shares.parts += parts;

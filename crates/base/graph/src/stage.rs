@@ -3,17 +3,18 @@
 //! A stage is a [`Node`] that takes packets out of vectors as a [`Batch`] (nothing is copied when all packets of a vector
 //! take one way) and is asked after every round what it gives back. Each batch it gives back goes its whole way through the
 //! graph before the next one comes, so that what was put together stays together. A batch belongs to its worker: it is in one
-//! place, its buffers count as held, and it never leaves the stage but by [`Hands::send`] or [`Output::send_batch`].
+//! place, its buffers count as held, and it never leaves the stage but by [`StageCx::send`] or [`Output::send_batch`].
 
 use crate::body::StageBody;
 use crate::changes::AddFrames;
-use crate::cx::Cx;
-use crate::engine::Maker;
+use crate::context::Cx;
+use crate::dispatch::{DispatchState, append};
+use crate::engine::NodeFactory;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS, bits};
-use crate::lanes::{Lanes, append};
 use crate::packet::members;
 use crate::{
-    Column, Counters, Done, Engine, GraphError, Nexts, Node, NodeId, Output, Rest, Vector,
+    Column, Consumed, Counters, Engine, GraphError, Nexts, Node, NodeId, Output, Vector,
+    WakeConditions,
 };
 use volley_simd::{Bits, Isa, all_equal, prefetch};
 
@@ -47,13 +48,13 @@ pub trait Stage: Node {
         out: &mut Output<'_, I, Self::Next>,
     ) -> usize;
 
-    /// Whether the worker may sleep: see [`crate::Source::may_rest`].
-    fn may_rest(&self, _now_ns: u64) -> bool {
+    /// Whether the worker may sleep: see [`crate::Source::may_sleep`].
+    fn may_sleep(&self, _now_ns: u64) -> bool {
         !self.is_holding()
     }
 
     /// The worker goes to sleep: say in `rest` when it must be awake again.
-    fn rest(&mut self, _rest: &mut Rest) -> bool {
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         true
     }
 }
@@ -87,26 +88,28 @@ impl Batch {
 }
 
 /// What a stage works with while it sorts: frames to gather in, and the way out.
-pub struct Hands<'a> {
-    pub(crate) lanes: &'a mut Lanes,
+pub struct StageCx<'a> {
+    pub(crate) dispatch: &'a mut DispatchState,
 }
 
-impl<'a> Hands<'a> {
-    pub(crate) fn of(lanes: &'a mut Lanes) -> Self {
-        Hands { lanes }
+impl<'a> StageCx<'a> {
+    pub(crate) fn of(dispatch: &'a mut DispatchState) -> Self {
+        StageCx { dispatch }
     }
     /// A batch without packets.
     #[inline(always)]
-    pub fn empty(&mut self) -> Batch {
-        let frame = self.lanes.frame();
+    pub fn empty_batch(&mut self) -> Batch {
+        let frame = self.dispatch.frame();
         Batch { frame, at: 0 }
     }
 
     /// Move packets from the front of `from` to the end of `to`, until that has `most` (or a vector is full) or there are no
     /// more. Returns how many.
     #[inline(always)]
-    pub fn fill(&mut self, to: &mut Batch, from: &mut Batch, most: usize) -> usize {
-        let room = most.min(self.lanes.vector_size).saturating_sub(to.frame.n);
+    pub fn move_packets(&mut self, to: &mut Batch, from: &mut Batch, most: usize) -> usize {
+        let room = most
+            .min(self.dispatch.vector_size)
+            .saturating_sub(to.frame.n);
         let rows = room.min(from.len());
         append(&mut to.frame, &from.frame, from.at..from.at + rows);
         from.at += rows;
@@ -125,7 +128,7 @@ impl<'a> Hands<'a> {
 
     #[cold]
     fn buffers_of_chains(&self, batch: &Batch) -> usize {
-        let (pool, frame) = (self.lanes.bufs.pool(), &batch.frame);
+        let (pool, frame) = (self.dispatch.bufs.pool(), &batch.frame);
         let rows = batch.at..frame.n;
         let chains = rows.filter(|row| frame.words(POS)[*row] & CHAINED != 0);
         let behind = chains.map(|row| members(pool, frame.words(IDX)[row]));
@@ -134,22 +137,22 @@ impl<'a> Hands<'a> {
 
     /// Give a batch without packets back; packets in it are freed.
     #[inline(always)]
-    pub fn recycle(&mut self, batch: Batch) {
+    pub fn free_batch(&mut self, batch: Batch) {
         debug_assert!(batch.is_empty());
         if batch.is_empty() {
-            self.lanes.recycle(batch.frame);
+            self.dispatch.recycle(batch.frame);
         } else {
-            self.lanes.free(whole(batch));
+            self.dispatch.free(into_frame(batch));
         }
     }
 
     /// Send a batch on: each packet to the node that `target` names for the interface that it came in by.
     #[inline(always)]
     pub fn send<I: Isa>(&mut self, isa: I, batch: Batch, target: impl Fn(u32) -> NodeId) -> usize {
-        let frame = whole(batch);
+        let frame = into_frame(batch);
         let rows = frame.n;
-        let known = self.lanes.queues.len();
-        let last = self.lanes.drop_node;
+        let known = self.dispatch.queues.len();
+        let last = self.dispatch.drop_node;
         let node = |rx: u32| {
             Some(target(rx))
                 .filter(|t| t.index() < known)
@@ -157,27 +160,27 @@ impl<'a> Hands<'a> {
         };
         let rx = frame.words(Col::Rx as usize);
         let Some(&first) = rx.first() else {
-            self.lanes.recycle(frame);
+            self.dispatch.recycle(frame);
             return 0;
         };
         if all_equal(rx) {
-            self.lanes.push_frame(node(first), frame);
+            self.dispatch.push_frame(node(first), frame);
             return rows;
         }
-        let mut targets = std::mem::take(&mut self.lanes.targets);
+        let mut targets = std::mem::take(&mut self.dispatch.targets);
         for (word, &rx) in targets.words_mut(rows).iter_mut().zip(rx) {
             *word = u32::from(node(rx).0);
         }
         let of = |code| NodeId(code as u16);
-        self.lanes.split(isa, frame, targets.words(rows), of);
-        self.lanes.targets = targets;
+        self.dispatch.split(isa, frame, targets.words(rows), of);
+        self.dispatch.targets = targets;
         rows
     }
 }
 
 /// A batch's frame with its first packet in the first row.
 #[inline(always)]
-fn whole(mut batch: Batch) -> Box<Frame> {
+fn into_frame(mut batch: Batch) -> Box<Frame> {
     if batch.at > 0 {
         let (at, n) = (batch.at, batch.frame.n);
         for col in bits(batch.frame.valid) {
@@ -191,8 +194,8 @@ fn whole(mut batch: Batch) -> Box<Frame> {
 impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     /// Ask for the first lines of all packets: for the node that reads packets first, one at a time.
     #[inline(always)]
-    pub fn touch(&mut self) {
-        let pool = self.lanes.bufs.pool();
+    pub fn prefetch_headers(&mut self) {
+        let pool = self.dispatch.bufs.pool();
         for row in 0..self.frame.n {
             let at = self.frame.words(POS)[row] & !CHAINED;
             // SAFETY: the row owns its buffer, and positions lie inside of the slot; it is only asked for.
@@ -203,26 +206,28 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     /// Take all packets out of the graph, sorted by `codes`: `keep` is handed the packets of one code after the other, in
     /// order. One code for all: the frame moves.
     #[inline(always)]
-    pub fn sort_out(
+    pub fn classify(
         self,
         codes: &Column,
-        mut keep: impl FnMut(&mut Hands<'_>, u32, Batch),
-    ) -> Done {
+        mut keep: impl FnMut(&mut StageCx<'_>, u32, Batch),
+    ) -> Consumed {
         let (frame, isa) = (self.frame, self.isa);
-        let mut hands = Hands { lanes: self.lanes };
+        let mut stage_cx = StageCx {
+            dispatch: self.dispatch,
+        };
         let codes = codes.words(frame.n);
         let Some(&first) = codes.first() else {
-            hands.lanes.recycle(frame);
-            return Done(());
+            stage_cx.dispatch.recycle(frame);
+            return Consumed(());
         };
         if all_equal(codes) {
-            keep(&mut hands, first, Batch { frame, at: 0 });
-            return Done(());
+            keep(&mut stage_cx, first, Batch { frame, at: 0 });
+            return Consumed(());
         }
         let mut done = Bits::none(codes.len());
         while let Some(row) = done.first_missing() {
             let set = isa.rows_equal(codes, codes[row]);
-            let mut piece = hands.lanes.frame();
+            let mut piece = stage_cx.dispatch.frame();
             piece.valid = frame.valid;
             for col in bits(frame.valid) {
                 isa.compress(&set, frame.words(col), piece.cols[col].all_mut());
@@ -232,36 +237,42 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
                 frame: piece,
                 at: 0,
             };
-            keep(&mut hands, codes[row], batch);
+            keep(&mut stage_cx, codes[row], batch);
             done = done.or(&set);
         }
-        hands.lanes.recycle(frame);
-        Done(())
+        stage_cx.dispatch.recycle(frame);
+        Consumed(())
     }
 
-    /// Send what is held in front of this vector: see [`Hands`].
+    /// Send what is held in front of this vector: see [`StageCx`].
     #[inline(always)]
-    pub fn hands(&mut self) -> Hands<'_> {
-        Hands { lanes: self.lanes }
+    pub fn stage_cx(&mut self) -> StageCx<'_> {
+        StageCx {
+            dispatch: self.dispatch,
+        }
     }
 
     /// Send all packets on: each to the node that `target` names for the interface that it came in by.
     #[inline(always)]
-    pub fn send_by_rx(self, target: impl Fn(u32) -> NodeId) -> Done {
+    pub fn send_by_rx(self, target: impl Fn(u32) -> NodeId) -> Consumed {
         let (frame, isa) = (self.frame, self.isa);
-        let mut hands = Hands { lanes: self.lanes };
-        hands.send(isa, Batch { frame, at: 0 }, target);
-        Done(())
+        let mut stage_cx = StageCx {
+            dispatch: self.dispatch,
+        };
+        stage_cx.send(isa, Batch { frame, at: 0 }, target);
+        Consumed(())
     }
 }
 
 impl<I: Isa, X: Nexts> Output<'_, I, X> {
-    /// Give a batch back to the graph: see [`Hands::send`].
+    /// Give a batch back to the graph: see [`StageCx::send`].
     #[inline(always)]
     pub fn send_batch(&mut self, batch: Batch, target: impl Fn(u32) -> NodeId) -> usize {
         let isa = self.isa;
-        let mut hands = Hands { lanes: self.lanes };
-        hands.send(isa, batch, target)
+        let mut stage_cx = StageCx {
+            dispatch: self.dispatch,
+        };
+        stage_cx.send(isa, batch, target)
     }
 }
 
@@ -272,17 +283,17 @@ impl Engine {
         name: &str,
         mut make: impl FnMut(usize) -> S + 'static,
     ) -> Result<NodeId, GraphError> {
-        let maker: Maker = Box::new(move |w| Box::new(StageBody(make(w))));
+        let maker: NodeFactory = Box::new(move |w| Box::new(StageBody(make(w))));
         let (edges, counters) = (S::Next::EDGES, S::Count::INFO);
         self.define(name, edges, counters, Role::Stage, maker)
     }
 
     /// Give every worker `frames` more frames: as many as its stages may hold at a time.
-    pub fn spare_frames(&mut self, frames: usize) -> Result<(), GraphError> {
+    pub fn reserve_frames(&mut self, frames: usize) -> Result<(), GraphError> {
         self.room_for_changes()?;
-        self.held_frames += frames;
+        self.stage_frames += frames;
         let size = self.settings().vector_size;
-        for worker in self.crew().clone().iter() {
+        for worker in self.worker_set().clone().iter() {
             let spare = (0..frames).map(|_| Frame::new(size)).collect();
             self.send(worker, Box::new(AddFrames { spare }))?;
         }

@@ -27,7 +27,7 @@ pub(crate) struct NodeStats {
 
 /// Add by the only writer: no read-modify-write cycle on the bus.
 #[inline(always)]
-pub(crate) fn bump(cell: &AtomicU64, by: u64) {
+pub(crate) fn add_relaxed(cell: &AtomicU64, by: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
@@ -45,7 +45,7 @@ impl NodeStats {
 
     /// How many runs the clock of the next one stands for; 0: it is not timed.
     #[inline(always)]
-    pub(crate) fn weight(&self, is_bulk: bool) -> u64 {
+    pub(crate) fn sample_weight(&self, is_bulk: bool) -> u64 {
         if is_bulk {
             1
         } else if self.calls.load(Relaxed).is_multiple_of(SAMPLE) {
@@ -57,9 +57,9 @@ impl NodeStats {
 
     /// Count a run that was not timed.
     #[inline(always)]
-    pub(crate) fn ran_untimed(&self, rows: usize) {
-        bump(&self.calls, 1);
-        bump(&self.vectors, rows as u64);
+    pub(crate) fn record_untimed_run(&self, rows: usize) {
+        add_relaxed(&self.calls, 1);
+        add_relaxed(&self.vectors, rows as u64);
         if rows as u64 > self.largest.load(Relaxed) {
             self.largest.store(rows as u64, Relaxed);
         }
@@ -68,10 +68,10 @@ impl NodeStats {
     /// Count a run that took so many cycles and stands for `weight` runs. Those that it stands for did not read the clock,
     /// which costs `clock_cost`. Returns the cycles that were booked.
     #[inline(always)]
-    pub(crate) fn ran(&self, rows: usize, took: u64, weight: u64, clock_cost: u64) -> u64 {
+    pub(crate) fn record_run(&self, rows: usize, took: u64, weight: u64, clock_cost: u64) -> u64 {
         let clocks = took + took.saturating_sub(clock_cost) * (weight - 1);
-        bump(&self.clocks, clocks);
-        self.ran_untimed(rows);
+        add_relaxed(&self.clocks, clocks);
+        self.record_untimed_run(rows);
         clocks
     }
 }
@@ -79,8 +79,8 @@ impl NodeStats {
 impl NodeStats {
     /// Cycles outside of a run: what a stage takes to give packets back.
     #[inline(always)]
-    pub(crate) fn took(&self, clocks: u64) {
-        bump(&self.clocks, clocks);
+    pub(crate) fn add_cycles(&self, clocks: u64) {
+        add_relaxed(&self.clocks, clocks);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Packet traces: a worker notes plain bytes, the control thread makes them text.
 
-use crate::cx::RawCx;
+use crate::context::RawCx;
+use crate::dispatch::DispatchState;
 use crate::frame::{Col, Frame};
-use crate::lanes::Lanes;
 use crate::{NodeId, PacketView};
 use crossbeam_queue::ArrayQueue;
 use std::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use volley_buf::Pool;
 
 /// Names that a trace's text may need.
-pub trait Names {
+pub trait TraceNames {
     /// A node's name.
     fn node(&self, node: NodeId) -> String;
     /// A counter's name and its sentence.
@@ -24,7 +24,7 @@ pub trait Trace: Copy + Send + 'static {
     /// Note the packet as it arrives at the node. Runs on the worker: no formatting here.
     fn note(packet: &PacketView<'_>) -> Self;
     /// The text an operator reads. Runs on the control thread.
-    fn text(&self, names: &dyn Names) -> String;
+    fn text(&self, names: &dyn TraceNames) -> String;
 }
 
 /// Which packets are worth a trace. Called on the worker: no allocation, no locks, no formatting.
@@ -35,11 +35,11 @@ pub trait TraceFilter: Send + Sync {
 }
 
 /// Bytes that a node's trace may take.
-pub const MAX: usize = 112;
+pub const MAX_TRACE_BYTES: usize = 112;
 
 /// The trace of a node that has nothing special to say: the packet's first bytes.
 #[derive(Clone, Copy)]
-pub struct Glance {
+pub struct PacketTrace {
     head: [u8; 80],
     held: u8,
     len: u32,
@@ -50,7 +50,7 @@ pub struct Glance {
     sum: u16,
 }
 
-impl Glance {
+impl PacketTrace {
     /// The bytes that were noted.
     pub fn bytes(&self) -> &[u8] {
         &self.head[..self.held as usize]
@@ -82,14 +82,14 @@ impl Glance {
     }
 }
 
-impl Trace for Glance {
+impl Trace for PacketTrace {
     fn note(packet: &PacketView<'_>) -> Self {
         let bytes = packet.bytes();
         let held = bytes.len().min(80);
         let mut head = [0; 80];
         head[..held].copy_from_slice(&bytes[..held]);
         let sum = packet.offload().checksum;
-        Glance {
+        PacketTrace {
             head,
             held: held as u8,
             len: packet.len() as u32,
@@ -100,7 +100,7 @@ impl Trace for Glance {
         }
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let by = self
             .tx
             .map(|tx| format!(" tx {}", names.interface(tx)))
@@ -121,25 +121,25 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A trace note on its way to the control thread.
-pub(crate) struct Note {
+pub(crate) struct TraceRecord {
     pub(crate) packet: u32,
     pub(crate) node: NodeId,
     pub(crate) at_ns: u64,
-    data: MaybeUninit<[u64; MAX / 8]>,
-    text: fn(&MaybeUninit<[u64; MAX / 8]>, &dyn Names) -> String,
+    data: MaybeUninit<[u64; MAX_TRACE_BYTES / 8]>,
+    text: fn(&MaybeUninit<[u64; MAX_TRACE_BYTES / 8]>, &dyn TraceNames) -> String,
 }
 
-impl Note {
+impl TraceRecord {
     pub(crate) fn new<T: Trace>(packet: u32, node: NodeId, at_ns: u64, trace: T) -> Self {
-        const { assert!(size_of::<T>() <= MAX && align_of::<T>() <= 8) };
-        let mut data = MaybeUninit::<[u64; MAX / 8]>::uninit();
+        const { assert!(size_of::<T>() <= MAX_TRACE_BYTES && align_of::<T>() <= 8) };
+        let mut data = MaybeUninit::<[u64; MAX_TRACE_BYTES / 8]>::uninit();
         // SAFETY: the assertion above makes room and alignment certain; `Copy` means that nothing needs dropping.
         unsafe { data.as_mut_ptr().cast::<T>().write(trace) };
-        let text = |data: &MaybeUninit<[u64; MAX / 8]>, names: &dyn Names| {
+        let text = |data: &MaybeUninit<[u64; MAX_TRACE_BYTES / 8]>, names: &dyn TraceNames| {
             // SAFETY: this function is stored together with data that `new::<T>` wrote.
             unsafe { &*data.as_ptr().cast::<T>() }.text(names)
         };
-        Note {
+        TraceRecord {
             packet,
             node,
             at_ns,
@@ -148,7 +148,7 @@ impl Note {
         }
     }
 
-    pub(crate) fn step(&self, names: &dyn Names) -> TraceStep {
+    pub(crate) fn step(&self, names: &dyn TraceNames) -> TraceStep {
         TraceStep {
             node: names.node(self.node),
             at_ns: self.at_ns,
@@ -170,7 +170,7 @@ pub struct TraceStep {
 
 /// One traced packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Traced {
+pub struct TraceReport {
     /// The worker that saw it.
     pub worker: usize,
     /// The number that the worker gave it, from 1.
@@ -184,32 +184,32 @@ const NUMBER_BITS: u32 = 26;
 const NUMBER_MASK: u32 = (1 << NUMBER_BITS) - 1;
 
 /// The worker that gave a mark, and the packet's number there.
-pub(crate) fn owner(mark: u32) -> (usize, u32) {
+pub(crate) fn mark_owner(mark: u32) -> (usize, u32) {
     ((mark >> NUMBER_BITS) as usize, mark & NUMBER_MASK)
 }
 
 /// The worker's side of tracing.
 pub(crate) struct Tracer {
     /// Packets still to be marked at each node.
-    pub(crate) budget: Vec<u32>,
+    pub(crate) remaining: Vec<u32>,
     /// Which packets are marked there; none: all.
     pub(crate) filters: Vec<Option<Arc<dyn TraceFilter>>>,
     pub(crate) armed: bool,
     /// The worker that gives the numbers, in the highest bits of each: others may note packets that it marked.
     owner: u32,
     pub(crate) next: u32,
-    pub(crate) notes: Arc<ArrayQueue<Note>>,
+    pub(crate) notes: Arc<ArrayQueue<TraceRecord>>,
 }
 
 impl Tracer {
     /// The way of notes to the control thread.
-    pub(crate) fn notes() -> Arc<ArrayQueue<Note>> {
+    pub(crate) fn notes() -> Arc<ArrayQueue<TraceRecord>> {
         Arc::new(ArrayQueue::new(4096))
     }
 
-    pub(crate) fn new(nodes: usize, worker: usize, notes: Arc<ArrayQueue<Note>>) -> Self {
+    pub(crate) fn new(nodes: usize, worker: usize, notes: Arc<ArrayQueue<TraceRecord>>) -> Self {
         Tracer {
-            budget: vec![0; nodes],
+            remaining: vec![0; nodes],
             filters: vec![None; nodes],
             armed: false,
             owner: (worker as u32) << NUMBER_BITS,
@@ -220,18 +220,18 @@ impl Tracer {
 
     /// Whether rows of `frame` may have to be marked or noted at `node`.
     #[inline(always)]
-    pub(crate) fn concerns(&self, frame: &Frame) -> bool {
+    pub(crate) fn is_relevant(&self, frame: &Frame) -> bool {
         self.armed | frame.has(Col::Trace)
     }
 
     /// Give numbers to the first packets that reach a node which was asked to start traces.
     #[cold]
     pub(crate) fn mark(&mut self, node: NodeId, pool: &Pool, frame: &mut Frame) {
-        let Some(budget) = self.budget.get_mut(node.index()).filter(|b| **b > 0) else {
+        let Some(budget) = self.remaining.get_mut(node.index()).filter(|b| **b > 0) else {
             return;
         };
         let filter = self.filters.get(node.index()).and_then(Option::as_deref);
-        frame.require(Col::Trace, 0);
+        frame.make_valid(Col::Trace, 0);
         for row in 0..frame.n {
             if *budget == 0 {
                 break;
@@ -245,7 +245,7 @@ impl Tracer {
             frame.cols[Col::Trace as usize].words_mut(n)[row] = self.owner | self.next;
             self.next = ((self.next + 1) & NUMBER_MASK).max(1);
         }
-        self.armed = self.budget.iter().any(|&b| b > 0);
+        self.armed = self.remaining.iter().any(|&b| b > 0);
     }
 }
 
@@ -258,18 +258,20 @@ fn wants(filter: &dyn TraceFilter, packet: &PacketView<'_>) -> bool {
 
 /// Note every marked row of `frame`; a full queue loses notes, never packets.
 #[cold]
-pub(crate) fn note_rows<T: Trace>(lanes: &Lanes, cx: &RawCx<'_>, frame: &Frame) {
+pub(crate) fn note_rows<T: Trace>(dispatch: &DispatchState, cx: &RawCx<'_>, frame: &Frame) {
     if !frame.has(Col::Trace) {
         return;
     }
     for row in 0..frame.n {
         let packet = frame.words(Col::Trace as usize)[row];
         if packet != 0 {
-            let view = PacketView::new(lanes.bufs.pool(), frame, row);
-            let _ = lanes
-                .tracer
-                .notes
-                .push(Note::new(packet, cx.node, cx.now_ns, T::note(&view)));
+            let view = PacketView::new(dispatch.bufs.pool(), frame, row);
+            let _ = dispatch.tracer.notes.push(TraceRecord::new(
+                packet,
+                cx.node,
+                cx.now_ns,
+                T::note(&view),
+            ));
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The vector in the hands of a node.
 //!
 //! Fast lane: whole columns. Slow lane: [`Vector::each`], one packet at a time. Either way the rows leave by a sending
-//! verb, and only those make [`Done`].
+//! verb, and only those make [`Consumed`].
 
 use crate::arc::ArcId;
 use crate::column::{Column, Words};
-use crate::cx::{Cx, RawCx};
+use crate::context::{Cx, RawCx};
+use crate::dispatch::DispatchState;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use crate::lanes::Lanes;
 use crate::{Counters, Nexts, NodeId, Packet, PacketView};
 use std::marker::PhantomData;
 use volley_buf::{META, POS_MAX, Pool, READABLE};
@@ -15,12 +15,12 @@ use volley_simd::{Bits, Isa, all_equal, bytes_read, or_all, prefetch};
 
 /// Proof that every row of a vector was sent, held or freed.
 #[must_use = "a node returns what the sending verb gave it"]
-pub struct Done(pub(crate) ());
+pub struct Consumed(pub(crate) ());
 
 /// A vector of packets, owned by the node that runs.
 pub struct Vector<'a, I: Isa, X: Nexts> {
     pub(crate) frame: Box<Frame>,
-    pub(crate) lanes: &'a mut Lanes,
+    pub(crate) dispatch: &'a mut DispatchState,
     pub(crate) raw: &'a RawCx<'a>,
     pub(crate) isa: I,
     pub(crate) next: PhantomData<X>,
@@ -105,7 +105,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// Fill a column with `default` where no earlier node filled it.
     #[inline(always)]
     pub fn require(&mut self, col: Col, default: u32) {
-        self.frame.require(col, default);
+        self.frame.make_valid(col, default);
     }
 
     /// Hand a column of the node's own to the vector, by exchange: nothing is copied.
@@ -127,7 +127,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn forget(&mut self, cols: &[Col]) {
         for col in cols {
-            self.frame.valid &= !(col.bit() & !crate::frame::ALWAYS);
+            self.frame.valid &= !(col.bit() & !crate::frame::MANDATORY);
         }
     }
 
@@ -136,7 +136,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     fn locate(&mut self) {
         let n = self.frame.n;
         let room = if I::FEW { n } else { n.next_multiple_of(8) };
-        let offsets = &mut self.lanes.offsets[..room];
+        let offsets = &mut self.dispatch.offsets[..room];
         let pos = self.frame.cols[POS].words(n).iter();
         Pool::offsets(self.frame.words(IDX), pos.map(|p| p & !CHAINED), offsets);
         if room > n {
@@ -157,8 +157,8 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn first_words<const K: usize>(&mut self, offset: usize, out: &mut Words<K>) {
         self.locate();
-        let base = self.lanes.bufs.pool().base();
-        for &at in &self.lanes.offsets[..self.frame.n] {
+        let base = self.dispatch.bufs.pool().base();
+        for &at in &self.dispatch.offsets[..self.frame.n] {
             prefetch(base.hint(at));
         }
         self.transpose(offset, out);
@@ -180,10 +180,10 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     fn transpose<const K: usize>(&self, offset: usize, out: &mut Words<K>) {
         const { assert!(bytes_read(K) <= READABLE / 2) };
-        let (isa, base) = (self.isa, self.lanes.bufs.pool().base());
+        let (isa, base) = (self.isa, self.dispatch.bufs.pool().base());
         let offset = offset.min(READABLE - bytes_read(K));
         if I::FEW {
-            for (row, &at) in self.lanes.offsets[..self.frame.n].iter().enumerate() {
+            for (row, &at) in self.dispatch.offsets[..self.frame.n].iter().enumerate() {
                 // SAFETY: as below.
                 let words = unsafe {
                     base.at(at)
@@ -195,7 +195,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
             }
             return;
         }
-        let eights = self.lanes.offsets[..self.frame.n.next_multiple_of(8)].as_chunks::<8>();
+        let eights = self.dispatch.offsets[..self.frame.n.next_multiple_of(8)].as_chunks::<8>();
         for (eight, at) in eights.0.iter().enumerate() {
             let places = out.places(eight);
             // SAFETY: the rows own their buffers, READABLE bytes follow every position, and `offset` leaves room for all
@@ -249,7 +249,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
             (self.frame.words(IDX)[row], self.frame.words(POS)[row])
         };
         // SAFETY: the row owns its buffer, and positions lie in the slot.
-        unsafe { self.lanes.bufs.pool().at(idx, (pos & !CHAINED) as usize) }
+        unsafe { self.dispatch.bufs.pool().at(idx, (pos & !CHAINED) as usize) }
     }
 
     /// Change the first `N` bytes of every packet in place.
@@ -257,11 +257,11 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     pub fn apply<const N: usize>(&mut self, mut body: impl FnMut(usize, &mut [u8; N])) {
         const { assert!(N <= READABLE) };
         self.locate();
-        let base = self.lanes.bufs.pool().base();
+        let base = self.dispatch.bufs.pool().base();
         // SAFETY: rows own their buffers, each row its own; N bytes behind the position lie in the slot.
         let mut one =
             |row: usize, at: usize| body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
-        let (eights, rest) = self.lanes.offsets[..self.frame.n].as_chunks::<8>();
+        let (eights, rest) = self.dispatch.offsets[..self.frame.n].as_chunks::<8>();
         for (eight, at) in eights.iter().enumerate() {
             for r in 0..8 {
                 one(8 * eight + r, at[r]);
@@ -337,7 +337,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         let codes = verdict.words(n);
         let stay = self.isa.rows_equal(codes, 0);
         let leave = stay.inverted();
-        self.frame.require(Col::Err, 0);
+        self.frame.make_valid(Col::Err, 0);
         let edge = |code| self.raw.edges[route(C::from_code(code)).index()];
         let (mut first, mut one) = (None, true);
         for row in leave.iter() {
@@ -349,10 +349,10 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
             one &= *first.get_or_insert(edge) == edge;
         }
         match first {
-            Some(edge) if one => self.lanes.push_set(self.isa, edge, &self.frame, &leave),
+            Some(edge) if one => self.dispatch.push_set(self.isa, edge, &self.frame, &leave),
             _ => {
                 for row in leave.iter() {
-                    self.lanes.push_row(edge(codes[row]), &self.frame, row);
+                    self.dispatch.push_row(edge(codes[row]), &self.frame, row);
                 }
             }
         }
@@ -373,13 +373,13 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     fn divert_rows(&mut self, marks: &Column, next: X) {
         let stay = self.isa.rows_equal(marks.words(self.frame.n), 0);
         let (edge, leave) = (self.raw.edges[next.index()], stay.inverted());
-        self.lanes.push_set(self.isa, edge, &self.frame, &leave);
+        self.dispatch.push_set(self.isa, edge, &self.frame, &leave);
         self.keep(&stay);
     }
 
     /// Drop every packet for one reason, by edge `drop`.
     #[inline(always)]
-    pub fn fail_all<C: Counters>(mut self, cx: &Cx<'_, C>, counter: C, drop: X) -> Done {
+    pub fn fail_all<C: Counters>(mut self, cx: &Cx<'_, C>, counter: C, drop: X) -> Consumed {
         cx.count(counter, self.frame.n as u64);
         let reason = self.raw.node.reason(counter.index());
         self.column_mut(Col::Err).fill(reason);
@@ -389,47 +389,49 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// Keep only the rows of `set`.
     #[inline(always)]
     fn keep(&mut self, set: &Bits) {
-        self.frame.keep(self.isa, set);
+        self.frame.retain_rows(self.isa, set);
     }
 
-    /// The node that an edge leads to: for [`Vector::unfold`].
+    /// The node that an edge leads to: for [`Vector::replicate`].
     pub fn edge(&self, next: X) -> NodeId {
         self.raw.edges[next.index()]
     }
 
     /// Send all packets by one edge: the frame moves uncopied where nothing waits at the other end.
     #[inline(always)]
-    pub fn send_all(self, next: X) -> Done {
-        self.lanes
+    pub fn send_all(self, next: X) -> Consumed {
+        self.dispatch
             .push_frame(self.raw.edges[next.index()], self.frame);
-        Done(())
+        Consumed(())
     }
 
     /// Send all packets to a node chosen at run time; a number that is no node takes the drop node.
     #[inline(always)]
-    pub fn send_all_to(self, node: NodeId) -> Done {
-        let known = node.index() < self.lanes.queues.len();
-        self.lanes
-            .push_frame(if known { node } else { self.lanes.drop_node }, self.frame);
-        Done(())
+    pub fn send_all_to(self, node: NodeId) -> Consumed {
+        let known = node.index() < self.dispatch.queues.len();
+        self.dispatch.push_frame(
+            if known { node } else { self.dispatch.drop_node },
+            self.frame,
+        );
+        Consumed(())
     }
 
     /// Send each packet by the edge whose position `codes` names; a position that is no edge takes the last edge.
     #[inline(always)]
-    pub fn send_by(self, codes: &Column) -> Done {
+    pub fn send_by(self, codes: &Column) -> Consumed {
         let edges = self.raw.edges;
         let codes = codes.words(self.frame.n);
-        self.lanes.split(self.isa, self.frame, codes, |code| {
+        self.dispatch.split(self.isa, self.frame, codes, |code| {
             edges[(code as usize).min(edges.len() - 1)]
         });
-        Done(())
+        Consumed(())
     }
 
     /// Send each packet to the node that `nodes` names ([`NodeId`] as a word): edges made at run time.
     /// A number that is no node takes the drop node.
     #[inline(always)]
-    pub fn send_to(self, nodes: &Column) -> Done {
-        let (count, last) = (self.lanes.queues.len(), self.lanes.drop_node);
+    pub fn send_to(self, nodes: &Column) -> Consumed {
+        let (count, last) = (self.dispatch.queues.len(), self.dispatch.drop_node);
         let codes = nodes.words(self.frame.n);
         let node = |code| {
             if (code as usize) < count {
@@ -438,28 +440,28 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
                 last
             }
         };
-        self.lanes.split(self.isa, self.frame, codes, node);
-        Done(())
+        self.dispatch.split(self.isa, self.frame, codes, node);
+        Consumed(())
     }
 
     /// Enter feature arc `arc`: packets whose interface (column `by`) has features go to the first of them, all
     /// others by `next`. Costs one branch when no interface has any.
     #[inline(always)]
-    pub fn send_arc(self, arc: ArcId, by: Col, next: X) -> Done {
-        if !self.lanes.arcs.is_active(arc) {
+    pub fn send_arc(self, arc: ArcId, by: Col, next: X) -> Consumed {
+        if !self.dispatch.arcs.is_active(arc) {
             return self.send_all(next);
         }
         self.enter_arc(arc, by, next)
     }
 
     #[inline(never)]
-    fn enter_arc(mut self, arc: ArcId, by: Col, next: X) -> Done {
+    fn enter_arc(mut self, arc: ArcId, by: Col, next: X) -> Consumed {
         let end = self.raw.edges[next.index()];
-        let mut targets = std::mem::take(&mut self.lanes.targets);
-        self.frame.require(Col::Feature, 0);
+        let mut targets = std::mem::take(&mut self.dispatch.targets);
+        self.frame.make_valid(Col::Feature, 0);
         for row in 0..self.frame.n {
             let interface = self.frame.words(by as usize)[row];
-            let (node, place) = self.lanes.arcs.enter(arc, interface).unwrap_or((end, 0));
+            let (node, place) = self.dispatch.arcs.enter(arc, interface).unwrap_or((end, 0));
             let n = self.frame.n;
             self.frame.cols[Col::Feature as usize].words_mut(n)[row] = place;
             targets.words_mut(n)[row] = u32::from(node.0);
@@ -469,54 +471,54 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
 
     /// Go on along the feature arc that each packet is on; a packet that is on none goes to the drop node.
     #[inline(never)]
-    pub fn next_feature(mut self) -> Done {
-        let mut targets = std::mem::take(&mut self.lanes.targets);
-        self.frame.require(Col::Feature, 0);
+    pub fn next_feature(mut self) -> Consumed {
+        let mut targets = std::mem::take(&mut self.dispatch.targets);
+        self.frame.make_valid(Col::Feature, 0);
         for row in 0..self.frame.n {
             let n = self.frame.n;
             let word = &mut self.frame.cols[Col::Feature as usize].words_mut(n)[row];
             let (node, place) = self
-                .lanes
+                .dispatch
                 .arcs
-                .step(*word)
-                .unwrap_or((self.lanes.drop_node, 0));
+                .next_on_arc(*word)
+                .unwrap_or((self.dispatch.drop_node, 0));
             *word = place;
             targets.words_mut(n)[row] = u32::from(node.0);
         }
         self.leave_by(targets)
     }
 
-    fn leave_by(self, targets: Column) -> Done {
+    fn leave_by(self, targets: Column) -> Consumed {
         let n = self.frame.n;
-        self.lanes
+        self.dispatch
             .split(self.isa, self.frame, targets.words(n), |code| {
                 NodeId(code as u16)
             });
-        self.lanes.targets = targets;
-        Done(())
+        self.dispatch.targets = targets;
+        Consumed(())
     }
 
     /// Free all packets: they have left by a driver, or are dropped.
     #[inline(always)]
-    pub fn free(self) -> Done {
-        self.lanes.free(self.frame);
-        Done(())
+    pub fn free(self) -> Consumed {
+        self.dispatch.free(self.frame);
+        Consumed(())
     }
 
     /// A packet of the vector, to be looked at.
     #[inline(always)]
     pub fn view(&self, row: usize) -> PacketView<'_> {
-        PacketView::new(self.lanes.bufs.pool(), &self.frame, row)
+        PacketView::new(self.dispatch.bufs.pool(), &self.frame, row)
     }
 
     /// The slow lane for dropping out: packets for which `keep` says false go by edge `drop` (after
     /// [`Packet::fail`], which counts and tags them); the others stay, in order.
     pub fn sift(&mut self, mut keep: impl FnMut(&mut Packet<'_>) -> bool, drop: X) {
         let n = self.frame.n;
-        let mut marks = std::mem::take(&mut self.lanes.targets);
+        let mut marks = std::mem::take(&mut self.dispatch.targets);
         for row in 0..n {
             let mut packet = Packet {
-                pool: self.lanes.bufs.pool(),
+                pool: self.dispatch.bufs.pool(),
                 frame: &mut self.frame,
                 row,
             };
@@ -525,21 +527,21 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
         if or_all(marks.words(n)) != 0 {
             let stay = self.isa.rows_equal(marks.words(n), 0);
             for row in stay.inverted().iter() {
-                self.lanes
+                self.dispatch
                     .push_row(self.raw.edges[drop.index()], &self.frame, row);
             }
             self.keep(&stay);
         }
-        self.lanes.targets = marks;
+        self.dispatch.targets = marks;
     }
 
     /// The slow lane: decide the edge of one packet at a time.
     #[inline(always)]
-    pub fn each(mut self, mut body: impl FnMut(&mut Packet<'_>) -> X) -> Done {
-        let mut targets = std::mem::take(&mut self.lanes.targets);
+    pub fn each(mut self, mut body: impl FnMut(&mut Packet<'_>) -> X) -> Consumed {
+        let mut targets = std::mem::take(&mut self.dispatch.targets);
         for row in 0..self.frame.n {
             let mut packet = Packet {
-                pool: self.lanes.bufs.pool(),
+                pool: self.dispatch.bufs.pool(),
                 frame: &mut self.frame,
                 row,
             };

@@ -1,10 +1,10 @@
 //! A worker: polls its sources, runs what waits in graph order, marks a quiescent point, begins again.
 
 use crate::agenda::Agenda;
-use crate::body::{Body, FEW};
-use crate::channel::{Channel, GAP_US, Gap};
-use crate::cx::RawCx;
-use crate::lanes::Lanes;
+use crate::body::{Body, SMALL_VECTOR};
+use crate::channel::{Channel, GAP_US, RoundGap};
+use crate::context::RawCx;
+use crate::dispatch::DispatchState;
 use crate::stats::{NodeStats, is_bulk};
 use crate::{Clock, NodeId};
 use std::sync::Arc;
@@ -31,18 +31,18 @@ pub trait Change: Send {
 /// One worker's whole state.
 pub struct Worker {
     /// Its number.
-    pub(crate) place: usize,
+    pub(crate) id: usize,
     pub(crate) slots: Vec<Slot>,
     pub(crate) sources: Vec<NodeId>,
     pub(crate) stages: Vec<NodeId>,
     pub(crate) agenda: Agenda,
-    pub(crate) lanes: Lanes,
+    pub(crate) dispatch: DispatchState,
     pub(crate) reader: Reader,
     pub(crate) level: Level,
     pub(crate) clock: Clock,
     pub(crate) channel: Arc<Channel>,
     /// Cycles that reading the clock takes.
-    pub(crate) clock_cost: u64,
+    pub(crate) clock_read_cycles: u64,
     /// When the last round ended; 0 before the first one and after a sleep.
     pub(crate) ended: u64,
     /// When the round that comes next began, if another one ended then; 0 when the clock has to be read.
@@ -55,12 +55,12 @@ pub struct Worker {
 }
 
 /// The cycles of a long gap.
-pub(crate) fn long_gap() -> u64 {
+pub(crate) fn gap_threshold_cycles() -> u64 {
     (volley_simd::cycles_per_second() * f64::from(GAP_US) / 1e6) as u64
 }
 
 /// The cycles between two readings of the clock with nothing in between.
-pub(crate) fn clock_cost() -> u64 {
+pub(crate) fn clock_read_cycles() -> u64 {
     let gap = |_| {
         let start = cycles();
         cycles().wrapping_sub(start)
@@ -101,8 +101,8 @@ impl Worker {
         if entered > 0 {
             self.run_pending(now_ns, polled);
         }
-        let handed = self.take_handed(now_ns);
-        let released = match self.lanes.holders.any {
+        let handed = self.poll_handoff(now_ns);
+        let released = match self.dispatch.holders.any {
             true => self.release(now_ns),
             false => 0,
         };
@@ -129,7 +129,7 @@ impl Worker {
     /// Take changes up, and have every source and stage called in this round: what was handed over may be in any of them.
     #[cold]
     fn call_all(&mut self) {
-        while let Some(mut change) = self.channel.todo.pop() {
+        while let Some(mut change) = self.channel.pending_changes.pop() {
             change.swap(self);
             self.channel.changes.fetch_add(1, Release);
             // The queue back is twice as long as the queue here, and the control thread empties it before it adds.
@@ -140,10 +140,10 @@ impl Worker {
         self.agenda.sources.clear();
         self.agenda.sources.extend_from_slice(&self.sources);
         for &stage in &self.stages {
-            self.lanes.holders.set(stage, true);
+            self.dispatch.holders.set(stage, true);
         }
-        let grown = &self.channel.rounds.0.grown;
-        grown.store(self.lanes.grown, Relaxed);
+        let grown = &self.channel.rounds.0.frames_allocated;
+        grown.store(self.dispatch.frames_allocated, Relaxed);
     }
 
     /// All sources were polled: those that have nothing to poll are left out until there is news. Stages that hold nothing
@@ -157,13 +157,13 @@ impl Worker {
 
     /// Tell the control thread of a long gap. A full queue loses it, and it is counted all the same.
     #[cold]
-    fn note_gap(&mut self, took: u64) {
+    fn note_gap(&mut self, duration_cycles: u64) {
         let channel = &self.channel;
         let node = NodeId(channel.node.load(Relaxed) as u16);
-        crate::stats::bump(&channel.long_gaps, 1);
-        let _ = channel.gaps.push(Gap {
+        crate::stats::add_relaxed(&channel.long_gaps, 1);
+        let _ = channel.gaps.push(RoundGap {
             from: self.ended,
-            took,
+            duration_cycles,
             node,
         });
     }
@@ -175,7 +175,7 @@ impl Worker {
         let mut all = 0;
         for at in 0..self.stages.len() {
             let stage = self.stages[at];
-            if !self.lanes.holders.has(stage) {
+            if !self.dispatch.holders.has(stage) {
                 continue;
             }
             loop {
@@ -187,12 +187,12 @@ impl Worker {
                 self.run_pending(now_ns, None);
             }
             let holds = self.slots[stage.index()].body.is_holding();
-            self.lanes.holders.set(stage, holds);
+            self.dispatch.holders.set(stage, holds);
         }
-        let (stages, holders) = (&self.stages, &mut self.lanes.holders);
+        let (stages, holders) = (&self.stages, &mut self.dispatch.holders);
         holders.any = stages.iter().any(|stage| holders.has(*stage));
         let mut held = stages.iter().filter(|stage| holders.has(**stage));
-        self.lanes.holding = held.any(|stage| self.slots[stage.index()].body.keeps_order());
+        self.dispatch.holding = held.any(|stage| self.slots[stage.index()].body.keeps_order());
         all
     }
 
@@ -208,28 +208,28 @@ impl Worker {
             guard: self.reader.guard(),
             now_ns,
         };
-        let rows = slot.body.poll(self.level, &cx, &mut self.lanes);
+        let rows = slot.body.poll(self.level, &cx, &mut self.dispatch);
         if rows > 0 {
             let took = cycles() - start;
-            slot.stats.took(took);
+            slot.stats.add_cycles(took);
             self.booked += took;
         }
         rows
     }
 
     /// Poll the sources that have queues. Returns how many packets entered, and when the last one was done, if the clock was
-    /// read then. Polls that find a long vector are timed, and some of the others: see [`NodeStats::weight`].
+    /// read then. Polls that find a long vector are timed, and some of the others: see [`NodeStats::sample_weight`].
     #[inline(always)]
     fn poll_sources(&mut self, now_ns: u64) -> (usize, Option<u64>) {
         let (mut entered, mut from) = (0, None);
         let Worker {
             slots,
             agenda,
-            lanes,
+            dispatch,
             reader,
             level,
             channel,
-            clock_cost,
+            clock_read_cycles,
             booked,
             ..
         } = self;
@@ -244,18 +244,18 @@ impl Worker {
                 guard: reader.guard(),
                 now_ns,
             };
-            let weight = stats.weight(slot.is_bulk);
+            let weight = stats.sample_weight(slot.is_bulk);
             if weight == 0 {
-                let rows = slot.body.poll(*level, &cx, lanes);
-                stats.ran_untimed(rows);
+                let rows = slot.body.poll(*level, &cx, dispatch);
+                stats.record_untimed_run(rows);
                 slot.is_bulk = is_bulk(rows);
                 (entered, from) = (entered + rows, None);
                 continue;
             }
             let start = from.unwrap_or_else(cycles);
-            let rows = slot.body.poll(*level, &cx, lanes);
+            let rows = slot.body.poll(*level, &cx, dispatch);
             let until = cycles();
-            *booked += stats.ran(rows, until - start, weight, *clock_cost);
+            *booked += stats.record_run(rows, until - start, weight, *clock_read_cycles);
             slot.is_bulk = is_bulk(rows);
             (entered, from) = (entered + rows, Some(until));
         }
@@ -263,20 +263,20 @@ impl Worker {
     }
 
     /// Run frames until none waits. The end of one node's time is the start of the next one's. Reading the clock costs as
-    /// much as a node's work on several packets: of runs with a short vector some are timed ([`NodeStats::weight`]). Never inlined: the instruction budgets count what happens below this name.
+    /// much as a node's work on several packets: of runs with a short vector some are timed ([`NodeStats::sample_weight`]). Never inlined: the instruction budgets count what happens below this name.
     #[inline(never)]
     pub(crate) fn run_pending(&mut self, now_ns: u64, mut from: Option<u64>) {
         let Worker {
             slots,
-            lanes,
+            dispatch,
             reader,
             level,
-            clock_cost,
+            clock_read_cycles,
             channel,
             booked,
             ..
         } = self;
-        while let Some((node, mut frame)) = lanes.next() {
+        while let Some((node, mut frame)) = dispatch.next() {
             channel.node.store(u32::from(node.0), Relaxed);
             let Slot {
                 body, edges, stats, ..
@@ -288,29 +288,29 @@ impl Worker {
                 guard: reader.guard(),
                 now_ns,
             };
-            if lanes.tracer.concerns(&frame) {
-                lanes.tracer.mark(node, lanes.bufs.pool(), &mut frame);
-                body.note(&cx, lanes, &frame);
+            if dispatch.tracer.is_relevant(&frame) {
+                dispatch.tracer.mark(node, dispatch.bufs.pool(), &mut frame);
+                body.note(&cx, dispatch, &frame);
             }
             let rows = frame.n;
-            let weight = stats.weight(is_bulk(rows));
+            let weight = stats.sample_weight(is_bulk(rows));
             let start = match weight {
                 0 => None,
                 _ => Some(from.unwrap_or_else(cycles)),
             };
-            if rows < FEW {
-                body.run_few(&cx, lanes, frame);
+            if rows < SMALL_VECTOR {
+                body.run_small(&cx, dispatch, frame);
             } else {
-                body.run(*level, &cx, lanes, frame);
+                body.run(*level, &cx, dispatch, frame);
             }
             from = match start {
                 None => {
-                    stats.ran_untimed(rows);
+                    stats.record_untimed_run(rows);
                     None
                 }
                 Some(start) => {
                     let until = cycles();
-                    *booked += stats.ran(rows, until - start, weight, *clock_cost);
+                    *booked += stats.record_run(rows, until - start, weight, *clock_read_cycles);
                     Some(until)
                 }
             };
@@ -323,21 +323,21 @@ impl Worker {
     }
 
     /// Its number.
-    pub fn place(&self) -> usize {
-        self.place
+    pub fn id(&self) -> usize {
+        self.id
     }
 
     /// Whether it may end: nothing waits anywhere, no source has a queue, every change is taken up.
-    pub fn may_leave(&self) -> bool {
+    pub fn can_exit(&self) -> bool {
         let mut nodes = self.sources.iter().chain(&self.stages);
         self.is_idle()
-            && self.channel.todo.is_empty()
-            && self.lanes.post.may_leave()
-            && nodes.all(|node| self.slots[node.index()].body.may_leave())
+            && self.channel.pending_changes.is_empty()
+            && self.dispatch.handoff.can_exit()
+            && nodes.all(|node| self.slots[node.index()].body.can_exit())
     }
 
     /// Whether the free frames and queues are as they were before any packet came: nothing waits anywhere.
     pub fn is_idle(&self) -> bool {
-        self.lanes.handed.is_none() && self.lanes.pending.is_empty()
+        self.dispatch.next_frame.is_none() && self.dispatch.pending.is_empty()
     }
 }

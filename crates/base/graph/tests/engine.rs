@@ -95,9 +95,9 @@ impl Node for Sorter {
     const NAME: &'static str = "sorter";
     type Next = FromSorter;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, FromSorter>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, FromSorter>) -> Consumed {
         v.words(0, &mut self.words);
         let n = v.len();
         let number = |row| self.words.row(row)[0];
@@ -125,9 +125,9 @@ impl Node for End {
     const NAME: &'static str = "end";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         for row in 0..v.len() {
             let bytes = v.view(row).bytes();
             let number = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
@@ -243,9 +243,9 @@ impl Node for Pass {
     const NAME: &'static str = "pass";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         v.next_feature()
     }
 }
@@ -256,9 +256,9 @@ impl Node for Gate {
     const NAME: &'static str = "sorter";
     type Next = ToEnd;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, ToEnd>) -> Done {
+    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, ToEnd>) -> Consumed {
         v.send_arc(self.0, Col::Rx, ToEnd::End)
     }
 }
@@ -268,9 +268,9 @@ impl Node for Sink {
     const NAME: &'static str = "end";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         v.free()
     }
 }
@@ -453,7 +453,7 @@ fn a_filter_chooses_the_packets_of_a_trace() {
         worker.step();
         worker.step();
         let traces = engine.traces(&|i| format!("if{i}"));
-        let number = |t: &Traced| {
+        let number = |t: &TraceReport| {
             let text = &t.steps[0].text;
             let hex = text.split_once("\n").unwrap().1;
             u32::from_str_radix(&hex[..8], 16).unwrap()
@@ -533,7 +533,7 @@ fn running_out_of_buffers_drops_nothing_that_is_in_flight() {
 #[test]
 fn workers_run_on_threads_and_take_changes() {
     let (mut engine, worker) = arc_engine();
-    let running = Running::start(vec![worker], &[]).unwrap();
+    let running = WorkerThreads::start(vec![worker], &[]).unwrap();
     engine.set_feature("test-arc", "f1", 1, true).unwrap();
     let start = std::time::Instant::now();
     while !engine.settled() {
@@ -552,9 +552,13 @@ fn packets_longer_than_a_buffer_are_chains() {
         const NAME: &'static str = "through";
         type Next = ToEnd;
         type Count = NoCounters;
-        type Trace = Glance;
+        type Trace = PacketTrace;
         #[inline(always)]
-        fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, mut v: Vector<'_, I, ToEnd>) -> Done {
+        fn run<I: Isa>(
+            &mut self,
+            _cx: &Cx<'_, NoCounters>,
+            mut v: Vector<'_, I, ToEnd>,
+        ) -> Consumed {
             v.advance(14);
             v.each(|p| {
                 p.bytes_mut()[0] ^= 1;
@@ -577,7 +581,7 @@ fn packets_longer_than_a_buffer_are_chains() {
 #[test]
 fn changes_never_stop_a_worker() {
     let (mut engine, worker) = arc_engine();
-    let running = Running::start(vec![worker], &[]).unwrap();
+    let running = WorkerThreads::start(vec![worker], &[]).unwrap();
     let start = std::time::Instant::now();
     let wait = |engine: &Engine| {
         while !engine.settled() {

@@ -101,7 +101,7 @@ impl Source for Flows {
         self.shared.left[self.worker].fetch_sub(n as u64, SeqCst);
         n
     }
-    fn may_rest(&self, _: u64, _: u64) -> bool {
+    fn may_sleep(&self, _: u64, _: u64) -> bool {
         self.worker != 0
     }
 }
@@ -117,9 +117,9 @@ struct Spread {
 
 impl Spread {
     /// Use the table as it is now, if order can be kept.
-    fn renew(&mut self, hands: &mut Hands<'_>) {
+    fn renew(&mut self, stage_cx: &mut StageCx<'_>) {
         let version = self.shared.version.load(SeqCst);
-        if version != self.version && hands.turn() {
+        if version != self.version && stage_cx.begin_epoch() {
             self.version = version;
             for (mine, all) in self.table.iter_mut().zip(&self.shared.table) {
                 *mine = all.load(SeqCst);
@@ -132,11 +132,11 @@ impl Node for Spread {
     const NAME: &'static str = "spread";
     type Next = FromSpread;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, FromSpread>) -> Done {
-        self.renew(&mut v.hands());
-        let me = v.hands().worker() as u32;
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, FromSpread>) -> Consumed {
+        self.renew(&mut v.stage_cx());
+        let me = v.stage_cx().worker() as u32;
         for row in 0..v.len() {
             let flow = number(v.view(row).bytes(), 0) as usize;
             let worker = if self.version == 0 {
@@ -147,7 +147,7 @@ impl Node for Spread {
             let code = handoff_code(worker as usize, self.end);
             self.codes.words_mut(row + 1)[row] = code;
         }
-        let (done, handed) = v.hand_over(&self.codes, Count::Full.index(), FromSpread::Drop);
+        let (done, handed) = v.handoff(&self.codes, Count::Full.index(), FromSpread::Drop);
         self.shared.stays.fetch_add(handed.stayed, SeqCst);
         self.shared.went.fetch_add(handed.went, SeqCst);
         self.shared.refused.fetch_add(handed.refused, SeqCst);
@@ -170,9 +170,9 @@ impl Node for End {
     const NAME: &'static str = "end";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         for row in 0..v.len() {
             let bytes = v.view(row).bytes();
             let (flow, number) = (number(bytes, 0) as usize, number(bytes, 4));
@@ -228,7 +228,7 @@ fn bench(workers: usize, vector_size: usize, burst: usize) -> (Bench, Vec<Worker
         })
         .unwrap();
     let workers = engine.build().unwrap();
-    engine.link_workers().unwrap();
+    engine.add_handoff_rings().unwrap();
     let bench = Bench {
         engine,
         pool,
@@ -280,7 +280,7 @@ fn one_busy_source_is_spread_over_workers_on_threads() {
         let (mut sent, mut dice) = (portion, 7);
         bench.shared.shuffle(&mut dice, workers as u32);
         bench.shared.left[0].store(sent, SeqCst);
-        let running = Running::start(built, &[]).unwrap();
+        let running = WorkerThreads::start(built, &[]).unwrap();
         let until = Instant::now() + Duration::from_secs(60);
         while Instant::now() < until && running.is_alive() {
             if bench.shared.is_done(sent) {
@@ -313,7 +313,7 @@ fn every_worker_hands_to_every_other_on_threads() {
     let mut dice = 99;
     bench.shared.shuffle(&mut dice, 4);
     bench.shared.left.iter().for_each(|l| l.store(each, SeqCst));
-    let running = Running::start(built, &[]).unwrap();
+    let running = WorkerThreads::start(built, &[]).unwrap();
     let until = Instant::now() + Duration::from_secs(60);
     let done = || bench.shared.seen.load(SeqCst) + bench.shared.refused.load(SeqCst) == 4 * each;
     while !done() && Instant::now() < until && running.is_alive() {
@@ -370,7 +370,7 @@ impl Source for Quiet {
     fn poll<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, _: &mut Output<'_, I, FromSource>) -> usize {
         0
     }
-    fn may_rest(&self, _: u64, _: u64) -> bool {
+    fn may_sleep(&self, _: u64, _: u64) -> bool {
         true
     }
 }
@@ -410,11 +410,11 @@ fn sleepers() -> (Engine, Arc<Shared>) {
 fn a_sleeping_worker_is_woken_by_what_it_is_handed() {
     let (mut engine, shared) = sleepers();
     let mut workers = engine.build().unwrap();
-    engine.link_workers().unwrap();
+    engine.add_handoff_rings().unwrap();
     workers.iter_mut().for_each(|w| _ = w.step());
     let other = workers.pop().unwrap();
     let mut first = workers.pop().unwrap();
-    let running = Running::start(vec![other], &[]).unwrap();
+    let running = WorkerThreads::start(vec![other], &[]).unwrap();
     let theirs = shared.clone();
     engine
         .add_source("flows", move |worker| Flows {
@@ -503,17 +503,17 @@ fn a_node_runs_on_its_worker_and_comes_back() {
     assert_eq!(seen(&bench), [100, 100, 100]);
     let full = full(&bench.engine);
     for home in [2, 0, 1] {
-        bench.engine.place("end", Some(home), full).unwrap();
+        bench.engine.place_node("end", Some(home), full).unwrap();
         send(&bench);
         settle(&mut workers);
         let mut all = [0; 3];
         all[home] = 300;
         assert_eq!(seen(&bench), all);
-        assert_eq!(bench.engine.placed(), [("end".to_owned(), home)]);
+        assert_eq!(bench.engine.placed_nodes(), [("end".to_owned(), home)]);
     }
-    bench.engine.place("end", None, full).unwrap();
-    assert!(bench.engine.placed().is_empty());
-    while !bench.engine.straighten() {
+    bench.engine.place_node("end", None, full).unwrap();
+    assert!(bench.engine.placed_nodes().is_empty());
+    while !bench.engine.restore_nodes() {
         workers.iter_mut().for_each(|w| _ = w.step());
     }
     let before: Vec<u64> = bench.engine.handoffs().iter().map(|h| h.packets).collect();
@@ -531,7 +531,7 @@ fn nodes_that_cannot_move_are_named() {
     let (mut bench, _workers) = bench(2, 16, 16);
     let full = full(&bench.engine);
     let mut error = |node, worker| {
-        let placed = bench.engine.place(node, Some(worker), full);
+        let placed = bench.engine.place_node(node, Some(worker), full);
         placed.unwrap_err().to_string()
     };
     assert!(error("flows", 1).contains("`flows` runs where"));
@@ -549,7 +549,7 @@ fn nodes_move_between_workers_on_threads() {
     let each = if small() { 5_000 } else { 200_000 };
     let full = full(&bench.engine);
     bench.shared.left.iter().for_each(|l| l.store(each, SeqCst));
-    let running = Running::start(built, &[]).unwrap();
+    let running = WorkerThreads::start(built, &[]).unwrap();
     let until = Instant::now() + Duration::from_secs(60);
     let (mut dice, mut homes) = (5u32, 0);
     loop {
@@ -559,8 +559,8 @@ fn nodes_move_between_workers_on_threads() {
         }
         dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let home = Some((dice >> 16) as usize % 5).filter(|home| *home < 4);
-        homes += u32::from(bench.engine.place("end", home, full).is_ok());
-        bench.engine.straighten();
+        homes += u32::from(bench.engine.place_node("end", home, full).is_ok());
+        bench.engine.restore_nodes();
         std::thread::sleep(Duration::from_millis(1));
     }
     let stopped = running.stop();
@@ -590,8 +590,8 @@ proptest! {
         let full = full(&bench.engine);
         for (what, which) in script {
             match what {
-                0 => _ = bench.engine.place("end", Some(which).filter(|w| *w < count), full),
-                1 => _ = bench.engine.straighten(),
+                0 => _ = bench.engine.place_node("end", Some(which).filter(|w| *w < count), full),
+                1 => _ = bench.engine.restore_nodes(),
                 2 if sent == 0 => bench.shared.shuffle(&mut dice, count as u32),
                 3 => {
                     bench.shared.left[which % count].fetch_add(50, SeqCst);

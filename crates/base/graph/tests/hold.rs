@@ -25,7 +25,7 @@ fn length(number: u32) -> usize {
 struct Numbers {
     left: u32,
     next: u32,
-    back: Arc<ArrayQueue<Held>>,
+    back: Arc<ArrayQueue<HeldPacket>>,
     codes: Column,
 }
 
@@ -34,7 +34,7 @@ impl Source for Numbers {
     type Next = ToTest;
     type Count = NoCounters;
     fn poll<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, out: &mut Output<'_, I, ToTest>) -> usize {
-        let fresh = out.resume_held(|| self.back.pop());
+        let fresh = out.new_from_held(|| self.back.pop());
         self.codes.words_mut(fresh.len()).fill(ToTest::Out as u32);
         let resumed = fresh.send_by(&mut self.codes);
         let n = (self.left as usize).min(10);
@@ -55,27 +55,27 @@ impl Source for Numbers {
 }
 
 /// Holds all but every third packet; of those the even ones are dropped, some odd ones done with.
-struct Wait(Arc<ArrayQueue<(u32, Held)>>);
+struct Wait(Arc<ArrayQueue<(u32, HeldPacket)>>);
 
 impl Node for Wait {
     const NAME: &'static str = "wait";
     type Next = FromWait;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, FromWait>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, FromWait>) -> Consumed {
         let queue = &self.0;
-        v.part(
+        v.each_or_hold(
             |packet| {
                 let number = number(packet.bytes());
                 match (number % 3, number % 5, number % 2) {
-                    (1 | 2, ..) => Part::Hold(number),
-                    (_, 0, _) => Part::Done,
+                    (1 | 2, ..) => HoldAction::Hold(number),
+                    (_, 0, _) => HoldAction::Done,
                     (_, _, 0) => {
                         packet.fail(cx, Count::Unwanted);
-                        Part::Send(FromWait::Drop)
+                        HoldAction::Send(FromWait::Drop)
                     }
-                    _ => Part::Send(FromWait::Out),
+                    _ => HoldAction::Send(FromWait::Out),
                 }
             },
             |key, held| assert!(queue.push((key, held)).is_ok()),
@@ -96,9 +96,9 @@ impl Node for Out {
     const NAME: &'static str = "out";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         for row in 0..v.len() {
             let view = v.view(row);
             let mut bytes = Vec::new();

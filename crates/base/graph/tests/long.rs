@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
 use volley_graph::harness::{In, run_once};
 use volley_graph::{
-    BadOffload, Checksum, Clock, Col, Cx, Domain, Done, Engine, Glance, Gso, GsoKind, Isa, Level,
-    NoCounters, NoNext, Node, Offload, Output, Settings, Source, Vector, nexts,
+    BadOffload, Checksum, Clock, Col, Consumed, Cx, Domain, Engine, Gso, GsoKind, Isa, Level,
+    NoCounters, NoNext, Node, Offload, Output, PacketTrace, Settings, Source, Vector, nexts,
 };
 
 nexts! {
@@ -21,9 +21,9 @@ impl Node for Tx {
     const NAME: &'static str = "tx";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         for row in 0..v.len() {
             let view = v.view(row);
             let lens = view.slices().map(<[u8]>::len).collect();
@@ -181,9 +181,9 @@ impl Node for Cut {
     const NAME: &'static str = "cut";
     type Next = Next;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Next>) -> Consumed {
         let cut = |packet: &mut volley_graph::Packet<'_>| {
             packet.truncate(packet.get(Col::User0).unwrap() as usize);
             true

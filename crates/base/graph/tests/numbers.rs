@@ -42,9 +42,9 @@ impl Node for Judge {
     const NAME: &'static str = "judge";
     type Next = ToDrop;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, ToDrop>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, ToDrop>) -> Consumed {
         let n = v.len();
         self.0.words_mut(n).fill(Count::Odd.code());
         v.drop_out(cx, &self.0, |_| ToDrop::Drop);

@@ -41,12 +41,12 @@ impl Source for Receiver {
         !self.seen.has_queue.load(Relaxed) && self.inbox.is_empty()
     }
 
-    fn may_rest(&self, _: u64, _: u64) -> bool {
+    fn may_sleep(&self, _: u64, _: u64) -> bool {
         true
     }
 
     /// Does not look: only the notice tells.
-    fn rest(&mut self, _: &mut Rest) -> bool {
+    fn arm(&mut self, _: &mut WakeConditions) -> bool {
         true
     }
 }
@@ -63,13 +63,13 @@ impl Node for Keeper {
     const NAME: &'static str = "keeper";
     type Next = Out;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, Out>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, Out>) -> Consumed {
         let (held, one) = (&mut self.held, &mut self.one);
         one.words_mut(v.len()).fill(0);
-        v.sort_out(one, |_, _, batch| held.push((batch, false)))
+        v.classify(one, |_, _, batch| held.push((batch, false)))
     }
 }
 
@@ -192,7 +192,7 @@ fn a_stage_is_called_while_it_holds_something() {
 #[test]
 fn sleepers_see_notices() {
     let mut bench = bench(256);
-    let running = Running::start(std::mem::take(&mut bench.workers), &[]).unwrap();
+    let running = WorkerThreads::start(std::mem::take(&mut bench.workers), &[]).unwrap();
     let wait = |done: &dyn Fn() -> bool| {
         let start = std::time::Instant::now();
         while !done() {

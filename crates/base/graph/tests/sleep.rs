@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
 use volley_graph::{
-    Cx, Domain, Engine, Isa, NoCounters, Output, Rest, Running, Settings, Source, nexts,
+    Cx, Domain, Engine, Isa, NoCounters, Output, Settings, Source, WakeConditions, WorkerThreads,
+    nexts,
 };
 
 nexts! {
@@ -49,18 +50,18 @@ impl Source for Socket {
         out.alloc(n, 0).send(Next::Drop)
     }
 
-    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+    fn may_sleep(&self, _now_ns: u64, idle_ns: u64) -> bool {
         !self.seen.busy.load(SeqCst) && idle_ns > 50_000
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
-        rest.fd(&self.from) && self.seen.inbox.load(SeqCst) == 0
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
+        rest.add_fd(&self.from) && self.seen.inbox.load(SeqCst) == 0
     }
 }
 
 struct Bench {
     engine: Engine,
-    running: Running,
+    running: WorkerThreads,
     to: UnixStream,
     since: Instant,
     seen: Arc<Seen>,
@@ -81,7 +82,7 @@ fn bench() -> Bench {
         })
         .unwrap();
     let workers = engine.build().unwrap();
-    let running = Running::start(workers, &[]).unwrap();
+    let running = WorkerThreads::start(workers, &[]).unwrap();
     let bench = Bench {
         engine,
         running,

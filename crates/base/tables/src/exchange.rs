@@ -2,7 +2,7 @@
 //! empty one out, whoever takes does the opposite. Nothing is allocated or freed on the way, and both sides own as many
 //! things as before.
 //!
-//! One thread gives, one takes; neither waits for the other. [`Turns`] keeps order across the rings of one giver: what
+//! One thread gives, one takes; neither waits for the other. [`Epochs`] keeps order across the rings of one giver: what
 //! it gives behind a turn may be used only when every taker has arrived at that turn.
 
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 struct Line(AtomicU64);
 
 struct Ring<T> {
-    places: Box<[UnsafeCell<T>]>,
+    slots: Box<[UnsafeCell<T>]>,
     /// How many things have been given.
     given: Line,
     /// How many of them have been taken.
@@ -31,7 +31,7 @@ impl<T> Ring<T> {
     #[inline(always)]
     fn swap(&self, at: u64, item: &mut T) {
         // The number of places is a power of two.
-        let place = &self.places[at as usize & (self.places.len() - 1)];
+        let place = &self.slots[at as usize & (self.slots.len() - 1)];
         place.with_mut(|p| {
             // SAFETY: the caller found in the counters that the place is its own for now.
             unsafe { std::ptr::swap(p, item) }
@@ -40,7 +40,7 @@ impl<T> Ring<T> {
 }
 
 /// The side that gives.
-pub struct Giver<T> {
+pub struct Producer<T> {
     ring: Arc<Ring<T>>,
     given: u64,
     /// What was taken when it was looked at last.
@@ -48,7 +48,7 @@ pub struct Giver<T> {
 }
 
 /// The side that takes.
-pub struct Taker<T> {
+pub struct Consumer<T> {
     ring: Arc<Ring<T>>,
     taken: u64,
     /// What was given when it was looked at last.
@@ -59,32 +59,32 @@ pub struct Taker<T> {
 ///
 /// # Panics
 /// If there is nothing.
-pub fn exchange<T: Send>(mut places: Vec<T>) -> (Giver<T>, Taker<T>) {
+pub fn swap_ring<T: Send>(mut places: Vec<T>) -> (Producer<T>, Consumer<T>) {
     assert!(!places.is_empty(), "a ring has places");
     places.truncate(1 << places.len().ilog2());
     let ring = Arc::new(Ring {
-        places: places.into_iter().map(UnsafeCell::new).collect(),
+        slots: places.into_iter().map(UnsafeCell::new).collect(),
         given: Line(AtomicU64::new(0)),
         taken: Line(AtomicU64::new(0)),
     });
-    let giver = Giver {
+    let producer = Producer {
         ring: ring.clone(),
         given: 0,
         taken: 0,
     };
-    let taker = Taker {
+    let consumer = Consumer {
         ring,
         taken: 0,
         given: 0,
     };
-    (giver, taker)
+    (producer, consumer)
 }
 
-impl<T> Giver<T> {
+impl<T> Producer<T> {
     /// Exchange `item` for what is in a free place. False when fewer than `spare` places would be left free: `item` stays.
     #[inline(always)]
-    pub fn give(&mut self, item: &mut T, spare: usize) -> bool {
-        let room = self.ring.places.len().saturating_sub(spare) as u64;
+    pub fn enqueue(&mut self, item: &mut T, spare: usize) -> bool {
+        let room = self.ring.slots.len().saturating_sub(spare) as u64;
         if self.given - self.taken >= room {
             self.taken = self.ring.taken.0.load(Ordering::Acquire);
             if self.given - self.taken >= room {
@@ -103,16 +103,16 @@ impl<T> Giver<T> {
     }
 
     /// How many places are free at least.
-    pub fn room(&mut self) -> usize {
+    pub fn free_slots(&mut self) -> usize {
         self.taken = self.ring.taken.0.load(Ordering::Acquire);
-        self.ring.places.len() - (self.given - self.taken) as usize
+        self.ring.slots.len() - (self.given - self.taken) as usize
     }
 }
 
-impl<T> Taker<T> {
+impl<T> Consumer<T> {
     /// Exchange `item` for the oldest thing given. False when there is none: `item` stays.
     #[inline(always)]
-    pub fn take(&mut self, item: &mut T) -> bool {
+    pub fn dequeue(&mut self, item: &mut T) -> bool {
         if self.is_empty() {
             return false;
         }
@@ -122,8 +122,8 @@ impl<T> Taker<T> {
         true
     }
 
-    /// As [`Taker::is_empty`], for whoever only looks.
-    pub fn has_none(&self) -> bool {
+    /// As [`Consumer::is_empty`], for whoever only looks.
+    pub fn is_empty_now(&self) -> bool {
         self.ring.given.0.load(Ordering::Acquire) == self.taken
     }
 
@@ -138,44 +138,44 @@ impl<T> Taker<T> {
 }
 
 /// How far each taker of one giver's rings has come. A turn is a number that grows.
-pub struct Turns {
+pub struct Epochs {
     arrived: Box<[Line]>,
 }
 
 /// What a taker that does not exist has arrived at.
 const NOBODY: u64 = u64::MAX;
 
-impl Turns {
+impl Epochs {
     /// For up to `takers` takers, none of which exists.
     pub fn new(takers: usize) -> Arc<Self> {
         let nobody = || Line(AtomicU64::new(NOBODY));
-        Arc::new(Turns {
+        Arc::new(Epochs {
             arrived: (0..takers).map(|_| nobody()).collect(),
         })
     }
 
     /// `taker` comes; nothing was given to it before `turn`.
-    pub fn join(&self, taker: usize, turn: u64) {
-        if let Some(cell) = self.arrived.get(taker) {
+    pub fn join(&self, consumer: usize, turn: u64) {
+        if let Some(cell) = self.arrived.get(consumer) {
             cell.0.store(turn, Ordering::Release);
         }
     }
 
     /// `taker` has used everything that it was given before `turn`.
-    pub fn arrive(&self, taker: usize, turn: u64) {
-        if let Some(cell) = self.arrived.get(taker) {
+    pub fn complete(&self, consumer: usize, turn: u64) {
+        if let Some(cell) = self.arrived.get(consumer) {
             // It may have been said already that nobody waits for it.
             cell.0.fetch_max(turn, Ordering::AcqRel);
         }
     }
 
     /// `taker` exists no more: nobody waits for it.
-    pub fn leave(&self, taker: usize) {
-        self.arrive(taker, NOBODY);
+    pub fn leave(&self, consumer: usize) {
+        self.complete(consumer, NOBODY);
     }
 
     /// Whether every taker has arrived at `turn`.
-    pub fn have_arrived(&self, turn: u64) -> bool {
+    pub fn is_complete(&self, turn: u64) -> bool {
         let came = |cell: &Line| cell.0.load(Ordering::Acquire) >= turn;
         self.arrived.iter().all(came)
     }
@@ -187,37 +187,37 @@ mod tests {
 
     #[test]
     fn things_change_hands_in_order_and_none_is_lost() {
-        let (mut giver, mut taker) = exchange(vec![100, 101, 102, 103, 104]);
+        let (mut producer, mut consumer) = swap_ring(vec![100, 101, 102, 103, 104]);
         let mut item = 0;
-        assert!(!taker.take(&mut item) && item == 0 && taker.is_empty());
+        assert!(!consumer.dequeue(&mut item) && item == 0 && consumer.is_empty());
         for n in 1..=4 {
             item = n;
-            assert!(giver.give(&mut item, 0));
+            assert!(producer.enqueue(&mut item, 0));
             assert!(item >= 100, "an empty one for a full one");
         }
         item = 5;
-        assert!(!giver.give(&mut item, 0) && item == 5, "four places");
+        assert!(!producer.enqueue(&mut item, 0) && item == 5, "four places");
         for n in 1..=4 {
             item = 200;
-            assert!(taker.take(&mut item) && item == n);
+            assert!(consumer.dequeue(&mut item) && item == n);
         }
-        assert!(!taker.take(&mut item));
+        assert!(!consumer.dequeue(&mut item));
     }
 
     #[test]
     fn spare_places_stay_free() {
-        let (mut giver, mut taker) = exchange(vec![0; 4]);
+        let (mut producer, mut consumer) = swap_ring(vec![0; 4]);
         for n in 1..=3 {
-            assert!(giver.give(&mut { n }, 1));
+            assert!(producer.enqueue(&mut { n }, 1));
         }
-        assert!(!giver.give(&mut 4, 1) && giver.room() == 1);
-        assert!(giver.give(&mut 4, 0) && giver.room() == 0);
-        assert!(taker.take(&mut 0) && giver.room() == 1);
+        assert!(!producer.enqueue(&mut 4, 1) && producer.free_slots() == 1);
+        assert!(producer.enqueue(&mut 4, 0) && producer.free_slots() == 0);
+        assert!(consumer.dequeue(&mut 0) && producer.free_slots() == 1);
     }
 
     #[test]
     fn threads_lose_and_double_nothing() {
-        let (mut giver, mut taker) = exchange((0..8).map(|_| Box::new(0)).collect());
+        let (mut producer, mut consumer) = swap_ring((0..8).map(|_| Box::new(0)).collect());
         let most = if std::env::var_os("VOLLEY_SMALL").is_some() {
             2_000
         } else {
@@ -228,7 +228,7 @@ mod tests {
                 let mut item = Box::new(0u64);
                 for n in 1..=most {
                     *item = n;
-                    while !giver.give(&mut item, 0) {
+                    while !producer.enqueue(&mut item, 0) {
                         std::thread::yield_now();
                     }
                     assert_eq!(*item, 0, "what comes back is empty");
@@ -236,7 +236,7 @@ mod tests {
             });
             let mut item = Box::new(0u64);
             for n in 1..=most {
-                while !taker.take(&mut item) {
+                while !consumer.dequeue(&mut item) {
                     std::thread::yield_now();
                 }
                 assert_eq!(*item, n);
@@ -247,18 +247,18 @@ mod tests {
 
     #[test]
     fn a_turn_is_over_when_all_that_exist_have_arrived() {
-        let turns = Turns::new(3);
-        assert!(turns.have_arrived(7), "nobody to wait for");
+        let turns = Epochs::new(3);
+        assert!(turns.is_complete(7), "nobody to wait for");
         turns.join(0, 6);
         turns.join(2, 6);
-        turns.arrive(0, 7);
-        assert!(!turns.have_arrived(7) && turns.have_arrived(6));
-        turns.arrive(2, 7);
-        assert!(turns.have_arrived(7));
+        turns.complete(0, 7);
+        assert!(!turns.is_complete(7) && turns.is_complete(6));
+        turns.complete(2, 7);
+        assert!(turns.is_complete(7));
         turns.join(1, 0);
-        assert!(!turns.have_arrived(7));
+        assert!(!turns.is_complete(7));
         turns.leave(1);
-        turns.arrive(1, 3);
-        assert!(turns.have_arrived(7), "nobody waits for one that leaves");
+        turns.complete(1, 3);
+        assert!(turns.is_complete(7), "nobody waits for one that leaves");
     }
 }

@@ -11,7 +11,7 @@ use crate::qsbr::Domain;
 /// Pieces per ticket, unless the caller is in need.
 const BATCH: usize = 64;
 
-pub(crate) struct Limbo<T> {
+pub(crate) struct DeferredFree<T> {
     /// Unlinked, not yet under a ticket.
     fresh: Vec<T>,
     /// Batches under their ticket, oldest first.
@@ -20,7 +20,7 @@ pub(crate) struct Limbo<T> {
     spare: Vec<Vec<T>>,
 }
 
-impl<T> Limbo<T> {
+impl<T> DeferredFree<T> {
     pub(crate) fn new() -> Self {
         Self {
             fresh: Vec::new(),
@@ -30,7 +30,7 @@ impl<T> Limbo<T> {
     }
 
     /// Takes in a piece. It must be unlinked from everything a reader can reach
-    /// before the next call of [`Limbo::collect`].
+    /// before the next call of [`DeferredFree::collect`].
     pub(crate) fn push(&mut self, piece: T) {
         self.fresh.push(piece);
     }

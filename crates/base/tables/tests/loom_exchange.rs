@@ -6,7 +6,7 @@
 use loom::cell::UnsafeCell;
 use loom::thread;
 use std::sync::Arc;
-use volley_tables::exchange::{Taker, Turns, exchange};
+use volley_tables::exchange::{Consumer, Epochs, swap_ring};
 
 fn bounded(f: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -17,13 +17,13 @@ fn bounded(f: impl Fn() + Sync + Send + 'static) {
 #[test]
 fn what_is_given_arrives_once_in_order_and_empties_come_back() {
     bounded(|| {
-        let (mut giver, mut taker) = exchange(vec![Box::new(0), Box::new(0)]);
+        let (mut producer, mut consumer) = swap_ring(vec![Box::new(0), Box::new(0)]);
         let other = thread::spawn(move || {
             let mut item = Box::new(0);
             let mut given = vec![];
             for n in 1..=3 {
                 *item = n;
-                if giver.give(&mut item, 0) {
+                if producer.enqueue(&mut item, 0) {
                     given.push(n);
                     assert_eq!(*item, 0, "an empty one comes back");
                 }
@@ -33,14 +33,14 @@ fn what_is_given_arrives_once_in_order_and_empties_come_back() {
         let mut taken = vec![];
         let mut item = Box::new(0);
         for _ in 0..2 {
-            if taker.take(&mut item) {
+            if consumer.dequeue(&mut item) {
                 taken.push(*item);
                 *item = 0;
             }
             thread::yield_now();
         }
         let given = other.join().unwrap();
-        while taker.take(&mut item) {
+        while consumer.dequeue(&mut item) {
             taken.push(*item);
             *item = 0;
         }
@@ -65,9 +65,9 @@ fn used(flow: &Flow, number: u32) {
     });
 }
 
-fn take(taker: &mut Taker<Thing>) -> Thing {
+fn take(consumer: &mut Consumer<Thing>) -> Thing {
     let mut thing = (0, 0);
-    while !taker.take(&mut thing) {
+    while !consumer.dequeue(&mut thing) {
         thread::yield_now();
     }
     thing
@@ -76,24 +76,24 @@ fn take(taker: &mut Taker<Thing>) -> Thing {
 #[test]
 fn a_flow_that_moves_to_another_worker_keeps_its_order() {
     bounded(|| {
-        let turns = Turns::new(2);
+        let turns = Epochs::new(2);
         turns.join(0, 0);
         turns.join(1, 0);
         let flow = Arc::new(Flow(UnsafeCell::new(0)));
-        let (mut to_old, mut old) = exchange(vec![(0, 0); 2]);
-        let (mut to_new, mut new) = exchange(vec![(0, 0); 2]);
+        let (mut to_old, mut old) = swap_ring(vec![(0, 0); 2]);
+        let (mut to_new, mut new) = swap_ring(vec![(0, 0); 2]);
         let (seen, arrived) = (flow.clone(), turns.clone());
         let worker = thread::spawn(move || {
             used(&seen, take(&mut old).1);
             let (turn, _) = take(&mut old);
-            arrived.arrive(0, turn);
+            arrived.complete(0, turn);
         });
-        assert!(to_old.give(&mut (0, 1), 1));
-        assert!(to_old.give(&mut (1, 0), 0) && to_new.give(&mut (1, 0), 0));
-        assert!(to_new.give(&mut (0, 2), 0));
+        assert!(to_old.enqueue(&mut (0, 1), 1));
+        assert!(to_old.enqueue(&mut (1, 0), 0) && to_new.enqueue(&mut (1, 0), 0));
+        assert!(to_new.enqueue(&mut (0, 2), 0));
         let (turn, _) = take(&mut new);
-        turns.arrive(1, turn);
-        while !turns.have_arrived(turn) {
+        turns.complete(1, turn);
+        while !turns.is_complete(turn) {
             thread::yield_now();
         }
         used(&flow, take(&mut new).1);

@@ -159,7 +159,7 @@ fn lcp() -> impl Strategy<Value = Request> {
             } else {
                 interface
             };
-            Request::LcpCreate(LcpPair {
+            Request::LcpCreate(LcpTap {
                 interface,
                 host,
                 namespace,
@@ -337,12 +337,12 @@ fn discovery() -> impl Strategy<Value = Request> {
     let autoconf = prop_oneof![Just(None), Just(Some("on")), Just(Some("default-route"))];
     let autoconf = autoconf.prop_map(|words| words.map(|words| words.parse().unwrap()));
     let one = prop_oneof![
-        autoconf.prop_map(Discovery::Autoconf),
-        advert.prop_map(Discovery::Advert),
-        ranges.prop_map(Discovery::Proxy),
-        querier.clone().prop_map(Discovery::Igmp),
-        querier.prop_map(Discovery::Mld),
-        (0u32..=10).prop_map(Discovery::Probes)
+        autoconf.prop_map(InterfaceProtocol::Autoconf),
+        advert.prop_map(InterfaceProtocol::Advert),
+        ranges.prop_map(InterfaceProtocol::Proxy),
+        querier.clone().prop_map(InterfaceProtocol::Igmp),
+        querier.prop_map(InterfaceProtocol::Mld),
+        (0u32..=10).prop_map(InterfaceProtocol::Probes)
     ];
     (name(), one).prop_map(|(name, discovery)| Request::InterfaceDiscovery { name, discovery })
 }

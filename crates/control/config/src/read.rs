@@ -10,8 +10,8 @@ use crate::{
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
-    AdminState, ApiSettings, Capabilities, Discovery, EngineSettings, Family, Feature,
-    InterfaceKind, InterfaceSpec, IsaChoice, LcpPair, Neighbor, ObjectKind, Pace, PcapFiles,
+    AdminState, ApiSettings, Capabilities, EngineSettings, Family, Feature, InterfaceKind,
+    InterfaceProtocol, InterfaceSpec, IsaChoice, LcpTap, Neighbor, ObjectKind, Pace, PcapFiles,
     Prefix, Repeat, Request, RxMode, Switch, limits,
 };
 
@@ -355,7 +355,7 @@ fn lcp(section: &Section<'_>, name: &str, plan: &mut Plan) {
         return;
     };
     let vlan = section.get("lcp_vlan").and_then(|f| f.boolean());
-    let pair = LcpPair {
+    let pair = LcpTap {
         interface: name.to_owned(),
         host: host.to_owned(),
         namespace,
@@ -407,13 +407,13 @@ fn discovery(section: &Section<'_>, name: &str, plan: &mut Plan) {
     if let Some(probes) = dad {
         plan.interfaces.push(Request::InterfaceDiscovery {
             name: name(),
-            discovery: Discovery::Probes(probes),
+            discovery: InterfaceProtocol::Probes(probes),
         });
     }
     let ranges = section.get("proxy").map_or(Vec::new(), |f| f.list());
     let ranges: Vec<Prefix> = ranges.iter().filter_map(|f| f.read()).collect();
     if !ranges.is_empty() {
-        let discovery = Discovery::Proxy(ranges);
+        let discovery = InterfaceProtocol::Proxy(ranges);
         let request = Request::InterfaceDiscovery {
             name: name(),
             discovery,
@@ -425,16 +425,19 @@ fn discovery(section: &Section<'_>, name: &str, plan: &mut Plan) {
     if let Some(advert) = section.get("ra").and_then(|f| f.read()) {
         plan.interfaces.push(Request::InterfaceDiscovery {
             name: name(),
-            discovery: Discovery::Advert(Some(advert)),
+            discovery: InterfaceProtocol::Advert(Some(advert)),
         });
     }
     if let Some(autoconf) = section.get("autoconf").and_then(|f| f.read()) {
         plan.interfaces.push(Request::InterfaceDiscovery {
             name: name(),
-            discovery: Discovery::Autoconf(Some(autoconf)),
+            discovery: InterfaceProtocol::Autoconf(Some(autoconf)),
         });
     }
-    let asks: [(_, fn(_) -> Discovery); 2] = [("igmp", Discovery::Igmp), ("mld", Discovery::Mld)];
+    let asks: [(_, fn(_) -> InterfaceProtocol); 2] = [
+        ("igmp", InterfaceProtocol::Igmp),
+        ("mld", InterfaceProtocol::Mld),
+    ];
     for (key, discovery) in asks {
         if let Some(querier) = section.get(key).and_then(|f| f.read()) {
             plan.interfaces.push(Request::InterfaceDiscovery {

@@ -5,11 +5,11 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, BridgeDomain, Discovery, DpdkDevice, DpdkSpec, Family, Fold, HugePages,
-    InterfaceKind, InterfaceSpec, MemifRole, MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path,
-    PathTarget, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole,
-    StreamSource, StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec,
-    VlanTag, XdpCopy, XdpMode, XdpSpec,
+    AdminState, BridgeDomain, DpdkDevice, DpdkSpec, Family, Fold, HugePages, InterfaceKind,
+    InterfaceProtocol, InterfaceSpec, MemifRole, MemifSpec, Mroute, NextHops, Pace, PacketSpec,
+    Path, PathTarget, Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes,
+    SocketRole, StreamSource, StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost,
+    VhostSpec, VlanTag, XdpCopy, XdpMode, XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
@@ -211,15 +211,17 @@ impl Writer {
             Request::InterfaceDiscovery { name, discovery } => {
                 let interface = self.interface(name);
                 match discovery {
-                    Discovery::Probes(probes) => interface.keys.plain("dad", probes),
-                    Discovery::Proxy(ranges) => {
+                    InterfaceProtocol::Probes(probes) => interface.keys.plain("dad", probes),
+                    InterfaceProtocol::Proxy(ranges) => {
                         let all = list(ranges.iter().map(quoted));
                         interface.keys.plain("proxy", all);
                     }
-                    Discovery::Advert(it) => interface.keys.maybe("ra", it.as_ref()),
-                    Discovery::Autoconf(it) => interface.keys.maybe("autoconf", it.as_ref()),
-                    Discovery::Igmp(it) => interface.keys.maybe("igmp", it.as_ref()),
-                    Discovery::Mld(it) => interface.keys.maybe("mld", it.as_ref()),
+                    InterfaceProtocol::Advert(it) => interface.keys.maybe("ra", it.as_ref()),
+                    InterfaceProtocol::Autoconf(it) => {
+                        interface.keys.maybe("autoconf", it.as_ref())
+                    }
+                    InterfaceProtocol::Igmp(it) => interface.keys.maybe("igmp", it.as_ref()),
+                    InterfaceProtocol::Mld(it) => interface.keys.maybe("mld", it.as_ref()),
                 }
             }
             Request::NodeWorker {

@@ -5,9 +5,9 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, InterfaceKind,
-    InterfaceSpec, L2FibEntry, ModelError, ObjectKind, Path, PathBatcher, PathTarget, Request,
-    Route, RouteLoad, RouteSource, RxMode, Switch,
+    AdminState, BridgePort, DpdkEal, Family, InterfaceKind, InterfaceProtocol,
+    InterfaceProtocolKind, InterfaceSpec, L2FibEntry, ModelError, ObjectKind, Path, PathBatcher,
+    PathTarget, Request, Route, RouteLoad, RouteSource, RxMode, Switch,
 };
 
 mod mroute;
@@ -93,7 +93,9 @@ impl Editor<'_> {
     fn ip(&mut self, request: &Request) -> Result<bool, ModelError> {
         match request {
             Request::InterfaceUnnumbered { name, uses } => {
-                let uses = uses.as_ref().map(|it| Value::Lender(Arc::new(it.clone())));
+                let uses = uses
+                    .as_ref()
+                    .map(|it| Value::Unnumbered(Arc::new(it.clone())));
                 self.setting(name, Key::Unnumbered(name.clone()), uses)?;
             }
             _ => return Ok(false),
@@ -235,7 +237,7 @@ impl Editor<'_> {
     }
 
     /// How an interface deals with its neighbours is an object while it is not as usual.
-    fn discovery(&mut self, name: &str, discovery: &Discovery) -> Done {
+    fn discovery(&mut self, name: &str, discovery: &InterfaceProtocol) -> Done {
         let part = discovery.part();
         let unusual = Some(discovery).filter(|it| **it != part.usual());
         let value = unusual.map(|it| Value::Discovery(Arc::new(it.clone())));
@@ -357,7 +359,7 @@ impl Editor<'_> {
             Key::Lcp(own()),
             Key::Up(own()),
         ];
-        parts.extend(DiscoveryPart::ALL.map(|part| Key::Discovery(own(), part)));
+        parts.extend(InterfaceProtocolKind::ALL.map(|part| Key::Discovery(own(), part)));
         parts.extend(self.objects_of(name));
         let zero = std::net::Ipv4Addr::UNSPECIFIED.into();
         let neighbors = self.state.from(Key::Neighbor(own(), zero));
@@ -730,11 +732,11 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             renamed_paths(&mut paths, from, to);
             paths_value(paths)
         }
-        Value::Lcp(it) => Value::Lcp(Arc::new(volley_model::LcpPair {
+        Value::Lcp(it) => Value::Lcp(Arc::new(volley_model::LcpTap {
             interface: other_name(&it.interface, from, to),
             ..it.as_ref().clone()
         })),
-        Value::Lender(it) => Value::Lender(Arc::new(other_name(it, from, to))),
+        Value::Unnumbered(it) => Value::Unnumbered(Arc::new(other_name(it, from, to))),
         Value::L2(it) => Value::L2(Arc::new((other_name(&it.0, from, to), it.1))),
         Value::BridgePort(it) => Value::BridgePort(Arc::new(BridgePort {
             interface: other_name(&it.interface, from, to),

@@ -31,7 +31,7 @@ pub struct Reader(broadcast::Receiver<Event>);
 
 /// What a reader gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum EventRead {
     /// The next event.
     Event(Box<Event>),
     /// It was too slow: so many events are lost to it.
@@ -42,11 +42,11 @@ pub enum Told {
 
 impl Reader {
     /// Waits for the next event.
-    pub async fn next(&mut self) -> Told {
+    pub async fn next(&mut self) -> EventRead {
         match self.0.recv().await {
-            Ok(event) => Told::Event(Box::new(event)),
-            Err(broadcast::error::RecvError::Lagged(lost)) => Told::Lost(lost),
-            Err(broadcast::error::RecvError::Closed) => Told::Ended,
+            Ok(event) => EventRead::Event(Box::new(event)),
+            Err(broadcast::error::RecvError::Lagged(lost)) => EventRead::Lost(lost),
+            Err(broadcast::error::RecvError::Closed) => EventRead::Ended,
         }
     }
 }

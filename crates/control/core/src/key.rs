@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    BridgeDomain, BridgePort, Discovery, DiscoveryPart, DpdkEal, Family, IfAddress, InterfaceKind,
-    L2FibEntry, LcpPair, Mac, Mroute, NextHops, Path, PathBatcher, PathHeader, PathQueue, PathRule,
-    PathTarget, Prefix, RouteLoad, RouteSource, Rss, RxMode, StreamSpec,
+    BridgeDomain, BridgePort, DpdkEal, Family, IfAddress, InterfaceKind, InterfaceProtocol,
+    InterfaceProtocolKind, L2FibEntry, LcpTap, Mac, Mroute, NextHops, Path, PathBatcher,
+    PathHeader, PathQueue, PathRule, PathTarget, Prefix, RouteLoad, RouteSource, Rss, RxMode,
+    StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -49,7 +50,7 @@ pub enum Key {
     /// What it receives is spread over workers.
     Rss(String),
     /// How it deals with its neighbours, when not as usual.
-    Discovery(String, DiscoveryPart),
+    Discovery(String, InterfaceProtocolKind),
     /// Its MAC address, when one was asked for.
     Mac(String),
     /// Its MTU, when one was asked for.
@@ -143,7 +144,7 @@ pub enum Value {
     /// How packets are spread over workers.
     Rss(Arc<Rss>),
     /// How an interface deals with its neighbours.
-    Discovery(Arc<Discovery>),
+    Discovery(Arc<InterfaceProtocol>),
     /// It is there, and that is all.
     Present,
     /// File of a memif socket.
@@ -159,7 +160,7 @@ pub enum Value {
     /// Addresses in order.
     Addresses(Arc<Vec<IfAddress>>),
     /// The name of an interface.
-    Lender(Arc<String>),
+    Unnumbered(Arc<String>),
     /// Files in order.
     Files(Arc<Vec<RouteLoad>>),
     /// Paths, sorted, no two to the same target.
@@ -167,7 +168,7 @@ pub enum Value {
     /// A multicast route.
     Mroute(Arc<Mroute>),
     /// Interface and twin.
-    Lcp(Arc<LcpPair>),
+    Lcp(Arc<LcpTap>),
     /// Transmitting interface and kind of binding.
     L2(Arc<(String, L2Mode)>),
     /// A bridge domain.
@@ -291,11 +292,11 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
             }
         }
         (Key::PathRule(_), Value::PathRule(rule)) => path_rule_needs(rule, tell),
-        (Key::Unnumbered(_), Value::Lender(name)) => tell(Key::Interface(name.to_string())),
+        (Key::Unnumbered(_), Value::Unnumbered(name)) => tell(Key::Interface(name.to_string())),
         (Key::Binding(_, family), Value::Number(table)) => tell(Key::Table(*family, *table)),
         (Key::Lcp(_), Value::Lcp(pair)) => {
             // Its name begins with that of what it stands on, so its key is larger.
-            if let Some(parent) = pair.stands_on() {
+            if let Some(parent) = pair.parent_tap() {
                 tell(Key::Lcp(parent.to_owned()));
             }
         }

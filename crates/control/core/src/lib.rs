@@ -22,7 +22,7 @@ mod state;
 mod transaction;
 
 pub use crate::core::Core;
-pub use events::{HELD, Reader, Told, spelled};
+pub use events::{EventRead, HELD, Reader, spelled};
 pub use journal::Journal;
 pub use key::{Key, RouteKey, Value};
 pub use plan::{NoProbe, Probe, Step, plan, requests};

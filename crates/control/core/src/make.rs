@@ -4,8 +4,8 @@ use crate::key::{Key, MrouteKey, Value};
 use crate::plan::{kind, neighbor, route};
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, Discovery, DiscoveryPart, DpdkEal, Feature, InterfaceKind, InterfaceSpec,
-    MemifSocket, PathBatcher, Request, Rss, RxMode, Switch,
+    AdminState, DpdkEal, Feature, InterfaceKind, InterfaceProtocol, InterfaceProtocolKind,
+    InterfaceSpec, MemifSocket, PathBatcher, Request, Rss, RxMode, Switch,
 };
 
 /// How the rest of the state is looked up.
@@ -36,7 +36,7 @@ pub(crate) fn interface_with_settings(name: &str, get: Get<'_, '_>) -> Vec<Reque
         return Vec::new();
     };
     let mut all = vec![create_interface(name, kind, get)];
-    let discovery = DiscoveryPart::ALL.map(|part| Key::Discovery(own(), part));
+    let discovery = InterfaceProtocolKind::ALL.map(|part| Key::Discovery(own(), part));
     let settings = [
         Key::RxMode(own()),
         Key::Promiscuous(own()),
@@ -113,7 +113,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             family: *family,
             table: *table,
         },
-        (Key::Unnumbered(name), Value::Lender(it)) => unnumbered(name, Some(it)),
+        (Key::Unnumbered(name), Value::Unnumbered(it)) => unnumbered(name, Some(it)),
         (Key::Neighbor(name, address), Value::Mac(mac)) => {
             Request::NeighborAdd(neighbor(name, *address, *mac))
         }
@@ -250,7 +250,7 @@ fn rss(name: &str, rss: Option<Rss>) -> Request {
     Request::InterfaceRss { name, rss }
 }
 
-fn discovery(name: &str, discovery: Discovery) -> Request {
+fn discovery(name: &str, discovery: InterfaceProtocol) -> Request {
     let name = name.to_owned();
     Request::InterfaceDiscovery { name, discovery }
 }

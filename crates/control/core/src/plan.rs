@@ -193,7 +193,7 @@ impl<'a> Planner<'a> {
         let all = self.now.from(Key::Unnumbered(String::new()));
         let all = all.take_while(|(k, _)| matches!(k, Key::Unnumbered(_)));
         let shares = |(k, v): &(&Key, &Value)| {
-            let lends = matches!(v, Value::Lender(it) if **it == name);
+            let lends = matches!(v, Value::Unnumbered(it) if **it == name);
             lends || k.owner() == Some(name)
         };
         all.filter(shares).map(|(k, _)| k.clone()).collect()

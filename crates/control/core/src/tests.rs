@@ -298,7 +298,7 @@ fn readers_hear_of_changes_and_slow_ones_of_gaps() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    let crate::Told::Event(event) = runtime.block_on(reader.next()) else {
+    let crate::EventRead::Event(event) = runtime.block_on(reader.next()) else {
         panic!("no event");
     };
     assert_eq!(
@@ -314,8 +314,8 @@ fn readers_hear_of_changes_and_slow_ones_of_gaps() {
         .map(|i| route((i * 7) % 65_521))
         .collect();
     core.run(&many, &told).unwrap();
-    assert!(matches!(runtime.block_on(reader.next()), crate::Told::Lost(n) if n >= 1));
-    let crate::Told::Event(event) = runtime.block_on(reader.next()) else {
+    assert!(matches!(runtime.block_on(reader.next()), crate::EventRead::Lost(n) if n >= 1));
+    let crate::EventRead::Event(event) = runtime.block_on(reader.next()) else {
         panic!("no event");
     };
     assert!(event.sequence > 2);

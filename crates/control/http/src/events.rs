@@ -9,7 +9,7 @@ use futures_util::stream::unfold;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::time::Duration;
-use volley_control::Told;
+use volley_control::EventRead;
 use volley_log::Heard;
 
 /// A sign of life comes after so much silence: a peer that is gone is noticed by it.
@@ -43,11 +43,11 @@ impl Form {
         }
     }
 
-    fn change(self, told: Told) -> Option<Bytes> {
+    fn change(self, told: EventRead) -> Option<Bytes> {
         Some(match told {
-            Told::Ended => return None,
-            Told::Lost(lost) => self.write("lost", None, &json!({ "events": lost })),
-            Told::Event(event) => {
+            EventRead::Ended => return None,
+            EventRead::Lost(lost) => self.write("lost", None, &json!({ "events": lost })),
+            EventRead::Event(event) => {
                 let data = serde_json::to_value(&*event).unwrap_or_default();
                 self.write("change", Some(event.sequence), &data)
             }

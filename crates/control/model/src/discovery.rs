@@ -15,7 +15,7 @@ use std::fmt::{self, Formatter};
 /// One setting of an interface; what is usual is as if nobody had set it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Discovery {
+pub enum InterfaceProtocol {
     /// How many probes for an address are sent before it is used; 0 = it is used at once.
     Probes(u32),
     /// For whom it answers: addresses that are reached through other interfaces.
@@ -32,7 +32,7 @@ pub enum Discovery {
 
 /// Which setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum DiscoveryPart {
+pub enum InterfaceProtocolKind {
     /// Duplicate address detection.
     Probes,
     /// Proxy ARP and proxy ND.
@@ -47,26 +47,26 @@ pub enum DiscoveryPart {
     Autoconf,
 }
 
-impl DiscoveryPart {
+impl InterfaceProtocolKind {
     /// All of them.
-    pub const ALL: [DiscoveryPart; 6] = [
-        DiscoveryPart::Probes,
-        DiscoveryPart::Proxy,
-        DiscoveryPart::Advert,
-        DiscoveryPart::Igmp,
-        DiscoveryPart::Mld,
-        DiscoveryPart::Autoconf,
+    pub const ALL: [InterfaceProtocolKind; 6] = [
+        InterfaceProtocolKind::Probes,
+        InterfaceProtocolKind::Proxy,
+        InterfaceProtocolKind::Advert,
+        InterfaceProtocolKind::Igmp,
+        InterfaceProtocolKind::Mld,
+        InterfaceProtocolKind::Autoconf,
     ];
 
     /// How it is when nobody sets it.
-    pub fn usual(self) -> Discovery {
+    pub fn usual(self) -> InterfaceProtocol {
         match self {
-            DiscoveryPart::Probes => Discovery::Probes(0),
-            DiscoveryPart::Proxy => Discovery::Proxy(Vec::new()),
-            DiscoveryPart::Advert => Discovery::Advert(None),
-            DiscoveryPart::Igmp => Discovery::Igmp(None),
-            DiscoveryPart::Mld => Discovery::Mld(None),
-            DiscoveryPart::Autoconf => Discovery::Autoconf(None),
+            InterfaceProtocolKind::Probes => InterfaceProtocol::Probes(0),
+            InterfaceProtocolKind::Proxy => InterfaceProtocol::Proxy(Vec::new()),
+            InterfaceProtocolKind::Advert => InterfaceProtocol::Advert(None),
+            InterfaceProtocolKind::Igmp => InterfaceProtocol::Igmp(None),
+            InterfaceProtocolKind::Mld => InterfaceProtocol::Mld(None),
+            InterfaceProtocolKind::Autoconf => InterfaceProtocol::Autoconf(None),
         }
     }
 }
@@ -107,48 +107,48 @@ fn autoconf(name: &str, it: Option<&Autoconf>, f: &mut Formatter<'_>) -> fmt::Re
     write!(f, "ip6 nd address autoconfig {name}{word}")
 }
 
-impl Discovery {
+impl InterfaceProtocol {
     /// Which setting it is.
-    pub fn part(&self) -> DiscoveryPart {
+    pub fn part(&self) -> InterfaceProtocolKind {
         match self {
-            Discovery::Probes(_) => DiscoveryPart::Probes,
-            Discovery::Proxy(_) => DiscoveryPart::Proxy,
-            Discovery::Advert(_) => DiscoveryPart::Advert,
-            Discovery::Igmp(_) => DiscoveryPart::Igmp,
-            Discovery::Mld(_) => DiscoveryPart::Mld,
-            Discovery::Autoconf(_) => DiscoveryPart::Autoconf,
+            InterfaceProtocol::Probes(_) => InterfaceProtocolKind::Probes,
+            InterfaceProtocol::Proxy(_) => InterfaceProtocolKind::Proxy,
+            InterfaceProtocol::Advert(_) => InterfaceProtocolKind::Advert,
+            InterfaceProtocol::Igmp(_) => InterfaceProtocolKind::Igmp,
+            InterfaceProtocol::Mld(_) => InterfaceProtocolKind::Mld,
+            InterfaceProtocol::Autoconf(_) => InterfaceProtocolKind::Autoconf,
         }
     }
 
     pub(crate) fn validate(&self) -> Result<(), ModelError> {
         match self {
-            Discovery::Probes(probes) => within("dad", *probes, limits::DAD_PROBES),
-            Discovery::Proxy(ranges) => proxy(ranges),
-            Discovery::Advert(it) => it.as_ref().map_or(Ok(()), RouterAdvert::validate),
-            Discovery::Igmp(it) | Discovery::Mld(it) => {
+            InterfaceProtocol::Probes(probes) => within("dad", *probes, limits::DAD_PROBES),
+            InterfaceProtocol::Proxy(ranges) => proxy(ranges),
+            InterfaceProtocol::Advert(it) => it.as_ref().map_or(Ok(()), RouterAdvert::validate),
+            InterfaceProtocol::Igmp(it) | InterfaceProtocol::Mld(it) => {
                 it.as_ref().map_or(Ok(()), GroupQuerier::validate)
             }
-            Discovery::Autoconf(_) => Ok(()),
+            InterfaceProtocol::Autoconf(_) => Ok(()),
         }
     }
 
     /// The command that sets it.
     pub(crate) fn spell(&self, name: &str, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Discovery::Probes(0) => write!(f, "set interface dad {name} off"),
-            Discovery::Probes(probes) => write!(f, "set interface dad {name} {probes}"),
-            Discovery::Proxy(ranges) if ranges.is_empty() => {
+            InterfaceProtocol::Probes(0) => write!(f, "set interface dad {name} off"),
+            InterfaceProtocol::Probes(probes) => write!(f, "set interface dad {name} {probes}"),
+            InterfaceProtocol::Proxy(ranges) if ranges.is_empty() => {
                 write!(f, "set interface proxy {name} off")
             }
-            Discovery::Proxy(ranges) => {
+            InterfaceProtocol::Proxy(ranges) => {
                 write!(f, "set interface proxy {name}")?;
                 ranges.iter().try_for_each(|range| write!(f, " {range}"))
             }
-            Discovery::Advert(Some(it)) => write!(f, "ip6 nd {name} {it}"),
-            Discovery::Advert(None) => write!(f, "ip6 nd {name} ra-suppress"),
-            Discovery::Igmp(it) => querier("igmp", name, it.as_ref(), f),
-            Discovery::Mld(it) => querier("mld", name, it.as_ref(), f),
-            Discovery::Autoconf(it) => autoconf(name, it.as_ref(), f),
+            InterfaceProtocol::Advert(Some(it)) => write!(f, "ip6 nd {name} {it}"),
+            InterfaceProtocol::Advert(None) => write!(f, "ip6 nd {name} ra-suppress"),
+            InterfaceProtocol::Igmp(it) => querier("igmp", name, it.as_ref(), f),
+            InterfaceProtocol::Mld(it) => querier("mld", name, it.as_ref(), f),
+            InterfaceProtocol::Autoconf(it) => autoconf(name, it.as_ref(), f),
         }
     }
 }

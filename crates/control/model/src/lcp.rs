@@ -14,7 +14,7 @@ use volley_object::quote;
 /// An interface and its twin: a tap in the kernel with the same MAC address and MTU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct LcpPair {
+pub struct LcpTap {
     /// The interface.
     pub interface: String,
     /// Its twin in the kernel.
@@ -27,14 +27,14 @@ pub struct LcpPair {
     pub vlan: bool,
 }
 
-impl LcpPair {
+impl LcpTap {
     /// Volley's end of the twin, an interface of its own.
     pub fn tap(&self) -> String {
-        lcp_tap(&self.interface)
+        lcp_tap_name(&self.interface)
     }
 
     /// The interface whose twin this one stands on; none = it stands by itself.
-    pub fn stands_on(&self) -> Option<&str> {
+    pub fn parent_tap(&self) -> Option<&str> {
         let parent = self.interface.rsplit_once('.').map(|(parent, _)| parent);
         parent.filter(|_| self.vlan)
     }
@@ -42,7 +42,7 @@ impl LcpPair {
     pub(crate) fn validate(&self) -> Result<(), ModelError> {
         check_name(ObjectKind::Interface, &self.interface)?;
         check_name(ObjectKind::Interface, &self.tap())?;
-        if self.vlan && self.stands_on().is_none() {
+        if self.vlan && self.parent_tap().is_none() {
             let why = "only a sub-interface, called PARENT.NUMBER, has an 802.1Q device on its parent's twin";
             return Err(ModelError::invalid(
                 format!("lcp of {}", self.interface),
@@ -54,11 +54,11 @@ impl LcpPair {
 }
 
 /// Name of Volley's end of the twin of an interface.
-pub fn lcp_tap(interface: &str) -> String {
+pub fn lcp_tap_name(interface: &str) -> String {
     format!("tap-{interface}")
 }
 
-impl Display for LcpPair {
+impl Display for LcpTap {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (interface, host) = (quote(&self.interface), quote(&self.host));
         write!(f, "lcp create {interface} host-if {host}")?;

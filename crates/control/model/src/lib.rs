@@ -59,7 +59,7 @@ pub use config::{
     CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
     parse_span,
 };
-pub use discovery::{Discovery, DiscoveryPart};
+pub use discovery::{InterfaceProtocol, InterfaceProtocolKind};
 pub use dpdk::{DpdkDevice, DpdkEal, DpdkSpec, HugePages};
 pub use error::{ModelError, ObjectKind, SyntaxError};
 pub use escape::{acts_on_terminals, escape, escape_lines};
@@ -70,7 +70,7 @@ pub use interface::{
     Switch,
 };
 pub use kernel::{PacketSpec, TapMode, TapSpec, TapVhost, XdpCopy, XdpMode, XdpSpec};
-pub use lcp::{LcpPair, RouteBatch, RouteSet, lcp_tap};
+pub use lcp::{LcpTap, RouteBatch, RouteSet, lcp_tap_name};
 pub use log::{
     LOG_MODULES, LogDestination, LogFormat, LogLevel, LogLevels, LogRecord, LogSettings,
     check_log_module,

@@ -2,10 +2,10 @@
 
 use crate::addr::{Family, IfAddress, Mac, Prefix};
 use crate::bridge::{BridgeDomain, BridgePort, L2FibEntry};
-use crate::discovery::Discovery;
+use crate::discovery::InterfaceProtocol;
 use crate::dpdk::DpdkEal;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor, RxMode, Switch};
-use crate::lcp::LcpPair;
+use crate::lcp::LcpTap;
 use crate::log::LogLevel;
 use crate::memif::MemifSocket;
 use crate::mroute::Mroute;
@@ -290,7 +290,7 @@ pub enum Request {
         /// Interface.
         name: String,
         /// One setting; what is usual is as if nobody had set it.
-        discovery: Discovery,
+        discovery: InterfaceProtocol,
     },
     /// Have a node run on one worker only: others hand it its packets.
     NodeWorker {
@@ -300,7 +300,7 @@ pub enum Request {
         worker: Option<u32>,
     },
     /// Give an interface a twin in the Linux kernel, and keep the two in step.
-    LcpCreate(LcpPair),
+    LcpCreate(LcpTap),
     /// Take the twin of an interface away.
     LcpDelete {
         /// The interface.

@@ -2,7 +2,7 @@
 
 use crate::Backend;
 use crate::own::Own;
-use crate::routes::{Hops, Routes, Wanted, normal, volley_table};
+use crate::routes::{Hops, Routes, WantedRoutes, normal, volley_table};
 use hashbrown::HashMap;
 use volley_model::reply::{LcpAuditReply, LcpDifference};
 use volley_model::{Family, ModelError, Path, Prefix};
@@ -118,7 +118,7 @@ async fn one_table(
     backend: &dyn Backend,
     known: &Routes,
     (family, table): (Family, u32),
-    wanted: &mut Wanted,
+    wanted: &mut WantedRoutes,
     found: &mut Findings,
 ) -> Result<(), ModelError> {
     let mut has = backend.route_set(family, table)?;
@@ -126,7 +126,7 @@ async fn one_table(
     let mut alike: HashMap<(u32, u32), bool> = HashMap::new();
     for (at, (prefix, set)) in has.routes.iter().enumerate() {
         if at % PIECE == PIECE - 1 {
-            crate::mirror::breathe().await;
+            crate::sync::breathe().await;
         }
         let at = (family, table, *prefix);
         let volley = has.sets.get(*set as usize).map(Vec::as_slice);

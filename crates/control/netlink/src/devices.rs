@@ -1,12 +1,12 @@
 //! 802.1Q devices on twins are sub-interfaces, both ways; and a twin in a VRF looks in that table.
 
-use crate::links::{Order, Todo, Twins};
+use crate::links::{KernelState, Order, SyncPlan};
 use crate::message::{Device, Link};
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
 use volley_model::reply::{InterfaceRow, LcpRow};
 use volley_model::{
-    Family, InterfaceKind, InterfaceSpec, LcpPair, Request, SubInterfaceSpec, VlanTag,
+    Family, InterfaceKind, InterfaceSpec, LcpTap, Request, SubInterfaceSpec, VlanTag,
 };
 
 /// The kernel's main table.
@@ -52,14 +52,14 @@ impl Tagged<'_> {
     }
 }
 
-impl Twins {
+impl KernelState {
     /// What makes devices and sub-interfaces, VRFs and tables alike.
     pub fn plan_devices(
         &mut self,
         pairs: &[LcpRow],
         rows: &[InterfaceRow],
         tables: &HashSet<(Family, u32)>,
-        todo: &mut Todo,
+        todo: &mut SyncPlan,
     ) {
         let mut known = std::mem::take(&mut self.devices);
         self.kernels(&mut known, pairs, rows, todo);
@@ -76,7 +76,7 @@ impl Twins {
         known: &mut Devices,
         pairs: &[LcpRow],
         rows: &[InterfaceRow],
-        todo: &mut Todo,
+        todo: &mut SyncPlan,
     ) {
         for link in self.links.values() {
             let Some(tagged) = self.tagged(link, pairs) else {
@@ -93,7 +93,13 @@ impl Twins {
     }
 
     /// Pairs without a device: it is made, or, where there was one, they go.
-    fn volleys(&self, known: &Devices, pairs: &[LcpRow], rows: &[InterfaceRow], todo: &mut Todo) {
+    fn volleys(
+        &self,
+        known: &Devices,
+        pairs: &[LcpRow],
+        rows: &[InterfaceRow],
+        todo: &mut SyncPlan,
+    ) {
         for pair in pairs.iter().filter(|p| p.vlan) {
             if self.index(&pair.host).is_some() {
                 continue;
@@ -186,7 +192,7 @@ impl Twins {
         pairs: &[LcpRow],
         rows: &[InterfaceRow],
         tables: &HashSet<(Family, u32)>,
-        todo: &mut Todo,
+        todo: &mut SyncPlan,
     ) {
         known.retain(|name, _| pairs.iter().any(|p| p.interface == *name));
         for pair in pairs {
@@ -252,7 +258,7 @@ fn adopt(link: &Link, tagged: &Tagged<'_>, rows: &[InterfaceRow]) -> Vec<Request
         mac: None,
         mtu: None,
     });
-    let pair = Request::LcpCreate(LcpPair {
+    let pair = Request::LcpCreate(LcpTap {
         interface,
         host: link.name.clone(),
         namespace: tagged.parent.namespace.clone(),

@@ -2,7 +2,7 @@
 
 /// One sentence each: what, where, how to mend it.
 #[derive(Debug, thiserror::Error)]
-pub enum MirrorError {
+pub enum LcpSyncError {
     /// A socket, or what was asked over it.
     #[error("the kernel refuses {0}: {1}; run Volley with CAP_NET_ADMIN")]
     Kernel(&'static str, std::io::Error),

@@ -12,17 +12,17 @@
 mod audit;
 mod devices;
 mod error;
+mod kernel_write;
 mod links;
 mod message;
-mod mirror;
 mod orders;
 mod own;
 mod routes;
 mod socket;
-mod tell;
+mod sync;
 
-pub use error::MirrorError;
-pub use mirror::Mirror;
+pub use error::LcpSyncError;
+pub use sync::LcpSync;
 
 use std::any::Any;
 use std::os::fd::OwnedFd;

@@ -29,7 +29,7 @@ pub enum Order {
 
 /// What is to be done so that both sides are alike.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Todo {
+pub struct SyncPlan {
     /// By Volley.
     pub requests: Vec<Request>,
     /// By the kernel, on the interface with this number.
@@ -42,7 +42,7 @@ pub struct Todo {
 
 /// What both sides had alike the last time.
 #[derive(Default)]
-struct Agreed {
+struct SyncedState {
     up: Option<bool>,
     mtu: Option<u32>,
     addresses: BTreeSet<IfAddress>,
@@ -55,7 +55,7 @@ struct Agreed {
 
 /// The kernel's side of everything, and what was agreed.
 #[derive(Default)]
-pub struct Twins {
+pub struct KernelState {
     pub(crate) links: BTreeMap<u32, Link>,
     addresses: BTreeMap<u32, BTreeSet<IfAddress>>,
     neighbors: BTreeMap<u32, BTreeMap<IpAddr, Mac>>,
@@ -63,19 +63,19 @@ pub struct Twins {
     flushed: BTreeSet<u32>,
     /// Links that went down since the last plan: the kernel has thrown their IPv6 addresses away.
     downed: BTreeSet<u32>,
-    agreed: BTreeMap<String, Agreed>,
+    agreed: BTreeMap<String, SyncedState>,
     pub(crate) devices: Devices,
 }
 
 /// An interface as both sides have it.
-struct Both<'a> {
+struct SyncView<'a> {
     row: &'a InterfaceRow,
     link: &'a Link,
     addresses: &'a BTreeSet<IfAddress>,
     neighbors: (&'a BTreeMap<IpAddr, Mac>, BTreeMap<IpAddr, Mac>),
 }
 
-impl Twins {
+impl KernelState {
     /// The kernel is read anew.
     pub fn forget(&mut self) {
         self.links.clear();
@@ -194,14 +194,14 @@ impl Twins {
         pair: &LcpRow,
         rows: &'a [InterfaceRow],
         neighbors: &[NeighborRow],
-    ) -> Option<Both<'a>> {
+    ) -> Option<SyncView<'a>> {
         static NONE: (BTreeSet<IfAddress>, BTreeMap<IpAddr, Mac>) =
             (BTreeSet::new(), BTreeMap::new());
         let index = self.index(&pair.host)?;
         let ours = neighbors
             .iter()
             .filter(|n| n.fixed && n.interface == pair.interface);
-        Some(Both {
+        Some(SyncView {
             row: rows.iter().find(|r| r.name == pair.interface)?,
             link: self.links.get(&index)?,
             addresses: self.addresses.get(&index).unwrap_or(&NONE.0),
@@ -218,8 +218,8 @@ impl Twins {
         pairs: &[LcpRow],
         rows: &[InterfaceRow],
         neighbors: &[NeighborRow],
-    ) -> Todo {
-        let mut todo = Todo::default();
+    ) -> SyncPlan {
+        let mut todo = SyncPlan::default();
         let mut agreed = std::mem::take(&mut self.agreed);
         let flushed = std::mem::take(&mut self.flushed);
         let downed = std::mem::take(&mut self.downed);
@@ -280,8 +280,8 @@ impl Twins {
 
 type Compared = (&'static str, String, String, String);
 
-impl Both<'_> {
-    fn link_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
+impl SyncView<'_> {
+    fn link_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
         let (index, name) = (self.link.index, || self.row.name.clone());
         let (kernel, volley) = (self.link.up, self.row.state == AdminState::Up);
         // A new twin is made down: whoever has set it up meant it.
@@ -317,7 +317,7 @@ impl Both<'_> {
         }
     }
 
-    fn address_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
+    fn address_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
         let ours: BTreeSet<IfAddress> = self.row.addresses.iter().copied().collect();
         let interface = || self.row.name.clone();
         agreed
@@ -353,7 +353,7 @@ impl Both<'_> {
         }
     }
 
-    fn neighbor_state(&self, agreed: &mut Agreed, todo: &mut Todo) {
+    fn neighbor_state(&self, agreed: &mut SyncedState, todo: &mut SyncPlan) {
         let (kernel, volley) = (self.neighbors.0, &self.neighbors.1);
         let interface = || self.row.name.clone();
         let all: BTreeSet<IpAddr> = kernel.keys().chain(volley.keys()).copied().collect();

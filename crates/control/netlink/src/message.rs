@@ -1,6 +1,6 @@
 //! What the kernel says, as the mirror understands it. Anything may be wrong with it: what cannot be read is one word.
 
-use crate::routes::{Hops, Leg};
+use crate::routes::{Hops, RouteHop};
 use netlink_packet_core::ParseableParametrized;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
@@ -117,7 +117,7 @@ pub enum Item {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NextHop {
     /// One way.
-    One(Leg),
+    One(RouteHop),
     /// It drops.
     Drop,
     /// Others, by number, with their weights.
@@ -126,7 +126,7 @@ pub enum NextHop {
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum KernelMessage {
     /// It is there.
     New(Item),
     /// It is gone.
@@ -157,16 +157,16 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 /// Every message of what was read from a socket at once; of answers those only to the question `number`: the answer to one
 /// that was given up may come late.
-pub fn read(mut bytes: &[u8], number: Option<u32>, mut each: impl FnMut(Said)) {
+pub fn read(mut bytes: &[u8], number: Option<u32>, mut each: impl FnMut(KernelMessage)) {
     while bytes.len() >= HEADER {
         let len = u32_at(bytes, 0) as usize;
         let Some(one) = bytes.get(..len).filter(|one| one.len() >= HEADER) else {
-            return each(Said::Odd);
+            return each(KernelMessage::Odd);
         };
         if number.is_none_or(|number| u32_at(one, 8) == number) {
             let flags = u16_at(one, 6);
             if number.is_some() && flags & INTERRUPTED != 0 {
-                each(Said::Interrupted);
+                each(KernelMessage::Interrupted);
             }
             each(message(u16_at(one, 4), flags, &one[HEADER..]));
         }
@@ -174,21 +174,21 @@ pub fn read(mut bytes: &[u8], number: Option<u32>, mut each: impl FnMut(Said)) {
     }
 }
 
-fn message(kind: u16, flags: u16, body: &[u8]) -> Said {
+fn message(kind: u16, flags: u16, body: &[u8]) -> KernelMessage {
     match kind {
-        DONE => Said::Done,
-        ERROR => Said::Answer(-(u32_at(body, 0) as i32)),
-        NEW_NEXTHOP => next_hop(body).map_or(Said::Odd, Said::New),
-        DEL_NEXTHOP => next_hop(body).map_or(Said::Odd, Said::Gone),
-        kind if kind < FIRST_KIND => Said::Other,
+        DONE => KernelMessage::Done,
+        ERROR => KernelMessage::Answer(-(u32_at(body, 0) as i32)),
+        NEW_NEXTHOP => next_hop(body).map_or(KernelMessage::Odd, KernelMessage::New),
+        DEL_NEXTHOP => next_hop(body).map_or(KernelMessage::Odd, KernelMessage::Gone),
+        kind if kind < FIRST_KIND => KernelMessage::Other,
         kind => match RouteNetlinkMessage::parse_with_param(body, kind) {
             Ok(message) => understood(message, flags),
-            Err(_) => Said::Odd,
+            Err(_) => KernelMessage::Odd,
         },
     }
 }
 
-fn understood(message: RouteNetlinkMessage, flags: u16) -> Said {
+fn understood(message: RouteNetlinkMessage, flags: u16) -> KernelMessage {
     let (item, there) = match message {
         RouteNetlinkMessage::NewLink(m) => (Some(Item::Link(link(m))), true),
         RouteNetlinkMessage::DelLink(m) => (Some(Item::Link(link(m))), false),
@@ -201,9 +201,9 @@ fn understood(message: RouteNetlinkMessage, flags: u16) -> Said {
         _ => (None, true),
     };
     match (item, there) {
-        (None, _) => Said::Other,
-        (Some(item), true) => Said::New(item),
-        (Some(item), false) => Said::Gone(item),
+        (None, _) => KernelMessage::Other,
+        (Some(item), true) => KernelMessage::New(item),
+        (Some(item), false) => KernelMessage::Gone(item),
     }
 }
 
@@ -307,18 +307,18 @@ fn ip(address: &RouteAddress) -> Option<IpAddr> {
 
 /// What attributes say of one way.
 #[derive(Default)]
-struct Way {
+struct RouteAttributes {
     gateway: Option<IpAddr>,
     interface: Option<u32>,
-    legs: Vec<Leg>,
+    legs: Vec<RouteHop>,
     object: Option<u32>,
     metric: u32,
     table: Option<u32>,
     destination: Option<IpAddr>,
 }
 
-fn way(attributes: Vec<RouteAttribute>) -> Way {
-    let mut way = Way::default();
+fn way(attributes: Vec<RouteAttribute>) -> RouteAttributes {
+    let mut way = RouteAttributes::default();
     for attribute in attributes {
         match attribute {
             RouteAttribute::Gateway(a) => way.gateway = ip(&a),
@@ -330,7 +330,7 @@ fn way(attributes: Vec<RouteAttribute>) -> Way {
             RouteAttribute::Table(table) => way.table = Some(table),
             RouteAttribute::Destination(a) => way.destination = ip(&a),
             RouteAttribute::MultiPath(all) => {
-                way.legs.extend(all.into_iter().map(|hop| Leg {
+                way.legs.extend(all.into_iter().map(|hop| RouteHop {
                     interface: hop.interface_index,
                     gateway: self::way(hop.attributes).gateway,
                     weight: hop.hops.saturating_add(1),
@@ -383,13 +383,13 @@ fn route(message: RouteMessage, flags: u16) -> Option<Route> {
     })
 }
 
-fn unicast(way: &Way) -> Hops {
+fn unicast(way: &RouteAttributes) -> Hops {
     if let Some(id) = way.object {
         return Hops::Object(id);
     }
     let mut legs = way.legs.clone();
     if let (true, Some(interface)) = (legs.is_empty(), way.interface) {
-        legs.push(Leg {
+        legs.push(RouteHop {
             interface,
             gateway: way.gateway,
             weight: 1,
@@ -400,7 +400,7 @@ fn unicast(way: &Way) -> Hops {
 
 /// `struct nhmsg` (8 bytes) and its attributes.
 fn next_hop(body: &[u8]) -> Option<Item> {
-    let (mut id, mut leg, mut group, mut drops) = (None, Leg::default(), None, false);
+    let (mut id, mut leg, mut group, mut drops) = (None, RouteHop::default(), None, false);
     leg.weight = 1;
     let mut rest = body.get(8..)?;
     while rest.len() >= 4 {
@@ -455,7 +455,7 @@ mod tests {
         out
     }
 
-    fn all(bytes: &[u8]) -> Vec<Said> {
+    fn all(bytes: &[u8]) -> Vec<KernelMessage> {
         let mut said = Vec::new();
         read(bytes, None, |one| said.push(one));
         said
@@ -472,15 +472,15 @@ mod tests {
         let members = [7u32.to_ne_bytes(), [1, 0, 0, 0], 8u32.to_ne_bytes(), [0; 4]];
         group.extend(attribute(2, &members.concat()));
         let bytes = [framed(104, &one), framed(105, &group), framed(3, &[0; 4])].concat();
-        let leg = Leg {
+        let leg = RouteHop {
             interface: 3,
             gateway: Some("192.0.2.9".parse().unwrap()),
             weight: 1,
         };
         let want = [
-            Said::New(Item::NextHop(7, NextHop::One(leg))),
-            Said::Gone(Item::NextHop(9, NextHop::Group(vec![(7, 2), (8, 1)]))),
-            Said::Done,
+            KernelMessage::New(Item::NextHop(7, NextHop::One(leg))),
+            KernelMessage::Gone(Item::NextHop(9, NextHop::Group(vec![(7, 2), (8, 1)]))),
+            KernelMessage::Done,
         ];
         assert_eq!(all(&bytes), want);
     }
@@ -492,7 +492,7 @@ mod tests {
         let name = |name: &str| attribute(3, name.as_bytes());
         let nested = |kind: u16, parts: &[Vec<u8>]| attribute(kind | 0x8000, &parts.concat());
         let device = |bytes: &[u8]| match all(&framed(16, bytes)).remove(0) {
-            Said::New(Item::Link(link)) => (link.name, link.master, link.device),
+            KernelMessage::New(Item::Link(link)) => (link.name, link.master, link.device),
             other => panic!("{other:?}"),
         };
         let head = body.clone();
@@ -528,7 +528,10 @@ mod tests {
         let bytes = framed(104, &one);
         for len in 0..bytes.len() {
             let said = all(&bytes[..len]);
-            assert!(said.iter().all(|s| *s == Said::Odd), "{len}: {said:?}");
+            assert!(
+                said.iter().all(|s| *s == KernelMessage::Odd),
+                "{len}: {said:?}"
+            );
             let mut lies = bytes.clone();
             lies[..4].copy_from_slice(&(len as u32).to_ne_bytes());
             lies[16 + 8] = len as u8;

@@ -2,7 +2,7 @@
 
 use crate::links::Order;
 use crate::own::{METRIC, PROTOCOL, Step};
-use crate::routes::{Hops, Leg, Spot};
+use crate::routes::{Hops, RouteHop, Spot};
 use crate::socket::Kernel;
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
@@ -163,7 +163,7 @@ fn route(spot: Spot, metric: u32, hops: &Hops) -> RouteMessage {
     message
 }
 
-fn ways(message: &mut RouteMessage, legs: &[Leg]) {
+fn ways(message: &mut RouteMessage, legs: &[RouteHop]) {
     if let [leg] = legs {
         if leg.gateway.is_none() && message.header.address_family == AddressFamily::Inet {
             message.header.scope = RouteScope::Link;
@@ -175,7 +175,7 @@ fn ways(message: &mut RouteMessage, legs: &[Leg]) {
             .extend(gateway(message.header.address_family, leg));
         return;
     }
-    let hop = |leg: &Leg| {
+    let hop = |leg: &RouteHop| {
         let mut hop = RouteNextHop::default();
         hop.flags = onlink(leg, RouteNextHopFlags::Onlink, RouteNextHopFlags::empty());
         hop.hops = leg.weight.saturating_sub(1);
@@ -190,11 +190,11 @@ fn ways(message: &mut RouteMessage, legs: &[Leg]) {
 }
 
 /// Volley knows the interface of each next hop; the kernel need not have an address there.
-fn onlink<T>(leg: &Leg, yes: T, no: T) -> T {
+fn onlink<T>(leg: &RouteHop, yes: T, no: T) -> T {
     if leg.gateway.is_some() { yes } else { no }
 }
 
-fn gateway(family: AddressFamily, leg: &Leg) -> Option<RouteAttribute> {
+fn gateway(family: AddressFamily, leg: &RouteHop) -> Option<RouteAttribute> {
     match (leg.gateway?, family) {
         (IpAddr::V6(via), AddressFamily::Inet) => Some(RouteAttribute::Via(RouteVia::Inet6(via))),
         (via, _) => Some(RouteAttribute::Gateway(address(via))),

@@ -4,9 +4,9 @@
 //! each side's own word goes before on that side. What the kernel has is only ever what it says it has; so a route that it
 //! dropped by itself, or one that an earlier Volley left behind, differs and is mended. No socket and no clock here.
 
-use crate::links::Twins;
+use crate::links::KernelState;
 use crate::message::Route;
-use crate::routes::{Hops, Leg, Routes, Spot, kernel_table};
+use crate::routes::{Hops, RouteHop, Routes, Spot, kernel_table};
 use hashbrown::{HashMap, HashSet};
 use std::rc::Rc;
 use volley_model::{Family, Path, PathTarget, Prefix, RouteSet};
@@ -31,7 +31,7 @@ pub enum Step {
 pub type Difference = (Spot, Option<Hops>, Option<Hops>);
 
 /// Interfaces of the kernel that can carry routes, by the name of the interface whose twin they are.
-pub type Ways = HashMap<String, u32>;
+pub type TableIds = HashMap<String, u32>;
 
 /// All of it.
 #[derive(Default)]
@@ -39,7 +39,7 @@ pub struct Own {
     wanted: HashMap<Spot, Rc<Hops>>,
     there: Routes,
     dirty: Vec<Spot>,
-    ways: Ways,
+    ways: TableIds,
 }
 
 impl Own {
@@ -49,7 +49,7 @@ impl Own {
     }
 
     /// The interfaces that carry routes now; whether they are others than before.
-    pub fn set_ways(&mut self, ways: Ways) -> bool {
+    pub fn set_ways(&mut self, ways: TableIds) -> bool {
         let new = self.ways != ways;
         self.ways = ways;
         new
@@ -167,7 +167,7 @@ impl Own {
 
     /// Paths in the kernel's words; none when none of them can be said there.
     fn hops(&self, paths: &[Path]) -> Option<Hops> {
-        let mut legs: Vec<Leg> = paths.iter().filter_map(|p| self.leg(p)).collect();
+        let mut legs: Vec<RouteHop> = paths.iter().filter_map(|p| self.leg(p)).collect();
         if legs.is_empty() {
             let nowhere = |path: &Path| match path.target {
                 PathTarget::Drop => Some(Hops::Drop),
@@ -184,7 +184,7 @@ impl Own {
         Some(Hops::Legs(legs))
     }
 
-    fn leg(&self, path: &Path) -> Option<Leg> {
+    fn leg(&self, path: &Path) -> Option<RouteHop> {
         let (interface, gateway) = match &path.target {
             PathTarget::Via {
                 addr,
@@ -194,7 +194,7 @@ impl Own {
             PathTarget::Interface(name) => (name, None),
             _ => return None,
         };
-        Some(Leg {
+        Some(RouteHop {
             interface: *self.ways.get(interface)?,
             gateway,
             weight: path.weight.clamp(1, 255) as u8,
@@ -203,7 +203,7 @@ impl Own {
 }
 
 /// The twins that are up: the kernel takes no route over another.
-pub fn ways(twins: &Twins, pairs: &[volley_model::reply::LcpRow]) -> Ways {
+pub fn ways(twins: &KernelState, pairs: &[volley_model::reply::LcpRow]) -> TableIds {
     let up = |p: &volley_model::reply::LcpRow| Some((p.interface.clone(), twins.up(&p.host)?));
     pairs.iter().filter_map(up).collect()
 }
@@ -211,7 +211,7 @@ pub fn ways(twins: &Twins, pairs: &[volley_model::reply::LcpRow]) -> Ways {
 /// A host is its own next hop on a link that it is attached to: the kernel says so without a gateway.
 fn attached(prefix: &Prefix, hops: &Hops) -> Option<Hops> {
     let Hops::Legs(legs) = hops else { return None };
-    let own = |leg: &Leg| leg.gateway == Some(prefix.addr());
+    let own = |leg: &RouteHop| leg.gateway == Some(prefix.addr());
     if !prefix.len() == prefix.family().bits() || !legs.iter().any(own) {
         return None;
     }

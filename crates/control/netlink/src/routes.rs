@@ -17,7 +17,7 @@ const DEEP: usize = 4;
 
 /// One way of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Leg {
+pub struct RouteHop {
     /// Number of the kernel's interface.
     pub interface: u32,
     /// The next hop; none = destinations are on the link.
@@ -30,7 +30,7 @@ pub struct Leg {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Hops {
     /// These ways.
-    Legs(Vec<Leg>),
+    Legs(Vec<RouteHop>),
     /// What a next-hop object says.
     Object(u32),
     /// To the kernel itself; the number of the interface that has the address.
@@ -126,7 +126,7 @@ impl Sets {
 }
 
 /// What a prefix of Volley's should lead to.
-pub type Wanted = HashMap<(Family, u32, Prefix), u32>;
+pub type WantedRoutes = HashMap<(Family, u32, Prefix), u32>;
 
 /// All of it.
 #[derive(Default)]
@@ -395,7 +395,7 @@ impl Routes {
         (!paths.is_empty()).then_some(paths)
     }
 
-    fn leg(&self, leg: &Leg, times: u32) -> Option<Path> {
+    fn leg(&self, leg: &RouteHop, times: u32) -> Option<Path> {
         let interface = self.links.get(&leg.interface)?.clone();
         let target = match leg.gateway {
             None => PathTarget::Interface(interface),
@@ -471,8 +471,8 @@ impl Routes {
     }
 
     /// All that the forwarding table should have.
-    pub fn wanted(&self) -> Wanted {
-        let mut all = Wanted::with_capacity(self.entries.len());
+    pub fn wanted(&self) -> WantedRoutes {
+        let mut all = WantedRoutes::with_capacity(self.entries.len());
         for spot in self.entries.keys() {
             let Some(table) = volley_table(spot.table) else {
                 continue;
@@ -571,9 +571,9 @@ fn remaining(had: Option<&Hops>, gone: &Route) -> Option<Hops> {
     let (Some(Hops::Legs(had)), Hops::Legs(legs)) = (had, &gone.hops) else {
         return None;
     };
-    let same = |a: &Leg, b: &Leg| (a.interface, a.gateway) == (b.interface, b.gateway);
+    let same = |a: &RouteHop, b: &RouteHop| (a.interface, a.gateway) == (b.interface, b.gateway);
     let rest = had.iter().filter(|h| !legs.iter().any(|l| same(l, h)));
-    let rest: Vec<Leg> = rest.copied().collect();
+    let rest: Vec<RouteHop> = rest.copied().collect();
     let some = gone.prefix.family() == Family::V6 && !rest.is_empty() && rest.len() < had.len();
     some.then_some(Hops::Legs(rest))
 }

@@ -1,7 +1,7 @@
 //! Netlink sockets in the namespace of the twins: one that hears, one that asks.
 
-use crate::error::MirrorError;
-use crate::message::{self, Said};
+use crate::error::LcpSyncError;
+use crate::message::{self, KernelMessage};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
     NetlinkMessage, NetlinkPayload,
@@ -39,12 +39,12 @@ fn path(name: &str) -> PathBuf {
 pub fn inside<T: Send>(
     namespace: Option<&str>,
     body: impl FnOnce() -> io::Result<T> + Send,
-) -> Result<T, MirrorError> {
-    let failed = |error| MirrorError::Kernel("a netlink socket", error);
+) -> Result<T, LcpSyncError> {
+    let failed = |error| LcpSyncError::Kernel("a netlink socket", error);
     let Some(name) = namespace else {
         return body().map_err(failed);
     };
-    let refused = |error| MirrorError::Namespace(name.to_owned(), error);
+    let refused = |error| LcpSyncError::Namespace(name.to_owned(), error);
     let file = File::open(path(name)).map_err(refused)?;
     let enter = move || {
         let kind = Some(rustix::thread::LinkNameSpaceType::Network);
@@ -71,7 +71,7 @@ pub struct Kernel {
 
 /// What came of reading what the kernel has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum SocketRead {
     /// Something.
     Some,
     /// There is nothing more.
@@ -106,7 +106,7 @@ fn both() -> io::Result<(Socket, Socket)> {
 
 impl Kernel {
     /// Sockets in a namespace; none is Volley's own.
-    pub fn open(namespace: Option<&str>) -> Result<Self, MirrorError> {
+    pub fn open(namespace: Option<&str>) -> Result<Self, LcpSyncError> {
         let (events, requests) = inside(namespace, both)?;
         Ok(Kernel {
             events,
@@ -123,16 +123,16 @@ impl Kernel {
     }
 
     /// Reads what is there, one piece.
-    pub fn hear(&mut self, each: impl FnMut(Said)) -> Heard {
+    pub fn hear(&mut self, each: impl FnMut(KernelMessage)) -> SocketRead {
         self.buffer.clear();
         match self.events.recv(&mut self.buffer, 0) {
             Ok(_) => {
                 message::read(&self.buffer, None, each);
-                Heard::Some
+                SocketRead::Some
             }
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => Heard::Some,
-            Err(_) => Heard::Overrun,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => SocketRead::Nothing,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => SocketRead::Some,
+            Err(_) => SocketRead::Overrun,
         }
     }
 
@@ -162,7 +162,7 @@ impl Kernel {
             self.buffer.clear();
             self.requests.recv(&mut self.buffer, 0)?;
             message::read(&self.buffer, Some(self.number), |said| {
-                if let Said::Answer(code) = said {
+                if let KernelMessage::Answer(code) = said {
                     answer = Some(code);
                 }
             });
@@ -206,14 +206,14 @@ impl Kernel {
     }
 
     /// One piece of the answer; whether there is more. When what is told changes meanwhile, the answer is an error at its end.
-    pub fn dumped(&mut self, mut each: impl FnMut(Said)) -> io::Result<bool> {
+    pub fn dumped(&mut self, mut each: impl FnMut(KernelMessage)) -> io::Result<bool> {
         self.buffer.clear();
         self.requests.recv(&mut self.buffer, 0)?;
         let mut ended = None;
         message::read(&self.buffer, Some(self.number), |said| match said {
-            Said::Interrupted => self.interrupted = true,
-            Said::Done => ended = Some(0),
-            Said::Answer(code) => ended = Some(code),
+            KernelMessage::Interrupted => self.interrupted = true,
+            KernelMessage::Done => ended = Some(0),
+            KernelMessage::Answer(code) => ended = Some(code),
             other => each(other),
         });
         match ended {

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use volley_graph::GraphError;
 use volley_iface::Registry;
 use volley_iface::driver::Caps;
-use volley_linux::{Driver, Link, LinuxError, Namespace, Opened, Opener, Sharers, check_present};
+use volley_linux::{
+    Driver, KernelLink, LinuxError, Namespace, Opened, Opener, Sharers, check_present,
+};
 use volley_model::{
     Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, PacketSpec, Query, Reply, Request,
     Switch,
@@ -48,7 +50,7 @@ struct PacketOpener {
 type Queues = (Vec<PacketRx>, Vec<PacketTx>);
 
 /// Open the sockets, in this thread's namespace.
-fn open(spec: &PacketSpec, link: &Link, sharers: Sharers) -> Result<Queues, LinuxError> {
+fn open(spec: &PacketSpec, link: &KernelLink, sharers: Sharers) -> Result<Queues, LinuxError> {
     let failed = |error| LinuxError::of("opening a packet socket", NEEDS, error);
     let geometry = geometry(spec, link.mtu);
     // Groups are numbered by host, not by process.
@@ -87,7 +89,7 @@ impl Opener for PacketOpener {
     fn open(
         &mut self,
         namespace: &Namespace,
-        link: &Link,
+        link: &KernelLink,
         sharers: Sharers,
     ) -> Result<Opened<PacketRx, PacketTx>, LinuxError> {
         let spec = &self.spec;
@@ -130,7 +132,7 @@ fn forwarded_twice(name: &str) -> Option<String> {
     (!settings.is_empty()).then_some(what)
 }
 
-fn details(spec: &PacketSpec, link: &Link) -> Vec<String> {
+fn details(spec: &PacketSpec, link: &KernelLink) -> Vec<String> {
     let namespace = Namespace::new(spec.namespace.as_deref());
     let geometry = geometry(spec, link.mtu);
     let segments = match spec.offload {

@@ -4,7 +4,7 @@ use crate::ring::{Frame, RxRing};
 use crate::sys::{BATCH, Batch, clear_error};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use volley_graph::{Fresh, Isa, Offload, Vector};
+use volley_graph::{Isa, NewVector, Offload, Vector};
 use volley_linux::node::{input, transmit};
 use volley_linux::{RxQueue, Status, Taken, TxQueue, vnet};
 
@@ -51,7 +51,11 @@ impl RxQueue for PacketRx {
         self.ring.waiting(most)
     }
 
-    fn take<I: Isa>(&mut self, fresh: &mut Fresh<'_, I, input::Next>, bad: &mut [u32]) -> Taken {
+    fn take<I: Isa>(
+        &mut self,
+        fresh: &mut NewVector<'_, I, input::Next>,
+        bad: &mut [u32],
+    ) -> Taken {
         let (mut taken, rows) = (Taken::default(), fresh.len());
         // A frame that is lost takes no row, and the next one gets its place.
         for _ in 0..rows {

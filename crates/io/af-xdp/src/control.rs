@@ -12,7 +12,9 @@ use volley_graph::GraphError;
 use volley_graph::buf::Pool;
 use volley_iface::Registry;
 use volley_iface::driver::Caps;
-use volley_linux::{Driver, Link, LinuxError, Namespace, Opened, Opener, Sharers, check_present};
+use volley_linux::{
+    Driver, KernelLink, LinuxError, Namespace, Opened, Opener, Sharers, check_present,
+};
 use volley_model::{
     Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request, XdpCopy,
     XdpMode, XdpSpec,
@@ -38,7 +40,11 @@ struct Sockets {
 }
 
 /// Open a socket on each queue: on those asked for, or on as many as there are.
-fn sockets(pool: &Arc<Pool>, spec: &XdpSpec, link: &Link) -> io::Result<Vec<(RxHalf, TxHalf)>> {
+fn sockets(
+    pool: &Arc<Pool>,
+    spec: &XdpSpec,
+    link: &KernelLink,
+) -> io::Result<Vec<(RxHalf, TxHalf)>> {
     let copy = match spec.copy {
         XdpCopy::Auto => 0,
         XdpCopy::Copy => libc::XDP_COPY,
@@ -66,7 +72,7 @@ fn sockets(pool: &Arc<Pool>, spec: &XdpSpec, link: &Link) -> io::Result<Vec<(RxH
     Ok(halves)
 }
 
-fn attach(program: &OwnedFd, spec: &XdpSpec, link: &Link) -> io::Result<(OwnedFd, bool)> {
+fn attach(program: &OwnedFd, spec: &XdpSpec, link: &KernelLink) -> io::Result<(OwnedFd, bool)> {
     let generic = || sys::attach(program, link.index, false).map(|fd| (fd, false));
     if spec.mode == XdpMode::Generic {
         return generic();
@@ -78,7 +84,7 @@ fn attach(program: &OwnedFd, spec: &XdpSpec, link: &Link) -> io::Result<(OwnedFd
 }
 
 /// Open everything, in this thread's namespace.
-fn open(pool: &Arc<Pool>, spec: &XdpSpec, link: &Link) -> Result<Sockets, LinuxError> {
+fn open(pool: &Arc<Pool>, spec: &XdpSpec, link: &KernelLink) -> Result<Sockets, LinuxError> {
     let failed = |what| move |error| LinuxError::of(what, NEEDS, error);
     let halves = sockets(pool, spec, link).map_err(|error| match error.raw_os_error() {
         Some(libc::EAFNOSUPPORT) => LinuxError::Unsupported(
@@ -120,7 +126,7 @@ fn open(pool: &Arc<Pool>, spec: &XdpSpec, link: &Link) -> Result<Sockets, LinuxE
     })
 }
 
-fn details(spec: &XdpSpec, link: &Link, opened: &Sockets) -> Vec<String> {
+fn details(spec: &XdpSpec, link: &KernelLink, opened: &Sockets) -> Vec<String> {
     let namespace = Namespace::new(spec.namespace.as_deref());
     let mode = if opened.native { "native" } else { "generic" };
     let zero = opened.halves.iter().all(|(_, tx)| tx.is_zero_copy());
@@ -156,7 +162,7 @@ impl Opener for XdpOpener {
     fn open(
         &mut self,
         namespace: &Namespace,
-        link: &Link,
+        link: &KernelLink,
         _sharers: Sharers,
     ) -> Result<Opened<XdpRx, XdpTx>, LinuxError> {
         let end = Instant::now() + std::mem::take(&mut self.patience);

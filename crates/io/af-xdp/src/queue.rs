@@ -2,7 +2,7 @@
 
 use crate::ring::{RxHalf, TxHalf};
 use std::os::fd::{AsFd, BorrowedFd};
-use volley_graph::{Column, Done, Fresh, Isa, Output, Vector};
+use volley_graph::{Column, Consumed, Isa, NewVector, Output, Vector};
 use volley_linux::node::{input, transmit};
 use volley_linux::{RxQueue, Status, Taken, TxQueue};
 
@@ -43,7 +43,7 @@ impl RxQueue for XdpRx {
         rx: u32,
         due: usize,
         bad: &mut Column,
-    ) -> Option<(Fresh<'o, I, input::Next>, Taken)> {
+    ) -> Option<(NewVector<'o, I, input::Next>, Taken)> {
         let (mut fresh, whole) = self.half.take(out, rx, due);
         let mut taken = Taken {
             rows: fresh.len(),
@@ -60,7 +60,7 @@ impl RxQueue for XdpRx {
         Some((fresh, taken))
     }
 
-    fn take<I: Isa>(&mut self, _: &mut Fresh<'_, I, input::Next>, _: &mut [u32]) -> Taken {
+    fn take<I: Isa>(&mut self, _: &mut NewVector<'_, I, input::Next>, _: &mut [u32]) -> Taken {
         Taken::default()
     }
 
@@ -112,7 +112,7 @@ impl TxQueue for XdpTx {
         }
     }
 
-    fn finish<I: Isa>(&mut self, v: Vector<'_, I, transmit::Next>) -> Done {
-        v.lend(|_| true)
+    fn finish<I: Isa>(&mut self, v: Vector<'_, I, transmit::Next>) -> Consumed {
+        v.post_to_device(|_| true)
     }
 }

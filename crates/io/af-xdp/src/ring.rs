@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use volley_graph::buf::{BufIdx, Pool, START, STRIDE};
 use volley_graph::buf::{DATA, END};
-use volley_graph::{Fresh, Isa, Nexts, Output, Vector};
+use volley_graph::{Isa, NewVector, Nexts, Output, Vector};
 use volley_linux::sys::{option, set_option};
 
 const LEVEL: i32 = libc::SOL_XDP;
@@ -319,7 +319,7 @@ impl RxHalf {
         let size = self.fill.mask + 1;
         while self.posted + BATCH as u32 <= size && self.fill.room() >= BATCH as u32 {
             let mut fresh = [BufIdx(0); BATCH];
-            let n = out.lend(&mut fresh);
+            let n = out.post_to_device(&mut fresh);
             for &one in &fresh[..n] {
                 self.held.set(one);
                 self.fill.put(u64::from(one.0) * STRIDE as u64);
@@ -339,7 +339,7 @@ impl RxHalf {
         out: &'o mut Output<'_, I, X>,
         rx: u32,
         most: usize,
-    ) -> (Fresh<'o, I, X>, bool) {
+    ) -> (NewVector<'o, I, X>, bool) {
         self.rows.clear();
         let mut is_long = false;
         let mut waiting = self.rx.waiting();
@@ -362,7 +362,7 @@ impl RxHalf {
         }
         self.rx.release();
         // SAFETY: each buffer was lent by `refill`, was in the kernel's hands until now, and came back once.
-        let mut fresh = unsafe { out.adopt(rx, &self.rows) };
+        let mut fresh = unsafe { out.receive_into_posted(rx, &self.rows) };
         let row = self.rows.len().saturating_sub(1);
         let whole = !is_long || fresh.write(row, &self.whole);
         (fresh, whole)

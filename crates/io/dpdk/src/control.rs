@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use volley_graph::buf::{Cache, Pool};
 use volley_graph::{GraphError, ProcessInfo, Source, Watch};
-use volley_iface::driver::{Caps, Host, Port as DriverPort, Refusal};
-use volley_iface::{IfIdx, Link, NewInterface, Registry, Turns, Way, Yard};
+use volley_iface::driver::{Caps, DriverHost, Port as DriverPort, PortRefusal};
+use volley_iface::{IfIdx, Link, NewInterface, QueueMigration, QueueTarget, Registry, TxQueuePool};
 use volley_model::{
     AdminState, Applied, DpdkEal, DpdkSpec, Handler, InterfaceKind, InterfaceSpec, ModelError,
     Query, Reply, Request, RxMode, Switch,
@@ -82,9 +82,9 @@ struct Closing {
 
 /// All interfaces of the kind.
 struct Ports {
-    host: Host,
+    host: DriverHost,
     pool: Arc<Pool>,
-    yard: Arc<Yard<Placed>>,
+    yard: Arc<QueueMigration<Placed>>,
     settings: DpdkEal,
     entries: Vec<Entry>,
     closing: Vec<Closing>,
@@ -111,7 +111,7 @@ impl DpdkHandler {
     pub fn new(registry: &mut Registry) -> Result<Self, GraphError> {
         let host = registry.host();
         let mut engine = host.engine.borrow_mut();
-        let yard = Yard::new(engine.settings().workers, MOST);
+        let yard = QueueMigration::new(engine.settings().workers, MOST);
         let (table, mine) = (registry.table(), yard.clone());
         engine.add_source(DpdkInput::NAME, move |worker| {
             DpdkInput::new(worker, table.clone(), mine.clone())
@@ -232,7 +232,7 @@ fn check(info: &Info, dpdk: &DpdkSpec, workers: usize, mtu: u32) -> Result<(), P
 
 impl Ports {
     fn workers(&self) -> usize {
-        self.host.engine.borrow().crew().count()
+        self.host.engine.borrow().worker_set().count()
     }
 
     /// The store of buffers, with DPDK started.
@@ -312,7 +312,7 @@ impl Ports {
         made: Made,
     ) -> Result<(), ModelError> {
         let conf = made.conf;
-        let placed = self.host.place(dpdk.queues as usize);
+        let placed = self.host.assign_workers(dpdk.queues as usize);
         let port = Arc::new(made.port);
         let shared = Arc::new(Shared::default());
         let size = self.host.engine.borrow().settings().vector_size;
@@ -330,7 +330,7 @@ impl Ports {
         };
         let table = self.host.interfaces.borrow().table().clone();
         let queues = (0..conf.tx_queues).map(|q| TxQueue::new(port.clone(), q, size));
-        let (queues, hand) = (Turns::new(queues), shared.clone());
+        let (queues, hand) = (TxQueuePool::new(queues), shared.clone());
         let chains = takes_chains(&made.info, &conf);
         let index = self.host.attach(new, move |worker, index| {
             hand.set_interface(index.0);
@@ -339,13 +339,13 @@ impl Ports {
         let put = |(queue, worker): (u16, usize)| {
             let (shared, queue) = (shared.clone(), RxQueue::new(port.clone(), queue, size));
             // There are more places than ports have queues; one too many is polled by nobody.
-            self.yard.put(worker, Placed { shared, queue })
+            self.yard.assign(worker, Placed { shared, queue })
         };
-        let ways: Vec<Arc<Way>> = (0..conf.rx_queues).zip(placed).map(put).collect();
+        let ways: Vec<Arc<QueueTarget>> = (0..conf.rx_queues).zip(placed).map(put).collect();
         let yard = self.yard.clone();
-        self.host.set_steer(index, move |queue, worker| {
+        self.host.set_queue_mover(index, move |queue, worker| {
             if let Some(way) = ways.get(queue) {
-                yard.steer(way, worker);
+                yard.migrate(way, worker);
             }
         });
         self.host.wake();
@@ -380,7 +380,7 @@ impl Ports {
 
     /// Close ports that no worker has any more.
     fn reap(&mut self) {
-        self.yard.reap();
+        self.yard.collect_retired();
         let before = self.closing.len();
         self.closing.retain(|c| Arc::strong_count(&c.port) > 1);
         // With no port left nobody keeps the level of the store.
@@ -437,15 +437,15 @@ fn link_of(link: Result<PortLink, Refused>) -> Link {
 /// The driver's side of an interface.
 struct Side(Arc<Port>);
 
-fn refusal(error: Refused) -> Refusal {
+fn refusal(error: Refused) -> PortRefusal {
     match error.is_unsupported() {
-        true => Refusal::new("the port's driver cannot do that"),
-        false => Refusal::new(error),
+        true => PortRefusal::new("the port's driver cannot do that"),
+        false => PortRefusal::new(error),
     }
 }
 
 impl DriverPort for Side {
-    fn set_admin(&mut self, state: AdminState) -> Result<(), Refusal> {
+    fn set_admin(&mut self, state: AdminState) -> Result<(), PortRefusal> {
         // Ports that cannot are always up; packets are stopped by the graph.
         match self.0.raw().set_link(state == AdminState::Up) {
             Err(error) if !error.is_unsupported() => Err(refusal(error)),
@@ -453,23 +453,23 @@ impl DriverPort for Side {
         }
     }
 
-    fn set_mac(&mut self, mac: [u8; 6]) -> Result<(), Refusal> {
+    fn set_mac(&mut self, mac: [u8; 6]) -> Result<(), PortRefusal> {
         self.0.raw().set_mac(mac).map_err(refusal)
     }
 
-    fn set_mtu(&mut self, mtu: u32) -> Result<(), Refusal> {
-        let mtu = u16::try_from(mtu).map_err(Refusal::new)?;
+    fn set_mtu(&mut self, mtu: u32) -> Result<(), PortRefusal> {
+        let mtu = u16::try_from(mtu).map_err(PortRefusal::new)?;
         self.0.raw().set_mtu(mtu).map_err(refusal)
     }
 
-    fn set_promiscuous(&mut self, on: Switch) -> Result<(), Refusal> {
+    fn set_promiscuous(&mut self, on: Switch) -> Result<(), PortRefusal> {
         let set = self.0.raw().set_promiscuous(on == Switch::On);
         set.map_err(refusal)
     }
 
-    fn set_rx_mode(&mut self, mode: RxMode) -> Result<(), Refusal> {
+    fn set_rx_mode(&mut self, mode: RxMode) -> Result<(), PortRefusal> {
         match mode {
-            RxMode::Interrupt => Err(Refusal::new(
+            RxMode::Interrupt => Err(PortRefusal::new(
                 "ports of DPDK are polled: use adaptive, which looks twice in a millisecond when nothing comes",
             )),
             RxMode::Polling | RxMode::Adaptive => Ok(()),

@@ -14,7 +14,7 @@ use crate::sys::{self, Conf, FULL, Outgoing, RawPool, RawPort, Refused, SENT, Se
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::Relaxed};
 use volley_graph::buf::{Backing, BufIdx, Cache, DATA, HEADROOM, META, Pool, STRIDE};
-use volley_graph::{Fresh, Isa, Nexts, Output, PacketView, Vector};
+use volley_graph::{Isa, NewVector, Nexts, Output, PacketView, Vector};
 
 /// Numbers of mempools, which have names.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -134,7 +134,7 @@ impl Store {
     fn refill<I: Isa, X: Nexts>(&self, out: &mut Output<'_, I, X>) {
         while self.level() < 2 * self.low {
             let (mut fresh, mut slots) = ([BufIdx(0); BATCH], [0; BATCH]);
-            let n = out.lend(&mut fresh);
+            let n = out.post_to_device(&mut fresh);
             slots.iter_mut().zip(&fresh).for_each(|(to, b)| *to = b.0);
             self.put(&slots[..n]);
             if n < BATCH {
@@ -320,7 +320,7 @@ impl RxQueue {
         &mut self,
         out: &'o mut Output<'_, I, X>,
         rx: u32,
-    ) -> Option<(Fresh<'o, I, X>, u64)> {
+    ) -> Option<(NewVector<'o, I, X>, u64)> {
         let (n, mut lost) = self.poll(out.vector_size());
         if n == 0 && lost == 0 {
             return None;
@@ -352,12 +352,12 @@ impl RxQueue {
         self.port.store().away.fetch_sub(mine, Relaxed);
         // SAFETY: each slot was put into the store, and the driver gave it back with a packet in it, once: an mbuf that
         // has another user was not counted as ours. Rows of copies are fresh buffers.
-        let mut fresh = unsafe { out.adopt(rx, &self.rows) };
+        let mut fresh = unsafe { out.receive_into_posted(rx, &self.rows) };
         for &(row, from, to) in &self.chains {
             self.parts.clear();
             self.parts.extend(self.segments[from..to].iter().map(place));
             // SAFETY: as above.
-            unsafe { fresh.hang(row, &self.parts) };
+            unsafe { fresh.append_segments(row, &self.parts) };
         }
         for &(row, from, to) in &self.copies.rows {
             // Where buffers run out an empty packet is left, which the graph drops as too short.
@@ -382,7 +382,7 @@ impl RxQueue {
         if !fits {
             return false;
         }
-        if out.lend(&mut fresh) == 0 {
+        if out.post_to_device(&mut fresh) == 0 {
             self.copies.rows.pop();
             return false;
         }
@@ -464,7 +464,7 @@ impl TxQueue {
     }
 
     /// Send the burst. `lost` is told of the packets that did not go: those are still the graph's. All others are the
-    /// driver's, with every slot, and must be lent ([`Vector::lend_all`]).
+    /// driver's, with every slot, and must be lent ([`Vector::post_all_to_device`]).
     #[inline(always)]
     pub(crate) fn send(&mut self, mut lost: impl FnMut(usize, Lost)) {
         let (store, count) = (self.port.store(), self.packets.len().min(self.fates.len()));

@@ -2,22 +2,22 @@
 //! again when they come back (a device that is deleted and made again, a cable adapter, a move between namespaces).
 //!
 //! The name in the configuration is what counts. While no interface of the kernel has it, everything that is configured on
-//! ours stays as it is, and ours waits. Receive queues come and go through the [`Yard`]; transmit nodes read the queues
+//! ours stays as it is, and ours waits. Receive queues come and go through the [`QueueMigration`]; transmit nodes read the queues
 //! through a published value, so neither side stops a worker.
 
 use crate::driver::{duplicate, state};
 use crate::node::transmit::Outlet;
 use crate::status::Placed;
-use crate::{Link, Links, LinuxError, Namespace, RxQueue, Status, TxQueue};
+use crate::{KernelLink, KernelLinks, LinuxError, Namespace, RxQueue, Status, TxQueue};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::Duration;
-use volley_graph::{ProcessInfo, Turn, Watch};
-use volley_iface::driver::{Host, Port, Refusal};
-use volley_iface::{IfIdx, Link as State, Turns, Yard};
+use volley_graph::{Activation, ProcessInfo, Watch};
+use volley_iface::driver::{DriverHost, Port, PortRefusal};
+use volley_iface::{IfIdx, Link as State, QueueMigration, TxQueuePool};
 use volley_model::{AdminState, ModelError};
 use volley_tables::Publisher;
 
@@ -56,7 +56,7 @@ pub trait Opener: 'static {
     fn open(
         &mut self,
         namespace: &Namespace,
-        link: &Link,
+        link: &KernelLink,
         sharers: Sharers,
     ) -> Result<Opened<Self::Rx, Self::Tx>, LinuxError>;
 
@@ -68,16 +68,16 @@ pub trait Opener: 'static {
 
 /// An interface of the kernel, by name, and what ours wants of it. Shared with our interface's port.
 pub(crate) struct Device {
-    host: Host,
+    host: DriverHost,
     /// Our interface, once there is one.
     index: Option<IfIdx>,
     name: String,
     namespace: Namespace,
     /// The namespace that `links` are of: its name may be another's by now.
     space: Option<(u64, u64)>,
-    links: Option<Rc<Links>>,
+    links: Option<Rc<KernelLinks>>,
     /// The kernel's interface that ours is attached to.
-    pub(crate) link: Option<Link>,
+    pub(crate) link: Option<KernelLink>,
     pub(crate) details: Vec<String>,
     own_mac: bool,
     own_mtu: Option<u32>,
@@ -88,7 +88,7 @@ pub(crate) struct Device {
 
 impl Device {
     pub(crate) fn new(
-        host: Host,
+        host: DriverHost,
         (name, namespace): (&str, Namespace),
         own_mac: bool,
         own_mtu: Option<u32>,
@@ -110,11 +110,11 @@ impl Device {
     }
 
     /// The kernel's interface as it is now; none while there is none of this name.
-    pub(crate) fn find(&mut self) -> Result<Option<Link>, LinuxError> {
+    pub(crate) fn find(&mut self) -> Result<Option<KernelLink>, LinuxError> {
         let links = match &self.links {
             Some(links) => links.clone(),
             None => {
-                let links = Rc::new(Links::open(&self.namespace)?);
+                let links = Rc::new(KernelLinks::open(&self.namespace)?);
                 self.space = self.namespace.identity();
                 self.links.insert(links).clone()
             }
@@ -183,24 +183,24 @@ impl Device {
 pub(crate) struct DevicePort(pub Rc<RefCell<Device>>);
 
 impl Port for DevicePort {
-    fn set_admin(&mut self, state: AdminState) -> Result<(), Refusal> {
+    fn set_admin(&mut self, state: AdminState) -> Result<(), PortRefusal> {
         let mut device = self.0.borrow_mut();
         let up = state == AdminState::Up;
         if let (true, Some(links), Some(link)) = (up, &device.links, &device.link) {
-            links.set_up(link.index, true).map_err(Refusal::new)?;
+            links.set_up(link.index, true).map_err(PortRefusal::new)?;
         }
         device.up = up;
         Ok(())
     }
 
-    fn set_mac(&mut self, _mac: [u8; 6]) -> Result<(), Refusal> {
+    fn set_mac(&mut self, _mac: [u8; 6]) -> Result<(), PortRefusal> {
         self.0.borrow_mut().own_mac = true;
         Ok(())
     }
 
-    fn set_mtu(&mut self, mtu: u32) -> Result<(), Refusal> {
+    fn set_mtu(&mut self, mtu: u32) -> Result<(), PortRefusal> {
         let mut device = self.0.borrow_mut();
-        device.fit(mtu).map_err(Refusal::new)?;
+        device.fit(mtu).map_err(PortRefusal::new)?;
         device.own_mtu = Some(mtu);
         if let (Some(index), Some(link)) = (device.index, &device.link) {
             device.host.set_device_mtu(index, link.mtu);
@@ -220,8 +220,8 @@ struct Attached {
 
 /// One of our interfaces, over an interface of the kernel that may be missing.
 pub(crate) struct Bound<O: Opener> {
-    host: Host,
-    yard: Arc<Yard<Placed<O::Rx>>>,
+    host: DriverHost,
+    yard: Arc<QueueMigration<Placed<O::Rx>>>,
     index: IfIdx,
     opener: O,
     outlet: Publisher<Outlet<O::Tx>>,
@@ -233,7 +233,7 @@ pub(crate) struct Bound<O: Opener> {
 
 impl<O: Opener> Bound<O> {
     pub(crate) fn new(
-        (host, yard): (Host, Arc<Yard<Placed<O::Rx>>>),
+        (host, yard): (DriverHost, Arc<QueueMigration<Placed<O::Rx>>>),
         index: IfIdx,
         (opener, outlet): (O, Publisher<Outlet<O::Tx>>),
         device: Rc<RefCell<Device>>,
@@ -265,18 +265,20 @@ impl<O: Opener> Bound<O> {
         self.device.borrow_mut().details = details;
         let status = Arc::<Status>::default();
         status.set_interface(self.index.0);
-        let places = self.host.place_again(self.index, rx.len());
-        let workers = self.host.engine.borrow().crew().count();
+        let places = self.host.reassign_workers(self.index, rx.len());
+        let workers = self.host.engine.borrow().worker_set().count();
         let count = tx.len().min(workers) as u32;
         self.host.set_queues(self.index, places.clone(), count);
-        self.outlet.publish(Outlet::new(&status, Turns::new(tx)));
+        self.outlet
+            .publish(Outlet::new(&status, TxQueuePool::new(tx)));
         let queues = rx.into_iter().zip(places).enumerate();
-        let put = |(number, (rx, worker))| self.yard.put(worker, Placed::new(&status, number, rx));
+        let put =
+            |(number, (rx, worker))| self.yard.assign(worker, Placed::new(&status, number, rx));
         let ways: Vec<_> = queues.map(put).collect();
         let yard = self.yard.clone();
-        self.host.set_steer(self.index, move |queue, worker| {
+        self.host.set_queue_mover(self.index, move |queue, worker| {
             if let Some(way) = ways.get(queue) {
-                yard.steer(way, worker);
+                yard.migrate(way, worker);
             }
         });
         self.attached = Some(Attached {
@@ -292,8 +294,8 @@ impl<O: Opener> Bound<O> {
             return;
         };
         attached.status.set_gone();
-        self.host.set_steer(self.index, |_, _| {});
-        let none = Outlet::new(&attached.status, Turns::new([]));
+        self.host.set_queue_mover(self.index, |_, _| {});
+        let none = Outlet::new(&attached.status, TxQueuePool::new([]));
         self.outlet.publish(none);
         let mut device = self.device.borrow_mut();
         device.link = None;
@@ -307,7 +309,7 @@ impl<O: Opener> Bound<O> {
     }
 
     /// Attach to the kernel's interface, or say what keeps us from it.
-    fn attach(&mut self, link: Link) {
+    fn attach(&mut self, link: KernelLink) {
         let (namespace, link, up) = {
             let mut device = self.device.borrow_mut();
             (device.link, device.given) = (Some(link.clone()), None);
@@ -320,7 +322,7 @@ impl<O: Opener> Bound<O> {
         };
         let sharers = Sharers {
             places: self.yard.workers(),
-            workers: self.host.engine.borrow().crew().count(),
+            workers: self.host.engine.borrow().worker_set().count(),
         };
         match self.opener.open(&namespace, &link, sharers) {
             Ok(opened) => self.put(opened),
@@ -339,7 +341,7 @@ impl<O: Opener> Bound<O> {
     }
 
     /// What the kernel's interface says, ours says too.
-    fn follow(&mut self, now: Link) {
+    fn follow(&mut self, now: KernelLink) {
         let own_mac = {
             let mut device = self.device.borrow_mut();
             device.link = Some(now.clone());
@@ -376,9 +378,9 @@ impl<O: Opener> Bound<O> {
         let look = move || match me.upgrade() {
             Some(bound) => {
                 bound.borrow_mut().look();
-                Turn::Idle
+                Activation::Idle
             }
-            None => Turn::Done,
+            None => Activation::Done,
         };
         // Without a watch the kernel is asked once in a while.
         let fd = duplicate(&links).ok();
@@ -398,7 +400,7 @@ impl<O: Opener> Bound<O> {
         self.listen();
         let attached = self.device.borrow().link.as_ref().map(|link| link.index);
         if let Some(index) = attached {
-            let there = |now: &Link| now.index == index && !gone.contains(&index);
+            let there = |now: &KernelLink| now.index == index && !gone.contains(&index);
             match &found {
                 Ok(Some(now)) if there(now) && self.opener.has_room(now.mtu) => {
                     return self.follow(now.clone());
@@ -423,7 +425,7 @@ impl<O: Opener> Bound<O> {
         self.watch = None;
         if let Some(attached) = self.attached.take() {
             attached.status.set_gone();
-            let none = Outlet::new(&attached.status, Turns::new([]));
+            let none = Outlet::new(&attached.status, TxQueuePool::new([]));
             self.outlet.publish(none);
         }
         if deleted {
@@ -451,7 +453,7 @@ pub fn check_present(
     (host, namespace): (&str, &Namespace),
     wait: bool,
 ) -> Result<(), ModelError> {
-    let missing = match Links::open(namespace).and_then(|links| links.by_name(host)) {
+    let missing = match KernelLinks::open(namespace).and_then(|links| links.by_name(host)) {
         Err(error @ (LinuxError::NoLink(..) | LinuxError::Namespace(..))) if !wait => error,
         _ => return Ok(()),
     };

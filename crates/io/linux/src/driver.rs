@@ -5,42 +5,49 @@ use crate::bound::{Bound, Device, DevicePort, Opener, Sharers};
 use crate::node::input::{Input, RxQueue};
 use crate::node::transmit::{Outlet, Transmit, TxQueue};
 use crate::status::{MAX_QUEUES, Placed};
-use crate::{Link, Links, LinuxError, Namespace, Status};
+use crate::{KernelLink, KernelLinks, LinuxError, Namespace, Status};
 use std::any::Any;
 use std::cell::{OnceCell, RefCell};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use volley_graph::{Domain, GraphError, Node, NodeId, ProcessInfo, Source, Turn, Watch};
-use volley_iface::driver::{Caps, Host};
-use volley_iface::{IfIdx, IfTable, Link as State, NewInterface, Registry, Turns, Way, Yard};
+use volley_graph::{Activation, Domain, GraphError, Node, NodeId, ProcessInfo, Source, Watch};
+use volley_iface::driver::{Caps, DriverHost};
+use volley_iface::{
+    IfIdx, IfTable, Link as State, NewInterface, QueueMigration, QueueTarget, Registry, TxQueuePool,
+};
 use volley_model::{Applied, InterfaceSpec, ModelError};
 use volley_tables::Publisher;
 
 /// Between two looks for queues that workers gave back.
-const REAP: Duration = Duration::from_millis(50);
+const COLLECT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An interface that a driver puts over one of the kernel's.
-pub struct Standing {
+pub struct KernelInterface {
     /// The interface; its link is filled in here, and by [`Driver::attach`] its queues.
     pub new: NewInterface,
     /// Shared with the queues.
     pub status: Arc<Status>,
     /// The namespace of the kernel's interface.
-    pub links: Rc<Links>,
+    pub links: Rc<KernelLinks>,
     /// The kernel's interface.
-    pub link: Link,
+    pub link: KernelLink,
     /// Why there is no link for good, whatever the kernel's interface says, once somebody has said so.
     pub ended: Rc<OnceCell<String>>,
     /// What has to live as long as the interface does.
     pub keep: Box<dyn Any>,
 }
 
-impl Standing {
+impl KernelInterface {
     /// This interface, over the kernel's `link`.
-    pub fn new(new: NewInterface, links: Rc<Links>, link: Link, keep: Box<dyn Any>) -> Self {
-        Standing {
+    pub fn new(
+        new: NewInterface,
+        links: Rc<KernelLinks>,
+        link: KernelLink,
+        keep: Box<dyn Any>,
+    ) -> Self {
+        KernelInterface {
             new,
             status: Arc::default(),
             links,
@@ -60,8 +67,8 @@ struct Entry {
 
 /// All interfaces of a kind.
 pub struct Driver<R: RxQueue> {
-    host: Host,
-    yard: Arc<Yard<Placed<R>>>,
+    host: DriverHost,
+    yard: Arc<QueueMigration<Placed<R>>>,
     domain: Arc<Domain>,
     entries: Vec<Entry>,
     _reaper: Watch,
@@ -72,7 +79,7 @@ impl<R: RxQueue> Driver<R> {
     pub fn register(registry: &mut Registry) -> Result<Self, GraphError> {
         let host = registry.host();
         let workers = host.engine.borrow().settings().workers;
-        let yard = Yard::<Placed<R>>::new(workers, MAX_QUEUES);
+        let yard = QueueMigration::<Placed<R>>::new(workers, MAX_QUEUES);
         {
             let mut engine = host.engine.borrow_mut();
             let (table, size) = (registry.table(), engine.settings().vector_size);
@@ -89,9 +96,9 @@ impl<R: RxQueue> Driver<R> {
             text: "Closes queues of deleted Linux interfaces once no worker has them.",
         };
         let reaper = host.processes.every(info, move || {
-            returned.reap();
+            returned.collect_retired();
             replaced.reclaim();
-            Some(REAP)
+            Some(COLLECT_INTERVAL)
         });
         Ok(Driver {
             host,
@@ -103,7 +110,7 @@ impl<R: RxQueue> Driver<R> {
     }
 
     /// Where interfaces are made.
-    pub fn host(&self) -> &Host {
+    pub fn host(&self) -> &DriverHost {
         &self.host
     }
 
@@ -114,12 +121,12 @@ impl<R: RxQueue> Driver<R> {
 
     /// How many workers there are.
     pub fn workers(&self) -> usize {
-        self.host.engine.borrow().crew().count()
+        self.host.engine.borrow().worker_set().count()
     }
 
     /// Close queues that workers gave back.
     pub fn reap(&self) {
-        self.yard.reap();
+        self.yard.collect_retired();
         self.domain.reclaim();
     }
 
@@ -127,7 +134,7 @@ impl<R: RxQueue> Driver<R> {
     pub fn reaper(&self) -> Rc<dyn Fn()> {
         let (yard, domain) = (self.yard.clone(), self.domain.clone());
         Rc::new(move || {
-            yard.reap();
+            yard.collect_retired();
             domain.reclaim();
         })
     }
@@ -136,17 +143,17 @@ impl<R: RxQueue> Driver<R> {
     /// queue as long as there are enough, else they take turns.
     pub fn attach<T: TxQueue>(
         &mut self,
-        mut standing: Standing,
+        mut standing: KernelInterface,
         rx: Vec<R>,
         tx: Vec<T>,
     ) -> Result<IfIdx, ModelError> {
         let (new, workers) = (&mut standing.new, self.workers());
-        new.rx_queues = self.host.place(rx.len());
+        new.rx_queues = self.host.assign_workers(rx.len());
         new.tx_queues = tx.len().min(workers) as u32;
         new.rx_node = R::INPUT;
         let (placed, status) = (new.rx_queues.clone(), standing.status.clone());
         let (table, size) = self.surroundings();
-        let outlet = self.outlet(Outlet::new(&status, Turns::new(tx)));
+        let outlet = self.outlet(Outlet::new(&status, TxQueuePool::new(tx)));
         let (shared, snap) = (status.clone(), outlet.snap());
         let index = self.stand(standing, move |worker, index| {
             shared.set_interface(index.0);
@@ -154,12 +161,13 @@ impl<R: RxQueue> Driver<R> {
         })?;
         // There are as many places as there may be interfaces, twice; a queue too many is polled by nobody.
         let queues = rx.into_iter().zip(placed).enumerate();
-        let put = |(number, (rx, worker))| self.yard.put(worker, Placed::new(&status, number, rx));
-        let ways: Vec<Arc<Way>> = queues.map(put).collect();
+        let put =
+            |(number, (rx, worker))| self.yard.assign(worker, Placed::new(&status, number, rx));
+        let ways: Vec<Arc<QueueTarget>> = queues.map(put).collect();
         let yard = self.yard.clone();
-        self.host.set_steer(index, move |queue, worker| {
+        self.host.set_queue_mover(index, move |queue, worker| {
             if let Some(way) = ways.get(queue) {
-                yard.steer(way, worker);
+                yard.migrate(way, worker);
             }
         });
         self.host.wake();
@@ -206,14 +214,14 @@ impl<R: RxQueue> Driver<R> {
                 about(error)
             })?);
         }
-        new.own_mtu = spec.mtu;
+        new.configured_mtu = spec.mtu;
         new.mtu = spec.mtu.unwrap_or(new.mtu);
         (new.caps, new.rx_node) = (caps, R::INPUT);
         (new.rx_queues, new.tx_queues) = (Vec::new(), 0);
         let device = Rc::new(RefCell::new(device));
         new.port = Box::new(DevicePort(device.clone()));
         let (table, size) = self.surroundings();
-        let outlet = self.outlet(Outlet::new(&Arc::default(), Turns::new([])));
+        let outlet = self.outlet(Outlet::new(&Arc::default(), TxQueuePool::new([])));
         let snap = outlet.snap();
         let made = self.host.attach(new, move |worker, index| {
             Transmit::new(worker, index, table.clone(), size, snap.clone())
@@ -243,10 +251,10 @@ impl<R: RxQueue> Driver<R> {
     /// Make an interface whose packets do not pass queues of the driver's own; `make` makes its transmit node for a worker.
     pub fn stand<N: Node>(
         &mut self,
-        standing: Standing,
+        standing: KernelInterface,
         make: impl FnMut(usize, IfIdx) -> N + 'static,
     ) -> Result<IfIdx, ModelError> {
-        let Standing {
+        let KernelInterface {
             mut new,
             status,
             links,
@@ -292,7 +300,7 @@ impl<R: RxQueue> Drop for Driver<R> {
 }
 
 /// What the kernel's interface, known as `was`, means for ours.
-pub(crate) fn state(was: &Link, now: Option<&Link>) -> State {
+pub(crate) fn state(was: &KernelLink, now: Option<&KernelLink>) -> State {
     let name = &was.name;
     match now {
         None => State::down(format!("the kernel's interface {name} is gone")),
@@ -304,7 +312,7 @@ pub(crate) fn state(was: &Link, now: Option<&Link>) -> State {
     }
 }
 
-pub(crate) fn duplicate(links: &Links) -> Result<OwnedFd, LinuxError> {
+pub(crate) fn duplicate(links: &KernelLinks) -> Result<OwnedFd, LinuxError> {
     let events = links.events();
     events
         .try_clone_to_owned()
@@ -313,9 +321,9 @@ pub(crate) fn duplicate(links: &Links) -> Result<OwnedFd, LinuxError> {
 
 /// Keep an interface's link in step with the kernel's interface, until it has ended.
 fn follow(
-    host: &Host,
+    host: &DriverHost,
     index: IfIdx,
-    (links, link): (Rc<Links>, Link),
+    (links, link): (Rc<KernelLinks>, KernelLink),
     (status, ended): (Arc<Status>, Rc<OnceCell<String>>),
 ) -> Result<Watch, LinuxError> {
     let info = ProcessInfo {
@@ -327,7 +335,7 @@ fn follow(
     let look = move || {
         // An event that came with the deletion: the number may belong to another interface by now.
         if status.is_gone() {
-            return Turn::Done;
+            return Activation::Done;
         }
         let first = last.borrow().is_none();
         if links.changed() || first {
@@ -349,7 +357,7 @@ fn follow(
                 *last.borrow_mut() = Some(now);
             }
         }
-        Turn::Idle
+        Activation::Idle
     };
     let watch = host.processes.watch(info, fd, look);
     watch.map_err(|e| LinuxError::System("watching the kernel's interfaces".into(), e))

@@ -24,9 +24,9 @@ pub mod testbed;
 pub mod vnet;
 
 pub use bound::{Opened, Opener, Sharers, check_present};
-pub use driver::{Driver, Standing};
+pub use driver::{Driver, KernelInterface};
 pub use error::LinuxError;
-pub use links::{Link, Links};
+pub use links::{KernelLink, KernelLinks};
 pub use netns::Namespace;
 pub use node::input::{Input, RxQueue, Taken};
 pub use node::transmit::{Transmit, TxQueue};

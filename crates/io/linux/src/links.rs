@@ -20,7 +20,7 @@ const NEEDS: &str = "cap_net_admin";
 
 /// An interface as the kernel describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct KernelLink {
     /// Its number in its namespace.
     pub index: u32,
     /// Its name.
@@ -71,7 +71,7 @@ impl News {
 }
 
 /// The interfaces of one namespace.
-pub struct Links {
+pub struct KernelLinks {
     requests: Socket,
     events: Socket,
     place: String,
@@ -84,7 +84,7 @@ fn open(groups: u32) -> io::Result<Socket> {
     Ok(socket)
 }
 
-impl Links {
+impl KernelLinks {
     /// Those of `namespace`.
     pub fn open(namespace: &Namespace) -> Result<Self, LinuxError> {
         let failed = |error| LinuxError::of("a netlink socket", NEEDS, error);
@@ -92,7 +92,7 @@ impl Links {
             let requests = open(0).map_err(failed)?;
             let events = open(LINK_GROUP).map_err(failed)?;
             events.set_non_blocking(true).map_err(failed)?;
-            Ok(Links {
+            Ok(KernelLinks {
                 requests,
                 events,
                 place: namespace.place(),
@@ -129,7 +129,7 @@ impl Links {
         }
     }
 
-    fn ask(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<Option<Link>> {
+    fn ask(&self, message: RouteNetlinkMessage, flags: u16) -> io::Result<Option<KernelLink>> {
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | flags;
         let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
@@ -148,7 +148,7 @@ impl Links {
         }
     }
 
-    fn get(&self, message: LinkMessage) -> io::Result<Option<Link>> {
+    fn get(&self, message: LinkMessage) -> io::Result<Option<KernelLink>> {
         match self.ask(RouteNetlinkMessage::GetLink(message), 0) {
             Err(e) if matches!(e.raw_os_error(), Some(libc::ENODEV | libc::ENXIO)) => Ok(None),
             other => other,
@@ -156,7 +156,7 @@ impl Links {
     }
 
     /// One by name.
-    pub fn by_name(&self, name: &str) -> Result<Link, LinuxError> {
+    pub fn by_name(&self, name: &str) -> Result<KernelLink, LinuxError> {
         let mut message = LinkMessage::default();
         message.attributes = vec![LinkAttribute::IfName(name.to_owned())];
         let found = self.get(message);
@@ -166,7 +166,7 @@ impl Links {
     }
 
     /// One by number; none when it is gone.
-    pub fn by_index(&self, index: u32) -> Result<Option<Link>, LinuxError> {
+    pub fn by_index(&self, index: u32) -> Result<Option<KernelLink>, LinuxError> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         self.get(message)
@@ -256,10 +256,10 @@ impl Links {
     }
 }
 
-fn describe(message: LinkMessage) -> Link {
+fn describe(message: LinkMessage) -> KernelLink {
     let flags = message.header.flags;
     let ethernet = message.header.link_layer_type == LinkLayerType::Ether;
-    let mut link = Link {
+    let mut link = KernelLink {
         index: message.header.index,
         name: String::new(),
         mac: None,

@@ -2,7 +2,7 @@
 //! process, and programs of the kernel's side that are bounded in time. Needs root and `ip`.
 
 use crate::sys::LiveFrames;
-use crate::{Links, Namespace};
+use crate::{KernelLinks, Namespace};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Output, Stdio};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
-use volley_graph::{Clock, Domain, Engine, GraphError, Running, Settings};
+use volley_graph::{Clock, Domain, Engine, GraphError, Settings, WorkerThreads};
 use volley_iface::{IfCounts, Registry};
 use volley_model::{AdminState, Applied, InterfaceKind, InterfaceSpec, ModelError, Request};
 
@@ -251,7 +251,7 @@ impl Testbed {
     /// ([`LiveFrames`]). A virtual interface takes them where its other end has an XDP program or GRO.
     pub fn live_frames(&self, at: usize, name: &str, core: usize, frame: Vec<u8>) -> Source {
         let space = Namespace::new(Some(self.name(at)));
-        let link = Links::open(&space).and_then(|links| links.by_name(name));
+        let link = KernelLinks::open(&space).and_then(|links| links.by_name(name));
         let index = link.unwrap_or_else(|e| panic!("{name}: {e}")).index;
         let over = Arc::new(AtomicBool::new(false));
         let stop = over.clone();
@@ -295,7 +295,7 @@ impl Drop for Source {
 pub struct Daemon {
     /// Its parts.
     pub registry: Registry,
-    running: Option<Running>,
+    running: Option<WorkerThreads>,
     pool: Arc<Pool>,
 }
 
@@ -319,7 +319,7 @@ impl Daemon {
             register(&mut registry)?;
             let workers = registry.engine.borrow_mut().build()?;
             let cores: Vec<usize> = core.into_iter().collect();
-            Ok::<_, GraphError>((registry, Running::start(workers, &cores)?))
+            Ok::<_, GraphError>((registry, WorkerThreads::start(workers, &cores)?))
         };
         let (registry, running) = build().unwrap_or_else(|e| panic!("{e}"));
         Daemon {
@@ -385,7 +385,7 @@ impl Daemon {
                     .map(|i| (i.name.clone(), i.link.clone()))
                     .collect::<Vec<_>>()
             );
-            self.registry.processes.turn();
+            self.registry.processes.run_manual();
             std::thread::sleep(Duration::from_millis(2));
         }
     }

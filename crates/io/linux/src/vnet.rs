@@ -1,6 +1,6 @@
 //! `virtio_net_hdr`: what a kernel says of a packet's unfinished checksum and of super-segments, and what it is told.
 //!
-//! Nothing of it is believed: places are checked against the packet by [`volley_graph::Fresh::set_offload`].
+//! Nothing of it is believed: places are checked against the packet by [`volley_graph::NewVector::set_offload`].
 
 use volley_graph::{BadOffload, Checksum, Gso, GsoKind, Offload};
 

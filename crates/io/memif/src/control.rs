@@ -4,7 +4,7 @@
 //! does a bounded amount of work, so that a peer that talks without end keeps nobody waiting.
 
 use crate::MemifInput;
-use crate::link::Link;
+use crate::link::ConnectionRings;
 use crate::node::memif_input::{Assigned, Inbox};
 use crate::node::memif_tx::{Connected, MemifTx};
 use crate::session::{Joined, Joining, Offer, Served, Serving, hello};
@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
-use volley_graph::{Source, Turn};
-use volley_iface::driver::{Host, NewInterface};
+use volley_graph::{Activation, Source};
+use volley_iface::driver::{DriverHost, NewInterface};
 use volley_iface::{IfIdx, Link as State};
 use volley_model::{AdminState, InterfaceSpec, MemifRole, MemifSpec, ModelError, ObjectKind};
 use volley_shm::Account;
@@ -51,7 +51,7 @@ pub(crate) struct Socket {
 pub(crate) struct Port {
     pub(crate) index: IfIdx,
     pub(crate) spec: MemifSpec,
-    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) link: Option<Arc<ConnectionRings>>,
     pub(crate) peer: String,
     pub(crate) reason: String,
     pub(crate) connections: u64,
@@ -67,14 +67,14 @@ pub(crate) struct Port {
     pause: Duration,
 }
 
-enum Talk {
+enum HandshakeState {
     Serving { socket: u32, session: Serving },
     Joining(Joining),
 }
 
 struct Connection {
     channel: Channel,
-    talk: Talk,
+    talk: HandshakeState,
     since: Instant,
     /// The interface, once it is known.
     port: Option<IfIdx>,
@@ -82,7 +82,7 @@ struct Connection {
 
 /// Everything of the crate on the control thread.
 pub struct Control {
-    host: Host,
+    host: DriverHost,
     pub(crate) sockets: BTreeMap<u32, Socket>,
     pub(crate) ports: BTreeMap<IfIdx, Port>,
     connections: BTreeMap<u64, Connection>,
@@ -96,7 +96,11 @@ const CONNECTIONS: u64 = 1 << 32;
 
 impl Control {
     /// No interfaces; socket 0 at `default`.
-    pub fn new(host: Host, inboxes: Vec<Arc<Inbox>>, default: Address) -> std::io::Result<Self> {
+    pub fn new(
+        host: DriverHost,
+        inboxes: Vec<Arc<Inbox>>,
+        default: Address,
+    ) -> std::io::Result<Self> {
         let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let socket = Socket {
             address: default,
@@ -276,7 +280,7 @@ impl Control {
     }
 
     /// Do what is due now.
-    pub fn turn(&mut self, now: Instant) -> Turn {
+    pub fn turn(&mut self, now: Instant) -> Activation {
         let mut events = Vec::with_capacity(EVENTS);
         self.learn_states();
         self.inboxes.iter().for_each(|inbox| inbox.free());
@@ -297,9 +301,9 @@ impl Control {
         }
         self.look_after(now);
         if waited.is_ok_and(|n| n > 0) {
-            Turn::Again
+            Activation::Again
         } else {
-            Turn::Idle
+            Activation::Idle
         }
     }
 
@@ -318,9 +322,10 @@ impl Control {
                 return;
             };
             let session = Serving::default();
-            let talk = Talk::Serving { socket, session };
+            let talk = HandshakeState::Serving { socket, session };
             let talking = self.connections.values().filter(|c| {
-                c.port.is_none() && matches!(c.talk, Talk::Serving { socket: s, .. } if s == socket)
+                c.port.is_none()
+                    && matches!(c.talk, HandshakeState::Serving { socket: s, .. } if s == socket)
             });
             // One more than there may be is not answered: it is closed.
             if talking.count() < TALKING && channel.send(&hello(), None).is_ok() {
@@ -329,7 +334,7 @@ impl Control {
         }
     }
 
-    fn begin(&mut self, channel: Channel, talk: Talk, port: Option<IfIdx>, now: Instant) {
+    fn begin(&mut self, channel: Channel, talk: HandshakeState, port: Option<IfIdx>, now: Instant) {
         let number = self.next;
         self.next += 1;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
@@ -358,7 +363,7 @@ impl Control {
             match connection.channel.receive() {
                 Ok(None) => return,
                 Ok(Some((message, file))) => {
-                    if let (Message::Init(init), Talk::Serving { socket, session }) =
+                    if let (Message::Init(init), HandshakeState::Serving { socket, session }) =
                         (message, &connection.talk)
                         && session.peer.is_none()
                     {
@@ -409,7 +414,7 @@ impl Control {
         };
         let send = |message: &Message| channel.send(message, None).map_err(|e| e.to_string());
         let link = match talk {
-            Talk::Serving { socket, session } => {
+            HandshakeState::Serving { socket, session } => {
                 let admit = |init: &Init| {
                     let (index, account) = admit(ports, *socket, number, init)?;
                     *port = Some(index);
@@ -426,7 +431,7 @@ impl Control {
                     }
                 }
             }
-            Talk::Joining(session) => match session.receive(message, file)? {
+            HandshakeState::Joining(session) => match session.receive(message, file)? {
                 Joined::Next => {
                     if let Some((message, file)) = session.say() {
                         channel.send(&message, file).map_err(|e| e.to_string())?;
@@ -442,7 +447,7 @@ impl Control {
         Ok(())
     }
 
-    fn come_up(&mut self, index: IfIdx, link: Arc<Link>, peer: String, now: Instant) {
+    fn come_up(&mut self, index: IfIdx, link: Arc<ConnectionRings>, peer: String, now: Instant) {
         let Some(port) = self.ports.get_mut(&index) else {
             return;
         };
@@ -455,16 +460,16 @@ impl Control {
         port.reason.clear();
         let (rx, tx) = (link.rx().len(), link.tx().len() as u32);
         port.link = Some(link.clone());
-        let placed = self.host.place_again(index, rx);
+        let placed = self.host.reassign_workers(index, rx);
         for (queue, worker) in link.rx().iter().zip(&placed) {
-            queue.place.put(*worker);
+            queue.place.set(*worker);
         }
         self.host.set_queues(index, placed, tx);
         let (peer, engine) = (Arc::downgrade(&link), self.host.engine.clone());
-        self.host.set_steer(index, move |queue, worker| {
+        self.host.set_queue_mover(index, move |queue, worker| {
             let peer = peer.upgrade();
             if let Some(queue) = peer.as_ref().and_then(|p| p.rx().get(queue)) {
-                queue.place.order(worker, engine.borrow().crew());
+                queue.place.request(worker, engine.borrow().worker_set());
             }
         });
         self.publish_queues();
@@ -473,9 +478,9 @@ impl Control {
 
     /// Tell each worker which queues there are; each queue says whose it is.
     pub(crate) fn publish_queues(&mut self) {
-        let crew = self.host.engine.borrow().crew().clone();
+        let worker_set = self.host.engine.borrow().worker_set().clone();
         for (worker, inbox) in self.inboxes.iter().enumerate() {
-            if !crew.has(worker) {
+            if !worker_set.has(worker) {
                 inbox.clear();
                 continue;
             }
@@ -621,7 +626,7 @@ impl Control {
                     log2: spec.ring_size.trailing_zeros() as u8,
                     buffer_size: spec.buffer_size,
                 };
-                let talk = Talk::Joining(Joining::new(offer));
+                let talk = HandshakeState::Joining(Joining::new(offer));
                 self.begin(channel, talk, Some(index), now);
             }
             Err(error) => {

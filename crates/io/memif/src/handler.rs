@@ -36,7 +36,7 @@ fn row(control: &Control, port: &Port) -> MemifRow {
         (row.regions, row.region_bytes) = (regions as u32, bytes as u64);
         row.rx_rings = link.rx().iter().map(|q| u32::from(q.rx.slots())).collect();
         row.tx_rings = link.tx().iter().map(|q| u32::from(q.slots())).collect();
-        row.interrupts = link.rung();
+        row.interrupts = link.wakeups_sent();
     }
     row
 }

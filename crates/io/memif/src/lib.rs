@@ -39,7 +39,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use volley_graph::{GraphError, NodeId, ProcessInfo, Source, Turn, Watch};
+use volley_graph::{Activation, GraphError, NodeId, ProcessInfo, Source, Watch};
 use volley_iface::Registry;
 
 /// Between two looks when there is no interface.
@@ -96,7 +96,7 @@ pub fn register(registry: &mut Registry, socket: PathBuf) -> Result<Memif, Memif
     let (heard, tick) = (Rc::downgrade(&control), Rc::downgrade(&control));
     let watch = processes.watch(info.clone(), events, move || match heard.upgrade() {
         Some(control) => control.borrow_mut().turn(Instant::now()),
-        None => Turn::Done,
+        None => Activation::Done,
     })?;
     let every = processes.every(info, move || {
         let control = tick.upgrade()?;

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::ring::{Memory, Rx, Tx};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use volley_iface::RxPlace;
+use volley_iface::RxQueueOwner;
 use volley_shm::Event;
 
 /// A ring that packets come by.
@@ -14,7 +14,7 @@ pub struct RxQueue {
     /// Rung by the peer when packets have come.
     pub bell: Event,
     /// The worker that receives from it.
-    pub place: RxPlace,
+    pub place: RxQueueOwner,
 }
 
 /// A ring that packets leave by.
@@ -26,24 +26,24 @@ pub struct TxQueue {
 }
 
 /// One connection.
-pub struct Link {
+pub struct ConnectionRings {
     memory: Arc<Memory>,
     rx: Vec<RxQueue>,
     tx: Vec<TxQueue>,
     fault: AtomicU64,
     /// Times that a bell was rung.
-    rung: AtomicU64,
+    wakeups_sent: AtomicU64,
 }
 
 /// The right to write into a queue. Dropping it lets others.
-pub struct Turn<'a> {
+pub struct TxGuard<'a> {
     queue: &'a TxQueue,
 }
 
 impl RxQueue {
     /// A queue that nobody polls yet.
     pub fn new(rx: Rx, bell: Event) -> Self {
-        let place = RxPlace::default();
+        let place = RxQueueOwner::default();
         RxQueue { rx, bell, place }
     }
 }
@@ -62,10 +62,10 @@ impl TxQueue {
 
     /// The right to write, unless somebody has it and keeps it for long.
     #[inline(always)]
-    pub fn turn(&self) -> Option<Turn<'_>> {
+    pub fn turn(&self) -> Option<TxGuard<'_>> {
         for _ in 0..1000 {
             if !self.taken.swap(true, Ordering::Acquire) {
-                return Some(Turn { queue: self });
+                return Some(TxGuard { queue: self });
             }
             std::hint::spin_loop();
         }
@@ -73,7 +73,7 @@ impl TxQueue {
     }
 }
 
-impl Turn<'_> {
+impl TxGuard<'_> {
     /// The ring.
     #[inline(always)]
     pub fn tx(&self) -> &Tx {
@@ -81,22 +81,22 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for TxGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.queue.taken.store(false, Ordering::Release);
     }
 }
 
-impl Link {
+impl ConnectionRings {
     /// A connection without faults.
-    pub fn new(memory: Arc<Memory>, rx: Vec<RxQueue>, tx: Vec<TxQueue>) -> Arc<Link> {
-        Arc::new(Link {
+    pub fn new(memory: Arc<Memory>, rx: Vec<RxQueue>, tx: Vec<TxQueue>) -> Arc<ConnectionRings> {
+        Arc::new(ConnectionRings {
             memory,
             rx,
             tx,
             fault: AtomicU64::new(0),
-            rung: AtomicU64::new(0),
+            wakeups_sent: AtomicU64::new(0),
         })
     }
 
@@ -153,12 +153,12 @@ impl Link {
     pub fn ring_bell(&self, queue: usize) {
         if let Some(queue) = self.tx.get(queue) {
             queue.bell.signal();
-            self.rung.fetch_add(1, Ordering::Relaxed);
+            self.wakeups_sent.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Times that a bell was rung.
-    pub fn rung(&self) -> u64 {
-        self.rung.load(Ordering::Relaxed)
+    pub fn wakeups_sent(&self) -> u64 {
+        self.wakeups_sent.load(Ordering::Relaxed)
     }
 }

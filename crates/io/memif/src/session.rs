@@ -1,10 +1,10 @@
 //! The conversation of one connection, both sides: which message may come when, and what it makes.
 //!
 //! - True on entry: any message, with any file or none, at any time.
-//! - True on exit: a [`Link`] when all was said in order and every ring lies where it may; otherwise one sentence that
+//! - True on exit: a [`ConnectionRings`] when all was said in order and every ring lies where it may; otherwise one sentence that
 //!   says what was wrong, and whatever came so far is dropped: unmapped, closed.
 
-use crate::link::{Link, RxQueue, TxQueue};
+use crate::link::{ConnectionRings, RxQueue, TxQueue};
 use crate::region::{MAX_REGION, Map};
 use crate::ring::{Buffers, DESCRIPTOR, HEAD, MAX_LOG2, Memory, Place, Rx, Tx};
 use crate::wire::{AddRing, Hello, Init, Message, Text, VERSION};
@@ -51,7 +51,7 @@ pub enum Served {
     /// Say that it is fine.
     Ack,
     /// The rings are there: say CONNECTED.
-    Up(Arc<Link>),
+    Up(Arc<ConnectionRings>),
 }
 
 fn unexpected(message: &Message) -> Reason {
@@ -158,7 +158,7 @@ impl Serving {
         Ok(Served::Ack)
     }
 
-    fn connect(&mut self) -> Result<Arc<Link>, Reason> {
+    fn connect(&mut self) -> Result<Arc<ConnectionRings>, Reason> {
         let memory = Memory::new(std::mem::take(&mut self.regions));
         let (mut rx, mut tx) = (Vec::new(), Vec::new());
         for (place, bell) in self.rx.drain(..) {
@@ -170,7 +170,7 @@ impl Serving {
             let ring = Tx::server(&memory, place).map_err(|e| e.to_string())?;
             tx.push(TxQueue::new(ring, bell));
         }
-        Ok(Link::new(memory, rx, tx))
+        Ok(ConnectionRings::new(memory, rx, tx))
     }
 }
 
@@ -199,7 +199,7 @@ pub struct Joining {
     parts: Option<Parts>,
     /// Messages sent so far; each is answered before the next one.
     sent: usize,
-    link: Option<Arc<Link>>,
+    link: Option<Arc<ConnectionRings>>,
     /// The server's name, then that of its interface.
     pub peer: String,
 }
@@ -216,7 +216,7 @@ pub enum Joined {
     /// Send [`Joining::say`].
     Next,
     /// The server has taken everything.
-    Up(Arc<Link>),
+    Up(Arc<ConnectionRings>),
 }
 
 impl Joining {
@@ -332,7 +332,7 @@ impl Joining {
                 rx.push(RxQueue::new(ring, bell));
             }
         }
-        self.link = Some(Link::new(memory, rx, tx));
+        self.link = Some(ConnectionRings::new(memory, rx, tx));
         let size = layout.size;
         self.parts = Some(Parts {
             region,

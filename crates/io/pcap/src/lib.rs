@@ -24,7 +24,7 @@ pub use trace::{Filter, TraceHandler};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{GraphError, NodeId, Source};
-use volley_iface::{MAX_INTERFACES, Registry, Yard};
+use volley_iface::{MAX_INTERFACES, QueueMigration, Registry};
 
 /// Gets a sentence for the operator.
 type Listener = Box<dyn Fn(&str)>;
@@ -61,7 +61,7 @@ impl Pcap {
 /// Bring in `pcap-input`, the interface kind `pcap`, `pcap trace` and their requests.
 pub fn register(registry: &mut Registry) -> Result<Pcap, GraphError> {
     let workers = registry.engine.borrow().settings().workers;
-    let yard = Yard::new(workers, MAX_INTERFACES);
+    let yard = QueueMigration::new(workers, MAX_INTERFACES);
     {
         let mut engine = registry.engine.borrow_mut();
         let (table, size) = (registry.table(), engine.settings().vector_size);

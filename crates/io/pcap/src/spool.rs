@@ -1,6 +1,6 @@
 //! Packets on their way from workers into a file.
 //!
-//! Contract: [`Spool::give`] is for workers: it copies into a record made beforehand, never waits, never allocates, and
+//! Contract: [`CaptureWriter::give`] is for workers: it copies into a record made beforehand, never waits, never allocates, and
 //! counts what it could not take. [`Sink::drain`] is for the control thread: it writes what came, in order, and gives the
 //! records back. The number of records bounds what can be lost of: a burst longer than that between two drains.
 
@@ -43,7 +43,7 @@ pub struct Record {
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
+pub enum QueuedPacket {
     /// It is on its way.
     Taken,
     /// The number of packets asked for is reached.
@@ -53,7 +53,7 @@ pub enum Given {
 }
 
 /// The queue between workers and the control thread.
-pub struct Spool {
+pub struct CaptureWriter {
     empty: ArrayQueue<Box<Record>>,
     full: ArrayQueue<Box<Record>>,
     snap: usize,
@@ -61,9 +61,9 @@ pub struct Spool {
     lost: AtomicU64,
 }
 
-impl Spool {
+impl CaptureWriter {
     /// A spool with room for `records` packets of up to `snap` bytes (longer ones are cut), which takes `max` in all.
-    pub fn new(records: usize, snap: usize, max: u64) -> Arc<Spool> {
+    pub fn new(records: usize, snap: usize, max: u64) -> Arc<CaptureWriter> {
         let snap = snap.min(WHOLE);
         let empty = ArrayQueue::new(records.max(1));
         // Memory that is not written to costs address space only, so whole packets may be provided for.
@@ -73,7 +73,7 @@ impl Spool {
             bytes: Vec::with_capacity(snap),
         };
         while empty.push(Box::new(record())).is_ok() {}
-        Arc::new(Spool {
+        Arc::new(CaptureWriter {
             full: ArrayQueue::new(empty.capacity()),
             empty,
             snap,
@@ -83,20 +83,20 @@ impl Spool {
     }
 
     /// Copy a packet, from `back` bytes in front of its position.
-    pub fn give(&self, note: Note, packet: &PacketView<'_>, back: usize) -> Given {
+    pub fn give(&self, note: Note, packet: &PacketView<'_>, back: usize) -> QueuedPacket {
         if self.left.load(Relaxed) == 0 {
-            return Given::Over;
+            return QueuedPacket::Over;
         }
         let Some(mut record) = self.empty.pop() else {
             self.lost.fetch_add(1, Relaxed);
-            return Given::Lost;
+            return QueuedPacket::Lost;
         };
         let claimed = self
             .left
             .fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1));
         if claimed.is_err() {
             let _ = self.empty.push(record);
-            return Given::Over;
+            return QueuedPacket::Over;
         }
         record.note = note;
         record.len = (packet.len() + back) as u32;
@@ -109,7 +109,7 @@ impl Spool {
         });
         // Both queues have room for all records there are.
         let _ = self.full.push(record);
-        Given::Taken
+        QueuedPacket::Taken
     }
 
     /// Hand what came to `each`, oldest first; returns how many.
@@ -138,7 +138,7 @@ impl Spool {
 
 /// The control thread's end of a spool: a file.
 pub struct Sink {
-    spool: Arc<Spool>,
+    spool: Arc<CaptureWriter>,
     path: PathBuf,
     options: WriterOptions,
     writer: Option<Writer>,
@@ -206,7 +206,7 @@ impl Describe for Plain {
 
 impl Sink {
     /// A sink whose file is made with the first packet.
-    pub fn lazy(spool: Arc<Spool>, path: &Path, format: FileFormat, clock: &Clock) -> Sink {
+    pub fn lazy(spool: Arc<CaptureWriter>, path: &Path, format: FileFormat, clock: &Clock) -> Sink {
         let options = WriterOptions {
             format,
             linktype: LinkType::ETHERNET,
@@ -227,7 +227,7 @@ impl Sink {
 
     /// A sink whose file is made now (an older one is replaced).
     pub fn create(
-        spool: Arc<Spool>,
+        spool: Arc<CaptureWriter>,
         path: &Path,
         format: FileFormat,
         clock: &Clock,
@@ -243,7 +243,7 @@ impl Sink {
     }
 
     /// The workers' end.
-    pub fn spool(&self) -> &Arc<Spool> {
+    pub fn spool(&self) -> &Arc<CaptureWriter> {
         &self.spool
     }
 

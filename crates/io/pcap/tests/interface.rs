@@ -27,8 +27,8 @@ impl Node for Turn {
     const NAME: &'static str = "turn";
     type Next = Out;
     type Count = Count;
-    type Trace = Glance;
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Out>) -> Done {
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Out>) -> Consumed {
         let n = v.len();
         v.advance(14);
         for row in 0..n {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::Source;
-use volley_iface::driver::Host;
+use volley_iface::driver::DriverHost;
 use volley_iface::{IfIdx, NewInterface};
 use volley_model::reply::{PacketGeneratorReply, PgCaptureRow, StreamRow};
 use volley_model::{
@@ -19,7 +19,7 @@ use volley_model::{
 use volley_pcap::FileFormat;
 use volley_pcap::interface::{attach, without_hardware};
 use volley_pcap::node::capture_tx::Capturing;
-use volley_pcap::spool::{Plain, RECORDS, Sink, Spool, WHOLE};
+use volley_pcap::spool::{CaptureWriter, Plain, RECORDS, Sink, WHOLE};
 use volley_tables::qsbr::Publisher;
 
 /// Name of the interface kind.
@@ -42,7 +42,7 @@ struct Port {
 
 /// Everything of the packet generator on the control thread.
 pub(crate) struct Control {
-    host: Host,
+    host: DriverHost,
     inboxes: Vec<Arc<Inbox>>,
     /// Streams that each worker has, deleted ones included that it has not given back yet.
     held: Vec<usize>,
@@ -52,7 +52,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(host: Host, inboxes: Vec<Arc<Inbox>>) -> Self {
+    pub(crate) fn new(host: DriverHost, inboxes: Vec<Arc<Inbox>>) -> Self {
         Control {
             host,
             held: vec![0; inboxes.len()],
@@ -134,12 +134,12 @@ impl Control {
         if self.streams.iter().any(|e| e.spec.name == spec.name) {
             return Err(ModelError::exists(ObjectKind::Stream, &spec.name));
         }
-        let crew = self.host.engine.borrow().crew().clone();
-        let first = crew.open().next().unwrap_or(0);
+        let worker_set = self.host.engine.borrow().worker_set().clone();
+        let first = worker_set.accepting().next().unwrap_or(0);
         let worker = spec.worker.map_or(first, |worker| worker as usize);
-        let inbox = self.inboxes.get(worker).filter(|_| crew.has(worker));
+        let inbox = self.inboxes.get(worker).filter(|_| worker_set.has(worker));
         let Some(inbox) = inbox else {
-            let all: Vec<String> = crew.iter().map(|w| w.to_string()).collect();
+            let all: Vec<String> = worker_set.iter().map(|w| w.to_string()).collect();
             let why = format!(
                 "there is none of that number; there are: {}",
                 all.join(", ")
@@ -175,9 +175,9 @@ impl Control {
 
     /// Streams of a worker that is to end go to the others, each to the one with the fewest.
     fn leave(&mut self, worker: usize) {
-        let crew = self.host.engine.borrow().crew().clone();
+        let worker_set = self.host.engine.borrow().worker_set().clone();
         for entry in self.streams.iter_mut().filter(|e| e.worker == worker) {
-            let others = crew.open().filter(|w| *w != worker);
+            let others = worker_set.accepting().filter(|w| *w != worker);
             let Some(to) = others.min_by_key(|w| self.held[*w]) else {
                 return;
             };
@@ -230,7 +230,7 @@ impl Control {
             return Err(ModelError::exists(ObjectKind::Capture, name));
         }
         let clock = self.host.engine.borrow().settings().clock.clone();
-        let spool = Spool::new(RECORDS, WHOLE, count.unwrap_or(u64::MAX));
+        let spool = CaptureWriter::new(RECORDS, WHOLE, count.unwrap_or(u64::MAX));
         let sink = Sink::lazy(spool.clone(), file, FileFormat::for_path(file), &clock);
         let port = &mut self.ports[at];
         port.sink = Some((sink, count));

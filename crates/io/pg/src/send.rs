@@ -2,13 +2,13 @@
 
 use crate::node::pg_input::{Count, Next, PgInput};
 use crate::stream::Stream;
-use volley_graph::{Col, Counters, Cx, Fresh, Isa};
+use volley_graph::{Col, Counters, Cx, Isa, NewVector};
 use volley_iface::Direction;
 
 impl PgInput {
     /// Make the packets that the plan names.
     #[inline(always)]
-    pub(crate) fn fill<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut Fresh<'_, I, Next>) {
+    pub(crate) fn fill<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut NewVector<'_, I, Next>) {
         let n = fresh.len();
         let (streams, plan) = (&mut self.streams, self.plan.words(n));
         let Some(&first) = plan.first() else { return };
@@ -43,7 +43,7 @@ impl PgInput {
 
     /// Make the packets that may be chains.
     #[cold]
-    fn fill_long<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut Fresh<'_, I, Next>) {
+    fn fill_long<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &mut NewVector<'_, I, Next>) {
         for row in 0..fresh.len() {
             let stream = &mut self.streams[self.plan.words(row + 1)[row] as usize];
             if !stream.is_big {
@@ -69,7 +69,7 @@ impl PgInput {
 
     /// Account for packets that were made ahead.
     #[inline(always)]
-    pub(crate) fn weigh<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>) {
+    pub(crate) fn weigh<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: &NewVector<'_, I, Next>) {
         for stream in &mut self.streams {
             (stream.packets, stream.bytes) = (0, 0);
         }
@@ -98,7 +98,7 @@ impl PgInput {
 
     /// Count the packets as received, show them to a capture, and send each to where its stream enters.
     #[inline(always)]
-    pub(crate) fn dispatch<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: Fresh<'_, I, Next>) {
+    pub(crate) fn dispatch<I: Isa>(&mut self, cx: &Cx<'_, Count>, fresh: NewVector<'_, I, Next>) {
         let n = fresh.len();
         let (mut target, mut one) = (None, true);
         for stream in self.streams.iter().filter(|s| s.packets > 0) {
@@ -124,7 +124,7 @@ impl PgInput {
     }
 
     /// Send rows to their nodes, and those at fault to be dropped.
-    fn send_faulty<I: Isa>(&mut self, mut fresh: Fresh<'_, I, Next>) {
+    fn send_faulty<I: Isa>(&mut self, mut fresh: NewVector<'_, I, Next>) {
         let nodes = self.nodes.words_mut(fresh.len());
         let mut faulty = self.faulty.iter().peekable();
         if !self.faulty.is_empty() {
@@ -140,14 +140,14 @@ impl PgInput {
     }
 
     #[inline(always)]
-    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>) {
+    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &NewVector<'_, I, Next>) {
         let Some(tap) = self.table.tap(Direction::Rx) else {
             return;
         };
         for (row, &stream) in self.plan.words(fresh.len()).iter().enumerate() {
             let faulty = self.faulty.iter().any(|(at, _)| *at as usize == row);
             if let (Some(rx), false) = (self.streams[stream as usize].rx(), faulty) {
-                tap.pass(Direction::Rx, rx, &fresh.view(row), cx.now_ns());
+                tap.packet_passed(Direction::Rx, rx, &fresh.view(row), cx.now_ns());
             }
         }
     }

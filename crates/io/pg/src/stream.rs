@@ -9,7 +9,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use volley_graph::buf::DATA;
-use volley_graph::{Aside, NodeId};
+use volley_graph::{DeferredPackets, NodeId};
 
 /// The most streams there can be on one worker.
 pub const MAX_STREAMS: usize = 256;
@@ -127,7 +127,7 @@ impl Inbox {
 
 /// A lap of packets made ahead.
 pub(crate) struct Lap {
-    pub(crate) aside: Aside,
+    pub(crate) aside: DeferredPackets,
     /// The stream of each packet.
     pub(crate) rows: Vec<u8>,
     pub(crate) at: usize,
@@ -137,7 +137,7 @@ pub(crate) struct Lap {
 impl Lap {
     pub(crate) fn new(preload: Preload) -> Lap {
         Lap {
-            aside: Aside::with_capacity(preload.packets),
+            aside: DeferredPackets::with_capacity(preload.packets),
             rows: Vec::with_capacity(preload.packets),
             at: 0,
             packets: preload.packets,

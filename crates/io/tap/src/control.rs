@@ -8,16 +8,16 @@ use std::fs::File;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_graph::GraphError;
-use volley_iface::driver::{Caps, Host, Port, Refusal};
+use volley_iface::driver::{Caps, DriverHost, Port, PortRefusal};
 use volley_iface::{IfIdx, NewInterface, Registry};
-use volley_linux::{Driver, Link, Links, LinuxError, Namespace, Standing};
+use volley_linux::{Driver, KernelInterface, KernelLink, KernelLinks, LinuxError, Namespace};
 use volley_model::{
     AdminState, Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request,
     Switch, TapMode, TapSpec,
 };
 use volley_vhost::kernel::{self, Kernel, Refused, Rings};
 use volley_vhost::node::vhost_user_tx::VhostTx;
-use volley_vhost::wire::Wire;
+use volley_vhost::wire::VhostPort;
 
 /// Name of the kind.
 pub const KIND: &str = "tap";
@@ -33,8 +33,8 @@ pub struct TapHandler {
 /// A tap in the kernel. Gone when its files are closed.
 struct Tap {
     files: Vec<Arc<File>>,
-    links: Links,
-    link: Link,
+    links: KernelLinks,
+    link: KernelLink,
     udp: bool,
 }
 
@@ -69,7 +69,7 @@ impl Tap {
     fn make(spec: &InterfaceSpec, tap: &TapSpec) -> Result<Self, LinuxError> {
         let namespace = Namespace::new(tap.namespace.as_deref());
         let name = tap.host.as_deref().unwrap_or(&spec.name);
-        let links = Links::open(&namespace)?;
+        let links = KernelLinks::open(&namespace)?;
         if links.by_name(name).is_ok() {
             let place = namespace.place();
             return Err(LinuxError::Unsupported(format!(
@@ -107,7 +107,7 @@ fn caps(offload: Switch, udp: bool) -> Caps {
     }
 }
 
-fn details(spec: &TapSpec, link: &Link, carrier: &Carrier) -> Vec<String> {
+fn details(spec: &TapSpec, link: &KernelLink, carrier: &Carrier) -> Vec<String> {
     let namespace = Namespace::new(spec.namespace.as_deref());
     let mode = match spec.mode {
         TapMode::Tap => "tap",
@@ -136,25 +136,27 @@ fn details(spec: &TapSpec, link: &Link, carrier: &Carrier) -> Vec<String> {
 /// The kernel's end sees a carrier while ours is meant to be up.
 struct TapPort {
     file: Arc<File>,
-    links: Rc<Links>,
+    links: Rc<KernelLinks>,
     link: u32,
     follows_mtu: bool,
     served: Served,
-    host: Host,
+    host: DriverHost,
     /// Our interface, once it is there.
     number: Rc<Cell<Option<IfIdx>>>,
 }
 
 impl Port for TapPort {
-    fn set_admin(&mut self, state: AdminState) -> Result<(), Refusal> {
+    fn set_admin(&mut self, state: AdminState) -> Result<(), PortRefusal> {
         // The device may be gone, and then there is nothing to tell: the link says so.
         let _ = sys::set_carrier(&self.file, state == AdminState::Up);
         Ok(())
     }
 
-    fn set_mtu(&mut self, mtu: u32) -> Result<(), Refusal> {
+    fn set_mtu(&mut self, mtu: u32) -> Result<(), PortRefusal> {
         if self.follows_mtu {
-            self.links.set_mtu(self.link, mtu).map_err(Refusal::new)?;
+            self.links
+                .set_mtu(self.link, mtu)
+                .map_err(PortRefusal::new)?;
             if let Some(index) = self.number.get() {
                 self.host.set_device_mtu(index, mtu);
             }
@@ -208,14 +210,14 @@ impl TapHandler {
         let new = NewInterface {
             mac: spec.mac.map(|m| m.0),
             mtu: spec.mtu.unwrap_or(link.mtu),
-            own_mtu: spec.mtu,
+            configured_mtu: spec.mtu,
             details: details(tap, &link, &carrier),
             caps: caps(tap.offload, udp),
             port: Box::new(port),
             ..NewInterface::new(&spec.name, KIND)
         };
         let keep = (served.service.clone(), Gone(links.clone(), link.index));
-        let standing = Standing::new(new, links, link, Box::new(keep));
+        let standing = KernelInterface::new(new, links, link, Box::new(keep));
         let index = match carrier {
             Carrier::Kernel(rings) => self.attach_served(standing, &served, rings)?,
             Carrier::Workers(_) => self.attach_queues(standing, spec, &files, layer)?,
@@ -227,7 +229,7 @@ impl TapHandler {
     /// The interface over queues that workers read and write.
     fn attach_queues(
         &mut self,
-        standing: Standing,
+        standing: KernelInterface,
         spec: &InterfaceSpec,
         files: &[Arc<File>],
         layer: Layer,
@@ -245,21 +247,21 @@ impl TapHandler {
     /// The interface over rings that the kernel serves.
     fn attach_served(
         &mut self,
-        mut standing: Standing,
+        mut standing: KernelInterface,
         served: &Served,
         rings: Rings,
     ) -> Result<IfIdx, ModelError> {
         let (table, size) = self.driver.surroundings();
-        let workers = self.driver.host().place(rings.queues());
+        let workers = self.driver.host().assign_workers(rings.queues());
         standing.new.rx_node = kernel::INPUT;
         standing.new.rx_queues = workers.clone();
         standing.new.tx_queues = rings.queues() as u32;
         let (ended, wire) = (standing.ended.clone(), served.wire.clone());
         let index = self.driver.stand(standing, move |worker, index| {
-            let wire = wire.get_or_init(|| Wire::new(index)).clone();
+            let wire = wire.get_or_init(|| VhostPort::new(index)).clone();
             VhostTx::new(worker, table.clone(), wire, size)
         })?;
-        let wire = served.wire.get_or_init(|| Wire::new(index)).clone();
+        let wire = served.wire.get_or_init(|| VhostPort::new(index)).clone();
         let service = self.kernel.start(wire, rings, &workers, ended);
         // Nobody has set it before.
         let _ = served.service.set(service);
@@ -268,7 +270,7 @@ impl TapHandler {
 }
 
 /// Takes the kernel's end away at once, not when the last worker has given its queue back.
-struct Gone(Rc<Links>, u32);
+struct Gone(Rc<KernelLinks>, u32);
 
 impl Drop for Gone {
     fn drop(&mut self) {

@@ -6,7 +6,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use volley_graph::buf::DATA;
-use volley_graph::{Fresh, Isa, MAX_SEGMENTS, Offload, Vector};
+use volley_graph::{Isa, MAX_SEGMENTS, NewVector, Offload, Vector};
 use volley_linux::node::{input, transmit};
 use volley_linux::vnet::{self, HEADER};
 use volley_linux::{RxQueue, Status, Taken, TxQueue};
@@ -63,7 +63,7 @@ impl TapRx {
     /// Read a packet into a row. None when there is none; else its header and whether it is whole.
     fn read<I: Isa>(
         &mut self,
-        fresh: &mut Fresh<'_, I, input::Next>,
+        fresh: &mut NewVector<'_, I, input::Next>,
         row: usize,
     ) -> Option<(vnet::Bytes, bool)> {
         let room = if self.long > 0 { LONGEST } else { DATA };
@@ -106,7 +106,7 @@ impl TapRx {
     /// Hang what did not fit the row's buffers behind them. False when buffers run out.
     fn spilled<I: Isa>(
         &mut self,
-        fresh: &mut Fresh<'_, I, input::Next>,
+        fresh: &mut NewVector<'_, I, input::Next>,
         row: usize,
         stored: usize,
         len: usize,
@@ -173,7 +173,11 @@ impl RxQueue for TapRx {
         self.guess.min(most)
     }
 
-    fn take<I: Isa>(&mut self, fresh: &mut Fresh<'_, I, input::Next>, bad: &mut [u32]) -> Taken {
+    fn take<I: Isa>(
+        &mut self,
+        fresh: &mut NewVector<'_, I, input::Next>,
+        bad: &mut [u32],
+    ) -> Taken {
         let mut taken = Taken::default();
         while taken.rows < fresh.len() {
             let row = taken.rows;

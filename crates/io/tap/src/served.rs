@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use volley_model::{TapMode, TapSpec, TapVhost};
 use volley_vhost::kernel::{self, Refused, Rings, Service};
-use volley_vhost::wire::Wire;
+use volley_vhost::wire::VhostPort;
 
 /// Who carries a tap's packets.
 pub enum Carrier {
@@ -60,6 +60,6 @@ fn serve(queues: &[Arc<File>]) -> Result<Rings, Refused> {
 /// begun when it is there.
 #[derive(Clone, Default)]
 pub struct Served {
-    pub wire: Rc<OnceCell<Arc<Wire>>>,
+    pub wire: Rc<OnceCell<Arc<VhostPort>>>,
     pub service: Rc<OnceCell<Service>>,
 }

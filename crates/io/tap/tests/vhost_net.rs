@@ -21,7 +21,7 @@ use volley_model::{
 use volley_tap::sys::{self, Header, Layer};
 use volley_vhost::kernel::{self, Ended, Kernel, Rings, Service};
 use volley_vhost::node::vhost_user_tx::VhostTx;
-use volley_vhost::wire::Wire;
+use volley_vhost::wire::VhostPort;
 
 /// For what takes a moment here and many in a guest.
 const LONG: Duration = Duration::from_secs(60);
@@ -94,7 +94,7 @@ fn soon(daemon: &mut Daemon, what: &str, mut holds: impl FnMut(&mut Daemon) -> b
     while !holds(daemon) {
         let fault = daemon.link_fault("a");
         assert!(Instant::now() < end, "waiting for {what}, link {fault:?}");
-        daemon.registry.processes.turn();
+        daemon.registry.processes.run_manual();
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -402,7 +402,7 @@ fn killed_it_leaves_nothing_behind() {
 /// An interface of one queue over rings of its own, without the tap's driver; its rings are what is tested.
 struct Bare {
     daemon: Daemon,
-    wire: Arc<Wire>,
+    wire: Arc<VhostPort>,
     service: Service,
     _kernel: Rc<Kernel>,
     _tap: File,
@@ -421,14 +421,14 @@ impl Bare {
         sys::set_header(&tap, Header::Virtio).unwrap();
         let rings = Rings::new(&[tap.as_fd()]).unwrap();
         let (host, table) = (daemon.registry.host(), daemon.registry.table());
-        let wire: Rc<OnceCell<Arc<Wire>>> = Rc::default();
+        let wire: Rc<OnceCell<Arc<VhostPort>>> = Rc::default();
         let first = wire.clone();
         let new = NewInterface {
             rx_node: kernel::INPUT,
             ..NewInterface::new("a", "tap")
         };
         let make = move |worker, index| {
-            let wire = first.get_or_init(|| Wire::new(index)).clone();
+            let wire = first.get_or_init(|| VhostPort::new(index)).clone();
             VhostTx::new(worker, table.clone(), wire, 256)
         };
         host.attach(new, make).unwrap();

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::feature::{self, Wanted};
 use crate::memory::{Memory, Place};
 use crate::protocol::{Message, RingAddr, code, reply};
-use crate::wire::{Lane, MAX_PAIRS, PATIENCE, Ring, Running, Wire};
+use crate::wire::{MAX_PAIRS, PATIENCE, Ring, RingSlot, Running, VhostPort};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -33,7 +33,7 @@ struct Described {
 /// State of one connection.
 pub struct Backend {
     wanted: Wanted,
-    wire: Arc<Wire>,
+    wire: Arc<VhostPort>,
     features: u64,
     protocol: u64,
     memory: Option<Arc<Memory>>,
@@ -54,7 +54,7 @@ fn named(name: &'static str, text: String) -> Fault {
 
 impl Backend {
     /// A fresh connection.
-    pub fn new(wanted: Wanted, wire: Arc<Wire>, account: Arc<Account>) -> Self {
+    pub fn new(wanted: Wanted, wire: Arc<VhostPort>, account: Arc<Account>) -> Self {
         wire.clear();
         Backend {
             wanted,
@@ -89,7 +89,7 @@ impl Backend {
     }
 
     /// Even rings are the guest's to receive from, so we send to them.
-    fn lane(&self, ring: usize) -> &Lane {
+    fn lane(&self, ring: usize) -> &RingSlot {
         match ring % 2 {
             0 => &self.wire.tx[ring / 2],
             _ => &self.wire.rx[ring / 2],

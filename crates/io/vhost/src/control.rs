@@ -10,15 +10,15 @@ use crate::frontend::Frontend;
 use crate::node::vhost_user_input::{VIRTIO_NAME, VhostInput};
 use crate::node::vhost_user_tx::VhostTx;
 use crate::protocol::{Arrived, Bind, Link as Socket, Listener, connect};
-use crate::wire::{List, MAX_PAIRS, Roll, Stuck, Wire};
+use crate::wire::{List, MAX_PAIRS, PortList, Stuck, VhostPort};
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tracing::{info, warn};
-use volley_graph::{ProcessInfo, Source, Turn, Watch};
-use volley_iface::driver::{Caps, Host, Port as DriverPort};
+use volley_graph::{Activation, ProcessInfo, Source, Watch};
+use volley_iface::driver::{Caps, DriverHost, Port as DriverPort};
 use volley_iface::{IfIdx, Link, NewInterface};
 use volley_model::{
     Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, Query, Reply, Request, SocketRole,
@@ -81,7 +81,7 @@ struct Port {
     index: IfIdx,
     front: bool,
     spec: VhostSpec,
-    wire: Arc<Wire>,
+    wire: Arc<VhostPort>,
     listener: Option<Listener>,
     _listen: Option<Watch>,
     peer: Option<Peer>,
@@ -97,24 +97,24 @@ struct Port {
 
 /// All interfaces of the two kinds.
 pub struct Ports {
-    host: Host,
+    host: DriverHost,
     me: Weak<RefCell<Ports>>,
     ports: Vec<Port>,
-    vhost: Roll,
-    virtio: Roll,
+    vhost: PortList,
+    virtio: PortList,
     _tick: Option<Watch>,
 }
 
 impl Ports {
     /// None yet.
-    pub fn new(host: Host, vhost: List, virtio: List) -> Rc<RefCell<Self>> {
+    pub fn new(host: DriverHost, vhost: List, virtio: List) -> Rc<RefCell<Self>> {
         Rc::new_cyclic(|me| {
             RefCell::new(Ports {
                 host,
                 me: me.clone(),
                 ports: Vec::new(),
-                vhost: Roll::new(vhost),
-                virtio: Roll::new(virtio),
+                vhost: PortList::new(vhost),
+                virtio: PortList::new(virtio),
                 _tick: None,
             })
         })
@@ -129,7 +129,7 @@ impl Ports {
         self.host.check_free(&name)?;
         let serves = vhost.role == SocketRole::Server;
         let listener = serves.then(|| listen(vhost)).transpose()?;
-        let (number, placed) = (Rc::new(Cell::new(None)), self.host.place(1));
+        let (number, placed) = (Rc::new(Cell::new(None)), self.host.assign_workers(1));
         let new = NewInterface {
             mac: spec.mac.map(|m| m.0),
             mtu: spec.mtu.unwrap_or(9000),
@@ -143,28 +143,28 @@ impl Ports {
         let settings = engine.borrow().settings().clone();
         let table = self.host.interfaces.borrow().table().clone();
         // The same wire for the nodes of all workers; made when the number is known, which is then.
-        let made: Rc<RefCell<Option<Arc<Wire>>>> = Rc::default();
+        let made: Rc<RefCell<Option<Arc<VhostPort>>>> = Rc::default();
         let wire_of = made.clone();
         let index = self.host.attach(new, move |worker, index| {
             let wire = wire_of
                 .borrow_mut()
-                .get_or_insert_with(|| Wire::new(index))
+                .get_or_insert_with(|| VhostPort::new(index))
                 .clone();
             VhostTx::new(worker, table.clone(), wire, settings.vector_size)
         })?;
         number.set(Some(index));
         let wire = made
             .borrow_mut()
-            .get_or_insert_with(|| Wire::new(index))
+            .get_or_insert_with(|| VhostPort::new(index))
             .clone();
-        let (to, crew) = (wire.clone(), self.host.engine.borrow().crew().clone());
+        let (to, worker_set) = (wire.clone(), self.host.engine.borrow().worker_set().clone());
         placed
             .iter()
             .zip(&to.places)
-            .for_each(|(w, place)| place.put(*w));
-        self.host.set_steer(index, move |queue, worker| {
+            .for_each(|(w, place)| place.set(*w));
+        self.host.set_queue_mover(index, move |queue, worker| {
             if let Some(place) = to.places.get(queue) {
-                place.order(worker, &crew);
+                place.request(worker, &worker_set);
             }
         });
         let watch = listener.as_ref().and_then(|l| self.watch(index, l.as_fd()));
@@ -241,12 +241,16 @@ impl Ports {
         let me = self.me.clone();
         let body = move || {
             let Some(ports) = me.upgrade() else {
-                return Turn::Done;
+                return Activation::Done;
             };
             let more = ports
                 .try_borrow_mut()
                 .map_or(true, |mut ports| ports.service(index));
-            if more { Turn::Again } else { Turn::Idle }
+            if more {
+                Activation::Again
+            } else {
+                Activation::Idle
+            }
         };
         let fd = fd.try_clone_to_owned().ok()?;
         // Without a watch the tick does the same, a little later.
@@ -274,8 +278,8 @@ impl Ports {
             None => port.converse().map_or_else(
                 |fault| Some(Err(fault)),
                 |talk| {
-                    more = talk == Talk::More;
-                    (talk == Talk::Closed).then_some(Ok(()))
+                    more = talk == HandshakeState::More;
+                    (talk == HandshakeState::Closed).then_some(Ok(()))
                 },
             ),
         };
@@ -339,11 +343,11 @@ impl Ports {
         let features = port.peer.as_ref().map_or(0, |p| p.end.features());
         let caps = caps(features, port.front);
         if changed {
-            let crew = self.host.engine.borrow().crew().clone();
-            let rx = self.host.place_again(index, pairs.max(1));
+            let worker_set = self.host.engine.borrow().worker_set().clone();
+            let rx = self.host.reassign_workers(index, pairs.max(1));
             let wire = port.wire.clone();
             for (place, worker) in wire.places.iter().zip(&rx) {
-                place.order(*worker, &crew);
+                place.request(*worker, &worker_set);
             }
             self.host.set_queues(index, rx, pairs.max(1) as u32);
             self.host.set_caps(index, caps);
@@ -361,7 +365,7 @@ impl Ports {
 
 /// What a conversation came to.
 #[derive(PartialEq, Eq)]
-enum Talk {
+enum HandshakeState {
     Idle,
     More,
     Closed,
@@ -378,15 +382,15 @@ impl Port {
     }
 
     /// Act on what the peer has sent.
-    fn converse(&mut self) -> Result<Talk, Fault> {
+    fn converse(&mut self) -> Result<HandshakeState, Fault> {
         let Some(peer) = &mut self.peer else {
-            return Ok(Talk::Idle);
+            return Ok(HandshakeState::Idle);
         };
         for _ in 0..MESSAGES {
             let message = match peer.socket.receive()? {
                 Arrived::Message(message) => message,
-                Arrived::Nothing => return Ok(Talk::Idle),
-                Arrived::Closed => return Ok(Talk::Closed),
+                Arrived::Nothing => return Ok(HandshakeState::Idle),
+                Arrived::Closed => return Ok(HandshakeState::Closed),
             };
             match &mut peer.end {
                 End::Back(end) => {
@@ -397,7 +401,7 @@ impl Port {
                 End::Front(end) => end.handle(message, &peer.socket)?,
             }
         }
-        Ok(Talk::More)
+        Ok(HandshakeState::More)
     }
 
     /// The peer is gone, or is sent away for a fault.

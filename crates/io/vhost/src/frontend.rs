@@ -1,11 +1,11 @@
 //! The front end's side of the control channel: features are agreed on, memory and rings handed over, one question at a
 //! time. A fresh piece of memory for each connection, so that a back end that comes back finds nothing of the old one.
 
-use crate::driver::{PackedDriver, Shared, SplitDriver, Way};
+use crate::driver::{PackedDriver, RingDirection, Shared, SplitDriver};
 use crate::fault::Fault;
 use crate::feature::{self, Wanted};
 use crate::protocol::{Link, Message, RingAddr, code, encode, regions, ring_addr};
-use crate::wire::{PATIENCE, Ring, Running, Wire};
+use crate::wire::{PATIENCE, Ring, Running, VhostPort};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ use volley_shm::Event;
 /// State of one connection.
 pub struct Frontend {
     wanted: Wanted,
-    wire: Arc<Wire>,
+    wire: Arc<VhostPort>,
     size: u16,
     /// Queue pairs: those wanted, then those that the back end has.
     pairs: usize,
@@ -45,7 +45,7 @@ impl Frontend {
     /// Begin to talk with the back end behind `link`.
     pub fn new(
         wanted: Wanted,
-        wire: Arc<Wire>,
+        wire: Arc<VhostPort>,
         (size, pairs): (u16, usize),
         link: &Link,
     ) -> Result<Self, Fault> {
@@ -161,9 +161,9 @@ impl Frontend {
                 ));
             };
             let way = if ring % 2 == 0 {
-                Way::Receive
+                RingDirection::Receive
             } else {
-                Way::Send
+                RingDirection::Send
             };
             let end = if has(feature::RING_PACKED) {
                 Ring::PackedDriver(PackedDriver::new(layout, spot, &memory, way))
@@ -180,8 +180,8 @@ impl Frontend {
             let [bell, alarm] = self.describe(link, &addr)?;
             self.kicks.push(bell.clone());
             let lane = match way {
-                Way::Receive => &self.wire.rx[ring / 2],
-                Way::Send => &self.wire.tx[ring / 2],
+                RingDirection::Receive => &self.wire.rx[ring / 2],
+                RingDirection::Send => &self.wire.tx[ring / 2],
             };
             let running = Running {
                 ring: end,

@@ -9,7 +9,7 @@ use volley_iface::virtio::{GSO_ECN, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM
 pub fn read(header: &[u8; HEADER], first: &[u8]) -> Option<Offload> {
     let (bytes, _) = header.split_first_chunk()?;
     // The peer's own length of the headers is only a hint, and a kernel's may include payload.
-    let offload = VirtioNetHdr::from_le_bytes(bytes).request(first).ok()?;
+    let offload = VirtioNetHdr::from_le_bytes(bytes).to_offload(first).ok()?;
     // A super-segment without a checksum to be finished cannot be cut.
     let whole = offload.gso.is_none() || offload.checksum.is_some();
     whole.then_some(offload)

@@ -3,9 +3,9 @@
 //! A lane is claimed by a worker for one vector at a time. Nothing a peer does keeps a lane claimed, so taking a ring out
 //! waits for one vector at most, and once it is out nobody touches the peer's memory any more. What else may keep a worker
 //! (a debugger, a page that comes back from swap) does not keep the control thread: after [`PATIENCE`] the ring stays in,
-//! no worker begins with it any more, and it is taken out once the worker has let go of it ([`Wire::is_clear`]).
+//! no worker begins with it any more, and it is taken out once the worker has let go of it ([`VhostPort::is_clear`]).
 
-use crate::device::{Bell, End, Packed, Split};
+use crate::device::{End, Notification, Packed, Split};
 use crate::driver::{PackedDriver, SplitDriver};
 use crate::fault::{Fault, RingFault};
 use crate::memory::Memory;
@@ -17,8 +17,8 @@ use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed, fence,
 };
 use std::time::{Duration, Instant};
-use volley_graph::Rest;
-use volley_iface::{IfIdx, RxPlace};
+use volley_graph::WakeConditions;
+use volley_iface::{IfIdx, RxQueueOwner};
 use volley_shm::Event;
 
 /// The most queue pairs of an interface.
@@ -90,21 +90,21 @@ impl Running {
 
 /// Counters of a lane, each written by the worker that has it.
 #[derive(Default)]
-pub struct LaneCounts {
+pub struct RingCounters {
     /// Packets passed.
     pub packets: AtomicU64,
     /// Times the other side was told.
-    pub bells: AtomicU64,
+    pub notifications_sent: AtomicU64,
 }
 
 /// A place for a ring end.
 #[derive(Default)]
 #[repr(align(64))]
-pub struct Lane {
+pub struct RingSlot {
     live: AtomicBool,
     end: Guarded<Option<Running>>,
     /// Counters.
-    pub counts: LaneCounts,
+    pub counts: RingCounters,
 }
 
 #[inline(always)]
@@ -112,7 +112,7 @@ fn bump(cell: &AtomicU64, by: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
-impl Lane {
+impl RingSlot {
     /// Whether there is a ring that works.
     #[inline(always)]
     pub fn is_live(&self) -> bool {
@@ -142,20 +142,20 @@ impl Lane {
     #[inline(always)]
     pub fn count(&self, packets: usize, told: bool) {
         bump(&self.counts.packets, packets as u64);
-        bump(&self.counts.bells, u64::from(told));
+        bump(&self.counts.notifications_sent, u64::from(told));
     }
 }
 
 /// An interface.
-pub struct Wire {
+pub struct VhostPort {
     /// Its number.
     pub interface: IfIdx,
     /// Rings that we receive from, by queue.
-    pub rx: [Lane; MAX_PAIRS],
+    pub rx: [RingSlot; MAX_PAIRS],
     /// Rings that we send to, by queue.
-    pub tx: [Lane; MAX_PAIRS],
+    pub tx: [RingSlot; MAX_PAIRS],
     /// The worker of each queue that we receive from.
-    pub places: [RxPlace; MAX_PAIRS],
+    pub places: [RxQueueOwner; MAX_PAIRS],
     /// Lanes that can be live.
     pub pairs: AtomicUsize,
     /// Packets carry offload requests both ways.
@@ -165,10 +165,10 @@ pub struct Wire {
     stuck: AtomicBool,
 }
 
-impl Wire {
+impl VhostPort {
     /// Without rings.
-    pub fn new(interface: IfIdx) -> Arc<Wire> {
-        Arc::new(Wire {
+    pub fn new(interface: IfIdx) -> Arc<VhostPort> {
+        Arc::new(VhostPort {
             interface,
             rx: Default::default(),
             tx: Default::default(),
@@ -182,7 +182,7 @@ impl Wire {
 
     /// A worker has found something wrong in `lane`: nobody touches it any more.
     #[cold]
-    pub fn fail(&self, lane: &Lane, fault: RingFault) {
+    pub fn fail(&self, lane: &RingSlot, fault: RingFault) {
         lane.live.store(false, Relaxed);
         let _ = self
             .fault
@@ -196,7 +196,7 @@ impl Wire {
     }
 
     /// Places of queues that may be polled.
-    pub fn in_service(&self) -> impl Iterator<Item = &RxPlace> {
+    pub fn in_service(&self) -> impl Iterator<Item = &RxQueueOwner> {
         self.places.iter().take(self.pairs.load(Relaxed))
     }
 
@@ -229,28 +229,28 @@ impl Wire {
 }
 
 /// Interfaces that are polled.
-pub type Wires = Vec<Arc<Wire>>;
+pub type VhostPorts = Vec<Arc<VhostPort>>;
 /// The way they come to workers.
-pub type List = Arc<ArcSwap<Wires>>;
+pub type List = Arc<ArcSwap<VhostPorts>>;
 
 /// The control thread's hand on a list.
-pub struct Roll {
+pub struct PortList {
     list: List,
     /// Lists that a worker may still have: freed here, and not by the worker that has one last.
-    old: Vec<Arc<Wires>>,
+    old: Vec<Arc<VhostPorts>>,
 }
 
-impl Roll {
+impl PortList {
     /// Of this list.
     pub fn new(list: List) -> Self {
-        Roll {
+        PortList {
             list,
             old: Vec::new(),
         }
     }
 
     /// Let workers see these interfaces. They are to be woken then.
-    pub fn show(&mut self, wires: Wires) {
+    pub fn show(&mut self, wires: VhostPorts) {
         self.old.push(self.list.swap(Arc::new(wires)));
     }
 
@@ -272,12 +272,12 @@ impl Default for Alarms {
 impl Alarms {
     /// Say to each ring that `worker` receives from whether to ring. False when one cannot, has something, or is to go to
     /// another worker.
-    pub fn listen(&mut self, wires: &Wires, worker: usize, bell: Bell) -> bool {
+    pub fn listen(&mut self, wires: &VhostPorts, worker: usize, bell: Notification) -> bool {
         let mut all = true;
         for wire in wires {
             let lanes = wire.rx.iter().enumerate();
-            all &= !wire.in_service().any(|place| place.concerns(worker));
-            let mine = |q: usize| wire.places[q].now() == worker;
+            all &= !wire.in_service().any(|place| place.involves(worker));
+            let mine = |q: usize| wire.places[q].current() == worker;
             for (_, lane) in lanes.filter(|(q, l)| mine(*q) && l.is_live()) {
                 all &= self.lane(lane, bell);
             }
@@ -285,7 +285,7 @@ impl Alarms {
         all
     }
 
-    fn lane(&mut self, lane: &Lane, bell: Bell) -> bool {
+    fn lane(&mut self, lane: &RingSlot, bell: Notification) -> bool {
         let Some(mut claim) = lane.claim() else {
             return false;
         };
@@ -306,16 +306,16 @@ impl Alarms {
         });
         let room = self.0.len() < self.0.capacity();
         match (bell, alarm) {
-            (Bell::On, Some(alarm)) if room => self.0.push(alarm.clone()),
-            (Bell::On, _) => return false,
-            (Bell::Off, _) => {}
+            (Notification::On, Some(alarm)) if room => self.0.push(alarm.clone()),
+            (Notification::On, _) => return false,
+            (Notification::Off, _) => {}
         }
         quiet
     }
 
     /// Let them end the sleep. False when there are too many.
-    pub fn arm(&self, rest: &mut Rest) -> bool {
-        self.0.iter().all(|alarm| rest.fd(alarm.as_fd()))
+    pub fn arm(&self, rest: &mut WakeConditions) -> bool {
+        self.0.iter().all(|alarm| rest.add_fd(alarm.as_fd()))
     }
 
     /// Awake: set them back and forget them.
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_keeps_a_ring_keeps_nothing_else() {
-        let wire = Wire::new(IfIdx(1));
+        let wire = VhostPort::new(IfIdx(1));
         let lane = &wire.rx[0];
         let claim = lane.end.claim().unwrap();
         lane.live.store(true, Relaxed);

@@ -4,7 +4,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 use support::{Bench, frame, resources, spec};
-use volley_graph::Running;
+use volley_graph::WorkerThreads;
 use volley_model::{InterfaceKind, SocketRole, VhostSpec};
 
 /// A back end `dev` and a front end `drv` on one socket, both with these options.
@@ -303,7 +303,7 @@ fn workers_sleep_until_the_peer_rings() {
             a.is_up("dev") && b.is_up("drv")
         }));
         let workers = [&mut a, &mut b].map(|bench| std::mem::take(&mut bench.workers));
-        let _running = workers.map(|w| Running::start(w, &[]).unwrap());
+        let _running = workers.map(|w| WorkerThreads::start(w, &[]).unwrap());
         let (begin, mut waits) = ((worker_ticks(), Instant::now()), Vec::new());
         for round in 0..20u32 {
             let (from, name, to) = if round % 2 == 0 {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use support::testpmd::{self, TestPmd, stat};
 use support::{Bench, spec};
-use volley_graph::Running;
+use volley_graph::WorkerThreads;
 use volley_model::{InterfaceKind, SocketRole, VhostSpec};
 
 /// Pairs of turns that count, and the most that are made to get them.
@@ -144,8 +144,8 @@ fn volley(dir: &Path, packed: bool, options: &str) -> f64 {
     bench.patch("v1", "v0");
     let mut peer = generator(&sockets, options);
     assert!(bench.until(60, |b| b.is_up("v0") && b.is_up("v1")));
-    let running = Running::start(std::mem::take(&mut bench.workers), &[1]).unwrap();
-    let pps = rate(&mut peer, || bench.registry.processes.turn());
+    let running = WorkerThreads::start(std::mem::take(&mut bench.workers), &[1]).unwrap();
+    let pps = rate(&mut peer, || bench.registry.processes.run_manual());
     bench.workers = running.stop();
     let engine = bench.registry.engine.borrow();
     for node in engine.runtime(0).iter().filter(|n| n.vectors > 1000) {

@@ -3,14 +3,14 @@
 use crate::count::{Cells, Sums};
 use crate::learn::Learner;
 use crate::queues::MOST;
-use crate::table::{LearnedPath, QUEUES, RULE_COUNTERS, Situation, Table, Wishes};
+use crate::table::{ClassLimits, LearnedPath, QUEUES, RULE_COUNTERS, Situation, Table};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use volley_graph::{Clock, Engine, Errand, NodeId, ProcessInfo, Runner};
+use volley_graph::{Clock, Engine, NodeId, PeriodicRunner, PeriodicTask, ProcessInfo};
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::{PATH_OWN_HEADERS, PATH_RULES};
 use volley_model::reply::{
@@ -37,7 +37,7 @@ struct Control {
     interfaces: Rc<RefCell<Interfaces>>,
     node: NodeId,
     publisher: Publisher<Table>,
-    wishes: Wishes,
+    wishes: ClassLimits,
     now: Situation,
     gates: Rc<RefCell<Gates>>,
     cells: Vec<Arc<Cells>>,
@@ -52,11 +52,11 @@ struct Control {
 
 /// Carries out requests of the path batcher.
 pub struct PathHandler {
-    control: Runner<Control>,
+    control: PeriodicRunner<Control>,
 }
 
 pub(crate) fn first_table() -> Table {
-    match Table::new(&Wishes::default(), &Situation::default()) {
+    match Table::new(&ClassLimits::default(), &Situation::default()) {
         Ok(table) => table,
         Err(error) => unreachable!("a table without rules: {error}"),
     }
@@ -76,7 +76,7 @@ impl PathHandler {
                 return;
             };
             // What waits of it goes where packets of its number go: nowhere special.
-            table.set_stage(gone.index, None);
+            table.set_ingress_stage(gone.index, None);
             let mut gates = ours.borrow_mut();
             gates.on.remove(&gone.index.0);
             gates.leaving.remove(&gone.index.0);
@@ -87,7 +87,7 @@ impl PathHandler {
             interfaces: registry.interfaces.clone(),
             node,
             publisher,
-            wishes: Wishes::default(),
+            wishes: ClassLimits::default(),
             now: Situation::default(),
             gates,
             cells,
@@ -99,18 +99,18 @@ impl PathHandler {
             clock,
         };
         PathHandler {
-            control: Runner::new(&registry.processes, control),
+            control: PeriodicRunner::new(&registry.processes, control),
         }
     }
 }
 
-impl Errand for Control {
+impl PeriodicTask for Control {
     const PROCESS: ProcessInfo = ProcessInfo {
         name: "path-batcher-process",
         text: "lets the last packets of an interface leave the path batcher, and learns heavy paths",
     };
 
-    fn span(&self) -> Option<Duration> {
+    fn next_run_in(&self) -> Option<Duration> {
         if !self.gates.borrow().leaving.is_empty() || self.now.pass {
             return Some(DRAIN);
         }
@@ -119,7 +119,7 @@ impl Errand for Control {
         Some(Duration::from_millis(span.into()))
     }
 
-    fn turn(&mut self) {
+    fn run(&mut self) {
         self.drain();
         self.learn();
     }
@@ -132,7 +132,7 @@ impl Control {
     }
 
     /// Make the table that `wishes` ask for; nothing changes when that cannot be.
-    fn replace(&mut self, wishes: Wishes) -> Result<Applied, ModelError> {
+    fn replace(&mut self, wishes: ClassLimits) -> Result<Applied, ModelError> {
         if wishes == self.wishes {
             return Ok(Applied::nothing());
         }
@@ -185,7 +185,7 @@ impl Control {
             return Ok(Applied::one());
         }
         if !self.has_frames {
-            let given = self.engine.borrow_mut().spare_frames(MOST + QUEUES + 2);
+            let given = self.engine.borrow_mut().reserve_frames(MOST + QUEUES + 2);
             given.map_err(|e| ModelError::invalid(format!("path batcher on {name}"), e))?;
             self.has_frames = true;
         }
@@ -196,7 +196,7 @@ impl Control {
         self.interfaces
             .borrow()
             .table()
-            .set_stage(index, Some(self.node));
+            .set_ingress_stage(index, Some(self.node));
         self.drain();
         Ok(Applied::one())
     }
@@ -217,7 +217,7 @@ impl Control {
         let table = self.interfaces.borrow().table().clone();
         leaving
             .iter()
-            .for_each(|i| table.set_stage(IfIdx(*i), None));
+            .for_each(|i| table.set_ingress_stage(IfIdx(*i), None));
         self.now.pass = false;
         self.renew();
     }
@@ -478,7 +478,7 @@ impl Control {
 
 impl Handler for PathHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        let mut control = self.control.errand().borrow_mut();
+        let mut control = self.control.task().borrow_mut();
         let done = match request {
             Request::PathBatcherSet(defaults) => {
                 let mut wishes = control.wishes.clone();
@@ -499,7 +499,7 @@ impl Handler for PathHandler {
             _ => return None,
         };
         drop(control);
-        self.control.call();
+        self.control.schedule();
         Some(done)
     }
 
@@ -507,7 +507,7 @@ impl Handler for PathHandler {
         let Query::PathBatcher = query else {
             return None;
         };
-        let control = self.control.errand().borrow();
+        let control = self.control.task().borrow();
         Some(Ok(Reply::PathBatcher(control.reply())))
     }
 }

@@ -87,7 +87,7 @@ impl Trail {
 }
 
 /// One walk that was made.
-struct Memo {
+struct LearnedEntry {
     mask: Front,
     value: Front,
     least: usize,
@@ -101,13 +101,13 @@ struct Memo {
 
 /// Memos of one table's program.
 #[derive(Default)]
-pub(crate) struct Memos {
-    all: Vec<Memo>,
+pub(crate) struct LearnedEntries {
+    all: Vec<LearnedEntry>,
     walks: u32,
     replaced: usize,
 }
 
-impl Memos {
+impl LearnedEntries {
     /// Forget all: there is another table.
     pub(crate) fn clear(&mut self) {
         self.all.clear();
@@ -146,7 +146,7 @@ impl Memos {
             return;
         }
         let mask = self::front(&trail.mask);
-        let memo = Memo {
+        let memo = LearnedEntry {
             mask,
             value: std::array::from_fn(|k| front[k] & mask[k]),
             least: trail.least,
@@ -224,7 +224,7 @@ mod tests {
                 program.want(WANTS[want]).unwrap();
             }
             program.finish();
-            let (mut memos, mut recalled) = (Memos::default(), Features::default());
+            let (mut memos, mut recalled) = (LearnedEntries::default(), Features::default());
             for (kind, changes, cut) in packets {
                 let mut packet = packet(kind);
                 for (at, byte) in changes {
@@ -262,7 +262,7 @@ mod tests {
         let mut program = Program::new(&[]);
         program.want("udp").unwrap();
         program.finish();
-        let mut memos = Memos::default();
+        let mut memos = LearnedEntries::default();
         let mut known = |packet: &[u8]| {
             let front = window(packet);
             if memos.fits(&front, packet.len()).is_some() {

@@ -284,8 +284,8 @@ impl Program {
             }
             let mut ask = |at: usize, mask: u8| trail.asked(start + at, mask);
             let follows = follows(of, &bytes[..length], bytes, &mut ask);
-            let Follows::Header(to, inner) = follows else {
-                if matches!(follows, Follows::Cut) {
+            let NextHeader::Header(to, inner) = follows else {
+                if matches!(follows, NextHeader::Cut) {
                     trail.cut();
                 }
                 return;
@@ -331,7 +331,7 @@ fn length(of: &Type, bytes: &[u8], ask: &mut impl FnMut(usize, u8)) -> Option<us
 
 /// What is behind a header.
 #[derive(Clone, Copy)]
-enum Follows {
+enum NextHeader {
     /// The type of the next one, and whether it is a packet within the packet.
     Header(u8, bool),
     /// Nothing that is known.
@@ -342,26 +342,26 @@ enum Follows {
 
 /// What follows a header. A next field may lie in what follows (a version nibble), so all bytes are looked at when the header
 /// has no length of its own.
-fn follows(of: &Type, header: &[u8], all: &[u8], ask: &mut impl FnMut(usize, u8)) -> Follows {
+fn follows(of: &Type, header: &[u8], all: &[u8], ask: &mut impl FnMut(usize, u8)) -> NextHeader {
     let Some(next) = of.next else {
-        return Follows::Nothing;
+        return NextHeader::Nothing;
     };
     let within = if header.is_empty() { all } else { header };
     if let Some((at, mask)) = of.stop {
         let at = at as usize;
         let Some(word) = within.get(at..at + 2) else {
-            return Follows::Cut;
+            return NextHeader::Cut;
         };
         let [high, low] = mask.to_be_bytes();
         ask(at, high);
         ask(at + 1, low);
         if u16::from_be_bytes([word[0], word[1]]) & mask != 0 {
-            return Follows::Nothing;
+            return NextHeader::Nothing;
         }
     }
     let (at, bytes) = (next.at as usize, next.bytes as usize);
     let Some(field) = within.get(at..at + bytes) else {
-        return Follows::Cut;
+        return NextHeader::Cut;
     };
     for k in 0..bytes {
         let above = 8 * (bytes - 1 - k) as u32;
@@ -369,8 +369,8 @@ fn follows(of: &Type, header: &[u8], all: &[u8], ask: &mut impl FnMut(usize, u8)
     }
     let value = field.iter().fold(0u32, |all, b| all << 8 | u32::from(*b)) & next.mask;
     match of.links.binary_search_by_key(&value, |l| l.0) {
-        Ok(at) => Follows::Header(of.links[at].1, of.links[at].2),
-        Err(_) => Follows::Nothing,
+        Ok(at) => NextHeader::Header(of.links[at].1, of.links[at].2),
+        Err(_) => NextHeader::Nothing,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::table::{QUEUES, QueuePlan, Table};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use volley_graph::{Batch, Hands, Share};
+use volley_graph::{Batch, Share, StageCx};
 
 /// Batches held at a time.
 pub(crate) const MOST: usize = 128;
@@ -77,7 +77,7 @@ impl Queue {
 
 /// Why a batch leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Why {
+pub(crate) enum ReleaseReason {
     Full,
     Timeout,
     Flush,
@@ -174,13 +174,13 @@ impl Queues {
     #[inline(always)]
     fn gather(
         &mut self,
-        hands: &mut Hands<'_>,
+        stage_cx: &mut StageCx<'_>,
         (id, plan): (usize, &QueuePlan),
         mut piece: Batch,
         now: u64,
     ) {
         let queue = &mut self.queues[id];
-        let mut buffers = hands.buffers(&piece);
+        let mut buffers = stage_cx.buffers(&piece);
         self.packets += piece.len() as u64;
         queue.packets += piece.len() as u64;
         self.buffers += buffers;
@@ -196,10 +196,10 @@ impl Queues {
                         times,
                     });
                     self.batches += 1;
-                    piece = hands.empty();
+                    piece = stage_cx.empty_batch();
                 }
                 None => {
-                    let (batch, times) = (hands.empty(), Times::default());
+                    let (batch, times) = (stage_cx.empty_batch(), Times::default());
                     queue.open = Some(Waiting {
                         batch,
                         buffers: 0,
@@ -209,11 +209,11 @@ impl Queues {
                     continue;
                 }
                 Some(open) => {
-                    let moved = hands.fill(&mut open.batch, &mut piece, plan.batch);
+                    let moved = stage_cx.move_packets(&mut open.batch, &mut piece, plan.batch);
                     if moved > 0 {
                         open.times.add(now, moved);
                     }
-                    let left = hands.buffers(&piece);
+                    let left = stage_cx.buffers(&piece);
                     open.buffers += buffers - left;
                     buffers = left;
                 }
@@ -224,7 +224,7 @@ impl Queues {
                 self.full |= 1 << id;
             }
             if piece.is_empty() {
-                hands.recycle(piece);
+                stage_cx.free_batch(piece);
                 break;
             }
         }
@@ -234,17 +234,17 @@ impl Queues {
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
-        hands: &mut Hands<'_>,
+        stage_cx: &mut StageCx<'_>,
         table: &Table,
         id: usize,
         piece: Batch,
         now: u64,
-        mut send: impl FnMut(&mut Hands<'_>, Batch),
+        mut send: impl FnMut(&mut StageCx<'_>, Batch),
     ) {
         let id = id % QUEUES;
         let plan = table.queues[id];
         let packets = piece.len();
-        self.gather(hands, (id, &plan), piece, now);
+        self.gather(stage_cx, (id, &plan), piece, now);
         let queue = &self.queues[id];
         match &queue.open {
             None => self.open &= !(1 << id),
@@ -262,14 +262,14 @@ impl Queues {
             cells.most.store(queue.packets, Relaxed);
         }
         while self.batches > MOST && self.full & 1 << id != 0 {
-            if let Some(batch) = self.take(id, plan.timeout_ns, now, Why::Full) {
-                send(hands, batch);
+            if let Some(batch) = self.take(id, plan.timeout_ns, now, ReleaseReason::Full) {
+                send(stage_cx, batch);
             }
         }
         while self.buffers > self.limit
             && let Some(batch) = self.evict(now)
         {
-            send(hands, batch);
+            send(stage_cx, batch);
         }
     }
 
@@ -279,7 +279,7 @@ impl Queues {
         let ages = self.queues.iter().enumerate();
         let ages = ages.filter_map(|(id, queue)| Some((queue.oldest()?, id)));
         let (_, id) = ages.min()?;
-        let batch = self.take(id, u64::MAX, now, Why::Evicted)?;
+        let batch = self.take(id, u64::MAX, now, ReleaseReason::Evicted)?;
         self.share.count_evicted(self.worker, batch.len() as u64);
         Some(batch)
     }
@@ -310,9 +310,9 @@ impl Queues {
         }
         let id = self.choose(table, ready);
         let why = if self.full & 1 << id != 0 {
-            Why::Full
+            ReleaseReason::Full
         } else {
-            Why::Timeout
+            ReleaseReason::Timeout
         };
         self.take(id, table.queues[id].timeout_ns, now, why)
     }
@@ -376,7 +376,7 @@ impl Queues {
     }
 
     /// The oldest batch of a queue.
-    fn take(&mut self, id: usize, limit: u64, now: u64, why: Why) -> Option<Batch> {
+    fn take(&mut self, id: usize, limit: u64, now: u64, why: ReleaseReason) -> Option<Batch> {
         let queue = &mut self.queues[id];
         let Waiting {
             batch,
@@ -413,10 +413,10 @@ impl Queues {
             }
         }
         match why {
-            Why::Evicted => {}
-            Why::Full => bump(&cells.full, 1),
-            Why::Timeout => bump(&cells.timeouts, 1),
-            Why::Flush => bump(&self.cells.flushed, packets),
+            ReleaseReason::Evicted => {}
+            ReleaseReason::Full => bump(&cells.full, 1),
+            ReleaseReason::Timeout => bump(&cells.timeouts, 1),
+            ReleaseReason::Flush => bump(&self.cells.flushed, packets),
         }
         Some(batch)
     }
@@ -425,7 +425,7 @@ impl Queues {
     pub(crate) fn flush(&mut self, now: u64) -> Option<Batch> {
         let held = self.full | self.open;
         let id = held.trailing_zeros() as usize;
-        (held != 0).then(|| self.take(id, u64::MAX, now, Why::Flush))?
+        (held != 0).then(|| self.take(id, u64::MAX, now, ReleaseReason::Flush))?
     }
 
     /// Tell how much is held.

@@ -62,7 +62,7 @@ pub(crate) struct Table {
 
 /// What the operator has said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wishes {
+pub(crate) struct ClassLimits {
     pub(crate) defaults: PathBatcher,
     pub(crate) headers: Vec<PathHeader>,
     pub(crate) queues: Vec<PathQueue>,
@@ -111,7 +111,7 @@ impl Table {
     }
 
     /// Make the workers' form, or say in one sentence what is wrong.
-    pub(crate) fn new(wishes: &Wishes, now: &Situation) -> Result<Table, ModelError> {
+    pub(crate) fn new(wishes: &ClassLimits, now: &Situation) -> Result<Table, ModelError> {
         let mut program = Program::new(&wishes.headers);
         let mut rules: Vec<&(PathRule, u32)> = wishes.rules.iter().collect();
         rules.sort_by(|(a, _), (b, _)| (b.priority, &a.name).cmp(&(a.priority, &b.name)));
@@ -164,7 +164,7 @@ impl Table {
     }
 }
 
-fn plans(wishes: &Wishes) -> [QueuePlan; QUEUES] {
+fn plans(wishes: &ClassLimits) -> [QueuePlan; QUEUES] {
     let usual = &wishes.defaults;
     std::array::from_fn(|id| {
         let own = wishes.queues.iter().find(|q| q.id as usize == id);

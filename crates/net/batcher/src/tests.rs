@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
 use volley_graph::{
-    Clock, Col, Cx, Domain, Done, Engine, Glance, Isa, Level, NoCounters, NoNext, Node, Output,
-    Settings, Source, Vector, Worker, nexts,
+    Clock, Col, Consumed, Cx, Domain, Engine, Isa, Level, NoCounters, NoNext, Node, Output,
+    PacketTrace, Settings, Source, Vector, Worker, nexts,
 };
-use volley_iface::driver::Host;
+use volley_iface::driver::DriverHost;
 use volley_iface::{IfIdx, Interfaces, NewInterface, Registry};
 use volley_model::reply::PathBatcherReply;
 use volley_model::{Applied, Handler, ModelError, Query, Reply, Request, Switch};
@@ -53,10 +53,10 @@ impl Node for Behind {
     const NAME: &'static str = "ethernet-input";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         let rows = 0..v.len();
         let rx_is_kept = v
             .column(Col::Rx)
@@ -77,7 +77,7 @@ struct Bench {
     out: Vectors,
     handlers: Vec<Box<dyn Handler>>,
     processes: volley_graph::Processes,
-    _host: Host,
+    _host: DriverHost,
 }
 
 impl Bench {
@@ -196,7 +196,7 @@ impl Bench {
 
     fn run(&mut self) {
         while self.worker.step() > 0 {}
-        self.processes.turn();
+        self.processes.run_manual();
     }
 
     fn later(&mut self, us: u64) {
@@ -348,7 +348,7 @@ fn a_worker_that_is_held_up_now_and_then_comes_in_time_nevertheless() {
     };
     // The first time it could not know.
     held_up(&mut bench, 0);
-    bench.processes.turn();
+    bench.processes.run_manual();
     let before: u64 = bench.shown().queues.iter().map(|q| q.late).sum();
     let late: Vec<u64> = (0..12).map(|n| held_up(&mut bench, n * 9)).collect();
     assert_eq!(late, [before; 12]);
@@ -521,7 +521,7 @@ fn an_interface_that_goes_takes_the_stage_with_it() {
     interfaces.borrow_mut().delete("pg0").unwrap();
     assert!(bench.shown().interfaces.is_empty());
     let table = interfaces.borrow().table().clone();
-    assert_eq!(table.rx_node(0), table.behind_rx(0));
+    assert_eq!(table.rx_node(0), table.after_ingress(0));
     assert_eq!(IfIdx(0).0, 0);
     (0..20).for_each(|_| bench.later(10));
     assert_eq!(bench.pool.report().in_use(), 0);

@@ -1,6 +1,6 @@
 //! Requests that every interface takes, and what is shown of interfaces.
 
-use crate::driver::{Port, Refusal, tx_name};
+use crate::driver::{Port, PortRefusal, tx_name};
 use crate::{Direction, IfError, IfIdx, Interface, Interfaces, Link, MAX_QUEUES, TagKind};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -30,7 +30,7 @@ impl InterfaceHandler {
     fn update(
         &self,
         name: &str,
-        ask: impl FnOnce(&mut dyn Port) -> Result<(), Refusal>,
+        ask: impl FnOnce(&mut dyn Port) -> Result<(), PortRefusal>,
         change: impl FnOnce(&mut Interface),
     ) -> Result<Applied, ModelError> {
         let index = self.index(name)?;
@@ -129,7 +129,7 @@ impl InterfaceHandler {
     }
 
     fn explain(&self, error: IfError) -> ModelError {
-        crate::driver::explain(&self.interfaces.borrow(), error)
+        crate::driver::to_model_error(&self.interfaces.borrow(), error)
     }
 
     fn feature(&self, wanted: &volley_model::Feature) -> Result<Applied, ModelError> {
@@ -309,7 +309,7 @@ impl Handler for InterfaceHandler {
                 worker,
             } => Some(self.place(name, *queue, *worker)),
             Request::WorkerAdd { .. } | Request::WorkerDelete { .. } => {
-                let moves = self.interfaces.borrow_mut().share_out();
+                let moves = self.interfaces.borrow_mut().rebalance();
                 moves.make();
                 Some(Ok(Applied::nothing()))
             }

@@ -1,7 +1,7 @@
 //! What a driver leans on: an interface comes with its transmit node or not at all, and what happens to it is told to
 //! the driver, which may refuse.
 //!
-//! Everything here lives on the control thread. A driver's `control.rs` keeps a [`Host`] and the [`IfIdx`] of each of
+//! Everything here lives on the control thread. A driver's `control.rs` keeps a [`DriverHost`] and the [`IfIdx`] of each of
 //! its interfaces (never the name: it may change).
 
 use crate::{IfError, IfIdx, Interfaces, Link};
@@ -14,12 +14,12 @@ use volley_model::{AdminState, ModelError, ObjectKind, RxMode, Switch};
 /// says: Operation not permitted; run Volley with CAP_NET_ADMIN").
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Refusal(pub String);
+pub struct PortRefusal(pub String);
 
-impl Refusal {
+impl PortRefusal {
     /// With this text.
     pub fn new(why: impl std::fmt::Display) -> Self {
-        Refusal(why.to_string())
+        PortRefusal(why.to_string())
     }
 }
 
@@ -27,23 +27,23 @@ impl Refusal {
 /// defaults suit a driver that has nothing to set. Never called while [`Interfaces`] or [`Engine`] are borrowed.
 pub trait Port {
     /// It is set up or down.
-    fn set_admin(&mut self, _state: AdminState) -> Result<(), Refusal> {
+    fn set_admin(&mut self, _state: AdminState) -> Result<(), PortRefusal> {
         Ok(())
     }
     /// It gets another MAC address.
-    fn set_mac(&mut self, _mac: [u8; 6]) -> Result<(), Refusal> {
+    fn set_mac(&mut self, _mac: [u8; 6]) -> Result<(), PortRefusal> {
         Ok(())
     }
     /// It gets another L3 MTU, in bytes.
-    fn set_mtu(&mut self, _mtu: u32) -> Result<(), Refusal> {
+    fn set_mtu(&mut self, _mtu: u32) -> Result<(), PortRefusal> {
         Ok(())
     }
     /// It takes frames for any MAC address, or for its own only.
-    fn set_promiscuous(&mut self, _on: Switch) -> Result<(), Refusal> {
+    fn set_promiscuous(&mut self, _on: Switch) -> Result<(), PortRefusal> {
         Ok(())
     }
     /// Its receive queues are to be watched so.
-    fn set_rx_mode(&mut self, _mode: RxMode) -> Result<(), Refusal> {
+    fn set_rx_mode(&mut self, _mode: RxMode) -> Result<(), PortRefusal> {
         Ok(())
     }
     /// Lines of `show hardware`, behind those the interface was made with.
@@ -110,7 +110,7 @@ pub struct NewInterface {
     /// The largest IP packet it takes, in bytes.
     pub mtu: u32,
     /// The configured MTU; `mtu` is lower where the device takes less.
-    pub own_mtu: Option<u32>,
+    pub configured_mtu: Option<u32>,
     /// What the driver has to say that does not change.
     pub details: Vec<String>,
     /// Its link as it is now.
@@ -135,7 +135,7 @@ impl NewInterface {
             kind,
             mac: None,
             mtu: 1500,
-            own_mtu: None,
+            configured_mtu: None,
             details: Vec::new(),
             link: Link::Up,
             caps: Caps::NONE,
@@ -149,7 +149,7 @@ impl NewInterface {
 
 /// Where interfaces are made: a driver's hand on the daemon. From [`crate::Registry::host`].
 #[derive(Clone)]
-pub struct Host {
+pub struct DriverHost {
     /// The graph.
     pub engine: Rc<RefCell<Engine>>,
     /// The interfaces.
@@ -158,7 +158,7 @@ pub struct Host {
     pub processes: Processes,
 }
 
-impl Host {
+impl DriverHost {
     /// Make an interface, down, and its transmit node `NAME-tx` (`make` is asked for one instance per worker), with both
     /// or neither there in the end.
     pub fn attach<N: Node>(
@@ -166,8 +166,8 @@ impl Host {
         new: NewInterface,
         mut make: impl FnMut(usize, IfIdx) -> N + 'static,
     ) -> Result<IfIdx, ModelError> {
-        let index = self.interfaces.borrow().vacant(&new.name);
-        let index = index.map_err(|e| self.explain(e))?;
+        let index = self.interfaces.borrow().require_free(&new.name);
+        let index = index.map_err(|e| self.to_model_error(e))?;
         let node = tx_name(&new.name);
         let added = self
             .engine
@@ -177,32 +177,32 @@ impl Host {
         let made = self.interfaces.borrow_mut().create(new, added);
         made.map_err(|error| {
             let _ = self.engine.borrow_mut().remove(&node);
-            self.explain(error)
+            self.to_model_error(error)
         })
     }
 
-    /// Undo [`Host::attach`]. Packets that are still on their way to the transmit node are dropped.
+    /// Undo [`DriverHost::attach`]. Packets that are still on their way to the transmit node are dropped.
     pub fn detach(&self, index: IfIdx) -> Result<(), ModelError> {
         let name = self.interfaces.borrow().name(index.0);
         let gone = self.interfaces.borrow_mut().delete(&name);
-        gone.map_err(|e| self.explain(e))?;
+        gone.map_err(|e| self.to_model_error(e))?;
         let node = self.engine.borrow_mut().remove(&tx_name(&name));
         node.map_err(|e| ModelError::invalid(format!("interface {name}"), e))
     }
 
-    /// A worker for each of so many receive queues: see [`Interfaces::place`].
-    pub fn place(&self, queues: usize) -> Vec<usize> {
-        self.interfaces.borrow().place(queues)
+    /// A worker for each of so many receive queues: see [`Interfaces::assign_workers`].
+    pub fn assign_workers(&self, queues: usize) -> Vec<usize> {
+        self.interfaces.borrow().assign_workers(queues)
     }
 
-    /// As [`Host::place`], for an interface that is there: queues that it had stay where they are.
-    pub fn place_again(&self, index: IfIdx, queues: usize) -> Vec<usize> {
-        self.interfaces.borrow().place_again(index, queues)
+    /// As [`DriverHost::assign_workers`], for an interface that is there: queues that it had stay where they are.
+    pub fn reassign_workers(&self, index: IfIdx, queues: usize) -> Vec<usize> {
+        self.interfaces.borrow().reassign_workers(index, queues)
     }
 
     /// The driver's way to move receive queues of an interface: `steer` is told the queue and its new worker.
     /// Workers are notified each time.
-    pub fn set_steer(&self, index: IfIdx, steer: impl Fn(usize, usize) + 'static) {
+    pub fn set_queue_mover(&self, index: IfIdx, steer: impl Fn(usize, usize) + 'static) {
         let engine = self.engine.clone();
         let steer = move |queue, worker| {
             steer(queue, worker);
@@ -210,13 +210,13 @@ impl Host {
         };
         self.interfaces
             .borrow_mut()
-            .set_steer(index, Rc::new(steer));
+            .set_queue_mover(index, Rc::new(steer));
     }
 
     /// An interface's number.
     pub fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
         let found = self.interfaces.borrow().index(name);
-        found.map_err(|e| self.explain(e))
+        found.map_err(|e| self.to_model_error(e))
     }
 
     /// Refuse a name that is taken: before files are opened or sockets made for it.
@@ -258,8 +258,8 @@ impl Host {
     }
 
     /// An interface error as the operator is told it.
-    pub fn explain(&self, error: IfError) -> ModelError {
-        explain(&self.interfaces.borrow(), error)
+    pub fn to_model_error(&self, error: IfError) -> ModelError {
+        to_model_error(&self.interfaces.borrow(), error)
     }
 }
 
@@ -269,7 +269,7 @@ pub fn tx_name(interface: &str) -> String {
 }
 
 /// An interface error as the operator is told it.
-pub fn explain(interfaces: &Interfaces, error: IfError) -> ModelError {
+pub fn to_model_error(interfaces: &Interfaces, error: IfError) -> ModelError {
     match error {
         IfError::Missing(name) => {
             let known: Vec<String> = interfaces.iter().map(|i| i.name.clone()).collect();

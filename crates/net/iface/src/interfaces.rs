@@ -1,10 +1,10 @@
 //! The control thread's account of interfaces.
 
 use crate::driver::{Caps, NewInterface, Port};
-use crate::steering::Steering;
+use crate::queue_assignment::QueueAssignment;
 use crate::{
-    Direction, Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACES, MAX_NUMBERS, MAX_QUEUES,
-    Sub,
+    Direction, Flag, IfCounts, IfError, IfIdx, IfTable, MAX_INTERFACE_INDEXES, MAX_INTERFACES,
+    MAX_QUEUES, Sub,
 };
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -48,7 +48,7 @@ pub struct Interface {
     /// Whose sub-interface it is; none for one with a driver.
     pub sub: Option<Sub>,
     /// The configured MTU.
-    own_mtu: Option<u32>,
+    configured_mtu: Option<u32>,
     /// The MTU of the kernel's interface behind the interface: the effective MTU is never above that.
     device_mtu: Option<u32>,
     cleared: IfCounts,
@@ -64,7 +64,7 @@ impl Interface {
 
     /// The configured MTU, if there is one. The effective MTU may be lower.
     pub fn configured_mtu(&self) -> Option<u32> {
-        self.own_mtu
+        self.configured_mtu
     }
 
     /// The MTU of the kernel's interface behind this one.
@@ -74,14 +74,14 @@ impl Interface {
 
     /// Configure an MTU. The effective MTU is at most the parent's, or that of the kernel's interface.
     pub(crate) fn set_mtu(&mut self, mtu: u32) {
-        self.own_mtu = Some(mtu);
+        self.configured_mtu = Some(mtu);
         self.mtu = mtu.min(self.device_mtu.unwrap_or(mtu));
     }
 
     /// Follow the MTU of the kernel's interface: the effective MTU without a configured one.
     fn set_device_mtu(&mut self, mtu: u32) {
         self.device_mtu = Some(mtu);
-        self.mtu = self.own_mtu.unwrap_or(mtu).min(mtu);
+        self.mtu = self.configured_mtu.unwrap_or(mtu).min(mtu);
     }
 
     /// What a sub-interface has of its parent.
@@ -89,7 +89,7 @@ impl Interface {
         self.mac = parent.mac;
         self.caps = parent.caps;
         self.promiscuous = parent.promiscuous;
-        self.mtu = self.own_mtu.unwrap_or(parent.mtu).min(parent.mtu);
+        self.mtu = self.configured_mtu.unwrap_or(parent.mtu).min(parent.mtu);
         self.link = if parent.is_up() {
             Link::Up
         } else {
@@ -149,7 +149,7 @@ pub struct Interfaces {
     default_rx_node: NodeId,
     listeners: Vec<Listener>,
     mac_seed: u64,
-    pub(crate) steering: Steering,
+    pub(crate) steering: QueueAssignment,
 }
 
 impl Interfaces {
@@ -164,7 +164,7 @@ impl Interfaces {
             default_rx_node: NodeId(0),
             listeners: Vec::new(),
             mac_seed: 1,
-            steering: Steering::default(),
+            steering: QueueAssignment::default(),
         }
     }
 
@@ -198,7 +198,7 @@ impl Interfaces {
     }
 
     /// The number that the next interface gets, if it may be called `name`.
-    pub(crate) fn vacant(&self, name: &str) -> Result<IfIdx, IfError> {
+    pub(crate) fn require_free(&self, name: &str) -> Result<IfIdx, IfError> {
         self.vacant_in(name, 0..MAX_INTERFACES as u32)
     }
 
@@ -215,10 +215,10 @@ impl Interfaces {
             .ok_or(IfError::Full(limit))
     }
 
-    /// Make an interface, down, that transmits by node `tx_node`. Drivers use [`crate::driver::Host::attach`].
+    /// Make an interface, down, that transmits by node `tx_node`. Drivers use [`crate::driver::DriverHost::attach`].
     pub fn create(&mut self, new: NewInterface, tx_node: NodeId) -> Result<IfIdx, IfError> {
-        let index = self.vacant(&new.name)?;
-        self.table.open_queues(index);
+        let index = self.require_free(&new.name)?;
+        self.table.allocate_queue_counters(index);
         let queues = self.queues_now(index);
         self.enter(index, new, tx_node, queues, None)
     }
@@ -231,7 +231,10 @@ impl Interfaces {
         sub: Sub,
         tx_node: NodeId,
     ) -> Result<IfIdx, IfError> {
-        let index = self.vacant_in(&new.name, MAX_INTERFACES as u32..MAX_NUMBERS as u32)?;
+        let index = self.vacant_in(
+            &new.name,
+            MAX_INTERFACES as u32..MAX_INTERFACE_INDEXES as u32,
+        )?;
         self.enter(index, new, tx_node, Vec::new(), Some((sub, mtu)))
     }
 
@@ -261,7 +264,7 @@ impl Interfaces {
             tx_queues: new.tx_queues,
             details: new.details,
             sub: sub.map(|(sub, _)| sub),
-            own_mtu: sub.map_or(new.own_mtu, |(_, mtu)| mtu),
+            configured_mtu: sub.map_or(new.configured_mtu, |(_, mtu)| mtu),
             device_mtu: None,
             cleared: self.table.counts(index),
             cleared_queues,
@@ -271,7 +274,7 @@ impl Interfaces {
             let none = || IfError::Missing(format!("number {}", sub.parent.0));
             interface.inherit(parent.ok_or_else(none)?);
             self.subs.entry(sub.parent).or_default().insert(index);
-            self.table.set(sub.parent, Flag::Trunk, true);
+            self.table.set(sub.parent, Flag::HasSubInterfaces, true);
         }
         for flag in [
             Flag::Up,
@@ -279,11 +282,11 @@ impl Interfaces {
             Flag::Promiscuous,
             Flag::Ip4,
             Flag::Ip6,
-            Flag::Learn,
-            Flag::Trunk,
+            Flag::ResolveNeighbors,
+            Flag::HasSubInterfaces,
             Flag::Multicast,
-            Flag::Autoconf,
-            Flag::TwinEnd,
+            Flag::Slaac,
+            Flag::IsLcpTap,
         ] {
             self.table.set(index, flag, false);
         }
@@ -292,7 +295,7 @@ impl Interfaces {
         } = interface;
         self.table.set(index, Flag::Promiscuous, promiscuous);
         self.table.set_sub(index, interface.sub);
-        self.table.set_twin(index, None);
+        self.table.set_lcp_tap(index, None);
         self.table.set_mac(index, mac);
         self.table.set_mtu(index, interface.mtu);
         self.table.set_tx_node(index, tx_node);
@@ -319,7 +322,7 @@ impl Interfaces {
             .ok_or_else(|| IfError::Missing(name.to_owned()))?;
         self.names.remove(name);
         self.ports.remove(&index);
-        self.steering.forget(index);
+        self.steering.remove_interface(index);
         self.table.set(index, Flag::Up, false);
         // The number of its node is another's soon.
         self.table.set_tx_node(index, NodeId::DROP);
@@ -339,7 +342,7 @@ impl Interfaces {
         left.remove(&index);
         if left.is_empty() {
             self.subs.remove(&parent);
-            self.table.set(parent, Flag::Trunk, false);
+            self.table.set(parent, Flag::HasSubInterfaces, false);
         }
     }
 
@@ -361,7 +364,7 @@ impl Interfaces {
     }
 
     /// Why an interface cannot hand its frames over whole, tags and all: its sub-interfaces would get none.
-    pub fn refuse_trunk(&self, index: IfIdx) -> Result<(), ModelError> {
+    pub fn refuse_sub_interfaces(&self, index: IfIdx) -> Result<(), ModelError> {
         let Some(sub) = self.subs.get(&index).and_then(|subs| subs.first()) else {
             return Ok(());
         };
@@ -627,7 +630,7 @@ mod tests {
         };
         let (a, b) = (make("pg0.1", 1, None), make("pg0.2", 2, Some(1400)));
         assert_eq!((a.0, b.0), (1024, 1025), "numbers of their own");
-        assert!(table.has(parent.0, Flag::Trunk) && table.sub(a.0) == Some(sub(1)));
+        assert!(table.has(parent.0, Flag::HasSubInterfaces) && table.sub(a.0) == Some(sub(1)));
         for name in ["pg0.1", "pg0.2"] {
             all.update(name, |i| i.state = AdminState::Up).unwrap();
         }
@@ -659,11 +662,11 @@ mod tests {
             },
         );
         assert_eq!(table.caps(b.0), 1);
-        assert!(all.refuse_trunk(parent).is_err() && all.refuse_trunk(a).is_ok());
+        assert!(all.refuse_sub_interfaces(parent).is_err() && all.refuse_sub_interfaces(a).is_ok());
         all.delete("pg0.1").unwrap();
-        assert!(table.has(parent.0, Flag::Trunk) && table.sub(a.0).is_none());
+        assert!(table.has(parent.0, Flag::HasSubInterfaces) && table.sub(a.0).is_none());
         all.delete("pg0").unwrap();
-        assert!(all.get(b).is_none() && !table.has(parent.0, Flag::Trunk));
+        assert!(all.get(b).is_none() && !table.has(parent.0, Flag::HasSubInterfaces));
     }
 
     #[test]

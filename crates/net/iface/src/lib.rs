@@ -1,41 +1,42 @@
 //! Interfaces: what they are called, what they may do, what passed through them, and how packets leave by them.
 //!
 //! Workers see [`IfTable`], plain atomics by interface index; the control thread's [`Interfaces`] owns the truth.
-//! A driver crate makes interfaces, each with a transmit node of its own, by [`driver::Host::attach`].
+//! A driver crate makes interfaces, each with a transmit node of its own, by [`driver::DriverHost::attach`].
 
 #![forbid(unsafe_code)]
 
+mod capture_hook;
 mod control;
 pub mod driver;
 mod error;
 mod interfaces;
+mod link_local;
 pub mod node;
 mod offload;
-mod placement;
+mod queue_assignment;
+mod queue_migration;
 mod registry;
-mod speaker;
-mod steering;
+mod rx_queue_owner;
 mod sub_interface;
 mod table;
-mod tap;
-mod turns;
+mod tx_queue_pool;
 pub mod virtio;
-mod yard;
 
+pub use capture_hook::{CaptureHook, CapturePoint};
 pub use control::InterfaceHandler;
 pub use driver::NewInterface;
 pub use error::IfError;
 pub use interfaces::{Change, Interface, Interfaces, Link};
+pub use link_local::{LinkLocalSender, LinkSource};
 pub use node::interface_output::InterfaceOutput;
-pub use offload::{Fault, Payload, finish as finish_checksum};
-pub use placement::RxPlace;
+pub use offload::{Fault, Payload, complete_checksum as finish_checksum};
+pub use queue_assignment::QueueMover;
+pub use queue_migration::{QueueMigration, QueueTarget, WorkerQueue, WorkerQueues};
 pub use registry::{Registry, register};
-pub use speaker::{Speaker, Voice};
-pub use steering::Steer;
+pub use rx_queue_owner::RxQueueOwner;
 pub use sub_interface::{Sub, TagKind, Tags, VLAN};
 pub use table::{
-    ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACES, MAX_NUMBERS, MAX_QUEUES,
+    ADAPTIVE_NS, Direction, Flag, IfCounts, IfIdx, IfTable, MAX_INTERFACE_INDEXES, MAX_INTERFACES,
+    MAX_QUEUES,
 };
-pub use tap::{Tap, Tapped};
-pub use turns::{Turn, Turns};
-pub use yard::{Boxed, Boxes, Way, Yard};
+pub use tx_queue_pool::{TxQueueLease, TxQueuePool};

@@ -8,7 +8,7 @@
 
 use volley_graph::buf::DATA;
 use volley_graph::{
-    BadOffload, Checksum, Gso, GsoKind, Isa, NodeId, Offspring, Packet, PacketView,
+    BadOffload, Checksum, Gso, GsoKind, Isa, NodeId, Packet, PacketView, Replicator,
 };
 use volley_wire::checksum::Sum;
 
@@ -29,7 +29,7 @@ impl From<BadOffload> for Fault {
 
 /// Where a packet's headers are, in bytes from its Ethernet header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Places {
+pub(crate) struct HeaderOffsets {
     /// The IP header.
     pub(crate) l3: usize,
     /// Whether it is IPv6.
@@ -61,7 +61,11 @@ fn put16(bytes: &mut [u8], at: usize, word: u16) {
 
 /// Find the headers of a super-segment in its first bytes. Where IPv6 has extension headers, the place of the checksum
 /// says where they end.
-pub(crate) fn places(first: &[u8], kind: GsoKind, sum: Option<Checksum>) -> Option<Places> {
+pub(crate) fn header_offsets(
+    first: &[u8],
+    kind: GsoKind,
+    sum: Option<Checksum>,
+) -> Option<HeaderOffsets> {
     let mut l3 = 14;
     let mut ethertype = be16(first, 12)?;
     while matches!(ethertype, 0x8100 | 0x88a8 | 0x9100) && l3 < 22 {
@@ -94,7 +98,7 @@ pub(crate) fn places(first: &[u8], kind: GsoKind, sum: Option<Checksum>) -> Opti
         _ => 8,
     };
     let whole = l4_len >= if proto == TCP { 20 } else { 8 } && l4 + l4_len <= first.len();
-    whole.then_some(Places {
+    whole.then_some(HeaderOffsets {
         l3,
         six,
         l4,
@@ -104,7 +108,7 @@ pub(crate) fn places(first: &[u8], kind: GsoKind, sum: Option<Checksum>) -> Opti
 }
 
 /// Finish a checksum in place: what a driver does for those that its device cannot be told of.
-pub fn finish(packet: &mut Packet<'_>, sum: Checksum) -> Result<(), Fault> {
+pub fn complete_checksum(packet: &mut Packet<'_>, sum: Checksum) -> Result<(), Fault> {
     let start = usize::from(sum.start);
     let at = start + usize::from(sum.offset);
     let view = packet.view();
@@ -159,25 +163,25 @@ impl<'a> Payload<'a> {
 }
 
 /// One super-segment under the knife.
-struct Cut<'a> {
+struct Segmenter<'a> {
     head: &'a [u8],
     kind: GsoKind,
-    places: Places,
+    header_offsets: HeaderOffsets,
     /// Bytes of the whole packet.
     len: usize,
     size: usize,
 }
 
-impl Cut<'_> {
+impl Segmenter<'_> {
     /// Put the headers of segment `number` right: `payload` bytes whose sum is `sum`.
     fn dress(&self, out: &mut [u8], number: usize, payload: usize, sum: Sum, last: bool) {
-        let Places {
+        let HeaderOffsets {
             l3,
             six,
             l4,
             l4_len,
             ..
-        } = self.places;
+        } = self.header_offsets;
         let l4_bytes = (l4_len + payload) as u16;
         match six {
             true => put16(out, l3 + 4, (l4 - l3 - 40 + l4_len + payload) as u16),
@@ -228,13 +232,13 @@ impl Cut<'_> {
     /// The pseudo header's sum. Behind IPv6 extension headers (a routing header hides the destination that counts) it
     /// is what the sender left in the checksum's place, with this segment's length for the whole one's.
     fn pseudo(&self, l4_bytes: u16) -> Sum {
-        let Places {
+        let HeaderOffsets {
             l3,
             six,
             l4,
             direct,
             ..
-        } = self.places;
+        } = self.header_offsets;
         let proto = if self.kind == GsoKind::Udp { UDP } else { TCP };
         if direct {
             let addresses = if six {
@@ -260,11 +264,14 @@ pub(crate) fn segment<I: Isa>(
     gso: Gso,
     sum: Option<Checksum>,
     node: NodeId,
-    out: &mut Offspring<'_, I>,
+    out: &mut Replicator<'_, I>,
 ) -> Result<usize, Fault> {
     let view = packet.view();
-    let places = places(view.bytes(), gso.kind, sum).ok_or(Fault::Bad)?;
-    let (headers, size) = (places.l4 + places.l4_len, usize::from(gso.size));
+    let header_offsets = header_offsets(view.bytes(), gso.kind, sum).ok_or(Fault::Bad)?;
+    let (headers, size) = (
+        header_offsets.l4 + header_offsets.l4_len,
+        usize::from(gso.size),
+    );
     let right = size > 0
         && headers == usize::from(gso.headers)
         && headers <= view.len().min(DATA)
@@ -274,10 +281,10 @@ pub(crate) fn segment<I: Isa>(
     if payload <= size {
         return Ok(0);
     }
-    let cut = Cut {
+    let cut = Segmenter {
         head: view.bytes().get(..headers).ok_or(Fault::Bad)?,
         kind: gso.kind,
-        places,
+        header_offsets,
         len: view.len(),
         size,
     };
@@ -286,7 +293,7 @@ pub(crate) fn segment<I: Isa>(
     for number in 0..segments {
         let part = size.min(payload - number * size);
         let (mut copied, mut total) = (0, Sum::new());
-        let made = out.add(&view, node, headers + part, |buffer| {
+        let made = out.build(&view, node, headers + part, |buffer| {
             let head = headers.saturating_sub(copied).min(buffer.len());
             buffer[..head].copy_from_slice(&cut.head[copied.min(headers)..][..head]);
             from.read(&mut buffer[head..], &mut total);

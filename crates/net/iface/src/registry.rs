@@ -1,7 +1,7 @@
 //! What a crate is handed when it registers its nodes and handlers.
 
+use crate::capture_hook::DropCounter;
 use crate::node::interface_output::{InterfaceOutput, OUTPUT_ARC};
-use crate::tap::DropWatch;
 use crate::{IfIdx, IfTable, InterfaceHandler, Interfaces};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -28,7 +28,7 @@ pub struct Registry {
 impl Registry {
     /// A registry around a fresh engine.
     pub fn new(engine: Engine) -> Self {
-        let table = IfTable::with_crew(engine.settings().workers, engine.crew().clone());
+        let table = IfTable::with_workers(engine.settings().workers, engine.worker_set().clone());
         Registry {
             engine: Rc::new(RefCell::new(engine)),
             interfaces: Rc::new(RefCell::new(Interfaces::new(table))),
@@ -57,15 +57,15 @@ impl Registry {
             let index = {
                 let all = interfaces.borrow();
                 let index = all.index(key.owner().unwrap_or_default());
-                index.map_err(|e| crate::driver::explain(&all, e))?
+                index.map_err(|e| crate::driver::to_model_error(&all, e))?
             };
             apply(index, key, now)
         });
     }
 
     /// What a driver leans on.
-    pub fn host(&self) -> crate::driver::Host {
-        crate::driver::Host {
+    pub fn host(&self) -> crate::driver::DriverHost {
+        crate::driver::DriverHost {
             engine: self.engine.clone(),
             interfaces: self.interfaces.clone(),
             processes: self.processes.clone(),
@@ -83,7 +83,7 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let table = registry.table();
     {
         let mut engine = registry.engine.borrow_mut();
-        engine.tap_drops(std::sync::Arc::new(DropWatch(table.clone())));
+        engine.set_drop_hook(std::sync::Arc::new(DropCounter(table.clone())));
         let arc = engine.arc(
             OUTPUT_ARC,
             InterfaceOutput::NAME,

@@ -1,17 +1,17 @@
 //! What workers know of interfaces: atomics by index, written by the control thread, and counters per worker.
 
+use crate::capture_hook::CaptureHook;
 use crate::sub_interface::Sub;
-use crate::tap::Tap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use volley_graph::{Crew, NodeId};
+use volley_graph::{NodeId, WorkerSet};
 use volley_model::RxMode;
 
 /// The most interfaces with a driver that there can be: their numbers are the lowest.
 pub const MAX_INTERFACES: usize = 1024;
 
 /// Numbers of all interfaces: those from [`MAX_INTERFACES`] on are sub-interfaces'.
-pub const MAX_NUMBERS: usize = 1 << 14;
+pub const MAX_INTERFACE_INDEXES: usize = 1 << 14;
 
 /// The most queues of one interface in one direction that are counted apart; those beyond share the last one's counters.
 pub const MAX_QUEUES: usize = 16;
@@ -42,21 +42,21 @@ pub enum Flag {
     /// Has an IPv6 address.
     Ip6 = 16,
     /// Learns its neighbours.
-    Learn = 32,
+    ResolveNeighbors = 32,
     /// Has a twin in the Linux kernel.
-    Twin = 64,
+    HasLcpTap = 64,
     /// Has sub-interfaces.
-    Trunk = 128,
+    HasSubInterfaces = 128,
     /// Advertises itself as a router of IPv6.
-    Advertises = 256,
+    RouterAdvertisements = 256,
     /// Has addresses that are tentative: what others say of them matters.
-    Probes = 512,
+    DuplicateAddressDetection = 512,
     /// Answers for addresses that are reached through other interfaces.
-    Proxies = 1024,
+    ProxyNeighbors = 1024,
     /// Tells its link which groups it listens to.
-    Listens = 2048,
+    GroupMember = 2048,
     /// Uses the addresses of another interface: it has no network of its own.
-    Borrows = 4096,
+    Unnumbered = 4096,
     /// Takes packets to groups that are routed.
     Multicast = 8192,
     /// Hears what IPv4 hosts say about groups.
@@ -64,9 +64,9 @@ pub enum Flag {
     /// Hears what IPv6 hosts say about groups.
     Mld = 32_768,
     /// Hears what routers advertise.
-    Autoconf = 65_536,
+    Slaac = 65_536,
     /// Is Volley's end of a twin in the Linux kernel.
-    TwinEnd = 131_072,
+    IsLcpTap = 131_072,
 }
 
 /// Which way a packet passes an interface.
@@ -84,15 +84,15 @@ struct Slot {
     flags: AtomicU32,
     rx_node: AtomicU32,
     /// Where packets go behind the stage, or at once where there is none.
-    behind: AtomicU32,
+    after_stage: AtomicU32,
     /// 1 + the node in front, 0 for none.
-    stage: AtomicU32,
+    ingress_stage: AtomicU32,
     /// 1 + the node in front of that, which spreads packets over workers; 0 for none.
-    spread: AtomicU32,
+    rss_node: AtomicU32,
     tx_node: AtomicU32,
-    peer: AtomicU32,
+    patch_peer: AtomicU32,
     /// 1 + Volley's end of its twin in the kernel, 0 for none.
-    twin: AtomicU32,
+    lcp_tap: AtomicU32,
     caps: AtomicU32,
     mode: AtomicU32,
     mtu: AtomicU32,
@@ -106,17 +106,17 @@ const _: () = assert!(size_of::<Slot>() == 64);
 impl Slot {
     /// The stage, or what is behind it.
     #[inline(always)]
-    fn staged(&self) -> u32 {
-        match self.stage.load(Relaxed) {
-            0 => self.behind.load(Relaxed),
+    fn after_rss(&self) -> u32 {
+        match self.ingress_stage.load(Relaxed) {
+            0 => self.after_stage.load(Relaxed),
             stage => stage - 1,
         }
     }
 
     /// Where packets go first, anew: the control thread has changed something.
-    fn renew(&self) {
-        let first = match self.spread.load(Relaxed) {
-            0 => self.staged(),
+    fn update_rx_node(&self) {
+        let first = match self.rss_node.load(Relaxed) {
+            0 => self.after_rss(),
             spread => spread - 1,
         };
         self.rx_node.store(first, Relaxed);
@@ -127,7 +127,7 @@ impl Slot {
 /// other workers' queues.
 #[derive(Default)]
 #[repr(align(64))]
-struct QueueCells {
+struct QueueCounters {
     packets: AtomicU64,
     bytes: AtomicU64,
 }
@@ -135,7 +135,7 @@ struct QueueCells {
 /// Counters of one interface on one worker, each written by that worker only.
 #[derive(Default)]
 #[repr(align(64))]
-struct Cells {
+struct InterfaceCounters {
     rx_packets: AtomicU64,
     rx_bytes: AtomicU64,
     tx_packets: AtomicU64,
@@ -167,11 +167,11 @@ pub struct IfCounts {
 /// What workers know of interfaces.
 pub struct IfTable {
     slots: Box<[Slot]>,
-    cells: Box<[Box<[Cells]>]>,
+    cells: Box<[Box<[InterfaceCounters]>]>,
     /// By interface; made with the first interface of the number.
-    queues: Box<[OnceLock<Box<[QueueCells]>>]>,
-    crew: Arc<Crew>,
-    tap: OnceLock<Arc<dyn Tap>>,
+    queues: Box<[OnceLock<Box<[QueueCounters]>>]>,
+    worker_set: Arc<WorkerSet>,
+    tap: OnceLock<Arc<dyn CaptureHook>>,
 }
 
 #[inline(always)]
@@ -182,30 +182,38 @@ fn bump(cell: &AtomicU64, by: u64) {
 impl IfTable {
     /// A table for `workers` workers, all interfaces down.
     pub fn new(workers: usize) -> Arc<Self> {
-        Self::with_crew(workers, Arc::new(Crew::of(0..workers)))
+        Self::with_workers(workers, Arc::new(WorkerSet::from_ids(0..workers)))
     }
 
     /// A table with room for `workers` workers, of which `crew` says who is there.
-    pub fn with_crew(workers: usize, crew: Arc<Crew>) -> Arc<Self> {
-        let cells = || (0..MAX_NUMBERS).map(|_| Cells::default()).collect();
+    pub fn with_workers(workers: usize, worker_set: Arc<WorkerSet>) -> Arc<Self> {
+        let cells = || {
+            (0..MAX_INTERFACE_INDEXES)
+                .map(|_| InterfaceCounters::default())
+                .collect()
+        };
         Arc::new(IfTable {
-            slots: (0..MAX_NUMBERS).map(|_| Slot::default()).collect(),
+            slots: (0..MAX_INTERFACE_INDEXES)
+                .map(|_| Slot::default())
+                .collect(),
             cells: (0..workers).map(|_| cells()).collect(),
-            queues: (0..MAX_NUMBERS).map(|_| OnceLock::new()).collect(),
-            crew,
+            queues: (0..MAX_INTERFACE_INDEXES)
+                .map(|_| OnceLock::new())
+                .collect(),
+            worker_set,
             tap: OnceLock::new(),
         })
     }
 
     /// Which workers there are.
     #[inline(always)]
-    pub fn crew(&self) -> &Crew {
-        &self.crew
+    pub fn worker_set(&self) -> &WorkerSet {
+        &self.worker_set
     }
 
     #[inline(always)]
     fn slot(&self, interface: u32) -> &Slot {
-        &self.slots[interface as usize % MAX_NUMBERS]
+        &self.slots[interface as usize % MAX_INTERFACE_INDEXES]
     }
 
     /// Whether an interface has a property.
@@ -246,8 +254,8 @@ impl IfTable {
 
     /// The interface that an L2 cross-connect or patch leads to.
     #[inline(always)]
-    pub fn peer(&self, interface: u32) -> u32 {
-        self.slot(interface).peer.load(Relaxed)
+    pub fn patch_peer(&self, interface: u32) -> u32 {
+        self.slot(interface).patch_peer.load(Relaxed)
     }
 
     /// What its transmit node does by itself: [`crate::driver::Caps`] as bits.
@@ -280,9 +288,9 @@ impl IfTable {
     }
 
     /// Whether a worker may sleep as far as this interface goes, `idle_ns` after its last packet: what a source asks in
-    /// [`volley_graph::Source::may_rest`] of each of its interfaces.
+    /// [`volley_graph::Source::may_sleep`] of each of its interfaces.
     #[inline]
-    pub fn may_rest(&self, interface: u32, idle_ns: u64) -> bool {
+    pub fn may_sleep(&self, interface: u32, idle_ns: u64) -> bool {
         let slot = self.slot(interface);
         let up = slot.flags.load(Relaxed) & Flag::Up as u32 != 0;
         match slot.mode.load(Relaxed) {
@@ -328,36 +336,36 @@ impl IfTable {
     /// Say where its received packets go: at once, or behind the stage in front of it.
     pub fn set_rx_node(&self, interface: IfIdx, node: NodeId) {
         let slot = self.slot(interface.0);
-        slot.behind.store(u32::from(node.0), Relaxed);
-        slot.renew();
+        slot.after_stage.store(u32::from(node.0), Relaxed);
+        slot.update_rx_node();
     }
 
     /// Put a node in front of where its received packets go, or take it away.
-    pub fn set_stage(&self, interface: IfIdx, stage: Option<NodeId>) {
+    pub fn set_ingress_stage(&self, interface: IfIdx, stage: Option<NodeId>) {
         let slot = self.slot(interface.0);
-        slot.stage
+        slot.ingress_stage
             .store(stage.map_or(0, |s| u32::from(s.0) + 1), Relaxed);
-        slot.renew();
+        slot.update_rx_node();
     }
 
     /// Put a node in front of all others that spreads its received packets over workers, or take it away.
-    pub fn set_spread(&self, interface: IfIdx, spread: Option<NodeId>) {
+    pub fn set_rss_node(&self, interface: IfIdx, spread: Option<NodeId>) {
         let slot = self.slot(interface.0);
-        slot.spread
+        slot.rss_node
             .store(spread.map_or(0, |s| u32::from(s.0) + 1), Relaxed);
-        slot.renew();
+        slot.update_rx_node();
     }
 
     /// Where an interface's packets go on the worker that they were spread to.
     #[inline(always)]
-    pub fn behind_spread(&self, interface: u32) -> NodeId {
-        NodeId(self.slot(interface).staged() as u16)
+    pub fn after_rss(&self, interface: u32) -> NodeId {
+        NodeId(self.slot(interface).after_rss() as u16)
     }
 
     /// Where the node in front of an interface's packets sends them.
     #[inline(always)]
-    pub fn behind_rx(&self, interface: u32) -> NodeId {
-        NodeId(self.slot(interface).behind.load(Relaxed) as u16)
+    pub fn after_ingress(&self, interface: u32) -> NodeId {
+        NodeId(self.slot(interface).after_stage.load(Relaxed) as u16)
     }
 
     /// Say who transmits for it.
@@ -369,20 +377,20 @@ impl IfTable {
 
     /// Say where an L2 cross-connect or patch leads.
     pub fn set_peer(&self, interface: IfIdx, peer: IfIdx) {
-        self.slot(interface.0).peer.store(peer.0, Relaxed);
+        self.slot(interface.0).patch_peer.store(peer.0, Relaxed);
     }
 
     /// Volley's end of an interface's twin in the Linux kernel, when it has one.
     #[inline(always)]
-    pub fn twin(&self, interface: u32) -> Option<u32> {
-        self.slot(interface).twin.load(Relaxed).checked_sub(1)
+    pub fn lcp_tap(&self, interface: u32) -> Option<u32> {
+        self.slot(interface).lcp_tap.load(Relaxed).checked_sub(1)
     }
 
     /// Say which interface is Volley's end of an interface's twin.
-    pub fn set_twin(&self, interface: IfIdx, twin: Option<IfIdx>) {
-        let word = twin.map_or(0, |t| t.0 + 1);
-        self.slot(interface.0).twin.store(word, Relaxed);
-        self.set(interface, Flag::Twin, twin.is_some());
+    pub fn set_lcp_tap(&self, interface: IfIdx, lcp_tap: Option<IfIdx>) {
+        let word = lcp_tap.map_or(0, |t| t.0 + 1);
+        self.slot(interface.0).lcp_tap.store(word, Relaxed);
+        self.set(interface, Flag::HasLcpTap, lcp_tap.is_some());
     }
 
     /// Count packets that passed `interface` on `worker`.
@@ -395,7 +403,7 @@ impl IfTable {
         packets: u64,
         bytes: u64,
     ) {
-        let cells = &self.cells[worker][interface as usize % MAX_NUMBERS];
+        let cells = &self.cells[worker][interface as usize % MAX_INTERFACE_INDEXES];
         let (p, b) = match direction {
             Direction::Rx => (&cells.rx_packets, &cells.rx_bytes),
             Direction::Tx => (&cells.tx_packets, &cells.tx_bytes),
@@ -405,14 +413,18 @@ impl IfTable {
     }
 
     /// Make room for the counters of an interface's queues, on the control thread.
-    pub(crate) fn open_queues(&self, interface: IfIdx) {
-        let room = || (0..2 * MAX_QUEUES).map(|_| QueueCells::default()).collect();
-        self.queues[interface.0 as usize % MAX_NUMBERS].get_or_init(room);
+    pub(crate) fn allocate_queue_counters(&self, interface: IfIdx) {
+        let room = || {
+            (0..2 * MAX_QUEUES)
+                .map(|_| QueueCounters::default())
+                .collect()
+        };
+        self.queues[interface.0 as usize % MAX_INTERFACE_INDEXES].get_or_init(room);
     }
 
     #[inline(always)]
-    fn queue(&self, interface: u32, direction: Direction, queue: usize) -> Option<&QueueCells> {
-        let cells = self.queues[interface as usize % MAX_NUMBERS].get()?;
+    fn queue(&self, interface: u32, direction: Direction, queue: usize) -> Option<&QueueCounters> {
+        let cells = self.queues[interface as usize % MAX_INTERFACE_INDEXES].get()?;
         let queue = queue.min(MAX_QUEUES - 1);
         cells.get(direction as usize * MAX_QUEUES + queue)
     }
@@ -443,14 +455,14 @@ impl IfTable {
     /// Packets and bytes that passed one queue.
     pub fn queue_counts(&self, interface: IfIdx, direction: Direction, queue: usize) -> (u64, u64) {
         let cells = self.queue(interface.0, direction, queue);
-        let both = |c: &QueueCells| (c.packets.load(Relaxed), c.bytes.load(Relaxed));
+        let both = |c: &QueueCounters| (c.packets.load(Relaxed), c.bytes.load(Relaxed));
         cells.map(both).unwrap_or_default()
     }
 
     /// Count packets lost at `interface` itself.
     #[inline(always)]
     pub fn count_errors(&self, worker: usize, interface: u32, direction: Direction, packets: u64) {
-        let cells = &self.cells[worker][interface as usize % MAX_NUMBERS];
+        let cells = &self.cells[worker][interface as usize % MAX_INTERFACE_INDEXES];
         bump(
             if direction == Direction::Rx {
                 &cells.rx_errors
@@ -465,7 +477,7 @@ impl IfTable {
     #[inline(always)]
     pub fn count_drop(&self, worker: usize, interface: u32) {
         bump(
-            &self.cells[worker][interface as usize % MAX_NUMBERS].drops,
+            &self.cells[worker][interface as usize % MAX_INTERFACE_INDEXES].drops,
             1,
         );
     }
@@ -473,7 +485,7 @@ impl IfTable {
     /// The counters of an interface, all workers together.
     pub fn counts(&self, interface: IfIdx) -> IfCounts {
         self.cells.iter().fold(IfCounts::default(), |sum, cells| {
-            let c = &cells[interface.0 as usize % MAX_NUMBERS];
+            let c = &cells[interface.0 as usize % MAX_INTERFACE_INDEXES];
             IfCounts {
                 rx_packets: sum.rx_packets + c.rx_packets.load(Relaxed),
                 rx_bytes: sum.rx_bytes + c.rx_bytes.load(Relaxed),
@@ -487,21 +499,22 @@ impl IfTable {
     }
 
     /// Let `tap` watch packets; the first tap stays. False when there is one already.
-    pub fn set_tap(&self, tap: Arc<dyn Tap>) -> bool {
+    pub fn set_capture_hook(&self, tap: Arc<dyn CaptureHook>) -> bool {
         self.tap.set(tap).is_ok()
     }
 
     /// The tap, when it wants to see packets that pass in `direction`.
     #[inline(always)]
-    pub fn tap(&self, direction: Direction) -> Option<&dyn Tap> {
+    pub fn tap(&self, direction: Direction) -> Option<&dyn CaptureHook> {
         let tap = self.tap.get()?;
-        tap.wants(crate::Tapped::Passing(direction))
+        tap.is_active(crate::CapturePoint::Passing(direction))
             .then_some(tap.as_ref())
     }
 
     /// The tap, when it wants to see dropped packets.
-    pub fn drop_tap(&self) -> Option<&dyn Tap> {
+    pub fn drop_hook(&self) -> Option<&dyn CaptureHook> {
         let tap = self.tap.get()?;
-        tap.wants(crate::Tapped::Dropped).then_some(tap.as_ref())
+        tap.is_active(crate::CapturePoint::Dropped)
+            .then_some(tap.as_ref())
     }
 }

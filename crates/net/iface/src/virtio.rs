@@ -69,7 +69,7 @@ impl VirtioNetHdr {
     }
 
     /// What is left to be done with a packet that begins with `first` (its first segment, from the Ethernet header on).
-    pub fn request(&self, first: &[u8]) -> Result<Offload, BadOffload> {
+    pub fn to_offload(&self, first: &[u8]) -> Result<Offload, BadOffload> {
         if self.flags & NEEDS_CSUM == 0 && self.gso_type == 0 {
             return Ok(Offload::NONE);
         }
@@ -103,7 +103,7 @@ impl VirtioNetHdr {
     }
 
     /// What a peer is told of a packet that it is to finish.
-    pub fn of(offload: &Offload) -> Self {
+    pub fn from_offload(offload: &Offload) -> Self {
         let mut hdr = VirtioNetHdr::default();
         if let Some(sum) = offload.checksum {
             hdr.flags = NEEDS_CSUM;
@@ -125,7 +125,7 @@ impl VirtioNetHdr {
 
 /// Bytes of all headers of a super-segment: its own headers say so, whatever the peer says.
 fn headers(first: &[u8], kind: GsoKind, checksum: Option<Checksum>) -> Option<usize> {
-    let found = crate::offload::places(first, kind, checksum)?;
+    let found = crate::offload::header_offsets(first, kind, checksum)?;
     Some(found.l4 + found.l4_len)
 }
 
@@ -155,12 +155,12 @@ mod tests {
             csum_start,
             csum_offset,
         };
-        let why = |hdr: VirtioNetHdr| hdr.request(&packet).unwrap_err();
+        let why = |hdr: VirtioNetHdr| hdr.to_offload(&packet).unwrap_err();
         assert_eq!(why(hdr(1, 0, 0, 60, 0)), BadOffload::Checksum);
         assert_eq!(why(hdr(1, 0, 0, u16::MAX, u16::MAX)), BadOffload::Checksum);
         assert_eq!(why(hdr(1, 3, 1448, 34, 6)), BadOffload::Kind);
         assert_eq!(why(hdr(1, 1, 1448, 34, 16)), BadOffload::Headers);
-        assert_eq!(hdr(0, 0, 9, 9, 9).request(&packet), Ok(Offload::NONE));
-        assert_eq!(hdr(2, 0, 0, 0, 0).request(&packet), Ok(Offload::NONE));
+        assert_eq!(hdr(0, 0, 9, 9, 9).to_offload(&packet), Ok(Offload::NONE));
+        assert_eq!(hdr(2, 0, 0, 0, 0).to_offload(&packet), Ok(Offload::NONE));
     }
 }

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::buf::Pool;
 use volley_graph::{
-    Cx, Domain, Done, Engine, Glance, GraphError, Isa, NoCounters, NoNext, Node, Settings, Vector,
+    Consumed, Cx, Domain, Engine, GraphError, Isa, NoCounters, NoNext, Node, PacketTrace, Settings,
+    Vector,
 };
-use volley_iface::driver::{Caps, Port, Refusal};
+use volley_iface::driver::{Caps, Port, PortRefusal};
 use volley_iface::{Change, Direction, Flag, Link, NewInterface, Registry};
 use volley_model::{
     AdminState, Applied, Clear, Mac, ModelError, Query, Reply, Request, RxMode, Switch,
@@ -18,8 +19,8 @@ impl Node for Tx {
     const NAME: &'static str = "test-tx";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         v.free()
     }
 }
@@ -34,33 +35,33 @@ struct Asked {
 struct TestPort(Rc<RefCell<Asked>>);
 
 impl TestPort {
-    fn ask(&self, what: String) -> Result<(), Refusal> {
+    fn ask(&self, what: String) -> Result<(), PortRefusal> {
         let mut asked = self.0.borrow_mut();
         asked.log.push(what);
         match asked.sulks {
-            true => Err(Refusal::new("the peer does not answer; restart it")),
+            true => Err(PortRefusal::new("the peer does not answer; restart it")),
             false => Ok(()),
         }
     }
 }
 
 impl Port for TestPort {
-    fn set_admin(&mut self, state: AdminState) -> Result<(), Refusal> {
+    fn set_admin(&mut self, state: AdminState) -> Result<(), PortRefusal> {
         self.ask(format!("state {state}"))
     }
-    fn set_mac(&mut self, mac: [u8; 6]) -> Result<(), Refusal> {
+    fn set_mac(&mut self, mac: [u8; 6]) -> Result<(), PortRefusal> {
         self.ask(format!("mac {}", Mac(mac)))
     }
-    fn set_mtu(&mut self, mtu: u32) -> Result<(), Refusal> {
+    fn set_mtu(&mut self, mtu: u32) -> Result<(), PortRefusal> {
         if mtu > 1500 {
-            return Err(Refusal::new("the card takes 1500 at most"));
+            return Err(PortRefusal::new("the card takes 1500 at most"));
         }
         self.ask(format!("mtu {mtu}"))
     }
-    fn set_promiscuous(&mut self, on: Switch) -> Result<(), Refusal> {
+    fn set_promiscuous(&mut self, on: Switch) -> Result<(), PortRefusal> {
         self.ask(format!("promiscuous {on}"))
     }
-    fn set_rx_mode(&mut self, mode: RxMode) -> Result<(), Refusal> {
+    fn set_rx_mode(&mut self, mode: RxMode) -> Result<(), PortRefusal> {
         self.ask(format!("rx-mode {mode}"))
     }
     fn details(&self) -> Vec<String> {
@@ -161,7 +162,7 @@ fn a_driver_is_asked_first_and_its_no_is_final() {
     assert_eq!(asked.borrow().log, log);
     let table = registry.table();
     assert!(table.has(index.0, Flag::Up) && table.has(index.0, Flag::Promiscuous));
-    assert!(!table.may_rest(index.0, u64::MAX));
+    assert!(!table.may_sleep(index.0, u64::MAX));
     let too_long = Request::InterfaceMtu {
         name: name(),
         mtu: 9000,

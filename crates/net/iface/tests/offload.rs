@@ -12,10 +12,10 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
 use volley_graph::{
-    Checksum, Clock, Col, Cx, Domain, Done, Engine, Glance, Gso, GsoKind, Isa, NoCounters, NoNext,
-    Node, Offload, Output, Settings, Source, Vector, Worker, nexts,
+    Checksum, Clock, Col, Consumed, Cx, Domain, Engine, Gso, GsoKind, Isa, NoCounters, NoNext,
+    Node, Offload, Output, PacketTrace, Settings, Source, Vector, Worker, nexts,
 };
-use volley_iface::driver::{Caps, Host};
+use volley_iface::driver::{Caps, DriverHost};
 use volley_iface::virtio::VirtioNetHdr;
 use volley_iface::{IfIdx, NewInterface, Registry};
 use volley_model::{AdminState, Request};
@@ -32,8 +32,8 @@ impl Node for Tx {
     const NAME: &'static str = "test-tx";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         for row in 0..v.len() {
             let view = v.view(row);
             let bytes = view.slices().flatten().copied().collect();
@@ -67,7 +67,7 @@ struct Bench {
     worker: Worker,
     engine: Rc<RefCell<Engine>>,
     pool: Arc<Pool>,
-    host: Host,
+    host: DriverHost,
     index: IfIdx,
     waiting: Packets,
     sent: Packets,
@@ -169,7 +169,7 @@ proptest! {
         let (flags, gso_type, gso_size, csum_start, csum_offset) = hdr;
         let hdr = VirtioNetHdr { flags, gso_type, hdr_len: 0, gso_size, csum_start, csum_offset };
         let mut packets = Vec::new();
-        if let Ok(offload) = hdr.request(&bytes) {
+        if let Ok(offload) = hdr.to_offload(&bytes) {
             packets.push((bytes.clone(), offload));
         }
         // And one that no header check has seen.

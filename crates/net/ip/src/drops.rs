@@ -36,7 +36,7 @@ macro_rules! drops_all {
                 &mut self,
                 cx: &volley_graph::Cx<'_, Count>,
                 v: volley_graph::Vector<'_, I, Next>,
-            ) -> volley_graph::Done {
+            ) -> volley_graph::Consumed {
                 v.fail_all(cx, Count::$count, Next::Drop)
             }
         }

@@ -22,7 +22,7 @@ mod valid4;
 
 pub use family::{Ip, Step};
 pub use hash::{hash4, hash6};
-pub use icmp::{Icmp, IcmpSwitches, Why};
+pub use icmp::{ErrorReason, Icmp, IcmpSwitches};
 pub use model::{
     IcmpSettings, ReassemblySettings, Redirects, Urpf as UrpfSetting, UrpfMode, VirtualReassembly,
     classes,
@@ -56,7 +56,7 @@ use std::collections::hash_map::RandomState;
 use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{V4, V6};
-use volley_graph::{ArcId, Engine, Feature, GraphError, Node, Spot};
+use volley_graph::{ArcId, ArcPosition, Engine, Feature, GraphError, Node};
 use volley_iface::{IfTable, Registry};
 use volley_model::Family;
 
@@ -79,8 +79,8 @@ pub fn register(
     };
     let all = [new(Family::V4)?, new(Family::V6)?];
     let [reassembly4, reassembly6] = all.clone();
-    let crew = registry.engine.borrow().crew().clone();
-    let handler = ReassemblyHandler { all, crew };
+    let worker_set = registry.engine.borrow().worker_set().clone();
+    let handler = ReassemblyHandler { all, worker_set };
     handler.own(registry);
     registry.handlers.push(Box::new(handler));
     control::own(registry);
@@ -184,9 +184,9 @@ fn fragments<F: Icmp>(
     engine.add(Frag::<F>::NAME, move |worker| {
         Frag::new(mtus.clone(), numbers.clone(), worker)
     })?;
-    let crew = engine.crew().clone();
+    let worker_set = engine.worker_set().clone();
     engine.add(Handoff::<Full<F>>::NAME, move |_| {
-        Handoff::<Full<F>>::new(crew.clone(), hasher.clone(), size)
+        Handoff::<Full<F>>::new(worker_set.clone(), hasher.clone(), size)
     })?;
     let switches = switches.clone();
     engine.add_stage(FullReassembly::<F>::NAME, move |worker| {
@@ -213,11 +213,11 @@ fn in_transit<F: Icmp>(
             after,
         },
     )?;
-    let crew = engine.crew().clone();
+    let worker_set = engine.worker_set().clone();
     engine.add(Handoff::<Virtual<F>>::NAME, move |_| {
-        Handoff::<Virtual<F>>::new(crew.clone(), hasher.clone(), size)
+        Handoff::<Virtual<F>>::new(worker_set.clone(), hasher.clone(), size)
     })?;
-    let (switches, spot) = (switches.clone(), Spot { arc, node });
+    let (switches, spot) = (switches.clone(), ArcPosition { arc, node });
     engine.add_stage(SvReassembly::<F>::NAME, move |worker| {
         SvReassembly::new(fib.clone(), switches.clone(), spot, (worker, size))
     })?;

@@ -1,24 +1,24 @@
 //! What a traced packet leaves behind at an IP node.
 
-use volley_graph::{Col, Glance, Names, PacketView, Trace};
+use volley_graph::{Col, PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::dissect;
 
 /// The IP header and what is known of the packet's way.
 #[derive(Clone, Copy)]
 pub struct IpTrace {
-    glance: Glance,
+    glance: PacketTrace,
     dpo: u32,
 }
 
 impl Trace for IpTrace {
     fn note(packet: &PacketView<'_>) -> Self {
         IpTrace {
-            glance: Glance::note(packet),
+            glance: PacketTrace::note(packet),
             dpo: packet.get(Col::Dpo).unwrap_or(0),
         }
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let dpo = volley_fib::dataplane::Dpo(self.dpo);
         let found = if self.dpo == 0 {
             String::new()

@@ -1,8 +1,8 @@
 //! Bridge domains on the control thread: who is a port of what, and what workers are told of it.
 
-use crate::lane::Lane;
+use crate::lane::LearnQueue;
 use crate::plane::{DomainView, FLOOD, FORWARD, LEARN, Member, Plane, UU_FLOOD};
-use crate::stations::{FILTERED, Rules, Station, Stations, key};
+use crate::stations::{FILTERED, MacEntries, MacEntry, Rules, key};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(crate) struct Bridge {
 /// The control thread's side.
 pub(crate) struct Control {
     pub(crate) bridges: BTreeMap<u32, Bridge>,
-    pub(crate) stations: Stations,
+    pub(crate) stations: MacEntries,
     /// Stations that are configured; no port stands for one whose frames are dropped.
     configured: BTreeMap<(u32, Mac), Option<IfIdx>>,
     /// The bridge domain of each slot, none for a free one. The first slot means "in no domain".
@@ -43,7 +43,7 @@ pub(crate) struct Control {
     cursor: usize,
     plane: Publisher<Plane>,
     table: Arc<IfTable>,
-    lanes: Vec<Arc<Lane>>,
+    lanes: Vec<Arc<LearnQueue>>,
     /// Where packets of ports go first, and those of others.
     learn: NodeId,
     default_rx_node: NodeId,
@@ -58,12 +58,12 @@ impl Control {
     pub(crate) fn new(
         domain: &Arc<Domain>,
         table: Arc<IfTable>,
-        lanes: Vec<Arc<Lane>>,
+        lanes: Vec<Arc<LearnQueue>>,
         clock: Clock,
     ) -> Self {
         Control {
             bridges: BTreeMap::new(),
-            stations: Stations::new(domain, lanes.len()),
+            stations: MacEntries::new(domain, lanes.len()),
             configured: BTreeMap::new(),
             slots: vec![None; volley_model::limits::BRIDGE_DOMAINS + 1],
             cursor: 0,
@@ -250,7 +250,7 @@ impl Control {
     /// Forgets learned stations; returns how many.
     pub(crate) fn flush(&mut self, port: Option<IfIdx>, domain: Option<u32>) -> u64 {
         let slot = domain.map(|id| self.bridges.get(&id).map_or(0, |b| b.slot));
-        self.stations.flush(|key, station: &Station| {
+        self.stations.flush(|key, station: &MacEntry| {
             !station.fixed
                 && port.is_none_or(|p| p.0 == station.port)
                 && slot.is_none_or(|s| key as u16 == s)
@@ -267,7 +267,7 @@ impl Control {
         let (now, mut some) = (self.now_ns(), false);
         for worker in 0..self.lanes.len() {
             let lane = self.lanes[worker].clone();
-            for heard in std::iter::from_fn(|| lane.heard.pop()).take(READ) {
+            for heard in std::iter::from_fn(|| lane.new_macs.pop()).take(READ) {
                 some = true;
                 // It may have left since.
                 let slot = usize::from(heard.key as u16);

@@ -58,7 +58,7 @@ impl L2Handler {
 
     fn bind(&mut self, rx: &str, tx: &str, mode: L2Mode) -> Result<Applied, ModelError> {
         let (rx_index, tx_index) = (self.index(rx)?, self.index(tx)?);
-        self.interfaces.borrow().refuse_trunk(rx_index)?;
+        self.interfaces.borrow().refuse_sub_interfaces(rx_index)?;
         if let Some(other) = self.bindings.borrow().get(&rx_index)
             && other.mode != mode
         {

@@ -1,7 +1,7 @@
 //! Requests and questions about bridge domains.
 
 use crate::bridge::{Bridge, Control};
-use crate::stations::{FILTERED, Station, mac};
+use crate::stations::{FILTERED, MacEntry, mac};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::Watch;
@@ -58,7 +58,7 @@ impl BridgeHandler {
             let why = "a sub-interface is routed or cross-connected: bridge its parent instead";
             return Err(ModelError::invalid(what, why));
         }
-        all.refuse_trunk(index)
+        all.refuse_sub_interfaces(index)
     }
 
     fn exists(&self, id: u32) -> Result<(), ModelError> {
@@ -103,7 +103,7 @@ impl BridgeHandler {
     fn is_bound(&self, index: IfIdx) -> bool {
         let all = self.interfaces.borrow();
         let table = all.table();
-        table.has(index.0, Flag::L2) || table.behind_rx(index.0) != all.default_rx_node()
+        table.has(index.0, Flag::L2) || table.after_ingress(index.0) != all.default_rx_node()
     }
 
     /// An interface that is bound in another way, or put back in L3 mode; none for one that is no port.
@@ -175,12 +175,12 @@ impl BridgeHandler {
         domain.map_or(Ok(()), |id| self.exists(id))?;
         let (control, all) = (self.control.borrow(), self.interfaces.borrow());
         let now = control.now_ns();
-        let row = |(key, station): (u64, &Station)| {
+        let row = |(key, station): (u64, &MacEntry)| {
             let of = control
                 .domain_of(key)
                 .filter(|id| domain.is_none_or(|d| d == *id))?;
             let ages = !station.fixed && control.bridges.get(&of)?.spec.mac_age_min > 0;
-            let silent = now.saturating_sub(station.heard_ns) / 1_000_000_000;
+            let silent = now.saturating_sub(station.last_seen_ns) / 1_000_000_000;
             Some(L2FibRow {
                 mac: Mac(mac(key)),
                 domain: of,

@@ -12,7 +12,7 @@ const DAMPED_NS: u64 = 100_000_000;
 
 /// A station that was not known, or behind another port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct LearnedMac {
     /// Its address, and the slot of its domain.
     pub key: u64,
     /// The port that it was heard on.
@@ -20,39 +20,39 @@ pub struct Heard {
 }
 
 /// The queue of one worker.
-pub struct Lane {
-    pub(crate) heard: ArrayQueue<Heard>,
+pub struct LearnQueue {
+    pub(crate) new_macs: ArrayQueue<LearnedMac>,
 }
 
-impl Default for Lane {
+impl Default for LearnQueue {
     fn default() -> Self {
-        Lane {
-            heard: ArrayQueue::new(HEARD),
+        LearnQueue {
+            new_macs: ArrayQueue::new(HEARD),
         }
     }
 }
 
 /// What a worker told a short while ago: a frame for each packet that a new station sends until it is learned would fill
 /// the queue. Of two stations in one place the later one is remembered.
-pub(crate) struct Told {
-    places: Box<[(Heard, u64)]>,
+pub(crate) struct ReportedMacs {
+    places: Box<[(LearnedMac, u64)]>,
 }
 
-impl Told {
+impl ReportedMacs {
     pub(crate) fn new() -> Self {
-        let nothing = Heard { key: 0, rx: 0 };
-        Told {
+        let nothing = LearnedMac { key: 0, rx: 0 };
+        ReportedMacs {
             places: vec![(nothing, 0); TOLD].into(),
         }
     }
 
     /// Whether this was told a short while ago.
-    pub(crate) fn has(&self, heard: Heard, now_ns: u64) -> bool {
+    pub(crate) fn has(&self, heard: LearnedMac, now_ns: u64) -> bool {
         let (last, at) = self.places[place(heard.key)];
         last == heard && now_ns.wrapping_sub(at) < DAMPED_NS
     }
 
-    pub(crate) fn note(&mut self, heard: Heard, now_ns: u64) {
+    pub(crate) fn note(&mut self, heard: LearnedMac, now_ns: u64) {
         self.places[place(heard.key)] = (heard, now_ns);
     }
 }

@@ -23,7 +23,7 @@ pub use node::l2_patch::L2Patch;
 pub use node::l2_xconnect::L2Xconnect;
 
 use bridge::Control;
-use lane::Lane;
+use lane::LearnQueue;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn bridges(registry: &mut Registry) -> Result<(), GraphError> {
     let control = {
         let mut engine = registry.engine.borrow_mut();
         let settings = engine.settings().clone();
-        let lanes: Vec<Arc<Lane>> = (0..settings.workers).map(|_| Arc::default()).collect();
+        let lanes: Vec<Arc<LearnQueue>> = (0..settings.workers).map(|_| Arc::default()).collect();
         let domain = engine.domain().clone();
         let mut control = Control::new(&domain, table.clone(), lanes.clone(), settings.clock);
         let (snaps, size) = (control.snaps(), settings.vector_size);

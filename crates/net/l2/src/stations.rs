@@ -26,7 +26,7 @@ pub struct Rules {
 
 /// What is known of a domain's stations.
 #[derive(Clone, Copy, Debug)]
-pub struct Ledger {
+pub struct BridgeDomainState {
     /// What it wants.
     pub rules: Rules,
     /// Learned stations.
@@ -39,25 +39,25 @@ pub struct Ledger {
 
 /// One station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Station {
+pub struct MacEntry {
     /// The port behind which it is; nobody's for one whose frames are dropped.
     pub port: u32,
     /// Whether it is configured.
     pub fixed: bool,
     /// When it was heard, as far as sweeps tell.
-    pub heard_ns: u64,
+    pub last_seen_ns: u64,
 }
 
 /// The port of a station whose frames are dropped.
 pub const FILTERED: u32 = u32::MAX;
 
 /// All stations.
-pub struct Stations {
+pub struct MacEntries {
     table: MacTable,
     /// By the table's ids.
-    entries: Vec<Station>,
+    entries: Vec<MacEntry>,
     /// By slot; none for a slot without a domain.
-    ledgers: Vec<Option<Ledger>>,
+    ledgers: Vec<Option<BridgeDomainState>>,
     next: u32,
     swept_ns: u64,
 }
@@ -79,7 +79,7 @@ fn slot(key: u64) -> usize {
     key as usize & 0xffff
 }
 
-fn tag(station: &Station) -> u32 {
+fn tag(station: &MacEntry) -> u32 {
     match station.port {
         FILTERED => FILTER | STATIC,
         port if station.fixed => port & PORT | STATIC,
@@ -87,10 +87,10 @@ fn tag(station: &Station) -> u32 {
     }
 }
 
-impl Stations {
+impl MacEntries {
     /// None yet.
     pub fn new(domain: &Arc<Domain>, workers: usize) -> Self {
-        Stations {
+        MacEntries {
             table: MacTable::new(domain, workers, MAX_ENTRIES),
             entries: Vec::new(),
             ledgers: Vec::new(),
@@ -113,7 +113,7 @@ impl Stations {
         match &mut self.ledgers[slot] {
             Some(ledger) => ledger.rules = rules,
             none => {
-                *none = Some(Ledger {
+                *none = Some(BridgeDomainState {
                     rules,
                     learned: 0,
                     fixed: 0,
@@ -130,27 +130,27 @@ impl Stations {
     }
 
     /// What is known of a domain's stations.
-    pub fn ledger(&self, slot: u16) -> Option<&Ledger> {
+    pub fn ledger(&self, slot: u16) -> Option<&BridgeDomainState> {
         self.ledgers.get(usize::from(slot))?.as_ref()
     }
 
-    fn ledger_of(&mut self, key: u64) -> Option<&mut Ledger> {
+    fn ledger_of(&mut self, key: u64) -> Option<&mut BridgeDomainState> {
         self.ledgers.get_mut(slot(key))?.as_mut()
     }
 
     /// All stations with their keys.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &Station)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &MacEntry)> {
         let all = (1..self.table.ids()).filter_map(|id| Some((id, self.table.key(id)?)));
         all.map(|(id, key)| (key, &self.entries[id as usize]))
     }
 
     /// A station.
-    pub fn get(&self, key: u64) -> Option<&Station> {
+    pub fn get(&self, key: u64) -> Option<&MacEntry> {
         let id = self.table.get(key)?;
         self.entries.get(id as usize)
     }
 
-    fn put(&mut self, id: u32, station: Station) {
+    fn put(&mut self, id: u32, station: MacEntry) {
         let id = id as usize;
         if self.entries.len() <= id {
             self.entries.resize(id + 1, station);
@@ -158,7 +158,7 @@ impl Stations {
         self.entries[id] = station;
     }
 
-    fn insert(&mut self, key: u64, station: Station) -> Result<(), Full> {
+    fn insert(&mut self, key: u64, station: MacEntry) -> Result<(), Full> {
         let id = self.table.insert(key, tag(&station))?;
         self.put(id, station);
         Ok(())
@@ -179,10 +179,10 @@ impl Stations {
 
     /// A worker heard a station behind a port that is in the domain.
     pub fn hear(&mut self, key: u64, port: u32, now_ns: u64) {
-        let station = Station {
+        let station = MacEntry {
             port,
             fixed: false,
-            heard_ns: now_ns,
+            last_seen_ns: now_ns,
         };
         let known = self.table.get(key);
         let old = known.map(|id| self.entries[id as usize]);
@@ -214,13 +214,13 @@ impl Stations {
         if let Some(id) = self.table.get(key) {
             self.remove(id, key);
         }
-        let (fixed, heard_ns) = (true, 0);
+        let (fixed, last_seen_ns) = (true, 0);
         self.insert(
             key,
-            Station {
+            MacEntry {
                 port,
                 fixed,
-                heard_ns,
+                last_seen_ns,
             },
         )?;
         if let Some(ledger) = self.ledger_of(key) {
@@ -239,7 +239,7 @@ impl Stations {
     }
 
     /// Forgets stations; returns how many.
-    pub fn flush(&mut self, which: impl Fn(u64, &Station) -> bool) -> u64 {
+    pub fn flush(&mut self, which: impl Fn(u64, &MacEntry) -> bool) -> u64 {
         let mut flushed = 0;
         for id in 1..self.table.ids() {
             let Some(key) = self.table.key(id) else {
@@ -279,9 +279,9 @@ impl Stations {
         };
         let station = &mut self.entries[id as usize];
         if self.table.take_mark(id) {
-            station.heard_ns = now_ns;
+            station.last_seen_ns = now_ns;
         }
-        let (fixed, silent) = (station.fixed, now_ns.saturating_sub(station.heard_ns));
+        let (fixed, silent) = (station.fixed, now_ns.saturating_sub(station.last_seen_ns));
         let Some(ledger) = self.ledger_of(key) else {
             return;
         };

@@ -1,8 +1,8 @@
 //! A bridge domain for tests of nodes: ports 1 to 5 in slot 1, ports 4 and 5 in split-horizon group 7.
 
-use crate::lane::Lane;
+use crate::lane::LearnQueue;
 use crate::plane::{DomainView, FLOOD, FORWARD, LEARN, Member, Plane, UU_FLOOD};
-use crate::stations::{Rules, Stations, key};
+use crate::stations::{MacEntries, Rules, key};
 use std::sync::Arc;
 use volley_graph::Domain;
 use volley_iface::{Flag, IfIdx, IfTable};
@@ -12,8 +12,8 @@ pub(crate) const ALL: u32 = LEARN | FLOOD | UU_FLOOD | FORWARD;
 
 pub(crate) struct Bed {
     pub domain: Arc<Domain>,
-    pub stations: Stations,
-    pub lane: Arc<Lane>,
+    pub stations: MacEntries,
+    pub lane: Arc<LearnQueue>,
     pub table: Arc<IfTable>,
     plane: Publisher<Plane>,
 }
@@ -32,7 +32,7 @@ pub(crate) fn frame(dst: [u8; 6], src: [u8; 6]) -> Vec<u8> {
 impl Bed {
     pub fn new(flags: u32) -> Self {
         let domain = Domain::new();
-        let mut stations = Stations::new(&domain, 1);
+        let mut stations = MacEntries::new(&domain, 1);
         stations.set_rules(
             1,
             Rules {

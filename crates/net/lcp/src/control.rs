@@ -7,28 +7,28 @@ use std::rc::Rc;
 use volley_graph::NodeId;
 use volley_iface::{Change, Flag, IfIdx, IfTable, Interfaces};
 use volley_model::reply::{LcpReply, LcpRow};
-use volley_model::{Applied, Handler, LcpPair, ModelError, ObjectKind, Query, Reply, Request};
+use volley_model::{Applied, Handler, LcpTap, ModelError, ObjectKind, Query, Reply, Request};
 
 /// A pair, and Volley's end of the twin.
-struct Paired {
+struct LcpTapEntry {
     tap: IfIdx,
-    pair: LcpPair,
+    pair: LcpTap,
 }
 
-type Book = BTreeMap<IfIdx, Paired>;
+type LcpTapMap = BTreeMap<IfIdx, LcpTapEntry>;
 
 /// All pairs, by the interface that has a twin. Control thread only.
 #[derive(Clone, Default)]
-pub struct Pairs(Rc<RefCell<Book>>);
+pub struct LcpTaps(Rc<RefCell<LcpTapMap>>);
 
-impl Pairs {
+impl LcpTaps {
     pub(crate) fn new(interfaces: &Rc<RefCell<Interfaces>>) -> Self {
-        let pairs = Pairs::default();
+        let pairs = LcpTaps::default();
         let (book, table) = (pairs.0.clone(), interfaces.borrow().table().clone());
         interfaces.borrow_mut().listen(move |change| {
             if let Change::Deleted(gone) = change {
                 let is_in =
-                    |(phy, it): (&IfIdx, &Paired)| *phy == gone.index || it.tap == gone.index;
+                    |(phy, it): (&IfIdx, &LcpTapEntry)| *phy == gone.index || it.tap == gone.index;
                 let found = book
                     .borrow()
                     .iter()
@@ -36,7 +36,7 @@ impl Pairs {
                     .map(|(k, _)| *k);
                 if let Some(phy) = found {
                     book.borrow_mut().remove(&phy);
-                    table.set_twin(phy, None);
+                    table.set_lcp_tap(phy, None);
                 }
             }
         });
@@ -57,7 +57,7 @@ impl Pairs {
     }
 
     fn rows(&self) -> Vec<LcpRow> {
-        let row = |it: &Paired| LcpRow {
+        let row = |it: &LcpTapEntry| LcpRow {
             interface: it.pair.interface.clone(),
             tap: it.pair.tap(),
             host: it.pair.host.clone(),
@@ -72,12 +72,12 @@ impl Pairs {
 /// Carries out requests about pairs.
 pub(crate) struct LcpHandler {
     interfaces: Rc<RefCell<Interfaces>>,
-    pairs: Pairs,
+    pairs: LcpTaps,
     xc: NodeId,
 }
 
 impl LcpHandler {
-    pub fn new(interfaces: Rc<RefCell<Interfaces>>, pairs: Pairs, xc: NodeId) -> Self {
+    pub fn new(interfaces: Rc<RefCell<Interfaces>>, pairs: LcpTaps, xc: NodeId) -> Self {
         LcpHandler {
             interfaces,
             pairs,
@@ -96,7 +96,7 @@ impl LcpHandler {
         self.interfaces.borrow().table().clone()
     }
 
-    fn create(&self, pair: &LcpPair) -> Result<Applied, ModelError> {
+    fn create(&self, pair: &LcpTap) -> Result<Applied, ModelError> {
         let (phy, tap) = (self.index(&pair.interface)?, self.index(&pair.tap())?);
         let mut book = self.pairs.0.borrow_mut();
         if book.contains_key(&phy) {
@@ -105,11 +105,11 @@ impl LcpHandler {
         let table = self.table();
         // First the way out, then the way in: the kernel is never asked something that it could not answer.
         table.set_peer(tap, phy);
-        table.set(tap, Flag::TwinEnd, true);
+        table.set(tap, Flag::IsLcpTap, true);
         table.set_rx_node(tap, self.xc);
-        table.set_twin(phy, Some(tap));
+        table.set_lcp_tap(phy, Some(tap));
         let pair = pair.clone();
-        book.insert(phy, Paired { tap, pair });
+        book.insert(phy, LcpTapEntry { tap, pair });
         Ok(Applied::one())
     }
 
@@ -117,10 +117,10 @@ impl LcpHandler {
         let phy = self.index(interface)?;
         let gone = self.pairs.0.borrow_mut().remove(&phy);
         let none = || ModelError::not_found(ObjectKind::Lcp, interface, [""; 0]);
-        let Paired { tap, .. } = gone.ok_or_else(none)?;
+        let LcpTapEntry { tap, .. } = gone.ok_or_else(none)?;
         let (table, default) = (self.table(), self.interfaces.borrow().default_rx_node());
-        table.set_twin(phy, None);
-        table.set(tap, Flag::TwinEnd, false);
+        table.set_lcp_tap(phy, None);
+        table.set(tap, Flag::IsLcpTap, false);
         table.set_rx_node(tap, default);
         Ok(Applied::one())
     }

@@ -9,7 +9,7 @@
 mod control;
 pub mod node;
 
-pub use control::Pairs;
+pub use control::LcpTaps;
 
 use control::LcpHandler;
 use node::linux_cp_punt::LinuxCpPunt;
@@ -18,7 +18,7 @@ use volley_graph::{GraphError, Node};
 use volley_iface::Registry;
 
 /// Bring in `linux-cp-punt`, `linux-cp-xc` and the requests that pair interfaces.
-pub fn register(registry: &mut Registry) -> Result<Pairs, GraphError> {
+pub fn register(registry: &mut Registry) -> Result<LcpTaps, GraphError> {
     let (punt, xc) = (registry.table(), registry.table());
     let node = {
         let mut engine = registry.engine.borrow_mut();
@@ -28,7 +28,7 @@ pub fn register(registry: &mut Registry) -> Result<Pairs, GraphError> {
         })?;
         engine.add(LinuxCpXc::NAME, move |_| LinuxCpXc::new(xc.clone(), size))?
     };
-    let pairs = Pairs::new(&registry.interfaces);
+    let pairs = LcpTaps::new(&registry.interfaces);
     let handler = LcpHandler::new(registry.interfaces.clone(), pairs.clone(), node);
     registry.handlers.push(Box::new(handler));
     Ok(pairs)

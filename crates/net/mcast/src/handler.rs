@@ -119,7 +119,7 @@ impl MrouteHandler {
             let index = all.index(name);
             index
                 .map(|index| index.0)
-                .map_err(|e| driver::explain(&all, e))
+                .map_err(|e| driver::to_model_error(&all, e))
         };
         names.iter().map(index).collect()
     }

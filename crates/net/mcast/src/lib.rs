@@ -16,8 +16,8 @@ mod trace;
 pub use family::Mcast;
 
 use handler::{Control, MrouteHandler};
-use members::lane::Lane;
-use members::packet::Speaks;
+use members::lane::ControlQueue;
+use members::packet::MembershipProtocol;
 use members::{Members, MembersHandler};
 use node::igmp_input::GroupInput;
 use node::ip_mfib_forward_lookup::Lookup;
@@ -31,7 +31,7 @@ use table::Plane;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{Fib, V4, V6};
 use volley_graph::{Engine, GraphError, Node, ProcessInfo, Watch};
-use volley_iface::{IfTable, Registry, Speaker};
+use volley_iface::{IfTable, LinkLocalSender, Registry};
 use volley_tables::Snap;
 
 /// Multicast of a daemon. Dropping it ends the process that asks for members.
@@ -43,7 +43,7 @@ pub struct Multicast {
 pub fn register(
     registry: &mut Registry,
     fib: Rc<RefCell<Fib>>,
-    speaker: Rc<dyn Speaker>,
+    speaker: Rc<dyn LinkLocalSender>,
 ) -> Result<Multicast, GraphError> {
     let table = registry.table();
     let control = {
@@ -65,13 +65,13 @@ pub fn register(
 fn members(
     registry: &mut Registry,
     routes: (Rc<RefCell<Control>>, Rc<RefCell<Fib>>),
-    speaker: Rc<dyn Speaker>,
+    speaker: Rc<dyn LinkLocalSender>,
 ) -> Result<Watch, GraphError> {
     let table = registry.table();
     let (lanes, clock) = {
         let mut engine = registry.engine.borrow_mut();
         let workers = engine.settings().workers;
-        let lanes: Vec<Arc<Lane>> = (0..workers).map(|_| Arc::default()).collect();
+        let lanes: Vec<Arc<ControlQueue>> = (0..workers).map(|_| Arc::default()).collect();
         hears::<V4>(&mut engine, &lanes, &table)?;
         hears::<V6>(&mut engine, &lanes, &table)?;
         (lanes, engine.settings().clock.clone())
@@ -88,9 +88,9 @@ fn members(
     Ok(registry.processes.every(info, turn))
 }
 
-fn hears<F: Speaks>(
+fn hears<F: MembershipProtocol>(
     engine: &mut Engine,
-    lanes: &[Arc<Lane>],
+    lanes: &[Arc<ControlQueue>],
     table: &Arc<IfTable>,
 ) -> Result<(), GraphError> {
     let (lanes, table) = (lanes.to_vec(), table.clone());

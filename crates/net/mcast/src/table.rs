@@ -181,7 +181,7 @@ pub struct TooMany;
 
 /// What the members of a group on one interface want.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Want<A> {
+pub struct GroupState<A> {
     /// The interface.
     pub interface: u32,
     /// All sources but those named; else those only.
@@ -190,7 +190,7 @@ pub struct Want<A> {
     pub sources: BTreeSet<A>,
 }
 
-impl<A: Ord> Want<A> {
+impl<A: Ord> GroupState<A> {
     /// Whether it wants packets of a source; none = of one that nobody names.
     fn takes(&self, source: Option<&A>) -> bool {
         source.is_some_and(|source| self.sources.contains(source)) != self.exclude
@@ -213,7 +213,7 @@ pub struct Mfib<F: Family> {
     /// Numbers whose place is free, the one that waits longest first: the next routes there.
     free: VecDeque<u32>,
     /// What members want, and the entries that follow from it and the routes.
-    wants: BTreeMap<Joined<F>, Vec<Want<F::Addr>>>,
+    wants: BTreeMap<Joined<F>, Vec<GroupState<F::Addr>>>,
     derived: BTreeMap<Joined<F>, Vec<(Name<F>, u32)>>,
     derived_count: usize,
     /// Entries that there was no room for.

@@ -1,18 +1,18 @@
 //! What a traced packet leaves behind at a multicast node.
 
-use volley_graph::{Glance, Names, PacketView, Trace};
+use volley_graph::{PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::dissect;
 
 /// The IP header.
 #[derive(Clone, Copy)]
-pub struct GroupTrace(Glance);
+pub struct GroupTrace(PacketTrace);
 
 impl Trace for GroupTrace {
     fn note(packet: &PacketView<'_>) -> Self {
-        GroupTrace(Glance::note(packet))
+        GroupTrace(PacketTrace::note(packet))
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let headers = dissect::packet(self.0.bytes(), dissect::From::Ip)
             .of(self.0.len())
             .offloaded(self.0.unfinished_checksum());

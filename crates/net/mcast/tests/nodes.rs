@@ -23,7 +23,7 @@ fn table() -> Arc<IfTable> {
         table.set_mac(IfIdx(port), [2, 0, 0, 0, 0, port as u8]);
         table.set_mtu(IfIdx(port), 1500);
     }
-    table.set_twin(IfIdx(4), Some(IfIdx(9)));
+    table.set_lcp_tap(IfIdx(4), Some(IfIdx(9)));
     table
 }
 

@@ -2,7 +2,7 @@
 //! and stations that have the MAC address of ours.
 
 use crate::entry::Mac;
-use crate::lane::{Heard, Lane, What};
+use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
 use std::net::IpAddr;
 use volley_graph::{Counters, Cx};
 use volley_iface::IfTable;
@@ -11,15 +11,15 @@ use volley_iface::IfTable;
 /// `counts`, or as the second where there is no room.
 pub(crate) fn tell<C: Counters>(
     (cx, counts): (&Cx<'_, C>, [C; 2]),
-    (lane, table): (&Lane, &IfTable),
+    (lane, table): (&ControlQueues, &IfTable),
     (rx, addr, mac): (u32, IpAddr, Mac),
 ) {
     let own = table.mac(rx).to_be_bytes();
     if mac[..] == own[2..] {
         return;
     }
-    let what = What::Claim;
-    let told = lane.tell(Heard {
+    let what = NeighborMessageKind::Claim;
+    let told = lane.tell(NeighborMessage {
         rx,
         addr,
         mac,
@@ -32,7 +32,7 @@ pub(crate) fn tell<C: Counters>(
 /// Where a station sends with the MAC address of the interface that heard it, count that, and tell the control thread.
 pub(crate) fn own_mac<C: Counters>(
     (cx, count): (&Cx<'_, C>, C),
-    (lane, table): (&Lane, &IfTable),
+    (lane, table): (&ControlQueues, &IfTable),
     (rx, addr): (u32, IpAddr),
     macs: [Mac; 2],
 ) {
@@ -41,9 +41,9 @@ pub(crate) fn own_mac<C: Counters>(
         return;
     };
     cx.count(count, 1);
-    let what = What::OwnMac;
+    let what = NeighborMessageKind::OwnMac;
     // Where there is no room it was told already.
-    let _ = lane.tell(Heard {
+    let _ = lane.tell(NeighborMessage {
         rx,
         addr,
         mac,

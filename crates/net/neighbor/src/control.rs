@@ -4,9 +4,12 @@ use crate::advert::Advertiser;
 use crate::autoconf::Client;
 use crate::dad::Probing;
 use crate::entry::{Mac, SECOND, Word};
-use crate::lane::{Back, End, FRAME, Frame, Gleaned, HELD, Heard, LONG, Lane, What};
+use crate::lane::{
+    ControlQueues, End, FRAME, Frame, HELD, HeldForResolution, LONG, NeighborMessage,
+    NeighborMessageKind, ResolvedPacket,
+};
 use crate::mld::groups::Groups;
-use crate::nd::{self, Message, Say};
+use crate::nd::{self, Message, NdMessageOut};
 use crate::proxy::Proxies;
 use crate::table::{Effect, Key, Net, Origin, Table};
 use std::cell::RefCell;
@@ -17,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tracing::{debug, info};
 use volley_fib::{Fib, Neighbor};
-use volley_graph::{Clock, Engine, Held};
+use volley_graph::{Clock, Engine, HeldPacket};
 use volley_iface::{Flag, IfIdx, Interfaces};
 use volley_model::{Family, IfAddress, Prefix};
 use volley_tables::Publisher;
@@ -44,10 +47,10 @@ const CONFLICTS: usize = 64;
 const NO_LINK: [&str; 2] = ["packet-generator", "pcap"];
 
 /// A packet that waits, and where it came from.
-pub(crate) struct Parcel {
+pub(crate) struct WaitingPacket {
     worker: usize,
     family: Family,
-    packet: Held,
+    packet: HeldPacket,
 }
 
 /// Whether an address is good on its link only, on every link.
@@ -68,7 +71,7 @@ pub(crate) struct Link {
     /// Networks that routers say are on the link.
     pub(crate) networks: Vec<Prefix>,
     /// They are another interface's: there is no network.
-    pub(crate) borrows: bool,
+    pub(crate) is_unnumbered: bool,
 }
 
 impl Link {
@@ -114,7 +117,7 @@ impl Link {
 
 /// Counted on the control thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct NeighborCounters {
     /// Other stations that said they have an address of ours.
     pub conflicts: u64,
     /// Words about neighbours that are configured: they stay as they are.
@@ -150,9 +153,9 @@ pub(crate) struct Control {
     pub(crate) engine: Rc<RefCell<Engine>>,
     pub(crate) interfaces: Rc<RefCell<Interfaces>>,
     pub(crate) fib: Rc<RefCell<Fib>>,
-    pub(crate) lanes: Vec<Arc<Lane>>,
-    pub(crate) table: Table<Parcel>,
-    pub(crate) tally: Tally,
+    pub(crate) lanes: Vec<Arc<ControlQueues>>,
+    pub(crate) table: Table<WaitingPacket>,
+    pub(crate) tally: NeighborCounters,
     pub(crate) listener: Option<Listener>,
     pub(crate) adverts: BTreeMap<u32, Advertiser>,
     pub(crate) clients: BTreeMap<u32, Client>,
@@ -163,7 +166,7 @@ pub(crate) struct Control {
     pub(crate) proxies: Publisher<Proxies>,
     pub(crate) ranges: BTreeMap<u32, Vec<volley_model::Prefix>>,
     /// What chance made of it so far.
-    pub(crate) chances: u64,
+    pub(crate) random_state: u64,
     pub(crate) links: BTreeMap<u32, Link>,
     pub(crate) same_macs: BTreeMap<u32, SameMac>,
     clock: Clock,
@@ -176,7 +179,7 @@ impl Control {
         engine: Rc<RefCell<Engine>>,
         interfaces: Rc<RefCell<Interfaces>>,
         fib: Rc<RefCell<Fib>>,
-        (lanes, proxies): (Vec<Arc<Lane>>, Publisher<Proxies>),
+        (lanes, proxies): (Vec<Arc<ControlQueues>>, Publisher<Proxies>),
     ) -> Self {
         let clock = engine.borrow().settings().clock.clone();
         Control {
@@ -185,7 +188,7 @@ impl Control {
             fib,
             lanes,
             table: Table::default(),
-            tally: Tally::default(),
+            tally: NeighborCounters::default(),
             listener: None,
             adverts: BTreeMap::new(),
             clients: BTreeMap::new(),
@@ -194,7 +197,7 @@ impl Control {
             groups: BTreeMap::new(),
             proxies,
             ranges: BTreeMap::new(),
-            chances: 0,
+            random_state: 0,
             links: BTreeMap::new(),
             same_macs: BTreeMap::new(),
             clock,
@@ -259,13 +262,13 @@ impl Control {
             addresses: fib.used_addresses(iface).collect(),
             automatic: fib.automatic_addresses(iface).to_vec(),
             networks: fib.on_link(iface).to_vec(),
-            borrows: fib.lender(iface).is_some(),
+            is_unnumbered: fib.lender(iface).is_some(),
         };
         let flags = [
             (Flag::Ip4, link.has(Family::V4)),
             (Flag::Ip6, link.has(Family::V6)),
-            (Flag::Learn, link.learns),
-            (Flag::Borrows, link.borrows),
+            (Flag::ResolveNeighbors, link.learns),
+            (Flag::Unnumbered, link.is_unnumbered),
         ];
         for (flag, on) in flags {
             interfaces.table().set(index, flag, on);
@@ -282,10 +285,10 @@ impl Control {
     fn lost(&mut self, iface: u32, old: &Link, new: &Link) {
         if !new.up {
             self.table.forget_all(|(on, _)| on == iface);
-        } else if (&old.addresses, &old.networks, old.borrows)
-            != (&new.addresses, &new.networks, new.borrows)
+        } else if (&old.addresses, &old.networks, old.is_unnumbered)
+            != (&new.addresses, &new.networks, new.is_unnumbered)
         {
-            let ends = old.borrows && !new.borrows;
+            let ends = old.is_unnumbered && !new.is_unnumbered;
             let gone = |addr| (ends || old.on_link(addr)) && !new.on_link(addr);
             self.table
                 .forget_all(|(on, addr)| on == iface && gone(addr));
@@ -299,8 +302,8 @@ impl Control {
         let mut advertised = BTreeSet::new();
         for worker in 0..self.lanes.len() {
             let lane = self.lanes[worker].clone();
-            let heard = std::iter::from_fn(|| lane.heard.pop()).take(READ);
-            let asked = std::iter::from_fn(|| lane.asked.pop()).take(READ_ASKED);
+            let heard = std::iter::from_fn(|| lane.received_messages.pop()).take(READ);
+            let asked = std::iter::from_fn(|| lane.received_requests.pop()).take(READ_ASKED);
             for heard in heard.chain(asked) {
                 some = true;
                 self.hear(heard, now);
@@ -315,12 +318,12 @@ impl Control {
             }
             // What was heard has to be in the FIB before packets that wait are compared with it.
             self.carry_out();
-            for gleaned in std::iter::from_fn(|| lane.gleaned.pop()).take(HELD) {
+            for gleaned in std::iter::from_fn(|| lane.waiting_packets.pop()).take(HELD) {
                 some = true;
                 self.wait(worker, gleaned, now);
             }
             self.carry_out();
-            let waiting = lane.away().saturating_sub(lane.back.len());
+            let waiting = lane.away().saturating_sub(lane.resolved_packets.len());
             let over = waiting.saturating_sub(lane.strangers());
             self.table.relieve(worker, over);
         }
@@ -336,14 +339,14 @@ impl Control {
         if now < self.busy_until { BUSY } else { QUIET }
     }
 
-    fn wait(&mut self, worker: usize, gleaned: Gleaned, now: u64) {
-        let Gleaned {
+    fn wait(&mut self, worker: usize, gleaned: HeldForResolution, now: u64) {
+        let HeldForResolution {
             key,
             family,
             is_next_hop,
             packet,
         } = gleaned;
-        let parcel = Parcel {
+        let parcel = WaitingPacket {
             worker,
             family,
             packet,
@@ -380,21 +383,21 @@ impl Control {
         }
     }
 
-    pub(crate) fn hear(&mut self, heard: Heard, now: u64) {
+    pub(crate) fn hear(&mut self, heard: NeighborMessage, now: u64) {
         let key = (heard.rx, heard.addr);
-        if heard.what == What::Conflict {
+        if heard.what == NeighborMessageKind::Conflict {
             return self.conflict(key, heard.mac, now);
         }
-        if let What::Groups(said) = heard.what {
+        if let NeighborMessageKind::Groups(said) = heard.what {
             return self.hear_groups(heard.rx, said, now);
         }
-        if heard.what == What::OwnMac {
+        if heard.what == NeighborMessageKind::OwnMac {
             return self.same_mac(heard.rx, heard.mac, now);
         }
-        if heard.what == What::Claim {
+        if heard.what == NeighborMessageKind::Claim {
             return self.claimed(heard.rx, heard.addr, heard.mac);
         }
-        if heard.what == What::Routers {
+        if heard.what == NeighborMessageKind::Routers {
             self.solicited(heard.rx, now);
             if heard.addr.is_unspecified() || heard.mac == Mac::default() {
                 return;
@@ -409,7 +412,7 @@ impl Control {
             return;
         };
         // Where there is no network it is routes that say who may be there.
-        let routed = link.borrows
+        let routed = link.is_unnumbered
             && link.has(Family::of(heard.addr))
             && self.fib.borrow().may_be_on(key.0, key.1);
         if !link.on_link(heard.addr) && !routed && self.table.mac(key).is_none() {
@@ -422,9 +425,11 @@ impl Control {
             overrides: true,
         };
         let word = match heard.what {
-            What::Question | What::Routers => Word::Question(heard.mac),
-            What::Answer => answer(true),
-            What::Advertisement {
+            NeighborMessageKind::Question | NeighborMessageKind::Routers => {
+                Word::Question(heard.mac)
+            }
+            NeighborMessageKind::Answer => answer(true),
+            NeighborMessageKind::Advertisement {
                 solicited,
                 overrides,
             } => Word::Answer {
@@ -432,9 +437,11 @@ impl Control {
                 solicited,
                 overrides,
             },
-            What::Announcement | What::Conflict | What::Claim | What::OwnMac | What::Groups(_) => {
-                answer(false)
-            }
+            NeighborMessageKind::Announcement
+            | NeighborMessageKind::Conflict
+            | NeighborMessageKind::Claim
+            | NeighborMessageKind::OwnMac
+            | NeighborMessageKind::Groups(_) => answer(false),
         };
         self.table.hear(key, word, now);
     }
@@ -498,7 +505,7 @@ impl Control {
             IpAddr::V6(addr) => self.say(
                 iface,
                 Message {
-                    say: Say::Advertise { solicited: false },
+                    say: NdMessageOut::Advertise { solicited: false },
                     target: addr,
                     from: addr,
                     to: nd::ALL_NODES,
@@ -522,7 +529,7 @@ impl Control {
         };
         let group = nd::solicited_node(target);
         let message = Message {
-            say: Say::Solicit,
+            say: NdMessageOut::Solicit,
             target,
             from: link.source6(target),
             to: to_mac.map_or(group, |_| target),
@@ -567,8 +574,8 @@ impl Control {
     }
 
     /// The queues of the worker that sends what is made here.
-    fn sender(&self) -> Option<&Lane> {
-        let worker = self.engine.borrow().crew().open().next()?;
+    fn sender(&self) -> Option<&ControlQueues> {
+        let worker = self.engine.borrow().worker_set().accepting().next()?;
         self.lanes.get(worker).map(|lane| &**lane)
     }
 
@@ -582,7 +589,7 @@ impl Control {
     pub(crate) fn send_long(&mut self, frame: Frame<LONG>) {
         let sent = self
             .sender()
-            .is_some_and(|lane| lane.long.push(frame).is_ok());
+            .is_some_and(|lane| lane.large_frames.push(frame).is_ok());
         self.tally.unsent += u64::from(!sent);
     }
 
@@ -635,15 +642,18 @@ impl Control {
         }
     }
 
-    fn give_back(&self, parcels: Vec<Parcel>, end: End) {
+    fn give_back(&self, parcels: Vec<WaitingPacket>, end: End) {
         for parcel in parcels {
-            let back = Back {
+            let back = ResolvedPacket {
                 family: parcel.family,
                 end,
                 packet: parcel.packet,
             };
             // As many fit as a worker may have outside the graph.
-            let full = self.lanes[parcel.worker].back.push(back).is_err();
+            let full = self.lanes[parcel.worker]
+                .resolved_packets
+                .push(back)
+                .is_err();
             debug_assert!(!full, "the queue back has room for all that may wait");
         }
     }

@@ -96,7 +96,9 @@ impl Control {
         let on = self.probing.get(&iface).is_some_and(Probing::is_tentative);
         if self.fib.borrow().interface(iface).is_some() {
             let interfaces = self.interfaces.borrow();
-            interfaces.table().set(IfIdx(iface), Flag::Probes, on);
+            interfaces
+                .table()
+                .set(IfIdx(iface), Flag::DuplicateAddressDetection, on);
         }
     }
 

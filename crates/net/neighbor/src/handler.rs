@@ -6,10 +6,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use volley_model::reply::{
-    DiscoveryReply, DiscoveryRow, NamedValue, NeighborEvent, NeighborRow, NeighborsReply,
+    InterfaceProtocolReply, InterfaceProtocolRow, NamedValue, NeighborEvent, NeighborRow,
+    NeighborsReply,
 };
 use volley_model::{
-    Applied, Discovery, Family, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request,
+    Applied, Family, Handler, InterfaceProtocol, Mac, ModelError, ObjectKind, Query, Reply, Request,
 };
 
 pub(crate) struct NeighborHandler(pub Rc<RefCell<Control>>);
@@ -21,7 +22,7 @@ impl Handler for NeighborHandler {
                 Some(self.clear(*family, interface.as_deref()))
             }
             Request::InterfaceDiscovery {
-                discovery: Discovery::Igmp(_) | Discovery::Mld(_),
+                discovery: InterfaceProtocol::Igmp(_) | InterfaceProtocol::Mld(_),
                 ..
             } => None,
             Request::InterfaceDiscovery { name, discovery } => {
@@ -70,17 +71,17 @@ impl NeighborHandler {
         })
     }
 
-    fn discovery(&self, name: &str, discovery: &Discovery) -> Result<Applied, ModelError> {
+    fn discovery(&self, name: &str, discovery: &InterfaceProtocol) -> Result<Applied, ModelError> {
         let index = self.index(name)?;
         let mut control = self.0.borrow_mut();
         control.refresh();
         match discovery {
-            Discovery::Probes(probes) => control.probe_addresses(index, *probes),
-            Discovery::Proxy(ranges) => control.answer_for(index, ranges),
-            Discovery::Advert(settings) => control.advertise(index, settings.clone()),
-            Discovery::Autoconf(settings) => control.autoconfigure(index, *settings),
+            InterfaceProtocol::Probes(probes) => control.probe_addresses(index, *probes),
+            InterfaceProtocol::Proxy(ranges) => control.answer_for(index, ranges),
+            InterfaceProtocol::Advert(settings) => control.advertise(index, settings.clone()),
+            InterfaceProtocol::Autoconf(settings) => control.autoconfigure(index, *settings),
             // The multicast routes are what they are for.
-            Discovery::Igmp(_) | Discovery::Mld(_) => {}
+            InterfaceProtocol::Igmp(_) | InterfaceProtocol::Mld(_) => {}
         }
         Ok(Applied::changed(1))
     }
@@ -90,7 +91,7 @@ impl NeighborHandler {
         let control = self.0.borrow();
         let shown = control.links.keys().copied();
         let shown = shown.filter(|iface| only.is_none_or(|only| only == *iface));
-        let row = |iface| DiscoveryRow {
+        let row = |iface| InterfaceProtocolRow {
             interface: control.interfaces.borrow().name(iface),
             link_local: control.link_local(iface),
             addresses: control.address_rows(iface),
@@ -101,7 +102,7 @@ impl NeighborHandler {
             autoconf: control.autoconf_row(iface),
         };
         let interfaces = shown.map(row).collect();
-        Ok(Reply::Discovery(DiscoveryReply { interfaces }))
+        Ok(Reply::Discovery(InterfaceProtocolReply { interfaces }))
     }
 
     fn clear(&self, family: Family, interface: Option<&str>) -> Result<Applied, ModelError> {

@@ -1,7 +1,7 @@
 //! What lies between one worker and the control thread: seven bounded queues without locks. A full queue loses what is new,
 //! and whoever wanted to say it counts that; nobody waits.
 
-use crate::autoconf::packet::Said;
+use crate::autoconf::packet::ReceivedAdvert;
 use crate::entry::Mac;
 use crate::mld;
 use crate::table::Key;
@@ -9,7 +9,7 @@ use crossbeam_queue::ArrayQueue;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use volley_graph::{Held, Share};
+use volley_graph::{HeldPacket, Share};
 use volley_model::Family;
 
 /// Packets of one worker that may wait, all neighbours together.
@@ -30,7 +30,7 @@ pub const LONG: usize = 14 + 1280;
 const LONGS: usize = 32;
 
 /// A packet whose next hop's MAC address is not known.
-pub struct Gleaned {
+pub struct HeldForResolution {
     /// The next hop.
     pub key: Key,
     /// Of this family is the packet.
@@ -38,12 +38,12 @@ pub struct Gleaned {
     /// Whether a route names the next hop: it is no address that a stranger chose.
     pub is_next_hop: bool,
     /// The packet.
-    pub packet: Held,
+    pub packet: HeldPacket,
 }
 
 /// What a neighbour said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum NeighborMessageKind {
     /// It asked for an address of ours.
     Question,
     /// It answered us.
@@ -71,7 +71,7 @@ pub enum What {
 
 /// Who said what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct NeighborMessage {
     /// The interface that it was heard on.
     pub rx: u32,
     /// Whose address.
@@ -79,7 +79,7 @@ pub struct Heard {
     /// With which MAC address.
     pub mac: Mac,
     /// What.
-    pub what: What,
+    pub what: NeighborMessageKind,
 }
 
 /// What becomes of a packet that waited.
@@ -94,13 +94,13 @@ pub enum End {
 }
 
 /// A packet on its way back into the graph.
-pub struct Back {
+pub struct ResolvedPacket {
     /// Its family.
     pub family: Family,
     /// What becomes of it.
     pub end: End,
     /// The packet.
-    pub packet: Held,
+    pub packet: HeldPacket,
 }
 
 /// A frame to be sent.
@@ -123,21 +123,21 @@ impl<const ROOM: usize> Frame<ROOM> {
 }
 
 /// The queues of one worker.
-pub struct Lane {
+pub struct ControlQueues {
     /// To the control thread: packets that wait.
-    pub gleaned: ArrayQueue<Gleaned>,
+    pub waiting_packets: ArrayQueue<HeldForResolution>,
     /// To the control thread: what was heard, questions aside.
-    pub heard: ArrayQueue<Heard>,
+    pub received_messages: ArrayQueue<NeighborMessage>,
     /// To the control thread: who asked us.
-    pub asked: ArrayQueue<Heard>,
+    pub received_requests: ArrayQueue<NeighborMessage>,
     /// To the control thread: what routers advertise, and on which interface.
-    pub adverts: ArrayQueue<(u32, Said)>,
+    pub adverts: ArrayQueue<(u32, ReceivedAdvert)>,
     /// To the worker: packets that waited.
-    pub back: ArrayQueue<Back>,
+    pub resolved_packets: ArrayQueue<ResolvedPacket>,
     /// To the worker: frames to be sent.
     pub frames: ArrayQueue<Frame>,
     /// The same for long ones.
-    pub long: ArrayQueue<Frame<LONG>>,
+    pub large_frames: ArrayQueue<Frame<LONG>>,
     /// Buffers outside the graph. The worker alone writes it.
     away: AtomicUsize,
     /// Packets outside the graph, written by it alone too.
@@ -147,33 +147,36 @@ pub struct Lane {
     worker: usize,
 }
 
-impl Lane {
+impl ControlQueues {
     /// The queues of worker `worker`, whose packets may take as many buffers as `share` says.
     pub fn new(share: Arc<Share>, worker: usize) -> Self {
-        Lane {
+        ControlQueues {
             packets: AtomicUsize::new(0),
             share,
             worker,
-            gleaned: ArrayQueue::new(HELD),
-            heard: ArrayQueue::new(HEARD),
-            asked: ArrayQueue::new(ASKED),
+            waiting_packets: ArrayQueue::new(HELD),
+            received_messages: ArrayQueue::new(HEARD),
+            received_requests: ArrayQueue::new(ASKED),
             adverts: ArrayQueue::new(ADVERTS),
-            back: ArrayQueue::new(HELD),
+            resolved_packets: ArrayQueue::new(HELD),
             frames: ArrayQueue::new(FRAMES),
-            long: ArrayQueue::new(LONGS),
+            large_frames: ArrayQueue::new(LONGS),
             away: AtomicUsize::new(0),
         }
     }
 
     /// Worker: tell the control thread; false when there is no room.
-    pub fn tell(&self, heard: Heard) -> bool {
+    pub fn tell(&self, heard: NeighborMessage) -> bool {
         let queue = match heard.what {
-            What::Question | What::Routers | What::Groups(_) | What::OwnMac => &self.asked,
-            What::Claim
-            | What::Answer
-            | What::Announcement
-            | What::Advertisement { .. }
-            | What::Conflict => &self.heard,
+            NeighborMessageKind::Question
+            | NeighborMessageKind::Routers
+            | NeighborMessageKind::Groups(_)
+            | NeighborMessageKind::OwnMac => &self.received_requests,
+            NeighborMessageKind::Claim
+            | NeighborMessageKind::Answer
+            | NeighborMessageKind::Announcement
+            | NeighborMessageKind::Advertisement { .. }
+            | NeighborMessageKind::Conflict => &self.received_messages,
         };
         queue.push(heard).is_ok()
     }
@@ -217,17 +220,19 @@ impl Lane {
 
     /// Whether the worker has something to fetch.
     pub fn is_waiting(&self) -> bool {
-        !(self.back.is_empty() && self.frames.is_empty() && self.long.is_empty())
+        !(self.resolved_packets.is_empty()
+            && self.frames.is_empty()
+            && self.large_frames.is_empty())
     }
 }
 
 #[cfg(test)]
-impl Default for Lane {
+impl Default for ControlQueues {
     /// For a worker that has 1024 buffers to itself.
     fn default() -> Self {
         use volley_graph::{Domain, Engine, Settings, buf::Pool};
         let pool = Pool::new(16_384).unwrap();
         let mut engine = Engine::new(Settings::default(), pool, Domain::new()).unwrap();
-        Lane::new(engine.add_share("neighbors", 1).unwrap(), 0)
+        ControlQueues::new(engine.add_share("neighbors", 1).unwrap(), 0)
     }
 }

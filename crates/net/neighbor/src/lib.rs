@@ -27,13 +27,13 @@ pub mod table;
 mod trace;
 mod way;
 
-pub use control::Tally;
+pub use control::NeighborCounters;
 pub use table::Counts;
 pub use trace::{ArpTrace, NdTrace};
 
 use control::Control;
 use handler::NeighborHandler;
-use lane::Lane;
+use lane::ControlQueues;
 use node::arp_input::ArpInput;
 use node::arp_reply::ArpReply;
 use node::ip_glean::{Glean, Gleans};
@@ -49,7 +49,7 @@ use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{Fib, V4, V6};
 use volley_graph::{Engine, GraphError, Node, ProcessInfo, Source, Watch};
-use volley_iface::{IfTable, Registry, Speaker, Voice};
+use volley_iface::{IfTable, LinkLocalSender, LinkSource, Registry};
 use volley_tables::{Publisher, Snap};
 
 /// The neighbours of a daemon. Dropping it ends the process that keeps them.
@@ -82,14 +82,14 @@ impl Neighbors {
     }
 
     /// What the table counted, and what else was counted.
-    pub fn counts(&self) -> (Counts, Tally) {
+    pub fn counts(&self) -> (Counts, NeighborCounters) {
         let control = self.control.borrow();
         (control.table.counts, control.tally)
     }
 
     /// What others that speak on links need.
-    pub fn speaker(&self) -> Rc<dyn Speaker> {
-        Rc::new(Spokesman(self.control.clone()))
+    pub fn speaker(&self) -> Rc<dyn LinkLocalSender> {
+        Rc::new(LinkLocalSenderImpl(self.control.clone()))
     }
 
     /// Buffers of packets that wait, as workers count them.
@@ -100,17 +100,17 @@ impl Neighbors {
 }
 
 /// What others have sent goes out as neighbours' own messages do.
-struct Spokesman(Rc<RefCell<Control>>);
+struct LinkLocalSenderImpl(Rc<RefCell<Control>>);
 
-impl Speaker for Spokesman {
-    fn voice(&self, iface: u32) -> Option<Voice> {
+impl LinkLocalSender for LinkLocalSenderImpl {
+    fn link_source(&self, iface: u32) -> Option<LinkSource> {
         let control = self.0.borrow();
         let link = control.links.get(&iface).filter(|link| link.up)?;
         let four = |addr| match addr {
             IpAddr::V4(addr) => Some(addr),
             IpAddr::V6(_) => None,
         };
-        Some(Voice {
+        Some(LinkSource {
             mac: link.mac,
             ip4: link.addresses.iter().find_map(|a| four(a.addr())),
             ip6: control.link_local(iface),
@@ -131,12 +131,12 @@ const SHARE: usize = 1;
 pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighbors, GraphError> {
     let table = registry.table();
     let proxies = Publisher::new(registry.engine.borrow().domain(), Proxies::default());
-    let lanes: Vec<Arc<Lane>> = {
+    let lanes: Vec<Arc<ControlQueues>> = {
         let mut engine = registry.engine.borrow_mut();
         let workers = engine.settings().workers;
         let share = engine.add_share("neighbors", SHARE)?;
-        let lane = |worker| Arc::new(Lane::new(share.clone(), worker));
-        let lanes: Vec<Arc<Lane>> = (0..workers).map(lane).collect();
+        let lane = |worker| Arc::new(ControlQueues::new(share.clone(), worker));
+        let lanes: Vec<Arc<ControlQueues>> = (0..workers).map(lane).collect();
         let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
         glean(&mut engine, fib4.clone(), &table, &lanes)?;
         glean(&mut engine, fib6.clone(), &table, &lanes)?;
@@ -176,7 +176,7 @@ fn glean<F: Gleans>(
     engine: &mut Engine,
     fib: DataPlane<F>,
     table: &Arc<IfTable>,
-    lanes: &[Arc<Lane>],
+    lanes: &[Arc<ControlQueues>],
 ) -> Result<(), GraphError> {
     let (table, lanes) = (table.clone(), lanes.to_vec());
     let make = move |worker: usize| Glean::new(fib.clone(), table.clone(), lanes[worker].clone());
@@ -187,7 +187,7 @@ fn arp(
     engine: &mut Engine,
     fib: DataPlane<V4>,
     (table, proxies): (&Arc<IfTable>, &Snap<Proxies>),
-    lanes: &[Arc<Lane>],
+    lanes: &[Arc<ControlQueues>],
 ) -> Result<(), GraphError> {
     let size = engine.settings().vector_size;
     let (t, p, lanes) = (table.clone(), proxies.clone(), lanes.to_vec());
@@ -203,7 +203,7 @@ fn nd(
     engine: &mut Engine,
     fib: DataPlane<V6>,
     (table, proxies): (&Arc<IfTable>, &Snap<Proxies>),
-    lanes: &[Arc<Lane>],
+    lanes: &[Arc<ControlQueues>],
 ) -> Result<(), GraphError> {
     let of = lanes.to_vec();
     engine.add(MldInput::NAME, move |worker| {

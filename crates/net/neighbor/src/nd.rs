@@ -72,7 +72,7 @@ pub fn frame(own: Mac, to_mac: Mac, from: Ipv6Addr, to: Ipv6Addr, mut message: V
 
 /// What is said.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Say {
+pub enum NdMessageOut {
     /// Who has the target?
     Solicit,
     /// The target is here; whether somebody asked.
@@ -88,7 +88,7 @@ pub enum Say {
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
     /// What it says.
-    pub say: Say,
+    pub say: NdMessageOut,
     /// About whom.
     pub target: Ipv6Addr,
     /// From which address.
@@ -105,9 +105,9 @@ impl Message {
     /// The whole frame.
     pub fn write(&self, out: &mut [u8; FRAME]) {
         let (kind, flags, option) = match self.say {
-            Say::Solicit => (Icmp6Type::NEIGHBOUR_SOLICITATION, 0, 1),
-            Say::Proxy => (Icmp6Type::NEIGHBOUR_ADVERTISEMENT, NA_SOLICITED, 2),
-            Say::Advertise { solicited } => {
+            NdMessageOut::Solicit => (Icmp6Type::NEIGHBOUR_SOLICITATION, 0, 1),
+            NdMessageOut::Proxy => (Icmp6Type::NEIGHBOUR_ADVERTISEMENT, NA_SOLICITED, 2),
+            NdMessageOut::Advertise { solicited } => {
                 let asked = if solicited { NA_SOLICITED } else { 0 };
                 let flags = NA_ROUTER | NA_OVERRIDE | asked;
                 (Icmp6Type::NEIGHBOUR_ADVERTISEMENT, flags, 2)
@@ -161,23 +161,26 @@ mod tests {
         );
         let own = [2, 0, 0, 0, 0, 1];
         for (say, want) in [
-            (Say::Solicit, NdBody::NeighbourSolicitation { target }),
             (
-                Say::Advertise { solicited: true },
+                NdMessageOut::Solicit,
+                NdBody::NeighbourSolicitation { target },
+            ),
+            (
+                NdMessageOut::Advertise { solicited: true },
                 NdBody::NeighbourAdvertisement {
                     target,
                     flags: 0xe0,
                 },
             ),
             (
-                Say::Proxy,
+                NdMessageOut::Proxy,
                 NdBody::NeighbourAdvertisement {
                     target,
                     flags: 0x40,
                 },
             ),
             (
-                Say::Advertise { solicited: false },
+                NdMessageOut::Advertise { solicited: false },
                 NdBody::NeighbourAdvertisement {
                     target,
                     flags: 0xa0,
@@ -203,8 +206,8 @@ mod tests {
             assert_eq!(nd.body, want);
             let mac = MacAddr(own);
             let option = match say {
-                Say::Solicit => NdOption::SourceMac(mac),
-                Say::Advertise { .. } | Say::Proxy => NdOption::TargetMac(mac),
+                NdMessageOut::Solicit => NdOption::SourceMac(mac),
+                NdMessageOut::Advertise { .. } | NdMessageOut::Proxy => NdOption::TargetMac(mac),
             };
             assert_eq!(nd.options().collect::<Vec<_>>(), [option]);
         }

@@ -3,7 +3,7 @@
 
 use crate::control::Control;
 use crate::nd;
-use crate::way::Way;
+use crate::way::InterfaceRoutes;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_fib::{Family, V6};
@@ -24,7 +24,7 @@ impl Proxies {
     /// leads out by another interface.
     pub(crate) fn answers<F: Family>(
         &self,
-        way: &Way<'_, F>,
+        way: &InterfaceRoutes<'_, F>,
         target: F::Addr,
         addr: IpAddr,
     ) -> bool {
@@ -33,7 +33,12 @@ impl Proxies {
     }
 
     /// The same for a solicitation: it has to be sent to whom it asks for.
-    pub(crate) fn answers6(&self, way: &Way<'_, V6>, to: Ipv6Addr, target: Ipv6Addr) -> bool {
+    pub(crate) fn answers6(
+        &self,
+        way: &InterfaceRoutes<'_, V6>,
+        to: Ipv6Addr,
+        target: Ipv6Addr,
+    ) -> bool {
         let meant = to == nd::solicited_node(target) || to == target;
         meant && self.answers(way, u128::from(target), target.into())
     }
@@ -51,7 +56,7 @@ impl Control {
         let interfaces = self.interfaces.borrow();
         interfaces
             .table()
-            .set(IfIdx(iface), Flag::Proxies, !ranges.is_empty());
+            .set(IfIdx(iface), Flag::ProxyNeighbors, !ranges.is_empty());
     }
 
     /// An interface has gone.

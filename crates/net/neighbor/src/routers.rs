@@ -1,6 +1,6 @@
 //! Solicitations of routers (RFC 4861, 6.1.1), on interfaces that advertise themselves as one.
 
-use crate::lane::{Heard, What};
+use crate::lane::{NeighborMessage, NeighborMessageKind};
 use crate::message::{Sound, message};
 use crate::nd::ALL_ROUTERS;
 use crate::node::nd_input::{Count, Link, Verdict};
@@ -24,7 +24,7 @@ pub(crate) fn judge(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Verdict 
     }
 }
 
-fn check(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Result<Heard, Count> {
+fn check(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Result<NeighborMessage, Count> {
     let Sound { source, to, nd } = message(packet, &[SOLICITATION])?;
     let mac = nd.options().find_map(|option| match option {
         NdOption::SourceMac(MacAddr(mac)) => Some(mac),
@@ -58,11 +58,11 @@ fn check(link: &Link<'_>, table: &IfTable, packet: &[u8]) -> Result<Heard, Count
     }
     // Who is known by this address already is not asked about again.
     let known = mac.is_some_and(|mac| link.way.leads_to(link.to(source), mac));
-    let learns = table.has(rx, Flag::Learn) && !known;
-    Ok(Heard {
+    let learns = table.has(rx, Flag::ResolveNeighbors) && !known;
+    Ok(NeighborMessage {
         rx,
         addr: source.into(),
         mac: mac.filter(|_| learns).unwrap_or_default(),
-        what: What::Routers,
+        what: NeighborMessageKind::Routers,
     })
 }

@@ -1,19 +1,19 @@
 //! What traced packets of ARP and neighbour discovery leave behind.
 
-use volley_graph::{Glance, Names, PacketView, Trace};
+use volley_graph::{PacketTrace, PacketView, Trace, TraceNames};
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
 use volley_wire::dissect;
 
 /// An ARP packet, or what stands in its place.
 #[derive(Clone, Copy)]
-pub struct ArpTrace(Glance);
+pub struct ArpTrace(PacketTrace);
 
 impl Trace for ArpTrace {
     fn note(packet: &PacketView<'_>) -> Self {
-        ArpTrace(Glance::note(packet))
+        ArpTrace(PacketTrace::note(packet))
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let rx = names.interface(self.0.rx());
         let Ok(arp) = ArpPacket::parse(self.0.bytes()) else {
             return format!("rx {rx}\nno ARP for IPv4 over Ethernet");
@@ -36,14 +36,14 @@ impl Trace for ArpTrace {
 
 /// A message of neighbour discovery, or what stands in its place.
 #[derive(Clone, Copy)]
-pub struct NdTrace(Glance);
+pub struct NdTrace(PacketTrace);
 
 impl Trace for NdTrace {
     fn note(packet: &PacketView<'_>) -> Self {
-        NdTrace(Glance::note(packet))
+        NdTrace(PacketTrace::note(packet))
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let rx = names.interface(self.0.rx());
         let bytes = self.0.bytes();
         let address = |at: usize| {

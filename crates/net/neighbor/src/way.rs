@@ -4,12 +4,12 @@ use volley_fib::Family;
 use volley_fib::dataplane::{Dpo, DpoKind, View};
 
 /// The table of one interface.
-pub(crate) struct Way<'g, F: Family> {
+pub(crate) struct InterfaceRoutes<'g, F: Family> {
     pub(crate) view: View<'g, F>,
     pub(crate) rx: u32,
 }
 
-impl<F: Family> Way<'_, F> {
+impl<F: Family> InterfaceRoutes<'_, F> {
     /// What it says of an address.
     pub(crate) fn to(&self, address: F::Addr) -> Dpo {
         let table = self.view.table_of(self.rx);

@@ -10,7 +10,7 @@ use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::buf::Pool;
 use volley_graph::*;
 use volley_iface::{NewInterface, Registry};
-use volley_model::{AdminState, Discovery, Family, Request};
+use volley_model::{AdminState, Family, InterfaceProtocol, Request};
 use volley_neighbor::Neighbors;
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
 use volley_wire::build::Packet as Build;
@@ -55,9 +55,9 @@ impl Node for Sink {
     const NAME: &'static str = "sink";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         for row in 0..v.len() {
             let bytes = v.view(row).bytes().to_vec();
             self.1.lock().unwrap().push((self.0, bytes));
@@ -154,7 +154,7 @@ impl Lab {
     /// Worker, process, worker again; what arrived meanwhile.
     fn run(&mut self) -> Vec<(&'static str, Vec<u8>)> {
         while self.worker.step() > 0 || !self.feed.is_empty() {}
-        self.registry.processes.turn();
+        self.registry.processes.run_manual();
         while self.worker.step() > 0 {}
         std::mem::take(&mut *self.seen.lock().unwrap())
     }
@@ -361,7 +361,7 @@ fn a_daemon_that_ends_with_packets_waiting_loses_no_buffer() {
 }
 
 impl Lab {
-    fn set(&mut self, discovery: Discovery) {
+    fn set(&mut self, discovery: InterfaceProtocol) {
         let name = "eth0".to_owned();
         let request = Request::InterfaceDiscovery { name, discovery };
         let mut handlers = self.registry.handlers.iter_mut();
@@ -396,7 +396,7 @@ fn an_address_that_is_tried_is_used_when_nobody_answers() {
     let mut lab = lab();
     let (own, new) = ([10, 0, 0, 1], [10, 0, 0, 7]);
     lab.run();
-    lab.set(Discovery::Probes(2));
+    lab.set(InterfaceProtocol::Probes(2));
     assert_eq!(lab.way(own), DpoKind::Local, "it was in use");
     lab.fib
         .borrow_mut()
@@ -417,14 +417,14 @@ fn an_address_that_is_tried_is_used_when_nobody_answers() {
     // Switched off while it is down: all are used as soon as it is up.
     lab.state(AdminState::Down);
     lab.run();
-    lab.set(Discovery::Probes(0));
+    lab.set(InterfaceProtocol::Probes(0));
     lab.state(AdminState::Up);
     assert_eq!(
         (lab.way(own), lab.way(new)),
         (DpoKind::Local, DpoKind::Local)
     );
     // Somebody has it: it is left to them.
-    lab.set(Discovery::Probes(1));
+    lab.set(InterfaceProtocol::Probes(1));
     lab.state(AdminState::Down);
     lab.run();
     lab.state(AdminState::Up);

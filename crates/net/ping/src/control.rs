@@ -1,6 +1,6 @@
 //! The control thread's side: the runs there are, their packets, and what workers say of them.
 
-use crate::lane::{Event, Heard, LONGEST, Lane, RUNS, Request};
+use crate::lane::{Event, LONGEST, PingQueues, ProbeReply, RUNS, Request};
 use crate::packet::Echo;
 use crate::run::{MILLISECOND, Plan, Run};
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
 use volley_fib::{Family as Version, Fib, V4, V6};
 use volley_graph::{Clock, Engine, Guard};
 use volley_iface::Interfaces;
-use volley_model::reply::ProbeSaid;
+use volley_model::reply::ProbeResult;
 use volley_model::{Family, IfAddress, ModelError};
 
 /// Between two looks while something runs.
@@ -42,15 +42,15 @@ pub(crate) struct Control {
     engine: Rc<RefCell<Engine>>,
     interfaces: Rc<RefCell<Interfaces>>,
     fib: Rc<RefCell<Fib>>,
-    lanes: Vec<Arc<Lane>>,
+    lanes: Vec<Arc<PingQueues>>,
     clock: Clock,
     runs: BTreeMap<u16, Entry>,
     next_id: u16,
 }
 
 /// What an answer says, by type and code.
-fn said(from: IpAddr, kind: u8, code: u8) -> ProbeSaid {
-    use ProbeSaid as S;
+fn said(from: IpAddr, kind: u8, code: u8) -> ProbeResult {
+    use ProbeResult as S;
     match (from, kind, code) {
         (IpAddr::V4(_), 0, _) | (IpAddr::V6(_), 129, _) => S::Reply,
         (IpAddr::V4(_), 11, _) | (IpAddr::V6(_), 3, _) => S::TimeExceeded,
@@ -63,7 +63,7 @@ fn said(from: IpAddr, kind: u8, code: u8) -> ProbeSaid {
 }
 
 /// Where a route's object leads: the interface, or that it is the router itself.
-enum Leads {
+enum RouteResult {
     To(u32),
     Here,
     Nowhere,
@@ -74,7 +74,7 @@ impl Control {
         engine: Rc<RefCell<Engine>>,
         interfaces: Rc<RefCell<Interfaces>>,
         fib: Rc<RefCell<Fib>>,
-        lanes: Vec<Arc<Lane>>,
+        lanes: Vec<Arc<PingQueues>>,
     ) -> Self {
         let clock = engine.borrow().settings().clock.clone();
         Control {
@@ -153,7 +153,7 @@ impl Control {
             }
         }
         let mut asked = false;
-        let worker = self.engine.borrow().crew().open().next();
+        let worker = self.engine.borrow().worker_set().accepting().next();
         if let Some(lane) = worker.and_then(|worker| self.lanes.get(worker)) {
             for entry in self.runs.values_mut() {
                 // What finds no room now has room at the next look.
@@ -191,9 +191,9 @@ impl Control {
         drop(reader);
         let in_table = |iface: u32| fib.interface_table(iface, family) == spec.table;
         let (tx, here) = match leads {
-            Leads::To(tx) => (Some(tx), None),
-            Leads::Here => (None, Some(spec.destination)),
-            Leads::Nowhere => {
+            RouteResult::To(tx) => (Some(tx), None),
+            RouteResult::Here => (None, Some(spec.destination)),
+            RouteResult::Nowhere => {
                 let why = format!("no route of table {} leads to it", spec.table);
                 return Err(ModelError::invalid(spec.destination, why));
             }
@@ -223,9 +223,9 @@ fn leads<F: Version>(
     guard: Guard<'_>,
     table: u32,
     to: Option<F::Addr>,
-) -> Leads {
+) -> RouteResult {
     let (view, Some(to)) = (plane.read(guard), to) else {
-        return Leads::Nowhere;
+        return RouteResult::Nowhere;
     };
     let found = view.follow(table, to);
     let found = match found.kind() {
@@ -235,12 +235,12 @@ fn leads<F: Version>(
     end(found, |adj| view.adjs().words(adj).tx_if)
 }
 
-fn end(found: Dpo, tx_if: impl Fn(u32) -> u32) -> Leads {
+fn end(found: Dpo, tx_if: impl Fn(u32) -> u32) -> RouteResult {
     match found.kind() {
-        DpoKind::Adj | DpoKind::Incomplete => Leads::To(tx_if(found.index())),
-        DpoKind::Glean => Leads::To(found.index()),
-        DpoKind::Local => Leads::Here,
-        _ => Leads::Nowhere,
+        DpoKind::Adj | DpoKind::Incomplete => RouteResult::To(tx_if(found.index())),
+        DpoKind::Glean => RouteResult::To(found.index()),
+        DpoKind::Local => RouteResult::Here,
+        _ => RouteResult::Nowhere,
     }
 }
 
@@ -259,7 +259,7 @@ fn own(fib: &Fib, all: &[u32], source: IpAddr) -> Result<IpAddr, ModelError> {
     Err(ModelError::invalid(format!("source {source}"), why))
 }
 
-fn hear(entry: &mut Entry, heard: Heard) {
+fn hear(entry: &mut Entry, heard: ProbeReply) {
     match heard.event {
         Event::Sent => entry.run.sent(heard.number, heard.at),
         Event::Answered {
@@ -275,7 +275,7 @@ fn hear(entry: &mut Entry, heard: Heard) {
 }
 
 /// Hand a request to the worker; true when there was room.
-fn send(lane: &Lane, entry: &Entry, number: u16, hops: u8) -> bool {
+fn send(lane: &PingQueues, entry: &Entry, number: u16, hops: u8) -> bool {
     let (mut bytes, echo) = (
         [0; LONGEST],
         Echo {

@@ -43,7 +43,7 @@ pub enum Event {
 
 /// One word to the control thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct ProbeReply {
     /// The run.
     pub id: u16,
     /// The request.
@@ -55,18 +55,18 @@ pub struct Heard {
 }
 
 /// The queues of one worker.
-pub struct Lane {
+pub struct PingQueues {
     /// To the worker.
     pub requests: ArrayQueue<Request>,
     /// To the control thread.
-    pub heard: ArrayQueue<Heard>,
+    pub heard: ArrayQueue<ProbeReply>,
     /// Identifiers of runs, one more than each; 0 = none.
     ids: [AtomicU32; RUNS],
 }
 
-impl Default for Lane {
+impl Default for PingQueues {
     fn default() -> Self {
-        Lane {
+        PingQueues {
             requests: ArrayQueue::new(64),
             heard: ArrayQueue::new(512),
             ids: Default::default(),
@@ -74,7 +74,7 @@ impl Default for Lane {
     }
 }
 
-impl Lane {
+impl PingQueues {
     /// Worker: whether somebody waits for answers to this identifier.
     pub fn expects(&self, id: u16) -> bool {
         let word = u32::from(id) + 1;

@@ -9,7 +9,7 @@ mod packet;
 mod run;
 
 use control::{Control, Entry, Spec};
-use lane::Lane;
+use lane::PingQueues;
 use node::ping_input::PingInput;
 use node::ping_output::PingOutput;
 use run::{MILLISECOND, Plan};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use volley_fib::Fib;
 use volley_graph::{GraphError, Node, ProcessInfo, Source, Watch};
 use volley_iface::Registry;
-use volley_model::reply::{PingReply, ProbeAnswer, ProbeSaid, TraceHop, TracerouteReply};
+use volley_model::reply::{PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply};
 use volley_model::{ModelError, PingQuery, Query, Reply, TracerouteQuery};
 
 /// The pings and traceroutes of a daemon. Dropping it ends the process that keeps them.
@@ -30,7 +30,7 @@ pub struct Pings {
 }
 
 /// A run. Dropping it ends the run.
-pub struct Ticket {
+pub struct ProbeId {
     control: Rc<RefCell<Control>>,
     id: u16,
     destination: IpAddr,
@@ -38,7 +38,7 @@ pub struct Ticket {
     trace: Option<u32>,
 }
 
-impl Drop for Ticket {
+impl Drop for ProbeId {
     fn drop(&mut self) {
         self.control.borrow_mut().remove(self.id);
     }
@@ -46,7 +46,7 @@ impl Drop for Ticket {
 
 impl Pings {
     /// Begin what a query asks for; none when it is another query.
-    pub fn start(&self, query: &Query) -> Option<Result<Ticket, ModelError>> {
+    pub fn start(&self, query: &Query) -> Option<Result<ProbeId, ModelError>> {
         match query {
             Query::Ping(ping) => Some(ping.validate().and_then(|()| self.ping(ping))),
             Query::Traceroute(trace) => Some(trace.validate().and_then(|()| self.trace(trace))),
@@ -54,7 +54,7 @@ impl Pings {
         }
     }
 
-    fn ping(&self, ping: &PingQuery) -> Result<Ticket, ModelError> {
+    fn ping(&self, ping: &PingQuery) -> Result<ProbeId, ModelError> {
         let plan = Plan::Ping {
             count: ping.count,
             interval: u64::from(ping.interval_ms) * MILLISECOND,
@@ -71,7 +71,7 @@ impl Pings {
         self.begin(spec, None)
     }
 
-    fn trace(&self, trace: &TracerouteQuery) -> Result<Ticket, ModelError> {
+    fn trace(&self, trace: &TracerouteQuery) -> Result<ProbeId, ModelError> {
         let plan = Plan::Trace {
             most: trace.most_hops as u8,
             each: trace.probes,
@@ -87,10 +87,10 @@ impl Pings {
         self.begin(spec, Some(trace.probes))
     }
 
-    fn begin(&self, spec: Spec, trace: Option<u32>) -> Result<Ticket, ModelError> {
+    fn begin(&self, spec: Spec, trace: Option<u32>) -> Result<ProbeId, ModelError> {
         let mut control = self.control.borrow_mut();
         let (id, source) = control.start(spec)?;
-        Ok(Ticket {
+        Ok(ProbeId {
             control: self.control.clone(),
             id,
             destination: spec.destination,
@@ -100,7 +100,7 @@ impl Pings {
     }
 }
 
-impl Ticket {
+impl ProbeId {
     /// What came of the run, when it has ended.
     pub fn reply(&self) -> Option<Reply> {
         let entry = self.control.borrow_mut().take(self.id)?;
@@ -113,7 +113,7 @@ impl Ticket {
     fn pinged(&self, entry: &Entry) -> PingReply {
         let answers: Vec<Option<ProbeAnswer>> =
             entry.run.probes().iter().map(|p| p.answer).collect();
-        let good = |a: &&ProbeAnswer| a.said == ProbeSaid::Reply;
+        let good = |a: &&ProbeAnswer| a.said == ProbeResult::Reply;
         let times = answers.iter().flatten().filter(good).map(|a| a.rtt_us);
         let times: Vec<u64> = times.collect();
         PingReply {
@@ -135,7 +135,7 @@ impl Ticket {
             answers: all.iter().map(|p| p.answer).collect(),
         });
         let hops: Vec<TraceHop> = hops.collect();
-        let there = |a: &ProbeAnswer| a.said == ProbeSaid::Reply;
+        let there = |a: &ProbeAnswer| a.said == ProbeResult::Reply;
         TracerouteReply {
             destination: self.destination,
             source: self.source,
@@ -148,10 +148,10 @@ impl Ticket {
 /// Bring in the nodes and the process that keeps the runs.
 pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Pings, GraphError> {
     let table = registry.table();
-    let lanes: Vec<Arc<Lane>> = {
+    let lanes: Vec<Arc<PingQueues>> = {
         let mut engine = registry.engine.borrow_mut();
         let workers = engine.settings().workers;
-        let lanes: Vec<Arc<Lane>> = (0..workers).map(|_| Arc::default()).collect();
+        let lanes: Vec<Arc<PingQueues>> = (0..workers).map(|_| Arc::default()).collect();
         let size = engine.settings().vector_size;
         let queues = lanes.clone();
         engine.add(PingInput::NAME, move |worker| {

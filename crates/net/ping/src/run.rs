@@ -4,7 +4,7 @@
 //! their answers, and goes on until the destination, or somebody who says that it cannot be reached, has answered.
 
 use std::net::IpAddr;
-use volley_model::reply::{ProbeAnswer, ProbeSaid};
+use volley_model::reply::{ProbeAnswer, ProbeResult};
 
 /// Nanoseconds of a millisecond.
 pub const MILLISECOND: u64 = 1_000_000;
@@ -110,7 +110,7 @@ impl Run {
 
     /// Whether somebody answered behind whom is nobody.
     fn is_at_its_end(&self) -> bool {
-        let last = |a: ProbeAnswer| a.said != ProbeSaid::TimeExceeded;
+        let last = |a: ProbeAnswer| a.said != ProbeResult::TimeExceeded;
         self.probes.iter().filter_map(|p| p.answer).any(last)
     }
 
@@ -135,7 +135,7 @@ impl Run {
     }
 
     /// An answer came. The first one to each request counts, and none that comes too late.
-    pub fn answered(&mut self, number: u16, at: u64, from: IpAddr, said: ProbeSaid, hops: u8) {
+    pub fn answered(&mut self, number: u16, at: u64, from: IpAddr, said: ProbeResult, hops: u8) {
         let timeout = self.timeout;
         let Some(probe) = self.probes.get_mut(usize::from(number)) else {
             return;
@@ -172,8 +172,8 @@ mod tests {
         let mut run = Run::new(plan, 500 * MS, 0);
         assert_eq!((run.next(0), run.next(0)), (Some((0, 64)), None));
         run.sent(0, MS);
-        run.answered(0, 3 * MS, here(), ProbeSaid::Reply, 60);
-        run.answered(0, 9 * MS, here(), ProbeSaid::HostUnreachable, 60);
+        run.answered(0, 3 * MS, here(), ProbeResult::Reply, 60);
+        run.answered(0, 9 * MS, here(), ProbeResult::HostUnreachable, 60);
         assert_eq!(
             run.probes()[0].answer.unwrap().rtt_us,
             2000,
@@ -186,10 +186,10 @@ mod tests {
         run.sent(1, 250 * MS);
         run.sent(2, 251 * MS);
         assert!(!run.is_done(750 * MS));
-        run.answered(1, 751 * MS, here(), ProbeSaid::Reply, 60);
+        run.answered(1, 751 * MS, here(), ProbeResult::Reply, 60);
         assert!(run.probes()[1].answer.is_none(), "too late");
         assert!(run.is_done(751 * MS));
-        run.answered(77, 0, here(), ProbeSaid::Reply, 60);
+        run.answered(77, 0, here(), ProbeResult::Reply, 60);
     }
 
     #[test]
@@ -199,12 +199,12 @@ mod tests {
         assert_eq!(both(&mut run, 0), (Some((0, 1)), Some((1, 1)), None));
         run.sent(0, 0);
         run.sent(1, 0);
-        run.answered(0, MS, here(), ProbeSaid::TimeExceeded, 64);
+        run.answered(0, MS, here(), ProbeResult::TimeExceeded, 64);
         assert_eq!(run.next(99 * MS), None, "the other may still come");
         assert_eq!(both(&mut run, 100 * MS), (Some((2, 2)), Some((3, 2)), None));
         for number in [2, 3] {
             run.sent(number, 100 * MS);
-            run.answered(number, 101 * MS, here(), ProbeSaid::Reply, 64);
+            run.answered(number, 101 * MS, here(), ProbeResult::Reply, 64);
         }
         assert!(run.is_done(102 * MS));
         assert_eq!(run.next(500 * MS), None);

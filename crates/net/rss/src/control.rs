@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Release;
 use std::time::Duration;
 use volley_graph::{
-    Clock, Counters, Crew, Engine, Errand, HandoffReport, NodeId, ProcessInfo, Runner,
+    Clock, Counters, Engine, HandoffReport, NodeId, PeriodicRunner, PeriodicTask, ProcessInfo,
+    WorkerSet,
 };
 use volley_iface::{Change, IfIdx, Interfaces, Registry};
 use volley_model::limits::RSS_INTERFACES;
@@ -54,7 +55,7 @@ struct Control {
     publisher: Publisher<Table>,
     cells: Vec<Arc<Cells>>,
     clock: Clock,
-    crew: Arc<Crew>,
+    worker_set: Arc<WorkerSet>,
     /// Who was there when rings were made last.
     members: Vec<usize>,
     /// Who has rings: besides those, workers that are to end.
@@ -79,7 +80,7 @@ struct Control {
 
 /// Carries out requests of software RSS.
 pub struct RssHandler {
-    control: Runner<Control>,
+    control: PeriodicRunner<Control>,
 }
 
 impl RssHandler {
@@ -93,7 +94,7 @@ impl RssHandler {
         let (ours, table) = (gone.clone(), registry.table());
         registry.interfaces.borrow_mut().listen(move |change| {
             if let Change::Deleted(it) = change {
-                table.set_spread(it.index, None);
+                table.set_rss_node(it.index, None);
                 ours.borrow_mut().insert(it.index.0);
             }
         });
@@ -104,7 +105,7 @@ impl RssHandler {
             publisher,
             cells,
             clock: registry.engine.borrow().settings().clock.clone(),
-            crew: registry.engine.borrow().crew().clone(),
+            worker_set: registry.engine.borrow().worker_set().clone(),
             members: Vec::new(),
             with_rings: BTreeSet::new(),
             ports: BTreeMap::new(),
@@ -119,18 +120,18 @@ impl RssHandler {
             busy: Vec::new(),
         };
         RssHandler {
-            control: Runner::new(&registry.processes, control),
+            control: PeriodicRunner::new(&registry.processes, control),
         }
     }
 }
 
-impl Errand for Control {
+impl PeriodicTask for Control {
     const PROCESS: ProcessInfo = ProcessInfo {
         name: "rss-process",
         text: "watches the load of workers and spreads packets of interfaces over them",
     };
 
-    fn span(&self) -> Option<Duration> {
+    fn next_run_in(&self) -> Option<Duration> {
         if self.placing {
             return Some(SOON);
         }
@@ -142,7 +143,7 @@ impl Errand for Control {
         Some(if soon { SOON } else { LOOK })
     }
 
-    fn turn(&mut self) {
+    fn run(&mut self) {
         self.forget();
         self.link();
         self.straighten();
@@ -164,10 +165,10 @@ impl Control {
 
     /// Once all workers have their rings, packets may be spread.
     fn link(&mut self) {
-        let members: Vec<usize> = self.crew.open().collect();
+        let members: Vec<usize> = self.worker_set.accepting().collect();
         if members != self.members && self.linked.is_some() {
             // Workers came, or go: a table without those that go is made once all have rings.
-            if self.engine.borrow_mut().link_workers().is_ok() {
+            if self.engine.borrow_mut().add_handoff_rings().is_ok() {
                 self.with_rings.extend(&members);
                 (self.members, self.linked) = (members, Some(false));
                 self.place_again();
@@ -183,10 +184,10 @@ impl Control {
     fn place_again(&mut self) {
         let full = (self.node, Count::Congestion.index());
         let mut engine = self.engine.borrow_mut();
-        for (node, worker) in engine.placed() {
+        for (node, worker) in engine.placed_nodes() {
             let worker = Some(worker).filter(|worker| self.members.contains(worker));
             // A full queue of changes: the next change of workers does it.
-            let _ = engine.place(&node, worker, full);
+            let _ = engine.place_node(&node, worker, full);
             self.placing = true;
         }
     }
@@ -194,12 +195,12 @@ impl Control {
     /// Nodes that run where their packets come again take their places.
     fn straighten(&mut self) {
         if self.placing {
-            self.placing = !self.engine.borrow_mut().straighten();
+            self.placing = !self.engine.borrow_mut().restore_nodes();
         }
     }
 
     fn workers(&self, settings: &Rss) -> Vec<usize> {
-        let open = self.crew.open();
+        let open = self.worker_set.accepting();
         let takes_part = |w: &usize| match &settings.workers {
             None => true,
             Some(some) => some.contains(&(*w as u32)),
@@ -252,7 +253,7 @@ impl Control {
         for (&index, port) in &mut self.ports {
             if port.entries.is_some() && !port.in_front {
                 port.in_front = true;
-                table.set_spread(IfIdx(index), Some(self.node));
+                table.set_rss_node(IfIdx(index), Some(self.node));
             }
         }
     }
@@ -279,7 +280,7 @@ impl Control {
             self.ports.retain(|_, port| !port.leaves);
             return;
         }
-        let mut all = self.crew.iter().filter_map(|w| self.cells.get(w));
+        let mut all = self.worker_set.iter().filter_map(|w| self.cells.get(w));
         let all = all.all(|c| has_settled(c, self.version));
         if !all || !self.publisher.domain().passed(self.ticket) {
             self.engine.borrow().wake();
@@ -288,7 +289,7 @@ impl Control {
         let table = self.interfaces.borrow().table().clone();
         for (&index, port) in &mut self.ports {
             if port.entries.is_none() {
-                table.set_spread(IfIdx(index), None);
+                table.set_rss_node(IfIdx(index), None);
                 port.in_front = false;
             }
         }
@@ -430,7 +431,7 @@ impl Control {
     /// Have a node run on one worker.
     fn place(&mut self, node: &str, worker: Option<u32>) -> Result<Applied, ModelError> {
         let worker = worker.map(|w| w as usize);
-        let now = self.engine.borrow().placed().into_iter();
+        let now = self.engine.borrow().placed_nodes().into_iter();
         let now = now.filter(|(name, _)| name == node).map(|(_, w)| w).next();
         let mut engine = self.engine.borrow_mut();
         if engine.node(node).is_err() {
@@ -441,13 +442,13 @@ impl Control {
             return Ok(Applied::nothing());
         }
         let full = (self.node, Count::Congestion.index());
-        let placed = engine.place(node, worker, full);
+        let placed = engine.place_node(node, worker, full);
         placed.map_err(|e| ModelError::invalid(format!("worker of {node}"), e))?;
         drop(engine);
         self.placing = true;
         if self.linked.is_none() {
             self.linked = Some(false);
-            self.members = self.crew.open().collect();
+            self.members = self.worker_set.accepting().collect();
             self.with_rings.extend(&self.members);
         }
         Ok(Applied::one())
@@ -457,15 +458,15 @@ impl Control {
     fn check(&mut self, name: &str, rss: &Rss) -> Result<(), ModelError> {
         let what = || format!("rss on {name}");
         let mut named = rss.workers.iter().flatten();
-        if let Some(missing) = named.find(|w| !self.crew.has(**w as usize)) {
+        if let Some(missing) = named.find(|w| !self.worker_set.has(**w as usize)) {
             let why = format!("there is no worker {missing}: `show workers` lists them");
             return Err(ModelError::invalid(what(), why));
         }
         if self.linked.is_none() {
-            let linked = self.engine.borrow_mut().link_workers();
+            let linked = self.engine.borrow_mut().add_handoff_rings();
             linked.map_err(|e| ModelError::invalid(what(), e))?;
             self.linked = Some(false);
-            self.members = self.crew.open().collect();
+            self.members = self.worker_set.accepting().collect();
             self.with_rings.extend(&self.members);
         }
         Ok(())
@@ -542,7 +543,7 @@ fn placed(engine: &Engine) -> Vec<NodeWorkerRow> {
         node,
         worker: worker as u32,
     };
-    engine.placed().into_iter().map(row).collect()
+    engine.placed_nodes().into_iter().map(row).collect()
 }
 
 fn handoff(report: &HandoffReport) -> HandoffRow {
@@ -559,15 +560,15 @@ impl Handler for RssHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         let done = match request {
             Request::InterfaceRss { name, rss } => {
-                self.control.errand().borrow_mut().set(name, rss.as_ref())
+                self.control.task().borrow_mut().set(name, rss.as_ref())
             }
             Request::NodeWorker { node, worker } => {
-                let mut control = self.control.errand().borrow_mut();
+                let mut control = self.control.task().borrow_mut();
                 control.place(node, *worker)
             }
             _ => return None,
         };
-        self.control.call();
+        self.control.schedule();
         Some(done)
     }
 
@@ -575,7 +576,7 @@ impl Handler for RssHandler {
         let Query::Rss = query else {
             return None;
         };
-        let mut control = self.control.errand().borrow_mut();
+        let mut control = self.control.task().borrow_mut();
         control.forget();
         Some(Ok(Reply::Rss(control.reply())))
     }

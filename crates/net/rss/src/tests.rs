@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use volley_graph::buf::Pool;
 use volley_graph::{
-    Clock, Cx, Domain, Done, Engine, Glance, Isa, NoCounters, NoNext, Node, Output, Processes,
-    Settings, Source, Vector, Worker, nexts,
+    Clock, Consumed, Cx, Domain, Engine, Isa, NoCounters, NoNext, Node, Output, PacketTrace,
+    Processes, Settings, Source, Vector, Worker, nexts,
 };
 use volley_iface::driver::NewInterface;
 use volley_iface::{IfTable, Registry};
@@ -56,8 +56,8 @@ impl Node for Behind {
     const NAME: &'static str = "ethernet-input";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         let mut came = self.1.lock().unwrap();
         let packets = (0..v.len()).map(|row| (self.0, v.view(row).bytes().to_vec()));
         came.extend(packets);
@@ -73,7 +73,7 @@ struct Bench {
     came: Came,
     handlers: Vec<Box<dyn Handler>>,
     processes: Processes,
-    host: volley_iface::driver::Host,
+    host: volley_iface::driver::DriverHost,
     table: Arc<IfTable>,
 }
 
@@ -159,7 +159,7 @@ impl Bench {
         let mut quiet = 0;
         while quiet < 8 {
             let moved: usize = self.workers.iter_mut().map(Worker::step).sum();
-            self.processes.turn();
+            self.processes.run_manual();
             quiet = if moved == 0 { quiet + 1 } else { 0 };
         }
         assert_eq!(self.pool.report().in_use(), 0);
@@ -171,7 +171,7 @@ impl Bench {
 
     fn is_in_front(&self) -> bool {
         let index = self.host.interfaces.borrow().index("pg0").unwrap();
-        self.table.rx_node(index.0) != self.table.behind_rx(index.0)
+        self.table.rx_node(index.0) != self.table.after_ingress(index.0)
     }
 }
 
@@ -368,7 +368,10 @@ fn a_deleted_interface_leaves_no_trace() {
     bench.rss("on");
     let index = bench.host.interfaces.borrow().index("pg0").unwrap();
     bench.host.interfaces.borrow_mut().delete("pg0").unwrap();
-    assert_eq!(bench.table.rx_node(index.0), bench.table.behind_rx(index.0));
+    assert_eq!(
+        bench.table.rx_node(index.0),
+        bench.table.after_ingress(index.0)
+    );
     bench.settle();
     assert!(bench.show().interfaces.is_empty());
 }
@@ -396,7 +399,7 @@ fn keep_busy(bench: &mut Bench, seconds: f64) {
     while bench.workers.iter_mut().map(Worker::step).sum::<usize>() > 0 {}
     bench.took();
     bench.clock.advance(100_000_000);
-    bench.processes.turn();
+    bench.processes.run_manual();
 }
 
 #[test]
@@ -407,7 +410,7 @@ fn a_hot_queue_is_spread_by_itself_and_a_calm_one_is_not() {
     assert_eq!(bench.show().interfaces[0].state, RssState::Waits);
     for _ in 0..5 {
         bench.clock.advance(100_000_000);
-        bench.processes.turn();
+        bench.processes.run_manual();
     }
     assert!(!bench.is_in_front(), "nothing to do is no load");
     for _ in 0..3 {
@@ -422,7 +425,7 @@ fn a_hot_queue_is_spread_by_itself_and_a_calm_one_is_not() {
     // The first look may still see what was done last.
     for _ in 0..21 {
         bench.clock.advance(100_000_000);
-        bench.processes.turn();
+        bench.processes.run_manual();
     }
     bench.settle();
     assert!(!bench.is_in_front(), "all is calm");
@@ -447,7 +450,7 @@ fn heavy_flows_of_one_worker_are_parted_in_order() {
             bench.workers.iter_mut().for_each(|w| _ = w.step());
         }
         bench.clock.advance(100_000_000);
-        bench.processes.turn();
+        bench.processes.run_manual();
     }
     bench.settle();
     let came = bench.took();
@@ -481,7 +484,7 @@ proptest! {
                     bench.send((0..40).map(|f| udp(1000 + f, number)));
                     (sent, number) = (sent + 40, number + 1);
                 }
-                3 => bench.processes.turn(),
+                3 => bench.processes.run_manual(),
                 _ => _ = bench.workers[which % workers].step(),
             }
         }

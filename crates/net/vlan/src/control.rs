@@ -4,7 +4,7 @@ use crate::table::TagTable;
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::NodeId;
-use volley_iface::driver::{Port, Refusal, explain};
+use volley_iface::driver::{Port, PortRefusal, to_model_error};
 use volley_iface::{Change, Flag, IfIdx, Interfaces, NewInterface, Sub, TagKind, Tags};
 use volley_model::{
     Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Query, Reply, Request,
@@ -17,24 +17,24 @@ struct SubPort {
 }
 
 impl SubPort {
-    fn refuse(&self, what: &str) -> Result<(), Refusal> {
+    fn refuse(&self, what: &str) -> Result<(), PortRefusal> {
         let parent = &self.parent;
-        Err(Refusal::new(format!(
+        Err(PortRefusal::new(format!(
             "a sub-interface has the {what} of its parent: set that of {parent}"
         )))
     }
 }
 
 impl Port for SubPort {
-    fn set_mac(&mut self, _mac: [u8; 6]) -> Result<(), Refusal> {
+    fn set_mac(&mut self, _mac: [u8; 6]) -> Result<(), PortRefusal> {
         self.refuse("MAC address")
     }
 
-    fn set_promiscuous(&mut self, _on: Switch) -> Result<(), Refusal> {
+    fn set_promiscuous(&mut self, _on: Switch) -> Result<(), PortRefusal> {
         self.refuse("promiscuous mode")
     }
 
-    fn set_rx_mode(&mut self, _mode: RxMode) -> Result<(), Refusal> {
+    fn set_rx_mode(&mut self, _mode: RxMode) -> Result<(), PortRefusal> {
         self.refuse("receive queues")
     }
 }
@@ -78,7 +78,7 @@ impl VlanHandler {
 
     fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
         let all = self.interfaces.borrow();
-        all.index(name).map_err(|e| explain(&all, e))
+        all.index(name).map_err(|e| to_model_error(&all, e))
     }
 
     /// Whether an interface can have sub-interfaces.
@@ -89,9 +89,9 @@ impl VlanHandler {
             return refuse("that is a sub-interface itself: name two tags of its parent instead");
         }
         let table = all.table();
-        let is_ours = table.behind_rx(index.0) == all.default_rx_node();
+        let is_ours = table.after_ingress(index.0) == all.default_rx_node();
         // The mirror reads what comes from a twin, and has sub-interfaces of it for what goes there.
-        let is_ours = is_ours || table.has(index.0, Flag::TwinEnd);
+        let is_ours = is_ours || table.has(index.0, Flag::IsLcpTap);
         if table.has(index.0, Flag::L2) || !is_ours {
             return refuse(
                 "it is bridged, patched or cross-connected, and hands over whole frames: put it back in L3 mode first",
@@ -129,7 +129,7 @@ impl VlanHandler {
             .interfaces
             .borrow_mut()
             .create_sub(new, spec.mtu, sub, self.output);
-        let index = made.map_err(|e| explain(&self.interfaces.borrow(), e))?;
+        let index = made.map_err(|e| to_model_error(&self.interfaces.borrow(), e))?;
         // Last: who finds it finds it whole.
         self.tags.borrow_mut().insert(sub, index);
         Ok(Applied::one())
@@ -140,11 +140,11 @@ impl VlanHandler {
         let index = self.interfaces.borrow().index(name).ok()?;
         let is_sub = self.interfaces.borrow().get(index)?.sub.is_some();
         if !is_sub {
-            let refused = self.interfaces.borrow().refuse_trunk(index);
+            let refused = self.interfaces.borrow().refuse_sub_interfaces(index);
             return refused.err().map(Err);
         }
         let gone = self.interfaces.borrow_mut().delete(name);
-        let gone = gone.map_err(|e| explain(&self.interfaces.borrow(), e));
+        let gone = gone.map_err(|e| to_model_error(&self.interfaces.borrow(), e));
         Some(gone.map(|_| Applied::one()))
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use volley_iface::{IfIdx, MAX_INTERFACES, MAX_NUMBERS, Sub, TagKind, Tags};
+use volley_iface::{IfIdx, MAX_INTERFACE_INDEXES, MAX_INTERFACES, Sub, TagKind, Tags};
 use volley_tables::{Domain, Guard, Publisher, Snap};
 
 /// VLANs of both types.
@@ -18,7 +18,7 @@ const LEFT: u64 = 1 << 63;
 /// Bits of an answer.
 const ANSWER: u32 = 16;
 
-const _: () = assert!(MAX_NUMBERS < 1 << ANSWER && MAX_INTERFACES <= 1 << 10);
+const _: () = assert!(MAX_INTERFACE_INDEXES < 1 << ANSWER && MAX_INTERFACES <= 1 << 10);
 
 /// Of each parent that has had sub-interfaces, by type and VLAN: 1 + the sub-interface with this tag alone in the low 16
 /// bits, and how many have it in front of another one in the high 16.

@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use volley_model::{
-    AdminState, BridgeDomain, BridgePort, Discovery, Enter, Family, Feature, IfAddress,
-    InterfaceKind, InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Mroute,
+    AdminState, BridgeDomain, BridgePort, Enter, Family, Feature, IfAddress, InterfaceKind,
+    InterfaceProtocol, InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Mroute,
     Neighbor, Path, PathBatcher, PathQueue, PathTarget, PcapFiles, Prefix, Request, Route, RxMode,
     Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
@@ -146,11 +146,11 @@ fn discovery() -> impl Strategy<Value = Request> {
     let autoconf = prop_oneof![Just(None), Just(Some("on")), Just(Some("default-route"))];
     let autoconf = autoconf.prop_map(|words| words.map(|words| words.parse().unwrap()));
     let one = prop_oneof![
-        autoconf.prop_map(Discovery::Autoconf),
-        advert.prop_map(Discovery::Advert),
-        querier.clone().prop_map(Discovery::Igmp),
-        querier.prop_map(Discovery::Mld),
-        (0u32..3).prop_map(Discovery::Probes)
+        autoconf.prop_map(InterfaceProtocol::Autoconf),
+        advert.prop_map(InterfaceProtocol::Advert),
+        querier.clone().prop_map(InterfaceProtocol::Igmp),
+        querier.prop_map(InterfaceProtocol::Mld),
+        (0u32..3).prop_map(InterfaceProtocol::Probes)
     ];
     (name(), one).prop_map(|(name, discovery)| Request::InterfaceDiscovery { name, discovery })
 }

@@ -1,7 +1,7 @@
 //! Which number a node gets. Numbers are few, and interfaces with their nodes come and go for as long as the graph runs.
 
-use super::{Definition, Engine, MAX_NODES};
-use crate::trace::Note;
+use super::{Engine, MAX_NODES, NodeDefinition};
+use crate::trace::TraceRecord;
 use crate::{GraphError, NodeId};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Acquire;
@@ -9,14 +9,14 @@ use std::sync::atomic::Ordering::Acquire;
 /// Numbers of nodes that were taken out, the oldest first, each with the changes that had been sent to each worker by
 /// then: a worker that has swapped in so many has nothing on its way to that node any more.
 #[derive(Default)]
-pub(super) struct Gone(VecDeque<(NodeId, Vec<u64>)>);
+pub(super) struct RetiredNodes(VecDeque<(NodeId, Vec<u64>)>);
 
 impl Engine {
     /// Give a node its number: one that is free, or a new one. What had the number before comes with it.
     pub(super) fn enter(
         &mut self,
-        def: Definition,
-    ) -> Result<(NodeId, Option<Definition>), GraphError> {
+        def: NodeDefinition,
+    ) -> Result<(NodeId, Option<NodeDefinition>), GraphError> {
         if let Some(id) = self.free_number() {
             self.forget_node(id);
             let before = std::mem::replace(&mut self.defs[id.index()], def);
@@ -30,7 +30,7 @@ impl Engine {
     }
 
     /// As if [`Engine::enter`] had not been.
-    pub(super) fn withdraw(&mut self, id: NodeId, before: Option<Definition>) {
+    pub(super) fn withdraw(&mut self, id: NodeId, before: Option<NodeDefinition>) {
         match before {
             Some(before) => {
                 self.defs[id.index()] = before;
@@ -44,15 +44,15 @@ impl Engine {
     /// changes tell: those are not given out again.
     pub(super) fn leave(&mut self, id: NodeId) {
         if !self.is_from_start(id) {
-            self.gone.0.push_back((id, self.sent.clone()));
+            self.retired_nodes.0.push_back((id, self.sent.clone()));
         }
     }
 
     fn free_number(&mut self) -> Option<NodeId> {
-        let (id, sent) = self.gone.0.front()?;
-        let (id, mut crew) = (*id, self.crew.iter());
-        let is_free = crew.all(|w| self.channels[w].changes.load(Acquire) >= sent[w]);
-        is_free.then(|| self.gone.0.pop_front())?;
+        let (id, sent) = self.retired_nodes.0.front()?;
+        let (id, mut worker_set) = (*id, self.worker_set.iter());
+        let is_free = worker_set.all(|w| self.channels[w].changes.load(Acquire) >= sent[w]);
+        is_free.then(|| self.retired_nodes.0.pop_front())?;
         Some(id)
     }
 
@@ -61,10 +61,10 @@ impl Engine {
         let kinds = self.drop_kinds().into_iter();
         let of_node = kinds.filter(|(kind, _)| NodeId::of_reason(kind.reason).0 == id);
         let now: Vec<_> = of_node.map(|(kind, (count, _))| (kind, count)).collect();
-        self.books_cleared.extend(now);
+        self.drop_baselines.extend(now);
         for queue in self.notes.iter().flatten() {
             let all = std::iter::from_fn(|| queue.pop()).take(queue.capacity());
-            let others: Vec<Note> = all.filter(|note| note.node != id).collect();
+            let others: Vec<TraceRecord> = all.filter(|note| note.node != id).collect();
             // Beside workers that note more there may be no room for all: notes are lost, never packets.
             others.into_iter().for_each(|note| drop(queue.push(note)));
         }

@@ -1,10 +1,12 @@
 //! What the engine tells of its nodes and workers, and what is counted from when.
 
-use super::{Definition, Engine};
+use super::{Engine, NodeDefinition};
 use crate::channel::Rounds;
-use crate::drop_book::{DropSample, Kind};
+use crate::drop_table::{DropKey, DropSample};
 use crate::stage::Role;
-use crate::{CounterInfo, CounterReport, DropReport, Gap, NodeId, NodeReport, NodeState, Stand};
+use crate::{
+    CounterInfo, CounterReport, DropReport, NodeId, NodeReport, NodeState, RoundGap, StackSampler,
+};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -48,14 +50,14 @@ impl Engine {
     }
 
     /// A worker's thread, to be asked where it stands.
-    pub fn stand(&self, worker: usize) -> Option<Stand> {
-        self.channels.get(worker).cloned().map(Stand)
+    pub fn stand(&self, worker: usize) -> Option<StackSampler> {
+        self.channels.get(worker).cloned().map(StackSampler)
     }
 
     /// What every node did on `worker` since the last clear.
     pub fn runtime(&self, worker: usize) -> Vec<NodeReport> {
         let asleep = self.is_asleep(worker);
-        let line = |def: &Definition| {
+        let line = |def: &NodeDefinition| {
             let (stats, base) = (&def.stats[worker], &def.cleared[worker]);
             NodeReport {
                 name: def.name.clone(),
@@ -80,14 +82,14 @@ impl Engine {
 
     /// Every counter of every node, all workers together, since the last clear.
     pub fn counters(&self) -> Vec<CounterReport> {
-        let value = |def: &Definition, c: usize| {
+        let value = |def: &NodeDefinition, c: usize| {
             let of = |w: usize| {
                 let base = def.cleared[w].counters.get(c).copied().unwrap_or(0);
                 def.stats[w].counters[c].load(Relaxed) - base
             };
             (0..def.stats.len()).map(of).sum()
         };
-        let of_node = |def: &Definition| {
+        let of_node = |def: &NodeDefinition| {
             let line = |(c, info): (usize, &CounterInfo)| CounterReport {
                 node: def.name.clone(),
                 info: *info,
@@ -122,9 +124,9 @@ impl Engine {
         }
     }
 
-    pub(super) fn drop_kinds(&self) -> BTreeMap<Kind, (u64, Option<DropSample>)> {
-        let mut kinds: BTreeMap<Kind, (u64, Option<DropSample>)> = BTreeMap::new();
-        for (kind, count, sample) in self.books.iter().flat_map(|book| book.read()) {
+    pub(super) fn drop_kinds(&self) -> BTreeMap<DropKey, (u64, Option<DropSample>)> {
+        let mut kinds: BTreeMap<DropKey, (u64, Option<DropSample>)> = BTreeMap::new();
+        for (kind, count, sample) in self.drop_tables.iter().flat_map(|book| book.read()) {
             let entry = kinds.entry(kind).or_default();
             entry.0 += count;
             let later = |s: &DropSample| entry.1.as_ref().is_none_or(|e| e.at_ns < s.at_ns);
@@ -138,8 +140,8 @@ impl Engine {
     /// Dropped packets by reason and receiving interface, all workers together, since the last clear.
     pub fn drops(&self) -> Vec<DropReport> {
         let kinds = self.drop_kinds().into_iter();
-        let report = |(kind, (count, sample)): (Kind, (u64, Option<DropSample>))| {
-            let before = self.books_cleared.get(&kind).copied().unwrap_or(0);
+        let report = |(kind, (count, sample)): (DropKey, (u64, Option<DropSample>))| {
+            let before = self.drop_baselines.get(&kind).copied().unwrap_or(0);
             let (node, counter) = NodeId::of_reason(kind.reason);
             (count > before).then(|| DropReport {
                 node,
@@ -156,13 +158,13 @@ impl Engine {
     pub fn forget_drops(&mut self, rx: u32) {
         let kinds = self.drop_kinds().into_iter().filter(|(k, _)| k.rx == rx);
         let now = kinds.map(|(kind, (count, _))| (kind, count));
-        self.books_cleared.extend(now);
+        self.drop_baselines.extend(now);
     }
 
     /// Start `show errors` and `show drops` from zero.
     pub fn clear_counters(&mut self) {
         let now = self.drop_kinds().into_iter();
-        self.books_cleared = now.map(|(kind, (count, _))| (kind, count)).collect();
+        self.drop_baselines = now.map(|(kind, (count, _))| (kind, count)).collect();
         for def in &mut self.defs {
             for (stats, base) in def.stats.iter().zip(&mut def.cleared) {
                 base.counters = stats.counters.iter().map(|c| c.load(Relaxed)).collect();
@@ -196,7 +198,7 @@ impl Engine {
     }
 
     /// Long gaps in a worker's rounds that nobody has asked for yet.
-    pub fn take_gaps(&self, worker: usize) -> Vec<Gap> {
+    pub fn take_gaps(&self, worker: usize) -> Vec<RoundGap> {
         let channel = self.channels.get(worker);
         let queue = channel.into_iter().map(|c| &c.gaps);
         queue
@@ -217,7 +219,7 @@ impl Engine {
             c.all.load(Relaxed),
             c.busy.load(Relaxed),
             c.entered.load(Relaxed),
-            c.grown.load(Relaxed),
+            c.frames_allocated.load(Relaxed),
         ))
     }
 }

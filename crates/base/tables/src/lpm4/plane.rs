@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::rib::{Cells, Rib, Slots};
 use super::view::{CHUNK, IS_CHUNK, Leaves, Lpm4View, Store, Word};
-use crate::limbo::Limbo;
+use crate::limbo::DeferredFree;
 use crate::{Domain, Publisher, Snap};
 
 /// Largest leaf id and number of chunks with 16-bit answers.
@@ -327,7 +327,7 @@ pub(super) struct Plane {
     publisher: Publisher<Lpm4View>,
     room: Room,
     chunks: Chunks,
-    limbo: Limbo<Piece>,
+    limbo: DeferredFree<Piece>,
     streak: Option<Streak>,
     /// Times that everything moved to new memory.
     moves: u64,
@@ -339,7 +339,7 @@ impl Plane {
             publisher: Publisher::new(domain, Lpm4View::new(false, SLACK, 0)),
             room: Room::new(SLACK),
             chunks: Chunks::default(),
-            limbo: Limbo::new(),
+            limbo: DeferredFree::new(),
             streak: None,
             moves: 0,
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::key::Key;
 use super::view::{Block, LONGER, RANGES, RangeView, Segment};
 use crate::Domain;
-use crate::limbo::Limbo;
+use crate::limbo::DeferredFree;
 
 /// Ranges put into a block by a bulk load: leaves room for changes.
 const FILL: usize = 46;
@@ -120,7 +120,7 @@ pub(super) struct Ranges<K: Key> {
     parts: Vec<Part<K>>,
     segments: Vec<Arc<Segment<K>>>,
     free: Vec<Slot>,
-    limbo: Limbo<Slot>,
+    limbo: DeferredFree<Slot>,
     sweep: Sweep<K>,
     view: Arc<RangeView<K>>,
     /// The parts or segments are no longer those of `view`.
@@ -150,7 +150,7 @@ impl<K: Key> Ranges<K> {
             }],
             segments,
             free: Vec::new(),
-            limbo: Limbo::new(),
+            limbo: DeferredFree::new(),
             sweep: Sweep {
                 open: Vec::new(),
                 ranges: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use crate::grammar::Id;
-use volley_model::{Autoconf, Discovery, Request, SyntaxError};
+use volley_model::{Autoconf, InterfaceProtocol, Request, SyntaxError};
 
 /// Whether a command is one of these.
 pub(super) fn is_one(id: Id) -> bool {
@@ -32,7 +32,7 @@ fn dad(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     };
     Ok(Request::InterfaceDiscovery {
         name,
-        discovery: Discovery::Probes(probes),
+        discovery: InterfaceProtocol::Probes(probes),
     })
 }
 
@@ -47,7 +47,7 @@ fn proxy(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     }
     Ok(Request::InterfaceDiscovery {
         name,
-        discovery: Discovery::Proxy(ranges),
+        discovery: InterfaceProtocol::Proxy(ranges),
     })
 }
 
@@ -60,8 +60,8 @@ fn querier(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
         words => Some(words.parse().map_err(|e| SyntaxError::new(column, e))?),
     };
     let discovery = match six {
-        true => Discovery::Mld(querier),
-        false => Discovery::Igmp(querier),
+        true => InterfaceProtocol::Mld(querier),
+        false => InterfaceProtocol::Igmp(querier),
     };
     Ok(Request::InterfaceDiscovery { name, discovery })
 }
@@ -71,7 +71,7 @@ fn autoconf(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let name = args.text()?;
     let off = args.take("disable");
     let default_route = args.take("default-route");
-    let discovery = Discovery::Autoconf((!off).then_some(Autoconf { default_route }));
+    let discovery = InterfaceProtocol::Autoconf((!off).then_some(Autoconf { default_route }));
     Ok(Request::InterfaceDiscovery { name, discovery })
 }
 
@@ -85,6 +85,6 @@ fn advert(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     };
     Ok(Request::InterfaceDiscovery {
         name,
-        discovery: Discovery::Advert(advert),
+        discovery: InterfaceProtocol::Advert(advert),
     })
 }

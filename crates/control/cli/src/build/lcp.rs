@@ -3,7 +3,7 @@
 use super::args::Args;
 use super::interface::stray;
 use crate::grammar::Id;
-use volley_model::{LcpPair, Request, SyntaxError};
+use volley_model::{LcpTap, Request, SyntaxError};
 
 pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     match id {
@@ -25,7 +25,7 @@ fn create(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
             _ => stray(word, column)?,
         }
     }
-    Ok(Request::LcpCreate(LcpPair {
+    Ok(Request::LcpCreate(LcpTap {
         interface,
         host,
         namespace,

@@ -1,17 +1,18 @@
 //! `show ip6 nd`.
 
 use volley_model::reply::{
-    AddressState, AdvertRow, AutoconfRow, AutoconfState, DiscoveryReply, DiscoveryRow, RouterRow,
+    AddressState, AdvertRow, AutoconfRow, AutoconfState, InterfaceProtocolReply,
+    InterfaceProtocolRow, RouterRow,
 };
 
-pub(super) fn discovery(r: &DiscoveryReply) -> String {
+pub(super) fn discovery(r: &InterfaceProtocolReply) -> String {
     if r.interfaces.is_empty() {
         return "no interface\n".to_owned();
     }
     r.interfaces.iter().map(interface).collect()
 }
 
-fn interface(row: &DiscoveryRow) -> String {
+fn interface(row: &InterfaceProtocolRow) -> String {
     let mut out = format!("{}\n", row.interface);
     match row.link_local {
         Some(address) => out += &format!("  link-local address {address}\n"),

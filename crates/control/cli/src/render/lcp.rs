@@ -1,7 +1,9 @@
 //! `show lcp`, `lcp audit`.
 
 use super::table::{or_dash, table};
-use volley_model::reply::{LcpAuditReply, LcpDifference, LcpMirror, LcpReply, LcpRow, LcpTableRow};
+use volley_model::reply::{
+    LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow,
+};
 
 /// Columns of the tables: what came from the kernel, and what it was told.
 const TABLES: [&str; 6] = [
@@ -46,7 +48,7 @@ pub(super) fn lcp(reply: &LcpReply) -> String {
     out
 }
 
-fn how(m: &LcpMirror) -> String {
+fn how(m: &LcpSyncStatus) -> String {
     let mut out = format!(
         "\n{}, {} prefixes wait\n{} messages read, {} overruns, {} resynchronisations, the last in {} ms\n",
         m.state, m.waiting, m.messages, m.overruns, m.resyncs, m.resync_ms

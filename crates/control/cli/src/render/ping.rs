@@ -1,16 +1,16 @@
 //! `ping` and `traceroute`.
 
-use volley_model::reply::{PingReply, ProbeAnswer, ProbeSaid, TracerouteReply};
+use volley_model::reply::{PingReply, ProbeAnswer, ProbeResult, TracerouteReply};
 
 fn said(answer: &ProbeAnswer) -> &'static str {
     match answer.said {
-        ProbeSaid::Reply => "",
-        ProbeSaid::TimeExceeded => "hops used up",
-        ProbeSaid::NetUnreachable => "no route",
-        ProbeSaid::HostUnreachable => "host unreachable",
-        ProbeSaid::Prohibited => "prohibited",
-        ProbeSaid::TooBig => "too big for the next link",
-        ProbeSaid::Other => "an error",
+        ProbeResult::Reply => "",
+        ProbeResult::TimeExceeded => "hops used up",
+        ProbeResult::NetUnreachable => "no route",
+        ProbeResult::HostUnreachable => "host unreachable",
+        ProbeResult::Prohibited => "prohibited",
+        ProbeResult::TooBig => "too big for the next link",
+        ProbeResult::Other => "an error",
     }
 }
 
@@ -24,7 +24,7 @@ pub(super) fn ping(reply: &PingReply) -> String {
     for (number, answer) in reply.answers.iter().enumerate() {
         text += &match answer {
             None => format!("{number}: no answer\n"),
-            Some(a) if a.said == ProbeSaid::Reply => format!(
+            Some(a) if a.said == ProbeResult::Reply => format!(
                 "{number}: from {}, hops {}, {}\n",
                 a.from,
                 a.hops,
@@ -60,7 +60,7 @@ pub(super) fn traceroute(reply: &TracerouteReply) -> String {
                 last = Some(a.from);
             }
             line += &format!(" {}", milliseconds(a.rtt_us));
-            if !matches!(a.said, ProbeSaid::Reply | ProbeSaid::TimeExceeded) {
+            if !matches!(a.said, ProbeResult::Reply | ProbeResult::TimeExceeded) {
                 line += &format!(" ({})", said(a));
             }
         }

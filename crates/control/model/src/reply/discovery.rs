@@ -10,14 +10,14 @@ use std::net::Ipv6Addr;
 
 /// How interfaces deal with their neighbours.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct DiscoveryReply {
+pub struct InterfaceProtocolReply {
     /// In order of index.
-    pub interfaces: Vec<DiscoveryRow>,
+    pub interfaces: Vec<InterfaceProtocolRow>,
 }
 
 /// One interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DiscoveryRow {
+pub struct InterfaceProtocolRow {
     /// The interface.
     pub interface: String,
     /// Its link-local address; none without an IPv6 address.

@@ -11,7 +11,7 @@ pub struct LcpReply {
     /// What is mirrored of the kernel's routes.
     pub tables: Vec<LcpTableRow>,
     /// How the mirror is doing; none while no interface has a twin.
-    pub mirror: Option<LcpMirror>,
+    pub mirror: Option<LcpSyncStatus>,
 }
 
 /// An interface and its twin.
@@ -53,7 +53,7 @@ pub struct LcpTableRow {
 
 /// How the mirror is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct LcpMirror {
+pub struct LcpSyncStatus {
     /// What it is about: `following`, `resynchronising` or `stopped: ` and why.
     pub state: String,
     /// Messages of the kernel read.

@@ -26,7 +26,7 @@ pub use bridge::{
 };
 pub use discovery::{
     AddressRow, AddressState, AdvertRow, AutoconfAddressRow, AutoconfRow, AutoconfState,
-    DiscoveryReply, DiscoveryRow, OnLinkRow, RouterRow,
+    InterfaceProtocolReply, InterfaceProtocolRow, OnLinkRow, RouterRow,
 };
 pub use fib::{
     AbsentPrefix, FibBucket, FibPath, FibReply, FibRoute, FibTable, LengthCount, NeighborEvent,
@@ -38,14 +38,14 @@ pub use interfaces::{
     Counter, HardwareReply, HardwareRow, InterfaceRow, InterfaceTables, InterfacesReply, L2Mode,
     L2Reply, L2Row, NamedValue, QueueRow, RxPlacementReply, RxPlacementRow,
 };
-pub use lcp::{LcpAuditReply, LcpDifference, LcpMirror, LcpReply, LcpRow, LcpTableRow};
+pub use lcp::{LcpAuditReply, LcpDifference, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 pub use log::LogReply;
 pub use memif::{MemifReply, MemifRow, MemifSocketRow};
 pub use mroute::{MrouteRow, MroutesReply};
 pub use paths::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
 };
-pub use ping::{PingReply, ProbeAnswer, ProbeSaid, TraceHop, TracerouteReply};
+pub use ping::{PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply};
 pub use reassembly::{
     ReassemblyReply, ReassemblyRow, VirtualReassemblyReply, VirtualReassemblyRow,
 };
@@ -130,7 +130,7 @@ pub enum Reply {
     /// To [`crate::Query::VirtualReassembly`].
     VirtualReassembly(VirtualReassemblyReply),
     /// To [`crate::Query::Discovery`].
-    Discovery(DiscoveryReply),
+    Discovery(InterfaceProtocolReply),
     /// To [`crate::Query::Groups`].
     Groups(GroupsReply),
     /// To [`crate::Query::Rss`].

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 /// What an answer to an echo request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum ProbeSaid {
+pub enum ProbeResult {
     /// The destination answers.
     Reply,
     /// The hops were used up there.
@@ -32,7 +32,7 @@ pub struct ProbeAnswer {
     /// Microseconds from request to answer.
     pub rtt_us: u64,
     /// What it says.
-    pub said: ProbeSaid,
+    pub said: ProbeResult,
     /// Time to live or hop limit that it arrived with.
     pub hops: u8,
 }

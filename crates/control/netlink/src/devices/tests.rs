@@ -49,14 +49,14 @@ fn wan() -> InterfaceRow {
     }
 }
 
-fn twins() -> Twins {
-    let mut twins = Twins::default();
+fn twins() -> KernelState {
+    let mut twins = KernelState::default();
     twins.new_item(link(5, "w", Device::Other));
     twins
 }
 
-fn plan(twins: &mut Twins, pairs: &[LcpRow], rows: &[InterfaceRow]) -> Todo {
-    let mut todo = Todo::default();
+fn plan(twins: &mut KernelState, pairs: &[LcpRow], rows: &[InterfaceRow]) -> SyncPlan {
+    let mut todo = SyncPlan::default();
     let tables = [Family::V4, Family::V6]
         .map(|f| (f, 0))
         .into_iter()
@@ -65,7 +65,7 @@ fn plan(twins: &mut Twins, pairs: &[LcpRow], rows: &[InterfaceRow]) -> Todo {
     todo
 }
 
-fn words(todo: &Todo) -> Vec<Vec<String>> {
+fn words(todo: &SyncPlan) -> Vec<Vec<String>> {
     let all = todo.together.iter();
     all.map(|t| t.iter().map(ToString::to_string).collect())
         .collect()
@@ -99,18 +99,18 @@ fn a_device_that_the_kernel_makes_is_a_sub_interface_until_either_side_ends_it()
 
     let both = [trunk.clone(), pair("wan0.100", "v100", true)];
     let rows = [wan(), sub(100, 100, None)];
-    assert_eq!(plan(&mut twins, &both, &rows), Todo::default());
+    assert_eq!(plan(&mut twins, &both, &rows), SyncPlan::default());
     assert_eq!(twins.odd_devices(&both, &rows), (1, vec![]));
     let todo = plan(&mut twins, &[trunk], &rows);
     assert_eq!(todo.orders, [(9, Order::Gone)], "Volley has ended it");
-    assert_eq!(plan(&mut twins, &both, &rows), Todo::default());
+    assert_eq!(plan(&mut twins, &both, &rows), SyncPlan::default());
     twins.lost_item(&link(9, "v100", on(5, 100)));
     let ended = ["lcp delete wan0.100", "delete interface wan0.100"];
     let todo = plan(&mut twins, &both, &rows);
     assert_eq!(words(&todo), [ended], "the kernel has ended it");
     twins.lost_item(&link(5, "w", Device::Other));
     let todo = plan(&mut twins, &both, &rows);
-    assert_eq!(todo, Todo::default(), "without the trunk nobody knows");
+    assert_eq!(todo, SyncPlan::default(), "without the trunk nobody knows");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_pair_whose_device_was_never_there_gets_it() {
     let inner = (20, Order::Device("v8".into(), VlanTag::Dot1q, 9));
     assert_eq!(plan(&mut twins, &pairs, &rows).orders, [inner]);
     twins.new_item(link(21, "v8", on(20, 9)));
-    assert_eq!(plan(&mut twins, &pairs, &rows), Todo::default());
+    assert_eq!(plan(&mut twins, &pairs, &rows), SyncPlan::default());
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_device_on_a_device_has_two_tags() {
 fn a_twin_in_a_vrf_takes_its_interface_along_and_back() {
     let (mut twins, pairs) = (twins(), [pair("wan0", "w", false)]);
     twins.new_item(link(8, "red", Device::Vrf { table: 10 }));
-    assert_eq!(plan(&mut twins, &pairs, &[wan()]), Todo::default());
+    assert_eq!(plan(&mut twins, &pairs, &[wan()]), SyncPlan::default());
     let within = |master| match link(5, "w", Device::Other) {
         Item::Link(link) => Item::Link(Link { master, ..link }),
         other => other,
@@ -177,7 +177,7 @@ fn a_twin_in_a_vrf_takes_its_interface_along_and_back() {
     let mut there = wan();
     there.tables = InterfaceTables { ip4: 10, ip6: 10 };
     let rows = [there];
-    assert_eq!(plan(&mut twins, &pairs, &rows), Todo::default());
+    assert_eq!(plan(&mut twins, &pairs, &rows), SyncPlan::default());
     assert_eq!(twins.odd_devices(&pairs, &rows), (2, vec![]));
     twins.new_item(within(None));
     let back = [
@@ -185,10 +185,10 @@ fn a_twin_in_a_vrf_takes_its_interface_along_and_back() {
         "set interface ip6 table wan0 0",
     ];
     assert_eq!(words(&plan(&mut twins, &pairs, &rows)), [back]);
-    assert_eq!(plan(&mut twins, &pairs, &[wan()]), Todo::default());
+    assert_eq!(plan(&mut twins, &pairs, &[wan()]), SyncPlan::default());
     assert_eq!(
         plan(&mut twins, &pairs, &rows),
-        Todo::default(),
+        SyncPlan::default(),
         "the operator's to say now"
     );
 }

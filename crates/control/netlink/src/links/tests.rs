@@ -36,20 +36,20 @@ fn a(text: &str) -> IfAddress {
 }
 
 /// Twins in step with `row`.
-fn agreed(row: &InterfaceRow) -> Twins {
-    let mut twins = Twins::default();
+fn agreed(row: &InterfaceRow) -> KernelState {
+    let mut twins = KernelState::default();
     twins.new_item(link(row.state == AdminState::Up));
     for address in &row.addresses {
         twins.new_item(Item::Address(5, *address));
     }
     let todo = twins.plan(&[pair()], std::slice::from_ref(row), &[]);
-    assert_eq!(todo, Todo::default());
+    assert_eq!(todo, SyncPlan::default());
     twins
 }
 
 #[test]
 fn at_first_each_side_gets_what_the_other_has_and_either_may_have_set_it_up() {
-    let mut twins = Twins::default();
+    let mut twins = KernelState::default();
     twins.new_item(link(true));
     twins.new_item(Item::Address(5, a("fe80::1/64")));
     let todo = twins.plan(&[pair()], &[row(false, &["10.0.0.1/24"])], &[]);
@@ -67,7 +67,7 @@ fn at_first_each_side_gets_what_the_other_has_and_either_may_have_set_it_up() {
         "somebody was quick with a new twin"
     );
     assert_eq!(todo.orders, [(5, Order::Address(a("10.0.0.1/24"), true))]);
-    let mut twins = Twins::default();
+    let mut twins = KernelState::default();
     twins.new_item(link(false));
     let todo = twins.plan(&[pair()], &[row(true, &[])], &[]);
     assert_eq!(
@@ -129,7 +129,7 @@ fn addresses_that_the_kernel_loses_with_its_link_come_back_with_it() {
     assert!(twins.new_item(link(false)));
     let down = row(false, &["2001:db8::1/64"]);
     let todo = twins.plan(&[pair()], &[down], &[]);
-    assert_eq!(todo, Todo::default());
+    assert_eq!(todo, SyncPlan::default());
     twins.new_item(link(true));
     let todo = twins.plan(&[pair()], &[both], &[]);
     assert_eq!(
@@ -166,7 +166,7 @@ fn neighbours_that_the_kernel_loses_with_its_link_or_its_mac_come_back() {
         let mut twins = agreed(&up);
         twins.new_item(there.clone());
         let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &ours);
-        assert_eq!(todo, Todo::default());
+        assert_eq!(todo, SyncPlan::default());
         twins
     };
     // Down, with the loss told first, then the link, then up again.
@@ -176,7 +176,7 @@ fn neighbours_that_the_kernel_loses_with_its_link_or_its_mac_come_back() {
     assert!(todo.requests.is_empty() && todo.again, "{todo:?}");
     twins.new_item(link(false));
     let todo = twins.plan(&[pair()], std::slice::from_ref(&down), &ours);
-    assert_eq!(todo, Todo::default());
+    assert_eq!(todo, SyncPlan::default());
     let (_, differs) = twins.differences(&[pair()], std::slice::from_ref(&down), &ours);
     assert!(differs.is_empty(), "{differs:?}");
     twins.new_item(link(true));
@@ -222,7 +222,7 @@ fn neighbours_follow_whoever_changed_them() {
     assert_eq!(todo.requests, [Request::NeighborAdd(neighbor)]);
     let ours = fixed(address, mac);
     let todo = twins.plan(&[pair()], std::slice::from_ref(&up), &[ours]);
-    assert_eq!(todo, Todo::default());
+    assert_eq!(todo, SyncPlan::default());
     let todo = twins.plan(&[pair()], &[up], &[]);
     assert_eq!(todo.orders, [(5, Order::Neighbor(address, None))]);
 }

@@ -17,8 +17,8 @@ fn via(host: u8, name: &str, weight: u32) -> Path {
     }
 }
 
-fn leg(host: u8, interface: u32, weight: u8) -> Leg {
-    Leg {
+fn leg(host: u8, interface: u32, weight: u8) -> RouteHop {
+    RouteHop {
         interface,
         gateway: Some([192, 0, 2, host].into()),
         weight,
@@ -171,7 +171,7 @@ fn what_the_kernel_cannot_carry_is_left_out() {
         ("192.0.2.1/32", vec![via(1, "a", 1)]),
     ];
     want(&mut own, &routes);
-    let attached = Leg {
+    let attached = RouteHop {
         gateway: None,
         ..leg(1, 3, 1)
     };

@@ -12,8 +12,8 @@ fn routes() -> Routes {
     routes
 }
 
-fn leg(interface: u32, host: u8) -> Leg {
-    Leg {
+fn leg(interface: u32, host: u8) -> RouteHop {
+    RouteHop {
         interface,
         gateway: Some(format!("192.0.2.{host}").parse().unwrap()),
         weight: 1,
@@ -77,7 +77,7 @@ impl Plain {
             let Hops::Legs(legs) = &best.hops else {
                 unreachable!()
             };
-            let path = |l: &Leg| Some(Path::via(l.gateway?, Some(names.get(&l.interface)?)));
+            let path = |l: &RouteHop| Some(Path::via(l.gateway?, Some(names.get(&l.interface)?)));
             let mut paths: Vec<Path> = legs.iter().filter_map(path).collect();
             paths.sort();
             if !paths.is_empty() {
@@ -197,7 +197,7 @@ fn groups_that_change_take_their_routes_along() {
 #[test]
 fn an_ipv6_route_loses_one_way_and_own_addresses_go_before() {
     let (mut all, mut told) = (routes(), Told::new());
-    let via = |interface, host: &str| Leg {
+    let via = |interface, host: &str| RouteHop {
         interface,
         gateway: Some(host.parse().unwrap()),
         weight: 1,

@@ -3,8 +3,8 @@
 use crate::place::Placed;
 use std::cell::Cell;
 use std::sync::Arc;
-use volley_graph::{Cx, Fresh, Isa, Output, Rest, Source, counters, nexts};
-use volley_iface::{Boxed, Boxes, Direction, Flag, IfTable, Yard};
+use volley_graph::{Cx, Isa, NewVector, Output, Source, WakeConditions, counters, nexts};
+use volley_iface::{Direction, Flag, IfTable, QueueMigration, WorkerQueue, WorkerQueues};
 
 /// How long a worker naps when nothing comes: ports are polled, nothing else would wake it.
 const NAP_NS: u64 = 500_000;
@@ -28,8 +28,8 @@ counters! {
 pub struct DpdkInput {
     worker: usize,
     table: Arc<IfTable>,
-    yard: Arc<Yard<Placed>>,
-    queues: Boxes<Placed>,
+    yard: Arc<QueueMigration<Placed>>,
+    queues: WorkerQueues<Placed>,
     turn: usize,
     /// When the worker last thought of sleep.
     drowsy_ns: Cell<u64>,
@@ -37,11 +37,11 @@ pub struct DpdkInput {
 
 impl DpdkInput {
     /// The instance of `worker`.
-    pub fn new(worker: usize, table: Arc<IfTable>, yard: Arc<Yard<Placed>>) -> Self {
+    pub fn new(worker: usize, table: Arc<IfTable>, yard: Arc<QueueMigration<Placed>>) -> Self {
         DpdkInput {
             worker,
             table,
-            queues: yard.boxes(),
+            queues: yard.new_queue_list(),
             yard,
             turn: 0,
             drowsy_ns: Cell::new(0),
@@ -89,7 +89,7 @@ impl DpdkInput {
     fn send<I: Isa>(
         &self,
         cx: &Cx<'_, Count>,
-        fresh: Fresh<'_, I, Next>,
+        fresh: NewVector<'_, I, Next>,
         (rx, queue): (u32, usize),
     ) {
         let packets = fresh.len() as u64;
@@ -101,7 +101,7 @@ impl DpdkInput {
         table.count_queue(rx, Direction::Rx, queue, packets, bytes);
         if let Some(tap) = table.tap(Direction::Rx) {
             for row in 0..fresh.len() {
-                tap.pass(Direction::Rx, rx, &fresh.view(row), cx.now_ns());
+                tap.packet_passed(Direction::Rx, rx, &fresh.view(row), cx.now_ns());
             }
         }
         fresh.send_to(table.rx_node(rx));
@@ -113,7 +113,7 @@ impl Source for DpdkInput {
     type Next = Next;
     type Count = Count;
 
-    fn may_leave(&self) -> bool {
+    fn can_exit(&self) -> bool {
         self.is_vacant()
     }
 
@@ -121,34 +121,34 @@ impl Source for DpdkInput {
         self.queues.is_empty() && !self.yard.is_waiting(self.worker)
     }
 
-    fn may_rest(&self, now_ns: u64, idle_ns: u64) -> bool {
+    fn may_sleep(&self, now_ns: u64, idle_ns: u64) -> bool {
         self.drowsy_ns.set(now_ns);
         let mut all = self.queues.iter().map(|q| q.shared.interface());
-        all.all(|interface| self.table.may_rest(interface, idle_ns))
+        all.all(|interface| self.table.may_sleep(interface, idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
-        let leaves = |q: &Boxed<Placed>| q.is_gone() || !q.stays(self.worker);
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
+        let leaves = |q: &WorkerQueue<Placed>| q.is_gone() || !q.belongs_to(self.worker);
         if self.queues.iter().any(|q| leaves(q)) || self.yard.is_waiting(self.worker) {
             return false;
         }
-        let is_up = |q: &Boxed<Placed>| self.table.has(q.shared.interface(), Flag::Up);
+        let is_up = |q: &WorkerQueue<Placed>| self.table.has(q.shared.interface(), Flag::Up);
         if self.queues.iter().any(|q| is_up(q)) {
-            rest.until(self.drowsy_ns.get() + NAP_NS);
+            rest.wake_at(self.drowsy_ns.get() + NAP_NS);
         }
         true
     }
 
     #[inline(always)]
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        let (worker, quiet) = (self.worker, out.is_quiet());
+        let (worker, quiet) = (self.worker, out.is_drained());
         self.yard
             .exchange(worker, quiet, &mut self.queues, Placed::is_gone);
         for step in 0..self.queues.len() {
             let at = (self.turn + step) % self.queues.len();
             // What comes meanwhile waits in the port, as far as it has room.
             let queue = &self.queues[at];
-            if !queue.stays(worker) || !self.table.has(queue.shared.interface(), Flag::Up) {
+            if !queue.belongs_to(worker) || !self.table.has(queue.shared.interface(), Flag::Up) {
                 continue;
             }
             let got = self.receive(cx, out, at);

@@ -4,8 +4,10 @@ use crate::ring::{Lost, TxQueue};
 use crate::send::plan;
 use crate::sys::Outgoing;
 use std::sync::Arc;
-use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
-use volley_iface::{Direction, IfTable, Turns, finish_checksum};
+use volley_graph::{
+    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, counters, nexts,
+};
+use volley_iface::{Direction, IfTable, TxQueuePool, finish_checksum};
 
 nexts! {
     /// Where packets go that cannot be sent.
@@ -35,7 +37,7 @@ pub struct DpdkTx {
     worker: usize,
     table: Arc<IfTable>,
     interface: u32,
-    queues: Arc<Turns<TxQueue>>,
+    queues: Arc<TxQueuePool<TxQueue>>,
     /// The port takes packets of several buffers.
     chains: bool,
     verdict: Column,
@@ -47,7 +49,7 @@ impl DpdkTx {
         worker: usize,
         table: Arc<IfTable>,
         interface: u32,
-        queues: Arc<Turns<TxQueue>>,
+        queues: Arc<TxQueuePool<TxQueue>>,
         chains: bool,
         size: usize,
     ) -> Self {
@@ -113,18 +115,18 @@ impl Node for DpdkTx {
     const NAME: &'static str = "dpdk-tx";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let bad = match v.has(Col::Offload) {
             true => self.finish_odd(cx, &mut v),
             false => 0,
         };
         v.trim_chains();
         let n = v.len();
-        let (rank, _) = self.table.crew().rank(self.worker);
-        let mut turn = self.queues.take(rank);
+        let (rank, _) = self.table.worker_set().rank(self.worker);
+        let mut turn = self.queues.acquire(rank);
         let mut verdict = std::mem::take(&mut self.verdict);
         let verdicts = verdict.words_mut(n);
         verdicts.fill(0);
@@ -150,12 +152,12 @@ impl Node for DpdkTx {
         if let Some(turn) = turn {
             let number = turn.queue.number();
             table.count_queue(interface, Direction::Tx, number, sent, bytes);
-            self.queues.give(turn);
+            self.queues.release(turn);
         }
         let lost = n as u64 - sent + bad;
         if lost > 0 {
             table.count_errors(worker, interface, Direction::Tx, lost);
         }
-        v.lend_all()
+        v.post_all_to_device()
     }
 }

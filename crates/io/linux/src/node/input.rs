@@ -4,9 +4,10 @@ use crate::status::Placed;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
+    Col, Column, Counters, Cx, Isa, NewVector, NodeId, Output, Source, WakeConditions, counters,
+    nexts,
 };
-use volley_iface::{Boxed, Boxes, Direction, Flag, IfTable, Yard};
+use volley_iface::{Direction, Flag, IfTable, QueueMigration, WorkerQueue, WorkerQueues};
 
 /// Nanoseconds between two questions to the kernel about what it lost.
 const ASK_NS: u64 = 250_000_000;
@@ -54,7 +55,7 @@ pub trait RxQueue: Send + 'static {
     fn ready(&mut self, most: usize) -> usize;
     /// Receive into the rows of `fresh`, in order, as many as there are. The rows of bad packets are set in `bad`, which
     /// is 0 on entry.
-    fn take<I: Isa>(&mut self, fresh: &mut Fresh<'_, I, Next>, bad: &mut [u32]) -> Taken;
+    fn take<I: Isa>(&mut self, fresh: &mut NewVector<'_, I, Next>, bad: &mut [u32]) -> Taken;
     /// Receive up to `due` packets for interface `rx`. A queue that has no buffers of its own copies into fresh ones; none
     /// when there are none.
     #[inline(always)]
@@ -64,7 +65,7 @@ pub trait RxQueue: Send + 'static {
         rx: u32,
         due: usize,
         bad: &mut Column,
-    ) -> Option<(Fresh<'o, I, Next>, Taken)> {
+    ) -> Option<(NewVector<'o, I, Next>, Taken)> {
         let mut fresh = out.alloc(due, rx);
         let rows = fresh.len();
         if rows == 0 {
@@ -92,8 +93,8 @@ pub trait RxQueue: Send + 'static {
 pub struct Input<Q: RxQueue> {
     worker: usize,
     table: Arc<IfTable>,
-    yard: Arc<Yard<Placed<Q>>>,
-    queues: Boxes<Placed<Q>>,
+    yard: Arc<QueueMigration<Placed<Q>>>,
+    queues: WorkerQueues<Placed<Q>>,
     turn: usize,
     ask_ns: u64,
     drop_node: NodeId,
@@ -105,14 +106,14 @@ impl<Q: RxQueue> Input<Q> {
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
-        yard: Arc<Yard<Placed<Q>>>,
+        yard: Arc<QueueMigration<Placed<Q>>>,
         drop_node: NodeId,
         size: usize,
     ) -> Self {
         Input {
             worker,
             table,
-            queues: yard.boxes(),
+            queues: yard.new_queue_list(),
             yard,
             turn: 0,
             ask_ns: 0,
@@ -163,7 +164,7 @@ impl<Q: RxQueue> Input<Q> {
     fn send<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,
-        mut fresh: Fresh<'_, I, Next>,
+        mut fresh: NewVector<'_, I, Next>,
         (rx, queue): (u32, usize),
         bad: u64,
     ) {
@@ -195,10 +196,10 @@ impl<Q: RxQueue> Input<Q> {
         fresh.send_each(&self.bad);
     }
 
-    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>, rx: u32) {
+    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &NewVector<'_, I, Next>, rx: u32) {
         if let Some(tap) = self.table.tap(Direction::Rx) {
             for row in 0..fresh.len() {
-                tap.pass(Direction::Rx, rx, &fresh.view(row), cx.now_ns());
+                tap.packet_passed(Direction::Rx, rx, &fresh.view(row), cx.now_ns());
             }
         }
     }
@@ -223,7 +224,7 @@ impl<Q: RxQueue> Source for Input<Q> {
     type Next = Next;
     type Count = Count;
 
-    fn may_leave(&self) -> bool {
+    fn can_exit(&self) -> bool {
         self.is_vacant()
     }
 
@@ -231,23 +232,24 @@ impl<Q: RxQueue> Source for Input<Q> {
         self.queues.is_empty() && !self.yard.is_waiting(self.worker)
     }
 
-    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+    fn may_sleep(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let mut all = self.queues.iter().map(|q| q.status.interface());
-        all.all(|interface| self.table.may_rest(interface, idle_ns))
+        all.all(|interface| self.table.may_sleep(interface, idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         // A descriptor that reports an error is ready for ever, and while there is no link nothing can come by it.
-        let silent =
-            |q: &Boxed<Placed<Q>>| q.is_faulty() || !self.table.has(q.status.interface(), Flag::Up);
+        let silent = |q: &WorkerQueue<Placed<Q>>| {
+            q.is_faulty() || !self.table.has(q.status.interface(), Flag::Up)
+        };
         let mut queues = self.queues.iter();
-        let all = queues.all(|q| silent(q) || rest.fd(q.queue.fd()));
-        let leaves = |q: &Boxed<Placed<Q>>| q.is_gone() || !q.stays(self.worker);
+        let all = queues.all(|q| silent(q) || rest.add_fd(q.queue.fd()));
+        let leaves = |q: &WorkerQueue<Placed<Q>>| q.is_gone() || !q.belongs_to(self.worker);
         all && !self.yard.is_waiting(self.worker) && !self.queues.iter().any(|q| leaves(q))
     }
 
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        let (worker, quiet) = (self.worker, out.is_quiet());
+        let (worker, quiet) = (self.worker, out.is_drained());
         self.yard
             .exchange(worker, quiet, &mut self.queues, Placed::is_gone);
         if cx.now_ns() >= self.ask_ns {
@@ -255,7 +257,7 @@ impl<Q: RxQueue> Source for Input<Q> {
         }
         for step in 0..self.queues.len() {
             let at = (self.turn + step) % self.queues.len();
-            if !self.queues[at].stays(worker) {
+            if !self.queues[at].belongs_to(worker) {
                 continue;
             }
             self.queues[at].queue.refill(out);

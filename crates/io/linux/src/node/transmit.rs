@@ -2,8 +2,10 @@
 
 use crate::status::Status;
 use std::sync::Arc;
-use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
-use volley_iface::{Direction, IfIdx, IfTable, Turns};
+use volley_graph::{
+    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, counters, nexts,
+};
+use volley_iface::{Direction, IfIdx, IfTable, TxQueuePool};
 use volley_tables::Snap;
 
 nexts! {
@@ -52,7 +54,7 @@ pub trait TxQueue: Send + 'static {
 
     /// The end of the packets that were sent: their buffers are free, unless the device still has them.
     #[inline(always)]
-    fn finish<I: Isa>(&mut self, v: Vector<'_, I, Next>) -> Done {
+    fn finish<I: Isa>(&mut self, v: Vector<'_, I, Next>) -> Consumed {
         v.free()
     }
 }
@@ -60,12 +62,12 @@ pub trait TxQueue: Send + 'static {
 /// The transmit queues of an interface, as long as the kernel's interface behind it is the same.
 pub struct Outlet<Q> {
     status: Arc<Status>,
-    queues: Arc<Turns<Q>>,
+    queues: Arc<TxQueuePool<Q>>,
 }
 
 impl<Q> Outlet<Q> {
     /// These queues, whose faults are told to `status`.
-    pub fn new(status: &Arc<Status>, queues: Arc<Turns<Q>>) -> Self {
+    pub fn new(status: &Arc<Status>, queues: Arc<TxQueuePool<Q>>) -> Self {
         Outlet {
             status: status.clone(),
             queues,
@@ -105,16 +107,16 @@ impl<Q: TxQueue> Node for Transmit<Q> {
     const NAME: &'static str = Q::OUTPUT;
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let (n, interface) = (v.len(), self.interface.0);
         let outlet = self.outlet.read(cx.guard());
         let verdicts = self.verdict.words_mut(n);
         verdicts.fill(0);
-        let (rank, _) = self.table.crew().rank(self.worker);
-        let mut turn = outlet.queues.take(rank);
+        let (rank, _) = self.table.worker_set().rank(self.worker);
+        let mut turn = outlet.queues.acquire(rank);
         match &mut turn {
             Some(turn) => turn.queue.send(&mut v, verdicts, &outlet.status),
             None if outlet.queues.is_empty() => verdicts.fill(Count::LinkDown.code()),
@@ -132,7 +134,7 @@ impl<Q: TxQueue> Node for Transmit<Q> {
             return v.free();
         };
         let done = turn.queue.finish(v);
-        outlet.queues.give(turn);
+        outlet.queues.release(turn);
         done
     }
 }

@@ -1,11 +1,12 @@
 //! memif-input: receives what peers have put into their rings.
 
-use crate::link::{Link, RxQueue};
+use crate::link::{ConnectionRings, RxQueue};
 use crate::ring::{Arrived, Scratch};
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
+    Col, Column, Counters, Cx, Isa, NewVector, NodeId, Output, Source, WakeConditions, counters,
+    nexts,
 };
 use volley_iface::{Direction, IfTable};
 
@@ -31,7 +32,7 @@ pub struct Assigned {
     /// The interface it belongs to.
     pub interface: u32,
     /// Its connection.
-    pub link: Arc<Link>,
+    pub link: Arc<ConnectionRings>,
     /// Its number.
     pub queue: usize,
 }
@@ -46,7 +47,7 @@ impl Assigned {
 
     /// The same, if it is `worker`'s.
     fn ring_of(&self, worker: usize) -> Option<&RxQueue> {
-        self.ring().filter(|queue| queue.place.now() == worker)
+        self.ring().filter(|queue| queue.place.current() == worker)
     }
 }
 
@@ -135,7 +136,7 @@ impl MemifInput {
     fn write_long<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,
-        fresh: &mut Fresh<'_, I, Next>,
+        fresh: &mut NewVector<'_, I, Next>,
         arrived: &Arrived<'_>,
         to: NodeId,
     ) -> (u64, u64) {
@@ -208,7 +209,7 @@ impl MemifInput {
         from: &Assigned,
     ) -> Option<usize> {
         let queue = from.ring()?;
-        if !queue.place.is_mine(self.worker, out.is_quiet()) {
+        if !queue.place.is_owner(self.worker, out.is_drained()) {
             return None;
         }
         let mut scratch = self.scratch.take()?;
@@ -289,14 +290,14 @@ impl MemifInput {
     }
 
     #[inline(always)]
-    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>, rx: u32) {
+    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &NewVector<'_, I, Next>, rx: u32) {
         let Some(tap) = self.table.tap(Direction::Rx) else {
             return;
         };
         for row in 0..fresh.len() {
             let view = fresh.view(row);
             if !view.is_empty() {
-                tap.pass(Direction::Rx, rx, &view, cx.now_ns());
+                tap.packet_passed(Direction::Rx, rx, &view, cx.now_ns());
             }
         }
     }
@@ -330,7 +331,7 @@ impl Source for MemifInput {
         taken
     }
 
-    fn may_leave(&self) -> bool {
+    fn can_exit(&self) -> bool {
         let mut all = self.assigned().filter_map(Assigned::ring);
         all.all(|queue| !queue.place.is_for(self.worker))
     }
@@ -342,24 +343,24 @@ impl Source for MemifInput {
         self.inbox.new.is_empty() && queues.all(|queue| !queue.place.is_for(self.worker))
     }
 
-    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+    fn may_sleep(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let mut mine = self.assigned().filter(|q| q.ring_of(self.worker).is_some());
-        volley_shm::event::can_sleep() && mine.all(|q| self.table.may_rest(q.interface, idle_ns))
+        volley_shm::event::can_sleep() && mine.all(|q| self.table.may_sleep(q.interface, idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         if !self.inbox.new.is_empty() {
             return false;
         }
         let worker = self.worker;
-        let moves = |q: &RxQueue| q.place.concerns(worker);
+        let moves = |q: &RxQueue| q.place.involves(worker);
         if self.assigned().filter_map(Assigned::ring).any(moves) {
             return false;
         }
         for queue in self.assigned().filter_map(|q| q.ring_of(worker)) {
             queue.bell.clear();
             queue.rx.want_bell(true);
-            if !rest.fd(&queue.bell) || queue.rx.is_waiting() {
+            if !rest.add_fd(&queue.bell) || queue.rx.is_waiting() {
                 return false;
             }
         }

@@ -1,10 +1,10 @@
 //! memif-tx: puts packets into the rings of a peer. One node for each interface, named after it (`memif0/0-tx`).
 
-use crate::link::Link;
+use crate::link::ConnectionRings;
 use crate::ring::{Leaving, Scratch, Sent};
 use std::sync::Arc;
 use volley_graph::{
-    Column, Cx, Done, Glance, Isa, NoNext, Node, PacketView, Vector, Words, counters,
+    Column, Consumed, Cx, Isa, NoNext, Node, PacketTrace, PacketView, Vector, Words, counters,
 };
 use volley_iface::{Direction, IfTable};
 use volley_tables::qsbr::Snap;
@@ -30,7 +30,7 @@ counters! {
 }
 
 /// Where the packets of an interface go now.
-pub type Connected = Option<Arc<Link>>;
+pub type Connected = Option<Arc<ConnectionRings>>;
 
 /// State of an interface's transmit node on one worker.
 pub struct MemifTx {
@@ -77,7 +77,7 @@ impl MemifTx {
         &mut self,
         cx: &Cx<'_, Count>,
         v: &Vector<'_, I, NoNext>,
-        link: &Link,
+        link: &ConnectionRings,
         queue: usize,
         mine: impl Fn(usize) -> bool,
         tally: &mut Tally,
@@ -144,7 +144,7 @@ impl MemifTx {
         &mut self,
         cx: &Cx<'_, Count>,
         v: &mut Vector<'_, I, NoNext>,
-        link: &Link,
+        link: &ConnectionRings,
         (mine, (rank, workers)): (usize, (usize, usize)),
         tally: &mut Tally,
     ) {
@@ -186,7 +186,7 @@ impl MemifTx {
             }
         };
         let queues = link.tx().len();
-        let (rank, workers) = self.table.crew().rank(self.worker);
+        let (rank, workers) = self.table.worker_set().rank(self.worker);
         match queues.saturating_sub(rank).div_ceil(workers) {
             _ if queues == 0 => {
                 cx.count(Count::NoQueue, n);
@@ -225,10 +225,10 @@ impl Node for MemifTx {
     const NAME: &'static str = "memif-tx";
     type Next = NoNext;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, NoNext>) -> Consumed {
         let mut tally = Tally::default();
         self.transmit(cx, &mut v, &mut tally);
         let interface = self.interface;

@@ -10,9 +10,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
-use volley_graph::{Clock, Domain, Engine, Level, Running, Settings, Worker};
+use volley_graph::{Clock, Domain, Engine, Level, Settings, Worker, WorkerThreads};
 use volley_iface::{IfCounts, Interfaces, Registry};
-use volley_memif::link::Link;
+use volley_memif::link::ConnectionRings;
 use volley_memif::ring::Scratch;
 use volley_memif::session::{Joined, Joining, Offer, Served, Serving, hello};
 use volley_memif::socket::{Address, Channel, Listener};
@@ -31,7 +31,7 @@ pub struct Router {
     pub pool: Arc<Pool>,
     handlers: Vec<Box<dyn Handler>>,
     pub memif: volley_memif::Memif,
-    running: Option<Running>,
+    running: Option<WorkerThreads>,
 }
 
 /// Packets to hold a ring, a vector and the caches.
@@ -122,7 +122,7 @@ impl Router {
     /// Let the workers run on threads; from now on [`Router::step`] does the control thread's part only.
     pub fn start(&mut self, cores: &[usize]) {
         let workers = std::mem::take(&mut self.workers);
-        self.running = Some(Running::start(workers, cores).unwrap());
+        self.running = Some(WorkerThreads::start(workers, cores).unwrap());
     }
 
     /// Take the workers back.
@@ -228,7 +228,7 @@ pub fn offer(id: u32) -> Offer {
 /// The other side, without a graph.
 pub struct Peer {
     pub channel: Channel,
-    pub link: Arc<Link>,
+    pub link: Arc<ConnectionRings>,
     pub scratch: Scratch,
 }
 

@@ -8,7 +8,7 @@ pub use player::Player;
 
 use crate::node::capture_tx::{CaptureTx, Capturing};
 use crate::node::pcap_input::PcapInput;
-use crate::spool::{Plain, RECORDS, Sink, Spool, WHOLE};
+use crate::spool::{CaptureWriter, Plain, RECORDS, Sink, WHOLE};
 use crate::{FileFormat, LinkType, read_packets};
 use player::{Played, Progress};
 use std::cell::RefCell;
@@ -17,8 +17,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::Source;
-use volley_iface::driver::Host;
-use volley_iface::{IfIdx, NewInterface, Yard};
+use volley_iface::driver::DriverHost;
+use volley_iface::{IfIdx, NewInterface, QueueMigration};
 use volley_model::{
     Applied, Handler, InterfaceKind, InterfaceSpec, ModelError, PcapFiles, Query, Reply, Request,
 };
@@ -39,14 +39,14 @@ struct Port {
 
 /// All interfaces of the kind, on the control thread.
 pub struct Ports {
-    host: Host,
-    yard: Arc<Yard<Player>>,
+    host: DriverHost,
+    yard: Arc<QueueMigration<Player>>,
     ports: Vec<Port>,
 }
 
 impl Ports {
     /// None yet.
-    pub fn new(host: Host, yard: Arc<Yard<Player>>) -> Self {
+    pub fn new(host: DriverHost, yard: Arc<QueueMigration<Player>>) -> Self {
         Ports {
             host,
             yard,
@@ -67,7 +67,7 @@ impl Ports {
 
     /// Write what workers transmitted; returns how many packets.
     pub fn drain(&mut self) -> usize {
-        self.yard.reap();
+        self.yard.collect_retired();
         let sinks = self.ports.iter_mut().filter_map(|p| p.sink.as_mut());
         sinks.map(|sink| sink.drain(&Plain)).sum()
     }
@@ -78,7 +78,7 @@ impl Ports {
         let spool = files
             .tx
             .as_ref()
-            .map(|_| Spool::new(RECORDS, WHOLE, u64::MAX));
+            .map(|_| CaptureWriter::new(RECORDS, WHOLE, u64::MAX));
         let sink = match (&files.tx, &spool) {
             (Some(path), Some(spool)) => {
                 let clock = self.host.engine.borrow().settings().clock.clone();
@@ -89,7 +89,7 @@ impl Ports {
         };
         let domain = self.host.engine.borrow().domain().clone();
         let capture = Publisher::new(&domain, spool);
-        let placed = self.host.place(usize::from(packets.is_some()));
+        let placed = self.host.assign_workers(usize::from(packets.is_some()));
         let worker = placed.first().copied().unwrap_or(0);
         let new = NewInterface {
             details: details(files, packets.as_ref().map(|p| p.len())),
@@ -117,9 +117,9 @@ impl Ports {
         let progress = Arc::new(Progress::default());
         let player = Player::new(rx.0, packets, files.repeat, files.pace, progress.clone());
         // There are as many places as interfaces.
-        let (way, yard) = (self.yard.put(worker, player), self.yard.clone());
-        let steer = move |_, worker| yard.steer(&way, worker);
-        self.host.set_steer(rx, steer);
+        let (way, yard) = (self.yard.assign(worker, player), self.yard.clone());
+        let steer = move |_, worker| yard.migrate(&way, worker);
+        self.host.set_queue_mover(rx, steer);
         self.host.wake();
         progress
     }
@@ -155,7 +155,7 @@ pub fn without_hardware(spec: &InterfaceSpec, kind: &'static str) -> NewInterfac
 
 /// Make an interface whose transmit node is a [`CaptureTx`].
 pub fn attach(
-    host: &Host,
+    host: &DriverHost,
     new: NewInterface,
     capture: Snap<Capturing>,
 ) -> Result<IfIdx, ModelError> {

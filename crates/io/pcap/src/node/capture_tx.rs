@@ -1,8 +1,8 @@
 //! capture-tx: transmits for an interface without hardware: counts, hands packets to a capture if there is one, frees.
 
-use crate::spool::{Given, Note, Spool};
+use crate::spool::{CaptureWriter, Note, QueuedPacket};
 use std::sync::Arc;
-use volley_graph::{Col, Cx, Done, Glance, Isa, NoNext, Node, Vector, counters};
+use volley_graph::{Col, Consumed, Cx, Isa, NoNext, Node, PacketTrace, Vector, counters};
 use volley_iface::{Direction, IfIdx, IfTable};
 use volley_tables::qsbr::Snap;
 
@@ -15,7 +15,7 @@ counters! {
 }
 
 /// Where packets go that an interface transmits: nowhere, or into a capture.
-pub type Capturing = Option<Arc<Spool>>;
+pub type Capturing = Option<Arc<CaptureWriter>>;
 
 /// State of an interface's transmit node, which is named after it (`pg0-tx`).
 pub struct CaptureTx {
@@ -46,10 +46,10 @@ impl Node for CaptureTx {
     const NAME: &'static str = "capture-tx";
     type Next = NoNext;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, NoNext>) -> Consumed {
         let interface = self.interface.0;
         let bytes = volley_graph::sum(v.column(Col::Len));
         let (worker, n) = (self.worker, v.len() as u64);
@@ -61,7 +61,7 @@ impl Node for CaptureTx {
                 ..Note::default()
             };
             let lost = (0..v.len())
-                .filter(|&row| spool.give(note, &v.view(row), 0) == Given::Lost)
+                .filter(|&row| spool.give(note, &v.view(row), 0) == QueuedPacket::Lost)
                 .count();
             cx.count(Count::CaptureLost, lost as u64);
         }

@@ -3,9 +3,10 @@
 use crate::interface::Player;
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
+    Col, Column, Counters, Cx, Isa, NewVector, NodeId, Output, Source, WakeConditions, counters,
+    nexts,
 };
-use volley_iface::{Boxed, Boxes, Direction, Flag, IfTable, Yard};
+use volley_iface::{Direction, Flag, IfTable, QueueMigration, WorkerQueue, WorkerQueues};
 
 nexts! {
     /// Where pcap-input sends packets, besides to where each interface receives.
@@ -26,8 +27,8 @@ counters! {
 pub struct PcapInput {
     worker: usize,
     table: Arc<IfTable>,
-    yard: Arc<Yard<Player>>,
-    players: Boxes<Player>,
+    yard: Arc<QueueMigration<Player>>,
+    players: WorkerQueues<Player>,
     turn: usize,
     drop_node: NodeId,
     nodes: Column,
@@ -38,14 +39,14 @@ impl PcapInput {
     pub fn new(
         worker: usize,
         table: Arc<IfTable>,
-        yard: Arc<Yard<Player>>,
+        yard: Arc<QueueMigration<Player>>,
         drop_node: NodeId,
         size: usize,
     ) -> Self {
         PcapInput {
             worker,
             table,
-            players: yard.boxes(),
+            players: yard.new_queue_list(),
             yard,
             turn: 0,
             drop_node,
@@ -58,7 +59,7 @@ impl PcapInput {
         for step in 0..self.players.len() {
             let at = (self.turn + step) % self.players.len();
             let player = &mut self.players[at];
-            if !player.stays(self.worker) {
+            if !player.belongs_to(self.worker) {
                 continue;
             }
             let up = self.table.has(player.rx, Flag::Up);
@@ -75,7 +76,7 @@ impl PcapInput {
     fn send<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,
-        mut fresh: Fresh<'_, I, Next>,
+        mut fresh: NewVector<'_, I, Next>,
         rx: u32,
         broken: u64,
     ) {
@@ -98,12 +99,12 @@ impl PcapInput {
         fresh.send_each(&self.nodes);
     }
 
-    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &Fresh<'_, I, Next>, rx: u32) {
+    fn show<I: Isa>(&self, cx: &Cx<'_, Count>, fresh: &NewVector<'_, I, Next>, rx: u32) {
         if let Some(tap) = self.table.tap(Direction::Rx) {
             for row in 0..fresh.len() {
                 let view = fresh.view(row);
                 if !view.is_empty() {
-                    tap.pass(Direction::Rx, rx, &view, cx.now_ns());
+                    tap.packet_passed(Direction::Rx, rx, &view, cx.now_ns());
                 }
             }
         }
@@ -115,7 +116,7 @@ impl Source for PcapInput {
     type Next = Next;
     type Count = Count;
 
-    fn may_leave(&self) -> bool {
+    fn can_exit(&self) -> bool {
         self.is_vacant()
     }
 
@@ -123,20 +124,20 @@ impl Source for PcapInput {
         self.players.is_empty() && !self.yard.is_waiting(self.worker)
     }
 
-    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+    fn may_sleep(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let table = &self.table;
-        self.players.iter().all(|p| table.may_rest(p.rx, idle_ns))
+        self.players.iter().all(|p| table.may_sleep(p.rx, idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         let due = self.players.iter().filter_map(|p| p.next_due());
-        due.for_each(|at_ns| rest.until(at_ns));
-        let leaves = |p: &Boxed<Player>| p.is_gone() || !p.stays(self.worker);
+        due.for_each(|at_ns| rest.wake_at(at_ns));
+        let leaves = |p: &WorkerQueue<Player>| p.is_gone() || !p.belongs_to(self.worker);
         !self.yard.is_waiting(self.worker) && !self.players.iter().any(|p| leaves(p))
     }
 
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        let (worker, quiet) = (self.worker, out.is_quiet());
+        let (worker, quiet) = (self.worker, out.is_drained());
         self.yard
             .exchange(worker, quiet, &mut self.players, Player::is_gone);
         let Some((at, due)) = self.pick(cx.now_ns(), out.vector_size()) else {

@@ -3,14 +3,14 @@
 use super::{Filter, Session, TraceTap, bit};
 use crate::FileFormat;
 use crate::interface::file_error;
-use crate::spool::{Describe, Ending, Note, RECORDS, Sink, Spool, WHOLE};
+use crate::spool::{CaptureWriter, Describe, Ending, Note, RECORDS, Sink, WHOLE};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_graph::{Engine, NodeId};
-use volley_iface::driver::explain;
-use volley_iface::{Direction, Interfaces, Tapped};
+use volley_iface::driver::to_model_error;
+use volley_iface::{CapturePoint, Direction, Interfaces};
 use volley_model::reply::PcapTraceReply;
 use volley_model::{
     Applied, Directions, Handler, ModelError, ObjectKind, PcapTrace, Query, Reply, Request,
@@ -46,7 +46,7 @@ impl Describe for Words<'_> {
     }
 
     fn comment(&self, note: &Note) -> Option<String> {
-        if note.tag != bit(Tapped::Dropped) {
+        if note.tag != bit(CapturePoint::Dropped) {
             return None;
         }
         let Some(reason) = note.reason else {
@@ -61,9 +61,9 @@ impl Describe for Words<'_> {
 
 fn wanted(directions: Directions) -> u32 {
     let all = [
-        (directions.rx, Tapped::Passing(Direction::Rx)),
-        (directions.tx, Tapped::Passing(Direction::Tx)),
-        (directions.drop, Tapped::Dropped),
+        (directions.rx, CapturePoint::Passing(Direction::Rx)),
+        (directions.tx, CapturePoint::Passing(Direction::Tx)),
+        (directions.drop, CapturePoint::Dropped),
     ];
     all.iter().filter(|(on, _)| *on).map(|(_, w)| bit(*w)).sum()
 }
@@ -72,7 +72,7 @@ impl Control {
     /// No capture; puts the tap on the interface table.
     pub fn new(engine: Rc<RefCell<Engine>>, interfaces: Rc<RefCell<Interfaces>>) -> Self {
         let tap = Arc::new(TraceTap::default());
-        let attached = interfaces.borrow().table().set_tap(tap.clone());
+        let attached = interfaces.borrow().table().set_capture_hook(tap.clone());
         Control {
             engine,
             interfaces,
@@ -126,12 +126,12 @@ impl Control {
         let filter = spec.filter.as_deref().map(Filter::asked).transpose()?;
         let interface = spec.interface.as_deref().map(|name| {
             let all = self.interfaces.borrow();
-            all.index(name).map_err(|e| explain(&all, e))
+            all.index(name).map_err(|e| to_model_error(&all, e))
         });
         let interface = interface.transpose()?.map(|i| i.0);
         let snap = spec.snap.map_or(WHOLE, |n| n as usize);
         let records = RECORDS.min(usize::try_from(spec.max).unwrap_or(RECORDS));
-        let spool = Spool::new(records, snap, spec.max);
+        let spool = CaptureWriter::new(records, snap, spec.max);
         if self.sink.as_ref().is_some_and(|s| s.path() == spec.file) {
             self.stop();
         }

@@ -9,17 +9,17 @@ mod filter;
 pub use control::{Control, TraceHandler};
 pub use filter::Filter;
 
-use crate::spool::{Note, Spool};
+use crate::spool::{CaptureWriter, Note};
 use arc_swap::ArcSwapOption;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use volley_graph::{Col, PacketView, TraceFilter};
-use volley_iface::{Direction, Tap, Tapped};
+use volley_iface::{CaptureHook, CapturePoint, Direction};
 
 /// A capture under way, as workers see it.
 pub struct Session {
     /// Where packets go.
-    pub spool: Arc<Spool>,
+    pub spool: Arc<CaptureWriter>,
     /// Only this interface.
     pub interface: Option<u32>,
     /// Only packets that match.
@@ -34,11 +34,11 @@ pub struct TraceTap {
     session: ArcSwapOption<Session>,
 }
 
-fn bit(what: Tapped) -> u32 {
+fn bit(what: CapturePoint) -> u32 {
     match what {
-        Tapped::Passing(Direction::Rx) => 1,
-        Tapped::Passing(Direction::Tx) => 2,
-        Tapped::Dropped => 4,
+        CapturePoint::Passing(Direction::Rx) => 1,
+        CapturePoint::Passing(Direction::Tx) => 2,
+        CapturePoint::Dropped => 4,
     }
 }
 
@@ -67,26 +67,32 @@ impl TraceTap {
     }
 }
 
-impl Tap for TraceTap {
-    fn wants(&self, what: Tapped) -> bool {
+impl CaptureHook for TraceTap {
+    fn is_active(&self, what: CapturePoint) -> bool {
         self.wants.load(Relaxed) & bit(what) != 0
     }
 
-    fn pass(&self, direction: Direction, interface: u32, packet: &PacketView<'_>, now_ns: u64) {
+    fn packet_passed(
+        &self,
+        direction: Direction,
+        interface: u32,
+        packet: &PacketView<'_>,
+        now_ns: u64,
+    ) {
         let note = Note {
             at_ns: now_ns,
             interface,
-            tag: bit(Tapped::Passing(direction)),
+            tag: bit(CapturePoint::Passing(direction)),
             reason: None,
         };
         self.offer(note, packet, 0);
     }
 
-    fn drop(&self, packet: &PacketView<'_>, now_ns: u64) {
+    fn packet_dropped(&self, packet: &PacketView<'_>, now_ns: u64) {
         let note = Note {
             at_ns: now_ns,
             interface: packet.rx(),
-            tag: bit(Tapped::Dropped),
+            tag: bit(CapturePoint::Dropped),
             reason: packet.get(Col::Err),
         };
         self.offer(note, packet, packet.moved());

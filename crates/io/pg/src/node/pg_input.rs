@@ -3,7 +3,7 @@
 use crate::stream::{GONE, Inbox, Lap, MAX_STREAMS, ON, Stream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use volley_graph::{Column, Cx, Isa, NodeId, Output, Rest, Source, counters, nexts};
+use volley_graph::{Column, Cx, Isa, NodeId, Output, Source, WakeConditions, counters, nexts};
 use volley_iface::{Direction, Flag, IfTable};
 
 nexts! {
@@ -64,7 +64,7 @@ impl PgInput {
     /// Carry out what the control thread wants, and end streams whose last packet was processed.
     #[inline(always)]
     fn change<I: Isa>(&mut self, out: &mut Output<'_, I, Next>) {
-        let moves = |s: &Stream| s.shared.worker() != self.worker && out.is_quiet();
+        let moves = |s: &Stream| s.shared.worker() != self.worker && out.is_drained();
         let wanted = |s: &Stream| s.shared.command.load(Ordering::Acquire) != s.seen || moves(s);
         if !self.inboxes[self.worker].new.is_empty() || self.streams.iter().any(|s| wanted(s)) {
             self.obey(out);
@@ -119,7 +119,7 @@ impl PgInput {
             // There is room for as many streams as there can be.
             let _ = self.inboxes[self.worker].gone.push(stream);
         }
-        if out.is_quiet() {
+        if out.is_drained() {
             self.hand_on();
         }
         self.turn = 0;
@@ -311,7 +311,7 @@ impl PgInput {
             }
             self.fill(cx, &mut fresh);
             lap.rows.extend(self.plan.words(n).iter().map(|s| *s as u8));
-            fresh.set_aside(&mut lap.aside);
+            fresh.defer(&mut lap.aside);
         }
         self.survey(cx.now_ns(), out.vector_size());
     }
@@ -326,7 +326,7 @@ impl Source for PgInput {
     type Next = Next;
     type Count = Count;
 
-    fn may_leave(&self) -> bool {
+    fn can_exit(&self) -> bool {
         self.streams.is_empty() && self.inboxes[self.worker].new.is_empty()
     }
 
@@ -335,14 +335,14 @@ impl Source for PgInput {
         !self.inboxes[self.worker].is_waiting() && self.streams.iter().all(|s| done(s))
     }
 
-    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+    fn may_sleep(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let mut on = self.streams.iter().filter(|s| s.on);
-        on.all(|s| self.table.may_rest(s.rx().unwrap_or(u32::MAX), idle_ns))
+        on.all(|s| self.table.may_sleep(s.rx().unwrap_or(u32::MAX), idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         let on = self.streams.iter().filter(|s| s.on);
-        on.for_each(|s| rest.until(s.next_due()));
+        on.for_each(|s| rest.wake_at(s.next_due()));
         let rests = |s: &Stream| s.shared.is_at_rest(self.worker, s.seen);
         !self.inboxes[self.worker].is_waiting() && self.streams.iter().all(|s| rests(s))
     }

@@ -20,8 +20,8 @@ impl Node for Bounce {
     const NAME: &'static str = "bounce";
     type Next = Out;
     type Count = NoCounters;
-    type Trace = Glance;
-    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Out>) -> Done {
+    type Trace = PacketTrace;
+    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Out>) -> Consumed {
         for row in 0..v.len() {
             let mut bytes = Vec::new();
             v.view(row).segments(0, |s| bytes.extend_from_slice(s));

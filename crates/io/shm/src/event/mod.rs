@@ -53,11 +53,11 @@ enum Way {
 }
 
 /// The kernel cannot read an event counter without the risk of blocking.
-static SLEEPLESS: AtomicBool = AtomicBool::new(false);
+static CANNOT_SLEEP: AtomicBool = AtomicBool::new(false);
 
 /// Whether a worker may sleep until a peer signals.
 pub fn can_sleep() -> bool {
-    !SLEEPLESS.load(Relaxed)
+    !CANNOT_SLEEP.load(Relaxed)
 }
 
 impl Event {
@@ -114,7 +114,7 @@ impl Event {
             Ok(()) => true,
             Err(error) => {
                 if error.raw_os_error() == Some(libc::EOPNOTSUPP) {
-                    SLEEPLESS.store(true, Relaxed);
+                    CANNOT_SLEEP.store(true, Relaxed);
                 }
                 false
             }

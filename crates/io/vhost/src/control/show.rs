@@ -2,7 +2,7 @@
 
 use super::{End, MAX_PAIRS, Port, Ports, waiting};
 use crate::feature;
-use crate::wire::Lane;
+use crate::wire::RingSlot;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_iface::IfIdx;
 use volley_model::reply::{VhostRingRow, VhostUserReply, VhostUserRow};
@@ -88,13 +88,13 @@ fn regions(port: &Port) -> Vec<String> {
 }
 
 fn rings(port: &Port) -> Vec<VhostRingRow> {
-    let row = |way: &str, queue: usize, lane: &Lane, size: u32| {
+    let row = |way: &str, queue: usize, lane: &RingSlot, size: u32| {
         lane.is_live().then(|| VhostRingRow {
             way: way.into(),
             queue: queue as u32,
             size,
             packets: lane.counts.packets.load(Relaxed),
-            notifications: lane.counts.bells.load(Relaxed),
+            notifications: lane.counts.notifications_sent.load(Relaxed),
         })
     };
     let Some(end) = port.peer.as_ref().map(|p| &p.end) else {

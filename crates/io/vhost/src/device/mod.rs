@@ -7,7 +7,7 @@ mod packed;
 mod split;
 
 pub use packed::Packed;
-pub(crate) use packed::{AVAIL, Turn, USED, flags, wants};
+pub(crate) use packed::{AVAIL, RingPosition, USED, flags, wants};
 pub use split::Split;
 pub(crate) use split::{FLAGS, INDEX, QUIET, RING};
 
@@ -44,7 +44,7 @@ pub struct Layout {
 
 /// Whether the other side is to tell us when it is done with buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Bell {
+pub enum Notification {
     /// We look by ourselves.
     Off,
     /// We sleep.
@@ -88,7 +88,7 @@ pub trait End {
     /// Where to go on later, as `GET_VRING_BASE` has it.
     fn base(&self) -> u32;
     /// Say whether the other side is to tell us of buffers: not while we poll.
-    fn listen(&mut self, memory: &Memory, bell: Bell);
+    fn listen(&mut self, memory: &Memory, bell: Notification);
     /// Whether there is something to look at.
     fn waits(&self, memory: &Memory) -> bool;
 }

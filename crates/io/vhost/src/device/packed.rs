@@ -3,7 +3,9 @@
 //! A buffer is one descriptor, or several in a row that are chained; the id stands in the last one. It is available when
 //! its AVAIL bit equals the driver's wrap counter and its USED bit does not; given back, both equal the device's.
 
-use super::{Bell, Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, WRITE, one, table};
+use super::{
+    Desc, End, INDIRECT, Layout, NEXT, Notification, Reading, Reserved, Sink, WRITE, one, table,
+};
 use crate::batch::{Batch, Room, ask_for_room};
 use crate::fault::RingFault;
 use crate::memory::Memory;
@@ -20,14 +22,14 @@ const LINES_AHEAD: u16 = 16;
 
 /// A place in the ring with the number of times it was passed, modulo two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct RingPosition {
     pub(crate) at: u16,
     pub(crate) wrap: bool,
 }
 
-impl Turn {
-    fn of(word: u16) -> Turn {
-        Turn {
+impl RingPosition {
+    fn of(word: u16) -> RingPosition {
+        RingPosition {
             at: word & 0x7fff,
             wrap: word & 0x8000 != 0,
         }
@@ -38,15 +40,15 @@ impl Turn {
     }
 
     #[inline(always)]
-    pub(crate) fn on(self, slots: u16, size: u16) -> Turn {
+    pub(crate) fn on(self, slots: u16, size: u16) -> RingPosition {
         let at = u32::from(self.at) + u32::from(slots);
         if at >= u32::from(size) {
-            Turn {
+            RingPosition {
                 at: (at - u32::from(size)) as u16,
                 wrap: !self.wrap,
             }
         } else {
-            Turn {
+            RingPosition {
                 at: at as u16,
                 wrap: self.wrap,
             }
@@ -57,8 +59,8 @@ impl Turn {
 /// State of the device's end.
 pub struct Packed {
     layout: Layout,
-    avail: Turn,
-    used: Turn,
+    avail: RingPosition,
+    used: RingPosition,
 }
 
 /// What a chain came to.
@@ -70,7 +72,7 @@ struct Chain {
 impl Packed {
     /// A ring to go on with.
     pub fn new(layout: Layout, memory: &Memory) -> Self {
-        let mut turn = Turn::of(layout.base as u16);
+        let mut turn = RingPosition::of(layout.base as u16);
         // A base beyond the ring comes from a peer that does not know its own ring: from the start then.
         if turn.at >= layout.size {
             turn.at = 0;
@@ -80,7 +82,7 @@ impl Packed {
             avail: turn,
             used: turn,
         };
-        ring.listen(memory, Bell::Off);
+        ring.listen(memory, Notification::Off);
         ring
     }
 
@@ -107,7 +109,7 @@ impl Packed {
         &self,
         memory: &Memory,
         ring: View<'_>,
-        turn: Turn,
+        turn: RingPosition,
         sink: &mut S,
     ) -> Result<Option<Chain>, RingFault> {
         let first = Packed::desc(ring, turn.at);
@@ -129,7 +131,7 @@ impl Packed {
         &self,
         memory: &Memory,
         ring: View<'_>,
-        mut turn: Turn,
+        mut turn: RingPosition,
         mut d: Desc,
         sink: &mut S,
     ) -> Result<Chain, RingFault> {
@@ -177,7 +179,7 @@ impl Packed {
         &mut self,
         ring: View<'_>,
         buffers: impl DoubleEndedIterator<Item = (u16, u16, u32)> + Clone,
-    ) -> Turn {
+    ) -> RingPosition {
         let old = self.used;
         let size = self.layout.size;
         let all: u32 = buffers.clone().map(|(_, slots, _)| u32::from(slots)).sum();
@@ -194,7 +196,7 @@ impl Packed {
         old
     }
 
-    fn wants(&self, memory: &Memory, old: Turn) -> bool {
+    fn wants(&self, memory: &Memory, old: RingPosition) -> bool {
         let event = memory.view(self.layout.avail);
         event.is_some_and(|event| wants(event, &self.layout, old, self.used))
     }
@@ -224,13 +226,18 @@ impl Packed {
 }
 
 /// Whether the other side, whose event structure this is, wants to be told that we went on from `old` to `new`.
-pub(crate) fn wants(event: View<'_>, layout: &Layout, old: Turn, new: Turn) -> bool {
+pub(crate) fn wants(
+    event: View<'_>,
+    layout: &Layout,
+    old: RingPosition,
+    new: RingPosition,
+) -> bool {
     fence(Ordering::SeqCst);
     match event.load16(2) {
         DISABLE => false,
         AT_DESC if layout.event_idx => {
             // Both as distances from where we were: the event lies in between when it is nearer.
-            let distance = |to: Turn| {
+            let distance = |to: RingPosition| {
                 let lap = if to.wrap == old.wrap {
                     0
                 } else {
@@ -238,27 +245,27 @@ pub(crate) fn wants(event: View<'_>, layout: &Layout, old: Turn, new: Turn) -> b
                 };
                 (u32::from(to.at) + lap).wrapping_sub(u32::from(old.at))
             };
-            distance(Turn::of(event.load16(0))) < distance(new)
+            distance(RingPosition::of(event.load16(0))) < distance(new)
         }
         _ => true,
     }
 }
 
 /// Event flags that say so.
-pub(crate) fn flags(bell: Bell) -> u16 {
+pub(crate) fn flags(bell: Notification) -> u16 {
     match bell {
-        Bell::Off => DISABLE,
-        Bell::On => 0,
+        Notification::Off => DISABLE,
+        Notification::On => 0,
     }
 }
 
-fn back(turn: Turn, slots: u16, size: u16) -> Turn {
+fn back(turn: RingPosition, slots: u16, size: u16) -> RingPosition {
     match turn.at.checked_sub(slots) {
-        Some(at) => Turn {
+        Some(at) => RingPosition {
             at,
             wrap: turn.wrap,
         },
-        None => Turn {
+        None => RingPosition {
             at: (u32::from(turn.at) + u32::from(size) - u32::from(slots)) as u16,
             wrap: !turn.wrap,
         },
@@ -395,7 +402,7 @@ impl End for Packed {
         ring.is_some_and(|r| Packed::is_available(Packed::desc(r, self.avail.at), self.avail.wrap))
     }
 
-    fn listen(&mut self, memory: &Memory, bell: Bell) {
+    fn listen(&mut self, memory: &Memory, bell: Notification) {
         if let Some(event) = memory.view(self.layout.used) {
             event.store16(2, flags(bell));
         }
@@ -408,12 +415,12 @@ mod tests {
 
     #[test]
     fn turns_go_round_and_back() {
-        let start = Turn { at: 6, wrap: true };
-        assert_eq!(start.on(2, 8), Turn { at: 0, wrap: false });
-        assert_eq!(start.on(5, 8), Turn { at: 3, wrap: false });
+        let start = RingPosition { at: 6, wrap: true };
+        assert_eq!(start.on(2, 8), RingPosition { at: 0, wrap: false });
+        assert_eq!(start.on(5, 8), RingPosition { at: 3, wrap: false });
         for slots in 0..8 {
             assert_eq!(back(start.on(slots, 8), slots, 8), start);
         }
-        assert_eq!(Turn::of(start.word()), start);
+        assert_eq!(RingPosition::of(start.word()), start);
     }
 }

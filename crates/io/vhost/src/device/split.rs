@@ -1,8 +1,8 @@
 //! The split ring, seen from the device.
 
 use super::{
-    Bell, Desc, End, INDIRECT, Layout, NEXT, Reading, Reserved, Sink, WRITE, desc, one, passes,
-    table,
+    Desc, End, INDIRECT, Layout, NEXT, Notification, Reading, Reserved, Sink, WRITE, desc, one,
+    passes, table,
 };
 use crate::batch::{Batch, Room, ask_for_room};
 use crate::fault::RingFault;
@@ -53,7 +53,7 @@ impl Split {
             .views(memory)
             .map_or(ring.avail, |v| v.used.load16(INDEX));
         (ring.avail, ring.used, ring.seen) = (used, used, used);
-        ring.listen(memory, Bell::Off);
+        ring.listen(memory, Notification::Off);
         ring
     }
 
@@ -336,11 +336,11 @@ impl End for Split {
         views.is_some_and(|v| v.avail.load16(INDEX) != self.avail)
     }
 
-    fn listen(&mut self, memory: &Memory, bell: Bell) {
+    fn listen(&mut self, memory: &Memory, bell: Notification) {
         if let Some(views) = self.views(memory) {
             let (flags, behind) = match bell {
-                Bell::Off => (QUIET, 1),
-                Bell::On => (0, 0),
+                Notification::Off => (QUIET, 1),
+                Notification::On => (0, 0),
             };
             views.used.store16(FLAGS, flags);
             if self.layout.event_idx {

@@ -27,7 +27,7 @@ const NONE: u16 = u16::MAX;
 
 /// What a ring is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum RingDirection {
     /// We receive: the back end fills buffers that we lend.
     Receive,
     /// We send.
@@ -48,15 +48,15 @@ struct Slots {
 }
 
 impl Slots {
-    fn new(base: u64, size: u16, way: Way) -> Self {
+    fn new(base: u64, size: u16, way: RingDirection) -> Self {
         let n = usize::from(size);
         Slots {
             base,
-            lent: vec![way == Way::Receive; n],
+            lent: vec![way == RingDirection::Receive; n],
             follow: vec![NONE; n],
             free: match way {
-                Way::Receive => Vec::new(),
-                Way::Send => (0..size).rev().collect(),
+                RingDirection::Receive => Vec::new(),
+                RingDirection::Send => (0..size).rev().collect(),
             },
             seen: Vec::with_capacity(n),
         }
@@ -135,16 +135,16 @@ impl Slots {
 }
 
 /// A received packet being put together from used buffers.
-struct Arriving {
+struct ReceivingChain {
     mark: usize,
     len: u32,
     missing: u16,
     buffers: u16,
 }
 
-impl Arriving {
+impl ReceivingChain {
     fn begin(batch: &Batch) -> Self {
-        Arriving {
+        ReceivingChain {
             mark: batch.mark(),
             len: 0,
             missing: 1,

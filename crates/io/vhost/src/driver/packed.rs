@@ -1,8 +1,10 @@
 //! The packed ring, seen from the driver.
 
-use super::{Arriving, SLOT, Slots, Spot, Way};
+use super::{ReceivingChain, RingDirection, SLOT, Slots, Spot};
 use crate::batch::{Batch, Room, Taken};
-use crate::device::{AVAIL, Bell, End, Layout, NEXT, Reserved, Turn, USED, WRITE, flags, wants};
+use crate::device::{
+    AVAIL, End, Layout, NEXT, Notification, Reserved, RingPosition, USED, WRITE, flags, wants,
+};
 use crate::fault::RingFault;
 use crate::memory::Memory;
 use crate::sys::View;
@@ -11,14 +13,14 @@ use crate::sys::View;
 pub struct PackedDriver {
     layout: Layout,
     slots: Slots,
-    avail: Turn,
-    used: Turn,
+    avail: RingPosition,
+    used: RingPosition,
 }
 
 impl PackedDriver {
     /// A fresh ring; one to receive lends all its buffers.
-    pub fn new(layout: Layout, spot: &Spot, memory: &Memory, way: Way) -> Self {
-        let start = Turn { at: 0, wrap: true };
+    pub fn new(layout: Layout, spot: &Spot, memory: &Memory, way: RingDirection) -> Self {
+        let start = RingPosition { at: 0, wrap: true };
         let size = layout.size;
         let mut ring = PackedDriver {
             slots: Slots::new(spot.slots, size, way),
@@ -26,15 +28,22 @@ impl PackedDriver {
             avail: start,
             used: start,
         };
-        ring.listen(memory, Bell::Off);
-        if let (Way::Receive, Some(view)) = (way, memory.view(ring.layout.desc)) {
+        ring.listen(memory, Notification::Off);
+        if let (RingDirection::Receive, Some(view)) = (way, memory.view(ring.layout.desc)) {
             (0..size).for_each(|id| ring.post(view, id));
         }
         ring
     }
 
     #[inline(always)]
-    fn write(&self, view: View<'_>, turn: Turn, (id, len): (u16, u32), buffer: u16, flags: u16) {
+    fn write(
+        &self,
+        view: View<'_>,
+        turn: RingPosition,
+        (id, len): (u16, u32),
+        buffer: u16,
+        flags: u16,
+    ) {
         let both = if turn.wrap { AVAIL } else { USED };
         let at = 16 * usize::from(turn.at);
         view.store64(at, self.slots.addr(buffer));
@@ -51,7 +60,7 @@ impl PackedDriver {
 
     /// The next used entry: id and length.
     #[inline(always)]
-    fn returned(view: View<'_>, turn: Turn) -> Option<(u32, u32)> {
+    fn returned(view: View<'_>, turn: RingPosition) -> Option<(u32, u32)> {
         let rest = view.load64(16 * usize::from(turn.at) + 8);
         let flags = (rest >> 48) as u16;
         let is_used = (flags & AVAIL != 0) == turn.wrap && (flags & USED != 0) == turn.wrap;
@@ -76,7 +85,7 @@ impl PackedDriver {
         batch: &mut Batch,
         most: usize,
     ) -> Result<(), RingFault> {
-        let (mut packet, mut turn) = (Arriving::begin(batch), self.used);
+        let (mut packet, mut turn) = (ReceivingChain::begin(batch), self.used);
         for _ in 0..self.layout.size {
             if packet.buffers == 0 && (batch.entries().len() >= most || !batch.has_room()) {
                 break;
@@ -87,7 +96,7 @@ impl PackedDriver {
             let id = self.slots.see(id)?;
             if packet.add(memory, batch, self.slots.addr(id), len, &self.layout)? {
                 batch.packet(memory, id, packet.buffers, packet.len, packet.mark);
-                packet = Arriving::begin(batch);
+                packet = ReceivingChain::begin(batch);
             }
             turn = turn.on(1, self.layout.size);
         }
@@ -108,7 +117,7 @@ impl PackedDriver {
         self.avail = self.avail.on(packet.len() as u16, size);
     }
 
-    fn wants(&self, memory: &Memory, old: Turn) -> bool {
+    fn wants(&self, memory: &Memory, old: RingPosition) -> bool {
         let event = memory.view(self.layout.used);
         event.is_some_and(|event| wants(event, &self.layout, old, self.avail))
     }
@@ -204,7 +213,7 @@ impl End for PackedDriver {
         view.is_some_and(|view| PackedDriver::returned(view, self.used).is_some())
     }
 
-    fn listen(&mut self, memory: &Memory, bell: Bell) {
+    fn listen(&mut self, memory: &Memory, bell: Notification) {
         if let Some(event) = memory.view(self.layout.avail) {
             event.store16(2, flags(bell));
         }

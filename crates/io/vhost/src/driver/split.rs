@@ -1,8 +1,10 @@
 //! The split ring, seen from the driver.
 
-use super::{Arriving, SLOT, Slots, Spot, Way};
+use super::{ReceivingChain, RingDirection, SLOT, Slots, Spot};
 use crate::batch::{Batch, Room};
-use crate::device::{Bell, End, FLAGS, INDEX, Layout, NEXT, QUIET, RING, Reserved, WRITE, passes};
+use crate::device::{
+    End, FLAGS, INDEX, Layout, NEXT, Notification, QUIET, RING, Reserved, WRITE, passes,
+};
 use crate::fault::RingFault;
 use crate::memory::Memory;
 use crate::sys::View;
@@ -24,7 +26,7 @@ struct Views<'m> {
 
 impl SplitDriver {
     /// A fresh ring; one to receive lends all its buffers.
-    pub fn new(layout: Layout, spot: &Spot, memory: &Memory, way: Way) -> Self {
+    pub fn new(layout: Layout, spot: &Spot, memory: &Memory, way: RingDirection) -> Self {
         let size = layout.size;
         let mut ring = SplitDriver {
             slots: Slots::new(spot.slots, size, way),
@@ -32,8 +34,8 @@ impl SplitDriver {
             avail: 0,
             used: 0,
         };
-        ring.listen(memory, Bell::Off);
-        if let (Way::Receive, Some(views)) = (way, ring.views(memory)) {
+        ring.listen(memory, Notification::Off);
+        if let (RingDirection::Receive, Some(views)) = (way, ring.views(memory)) {
             for id in 0..size {
                 describe(&views, id, ring.slots.addr(id), SLOT, WRITE, 0);
                 ring.post(&views, id);
@@ -109,7 +111,7 @@ impl SplitDriver {
         batch: &mut Batch,
         (n, most): (u16, usize),
     ) -> Result<(), RingFault> {
-        let mut packet = Arriving::begin(batch);
+        let mut packet = ReceivingChain::begin(batch);
         for nth in 0..n {
             if packet.buffers == 0 && (batch.entries().len() >= most || !batch.has_room()) {
                 break;
@@ -118,7 +120,7 @@ impl SplitDriver {
             let id = self.slots.see(id)?;
             if packet.add(memory, batch, self.slots.addr(id), len, &self.layout)? {
                 batch.packet(memory, id, packet.buffers, packet.len, packet.mark);
-                packet = Arriving::begin(batch);
+                packet = ReceivingChain::begin(batch);
             }
         }
         batch.undo(packet.mark);
@@ -239,11 +241,11 @@ impl End for SplitDriver {
         views.is_some_and(|v| v.used.load16(INDEX) != self.used)
     }
 
-    fn listen(&mut self, memory: &Memory, bell: Bell) {
+    fn listen(&mut self, memory: &Memory, bell: Notification) {
         if let Some(views) = self.views(memory) {
             let (flags, behind) = match bell {
-                Bell::Off => (QUIET, 1),
-                Bell::On => (0, 0),
+                Notification::Off => (QUIET, 1),
+                Notification::On => (0, 0),
             };
             views.avail.store16(FLAGS, flags);
             if self.layout.event_idx {

@@ -9,11 +9,11 @@
 #[allow(unsafe_code)]
 mod sys;
 
-use crate::driver::{Shared, SplitDriver, Spot, Way};
+use crate::driver::{RingDirection, Shared, SplitDriver, Spot};
 use crate::fault::{Fault, RingFault};
 use crate::feature;
 use crate::memory::Memory;
-use crate::wire::{Lane, MAX_PAIRS, Ring, Roll, Running, Wire};
+use crate::wire::{MAX_PAIRS, PortList, Ring, RingSlot, Running, VhostPort};
 use std::cell::{OnceCell, RefCell};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use sys::{Device, Events};
 use volley_graph::{GraphError, ProcessInfo, Watch};
-use volley_iface::driver::Host;
+use volley_iface::driver::DriverHost;
 use volley_iface::{IfIdx, Link, Registry};
 use volley_shm::Event;
 
@@ -120,7 +120,7 @@ impl Rings {
         memory: &Arc<Memory>,
     ) -> io::Result<()> {
         let mut device = Device::new(memory.clone(), self.features)?;
-        let [rx, tx] = [(0, Way::Receive), (1, Way::Send)]
+        let [rx, tx] = [(0, RingDirection::Receive), (1, RingDirection::Send)]
             .map(|(ring, way)| self.end(&device, (ring, way), &spots[ring], memory));
         self.ends.push([rx?, tx?]);
         device.bind(queue)?;
@@ -132,7 +132,7 @@ impl Rings {
     fn end(
         &self,
         device: &Device,
-        (ring, way): (usize, Way),
+        (ring, way): (usize, RingDirection),
         spot: &Spot,
         memory: &Arc<Memory>,
     ) -> io::Result<Running> {
@@ -141,8 +141,8 @@ impl Rings {
         let layout = layout.ok_or_else(|| io::Error::other("the rings do not fit their memory"))?;
         // Nobody waits for packets to have been sent: their buffers are looked for when one is needed.
         let call = match way {
-            Way::Receive => Some(Event::private()?),
-            Way::Send => None,
+            RingDirection::Receive => Some(Event::private()?),
+            RingDirection::Send => None,
         };
         let kick = Event::private()?;
         let events = Events {
@@ -178,16 +178,16 @@ impl Rings {
 pub type Ended = Rc<OnceCell<String>>;
 
 struct Entry {
-    wire: Arc<Wire>,
+    wire: Arc<VhostPort>,
     fault: Event,
     ended: Ended,
 }
 
 /// All interfaces whose rings the kernel serves.
 pub struct Kernel {
-    host: Host,
+    host: DriverHost,
     entries: RefCell<Vec<Entry>>,
-    roll: RefCell<Roll>,
+    roll: RefCell<PortList>,
     tick: OnceCell<Watch>,
 }
 
@@ -198,7 +198,7 @@ impl Kernel {
         Ok(Rc::new(Kernel {
             host: registry.host(),
             entries: RefCell::default(),
-            roll: RefCell::new(Roll::new(list)),
+            roll: RefCell::new(PortList::new(list)),
             tick: OnceCell::new(),
         }))
     }
@@ -207,7 +207,7 @@ impl Kernel {
     /// told when it is over before it is deleted.
     pub fn start(
         self: &Rc<Self>,
-        wire: Arc<Wire>,
+        wire: Arc<VhostPort>,
         rings: Rings,
         rx: &[usize],
         ended: Ended,
@@ -220,19 +220,20 @@ impl Kernel {
         } = rings;
         let queues = ends.len();
         for (queue, [receive, send]) in ends.into_iter().enumerate() {
-            wire.places[queue].put(rx.get(queue).copied().unwrap_or(0));
+            wire.places[queue].set(rx.get(queue).copied().unwrap_or(0));
             // No worker knows of the interface yet, so that none keeps a lane.
             let _ = wire.rx[queue].put(Some(receive), Instant::now());
             let _ = wire.tx[queue].put(Some(send), Instant::now());
         }
         wire.offloads.store(true, Relaxed);
         wire.pairs.store(queues, Relaxed);
-        let (to, crew) = (wire.clone(), self.host.engine.borrow().crew().clone());
-        self.host.set_steer(wire.interface, move |queue, worker| {
-            if let Some(place) = to.places.get(queue) {
-                place.order(worker, &crew);
-            }
-        });
+        let (to, worker_set) = (wire.clone(), self.host.engine.borrow().worker_set().clone());
+        self.host
+            .set_queue_mover(wire.interface, move |queue, worker| {
+                if let Some(place) = to.places.get(queue) {
+                    place.request(worker, &worker_set);
+                }
+            });
         self.entries.borrow_mut().push(Entry {
             wire: wire.clone(),
             fault,
@@ -307,10 +308,10 @@ impl Entry {
 }
 
 /// Lines for `show hardware-interfaces`: what passed the rings.
-pub fn details(wire: &Wire) -> Vec<String> {
-    let line = |way: &str, queue: usize, lane: &Lane| {
+pub fn details(wire: &VhostPort) -> Vec<String> {
+    let line = |way: &str, queue: usize, lane: &RingSlot| {
         lane.is_live().then(|| {
-            let (packets, kicks) = (&lane.counts.packets, &lane.counts.bells);
+            let (packets, kicks) = (&lane.counts.packets, &lane.counts.notifications_sent);
             format!(
                 "{way} ring {queue}: {} packets, the kernel was woken {} times",
                 packets.load(Relaxed),
@@ -326,7 +327,7 @@ pub fn details(wire: &Wire) -> Vec<String> {
 /// An interface whose rings are in service, until this is dropped.
 pub struct Service {
     kernel: Weak<Kernel>,
-    wire: Arc<Wire>,
+    wire: Arc<VhostPort>,
     /// Let go of after the rings were taken out: fields are dropped behind [`Drop::drop`].
     _devices: Vec<Device>,
 }

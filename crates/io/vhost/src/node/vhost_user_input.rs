@@ -1,16 +1,17 @@
 //! vhost-user-input: receives from the rings of vhost-user interfaces; as virtio-user-input and vhost-net-input from others.
 
 use crate::batch::{Batch, HEADER, Tally};
-use crate::device::{Bell, End};
+use crate::device::{End, Notification};
 use crate::memory::Memory;
-use crate::wire::{Alarms, List, Running, Wire, Wires};
+use crate::wire::{Alarms, List, Running, VhostPort, VhostPorts};
 use crate::{header, with_ring};
 use arc_swap::Cache;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::buf::DATA;
 use volley_graph::{
-    Col, Column, Counters, Cx, Fresh, Isa, NodeId, Output, Rest, Source, counters, nexts,
+    Col, Column, Counters, Cx, Isa, NewVector, NodeId, Output, Source, WakeConditions, counters,
+    nexts,
 };
 use volley_iface::{Direction, Flag, IfTable};
 
@@ -38,7 +39,7 @@ counters! {
 
 /// State of vhost-user-input on one worker.
 pub struct VhostInput {
-    wires: Cache<List, Arc<Wires>>,
+    wires: Cache<List, Arc<VhostPorts>>,
     poller: Poller,
     /// What wakes us while we sleep.
     alarms: Alarms,
@@ -91,13 +92,13 @@ impl Poller {
         &mut self,
         cx: &Cx<'_, Count>,
         out: &mut Output<'_, I, Next>,
-        wire: &Wire,
+        wire: &VhostPort,
     ) -> usize {
         let pairs = wire.pairs.load(Relaxed).min(wire.rx.len());
         for step in 0..pairs {
             let queue = (self.turn + step) % pairs;
             let lane = &wire.rx[queue];
-            if !wire.places[queue].is_mine(self.worker, out.is_quiet()) || !lane.is_live() {
+            if !wire.places[queue].is_owner(self.worker, out.is_drained()) || !lane.is_live() {
                 continue;
             }
             let Some(mut claim) = lane.claim() else {
@@ -129,7 +130,7 @@ impl Poller {
         &mut self,
         cx: &Cx<'_, Count>,
         out: &mut Output<'_, I, Next>,
-        (wire, queue): (&Wire, usize),
+        (wire, queue): (&VhostPort, usize),
         ring: &mut E,
         memory: &Memory,
     ) -> (usize, bool) {
@@ -159,7 +160,7 @@ impl Poller {
 
     /// Count the batch as dropped: nobody wants it.
     #[cold]
-    fn refuse(&self, cx: &Cx<'_, Count>, wire: &Wire) -> usize {
+    fn refuse(&self, cx: &Cx<'_, Count>, wire: &VhostPort) -> usize {
         let n = self.batch.entries().len();
         (0..n).for_each(|_| self.table.count_drop(self.worker, wire.interface.0));
         cx.count(Count::AdminDown, n as u64);
@@ -172,7 +173,7 @@ impl Poller {
         &mut self,
         cx: &Cx<'_, Count>,
         out: &mut Output<'_, I, Next>,
-        (wire, queue): (&Wire, usize),
+        (wire, queue): (&VhostPort, usize),
         memory: &Memory,
     ) -> usize {
         let rx = wire.interface.0;
@@ -241,7 +242,7 @@ impl Poller {
     fn long<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,
-        fresh: &mut Fresh<'_, I, Next>,
+        fresh: &mut NewVector<'_, I, Next>,
         memory: &Memory,
         tally: &mut Tally,
     ) -> u64 {
@@ -266,7 +267,7 @@ impl Poller {
     fn offloads<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,
-        fresh: &mut Fresh<'_, I, Next>,
+        fresh: &mut NewVector<'_, I, Next>,
         memory: &Memory,
         tally: &mut Tally,
     ) {
@@ -302,7 +303,7 @@ impl Poller {
     fn send<I: Isa>(
         &mut self,
         cx: &Cx<'_, Count>,
-        fresh: Fresh<'_, I, Next>,
+        fresh: NewVector<'_, I, Next>,
         rx: u32,
         broken: u64,
     ) {
@@ -310,7 +311,7 @@ impl Poller {
             for row in 0..fresh.len() {
                 let view = fresh.view(row);
                 if !view.is_empty() {
-                    tap.pass(Direction::Rx, rx, &view, cx.now_ns());
+                    tap.packet_passed(Direction::Rx, rx, &view, cx.now_ns());
                 }
             }
         }
@@ -325,7 +326,7 @@ impl Poller {
     #[cold]
     fn send_some<I: Isa>(
         &mut self,
-        mut fresh: Fresh<'_, I, Next>,
+        mut fresh: NewVector<'_, I, Next>,
         target: NodeId,
         rx: u32,
         broken: u64,
@@ -365,7 +366,7 @@ impl Source for VhostInput {
         0
     }
 
-    fn may_leave(&self) -> bool {
+    fn can_exit(&self) -> bool {
         let (wires, worker) = (self.wires.arc_swap().load(), self.poller.worker);
         let mut places = wires.iter().flat_map(|wire| wire.in_service());
         places.all(|place| !place.is_for(worker))
@@ -376,22 +377,24 @@ impl Source for VhostInput {
         !wires.iter().any(|wire| wire.is_for(worker))
     }
 
-    fn may_rest(&self, _now_ns: u64, idle_ns: u64) -> bool {
+    fn may_sleep(&self, _now_ns: u64, idle_ns: u64) -> bool {
         let wires = self.wires.arc_swap().load();
         let table = &self.poller.table;
-        wires.iter().all(|w| table.may_rest(w.interface.0, idle_ns))
+        wires
+            .iter()
+            .all(|w| table.may_sleep(w.interface.0, idle_ns))
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         let poller = &self.poller;
         let wires = self.wires.load();
-        self.alarms.listen(wires, poller.worker, Bell::On) && self.alarms.arm(rest)
+        self.alarms.listen(wires, poller.worker, Notification::On) && self.alarms.arm(rest)
     }
 
     fn wake(&mut self) {
         let poller = &self.poller;
         let wires = self.wires.load();
-        self.alarms.listen(wires, poller.worker, Bell::Off);
+        self.alarms.listen(wires, poller.worker, Notification::Off);
         self.alarms.calm();
     }
 }

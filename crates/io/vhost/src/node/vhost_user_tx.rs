@@ -5,12 +5,13 @@ use crate::device::{End, Reserved};
 use crate::fault::RingFault;
 use crate::header::{self, Words};
 use crate::memory::Memory;
-use crate::wire::{Lane, MAX_PAIRS, Running, Wire};
+use crate::wire::{MAX_PAIRS, RingSlot, Running, VhostPort};
 use crate::with_ring;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Glance, Isa, Node, PacketView, Vector, counters, nexts,
+    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, PacketView, Vector, counters,
+    nexts,
 };
 use volley_iface::{Direction, IfTable};
 
@@ -40,7 +41,7 @@ const AHEAD: u16 = 16;
 pub struct VhostTx {
     worker: usize,
     table: Arc<IfTable>,
-    wire: Arc<Wire>,
+    wire: Arc<VhostPort>,
     room: Room,
     /// Why each row does not leave, 0 when it does.
     verdict: Column,
@@ -57,7 +58,7 @@ struct Share {
 
 impl VhostTx {
     /// The instance of `worker`, for vectors of up to `size` packets.
-    pub fn new(worker: usize, table: Arc<IfTable>, wire: Arc<Wire>, size: usize) -> Self {
+    pub fn new(worker: usize, table: Arc<IfTable>, wire: Arc<VhostPort>, size: usize) -> Self {
         VhostTx {
             worker,
             table,
@@ -79,7 +80,7 @@ impl VhostTx {
         if n == 0 {
             return 0;
         }
-        let (rank, workers) = self.table.crew().rank(self.worker);
+        let (rank, workers) = self.table.worker_set().rank(self.worker);
         if n <= workers {
             out[0] = live[rank % n];
             return 1;
@@ -130,7 +131,7 @@ impl VhostTx {
     fn ring<I: Isa, E: End>(
         &mut self,
         v: &Vector<'_, I, Next>,
-        (wire, lane): (&Wire, &Lane),
+        (wire, lane): (&VhostPort, &RingSlot),
         ring: &mut E,
         memory: &Memory,
         share: &Share,
@@ -247,10 +248,10 @@ impl Node for VhostTx {
     const NAME: &'static str = "vhost-user-tx";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let (rows, interface) = (v.len(), self.wire.interface.0);
         let mut queues = [0; MAX_PAIRS];
         let n = self.queues(&mut queues);

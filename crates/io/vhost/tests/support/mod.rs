@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use volley_graph::buf::Pool;
 use volley_graph::{
-    Clock, Cx, Domain, Done, Engine, Glance, Isa, Level, NoCounters, NoNext, Node, NodeId, Output,
-    Rest, Settings, Source, Vector, Worker, nexts,
+    Clock, Consumed, Cx, Domain, Engine, Isa, Level, NoCounters, NoNext, Node, NodeId, Output,
+    PacketTrace, Settings, Source, Vector, WakeConditions, Worker, nexts,
 };
 use volley_iface::{IfCounts, Registry};
 use volley_model::reply::VhostUserRow;
@@ -56,11 +56,11 @@ impl Source for Feed {
         fresh.send_to(node)
     }
 
-    fn may_rest(&self, _: u64, _: u64) -> bool {
+    fn may_sleep(&self, _: u64, _: u64) -> bool {
         true
     }
 
-    fn rest(&mut self, _: &mut Rest) -> bool {
+    fn arm(&mut self, _: &mut WakeConditions) -> bool {
         self.todo.lock().unwrap().is_empty()
     }
 }
@@ -73,9 +73,9 @@ impl Node for Collect {
     const NAME: &'static str = "collect";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         let mut got = self.got.lock().unwrap();
         for row in 0..v.len() {
             let view = v.view(row);
@@ -176,7 +176,7 @@ impl Bench {
 
     /// One round of control thread and worker; how many packets entered.
     pub fn step(&mut self) -> usize {
-        self.registry.processes.turn();
+        self.registry.processes.run_manual();
         self.registry.engine.borrow().domain().reclaim();
         self.workers.iter_mut().map(Worker::step).sum()
     }
@@ -185,7 +185,7 @@ impl Bench {
     pub fn until(&mut self, seconds: u64, mut done: impl FnMut(&mut Bench) -> bool) -> bool {
         let end = Instant::now() + Duration::from_secs(seconds);
         while Instant::now() < end {
-            self.registry.processes.turn();
+            self.registry.processes.run_manual();
             let entered = (0..16).map(|_| self.step_worker()).sum::<usize>();
             if done(self) {
                 return true;

@@ -4,14 +4,14 @@
 //! name it as the place where their packets go first. Where it is off nothing runs.
 
 use crate::count::{Cells, bump};
-use crate::memo::{Front, Memos, Trail, front};
+use crate::memo::{Front, LearnedEntries, Trail, front};
 use crate::parser::{Features, Program};
 use crate::queues::Queues;
 use crate::table::Table;
 use std::sync::{Arc, LazyLock};
 use volley_graph::{
-    Clock, Col, Column, Cx, Done, Isa, Names, Node, Output, PacketView, Rest, Share, Stage, Trace,
-    Vector, counters, nexts,
+    Clock, Col, Column, Consumed, Cx, Isa, Node, Output, PacketView, Share, Stage, Trace,
+    TraceNames, Vector, WakeConditions, counters, nexts,
 };
 use volley_iface::IfTable;
 use volley_tables::qsbr::Snap;
@@ -47,7 +47,7 @@ pub struct PathBatcher {
     clock: Clock,
     codes: Column,
     features: Features,
-    memos: Memos,
+    memos: LearnedEntries,
     /// The table that the packets held were sorted by.
     version: u64,
     /// Packets until the next sample.
@@ -73,7 +73,7 @@ impl PathBatcher {
             clock,
             codes: Column::new(size),
             features: Features::default(),
-            memos: Memos::default(),
+            memos: LearnedEntries::default(),
             version: 0,
             until_sample: 0,
             dice: 0x9e37_79b9,
@@ -84,7 +84,7 @@ impl PathBatcher {
     /// Sort the packets of a vector: the queue of each in the `codes` column.
     #[inline(always)]
     fn sort<I: Isa>(&mut self, table: &Table, v: &mut Vector<'_, I, Next>) {
-        v.touch();
+        v.prefetch_headers();
         let (n, chains) = (v.len(), v.has_chains());
         let codes = self.codes.words_mut(n);
         let (mut counter, mut streak) = (u32::MAX, 0u64);
@@ -143,8 +143,8 @@ impl PathBatcher {
         let (now, isa) = (self.clock.now_ns(), v.isa());
         cx.count(Count::Flushed, self.queues.packets);
         while let Some(batch) = self.queues.flush(now) {
-            v.hands()
-                .send(isa, batch, |rx| self.interfaces.behind_rx(rx));
+            v.stage_cx()
+                .send(isa, batch, |rx| self.interfaces.after_ingress(rx));
         }
         self.queues.publish();
     }
@@ -154,7 +154,7 @@ impl PathBatcher {
 #[inline(never)]
 fn recall(
     table: &Table,
-    memos: &Memos,
+    memos: &LearnedEntries,
     features: &mut Features,
     memo: usize,
     packet: PacketView<'_>,
@@ -167,7 +167,7 @@ fn recall(
 #[inline(never)]
 fn walk(
     table: &Table,
-    memos: &mut Memos,
+    memos: &mut LearnedEntries,
     features: &mut Features,
     front: &Front,
     packet: PacketView<'_>,
@@ -202,7 +202,7 @@ impl Node for PathBatcher {
     type Trace = PathTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let table = self.table.read(cx.guard());
         if table.version != self.version {
             if self.queues.packets > 0 {
@@ -213,16 +213,23 @@ impl Node for PathBatcher {
         }
         if table.pass {
             cx.count(Count::Passed, v.len() as u64);
-            return v.send_by_rx(|rx| self.interfaces.behind_rx(rx));
+            return v.send_by_rx(|rx| self.interfaces.after_ingress(rx));
         }
         self.sort(table, &mut v);
         cx.count(Count::Queued, v.len() as u64);
         let (now, isa) = (self.clock.now_ns(), v.isa());
         let (queues, interfaces) = (&mut self.queues, &self.interfaces);
-        let done = v.sort_out(&self.codes, |hands, id, piece| {
-            queues.push(hands, table, id as usize, piece, now, |hands, batch| {
-                hands.send(isa, batch, |rx| interfaces.behind_rx(rx));
-            });
+        let done = v.classify(&self.codes, |stage_cx, id, piece| {
+            queues.push(
+                stage_cx,
+                table,
+                id as usize,
+                piece,
+                now,
+                |stage_cx, batch| {
+                    stage_cx.send(isa, batch, |rx| interfaces.after_ingress(rx));
+                },
+            );
         });
         queues.publish();
         done
@@ -254,21 +261,21 @@ impl Stage for PathBatcher {
         if table.version != self.version {
             cx.count(Count::Flushed, batch.len() as u64);
         }
-        let sent = out.send_batch(batch, |rx| self.interfaces.behind_rx(rx));
+        let sent = out.send_batch(batch, |rx| self.interfaces.after_ingress(rx));
         if self.queues.packets == 0 {
             self.queues.publish();
         }
         sent
     }
 
-    fn may_rest(&self, now_ns: u64) -> bool {
+    fn may_sleep(&self, now_ns: u64) -> bool {
         self.queues.packets == 0 || self.queues.next_due > now_ns + NEAR_NS
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         self.queues.rest();
         if self.queues.packets > 0 {
-            rest.until(self.queues.next_due.saturating_sub(EARLY_NS));
+            rest.wake_at(self.queues.next_due.saturating_sub(EARLY_NS));
         }
         true
     }
@@ -301,7 +308,7 @@ impl Trace for PathTrace {
         }
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let mut features = Features::default();
         let head = &self.head[..self.noted as usize];
         BUILT_IN.parse(head, true, &mut features, &mut Trail::default());

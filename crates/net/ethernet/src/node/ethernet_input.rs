@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Glance, Isa, Names, Node, PacketView, Trace, Vector, Words,
-    counters, mask, nexts, or_all, strip_rows,
+    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, PacketView, Trace, TraceNames,
+    Vector, Words, counters, mask, nexts, or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
 use volley_wire::dissect;
@@ -151,7 +151,9 @@ impl EthernetInput {
             }
         }
         let long = |len: &u32| *len >= HEADER;
-        odd == 0 && flags & Flag::Trunk as u32 != 0 && v.column(Col::Len).iter().all(long)
+        odd == 0
+            && flags & Flag::HasSubInterfaces as u32 != 0
+            && v.column(Col::Len).iter().all(long)
     }
 
     /// What is wrong with the packets of a vector that needs a closer look.
@@ -190,7 +192,7 @@ impl EthernetInput {
                 *verdict = 0;
                 continue;
             }
-            if flags[row] & Flag::Twin as u32 != 0 && for_kernel(*verdict) {
+            if flags[row] & Flag::HasLcpTap as u32 != 0 && for_kernel(*verdict) {
                 (*verdict, self.next.words_mut(n)[row]) = (0, Next::Punt as u32);
                 continue;
             }
@@ -210,7 +212,11 @@ impl EthernetInput {
 
     /// A cross-connect looks at no byte of the frame.
     #[inline(always)]
-    fn cross_connected<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn cross_connected<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        mut v: Vector<'_, I, Next>,
+    ) -> Consumed {
         let short = Count::TooShort.code();
         let verdicts = self.verdict.words_mut(v.len());
         for (verdict, &len) in verdicts.iter_mut().zip(v.column(Col::Len)) {
@@ -256,7 +262,7 @@ fn glance(len: u32, flags: u32, mac: (u32, u32), header: (u32, u32, u32)) -> (u3
 }
 
 /// Interfaces that listen to neighbour discovery: those with an IPv6 address, and those that may be about to get one.
-const ND: u32 = Flag::Ip6 as u32 | Flag::Autoconf as u32;
+const ND: u32 = Flag::Ip6 as u32 | Flag::Slaac as u32;
 
 const _: () = assert!(Next::Ip6 as u32 == Next::Ip4 as u32 + 1);
 
@@ -290,7 +296,8 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
 /// interface's own (IEEE 802.1Q, 9.6).
 fn is_taken(len: u32, flags: u32, [.., type_word]: [u32; 4]) -> bool {
     let priority = len >= HEADER + 4 && type_word & 0xfff == 0;
-    matches!(type_word >> 16, DOT1Q | DOT1AD) && (flags & Flag::Trunk as u32 != 0 || priority)
+    matches!(type_word >> 16, DOT1Q | DOT1AD)
+        && (flags & Flag::HasSubInterfaces as u32 != 0 || priority)
 }
 
 /// Whether a frame is for a group of IP that may be routed: under the MAC address of groups of its version (RFC 1112, 6.4; RFC
@@ -344,7 +351,7 @@ impl Node for EthernetInput {
     type Trace = FrameTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
         let same = v.same(Col::Rx);
         let (one, (flags, mac)) = (same.is_some(), self.interface(same.unwrap_or(0)));
@@ -378,14 +385,14 @@ impl Node for EthernetInput {
 
 /// A frame's headers.
 #[derive(Clone, Copy)]
-pub struct FrameTrace(Glance);
+pub struct FrameTrace(PacketTrace);
 
 impl Trace for FrameTrace {
     fn note(packet: &PacketView<'_>) -> Self {
-        FrameTrace(Glance::note(packet))
+        FrameTrace(PacketTrace::note(packet))
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let (rx, len) = (names.interface(self.0.rx()), self.0.len());
         let sum = self.0.unfinished_checksum();
         let frame = dissect::frame(self.0.bytes()).of(len).offloaded(sum);

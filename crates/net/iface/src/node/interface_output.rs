@@ -3,7 +3,7 @@
 use crate::{Direction, Flag, IfTable};
 use std::sync::Arc;
 use volley_graph::{
-    ArcId, Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts,
+    ArcId, Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, counters, nexts,
 };
 
 /// The feature arc of packets that leave.
@@ -44,10 +44,10 @@ impl Node for InterfaceOutput {
     const NAME: &'static str = "interface-output";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         v.require(Col::Tx, 0);
         let down = |tx: u32| u32::from(!self.table.has(tx, Flag::Up)) * Count::InterfaceDown.code();
         if v.same(Col::Tx).is_none_or(|tx| down(tx) != 0) {
@@ -59,7 +59,7 @@ impl Node for InterfaceOutput {
         }
         if let Some(tap) = self.table.tap(Direction::Tx) {
             for row in 0..v.len() {
-                tap.pass(
+                tap.packet_passed(
                     Direction::Tx,
                     v.column(Col::Tx)[row],
                     &v.view(row),

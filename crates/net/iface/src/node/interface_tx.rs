@@ -1,11 +1,11 @@
 //! interface-tx: hands packets to the transmit nodes of their interfaces; does in software what those cannot.
 
 use crate::IfTable;
-use crate::offload::{Fault, finish, segment};
+use crate::offload::{Fault, complete_checksum, segment};
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Cx, Done, Fate, Glance, Isa, Node, NodeId, Offload, Offspring, Packet, Vector,
-    counters, nexts,
+    Col, Column, Consumed, Cx, Isa, Node, NodeId, Offload, Packet, PacketTrace, ReplicateAction,
+    Replicator, Vector, counters, nexts,
 };
 
 nexts! {
@@ -67,7 +67,7 @@ impl InterfaceTx {
             if needs & !self.table.caps(tx) == 0 {
                 return true;
             }
-            if finish(packet, sum).is_err() {
+            if complete_checksum(packet, sum).is_err() {
                 return packet.fail(cx, Count::BadOffload);
             }
             cx.count(Count::Checksums, 1);
@@ -80,13 +80,13 @@ impl InterfaceTx {
 
     /// Packets with something left to be done, among others: each goes on as its interface can take it, in order.
     #[inline(never)]
-    fn complete<I: Isa>(&self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
-        v.unfold(|packet, out| {
+    fn complete<I: Isa>(&self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {
+        v.replicate(|packet, out| {
             let tx = packet.get(Col::Tx).unwrap_or(0);
             let node = self.table.tx_node(tx);
             let word = packet.get(Col::Offload).unwrap_or(0);
             if Offload::needs(word) & !self.table.caps(tx) == 0 {
-                return Fate::Send(node);
+                return ReplicateAction::Send(node);
             }
             match in_software(cx, packet, node, out) {
                 Ok(fate) => fate,
@@ -96,7 +96,7 @@ impl InterfaceTx {
                         Fault::NoBuffers => Count::NoBuffers,
                     };
                     packet.fail(cx, why);
-                    Fate::Drop(Next::Drop)
+                    ReplicateAction::Drop(Next::Drop)
                 }
             }
         })
@@ -107,33 +107,33 @@ fn in_software<I: Isa>(
     cx: &Cx<'_, Count>,
     packet: &mut Packet<'_>,
     node: NodeId,
-    out: &mut Offspring<'_, I>,
-) -> Result<Fate<Next>, Fault> {
+    out: &mut Replicator<'_, I>,
+) -> Result<ReplicateAction<Next>, Fault> {
     let Offload { checksum, gso } = packet.offload();
     if let Some(gso) = gso {
         let segments = segment(packet, gso, checksum, node, out)?;
         if segments > 0 {
             cx.count(Count::Cut, 1);
             cx.count(Count::Segments, segments as u64);
-            return Ok(Fate::Replaced);
+            return Ok(ReplicateAction::Replaced);
         }
     }
     if let Some(sum) = checksum {
-        finish(packet, sum)?;
+        complete_checksum(packet, sum)?;
         cx.count(Count::Checksums, 1);
     }
     packet.set_offload(&Offload::NONE)?;
-    Ok(Fate::Send(node))
+    Ok(ReplicateAction::Send(node))
 }
 
 impl Node for InterfaceTx {
     const NAME: &'static str = "interface-tx";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         v.require(Col::Tx, 0);
         if v.has(Col::Offload) {
             match self.unmet(&v) {

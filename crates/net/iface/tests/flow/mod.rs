@@ -119,7 +119,7 @@ impl Flow {
 
     /// What is left to be done, with or without cutting.
     pub fn request(&self, gso: bool) -> Offload {
-        self.hdr(gso).request(&self.partial()).unwrap()
+        self.hdr(gso).to_offload(&self.partial()).unwrap()
     }
 }
 

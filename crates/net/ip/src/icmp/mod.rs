@@ -27,7 +27,7 @@ pub(crate) const LONGEST: usize = 1280;
 
 /// Why a packet goes no further, as far as its sender is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum ErrorReason {
     /// Its hops are used up.
     Expired,
     /// No route covers its destination.
@@ -66,7 +66,7 @@ pub(crate) enum Class {
 
 /// What an error message says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Say {
+pub(crate) struct ErrorMessage {
     pub kind: u8,
     pub code: u8,
     /// Bytes 4 to 7: MTU or pointer.
@@ -75,7 +75,7 @@ pub(crate) struct Say {
 
 /// Why a packet is not answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Silence {
+pub(crate) enum Suppressed {
     /// It is an ICMP error, or may be one.
     AboutError,
     /// It is a fragment that is not the first.
@@ -110,15 +110,15 @@ pub trait Icmp: Ip + Deliver + Cuts + Reassemble {
     /// Why nobody may be told about this packet, whatever happened to it.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
-    fn silence(packet: &PacketView<'_>) -> Option<Silence>;
+    fn silence(packet: &PacketView<'_>) -> Option<Suppressed>;
     /// What is to be said; none when such a packet is dropped silently.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
-    fn say(why: Why, packet: &PacketView<'_>, mtu: u16) -> Option<Say>;
+    fn say(why: ErrorReason, packet: &PacketView<'_>, mtu: u16) -> Option<ErrorMessage>;
     /// Whether a message about a packet to a group is one of the few that are sent.
     #[doc(hidden)]
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
-    fn tells_of_groups(why: Why, say: Say, packet: &[u8]) -> bool;
+    fn tells_of_groups(why: ErrorReason, say: ErrorMessage, packet: &[u8]) -> bool;
     /// Whether an address may be the source of what is routed.
     fn is_routable(own: Self::Addr) -> bool;
     /// Write an error message about `packet` and return its length.
@@ -126,7 +126,7 @@ pub trait Icmp: Ip + Deliver + Cuts + Reassemble {
     #[expect(private_interfaces, reason = "the trait is sealed by its types")]
     fn write(
         out: &mut [u8; LONGEST],
-        say: Say,
+        say: ErrorMessage,
         ends: (Self::Addr, Self::Addr),
         packet: &PacketView<'_>,
     ) -> usize;
@@ -158,14 +158,15 @@ pub trait Icmp: Ip + Deliver + Cuts + Reassemble {
     fn kind(packet: &[u8]) -> Option<(u8, u8)>;
 }
 
-impl Why {
+impl ErrorReason {
     pub(crate) fn class(self) -> Class {
         match self {
-            Why::Expired | Why::Reassembly => Class::Expired,
-            Why::TooBig => Class::TooBig,
-            Why::Problem | Why::FragmentLength | Why::FragmentOffset | Why::HeaderChain => {
-                Class::Problem
-            }
+            ErrorReason::Expired | ErrorReason::Reassembly => Class::Expired,
+            ErrorReason::TooBig => Class::TooBig,
+            ErrorReason::Problem
+            | ErrorReason::FragmentLength
+            | ErrorReason::FragmentOffset
+            | ErrorReason::HeaderChain => Class::Problem,
             _ => Class::Unreachable,
         }
     }

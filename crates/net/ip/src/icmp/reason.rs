@@ -1,6 +1,6 @@
 //! From the reason that a packet is dropped for to what its sender is told.
 
-use super::{Icmp, Why};
+use super::{ErrorReason, Icmp};
 use crate::node::{
     ip_full_reassembly, ip_local, ip_lookup, ip_rewrite, ip4_input, ip4_options, ip6_hop_by_hop,
     ip6_input,
@@ -10,7 +10,7 @@ use volley_graph::{Counters, Engine, GraphError, Node};
 
 /// Words of the `Err` column with what they mean, sorted.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Reasons(Vec<(u32, Why)>);
+pub(crate) struct Reasons(Vec<(u32, ErrorReason)>);
 
 impl Reasons {
     /// Those of a family's nodes, which must all be in the graph.
@@ -18,59 +18,64 @@ impl Reasons {
         let mut all = Reasons::default();
         use ip_lookup::Count as Lookup;
         let lookups = [
-            (Lookup::NoRoute, Why::NoRoute),
-            (Lookup::InterfaceDown, Why::NoRoute),
-            (Lookup::Unreachable, Why::Unreachable),
-            (Lookup::Prohibited, Why::Prohibited),
+            (Lookup::NoRoute, ErrorReason::NoRoute),
+            (Lookup::InterfaceDown, ErrorReason::NoRoute),
+            (Lookup::Unreachable, ErrorReason::Unreachable),
+            (Lookup::Prohibited, ErrorReason::Prohibited),
         ];
         for node in [F::LOOKUP, F::LOAD_BALANCE] {
             all.add(engine, node, &lookups)?;
         }
         use ip_local::Count as Local;
         let local = [
-            (Local::PortUnreachable, Why::Port),
-            (Local::ProtocolUnreachable, Why::Protocol),
+            (Local::PortUnreachable, ErrorReason::Port),
+            (Local::ProtocolUnreachable, ErrorReason::Protocol),
         ];
         all.add(engine, F::LOCAL, &local)?;
         use ip_full_reassembly::Count as Fragment;
         let fragments = [
-            (Fragment::Timeout, Why::Reassembly),
-            (Fragment::BadLength, Why::FragmentLength),
-            (Fragment::TooLong, Why::FragmentOffset),
-            (Fragment::Tiny, Why::HeaderChain),
+            (Fragment::Timeout, ErrorReason::Reassembly),
+            (Fragment::BadLength, ErrorReason::FragmentLength),
+            (Fragment::TooLong, ErrorReason::FragmentOffset),
+            (Fragment::Tiny, ErrorReason::HeaderChain),
         ];
         all.add(engine, F::REASSEMBLY, &fragments)?;
         match F::AF {
             Af::V4 => all.only4(engine, F::REWRITE)?,
             Af::V6 => all.only6(engine, F::REWRITE, F::LOCAL)?,
         }
-        all.by_name(engine, F::REWRITE_MCAST, "packet-too-big", Why::TooBig);
-        all.by_name(engine, F::GLEAN, "unresolved", Why::Unreachable);
+        all.by_name(
+            engine,
+            F::REWRITE_MCAST,
+            "packet-too-big",
+            ErrorReason::TooBig,
+        );
+        all.by_name(engine, F::GLEAN, "unresolved", ErrorReason::Unreachable);
         all.0.sort_unstable_by_key(|(word, _)| *word);
         Ok(all)
     }
 
     fn only4(&mut self, engine: &Engine, rewrite: &str) -> Result<(), GraphError> {
-        let expired = [(ip4_input::Count::TtlExpired, Why::Expired)];
+        let expired = [(ip4_input::Count::TtlExpired, ErrorReason::Expired)];
         self.add(engine, ip4_input::Ip4Input::NAME, &expired)?;
-        let options = [(ip4_options::Count::BadOptions, Why::Problem)];
+        let options = [(ip4_options::Count::BadOptions, ErrorReason::Problem)];
         self.add(engine, ip4_options::Ip4Options::NAME, &options)?;
-        let too_big = [(ip_rewrite::Count::FragNeeded, Why::TooBig)];
+        let too_big = [(ip_rewrite::Count::FragNeeded, ErrorReason::TooBig)];
         self.add(engine, rewrite, &too_big)
     }
 
     fn only6(&mut self, engine: &Engine, rewrite: &str, local: &str) -> Result<(), GraphError> {
-        let expired = [(ip6_input::Count::HopLimit, Why::Expired)];
+        let expired = [(ip6_input::Count::HopLimit, ErrorReason::Expired)];
         self.add(engine, ip6_input::Ip6Input::NAME, &expired)?;
         use ip6_hop_by_hop::Count;
         let hop_by_hop = [Count::Jumbogram, Count::Bad, Count::UnknownOption];
-        let hop_by_hop = hop_by_hop.map(|count| (count, Why::Problem));
+        let hop_by_hop = hop_by_hop.map(|count| (count, ErrorReason::Problem));
         self.add(engine, ip6_hop_by_hop::Ip6HopByHop::NAME, &hop_by_hop)?;
         use ip_local::Count as Local;
         let problems = [Local::Malformed, Local::UnknownOption, Local::SourceRoute];
-        let problems = problems.map(|count| (count, Why::Problem));
+        let problems = problems.map(|count| (count, ErrorReason::Problem));
         self.add(engine, local, &problems)?;
-        let too_big = [(ip_rewrite::Count::TooBig, Why::TooBig)];
+        let too_big = [(ip_rewrite::Count::TooBig, ErrorReason::TooBig)];
         self.add(engine, rewrite, &too_big)
     }
 
@@ -78,16 +83,16 @@ impl Reasons {
         &mut self,
         engine: &Engine,
         node: &str,
-        all: &[(C, Why)],
+        all: &[(C, ErrorReason)],
     ) -> Result<(), GraphError> {
         let id = engine.node(node)?;
-        let word = |(count, why): &(C, Why)| (id.reason(count.index()), *why);
+        let word = |(count, why): &(C, ErrorReason)| (id.reason(count.index()), *why);
         self.0.extend(all.iter().map(word));
         Ok(())
     }
 
     /// A counter of a node that belongs to somebody else: found by its name, if it is there.
-    fn by_name(&mut self, engine: &Engine, node: &str, counter: &str, why: Why) {
+    fn by_name(&mut self, engine: &Engine, node: &str, counter: &str, why: ErrorReason) {
         let Ok(id) = engine.node(node) else { return };
         let names = (0..).map_while(|n| Some((n, engine.counter_info(id, n)?.name)));
         if let Some((n, _)) = names.into_iter().find(|(_, name)| *name == counter) {
@@ -97,12 +102,12 @@ impl Reasons {
 
     /// A single reason, for tests.
     #[cfg(test)]
-    pub(crate) fn one(word: u32, why: Why) -> Self {
+    pub(crate) fn one(word: u32, why: ErrorReason) -> Self {
         Reasons(vec![(word, why)])
     }
 
     /// What a word of the `Err` column is about; none when nobody is told.
-    pub(crate) fn find(&self, word: u32) -> Option<Why> {
+    pub(crate) fn find(&self, word: u32) -> Option<ErrorReason> {
         let at = self.0.binary_search_by_key(&word, |(w, _)| *w).ok()?;
         Some(self.0[at].1)
     }

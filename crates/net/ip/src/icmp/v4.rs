@@ -1,6 +1,6 @@
 //! ICMP (RFC 792, 1122, 1191, 1812).
 
-use super::{HOPS, Icmp, LONGEST, Say, Silence, Why, be16, quote};
+use super::{ErrorMessage, ErrorReason, HOPS, Icmp, LONGEST, Suppressed, be16, quote};
 use crate::options4;
 use volley_fib::V4;
 use volley_graph::PacketView;
@@ -56,7 +56,7 @@ impl Icmp for V4 {
         ends: (u32, u32),
         packet: &PacketView<'_>,
     ) -> usize {
-        let say = Say {
+        let say = ErrorMessage {
             kind: Icmp4Type::REDIRECT.0,
             code: 1,
             rest: hop.to_be_bytes(),
@@ -72,48 +72,50 @@ impl Icmp for V4 {
         Some((word(12)?, word(16)?))
     }
 
-    fn silence(packet: &PacketView<'_>) -> Option<Silence> {
+    fn silence(packet: &PacketView<'_>) -> Option<Suppressed> {
         let bytes = packet.bytes();
         let (source, _) = Self::ends(bytes)?;
         if !is_one_host(source) {
-            return Some(Silence::BadSource);
+            return Some(Suppressed::BadSource);
         }
         if be16(bytes, 6) & 0x1fff != 0 {
-            return Some(Silence::AboutFragment);
+            return Some(Suppressed::AboutFragment);
         }
         let message = bytes.get(header_len(bytes)).copied();
         let about_error = bytes[9] == PROTOCOL && message.is_none_or(Self::is_error);
-        about_error.then_some(Silence::AboutError)
+        about_error.then_some(Suppressed::AboutError)
     }
 
     /// RFC 1812, 4.3.2.7.
-    fn tells_of_groups(_: Why, _: Say, _: &[u8]) -> bool {
+    fn tells_of_groups(_: ErrorReason, _: ErrorMessage, _: &[u8]) -> bool {
         false
     }
 
-    fn say(why: Why, packet: &PacketView<'_>, mtu: u16) -> Option<Say> {
-        let say = |kind: Icmp4Type, code, rest| Say {
+    fn say(why: ErrorReason, packet: &PacketView<'_>, mtu: u16) -> Option<ErrorMessage> {
+        let say = |kind: Icmp4Type, code, rest| ErrorMessage {
             kind: kind.0,
             code,
             rest,
         };
         let lost = |code| say(Icmp4Type::UNREACHABLE, code, [0; 4]);
         Some(match why {
-            Why::Expired => say(Icmp4Type::TIME_EXCEEDED, 0, [0; 4]),
-            Why::Reassembly => say(Icmp4Type::TIME_EXCEEDED, 1, [0; 4]),
+            ErrorReason::Expired => say(Icmp4Type::TIME_EXCEEDED, 0, [0; 4]),
+            ErrorReason::Reassembly => say(Icmp4Type::TIME_EXCEEDED, 1, [0; 4]),
             // IPv4 has no words for these.
-            Why::FragmentLength | Why::FragmentOffset | Why::HeaderChain => return None,
-            Why::NoRoute => lost(unreachable::NET),
-            Why::Unreachable => lost(unreachable::HOST),
-            Why::Prohibited => lost(unreachable::PROHIBITED),
-            Why::Protocol => lost(unreachable::PROTOCOL),
-            Why::Port => lost(unreachable::PORT),
-            Why::TooBig => {
+            ErrorReason::FragmentLength
+            | ErrorReason::FragmentOffset
+            | ErrorReason::HeaderChain => return None,
+            ErrorReason::NoRoute => lost(unreachable::NET),
+            ErrorReason::Unreachable => lost(unreachable::HOST),
+            ErrorReason::Prohibited => lost(unreachable::PROHIBITED),
+            ErrorReason::Protocol => lost(unreachable::PROTOCOL),
+            ErrorReason::Port => lost(unreachable::PORT),
+            ErrorReason::TooBig => {
                 let [high, low] = mtu.to_be_bytes();
                 let code = unreachable::FRAGMENTATION_NEEDED;
                 say(Icmp4Type::UNREACHABLE, code, [0, 0, high, low])
             }
-            Why::Problem => {
+            ErrorReason::Problem => {
                 let bytes = packet.bytes();
                 let options = bytes.get(20..header_len(bytes))?;
                 let (_, at) = options4::read(options).err()?;
@@ -129,7 +131,7 @@ impl Icmp for V4 {
 
     fn write(
         out: &mut [u8; LONGEST],
-        say: Say,
+        say: ErrorMessage,
         (from, to): (u32, u32),
         packet: &PacketView<'_>,
     ) -> usize {

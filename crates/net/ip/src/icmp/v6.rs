@@ -1,6 +1,6 @@
 //! ICMPv6 (RFC 4443).
 
-use super::{HOPS, Icmp, LONGEST, Say, Silence, Why, be16, quote};
+use super::{ErrorMessage, ErrorReason, HOPS, Icmp, LONGEST, Suppressed, be16, quote};
 use crate::extensions::{fragment_header, loose_upper, upper};
 use std::net::Ipv6Addr;
 use volley_fib::V6;
@@ -49,60 +49,61 @@ impl Icmp for V6 {
         Some((number(8)?, number(24)?))
     }
 
-    fn silence(packet: &PacketView<'_>) -> Option<Silence> {
+    fn silence(packet: &PacketView<'_>) -> Option<Suppressed> {
         let bytes = cut(packet);
         let (source, _) = Self::ends(bytes)?;
         if !is_one_host(source) {
-            return Some(Silence::BadSource);
+            return Some(Suppressed::BadSource);
         }
         let upper = loose_upper(bytes)?;
         if upper.proto != PROTOCOL {
             return None;
         }
         if upper.later_fragment {
-            return Some(Silence::AboutFragment);
+            return Some(Suppressed::AboutFragment);
         }
         let message = bytes.get(upper.at).copied();
         message
             .is_none_or(Self::is_error)
-            .then_some(Silence::AboutError)
+            .then_some(Suppressed::AboutError)
     }
 
     /// RFC 4443, 2.4 (e.3): too big, and an option whose two top bits are 10.
-    fn tells_of_groups(why: Why, say: Say, packet: &[u8]) -> bool {
+    fn tells_of_groups(why: ErrorReason, say: ErrorMessage, packet: &[u8]) -> bool {
         let at = u32::from_be_bytes(say.rest) as usize;
         let option = packet.get(at).map(|kind| kind >> 6);
-        why == Why::TooBig || why == Why::Problem && say.code == 2 && option == Some(2)
+        why == ErrorReason::TooBig
+            || why == ErrorReason::Problem && say.code == 2 && option == Some(2)
     }
 
-    fn say(why: Why, packet: &PacketView<'_>, mtu: u16) -> Option<Say> {
-        let say = |kind: Icmp6Type, code, rest: u32| Say {
+    fn say(why: ErrorReason, packet: &PacketView<'_>, mtu: u16) -> Option<ErrorMessage> {
+        let say = |kind: Icmp6Type, code, rest: u32| ErrorMessage {
             kind: kind.0,
             code,
             rest: rest.to_be_bytes(),
         };
         let lost = |code| say(Icmp6Type::UNREACHABLE, code, 0);
         Some(match why {
-            Why::Expired => say(Icmp6Type::TIME_EXCEEDED, 0, 0),
-            Why::Reassembly => say(Icmp6Type::TIME_EXCEEDED, 1, 0),
+            ErrorReason::Expired => say(Icmp6Type::TIME_EXCEEDED, 0, 0),
+            ErrorReason::Reassembly => say(Icmp6Type::TIME_EXCEEDED, 1, 0),
             // RFC 8200, 4.5: at the payload length; at the offset; RFC 7112, 5: nowhere.
-            Why::FragmentLength => say(Icmp6Type::PARAMETER_PROBLEM, 0, 4),
-            Why::FragmentOffset => {
+            ErrorReason::FragmentLength => say(Icmp6Type::PARAMETER_PROBLEM, 0, 4),
+            ErrorReason::FragmentOffset => {
                 let (at, _) = fragment_header(cut(packet))?;
                 say(Icmp6Type::PARAMETER_PROBLEM, 0, at as u32 + 2)
             }
-            Why::HeaderChain => say(Icmp6Type::PARAMETER_PROBLEM, 3, 0),
-            Why::NoRoute => lost(unreachable::NO_ROUTE),
-            Why::Unreachable => lost(unreachable::ADDRESS),
-            Why::Prohibited => lost(unreachable::PROHIBITED),
-            Why::Port => lost(unreachable::PORT),
-            Why::TooBig => say(Icmp6Type::PACKET_TOO_BIG, 0, mtu.into()),
-            Why::Protocol => {
+            ErrorReason::HeaderChain => say(Icmp6Type::PARAMETER_PROBLEM, 3, 0),
+            ErrorReason::NoRoute => lost(unreachable::NO_ROUTE),
+            ErrorReason::Unreachable => lost(unreachable::ADDRESS),
+            ErrorReason::Prohibited => lost(unreachable::PROHIBITED),
+            ErrorReason::Port => lost(unreachable::PORT),
+            ErrorReason::TooBig => say(Icmp6Type::PACKET_TOO_BIG, 0, mtu.into()),
+            ErrorReason::Protocol => {
                 // What no extension header is, and nothing here speaks: its number stands in front of it.
                 let named_at = upper(cut(packet)).map_or_else(|f| f.at, |u| u.named_at);
                 say(Icmp6Type::PARAMETER_PROBLEM, 1, named_at as u32)
             }
-            Why::Problem => {
+            ErrorReason::Problem => {
                 let fault = upper(cut(packet)).err()?;
                 say(Icmp6Type::PARAMETER_PROBLEM, fault.code?, fault.at as u32)
             }
@@ -176,7 +177,7 @@ impl Icmp for V6 {
 
     fn write(
         out: &mut [u8; LONGEST],
-        say: Say,
+        say: ErrorMessage,
         (from, to): (u128, u128),
         packet: &PacketView<'_>,
     ) -> usize {

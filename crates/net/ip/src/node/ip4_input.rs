@@ -10,7 +10,7 @@ use std::sync::Arc;
 use volley_fib::V4;
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
-    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, counters, nexts, or_all,
+    ArcId, Col, Column, Consumed, Counters, Cx, Isa, Node, Vector, Words, counters, nexts, or_all,
     strip_rows,
 };
 use volley_iface::{Flag, IfTable};
@@ -179,7 +179,7 @@ impl Node for Ip4Input {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
         if I::FEW && few(&mut v) {
             return v.send_arc(self.arc, Col::Rx, Next::Lookup);

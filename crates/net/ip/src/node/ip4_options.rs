@@ -8,7 +8,7 @@ use crate::options4::{self, Fault, Wishes};
 use crate::{Ip, IpTrace};
 use volley_fib::V4;
 use volley_fib::dataplane::{DataPlane, DpoKind, View};
-use volley_graph::{ArcId, Clock, Col, Cx, Done, Isa, Node, Packet, Vector, counters, nexts};
+use volley_graph::{ArcId, Clock, Col, Consumed, Cx, Isa, Node, Packet, Vector, counters, nexts};
 use volley_wire::checksum::checksum;
 
 nexts! {
@@ -81,7 +81,7 @@ impl Node for Ip4Options {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         v.forget(&[Col::Err]);
         let (view, day_ms) = (self.fib.read(cx.guard()), self.clock.day_ms());
         v.sift(

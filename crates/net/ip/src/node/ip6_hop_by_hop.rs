@@ -4,7 +4,7 @@
 
 use crate::{Ip, IpTrace};
 use volley_fib::V6;
-use volley_graph::{ArcId, Col, Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_graph::{ArcId, Col, Consumed, Cx, Isa, Node, Vector, counters, nexts};
 
 nexts! {
     /// Where ip6-hop-by-hop sends packets.
@@ -100,7 +100,7 @@ impl Node for Ip6HopByHop {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         v.forget(&[Col::Err]);
         v.sift(
             |packet| match fault(packet.bytes()) {

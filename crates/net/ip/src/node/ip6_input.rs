@@ -9,7 +9,7 @@ use std::sync::Arc;
 use volley_fib::V6;
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
-    ArcId, Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, counters, mask, nexts,
+    ArcId, Col, Column, Consumed, Counters, Cx, Isa, Node, Vector, Words, counters, mask, nexts,
     or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
@@ -214,7 +214,7 @@ impl Ip6Input {
     fn spare_for_kernel(&mut self, rx: &[u32]) {
         let verdicts = self.verdict.words_mut(rx.len()).iter_mut();
         for (code, &rx) in verdicts.zip(rx) {
-            if *code == Count::LinkLocal.code() && self.table.has(rx, Flag::Twin) {
+            if *code == Count::LinkLocal.code() && self.table.has(rx, Flag::HasLcpTap) {
                 *code = Count::ForKernel.code();
             }
         }
@@ -293,7 +293,7 @@ impl Node for Ip6Input {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
         if I::FEW && few(&mut v) {
             return v.send_arc(self.arc, Col::Rx, Next::Lookup);

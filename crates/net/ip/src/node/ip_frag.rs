@@ -11,8 +11,8 @@ use std::collections::hash_map::RandomState;
 use std::sync::Arc;
 use volley_fib::dataplane::{DataPlane, Dpo};
 use volley_graph::{
-    Col, Cx, Done, Fate, Isa, Node, NodeId, Offload, Offspring, Packet, PacketView, Vector,
-    counters, nexts,
+    Col, Consumed, Cx, Isa, Node, NodeId, Offload, Packet, PacketView, ReplicateAction, Replicator,
+    Vector, counters, nexts,
 };
 use volley_iface::{IfTable, Payload, finish_checksum};
 use volley_wire::checksum::Sum;
@@ -68,7 +68,7 @@ fn fragment<F: Cuts, I: Isa>(
     packet: &PacketView<'_>,
     mtu: usize,
     (node, ids): (NodeId, &mut Ids),
-    out: &mut Offspring<'_, I>,
+    out: &mut Replicator<'_, I>,
 ) -> Result<usize, Count> {
     let cut = F::cut(packet, mtu, ids)?;
     let mut from = Payload::new(packet, cut.skip).ok_or(Count::BadOffload)?;
@@ -76,7 +76,7 @@ fn fragment<F: Cuts, I: Isa>(
     while at < cut.payload {
         let part = cut.part(at);
         let mut copied = 0;
-        let first = out.add(packet, node, cut.head + part, |buffer| {
+        let first = out.build(packet, node, cut.head + part, |buffer| {
             let head = cut.write(copied, buffer);
             from.read(&mut buffer[head..], &mut Sum::new());
             copied += buffer.len();
@@ -109,13 +109,13 @@ impl<F: Icmp> Node for Frag<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         v.forget(&[Col::Err]);
         v.require(Col::Dpo, 0);
         let Frag { fib, table, ids } = self;
         let adjs = fib.read(cx.guard()).adjs();
         let (one_host, group) = (v.edge(Next::REWRITE), v.edge(Next::GROUP));
-        v.unfold(|packet, out| {
+        v.replicate(|packet, out| {
             // Copies of a packet to a group have no adjacency: they know their interface.
             let (mtu, rewrite) = if F::is_for_group(packet.bytes()) {
                 let tx = packet.get(Col::Tx).unwrap_or(u32::MAX);
@@ -130,11 +130,11 @@ impl<F: Icmp> Node for Frag<F> {
                 Ok(fragments) => {
                     cx.count(Count::Fragmented, 1);
                     cx.count(Count::Fragments, fragments as u64);
-                    Fate::Replaced
+                    ReplicateAction::Replaced
                 }
                 Err(why) => {
                     packet.fail(cx, why);
-                    Fate::Drop(Next::DROP)
+                    ReplicateAction::Drop(Next::DROP)
                 }
             }
         })

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use volley_fib::Af;
 use volley_fib::dataplane::DataPlane;
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Held, Isa, Node, Output, Part, Rest, Stage, Vector, counters,
-    nexts,
+    Col, Column, Consumed, Counters, Cx, HeldPacket, HoldAction, Isa, Node, Output, Stage, Vector,
+    WakeConditions, counters, nexts,
 };
 
 nexts! {
@@ -113,7 +113,7 @@ fn edge<F: Icmp>(count: Count) -> Next<F> {
 pub struct FullReassembly<F: Icmp> {
     fib: DataPlane<F>,
     switches: Arc<ReassemblySwitches>,
-    store: Store<Key, Held>,
+    store: Store<Key, HeldPacket>,
     worker: usize,
     timeout_ns: u64,
     edges: Column,
@@ -160,7 +160,7 @@ impl<F: Icmp> FullReassembly<F> {
                 fragment
             };
             // Not sent, they are freed.
-            drop(out.resume_held(next));
+            drop(out.new_from_held(next));
         }
         Ok(())
     }
@@ -173,17 +173,17 @@ impl<F: Icmp> FullReassembly<F> {
         let mut fragments = self.store.fragments_of(whole);
         let (_, first) = fragments.next().ok_or(Fault::NoBuffers)?;
         let mut headers = [0; HEADERS];
-        let len = F::headers(first.front(0), payload as usize, ecn, &mut headers);
+        let len = F::headers(first.bytes_before(0), payload as usize, ecn, &mut headers);
         let headers = &headers[..len.ok_or(Fault::TooLong)?];
-        let back = Some(first.moved()).filter(|n| *n <= LINK).unwrap_or(0);
-        let link = &first.front(back)[..back];
+        let back = Some(first.offset()).filter(|n| *n <= LINK).unwrap_or(0);
+        let link = &first.bytes_before(back)[..back];
         let mut fresh = out.alloc(1, first.rx());
         if fresh.is_empty() {
             return Err(Fault::NoBuffers);
         }
         let room = back + headers.len() + payload as usize;
         let filled = fresh.scatter(0, room, |buffers| {
-            let mut pen = Pen { buffers, at: 0 };
+            let mut pen = FragmentWriter { buffers, at: 0 };
             pen.write(link);
             pen.write(headers);
             for (span, fragment) in self.store.fragments_of(whole) {
@@ -215,7 +215,7 @@ impl<F: Icmp> FullReassembly<F> {
         let size = out.vector_size();
         let (store, mut n, mut evicted) = (&mut self.store, 0, 0);
         let (edges, reasons) = (self.edges.words_mut(size), self.reasons.words_mut(size));
-        let mut fresh = out.resume_held(|| {
+        let mut fresh = out.new_from_held(|| {
             let (fragment, fault, is_first) = store.next_drop()?;
             let count = Count::from(fault);
             // RFC 792 and RFC 8200, 4.5: only who sent the first fragment is told that time is over.
@@ -235,12 +235,12 @@ impl<F: Icmp> FullReassembly<F> {
 }
 
 /// Writes bytes into buffers, one after the other.
-struct Pen<'a, 'b> {
+struct FragmentWriter<'a, 'b> {
     buffers: &'a mut [IoSliceMut<'b>],
     at: usize,
 }
 
-impl Pen<'_, '_> {
+impl FragmentWriter<'_, '_> {
     fn write(&mut self, mut bytes: &[u8]) {
         while let Some(buffer) = self.buffers.get_mut(self.at / volley_graph::buf::DATA)
             && !bytes.is_empty()
@@ -260,13 +260,13 @@ impl<F: Icmp> Node for FullReassembly<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         v.forget(&[Col::Err]);
         let (bounds, now_ns) = (self.switches.bounds(), cx.now_ns());
         self.timeout_ns = bounds.timeout_ns;
         let view = self.fib.read(cx.guard());
         let store = RefCell::new(&mut self.store);
-        let done = v.part(
+        let done = v.each_or_hold(
             |packet| {
                 let found = F::fragment(packet.bytes(), packet.len());
                 let may = found.map_err(Count::from).and_then(|(key, span)| {
@@ -280,13 +280,13 @@ impl<F: Icmp> Node for FullReassembly<F> {
                 match may {
                     Ok(leave) => {
                         cx.count(Count::Held, 1);
-                        Part::Hold(leave)
+                        HoldAction::Hold(leave)
                     }
                     Err(count) => {
                         let refused = u64::from(count == Count::Full);
                         self.switches.full.count_refused(self.worker, refused);
                         packet.fail(cx, count);
-                        Part::Send(edge(count))
+                        HoldAction::Send(edge(count))
                     }
                 }
             },
@@ -329,15 +329,15 @@ impl<F: Icmp> Stage for FullReassembly<F> {
         sent
     }
 
-    fn may_rest(&self, now_ns: u64) -> bool {
+    fn may_sleep(&self, now_ns: u64) -> bool {
         let oldest = self.store.oldest_ns();
         let is_over = oldest.is_some_and(|born| now_ns.saturating_sub(born) >= self.timeout_ns);
         !(is_over || self.store.is_due())
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         if let Some(born) = self.store.oldest_ns() {
-            rest.until(born.saturating_add(self.timeout_ns));
+            rest.wake_at(born.saturating_add(self.timeout_ns));
         }
         true
     }

@@ -12,7 +12,8 @@ use std::hash::BuildHasher;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use volley_graph::{
-    Column, Counters, Crew, Cx, Done, Isa, MAX_WORKERS, Node, Vector, counters, handoff_code, nexts,
+    Column, Consumed, Counters, Cx, Isa, MAX_WORKERS, Node, Vector, WorkerSet, counters,
+    handoff_code, nexts,
 };
 
 nexts! {
@@ -35,7 +36,7 @@ counters! {
 
 /// State of a handoff node.
 pub struct Handoff<G> {
-    crew: Arc<Crew>,
+    worker_set: Arc<WorkerSet>,
     /// The same for all workers, and not to be guessed by senders.
     hasher: RandomState,
     codes: Column,
@@ -44,9 +45,9 @@ pub struct Handoff<G> {
 
 impl<G> Handoff<G> {
     /// For vectors of up to `size` packets.
-    pub fn new(crew: Arc<Crew>, hasher: RandomState, size: usize) -> Self {
+    pub fn new(worker_set: Arc<WorkerSet>, hasher: RandomState, size: usize) -> Self {
         Handoff {
-            crew,
+            worker_set,
             hasher,
             codes: Column::new(size),
             gather: PhantomData,
@@ -61,18 +62,18 @@ impl<G: Gather> Node for Handoff<G> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<G>>) -> Done {
-        if self.crew.count() < 2 {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<G>>) -> Consumed {
+        if self.worker_set.count() < 2 {
             return v.send_all(Next::REASSEMBLY);
         }
         let node = v.edge(Next::REASSEMBLY);
         let (mut workers, mut n) = ([0; MAX_WORKERS], 0);
-        for (place, worker) in workers.iter_mut().zip(self.crew.open()) {
+        for (place, worker) in workers.iter_mut().zip(self.worker_set.accepting()) {
             (*place, n) = (worker, n + 1);
         }
         let workers = &workers[..n];
-        let hands = v.hands();
-        if n < 2 || !workers.iter().all(|worker| hands.reaches(*worker)) {
+        let stage_cx = v.stage_cx();
+        if n < 2 || !workers.iter().all(|worker| stage_cx.has_ring_to(*worker)) {
             return v.send_all(Next::REASSEMBLY);
         }
         for (row, code) in self.codes.words_mut(v.len()).iter_mut().enumerate() {
@@ -80,7 +81,7 @@ impl<G: Gather> Node for Handoff<G> {
             let hash = key.map_or(0, |key| self.hasher.hash_one(key));
             *code = handoff_code(workers[hash as usize % n], node);
         }
-        let (done, handed) = v.hand_over(&self.codes, Count::Congestion.index(), Next::DROP);
+        let (done, handed) = v.handoff(&self.codes, Count::Congestion.index(), Next::DROP);
         cx.count(Count::Handed, handed.went);
         cx.count(Count::Congestion, handed.refused);
         done

@@ -4,7 +4,7 @@
 
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
-use volley_graph::{Col, Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Col, Consumed, Cx, Isa, Node, Vector, counters, nexts};
 
 nexts! {
     /// Edges of the echo nodes.
@@ -40,9 +40,9 @@ impl<F: Icmp> Node for EchoRequest<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         // The answer has another destination.
-        v.forget(&Col::WHERE_TO);
+        v.forget(&Col::FORWARDING);
         v.each(|packet| match F::echo(packet.bytes_mut()) {
             Some(skip) => {
                 packet.advance(skip);

@@ -4,12 +4,13 @@
 //! The packet was counted where it was dropped and goes on to its end; the error is a second packet, which takes the way of
 //! any other from the lookup on.
 
-use crate::icmp::{LONGEST, Limits, Reasons, Silence, ends, mtu};
-use crate::{Icmp, IcmpSwitches, IpTrace, Why};
+use crate::icmp::{LONGEST, Limits, Reasons, Suppressed, ends, mtu};
+use crate::{ErrorReason, Icmp, IcmpSwitches, IpTrace};
 use std::sync::Arc;
 use volley_fib::dataplane::{DataPlane, View};
 use volley_graph::{
-    Col, Cx, Done, Fate, Isa, Node, NodeId, Offspring, PacketView, Vector, counters, nexts,
+    Col, Consumed, Cx, Isa, Node, NodeId, PacketView, ReplicateAction, Replicator, Vector,
+    counters, nexts,
 };
 
 nexts! {
@@ -70,12 +71,12 @@ impl<F: Icmp> IcmpError<F> {
     }
 }
 
-impl From<Silence> for Count {
-    fn from(silence: Silence) -> Count {
+impl From<Suppressed> for Count {
+    fn from(silence: Suppressed) -> Count {
         match silence {
-            Silence::AboutError => Count::AboutError,
-            Silence::AboutFragment => Count::AboutFragment,
-            Silence::BadSource => Count::BadSource,
+            Suppressed::AboutError => Count::AboutError,
+            Suppressed::AboutFragment => Count::AboutFragment,
+            Suppressed::BadSource => Count::BadSource,
         }
     }
 }
@@ -83,9 +84,9 @@ impl From<Silence> for Count {
 /// What became of telling a sender, who `may` be told if anybody may; none when there was nothing to be said.
 fn tell<F: Icmp, I: Isa>(
     view: &View<'_, F>,
-    why: Why,
+    why: ErrorReason,
     packet: &PacketView<'_>,
-    (lookup, offspring): (NodeId, &mut Offspring<'_, I>),
+    (lookup, replicator): (NodeId, &mut Replicator<'_, I>),
     may: Option<impl FnOnce(F::Addr) -> bool>,
 ) -> Option<Count> {
     if let Some(silence) = F::silence(packet) {
@@ -94,8 +95,8 @@ fn tell<F: Icmp, I: Isa>(
     let for_group = F::is_for_group(packet.bytes());
     let mtu = match why {
         // The node that makes copies says which one's MTU it was: there is no route to ask.
-        Why::TooBig if for_group => packet.get(Col::User0).unwrap_or(0) as u16,
-        Why::TooBig => mtu(view, packet),
+        ErrorReason::TooBig if for_group => packet.get(Col::User0).unwrap_or(0) as u16,
+        ErrorReason::TooBig => mtu(view, packet),
         _ => 0,
     };
     let say = F::say(why, packet, mtu)?;
@@ -115,13 +116,13 @@ fn tell<F: Icmp, I: Isa>(
     }
     let mut message = [0; LONGEST];
     let len = F::write(&mut message, say, ends, packet);
-    let made = offspring.add(packet, lookup, len, |part| {
+    let made = replicator.build(packet, lookup, len, |part| {
         part.copy_from_slice(&message[..part.len()])
     });
     Some(match (made, why) {
         (None, _) => Count::NoBuffers,
-        (_, Why::Expired | Why::Reassembly) => Count::Expired,
-        (_, Why::TooBig) => Count::TooBig,
+        (_, ErrorReason::Expired | ErrorReason::Reassembly) => Count::Expired,
+        (_, ErrorReason::TooBig) => Count::TooBig,
         // ICMPv6 tells of an unknown protocol as of any field it cannot read.
         _ if say.kind == F::PARAMETER_PROBLEM => Count::Problem,
         _ => Count::Unreachable,
@@ -135,9 +136,9 @@ impl<F: Icmp> Node for IcmpError<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         // The error has another destination.
-        v.forget(&Col::WHERE_TO);
+        v.forget(&Col::FORWARDING);
         if !self.switches.errors() {
             return v.send_all(Next::DROP);
         }
@@ -149,16 +150,16 @@ impl<F: Icmp> Node for IcmpError<F> {
             limits,
         } = self;
         let view = fib.read(cx.guard());
-        v.unfold(|packet, offspring| {
+        v.replicate(|packet, replicator| {
             let packet = packet.view();
             if let Some(why) = packet.get(Col::Err).and_then(|word| reasons.find(word)) {
                 let spent = limits.is_spent(switches, why.class(), now_ns);
                 let may = |to| limits.take(switches, why.class(), F::wide(to), now_ns);
                 let may = (!spent).then_some(may);
-                let told = tell::<F, I>(&view, why, &packet, (lookup, offspring), may);
+                let told = tell::<F, I>(&view, why, &packet, (lookup, replicator), may);
                 told.into_iter().for_each(|count| cx.count(count, 1));
             }
-            Fate::Drop(Next::DROP)
+            ReplicateAction::Drop(Next::DROP)
         })
     }
 }
@@ -190,7 +191,7 @@ mod tests {
 
     fn tell<F: Icmp>(
         packet: In,
-        why: Why,
+        why: ErrorReason,
         settings: IcmpSettings,
         plane: fn(&Fib) -> DataPlane<F>,
     ) -> Vec<Out> {
@@ -249,7 +250,12 @@ mod tests {
     #[test]
     fn an_ip4_error_has_all_that_is_asked_of_it() {
         let packet = ip4([10, 0, 1, 9], 17, 0);
-        let out = tell::<V4>(In::new(&packet), Why::Expired, unlimited(), Fib::dataplane4);
+        let out = tell::<V4>(
+            In::new(&packet),
+            ErrorReason::Expired,
+            unlimited(),
+            Fib::dataplane4,
+        );
         let to: Vec<&str> = out.iter().map(|o| o.to.as_str()).collect();
         assert_eq!(
             to,
@@ -280,7 +286,12 @@ mod tests {
         let mut packet = vec![0x60, 0, 0, 0, 5, 120, 17, 1];
         packet.extend(source.octets());
         packet.resize(1440, 0x30);
-        let out = tell::<V6>(In::new(&packet), Why::NoRoute, unlimited(), Fib::dataplane6);
+        let out = tell::<V6>(
+            In::new(&packet),
+            ErrorReason::NoRoute,
+            unlimited(),
+            Fib::dataplane6,
+        );
         let error = &out[1].bytes;
         assert_eq!((out[1].to.as_str(), error.len()), ("ip6-lookup", 1280));
         assert_eq!(error[..8], [0x60, 0, 0, 0, 4, 216, 58, 65]);
@@ -305,7 +316,7 @@ mod tests {
     #[test]
     fn silence_where_it_is_asked_for() {
         let told = |packet: In, settings| {
-            let out = tell::<V4>(packet, Why::NoRoute, settings, Fib::dataplane4);
+            let out = tell::<V4>(packet, ErrorReason::NoRoute, settings, Fib::dataplane4);
             out.iter().any(|o| o.to == "ip4-lookup")
         };
         let near = [10, 0, 0, 9];
@@ -357,7 +368,12 @@ mod tests {
     fn the_mtu_is_that_of_the_way_there() {
         let mut packet = ip4([10, 0, 0, 9], 17, 0x4000);
         packet[16..20].copy_from_slice(&[10, 0, 1, 9]);
-        let out = tell::<V4>(In::new(&packet), Why::TooBig, unlimited(), Fib::dataplane4);
+        let out = tell::<V4>(
+            In::new(&packet),
+            ErrorReason::TooBig,
+            unlimited(),
+            Fib::dataplane4,
+        );
         assert_eq!(out[1].bytes[20..22], [3, 4]);
         assert_eq!(out[1].bytes[24..28], [0, 0, 0x05, 0x78]);
     }

@@ -4,7 +4,7 @@
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use volley_graph::{Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Consumed, Cx, Isa, Node, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 
 nexts! {
@@ -50,14 +50,14 @@ impl<F: Icmp> Node for IcmpInput<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next<F>>) -> Consumed {
         v.each(|packet| {
             let count = match F::kind(packet.bytes()) {
                 Some((kind, 0)) if kind == F::ECHO_REQUEST => return Next::ECHO,
                 Some((kind, _)) if F::is_neighbor(kind) => return Next::NEIGHBOR,
                 Some((kind, 0)) if kind == F::ECHO_REPLY => return Next::ANSWER,
                 Some((kind, _)) if F::is_error(kind) => return Next::ANSWER,
-                _ if self.table.has(packet.rx(), Flag::Twin) => return Next::PUNT,
+                _ if self.table.has(packet.rx(), Flag::HasLcpTap) => return Next::PUNT,
                 _ => Count::UnknownType,
             };
             packet.fail(cx, count);
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn messages_go_by_their_type() {
         let table = IfTable::new(1);
-        table.set_twin(IfIdx(4), Some(IfIdx(9)));
+        table.set_lcp_tap(IfIdx(4), Some(IfIdx(9)));
         let at = |kind, code, rx| {
             let mut p = vec![0x45, 0, 0, 28];
             p.resize(20, 0);

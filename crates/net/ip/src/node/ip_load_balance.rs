@@ -5,7 +5,7 @@ use crate::family::flow_hash;
 use crate::node::ip_lookup::{Count, Edge, send};
 use crate::{Icmp, IpTrace};
 use volley_fib::dataplane::{DataPlane, Dpo};
-use volley_graph::{Col, Column, Cx, Done, Isa, Node, Vector};
+use volley_graph::{Col, Column, Consumed, Cx, Isa, Node, Vector};
 
 /// State of a load-balance node.
 pub struct LoadBalance<F: Icmp> {
@@ -34,7 +34,7 @@ impl<F: Icmp> Node for LoadBalance<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Edge<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Edge<F>>) -> Consumed {
         v.require(Col::Dpo, 0);
         let LoadBalance {
             fib,

@@ -4,7 +4,7 @@
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use volley_graph::{Col, Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Col, Consumed, Cx, Isa, Node, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 
 nexts! {
@@ -91,8 +91,8 @@ impl<F: Icmp> Node for Local<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
-        v.forget(&Col::WHERE_TO);
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
+        v.forget(&Col::FORWARDING);
         v.each(|packet| {
             let Some(count) = F::refusal(&packet.view()) else {
                 return Next::ICMP;
@@ -101,7 +101,7 @@ impl<F: Icmp> Node for Local<F> {
                 cx.count(count, 1);
                 return Next::REASSEMBLY;
             }
-            if for_kernel(count) && self.table.has(packet.rx(), Flag::Twin) {
+            if for_kernel(count) && self.table.has(packet.rx(), Flag::HasLcpTap) {
                 return Next::PUNT;
             }
             packet.fail(cx, count);
@@ -121,7 +121,7 @@ mod tests {
 
     fn at<F: Icmp + Deliver>(packet: In) -> (String, Option<String>) {
         let table = IfTable::new(1);
-        table.set_twin(IfIdx(4), Some(IfIdx(9)));
+        table.set_lcp_tap(IfIdx(4), Some(IfIdx(9)));
         let out = run(&[packet], &Domain::new(), move |_| {
             Local::<F>::new(table.clone())
         });

@@ -5,7 +5,7 @@ use crate::family::one_table;
 use crate::{Icmp, IpTrace, Step};
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, DropWhy, MAX_TABLES, View};
 use volley_graph::{
-    Bits, Col, Column, Counters, Cx, Done, Isa, Nexts, Node, Vector, all_equal, counters, nexts,
+    Bits, Col, Column, Consumed, Counters, Cx, Isa, Nexts, Node, Vector, all_equal, counters, nexts,
 };
 
 nexts! {
@@ -180,7 +180,7 @@ pub(crate) fn send<F: Icmp, I: Isa>(
     dpo: &mut Column,
     verdict: &mut Column,
     next: &mut Column,
-) -> Done {
+) -> Consumed {
     let odd = odd(dpo.words(v.len()));
     v.put(Col::Dpo, dpo);
     if !odd {
@@ -206,7 +206,7 @@ fn tell_apart<F: Icmp, I: Isa>(
     mut v: Vector<'_, I, Edge<F>>,
     verdict: &mut Column,
     next: &mut Column,
-) -> Done {
+) -> Consumed {
     let n = v.len();
     let odd = adjacent(v.isa(), v.column(Col::Dpo), next).inverted();
     verdict.words_mut(n).fill(0);
@@ -238,7 +238,7 @@ impl<F: Icmp> Node for Lookup<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Edge<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Edge<F>>) -> Consumed {
         let n = v.len();
         F::require_dst(&mut v);
         let Lookup {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use volley_fib::Af;
 use volley_fib::dataplane::{AdjFacts, DataPlane, DpoKind, View};
 use volley_graph::{
-    Col, Column, Cx, Done, Fate, Isa, Node, NodeId, Offspring, PacketView, Vector, counters, nexts,
-    or_all,
+    Col, Column, Consumed, Cx, Isa, Node, NodeId, PacketView, ReplicateAction, Replicator, Vector,
+    counters, nexts, or_all,
 };
 use volley_iface::IfTable;
 
@@ -123,18 +123,18 @@ fn next_hop<F: Icmp>(
 }
 
 /// The part of a redirect node that tells one sender.
-struct Teller<'a, F: Icmp> {
+struct RedirectSender<'a, F: Icmp> {
     view: View<'a, F>,
     table: &'a IfTable,
     lookup: NodeId,
 }
 
-impl<F: Icmp> Teller<'_, F> {
+impl<F: Icmp> RedirectSender<'_, F> {
     /// What became of telling the sender of a packet; none when there was nothing to be told.
     fn tell<I: Isa>(
         &self,
         packet: &PacketView<'_>,
-        offspring: &mut Offspring<'_, I>,
+        replicator: &mut Replicator<'_, I>,
         may: impl FnOnce(F::Addr) -> bool,
     ) -> Option<Count> {
         let (source, destination) = F::ends(packet.bytes())?;
@@ -162,7 +162,7 @@ impl<F: Icmp> Teller<'_, F> {
         let from = F::redirects_from(own, self.table.mac(packet.rx()), *near);
         let mut message = [0; LONGEST];
         let len = F::write_redirect(&mut message, (hop, mac), (from, source), packet);
-        let made = offspring.add(packet, self.lookup, len, |part| {
+        let made = replicator.build(packet, self.lookup, len, |part| {
             part.copy_from_slice(&message[..part.len()])
         });
         Some(made.map_or(Count::NoBuffers, |_| Count::Sent))
@@ -204,7 +204,7 @@ impl<F: Icmp> Node for Redirect<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         let n = v.len();
         F::require_dst(&mut v);
         let Redirect {
@@ -222,19 +222,19 @@ impl<F: Icmp> Node for Redirect<F> {
         // The redirect has another destination; what the packet's flow is known by stays.
         v.forget(&Col::DESTINATION);
         let lookup = v.edge(Next::LOOKUP);
-        let teller = Teller {
+        let teller = RedirectSender {
             view,
             table,
             lookup,
         };
         let (mut rows, now_ns) = (work.back.words(n).iter(), cx.now_ns());
-        v.unfold(|packet, offspring| {
+        v.replicate(|packet, replicator| {
             if rows.next().is_some_and(|back| *back != 0) {
                 let may = |to| limits.take(switches, Class::Redirect, F::wide(to), now_ns);
-                let told = teller.tell(&packet.view(), offspring, may);
+                let told = teller.tell(&packet.view(), replicator, may);
                 told.into_iter().for_each(|count| cx.count(count, 1));
             }
-            Fate::NextFeature
+            ReplicateAction::NextFeature
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::{Icmp, Ip, IpTrace};
 use volley_fib::Af;
 use volley_fib::dataplane::{AdjFacts, AdjTable, DataPlane, Dpo, View};
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Isa, Node, Vector, all_equal, counters, nexts,
+    Col, Column, Consumed, Counters, Cx, Isa, Node, Vector, all_equal, counters, nexts,
 };
 
 /// Length of an Ethernet header.
@@ -106,7 +106,7 @@ fn few<F: Icmp, I: Isa>(adjs: &AdjTable<'_>, v: &mut Vector<'_, I, Next<F>>) -> 
         v.few_of_mut(Col::Tx)[row] = words.tx_if;
         rewrite::<F>(v.front(row), [words.head, words.tail]);
     }
-    v.forget(&Col::WHERE_TO);
+    v.forget(&Col::FORWARDING);
     true
 }
 
@@ -146,7 +146,7 @@ impl<F: Icmp> Node for Rewrite<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         let n = v.len();
         v.require(Col::Dpo, 0);
         let Rewrite {
@@ -192,7 +192,7 @@ impl<F: Icmp> Node for Rewrite<F> {
             _ => Next::DROP,
         });
         v.take(Col::Dpo, adj);
-        v.forget(&Col::WHERE_TO);
+        v.forget(&Col::FORWARDING);
         v.retreat(ETHERNET as u32);
         match one {
             Some(words) => {

@@ -8,7 +8,8 @@ use crate::{Ip, IpTrace, Step};
 use std::marker::PhantomData;
 use volley_fib::dataplane::{AdjFacts, DataPlane, Dpo, DpoKind, View};
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Isa, Node, Vector, Words, all_equal, counters, nexts, or_all,
+    Col, Column, Consumed, Counters, Cx, Isa, Node, Vector, Words, all_equal, counters, nexts,
+    or_all,
 };
 
 nexts! {
@@ -202,7 +203,7 @@ impl<F: Ip, M: Mode> Node for Urpf<F, M> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
         let Urpf { fib, work } = self;
         let view = fib.read(cx.guard());

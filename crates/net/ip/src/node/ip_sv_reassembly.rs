@@ -15,8 +15,8 @@ use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
 use volley_fib::{V4, V6};
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Held, Isa, Names, Node, Output, PacketView, Part, Rest, Spot,
-    Stage, Trace, Vector, counters, nexts,
+    ArcPosition, Col, Column, Consumed, Counters, Cx, HeldPacket, HoldAction, Isa, Node, Output,
+    PacketView, Stage, Trace, TraceNames, Vector, WakeConditions, counters, nexts,
 };
 
 nexts! {
@@ -101,9 +101,9 @@ fn as_tag(hash: u32) -> u32 {
 pub struct SvReassembly<F: Icmp> {
     fib: DataPlane<F>,
     switches: Arc<ReassemblySwitches>,
-    flows: Flows<Key, Held>,
+    flows: Flows<Key, HeldPacket>,
     /// Where packets go on.
-    spot: Spot,
+    spot: ArcPosition,
     worker: usize,
     timeout_ns: u64,
     totals: Totals,
@@ -117,7 +117,7 @@ impl<F: Icmp> SvReassembly<F> {
     pub fn new(
         fib: DataPlane<F>,
         switches: Arc<ReassemblySwitches>,
-        spot: Spot,
+        spot: ArcPosition,
         (worker, size): (usize, usize),
     ) -> Self {
         SvReassembly {
@@ -145,7 +145,7 @@ impl<F: Icmp> SvReassembly<F> {
     fn release_some<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let hashes = self.hashes.words_mut(out.vector_size());
         let (flows, mut n) = (&mut self.flows, 0);
-        let mut fresh = out.resume_held(|| {
+        let mut fresh = out.new_from_held(|| {
             let (fragment, hash) = flows.next_ready()?;
             hashes[n] = hash;
             n += 1;
@@ -153,14 +153,14 @@ impl<F: Icmp> SvReassembly<F> {
         });
         fresh.prepare(|row, packet| packet.set(Col::Hash, hashes[row]));
         cx.count(Count::Released, n as u64);
-        fresh.send_behind(self.spot)
+        fresh.send_after(self.spot)
     }
 
     /// Drop fragments that waited in vain: at most one vector of them.
     fn drop_some<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let reasons = self.reasons.words_mut(out.vector_size());
         let (flows, mut n, mut evicted) = (&mut self.flows, 0, 0);
-        let mut fresh = out.resume_held(|| {
+        let mut fresh = out.new_from_held(|| {
             let (fragment, fault) = flows.next_drop()?;
             let count = Count::from(fault);
             reasons[n] = cx.node().reason(count.index());
@@ -195,7 +195,7 @@ impl Trace for SvTrace {
         SvTrace { rx, said }
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let rx = names.interface(self.rx);
         let (id, span) = match self.said {
             Ok(found) => found,
@@ -216,7 +216,7 @@ impl<F: Icmp> Node for SvReassembly<F> {
     type Trace = SvTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         v.forget(&[Col::Err]);
         let (bounds, now_ns) = (self.switches.virtual_bounds(), cx.now_ns());
         self.timeout_ns = bounds.timeout_ns;
@@ -240,7 +240,7 @@ impl<F: Icmp> Node for SvReassembly<F> {
             }
             Ok(Later::Known(hash))
         };
-        let done = v.part(
+        let done = v.each_or_hold(
             |packet| match judge(
                 packet.bytes(),
                 packet.len(),
@@ -250,19 +250,19 @@ impl<F: Icmp> Node for SvReassembly<F> {
                     cx.count(Count::Known, 1);
                     totals.known += 1;
                     packet.set(Col::Hash, hash);
-                    Part::Behind(spot)
+                    HoldAction::ResumeAfter(spot)
                 }
                 Ok(Later::Wait(leave)) => {
                     cx.count(Count::Held, 1);
                     totals.held += 1;
-                    Part::Hold(leave)
+                    HoldAction::Hold(leave)
                 }
                 Err(count) => {
                     totals.dropped += 1;
                     let refused = u64::from(count == Count::Full);
                     self.switches.virt.count_refused(self.worker, refused);
                     packet.fail(cx, count);
-                    Part::Send(Next::Drop)
+                    HoldAction::Send(Next::Drop)
                 }
             },
             |leave, fragment| flows.borrow_mut().put(leave, fragment),
@@ -298,15 +298,15 @@ impl<F: Icmp> Stage for SvReassembly<F> {
         sent
     }
 
-    fn may_rest(&self, now_ns: u64) -> bool {
+    fn may_sleep(&self, now_ns: u64) -> bool {
         let oldest = self.flows.oldest_ns();
         let is_over = oldest.is_some_and(|since| now_ns.saturating_sub(since) >= self.timeout_ns);
         !(is_over || self.flows.is_due())
     }
 
-    fn rest(&mut self, rest: &mut Rest) -> bool {
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
         if let Some(since) = self.flows.oldest_ns() {
-            rest.until(since.saturating_add(self.timeout_ns));
+            rest.wake_at(since.saturating_add(self.timeout_ns));
         }
         true
     }

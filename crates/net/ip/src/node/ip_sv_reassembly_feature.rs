@@ -6,7 +6,7 @@
 
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
-use volley_graph::{Column, Cx, Done, Isa, NoCounters, Node, Vector, Words, nexts, or_all};
+use volley_graph::{Column, Consumed, Cx, Isa, NoCounters, Node, Vector, Words, nexts, or_all};
 
 nexts! {
     /// Where the nodes send fragments: other packets go on along the arc.
@@ -38,7 +38,7 @@ impl<F: Icmp> Node for SvFeature<F> {
     type Trace = IpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         let n = v.len();
         v.words(F::CUT_AT, &mut self.word);
         let words = self.word.strips(n).iter();

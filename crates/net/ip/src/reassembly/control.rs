@@ -7,7 +7,7 @@ use crate::ReassemblySettings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use volley_fib::{V4, V6};
-use volley_graph::{Crew, Engine, GraphError, MAX_WORKERS, Share};
+use volley_graph::{Engine, GraphError, MAX_WORKERS, Share, WorkerSet};
 use volley_iface::Registry;
 use volley_model::reply::{
     ReassemblyReply, ReassemblyRow, VirtualReassemblyReply, VirtualReassemblyRow,
@@ -183,7 +183,7 @@ impl ReassemblySwitches {
         }
     }
 
-    fn virtual_reply(&self, crew: &Crew) -> VirtualReassemblyReply {
+    fn virtual_reply(&self, worker_set: &WorkerSet) -> VirtualReassemblyReply {
         VirtualReassemblyReply {
             family: self.family,
             max_reassemblies: self.datagrams.load(Relaxed),
@@ -191,11 +191,14 @@ impl ReassemblySwitches {
             max_buffers: self.buffers.load(Relaxed),
             share: self.virt.each() as u32,
             timeout_ms: self.virtual_timeout_ms.load(Relaxed),
-            workers: crew.iter().map(|worker| self.virtual_row(worker)).collect(),
+            workers: worker_set
+                .iter()
+                .map(|worker| self.virtual_row(worker))
+                .collect(),
         }
     }
 
-    fn reply(&self, crew: &Crew) -> ReassemblyReply {
+    fn reply(&self, worker_set: &WorkerSet) -> ReassemblyReply {
         ReassemblyReply {
             family: self.family,
             max_reassemblies: self.datagrams.load(Relaxed),
@@ -203,7 +206,7 @@ impl ReassemblySwitches {
             max_buffers: self.buffers.load(Relaxed),
             share: self.full.each() as u32,
             timeout: self.timeout.load(Relaxed),
-            workers: crew.iter().map(|worker| self.row(worker)).collect(),
+            workers: worker_set.iter().map(|worker| self.row(worker)).collect(),
         }
     }
 }
@@ -211,7 +214,7 @@ impl ReassemblySwitches {
 /// Carries out requests about reassembly.
 pub(crate) struct ReassemblyHandler {
     pub all: [Arc<ReassemblySwitches>; 2],
-    pub crew: Arc<Crew>,
+    pub worker_set: Arc<WorkerSet>,
 }
 
 impl ReassemblyHandler {
@@ -241,11 +244,11 @@ impl Handler for ReassemblyHandler {
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {
         match query {
             Query::Reassembly { family } => {
-                let reply = self.of(*family)?.reply(&self.crew);
+                let reply = self.of(*family)?.reply(&self.worker_set);
                 Some(Ok(Reply::Reassembly(reply)))
             }
             Query::VirtualReassembly { family } => {
-                let reply = self.of(*family)?.virtual_reply(&self.crew);
+                let reply = self.of(*family)?.virtual_reply(&self.worker_set);
                 Some(Ok(Reply::VirtualReassembly(reply)))
             }
             _ => None,

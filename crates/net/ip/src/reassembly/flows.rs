@@ -44,7 +44,7 @@ struct Datagram {
     /// Where its first fragment ends.
     head_end: u32,
     born_ns: u64,
-    came: Cover,
+    came: CoveredRange,
     /// Fragments that wait, in the order in which they came, and the buffers that they take.
     waits: Chain,
     buffers: u32,
@@ -164,7 +164,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
             // The identification came again, or somebody plays: whoever reads this one's ports has judged it by them.
             self.datagrams.step_back(slot, KNOWN, now_ns);
             let it = &mut self.datagrams[slot];
-            (it.born_ns, it.came) = (now_ns, Cover::default());
+            (it.born_ns, it.came) = (now_ns, CoveredRange::default());
         } else {
             self.hear(slot, now_ns);
         }
@@ -341,14 +341,14 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
 /// Which parts of a datagram have come, in units of 8 bytes. Only a few parts apart from each other are remembered: others
 /// are as if they had not come, so that a datagram is never taken for complete that is not.
 #[derive(Clone, Copy, Default)]
-struct Cover {
+struct CoveredRange {
     parts: [(u16, u16); 4],
     len: u8,
     /// Where the datagram ends; 0 as long as that is not known.
     total: u16,
 }
 
-impl Cover {
+impl CoveredRange {
     fn add(&mut self, span: Span) {
         let (mut from, mut to) = ((span.start / 8) as u16, span.end.div_ceil(8) as u16);
         if !span.more {

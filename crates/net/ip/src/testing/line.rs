@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use volley_fib::Af;
 use volley_graph::buf::Pool;
 use volley_graph::{
-    Clock, Col, Counters, Cx, DROP_NODE, Domain, Done, Engine, Glance, Isa, Level, NoCounters,
-    NoNext, Node, NodeId, Output, Settings, Source, Vector, Worker, nexts,
+    Clock, Col, Consumed, Counters, Cx, DROP_NODE, Domain, Engine, Isa, Level, NoCounters, NoNext,
+    Node, NodeId, Output, PacketTrace, Settings, Source, Vector, Worker, nexts,
 };
 use volley_model::Family;
 
@@ -26,10 +26,10 @@ impl Node for End {
     const NAME: &'static str = "end";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         for row in 0..v.len() {
             let view = v.view(row);
             let mut bytes = Vec::new();

@@ -4,7 +4,8 @@
 use crate::plane::{Plane, SHG, SLOT};
 use std::sync::Arc;
 use volley_graph::{
-    Cx, Done, Fate, Glance, Isa, Node, NodeId, Offspring, Packet, Vector, counters, nexts,
+    Consumed, Cx, Isa, Node, NodeId, Packet, PacketTrace, ReplicateAction, Replicator, Vector,
+    counters, nexts,
 };
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
@@ -47,8 +48,8 @@ fn flood<I: Isa>(
     (plane, table): (&Plane, &IfTable),
     output: NodeId,
     packet: &mut Packet<'_>,
-    out: &mut Offspring<'_, I>,
-) -> Fate<Next> {
+    out: &mut Replicator<'_, I>,
+) -> ReplicateAction<Next> {
     let rx = packet.rx();
     let from = plane.port(rx);
     let shg = from >> SHG & 0xff;
@@ -57,32 +58,32 @@ fn flood<I: Isa>(
     let ports = members
         .iter()
         .filter(|m| m.port.0 != rx && (shg == 0 || m.shg != shg) && table.has(m.port.0, Flag::Up));
-    let Some(copies) = out.replicate(packet, output, ports.map(|m| m.port.0)) else {
+    let Some(copies) = out.copy_to_ports(packet, output, ports.map(|m| m.port.0)) else {
         packet.fail(cx, Count::NoPort);
-        return Fate::Drop(Next::Drop);
+        return ReplicateAction::Drop(Next::Drop);
     };
-    if copies.missed > 0 {
-        cx.count(Count::NoBuffers, copies.missed);
+    if copies.no_buffers > 0 {
+        cx.count(Count::NoBuffers, copies.no_buffers);
     }
-    if copies.made > 0 {
+    if copies.copied > 0 {
         cx.count(Count::Flooded, 1);
-        cx.count(Count::Copies, copies.made);
+        cx.count(Count::Copies, copies.copied);
     }
-    Fate::Send(output)
+    ReplicateAction::Send(output)
 }
 
 impl Node for L2Flood {
     const NAME: &'static str = "l2-flood";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {
         let plane = self.plane.read(cx.guard());
         let output = v.edge(Next::Output);
         let table = &self.table;
-        v.unfold(|packet, out| flood(cx, (plane, table), output, packet, out))
+        v.replicate(|packet, out| flood(cx, (plane, table), output, packet, out))
     }
 }
 

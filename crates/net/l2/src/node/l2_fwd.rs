@@ -4,7 +4,8 @@
 
 use crate::plane::{FILTER, FLOOD, FORWARD, PORT, Plane, SLOT, UU_FLOOD, same_group, tag};
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, all_equal, counters, nexts, or_all,
+    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, all_equal, counters,
+    nexts, or_all,
 };
 use volley_tables::{MacSnap, MacView, Snap};
 
@@ -118,7 +119,7 @@ impl L2Fwd {
         cx: &Cx<'_, Count>,
         mut v: Vector<'_, I, Next>,
         plane: &Plane,
-    ) -> Done {
+    ) -> Consumed {
         let n = v.len();
         for row in 0..n {
             let answer = self.answer.words(n)[row];
@@ -199,10 +200,10 @@ impl Node for L2Fwd {
     const NAME: &'static str = "l2-fwd";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         if v.is_empty() {
             return v.send_all(Next::Output);
         }

@@ -4,12 +4,12 @@
 //! On entry and on exit the position is at the Ethernet header. On exit `Dst` and `Dst1` are the key of the destination: its
 //! address, and the slot of the bridge domain in the low 16 bits.
 
-use crate::lane::{Heard, Lane, Told};
+use crate::lane::{LearnQueue, LearnedMac, ReportedMacs};
 use crate::plane::{FILTER, LEARN, Plane, SLOT, STATIC, tag};
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Glance, Isa, Names, Node, PacketView, Trace, Vector, Words,
-    all_equal, counters, mask, nexts, or_all, strip_rows,
+    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, PacketView, Trace, TraceNames,
+    Vector, Words, all_equal, counters, mask, nexts, or_all, strip_rows,
 };
 use volley_tables::{MacSnap, MacView, Snap};
 use volley_wire::dissect;
@@ -49,8 +49,8 @@ pub struct L2Learn {
     plane: Snap<Plane>,
     stations: MacSnap,
     worker: usize,
-    lane: Arc<Lane>,
-    told: Told,
+    lane: Arc<LearnQueue>,
+    told: ReportedMacs,
     header: Words<3>,
     port: Column,
     src_high: Column,
@@ -68,7 +68,7 @@ impl L2Learn {
     pub(crate) fn new(
         (plane, stations): (Snap<Plane>, MacSnap),
         worker: usize,
-        lane: Arc<Lane>,
+        lane: Arc<LearnQueue>,
         size: usize,
     ) -> Self {
         let column = || Column::new(size);
@@ -77,7 +77,7 @@ impl L2Learn {
             stations,
             worker,
             lane,
-            told: Told::new(),
+            told: ReportedMacs::new(),
             header: Words::new(size),
             port: column(),
             src_high: column(),
@@ -224,7 +224,7 @@ impl L2Learn {
                 _ => {
                     if !there && learns {
                         let key = u64::from(high) << 32 | u64::from(low);
-                        self.tell(cx, Heard { key, rx });
+                        self.tell(cx, LearnedMac { key, rx });
                     }
                     // As if it were learned before it is looked up, which takes a moment here.
                     u32::from(itself && learns) * Count::ToItself.code()
@@ -235,11 +235,11 @@ impl L2Learn {
         v.drop_out(cx, &self.verdict, |_| Next::Drop);
     }
 
-    fn tell(&mut self, cx: &Cx<'_, Count>, heard: Heard) {
+    fn tell(&mut self, cx: &Cx<'_, Count>, heard: LearnedMac) {
         if self.told.has(heard, cx.now_ns()) {
             return;
         }
-        if self.lane.heard.push(heard).is_ok() {
+        if self.lane.new_macs.push(heard).is_ok() {
             self.told.note(heard, cx.now_ns());
             cx.count(Count::Told, 1);
         } else {
@@ -276,7 +276,7 @@ impl Node for L2Learn {
     type Trace = BridgeTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let plane = self.plane.read(cx.guard());
         let stations = self.stations.read(cx.guard(), self.worker);
         self.keys(&mut v, plane, stations);
@@ -305,14 +305,14 @@ impl Node for L2Learn {
 
 /// A frame's headers.
 #[derive(Clone, Copy)]
-pub struct BridgeTrace(Glance);
+pub struct BridgeTrace(PacketTrace);
 
 impl Trace for BridgeTrace {
     fn note(packet: &PacketView<'_>) -> Self {
-        BridgeTrace(Glance::note(packet))
+        BridgeTrace(PacketTrace::note(packet))
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let rx = names.interface(self.0.rx());
         let what = dissect::frame(self.0.bytes())
             .of(self.0.len())

@@ -4,7 +4,7 @@
 
 use super::to_peers;
 use std::sync::Arc;
-use volley_graph::{Cx, Done, Glance, Isa, NoCounters, Node, Vector, nexts};
+use volley_graph::{Consumed, Cx, Isa, NoCounters, Node, PacketTrace, Vector, nexts};
 use volley_iface::IfTable;
 
 nexts! {
@@ -28,10 +28,10 @@ impl Node for L2Xconnect {
     const NAME: &'static str = "l2-xconnect";
     type Next = Next;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, _cx: &Cx<'_, NoCounters>, mut v: Vector<'_, I, Next>) -> Consumed {
         v.retreat(14);
         to_peers(&self.table, &mut v);
         v.send_all(Next::Output)

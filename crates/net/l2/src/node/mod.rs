@@ -14,11 +14,11 @@ use volley_iface::IfTable;
 pub(crate) fn to_peers<I: Isa, X: Nexts>(table: &IfTable, v: &mut Vector<'_, I, X>) {
     let rx = v.column(Col::Rx);
     if all_equal(rx) {
-        let peer = rx.first().map_or(0, |&rx| table.peer(rx));
+        let peer = rx.first().map_or(0, |&rx| table.patch_peer(rx));
         return v.column_mut(Col::Tx).fill(peer);
     }
     for row in 0..v.len() {
-        let peer = table.peer(v.column(Col::Rx)[row]);
+        let peer = table.patch_peer(v.column(Col::Rx)[row]);
         v.column_mut(Col::Tx)[row] = peer;
     }
 }

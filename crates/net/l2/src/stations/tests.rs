@@ -11,8 +11,8 @@ fn rules(learn: bool, limit: u32, age_s: u64) -> Rules {
     }
 }
 
-fn stations() -> Stations {
-    Stations::new(&Domain::new(), 2)
+fn stations() -> MacEntries {
+    MacEntries::new(&Domain::new(), 2)
 }
 
 fn at(n: u8) -> u64 {
@@ -20,7 +20,7 @@ fn at(n: u8) -> u64 {
 }
 
 /// Nobody looks at marks before time has passed: whole sweeps.
-fn pass(stations: &mut Stations, from_s: u64, to_s: u64) {
+fn pass(stations: &mut MacEntries, from_s: u64, to_s: u64) {
     (from_s..=to_s).for_each(|s| stations.sweep(s * SECOND));
 }
 
@@ -35,7 +35,7 @@ fn keys_there_and_back() {
 fn silent_stations_are_forgotten_and_those_in_use_are_not() {
     let domain = Domain::new();
     let reader = domain.register();
-    let mut all = Stations::new(&domain, 2);
+    let mut all = MacEntries::new(&domain, 2);
     all.set_rules(1, rules(true, 100, 60));
     all.set_rules(2, rules(true, 100, 0));
     all.hear(at(1), 4, 0);
@@ -50,7 +50,7 @@ fn silent_stations_are_forgotten_and_those_in_use_are_not() {
     view.mark(view.find(at(2)));
     pass(&mut all, 59, 66);
     assert!(all.get(at(1)).is_none(), "silent for a minute");
-    assert_eq!(all.get(at(2)).unwrap().heard_ns / SECOND, 60);
+    assert_eq!(all.get(at(2)).unwrap().last_seen_ns / SECOND, 60);
     pass(&mut all, 67, 130);
     let left: Vec<u64> = all.iter().map(|(key, _)| key).collect();
     assert_eq!(

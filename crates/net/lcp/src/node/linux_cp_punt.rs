@@ -3,7 +3,9 @@
 //! On entry the position is behind the Ethernet header that the packet came with; on exit at that header, with `Tx` filled.
 
 use std::sync::Arc;
-use volley_graph::{Col, Column, Counters, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
+use volley_graph::{
+    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, counters, nexts,
+};
 use volley_iface::IfTable;
 
 /// Bytes of an Ethernet header.
@@ -48,12 +50,12 @@ impl Node for LinuxCpPunt {
     const NAME: &'static str = "linux-cp-punt";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         for (row, verdict) in self.verdict.words_mut(v.len()).iter_mut().enumerate() {
-            *verdict = match self.table.twin(v.column(Col::Rx)[row]) {
+            *verdict = match self.table.lcp_tap(v.column(Col::Rx)[row]) {
                 None => Count::NoTwin.code(),
                 Some(_) if v.view(row).moved() < ETHERNET => Count::NoHeader.code(),
                 Some(_) => 0,
@@ -63,7 +65,7 @@ impl Node for LinuxCpPunt {
         let n = v.len();
         let pairs = self.tx.words_mut(n).iter_mut().zip(v.column(Col::Rx));
         // The twin may have gone since: its number then has no interface, and the packet is dropped at the output.
-        pairs.for_each(|(tx, &rx)| *tx = self.table.twin(rx).unwrap_or(u32::MAX));
+        pairs.for_each(|(tx, &rx)| *tx = self.table.lcp_tap(rx).unwrap_or(u32::MAX));
         v.retreat(ETHERNET as u32);
         v.put(Col::Tx, &mut self.tx);
         cx.count(Count::Punted, n as u64);
@@ -81,7 +83,7 @@ mod tests {
     #[test]
     fn packets_go_to_the_twin_with_the_header_they_came_with() {
         let table = IfTable::new(1);
-        table.set_twin(IfIdx(1), Some(IfIdx(7)));
+        table.set_lcp_tap(IfIdx(1), Some(IfIdx(7)));
         let frame: Vec<u8> = (0..90).collect();
         let packets = [
             In::new(&frame).rx(1).advance(14),

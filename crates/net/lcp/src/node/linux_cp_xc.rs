@@ -3,7 +3,7 @@
 //! On entry the position is at the Ethernet header; on exit too, with `Tx` filled.
 
 use std::sync::Arc;
-use volley_graph::{Col, Column, Cx, Done, Glance, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Col, Column, Consumed, Cx, Isa, Node, PacketTrace, Vector, counters, nexts};
 use volley_iface::IfTable;
 
 nexts! {
@@ -39,13 +39,13 @@ impl Node for LinuxCpXc {
     const NAME: &'static str = "linux-cp-xc";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
         let pairs = self.tx.words_mut(n).iter_mut().zip(v.column(Col::Rx));
-        pairs.for_each(|(tx, &rx)| *tx = self.table.peer(rx));
+        pairs.for_each(|(tx, &rx)| *tx = self.table.patch_peer(rx));
         v.put(Col::Tx, &mut self.tx);
         cx.count(Count::Sent, n as u64);
         v.send_all(Next::Output)

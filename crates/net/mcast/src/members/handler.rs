@@ -1,13 +1,15 @@
 //! Requests and questions about who listens to what.
 
 use super::querier::{Group, MS, Querier};
-use super::{Kept, Members};
+use super::{Members, MembershipState};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_fib::{V4, V6};
 use volley_iface::{Change, Interfaces, driver};
 use volley_model::reply::{GroupRow, GroupsReply, GroupsRow, SourceRow};
-use volley_model::{Applied, Discovery, Family, Handler, ModelError, Query, Reply, Request};
+use volley_model::{
+    Applied, Family, Handler, InterfaceProtocol, ModelError, Query, Reply, Request,
+};
 
 /// Carries out requests of queriers.
 pub(crate) struct MembersHandler {
@@ -19,7 +21,7 @@ fn left(until: u64, now: u64) -> Option<u64> {
     (until > now).then(|| (until - now) / MS)
 }
 
-fn group<F: Kept>((group, it): (&F::Addr, &Group<F::Addr>), now: u64) -> GroupRow {
+fn group<F: MembershipState>((group, it): (&F::Addr, &Group<F::Addr>), now: u64) -> GroupRow {
     let sources = it.sources.iter().map(|(source, it)| SourceRow {
         source: F::ip(*source),
         expires_ms: left(it.until, now),
@@ -35,7 +37,7 @@ fn group<F: Kept>((group, it): (&F::Addr, &Group<F::Addr>), now: u64) -> GroupRo
     }
 }
 
-fn row<F: Kept>(interface: String, it: &Querier<F::Addr>, now: u64) -> GroupsRow {
+fn row<F: MembershipState>(interface: String, it: &Querier<F::Addr>, now: u64) -> GroupsRow {
     let querier = it.querier();
     let other = querier.and_then(|(_, until)| until);
     GroupsRow {
@@ -68,10 +70,10 @@ impl MembersHandler {
     fn index(&self, name: &str) -> Result<u32, ModelError> {
         let all = self.interfaces.borrow();
         let index = all.index(name).map(|index| index.0);
-        index.map_err(|e| driver::explain(&all, e))
+        index.map_err(|e| driver::to_model_error(&all, e))
     }
 
-    fn show<F: Kept>(&self, only: Option<&str>) -> Result<Reply, ModelError> {
+    fn show<F: MembershipState>(&self, only: Option<&str>) -> Result<Reply, ModelError> {
         let only = only.map(|name| self.index(name)).transpose()?;
         let (members, all) = (self.members.borrow(), self.interfaces.borrow());
         let now = members.now();
@@ -89,8 +91,8 @@ impl Handler for MembersHandler {
             return None;
         };
         let set = match discovery {
-            Discovery::Igmp(it) => (Family::V4, it.clone()),
-            Discovery::Mld(it) => (Family::V6, it.clone()),
+            InterfaceProtocol::Igmp(it) => (Family::V4, it.clone()),
+            InterfaceProtocol::Mld(it) => (Family::V6, it.clone()),
             _ => return None,
         };
         let done = self.index(name).map(|index| {

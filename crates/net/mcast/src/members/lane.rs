@@ -9,7 +9,7 @@ pub const LONGEST: usize = 1500;
 const HEARD: usize = 64;
 
 /// A packet with a message: from the IP header on.
-pub struct Heard {
+pub struct ReceivedMessage {
     /// The interface that it came by.
     pub rx: u32,
     /// Its IP version.
@@ -18,12 +18,12 @@ pub struct Heard {
     bytes: [u8; LONGEST],
 }
 
-impl Heard {
+impl ReceivedMessage {
     /// A packet; none where it is too long.
     pub fn new(rx: u32, family: Family, packet: &[u8]) -> Option<Self> {
         let (mut bytes, len) = ([0; LONGEST], packet.len());
         bytes.get_mut(..len)?.copy_from_slice(packet);
-        Some(Heard {
+        Some(ReceivedMessage {
             rx,
             family,
             len,
@@ -38,10 +38,10 @@ impl Heard {
 }
 
 /// The queue of one worker.
-pub struct Lane(pub ArrayQueue<Heard>);
+pub struct ControlQueue(pub ArrayQueue<ReceivedMessage>);
 
-impl Default for Lane {
+impl Default for ControlQueue {
     fn default() -> Self {
-        Lane(ArrayQueue::new(HEARD))
+        ControlQueue(ArrayQueue::new(HEARD))
     }
 }

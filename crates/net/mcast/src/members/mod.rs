@@ -9,10 +9,10 @@ pub mod querier;
 pub(crate) use handler::MembersHandler;
 
 use crate::handler::{Control, Side};
-use crate::table::Want;
-use lane::{Heard, Lane};
-use packet::{Said, Speaks, addresses, kind, records};
-use querier::{Group, Kind, MS, Querier};
+use crate::table::GroupState;
+use lane::{ControlQueue, ReceivedMessage};
+use packet::{MembershipMessage, MembershipProtocol, addresses, kind, records};
+use querier::{Group, MS, Querier, RecordType};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use volley_fib::{Fib, V4, V6};
 use volley_graph::Clock;
-use volley_iface::{Flag, IfIdx, IfTable, Speaker, Voice};
+use volley_iface::{Flag, IfIdx, IfTable, LinkLocalSender, LinkSource};
 
 /// Between two looks at what was heard.
 const TURN: Duration = Duration::from_millis(5);
@@ -32,7 +32,7 @@ const TIMERS: u64 = 50 * MS;
 const READ: usize = 64;
 
 /// An interface that asks.
-pub(crate) struct Port<F: Speaks> {
+pub(crate) struct Port<F: MembershipProtocol> {
     pub querier: Querier<F::Addr>,
     /// Number of the table that it looks in.
     table: u32,
@@ -47,23 +47,23 @@ pub(crate) struct Members {
     pub v6: Ports<V6>,
     routes: Rc<RefCell<Control>>,
     fib: Rc<RefCell<Fib>>,
-    speaker: Rc<dyn Speaker>,
-    lanes: Vec<Arc<Lane>>,
+    speaker: Rc<dyn LinkLocalSender>,
+    lanes: Vec<Arc<ControlQueue>>,
     table: Arc<IfTable>,
     clock: Clock,
     timers_at: u64,
 }
 
 /// What differs by IP version in what is kept.
-pub(crate) trait Kept: Speaks + Side {
+pub(crate) trait MembershipState: MembershipProtocol + Side {
     const FLAG: Flag;
     fn ports(members: &Members) -> &Ports<Self>;
     fn ports_mut(members: &mut Members) -> &mut Ports<Self>;
     /// Its address on a link.
-    fn own(voice: &Voice) -> Option<Self::Addr>;
+    fn own(voice: &LinkSource) -> Option<Self::Addr>;
 }
 
-impl Kept for V4 {
+impl MembershipState for V4 {
     const FLAG: Flag = Flag::Igmp;
     fn ports(members: &Members) -> &Ports<V4> {
         &members.v4
@@ -71,12 +71,12 @@ impl Kept for V4 {
     fn ports_mut(members: &mut Members) -> &mut Ports<V4> {
         &mut members.v4
     }
-    fn own(voice: &Voice) -> Option<u32> {
+    fn own(voice: &LinkSource) -> Option<u32> {
         voice.ip4.map(u32::from)
     }
 }
 
-impl Kept for V6 {
+impl MembershipState for V6 {
     const FLAG: Flag = Flag::Mld;
     fn ports(members: &Members) -> &Ports<V6> {
         &members.v6
@@ -84,17 +84,17 @@ impl Kept for V6 {
     fn ports_mut(members: &mut Members) -> &mut Ports<V6> {
         &mut members.v6
     }
-    fn own(voice: &Voice) -> Option<u128> {
+    fn own(voice: &LinkSource) -> Option<u128> {
         voice.ip6.map(u128::from)
     }
 }
 
 /// What the members of a group on an interface want.
-fn want<A: Copy + Ord>(interface: u32, group: &Group<A>) -> Want<A> {
+fn want<A: Copy + Ord>(interface: u32, group: &Group<A>) -> GroupState<A> {
     let named = group.sources.iter();
     // Where all others are wanted those that count are the blocked ones.
     let counts = named.filter(|(_, it)| (it.until == 0) == group.exclude);
-    Want {
+    GroupState {
         interface,
         exclude: group.exclude,
         sources: counts.map(|(source, _)| *source).collect(),
@@ -104,8 +104,8 @@ fn want<A: Copy + Ord>(interface: u32, group: &Group<A>) -> Want<A> {
 impl Members {
     pub fn new(
         (routes, fib): (Rc<RefCell<Control>>, Rc<RefCell<Fib>>),
-        speaker: Rc<dyn Speaker>,
-        lanes: Vec<Arc<Lane>>,
+        speaker: Rc<dyn LinkLocalSender>,
+        lanes: Vec<Arc<ControlQueue>>,
         (table, clock): (Arc<IfTable>, Clock),
     ) -> Self {
         Members {
@@ -126,7 +126,11 @@ impl Members {
     }
 
     /// An interface asks from now on, otherwise than before, or no longer.
-    pub fn set<F: Kept>(&mut self, iface: u32, settings: Option<volley_model::GroupQuerier>) {
+    pub fn set<F: MembershipState>(
+        &mut self,
+        iface: u32,
+        settings: Option<volley_model::GroupQuerier>,
+    ) {
         let (now, table) = (self.now(), self.table_of::<F>(iface));
         let Some(settings) = settings else {
             return self.drop_port::<F>(iface);
@@ -143,7 +147,7 @@ impl Members {
         self.timers_at = 0;
     }
 
-    fn drop_port<F: Kept>(&mut self, iface: u32) {
+    fn drop_port<F: MembershipState>(&mut self, iface: u32) {
         if let Some(port) = F::ports_mut(self).remove(&iface) {
             // Its number is another's soon.
             self.table.set(IfIdx(iface), F::FLAG, false);
@@ -159,7 +163,7 @@ impl Members {
         self.drop_port::<V6>(iface);
     }
 
-    fn table_of<F: Kept>(&self, iface: u32) -> u32 {
+    fn table_of<F: MembershipState>(&self, iface: u32) -> u32 {
         let fib = self.fib.borrow();
         let number = fib.interface_table(iface, F::AF);
         fib.table_index(F::AF, number).unwrap_or(0)
@@ -188,7 +192,7 @@ impl Members {
         TURN
     }
 
-    fn hear<F: Kept>(&mut self, now: u64, heard: &Heard) {
+    fn hear<F: MembershipState>(&mut self, now: u64, heard: &ReceivedMessage) {
         let Some(port) = F::ports_mut(self).get_mut(&heard.rx) else {
             return;
         };
@@ -196,19 +200,19 @@ impl Members {
         let Ok(opened) = F::open(heard.packet()) else {
             return;
         };
-        match F::said(&opened) {
-            Ok(Said::Query(query, sources)) => {
+        match F::parse_message(&opened) {
+            Ok(MembershipMessage::Query(query, sources)) => {
                 let sources: Vec<F::Addr> = addresses::<F>(sources).collect();
                 return querier.hear(now, opened.from, &query, &sources);
             }
-            Ok(Said::Old(version, group)) if F::may_forward(group) => {
+            Ok(MembershipMessage::OldReport(version, group)) if F::may_forward(group) => {
                 // The old version of MLD is as far from the new one as IGMP's second from its third.
                 querier.old_report(now, version, group);
             }
-            Ok(Said::Left(group)) if F::may_forward(group) => {
-                querier.report(now, Kind::ToIn, group, &[]);
+            Ok(MembershipMessage::Leave(group)) if F::may_forward(group) => {
+                querier.report(now, RecordType::ChangeToInclude, group, &[]);
             }
-            Ok(Said::Report(report)) => {
+            Ok(MembershipMessage::Report(report)) => {
                 for (code, group, sources) in records::<F>(report).flatten() {
                     let group = F::take(group).filter(|group| F::may_forward(*group));
                     if let (Some(kind), Some(group)) = (kind(code), group) {
@@ -223,12 +227,12 @@ impl Members {
     }
 
     /// Asks what is due, and publishes what has changed.
-    fn serve<F: Kept>(&mut self, now: u64, timers: bool) {
+    fn serve<F: MembershipState>(&mut self, now: u64, timers: bool) {
         let mut changed = BTreeSet::new();
         let speaker = self.speaker.clone();
         let ifaces: Vec<u32> = F::ports(self).keys().copied().collect();
         for iface in ifaces {
-            let (table, voice) = (self.table_of::<F>(iface), speaker.voice(iface));
+            let (table, voice) = (self.table_of::<F>(iface), speaker.link_source(iface));
             let Some(port) = F::ports_mut(self).get_mut(&iface) else {
                 continue;
             };
@@ -259,7 +263,7 @@ impl Members {
     }
 
     /// Says of groups who wants them.
-    fn publish<F: Kept>(&mut self, groups: BTreeSet<(u32, F::Addr)>) {
+    fn publish<F: MembershipState>(&mut self, groups: BTreeSet<(u32, F::Addr)>) {
         if groups.is_empty() {
             return;
         }

@@ -1,7 +1,7 @@
 //! Messages of IGMP (RFC 3376, 4; RFC 2236; RFC 1112) and MLD (RFC 3810, 5; RFC 2710) as bytes, both ways. Nothing here panics,
 //! whatever the bytes are.
 
-use super::querier::{Ask, Kind, Query};
+use super::querier::{OutgoingQuery, Query, RecordType};
 use crate::Mcast;
 use volley_fib::{V4, V6};
 use volley_model::GroupQuerier;
@@ -32,19 +32,19 @@ pub enum Fault {
 
 /// What a message says. Sources and records lie in it as they came, whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said<'a, A> {
+pub enum MembershipMessage<'a, A> {
     /// A router asks, about these sources.
     Query(Query<A>, &'a [u8]),
     /// A host of this old version listens to a group.
-    Old(u8, A),
+    OldReport(u8, A),
     /// A host of an old version listens no more.
-    Left(A),
+    Leave(A),
     /// Records.
     Report(&'a [u8]),
 }
 
 /// An IP version's messages.
-pub trait Speaks: Mcast {
+pub trait MembershipProtocol: Mcast {
     /// Name of the node that judges them.
     const INPUT: &'static str;
     /// Name of the node that hears what is for the router as a listener.
@@ -59,10 +59,15 @@ pub trait Speaks: Mcast {
     /// Source, destination and message of a packet that is right so far; the position is at the IP header.
     fn open(packet: &[u8]) -> Result<Opened<'_, Self::Addr>, Fault>;
     /// What a message says.
-    fn said<'a>(opened: &Opened<'a, Self::Addr>) -> Result<Said<'a, Self::Addr>, Fault>;
+    fn parse_message<'a>(
+        opened: &Opened<'a, Self::Addr>,
+    ) -> Result<MembershipMessage<'a, Self::Addr>, Fault>;
     /// A query as a frame.
-    fn query(own: ([u8; 6], Self::Addr), settings: &GroupQuerier, ask: &Ask<Self::Addr>)
-    -> Vec<u8>;
+    fn query(
+        own: ([u8; 6], Self::Addr),
+        settings: &GroupQuerier,
+        ask: &OutgoingQuery<Self::Addr>,
+    ) -> Vec<u8>;
 }
 
 /// A packet taken apart.
@@ -85,7 +90,7 @@ fn be16(bytes: &[u8], at: usize) -> usize {
 }
 
 /// Addresses one after the other.
-pub fn addresses<F: Speaks>(bytes: &[u8]) -> impl Iterator<Item = F::Addr> {
+pub fn addresses<F: MembershipProtocol>(bytes: &[u8]) -> impl Iterator<Item = F::Addr> {
     bytes.chunks_exact(F::WIDTH).filter_map(F::take)
 }
 
@@ -118,42 +123,43 @@ impl<'a> Iterator for Records<'a> {
 }
 
 /// The records of a report from its number of records on.
-pub fn records<F: Speaks>(report: &[u8]) -> Records<'_> {
+pub fn records<F: MembershipProtocol>(report: &[u8]) -> Records<'_> {
     Records(report.get(8..).unwrap_or(&[]), be16(report, 6), F::WIDTH)
 }
 
 /// What a record says; none for a kind that is unknown, and skipped (RFC 3376, 4.2.12).
-pub fn kind(code: u8) -> Option<Kind> {
+pub fn kind(code: u8) -> Option<RecordType> {
     Some(match code {
-        1 => Kind::IsIn,
-        2 => Kind::IsEx,
-        3 => Kind::ToIn,
-        4 => Kind::ToEx,
-        5 => Kind::Allow,
-        6 => Kind::Block,
+        1 => RecordType::ModeIsInclude,
+        2 => RecordType::ModeIsExclude,
+        3 => RecordType::ChangeToInclude,
+        4 => RecordType::ChangeToExclude,
+        5 => RecordType::AllowNewSources,
+        6 => RecordType::BlockOldSources,
         _ => return None,
     })
 }
 
-fn report<F: Speaks>(message: &[u8]) -> Result<Said<'_, F::Addr>, Fault> {
+fn report<F: MembershipProtocol>(message: &[u8]) -> Result<MembershipMessage<'_, F::Addr>, Fault> {
     let fine = |it: Option<(u8, &[u8], &[u8])>| it.is_some_and(|(_, it, _)| group::<F>(it).is_ok());
     let all = message.len() >= 8 && records::<F>(message).all(fine);
-    all.then_some(Said::Report(message)).ok_or(Fault::Message)
+    all.then_some(MembershipMessage::Report(message))
+        .ok_or(Fault::Message)
 }
 
 /// A group at the front of bytes.
-fn group<F: Speaks>(bytes: &[u8]) -> Result<F::Addr, Fault> {
+fn group<F: MembershipProtocol>(bytes: &[u8]) -> Result<F::Addr, Fault> {
     let group = F::take(bytes).filter(|group| F::ip(*group).is_multicast());
     group.ok_or(Fault::Message)
 }
 
 /// The tail that queries of the new versions have: flags, interval, sources.
-fn query<F: Speaks>(
+fn query<F: MembershipProtocol>(
     message: &[u8],
     at: usize,
     within_ms: u32,
     about: Option<F::Addr>,
-) -> Result<Said<'_, F::Addr>, Fault> {
+) -> Result<MembershipMessage<'_, F::Addr>, Fault> {
     let mut it = Query {
         group: about,
         within_ms,
@@ -172,7 +178,7 @@ fn query<F: Speaks>(
             return Err(Fault::Message);
         }
     }
-    Ok(Said::Query(it, sources))
+    Ok(MembershipMessage::Query(it, sources))
 }
 
 /// A number as queries write it (RFC 3376, 4.1.1; RFC 3810, 5.1.3): `bits` 7 or 15.
@@ -207,7 +213,7 @@ fn tail(settings: &GroupQuerier, suppress: bool, sources: usize) -> [u8; 4] {
 }
 
 /// In how many milliseconds a query wants its answers.
-fn within<A>(settings: &GroupQuerier, ask: &Ask<A>) -> u32 {
+fn within<A>(settings: &GroupQuerier, ask: &OutgoingQuery<A>) -> u32 {
     match ask.group {
         None => settings.max_response_ms,
         Some(_) => settings.last_member_ms,
@@ -218,7 +224,7 @@ fn array<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.first_chunk::<N>().copied()
 }
 
-impl Speaks for V4 {
+impl MembershipProtocol for V4 {
     const INPUT: &'static str = "igmp-input";
     const LISTENER: &'static str = "error-drop";
     const WIDTH: usize = 4;
@@ -262,7 +268,7 @@ impl Speaks for V4 {
         })
     }
 
-    fn said<'a>(opened: &Opened<'a, u32>) -> Result<Said<'a, u32>, Fault> {
+    fn parse_message<'a>(opened: &Opened<'a, u32>) -> Result<MembershipMessage<'a, u32>, Fault> {
         let message = opened.message;
         let head = message.first_chunk::<8>().ok_or(Fault::Message)?;
         let address = V4::take(&head[4..]).filter(|a| *a != 0);
@@ -294,17 +300,24 @@ impl Speaks for V4 {
             0x12 | 0x16 => {
                 let group = group::<V4>(&head[4..])?;
                 match group == opened.to {
-                    true => Ok(Said::Old(if head[0] == 0x12 { 1 } else { 2 }, group)),
+                    true => Ok(MembershipMessage::OldReport(
+                        if head[0] == 0x12 { 1 } else { 2 },
+                        group,
+                    )),
                     false => Err(Fault::Target),
                 }
             }
-            0x17 => Ok(Said::Left(group::<V4>(&head[4..])?)),
+            0x17 => Ok(MembershipMessage::Leave(group::<V4>(&head[4..])?)),
             0x22 => report::<V4>(message),
             _ => Err(Fault::Unknown),
         }
     }
 
-    fn query((mac, from): ([u8; 6], u32), settings: &GroupQuerier, ask: &Ask<u32>) -> Vec<u8> {
+    fn query(
+        (mac, from): ([u8; 6], u32),
+        settings: &GroupQuerier,
+        ask: &OutgoingQuery<u32>,
+    ) -> Vec<u8> {
         let to = ask.group.unwrap_or(0xe000_0001);
         let tenths = code(within(settings, ask) / 100, 7) as u8;
         let mut message = vec![0x11, tenths, 0, 0];
@@ -332,7 +345,7 @@ impl Speaks for V4 {
 /// All nodes of the link.
 const ALL_NODES: u128 = 0xff02 << 112 | 1;
 
-impl Speaks for V6 {
+impl MembershipProtocol for V6 {
     const INPUT: &'static str = "mld-router-input";
     const LISTENER: &'static str = "mld-input";
     const WIDTH: usize = 16;
@@ -376,7 +389,7 @@ impl Speaks for V6 {
         })
     }
 
-    fn said<'a>(opened: &Opened<'a, u128>) -> Result<Said<'a, u128>, Fault> {
+    fn parse_message<'a>(opened: &Opened<'a, u128>) -> Result<MembershipMessage<'a, u128>, Fault> {
         let message = opened.message;
         let head = message.first_chunk::<8>().ok_or(Fault::Message)?;
         if !opened.alert {
@@ -404,17 +417,21 @@ impl Speaks for V6 {
             131 => {
                 let group = group::<V6>(address?)?;
                 match group == opened.to {
-                    true => Ok(Said::Old(2, group)),
+                    true => Ok(MembershipMessage::OldReport(2, group)),
                     false => Err(Fault::Target),
                 }
             }
-            132 => Ok(Said::Left(group::<V6>(address?)?)),
+            132 => Ok(MembershipMessage::Leave(group::<V6>(address?)?)),
             143 => report::<V6>(message),
             _ => Err(Fault::Unknown),
         }
     }
 
-    fn query((mac, from): ([u8; 6], u128), settings: &GroupQuerier, ask: &Ask<u128>) -> Vec<u8> {
+    fn query(
+        (mac, from): ([u8; 6], u128),
+        settings: &GroupQuerier,
+        ask: &OutgoingQuery<u128>,
+    ) -> Vec<u8> {
         let to = ask.group.unwrap_or(ALL_NODES);
         let delay = code(within(settings, ask), 15) as u16;
         let mut message = vec![130, 0, 0, 0];

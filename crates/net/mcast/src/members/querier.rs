@@ -10,24 +10,24 @@ pub const MS: u64 = 1_000_000;
 
 /// What a record says of a group (RFC 3376, 4.2.12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum RecordType {
     /// These sources are wanted.
-    IsIn,
+    ModeIsInclude,
     /// All others are.
-    IsEx,
+    ModeIsExclude,
     /// From now on only these.
-    ToIn,
+    ChangeToInclude,
     /// From now on all others.
-    ToEx,
+    ChangeToExclude,
     /// These as well.
-    Allow,
+    AllowNewSources,
     /// These no longer.
-    Block,
+    BlockOldSources,
 }
 
 /// A query to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask<A> {
+pub struct OutgoingQuery<A> {
     /// About this group; none = all.
     pub group: Option<A>,
     /// About these sources; none = all.
@@ -260,7 +260,7 @@ impl<A: Copy + Ord> Querier<A> {
 
     /// A host of an old version says that it listens (RFC 3376, 7.3.2; RFC 3810, 8.3.2).
     pub fn old_report(&mut self, now: u64, version: u8, group: A) {
-        self.report(now, Kind::IsEx, group, &[]);
+        self.report(now, RecordType::ModeIsExclude, group, &[]);
         let until = now + self.membership();
         if let Some(it) = self.groups.get_mut(&group)
             && let Some(old) = it.old.get_mut(usize::from(version) - 1)
@@ -270,7 +270,7 @@ impl<A: Copy + Ord> Querier<A> {
     }
 
     /// A record: the tables of RFC 3376, 6.4, and RFC 3810, 7.4.
-    pub fn report(&mut self, now: u64, kind: Kind, group: A, list: &[A]) {
+    pub fn report(&mut self, now: u64, kind: RecordType, group: A, list: &[A]) {
         let (mut list, mut kind) = (list, kind);
         let until = now + self.membership();
         let Some(it) = self.entry(now, (kind, list), group) else {
@@ -279,9 +279,9 @@ impl<A: Copy + Ord> Querier<A> {
         // Beside hosts of old versions nobody can say what he does not want (RFC 3376, 7.3.2).
         let version = it.version(now);
         match kind {
-            Kind::Block if version < 3 => return,
-            Kind::ToIn if version < 2 => kind = Kind::IsIn,
-            Kind::ToEx if version < 3 => list = &[],
+            RecordType::BlockOldSources if version < 3 => return,
+            RecordType::ChangeToInclude if version < 2 => kind = RecordType::ModeIsInclude,
+            RecordType::ChangeToExclude if version < 3 => list = &[],
             _ => {}
         }
         let before = it.wanted();
@@ -298,28 +298,30 @@ impl<A: Copy + Ord> Querier<A> {
         let blocked = |it: &Group<A>, a: &A| it.sources.get(a).is_some_and(|it| it.until == 0);
         let (mut ask, mut ask_all, mut refused) = (Vec::new(), false, 0);
         match kind {
-            Kind::IsIn | Kind::Allow => refused = it.want(list, until),
-            Kind::ToIn => {
+            RecordType::ModeIsInclude | RecordType::AllowNewSources => {
+                refused = it.want(list, until)
+            }
+            RecordType::ChangeToInclude => {
                 refused = it.want(list, until);
                 (ask, ask_all) = (not_in, was);
             }
-            Kind::IsEx => {
+            RecordType::ModeIsExclude => {
                 refused = it.all_but(list, if was { until } else { 0 });
                 it.until = until;
             }
-            Kind::ToEx if !was => {
+            RecordType::ChangeToExclude if !was => {
                 ask = of(list);
                 refused = it.all_but(list, 0);
                 it.until = until;
             }
-            Kind::ToEx => {
+            RecordType::ChangeToExclude => {
                 let open = list.iter().filter(|a| !blocked(it, a));
                 ask = open.copied().collect();
                 refused = it.all_but(list, timer);
                 it.until = until;
             }
-            Kind::Block if !was => ask = of(list),
-            Kind::Block => {
+            RecordType::BlockOldSources if !was => ask = of(list),
+            RecordType::BlockOldSources => {
                 let open = list.iter().filter(|a| !blocked(it, a));
                 ask = open.copied().collect();
                 let fresh = |a: &&A| !it.sources.contains_key(a);
@@ -333,16 +335,23 @@ impl<A: Copy + Ord> Querier<A> {
     }
 
     /// The group of a record; none when the record changes nothing or there is no room.
-    fn entry(&mut self, now: u64, (kind, list): (Kind, &[A]), group: A) -> Option<&mut Group<A>> {
+    fn entry(
+        &mut self,
+        now: u64,
+        (kind, list): (RecordType, &[A]),
+        group: A,
+    ) -> Option<&mut Group<A>> {
         let alive = self.groups.get_mut(&group).map(|it| it.expire(now));
         if alive.is_some() {
             self.changed.insert(group);
         }
         if alive != Some(true) {
             let wants = match kind {
-                Kind::IsEx | Kind::ToEx => true,
-                Kind::IsIn | Kind::ToIn | Kind::Allow => !list.is_empty(),
-                Kind::Block => false,
+                RecordType::ModeIsExclude | RecordType::ChangeToExclude => true,
+                RecordType::ModeIsInclude
+                | RecordType::ChangeToInclude
+                | RecordType::AllowNewSources => !list.is_empty(),
+                RecordType::BlockOldSources => false,
             };
             if !wants {
                 return None;
@@ -423,7 +432,7 @@ impl<A: Copy + Ord> Querier<A> {
     }
 
     /// Ends what is over; what is to be asked now.
-    pub fn turn(&mut self, now: u64) -> Vec<Ask<A>> {
+    pub fn turn(&mut self, now: u64) -> Vec<OutgoingQuery<A>> {
         if self.other.is_some_and(|(_, until)| until <= now) {
             self.other = None;
             self.own_values();
@@ -438,7 +447,7 @@ impl<A: Copy + Ord> Querier<A> {
                 _ => self.interval / 4,
             };
             self.next = now + pause;
-            out.push(Ask {
+            out.push(OutgoingQuery {
                 group: None,
                 sources: Vec::new(),
                 suppress: false,
@@ -467,7 +476,7 @@ fn due<A: Copy + Ord>(
     group: A,
     it: &mut Group<A>,
     (now, soon, interval): (u64, u64, u64),
-    out: &mut Vec<Ask<A>>,
+    out: &mut Vec<OutgoingQuery<A>>,
 ) {
     if it.ask_at > now {
         return;
@@ -475,7 +484,7 @@ fn due<A: Copy + Ord>(
     it.ask_at = now + interval;
     if it.asks > 0 {
         it.asks -= 1;
-        out.push(Ask {
+        out.push(OutgoingQuery {
             group: Some(group),
             sources: Vec::new(),
             suppress: it.until > soon,
@@ -488,7 +497,7 @@ fn due<A: Copy + Ord>(
     }
     for (suppress, sources) in [(false, &asked[0]), (true, &asked[1])] {
         if !sources.is_empty() {
-            out.push(Ask {
+            out.push(OutgoingQuery {
                 group: Some(group),
                 sources: sources.clone(),
                 suppress,

@@ -4,17 +4,17 @@
 //! On entry the position is at the IP header of a packet that ethernet-input took for such a message. All end here, but those
 //! for the router itself as a listener (`mld-input`), and those that a twin in the kernel is to hear as well.
 
-use crate::members::lane::{Heard, Lane};
-use crate::members::packet::{Fault, Said, Speaks};
+use crate::members::lane::{ControlQueue, ReceivedMessage};
+use crate::members::packet::{Fault, MembershipMessage, MembershipProtocol};
 use crate::trace::GroupTrace;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use volley_graph::{Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_graph::{Consumed, Cx, HoldAction, Isa, Node, Packet, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 
 nexts! {
     /// Edges of the nodes that hear of groups.
-    pub struct Next<F: Speaks> {
+    pub struct Next<F: MembershipProtocol> {
         DROP => "error-drop",
         LISTENER => F::LISTENER,
         PUNT => "linux-cp-punt",
@@ -51,14 +51,14 @@ counters! {
 
 /// State of these nodes.
 pub struct GroupInput<F> {
-    lane: Arc<Lane>,
+    lane: Arc<ControlQueue>,
     table: Arc<IfTable>,
     family: PhantomData<F>,
 }
 
-impl<F: Speaks> GroupInput<F> {
+impl<F: MembershipProtocol> GroupInput<F> {
     /// On the worker that `lane` belongs to.
-    pub fn new(lane: Arc<Lane>, table: Arc<IfTable>) -> Self {
+    pub fn new(lane: Arc<ControlQueue>, table: Arc<IfTable>) -> Self {
         let family = PhantomData;
         GroupInput {
             lane,
@@ -69,31 +69,33 @@ impl<F: Speaks> GroupInput<F> {
 
     /// One packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
-    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next<F>, ()> {
+    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next<F>, ()> {
         let rx = packet.rx();
-        let count = match F::open(packet.bytes()).and_then(|it| F::said(&it).map(|it| count(&it))) {
+        let count = match F::open(packet.bytes())
+            .and_then(|it| F::parse_message(&it).map(|it| count(&it)))
+        {
             Ok(count) => count,
             Err(fault) => {
                 packet.fail(cx, refusal(fault));
-                return Part::Send(Next::DROP);
+                return HoldAction::Send(Next::DROP);
             }
         };
-        let heard = Heard::new(rx, F::AF, packet.bytes());
+        let heard = ReceivedMessage::new(rx, F::AF, packet.bytes());
         let told = heard.is_some_and(|heard| self.lane.0.push(heard).is_ok());
         cx.count(if told { count } else { Count::TellFull }, 1);
-        if self.table.has(rx, Flag::Twin) {
-            return Part::Send(Next::PUNT);
+        if self.table.has(rx, Flag::HasLcpTap) {
+            return HoldAction::Send(Next::PUNT);
         }
-        if F::AF == volley_model::Family::V6 && self.table.has(rx, Flag::Listens) {
-            return Part::Send(Next::LISTENER);
+        if F::AF == volley_model::Family::V6 && self.table.has(rx, Flag::GroupMember) {
+            return HoldAction::Send(Next::LISTENER);
         }
-        Part::Done
+        HoldAction::Done
     }
 }
 
-fn count<A>(said: &Said<'_, A>) -> Count {
+fn count<A>(said: &MembershipMessage<'_, A>) -> Count {
     match said {
-        Said::Query(..) => Count::Queries,
+        MembershipMessage::Query(..) => Count::Queries,
         _ => Count::Reports,
     }
 }
@@ -111,14 +113,14 @@ fn refusal(fault: Fault) -> Count {
     }
 }
 
-impl<F: Speaks> Node for GroupInput<F> {
+impl<F: MembershipProtocol> Node for GroupInput<F> {
     const NAME: &'static str = F::INPUT;
     type Next = Next<F>;
     type Count = Count;
     type Trace = GroupTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next<F>>) -> Done {
-        v.part(|packet| self.decide(cx, packet), |(), _| ())
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next<F>>) -> Consumed {
+        v.each_or_hold(|packet| self.decide(cx, packet), |(), _| ())
     }
 }

@@ -9,7 +9,7 @@ use crate::table::Plane;
 use crate::trace::GroupTrace;
 use std::sync::Arc;
 use volley_fib::dataplane::DataPlane;
-use volley_graph::{Col, Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Col, Consumed, Cx, Isa, Node, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
 
@@ -55,7 +55,7 @@ impl<F: Mcast> Node for Lookup<F> {
     type Trace = GroupTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         v.forget(&[Col::Err, Col::User0]);
         let (view, plane) = (self.fib.read(cx.guard()), self.plane.read(cx.guard()));
         v.each(|packet| {
@@ -72,7 +72,7 @@ impl<F: Mcast> Node for Lookup<F> {
                 packet.set(Col::Dpo, id);
                 return Next::RPF;
             }
-            if self.table.has(packet.rx(), Flag::Twin) {
+            if self.table.has(packet.rx(), Flag::HasLcpTap) {
                 cx.count(Count::ForKernel, 1);
                 return Next::PUNT;
             }

@@ -6,7 +6,7 @@
 use crate::Mcast;
 use crate::table::Plane;
 use crate::trace::GroupTrace;
-use volley_graph::{Col, Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Col, Consumed, Cx, Isa, Node, Vector, counters, nexts};
 use volley_tables::Snap;
 
 nexts! {
@@ -47,7 +47,7 @@ impl<F: Mcast> Node for Rpf<F> {
     type Trace = GroupTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         v.require(Col::Dpo, 0);
         let (plane, worker) = (self.plane.read(cx.guard()), self.worker);
         v.sift(

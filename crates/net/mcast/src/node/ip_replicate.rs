@@ -8,7 +8,8 @@ use crate::table::Plane;
 use crate::trace::GroupTrace;
 use std::sync::Arc;
 use volley_graph::{
-    Col, Cx, Done, Fate, Isa, Node, NodeId, Offspring, Packet, Vector, counters, nexts,
+    Col, Consumed, Cx, Isa, Node, NodeId, Packet, ReplicateAction, Replicator, Vector, counters,
+    nexts,
 };
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
@@ -52,23 +53,23 @@ fn replicate<F: Mcast, I: Isa>(
     (plane, table): (&Plane<F>, &IfTable),
     rewrite: NodeId,
     packet: &mut Packet<'_>,
-    out: &mut Offspring<'_, I>,
-) -> Fate<Next<F>> {
+    out: &mut Replicator<'_, I>,
+) -> ReplicateAction<Next<F>> {
     let (rx, id) = (packet.rx(), packet.get(Col::Dpo).unwrap_or(0));
     let forward = plane.entry(id).map_or(&[][..], |entry| &entry.forward);
     let open = |port: &u32| *port != rx && table.has(*port, Flag::Up);
     let ports = forward.iter().copied().filter(open);
-    let Some(copies) = out.replicate(packet, rewrite, ports) else {
+    let Some(copies) = out.copy_to_ports(packet, rewrite, ports) else {
         packet.fail(cx, Count::NoReceiver);
-        return Fate::Drop(Next::DROP);
+        return ReplicateAction::Drop(Next::DROP);
     };
-    if copies.made > 0 {
-        cx.count(Count::Copies, copies.made);
+    if copies.copied > 0 {
+        cx.count(Count::Copies, copies.copied);
     }
-    if copies.missed > 0 {
-        cx.count(Count::NoBuffers, copies.missed);
+    if copies.no_buffers > 0 {
+        cx.count(Count::NoBuffers, copies.no_buffers);
     }
-    Fate::Send(rewrite)
+    ReplicateAction::Send(rewrite)
 }
 
 impl<F: Mcast> Node for Replicate<F> {
@@ -78,10 +79,10 @@ impl<F: Mcast> Node for Replicate<F> {
     type Trace = GroupTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         v.require(Col::Dpo, 0);
         let (plane, table) = (self.plane.read(cx.guard()), &self.table);
         let rewrite = v.edge(Next::REWRITE);
-        v.unfold(|packet, out| replicate::<F, I>(cx, (plane, table), rewrite, packet, out))
+        v.replicate(|packet, out| replicate::<F, I>(cx, (plane, table), rewrite, packet, out))
     }
 }

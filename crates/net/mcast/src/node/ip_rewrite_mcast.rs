@@ -7,7 +7,7 @@ use crate::Mcast;
 use crate::trace::GroupTrace;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use volley_graph::{Col, Cx, Done, Isa, Node, Packet, Vector, counters, nexts};
+use volley_graph::{Col, Consumed, Cx, Isa, Node, Packet, Vector, counters, nexts};
 use volley_iface::IfTable;
 
 /// Length of an Ethernet header.
@@ -94,8 +94,8 @@ impl<F: Mcast> Node for RewriteMcast<F> {
     type Trace = GroupTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Done {
-        v.forget(&Col::WHERE_TO);
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
+        v.forget(&Col::FORWARDING);
         v.forget(&[Col::Err, Col::User0]);
         v.each(|packet| rewrite(cx, &self.table, packet))
     }

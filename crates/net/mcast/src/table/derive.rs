@@ -4,14 +4,14 @@
 //! Such an entry counts into the route that it follows from. One that is there before and after a change keeps its number; of
 //! one that goes, the number stands for its route until the place is used anew, so that no packet under way is lost.
 
-use super::{Branches, DERIVED, Entry, Joined, Mfib, Name, PLACE, PLACE_BITS, Want};
+use super::{Branches, DERIVED, Entry, GroupState, Joined, Mfib, Name, PLACE, PLACE_BITS};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use volley_fib::Family;
 
 impl<F: Family> Mfib<F> {
     /// The members of a group are these from now on; [`Mfib::settle`] publishes it.
-    pub fn join(&mut self, joined: Joined<F>, wants: Vec<Want<F::Addr>>) {
+    pub fn join(&mut self, joined: Joined<F>, wants: Vec<GroupState<F::Addr>>) {
         match wants.is_empty() {
             true => self.wants.remove(&joined),
             false => self.wants.insert(joined, wants),

@@ -194,7 +194,7 @@ fn there_is_an_end_of_room() {
 #[test]
 fn members_are_ways_out_of_what_covers_their_group() {
     let mut mfib = Mfib::<V4>::new(&Domain::new(), 1);
-    let want = |interface, exclude, source: u32| Want {
+    let want = |interface, exclude, source: u32| GroupState {
         interface,
         exclude,
         sources: [source].into(),

@@ -1,12 +1,12 @@
 //! What another router of the link advertises, beside what is advertised here (RFC 4861, 6.2.7).
 
-use crate::autoconf::packet::Said;
+use crate::autoconf::packet::ReceivedAdvert;
 use std::net::IpAddr;
 use volley_model::{AdvertPrefix, RouterAdvert};
 
 /// In what the two differ. What one of them does not say is no difference; nor is the time for which each is a router.
 pub fn differences(
-    said: &Said,
+    said: &ReceivedAdvert,
     (ours, mtu): (&RouterAdvert, u16),
     prefixes: &[AdvertPrefix],
 ) -> Vec<&'static str> {
@@ -50,12 +50,12 @@ pub fn differences(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::autoconf::packet::{Offer, PREFIXES};
+    use crate::autoconf::packet::{PREFIXES, PrefixOffer};
 
     #[test]
     fn what_both_say_is_compared() {
-        let mut offers = [Offer::default(); PREFIXES];
-        offers[0] = Offer {
+        let mut offers = [PrefixOffer::default(); PREFIXES];
+        offers[0] = PrefixOffer {
             prefix: 0x2001_0db8_0001_0000 << 64,
             len: 64,
             on_link: true,
@@ -63,7 +63,7 @@ mod tests {
             valid_s: 2_592_000,
             preferred_s: 604_800,
         };
-        let mut said = Said {
+        let mut said = ReceivedAdvert {
             router: "fe80::9".parse().unwrap(),
             mac: [0; 6],
             lifetime_s: 30,
@@ -81,7 +81,7 @@ mod tests {
         let ours: RouterAdvert = "ra-retransmit 5".parse().unwrap();
         let usual = |p: &str| AdvertPrefix::usual(p.parse().unwrap());
         let prefixes = [usual("2001:db8:1::/64"), usual("2001:db8:2::/64")];
-        let differ = |said: &Said| differences(said, (&ours, 1500), &prefixes);
+        let differ = |said: &ReceivedAdvert| differences(said, (&ours, 1500), &prefixes);
         assert!(differ(&said).is_empty(), "{:?}", differ(&said));
         said.offers[0].valid_s -= 1;
         (said.hop_limit, said.retransmit_ms) = (63, 6);

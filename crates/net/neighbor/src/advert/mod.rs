@@ -4,7 +4,7 @@ mod compare;
 mod packet;
 mod schedule;
 
-use crate::autoconf::packet::Said;
+use crate::autoconf::packet::ReceivedAdvert;
 use crate::control::{Control, Link};
 use crate::entry::SECOND;
 use crate::lane::Frame;
@@ -71,11 +71,11 @@ impl Control {
     pub(crate) fn chance(&mut self, iface: u32) -> u64 {
         let mac = self.links.get(&iface).map_or([0; 6], |link| link.mac);
         let mac = mac.iter().fold(0, |n, b| n << 8 | u64::from(*b));
-        let mut x = self.chances ^ self.now() ^ mac.rotate_left(20) | 1;
+        let mut x = self.random_state ^ self.now() ^ mac.rotate_left(20) | 1;
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
-        self.chances = x;
+        self.random_state = x;
         x >> 8
     }
 
@@ -134,7 +134,9 @@ impl Control {
         let on = on.is_some_and(|schedule| !schedule.is_ending());
         let interfaces = self.interfaces.borrow();
         if there {
-            interfaces.table().set(IfIdx(iface), Flag::Advertises, on);
+            interfaces
+                .table()
+                .set(IfIdx(iface), Flag::RouterAdvertisements, on);
         }
     }
 
@@ -158,7 +160,7 @@ impl Control {
     }
 
     /// Another router advertises itself on an interface that does so as well: what it says should be the same (6.2.7).
-    pub(crate) fn compare_router(&mut self, iface: u32, said: &Said) {
+    pub(crate) fn compare_router(&mut self, iface: u32, said: &ReceivedAdvert) {
         let (Some(it), Some(link)) = (self.adverts.get_mut(&iface), self.links.get(&iface)) else {
             return;
         };

@@ -8,9 +8,9 @@ pub(crate) mod state;
 
 use crate::control::Control;
 use crate::entry::{Mac, SECOND};
-use crate::lane::{Frame, Heard, What};
-use packet::Said;
-use state::{State, Until};
+use crate::lane::{Frame, NeighborMessage, NeighborMessageKind};
+use packet::ReceivedAdvert;
+use state::{Expiry, State};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use volley_iface::{Flag, IfIdx};
@@ -69,7 +69,7 @@ impl Control {
         let on = state.is_some_and(|state| !state.disabled);
         if self.fib.borrow().interface(iface).is_some() {
             let interfaces = self.interfaces.borrow();
-            interfaces.table().set(IfIdx(iface), Flag::Autoconf, on);
+            interfaces.table().set(IfIdx(iface), Flag::Slaac, on);
         }
     }
 
@@ -80,7 +80,7 @@ impl Control {
             self.clients.remove(&iface);
             return;
         }
-        let can = link.filter(|link| link.up && link.learns && !link.borrows);
+        let can = link.filter(|link| link.up && link.learns && !link.is_unnumbered);
         let mac = can.map(|link| link.mac);
         let (now, chance) = (self.now(), self.chance(iface));
         let Some(client) = self.clients.get_mut(&iface) else {
@@ -157,7 +157,7 @@ impl Control {
     }
 
     /// A router said something on an interface: [`Control::settle_autoconf`] is to follow.
-    pub fn hear_router(&mut self, iface: u32, said: &Said, now: u64) {
+    pub fn hear_router(&mut self, iface: u32, said: &ReceivedAdvert, now: u64) {
         self.compare_router(iface, said);
         let Some(state) = self.clients.get_mut(&iface).and_then(Client::open) else {
             return;
@@ -165,11 +165,11 @@ impl Control {
         state.hear(said, now);
         if said.mac != Mac::default() {
             self.hear(
-                Heard {
+                NeighborMessage {
                     rx: iface,
                     addr: said.router.into(),
                     mac: said.mac,
-                    what: What::Question,
+                    what: NeighborMessageKind::Question,
                 },
                 now,
             );
@@ -225,7 +225,7 @@ impl Control {
         let client = self.clients.get(&iface)?;
         let now = self.now();
         let left = |until: u64| until.saturating_sub(now) / (SECOND / 1000);
-        let lasts = |until: Until| until.map(left);
+        let lasts = |until: Expiry| until.map(left);
         let mut row = AutoconfRow {
             settings: client.settings,
             state: AutoconfState::Down,

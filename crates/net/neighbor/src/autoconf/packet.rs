@@ -24,7 +24,7 @@ const PREFERENCE: u8 = 0x18;
 
 /// A prefix that a router advertises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Offer {
+pub struct PrefixOffer {
     /// The prefix; host bits may be set.
     pub prefix: u128,
     /// Its length.
@@ -41,7 +41,7 @@ pub struct Offer {
 
 /// What a router says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct ReceivedAdvert {
     /// The router's link-local address.
     pub router: Ipv6Addr,
     /// Its MAC address; zeros where it does not say it.
@@ -63,16 +63,16 @@ pub struct Said {
     /// MTU of the link.
     pub mtu: Option<u32>,
     /// The first of these count.
-    pub offers: [Offer; PREFIXES],
+    pub offers: [PrefixOffer; PREFIXES],
     /// How many.
     pub count: u8,
     /// Prefixes that there was no room for.
     pub more: u8,
 }
 
-impl Said {
+impl ReceivedAdvert {
     /// The prefixes.
-    pub fn offers(&self) -> &[Offer] {
+    pub fn offers(&self) -> &[PrefixOffer] {
         self.offers.get(..usize::from(self.count)).unwrap_or(&[])
     }
 }
@@ -92,7 +92,7 @@ fn preference(flags: u8) -> u8 {
     }
 }
 
-fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<Said> {
+fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<ReceivedAdvert> {
     let NdBody::RouterAdvertisement {
         hop_limit,
         flags,
@@ -102,7 +102,7 @@ fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<Said> {
     else {
         return None;
     };
-    let mut said = Said {
+    let mut said = ReceivedAdvert {
         router: source,
         mac: Mac::default(),
         lifetime_s,
@@ -113,7 +113,7 @@ fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<Said> {
         reachable_ms: times.reachable_ms.get(),
         retransmit_ms: times.retransmit_ms.get(),
         mtu: None,
-        offers: [Offer::default(); PREFIXES],
+        offers: [PrefixOffer::default(); PREFIXES],
         count: 0,
         more: 0,
     };
@@ -122,7 +122,7 @@ fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<Said> {
             NdOption::SourceMac(MacAddr(mac)) => said.mac = mac,
             NdOption::Mtu(mtu) => said.mtu = Some(mtu),
             NdOption::Prefix(it) => {
-                let offer = Offer {
+                let offer = PrefixOffer {
                     prefix: u128::from_be_bytes(it.prefix),
                     len: it.prefix_len,
                     on_link: it.flags & ON_LINK != 0,
@@ -145,7 +145,7 @@ fn read(source: Ipv6Addr, nd: &NdMessage<'_>) -> Option<Said> {
 }
 
 /// An advertisement that was received (RFC 4861, 6.1.2), in the order of the end of section 15 of `docs/forwarding-rules.md`.
-pub(crate) fn judge(link: &Link<'_>, packet: &[u8]) -> Result<Said, Count> {
+pub(crate) fn judge(link: &Link<'_>, packet: &[u8]) -> Result<ReceivedAdvert, Count> {
     let kind = Icmp6Type::ROUTER_ADVERTISEMENT.0;
     let Sound { source, to, nd } = message(packet, &[kind])?;
     let said = read(source, &nd).ok_or(Count::BadMessage)?;
@@ -187,7 +187,7 @@ mod tests {
 
     const OWN: Mac = [2, 0, 0, 0, 0, 1];
 
-    fn parsed(message: &[u8]) -> Option<Said> {
+    fn parsed(message: &[u8]) -> Option<ReceivedAdvert> {
         let icmp = Icmp6::parse(message).ok()?;
         let nd = NdMessage::parse(&icmp)?.ok()?;
         read("fe80::9".parse().unwrap(), &nd)

@@ -38,7 +38,7 @@ pub enum Reach {
 
 /// A router as a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ReachabilityEvent {
     /// It is none.
     Nobody,
     /// It is being sought.
@@ -51,7 +51,7 @@ pub enum Seen {
 
 /// What is to be done about a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum AutoconfAction {
     /// Ask who it is.
     Seek,
     /// Ask once whether it is there again.
@@ -86,21 +86,23 @@ impl Reach {
     }
 
     /// A look at it as a neighbour.
-    pub fn look(&mut self, seen: Seen, now: u64) -> Option<Act> {
+    pub fn look(&mut self, seen: ReachabilityEvent, now: u64) -> Option<AutoconfAction> {
         match (*self, seen) {
-            (_, Seen::Answered) => *self = Reach::Known { answered: true },
+            (_, ReachabilityEvent::Answered) => *self = Reach::Known { answered: true },
             (Reach::Silent { again }, _) if now >= again => {
                 *self = Reach::Silent { again: now + AGAIN };
-                return (seen != Seen::Sought).then_some(Act::AskOnce);
+                return (seen != ReachabilityEvent::Sought).then_some(AutoconfAction::AskOnce);
             }
             (Reach::Silent { .. }, _) => {}
-            (Reach::New | Reach::Sought, Seen::Known) => *self = Reach::Known { answered: false },
-            (Reach::Known { .. }, Seen::Known) => {}
-            (_, Seen::Sought) => *self = Reach::Sought,
+            (Reach::New | Reach::Sought, ReachabilityEvent::Known) => {
+                *self = Reach::Known { answered: false }
+            }
+            (Reach::Known { .. }, ReachabilityEvent::Known) => {}
+            (_, ReachabilityEvent::Sought) => *self = Reach::Sought,
             // It was forgotten, and not for want of answers.
-            (_, Seen::Nobody) => {
+            (_, ReachabilityEvent::Nobody) => {
                 *self = Reach::Sought;
-                return Some(Act::Seek);
+                return Some(AutoconfAction::Seek);
             }
         }
         None
@@ -117,12 +119,14 @@ impl Control {
         }
     }
 
-    fn seen(&self, iface: u32, router: Ipv6Addr) -> Seen {
+    fn seen(&self, iface: u32, router: Ipv6Addr) -> ReachabilityEvent {
         match self.router_state(iface, router) {
-            None => Seen::Nobody,
-            Some(NeighborState::Incomplete) => Seen::Sought,
-            Some(NeighborState::Reachable | NeighborState::Static) => Seen::Answered,
-            Some(NeighborState::Stale | NeighborState::Delay | NeighborState::Probe) => Seen::Known,
+            None => ReachabilityEvent::Nobody,
+            Some(NeighborState::Incomplete) => ReachabilityEvent::Sought,
+            Some(NeighborState::Reachable | NeighborState::Static) => ReachabilityEvent::Answered,
+            Some(NeighborState::Stale | NeighborState::Delay | NeighborState::Probe) => {
+                ReachabilityEvent::Known
+            }
         }
     }
 
@@ -143,8 +147,8 @@ impl Control {
                 reach.fail(now);
             }
             match reach.look(self.seen(iface, *router), now) {
-                Some(Act::Seek) => self.table.seek(key, now),
-                Some(Act::AskOnce) => self.table.ask_once(key, now),
+                Some(AutoconfAction::Seek) => self.table.seek(key, now),
+                Some(AutoconfAction::AskOnce) => self.table.ask_once(key, now),
                 None => {}
             }
             self.tell_of_router(iface, *router, (was, *reach));

@@ -1,7 +1,7 @@
 //! What one interface has heard of the routers of its link, and what follows: addresses, networks, routers, each with its time
 //! (RFC 4861, 6.3.4 to 6.3.7; RFC 4862, 5.5.3 and 5.5.4). No clock, no chance and no packets of its own.
 
-use super::packet::{Offer, Said};
+use super::packet::{PrefixOffer, ReceivedAdvert};
 use super::reach::Reach;
 use crate::entry::{Mac, SECOND};
 use crate::nd;
@@ -28,13 +28,13 @@ const MADE_OF: u8 = 64;
 const WIDEST: u8 = 48;
 
 /// When something ends; none = never.
-pub type Until = Option<u64>;
+pub type Expiry = Option<u64>;
 
-fn until(now: u64, seconds: u32) -> Until {
+fn until(now: u64, seconds: u32) -> Expiry {
     (seconds != ALWAYS).then(|| now + u64::from(seconds) * SECOND)
 }
 
-fn is_over(until: Until, now: u64) -> bool {
+fn is_over(until: Expiry, now: u64) -> bool {
     until.is_some_and(|at| at <= now)
 }
 
@@ -42,7 +42,7 @@ fn is_over(until: Until, now: u64) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Router {
     /// What it said last.
-    pub said: Said,
+    pub said: ReceivedAdvert,
     /// It is a default router so long; one whose lifetime is 0 is kept for what it says beside.
     pub until: u64,
     /// Whether it answers.
@@ -55,7 +55,7 @@ pub struct Network {
     /// Which.
     pub prefix: Prefix,
     /// How long.
-    pub until: Until,
+    pub until: Expiry,
 }
 
 /// An address.
@@ -64,16 +64,16 @@ pub struct Made {
     /// It.
     pub address: IfAddress,
     /// It is valid so long.
-    pub valid: Until,
+    pub valid: Expiry,
     /// It is preferred so long.
-    pub preferred: Until,
+    pub preferred: Expiry,
     /// It was preferred, when that was last looked at.
     pub is_preferred: bool,
 }
 
 /// Solicitations that are still to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Asking {
+struct SolicitationState {
     left: u8,
     at: u64,
 }
@@ -97,7 +97,7 @@ pub struct State {
     pub networks: Vec<Network>,
     /// Addresses, without the link-local one.
     pub addresses: Vec<Made>,
-    asking: Option<Asking>,
+    asking: Option<SolicitationState>,
 }
 
 /// The address that an interface makes of a prefix (RFC 4291, appendix A).
@@ -130,7 +130,7 @@ impl State {
             routers: Vec::new(),
             networks: Vec::new(),
             addresses: Vec::new(),
-            asking: Some(Asking {
+            asking: Some(SolicitationState {
                 left: SOLICITATIONS,
                 at: now + chance % DELAY,
             }),
@@ -172,7 +172,7 @@ impl State {
     }
 
     /// A router said something.
-    pub fn hear(&mut self, said: &Said, now: u64) {
+    pub fn hear(&mut self, said: &ReceivedAdvert, now: u64) {
         if self.disabled {
             return;
         }
@@ -188,7 +188,7 @@ impl State {
         }
     }
 
-    fn hear_router(&mut self, said: &Said, now: u64) {
+    fn hear_router(&mut self, said: &ReceivedAdvert, now: u64) {
         let until = now + u64::from(said.lifetime_s) * SECOND;
         let known = |r: &Router| r.said.router == said.router;
         match self.routers.iter().position(known) {
@@ -205,7 +205,7 @@ impl State {
         }
     }
 
-    fn hear_offer(&mut self, offer: &Offer, now: u64) {
+    fn hear_offer(&mut self, offer: &PrefixOffer, now: u64) {
         if offer.len > 128 || !is_global(offer.prefix) {
             self.refused += 1;
             return;
@@ -219,7 +219,7 @@ impl State {
     }
 
     /// RFC 4861, 6.3.4.
-    fn hear_network(&mut self, offer: &Offer, now: u64) {
+    fn hear_network(&mut self, offer: &PrefixOffer, now: u64) {
         let address = IpAddr::V6(Ipv6Addr::from(offer.prefix));
         let prefix = Prefix::masked(address, offer.len);
         let Some(prefix) = prefix.ok().filter(|_| offer.len >= WIDEST) else {
@@ -241,7 +241,7 @@ impl State {
     }
 
     /// RFC 4862, 5.5.3.
-    fn hear_autonomous(&mut self, offer: &Offer, now: u64) {
+    fn hear_autonomous(&mut self, offer: &PrefixOffer, now: u64) {
         let made = made_of(offer.prefix, self.mac);
         let fits = offer.len == MADE_OF && offer.preferred_s <= offer.valid_s;
         let Some(address) = made.filter(|_| fits) else {
@@ -319,7 +319,7 @@ impl State {
 
 /// The valid lifetime of an address of which something new is said: shorter than two hours only when it was that already
 /// (RFC 4862, 5.5.3, e).
-fn renewed(old: Until, new: Until, now: u64) -> Until {
+fn renewed(old: Expiry, new: Expiry, now: u64) -> Expiry {
     let near = now + TWO_HOURS;
     match (old, new) {
         (_, None) => None,

@@ -26,7 +26,7 @@ struct Group {
 
 /// Something to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Say {
+pub enum MldReportOut {
     /// A report of version 2.
     Records(Vec<(Ipv6Addr, Record)>),
     /// A message of version 1: the group, and whether it is listened to.
@@ -125,7 +125,7 @@ impl Groups {
     }
 
     /// What is due now.
-    pub fn turn(&mut self, now: u64, chance: u64) -> Vec<Say> {
+    pub fn turn(&mut self, now: u64, chance: u64) -> Vec<MldReportOut> {
         let old = self.is_old(now);
         let mut records = Vec::new();
         for (group, it) in &mut self.groups {
@@ -147,13 +147,13 @@ impl Groups {
         }
         self.groups.retain(|_, it| !it.left || it.changes > 0);
         if old {
-            let say = |(group, record)| Say::Old(group, record != Record::Left);
+            let say = |(group, record)| MldReportOut::Old(group, record != Record::Left);
             return records.into_iter().map(say).collect();
         }
         let mut all = Vec::new();
         while !records.is_empty() {
             let rest = records.split_off(records.len().min(RECORDS));
-            all.push(Say::Records(std::mem::replace(&mut records, rest)));
+            all.push(MldReportOut::Records(std::mem::replace(&mut records, rest)));
         }
         all
     }
@@ -183,14 +183,14 @@ mod tests {
         let mut groups = Groups::default();
         groups.set(&[group(1), group(2)], 0);
         let joined = |n| (group(n), Record::Joined);
-        let both = || vec![Say::Records(vec![joined(1), joined(2)])];
+        let both = || vec![MldReportOut::Records(vec![joined(1), joined(2)])];
         assert_eq!(groups.turn(0, 5), both());
         assert_eq!(groups.turn(5, 5), []);
         assert_eq!(groups.turn(6, 5), both());
         assert_eq!((groups.turn(3 * SECOND, 5), groups.next()), (vec![], None));
         groups.set(&[group(2)], 4 * SECOND);
         assert_eq!(groups.iter().collect::<Vec<_>>(), [group(2)]);
-        let left = || vec![Say::Records(vec![(group(1), Record::Left)])];
+        let left = || vec![MldReportOut::Records(vec![(group(1), Record::Left)])];
         assert_eq!(groups.turn(4 * SECOND, 0), left());
         assert_eq!(groups.turn(5 * SECOND, 0), left());
         assert_eq!(groups.next(), None);
@@ -208,11 +208,14 @@ mod tests {
         let is = |n| (group(n), Record::Is);
         assert_eq!(
             groups.turn(2 * SECOND + 300 * MS, 0),
-            [Say::Records(vec![is(1), is(2)])]
+            [MldReportOut::Records(vec![is(1), is(2)])]
         );
         groups.hear(query(Some(group(2)), false), 4 * SECOND, 0);
         groups.hear(query(Some(group(9)), false), 4 * SECOND, 0);
-        assert_eq!(groups.turn(4 * SECOND, 0), [Say::Records(vec![is(2)])]);
+        assert_eq!(
+            groups.turn(4 * SECOND, 0),
+            [MldReportOut::Records(vec![is(2)])]
+        );
     }
 
     #[test]
@@ -225,17 +228,20 @@ mod tests {
         groups.hear(Heard::Report(group(2)), 2 * SECOND, 0);
         assert_eq!(
             groups.turn(3 * SECOND, 0),
-            [Say::Old(group(1), true)],
+            [MldReportOut::Old(group(1), true)],
             "somebody else spoke for the other"
         );
         groups.set(&[group(2)], 4 * SECOND);
-        assert_eq!(groups.turn(4 * SECOND, 0), [Say::Old(group(1), false)]);
+        assert_eq!(
+            groups.turn(4 * SECOND, 0),
+            [MldReportOut::Old(group(1), false)]
+        );
         assert_eq!(groups.next(), None);
         assert!(groups.is_old(252 * SECOND) && !groups.is_old(253 * SECOND));
         groups.hear(query(None, false), 254 * SECOND, 0);
         assert_eq!(
             groups.turn(255 * SECOND, 0),
-            [Say::Records(vec![(group(2), Record::Is)])]
+            [MldReportOut::Records(vec![(group(2), Record::Is)])]
         );
     }
 }

@@ -7,14 +7,14 @@ pub(crate) mod packet;
 use crate::control::Control;
 use crate::lane::Frame;
 use crate::nd;
-use groups::Say;
+use groups::MldReportOut;
 use std::net::{IpAddr, Ipv6Addr};
 use volley_iface::{Flag, IfIdx};
 
 impl Control {
     /// Groups that an interface listens to: those of its addresses, also of such that are tried, and all routers'.
     fn wanted_groups(&self, iface: u32) -> Vec<Ipv6Addr> {
-        let twin = self.interfaces.borrow().table().has(iface, Flag::Twin);
+        let lcp_tap = self.interfaces.borrow().table().has(iface, Flag::HasLcpTap);
         let fib = self.fib.borrow();
         let six = |addr| match addr {
             IpAddr::V6(addr) => Some(addr),
@@ -28,7 +28,7 @@ impl Control {
         let link = self
             .links
             .get(&iface)
-            .filter(|link| link.up && link.learns && !twin);
+            .filter(|link| link.up && link.learns && !lcp_tap);
         let Some(link) = link.filter(|_| !own.is_empty()) else {
             return Vec::new();
         };
@@ -54,7 +54,7 @@ impl Control {
             let interfaces = self.interfaces.borrow();
             interfaces
                 .table()
-                .set(IfIdx(iface), Flag::Listens, !wanted.is_empty());
+                .set(IfIdx(iface), Flag::GroupMember, !wanted.is_empty());
         }
     }
 
@@ -81,8 +81,8 @@ impl Control {
             let said = self.groups.get_mut(&iface).map(|it| it.turn(now, chance));
             for say in said.unwrap_or_default() {
                 let frame = match say {
-                    Say::Records(records) => packet::report(own, &records),
-                    Say::Old(group, listens) => packet::old_report(own, group, listens),
+                    MldReportOut::Records(records) => packet::report(own, &records),
+                    MldReportOut::Old(group, listens) => packet::old_report(own, group, listens),
                 };
                 self.send_long(Frame::new(iface, &frame));
             }

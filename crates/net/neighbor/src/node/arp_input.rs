@@ -4,14 +4,14 @@
 //! On entry the position is behind the Ethernet header; on exit too.
 
 use crate::claim;
-use crate::lane::{Heard, Lane, What};
+use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
 use crate::proxy::Proxies;
 use crate::trace::ArpTrace;
-use crate::way::Way;
+use crate::way::InterfaceRoutes;
 use std::sync::Arc;
 use volley_fib::V4;
 use volley_fib::dataplane::{DataPlane, DpoKind};
-use volley_graph::{Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_graph::{Consumed, Cx, HoldAction, Isa, Node, Packet, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
 use volley_wire::arp::{ArpPacket, REPLY, REQUEST};
@@ -67,7 +67,7 @@ pub struct ArpInput {
     fib: DataPlane<V4>,
     table: Arc<IfTable>,
     proxies: Snap<Proxies>,
-    lane: Arc<Lane>,
+    lane: Arc<ControlQueues>,
 }
 
 impl ArpInput {
@@ -75,7 +75,7 @@ impl ArpInput {
     pub fn new(
         fib: DataPlane<V4>,
         (table, proxies): (Arc<IfTable>, Snap<Proxies>),
-        lane: Arc<Lane>,
+        lane: Arc<ControlQueues>,
     ) -> Self {
         ArpInput {
             fib,
@@ -91,7 +91,7 @@ struct Verdict {
     /// Why it goes no further; none for a request that is answered and a reply that is taken.
     refused: Option<Count>,
     /// What the control thread is to know.
-    tell: Option<Heard>,
+    tell: Option<NeighborMessage>,
     answered: bool,
     /// For somebody else.
     proxied: bool,
@@ -133,16 +133,20 @@ fn sender(arp: &ArpPacket) -> Result<(), Count> {
 }
 
 /// Whether it is answered for somebody who is reached elsewhere.
-fn asks_for_other(way: &Way<'_, V4>, proxies: &Proxies, arp: &ArpPacket) -> bool {
+fn asks_for_other(way: &InterfaceRoutes<'_, V4>, proxies: &Proxies, arp: &ArpPacket) -> bool {
     let (number, target) = (u32::from_be_bytes(arp.target_ip), arp.target_ip().into());
     let asks = arp.operation.get() == REQUEST && arp.sender_ip != arp.target_ip;
     asks && proxies.answers(way, number, target)
 }
 
 /// Rules 14.4 and from 14.7 on, for a packet that is sound by itself.
-fn judge(way: &Way<'_, V4>, (table, proxies): (&IfTable, &Proxies), arp: &ArpPacket) -> Verdict {
-    let Way { rx, .. } = *way;
-    let heard = |what| Heard {
+fn judge(
+    way: &InterfaceRoutes<'_, V4>,
+    (table, proxies): (&IfTable, &Proxies),
+    arp: &ArpPacket,
+) -> Verdict {
+    let InterfaceRoutes { rx, .. } = *way;
+    let heard = |what| NeighborMessage {
         rx,
         addr: arp.sender_ip().into(),
         mac: arp.sender_mac.0,
@@ -164,23 +168,24 @@ fn judge(way: &Way<'_, V4>, (table, proxies): (&IfTable, &Proxies), arp: &ArpPac
             return Count::OwnFrame.into();
         }
         return Verdict {
-            tell: Some(heard(What::Conflict)),
+            tell: Some(heard(NeighborMessageKind::Conflict)),
             ..Count::AddressConflict.into()
         };
     }
     // Where there is no network the control thread knows who may be there.
-    if !probe && !way.leads_back(back) && !table.has(rx, Flag::Borrows) {
+    if !probe && !way.leads_back(back) && !table.has(rx, Flag::Unnumbered) {
         return Count::SenderElsewhere.into();
     }
-    let learns = table.has(rx, Flag::Learn) && !probe;
+    let learns = table.has(rx, Flag::ResolveNeighbors) && !probe;
     let target = u32::from_be_bytes(arp.target_ip);
-    let proxied = !probe && table.has(rx, Flag::Proxies) && asks_for_other(way, proxies, arp);
+    let proxied =
+        !probe && table.has(rx, Flag::ProxyNeighbors) && asks_for_other(way, proxies, arp);
     if !way.is_own(way.to(target), target) && !proxied {
         // Who is known already is worth to be heard, when it is new (RFC 826).
         let announced = arp.sender_ip == arp.target_ip || back.kind() == DpoKind::Adj;
         let new = learns && announced && !way.leads_to(back, arp.sender_mac.0);
         return Verdict {
-            tell: new.then(|| heard(What::Announcement)),
+            tell: new.then(|| heard(NeighborMessageKind::Announcement)),
             ..Count::NotForUs.into()
         };
     }
@@ -188,7 +193,7 @@ fn judge(way: &Way<'_, V4>, (table, proxies): (&IfTable, &Proxies), arp: &ArpPac
         return if learns {
             Verdict {
                 refused: None,
-                tell: Some(heard(What::Answer)),
+                tell: Some(heard(NeighborMessageKind::Answer)),
                 answered: false,
                 proxied: false,
             }
@@ -199,7 +204,7 @@ fn judge(way: &Way<'_, V4>, (table, proxies): (&IfTable, &Proxies), arp: &ArpPac
     let new = learns && !way.leads_to(back, arp.sender_mac.0);
     Verdict {
         refused: None,
-        tell: new.then(|| heard(What::Question)),
+        tell: new.then(|| heard(NeighborMessageKind::Question)),
         answered: true,
         proxied,
     }
@@ -208,14 +213,14 @@ fn judge(way: &Way<'_, V4>, (table, proxies): (&IfTable, &Proxies), arp: &ArpPac
 impl ArpInput {
     /// One packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
-    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next, ()> {
-        let way = Way {
+    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
+        let way = InterfaceRoutes {
             view: self.fib.read(cx.guard()),
             rx: packet.rx(),
         };
         let parsed = parse(packet.bytes());
         if let Ok(arp) = parsed
-            && self.table.has(packet.rx(), Flag::Probes)
+            && self.table.has(packet.rx(), Flag::DuplicateAddressDetection)
             && arp.sender_mac.is_unicast()
         {
             let probe = arp.sender_ip == [0; 4];
@@ -241,7 +246,7 @@ impl ArpInput {
         if let Some(heard) = verdict.tell {
             let count = match (self.lane.tell(heard), heard.what) {
                 (false, _) => Count::TellFull,
-                (true, What::Answer) => Count::Answers,
+                (true, NeighborMessageKind::Answer) => Count::Answers,
                 (true, _) => Count::Told,
             };
             cx.count(count, 1);
@@ -249,16 +254,16 @@ impl ArpInput {
         match verdict.refused {
             Some(why) => {
                 packet.fail(cx, why);
-                Part::Send(Next::Drop)
+                HoldAction::Send(Next::Drop)
             }
             None if verdict.answered => {
                 cx.count(Count::Proxied, verdict.proxied.into());
                 packet.truncate(LENGTH);
-                Part::Send(Next::Reply)
+                HoldAction::Send(Next::Reply)
             }
             // It may be the kernel that asked: it hears the answer as well.
-            None if self.table.has(packet.rx(), Flag::Twin) => Part::Send(Next::Punt),
-            None => Part::Done,
+            None if self.table.has(packet.rx(), Flag::HasLcpTap) => HoldAction::Send(Next::Punt),
+            None => HoldAction::Done,
         }
     }
 }
@@ -270,8 +275,8 @@ impl Node for ArpInput {
     type Trace = ArpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
-        v.part(|packet| self.decide(cx, packet), |(), _| ())
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {
+        v.each_or_hold(|packet| self.decide(cx, packet), |(), _| ())
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::trace::ArpTrace;
 use std::sync::Arc;
-use volley_graph::{Col, Column, Cx, Done, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Col, Column, Consumed, Cx, Isa, Node, Vector, counters, nexts};
 use volley_iface::IfTable;
 
 /// Bytes of an Ethernet header.
@@ -60,7 +60,7 @@ impl Node for ArpReply {
     type Trace = ArpTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let n = v.len();
         cx.count(Count::Replies, n as u64);
         self.tx.words_mut(n).copy_from_slice(v.column(Col::Rx));

@@ -4,14 +4,16 @@
 //!
 //! On entry the position is at the IP header and the `Dpo` column names an attached network or an incomplete adjacency.
 
-use crate::lane::{Gleaned, Lane};
+use crate::lane::{ControlQueues, HeldForResolution};
 use crate::table::Key;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use volley_fib::Family;
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
 use volley_fib::{V4, V6};
-use volley_graph::{Col, Cx, Done, Glance, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_graph::{
+    Col, Consumed, Cx, HoldAction, Isa, Node, Packet, PacketTrace, Vector, counters, nexts,
+};
 use volley_iface::{Flag, IfTable};
 
 nexts! {
@@ -63,12 +65,12 @@ impl Gleans for V6 {
 pub struct Glean<F: Family> {
     fib: DataPlane<F>,
     table: Arc<IfTable>,
-    lane: Arc<Lane>,
+    lane: Arc<ControlQueues>,
 }
 
 impl<F: Family> Glean<F> {
     /// On the worker that `lane` belongs to.
-    pub fn new(fib: DataPlane<F>, table: Arc<IfTable>, lane: Arc<Lane>) -> Self {
+    pub fn new(fib: DataPlane<F>, table: Arc<IfTable>, lane: Arc<ControlQueues>) -> Self {
         Glean { fib, table, lane }
     }
 }
@@ -95,7 +97,7 @@ fn next_hop<F: Gleans>(view: &View<'_, F>, packet: &Packet<'_>) -> Option<(Key, 
 fn may_wait<F: Gleans>(
     view: &View<'_, F>,
     table: &IfTable,
-    lane: &Lane,
+    lane: &ControlQueues,
     packet: &Packet<'_>,
 ) -> Result<(Key, bool), Count> {
     // What has waited already, and nobody answered, names none.
@@ -104,7 +106,7 @@ fn may_wait<F: Gleans>(
         IpAddr::V4(_) => Flag::Ip4,
         IpAddr::V6(_) => Flag::Ip6,
     };
-    let asks = table.has(key.0, Flag::Learn) && table.has(key.0, speaks);
+    let asks = table.has(key.0, Flag::ResolveNeighbors) && table.has(key.0, speaks);
     if !asks {
         return Err(Count::Unresolved);
     }
@@ -119,31 +121,31 @@ impl<F: Gleans> Node for Glean<F> {
     const NAME: &'static str = F::NAME;
     type Next = Next<F>;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next<F>>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next<F>>) -> Consumed {
         let view = self.fib.read(cx.guard());
         let (table, lane) = (&self.table, &self.lane);
-        v.part(
+        v.each_or_hold(
             |packet| match may_wait(&view, table, lane, packet) {
                 Ok(key) => {
                     cx.count(Count::Held, 1);
                     lane.leave(packet.buffers());
-                    Part::Hold(key)
+                    HoldAction::Hold(key)
                 }
                 Err(why) => {
                     if why == Count::HoldFull {
                         cx.count(why, 1);
                     }
                     packet.fail(cx, Count::Unresolved);
-                    Part::Send(Next::TELL)
+                    HoldAction::Send(Next::TELL)
                 }
             },
             |(key, is_next_hop), packet| {
                 let family = F::AF;
                 // There is room: as many fit as may be away.
-                let _ = lane.gleaned.push(Gleaned {
+                let _ = lane.waiting_packets.push(HeldForResolution {
                     key,
                     family,
                     is_next_hop,

@@ -3,12 +3,12 @@
 //! On entry the position is at the IPv6 header of a packet that nd-input found to be a query or an old report; all packets
 //! end here.
 
-use crate::lane::{Heard, Lane, What};
+use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
 use crate::mld::packet::{self, QUERY, REPORT1};
 use crate::trace::NdTrace;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
-use volley_graph::{Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_graph::{Consumed, Cx, HoldAction, Isa, Node, Packet, Vector, counters, nexts};
 use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
 use volley_wire::tlv::Options;
@@ -44,12 +44,12 @@ counters! {
 
 /// State of mld-input.
 pub struct MldInput {
-    lane: Arc<Lane>,
+    lane: Arc<ControlQueues>,
 }
 
 impl MldInput {
     /// On the worker that `lane` belongs to.
-    pub fn new(lane: Arc<Lane>) -> Self {
+    pub fn new(lane: Arc<ControlQueues>) -> Self {
         MldInput { lane }
     }
 }
@@ -100,20 +100,20 @@ fn judge(bytes: &[u8]) -> Result<(Ipv6Addr, packet::Heard), Count> {
 impl MldInput {
     /// One packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
-    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next, ()> {
+    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
         let rx = packet.rx();
         let (from, said) = match judge(packet.bytes()) {
             Ok(found) => found,
             Err(why) => {
                 packet.fail(cx, why);
-                return Part::Send(Next::Drop);
+                return HoldAction::Send(Next::Drop);
             }
         };
-        let told = self.lane.tell(Heard {
+        let told = self.lane.tell(NeighborMessage {
             rx,
             addr: from.into(),
             mac: [0; 6],
-            what: What::Groups(said),
+            what: NeighborMessageKind::Groups(said),
         });
         let count = match said {
             _ if !told => Count::TellFull,
@@ -121,7 +121,7 @@ impl MldInput {
             packet::Heard::Report(_) => Count::Reports,
         };
         cx.count(count, 1);
-        Part::Done
+        HoldAction::Done
     }
 }
 
@@ -132,8 +132,8 @@ impl Node for MldInput {
     type Trace = NdTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
-        v.part(|packet| self.decide(cx, packet), |(), _| ())
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {
+        v.each_or_hold(|packet| self.decide(cx, packet), |(), _| ())
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
         let mut frame = old_report([2, 0, 0, 0, 0, 9], group, true);
         frame[14 + at] = byte;
         let packet = In::new(&frame).rx(1).advance(14);
-        let lane: Arc<Lane> = Arc::default();
+        let lane: Arc<ControlQueues> = Arc::default();
         let node = move |_: usize| MldInput::new(lane.clone());
         let out = run_once(Level::detect(), 4, &[packet], &Domain::new(), node).unwrap();
         out.first().map_or("done".to_owned(), |out| {

@@ -6,19 +6,19 @@
 
 use crate::autoconf::packet as advertised;
 use crate::claim;
-use crate::lane::{Heard, Lane, What};
+use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
 use crate::message::{Sound, frame_source, message};
 use crate::nd::{ALL_NODES, link_local, solicited_node};
 use crate::node::mld_input;
 use crate::proxy::Proxies;
 use crate::routers;
 use crate::trace::NdTrace;
-use crate::way::Way;
+use crate::way::InterfaceRoutes;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 use volley_fib::V6;
 use volley_fib::dataplane::{DataPlane, Dpo, DpoKind};
-use volley_graph::{Col, Cx, Done, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_graph::{Col, Consumed, Cx, HoldAction, Isa, Node, Packet, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
 use volley_wire::MacAddr;
@@ -90,7 +90,7 @@ pub struct NdInput {
     fib: DataPlane<V6>,
     table: Arc<IfTable>,
     proxies: Snap<Proxies>,
-    lane: Arc<Lane>,
+    lane: Arc<ControlQueues>,
 }
 
 impl NdInput {
@@ -98,7 +98,7 @@ impl NdInput {
     pub fn new(
         fib: DataPlane<V6>,
         (table, proxies): (Arc<IfTable>, Snap<Proxies>),
-        lane: Arc<Lane>,
+        lane: Arc<ControlQueues>,
     ) -> Self {
         NdInput {
             fib,
@@ -164,7 +164,7 @@ fn sender(found: &Found) -> Result<(), Count> {
 
 /// An interface, as the addresses in messages are asked about.
 pub(crate) struct Link<'g> {
-    pub(crate) way: Way<'g, V6>,
+    pub(crate) way: InterfaceRoutes<'g, V6>,
     pub(crate) own: [u8; 6],
     proxies: &'g Proxies,
 }
@@ -192,7 +192,7 @@ impl Link<'_> {
 
     /// Whether a solicitation is answered for somebody else. One from nobody asks whether an address is free.
     fn answers_for(&self, table: &IfTable, found: &Found) -> bool {
-        table.has(self.way.rx, Flag::Proxies)
+        table.has(self.way.rx, Flag::ProxyNeighbors)
             && found.flags.is_none()
             && !found.source.is_unspecified()
             && self.proxies.answers6(&self.way, found.to, found.target)
@@ -202,13 +202,13 @@ impl Link<'_> {
     pub(crate) fn leads_back(&self, table: &IfTable, address: Ipv6Addr) -> bool {
         // Where there is no network the control thread knows who may be there.
         address.is_unicast_link_local()
-            || table.has(self.way.rx, Flag::Borrows)
+            || table.has(self.way.rx, Flag::Unnumbered)
             || self.way.leads_back(self.to(address))
     }
 }
 
 /// What a message comes to: the reason of its drop, or whether it is answered; and what the control thread is to know.
-pub(crate) type Verdict = (Result<Answer, Count>, Option<Heard>);
+pub(crate) type Verdict = (Result<Answer, Count>, Option<NeighborMessage>);
 
 /// Rules from 15.7 on; `from` is the MAC address that the frame came from. A message that is done with has a verdict
 /// without a way: [`Count::Answers`].
@@ -228,7 +228,7 @@ fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verd
         None => found.source,
         Some(_) => found.target,
     };
-    let heard = |what| Heard {
+    let heard = |what| NeighborMessage {
         rx,
         addr: who.into(),
         mac: found.mac.unwrap_or_default(),
@@ -240,9 +240,9 @@ fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verd
     }
     if ours {
         let mac = found.mac.unwrap_or(from);
-        let told = Heard {
+        let told = NeighborMessage {
             mac,
-            ..heard(What::Conflict)
+            ..heard(NeighborMessageKind::Conflict)
         };
         return (Err(Count::AddressConflict), Some(told));
     }
@@ -250,7 +250,7 @@ fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verd
     if !seeks && !link.leads_back(table, who) {
         return (Err(Count::SenderElsewhere), None);
     }
-    let learns = table.has(rx, Flag::Learn);
+    let learns = table.has(rx, Flag::ResolveNeighbors);
     let Some(flags) = found.flags else {
         if !link.is_own(found.target) && !proxied {
             return (Err(Count::NotForUs), None);
@@ -263,13 +263,16 @@ fn judge(link: &Link<'_>, table: &IfTable, found: &Found, from: [u8; 6]) -> Verd
         } else {
             Answer::Ours
         };
-        return (Ok(answer), new.then(|| heard(What::Question)));
+        return (
+            Ok(answer),
+            new.then(|| heard(NeighborMessageKind::Question)),
+        );
     };
     if !learns {
         return (Err(Count::StaticOnly), None);
     }
     let (solicited, overrides) = (flags & NA_SOLICITED != 0, flags & NA_OVERRIDE != 0);
-    let what = What::Advertisement {
+    let what = NeighborMessageKind::Advertisement {
         solicited,
         overrides,
     };
@@ -283,7 +286,7 @@ impl NdInput {
         cx: &Cx<'_, Count>,
         link: &Link<'_>,
         packet: &mut Packet<'_>,
-    ) -> Part<Next, ()> {
+    ) -> HoldAction<Next, ()> {
         let rx = link.way.rx;
         match advertised::judge(link, packet.bytes()) {
             Ok(said) => {
@@ -299,35 +302,37 @@ impl NdInput {
             }
             Err(why) => {
                 packet.fail(cx, why);
-                return Part::Send(Next::Drop);
+                return HoldAction::Send(Next::Drop);
             }
         }
-        match self.table.has(rx, Flag::Twin) {
-            true => Part::Send(Next::Punt),
-            false => Part::Done,
+        match self.table.has(rx, Flag::HasLcpTap) {
+            true => HoldAction::Send(Next::Punt),
+            false => HoldAction::Done,
         }
     }
 
     /// One packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
-    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next, ()> {
+    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
         let rx = packet.rx();
         let [_, _, own @ ..] = self.table.mac(rx).to_be_bytes();
         let view = self.fib.read(cx.guard());
-        let way = Way { view, rx };
+        let way = InterfaceRoutes { view, rx };
         let proxies = self.proxies.read(cx.guard());
         let link = Link { way, own, proxies };
-        let routers = self.table.has(rx, Flag::Advertises) && routers::is_one(packet.bytes());
-        if self.table.has(rx, Flag::Listens) && mld_input::is_one(packet.bytes()) {
-            return Part::Send(Next::Mld);
+        let routers =
+            self.table.has(rx, Flag::RouterAdvertisements) && routers::is_one(packet.bytes());
+        if self.table.has(rx, Flag::GroupMember) && mld_input::is_one(packet.bytes()) {
+            return HoldAction::Send(Next::Mld);
         }
-        let hears = self.table.has(rx, Flag::Autoconf) || self.table.has(rx, Flag::Advertises);
+        let hears =
+            self.table.has(rx, Flag::Slaac) || self.table.has(rx, Flag::RouterAdvertisements);
         if hears && advertised::is_one(packet.bytes()) {
             return self.advertised(cx, &link, packet);
         }
         let found = parse(packet.bytes());
         if let Ok(found) = &found
-            && self.table.has(rx, Flag::Probes)
+            && self.table.has(rx, Flag::DuplicateAddressDetection)
             && (found.flags.is_some() || found.source.is_unspecified())
         {
             let mac = found.mac.unwrap_or_else(|| frame_source(&packet.view()));
@@ -350,8 +355,8 @@ impl NdInput {
         if let Some(heard) = heard {
             let count = match (self.lane.tell(heard), heard.what) {
                 (false, _) => Count::TellFull,
-                (true, What::Advertisement { .. }) => Count::Answers,
-                (true, What::Routers) => Count::Routers,
+                (true, NeighborMessageKind::Advertisement { .. }) => Count::Answers,
+                (true, NeighborMessageKind::Routers) => Count::Routers,
                 (true, _) => Count::Told,
             };
             cx.count(count, 1);
@@ -361,18 +366,18 @@ impl NdInput {
                 let proxied = u32::from(answer == Answer::Proxied);
                 cx.count(Count::Proxied, proxied.into());
                 packet.set(PROXIED, proxied);
-                Part::Send(Next::Reply)
+                HoldAction::Send(Next::Reply)
             }
             // It may be the kernel that asked: it hears the answer as well. So it does what no neighbour says.
             Err(Count::Answers | Count::Routers | Count::NotNd)
-                if self.table.has(rx, Flag::Twin) =>
+                if self.table.has(rx, Flag::HasLcpTap) =>
             {
-                Part::Send(Next::Punt)
+                HoldAction::Send(Next::Punt)
             }
-            Err(Count::Answers | Count::Routers) => Part::Done,
+            Err(Count::Answers | Count::Routers) => HoldAction::Done,
             Err(why) => {
                 packet.fail(cx, why);
-                Part::Send(Next::Drop)
+                HoldAction::Send(Next::Drop)
             }
         }
     }
@@ -385,8 +390,8 @@ impl Node for NdInput {
     type Trace = NdTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
-        v.part(|packet| self.decide(cx, packet), |(), _| ())
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {
+        v.each_or_hold(|packet| self.decide(cx, packet), |(), _| ())
     }
 }
 

@@ -6,11 +6,13 @@
 
 use crate::lane::FRAME;
 use crate::message::frame_source;
-use crate::nd::{ALL_NODES, Message, Say, group_mac, link_local};
+use crate::nd::{ALL_NODES, Message, NdMessageOut, group_mac, link_local};
 use crate::node::nd_input::{PROXIED, parse};
 use crate::trace::NdTrace;
 use std::sync::Arc;
-use volley_graph::{Col, Cx, Done, Fate, Isa, Node, PacketView, Vector, counters, nexts};
+use volley_graph::{
+    Col, Consumed, Cx, Isa, Node, PacketView, ReplicateAction, Vector, counters, nexts,
+};
 use volley_iface::IfTable;
 
 nexts! {
@@ -55,8 +57,8 @@ impl NdReply {
         };
         // For somebody else the interface speaks as itself, and lets others go first (RFC 4861, 7.2.8).
         let (say, from) = match packet.get(PROXIED) {
-            Some(1) => (Say::Proxy, link_local(own)),
-            _ => (Say::Advertise { solicited: !nobody }, found.target),
+            Some(1) => (NdMessageOut::Proxy, link_local(own)),
+            _ => (NdMessageOut::Advertise { solicited: !nobody }, found.target),
         };
         let mut frame = [0; FRAME];
         let message = Message {
@@ -79,24 +81,24 @@ impl Node for NdReply {
     type Trace = NdTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {
         let output = v.edge(Next::Output);
-        v.unfold(|packet, offspring| {
+        v.replicate(|packet, replicator| {
             packet.set(Col::Tx, packet.rx());
             let parent = packet.view();
             let why = match self.answer(&parent) {
                 None => Count::NoSolicitation,
                 Some(frame) => {
                     let fill = |part: &mut [u8]| part.copy_from_slice(&frame[..part.len()]);
-                    if offspring.add(&parent, output, FRAME, fill).is_some() {
+                    if replicator.build(&parent, output, FRAME, fill).is_some() {
                         cx.count(Count::Replies, 1);
-                        return Fate::Replaced;
+                        return ReplicateAction::Replaced;
                     }
                     Count::NoBuffers
                 }
             };
             packet.fail(cx, why);
-            Fate::Drop(Next::Drop)
+            ReplicateAction::Drop(Next::Drop)
         })
     }
 }
@@ -118,7 +120,7 @@ mod tests {
             (source.parse().unwrap(), "2001:db8::1".parse().unwrap());
         let mut frame = [0; FRAME];
         let to = crate::nd::solicited_node(target);
-        let (say, to_mac) = (Say::Solicit, group_mac(to));
+        let (say, to_mac) = (NdMessageOut::Solicit, group_mac(to));
         Message {
             say,
             target,
@@ -153,7 +155,7 @@ mod tests {
         let want = |to: &str, to_mac, solicited| {
             let mut frame = [0; FRAME];
             let target = "2001:db8::1".parse().unwrap();
-            let (say, to) = (Say::Advertise { solicited }, to.parse().unwrap());
+            let (say, to) = (NdMessageOut::Advertise { solicited }, to.parse().unwrap());
             Message {
                 say,
                 target,

@@ -1,12 +1,14 @@
 //! neighbor-output: what the control thread gives back to the graph: questions and announcements as frames, and packets that
 //! waited for an answer.
 
-use crate::lane::{End, Frame, Lane};
+use crate::lane::{ControlQueues, End, Frame};
 use crate::node::ip_glean::Gleans;
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use volley_fib::{V4, V6};
-use volley_graph::{Col, Column, Counters, Cx, Isa, Output, Rest, Source, counters, nexts};
+use volley_graph::{
+    Col, Column, Counters, Cx, Isa, Output, Source, WakeConditions, counters, nexts,
+};
 use volley_model::Family;
 
 nexts! {
@@ -39,7 +41,7 @@ counters! {
 
 /// State of neighbor-output.
 pub struct NeighborOutput {
-    lane: Arc<Lane>,
+    lane: Arc<ControlQueues>,
     codes: Column,
     tx: Column,
     reasons: Column,
@@ -47,7 +49,7 @@ pub struct NeighborOutput {
 
 impl NeighborOutput {
     /// For vectors of up to `size` packets, on the worker that `lane` belongs to.
-    pub fn new(lane: Arc<Lane>, size: usize) -> Self {
+    pub fn new(lane: Arc<ControlQueues>, size: usize) -> Self {
         NeighborOutput {
             lane,
             codes: Column::new(size),
@@ -61,8 +63,8 @@ impl NeighborOutput {
         let (lane, codes, size) = (&self.lane, &mut self.codes, out.vector_size());
         let (mut n, mut lost, mut evicted, mut buffers) = (0, 0, 0, 0);
         let reasons = self.reasons.words_mut(size);
-        let mut fresh = out.resume_held(|| {
-            let back = lane.back.pop()?;
+        let mut fresh = out.new_from_held(|| {
+            let back = lane.resolved_packets.pop()?;
             let next = match (back.family, back.end) {
                 (Family::V4, End::Resumed) => Next::Ip4,
                 (Family::V6, End::Resumed) => Next::Ip6,
@@ -130,21 +132,21 @@ impl Source for NeighborOutput {
 
     #[inline(always)]
     fn poll<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        if !self.lane.back.is_empty() {
+        if !self.lane.resolved_packets.is_empty() {
             return self.resume(cx, out);
         }
         let (lane, tx) = (&self.lane, &mut self.tx);
         if !lane.frames.is_empty() {
             return send(&lane.frames, tx, cx, out);
         }
-        if !lane.long.is_empty() {
-            return send(&lane.long, tx, cx, out);
+        if !lane.large_frames.is_empty() {
+            return send(&lane.large_frames, tx, cx, out);
         }
         0
     }
 
     /// Packets of this worker that wait for a neighbour come back to it.
-    fn may_leave(&self) -> bool {
+    fn can_exit(&self) -> bool {
         self.lane.away() == 0 && !self.lane.is_waiting()
     }
 
@@ -152,11 +154,11 @@ impl Source for NeighborOutput {
         !self.lane.is_waiting()
     }
 
-    fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
+    fn may_sleep(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
     }
 
-    fn rest(&mut self, _rest: &mut Rest) -> bool {
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         !self.lane.is_waiting()
     }
 }

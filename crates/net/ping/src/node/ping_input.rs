@@ -3,10 +3,12 @@
 //!
 //! On entry the position is at the IP header of an ICMP message for the router, whose checksum is right.
 
-use crate::lane::{Event, Heard, Lane};
+use crate::lane::{Event, PingQueues, ProbeReply};
 use crate::packet::{is_reply, read};
 use std::sync::Arc;
-use volley_graph::{Cx, Done, Glance, Isa, Node, Packet, Part, Vector, counters, nexts};
+use volley_graph::{
+    Consumed, Cx, HoldAction, Isa, Node, Packet, PacketTrace, Vector, counters, nexts,
+};
 use volley_iface::{Flag, IfTable};
 
 nexts! {
@@ -30,33 +32,33 @@ counters! {
 
 /// State of ping-input.
 pub struct PingInput {
-    lane: Arc<Lane>,
+    lane: Arc<PingQueues>,
     table: Arc<IfTable>,
 }
 
 impl PingInput {
     /// On the worker that `lane` belongs to.
-    pub fn new(lane: Arc<Lane>, table: Arc<IfTable>) -> Self {
+    pub fn new(lane: Arc<PingQueues>, table: Arc<IfTable>) -> Self {
         PingInput { lane, table }
     }
 
     /// One packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
-    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> Part<Next, ()> {
+    fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
         let answer = read(packet.bytes()).filter(|a| self.lane.expects(a.id));
         let Some(answer) = answer else {
-            if self.table.has(packet.rx(), Flag::Twin) {
+            if self.table.has(packet.rx(), Flag::HasLcpTap) {
                 // Not to us, so to the kernel.
-                return Part::Send(Next::Punt);
+                return HoldAction::Send(Next::Punt);
             }
             let why = match is_reply(packet.bytes()) {
                 true => Count::UnexpectedReply,
                 false => Count::UnexpectedError,
             };
             packet.fail(cx, why);
-            return Part::Send(Next::Drop);
+            return HoldAction::Send(Next::Drop);
         };
-        let heard = Heard {
+        let heard = ProbeReply {
             id: answer.id,
             number: answer.number,
             at: cx.now_ns(),
@@ -72,7 +74,7 @@ impl PingInput {
             Err(_) => Count::TellFull,
         };
         cx.count(count, 1);
-        Part::Done
+        HoldAction::Done
     }
 }
 
@@ -80,11 +82,11 @@ impl Node for PingInput {
     const NAME: &'static str = "ping-input";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Done {
-        v.part(|packet| self.decide(cx, packet), |(), _| ())
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, v: Vector<'_, I, Next>) -> Consumed {
+        v.each_or_hold(|packet| self.decide(cx, packet), |(), _| ())
     }
 }
 
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn answers_are_taken_out_and_others_dropped() {
-        let lane = Arc::new(Lane::default());
+        let lane = Arc::new(PingQueues::default());
         lane.set_expected([0x1234].into_iter());
         let message = |kind: u8, id: [u8; 2]| {
             let mut p = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0, 0];
@@ -114,7 +116,7 @@ mod tests {
         let mut packets: Vec<In> = packets.iter().map(|p| In::new(p)).collect();
         packets.push(packets[1].clone().rx(4));
         let table = IfTable::new(1);
-        table.set_twin(IfIdx(4), Some(IfIdx(9)));
+        table.set_lcp_tap(IfIdx(4), Some(IfIdx(9)));
         let queue = lane.clone();
         let make = move |_| PingInput::new(queue.clone(), table.clone());
         let out = run_once(Level::detect(), 4, &packets, &Domain::new(), make).unwrap();

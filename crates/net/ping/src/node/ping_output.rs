@@ -1,8 +1,8 @@
 //! ping-output: sends the router's own echo requests into the lookups.
 
-use crate::lane::{Event, Heard, Lane};
+use crate::lane::{Event, PingQueues, ProbeReply};
 use std::sync::Arc;
-use volley_graph::{Column, Cx, Isa, Output, Rest, Source, counters, nexts};
+use volley_graph::{Column, Cx, Isa, Output, Source, WakeConditions, counters, nexts};
 
 nexts! {
     /// Where ping-output sends packets.
@@ -21,14 +21,14 @@ counters! {
 
 /// State of ping-output.
 pub struct PingOutput {
-    lane: Arc<Lane>,
+    lane: Arc<PingQueues>,
     codes: Column,
     rx: Column,
 }
 
 impl PingOutput {
     /// For vectors of up to `size` packets, on the worker that `lane` belongs to.
-    pub fn new(lane: Arc<Lane>, size: usize) -> Self {
+    pub fn new(lane: Arc<PingQueues>, size: usize) -> Self {
         PingOutput {
             lane,
             codes: Column::new(size),
@@ -54,7 +54,7 @@ impl PingOutput {
             rx.words_mut(size)[row] = request.rx;
             data[..request.len].copy_from_slice(&request.bytes[..request.len]);
             // Whoever cannot be told when it was sent takes the time that it asked.
-            let _ = lane.heard.push(Heard {
+            let _ = lane.heard.push(ProbeReply {
                 id: request.id,
                 number: request.number,
                 at: cx.now_ns(),
@@ -83,7 +83,7 @@ impl Source for PingOutput {
         self.send(cx, out)
     }
 
-    fn may_leave(&self) -> bool {
+    fn can_exit(&self) -> bool {
         self.is_vacant()
     }
 
@@ -91,11 +91,11 @@ impl Source for PingOutput {
         self.lane.requests.is_empty()
     }
 
-    fn may_rest(&self, _now_ns: u64, _idle_ns: u64) -> bool {
+    fn may_sleep(&self, _now_ns: u64, _idle_ns: u64) -> bool {
         true
     }
 
-    fn rest(&mut self, _rest: &mut Rest) -> bool {
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
         self.lane.requests.is_empty()
     }
 }

@@ -8,8 +8,8 @@ use crate::table::Table;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Glance, Hands, Isa, Node, Output, Stage, Vector, counters,
-    handoff_code, nexts,
+    Col, Column, Consumed, Counters, Cx, Isa, Node, Output, PacketTrace, Stage, StageCx, Vector,
+    counters, handoff_code, nexts,
 };
 use volley_iface::IfTable;
 use volley_tables::qsbr::Snap;
@@ -62,13 +62,13 @@ impl WorkerHandoff {
 
     /// Go by this table from now on. False while order could not be kept.
     #[inline(always)]
-    fn adopt(&mut self, table: &Table, hands: &mut Hands<'_>) -> bool {
-        self.version == table.version || self.turn(table, hands)
+    fn adopt(&mut self, table: &Table, stage_cx: &mut StageCx<'_>) -> bool {
+        self.version == table.version || self.turn(table, stage_cx)
     }
 
     #[cold]
-    fn turn(&mut self, table: &Table, hands: &mut Hands<'_>) -> bool {
-        if !hands.turn() {
+    fn turn(&mut self, table: &Table, stage_cx: &mut StageCx<'_>) -> bool {
+        if !stage_cx.begin_epoch() {
             return false;
         }
         (self.version, self.settled) = (table.version, false);
@@ -85,7 +85,7 @@ impl WorkerHandoff {
                 self.cells.count(spread.place, entry);
                 Some(usize::from(workers[entry]))
             });
-            codes[row] = handoff_code(worker.unwrap_or(me), self.interfaces.behind_spread(rx));
+            codes[row] = handoff_code(worker.unwrap_or(me), self.interfaces.after_rss(rx));
         }
     }
 }
@@ -94,20 +94,20 @@ impl Node for WorkerHandoff {
     const NAME: &'static str = "worker-handoff";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         let table = self.table.read(cx.guard());
-        let mut hands = v.hands();
-        let me = hands.worker();
-        if !self.adopt(table, &mut hands) {
+        let mut stage_cx = v.stage_cx();
+        let me = stage_cx.worker();
+        if !self.adopt(table, &mut stage_cx) {
             // A ring is full of what the last table sent there: by this one its flows would overtake.
             return v.fail_all(cx, Count::Congestion, Next::Drop);
         }
-        v.touch();
+        v.prefetch_headers();
         self.sort(table, &v, me);
-        let (done, handed) = v.hand_over(&self.codes, Count::Congestion.index(), Next::Drop);
+        let (done, handed) = v.handoff(&self.codes, Count::Congestion.index(), Next::Drop);
         cx.count(Count::Stayed, handed.stayed);
         cx.count(Count::Handed, handed.went);
         cx.count(Count::Congestion, handed.refused);
@@ -123,8 +123,8 @@ impl Stage for WorkerHandoff {
 
     fn release<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let table = self.table.read(cx.guard());
-        let mut hands = out.hands();
-        if self.adopt(table, &mut hands) && hands.is_direct() {
+        let mut stage_cx = out.stage_cx();
+        if self.adopt(table, &mut stage_cx) && stage_cx.is_epoch_over() {
             self.settled = true;
             self.cells.settled.store(self.version, Release);
         }

@@ -7,8 +7,8 @@
 use crate::table::{TagSnap, TagView, Unknown};
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Glance, Isa, Names, Node, PacketView, Trace, Vector, Words,
-    counters, nexts,
+    Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, PacketView, Trace, TraceNames,
+    Vector, Words, counters, nexts,
 };
 use volley_iface::{Direction, Flag, IfTable, TagKind, Tags};
 
@@ -214,7 +214,7 @@ impl VlanInput {
         }
         if let Some(tap) = self.table.tap(Direction::Rx) {
             for row in (0..v.len()).filter(|&row| self.table.sub(rx[row]).is_some()) {
-                tap.pass(Direction::Rx, rx[row], &v.view(row), cx.now_ns());
+                tap.packet_passed(Direction::Rx, rx[row], &v.view(row), cx.now_ns());
             }
         }
     }
@@ -224,7 +224,7 @@ impl VlanInput {
     fn node(&self, rx: u32) -> volley_graph::NodeId {
         match self.table.sub(rx) {
             Some(_) => self.table.rx_node(rx),
-            None => self.table.behind_rx(rx),
+            None => self.table.after_ingress(rx),
         }
     }
 }
@@ -236,7 +236,7 @@ impl Node for VlanInput {
     type Trace = TagTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         v.retreat(HEADER);
         v.words(12, &mut self.header);
         self.find_all(cx, &v);
@@ -263,14 +263,14 @@ impl Node for VlanInput {
 
 /// What stands behind a frame's outer type.
 #[derive(Clone, Copy)]
-pub struct TagTrace(Glance);
+pub struct TagTrace(PacketTrace);
 
 impl Trace for TagTrace {
     fn note(packet: &PacketView<'_>) -> Self {
-        TagTrace(Glance::note(packet))
+        TagTrace(PacketTrace::note(packet))
     }
 
-    fn text(&self, names: &dyn Names) -> String {
+    fn text(&self, names: &dyn TraceNames) -> String {
         let word = |at: usize| match self.0.bytes().get(at..at + 2) {
             Some(&[a, b]) => Some(u16::from_be_bytes([a, b])),
             _ => None,

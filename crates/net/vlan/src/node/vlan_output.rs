@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use volley_graph::{
-    Col, Column, Counters, Cx, Done, Glance, Isa, Node, Packet, Vector, counters, nexts,
+    Col, Column, Consumed, Counters, Cx, Isa, Node, Packet, PacketTrace, Vector, counters, nexts,
 };
 use volley_iface::{Direction, IfTable, Sub};
 
@@ -142,14 +142,19 @@ impl VlanOutput {
         if let Some(tap) = self.table.tap(Direction::Tx) {
             for row in 0..v.len() {
                 let parent = v.column(Col::Tx)[row];
-                tap.pass(Direction::Tx, parent, &v.view(row), cx.now_ns());
+                tap.packet_passed(Direction::Tx, parent, &v.view(row), cx.now_ns());
             }
         }
     }
 
     /// Packets of one sub-interface.
     #[inline(always)]
-    fn run_one<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>, tx: u32) -> Done {
+    fn run_one<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Count>,
+        mut v: Vector<'_, I, Next>,
+        tx: u32,
+    ) -> Consumed {
         let Some(sub) = self.table.sub(tx) else {
             return v.fail_all(cx, Count::NoSubInterface, Next::Drop);
         };
@@ -171,10 +176,10 @@ impl Node for VlanOutput {
     const NAME: &'static str = "vlan-output";
     type Next = Next;
     type Count = Count;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Done {
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
         v.require(Col::Tx, 0);
         v.forget(&[Col::Lead]);
         if let Some(tx) = v.same(Col::Tx) {

@@ -10,13 +10,13 @@ fn table() -> Arc<IfTable> {
         table.set_mac(IfIdx(index), [2, 0, 0, 0, 0, 1]);
     }
     table.set(IfIdx(3), Flag::Ip6, true);
-    table.set_twin(IfIdx(4), Some(IfIdx(9)));
+    table.set_lcp_tap(IfIdx(4), Some(IfIdx(9)));
     for group in [6, 7, 8] {
         table.set(IfIdx(group), Flag::Multicast, true);
     }
     table.set(IfIdx(7), Flag::Ip6, true);
-    table.set_twin(IfIdx(8), Some(IfIdx(9)));
-    table.set(IfIdx(5), Flag::Trunk, true);
+    table.set_lcp_tap(IfIdx(8), Some(IfIdx(9)));
+    table.set(IfIdx(5), Flag::HasSubInterfaces, true);
     table.set_mac(IfIdx(5), [2, 0, 0, 0, 0, 1]);
     table
 }

@@ -127,7 +127,7 @@ fn bench(packets: &[In]) -> Vec<Out> {
     let domain = Domain::new();
     let fib = Fib::new(&domain).dataplane6();
     let table = IfTable::new(1);
-    table.set_twin(IfIdx(4), Some(IfIdx(9)));
+    table.set_lcp_tap(IfIdx(4), Some(IfIdx(9)));
     run(packets, &domain, move |_| {
         Ip6Input::new(fib.clone(), table.clone(), ArcId(0), 256)
     })

@@ -282,7 +282,7 @@ proptest! {
 
     #[test]
     fn nothing_is_complete_that_lacks_a_byte(all in prop::collection::vec((0u32..40, 1u32..6, any::<bool>()), 1..60)) {
-        let (mut cover, mut exact) = (Cover::default(), Datagram::default());
+        let (mut cover, mut exact) = (CoveredRange::default(), Datagram::default());
         for (at, len, more) in all {
             let span = span(at * 8, (at + len) * 8, more);
             exact.note(span);

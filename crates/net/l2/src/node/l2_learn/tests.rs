@@ -90,8 +90,8 @@ fn new_and_moved_stations_are_told_of_once() {
         move |_| L2Learn::new(snaps.clone(), 0, lane.clone(), 256),
     );
     assert_eq!(out.unwrap().len(), 90);
-    let heard: Vec<Heard> = std::iter::from_fn(|| bed.lane.heard.pop()).collect();
-    let want = [(50, 1), (3, 2)].map(|(n, rx)| Heard {
+    let heard: Vec<LearnedMac> = std::iter::from_fn(|| bed.lane.new_macs.pop()).collect();
+    let want = [(50, 1), (3, 2)].map(|(n, rx)| LearnedMac {
         key: key(mac(n), 1),
         rx,
     });
@@ -103,19 +103,19 @@ fn a_domain_that_does_not_learn_tells_of_nobody() {
     let bed = Bed::new(ALL & !LEARN);
     for dst in [mac(2), mac(50)] {
         let out = through(&bed, &[In::new(&frame(dst, mac(50))).rx(1)]);
-        assert_eq!((&out[0].to[..], bed.lane.heard.len()), ("l2-fwd", 0));
+        assert_eq!((&out[0].to[..], bed.lane.new_macs.len()), ("l2-fwd", 0));
     }
 }
 
 #[test]
 fn a_full_queue_loses_news_and_no_packet() {
     let bed = Bed::new(ALL);
-    let full = Heard { key: 1, rx: 1 };
-    while bed.lane.heard.push(full).is_ok() {}
+    let full = LearnedMac { key: 1, rx: 1 };
+    while bed.lane.new_macs.push(full).is_ok() {}
     let out = through(&bed, &[In::new(&frame(mac(2), mac(50))).rx(1)]);
     assert_eq!(out[0].to, "l2-fwd");
     assert_eq!(
-        std::iter::from_fn(|| bed.lane.heard.pop())
+        std::iter::from_fn(|| bed.lane.new_macs.pop())
             .filter(|h| *h != full)
             .count(),
         0
@@ -132,6 +132,6 @@ fn sources_leave_marks() {
     through(&bed, &sent);
     // Marked stations are as young as the sweep that finds it.
     bed.stations.sweep(9_000_000_000);
-    let heard = |n| bed.stations.get(key(mac(n), 1)).unwrap().heard_ns;
+    let heard = |n| bed.stations.get(key(mac(n), 1)).unwrap().last_seen_ns;
     assert_eq!([1, 2, 3].map(heard), [9_000_000_000, 0, 9_000_000_000]);
 }

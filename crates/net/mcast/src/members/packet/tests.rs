@@ -23,7 +23,7 @@ fn sum4(packet: &mut [u8]) {
 
 fn outcome(packet: &[u8]) -> Result<String, Fault> {
     let opened = V4::open(packet)?;
-    V4::said(&opened).map(|said| format!("{said:?}"))
+    V4::parse_message(&opened).map(|said| format!("{said:?}"))
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_report_is_read_whole_or_not_at_all() {
     let mut packet = bytes(REPORT4);
     sum4(&mut packet);
     let opened = V4::open(&packet).unwrap();
-    let Ok(Said::Report(report)) = V4::said(&opened) else {
+    let Ok(MembershipMessage::Report(report)) = V4::parse_message(&opened) else {
         panic!("no report");
     };
     let all: Vec<_> = records::<V4>(report).flatten().collect();
@@ -93,7 +93,7 @@ fn numbers_of_queries_are_written_as_they_are_read() {
 #[test]
 fn own_queries_are_read() {
     let settings = GroupQuerier::default();
-    let ask = |group, sources: &[u128]| Ask {
+    let ask = |group, sources: &[u128]| OutgoingQuery {
         group,
         sources: sources.to_vec(),
         suppress: true,
@@ -105,7 +105,7 @@ fn own_queries_are_read() {
         &ask(Some(group), &[5, 6]),
     );
     let opened = V6::open(&frame[14..]).unwrap();
-    let Ok(Said::Query(query, sources)) = V6::said(&opened) else {
+    let Ok(MembershipMessage::Query(query, sources)) = V6::parse_message(&opened) else {
         panic!("no query");
     };
     let want = (Some(group), 1000, true, 2, 125);

@@ -32,14 +32,14 @@ fn begin(exclude: bool) -> Querier<u32> {
     let mut it = querier();
     let at = 100 * SECOND;
     if exclude {
-        it.report(at, Kind::IsEx, G, &[3, 4]);
+        it.report(at, RecordType::ModeIsExclude, G, &[3, 4]);
     }
-    it.report(at, Kind::IsIn, G, &[1, 2]);
+    it.report(at, RecordType::ModeIsInclude, G, &[1, 2]);
     it
 }
 
 /// What becomes of a state 60 s later by a record, and which queries follow.
-fn after(exclude: bool, kind: Kind, list: &[u32]) -> (State, Vec<(Vec<u32>, bool)>) {
+fn after(exclude: bool, kind: RecordType, list: &[u32]) -> (State, Vec<(Vec<u32>, bool)>) {
     let mut it = begin(exclude);
     let now = 160 * SECOND;
     it.next = u64::MAX;
@@ -54,14 +54,14 @@ fn after(exclude: bool, kind: Kind, list: &[u32]) -> (State, Vec<(Vec<u32>, bool
 
 #[test]
 fn every_row_of_the_tables_holds() {
-    use Kind::*;
+    use RecordType::*;
     // Wanted since 100 s: 200 s are left at 160 s.
     const OLD: u64 = GMI - 60;
     let ask = |sources: &[u32]| vec![(sources.to_vec(), false)];
     let none = Vec::new;
     let inc = |sources: &[(u32, u64)]| (false, 0, sources.to_vec());
     let exc = |until, sources: &[(u32, u64)]| (true, until, sources.to_vec());
-    for kind in [IsIn, Allow] {
+    for kind in [ModeIsInclude, AllowNewSources] {
         assert_eq!(
             after(false, kind, &[2, 9]),
             (inc(&[(1, OLD), (2, GMI), (9, GMI)]), none())
@@ -75,39 +75,39 @@ fn every_row_of_the_tables_holds() {
         );
     }
     assert_eq!(
-        after(false, IsEx, &[2, 9]),
+        after(false, ModeIsExclude, &[2, 9]),
         (exc(GMI, &[(2, OLD), (9, 0)]), none())
     );
     assert_eq!(
-        after(true, IsEx, &[2, 3, 9]),
+        after(true, ModeIsExclude, &[2, 3, 9]),
         (exc(GMI, &[(2, OLD), (3, 0), (9, GMI)]), none())
     );
     assert_eq!(
-        after(false, Block, &[2, 9]),
+        after(false, BlockOldSources, &[2, 9]),
         (inc(&[(1, OLD), (2, LMQT)]), ask(&[2]))
     );
     assert_eq!(
-        after(false, ToEx, &[2, 9]),
+        after(false, ChangeToExclude, &[2, 9]),
         (exc(GMI, &[(2, LMQT), (9, 0)]), ask(&[2]))
     );
     assert_eq!(
-        after(false, ToIn, &[2, 9]),
+        after(false, ChangeToInclude, &[2, 9]),
         (inc(&[(1, LMQT), (2, GMI), (9, GMI)]), ask(&[1]))
     );
     assert_eq!(
-        after(true, Block, &[2, 3, 9]),
+        after(true, BlockOldSources, &[2, 3, 9]),
         (
             exc(OLD, &[(1, OLD), (2, LMQT), (3, 0), (4, 0), (9, LMQT)]),
             ask(&[2, 9])
         )
     );
     assert_eq!(
-        after(true, ToEx, &[2, 3, 9]),
+        after(true, ChangeToExclude, &[2, 3, 9]),
         (exc(GMI, &[(2, LMQT), (3, 0), (9, LMQT)]), ask(&[2, 9]))
     );
     let both = vec![(vec![], false), (vec![1], false)];
     assert_eq!(
-        after(true, ToIn, &[2, 3, 9]),
+        after(true, ChangeToInclude, &[2, 3, 9]),
         (
             exc(LMQT, &[(1, LMQT), (2, GMI), (3, GMI), (4, 0), (9, GMI)]),
             both
@@ -121,9 +121,9 @@ fn who_leaves_is_asked_for_twice_and_then_gone() {
     it.next = u64::MAX;
     it.old_report(100 * SECOND, 2, G);
     assert_eq!(it.group(G).unwrap().version(101 * SECOND), 2);
-    it.report(160 * SECOND, Kind::Block, G, &[1]);
+    it.report(160 * SECOND, RecordType::BlockOldSources, G, &[1]);
     assert_eq!(state(&it, 160 * SECOND), Some((true, GMI - 60, vec![])));
-    it.report(160 * SECOND, Kind::ToIn, G, &[]);
+    it.report(160 * SECOND, RecordType::ChangeToInclude, G, &[]);
     assert_eq!(state(&it, 160 * SECOND), Some((true, LMQT, vec![])));
     let mut times = Vec::new();
     for ms in 160_000..163_000 {
@@ -133,7 +133,7 @@ fn who_leaves_is_asked_for_twice_and_then_gone() {
     assert!(it.group(G).is_none() && it.changed.contains(&G));
     // A host of version 1 says nothing when it leaves: the group holds out its time.
     it.old_report(200 * SECOND, 1, G);
-    it.report(210 * SECOND, Kind::ToIn, G, &[]);
+    it.report(210 * SECOND, RecordType::ChangeToInclude, G, &[]);
     assert_eq!(state(&it, 210 * SECOND), Some((true, GMI - 10, vec![])));
     it.turn(459 * SECOND);
     assert!(it.group(G).is_some());
@@ -145,7 +145,7 @@ fn who_leaves_is_asked_for_twice_and_then_gone() {
 fn timers_end_modes_and_sources() {
     let mut it = begin(true);
     // Sources 1 and 2 stay wanted for longer than all the others.
-    it.report(160 * SECOND, Kind::Allow, G, &[1]);
+    it.report(160 * SECOND, RecordType::AllowNewSources, G, &[1]);
     it.turn(361 * SECOND);
     assert_eq!(state(&it, 361 * SECOND), Some((false, 0, vec![(1, 59)])));
     it.turn(420 * SECOND);
@@ -169,7 +169,7 @@ fn the_lowest_address_asks() {
     assert_eq!(it.querier(), Some((4, Some(225 * SECOND))));
     assert!(it.turn(200 * SECOND).is_empty());
     // Who does not ask shortens its timers by the other's queries.
-    it.report(200 * SECOND, Kind::ToIn, G, &[]);
+    it.report(200 * SECOND, RecordType::ChangeToInclude, G, &[]);
     assert!(state(&it, 200 * SECOND).unwrap().1 > 100);
     it.hear(200 * SECOND, 4, &query(Some(G)), &[1]);
     assert_eq!(state(&it, 200 * SECOND).unwrap().2[0], (1, 3));
@@ -196,14 +196,19 @@ fn queries_come_soon_at_first_and_then_at_the_interval() {
 fn there_is_room_for_so_many() {
     let mut it = querier();
     for group in 0..2000 {
-        it.report(SECOND, Kind::IsEx, group, &[]);
+        it.report(SECOND, RecordType::ModeIsExclude, group, &[]);
     }
     assert_eq!(
         (it.iter().count(), it.refused),
         (GROUPS, 2000 - GROUPS as u64)
     );
     let list: Vec<u32> = (0..100).collect();
-    for kind in [Kind::IsIn, Kind::Block, Kind::IsEx, Kind::ToEx] {
+    for kind in [
+        RecordType::ModeIsInclude,
+        RecordType::BlockOldSources,
+        RecordType::ModeIsExclude,
+        RecordType::ChangeToExclude,
+    ] {
         it.report(SECOND, kind, G, &list);
         assert_eq!(it.group(G).unwrap().sources.len(), GROUP_SOURCES);
     }

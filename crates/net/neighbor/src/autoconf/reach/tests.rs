@@ -18,14 +18,17 @@ fn who_answers_goes_first_then_who_is_not_known_then_who_is_silent() {
 #[test]
 fn a_router_is_sought_and_one_that_does_not_answer_is_asked_once_a_minute() {
     let mut reach = Reach::New;
-    assert_eq!(reach.look(Seen::Nobody, 0), Some(Act::Seek));
-    assert_eq!(reach.look(Seen::Sought, s(1)), None);
+    assert_eq!(
+        reach.look(ReachabilityEvent::Nobody, 0),
+        Some(AutoconfAction::Seek)
+    );
+    assert_eq!(reach.look(ReachabilityEvent::Sought, s(1)), None);
     reach.fail(s(3));
     assert!(reach.is_silent());
     // Advertisements make it a neighbour, which is not the same.
-    assert_eq!(reach.look(Seen::Known, s(4)), None);
+    assert_eq!(reach.look(ReachabilityEvent::Known, s(4)), None);
     let asked: Vec<u64> = (4..300)
-        .filter(|at| reach.look(Seen::Nobody, s(*at)) == Some(Act::AskOnce))
+        .filter(|at| reach.look(ReachabilityEvent::Nobody, s(*at)) == Some(AutoconfAction::AskOnce))
         .collect();
     assert_eq!(asked, [63, 123, 183, 243]);
     reach.fail(s(300));
@@ -35,27 +38,33 @@ fn a_router_is_sought_and_one_that_does_not_answer_is_asked_once_a_minute() {
         "it was known before"
     );
     assert_eq!(
-        reach.look(Seen::Sought, s(303)),
+        reach.look(ReachabilityEvent::Sought, s(303)),
         None,
         "somebody asks already"
     );
-    assert_eq!(reach.look(Seen::Answered, s(304)), None);
+    assert_eq!(reach.look(ReachabilityEvent::Answered, s(304)), None);
     assert_eq!(reach, Reach::Known { answered: true });
 }
 
 #[test]
 fn one_that_was_known_is_sought_at_once_when_it_fails_and_when_it_is_forgotten() {
     let mut reach = Reach::New;
-    assert_eq!(reach.look(Seen::Known, 0), None);
+    assert_eq!(reach.look(ReachabilityEvent::Known, 0), None);
     assert_eq!(reach, Reach::Known { answered: false });
-    reach.look(Seen::Answered, s(1));
-    assert_eq!(reach.look(Seen::Known, s(40)), None);
+    reach.look(ReachabilityEvent::Answered, s(1));
+    assert_eq!(reach.look(ReachabilityEvent::Known, s(40)), None);
     assert_eq!(reach, Reach::Known { answered: true }, "it did once");
     let mut failed = reach;
     failed.fail(s(50));
-    assert_eq!(failed.look(Seen::Nobody, s(50)), Some(Act::AskOnce));
+    assert_eq!(
+        failed.look(ReachabilityEvent::Nobody, s(50)),
+        Some(AutoconfAction::AskOnce)
+    );
     assert_eq!(failed, Reach::Silent { again: s(110) });
     // An operator cleared the table: that says nothing of it.
-    assert_eq!(reach.look(Seen::Nobody, s(50)), Some(Act::Seek));
+    assert_eq!(
+        reach.look(ReachabilityEvent::Nobody, s(50)),
+        Some(AutoconfAction::Seek)
+    );
     assert_eq!(reach, Reach::Sought);
 }

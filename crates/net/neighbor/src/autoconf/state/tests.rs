@@ -4,12 +4,12 @@ use crate::autoconf::packet;
 const MAC: Mac = [2, 0, 0, 0, 0, 1];
 const HOUR: u32 = 3600;
 
-fn offer(prefix: &str, flags: &str, valid_s: u32, preferred_s: u32) -> Offer {
+fn offer(prefix: &str, flags: &str, valid_s: u32, preferred_s: u32) -> PrefixOffer {
     let prefix: Prefix = prefix.parse().unwrap();
     let IpAddr::V6(address) = prefix.addr() else {
         panic!("{prefix}");
     };
-    Offer {
+    PrefixOffer {
         prefix: address.into(),
         len: prefix.len(),
         on_link: flags.contains('L'),
@@ -19,10 +19,10 @@ fn offer(prefix: &str, flags: &str, valid_s: u32, preferred_s: u32) -> Offer {
     }
 }
 
-fn said(router: u16, lifetime_s: u16, offers: &[Offer]) -> Said {
-    let mut all = [Offer::default(); packet::PREFIXES];
+fn said(router: u16, lifetime_s: u16, offers: &[PrefixOffer]) -> ReceivedAdvert {
+    let mut all = [PrefixOffer::default(); packet::PREFIXES];
     all[..offers.len()].copy_from_slice(offers);
-    Said {
+    ReceivedAdvert {
         router: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, router),
         mac: [2, 0, 0, 0, 0, 9],
         lifetime_s,

@@ -14,7 +14,7 @@ struct Lab {
     domain: Arc<Domain>,
     fib: Fib,
     table: Arc<IfTable>,
-    lane: Arc<Lane>,
+    lane: Arc<ControlQueues>,
     proxies: Publisher<Proxies>,
 }
 
@@ -33,7 +33,7 @@ fn lab() -> Lab {
         table.set_mac(IfIdx(index), ME);
         table.set(IfIdx(index), Flag::Ip4, index < 3);
     }
-    table.set(IfIdx(1), Flag::Learn, true);
+    table.set(IfIdx(1), Flag::ResolveNeighbors, true);
     fib.add_address(1, "10.0.0.1/24".parse().unwrap()).unwrap();
     fib.add_address(2, "10.0.2.1/24".parse().unwrap()).unwrap();
     let known = Neighbor::learned(HOST);
@@ -72,8 +72,13 @@ impl Lab {
     }
 
     /// What the control thread is told of one packet.
-    fn told(&self, bytes: &[u8]) -> (usize, Vec<Heard>) {
-        let pop = || self.lane.heard.pop().or_else(|| self.lane.asked.pop());
+    fn told(&self, bytes: &[u8]) -> (usize, Vec<NeighborMessage>) {
+        let pop = || {
+            self.lane
+                .received_messages
+                .pop()
+                .or_else(|| self.lane.received_requests.pop())
+        };
         while pop().is_some() {}
         let packet = [In::new(bytes).rx(1)];
         let out = run_once(Level::detect(), 4, &packet, &self.domain, self.node()).unwrap();
@@ -142,7 +147,7 @@ fn packets_are_judged_in_the_order_of_the_rules() {
 fn the_control_thread_hears_what_is_new() {
     let lab = lab();
     let (other, known, us) = ([2, 0, 0, 0, 0, 7], [10, 0, 0, 5], [10, 0, 0, 1]);
-    let heard = |addr: [u8; 4], mac, what| Heard {
+    let heard = |addr: [u8; 4], mac, what| NeighborMessage {
         rx: 1,
         addr: addr.into(),
         mac,
@@ -153,46 +158,46 @@ fn the_control_thread_hears_what_is_new() {
         (
             arp(1, HOST, stranger, us),
             1,
-            Some(heard(stranger, HOST, What::Question)),
+            Some(heard(stranger, HOST, NeighborMessageKind::Question)),
         ),
         (arp(1, HOST, known, us), 1, None),
         (
             arp(1, other, known, us),
             1,
-            Some(heard(known, other, What::Question)),
+            Some(heard(known, other, NeighborMessageKind::Question)),
         ),
         (arp(1, HOST, [0; 4], us), 1, None),
         (
             arp(2, HOST, stranger, us),
             0,
-            Some(heard(stranger, HOST, What::Answer)),
+            Some(heard(stranger, HOST, NeighborMessageKind::Answer)),
         ),
         (
             arp(2, HOST, known, us),
             0,
-            Some(heard(known, HOST, What::Answer)),
+            Some(heard(known, HOST, NeighborMessageKind::Answer)),
         ),
         (arp(1, HOST, known, known), 1, None),
         (
             arp(1, other, known, known),
             1,
-            Some(heard(known, other, What::Announcement)),
+            Some(heard(known, other, NeighborMessageKind::Announcement)),
         ),
         (
             arp(2, other, known, known),
             1,
-            Some(heard(known, other, What::Announcement)),
+            Some(heard(known, other, NeighborMessageKind::Announcement)),
         ),
         (
             arp(1, other, known, [10, 0, 0, 77]),
             1,
-            Some(heard(known, other, What::Announcement)),
+            Some(heard(known, other, NeighborMessageKind::Announcement)),
         ),
         (arp(1, HOST, stranger, [10, 0, 0, 77]), 1, None),
         (
             arp(2, HOST, us, us),
             1,
-            Some(heard(us, HOST, What::Conflict)),
+            Some(heard(us, HOST, NeighborMessageKind::Conflict)),
         ),
     ];
     for (packet, left, tells) in cases {
@@ -221,8 +226,14 @@ fn a_full_queue_loses_words_and_no_packet() {
         out.iter()
             .all(|o| o.to == "arp-reply" && o.bytes.len() == 28)
     );
-    assert_eq!(lab.lane.asked.len(), lab.lane.asked.capacity());
-    assert!(lab.lane.heard.is_empty(), "answers have room of their own");
+    assert_eq!(
+        lab.lane.received_requests.len(),
+        lab.lane.received_requests.capacity()
+    );
+    assert!(
+        lab.lane.received_messages.is_empty(),
+        "answers have room of their own"
+    );
 }
 
 #[test]
@@ -238,7 +249,7 @@ fn others_are_answered_for_where_they_are_reached_elsewhere() {
         "not-for-us",
         "not switched on"
     );
-    lab.table.set(IfIdx(1), Flag::Proxies, true);
+    lab.table.set(IfIdx(1), Flag::ProxyNeighbors, true);
     assert_eq!(lab.outcome(1, &ask(host, far)), "arp-reply");
     // It is near, nobody knows a way, it is of no range, it is a probe, and an announcement.
     for (sender, target) in [
@@ -263,7 +274,7 @@ fn where_addresses_are_anothers_whoever_asks_for_them_is_answered() {
     let asked = ask([192, 0, 2, 9], [10, 0, 2, 1]);
     assert_eq!(lab.outcome(3, &asked), "not-enabled");
     lab.fib.set_unnumbered(3, Some(2)).unwrap();
-    for flag in [Flag::Ip4, Flag::Borrows] {
+    for flag in [Flag::Ip4, Flag::Unnumbered] {
         lab.table.set(IfIdx(3), flag, true);
     }
     assert_eq!(lab.outcome(3, &asked), "arp-reply");
@@ -283,9 +294,9 @@ fn a_station_with_our_mac_address_is_counted_and_told_whatever_it_says() {
     let lab = lab();
     let what = |bytes: &[u8]| {
         let (_, told) = lab.told(bytes);
-        let same: Vec<Heard> = told
+        let same: Vec<NeighborMessage> = told
             .into_iter()
-            .filter(|h| h.what == What::OwnMac)
+            .filter(|h| h.what == NeighborMessageKind::OwnMac)
             .collect();
         same.into_iter().map(|h| (h.rx, h.mac)).collect::<Vec<_>>()
     };

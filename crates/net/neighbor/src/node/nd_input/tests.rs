@@ -1,7 +1,7 @@
 use super::*;
 use crate::dad::solicitation;
 use crate::lane::FRAME;
-use crate::nd::{Message, Say, group_mac};
+use crate::nd::{Message, NdMessageOut, group_mac};
 use volley_fib::{Fib, IfInfo, Neighbor};
 use volley_graph::harness::{In, Out, run, run_once};
 use volley_graph::{Domain, Level};
@@ -17,7 +17,7 @@ struct Lab {
     domain: Arc<Domain>,
     fib: Fib,
     table: Arc<IfTable>,
-    lane: Arc<Lane>,
+    lane: Arc<ControlQueues>,
     proxies: Publisher<Proxies>,
 }
 
@@ -36,7 +36,7 @@ fn lab() -> Lab {
         table.set_mac(IfIdx(index), ME);
         table.set(IfIdx(index), Flag::Ip6, index < 3);
     }
-    table.set(IfIdx(1), Flag::Learn, true);
+    table.set(IfIdx(1), Flag::ResolveNeighbors, true);
     for (index, address) in [(1, "2001:db8:1::1/64"), (2, "2001:db8:2::1/64")] {
         fib.add_address(index, address.parse().unwrap()).unwrap();
     }
@@ -57,7 +57,7 @@ fn address(text: &str) -> Ipv6Addr {
 }
 
 /// A message, with its checksum.
-fn message(say: Say, mac: [u8; 6], from: &str, to: &str, target: &str) -> Vec<u8> {
+fn message(say: NdMessageOut, mac: [u8; 6], from: &str, to: &str, target: &str) -> Vec<u8> {
     let (from, target) = (address(from), address(target));
     let to = match to {
         "group" => solicited_node(target),
@@ -79,11 +79,11 @@ fn message(say: Say, mac: [u8; 6], from: &str, to: &str, target: &str) -> Vec<u8
 }
 
 fn ask(from: &str, target: &str) -> Vec<u8> {
-    message(Say::Solicit, HOST, from, "group", target)
+    message(NdMessageOut::Solicit, HOST, from, "group", target)
 }
 
-const SAYS: Say = Say::Advertise { solicited: true };
-const TELLS: Say = Say::Advertise { solicited: false };
+const SAYS: NdMessageOut = NdMessageOut::Advertise { solicited: true };
+const TELLS: NdMessageOut = NdMessageOut::Advertise { solicited: false };
 const US: &str = "2001:db8:1::1";
 
 impl Lab {
@@ -105,8 +105,13 @@ impl Lab {
     }
 
     /// What the control thread is told of one packet, and how many packets go on.
-    fn told(&self, bytes: &[u8]) -> (usize, Vec<Heard>) {
-        let pop = || self.lane.heard.pop().or_else(|| self.lane.asked.pop());
+    fn told(&self, bytes: &[u8]) -> (usize, Vec<NeighborMessage>) {
+        let pop = || {
+            self.lane
+                .received_messages
+                .pop()
+                .or_else(|| self.lane.received_requests.pop())
+        };
         while pop().is_some() {}
         let packet = [In::new(bytes).rx(1).advance(14)];
         let out = run_once(Level::detect(), 4, &packet, &self.domain, self.node()).unwrap();
@@ -139,16 +144,22 @@ fn messages_are_judged_in_the_order_of_the_rules() {
         "bad-message",
         "an option, from nobody"
     );
-    let group = message(Say::Solicit, [1, 0, 0, 0, 0, 1], "::1", "group", US);
+    let group = message(
+        NdMessageOut::Solicit,
+        [1, 0, 0, 0, 0, 1],
+        "::1",
+        "group",
+        US,
+    );
     assert_eq!(lab.outcome(1, &group), "bad-sender-mac");
     for from in ["::1", "ff02::9", "::ffff:192.0.2.1"] {
         assert_eq!(lab.outcome(1, &ask(from, US)), "bad-sender-address");
     }
     let near = "2001:db8:1::9";
     assert_eq!(lab.outcome(1, &ask(near, "2001:db8:1::2:7")), "not-for-us");
-    let elsewhere = message(Say::Solicit, HOST, near, "ff02::2", US);
+    let elsewhere = message(NdMessageOut::Solicit, HOST, near, "ff02::2", US);
     assert_eq!(lab.outcome(1, &elsewhere), "not-for-us");
-    let mine = message(Say::Solicit, ME, US, "group", US);
+    let mine = message(NdMessageOut::Solicit, ME, US, "group", US);
     assert_eq!(lab.outcome(1, &mine), "own-frame");
     for from in [US, "2001:db8:2::1", "fe80::ff:fe00:1"] {
         assert_eq!(lab.outcome(1, &ask(from, US)), "address-conflict");
@@ -171,34 +182,34 @@ fn messages_are_judged_in_the_order_of_the_rules() {
 fn the_control_thread_hears_what_is_new() {
     let lab = lab();
     let (stranger, known) = ("2001:db8:1::9", "2001:db8:1::5");
-    let heard = |addr, mac, what| Heard {
+    let heard = |addr, mac, what| NeighborMessage {
         rx: 1,
         addr: address(addr).into(),
         mac,
         what,
     };
-    let advert = |solicited| What::Advertisement {
+    let advert = |solicited| NeighborMessageKind::Advertisement {
         solicited,
         overrides: true,
     };
     let other = [2, 0, 0, 0, 0, 7];
-    let from = |mac, from| message(Say::Solicit, mac, from, "group", US);
+    let from = |mac, from| message(NdMessageOut::Solicit, mac, from, "group", US);
     let cases = [
         (
             from(HOST, stranger),
             1,
-            Some(heard(stranger, HOST, What::Question)),
+            Some(heard(stranger, HOST, NeighborMessageKind::Question)),
         ),
         (from(HOST, known), 1, None),
         (
             from(other, known),
             1,
-            Some(heard(known, other, What::Question)),
+            Some(heard(known, other, NeighborMessageKind::Question)),
         ),
         (
             from(HOST, "fe80::9"),
             1,
-            Some(heard("fe80::9", HOST, What::Question)),
+            Some(heard("fe80::9", HOST, NeighborMessageKind::Question)),
         ),
         (
             message(SAYS, HOST, known, US, known),
@@ -213,7 +224,7 @@ fn the_control_thread_hears_what_is_new() {
         (
             message(TELLS, HOST, "fe80::9", "ff02::1", US),
             1,
-            Some(heard(US, HOST, What::Conflict)),
+            Some(heard(US, HOST, NeighborMessageKind::Conflict)),
         ),
     ];
     for (packet, left, tells) in cases {
@@ -233,7 +244,7 @@ fn others_are_answered_for_where_they_are_reached_elsewhere() {
     assert_eq!(lab.outcome(1, &ask(host, far)), "not-for-us");
     let ranges = vec!["2001:db8::/32".parse().unwrap()];
     lab.proxies.publish(Proxies::new([(1, ranges)].into()));
-    lab.table.set(IfIdx(1), Flag::Proxies, true);
+    lab.table.set(IfIdx(1), Flag::ProxyNeighbors, true);
     assert_eq!(lab.outcome(1, &ask(host, far)), "nd-reply");
     // It is near, of no range, or asked by nobody: whether an address is free is not ours to say.
     for (source, target) in [(host, near), (host, "2001:db9::1"), ("::", far)] {
@@ -259,7 +270,7 @@ fn advertisements_of_routers_are_heard_where_that_is_switched_on() {
     assert!(lab.lane.adverts.is_empty());
     // No address is needed.
     for iface in [1, 3] {
-        lab.table.set(IfIdx(iface), Flag::Autoconf, true);
+        lab.table.set(IfIdx(iface), Flag::Slaac, true);
         let packet = [In::new(&good).rx(iface).advance(14)];
         let out = run_once(Level::detect(), 4, &packet, &lab.domain, lab.node()).unwrap();
         assert!(out.is_empty(), "it is done with");
@@ -305,7 +316,9 @@ fn a_station_with_our_mac_address_is_counted_and_told_whatever_it_says() {
     let lab = lab();
     let same = |bytes: &[u8]| {
         let (_, told) = lab.told(bytes);
-        let same = told.into_iter().filter(|h| h.what == What::OwnMac);
+        let same = told
+            .into_iter()
+            .filter(|h| h.what == NeighborMessageKind::OwnMac);
         same.map(|h| (h.rx, h.mac)).collect::<Vec<_>>()
     };
     let other = "2001:db8:1::9";
@@ -313,7 +326,7 @@ fn a_station_with_our_mac_address_is_counted_and_told_whatever_it_says() {
     // says whose it is.
     for frame in [
         message(TELLS, ME, US, "ff02::1", US),
-        message(Say::Solicit, ME, other, "group", US),
+        message(NdMessageOut::Solicit, ME, other, "group", US),
         solicitation(ME, address(other)),
     ] {
         assert_eq!(same(&frame), [(1, ME)]);

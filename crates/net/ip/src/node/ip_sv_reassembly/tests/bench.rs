@@ -7,7 +7,7 @@ use crate::reassembly::Virtual;
 use crate::testing::line::{Line, Plan};
 use std::collections::hash_map::RandomState;
 use std::sync::Mutex;
-use volley_graph::{ArcId, Feature, Glance, NoCounters, NoNext};
+use volley_graph::{ArcId, Feature, NoCounters, NoNext, PacketTrace};
 
 /// The node in front of the arc.
 struct Start(ArcId);
@@ -20,10 +20,10 @@ impl Node for Start {
     const NAME: &'static str = "under-test";
     type Next = ToEnd;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, ToEnd>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, ToEnd>) -> Consumed {
         v.send_arc(self.0, Col::Rx, ToEnd::End)
     }
 }
@@ -35,10 +35,10 @@ impl Node for Later {
     const NAME: &'static str = "later";
     type Next = NoNext;
     type Count = NoCounters;
-    type Trace = Glance;
+    type Trace = PacketTrace;
 
     #[inline(always)]
-    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Done {
+    fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
         *self.0.lock().unwrap() += v.len() as u64;
         v.next_feature()
     }
@@ -72,11 +72,11 @@ pub fn counted<F: Icmp>(
         engine.add_feature(ARC, feature).unwrap();
         engine.set_feature(ARC, name, 0, true).unwrap();
     }
-    let (crew, hasher) = (engine.crew().clone(), RandomState::new());
-    let handoff = move |_| Handoff::<Virtual<F>>::new(crew.clone(), hasher.clone(), size);
+    let (worker_set, hasher) = (engine.worker_set().clone(), RandomState::new());
+    let handoff = move |_| Handoff::<Virtual<F>>::new(worker_set.clone(), hasher.clone(), size);
     engine.add(F::SV_HANDOFF, handoff).unwrap();
     let (plane, mine) = (plane(&Fib::new(&plan.domain)), plan.switches.clone());
-    let spot = Spot { arc, node };
+    let spot = ArcPosition { arc, node };
     let make =
         move |worker| SvReassembly::<F>::new(plane.clone(), mine.clone(), spot, (worker, size));
     engine.add_stage(F::SV_REASSEMBLY, make).unwrap();

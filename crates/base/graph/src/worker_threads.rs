@@ -1,7 +1,7 @@
 //! Workers on threads of their own.
 
 use crate::channel::Channel;
-use crate::rest::{Bell, Rest};
+use crate::sleep::{WakeConditions, Wakeup};
 use crate::{GraphError, Worker};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Rounds without a packet after which a worker that must poll lets others have the core between rounds.
-const PATIENCE: u32 = 2_000;
+const IDLE_ROUNDS_BEFORE_YIELD: u32 = 2_000;
 
 /// How long workers that were told to stop may take, all together. A round takes less than a millisecond; one that does not end
 /// (a debugger, a system call that hangs) must not keep the daemon from its end.
@@ -30,11 +30,11 @@ fn join<T>(thread: JoinHandle<T>, until: Instant) -> Option<T> {
 
 /// What a worker is told from outside.
 #[derive(Default)]
-struct Orders {
+struct StopFlags {
     /// End after this round, whatever there is.
     stop: AtomicBool,
     /// End as soon as nothing is left to do.
-    leave: AtomicBool,
+    drain: AtomicBool,
 }
 
 /// The numbers of the processor cores that workers can be pinned to; none where the system does not tell.
@@ -44,39 +44,39 @@ pub fn cores() -> Vec<usize> {
 }
 
 /// A worker on its thread.
-pub struct Seat {
-    place: usize,
+pub struct WorkerThread {
+    id: usize,
     core: Option<usize>,
-    near: Option<u32>,
+    numa_node: Option<u32>,
     channel: Arc<Channel>,
-    orders: Arc<Orders>,
+    stop_flags: Arc<StopFlags>,
     thread: JoinHandle<Worker>,
 }
 
-impl Seat {
+impl WorkerThread {
     /// Start a worker on a thread; it begins with the capabilities of the thread that calls this.
-    pub fn start(worker: Worker, core: Option<usize>) -> Result<Seat, GraphError> {
-        let (place, channel) = (worker.place, worker.channel.clone());
+    pub fn start(worker: Worker, core: Option<usize>) -> Result<WorkerThread, GraphError> {
+        let (id, channel) = (worker.id, worker.channel.clone());
         let failed = |e: std::io::Error| GraphError::Thread {
-            worker: place,
+            worker: id,
             why: e.to_string(),
         };
-        if channel.bell.0.get().is_none() {
-            let _ = channel.bell.0.set(Bell::new().map_err(failed)?);
+        if channel.wakeup.0.get().is_none() {
+            let _ = channel.wakeup.0.set(Wakeup::new().map_err(failed)?);
         }
-        let orders = Arc::new(Orders::default());
-        let told = orders.clone();
-        let near = core.and_then(crate::node_of);
+        let stop_flags = Arc::new(StopFlags::default());
+        let told = stop_flags.clone();
+        let numa_node = core.and_then(crate::node_of);
         let thread = std::thread::Builder::new()
-            .name(format!("volley-w{place}"))
-            .spawn(move || run(worker, core, near, &told))
+            .name(format!("volley-w{id}"))
+            .spawn(move || run(worker, core, numa_node, &told))
             .map_err(failed)?;
-        Ok(Seat {
-            place,
+        Ok(WorkerThread {
+            id,
             core,
-            near,
+            numa_node,
             channel,
-            orders,
+            stop_flags,
             thread,
         })
     }
@@ -84,67 +84,67 @@ impl Seat {
 
 /// Running workers. Dropping it stops them.
 #[derive(Default)]
-pub struct Running {
-    seats: Vec<Seat>,
+pub struct WorkerThreads {
+    threads: Vec<WorkerThread>,
 }
 
-impl Running {
+impl WorkerThreads {
     /// Start each worker on a thread; `cores` pins them in order (missing entries are not pinned).
     pub fn start(workers: Vec<Worker>, cores: &[usize]) -> Result<Self, GraphError> {
-        let mut running = Running::default();
+        let mut running = WorkerThreads::default();
         for (nth, worker) in workers.into_iter().enumerate() {
-            let seat = Seat::start(worker, cores.get(nth).copied())?;
-            running.seats.push(seat);
+            let thread = WorkerThread::start(worker, cores.get(nth).copied())?;
+            running.threads.push(thread);
         }
         Ok(running)
     }
 
     /// One more.
-    pub fn add(&mut self, seat: Seat) {
-        self.seats.push(seat);
+    pub fn add(&mut self, thread: WorkerThread) {
+        self.threads.push(thread);
     }
 
     /// Whether every worker is still alive; one that was told to leave may have ended.
     pub fn is_alive(&self) -> bool {
-        let told = |s: &Seat| s.orders.leave.load(Ordering::Relaxed);
-        self.seats
+        let told = |s: &WorkerThread| s.stop_flags.drain.load(Ordering::Relaxed);
+        self.threads
             .iter()
             .all(|s| told(s) || !s.thread.is_finished())
     }
 
     /// The core that a worker is pinned to.
     pub fn core(&self, worker: usize) -> Option<usize> {
-        let seat = self.seats.iter().find(|s| s.place == worker);
-        seat.and_then(|s| s.core)
+        let thread = self.threads.iter().find(|s| s.id == worker);
+        thread.and_then(|s| s.core)
     }
 
     /// The memory node of the core that a worker is pinned to.
     pub fn numa(&self, worker: usize) -> Option<u32> {
-        let seat = self.seats.iter().find(|s| s.place == worker);
-        seat.and_then(|s| s.near)
+        let thread = self.threads.iter().find(|s| s.id == worker);
+        thread.and_then(|s| s.numa_node)
     }
 
     /// Let a worker end as soon as nothing is left for it to do. Its queues were taken away before.
-    pub fn dismiss(&self, worker: usize) {
-        for seat in self.seats.iter().filter(|s| s.place == worker) {
-            seat.orders.leave.store(true, Ordering::SeqCst);
-            seat.channel.ring();
+    pub fn drain_worker(&self, worker: usize) {
+        for thread in self.threads.iter().filter(|s| s.id == worker) {
+            thread.stop_flags.drain.store(true, Ordering::SeqCst);
+            thread.channel.wake();
         }
     }
 
     /// The next worker that was told to leave and has ended: its number, and the worker unless it died.
-    pub fn ended(&mut self) -> Option<(usize, Option<Worker>)> {
-        let told = |s: &Seat| s.orders.leave.load(Ordering::Relaxed);
-        let mut seats = self.seats.iter();
-        let at = seats.position(|s| told(s) && s.thread.is_finished())?;
-        let seat = self.seats.swap_remove(at);
-        Some((seat.place, seat.thread.join().ok()))
+    pub fn take_exited(&mut self) -> Option<(usize, Option<Worker>)> {
+        let told = |s: &WorkerThread| s.stop_flags.drain.load(Ordering::Relaxed);
+        let mut threads = self.threads.iter();
+        let at = threads.position(|s| told(s) && s.thread.is_finished())?;
+        let thread = self.threads.swap_remove(at);
+        Some((thread.id, thread.thread.join().ok()))
     }
 
     fn end(&self) {
-        for seat in &self.seats {
-            seat.orders.stop.store(true, Ordering::SeqCst);
-            seat.channel.ring();
+        for thread in &self.threads {
+            thread.stop_flags.stop.store(true, Ordering::SeqCst);
+            thread.channel.wake();
         }
     }
 
@@ -156,35 +156,35 @@ impl Running {
     fn stop_all(&mut self) -> Vec<Worker> {
         self.end();
         let until = Instant::now() + STOP_LIMIT;
-        let seats = self.seats.drain(..);
-        seats.filter_map(|s| join(s.thread, until)).collect()
+        let threads = self.threads.drain(..);
+        threads.filter_map(|s| join(s.thread, until)).collect()
     }
 }
 
-impl Drop for Running {
+impl Drop for WorkerThreads {
     fn drop(&mut self) {
         self.stop_all();
     }
 }
 
-fn run(mut worker: Worker, core: Option<usize>, near: Option<u32>, orders: &Orders) -> Worker {
+fn run(mut worker: Worker, core: Option<usize>, near: Option<u32>, orders: &StopFlags) -> Worker {
     if let Some(id) = core {
         core_affinity::set_for_current(core_affinity::CoreId { id });
     }
     if let Some(node) = near {
-        worker.lanes.bufs.move_to(node);
+        worker.dispatch.bufs.move_to(node);
     }
     let channel = worker.channel.clone();
     let first = 0u64;
-    channel.standing.enter(&first);
-    let mut rest = Rest::new();
+    channel.thread_stack.set_current(&first);
+    let mut rest = WakeConditions::new();
     let (mut idle, mut since_ns) = (0u32, 0);
     while !orders.stop.load(Ordering::Relaxed) {
         if worker.round() > 0 {
             idle = 0;
             continue;
         }
-        if orders.leave.load(Ordering::Relaxed) && worker.may_leave() {
+        if orders.drain.load(Ordering::Relaxed) && worker.can_exit() {
             break;
         }
         // What comes now is not part of any round.
@@ -194,15 +194,15 @@ fn run(mut worker: Worker, core: Option<usize>, near: Option<u32>, orders: &Orde
             since_ns = now_ns;
         }
         idle = idle.saturating_add(1);
-        match channel.bell.0.get() {
-            Some(bell) if worker.may_rest(now_ns - since_ns.min(now_ns)) => {
-                worker.sleep(&mut rest, bell, &orders.stop);
+        match channel.wakeup.0.get() {
+            Some(wakeup) if worker.may_sleep(now_ns - since_ns.min(now_ns)) => {
+                worker.sleep(&mut rest, wakeup, &orders.stop);
             }
-            _ if idle > PATIENCE => std::thread::yield_now(),
+            _ if idle > IDLE_ROUNDS_BEFORE_YIELD => std::thread::yield_now(),
             _ => std::hint::spin_loop(),
         }
     }
-    channel.standing.leave();
+    channel.thread_stack.clear();
     worker
 }
 

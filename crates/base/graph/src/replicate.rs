@@ -1,15 +1,15 @@
 //! The slow lane for 1:n: a packet goes on, is dropped, or gives way to others made from it. Order is kept.
 
+use crate::dispatch::DispatchState;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS, bits};
-use crate::lanes::Lanes;
 use crate::receive::MAX_SEGMENTS;
-use crate::{Column, Done, Nexts, NodeId, Packet, PacketView, Vector};
+use crate::{Column, Consumed, Nexts, NodeId, Packet, PacketView, Vector};
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
 use volley_simd::{Bits, Isa};
 
-/// What becomes of a packet in [`Vector::unfold`].
+/// What becomes of a packet in [`Vector::replicate`].
 #[derive(Clone, Copy)]
-pub enum Fate<X> {
+pub enum ReplicateAction<X> {
     /// It goes on to this node.
     Send(NodeId),
     /// It goes on along the feature arc that it is on; to the drop node when it is on none.
@@ -20,46 +20,46 @@ pub enum Fate<X> {
     Replaced,
 }
 
-/// What [`Offspring::replicate`] did besides the packet itself.
+/// What [`Replicator::copy_to_ports`] did besides the packet itself.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Copies {
+pub struct ReplicaCounts {
     /// Copies on their way.
-    pub made: u64,
+    pub copied: u64,
     /// Copies for which no buffers were free.
-    pub missed: u64,
+    pub no_buffers: u64,
 }
 
-/// Packets made in [`Vector::unfold`], and those that go on, in order.
-pub struct Offspring<'a, I: Isa> {
-    lanes: &'a mut Lanes,
+/// Packets made in [`Vector::replicate`], and those that go on, in order.
+pub struct Replicator<'a, I: Isa> {
+    dispatch: &'a mut DispatchState,
     out: Box<Frame>,
     nodes: Column,
     isa: I,
 }
 
-impl<I: Isa> Offspring<'_, I> {
+impl<I: Isa> Replicator<'_, I> {
     /// Make a packet of `len` bytes from `parent`, with its columns but of no flow, and nothing left to be done, to be sent to `node`.
     /// `fill` is called for one buffer after the other. Returns the first one's bytes, to be put right; none when buffers
     /// run out.
-    pub fn add(
+    pub fn build(
         &mut self,
-        parent: &PacketView<'_>,
+        template: &PacketView<'_>,
         node: NodeId,
         len: usize,
         mut fill: impl FnMut(&mut [u8]),
     ) -> Option<&mut [u8]> {
         let mut idx = [0u32; MAX_SEGMENTS];
         let n = len.div_ceil(DATA).clamp(1, MAX_SEGMENTS);
-        let got = self.lanes.bufs.alloc(&mut idx[..n]);
+        let got = self.dispatch.bufs.alloc(&mut idx[..n]);
         if got < n {
-            self.lanes.bufs.free(&idx[..got]);
+            self.dispatch.bufs.free(&idx[..got]);
             return None;
         }
         let len = len.min(n * DATA);
         for (at, &this) in idx[..n].iter().enumerate() {
             let part = (len - at * DATA).min(DATA);
             let next = idx[..n].get(at + 1).copied().unwrap_or(NO_BUFFER);
-            let pool = self.lanes.bufs.pool();
+            let pool = self.dispatch.bufs.pool();
             // SAFETY: the buffer was just allocated and is ours; DATA bytes lie behind START.
             unsafe {
                 *pool.meta(this) = Meta {
@@ -70,7 +70,7 @@ impl<I: Isa> Offspring<'_, I> {
                 fill(std::slice::from_raw_parts_mut(pool.at(this, START), part));
             }
         }
-        self.append(parent.frame, parent.row, node);
+        self.append(template.frame, template.row, node);
         let row = self.out.n - 1;
         let chained = if n > 1 { CHAINED } else { 0 };
         let mine = [
@@ -85,20 +85,23 @@ impl<I: Isa> Offspring<'_, I> {
         }
         // SAFETY: as above; the row is not sent before the borrow ends.
         let first = unsafe {
-            std::slice::from_raw_parts_mut(self.lanes.bufs.pool().at(idx[0], START), len.min(DATA))
+            std::slice::from_raw_parts_mut(
+                self.dispatch.bufs.pool().at(idx[0], START),
+                len.min(DATA),
+            )
         };
         Some(first)
     }
 
     /// Make another packet of the same bytes and columns, with the same left to be done, to be sent to `node`. False when
     /// buffers run out, or where the packet is longer than a new one can be.
-    pub fn copy(&mut self, packet: &PacketView<'_>, node: NodeId) -> bool {
+    pub fn clone_packet(&mut self, packet: &PacketView<'_>, node: NodeId) -> bool {
         if packet.len() > MAX_SEGMENTS * DATA {
             return false;
         }
         let mut slices = packet.slices();
         let mut rest: &[u8] = &[];
-        let made = self.add(packet, node, packet.len(), |mut to| {
+        let made = self.build(packet, node, packet.len(), |mut to| {
             while !to.is_empty() {
                 if rest.is_empty() {
                     let Some(slice) = slices.next() else { break };
@@ -115,14 +118,14 @@ impl<I: Isa> Offspring<'_, I> {
         }
         let row = self.out.n - 1;
         let first = packet.len().min(DATA);
-        let pool = self.lanes.bufs.own_pool();
+        let pool = self.dispatch.bufs.own_pool();
         // What fits the one fits the other, unless its headers are spread over buffers in another way.
         let offload = packet.offload();
         if crate::offload::set(&pool, &mut self.out, row, &offload, first).is_err() {
             self.out.n -= 1;
             let idx = self.out.cols[IDX].all()[row];
-            crate::packet::free_members(&mut self.lanes.bufs, idx);
-            self.lanes.bufs.free(&[idx]);
+            crate::packet::free_members(&mut self.dispatch.bufs, idx);
+            self.dispatch.bufs.free(&[idx]);
             return false;
         }
         true
@@ -130,20 +133,20 @@ impl<I: Isa> Offspring<'_, I> {
 
     /// Send a packet out of every one of `ports`, all by way of `node`: copies out of all but the last, which it leaves by
     /// itself. None, and nothing done, where there is no port.
-    pub fn replicate(
+    pub fn copy_to_ports(
         &mut self,
         packet: &mut Packet<'_>,
         node: NodeId,
         mut ports: impl Iterator<Item = u32>,
-    ) -> Option<Copies> {
+    ) -> Option<ReplicaCounts> {
         let mut port = ports.next()?;
-        let mut copies = Copies::default();
+        let mut copies = ReplicaCounts::default();
         for next in ports {
             packet.set(Col::Tx, port);
-            if self.copy(&packet.view(), node) {
-                copies.made += 1;
+            if self.clone_packet(&packet.view(), node) {
+                copies.copied += 1;
             } else {
-                copies.missed += 1;
+                copies.no_buffers += 1;
             }
             port = next;
         }
@@ -153,11 +156,11 @@ impl<I: Isa> Offspring<'_, I> {
 
     /// Append a row of `frame`.
     fn append(&mut self, frame: &Frame, row: usize, node: NodeId) {
-        if self.out.n >= self.lanes.vector_size {
+        if self.out.n >= self.dispatch.vector_size {
             self.flush();
         }
         let out = &mut self.out;
-        let zero = out.meet(frame.valid);
+        let zero = out.common_columns(frame.valid);
         for col in bits(out.valid) {
             let word = match zero & 1 << col {
                 0 => frame.words(col)[row],
@@ -165,35 +168,35 @@ impl<I: Isa> Offspring<'_, I> {
             };
             out.cols[col].all_mut()[out.n] = word;
         }
-        let known = node.index() < self.lanes.queues.len();
-        let node = if known { node } else { self.lanes.drop_node };
+        let known = node.index() < self.dispatch.queues.len();
+        let node = if known { node } else { self.dispatch.drop_node };
         self.nodes.words_mut(out.n + 1)[out.n] = u32::from(node.0);
         out.n += 1;
     }
 
     /// Send what there is.
     fn flush(&mut self) {
-        let fresh = self.lanes.frame();
+        let fresh = self.dispatch.frame();
         let full = std::mem::replace(&mut self.out, fresh);
         let codes = self.nodes.words(full.n);
         let node = |code| NodeId(code as u16);
-        self.lanes.split(self.isa, full, codes, node);
+        self.dispatch.split(self.isa, full, codes, node);
     }
 }
 
 impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     /// Decide what becomes of one packet at a time. What is sent to a node, new or old, arrives there in order.
-    pub fn unfold(
+    pub fn replicate(
         mut self,
-        mut body: impl FnMut(&mut Packet<'_>, &mut Offspring<'_, I>) -> Fate<X>,
-    ) -> Done {
-        self.frame.require(Col::Offload, 0);
-        self.frame.require(Col::Feature, 0);
-        let pool = self.lanes.bufs.own_pool();
-        let mut offspring = Offspring {
-            out: self.lanes.frame(),
-            nodes: std::mem::take(&mut self.lanes.targets),
-            lanes: self.lanes,
+        mut body: impl FnMut(&mut Packet<'_>, &mut Replicator<'_, I>) -> ReplicateAction<X>,
+    ) -> Consumed {
+        self.frame.make_valid(Col::Offload, 0);
+        self.frame.make_valid(Col::Feature, 0);
+        let pool = self.dispatch.bufs.own_pool();
+        let mut replicator = Replicator {
+            out: self.dispatch.frame(),
+            nodes: std::mem::take(&mut self.dispatch.targets),
+            dispatch: self.dispatch,
             isa: self.isa,
         };
         let rows = self.frame.n;
@@ -205,48 +208,51 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
                 frame: &mut self.frame,
                 row,
             };
-            match body(&mut packet, &mut offspring) {
-                Fate::Send(node) => offspring.append(&self.frame, row, node),
-                Fate::NextFeature => {
+            match body(&mut packet, &mut replicator) {
+                ReplicateAction::Send(node) => replicator.append(&self.frame, row, node),
+                ReplicateAction::NextFeature => {
                     let word = &mut self.frame.cols[Col::Feature as usize].all_mut()[row];
-                    let step = offspring.lanes.arcs.step(*word);
-                    let (node, place) = step.unwrap_or((offspring.lanes.drop_node, 0));
+                    let step = replicator.dispatch.arcs.next_on_arc(*word);
+                    let (node, place) = step.unwrap_or((replicator.dispatch.drop_node, 0));
                     *word = place;
-                    offspring.append(&self.frame, row, node);
+                    replicator.append(&self.frame, row, node);
                 }
-                Fate::Drop(next) => {
+                ReplicateAction::Drop(next) => {
                     let edge = self.raw.edges[next.index()];
                     let before = by.replace(edge).filter(|before| *before != edge);
                     if let Some(before) = before {
-                        let lanes = &mut *offspring.lanes;
-                        lanes.push_set(self.isa, before, &self.frame, &leave);
+                        let dispatch = &mut *replicator.dispatch;
+                        dispatch.push_set(self.isa, before, &self.frame, &leave);
                         leave = Bits::none(rows);
                     }
                     leave.set(row);
                 }
-                Fate::Replaced => {
+                ReplicateAction::Replaced => {
                     let idx = self.frame.words(IDX)[row];
                     if self.frame.words(POS)[row] & CHAINED != 0 {
-                        crate::packet::free_members(&mut offspring.lanes.bufs, idx);
+                        crate::packet::free_members(&mut replicator.dispatch.bufs, idx);
                     }
-                    offspring.lanes.bufs.free(&[idx]);
+                    replicator.dispatch.bufs.free(&[idx]);
                 }
             }
         }
-        offspring.flush();
-        let Offspring {
-            lanes, out, nodes, ..
-        } = offspring;
-        lanes.targets = nodes;
-        lanes.recycle(out);
+        replicator.flush();
+        let Replicator {
+            dispatch,
+            out,
+            nodes,
+            ..
+        } = replicator;
+        dispatch.targets = nodes;
+        dispatch.recycle(out);
         match by {
-            Some(edge) if leave.count() == rows => lanes.push_frame(edge, self.frame),
+            Some(edge) if leave.count() == rows => dispatch.push_frame(edge, self.frame),
             Some(edge) => {
-                lanes.push_set(self.isa, edge, &self.frame, &leave);
-                lanes.recycle(self.frame);
+                dispatch.push_set(self.isa, edge, &self.frame, &leave);
+                dispatch.recycle(self.frame);
             }
-            None => lanes.recycle(self.frame),
+            None => dispatch.recycle(self.frame),
         }
-        Done(())
+        Consumed(())
     }
 }

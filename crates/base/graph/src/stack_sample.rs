@@ -12,13 +12,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Words of a stack that are copied at most, from its top on: 64 KiB.
-const WORDS: usize = 8192;
+const STACK_WORDS: usize = 8192;
 /// No stack is longer: what is further away than this belongs to something else.
-const LONGEST: usize = 64 << 20;
+const MAX_STACK_BYTES: usize = 64 << 20;
 
 /// A thread as it was at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shot {
+pub struct StackSample {
     /// The instruction that was next.
     pub ip: u64,
     /// The stack pointer.
@@ -31,7 +31,7 @@ pub struct Shot {
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoShot {
+pub enum SampleError {
     /// It has no thread of its own.
     #[error("the worker has no thread")]
     NoThread,
@@ -48,111 +48,113 @@ pub enum NoShot {
 
 /// The thread that a worker runs on.
 #[derive(Default)]
-pub(crate) struct Standing {
+pub(crate) struct ThreadStack {
     /// Its number; 0: none.
     thread: AtomicI32,
     /// An address in the first function of the worker's own on its stack.
     first: AtomicUsize,
 }
 
-impl Standing {
+impl ThreadStack {
     /// This thread runs the worker from now on; `first` is something on its stack.
-    pub(crate) fn enter(&self, first: &u64) {
+    pub(crate) fn set_current(&self, first: &u64) {
         self.first
             .store(std::ptr::from_ref(first).addr() + 8, Relaxed);
         self.thread.store(this_thread(), Release);
     }
 
     /// No thread does any more.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn clear(&self) {
         self.thread.store(0, Release);
     }
 }
 
 /// A worker's thread, to be asked where it stands.
-pub struct Stand(pub(crate) Arc<Channel>);
+pub struct StackSampler(pub(crate) Arc<Channel>);
 
 /// Nobody asks.
 const FREE: u32 = 0;
 /// Somebody writes down whom.
 const CLAIMED: u32 = 1;
 /// The thread is to answer.
-const ASKED: u32 = 2;
+const REQUESTED: u32 = 2;
 /// It is about to.
-const ANSWERING: u32 = 3;
+const SAMPLING: u32 = 3;
 /// It has.
-const ANSWERED: u32 = 4;
+const READY: u32 = 4;
 
 /// Where question and answer are: one at a time, on lines of their own.
 #[repr(align(64))]
-struct Room {
+struct SampleBuffer {
     state: AtomicU32,
     thread: AtomicI32,
     first: AtomicUsize,
     registers: [AtomicU64; 3],
     words: AtomicUsize,
-    stack: [AtomicU64; WORDS],
+    stack: [AtomicU64; STACK_WORDS],
 }
 
-static ROOM: Room = Room {
+static SAMPLE_BUFFER: SampleBuffer = SampleBuffer {
     state: AtomicU32::new(FREE),
     thread: AtomicI32::new(0),
     first: AtomicUsize::new(0),
     registers: [const { AtomicU64::new(0) }; 3],
     words: AtomicUsize::new(0),
-    stack: [const { AtomicU64::new(0) }; WORDS],
+    stack: [const { AtomicU64::new(0) }; STACK_WORDS],
 };
 
-impl Stand {
+impl StackSampler {
     /// Where the thread stands. Waits up to `patience` for its answer, so not for the control thread to call.
-    pub fn shot(&self, patience: Duration) -> Result<Shot, NoShot> {
-        let standing = &self.0.standing;
+    pub fn sample(&self, patience: Duration) -> Result<StackSample, SampleError> {
+        let standing = &self.0.thread_stack;
         let thread = standing.thread.load(Acquire);
         if thread == 0 {
-            return Err(NoShot::NoThread);
+            return Err(SampleError::NoThread);
         }
-        if !is_installed() {
-            return Err(NoShot::Machine);
+        if !install_handler() {
+            return Err(SampleError::Machine);
         }
-        let room = &ROOM;
+        let room = &SAMPLE_BUFFER;
         if room
             .state
             .compare_exchange(FREE, CLAIMED, AcqRel, Relaxed)
             .is_err()
         {
-            return Err(NoShot::Busy);
+            return Err(SampleError::Busy);
         }
         room.thread.store(thread, Relaxed);
         room.first.store(standing.first.load(Relaxed), Relaxed);
-        room.state.store(ASKED, Release);
+        room.state.store(REQUESTED, Release);
         let sent = send(thread);
         let start = Instant::now();
-        while sent && room.state.load(Acquire) != ANSWERED && start.elapsed() < patience {
+        while sent && room.state.load(Acquire) != READY && start.elapsed() < patience {
             std::thread::sleep(Duration::from_millis(1));
         }
-        room.taken()
+        room.try_take()
     }
 }
 
-impl Room {
+impl SampleBuffer {
     /// The answer, if there is one by now; the room is free after that.
-    fn taken(&self) -> Result<Shot, NoShot> {
+    fn try_take(&self) -> Result<StackSample, SampleError> {
         // A thread that is in the middle of its answer has a few microseconds' work left.
         for _ in 0..100 {
-            let withdrawn = self.state.compare_exchange(ASKED, FREE, AcqRel, Acquire);
+            let withdrawn = self
+                .state
+                .compare_exchange(REQUESTED, FREE, AcqRel, Acquire);
             match withdrawn {
-                Ok(_) => return Err(NoShot::Silent),
-                Err(ANSWERED) => break,
+                Ok(_) => return Err(SampleError::Silent),
+                Err(READY) => break,
                 Err(_) => std::thread::sleep(Duration::from_millis(1)),
             }
         }
-        if self.state.load(Acquire) != ANSWERED {
-            return Err(NoShot::Busy);
+        if self.state.load(Acquire) != READY {
+            return Err(SampleError::Busy);
         }
-        let words = self.words.load(Relaxed).min(WORDS);
+        let words = self.words.load(Relaxed).min(STACK_WORDS);
         let [ip, sp, bp] = self.registers.each_ref().map(|r| r.load(Relaxed));
         let stack = self.stack[..words].iter().map(|w| w.load(Relaxed));
-        let shot = Shot {
+        let shot = StackSample {
             ip,
             sp,
             bp,
@@ -163,11 +165,11 @@ impl Room {
     }
 
     /// The thread's side, inside its signal handler.
-    fn answer(&self, [ip, sp, bp]: [u64; 3]) {
+    fn record(&self, [ip, sp, bp]: [u64; 3]) {
         if self.thread.load(Relaxed) != this_thread()
             || self
                 .state
-                .compare_exchange(ASKED, ANSWERING, AcqRel, Relaxed)
+                .compare_exchange(REQUESTED, SAMPLING, AcqRel, Relaxed)
                 .is_err()
         {
             // Too late, or for somebody else.
@@ -177,10 +179,14 @@ impl Room {
             cell.store(value, Relaxed);
         }
         let above = self.first.load(Relaxed).wrapping_sub(sp as usize);
-        let words = if above <= LONGEST { above / 8 } else { 0 };
-        let copied = copy(sp, &self.stack[..words.min(WORDS)]);
+        let words = if above <= MAX_STACK_BYTES {
+            above / 8
+        } else {
+            0
+        };
+        let copied = copy(sp, &self.stack[..words.min(STACK_WORDS)]);
         self.words.store(copied, Relaxed);
-        self.state.store(ANSWERED, Release);
+        self.state.store(READY, Release);
     }
 }
 
@@ -219,10 +225,10 @@ fn copy(from: u64, to: &[AtomicU64]) -> usize {
 }
 
 /// Install the handler with the first question; false where the registers cannot be read.
-fn is_installed() -> bool {
+fn install_handler() -> bool {
     static INSTALLED: OnceLock<bool> = OnceLock::new();
     *INSTALLED.get_or_init(|| {
-        if !READABLE {
+        if !IS_SUPPORTED {
             return false;
         }
         // SAFETY: an all-zero `sigaction` is valid; the handler is of the type that SA_SIGINFO means and does only what a signal
@@ -239,12 +245,12 @@ fn is_installed() -> bool {
 extern "C" fn on_signal(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel hands a valid context to a handler with SA_SIGINFO.
     if let Some(registers) = unsafe { registers(context) } {
-        ROOM.answer(registers);
+        SAMPLE_BUFFER.record(registers);
     }
 }
 
 // tidy: allow(target_arch) which register is which differs, and nothing here is a kernel
-const READABLE: bool = cfg!(target_arch = "x86_64");
+const IS_SUPPORTED: bool = cfg!(target_arch = "x86_64");
 
 /// Instruction, stack and frame pointer of what a signal interrupted.
 ///
@@ -273,22 +279,22 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::AtomicBool;
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     /// There is one room for all.
     static ONE: Mutex<()> = Mutex::new(());
 
     /// A thread that does `work`, and how to ask it.
-    fn thread(work: impl FnOnce() + Send + 'static) -> (Stand, std::thread::JoinHandle<()>) {
-        let stand = Stand(Arc::new(Channel::new()));
+    fn thread(work: impl FnOnce() + Send + 'static) -> (StackSampler, std::thread::JoinHandle<()>) {
+        let stand = StackSampler(Arc::new(Channel::new()));
         let channel = stand.0.clone();
         let thread = std::thread::spawn(move || {
             let first = 0u64;
-            channel.standing.enter(&first);
+            channel.thread_stack.set_current(&first);
             work();
-            channel.standing.leave();
+            channel.thread_stack.clear();
         });
-        while stand.0.standing.thread.load(Acquire) == 0 {
+        while stand.0.thread_stack.thread.load(Acquire) == 0 {
             std::thread::yield_now();
         }
         (stand, thread)
@@ -308,14 +314,14 @@ mod tests {
         let told = stop.clone();
         let (stand, thread) = thread(move || spin(&told));
         for _ in 0..20 {
-            let shot = stand.shot(PATIENCE).unwrap();
+            let shot = stand.sample(TIMEOUT).unwrap();
             assert!(shot.ip != 0 && !shot.stack.is_empty(), "{shot:?}");
-            let first = stand.0.standing.first.load(Relaxed) as u64;
+            let first = stand.0.thread_stack.first.load(Relaxed) as u64;
             assert_eq!(shot.sp + 8 * shot.stack.len() as u64, first & !7);
         }
         stop.store(true, Relaxed);
         thread.join().unwrap();
-        assert_eq!(stand.shot(PATIENCE), Err(NoShot::NoThread));
+        assert_eq!(stand.sample(TIMEOUT), Err(SampleError::NoThread));
     }
 
     #[test]
@@ -328,7 +334,7 @@ mod tests {
         });
         std::thread::sleep(Duration::from_millis(20));
         for _ in 0..5 {
-            let shot = stand.shot(PATIENCE).unwrap();
+            let shot = stand.sample(TIMEOUT).unwrap();
             assert!(!shot.stack.is_empty());
         }
         near.write_all(b"abc").unwrap();
@@ -339,12 +345,12 @@ mod tests {
     fn a_question_that_is_withdrawn_is_not_answered() {
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
         // Of a thread that is none of this process's.
-        let stand = Stand(Arc::new(Channel::new()));
-        stand.0.standing.thread.store(1, Release);
-        assert_eq!(stand.shot(PATIENCE), Err(NoShot::Silent));
-        assert_eq!(ROOM.state.load(Acquire), FREE);
-        ROOM.answer([1, 2, 3]);
-        assert_eq!(ROOM.state.load(Acquire), FREE);
+        let stand = StackSampler(Arc::new(Channel::new()));
+        stand.0.thread_stack.thread.store(1, Release);
+        assert_eq!(stand.sample(TIMEOUT), Err(SampleError::Silent));
+        assert_eq!(SAMPLE_BUFFER.state.load(Acquire), FREE);
+        SAMPLE_BUFFER.record([1, 2, 3]);
+        assert_eq!(SAMPLE_BUFFER.state.load(Acquire), FREE);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use crate::frame::{CHAINED, Col, IDX, POS};
 use crate::packet::{members, segment};
-use crate::{Done, Fresh, Isa, Nexts, Output, PacketView, Vector};
+use crate::{Consumed, Isa, NewVector, Nexts, Output, PacketView, Vector};
 use volley_buf::{BufIdx, Cache, END, Meta, NO_BUFFER};
 
 impl PacketView<'_> {
@@ -34,7 +34,7 @@ impl PacketView<'_> {
 }
 
 /// Give buffers back to the pool.
-fn give_back(bufs: &mut Cache, buffers: &[BufIdx]) {
+fn free_buffers(bufs: &mut Cache, buffers: &[BufIdx]) {
     for part in buffers.chunks(64) {
         let mut idx = [0; 64];
         idx.iter_mut().zip(part).for_each(|(to, from)| *to = from.0);
@@ -44,7 +44,7 @@ fn give_back(bufs: &mut Cache, buffers: &[BufIdx]) {
 
 /// Free the members behind `head` that hold none of the `left` bytes behind the head's own. True when none is left, and
 /// no byte is missed.
-fn trim_members(bufs: &mut Cache, head: u32, mut left: usize) -> bool {
+fn trim_chain(bufs: &mut Cache, head: u32, mut left: usize) -> bool {
     let whole = left == 0;
     let mut last = head;
     // SAFETY: the caller owns the head, thus the chain; a member is unlinked before it is freed.
@@ -69,7 +69,7 @@ fn trim_members(bufs: &mut Cache, head: u32, mut left: usize) -> bool {
 impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     /// The end of packets at a device that sends later: those for which `post` says true stay in its hands (chains never
     /// do), all others are freed.
-    pub fn lend(mut self, mut post: impl FnMut(&PacketView<'_>) -> bool) -> Done {
+    pub fn post_to_device(mut self, mut post: impl FnMut(&PacketView<'_>) -> bool) -> Consumed {
         let n = self.frame.n;
         let mut kept = 0;
         for row in 0..n {
@@ -104,7 +104,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
             }
             let view = self.view(row);
             let (head, left) = (view.buffer().0, view.len() - view.bytes().len());
-            if trim_members(&mut self.lanes.bufs, head, left) {
+            if trim_chain(&mut self.dispatch.bufs, head, left) {
                 self.frame.cols[POS].words_mut(row + 1)[row] &= !CHAINED;
             }
         }
@@ -112,7 +112,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
 
     /// The end of packets at a device that sends later and has taken all of them, chains with every buffer
     /// ([`Vector::trim_chains`] comes before). Each buffer comes back by itself ([`Vector::reclaim`]).
-    pub fn lend_all(mut self) -> Done {
+    pub fn post_all_to_device(mut self) -> Consumed {
         self.frame.n = 0;
         self.free()
     }
@@ -122,17 +122,17 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     /// # Safety
     /// Each was lent, has not come back since, and the device does not touch it any more.
     pub unsafe fn reclaim(&mut self, buffers: &[BufIdx]) {
-        give_back(&mut self.lanes.bufs, buffers);
+        free_buffers(&mut self.dispatch.bufs, buffers);
     }
 }
 
 impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
     /// Empty buffers for a device to fill; returns how many there were.
-    pub fn lend(&mut self, buffers: &mut [BufIdx]) -> usize {
+    pub fn post_to_device(&mut self, buffers: &mut [BufIdx]) -> usize {
         let mut got = 0;
         for part in buffers.chunks_mut(64) {
             let mut idx = [0; 64];
-            let n = self.lanes.bufs.alloc(&mut idx[..part.len()]);
+            let n = self.dispatch.bufs.alloc(&mut idx[..part.len()]);
             part.iter_mut()
                 .zip(idx)
                 .take(n)
@@ -150,7 +150,7 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
     /// # Safety
     /// As [`Vector::reclaim`].
     pub unsafe fn reclaim(&mut self, buffers: &[BufIdx]) {
-        give_back(&mut self.lanes.bufs, buffers);
+        free_buffers(&mut self.dispatch.bufs, buffers);
     }
 
     /// Packets that a device has received on `rx` into lent buffers: buffer, offset in its slot, length. At most one
@@ -158,9 +158,13 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
     ///
     /// # Safety
     /// As [`Vector::reclaim`].
-    pub unsafe fn adopt(&mut self, rx: u32, rows: &[(BufIdx, usize, usize)]) -> Fresh<'_, I, X> {
+    pub unsafe fn receive_into_posted(
+        &mut self,
+        rx: u32,
+        rows: &[(BufIdx, usize, usize)],
+    ) -> NewVector<'_, I, X> {
         let mut fresh = self.empty();
-        let n = rows.len().min(fresh.lanes.vector_size);
+        let n = rows.len().min(fresh.dispatch.vector_size);
         let frame = &mut fresh.frame;
         frame.n = n;
         for (row, &(buffer, at, len)) in rows[..n].iter().enumerate() {
@@ -174,25 +178,25 @@ impl<'a, I: Isa, X: Nexts> Output<'a, I, X> {
         fresh
     }
 
-    fn empty(&mut self) -> Fresh<'_, I, X> {
+    fn empty(&mut self) -> NewVector<'_, I, X> {
         self.alloc(0, 0)
     }
 }
 
-impl<I: Isa, X: Nexts> Fresh<'_, I, X> {
+impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
     /// Hang further lent buffers behind the one of `row`, which has none behind it yet: buffer, offset in its slot, length.
     /// Offsets and lengths are clamped to the slot.
     ///
     /// # Safety
     /// As [`Vector::reclaim`].
-    pub unsafe fn hang(&mut self, row: usize, parts: &[(BufIdx, usize, usize)]) {
+    pub unsafe fn append_segments(&mut self, row: usize, parts: &[(BufIdx, usize, usize)]) {
         let n = self.frame.n;
         if row >= n || parts.is_empty() {
             return;
         }
         let (head, pos) = (self.frame.words(IDX)[row], self.frame.words(POS)[row]);
         let len = &mut self.frame.cols[Col::Len as usize].words_mut(n)[row];
-        let pool = self.lanes.bufs.pool();
+        let pool = self.dispatch.bufs.pool();
         let follow = |at: usize| parts.get(at).map_or(NO_BUFFER, |&(next, ..)| next.0);
         let meta = |start: u32, end: u32, next| Meta {
             next,

@@ -11,31 +11,31 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Places of a book.
-const PLACES: usize = 1024;
+const SLOTS: usize = 1024;
 /// Places that are looked at for one kind.
-const NEAR: usize = 16;
+const PROBE_LENGTH: usize = 16;
 /// Words of a sample.
-const WORDS: usize = 16;
+const SAMPLE_WORDS: usize = 16;
 /// Bytes kept of the last packet of a kind.
-pub const SAMPLE: usize = WORDS * 8;
+pub const SAMPLE: usize = SAMPLE_WORDS * 8;
 /// How often a reader tries to get a whole sample.
-const TRIES: usize = 8;
+const READ_RETRIES: usize = 8;
 
 /// A kind of drop: a word of the `Err` column and the interface the packets came in by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct DropKey {
     pub(crate) rx: u32,
     pub(crate) reason: u32,
 }
 
-impl Kind {
+impl DropKey {
     /// Never 0, which marks a free place.
     fn key(self) -> u64 {
         u64::from((self.rx & 0x7fff_ffff) + 1) << 32 | u64::from(self.reason)
     }
 
-    fn of_key(key: u64) -> Option<Kind> {
-        Some(Kind {
+    fn of_key(key: u64) -> Option<DropKey> {
+        Some(DropKey {
             rx: ((key >> 32) as u32).checked_sub(1)?,
             reason: key as u32,
         })
@@ -57,7 +57,7 @@ pub struct DropSample {
 
 #[derive(Default)]
 #[repr(align(64))]
-struct Place {
+struct DropSlot {
     key: AtomicU64,
     packets: AtomicU64,
     /// Number of the vector that left the sample.
@@ -68,10 +68,10 @@ struct Place {
     /// Where a checksum begins that is to be finished, plus 1; 0: none is.
     sum: AtomicU32,
     at_ns: AtomicU64,
-    words: [AtomicU64; WORDS],
+    words: [AtomicU64; SAMPLE_WORDS],
 }
 
-impl Place {
+impl DropSlot {
     fn write(&self, packet: &PacketView<'_>, now_ns: u64) {
         let (mut bytes, mut held) = ([0u8; SAMPLE], 0);
         let back = packet.moved();
@@ -100,7 +100,7 @@ impl Place {
 
     /// The sample, unless there is none or it changes all the time.
     fn read(&self) -> Option<DropSample> {
-        for _ in 0..TRIES {
+        for _ in 0..READ_RETRIES {
             let before = self.sequence.load(Ordering::Acquire);
             if before == 0 {
                 return None;
@@ -128,26 +128,26 @@ impl Place {
 
 /// The drops of one worker.
 #[derive(Default)]
-pub(crate) struct DropBook {
+pub(crate) struct DropTable {
     /// Made when the worker is: there are more places for workers than workers, mostly.
-    places: OnceLock<Box<[Place]>>,
+    places: OnceLock<Box<[DropSlot]>>,
 }
 
-impl DropBook {
+impl DropTable {
     /// Make room, on the control thread.
-    pub(crate) fn open(&self) {
-        let room = || (0..PLACES).map(|_| Place::default()).collect();
+    pub(crate) fn allocate(&self) {
+        let room = || (0..SLOTS).map(|_| DropSlot::default()).collect();
         self.places.get_or_init(room);
     }
 
     /// The place of a kind; taken when it has none yet.
     #[inline]
-    fn place(&self, kind: Kind) -> Option<&Place> {
+    fn slot(&self, kind: DropKey) -> Option<&DropSlot> {
         let places = self.places.get()?;
         let key = kind.key();
         let start = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize;
-        for step in 0..NEAR {
-            let place = &places[(start + step) % PLACES];
+        for step in 0..PROBE_LENGTH {
+            let place = &places[(start + step) % SLOTS];
             match place.key.load(Ordering::Relaxed) {
                 found if found == key => return Some(place),
                 0 => {
@@ -163,11 +163,11 @@ impl DropBook {
     /// A packet of vector `vector` is dropped. The rows of a vector come last first: the first packet of a kind that is
     /// seen is the last there was, and only that one is kept.
     #[inline]
-    pub(crate) fn note(&self, kind: Kind, packet: &PacketView<'_>, vector: u64, now_ns: u64) {
-        let Some(place) = self.place(kind) else {
+    pub(crate) fn record(&self, kind: DropKey, packet: &PacketView<'_>, vector: u64, now_ns: u64) {
+        let Some(place) = self.slot(kind) else {
             return;
         };
-        crate::stats::bump(&place.packets, 1);
+        crate::stats::add_relaxed(&place.packets, 1);
         if place.vector.load(Ordering::Relaxed) != vector {
             place.vector.store(vector, Ordering::Relaxed);
             place.write(packet, now_ns);
@@ -175,9 +175,9 @@ impl DropBook {
     }
 
     /// Every kind so far: how many packets, and the last one.
-    pub(crate) fn read(&self) -> impl Iterator<Item = (Kind, u64, Option<DropSample>)> {
+    pub(crate) fn read(&self) -> impl Iterator<Item = (DropKey, u64, Option<DropSample>)> {
         self.places.get().into_iter().flatten().filter_map(|place| {
-            let kind = Kind::of_key(place.key.load(Ordering::Relaxed))?;
+            let kind = DropKey::of_key(place.key.load(Ordering::Relaxed))?;
             Some((kind, place.packets.load(Ordering::Relaxed), place.read()))
         })
     }
@@ -215,14 +215,14 @@ mod tests {
     #[test]
     fn the_last_packet_of_each_kind_is_kept() {
         let pool = Pool::new(64).unwrap();
-        let book = DropBook::default();
-        book.open();
+        let book = DropTable::default();
+        book.allocate();
         let (short, long) = (frame(&pool, 7, 60), frame(&pool, 9, 900));
         let views = [&short, &long].map(|f| PacketView::new(&pool, f, 0));
-        let kind = |rx, reason| Kind { rx, reason };
-        book.note(kind(1, 5), &views[0], 1, 10);
-        book.note(kind(1, 5), &views[1], 1, 10);
-        book.note(kind(2, 5), &views[1], 2, 20);
+        let kind = |rx, reason| DropKey { rx, reason };
+        book.record(kind(1, 5), &views[0], 1, 10);
+        book.record(kind(1, 5), &views[1], 1, 10);
+        book.record(kind(2, 5), &views[1], 2, 20);
         let mut found: Vec<_> = book.read().collect();
         found.sort_by_key(|(kind, ..)| *kind);
         let sample = |at_ns, len, bytes| {
@@ -246,26 +246,26 @@ mod tests {
     #[test]
     fn a_full_book_leaves_kinds_out_and_keeps_the_others() {
         let pool = Pool::new(64).unwrap();
-        let book = DropBook::default();
-        book.open();
+        let book = DropTable::default();
+        book.allocate();
         let packet = frame(&pool, 1, 60);
         let view = PacketView::new(&pool, &packet, 0);
         for round in 0..3 {
-            for reason in 0..4 * PLACES as u32 {
-                book.note(Kind { rx: 3, reason }, &view, round + 1, 1);
+            for reason in 0..4 * SLOTS as u32 {
+                book.record(DropKey { rx: 3, reason }, &view, round + 1, 1);
             }
         }
         let found: Vec<_> = book.read().collect();
-        assert!(found.len() > PLACES / 2 && found.len() <= PLACES);
+        assert!(found.len() > SLOTS / 2 && found.len() <= SLOTS);
         assert!(found.iter().all(|(_, packets, _)| *packets == 3));
     }
 
     #[test]
     fn a_reader_never_sees_half_a_sample() {
         let pool = Pool::new(64).unwrap();
-        let book = Arc::new(DropBook::default());
-        book.open();
-        let kind = Kind { rx: 0, reason: 1 };
+        let book = Arc::new(DropTable::default());
+        book.allocate();
+        let kind = DropKey { rx: 0, reason: 1 };
         let stop = Arc::new(AtomicBool::new(false));
         let writer = {
             let (pool, book, stop) = (pool.clone(), book.clone(), stop.clone());
@@ -275,7 +275,7 @@ mod tests {
                 while !stop.load(Ordering::Relaxed) {
                     vector += 1;
                     let view = PacketView::new(&pool, &frames[vector as usize % 2], 0);
-                    book.note(kind, &view, vector, vector);
+                    book.record(kind, &view, vector, vector);
                     // valgrind stops threads at fixed numbers of steps, which may be in the middle of a write every
                     // time: here it may not.
                     std::thread::yield_now();

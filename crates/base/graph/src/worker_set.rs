@@ -8,37 +8,37 @@ pub const MAX_WORKERS: usize = 64;
 
 /// One bit for each worker; written by the control thread.
 #[derive(Debug, Default)]
-pub struct Crew {
+pub struct WorkerSet {
     all: AtomicU64,
     /// Those that are to end: they get no new work.
-    leaving: AtomicU64,
+    draining: AtomicU64,
 }
 
-impl Crew {
+impl WorkerSet {
     /// The workers with these numbers.
-    pub fn of(workers: impl IntoIterator<Item = usize>) -> Self {
-        let crew = Crew::default();
-        workers.into_iter().for_each(|w| crew.join(w));
-        crew
+    pub fn from_ids(workers: impl IntoIterator<Item = usize>) -> Self {
+        let worker_set = WorkerSet::default();
+        workers.into_iter().for_each(|w| worker_set.add(w));
+        worker_set
     }
 
-    pub(crate) fn join(&self, worker: usize) {
+    pub(crate) fn add(&self, worker: usize) {
         set(&self.all, worker, true);
     }
 
     /// Worker `worker` is to end: it gets no new work, or gets some again.
-    pub fn set_leaving(&self, worker: usize, on: bool) {
-        set(&self.leaving, worker, on);
+    pub fn set_draining(&self, worker: usize, on: bool) {
+        set(&self.draining, worker, on);
     }
 
-    pub(crate) fn leave(&self, worker: usize) {
+    pub(crate) fn remove(&self, worker: usize) {
         set(&self.all, worker, false);
-        set(&self.leaving, worker, false);
+        set(&self.draining, worker, false);
     }
 
     /// Whether a worker is to end.
-    pub fn is_leaving(&self, worker: usize) -> bool {
-        self.leaving.load(Relaxed) & bit(worker) != 0
+    pub fn is_draining(&self, worker: usize) -> bool {
+        self.draining.load(Relaxed) & bit(worker) != 0
     }
 
     /// Whether there is a worker of this number.
@@ -67,8 +67,8 @@ impl Crew {
     }
 
     /// Those that take new work.
-    pub fn open(&self) -> impl Iterator<Item = usize> + use<> {
-        numbers(self.all.load(Relaxed) & !self.leaving.load(Relaxed))
+    pub fn accepting(&self) -> impl Iterator<Item = usize> + use<> {
+        numbers(self.all.load(Relaxed) & !self.draining.load(Relaxed))
     }
 }
 
@@ -92,20 +92,26 @@ mod tests {
 
     #[test]
     fn ranks_follow_who_comes_and_goes() {
-        let crew = Crew::of([0, 2, 63]);
-        assert_eq!([0, 2, 63].map(|w| crew.rank(w)), [(0, 3), (1, 3), (2, 3)]);
-        crew.set_leaving(0, true);
-        assert_eq!(crew.open().collect::<Vec<_>>(), [2, 63]);
-        assert_eq!((crew.rank(63), crew.is_leaving(0)), ((2, 3), true));
-        crew.leave(0);
-        crew.join(5);
-        assert_eq!(crew.iter().collect::<Vec<_>>(), [2, 5, 63]);
+        let worker_set = WorkerSet::from_ids([0, 2, 63]);
         assert_eq!(
-            (crew.rank(63), crew.has(0), crew.has(5)),
+            [0, 2, 63].map(|w| worker_set.rank(w)),
+            [(0, 3), (1, 3), (2, 3)]
+        );
+        worker_set.set_draining(0, true);
+        assert_eq!(worker_set.accepting().collect::<Vec<_>>(), [2, 63]);
+        assert_eq!(
+            (worker_set.rank(63), worker_set.is_draining(0)),
+            ((2, 3), true)
+        );
+        worker_set.remove(0);
+        worker_set.add(5);
+        assert_eq!(worker_set.iter().collect::<Vec<_>>(), [2, 5, 63]);
+        assert_eq!(
+            (worker_set.rank(63), worker_set.has(0), worker_set.has(5)),
             ((2, 3), false, true)
         );
         assert_eq!(
-            (Crew::default().count(), Crew::default().rank(3)),
+            (WorkerSet::default().count(), WorkerSet::default().rank(3)),
             (1, (0, 1))
         );
     }

@@ -7,23 +7,23 @@ use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 
 /// Looks for a queue that another worker has: it has it for one vector.
-const TRIES: usize = 4096;
+const ACQUIRE_RETRIES: usize = 4096;
 
 /// The transmit queues of one interface.
-pub struct Turns<Q> {
-    places: Box<[ArrayQueue<Box<Q>>]>,
+pub struct TxQueuePool<Q> {
+    slots: Box<[ArrayQueue<Box<Q>>]>,
 }
 
 /// A queue in a worker's hands. To be given back.
 #[must_use = "a queue that is kept is lost to the others"]
-pub struct Turn<Q> {
+pub struct TxQueueLease<Q> {
     /// Which queue of the interface.
-    pub number: usize,
+    pub queue_index: usize,
     /// The queue.
     pub queue: Box<Q>,
 }
 
-impl<Q> Turns<Q> {
+impl<Q> TxQueuePool<Q> {
     /// All of them, each free.
     pub fn new(queues: impl IntoIterator<Item = Q>) -> Arc<Self> {
         let place = |queue| {
@@ -32,35 +32,35 @@ impl<Q> Turns<Q> {
             let _ = place.push(Box::new(queue));
             place
         };
-        Arc::new(Turns {
-            places: queues.into_iter().map(place).collect(),
+        Arc::new(TxQueuePool {
+            slots: queues.into_iter().map(place).collect(),
         })
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.slots.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.slots.is_empty()
     }
 
-    /// The queue of the worker with so many others in front of it ([`volley_graph::Crew::rank`]); none when another worker
+    /// The queue of the worker with so many others in front of it ([`volley_graph::WorkerSet::rank`]); none when another worker
     /// keeps it, or there is none at all.
     #[inline(always)]
-    pub fn take(&self, rank: usize) -> Option<Turn<Q>> {
-        let number = rank % self.places.len().max(1);
-        let place = self.places.get(number)?;
+    pub fn acquire(&self, rank: usize) -> Option<TxQueueLease<Q>> {
+        let queue_index = rank % self.slots.len().max(1);
+        let place = self.slots.get(queue_index)?;
         let queue = place.pop().or_else(|| wait(place))?;
-        Some(Turn { number, queue })
+        Some(TxQueueLease { queue_index, queue })
     }
 
     /// Give it back.
     #[inline(always)]
-    pub fn give(&self, turn: Turn<Q>) {
-        if let Some(place) = self.places.get(turn.number) {
+    pub fn release(&self, turn: TxQueueLease<Q>) {
+        if let Some(place) = self.slots.get(turn.queue_index) {
             // There is room: it came from there.
             let _ = place.push(turn.queue);
         }
@@ -69,7 +69,7 @@ impl<Q> Turns<Q> {
 
 #[cold]
 fn wait<Q>(place: &ArrayQueue<Box<Q>>) -> Option<Box<Q>> {
-    (0..TRIES).find_map(|_| {
+    (0..ACQUIRE_RETRIES).find_map(|_| {
         std::hint::spin_loop();
         place.pop()
     })
@@ -81,18 +81,24 @@ mod tests {
 
     #[test]
     fn each_has_its_own_while_there_are_enough() {
-        let turns = Turns::new([10, 20]);
-        let (a, b) = (turns.take(0).unwrap(), turns.take(1).unwrap());
-        assert_eq!((*a.queue, a.number, *b.queue, b.number), (10, 0, 20, 1));
-        assert!(turns.take(2).is_none(), "the third shares the first one's");
-        turns.give(a);
-        assert_eq!(*turns.take(2).unwrap().queue, 10);
-        assert!(Turns::<u8>::new([]).take(0).is_none());
+        let turns = TxQueuePool::new([10, 20]);
+        let (a, b) = (turns.acquire(0).unwrap(), turns.acquire(1).unwrap());
+        assert_eq!(
+            (*a.queue, a.queue_index, *b.queue, b.queue_index),
+            (10, 0, 20, 1)
+        );
+        assert!(
+            turns.acquire(2).is_none(),
+            "the third shares the first one's"
+        );
+        turns.release(a);
+        assert_eq!(*turns.acquire(2).unwrap().queue, 10);
+        assert!(TxQueuePool::<u8>::new([]).acquire(0).is_none());
     }
 
     #[test]
     fn one_pair_of_hands_at_a_time() {
-        let turns = Turns::new([0u64]);
+        let turns = TxQueuePool::new([0u64]);
         let rounds = if std::env::var_os("VOLLEY_SMALL").is_some() {
             500
         } else {
@@ -103,11 +109,11 @@ mod tests {
             std::thread::spawn(move || {
                 let mut done = 0;
                 for _ in 0..rounds {
-                    if let Some(mut turn) = turns.take(rank) {
+                    if let Some(mut turn) = turns.acquire(rank) {
                         // Not atomic: two at a time would lose steps.
                         *turn.queue += 1;
                         done += 1;
-                        turns.give(turn);
+                        turns.release(turn);
                     }
                 }
                 done
@@ -118,6 +124,6 @@ mod tests {
             .map(|t| t.join().unwrap())
             .iter()
             .sum();
-        assert_eq!(*turns.take(0).unwrap().queue, done);
+        assert_eq!(*turns.acquire(0).unwrap().queue, done);
     }
 }

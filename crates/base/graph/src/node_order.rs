@@ -4,7 +4,7 @@ use crate::NodeId;
 
 /// The set of nodes with waiting rows, first in graph order first.
 #[derive(Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingNodes {
     rank: Vec<u16>,
     node: Vec<NodeId>,
     words: Vec<u64>,
@@ -12,14 +12,14 @@ pub(crate) struct Pending {
     count: usize,
 }
 
-impl Pending {
+impl PendingNodes {
     /// `order` lists every node once, first to run first.
     pub(crate) fn new(order: Vec<NodeId>) -> Self {
         let mut rank = vec![0; order.len()];
         for (position, node) in order.iter().enumerate() {
             rank[node.index()] = position as u16;
         }
-        Pending {
+        PendingNodes {
             rank,
             words: vec![0; order.len().div_ceil(64)],
             count: 0,
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn pending_gives_the_first_in_order() {
-        let mut pending = Pending::new(vec![NodeId(2), NodeId(0), NodeId(1)]);
+        let mut pending = PendingNodes::new(vec![NodeId(2), NodeId(0), NodeId(1)]);
         assert_eq!(pending.first(), None);
         pending.set(NodeId(1));
         pending.set(NodeId(0));

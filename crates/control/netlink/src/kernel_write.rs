@@ -1,10 +1,10 @@
 //! The way of Volley's own routes to the kernel, a slice at a time.
 
 use crate::Backend;
-use crate::error::MirrorError;
-use crate::mirror::{Mirror, RETRY, Session, breathe, tables};
+use crate::error::LcpSyncError;
 use crate::own::{Own, Step};
 use crate::routes::Spot;
+use crate::sync::{LcpSync, RETRY, Session, breathe, tables};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -15,7 +15,7 @@ const SHARE: u32 = 10;
 
 /// What is known of them, and when.
 #[derive(Default)]
-pub struct Telling {
+pub struct KernelWriter {
     /// What the kernel should have and has.
     pub own: Own,
     /// Interfaces or tables have changed.
@@ -27,7 +27,7 @@ pub struct Telling {
     refused: Vec<(Instant, Spot)>,
 }
 
-impl Telling {
+impl KernelWriter {
     /// Asks what the kernel should have, when that has changed.
     fn look(&mut self, volley: &dyn Backend) {
         let version = Some(volley.own_version());
@@ -63,7 +63,7 @@ impl Telling {
     }
 }
 
-impl Mirror {
+impl LcpSync {
     /// Tells the kernel of own routes, for a slice; whether there is more. What the kernel has said must have been heard.
     pub(crate) fn tell(&self, now: &mut Session, volley: &dyn Backend) -> bool {
         if self.has_ended() {
@@ -84,7 +84,7 @@ impl Mirror {
                     254 => spot.prefix.to_string(),
                     table => format!("{} table {table}", spot.prefix),
                 };
-                self.refuse(&MirrorError::Route(what, error));
+                self.refuse(&LcpSyncError::Route(what, error));
                 now.telling.refused.push((Instant::now(), *spot));
             }
         }

@@ -6,34 +6,34 @@ use std::rc::Rc;
 
 /// A driver's way to send one of its receive queues (by number) to another worker. Called on the control thread; the queue
 /// goes there when its worker lets it.
-pub type Steer = Rc<dyn Fn(usize, usize)>;
+pub type QueueMover = Rc<dyn Fn(usize, usize)>;
 
 /// What is known of placement besides the worker of each queue.
 #[derive(Default)]
-pub(crate) struct Steering {
-    steers: BTreeMap<IfIdx, Steer>,
+pub(crate) struct QueueAssignment {
+    steers: BTreeMap<IfIdx, QueueMover>,
     /// Queues that somebody gave a worker.
-    pins: BTreeMap<(IfIdx, usize), usize>,
+    pinned_workers: BTreeMap<(IfIdx, usize), usize>,
 }
 
-impl Steering {
-    pub(crate) fn forget(&mut self, index: IfIdx) {
+impl QueueAssignment {
+    pub(crate) fn remove_interface(&mut self, index: IfIdx) {
         self.steers.remove(&index);
-        self.pins.retain(|(i, _), _| *i != index);
+        self.pinned_workers.retain(|(i, _), _| *i != index);
     }
 }
 
 /// A queue that is to go to a worker.
-struct Move {
-    steer: Option<Steer>,
+struct QueueMove {
+    steer: Option<QueueMover>,
     queue: usize,
     worker: usize,
 }
 
 /// Moves that are to be made while nothing is borrowed.
-pub(crate) struct Moves(Vec<Move>);
+pub(crate) struct QueueMoves(Vec<QueueMove>);
 
-impl Moves {
+impl QueueMoves {
     /// Make them; returns how many.
     pub(crate) fn make(self) -> usize {
         for it in &self.0 {
@@ -47,14 +47,14 @@ impl Moves {
 
 impl Interfaces {
     /// The driver's way to move queues of an interface.
-    pub fn set_steer(&mut self, index: IfIdx, steer: Steer) {
+    pub fn set_queue_mover(&mut self, index: IfIdx, steer: QueueMover) {
         self.steering.steers.insert(index, steer);
     }
 
     /// Queues on each worker that takes new work.
     fn loads(&self) -> BTreeMap<usize, usize> {
-        let crew = self.table().crew();
-        let mut loads: BTreeMap<usize, usize> = crew.open().map(|w| (w, 0)).collect();
+        let worker_set = self.table().worker_set();
+        let mut loads: BTreeMap<usize, usize> = worker_set.accepting().map(|w| (w, 0)).collect();
         for worker in self.iter().flat_map(|i| &i.rx_queues) {
             loads.entry(*worker).and_modify(|n| *n += 1);
         }
@@ -63,19 +63,19 @@ impl Interfaces {
 
     /// The worker that somebody gave a queue, if it is there.
     fn pinned(&self, index: IfIdx, queue: usize) -> Option<usize> {
-        let worker = *self.steering.pins.get(&(index, queue))?;
-        let open = self.table().crew().open().any(|w| w == worker);
+        let worker = *self.steering.pinned_workers.get(&(index, queue))?;
+        let open = self.table().worker_set().accepting().any(|w| w == worker);
         open.then_some(worker)
     }
 
     /// A worker for each of so many new receive queues: always the one with the fewest, the first of those.
-    pub fn place(&self, queues: usize) -> Vec<usize> {
+    pub fn assign_workers(&self, queues: usize) -> Vec<usize> {
         let mut loads = self.loads();
         (0..queues).map(|_| take_least(&mut loads)).collect()
     }
 
     /// The same for an interface that is there: queues that it had stay, and those with a worker of their own go there.
-    pub fn place_again(&self, index: IfIdx, queues: usize) -> Vec<usize> {
+    pub fn reassign_workers(&self, index: IfIdx, queues: usize) -> Vec<usize> {
         let (mut loads, had) = (self.loads(), self.get(index));
         let of = |queue: usize| {
             let stays = had.and_then(|i| i.rx_queues.get(queue).copied());
@@ -86,18 +86,18 @@ impl Interfaces {
     }
 
     /// Give a queue a worker of its own, or leave it to the automatic placement again.
-    pub(crate) fn pin(&mut self, index: IfIdx, queue: usize, worker: Option<usize>) -> Moves {
+    pub(crate) fn pin(&mut self, index: IfIdx, queue: usize, worker: Option<usize>) -> QueueMoves {
         match worker {
-            Some(worker) => self.steering.pins.insert((index, queue), worker),
-            None => self.steering.pins.remove(&(index, queue)),
+            Some(worker) => self.steering.pinned_workers.insert((index, queue), worker),
+            None => self.steering.pinned_workers.remove(&(index, queue)),
         };
         let to = self.pinned(index, queue);
         let moved = to.and_then(|worker| self.send(index, queue, worker));
-        Moves(moved.into_iter().collect())
+        QueueMoves(moved.into_iter().collect())
     }
 
     /// Workers have come or are to go: every queue goes where it belongs, and the others are shared out evenly.
-    pub(crate) fn share_out(&mut self) -> Moves {
+    pub(crate) fn rebalance(&mut self) -> QueueMoves {
         let mut moves = Vec::new();
         let all = self.iter().map(|i| (i.index, i.rx_queues.clone()));
         let all: Vec<(IfIdx, Vec<usize>)> = all.collect();
@@ -111,7 +111,7 @@ impl Interfaces {
             all.iter().flat_map(of)
         };
         for (index, queue) in queues() {
-            let open = self.table().crew().open().collect::<Vec<_>>();
+            let open = self.table().worker_set().accepting().collect::<Vec<_>>();
             let stays = self.worker_of(index, queue).filter(|w| open.contains(w));
             let to = self.pinned(index, queue).or(stays);
             let to = to.unwrap_or_else(|| take_least(&mut self.loads()));
@@ -127,20 +127,20 @@ impl Interfaces {
                 moves.extend(self.send(index, queue, to));
             }
         }
-        Moves(moves)
+        QueueMoves(moves)
     }
 
     fn worker_of(&self, index: IfIdx, queue: usize) -> Option<usize> {
         self.get(index)?.rx_queues.get(queue).copied()
     }
 
-    fn send(&mut self, index: IfIdx, queue: usize, worker: usize) -> Option<Move> {
+    fn send(&mut self, index: IfIdx, queue: usize, worker: usize) -> Option<QueueMove> {
         if self.worker_of(index, queue)? == worker {
             return None;
         }
         self.put_queue(index, queue, worker);
         let steer = self.steering.steers.get(&index).cloned();
-        Some(Move {
+        Some(QueueMove {
             steer,
             queue,
             worker,
@@ -163,11 +163,11 @@ mod tests {
     use crate::{IfTable, NewInterface};
     use std::cell::RefCell;
     use std::sync::Arc;
-    use volley_graph::{Crew, NodeId};
+    use volley_graph::{NodeId, WorkerSet};
 
     fn interface(all: &mut Interfaces, name: &str, queues: usize) -> IfIdx {
         let new = NewInterface {
-            rx_queues: all.place(queues),
+            rx_queues: all.assign_workers(queues),
             ..NewInterface::new(name, "test")
         };
         all.create(new, NodeId(1)).unwrap()
@@ -175,30 +175,30 @@ mod tests {
 
     #[test]
     fn queues_go_where_few_are_and_where_somebody_wants_them() {
-        let crew = Arc::new(Crew::of([0, 1, 2]));
-        let mut all = Interfaces::new(IfTable::with_crew(8, crew.clone()));
+        let worker_set = Arc::new(WorkerSet::from_ids([0, 1, 2]));
+        let mut all = Interfaces::new(IfTable::with_workers(8, worker_set.clone()));
         let a = interface(&mut all, "a", 4);
         let b = interface(&mut all, "b", 1);
         let at = |all: &Interfaces, i| all.get(i).unwrap().rx_queues.clone();
         assert_eq!((at(&all, a), at(&all, b)), (vec![0, 1, 2, 0], vec![1]));
         let made: Rc<RefCell<Vec<(usize, usize)>>> = Rc::default();
         let sink = made.clone();
-        all.set_steer(a, Rc::new(move |q, w| sink.borrow_mut().push((q, w))));
+        all.set_queue_mover(a, Rc::new(move |q, w| sink.borrow_mut().push((q, w))));
         all.pin(a, 2, Some(0)).make();
         assert_eq!((at(&all, a), made.take()), (vec![0, 1, 0, 0], vec![(2, 0)]));
         // A worker that is not there: it stays, and goes when the worker comes.
         all.pin(a, 1, Some(5)).make();
         assert_eq!((at(&all, a), made.take()), (vec![0, 1, 0, 0], vec![]));
         // The first is to go: what it has goes elsewhere, evenly.
-        crew.set_leaving(0, true);
-        all.share_out().make();
+        worker_set.set_draining(0, true);
+        all.rebalance().make();
         let left = [at(&all, a), at(&all, b)].concat();
         let count = |w| left.iter().filter(|x| **x == w).count();
         assert_eq!((count(0), count(1) + count(2)), (0, 5));
         assert!(count(1).abs_diff(count(2)) <= 1, "{left:?}");
         // It stays after all: the queue that was given to it comes back, others make it even.
-        crew.set_leaving(0, false);
-        all.share_out().make();
+        worker_set.set_draining(0, false);
+        all.rebalance().make();
         assert_eq!(at(&all, a)[2], 0);
         let left = [at(&all, a), at(&all, b)].concat();
         let count = |w| left.iter().filter(|x| **x == w).count();
@@ -206,6 +206,6 @@ mod tests {
             [0, 1, 2].map(count).iter().all(|n| (1..=2).contains(n)),
             "{left:?}"
         );
-        assert_eq!(all.place_again(a, 6).len(), 6);
+        assert_eq!(all.reassign_workers(a, 6).len(), 6);
     }
 }

@@ -2,29 +2,29 @@
 //!
 //! - A worker that comes is built here and started without capabilities; then receive queues are shared out anew.
 //! - One that is to go gets no new work; its queues and streams go to others (their drivers see to that, for they are asked
-//!   after this handler). When nothing is left for it to do, its thread ends, and [`Crewing::tend`] frees its place.
+//!   after this handler). When nothing is left for it to do, its thread ends, and [`WorkerManager::tend`] frees its place.
 
 use crate::run::privileges;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use tracing::info;
-use volley_graph::{Engine, Running, Seat, Worker};
+use volley_graph::{Engine, Worker, WorkerThread, WorkerThreads};
 use volley_iface::Registry;
 use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request};
 
 /// Who makes workers and takes them back.
-pub struct Crewing {
+pub struct WorkerManager {
     engine: Rc<RefCell<Engine>>,
     /// The threads; none where workers are stepped by hand.
-    running: Option<Weak<RefCell<Running>>>,
+    running: Option<Weak<RefCell<WorkerThreads>>>,
     /// Workers that nobody runs yet.
     fresh: Vec<Worker>,
 }
 
-impl Crewing {
+impl WorkerManager {
     /// For workers of this engine.
     pub fn new(engine: Rc<RefCell<Engine>>) -> Rc<RefCell<Self>> {
-        Rc::new(RefCell::new(Crewing {
+        Rc::new(RefCell::new(WorkerManager {
             engine,
             running: None,
             fresh: Vec::new(),
@@ -32,12 +32,12 @@ impl Crewing {
     }
 
     /// From now on workers that come are run here.
-    pub fn run_by(&mut self, running: &Rc<RefCell<Running>>) {
+    pub fn run_by(&mut self, running: &Rc<RefCell<WorkerThreads>>) {
         self.running = Some(Rc::downgrade(running));
     }
 
     /// The threads, while there are some.
-    pub fn running(&self) -> Option<Rc<RefCell<Running>>> {
+    pub fn running(&self) -> Option<Rc<RefCell<WorkerThreads>>> {
         self.running.as_ref().and_then(Weak::upgrade)
     }
 
@@ -50,7 +50,7 @@ impl Crewing {
     /// A worker that was stepped by hand and may leave goes.
     #[cfg(test)]
     pub fn retire(&mut self, worker: Worker) {
-        let place = worker.place();
+        let place = worker.id();
         self.engine.borrow_mut().remove_worker(place, Some(worker));
     }
 
@@ -58,13 +58,15 @@ impl Crewing {
     pub fn tend(&mut self) -> bool {
         let mut engine = self.engine.borrow_mut();
         if let Some(running) = self.running.as_ref().and_then(Weak::upgrade) {
-            while let Some((place, worker)) = running.borrow_mut().ended() {
+            while let Some((place, worker)) = running.borrow_mut().take_exited() {
                 engine.remove_worker(place, worker);
                 info!(target: "worker", worker = place, "worker {place} is removed");
             }
         }
-        let crew = engine.crew();
-        let leaving = crew.iter().any(|worker| crew.is_leaving(worker));
+        let worker_set = engine.worker_set();
+        let leaving = worker_set
+            .iter()
+            .any(|worker| worker_set.is_draining(worker));
         if leaving {
             engine.wake();
         }
@@ -79,12 +81,12 @@ impl Crewing {
         }
         let worker = self.engine.borrow_mut().add_worker();
         let worker = worker.map_err(|e| refused(e.to_string()))?;
-        let place = worker.place();
+        let place = worker.id();
         let Some(running) = self.running() else {
             self.fresh.push(worker);
             return Ok(added(place));
         };
-        match privileges::without(move || Seat::start(worker, core)) {
+        match privileges::without(move || WorkerThread::start(worker, core)) {
             Ok(Ok(seat)) => {
                 running.borrow_mut().add(seat);
                 info!(target: "worker", worker = place, core, "worker {place} is added");
@@ -127,10 +129,10 @@ impl Crewing {
                 all.join(", ")
             ));
         }
-        let crew = self.engine.borrow().crew().clone();
+        let worker_set = self.engine.borrow().worker_set().clone();
         let on =
             |worker: &usize| running.as_ref().and_then(|r| r.borrow().core(*worker)) == Some(core);
-        match crew.iter().find(on) {
+        match worker_set.iter().find(on) {
             Some(worker) => Err(format!(
                 "core {core} has worker {worker}: choose another core"
             )),
@@ -140,22 +142,22 @@ impl Crewing {
 
     fn dismiss(&mut self, worker: u32) -> Result<Applied, ModelError> {
         let (number, engine) = (worker as usize, self.engine.borrow());
-        let crew = engine.crew();
-        if !crew.has(number) {
-            let known = crew.iter().map(|w| w.to_string());
+        let worker_set = engine.worker_set();
+        if !worker_set.has(number) {
+            let known = worker_set.iter().map(|w| w.to_string());
             return Err(ModelError::not_found(ObjectKind::Worker, worker, known));
         }
-        if crew.is_leaving(number) {
+        if worker_set.is_draining(number) {
             return Ok(Applied::nothing());
         }
-        if crew.open().count() == 1 {
+        if worker_set.accepting().count() == 1 {
             let why = "it is the last one: add another first";
             return Err(ModelError::invalid(format!("workers del {worker}"), why));
         }
-        crew.set_leaving(number, true);
+        worker_set.set_draining(number, true);
         info!(target: "worker", worker, "worker {worker} is leaving");
         if let Some(running) = self.running() {
-            running.borrow().dismiss(number);
+            running.borrow().drain_worker(number);
         }
         Ok(Applied::one())
     }
@@ -167,18 +169,20 @@ fn added(place: usize) -> Applied {
 }
 
 /// Carries out the requests, before anybody else is asked.
-pub struct CrewHandler(Rc<RefCell<Crewing>>);
+pub struct WorkerHandler(Rc<RefCell<WorkerManager>>);
 
-impl CrewHandler {
+impl WorkerHandler {
     /// Bring it in.
-    pub fn register(registry: &mut Registry) -> Rc<RefCell<Crewing>> {
-        let crew = Crewing::new(registry.engine.clone());
-        registry.handlers.push(Box::new(CrewHandler(crew.clone())));
-        crew
+    pub fn register(registry: &mut Registry) -> Rc<RefCell<WorkerManager>> {
+        let worker_set = WorkerManager::new(registry.engine.clone());
+        registry
+            .handlers
+            .push(Box::new(WorkerHandler(worker_set.clone())));
+        worker_set
     }
 }
 
-impl Handler for CrewHandler {
+impl Handler for WorkerHandler {
     fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
         match request {
             Request::WorkerAdd { core } => Some(self.0.borrow_mut().add(*core)),
@@ -212,12 +216,12 @@ mod tests {
         /// Every worker does one round; those that may leave do.
         fn round(&mut self) {
             self.workers
-                .extend(self.stack.crew.borrow_mut().take_fresh());
+                .extend(self.stack.worker_set.borrow_mut().take_fresh());
             self.workers.iter_mut().for_each(|w| _ = w.step());
-            let crew = self.stack.engine.borrow().crew().clone();
-            let done = |w: &mut Worker| crew.is_leaving(w.place()) && w.may_leave();
+            let worker_set = self.stack.engine.borrow().worker_set().clone();
+            let done = |w: &mut Worker| worker_set.is_draining(w.id()) && w.can_exit();
             for worker in self.workers.extract_if(.., done) {
-                self.stack.crew.borrow_mut().retire(worker);
+                self.stack.worker_set.borrow_mut().retire(worker);
             }
             self.stack.settled();
         }
@@ -274,9 +278,9 @@ mod tests {
             bench.round();
         }
         assert_eq!(bench.passed(), (121_000, 121_000, 0));
-        let crew = bench.stack.engine.borrow().crew().clone();
+        let worker_set = bench.stack.engine.borrow().worker_set().clone();
         // 0 and 1 went, the first that came after 0 got its place.
-        assert_eq!(crew.iter().collect::<Vec<_>>(), [0, 2]);
+        assert_eq!(worker_set.iter().collect::<Vec<_>>(), [0, 2]);
         assert_eq!(bench.workers.len(), 2);
         bench.workers.clear();
         assert_eq!(bench.stack.engine.borrow().pool().report().in_use(), 0);

@@ -1,6 +1,6 @@
 //! What a node body may ask while it runs.
 
-use crate::stats::{NodeStats, bump};
+use crate::stats::{NodeStats, add_relaxed};
 use crate::{Counters, NodeId};
 use std::marker::PhantomData;
 use volley_tables::qsbr::Guard;
@@ -43,7 +43,7 @@ impl<'a, C: Counters> Cx<'a, C> {
     #[inline(always)]
     pub fn count(&self, counter: C, by: u64) {
         if let Some(cell) = self.raw.stats.counters.get(counter.index()) {
-            bump(cell, by);
+            add_relaxed(cell, by);
         }
     }
 }

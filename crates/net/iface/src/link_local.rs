@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// An interface that is up, as one who speaks on it sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Voice {
+pub struct LinkSource {
     /// Its MAC address.
     pub mac: [u8; 6],
     /// Its first address of IPv4.
@@ -15,9 +15,9 @@ pub struct Voice {
 }
 
 /// Has frames sent, on the control thread.
-pub trait Speaker {
+pub trait LinkLocalSender {
     /// An interface; none while it is down.
-    fn voice(&self, iface: u32) -> Option<Voice>;
+    fn link_source(&self, iface: u32) -> Option<LinkSource>;
 
     /// Have a frame sent, of up to what every link of IPv6 carries.
     fn send(&self, iface: u32, frame: &[u8]);

@@ -11,27 +11,27 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
 /// Where a queue is to be.
 #[derive(Debug)]
-pub struct Way {
+pub struct QueueTarget {
     to: AtomicU32,
     /// It is counted among those on their way.
     moving: AtomicBool,
 }
 
 /// A queue in its box.
-pub struct Boxed<Q> {
+pub struct WorkerQueue<Q> {
     queue: Q,
-    way: Arc<Way>,
+    way: Arc<QueueTarget>,
 }
 
-impl<Q> Boxed<Q> {
+impl<Q> WorkerQueue<Q> {
     /// Whether it is where it is to be. Where not, it is not polled any more.
     #[inline(always)]
-    pub fn stays(&self, worker: usize) -> bool {
+    pub fn belongs_to(&self, worker: usize) -> bool {
         self.way.to.load(Relaxed) == worker as u32
     }
 }
 
-impl<Q> Deref for Boxed<Q> {
+impl<Q> Deref for WorkerQueue<Q> {
     type Target = Q;
     #[inline(always)]
     fn deref(&self) -> &Q {
@@ -39,7 +39,7 @@ impl<Q> Deref for Boxed<Q> {
     }
 }
 
-impl<Q> DerefMut for Boxed<Q> {
+impl<Q> DerefMut for WorkerQueue<Q> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut Q {
         &mut self.queue
@@ -48,102 +48,102 @@ impl<Q> DerefMut for Boxed<Q> {
 
 /// The queues of one worker. Boxes, because they came as boxes and go back as such, for the control thread to free.
 #[allow(clippy::vec_box)]
-pub type Boxes<Q> = Vec<Box<Boxed<Q>>>;
+pub type WorkerQueues<Q> = Vec<Box<WorkerQueue<Q>>>;
 
-struct Lane<Q> {
-    new: ArrayQueue<Box<Boxed<Q>>>,
-    gone: ArrayQueue<Box<Boxed<Q>>>,
+struct WorkerMailbox<Q> {
+    incoming: ArrayQueue<Box<WorkerQueue<Q>>>,
+    retired: ArrayQueue<Box<WorkerQueue<Q>>>,
 }
 
 /// The ways of all receive queues of one kind.
-pub struct Yard<Q> {
-    lanes: Box<[Lane<Q>]>,
+pub struct QueueMigration<Q> {
+    mailboxes: Box<[WorkerMailbox<Q>]>,
     /// Queues on their way from one worker to another.
     moving: AtomicUsize,
 }
 
-impl<Q> Yard<Q> {
+impl<Q> QueueMigration<Q> {
     /// For so many workers, each with `most` queues at most.
     pub fn new(workers: usize, most: usize) -> Arc<Self> {
-        let lane = |_| Lane {
-            new: ArrayQueue::new(most),
-            gone: ArrayQueue::new(most),
+        let lane = |_| WorkerMailbox {
+            incoming: ArrayQueue::new(most),
+            retired: ArrayQueue::new(most),
         };
-        Arc::new(Yard {
-            lanes: (0..workers).map(lane).collect(),
+        Arc::new(QueueMigration {
+            mailboxes: (0..workers).map(lane).collect(),
             moving: AtomicUsize::new(0),
         })
     }
 
     /// Room for the queues of one worker.
-    pub fn boxes(&self) -> Boxes<Q> {
-        Vec::with_capacity(self.lanes[0].new.capacity())
+    pub fn new_queue_list(&self) -> WorkerQueues<Q> {
+        Vec::with_capacity(self.mailboxes[0].incoming.capacity())
     }
 
     /// How many workers there may be.
     pub fn workers(&self) -> usize {
-        self.lanes.len()
+        self.mailboxes.len()
     }
 
     /// Control thread: hand a queue to a worker. A queue too many is polled by nobody.
-    pub fn put(&self, worker: usize, queue: Q) -> Arc<Way> {
-        let way = Arc::new(Way {
+    pub fn assign(&self, worker: usize, queue: Q) -> Arc<QueueTarget> {
+        let way = Arc::new(QueueTarget {
             to: AtomicU32::new(worker as u32),
             moving: AtomicBool::new(false),
         });
-        let boxed = Boxed {
+        let boxed = WorkerQueue {
             queue,
             way: way.clone(),
         };
-        let _ = self.lanes[worker].new.push(Box::new(boxed));
+        let _ = self.mailboxes[worker].incoming.push(Box::new(boxed));
         way
     }
 
     /// Control thread: a queue is to go to another worker. Whoever has it passes it on.
-    pub fn steer(&self, way: &Way, worker: usize) {
+    pub fn migrate(&self, way: &QueueTarget, worker: usize) {
         if way.to.swap(worker as u32, Relaxed) != worker as u32 {
             self.sets_out(way);
         }
     }
 
-    fn sets_out(&self, way: &Way) {
+    fn sets_out(&self, way: &QueueTarget) {
         if !way.moving.swap(true, AcqRel) {
             self.moving.fetch_add(1, Relaxed);
         }
     }
 
     /// Control thread: drop the queues that came back; returns how many.
-    pub fn reap(&self) -> usize {
-        let all = self.lanes.iter();
-        all.map(|lane| std::iter::from_fn(|| lane.gone.pop()).count())
+    pub fn collect_retired(&self) -> usize {
+        let all = self.mailboxes.iter();
+        all.map(|lane| std::iter::from_fn(|| lane.retired.pop()).count())
             .sum()
     }
 
     /// Worker: whether it has to stay awake: a queue waits to be taken in, or is on its way to somebody.
     pub fn is_waiting(&self, worker: usize) -> bool {
-        !self.lanes[worker].new.is_empty() || self.moving.load(Relaxed) > 0
+        !self.mailboxes[worker].incoming.is_empty() || self.moving.load(Relaxed) > 0
     }
 
     /// Worker: take new queues in, hand on those that are to be elsewhere if the worker is `quiet`
-    /// ([`volley_graph::Output::is_quiet`]), and give back those that are `gone`.
+    /// ([`volley_graph::Output::is_drained`]), and give back those that are `gone`.
     #[inline(always)]
     pub fn exchange(
         &self,
         worker: usize,
         quiet: bool,
-        queues: &mut Boxes<Q>,
+        queues: &mut WorkerQueues<Q>,
         gone: impl Fn(&Q) -> bool,
     ) {
-        if !self.lanes[worker].new.is_empty() {
+        if !self.mailboxes[worker].incoming.is_empty() {
             self.take_in(worker, queues);
         }
-        let leaves = |q: &Boxed<Q>| gone(&q.queue) || quiet && !q.stays(worker);
+        let leaves = |q: &WorkerQueue<Q>| gone(&q.queue) || quiet && !q.belongs_to(worker);
         while let Some(at) = queues.iter().position(|q| leaves(q)) {
             let queue = queues.swap_remove(at);
             let left = match gone(&queue.queue) {
                 true => {
                     self.arrived(&queue.way, None);
-                    self.lanes[worker].gone.push(queue)
+                    self.mailboxes[worker].retired.push(queue)
                 }
                 false => self.hand_on(queue),
             };
@@ -156,9 +156,9 @@ impl<Q> Yard<Q> {
     }
 
     #[cold]
-    fn take_in(&self, worker: usize, queues: &mut Boxes<Q>) {
+    fn take_in(&self, worker: usize, queues: &mut WorkerQueues<Q>) {
         while queues.len() < queues.capacity() {
-            let Some(queue) = self.lanes[worker].new.pop() else {
+            let Some(queue) = self.mailboxes[worker].incoming.pop() else {
                 return;
             };
             self.arrived(&queue.way, Some(worker));
@@ -167,7 +167,7 @@ impl<Q> Yard<Q> {
     }
 
     /// A queue has come to worker `here`, or ends (none). It is on its way no more, unless it is to go elsewhere.
-    fn arrived(&self, way: &Way, here: Option<usize>) {
+    fn arrived(&self, way: &QueueTarget, here: Option<usize>) {
         let leaves = || here.is_some_and(|here| way.to.load(Relaxed) != here as u32);
         if leaves() || !way.moving.swap(false, AcqRel) {
             return;
@@ -180,9 +180,9 @@ impl<Q> Yard<Q> {
     }
 
     #[cold]
-    fn hand_on(&self, queue: Box<Boxed<Q>>) -> Result<(), Box<Boxed<Q>>> {
-        let to = queue.way.to.load(Relaxed) as usize % self.lanes.len();
-        self.lanes[to].new.push(queue)
+    fn hand_on(&self, queue: Box<WorkerQueue<Q>>) -> Result<(), Box<WorkerQueue<Q>>> {
+        let to = queue.way.to.load(Relaxed) as usize % self.mailboxes.len();
+        self.mailboxes[to].incoming.push(queue)
     }
 }
 
@@ -192,47 +192,57 @@ mod tests {
 
     #[test]
     fn a_queue_goes_on_when_its_worker_is_quiet_and_comes_back_when_it_is_gone() {
-        let yard = Yard::new(3, 4);
-        let (mut a, mut b, mut c) = (yard.boxes(), yard.boxes(), yard.boxes());
-        let way = yard.put(0, 7);
+        let yard = QueueMigration::new(3, 4);
+        let (mut a, mut b, mut c) = (
+            yard.new_queue_list(),
+            yard.new_queue_list(),
+            yard.new_queue_list(),
+        );
+        let way = yard.assign(0, 7);
         yard.exchange(0, true, &mut a, |_| false);
-        assert_eq!((a.len(), a[0].stays(0), **a[0]), (1, true, 7));
-        yard.steer(&way, 2);
+        assert_eq!((a.len(), a[0].belongs_to(0), **a[0]), (1, true, 7));
+        yard.migrate(&way, 2);
         yard.exchange(0, false, &mut a, |_| false);
-        assert!(!a[0].stays(0) && yard.is_waiting(1), "it stays, unpolled");
+        assert!(
+            !a[0].belongs_to(0) && yard.is_waiting(1),
+            "it stays, unpolled"
+        );
         yard.exchange(0, true, &mut a, |_| false);
         yard.exchange(1, true, &mut b, |_| false);
         // Sent elsewhere while it is on its way.
-        yard.steer(&way, 1);
+        yard.migrate(&way, 1);
         yard.exchange(2, true, &mut c, |_| false);
         assert!(a.is_empty() && b.is_empty() && c.is_empty());
         yard.exchange(1, true, &mut b, |_| false);
-        assert!(b[0].stays(1) && (0..3).all(|w| !yard.is_waiting(w)));
+        assert!(b[0].belongs_to(1) && (0..3).all(|w| !yard.is_waiting(w)));
         yard.exchange(1, false, &mut b, |_| true);
-        assert_eq!((b.len(), yard.reap(), yard.reap()), (0, 1, 0));
+        assert_eq!(
+            (b.len(), yard.collect_retired(), yard.collect_retired()),
+            (0, 1, 0)
+        );
     }
 
     #[test]
     fn a_queue_that_ends_while_it_is_to_go_elsewhere_keeps_nobody_awake() {
-        let yard = Yard::new(2, 4);
-        let mut boxes = yard.boxes();
-        let way = yard.put(0, 7);
+        let yard = QueueMigration::new(2, 4);
+        let mut boxes = yard.new_queue_list();
+        let way = yard.assign(0, 7);
         yard.exchange(0, true, &mut boxes, |_| false);
-        yard.steer(&way, 1);
+        yard.migrate(&way, 1);
         yard.exchange(0, false, &mut boxes, |_| true);
         assert!(boxes.is_empty() && !yard.is_waiting(0) && !yard.is_waiting(1));
     }
 
     #[test]
     fn one_place_at_a_time_whoever_sends_it_where() {
-        let yard = Yard::new(3, 8);
+        let yard = QueueMigration::new(3, 8);
         let small = std::env::var_os("VOLLEY_SMALL").is_some();
         let stop = Arc::new(AtomicBool::new(false));
-        let ways: Vec<_> = (0..4u64).map(|q| yard.put(0, q)).collect();
+        let ways: Vec<_> = (0..4u64).map(|q| yard.assign(0, q)).collect();
         let worker = |w: usize| {
             let (yard, stop) = (yard.clone(), stop.clone());
             std::thread::spawn(move || {
-                let mut boxes = yard.boxes();
+                let mut boxes = yard.new_queue_list();
                 while !stop.load(Relaxed) {
                     yard.exchange(w, true, &mut boxes, |_| false);
                     std::thread::yield_now();
@@ -242,7 +252,7 @@ mod tests {
         };
         let threads = [0, 1, 2].map(worker);
         for n in 0..if small { 200 } else { 20_000 } {
-            yard.steer(&ways[n % 4], (n * 7 / 3) % 3);
+            yard.migrate(&ways[n % 4], (n * 7 / 3) % 3);
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
         stop.store(true, Relaxed);

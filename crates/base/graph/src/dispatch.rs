@@ -3,40 +3,40 @@
 use crate::agenda::Holders;
 use crate::arc::ArcTables;
 use crate::column::Column;
-use crate::frame::{ALWAYS, Col, Frame, IDX, POS, bits};
-use crate::handoff::Post;
-use crate::ranks::Pending;
+use crate::frame::{Col, Frame, IDX, MANDATORY, POS, bits};
+use crate::handoff::HandoffRings;
+use crate::node_order::PendingNodes;
 use crate::trace::Tracer;
-use crate::{NodeId, Spot};
+use crate::{ArcPosition, NodeId};
 use std::collections::VecDeque;
 use std::ops::Range;
 use volley_buf::Cache;
 use volley_simd::{Bits, Isa, all_equal};
 
 /// Up to so many rows are moved word by word rather than by passes over all columns. Other numbers were not tried.
-const HANDFUL: usize = 12;
+const ROW_BY_ROW_MAX: usize = 12;
 
 /// A node's waiting rows: full frames in order, then the open one that is being filled.
 #[derive(Default)]
-pub(crate) struct Queue {
+pub(crate) struct PendingFrames {
     full: VecDeque<Box<Frame>>,
     open: Option<Box<Frame>>,
 }
 
 /// Everything between the nodes of one worker.
-pub(crate) struct Lanes {
-    pub(crate) queues: Vec<Queue>,
-    pub(crate) pending: Pending,
+pub(crate) struct DispatchState {
+    pub(crate) queues: Vec<PendingFrames>,
+    pub(crate) pending: PendingNodes,
     /// A whole frame on its way while nothing waits anywhere else: it runs next, and passes no queue.
-    pub(crate) handed: Option<(NodeId, Box<Frame>)>,
-    pub(crate) spare: Vec<Box<Frame>>,
+    pub(crate) next_frame: Option<(NodeId, Box<Frame>)>,
+    pub(crate) free_frames: Vec<Box<Frame>>,
     /// Most rows that a frame gets, and the rows that each has room for: as many or more.
     pub(crate) vector_size: usize,
-    pub(crate) room: usize,
+    pub(crate) frame_capacity: usize,
     pub(crate) bufs: Cache,
     pub(crate) arcs: Box<ArcTables>,
     pub(crate) tracer: Tracer,
-    pub(crate) post: Post,
+    pub(crate) handoff: HandoffRings,
     /// Where rows go that a feature arc lost track of.
     pub(crate) drop_node: NodeId,
     pub(crate) targets: Column,
@@ -47,37 +47,37 @@ pub(crate) struct Lanes {
     /// Some of them hold packets that must not be overtaken.
     pub(crate) holding: bool,
     /// Frames that had to be allocated while running: a sizing fault, shown in tests.
-    pub(crate) grown: u64,
+    pub(crate) frames_allocated: u64,
 }
 
-impl Lanes {
+impl DispatchState {
     /// An empty frame.
     #[inline(always)]
     pub(crate) fn frame(&mut self) -> Box<Frame> {
-        match self.spare.pop() {
+        match self.free_frames.pop() {
             Some(frame) => frame,
-            None => self.grow(),
+            None => self.allocate_frame(),
         }
     }
 
     #[cold]
-    fn grow(&mut self) -> Box<Frame> {
-        self.grown += 1;
-        Frame::new(self.room)
+    fn allocate_frame(&mut self) -> Box<Frame> {
+        self.frames_allocated += 1;
+        Frame::new(self.frame_capacity)
     }
 
     /// Give an empty frame back.
     #[inline(always)]
     pub(crate) fn recycle(&mut self, mut frame: Box<Frame>) {
         frame.n = 0;
-        frame.valid = ALWAYS;
-        self.spare.push(frame);
+        frame.valid = MANDATORY;
+        self.free_frames.push(frame);
     }
 
     /// The next frame to run, of the node that is first in graph order.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<(NodeId, Box<Frame>)> {
-        if let Some(handed) = self.handed.take() {
+        if let Some(handed) = self.next_frame.take() {
             return Some(handed);
         }
         let node = self.pending.first()?;
@@ -96,18 +96,18 @@ impl Lanes {
         if frame.n == 0 {
             return self.recycle(frame);
         }
-        if self.handed.is_none() && self.pending.is_empty() {
-            self.handed = Some((target, frame));
+        if self.next_frame.is_none() && self.pending.is_empty() {
+            self.next_frame = Some((target, frame));
             return;
         }
-        self.line_up();
+        self.queue_next_frame();
         self.queue_frame(target, frame);
     }
 
     /// Something else waits as well from now on: the frame that was handed over gets in line.
     #[inline(always)]
-    fn line_up(&mut self) {
-        if let Some((node, frame)) = self.handed.take() {
+    fn queue_next_frame(&mut self) {
+        if let Some((node, frame)) = self.next_frame.take() {
             self.queue_frame(node, frame);
         }
     }
@@ -131,7 +131,7 @@ impl Lanes {
     /// The frame of `target` that has room for `rows` more rows.
     #[inline(always)]
     fn open(&mut self, target: NodeId, rows: usize) -> &mut Frame {
-        self.line_up();
+        self.queue_next_frame();
         let fits = |open: &Frame, size: usize| open.n + rows <= size;
         if !self.queues[target.index()]
             .open
@@ -155,7 +155,7 @@ impl Lanes {
     #[inline(always)]
     pub(crate) fn push_set<I: Isa>(&mut self, isa: I, target: NodeId, frame: &Frame, set: &Bits) {
         match set.count() {
-            ..=HANDFUL => self.push_few(target, frame, set),
+            ..=ROW_BY_ROW_MAX => self.push_few(target, frame, set),
             _ => self.push_rows(isa, target, frame, set),
         }
     }
@@ -165,7 +165,7 @@ impl Lanes {
     fn push_rows<I: Isa>(&mut self, isa: I, target: NodeId, frame: &Frame, set: &Bits) {
         let rows = set.count();
         let open = self.open(target, rows);
-        let zero = open.meet(frame.valid);
+        let zero = open.common_columns(frame.valid);
         for col in bits(open.valid) {
             let at = open.n;
             let dst = &mut open.cols[col].all_mut()[at..];
@@ -194,7 +194,7 @@ impl Lanes {
         rows: impl Iterator<Item = usize> + Clone,
     ) {
         let open = self.open(target, count);
-        let zero = open.meet(frame.valid);
+        let zero = open.common_columns(frame.valid);
         for col in bits(open.valid) {
             let dst = &mut open.cols[col].all_mut()[open.n..][..count];
             if zero & 1 << col != 0 {
@@ -212,7 +212,7 @@ impl Lanes {
     /// The rows of `frame` that `set` names, a handful, to `target`.
     #[inline(never)]
     fn push_few(&mut self, target: NodeId, frame: &Frame, set: &Bits) {
-        let (mut rows, mut count) = ([0; HANDFUL], 0);
+        let (mut rows, mut count) = ([0; ROW_BY_ROW_MAX], 0);
         for (place, row) in rows.iter_mut().zip(set.iter()) {
             *place = row;
             count += 1;
@@ -255,7 +255,7 @@ impl Lanes {
         }
         match most {
             Some((target, set)) => {
-                frame.keep(isa, &set);
+                frame.retain_rows(isa, &set);
                 self.push_frame(target, frame);
             }
             None => self.recycle(frame),
@@ -263,11 +263,11 @@ impl Lanes {
     }
 
     /// Where a row goes on along a feature arc behind a feature; its place there is noted.
-    pub(crate) fn go_behind(&self, spot: Spot, frame: &mut Frame, row: usize) -> NodeId {
-        frame.require(Col::Feature, 0);
+    pub(crate) fn resume_after(&self, spot: ArcPosition, frame: &mut Frame, row: usize) -> NodeId {
+        frame.make_valid(Col::Feature, 0);
         let interface = frame.words(Col::Rx as usize)[row];
         let lost = (self.drop_node, 0);
-        let (node, place) = self.arcs.behind(spot, interface).unwrap_or(lost);
+        let (node, place) = self.arcs.after(spot, interface).unwrap_or(lost);
         frame.cols[Col::Feature as usize].words_mut(row + 1)[row] = place;
         node
     }
@@ -295,7 +295,7 @@ impl Lanes {
 /// Append some rows of `frame` to `open`, which has room.
 #[inline(always)]
 pub(crate) fn append(open: &mut Frame, frame: &Frame, rows: Range<usize>) {
-    let zero = open.meet(frame.valid);
+    let zero = open.common_columns(frame.valid);
     for col in bits(open.valid) {
         let dst = &mut open.cols[col].all_mut()[open.n..][..rows.len()];
         if zero & 1 << col != 0 {

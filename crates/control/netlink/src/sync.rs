@@ -1,13 +1,13 @@
 //! The process that follows the kernel: hears, asks for everything when it must, tells both sides what the other has.
 
 use crate::audit::{self, Findings};
-use crate::error::MirrorError;
-use crate::links::{Todo, Twins};
-use crate::message::{Item, Route, Said};
+use crate::error::LcpSyncError;
+use crate::kernel_write::{self, KernelWriter};
+use crate::links::{KernelState, SyncPlan};
+use crate::message::{Item, KernelMessage, Route};
 use crate::own;
 use crate::routes::{Routes, kernel_table};
-use crate::socket::{Heard, Kernel};
-use crate::tell::{self, Telling};
+use crate::socket::{Kernel, SocketRead};
 use crate::{Backend, Batch};
 use hashbrown::{HashMap, HashSet};
 use netlink_packet_route::address::AddressMessage;
@@ -22,7 +22,7 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep};
-use volley_model::reply::{LcpAuditReply, LcpMirror, LcpReply, LcpRow, LcpTableRow};
+use volley_model::reply::{LcpAuditReply, LcpReply, LcpRow, LcpSyncStatus, LcpTableRow};
 use volley_model::{Applied, Family, ModelError, Query, Reply, RouteBatch, RouteSource};
 
 /// How long the mirror may keep the control thread to itself at a time.
@@ -58,10 +58,10 @@ enum Command {
 
 /// The mirror, for those who ask it.
 #[derive(Default)]
-pub struct Mirror {
+pub struct LcpSync {
     commands: RefCell<VecDeque<Command>>,
     wake: Notify,
-    status: RefCell<LcpMirror>,
+    status: RefCell<LcpSyncStatus>,
     tables: RefCell<Vec<LcpTableRow>>,
     indexes: RefCell<BTreeMap<String, u32>>,
     counted: Cell<Option<Instant>>,
@@ -80,8 +80,8 @@ pub(crate) struct Session {
     heard: (u64, Instant),
     namespace: Option<String>,
     routes: Routes,
-    pub(crate) telling: Telling,
-    twins: Twins,
+    pub(crate) telling: KernelWriter,
+    twins: KernelState,
     pairs: Vec<LcpRow>,
     version: Option<u64>,
     /// Something of links, addresses or neighbours was heard.
@@ -97,7 +97,7 @@ fn gone() -> ModelError {
     ModelError::invalid("the Linux mirror", "it is ending")
 }
 
-impl Mirror {
+impl LcpSync {
     /// Something of Volley's has changed.
     pub fn poke(&self) {
         self.poked.set(true);
@@ -132,7 +132,7 @@ impl Mirror {
     /// Volley ends: routes that the kernel would keep are taken back, as long as somebody waits for it.
     pub async fn end(&self) {
         let gone = self.command(Command::End);
-        _ = tokio::time::timeout(tell::PATIENCE, gone).await;
+        _ = tokio::time::timeout(kernel_write::PATIENCE, gone).await;
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -201,8 +201,8 @@ impl Mirror {
                 kernel,
                 namespace,
                 routes: Routes::default(),
-                telling: Telling::default(),
-                twins: Twins::default(),
+                telling: KernelWriter::default(),
+                twins: KernelState::default(),
                 pairs: Vec::new(),
                 version: None,
                 touched: true,
@@ -235,7 +235,7 @@ impl Mirror {
 
     /// The last twin has gone: nothing of the kernel's stays.
     async fn clear(&self, volley: &dyn Backend) {
-        *self.status.borrow_mut() = LcpMirror::default();
+        *self.status.borrow_mut() = LcpSyncStatus::default();
         self.tables.borrow_mut().clear();
         for (family, table) in tables(volley) {
             let all = volley.route_set(family, table).unwrap_or_default();
@@ -267,19 +267,19 @@ impl Mirror {
             self.agree(now, volley).await;
         }
         let waiting = now.routes.waiting();
-        if waiting > 0 && (heard != Heard::Some || waiting >= BATCH) {
+        if waiting > 0 && (heard != SocketRead::Some || waiting >= BATCH) {
             self.hand_over(now, volley);
         }
         self.status.borrow_mut().waiting = now.routes.waiting() as u64;
-        let telling = heard != Heard::Some && self.tell(now, volley);
+        let telling = heard != SocketRead::Some && self.tell(now, volley);
         if self.counted.get().is_none_or(|last| last.elapsed() > COUNT) {
             self.count(now);
         }
-        heard == Heard::Some || now.routes.waiting() > 0 || telling
+        heard == SocketRead::Some || now.routes.waiting() > 0 || telling
     }
 
     /// Reads what the kernel says, for a slice.
-    fn hear(&self, now: &mut Session) -> Heard {
+    fn hear(&self, now: &mut Session) -> SocketRead {
         let until = Instant::now() + SLICE;
         loop {
             let (mut messages, mut said) = (0, Vec::new());
@@ -290,11 +290,11 @@ impl Mirror {
             said.into_iter().for_each(|one| now.take(one));
             let mut status = self.status.borrow_mut();
             status.messages += messages;
-            if heard == Heard::Overrun {
+            if heard == SocketRead::Overrun {
                 status.overruns += 1;
                 now.lost = true;
             }
-            if heard != Heard::Some || Instant::now() > until {
+            if heard != SocketRead::Some || Instant::now() > until {
                 return heard;
             }
         }
@@ -339,7 +339,7 @@ impl Mirror {
         now.telling.own.there().begin();
         let read = now.read().await;
         if let Err(error) = read {
-            self.refuse(&MirrorError::Kernel("to tell its state", error));
+            self.refuse(&LcpSyncError::Kernel("to tell its state", error));
             now.lost = true;
             return sleep(IDLE).await;
         }
@@ -376,7 +376,7 @@ impl Mirror {
         let (rows, neighbors) = seen(volley);
         let mut todo = now.twins.plan(&now.pairs, &rows, &neighbors);
         now.twins.plan_devices(&now.pairs, &rows, &known, &mut todo);
-        let Todo {
+        let SyncPlan {
             requests,
             orders,
             mut together,
@@ -393,7 +393,7 @@ impl Mirror {
                         now.twins.done(index, &order);
                     }
                     Err(error) => {
-                        self.refuse(&MirrorError::Kernel("a change of a twin", error));
+                        self.refuse(&LcpSyncError::Kernel("a change of a twin", error));
                     }
                 }
             }
@@ -477,7 +477,7 @@ impl Mirror {
         let read = now.read().await;
         if let Err(error) = read {
             now.lost = true;
-            let why = MirrorError::Kernel("to tell its state", error);
+            let why = LcpSyncError::Kernel("to tell its state", error);
             return Err(ModelError::invalid("lcp audit", why));
         }
         now.routes.swept();
@@ -514,22 +514,26 @@ impl Mirror {
 }
 
 impl Session {
-    fn take(&mut self, said: Said) {
+    fn take(&mut self, said: KernelMessage) {
         match said {
-            Said::New(Item::Route(route)) => self.side(&route).add(route),
-            Said::Gone(Item::Route(route)) => self.side(&route).remove(route),
-            Said::New(Item::NextHop(id, hop)) => self.routes.next_hop(id, hop),
-            Said::Gone(Item::NextHop(id, _)) => self.routes.no_next_hop(id),
-            Said::New(item) => {
+            KernelMessage::New(Item::Route(route)) => self.side(&route).add(route),
+            KernelMessage::Gone(Item::Route(route)) => self.side(&route).remove(route),
+            KernelMessage::New(Item::NextHop(id, hop)) => self.routes.next_hop(id, hop),
+            KernelMessage::Gone(Item::NextHop(id, _)) => self.routes.no_next_hop(id),
+            KernelMessage::New(item) => {
                 self.touched = true;
                 // Of IPv4 routes that go with it the kernel says nothing.
                 self.lost |= self.twins.new_item(item);
             }
-            Said::Gone(item) => {
+            KernelMessage::Gone(item) => {
                 self.touched = true;
                 self.lost |= self.twins.lost_item(&item);
             }
-            Said::Done | Said::Answer(_) | Said::Interrupted | Said::Other | Said::Odd => {}
+            KernelMessage::Done
+            | KernelMessage::Answer(_)
+            | KernelMessage::Interrupted
+            | KernelMessage::Other
+            | KernelMessage::Odd => {}
         }
     }
 
@@ -606,12 +610,12 @@ impl Session {
             let more = self.kernel.dumped(|said| all.push(said))?;
             for said in all {
                 match said {
-                    Said::New(Item::Route(route)) => self.side(&route).add(route),
-                    Said::New(Item::NextHop(id, hop)) => {
+                    KernelMessage::New(Item::Route(route)) => self.side(&route).add(route),
+                    KernelMessage::New(Item::NextHop(id, hop)) => {
                         self.told.insert(id);
                         self.routes.next_hop(id, hop);
                     }
-                    Said::New(item) => _ = self.twins.new_item(item),
+                    KernelMessage::New(item) => _ = self.twins.new_item(item),
                     _ => {}
                 }
             }

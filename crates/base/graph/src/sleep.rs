@@ -12,30 +12,30 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::time::Duration;
 
 /// The longest sleep: what somebody forgot to ring for is noticed then.
-const LONGEST: Duration = Duration::from_millis(20);
+const MAX_SLEEP: Duration = Duration::from_millis(20);
 /// Not worth falling asleep for.
-const SHORTEST: Duration = Duration::from_micros(30);
+const MIN_SLEEP: Duration = Duration::from_micros(30);
 /// Descriptors that one worker's sleep may wait for.
-const MOST: usize = 1024;
+const MAX_FDS: usize = 1024;
 
 /// What ends a worker's sleep.
-pub struct Rest {
+pub struct WakeConditions {
     fds: Vec<RawFd>,
     until_ns: Option<u64>,
 }
 
-impl Rest {
+impl WakeConditions {
     pub(crate) fn new() -> Self {
-        Rest {
-            fds: Vec::with_capacity(MOST),
+        WakeConditions {
+            fds: Vec::with_capacity(MAX_FDS),
             until_ns: None,
         }
     }
 
     /// Wake up when `fd` can be read. The source keeps it open until its [`crate::Source::wake`] is called. False when
     /// there are too many: then the source must be polled.
-    pub fn fd(&mut self, fd: impl AsFd) -> bool {
-        let room = self.fds.len() < MOST;
+    pub fn add_fd(&mut self, fd: impl AsFd) -> bool {
+        let room = self.fds.len() < MAX_FDS;
         if room {
             self.fds.push(fd.as_fd().as_raw_fd());
         }
@@ -43,20 +43,20 @@ impl Rest {
     }
 
     /// Wake up at this time of the worker's clock.
-    pub fn until(&mut self, at_ns: u64) {
+    pub fn wake_at(&mut self, at_ns: u64) {
         self.until_ns = Some(self.until_ns.map_or(at_ns, |other| other.min(at_ns)));
     }
 }
 
 /// The control thread's way to wake a worker.
-pub(crate) struct Bell {
+pub(crate) struct Wakeup {
     asleep: AtomicBool,
     fd: OwnedFd,
 }
 
-impl Bell {
+impl Wakeup {
     pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Bell {
+        Ok(Wakeup {
             asleep: AtomicBool::new(false),
             fd: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
         })
@@ -68,7 +68,7 @@ impl Bell {
     }
 
     /// Wake the worker, if it sleeps. What it is woken for was handed over before.
-    pub(crate) fn ring(&self) {
+    pub(crate) fn notify(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::SeqCst) {
             let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
@@ -77,57 +77,57 @@ impl Bell {
 }
 
 /// How long to sleep at most; none when it is not worth it.
-fn span(rest: &Rest, clock: &Clock) -> Option<Duration> {
+fn sleep_time(rest: &WakeConditions, clock: &Clock) -> Option<Duration> {
     let Some(until) = rest.until_ns else {
-        return Some(LONGEST);
+        return Some(MAX_SLEEP);
     };
     let left = Duration::from_nanos(until.saturating_sub(clock.now_ns()));
     // A clock that tests move may move at any time.
     let most = match clock {
-        Clock::System { .. } => LONGEST,
-        Clock::Manual(_) => 4 * SHORTEST,
+        Clock::System { .. } => MAX_SLEEP,
+        Clock::Manual(_) => 4 * MIN_SLEEP,
     };
-    (left >= SHORTEST).then(|| left.min(most))
+    (left >= MIN_SLEEP).then(|| left.min(most))
 }
 
 impl Worker {
     /// Whether every source lets the worker sleep, `idle_ns` after the last packet.
-    pub(crate) fn may_rest(&mut self, idle_ns: u64) -> bool {
-        if !self.lanes.post.is_empty() {
+    pub(crate) fn may_sleep(&mut self, idle_ns: u64) -> bool {
+        if !self.dispatch.handoff.is_empty() {
             return false;
         }
         let now_ns = self.clock.at(self.ended);
-        let may = |node: &crate::NodeId| self.slots[node.index()].body.may_rest(now_ns, idle_ns);
+        let may = |node: &crate::NodeId| self.slots[node.index()].body.may_sleep(now_ns, idle_ns);
         // Those that are left out of rounds have nothing to stay awake for.
-        let holders = &self.lanes.holders;
+        let holders = &self.dispatch.holders;
         let stages = self.stages.iter().filter(|stage| holders.has(**stage));
         self.agenda.sources.iter().chain(stages).all(may)
     }
 
     /// Sleep until something ends it. Returns at once when there is something to do, or `stop` is set.
-    pub(crate) fn sleep(&mut self, rest: &mut Rest, bell: &Bell, stop: &AtomicBool) {
+    pub(crate) fn sleep(&mut self, rest: &mut WakeConditions, wakeup: &Wakeup, stop: &AtomicBool) {
         (rest.until_ns, _) = (None, rest.fds.clear());
-        bell.asleep.store(true, Ordering::SeqCst);
+        wakeup.asleep.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         self.reader.offline();
         let quiet = !stop.load(Ordering::SeqCst)
-            && self.channel.todo.is_empty()
-            && self.lanes.post.is_empty();
+            && self.channel.pending_changes.is_empty()
+            && self.dispatch.handoff.is_empty();
         let mut armed = 0;
         let mut ready = quiet;
         while ready && armed < self.sources.len() {
             let node = self.sources[armed];
-            ready = self.slots[node.index()].body.rest(rest);
+            ready = self.slots[node.index()].body.arm(rest);
             armed += 1;
         }
         for node in &self.stages {
-            ready = ready && self.slots[node.index()].body.rest(rest);
+            ready = ready && self.slots[node.index()].body.arm(rest);
         }
-        if let (true, Some(span)) = (ready, span(rest, &self.clock)) {
-            crate::stats::bump(&self.channel.sleeps, 1);
-            wait(rest, bell, span);
+        if let (true, Some(span)) = (ready, sleep_time(rest, &self.clock)) {
+            crate::stats::add_relaxed(&self.channel.sleeps, 1);
+            wait(rest, wakeup, span);
         }
-        bell.asleep.store(false, Ordering::SeqCst);
+        wakeup.asleep.store(false, Ordering::SeqCst);
         (self.ended, self.began) = (0, 0);
         // Whatever ended the sleep may be for any of them.
         self.agenda.call_all();
@@ -137,20 +137,20 @@ impl Worker {
     }
 }
 
-fn wait(rest: &Rest, bell: &Bell, span: Duration) {
+fn wait(rest: &WakeConditions, wakeup: &Wakeup, span: Duration) {
     let span = Timespec {
         tv_sec: span.as_secs() as _,
         tv_nsec: i64::from(span.subsec_nanos()) as _,
     };
     let mut list = Vec::with_capacity(rest.fds.len() + 1);
-    list.push(PollFd::new(&bell.fd, PollFlags::IN));
+    list.push(PollFd::new(&wakeup.fd, PollFlags::IN));
     list.extend(rest.fds.iter().map(|&fd| {
         // SAFETY: the source that named it keeps it open until it is told that the worker is awake.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         PollFd::from_borrowed_fd(fd, PollFlags::IN)
     }));
     let _ = poll(&mut list, Some(&span));
-    let _ = rustix::io::read(&bell.fd, &mut [0; 8]);
+    let _ = rustix::io::read(&wakeup.fd, &mut [0; 8]);
 }
 
 #[cfg(test)]
@@ -160,15 +160,15 @@ mod tests {
     #[test]
     fn short_sleeps_are_not_worth_it_and_long_ones_are_cut() {
         let clock = Clock::system();
-        let mut rest = Rest::new();
-        assert_eq!(span(&rest, &clock), Some(LONGEST));
-        rest.until(clock.now_ns() + 10_000_000_000);
-        assert_eq!(span(&rest, &clock), Some(LONGEST));
-        rest.until(clock.now_ns() + 5_000_000);
-        let five = span(&rest, &clock).unwrap();
-        assert!(five < LONGEST && five > SHORTEST);
-        rest.until(clock.now_ns() + 1000);
-        rest.until(clock.now_ns() + 7_000_000);
-        assert_eq!(span(&rest, &clock), None, "the earliest counts");
+        let mut rest = WakeConditions::new();
+        assert_eq!(sleep_time(&rest, &clock), Some(MAX_SLEEP));
+        rest.wake_at(clock.now_ns() + 10_000_000_000);
+        assert_eq!(sleep_time(&rest, &clock), Some(MAX_SLEEP));
+        rest.wake_at(clock.now_ns() + 5_000_000);
+        let five = sleep_time(&rest, &clock).unwrap();
+        assert!(five < MAX_SLEEP && five > MIN_SLEEP);
+        rest.wake_at(clock.now_ns() + 1000);
+        rest.wake_at(clock.now_ns() + 7_000_000);
+        assert_eq!(sleep_time(&rest, &clock), None, "the earliest counts");
     }
 }

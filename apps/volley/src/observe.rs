@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Instant;
 use volley_graph::buf::{DATA, PoolReport, STRIDE};
 use volley_graph::{
-    CounterReport, Engine, NodeReport, NodeState, Processes, Severity, TraceFilter,
+    CounterReport, Engine, NodeReport, NodeState, Processes, Severity, ShareReport, TraceFilter,
 };
 use volley_iface::{Interfaces, Registry};
 use volley_model::reply::{
-    ArenaRow, BuffersReply, ErrorRow, ErrorsReply, GraphNode, GraphReply, NodeEdge, NodeReply,
-    NodeRuntime, RuntimeReply, Severity as ModelSeverity, TraceReply, TraceStep, TracedPacket,
-    VersionReply, WorkerRuntime,
+    ArenaRow, BuffersReply, ErrorRow, ErrorsReply, GraphNode, GraphReply, HolderRow, NodeEdge,
+    NodeReply, NodeRuntime, RuntimeReply, Severity as ModelSeverity, TraceReply, TraceStep,
+    TracedPacket, VersionReply, WorkerRuntime,
 };
 use volley_model::{
     Applied, Clear, Handler, ModelError, ObjectKind, Query, Reply, Request, TraceSpec,
@@ -237,8 +237,19 @@ impl Observer {
             failures: report.failures,
             backing: report.backing.to_string(),
         };
-        let reports = self.engine.borrow().pool().reports();
+        let holder = |share: ShareReport| HolderRow {
+            name: share.name.to_owned(),
+            limit: share.limit,
+            limit_each: share.each,
+            held: share.held,
+            evicted: share.evicted,
+            refused: share.refused,
+        };
+        let engine = self.engine.borrow();
+        let reports = engine.pool().reports();
         BuffersReply {
+            reserve: engine.reserved_buffers(),
+            holders: engine.shares().into_iter().map(holder).collect(),
             arenas: reports.iter().map(row).collect(),
         }
     }

@@ -171,6 +171,38 @@ impl Stack {
 
     /// Carry out one change: all of it, or none and an error.
     pub fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
+        let done = self.apply_step(request);
+        self.finish();
+        done
+    }
+
+    /// What follows from addresses is done once for all of a transaction ([`Stack::finish`]), or many would take a time that
+    /// grows with the square of their number.
+    pub(crate) fn apply_step(&self, request: &Request) -> Result<Applied, ModelError> {
+        let of_address = matches!(
+            request,
+            Request::AddressAdd { .. } | Request::AddressDel { .. }
+        );
+        if of_address {
+            self.fib.borrow_mut().tell_own_later();
+        } else {
+            self.finish();
+        }
+        let done = self.carry_out_step(request);
+        if !of_address {
+            self.finish();
+        }
+        done
+    }
+
+    /// What follows from the changes of addresses that were carried out.
+    pub(crate) fn finish(&self) {
+        self.fib.borrow_mut().tell_own_now();
+        self.neighbors.refresh();
+        self.engine.borrow().wake();
+    }
+
+    fn carry_out_step(&self, request: &Request) -> Result<Applied, ModelError> {
         request.validate()?;
         self.log.borrow_mut().begin(request);
         let done = match request {
@@ -179,8 +211,6 @@ impl Stack {
             _ => self.carry_out(request),
         };
         self.log.borrow_mut().end();
-        self.neighbors.refresh();
-        self.engine.borrow().wake();
         done
     }
 

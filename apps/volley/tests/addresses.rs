@@ -206,3 +206,34 @@ fn hosts_behind_the_router_are_answered_for() {
     bed.ip("a", "neigh flush dev e");
     assert_eq!(bed.pings("a", "10.78.0.2", 1, "1"), 0, "off again");
 }
+
+#[test]
+fn ten_thousand_addresses_in_one_transaction_take_a_linear_time() {
+    let daemon = Daemon::start("", &[]);
+    for name in ["pg0", "pg1"] {
+        daemon.ok(&format!("create packet-generator interface {name}"));
+        daemon.ok(&format!("set interface state {name} up"));
+    }
+    let mut http = support::http::Http::connect(&daemon.folder.file("s.http.sock"));
+    let mut time = |interface: &str, net: u8, count: u32| {
+        let add = |n: u32| {
+            let address = format!("10.{net}.{}.{}/32", n >> 8, n & 255);
+            serde_json::json!({"address-add": {"interface": interface, "address": address}})
+        };
+        let all: Vec<_> = (0..count).map(add).collect();
+        let begin = std::time::Instant::now();
+        let (status, said) = http.post("/v1/transactions", &serde_json::json!(all));
+        assert_eq!(status, 200, "{said}");
+        begin.elapsed().as_secs_f64()
+    };
+    let (few, many) = (time("pg0", 1, 5000), time("pg1", 2, 20_000));
+    println!("5,000 addresses: {few:.2} s, 20,000: {many:.2} s");
+    // With the square of their number: 16 times as long, which were minutes.
+    assert!(
+        many < 8.0 * few + 0.5,
+        "four times as many take {:.1} times as long",
+        many / few
+    );
+    let shown = daemon.json("show interface address pg1");
+    assert!(shown.to_string().contains("10.2.39.15/32"));
+}

@@ -399,6 +399,86 @@ fn tcp_wants_tls_and_a_token() {
     assert!(taken, "{said}");
 }
 
+/// A daemon that also serves TLS, its port and its token; none where that cannot be tried.
+fn with_tls(folder: &Folder) -> Option<(Daemon, u16, &'static str)> {
+    let file = |name: &str| folder.file(name).display().to_string();
+    let (key, certificate, token) = (file("key.pem"), file("cert.pem"), "0123456789abcdef0123");
+    let words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost";
+    let made = Command::new("openssl")
+        .args(words.split(' '))
+        .args(["-keyout", &key, "-out", &certificate])
+        .output();
+    if !made.is_ok_and(|o| o.status.success()) || Command::new("curl").arg("-V").output().is_err() {
+        println!("SKIP: it needs openssl and curl");
+        return None;
+    }
+    std::fs::write(folder.file("ops.token"), token).unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let config = format!(
+        "{PLAIN}[api]\nlisten = \"127.0.0.1:{port}\"\ncertificate = \"{certificate}\"\nkey = \"{key}\"\ntoken_file = \"{}\"\n",
+        file("ops.token")
+    );
+    Some((Daemon::start(&config, &[]), port, token))
+}
+
+#[test]
+fn idle_connections_over_tcp_take_no_places_of_others() {
+    let folder = Folder::new();
+    let Some((daemon, port, token)) = with_tls(&folder) else {
+        return;
+    };
+    let curl = |from: &str| {
+        let bearer = format!("Authorization: Bearer {token}");
+        let url = format!("https://127.0.0.1:{port}/v1/show/version");
+        let words = [
+            "-sk",
+            "-m",
+            "5",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            "--interface",
+        ];
+        let mut command = Command::new("curl");
+        command.args(words).args([from, "-H", &bearer, &url]);
+        text(&command.output().unwrap().stdout)
+    };
+    assert_eq!(curl("127.0.0.1"), "200");
+    let open = || std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let idle: Vec<_> = (0..300).map(|_| open()).collect();
+    std::thread::sleep(Duration::from_millis(500));
+    // The unix socket has all of its places, and another source has its own.
+    let mut unix: Vec<Http> = (0..200).map(|_| connect(&daemon)).collect();
+    for http in &mut unix {
+        http.get("/v1/show/version");
+    }
+    assert_eq!(curl("127.0.0.2"), "200");
+    assert_eq!(curl("127.0.0.1"), "000", "this source has no more places");
+    let log = daemon.log();
+    assert!(log.contains("32 connections are from this source"), "{log}");
+    drop(idle);
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(curl("127.0.0.1"), "200");
+    // The handshakes of a client that begins many at once delay no request.
+    let storm = "for n in $(seq 200); do curl -sk -m 5 -o /dev/null https://127.0.0.1:$0/v1/show/version & \
+        [ $((n % 20)) = 0 ] && wait; done; wait";
+    let mut storm = Command::new("sh")
+        .args(["-c", storm, &port.to_string()])
+        .spawn()
+        .unwrap();
+    let mut slowest = Duration::ZERO;
+    while storm.try_wait().unwrap().is_none() {
+        let begin = Instant::now();
+        unix[0].get("/v1/show/version");
+        slowest = slowest.max(begin.elapsed());
+    }
+    println!("slowest answer beside 200 handshakes: {slowest:?}");
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+}
+
 #[test]
 fn the_python_client_works_against_a_daemon() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

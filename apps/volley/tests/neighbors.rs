@@ -98,11 +98,12 @@ fn a_silent_host_is_asked_three_times_and_what_waited_is_dropped() {
             .all(|l| l.contains("10.78.0.1") && l.ends_with("ffffffffffff"))
     );
     daemon.wait_for("the end of the wait", |d| {
-        counter(d, "ip4-glean", "unresolved") >= 20
+        counter(d, "ip4-glean", "unresolved") >= 8
     });
-    assert_eq!(counter(&daemon, "ip4-glean", "unresolved"), 20);
+    assert_eq!(counter(&daemon, "ip4-glean", "unresolved"), 8);
+    assert_eq!(counter(&daemon, "neighbor-output", "evicted"), 12);
     let errors = daemon.ok("show errors");
-    assert_eq!(counter(&daemon, "neighbor-output", "lost"), 20, "{errors}");
+    assert_eq!(counter(&daemon, "neighbor-output", "lost"), 8, "{errors}");
     assert_eq!(state(&daemon, "10.78.9.9"), "");
     daemon.wait_for("every buffer back", |d| used(d) <= before);
 }
@@ -219,6 +220,50 @@ fn odd_and_malformed_arp_is_dropped_by_name() {
         assert!(counter(&daemon, "arp-input", reason) > 0, "{reason}");
     }
     assert_eq!(bed.pings("a", "10.78.0.2", 5, "0.05"), 5, "transit goes on");
+}
+
+#[test]
+fn a_scan_of_unused_addresses_leaves_new_neighbours_reachable() {
+    let Some(bed) = Bed::new() else { return };
+    let daemon = bed.router();
+    for host in 1..=8 {
+        bed.ip("b", &format!("addr add 10.78.200.{host}/16 dev e"));
+    }
+    bed.ip("b", "addr add 10.79.0.2/24 dev e");
+    daemon.ok("set interface ip address right 10.79.0.1/24");
+    assert_eq!(bed.pings("a", "10.78.0.2", 2, "0.1"), 2);
+    for (rate, hosts) in [(300, 1..=4u32), (2000, 5..=8)] {
+        let scan = format!(
+            "u=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); begin=time.monotonic(); k=0\n\
+            while time.monotonic()<begin+12:\n\
+            \x20 while k<(time.monotonic()-begin)*{rate}:\n\
+            \x20  u.sendto(b'x',('10.78.%d.%d'%(1+k//250%180,1+k%250),9)); k+=1\n\
+            \x20 time.sleep(0.002)\n\
+            print(k)\n"
+        );
+        let scan = bed.python("a", &scan);
+        // After so long all places were taken, and all questions for the second time.
+        std::thread::sleep(Duration::from_secs(4));
+        for host in hosts {
+            let to = format!("10.78.200.{host}");
+            let answered = bed.pings("a", &to, 10, "0.1");
+            println!("{rate}/s: {answered} of 10 pings to {to} were answered");
+            assert!(answered >= 5, "{rate}/s: {answered} of 10 pings to {to}");
+        }
+        daemon.ok("clear ip neighbors right");
+        assert!(
+            bed.pings("a", "10.79.0.2", 5, "0.1") >= 4,
+            "{rate}/s: another network"
+        );
+        assert!(
+            bed.pings("a", "10.78.0.2", 5, "0.1") >= 4,
+            "{rate}/s: known before"
+        );
+        let sent = text(&scan.wait_with_output().unwrap().stdout);
+        assert!(sent.trim().parse::<u32>().unwrap() > rate * 8, "{sent}");
+    }
+    let on_right = neighbors(&daemon).len();
+    assert!(on_right <= 1024 + 20, "{on_right}");
 }
 
 #[test]

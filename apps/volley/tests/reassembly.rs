@@ -10,7 +10,7 @@ use std::process::Command;
 use support::bed::{Bed, counter, has_scapy, must, run};
 use support::fragments::{Flood, part, three_workers};
 use support::traffic::stream;
-use support::{oracle, text};
+use support::{Daemon, oracle, text};
 
 const ROUTER: [&str; 2] = ["10.77.0.1", "2001:db8:77::1"];
 
@@ -119,6 +119,65 @@ fn a_flood_of_fragments_is_bounded_and_others_go_on() {
     );
     println!("{sent} sent, {came} came, {gone} gave way");
     assert!(came > 1000 && gone + 300 >= came - 3 * 5 && gone < came);
+}
+
+/// What holders have: each is within its share, and half of the buffers is not theirs.
+fn within_shares(daemon: &Daemon) -> Vec<(String, u64)> {
+    let shown = daemon.json("show buffers");
+    assert!(shown["reserve"].as_u64().unwrap() >= 512, "{shown}");
+    let row = |row: &serde_json::Value| {
+        let [limit, held, evicted] = ["limit", "held", "evicted"].map(|f| row[f].as_u64().unwrap());
+        assert!(held <= limit, "{shown}");
+        (row["name"].as_str().unwrap().to_owned(), evicted)
+    };
+    shown["holders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(row)
+        .collect()
+}
+
+#[test]
+fn fragments_from_anywhere_and_a_scan_leave_half_of_the_buffers_to_forwarding() {
+    let Some(bed) = Bed::new() else { return };
+    let daemon = bed.router_with("[engine]\nworkers = 2\nbuffers = 1024\n");
+    for family in ["ip4", "ip6"] {
+        daemon.ok(&format!(
+            "set {family} reassembly max-reassemblies 4096 max-buffers 8192 timeout 60"
+        ));
+        daemon.ok(&format!("set {family} reassembly virtual-timeout 10000"));
+    }
+    daemon.ok("set interface ip virtual-reassembly left on");
+    assert_eq!(bed.pings("b", "10.77.0.2", 2, "0.1"), 2);
+    assert_eq!(bed.pings("a", "10.78.0.2", 2, "0.1"), 2);
+    // First fragments without end for the router, later ones without a first through it, and a scan.
+    let ours = Flood::start(&bed, &daemon, "0x2000", [10, 77, 0, 1]);
+    let transit = Flood::start(&bed, &daemon, "0x2001", [10, 78, 0, 2]);
+    let scan = "u=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
+        for k in range(10000):\n\
+        \x20 u.sendto(b'x',('10.78.%d.%d'%(1+k//250,1+k%250),9))\n\
+        \x20 if k%5==0: time.sleep(0.002)\n";
+    let scan = bed.python("a", scan);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let mut answered = 0;
+    for to in ["10.77.0.2", "2001:db8:77::2", "10.77.0.2", "2001:db8:77::2"] {
+        answered += bed.pings("b", to, 10, "0.05");
+        within_shares(&daemon);
+    }
+    let shown = daemon.ok("show buffers");
+    println!("{answered} of 40 pings were answered\n{shown}");
+    assert!(
+        answered >= 38,
+        "{answered} of 40 pings were answered\n{shown}"
+    );
+    assert!(ours.sent() > 1000 && transit.sent() > 1000);
+    assert!(scan.wait_with_output().unwrap().status.success());
+    let evicted = within_shares(&daemon);
+    for holder in ["ip4-full-reassembly", "ip4-sv-reassembly", "neighbors"] {
+        let row = evicted.iter().find(|row| row.0 == holder).unwrap();
+        assert!(row.1 > 0, "{holder}: {evicted:?}");
+    }
 }
 
 /// The two halves of an echo request.

@@ -1,5 +1,7 @@
 //! The items of "A bad day": what peers, disks, floods and other users do to the daemon, a number of the issue each.
 
+mod data;
+
 use super::{Item, Work, item};
 
 /// The tests of `apps/volley/tests/damage.rs` whose names hold one of these words.
@@ -16,7 +18,7 @@ macro_rules! peers {
     };
 }
 
-pub const ITEMS: [Item; 11] = [
+pub const ITEMS: [Item; 15] = [
     item(
         "blocked-worker",
         "1: peers fill the event counters that they are notified by, and make them block: forwarding, answers and the end go on",
@@ -72,4 +74,8 @@ pub const ITEMS: [Item; 11] = [
         "15: reads during a commit, odd numbers, long comments, SIGHUP, a read-only state directory",
         damage!["while_a_commit", "end_nothing", "is_read"],
     ),
+    data::FRAGMENTS,
+    data::SCAN,
+    data::TLS,
+    data::ADDRESSES,
 ];

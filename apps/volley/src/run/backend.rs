@@ -307,7 +307,11 @@ impl Probe for Stack {
 
 impl Executor for Stack {
     fn apply(&self, request: &Request) -> Result<Applied, ModelError> {
-        Stack::apply(self, request)
+        self.apply_step(request)
+    }
+
+    fn finish(&self) {
+        Stack::finish(self);
     }
 }
 

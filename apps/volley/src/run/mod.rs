@@ -35,7 +35,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 use volley_cli::server::Server;
 use volley_graph::{Clock, WorkerThreads};
-use volley_http::HttpServer;
+use volley_http::{Handshakes, HttpServer};
 use volley_log::Select;
 use volley_model::{Capabilities, EngineSettings, IsaChoice, LogLevels, ModelError, Request};
 
@@ -181,7 +181,7 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         warn!(target: "daemon", "{warning}");
     }
     let server = Server::bind(&engine.socket)?;
-    let http = HttpServer::bind(&engine)?;
+    let http = bind_http(&engine)?;
     if engine.capabilities == Capabilities::Drop {
         privileges::give_up().await?;
     }
@@ -222,6 +222,16 @@ async fn farewell(daemon: &Daemon) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
+}
+
+/// The sockets of HTTP, and the thread of TLS, which reads what any client sends and has no capabilities.
+fn bind_http(engine: &EngineSettings) -> Result<HttpServer, RunError> {
+    let mut http = HttpServer::bind(engine)?;
+    if http.has_tls() {
+        let handshakes = privileges::without(Handshakes::start)?;
+        http.set_handshakes(handshakes.map_err(RunError::Runtime)?);
+    }
+    Ok(http)
 }
 
 /// After the workers have stopped: write what they left, and close the capture.

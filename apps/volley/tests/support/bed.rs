@@ -115,7 +115,12 @@ impl Bed {
     /// A router in r with `left` and `right`: it is 10.77.0.1/16 and 2001:db8:77::1/64 on the one, 10.78.0.1 and
     /// 2001:db8:78::1 on the other. Host a is .0.2 and ::2 there, host b here, and it is both hosts' way out.
     pub fn router(&self) -> Daemon {
-        let mut daemon = Daemon::start("", &[]);
+        self.router_with("")
+    }
+
+    /// The same with a configuration file.
+    pub fn router_with(&self, config: &str) -> Daemon {
+        let mut daemon = Daemon::start(config, &[]);
         let space = self.name("r");
         for (host, end, net) in [("a", "left", 77), ("b", "right", 78)] {
             daemon.ok(&format!(

@@ -6,7 +6,7 @@
 //! `sys.rs` of drivers.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
-use crate::packet::segment;
+use crate::packet::{members, segment};
 use crate::{Consumed, Isa, NewVector, Nexts, Output, PacketView, Vector};
 use volley_buf::{BufIdx, Cache, END, Meta, NO_BUFFER};
 
@@ -19,6 +19,13 @@ impl PacketView<'_> {
     /// The offset of the packet's position in the slot of that buffer.
     pub fn position(&self) -> usize {
         (self.frame.words(POS)[self.row] & !CHAINED) as usize
+    }
+
+    /// How many buffers the packet takes.
+    pub fn buffers(&self) -> usize {
+        let more = self.is_chain();
+        let members = |row| members(self.pool, self.frame.words(IDX)[row]);
+        1 + more.then(|| members(self.row)).unwrap_or(0)
     }
 
     /// Whether the packet has more than one segment.

@@ -19,6 +19,7 @@ use crate::frame::Frame;
 use crate::handoff::{HandoffMesh, HandoffRings};
 use crate::node_order::{self, PendingNodes};
 use crate::placement::NodePlacements;
+use crate::share::Shares;
 use crate::stage::Role;
 use crate::stats::NodeStats;
 use crate::trace::{TraceRecord, Tracer};
@@ -126,6 +127,7 @@ pub struct Engine {
     /// Rings between workers.
     pub(crate) handoff_mesh: HandoffMesh,
     pub(crate) placements: NodePlacements,
+    pub(crate) shares: Shares,
     /// The current maximum number of packets of a vector.
     vector_size: usize,
     retired_nodes: RetiredNodes,
@@ -190,6 +192,7 @@ impl Engine {
             loops_cleared: vec![reports::LoopBase::default(); places],
             handoff_mesh: HandoffMesh::default(),
             placements: NodePlacements::default(),
+            shares: Shares::default(),
             retired_nodes: RetiredNodes::default(),
         };
         engine.add(DropNode::NAME, move |w| {

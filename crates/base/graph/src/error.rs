@@ -40,6 +40,18 @@ pub enum GraphError {
         /// One of the features.
         feature: String,
     },
+    /// More of the buffers than holders may have.
+    #[error(
+        "holder `{name}` requests {parts} sixteenths of the buffers, and {left} are left: request fewer, the rest is for forwarding"
+    )]
+    ShareOfBuffers {
+        /// The holder.
+        name: &'static str,
+        /// What it requests.
+        parts: usize,
+        /// What is left.
+        left: usize,
+    },
     /// Too many nodes for the numbers.
     #[error("the graph is full: {0} nodes is the limit")]
     TooManyNodes(usize),

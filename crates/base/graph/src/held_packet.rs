@@ -5,7 +5,7 @@
 //! its buffers are freed.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
-use crate::packet::{first_part, free_members, walk};
+use crate::packet::{first_part, free_members, members, walk};
 use crate::{ArcPosition, Column, Consumed, NewVector, Nexts, NodeId, Output, Packet, Vector};
 use std::sync::Arc;
 use volley_buf::{META, Pool, START};
@@ -34,6 +34,14 @@ impl HeldPacket {
     /// The bytes from the position on.
     pub fn len(&self) -> usize {
         self.kept[0] as usize
+    }
+
+    /// How many buffers it takes.
+    pub fn buffers(&self) -> usize {
+        if self.pos & CHAINED == 0 {
+            return 1;
+        }
+        1 + members(&self.pool, self.idx)
     }
 
     /// Whether the packet has no bytes.

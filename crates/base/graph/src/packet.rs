@@ -96,6 +96,13 @@ impl<'a> PacketView<'a> {
     }
 }
 
+impl Packet<'_> {
+    /// How many buffers the packet takes.
+    pub fn buffers(&self) -> usize {
+        PacketView::new(self.pool, self.frame, self.row).buffers()
+    }
+}
+
 /// The segments of a packet. The first may be empty, the others are not.
 pub struct Slices<'a> {
     pool: &'a Pool,
@@ -161,6 +168,13 @@ pub(crate) fn first_part(pool: &Pool, (idx, pos): (u32, u32), len: usize) -> (*m
         (pool.at(idx, at), end)
     };
     (start, len.min(end.saturating_sub(at)))
+}
+
+/// Buffers behind the head of a chain.
+pub(crate) fn members(pool: &Pool, head: u32) -> usize {
+    let mut n = 0;
+    walk(pool, head, |_| n += 1);
+    n
 }
 
 /// Visit the segments behind the head of a chain.

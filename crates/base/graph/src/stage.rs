@@ -11,7 +11,8 @@ use crate::changes::AddFrames;
 use crate::context::Cx;
 use crate::dispatch::{DispatchState, append};
 use crate::engine::NodeFactory;
-use crate::frame::{Col, Frame, POS, bits};
+use crate::frame::{CHAINED, Col, Frame, IDX, POS, bits};
+use crate::packet::members;
 use crate::{
     Column, Consumed, Counters, Engine, GraphError, Nexts, Node, NodeId, Output, Vector,
     WakeConditions,
@@ -75,6 +76,12 @@ impl Batch {
         self.frame.n - self.at
     }
 
+    /// Whether a packet has more than one buffer.
+    #[inline(always)]
+    fn has_chains(&self) -> bool {
+        volley_simd::or_all(&self.frame.words(POS)[self.at..]) & CHAINED != 0
+    }
+
     /// Whether the batch is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
@@ -109,6 +116,25 @@ impl<'a> StageCx<'a> {
         append(&mut to.frame, &from.frame, from.at..from.at + rows);
         from.at += rows;
         rows
+    }
+
+    /// How many buffers the packets of a batch take.
+    #[inline(always)]
+    pub fn buffers(&self, batch: &Batch) -> usize {
+        if batch.has_chains() {
+            self.buffers_of_chains(batch)
+        } else {
+            batch.len()
+        }
+    }
+
+    #[cold]
+    fn buffers_of_chains(&self, batch: &Batch) -> usize {
+        let (pool, frame) = (self.dispatch.bufs.pool(), &batch.frame);
+        let rows = batch.at..frame.n;
+        let chains = rows.filter(|row| frame.words(POS)[*row] & CHAINED != 0);
+        let behind = chains.map(|row| members(pool, frame.words(IDX)[row]));
+        batch.len() + behind.sum::<usize>()
     }
 
     /// Return the frame of a batch. Packets in it are freed.
@@ -173,9 +199,9 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
     pub fn prefetch_headers(&mut self) {
         let pool = self.dispatch.bufs.pool();
         for row in 0..self.frame.n {
-            let at = self.frame.words(POS)[row] & !crate::frame::CHAINED;
+            let at = self.frame.words(POS)[row] & !CHAINED;
             // SAFETY: the row owns its buffer, and positions are in the slot; the memory is only prefetched.
-            prefetch(unsafe { pool.at(self.frame.words(crate::frame::IDX)[row], at as usize) });
+            prefetch(unsafe { pool.at(self.frame.words(IDX)[row], at as usize) });
         }
     }
 

@@ -102,15 +102,7 @@ impl Editor<'_> {
                 let table = Some(*table).filter(|t| *t != 0).map(Value::Number);
                 self.setting(name, Key::Binding(name.clone(), *family), table)
             }
-            Request::AddressAdd { interface, address } => {
-                let mut all = self.addresses(interface);
-                if all.contains(address) {
-                    return Err(ModelError::exists(ObjectKind::Address, address));
-                }
-                all.push(*address);
-                self.set_addresses(interface, all);
-                Ok(())
-            }
+            Request::AddressAdd { interface, address } => self.add_address(interface, address),
             Request::AddressDel { interface, address } => {
                 self.exists(&Key::Interface(interface.clone()))?;
                 let mut all = self.addresses(interface);
@@ -421,6 +413,31 @@ impl Editor<'_> {
             Some(Value::Addresses(all)) => all.to_vec(),
             _ => Vec::new(),
         }
+    }
+
+    fn add_address(&mut self, interface: &str, address: &volley_model::IfAddress) -> Done {
+        let key = Key::Addresses(interface.to_owned());
+        let now = match self.state.get(&key) {
+            Some(Value::Addresses(all)) => &all[..],
+            _ => &[],
+        };
+        let known = self.changes.addresses.entry(key.clone()).or_default();
+        if known.len() != now.len() {
+            *known = now.iter().copied().collect();
+        }
+        if !known.insert(*address) {
+            return Err(ModelError::exists(ObjectKind::Address, address));
+        }
+        // Removed while it grows, so that only the first of many copies it.
+        let before = self.state.get(&key).cloned();
+        self.changes.before.entry(key.clone()).or_insert(before);
+        let mut all = match self.state.swap(&key, None) {
+            Some(Value::Addresses(all)) => Arc::unwrap_or_clone(all),
+            _ => Vec::new(),
+        };
+        all.push(*address);
+        self.set_addresses(interface, all);
+        Ok(())
     }
 
     fn set_addresses(&mut self, interface: &str, all: Vec<volley_model::IfAddress>) {

@@ -508,7 +508,7 @@ pub(crate) fn created_again(now: &State, changes: &Changes) -> Vec<Key> {
 pub fn requests(state: &State) -> Vec<Request> {
     let nothing = Changes {
         before: state.iter().map(|(k, _)| (k.clone(), None)).collect(),
-        again: BTreeSet::new(),
+        ..Changes::default()
     };
     let steps = plan(state, &nothing);
     steps.into_iter().map(|step| step.request).collect()

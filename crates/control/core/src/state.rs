@@ -1,9 +1,9 @@
 //! The desired state: every configured object under its key, and who needs whom.
 
 use crate::key::{Key, Value, is_built_in, needs, parts_of};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
-use volley_model::{ModelError, ObjectKind};
+use volley_model::{IfAddress, ModelError, ObjectKind};
 use volley_object::Instance;
 
 /// The desired state.
@@ -28,6 +28,8 @@ pub struct Changes {
     pub(crate) before: BTreeMap<Key, Option<Value>>,
     /// Objects that were asked for again, as they are: they are made anew.
     pub(crate) again: BTreeSet<Key>,
+    /// Addresses of interfaces that are added to, so that each is found at once.
+    pub(crate) addresses: BTreeMap<Key, HashSet<IfAddress>>,
 }
 
 impl Changes {

@@ -11,6 +11,9 @@ use volley_model::{Applied, ModelError, Request};
 pub trait Executor: Probe {
     /// Carries out a request: all of it, or none and an error.
     fn apply(&self, request: &Request) -> Result<Applied, ModelError>;
+
+    /// All requests of a transaction were carried out, or rolled back: what follows from all of them together is done now.
+    fn finish(&self) {}
 }
 
 /// Why a transaction was refused, or failed and was taken back.
@@ -228,11 +231,13 @@ impl Transaction {
                 if self.at == 0
                     && let Some(error) = self.failed.take()
                 {
+                    executor.finish();
                     return Progress::Failed(error);
                 }
                 continue;
             }
             let Some(step) = self.steps.get(self.at) else {
+                executor.finish();
                 return Progress::Done(std::mem::take(&mut self.applied));
             };
             match executor.apply(&step.request) {
@@ -305,6 +310,7 @@ fn in_order(after: &State, request: &Request, own: &Changes) -> Step {
                     .map(|k| (k.clone(), after.get(k).cloned()))
                     .collect(),
                 again: own.again.clone(),
+                ..Changes::default()
             };
             let steps = plan(&before, &back);
             steps.into_iter().map(|s| s.request).collect()

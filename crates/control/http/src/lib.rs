@@ -16,6 +16,7 @@ mod objects;
 mod openapi;
 mod routes;
 mod shows;
+mod sources;
 mod stall;
 mod tls;
 
@@ -25,4 +26,4 @@ pub use error::Problem;
 pub use listen::{HttpError, HttpServer, Limits};
 pub use openapi::document;
 pub use shows::read_query;
-pub use tls::{check_files, check_token};
+pub use tls::{Handshakes, check_files, check_token};

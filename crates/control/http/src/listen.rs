@@ -3,8 +3,9 @@
 use crate::control::{Api, Control};
 use crate::error::Problem;
 use crate::routes;
+use crate::sources::Sources;
 use crate::stall::Stall;
-use crate::tls;
+use crate::tls::{self, Handshakes};
 use axum::Router;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -57,8 +58,10 @@ pub struct Limits {
     pub body: usize,
     /// Bytes of all bodies that are held at a time.
     pub all_bodies: usize,
-    /// Connections at once; further ones are told so and closed.
+    /// Connections at once on the unix socket, and as many over TCP; further ones get 503 and are closed.
     pub clients: usize,
+    /// Connections at once from one source over TCP (IPv6: one /64), handshakes included; further ones are closed.
+    pub per_source: usize,
     /// Time to send the head of a request, and to think before it.
     pub send_head: Duration,
     /// Time to send the body.
@@ -73,6 +76,7 @@ impl Default for Limits {
             body: 64 << 20,
             all_bodies: 256 << 20,
             clients: 256,
+            per_source: 32,
             send_head: Duration::from_secs(30),
             finish_body: Duration::from_secs(30),
             take_answer: Duration::from_secs(10),
@@ -94,6 +98,7 @@ pub struct HttpServer {
     unix: UnixListener,
     path: PathBuf,
     tcp: Option<Tcp>,
+    handshakes: Option<Handshakes>,
     limits: Limits,
 }
 
@@ -124,8 +129,19 @@ impl HttpServer {
             unix: listen_at(&path)?,
             path,
             tcp,
+            handshakes: None,
             limits: Limits::default(),
         })
+    }
+
+    /// Whether it serves TLS: then [`HttpServer::set_handshakes`] is called before [`HttpServer::run`].
+    pub fn has_tls(&self) -> bool {
+        self.tcp.is_some()
+    }
+
+    /// The thread that makes handshakes.
+    pub fn set_handshakes(&mut self, handshakes: Handshakes) {
+        self.handshakes = Some(handshakes);
     }
 
     /// Its unix socket.
@@ -147,7 +163,12 @@ impl HttpServer {
             limits: self.limits,
             clients: Rc::default(),
         };
-        tokio::join!(self.serve_unix(&shared), self.serve_tcp(&shared));
+        // What TCP takes, the unix socket keeps.
+        let remote = Shared {
+            clients: Rc::default(),
+            ..shared.clone()
+        };
+        tokio::join!(self.serve_unix(&shared), self.serve_tcp(&remote));
     }
 
     async fn serve_unix(&self, shared: &Shared) {
@@ -167,38 +188,44 @@ impl HttpServer {
     }
 
     async fn serve_tcp(&self, shared: &Shared) {
-        let Some(tcp) = &self.tcp else {
+        let (Some(tcp), Some(handshakes)) = (&self.tcp, &self.handshakes) else {
             return;
         };
+        let sources = Sources::default();
         loop {
             let Ok((stream, address)) = tcp.listener.accept().await else {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
-            let (shared, token) = (shared.clone(), Rc::clone(&tcp.token));
-            // A handshake holds a place, too.
-            let Some(place) = shared.place() else {
-                warn!(target: "client", via = %Via::Http, from = %address, "refused: {} clients are connected", shared.limits.clients);
+            let limits = shared.limits;
+            let Some(of_source) = sources.place(address.ip(), limits.per_source) else {
+                warn!(target: "client", via = %Via::Http, from = %address, "refused: {} connections are from this source", limits.per_source);
                 continue;
             };
+            // A handshake holds a place, too.
+            let Some(place) = shared.place() else {
+                warn!(target: "client", via = %Via::Http, from = %address, "refused: {} clients are connected", limits.clients);
+                continue;
+            };
+            let (shared, token) = (shared.clone(), Rc::clone(&tcp.token));
             let client = Client {
                 via: Via::Http,
                 user: format!("token {}", tcp.name),
                 from: address.to_string(),
             };
-            let handshake = timeout(shared.limits.take_answer, tcp.acceptor.accept(stream));
+            let handshake = handshakes.begin(stream, tcp.acceptor.clone(), limits.take_answer);
             tokio::task::spawn_local(async move {
                 match handshake.await {
-                    Ok(Ok(stream)) => {
+                    Ok(stream) => {
                         drop(place);
                         shared.serve(stream, Some(token), client).await;
                     }
-                    Ok(Err(error)) => {
+                    Err(error) => {
                         let from = &client.from;
                         debug!(target: "client", via = %Via::Http, %from, "the TLS handshake failed: {error}");
                     }
-                    Err(_) => {}
                 }
+                drop(of_source);
             });
         }
     }

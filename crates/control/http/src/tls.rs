@@ -1,13 +1,21 @@
-//! TCP: TLS with a certificate of the operator's, and a token.
+//! TCP: TLS with a certificate of the operator's, and a token. Handshakes take milliseconds of signatures each, and any
+//! client can begin one: a thread of their own makes them, so that they delay no request.
 
 use crate::listen::HttpError;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::server::TlsStream;
 use volley_model::EngineSettings;
 
 /// Shortest token.
@@ -69,4 +77,47 @@ pub fn check_token(file: &Path) -> Result<(), HttpError> {
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     let differ = a.iter().zip(b).fold(0, |d, (x, y)| d | (x ^ y));
     a.len() == b.len() && differ == 0
+}
+
+/// The thread that makes handshakes. It ends when this is dropped.
+pub struct Handshakes {
+    handle: Handle,
+    _end: oneshot::Sender<()>,
+}
+
+impl Handshakes {
+    /// Start it. It has the capabilities of the thread that calls this.
+    pub fn start() -> io::Result<Handshakes> {
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let handle = runtime.handle().clone();
+        let (end, ended) = oneshot::channel::<()>();
+        let thread = std::thread::Builder::new().name("volley-tls".into());
+        thread.spawn(move || {
+            let _ = runtime.block_on(ended);
+        })?;
+        Ok(Handshakes { handle, _end: end })
+    }
+
+    /// One handshake, which may take so long.
+    pub(crate) fn begin(
+        &self,
+        stream: TcpStream,
+        acceptor: TlsAcceptor,
+        limit: Duration,
+    ) -> impl Future<Output = io::Result<TlsStream<TcpStream>>> + 'static {
+        // The socket belongs to the thread that polls it.
+        let stream = stream.into_std();
+        let work = async move {
+            let stream = TcpStream::from_std(stream?)?;
+            let late = |_| io::Error::from(io::ErrorKind::TimedOut);
+            timeout(limit, acceptor.accept(stream))
+                .await
+                .map_err(late)?
+        };
+        let work = self.handle.spawn(work);
+        async move { work.await.map_err(io::Error::other)? }
+    }
 }

@@ -29,6 +29,9 @@ use volley_graph::{GraphError, Node};
 use volley_iface::Registry;
 use volley_tables::qsbr::Publisher;
 
+/// Sixteenths of the buffers that the batcher may hold.
+const SHARE: usize = 3;
+
 /// Bring in `path-batcher` and its requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
     let interfaces = registry.table();
@@ -38,13 +41,14 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
         let publisher = Publisher::new(engine.domain(), control::first_table());
         let cells: Vec<_> = (0..settings.workers).map(|_| count::Cells::new()).collect();
         let (snap, mine) = (publisher.snap(), cells.clone());
+        let share = engine.add_share(PathBatcher::NAME, SHARE)?;
         let node = engine.add_stage(PathBatcher::NAME, move |worker| {
             PathBatcher::new(
                 interfaces.clone(),
                 snap.clone(),
-                mine[worker].clone(),
+                (mine[worker].clone(), share.clone()),
                 settings.clock.clone(),
-                settings.vector_size,
+                (worker, settings.vector_size),
             )
         })?;
         (node, publisher, cells)

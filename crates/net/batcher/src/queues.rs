@@ -5,14 +5,15 @@
 //!   least half of the limit, at most fifteen sixteenths of it.
 //! - Strict queues first; the others take turns, each gives up to its weight in batches.
 //! - Packets of a queue leave in the order in which they came.
-//! - At most [`MOST`] batches are held: one more sends the oldest of its queue on at once. Nothing is dropped here.
+//! - At most [`MOST`] batches are held, and no more buffers than the batcher's share of the pool has for this worker: what
+//!   is more sends the oldest on at once. Nothing is dropped here.
 
 use crate::count::{Cells, bump};
-use crate::table::{QUEUES, Table};
+use crate::table::{QUEUES, QueuePlan, Table};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use volley_graph::{Batch, StageCx};
+use volley_graph::{Batch, Share, StageCx};
 
 /// Batches held at a time.
 pub(crate) const MOST: usize = 128;
@@ -54,6 +55,8 @@ impl Times {
 
 struct Waiting {
     batch: Batch,
+    /// Buffers of its packets.
+    buffers: usize,
     times: Times,
 }
 
@@ -78,6 +81,8 @@ pub(crate) enum ReleaseReason {
     Full,
     Timeout,
     Flush,
+    /// Its place is needed.
+    Evicted,
 }
 
 /// All queues of one worker.
@@ -90,6 +95,12 @@ pub(crate) struct Queues {
     /// Queues that have had as many full ones as their turn wants, and still have one.
     ripe: u64,
     batches: usize,
+    /// Buffers that are held, the share of them, and whose worker's it is.
+    buffers: usize,
+    share: Arc<Share>,
+    worker: usize,
+    /// What the share allowed this worker when it asked last.
+    limit: usize,
     pub(crate) packets: u64,
     /// No batch is overdue before.
     pub(crate) next_due: u64,
@@ -135,7 +146,7 @@ impl Gaps {
 }
 
 impl Queues {
-    pub(crate) fn new(cells: Arc<Cells>) -> Queues {
+    pub(crate) fn new(cells: Arc<Cells>, share: Arc<Share>, worker: usize) -> Queues {
         let queue = || Queue {
             full: VecDeque::with_capacity(MOST + 1),
             ..Queue::default()
@@ -147,6 +158,10 @@ impl Queues {
             open: 0,
             ripe: 0,
             batches: 0,
+            buffers: 0,
+            limit: share.each(),
+            share,
+            worker,
             packets: 0,
             next_due: u64::MAX,
             turn: 0,
@@ -155,35 +170,41 @@ impl Queues {
         }
     }
 
-    /// Packets for queue `id`, which came now. Batches that there is no room for are handed to `send`.
+    /// Put packets behind those of their queue.
     #[inline(always)]
-    pub(crate) fn push(
+    fn gather(
         &mut self,
         stage_cx: &mut StageCx<'_>,
-        table: &Table,
-        id: usize,
+        (id, plan): (usize, &QueuePlan),
         mut piece: Batch,
         now: u64,
-        mut send: impl FnMut(&mut StageCx<'_>, Batch),
     ) {
-        let id = id % QUEUES;
-        let plan = table.queues[id];
-        let (packets, queue) = (piece.len(), &mut self.queues[id]);
-        self.packets += packets as u64;
-        queue.packets += packets as u64;
+        let queue = &mut self.queues[id];
+        let mut buffers = stage_cx.buffers(&piece);
+        self.packets += piece.len() as u64;
+        queue.packets += piece.len() as u64;
+        self.buffers += buffers;
         loop {
             match &mut queue.open {
                 None if piece.len() <= plan.batch => {
                     let mut times = Times::default();
                     times.add(now, piece.len());
                     let batch = piece;
-                    queue.open = Some(Waiting { batch, times });
+                    queue.open = Some(Waiting {
+                        batch,
+                        buffers,
+                        times,
+                    });
                     self.batches += 1;
                     piece = stage_cx.empty_batch();
                 }
                 None => {
                     let (batch, times) = (stage_cx.empty_batch(), Times::default());
-                    queue.open = Some(Waiting { batch, times });
+                    queue.open = Some(Waiting {
+                        batch,
+                        buffers: 0,
+                        times,
+                    });
                     self.batches += 1;
                     continue;
                 }
@@ -192,6 +213,9 @@ impl Queues {
                     if moved > 0 {
                         open.times.add(now, moved);
                     }
+                    let left = stage_cx.buffers(&piece);
+                    open.buffers += buffers - left;
+                    buffers = left;
                 }
             }
             let is_full = |w: &Waiting| w.batch.len() >= plan.batch || !piece.is_empty();
@@ -204,6 +228,24 @@ impl Queues {
                 break;
             }
         }
+    }
+
+    /// Packets for queue `id`, which came now. Batches that there is no room for are handed to `send`.
+    #[inline(always)]
+    pub(crate) fn push(
+        &mut self,
+        stage_cx: &mut StageCx<'_>,
+        table: &Table,
+        id: usize,
+        piece: Batch,
+        now: u64,
+        mut send: impl FnMut(&mut StageCx<'_>, Batch),
+    ) {
+        let id = id % QUEUES;
+        let plan = table.queues[id];
+        let packets = piece.len();
+        self.gather(stage_cx, (id, &plan), piece, now);
+        let queue = &self.queues[id];
         match &queue.open {
             None => self.open &= !(1 << id),
             Some(_) => self.open |= 1 << id,
@@ -224,11 +266,28 @@ impl Queues {
                 send(stage_cx, batch);
             }
         }
+        while self.buffers > self.limit
+            && let Some(batch) = self.evict(now)
+        {
+            send(stage_cx, batch);
+        }
+    }
+
+    /// The oldest batch of all, for more is held than the share of the pool allows.
+    #[cold]
+    fn evict(&mut self, now: u64) -> Option<Batch> {
+        let ages = self.queues.iter().enumerate();
+        let ages = ages.filter_map(|(id, queue)| Some((queue.oldest()?, id)));
+        let (_, id) = ages.min()?;
+        let batch = self.take(id, u64::MAX, now, ReleaseReason::Evicted)?;
+        self.share.count_evicted(self.worker, batch.len() as u64);
+        Some(batch)
     }
 
     /// The worker asks at `now`, for the first time of a round.
     pub(crate) fn ask(&mut self, now: u64) {
         self.gaps.ask(now);
+        self.limit = self.share.each();
     }
 
     /// The worker goes to sleep until the next batch is due, or something comes: that it does not ask is no delay.
@@ -239,6 +298,9 @@ impl Queues {
     /// The next batch to go, if one must.
     #[inline(always)]
     pub(crate) fn next(&mut self, table: &Table, now: u64) -> Option<Batch> {
+        if self.buffers > self.limit {
+            return self.evict(now);
+        }
         let overdue = self.overdue(table, now);
         // A turn that has begun goes on.
         let turn = if self.credit > 0 { 1 << self.turn } else { 0 };
@@ -316,7 +378,11 @@ impl Queues {
     /// The oldest batch of a queue.
     fn take(&mut self, id: usize, limit: u64, now: u64, why: ReleaseReason) -> Option<Batch> {
         let queue = &mut self.queues[id];
-        let Waiting { batch, times } = match queue.full.pop_front() {
+        let Waiting {
+            batch,
+            buffers,
+            times,
+        } = match queue.full.pop_front() {
             Some(full) => full,
             None => {
                 self.open &= !(1 << id);
@@ -331,6 +397,7 @@ impl Queues {
         queue.packets -= packets;
         self.packets -= packets;
         self.batches -= 1;
+        self.buffers -= buffers;
         self.cells.size(packets as usize);
         let cells = &self.cells.queues[id];
         let mut late = 0;
@@ -346,6 +413,7 @@ impl Queues {
             }
         }
         match why {
+            ReleaseReason::Evicted => {}
             ReleaseReason::Full => bump(&cells.full, 1),
             ReleaseReason::Timeout => bump(&cells.timeouts, 1),
             ReleaseReason::Flush => bump(&self.cells.flushed, packets),
@@ -366,6 +434,7 @@ impl Queues {
         if told == 0 && self.packets == 0 {
             return;
         }
+        self.share.set_held(self.worker, self.buffers);
         for (queue, cells) in self.queues.iter().zip(&self.cells.queues) {
             cells.held.store(queue.packets, Relaxed);
         }

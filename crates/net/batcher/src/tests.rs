@@ -319,6 +319,27 @@ fn a_batch_goes_when_its_time_is_up_and_not_before() {
 }
 
 #[test]
+fn the_batcher_holds_no_more_than_its_share_of_the_buffers() {
+    let rules = [
+        "queue 1 batch 32 gather 64",
+        "queue 2 batch 32 gather 64",
+        "rule four queue 1 match ip4",
+        "rule six queue 2 match ip6",
+    ];
+    let mut bench = Bench::on(32, &rules);
+    let mut came = 0;
+    for _ in 0..100 {
+        bench.send(alternating(100));
+        bench.run();
+        came += bench.taken().iter().map(Vec::len).sum::<usize>();
+        assert!(bench.pool.report().in_use() <= 8192 * 3 / 16);
+    }
+    let held = bench.shown().totals.held as usize;
+    assert_eq!((came + held, bench.pool.report().in_use()), (10_000, held));
+    assert!(held > 1000, "{held}");
+}
+
+#[test]
 fn a_worker_that_is_held_up_now_and_then_comes_in_time_nevertheless() {
     let mut bench = Bench::on(32, &TWO);
     let held_up = |bench: &mut Bench, from: u16| {

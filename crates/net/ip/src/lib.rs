@@ -73,7 +73,11 @@ pub fn register(
 ) -> Result<(), GraphError> {
     let switches = Arc::new(IcmpSwitches::default());
     icmp::own(registry, &switches);
-    let all = [Family::V4, Family::V6].map(|it| Arc::new(ReassemblySwitches::new(it)));
+    let new = |family| {
+        let switches = ReassemblySwitches::new(family, &mut registry.engine.borrow_mut());
+        switches.map(Arc::new)
+    };
+    let all = [new(Family::V4)?, new(Family::V6)?];
     let [reassembly4, reassembly6] = all.clone();
     let worker_set = registry.engine.borrow().worker_set().clone();
     let handler = ReassemblyHandler { all, worker_set };

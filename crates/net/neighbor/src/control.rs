@@ -5,16 +5,16 @@ use crate::autoconf::Client;
 use crate::dad::Probing;
 use crate::entry::{Mac, SECOND, Word};
 use crate::lane::{
-    ControlQueues, FRAME, Frame, HELD, HeldForResolution, LONG, NeighborMessage,
+    ControlQueues, End, FRAME, Frame, HELD, HeldForResolution, LONG, NeighborMessage,
     NeighborMessageKind, ResolvedPacket,
 };
 use crate::mld::groups::Groups;
 use crate::model::AdvertisedPrefix;
 use crate::nd::{self, Message, NdMessageOut};
 use crate::proxy::Proxies;
-use crate::table::{Effect, Key, Table};
+use crate::table::{Effect, Key, Net, Origin, Table};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -245,6 +245,7 @@ impl Control {
             if let Some(new) = new.filter(|new| new.up && new.learns) {
                 let known = old.filter(|old| old.up && old.mac == new.mac);
                 let known = known.map_or(Vec::new(), |old| old.addresses);
+                let known: HashSet<IfAddress> = known.into_iter().collect();
                 let news = new.addresses.iter().filter(|a| !known.contains(a));
                 news.for_each(|a| self.announce(iface, a.addr()));
             }
@@ -325,6 +326,10 @@ impl Control {
                 some = true;
                 self.wait(worker, gleaned, now);
             }
+            self.carry_out();
+            let waiting = lane.away().saturating_sub(lane.resolved_packets.len());
+            let over = waiting.saturating_sub(lane.strangers());
+            self.table.relieve(worker, over);
         }
         self.table.turn(now);
         self.turn_adverts(now);
@@ -342,6 +347,7 @@ impl Control {
         let HeldForResolution {
             key,
             family,
+            is_next_hop,
             packet,
         } = gleaned;
         let parcel = WaitingPacket {
@@ -358,7 +364,27 @@ impl Control {
             // Somebody took it out of the FIB behind our back.
             self.table.forget(key);
         }
-        self.table.wait(key, parcel, now);
+        let origin = Origin {
+            net: self.net_of(key),
+            worker,
+            vouched: is_next_hop,
+        };
+        self.table.wait(key, origin, parcel, now);
+    }
+
+    /// The network that an address is in: the smallest of those that the interface has.
+    fn net_of(&self, (iface, addr): Key) -> Net {
+        let link = self.links.get(&iface);
+        let own = link.into_iter().flat_map(Link::own_addresses);
+        let networks = link
+            .into_iter()
+            .flat_map(|link| link.networks.iter().copied());
+        let all = own.map(|a| a.subnet()).chain(networks);
+        let mine = all.filter(|n| n.contains(addr)).max_by_key(|n| n.len());
+        match mine {
+            Some(net) => (iface, net.addr(), net.len()),
+            None => (iface, Ipv6Addr::UNSPECIFIED.into(), 0),
+        }
     }
 
     pub(crate) fn hear(&mut self, heard: NeighborMessage, now: u64) {
@@ -581,8 +607,9 @@ impl Control {
                     Effect::Withdraw((iface, addr)) => {
                         self.fib.borrow_mut().forget_neighbor(iface, addr);
                     }
-                    Effect::Release(parcels) => self.give_back(parcels, false),
-                    Effect::GiveUp(parcels) => self.give_back(parcels, true),
+                    Effect::Release(parcels) => self.give_back(parcels, End::Resumed),
+                    Effect::GiveUp(parcels) => self.give_back(parcels, End::Lost),
+                    Effect::Evict(parcels) => self.give_back(parcels, End::Evicted),
                 }
             }
         }
@@ -619,11 +646,11 @@ impl Control {
         }
     }
 
-    fn give_back(&self, parcels: Vec<WaitingPacket>, is_unresolved: bool) {
+    fn give_back(&self, parcels: Vec<WaitingPacket>, end: End) {
         for parcel in parcels {
             let back = ResolvedPacket {
                 family: parcel.family,
-                is_unresolved,
+                end,
                 packet: parcel.packet,
             };
             // As many fit as a worker may have outside the graph.

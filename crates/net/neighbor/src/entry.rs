@@ -120,6 +120,18 @@ impl Entry {
         self.mac
     }
 
+    /// Questions that were asked since it entered its state.
+    pub fn tries(&self) -> u8 {
+        self.tries
+    }
+
+    /// Its first question is due now, if there was none yet.
+    pub fn hurry(&mut self, now: u64) {
+        if self.state == State::Incomplete && self.tries == 0 {
+            self.due = now;
+        }
+    }
+
     /// When it entered its state, or was confirmed.
     pub fn since(&self) -> u64 {
         self.since

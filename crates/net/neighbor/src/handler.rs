@@ -103,7 +103,17 @@ impl Control {
             (
                 "hold-full",
                 table.hold_full,
-                "packets found no room to wait in",
+                "packets yielded to newer ones for the same neighbour",
+            ),
+            (
+                "crowded",
+                table.crowded,
+                "packets yielded to others because too many wait",
+            ),
+            (
+                "postponed",
+                table.postponed,
+                "requests had to wait because too many are sent",
             ),
             (
                 "conflicts",

@@ -7,8 +7,9 @@ use crate::mld;
 use crate::table::Key;
 use crossbeam_queue::ArrayQueue;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use volley_graph::HeldPacket;
+use volley_graph::{HeldPacket, Share};
 use volley_model::Family;
 
 /// Packets of one worker that may wait, all neighbours together.
@@ -34,6 +35,8 @@ pub struct HeldForResolution {
     pub key: Key,
     /// Of this family is the packet.
     pub family: Family,
+    /// Whether a route names the next hop: it is no address that a stranger chose.
+    pub is_next_hop: bool,
     /// The packet.
     pub packet: HeldPacket,
 }
@@ -79,12 +82,23 @@ pub struct NeighborMessage {
     pub what: NeighborMessageKind,
 }
 
+/// What becomes of a packet that waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It is looked up again: the MAC address is known.
+    Resumed,
+    /// No neighbour answered: it is dropped, and its sender is notified.
+    Lost,
+    /// It yields to a newer one: it is dropped.
+    Evicted,
+}
+
 /// A packet on its way back into the graph.
 pub struct ResolvedPacket {
     /// Its family.
     pub family: Family,
-    /// Whether nobody answered, and it is dropped.
-    pub is_unresolved: bool,
+    /// What becomes of it.
+    pub end: End,
     /// The packet.
     pub packet: HeldPacket,
 }
@@ -124,13 +138,22 @@ pub struct ControlQueues {
     pub frames: ArrayQueue<Frame>,
     /// The same for long ones.
     pub large_frames: ArrayQueue<Frame<LONG>>,
-    /// Packets outside the graph. The worker alone writes it.
+    /// Buffers outside the graph. The worker alone writes it.
     away: AtomicUsize,
+    /// Packets outside the graph, written by it alone too.
+    packets: AtomicUsize,
+    /// What packets that wait may take of the buffers.
+    share: Arc<Share>,
+    worker: usize,
 }
 
-impl Default for ControlQueues {
-    fn default() -> Self {
+impl ControlQueues {
+    /// The queues of worker `worker`, whose packets may take as many buffers as `share` says.
+    pub fn new(share: Arc<Share>, worker: usize) -> Self {
         ControlQueues {
+            packets: AtomicUsize::new(0),
+            share,
+            worker,
             waiting_packets: ArrayQueue::new(HELD),
             received_messages: ArrayQueue::new(HEARD),
             received_requests: ArrayQueue::new(ASKED),
@@ -141,9 +164,7 @@ impl Default for ControlQueues {
             away: AtomicUsize::new(0),
         }
     }
-}
 
-impl ControlQueues {
     /// Worker: tell the control thread; false when there is no room.
     pub fn tell(&self, heard: NeighborMessage) -> bool {
         let queue = match heard.what {
@@ -160,18 +181,39 @@ impl ControlQueues {
         queue.push(heard).is_ok()
     }
 
-    /// Worker: whether one more packet may wait. Where it may, both queues that it passes have room.
-    pub fn has_room(&self) -> bool {
-        self.away.load(Relaxed) < HELD
+    /// Worker: whether one more packet of so many buffers may wait. Where it may, both queues that it passes have room.
+    pub fn has_room(&self, buffers: usize) -> bool {
+        let may = self.packets.load(Relaxed) < HELD
+            && self.away.load(Relaxed) + buffers <= self.share.each();
+        self.share.count_refused(self.worker, u64::from(!may));
+        may
     }
 
-    /// Worker: so many packets went away (or came back, when negative).
-    pub fn moved(&self, packets: isize) {
-        let now = self.away.load(Relaxed).saturating_add_signed(packets);
-        self.away.store(now, Relaxed);
+    /// Buffers that packets of unknown addresses may take: the rest is for those that are known or named by a route.
+    pub fn strangers(&self) -> usize {
+        self.share.each().min(HELD) * 3 / 4
     }
 
-    /// Packets outside the graph.
+    /// Worker: a packet of so many buffers went away.
+    pub fn leave(&self, buffers: usize) {
+        let now = self.away.load(Relaxed) + buffers;
+        self.set_away(now, self.packets.load(Relaxed) + 1);
+    }
+
+    /// Worker: so many packets of so many buffers came back, some of which yielded to newer ones.
+    pub fn come_back(&self, packets: usize, buffers: usize, evicted: u64) {
+        let now = self.away.load(Relaxed).saturating_sub(buffers);
+        self.set_away(now, self.packets.load(Relaxed).saturating_sub(packets));
+        self.share.count_evicted(self.worker, evicted);
+    }
+
+    fn set_away(&self, buffers: usize, packets: usize) {
+        self.away.store(buffers, Relaxed);
+        self.packets.store(packets, Relaxed);
+        self.share.set_held(self.worker, buffers);
+    }
+
+    /// Buffers outside the graph.
     pub fn away(&self) -> usize {
         self.away.load(Relaxed)
     }
@@ -181,5 +223,16 @@ impl ControlQueues {
         !(self.resolved_packets.is_empty()
             && self.frames.is_empty()
             && self.large_frames.is_empty())
+    }
+}
+
+#[cfg(test)]
+impl Default for ControlQueues {
+    /// For a worker that has 1024 buffers to itself.
+    fn default() -> Self {
+        use volley_graph::{Domain, Engine, Settings, buf::Pool};
+        let pool = Pool::new(16_384).unwrap();
+        let mut engine = Engine::new(Settings::default(), pool, Domain::new()).unwrap();
+        ControlQueues::new(engine.add_share("neighbors", 1).unwrap(), 0)
     }
 }

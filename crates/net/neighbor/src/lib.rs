@@ -96,7 +96,7 @@ impl Neighbors {
         Rc::new(LinkLocalSenderImpl(self.control.clone()))
     }
 
-    /// Packets that wait, as workers count them.
+    /// Buffers of packets that wait, as workers count them.
     pub fn held(&self) -> usize {
         let control = self.control.borrow();
         control.lanes.iter().map(|lane| lane.away()).sum()
@@ -128,6 +128,9 @@ impl LinkLocalSender for LinkLocalSenderImpl {
     }
 }
 
+/// Sixteenths of the buffers that packets may take that wait for a neighbour.
+const SHARE: usize = 1;
+
 /// Bring in the nodes of neighbours and the process that keeps them.
 pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighbors, GraphError> {
     let table = registry.table();
@@ -135,7 +138,9 @@ pub fn register(registry: &mut Registry, fib: Rc<RefCell<Fib>>) -> Result<Neighb
     let lanes: Vec<Arc<ControlQueues>> = {
         let mut engine = registry.engine.borrow_mut();
         let workers = engine.settings().workers;
-        let lanes: Vec<Arc<ControlQueues>> = (0..workers).map(|_| Arc::default()).collect();
+        let share = engine.add_share("neighbors", SHARE)?;
+        let lane = |worker| Arc::new(ControlQueues::new(share.clone(), worker));
+        let lanes: Vec<Arc<ControlQueues>> = (0..workers).map(lane).collect();
         let (fib4, fib6) = (fib.borrow().dataplane4(), fib.borrow().dataplane6());
         glean(&mut engine, fib4.clone(), &table, &lanes)?;
         glean(&mut engine, fib6.clone(), &table, &lanes)?;

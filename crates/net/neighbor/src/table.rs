@@ -1,12 +1,18 @@
 //! All neighbours that were learned or are sought, with the packets that wait for them. Control thread only.
 //!
-//! - True always: no interface has more than [`Limits::neighbors`] of them; nobody has more than [`Limits::held`] packets
-//!   waiting; a neighbour has packets waiting only while its MAC address is unknown.
+//! - True always: no interface has more than [`Limits::neighbors`] whose MAC addresses are known, nor more than
+//!   [`Limits::sought`] that are sought and nothing vouches for ([`strangers`]), nor more than [`Limits::neighbors`] others;
+//!   no more than [`Limits::held`] packets wait for one; a neighbour has packets waiting only while its MAC address is unknown.
 //! - The table changes nothing but itself: what is to be done stands in [`Table::effects`], in order.
 
+mod strangers;
+
+pub use strangers::{Net, Origin};
+
 use crate::entry::{Act, Entry, Mac, SECOND, Timers, Word};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
+use strangers::{Group, Memory, Strangers};
 use volley_model::reply::NeighborState as State;
 
 /// A neighbour: interface and address.
@@ -15,8 +21,10 @@ pub type Key = (u32, IpAddr);
 /// What is bounded.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Neighbours of one interface.
+    /// Neighbours of one interface whose MAC addresses are known.
     pub neighbors: usize,
+    /// Addresses of one interface that are sought and nothing vouches for.
+    pub sought: usize,
     /// Packets that wait for one neighbour.
     pub held: usize,
     /// Questions a second on one interface.
@@ -29,6 +37,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             neighbors: 4096,
+            sought: 1024,
             held: 8,
             rate: 1000,
             burst: 100,
@@ -41,6 +50,20 @@ const LATE: u64 = SECOND / 10;
 /// How long a question waits that may not be asked now.
 const LATER: u64 = SECOND / 20;
 
+/// Which part of [`Limits::burst`] a question may use up, in eighths: what scans ask for leaves something to the others
+/// (RFC 6583, 7).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// One more question for a stranger.
+    Again = 4,
+    /// The first question for a stranger.
+    First = 6,
+    /// The first question for a stranger that more than one packet was sent to.
+    Wanted = 7,
+    /// A question to a known neighbour, or for an address that something vouches for.
+    Vouched = 8,
+}
+
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect<P> {
@@ -52,8 +75,10 @@ pub enum Effect<P> {
     Withdraw(Key),
     /// Packets look for their way again.
     Release(Vec<P>),
-    /// Packets are dropped.
+    /// Packets are dropped, for no neighbour answers.
     GiveUp(Vec<P>),
+    /// Packets are dropped, for newer ones need their place.
+    Evict(Vec<P>),
 }
 
 /// What happened.
@@ -65,15 +90,25 @@ pub struct Counts {
     pub evicted: u64,
     /// Neighbours that found no room.
     pub refused: u64,
-    /// Packets that found no room to wait in.
+    /// Packets that yielded to newer ones of the same neighbour.
     pub hold_full: u64,
+    /// Packets that yielded to others because too many wait.
+    pub crowded: u64,
+    /// Questions that had to wait because too many are asked.
+    pub postponed: u64,
 }
 
 #[derive(Debug)]
 struct Slot<P> {
     entry: Entry,
     published: u64,
-    held: Vec<P>,
+    held: VecDeque<P>,
+    /// When it was entered.
+    born: u64,
+    /// Where a stranger belongs, as long as it is sought.
+    group: Option<Group>,
+    /// Whether its MAC address was published.
+    is_known: bool,
 }
 
 /// A neighbour that may make room: interface, who goes first, age.
@@ -117,7 +152,11 @@ pub struct Table<P> {
     due: BTreeSet<(u64, Key)>,
     /// Those that may make room: interface, who goes first, age.
     spare: BTreeSet<Spare>,
-    on: HashMap<u32, usize>,
+    /// Those whose MAC addresses are known, by interface; and those that are sought and vouched for.
+    known_on: HashMap<u32, usize>,
+    vouched_on: HashMap<u32, usize>,
+    strangers: Strangers,
+    memory: Memory,
     allowances: HashMap<u32, Allowance>,
 }
 
@@ -132,18 +171,20 @@ impl<P> Default for Table<P> {
             slots: HashMap::new(),
             due: BTreeSet::new(),
             spare: BTreeSet::new(),
-            on: HashMap::new(),
+            known_on: HashMap::new(),
+            vouched_on: HashMap::new(),
+            strangers: Strangers::default(),
+            memory: Memory::default(),
             allowances: HashMap::new(),
         }
     }
 }
 
-/// Who may make room, in this order: strangers that asked us once, stale ones that answered us once, those that are sought.
+/// Who may make room for another MAC address, in this order: those that asked us once, stale ones that answered us once.
 fn spare_key((iface, addr): Key, entry: &Entry) -> Option<Spare> {
     let rank = match (entry.state(), entry.answered()) {
         (State::Stale, false) => 0,
         (State::Stale, true) => 1,
-        (State::Incomplete, _) => 2,
         _ => return None,
     };
     Some((iface, rank, entry.since(), addr))
@@ -186,14 +227,14 @@ impl<P> Table<P> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// A packet has no way but over a neighbour.
-    pub fn wait(&mut self, key: Key, packet: P, now: u64) {
-        if !self.slots.contains_key(&key) && !self.add(key, Entry::sought(now)) {
-            self.counts.refused += 1;
-            return self.effects.push(Effect::GiveUp(vec![packet]));
+    /// The next hop of a packet has no known MAC address.
+    pub fn wait(&mut self, key: Key, origin: Origin, packet: P, now: u64) {
+        if !self.slots.contains_key(&key) {
+            self.add_sought(key, Some(origin), now);
         }
         let Some(slot) = self.slots.get_mut(&key) else {
-            return;
+            self.counts.refused += 1;
+            return self.effects.push(Effect::GiveUp(vec![packet]));
         };
         if slot.entry.mac().is_some() {
             let late = now.saturating_sub(slot.published) < LATE;
@@ -203,18 +244,49 @@ impl<P> Table<P> {
             } else {
                 Effect::GiveUp(back)
             });
-        } else if slot.held.len() < self.limits.held {
-            slot.held.push(packet);
-        } else {
-            self.counts.hold_full += 1;
-            self.effects.push(Effect::GiveUp(vec![packet]));
+            return self.turn_one(key, now);
         }
+        // RFC 4861, 7.2.2: the new arrival replaces the oldest.
+        if slot.held.len() >= self.limits.held {
+            let oldest = slot.held.pop_front();
+            self.counts.hold_full += 1;
+            self.effects.push(Effect::Evict(Vec::from_iter(oldest)));
+        }
+        slot.held.push_back(packet);
+        if let Some(group) = slot.group {
+            self.strangers.waiting.insert(group, slot.born, key.1);
+        }
+        self.change(key, |entry| entry.hurry(now));
         self.turn_one(key, now);
+    }
+
+    /// So many packets of strangers on a worker give up their places to newer ones: the oldest of the network with the most.
+    /// The addresses are still sought.
+    pub fn relieve(&mut self, worker: usize, mut packets: usize) {
+        while packets > 0
+            && let Some(key) = self.strangers.waiting.oldest_of_largest(|g| g.1 == worker)
+        {
+            let held = self.take_held(key);
+            packets = packets.saturating_sub(held.len().max(1));
+            self.counts.crowded += held.len() as u64;
+            self.effects.push(Effect::Evict(held));
+        }
+    }
+
+    /// Packets wait no longer.
+    fn take_held(&mut self, key: Key) -> Vec<P> {
+        let Some(slot) = self.slots.get_mut(&key) else {
+            return Vec::new();
+        };
+        if let Some(group) = slot.group {
+            self.strangers.waiting.remove(group, slot.born, key.1);
+        }
+        std::mem::take(&mut slot.held).into()
     }
 
     /// Somebody is sought for whom no packet waits.
     pub fn seek(&mut self, key: Key, now: u64) {
-        if !self.slots.contains_key(&key) && !self.add(key, Entry::sought(now)) {
+        if !self.slots.contains_key(&key) && !self.add_sought(key, None, now) {
             self.counts.refused += 1;
         }
         self.turn_one(key, now);
@@ -223,7 +295,7 @@ impl<P> Table<P> {
     /// The same with one question, also to one that is stale.
     pub fn ask_once(&mut self, key: Key, now: u64) {
         let timers = self.timers;
-        if !self.slots.contains_key(&key) && !self.add(key, Entry::sought(now)) {
+        if !self.slots.contains_key(&key) && !self.add_sought(key, None, now) {
             self.counts.refused += 1;
         }
         self.change(key, |entry| entry.once(now, &timers));
@@ -241,13 +313,21 @@ impl<P> Table<P> {
         match (self.slots.contains_key(&key), word) {
             (true, _) => {
                 let timers = self.timers;
+                let was_known = self.mac(key).flatten().is_some();
                 let new = self.change(key, |entry| entry.hear(word, now, &timers));
-                if new == Some(true) {
-                    self.publish(key, now);
+                if new != Some(true) {
+                    return;
                 }
+                if !was_known && !self.enter_known(key) {
+                    self.counts.refused += 1;
+                    return self.forget(key);
+                }
+                self.publish(key, now);
             }
             (false, Word::Question(mac)) => {
-                if self.add(key, Entry::heard(mac, now, &self.timers)) {
+                if self.make_room(key) {
+                    self.insert(key, Entry::heard(mac, now, &self.timers), None);
+                    self.count_known(key);
                     self.publish(key, now);
                 } else {
                     self.counts.refused += 1;
@@ -262,7 +342,8 @@ impl<P> Table<P> {
             return;
         };
         slot.published = now;
-        let (mac, held) = (slot.entry.mac(), std::mem::take(&mut slot.held));
+        let mac = slot.entry.mac();
+        let held: Vec<P> = std::mem::take(&mut slot.held).into();
         if let Some(mac) = mac {
             self.effects.push(Effect::Publish(key, mac));
         }
@@ -293,15 +374,35 @@ impl<P> Table<P> {
             }
             Some(Act::Wait) | None => return,
         };
-        if self.may_ask(key.0, now) {
-            self.effects.push(Effect::Ask(key, to));
-        } else {
-            self.change(key, |entry| entry.postpone(now + LATER));
+        if self.may_ask(key.0, self.class_of(key), now) {
+            return self.effects.push(Effect::Ask(key, to));
+        }
+        self.counts.postponed += 1;
+        let timeout = self.timers.retransmit * u64::from(self.timers.tries);
+        let slot = self.slots.get(&key).filter(|slot| slot.group.is_some());
+        if slot.is_some_and(|slot| now.saturating_sub(slot.entry.since()) >= timeout) {
+            self.counts.failed += 1;
+            self.failed.push(key);
+            return self.forget(key);
+        }
+        self.change(key, |entry| entry.postpone(now + LATER));
+    }
+
+    /// How urgent the question is that is due.
+    fn class_of(&self, key: Key) -> Class {
+        let slot = self.slots.get(&key);
+        let stranger = slot.and_then(|slot| Some((slot, slot.group?)));
+        match stranger {
+            None => Class::Vouched,
+            Some((slot, _)) if slot.entry.tries() > 1 => Class::Again,
+            Some((_, group)) if self.strangers.are_few(group) => Class::Vouched,
+            Some((slot, _)) if slot.held.len() > 1 => Class::Wanted,
+            Some(_) => Class::First,
         }
     }
 
     /// Whether one more question may be asked on an interface: a bucket that fills with time.
-    fn may_ask(&mut self, iface: u32, now: u64) -> bool {
+    fn may_ask(&mut self, iface: u32, class: Class, now: u64) -> bool {
         let Limits { rate, burst, .. } = self.limits;
         let one = self
             .allowances
@@ -311,7 +412,7 @@ impl<P> Table<P> {
         if back > 0 {
             (one.asked, one.at) = (one.asked.saturating_sub(back), now);
         }
-        let may = one.asked < burst;
+        let may = one.asked * 8 < burst * class as u64;
         one.asked += u64::from(may);
         may
     }
@@ -334,49 +435,124 @@ impl<P> Table<P> {
         Some(out)
     }
 
-    /// Enter a neighbour; another makes room where there is none. False when nobody does.
-    fn add(&mut self, key: Key, entry: Entry) -> bool {
-        let (iface, _) = key;
-        if self
-            .on
-            .get(&iface)
-            .is_some_and(|n| *n >= self.limits.neighbors)
-        {
-            let from = (iface, 0, 0, IpAddr::from([0; 4]));
-            let oldest = self.spare.range(from..).next().copied();
-            let Some((_, _, _, addr)) = oldest.filter(|o| o.0 == iface) else {
-                return false;
-            };
-            self.counts.evicted += 1;
-            self.forget((iface, addr));
+    /// Enter an address that is sought, for the router itself or for a packet. False where there are too many.
+    fn add_sought(&mut self, key: Key, origin: Option<Origin>, now: u64) -> bool {
+        let iface = key.0;
+        let vouched = origin.is_none_or(|o| o.vouched) || self.memory.has(&key);
+        let others = self.vouched_on.get(&iface).copied().unwrap_or(0);
+        if vouched && others < self.limits.neighbors {
+            *self.vouched_on.entry(iface).or_default() += 1;
+            self.insert(key, Entry::sought(now), None);
+            return true;
         }
-        *self.on.entry(iface).or_default() += 1;
+        let Some(origin) = origin else { return false };
+        if self.strangers.on(iface) >= self.limits.sought {
+            let oldest = self.strangers.all.oldest_of_largest(|g| g.0 == iface);
+            let Some(oldest) = oldest else { return false };
+            self.evict(oldest);
+        }
+        let group = origin.group();
+        self.strangers.insert(group, now, key.1);
+        self.insert(key, Entry::sought(now), Some(group));
+        true
+    }
+
+    /// An address that was sought is known from now on; another makes room where there is none. False where none does.
+    fn enter_known(&mut self, key: Key) -> bool {
+        if !self.make_room(key) {
+            return false;
+        }
+        self.leave_sought(key);
+        self.count_known(key);
+        true
+    }
+
+    fn count_known(&mut self, key: Key) {
+        if let Some(slot) = self.slots.get_mut(&key) {
+            slot.is_known = true;
+            *self.known_on.entry(key.0).or_default() += 1;
+        }
+    }
+
+    /// An address is no longer sought.
+    fn leave_sought(&mut self, key: Key) {
+        let Some(slot) = self.slots.get_mut(&key) else {
+            return;
+        };
+        match slot.group.take() {
+            Some(group) => self.strangers.remove(group, slot.born, key.1),
+            None => {
+                if let Some(n) = self.vouched_on.get_mut(&key.0) {
+                    *n -= 1;
+                }
+            }
+        }
+    }
+
+    /// Whether the MAC address of one more neighbour may be known: where there are too many on its interface the one that is
+    /// missed least is forgotten.
+    fn make_room(&mut self, (iface, newcomer): Key) -> bool {
+        if self.known_on.get(&iface).copied().unwrap_or(0) < self.limits.neighbors {
+            return true;
+        }
+        let from = (iface, 0, 0, IpAddr::from([0; 4]));
+        let of_iface = self.spare.range(from..).take_while(|o| o.0 == iface);
+        let Some(oldest) = of_iface.map(|o| o.3).find(|addr| *addr != newcomer) else {
+            return false;
+        };
+        self.evict((iface, oldest));
+        true
+    }
+
+    /// A neighbour is forgotten for another.
+    fn evict(&mut self, key: Key) {
+        self.counts.evicted += 1;
+        let held = self.take_held(key);
+        self.forget(key);
+        if !held.is_empty() {
+            self.effects.push(Effect::Evict(held));
+        }
+    }
+
+    fn insert(&mut self, key: Key, entry: Entry, group: Option<Group>) {
         self.due.insert((entry.due(), key));
         self.spare.extend(spare_key(key, &entry));
         let slot = Slot {
             entry,
             published: 0,
-            held: Vec::new(),
+            held: VecDeque::new(),
+            born: entry.since(),
+            group,
+            is_known: false,
         };
         self.slots.insert(key, slot);
-        true
     }
 
     /// A neighbour is gone, its packets too.
     pub fn forget(&mut self, key: Key) {
+        let Some(slot) = self.slots.get(&key) else {
+            return;
+        };
+        if slot.is_known {
+            if let Some(n) = self.known_on.get_mut(&key.0) {
+                *n -= 1;
+            }
+        } else {
+            self.leave_sought(key);
+        }
         let Some(slot) = self.slots.remove(&key) else {
             return;
         };
         self.due.remove(&(slot.entry.due(), key));
         spare_key(key, &slot.entry).map(|k| self.spare.remove(&k));
-        if let Some(n) = self.on.get_mut(&key.0) {
-            *n -= 1;
+        if slot.entry.answered() {
+            self.memory.insert(key);
         }
-        if slot.entry.mac().is_some() {
+        if slot.is_known {
             self.effects.push(Effect::Withdraw(key));
         }
         if !slot.held.is_empty() {
-            self.effects.push(Effect::GiveUp(slot.held));
+            self.effects.push(Effect::GiveUp(slot.held.into()));
         }
     }
 
@@ -390,8 +566,10 @@ impl<P> Table<P> {
     /// An interface is gone: nothing of it is remembered.
     pub fn forget_interface(&mut self, iface: u32) {
         self.forget_all(|(on, _)| on == iface);
-        self.on.remove(&iface);
+        self.known_on.remove(&iface);
+        self.vouched_on.remove(&iface);
         self.allowances.remove(&iface);
+        self.memory.forget_interface(iface);
     }
 }
 

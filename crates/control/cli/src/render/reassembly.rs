@@ -11,11 +11,22 @@ fn name(family: Family) -> &'static str {
     }
 }
 
+/// The limit of buffers that applies, and where it comes from.
+fn buffers(configured: u32, share: u32) -> String {
+    if configured <= share {
+        return configured.to_string();
+    }
+    format!("{share} (their share of the pool; configured are {configured})")
+}
+
 pub(super) fn reassembly(r: &ReassemblyReply) -> String {
     let ip = name(r.family);
     let mut out = format!(
-        "{ip} full reassembly, on each worker: at most {} datagrams, {} fragments of one, {} of all; they wait {} s\n\n",
-        r.max_reassemblies, r.max_reassembly_length, r.max_buffers, r.timeout
+        "{ip} full reassembly, on each worker: at most {} datagrams, {} fragments of one, {} buffers of all; they wait {} s\n\n",
+        r.max_reassemblies,
+        r.max_reassembly_length,
+        buffers(r.max_buffers, r.share),
+        r.timeout
     );
     let rows: Vec<Vec<String>> = r
         .workers
@@ -26,20 +37,17 @@ pub(super) fn reassembly(r: &ReassemblyReply) -> String {
             numbers.into_iter().chain([oldest]).collect()
         })
         .collect();
-    out += &table(
-        &[">Worker", ">Datagrams", ">Fragments", ">Oldest (s)"],
-        &rows,
-    );
+    out += &table(&[">Worker", ">Datagrams", ">Buffers", ">Oldest (s)"], &rows);
     out
 }
 
 pub(super) fn virtual_reassembly(r: &VirtualReassemblyReply) -> String {
     let mut out = format!(
-        "{} virtual reassembly, on each worker: at most {} datagrams, {} fragments of one and {} of all wait; they wait {} ms\n\n",
+        "{} virtual reassembly, on each worker: at most {} datagrams, {} fragments of one and {} buffers of all wait; they wait {} ms\n\n",
         name(r.family),
         r.max_reassemblies,
         r.max_reassembly_length,
-        r.max_buffers,
+        buffers(r.max_buffers, r.share),
         r.timeout_ms
     );
     let rows: Vec<Vec<String>> = r

@@ -2,7 +2,8 @@
 
 use super::table::{or_dash, table};
 use volley_model::reply::{
-    ArenaRow, BuffersReply, PacketGeneratorReply, PcapTraceReply, StreamRow, VersionReply,
+    ArenaRow, BuffersReply, HolderRow, PacketGeneratorReply, PcapTraceReply, StreamRow,
+    VersionReply,
 };
 
 pub(super) fn version(r: &VersionReply) -> String {
@@ -44,7 +45,33 @@ pub(super) fn buffers(r: &BuffersReply) -> String {
         ">Failed",
         ">Used",
     ];
-    table(&heads, &rows)
+    table(&heads, &rows) + &holders(r)
+}
+
+/// Who keeps packets outside the graph.
+fn holders(r: &BuffersReply) -> String {
+    if r.holders.is_empty() {
+        return String::new();
+    }
+    let row = |h: &HolderRow| {
+        let cells = [h.limit, h.limit_each, h.held, h.evicted, h.refused];
+        let name = std::iter::once(h.name.clone());
+        name.chain(cells.map(|n| n.to_string())).collect()
+    };
+    let rows: Vec<Vec<String>> = r.holders.iter().map(row).collect();
+    let heads = [
+        "Holder",
+        ">Limit",
+        ">Per Worker",
+        ">Held",
+        ">Evicted",
+        ">Refused",
+    ];
+    let reserve = r.reserve;
+    format!(
+        "\n{}\n{reserve} buffers are for forwarding alone.\n",
+        table(&heads, &rows)
+    )
 }
 
 pub(super) fn packet_generator(r: &PacketGeneratorReply) -> String {

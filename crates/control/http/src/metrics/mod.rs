@@ -9,7 +9,7 @@ use page::Page;
 use std::collections::BTreeMap;
 use volley_cli::server::Backend;
 use volley_model::reply::{
-    ArenaRow, BridgeDomainRow, DropRow, ErrorRow, HandoffRow, InterfaceRow, NodeRuntime,
+    ArenaRow, BridgeDomainRow, DropRow, ErrorRow, HandoffRow, HolderRow, InterfaceRow, NodeRuntime,
     PathBatcherReply, PathQueueRow, Severity, TableRow, VersionReply, WorkerRuntime,
 };
 use volley_model::{AdminState, Family, ModelError, Query, Reply};
@@ -29,6 +29,8 @@ pub struct Figures {
     pub drops: Vec<DropRow>,
     /// Of buffers.
     pub arenas: Vec<ArenaRow>,
+    /// Of those that keep buffers outside the graph.
+    pub holders: Vec<HolderRow>,
     /// Of IP tables.
     pub tables: Vec<TableRow>,
     /// Of the path batcher.
@@ -61,7 +63,10 @@ impl Figures {
                 Reply::Runtime(reply) => figures.workers = reply.workers,
                 Reply::Errors(reply) => figures.errors = reply.errors,
                 Reply::Drops(reply) => figures.drops = reply.drops,
-                Reply::Buffers(reply) => figures.arenas = reply.arenas,
+                Reply::Buffers(reply) => {
+                    figures.arenas = reply.arenas;
+                    figures.holders = reply.holders;
+                }
                 Reply::Tables(reply) => figures.tables = reply.tables,
                 Reply::PathBatcher(reply) => figures.paths = reply,
                 Reply::BridgeDomains(reply) => figures.bridges = reply.domains,
@@ -82,6 +87,7 @@ pub fn text(figures: &Figures, latencies: &Latencies) -> String {
     nodes(&mut page, &figures.workers);
     events(&mut page, figures);
     buffers(&mut page, &figures.arenas);
+    holders(&mut page, &figures.holders);
     tables(&mut page, &figures.tables);
     paths(&mut page, &figures.paths);
     bridges(&mut page, &figures.bridges);
@@ -366,6 +372,41 @@ fn events(page: &mut Page, figures: &Figures) {
             }
         },
     );
+}
+
+fn holders(page: &mut Page, rows: &[HolderRow]) {
+    type Read = fn(&HolderRow) -> u64;
+    let figures: [(&str, &str, &str, Read); 4] = [
+        (
+            "volley_buffers_held",
+            GAUGE,
+            "Buffers that a holder keeps outside the graph.",
+            |row| row.held,
+        ),
+        (
+            "volley_buffers_held_limit",
+            GAUGE,
+            "Buffers that a holder may keep: its share of the pool.",
+            |row| row.limit,
+        ),
+        (
+            "volley_buffers_held_evicted_total",
+            COUNTER,
+            "Packets that yielded to newer ones because a holder was at its limit.",
+            |row| row.evicted,
+        ),
+        (
+            "volley_buffers_held_refused_total",
+            COUNTER,
+            "Packets that found the share of a holder full.",
+            |row| row.refused,
+        ),
+    ];
+    for (name, kind, help, read) in figures {
+        page.rows((name, kind, help), rows, |put, row| {
+            put(&[("holder", &row.name)], read(row) as f64);
+        });
+    }
 }
 
 fn buffers(page: &mut Page, rows: &[ArenaRow]) {

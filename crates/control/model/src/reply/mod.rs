@@ -56,8 +56,8 @@ pub use runtime::{
     TraceStep, TracedPacket, WorkerRuntime,
 };
 pub use system::{
-    ArenaRow, BuffersReply, PacketGeneratorReply, PcapTraceReply, PgCaptureRow, StreamRow,
-    VersionReply,
+    ArenaRow, BuffersReply, HolderRow, PacketGeneratorReply, PcapTraceReply, PgCaptureRow,
+    StreamRow, VersionReply,
 };
 
 pub use vhost::{VhostRingRow, VhostUserReply, VhostUserRow};

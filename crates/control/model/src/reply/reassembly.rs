@@ -13,8 +13,10 @@ pub struct ReassemblyReply {
     pub max_reassemblies: u32,
     /// Fragments that one datagram may have.
     pub max_reassembly_length: u32,
-    /// Fragments that may wait on each worker.
+    /// Buffers that fragments may take on each worker, as configured.
     pub max_buffers: u32,
+    /// Buffers that they may take there at most by their share of the pool, whatever is configured.
+    pub share: u32,
     /// Seconds that a datagram waits.
     pub timeout: u32,
     /// By worker.
@@ -28,7 +30,7 @@ pub struct ReassemblyRow {
     pub worker: u32,
     /// Datagrams, those given up and remembered included.
     pub reassemblies: u32,
-    /// Fragments.
+    /// Buffers that their fragments take.
     pub buffers: u32,
     /// Milliseconds that the oldest datagram has waited.
     pub oldest_ms: u64,
@@ -43,8 +45,10 @@ pub struct VirtualReassemblyReply {
     pub max_reassemblies: u32,
     /// Fragments of one datagram that may wait for the first one.
     pub max_reassembly_length: u32,
-    /// Fragments that may wait on each worker.
+    /// Buffers that fragments may take on each worker, as configured.
     pub max_buffers: u32,
+    /// Buffers that they may take there at most by their share of the pool, whatever is configured.
+    pub share: u32,
     /// Milliseconds that fragments wait, and that a flow is known after the last one.
     pub timeout_ms: u32,
     /// By worker.
@@ -60,7 +64,7 @@ pub struct VirtualReassemblyRow {
     pub known: u32,
     /// Datagrams whose first fragment is awaited.
     pub awaited: u32,
-    /// Fragments that wait.
+    /// Buffers of fragments that wait.
     pub buffers: u32,
     /// Fragments so far whose flow was known when they came.
     pub fragments_known: u64,

@@ -32,6 +32,29 @@ pub struct VersionReply {
 pub struct BuffersReply {
     /// One per NUMA node.
     pub arenas: Vec<ArenaRow>,
+    /// Buffers that are for forwarding alone, whatever holders do.
+    #[serde(default)]
+    pub reserve: u64,
+    /// Who keeps packets outside the graph, and how many buffers.
+    #[serde(default)]
+    pub holders: Vec<HolderRow>,
+}
+
+/// One kind of holder of buffers: its share of the pool, and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct HolderRow {
+    /// The holder: a node, or `neighbors`.
+    pub name: String,
+    /// Buffers that it may hold on all workers together.
+    pub limit: u64,
+    /// Buffers that it may hold on each worker.
+    pub limit_each: u64,
+    /// Buffers that it holds.
+    pub held: u64,
+    /// Packets that yielded to newer ones.
+    pub evicted: u64,
+    /// Packets that found the share full.
+    pub refused: u64,
 }
 
 /// One arena. `total = free + cached + used`.

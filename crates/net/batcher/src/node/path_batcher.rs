@@ -10,8 +10,8 @@ use crate::queues::Queues;
 use crate::table::Table;
 use std::sync::{Arc, LazyLock};
 use volley_graph::{
-    Clock, Col, Column, Consumed, Cx, Isa, Node, Output, PacketView, Stage, Trace, TraceNames,
-    Vector, WakeConditions, counters, nexts,
+    Clock, Col, Column, Consumed, Cx, Isa, Node, Output, PacketView, Share, Stage, Trace,
+    TraceNames, Vector, WakeConditions, counters, nexts,
 };
 use volley_iface::IfTable;
 use volley_tables::qsbr::Snap;
@@ -61,14 +61,14 @@ impl PathBatcher {
     pub(crate) fn new(
         interfaces: Arc<IfTable>,
         table: Snap<Table>,
-        cells: Arc<Cells>,
+        (cells, share): (Arc<Cells>, Arc<Share>),
         clock: Clock,
-        size: usize,
+        (worker, size): (usize, usize),
     ) -> Self {
         PathBatcher {
             interfaces,
             table,
-            queues: Queues::new(cells.clone()),
+            queues: Queues::new(cells.clone(), share, worker),
             cells,
             clock,
             codes: Column::new(size),

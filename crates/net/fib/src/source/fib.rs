@@ -4,7 +4,7 @@
 //! it says or returns an error and has changed nothing. When it returns, each worker sees the change with the frame it starts
 //! next; to know that all do, take `Domain::epoch` and poll `Domain::passed`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -29,6 +29,10 @@ pub struct Fib {
     pub(crate) v4: Tables<V4>,
     pub(crate) v6: Tables<V6>,
     pub(crate) addresses: BTreeMap<u32, Vec<IfAddress>>,
+    /// Interfaces with an address, by address.
+    pub(crate) holders: HashMap<IpAddr, Vec<u32>>,
+    /// Interfaces whose addresses are published later: a transaction is under way.
+    pub(crate) own_later: Option<BTreeSet<u32>>,
     pub(crate) neighbors: BTreeMap<(u32, IpAddr), Neighbor>,
     pub(crate) attachments: u64,
     /// Interfaces whose networks may be broadcast to from elsewhere.
@@ -74,6 +78,8 @@ impl Fib {
             v4: Tables::new(domain),
             v6: Tables::new(domain),
             addresses: BTreeMap::new(),
+            holders: HashMap::new(),
+            own_later: None,
             neighbors: BTreeMap::new(),
             attachments: 0,
             directed_broadcast: BTreeSet::new(),

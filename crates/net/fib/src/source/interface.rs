@@ -120,6 +120,7 @@ impl Fib {
         }
         self.forget_automatic(iface);
         for addr in self.addresses.remove(&iface).unwrap_or_default() {
+            self.forget_holder(iface, addr);
             self.connect(iface, addr, false)?;
             self.unused.remove(&(iface, addr));
         }
@@ -213,6 +214,7 @@ impl Fib {
             return Err(e);
         }
         self.addresses.entry(iface).or_default().push(addr);
+        self.holders.entry(addr.addr()).or_default().push(iface);
         self.tell_down(iface);
         self.tell_own(iface);
         self.touch(iface);
@@ -245,8 +247,36 @@ impl Fib {
         })
     }
 
+    fn forget_holder(&mut self, iface: u32, addr: IfAddress) {
+        let Some(all) = self.holders.get_mut(&addr.addr()) else {
+            return;
+        };
+        if let Some(at) = all.iter().position(|i| *i == iface) {
+            all.swap_remove(at);
+        }
+        if all.is_empty() {
+            self.holders.remove(&addr.addr());
+        }
+    }
+
+    /// Many addresses are about to change: they are published once, by [`Fib::tell_own_now`].
+    pub fn tell_own_later(&mut self) {
+        self.own_later.get_or_insert_default();
+    }
+
+    /// Publish the addresses that have changed since [`Fib::tell_own_later`].
+    pub fn tell_own_now(&mut self) {
+        for iface in self.own_later.take().unwrap_or_default() {
+            self.tell_own(iface);
+        }
+    }
+
     /// Tells workers an interface's addresses: what they send themselves comes from these.
     pub(crate) fn tell_own(&mut self, iface: u32) {
+        if let Some(later) = &mut self.own_later {
+            later.insert(iface);
+            return;
+        }
         let borrowers = self.borrowers(iface);
         for iface in borrowers.into_iter().chain([iface]) {
             let all: Vec<IfAddress> = self.used_addresses(iface).collect();
@@ -321,14 +351,13 @@ impl Fib {
         }
         let af = addr.family();
         let table = self.interface_table(iface, af);
-        let rivals = self.addresses.iter().filter(|(other, _)| {
+        let others = self.holders.get(&ip).into_iter().flatten();
+        let mut rivals = others.filter(|other| {
             **other == iface || (self.interface_table(**other, af) == table && !link_local(ip))
         });
-        for (other, addresses) in rivals {
-            if addresses.iter().any(|a| a.addr() == ip) {
-                let name = self.info(*other)?.name.clone();
-                return Err(FibError::AddressExists { addr: ip, name });
-            }
+        if let Some(rival) = rivals.next() {
+            let name = self.info(*rival)?.name.clone();
+            return Err(FibError::AddressExists { addr: ip, name });
         }
         Ok(())
     }
@@ -344,6 +373,7 @@ impl Fib {
             });
         };
         all.remove(at);
+        self.forget_holder(iface, addr);
         self.unused.remove(&(iface, addr));
         self.tell_down(iface);
         self.tell_own(iface);

@@ -5,7 +5,8 @@
 //! round. On exit a datagram stands as it would have come in one piece, with the Ethernet header of its first fragment.
 
 use crate::reassembly::{
-    Fault, HEADERS, Key, MOST_DATAGRAMS, MOST_FRAGMENTS, ReassemblySwitches, Store, Whole, Wrong,
+    Fault, HEADERS, Key, MOST_DATAGRAMS, MOST_FRAGMENTS, ReassemblySwitches, Span, Store, Whole,
+    Wrong,
 };
 use crate::{Icmp, IpTrace};
 use std::cell::RefCell;
@@ -139,7 +140,7 @@ impl<F: Icmp> FullReassembly<F> {
     }
 
     fn tell(&self, now_ns: u64) {
-        let full = (self.store.datagrams(), self.store.fragments());
+        let full = (self.store.datagrams(), self.store.buffers());
         let oldest = self.store.oldest_ns();
         self.switches.tell(self.worker, full, oldest, now_ns);
     }
@@ -212,7 +213,7 @@ impl<F: Icmp> FullReassembly<F> {
     /// Send on fragments that are to be dropped: at most one vector of them.
     fn drop_some<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next<F>>) -> usize {
         let size = out.vector_size();
-        let (store, mut n) = (&mut self.store, 0);
+        let (store, mut n, mut evicted) = (&mut self.store, 0, 0);
         let (edges, reasons) = (self.edges.words_mut(size), self.reasons.words_mut(size));
         let mut fresh = out.new_from_held(|| {
             let (fragment, fault, is_first) = store.next_drop()?;
@@ -223,9 +224,11 @@ impl<F: Icmp> FullReassembly<F> {
             edges[n] = volley_graph::Nexts::index(edge) as u32;
             reasons[n] = cx.node().reason(count.index());
             cx.count(count, 1);
+            evicted += u64::from(fault == Fault::Evicted);
             n += 1;
             Some(fragment)
         });
+        self.switches.full.count_evicted(self.worker, evicted);
         fresh.prepare(|row, packet| packet.set(Col::Err, reasons[row]));
         fresh.send_by(&mut self.edges)
     }
@@ -267,6 +270,8 @@ impl<F: Icmp> Node for FullReassembly<F> {
             |packet| {
                 let found = F::fragment(packet.bytes(), packet.len());
                 let may = found.map_err(Count::from).and_then(|(key, span)| {
+                    let chained = packet.buffers() as u32 - 1;
+                    let span = Span { chained, ..span };
                     let table = view.table_of(packet.rx());
                     let key = Key { table, ..key };
                     let leave = store.borrow_mut().offer(&key, span, &bounds, now_ns);
@@ -278,6 +283,8 @@ impl<F: Icmp> Node for FullReassembly<F> {
                         HoldAction::Hold(leave)
                     }
                     Err(count) => {
+                        let refused = u64::from(count == Count::Full);
+                        self.switches.full.count_refused(self.worker, refused);
                         packet.fail(cx, count);
                         HoldAction::Send(edge(count))
                     }
@@ -301,7 +308,9 @@ impl<F: Icmp> Stage for FullReassembly<F> {
     }
 
     fn release<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next<F>>) -> usize {
-        self.timeout_ns = self.switches.bounds().timeout_ns;
+        let bounds = self.switches.bounds();
+        self.timeout_ns = bounds.timeout_ns;
+        self.store.shrink(bounds.buffers);
         self.store.expire(self.timeout_ns, cx.now_ns());
         let mut sent = 0;
         while let Some(whole) = self.store.next_whole()

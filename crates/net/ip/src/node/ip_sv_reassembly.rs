@@ -137,7 +137,7 @@ impl<F: Icmp> SvReassembly<F> {
     fn tell(&mut self, cx: &Cx<'_, Count>) {
         cx.count(Count::Forgotten, self.flows.take_forgotten());
         let (known, awaited) = self.flows.datagrams();
-        let now = [known, awaited, self.flows.fragments()];
+        let now = [known, awaited, self.flows.buffers()];
         self.switches.tell_virtual(self.worker, now, self.totals);
     }
 
@@ -159,17 +159,19 @@ impl<F: Icmp> SvReassembly<F> {
     /// Drop fragments that waited in vain: at most one vector of them.
     fn drop_some<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let reasons = self.reasons.words_mut(out.vector_size());
-        let (flows, mut n) = (&mut self.flows, 0);
+        let (flows, mut n, mut evicted) = (&mut self.flows, 0, 0);
         let mut fresh = out.new_from_held(|| {
             let (fragment, fault) = flows.next_drop()?;
             let count = Count::from(fault);
             reasons[n] = cx.node().reason(count.index());
             cx.count(count, 1);
+            evicted += u64::from(fault == Fault::Evicted);
             n += 1;
             Some(fragment)
         });
         fresh.prepare(|row, packet| packet.set(Col::Err, reasons[row]));
         self.totals.dropped += n as u64;
+        self.switches.virt.count_evicted(self.worker, evicted);
         fresh.send(Next::Drop)
     }
 }
@@ -221,8 +223,10 @@ impl<F: Icmp> Node for SvReassembly<F> {
         let view = self.fib.read(cx.guard());
         let (flows, spot) = (RefCell::new(&mut self.flows), self.spot);
         let totals = &mut self.totals;
-        let judge = |bytes: &[u8], len, rx| -> Result<Later, Count> {
+        let judge = |bytes: &[u8], len, (rx, buffers)| -> Result<Later, Count> {
             let (key, span) = F::fragment(bytes, len)?;
+            let chained = buffers as u32 - 1;
+            let span = Span { chained, ..span };
             let table = view.table_of(rx);
             let key = Key { table, ..key };
             let mut flows = flows.borrow_mut();
@@ -237,7 +241,11 @@ impl<F: Icmp> Node for SvReassembly<F> {
             Ok(Later::Known(hash))
         };
         let done = v.each_or_hold(
-            |packet| match judge(packet.bytes(), packet.len(), packet.rx()) {
+            |packet| match judge(
+                packet.bytes(),
+                packet.len(),
+                (packet.rx(), packet.buffers()),
+            ) {
                 Ok(Later::Known(hash)) => {
                     cx.count(Count::Known, 1);
                     totals.known += 1;
@@ -251,6 +259,8 @@ impl<F: Icmp> Node for SvReassembly<F> {
                 }
                 Err(count) => {
                     totals.dropped += 1;
+                    let refused = u64::from(count == Count::Full);
+                    self.switches.virt.count_refused(self.worker, refused);
                     packet.fail(cx, count);
                     HoldAction::Send(Next::Drop)
                 }
@@ -273,7 +283,9 @@ impl<F: Icmp> Stage for SvReassembly<F> {
     }
 
     fn release<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
-        self.timeout_ns = self.switches.virtual_bounds().timeout_ns;
+        let bounds = self.switches.virtual_bounds();
+        self.timeout_ns = bounds.timeout_ns;
+        self.flows.shrink(bounds.buffers);
         self.flows.expire(self.timeout_ns, cx.now_ns());
         let mut sent = 0;
         if self.flows.is_due() {

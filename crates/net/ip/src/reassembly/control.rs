@@ -1,11 +1,13 @@
 //! `set ip4 reassembly`, `set ip6 reassembly`, `show ip4-full-reassembly`, `show ip4-sv-reassembly`: limits, and how full
 //! the workers' stores are.
 
+use super::Reassemble;
 use super::store::Bounds;
 use crate::ReassemblySettings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use volley_graph::{MAX_WORKERS, WorkerSet};
+use volley_fib::{V4, V6};
+use volley_graph::{Engine, GraphError, MAX_WORKERS, Share, WorkerSet};
 use volley_iface::Registry;
 use volley_model::reply::{
     ReassemblyReply, ReassemblyRow, VirtualReassemblyReply, VirtualReassemblyRow,
@@ -14,6 +16,8 @@ use volley_model::{Applied, Family, Handler, ModelError, Query, Reply, Request, 
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MS_NS: u64 = 1_000_000;
+/// Sixteenths of the buffers that fragments of one IP version may take, for the router and in transit each.
+const SHARE: usize = 1;
 
 /// What a worker says of its store.
 #[derive(Default)]
@@ -51,13 +55,20 @@ pub struct ReassemblySwitches {
     buffers: AtomicU32,
     timeout: AtomicU32,
     virtual_timeout_ms: AtomicU32,
+    /// Their shares of the buffers.
+    pub(crate) full: Arc<Share>,
+    pub(crate) virt: Arc<Share>,
     cells: Box<[Cells]>,
     virtual_cells: Box<[VirtualCells]>,
 }
 
 impl ReassemblySwitches {
-    /// With the usual settings.
-    pub fn new(family: Family) -> Self {
+    /// With the default settings, and shares of the buffers.
+    pub fn new(family: Family, engine: &mut Engine) -> Result<Self, GraphError> {
+        let [full, virt] = match family {
+            Family::V4 => [V4::REASSEMBLY, V4::SV_REASSEMBLY],
+            Family::V6 => [V6::REASSEMBLY, V6::SV_REASSEMBLY],
+        };
         let switches = ReassemblySwitches {
             family,
             datagrams: AtomicU32::new(0),
@@ -65,11 +76,13 @@ impl ReassemblySwitches {
             buffers: AtomicU32::new(0),
             timeout: AtomicU32::new(0),
             virtual_timeout_ms: AtomicU32::new(0),
+            full: engine.add_share(full, SHARE)?,
+            virt: engine.add_share(virt, SHARE)?,
             cells: (0..MAX_WORKERS).map(|_| Cells::default()).collect(),
             virtual_cells: (0..MAX_WORKERS).map(|_| VirtualCells::default()).collect(),
         };
         switches.set(&ReassemblySettings::of_family(family));
-        switches
+        Ok(switches)
     }
 
     /// Take over settings.
@@ -84,10 +97,15 @@ impl ReassemblySwitches {
     }
 
     pub(crate) fn bounds(&self) -> Bounds {
+        self.bounds_with(&self.full)
+    }
+
+    fn bounds_with(&self, share: &Share) -> Bounds {
+        let buffers = self.buffers.load(Relaxed) as usize;
         Bounds {
             datagrams: self.datagrams.load(Relaxed),
             fragments: self.fragments.load(Relaxed),
-            buffers: self.buffers.load(Relaxed),
+            buffers: buffers.min(share.each()) as u32,
             timeout_ns: u64::from(self.timeout.load(Relaxed)) * SECOND_NS,
         }
     }
@@ -96,7 +114,7 @@ impl ReassemblySwitches {
     pub(crate) fn virtual_bounds(&self) -> Bounds {
         Bounds {
             timeout_ns: u64::from(self.virtual_timeout_ms.load(Relaxed)) * MS_NS,
-            ..self.bounds()
+            ..self.bounds_with(&self.virt)
         }
     }
 
@@ -107,6 +125,7 @@ impl ReassemblySwitches {
         for (cell, number) in cells.now.iter().zip(now) {
             cell.store(number, Relaxed);
         }
+        self.virt.set_held(worker, now[2] as usize);
         let totals = [totals.known, totals.held, totals.dropped];
         for (cell, number) in cells.totals.iter().zip(totals) {
             cell.store(number, Relaxed);
@@ -122,6 +141,7 @@ impl ReassemblySwitches {
         now_ns: u64,
     ) {
         let cells = &self.cells[worker % MAX_WORKERS];
+        self.full.set_held(worker, fragments as usize);
         cells.datagrams.store(datagrams, Relaxed);
         cells.fragments.store(fragments, Relaxed);
         cells.oldest_ns.store(oldest_ns.unwrap_or(now_ns), Relaxed);
@@ -169,6 +189,7 @@ impl ReassemblySwitches {
             max_reassemblies: self.datagrams.load(Relaxed),
             max_reassembly_length: self.fragments.load(Relaxed),
             max_buffers: self.buffers.load(Relaxed),
+            share: self.virt.each() as u32,
             timeout_ms: self.virtual_timeout_ms.load(Relaxed),
             workers: worker_set
                 .iter()
@@ -183,6 +204,7 @@ impl ReassemblySwitches {
             max_reassemblies: self.datagrams.load(Relaxed),
             max_reassembly_length: self.fragments.load(Relaxed),
             max_buffers: self.buffers.load(Relaxed),
+            share: self.full.each() as u32,
             timeout: self.timeout.load(Relaxed),
             workers: worker_set.iter().map(|worker| self.row(worker)).collect(),
         }

@@ -45,14 +45,16 @@ struct Datagram {
     head_end: u32,
     born_ns: u64,
     came: CoveredRange,
-    /// Fragments that wait, in the order in which they came.
+    /// Fragments that wait, in the order in which they came, and the buffers that they take.
     waits: Chain,
+    buffers: u32,
 }
 
 /// A fragment that waits, or waited.
 struct Piece<T> {
     item: Option<T>,
     start: u32,
+    buffers: u32,
     fate: Fate,
 }
 
@@ -64,8 +66,9 @@ pub(crate) struct Flows<K, T> {
     /// Fragments that go on, and those that are dropped, in order.
     ready: Chain,
     doomed: Chain,
-    /// Fragments that wait for their first.
+    /// Buffers of fragments that wait for their first, and of all that are there.
     waiting: u32,
+    held: u32,
     /// Datagrams that were known and gave way.
     forgotten: u64,
 }
@@ -76,6 +79,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         let piece = || Piece {
             item: None,
             start: 0,
+            buffers: 0,
             fate: Fate::Drop(Fault::Full),
         };
         Flows {
@@ -84,6 +88,7 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
             ready: Chain::default(),
             doomed: Chain::default(),
             waiting: 0,
+            held: 0,
             forgotten: 0,
         }
     }
@@ -94,8 +99,14 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
     }
 
     /// Fragments that are held.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests check the bounds by it"))]
     pub fn fragments(&self) -> u32 {
         self.pieces.used()
+    }
+
+    /// Buffers that are held.
+    pub fn buffers(&self) -> u32 {
+        self.held
     }
 
     /// Since when the oldest datagram of either line is there.
@@ -120,6 +131,11 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
                 self.forget(slot, Fault::Timeout);
             }
         }
+    }
+
+    /// The limit has been lowered: the oldest datagrams that wait go until what waits is within it.
+    pub fn shrink(&mut self, buffers: u32) {
+        while self.waiting > buffers && self.make_room(None) {}
     }
 
     /// A first fragment came, which says what its flow's hash is: those that waited for it are due.
@@ -180,8 +196,13 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         if found.is_some_and(|slot| self.datagrams[slot].waits.len >= bounds.fragments) {
             return Err(Fault::TooMany);
         }
-        while self.waiting >= bounds.buffers && self.make_room(found) {}
-        if self.pieces.is_full() || self.waiting >= bounds.buffers {
+        // Nothing that there is no room for anyway makes others go.
+        let needed = span.buffers();
+        while needed <= bounds.buffers
+            && self.waiting + needed > bounds.buffers
+            && self.make_room(found)
+        {}
+        if self.pieces.is_full() || self.waiting + needed > bounds.buffers {
             return Err(Fault::Full);
         }
         let slot = match found {
@@ -197,15 +218,18 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
         let Some(at) = self.pieces.open() else { return };
         let piece = &mut self.pieces[at];
         (piece.item, piece.start) = (Some(item), span.start);
+        piece.buffers = span.buffers();
         let it = &mut self.datagrams[slot];
         self.pieces.push(&mut it.waits, at);
         it.came.add(span);
-        self.waiting += 1;
+        it.buffers += span.buffers();
+        self.waiting += span.buffers();
+        self.held += span.buffers();
     }
 
     /// The next fragment that waited and goes on, and its flow's hash.
     pub fn next_ready(&mut self) -> Option<(T, u32)> {
-        match pop(&mut self.pieces, &mut self.ready)? {
+        match self.pop(Exit::Ready)? {
             (item, Fate::Known(hash)) => Some((item, hash)),
             // Not so: `let_go` sorts them.
             (_, Fate::Drop(_)) => None,
@@ -214,23 +238,34 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
 
     /// The next fragment that waited in vain, and why.
     pub fn next_drop(&mut self) -> Option<(T, Fault)> {
-        match pop(&mut self.pieces, &mut self.doomed)? {
+        match self.pop(Exit::Doomed)? {
             (item, Fate::Drop(fault)) => Some((item, fault)),
             (_, Fate::Known(_)) => None,
         }
     }
 }
 
-/// Take the first fragment of those that leave.
-fn pop<T>(pieces: &mut Chains<Piece<T>>, exit: &mut Chain) -> Option<(T, Fate)> {
-    let at = pieces.pop(exit)?;
-    pieces.close(at);
-    let piece = &mut pieces[at];
-    Some((piece.item.take()?, piece.fate))
+/// Which fragments leave.
+enum Exit {
+    Ready,
+    Doomed,
 }
 
 /// Lines and lists.
 impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
+    /// Take the first fragment of those that leave.
+    fn pop(&mut self, exit: Exit) -> Option<(T, Fate)> {
+        let exit = match exit {
+            Exit::Ready => &mut self.ready,
+            Exit::Doomed => &mut self.doomed,
+        };
+        let at = self.pieces.pop(exit)?;
+        self.pieces.close(at);
+        let piece = &mut self.pieces[at];
+        self.held -= piece.buffers;
+        Some((piece.item.take()?, piece.fate))
+    }
+
     /// A place for a new datagram.
     fn open(&mut self, key: &K, line: usize, bounds: &Bounds, now_ns: u64) -> Result<Place, Fault> {
         while self.datagrams.len(KNOWN) + self.datagrams.len(AWAITED) >= bounds.datagrams.max(1)
@@ -288,8 +323,9 @@ impl<K: Copy + Eq + Hash + Default, T> Flows<K, T> {
 
     /// All that waits for a datagram leaves, in order, each as `fate` says.
     fn let_go(&mut self, slot: Place, fate: impl Fn(&Piece<T>) -> Fate) {
-        let waits = &mut self.datagrams[slot].waits;
-        self.waiting -= waits.len;
+        let it = &mut self.datagrams[slot];
+        self.waiting -= std::mem::take(&mut it.buffers);
+        let waits = &mut it.waits;
         while let Some(at) = self.pieces.pop(waits) {
             let piece = &mut self.pieces[at];
             piece.fate = fate(piece);

@@ -24,6 +24,15 @@ pub(crate) struct Span {
     pub ecn: u8,
     /// Bytes of its headers, which are not shared out.
     pub head: u16,
+    /// Buffers that it takes behind its first one.
+    pub chained: u32,
+}
+
+impl Span {
+    /// Buffers that the fragment takes.
+    pub fn buffers(&self) -> u32 {
+        1 + self.chained
+    }
 }
 
 /// How much may wait, and how long.
@@ -32,7 +41,7 @@ pub(crate) struct Bounds {
     pub datagrams: u32,
     /// Fragments of one datagram.
     pub fragments: u32,
-    /// Fragments of all datagrams.
+    /// Buffers of the fragments of all datagrams.
     pub buffers: u32,
     pub timeout_ns: u64,
 }
@@ -89,6 +98,8 @@ struct Datagram {
     /// Its length, once the last fragment has come.
     total: Option<u32>,
     bytes: u32,
+    /// Buffers that its fragments take.
+    buffers: u32,
     /// Which of the four congestion marks its fragments have.
     marks: u8,
     /// Its fragments, by their place in it.
@@ -106,8 +117,9 @@ pub(crate) struct Store<K, T> {
     datagrams: Datagrams<K, Datagram, 1>,
     /// Fragments that are there, those that are to be dropped included.
     pieces: Chains<Piece<T>>,
-    /// Fragments that wait for the rest.
+    /// Buffers of fragments that wait for the rest, and of all that are there.
     waiting: u32,
+    held: u32,
     /// Datagrams that are whole, and those with fragments to be dropped.
     whole: VecDeque<Place>,
     doomed: VecDeque<Place>,
@@ -128,6 +140,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
             datagrams: Datagrams::new(datagrams),
             pieces: Chains::new(fragments, piece),
             waiting: 0,
+            held: 0,
             whole: VecDeque::with_capacity(datagrams),
             doomed: VecDeque::with_capacity(datagrams),
         }
@@ -139,8 +152,14 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
     }
 
     /// Fragments that are held.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests check the bounds by it"))]
     pub fn fragments(&self) -> u32 {
         self.pieces.used()
+    }
+
+    /// Buffers that are held.
+    pub fn buffers(&self) -> u32 {
+        self.held
     }
 
     /// When the oldest datagram came.
@@ -158,6 +177,11 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         while let Some(slot) = self.datagrams.overdue(LINE, timeout_ns, now_ns) {
             self.forget(slot, Fault::Timeout);
         }
+    }
+
+    /// The limit has been lowered: the oldest datagrams go until what waits is within it.
+    pub fn shrink(&mut self, buffers: u32) {
+        while self.waiting > buffers && self.evict(None) {}
     }
 
     /// Whether a fragment may wait, or why not.
@@ -182,8 +206,13 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
             }
             return Err(fault);
         }
-        while self.waiting >= bounds.buffers && self.evict(Some(slot)) {}
-        if self.pieces.is_full() || self.waiting >= bounds.buffers {
+        // Nothing that there is no room for anyway makes others go.
+        let needed = span.buffers();
+        while needed <= bounds.buffers
+            && self.waiting + needed > bounds.buffers
+            && self.evict(Some(slot))
+        {}
+        if self.pieces.is_full() || self.waiting + needed > bounds.buffers {
             self.spoil(slot, Fault::Full);
             return Err(Fault::Full);
         }
@@ -200,8 +229,10 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
             item: Some(item),
             span,
         };
-        self.waiting += 1;
+        self.waiting += span.buffers();
+        self.held += span.buffers();
         let it = &mut self.datagrams[slot];
+        it.buffers += span.buffers();
         self.pieces.insert(&mut it.fragments, before, at);
         it.bytes += span.end - span.start;
         it.marks |= 1 << (span.ecn & 3);
@@ -337,7 +368,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
     /// The fragments of a datagram wait no longer.
     fn end_wait(&mut self, slot: Place) {
         if self.datagrams[slot].state == State::Open {
-            self.waiting -= self.datagrams[slot].fragments.len;
+            self.waiting -= self.datagrams[slot].buffers;
         }
     }
 
@@ -378,6 +409,7 @@ impl<K: Copy + Eq + Hash + Default, T> Store<K, T> {
         let at = self.pieces.pop(&mut self.datagrams[slot].fragments)?;
         self.pieces.close(at);
         let piece = &mut self.pieces[at];
+        self.held -= piece.span.buffers();
         Some((piece.span, piece.item.take()?))
     }
 }

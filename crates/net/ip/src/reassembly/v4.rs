@@ -75,6 +75,7 @@ impl Reassemble for V4 {
             more,
             ecn: bytes[1] & 3,
             head: head as u16,
+            chained: 0,
         };
         Ok((key, span))
     }
@@ -124,6 +125,7 @@ mod tests {
             more: true,
             ecn: 2,
             head: 20,
+            chained: 0,
         };
         assert_eq!(span, want);
         assert!(!said(&fragment(17, 3, 5)).unwrap().more);

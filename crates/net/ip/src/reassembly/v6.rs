@@ -73,6 +73,7 @@ impl Reassemble for V6 {
             more,
             ecn: bytes[1] >> 4 & 3,
             head: head as u16,
+            chained: 0,
         };
         Ok((key, span))
     }
@@ -141,6 +142,7 @@ mod tests {
             more: true,
             ecn: 3,
             head: 56,
+            chained: 0,
         };
         assert_eq!(span, want);
     }

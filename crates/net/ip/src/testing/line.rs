@@ -91,10 +91,10 @@ impl Plan {
         (size, front): (usize, usize),
         ends: &[&'static str],
     ) -> Plan {
-        let (domain, clock, pool) = (Domain::new(), Clock::manual(), Pool::new(2048).unwrap());
+        let (domain, clock, pool) = (Domain::new(), Clock::manual(), Pool::new(16_384).unwrap());
         let settings = Settings {
             vector_size: size.max(4),
-            buffers: 2048,
+            buffers: 16_384,
             level,
             workers: 1,
             clock: clock.clone(),
@@ -124,9 +124,9 @@ impl Plan {
             Af::V6 => Family::V6,
         };
         Plan {
-            engine,
             domain,
-            switches: Arc::new(ReassemblySwitches::new(family)),
+            switches: Arc::new(ReassemblySwitches::new(family, &mut engine).unwrap()),
+            engine,
             clock,
             pool,
             waiting,

@@ -75,15 +75,19 @@ impl<F: Family> Glean<F> {
     }
 }
 
-/// The next hop of a packet.
-fn next_hop<F: Gleans>(view: &View<'_, F>, packet: &Packet<'_>) -> Option<Key> {
+/// The next hop of a packet, and whether a route names it.
+fn next_hop<F: Gleans>(view: &View<'_, F>, packet: &Packet<'_>) -> Option<(Key, bool)> {
     let dpo = Dpo(packet.get(Col::Dpo)?);
     match dpo.kind() {
-        DpoKind::Glean => Some((dpo.index(), F::destination(packet.bytes())?)),
+        DpoKind::Glean => {
+            let key = (dpo.index(), F::destination(packet.bytes())?);
+            Some((key, false))
+        }
         DpoKind::Incomplete => {
             let adj = view.adj(dpo.index());
             let address: [u8; 16] = adj.bytes().try_into().ok()?;
-            Some((adj.tx_if, Ipv6Addr::from(address).to_canonical()))
+            let key = (adj.tx_if, Ipv6Addr::from(address).to_canonical());
+            Some((key, true))
         }
         _ => None,
     }
@@ -95,9 +99,9 @@ fn may_wait<F: Gleans>(
     table: &IfTable,
     lane: &ControlQueues,
     packet: &Packet<'_>,
-) -> Result<Key, Count> {
+) -> Result<(Key, bool), Count> {
     // What has waited already, and nobody answered, names none.
-    let key = next_hop(view, packet).ok_or(Count::Unresolved)?;
+    let (key, is_next_hop) = next_hop(view, packet).ok_or(Count::Unresolved)?;
     let speaks = match key.1 {
         IpAddr::V4(_) => Flag::Ip4,
         IpAddr::V6(_) => Flag::Ip6,
@@ -106,8 +110,8 @@ fn may_wait<F: Gleans>(
     if !asks {
         return Err(Count::Unresolved);
     }
-    if lane.has_room() {
-        Ok(key)
+    if lane.has_room(packet.buffers()) {
+        Ok((key, is_next_hop))
     } else {
         Err(Count::HoldFull)
     }
@@ -127,7 +131,7 @@ impl<F: Gleans> Node for Glean<F> {
             |packet| match may_wait(&view, table, lane, packet) {
                 Ok(key) => {
                     cx.count(Count::Held, 1);
-                    lane.moved(1);
+                    lane.leave(packet.buffers());
                     HoldAction::Hold(key)
                 }
                 Err(why) => {
@@ -138,12 +142,13 @@ impl<F: Gleans> Node for Glean<F> {
                     HoldAction::Send(Next::TELL)
                 }
             },
-            |key, packet| {
+            |(key, is_next_hop), packet| {
                 let family = F::AF;
                 // There is room: as many fit as may be away.
                 let _ = lane.waiting_packets.push(HeldForResolution {
                     key,
                     family,
+                    is_next_hop,
                     packet,
                 });
             },

@@ -1,12 +1,14 @@
 //! neighbor-output: what the control thread gives back to the graph: questions and announcements as frames, and packets that
 //! waited for an answer.
 
-use crate::lane::{ControlQueues, Frame};
+use crate::lane::{ControlQueues, End, Frame};
 use crate::node::ip_glean::Gleans;
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use volley_fib::{V4, V6};
-use volley_graph::{Col, Column, Cx, Isa, Output, Source, WakeConditions, counters, nexts};
+use volley_graph::{
+    Col, Column, Counters, Cx, Isa, Output, Source, WakeConditions, counters, nexts,
+};
 use volley_model::Family;
 
 nexts! {
@@ -17,6 +19,7 @@ nexts! {
         Lost4 => <V4 as Gleans>::NAME,
         Lost6 => <V6 as Gleans>::NAME,
         Output => "interface-output",
+        Drop => "error-drop",
     }
 }
 
@@ -29,6 +32,8 @@ counters! {
         Resumed = "resumed" (Info),
         /// packets whose next hop did not answer
         Lost = "lost" (Info),
+        /// packets that waited for their next hop's MAC address and yielded to newer ones
+        Evicted = "evicted" (Warn),
         /// questions and announcements for which no packet buffer was free
         NoBuffers = "no-buffers" (Warn),
     }
@@ -39,6 +44,7 @@ pub struct NeighborOutput {
     lane: Arc<ControlQueues>,
     codes: Column,
     tx: Column,
+    reasons: Column,
 }
 
 impl NeighborOutput {
@@ -48,32 +54,45 @@ impl NeighborOutput {
             lane,
             codes: Column::new(size),
             tx: Column::new(size),
+            reasons: Column::new(size),
         }
     }
 
     /// Packets that waited.
     fn resume<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let (lane, codes, size) = (&self.lane, &mut self.codes, out.vector_size());
-        let (mut n, mut lost) = (0, 0);
+        let (mut n, mut lost, mut evicted, mut buffers) = (0, 0, 0, 0);
+        let reasons = self.reasons.words_mut(size);
         let mut fresh = out.new_from_held(|| {
             let back = lane.resolved_packets.pop()?;
-            let next = match (back.family, back.is_unresolved) {
-                (Family::V4, false) => Next::Ip4,
-                (Family::V6, false) => Next::Ip6,
-                (Family::V4, true) => Next::Lost4,
-                (Family::V6, true) => Next::Lost6,
+            let next = match (back.family, back.end) {
+                (Family::V4, End::Resumed) => Next::Ip4,
+                (Family::V6, End::Resumed) => Next::Ip6,
+                (Family::V4, End::Lost) => Next::Lost4,
+                (Family::V6, End::Lost) => Next::Lost6,
+                (_, End::Evicted) => Next::Drop,
             };
-            lost += u64::from(back.is_unresolved);
+            reasons[n] = match back.end {
+                End::Evicted => cx.node().reason(Count::Evicted.index()),
+                End::Resumed | End::Lost => 0,
+            };
+            lost += u64::from(back.end == End::Lost);
+            evicted += u64::from(back.end == End::Evicted);
+            buffers += back.packet.buffers();
             codes.words_mut(size)[n] = next as u32;
             n += 1;
             Some(back.packet)
         });
-        lane.moved(-(n as isize));
-        cx.count(Count::Resumed, n as u64 - lost);
+        lane.come_back(n, buffers, evicted);
+        cx.count(Count::Resumed, n as u64 - lost - evicted);
+        cx.count(Count::Evicted, evicted);
         cx.count(Count::Lost, lost);
-        if lost > 0 {
-            // A packet without a next hop waits no second time.
-            fresh.prepare(|_, packet| packet.set(Col::Dpo, 0));
+        if lost + evicted > 0 {
+            fresh.prepare(|row, packet| {
+                // A packet without a next hop waits no second time.
+                packet.set(Col::Dpo, 0);
+                packet.set(Col::Err, reasons[row]);
+            });
         }
         fresh.send_by(codes)
     }

@@ -155,3 +155,27 @@ fn a_flood_holds_no_more_than_it_may() {
             .any(|it| it.0 == "ip4-local" && it.1[34..] == body[..])
     );
 }
+
+#[test]
+fn the_share_of_the_pool_applies_whatever_is_configured() {
+    let mut bench = bench::<V4>(Level::detect(), 256, Fib::dataplane4);
+    bench.switches.set(&ReassemblySettings {
+        max_reassemblies: 8192,
+        max_buffers: 8192,
+        ..ReassemblySettings::of_family(Family::V4)
+    });
+    let (body, mut dropped) = (body(64), 0);
+    for id in 0..3000u16 {
+        dropped += bench.give([ip4(id, &body, 0, 16)]).len();
+        assert!(bench.pool.report().in_use() <= 1024, "{id}");
+    }
+    let share = bench.engine.shares().remove(0);
+    assert_eq!(
+        (share.name, share.limit, share.held),
+        ("ip4-full-reassembly", 1024, 1024)
+    );
+    assert_eq!(
+        (share.evicted as usize, dropped),
+        (3000 - 1024, 3000 - 1024)
+    );
+}

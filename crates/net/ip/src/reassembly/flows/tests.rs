@@ -367,3 +367,30 @@ fn however_long_its_fragments_come_a_flow_is_forgotten() {
     while known().0 {}
     assert!(known().1 <= 2 * LIFE_NS);
 }
+
+#[test]
+fn buffers_count_and_not_fragments_and_a_lower_limit_applies_to_what_waits() {
+    let bounds = Bounds {
+        buffers: 40,
+        ..BOUNDS
+    };
+    let mut store = Fragments::new(64, 512);
+    for key in 0..5 {
+        let later = Span {
+            chained: 9,
+            ..span(8, 16, true)
+        };
+        let Ok(Later::Wait(leave)) = store.later(&key, later, &bounds, u64::from(key)) else {
+            panic!("{key}");
+        };
+        store.put(leave, key as usize);
+    }
+    assert_eq!(collect(&mut store), [(0, Went::Lost(Why::Evicted))]);
+    assert_eq!(store.buffers(), 40);
+    store.shrink(25);
+    let gone = [1, 2].map(|n| (n, Went::Lost(Why::Evicted)));
+    assert_eq!((collect(&mut store), store.buffers()), (gone.to_vec(), 20));
+    store.first(&3, (span(0, 8, true), 7), &bounds, 9).unwrap();
+    assert_eq!(collect(&mut store), [(3, Went::On(7))]);
+    assert_eq!(store.buffers(), 10);
+}

@@ -248,3 +248,37 @@ fn congestion_marks_are_put_together() {
     assert_eq!(facts([1, 2]), (16, Some(1)));
     assert_eq!(facts([0, 3]), (16, None));
 }
+
+#[test]
+fn buffers_count_and_not_fragments_and_a_lower_limit_applies_to_what_waits() {
+    let bounds = Bounds {
+        buffers: 40,
+        ..BOUNDS
+    };
+    let mut store = Store::<u32, u32>::new(64, 512);
+    let of = |chained| Span {
+        chained,
+        ..span(0, 8, true)
+    };
+    let mut give = |store: &mut Store<u32, u32>, key: u32, chained| {
+        let leave = store.offer(&key, of(chained), &bounds, u64::from(key));
+        leave.map(|leave| store.put(leave, key))
+    };
+    for key in 0..4 {
+        give(&mut store, key, 9).unwrap();
+    }
+    assert_eq!((store.buffers(), store.next_drop()), (40, None));
+    give(&mut store, 4, 0).unwrap();
+    assert_eq!(store.next_drop(), Some((0, Fault::Evicted, true)));
+    assert_eq!(store.buffers(), 31);
+    assert_eq!(
+        give(&mut store, 5, 40),
+        Err(Fault::Full),
+        "it fits in no case, and none goes for it"
+    );
+    assert_eq!((store.next_drop(), store.buffers()), (None, 31));
+    // Another worker came.
+    store.shrink(20);
+    let gone: Vec<u32> = std::iter::from_fn(|| store.next_drop().map(|it| it.0)).collect();
+    assert_eq!((gone, store.buffers()), (vec![1, 2], 11));
+}

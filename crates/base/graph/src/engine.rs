@@ -169,7 +169,7 @@ impl Engine {
         }
         let books = (0..settings.workers).map(|_| Arc::default());
         let drop_tables: Arc<[Arc<DropTable>]> = books.collect();
-        let (kept, ignored) = (books.clone(), Ignored::new());
+        let (kept, ignored) = (drop_tables.clone(), Ignored::new());
         let kinds = ignored.clone();
         let places = settings.workers;
         let mut engine = Engine {

@@ -1,64 +1,64 @@
-//! Rings from one thread to another whose places always hold something: whoever gives puts a full thing in and takes an
-//! empty one out, whoever takes does the opposite. Nothing is allocated or freed on the way, and both sides own as many
-//! things as before.
+//! Exchange rings from one thread to another: every slot always contains an item. The producer swaps a full item for
+//! an empty one, the consumer an empty item for a full one. Nothing is allocated or freed, and both sides own as many
+//! items as before.
 //!
-//! One thread gives, one takes; neither waits for the other. [`Epochs`] keeps order across the rings of one giver: what
-//! it gives behind a turn may be used only when every taker has arrived at that turn.
+//! One thread produces and one consumes; neither waits for the other. [`Epochs`] keeps order across the rings of one
+//! producer: items of an epoch may be used only when every consumer has completed the epoch before.
 
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 use std::sync::Arc;
 
-/// A counter on cache lines of its own.
+/// A counter on its own cache lines.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
 struct Ring<T> {
     slots: Box<[UnsafeCell<T>]>,
-    /// How many things have been given.
+    /// The number of items enqueued.
     given: Line,
-    /// How many of them have been taken.
+    /// The number of items dequeued.
     taken: Line,
 }
 
-// SAFETY: a place is touched by the giver while it is free, by the taker while it is full; which of both it is follows
-// from the counters, whose release stores and acquire loads order what is done to it.
+// SAFETY: a slot is accessed by the producer while it is free and by the consumer while it is full. The counters tell
+// which; their release stores and acquire loads order the accesses.
 unsafe impl<T: Send> Sync for Ring<T> {}
-// SAFETY: it owns its things.
+// SAFETY: the ring owns its items.
 unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T> Ring<T> {
-    /// Exchange what is in the place that number `at` falls on.
+    /// Exchange the item in the slot of number `at`.
     #[inline(always)]
     fn swap(&self, at: u64, item: &mut T) {
-        // The number of places is a power of two.
+        // The number of slots is a power of two.
         let place = &self.slots[at as usize & (self.slots.len() - 1)];
         place.with_mut(|p| {
-            // SAFETY: the caller found in the counters that the place is its own for now.
+            // SAFETY: by the counters, the caller is the only one that may access the slot now.
             unsafe { std::ptr::swap(p, item) }
         });
     }
 }
 
-/// The side that gives.
+/// The producer's end.
 pub struct Producer<T> {
     ring: Arc<Ring<T>>,
     given: u64,
-    /// What was taken when it was looked at last.
+    /// The number of items dequeued, when it was last read.
     taken: u64,
 }
 
-/// The side that takes.
+/// The consumer's end.
 pub struct Consumer<T> {
     ring: Arc<Ring<T>>,
     taken: u64,
-    /// What was given when it was looked at last.
+    /// The number of items enqueued, when it was last read.
     given: u64,
 }
 
-/// A ring with these things in its places; how many counts, rounded down to a power of two.
+/// A ring with these items in its slots. Their number is rounded down to a power of two.
 ///
 /// # Panics
-/// If there is nothing.
+/// If there is no item.
 pub fn swap_ring<T: Send>(mut places: Vec<T>) -> (Producer<T>, Consumer<T>) {
     assert!(!places.is_empty(), "a ring has places");
     places.truncate(1 << places.len().ilog2());
@@ -81,7 +81,8 @@ pub fn swap_ring<T: Send>(mut places: Vec<T>) -> (Producer<T>, Consumer<T>) {
 }
 
 impl<T> Producer<T> {
-    /// Exchange `item` for what is in a free place. False when fewer than `spare` places would be left free: `item` stays.
+    /// Exchange `item` for the item of a free slot. Returns false, without a change, when fewer than `spare` slots
+    /// would be free afterwards.
     #[inline(always)]
     pub fn enqueue(&mut self, item: &mut T, spare: usize) -> bool {
         let room = self.ring.slots.len().saturating_sub(spare) as u64;
@@ -97,12 +98,12 @@ impl<T> Producer<T> {
         true
     }
 
-    /// Whether everything given has been taken.
+    /// Whether the consumer has dequeued all items.
     pub fn is_empty(&self) -> bool {
         self.ring.taken.0.load(Ordering::Acquire) == self.given
     }
 
-    /// How many places are free at least.
+    /// A lower bound of the number of free slots.
     pub fn free_slots(&mut self) -> usize {
         self.taken = self.ring.taken.0.load(Ordering::Acquire);
         self.ring.slots.len() - (self.given - self.taken) as usize
@@ -110,7 +111,7 @@ impl<T> Producer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// Exchange `item` for the oldest thing given. False when there is none: `item` stays.
+    /// Exchange `item` for the oldest full item. Returns false, without a change, when there is none.
     #[inline(always)]
     pub fn dequeue(&mut self, item: &mut T) -> bool {
         if self.is_empty() {
@@ -122,12 +123,12 @@ impl<T> Consumer<T> {
         true
     }
 
-    /// As [`Consumer::is_empty`], for whoever only looks.
+    /// As [`Consumer::is_empty`], without `&mut self`.
     pub fn is_empty_now(&self) -> bool {
         self.ring.given.0.load(Ordering::Acquire) == self.taken
     }
 
-    /// Whether there is nothing to take.
+    /// Whether there is no full item.
     #[inline(always)]
     pub fn is_empty(&mut self) -> bool {
         if self.taken == self.given {
@@ -137,16 +138,16 @@ impl<T> Consumer<T> {
     }
 }
 
-/// How far each taker of one giver's rings has come. A turn is a number that grows.
+/// The last complete epoch of each consumer of one producer's rings. Epochs are ascending numbers.
 pub struct Epochs {
     arrived: Box<[Line]>,
 }
 
-/// What a taker that does not exist has arrived at.
+/// The epoch of a consumer that does not exist.
 const NOBODY: u64 = u64::MAX;
 
 impl Epochs {
-    /// For up to `takers` takers, none of which exists.
+    /// For at most `takers` consumers, none of which exists yet.
     pub fn new(takers: usize) -> Arc<Self> {
         let nobody = || Line(AtomicU64::new(NOBODY));
         Arc::new(Epochs {
@@ -154,27 +155,27 @@ impl Epochs {
         })
     }
 
-    /// `taker` comes; nothing was given to it before `turn`.
+    /// Add consumer `taker`; it was given nothing before epoch `turn`.
     pub fn join(&self, consumer: usize, turn: u64) {
         if let Some(cell) = self.arrived.get(consumer) {
             cell.0.store(turn, Ordering::Release);
         }
     }
 
-    /// `taker` has used everything that it was given before `turn`.
+    /// Consumer `taker` has used all items of the epochs before `turn`.
     pub fn complete(&self, consumer: usize, turn: u64) {
         if let Some(cell) = self.arrived.get(consumer) {
-            // It may have been said already that nobody waits for it.
+            // The consumer may have been removed already.
             cell.0.fetch_max(turn, Ordering::AcqRel);
         }
     }
 
-    /// `taker` exists no more: nobody waits for it.
+    /// Remove consumer `taker`: its epochs count as complete.
     pub fn leave(&self, consumer: usize) {
         self.complete(consumer, NOBODY);
     }
 
-    /// Whether every taker has arrived at `turn`.
+    /// Whether every consumer has completed epoch `turn`.
     pub fn is_complete(&self, turn: u64) -> bool {
         let came = |cell: &Line| cell.0.load(Ordering::Acquire) >= turn;
         self.arrived.iter().all(came)

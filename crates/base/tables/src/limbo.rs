@@ -1,22 +1,22 @@
-//! A waiting room for slots that readers may still look at.
+//! Deferred free of slots that readers may still read.
 //!
-//! A table that recycles pieces of its own memory (leaf runs, blocks) puts a piece here when no new reader
-//! can find it any more. Pieces come out, in order, once every reader has passed a quiescent point.
-//! Tickets are taken per batch, not per piece: advancing the epoch makes every worker miss one cache line.
+//! A table that recycles pieces of its own memory (leaf runs, blocks) adds a piece here when no new reader can find
+//! it. The pieces are freed in order, when every reader has passed a quiescent point. A grace period is started per
+//! batch, not per piece, because a new epoch costs every worker a cache miss.
 
 use std::collections::VecDeque;
 
 use crate::qsbr::Domain;
 
-/// Pieces per ticket, unless the caller is in need.
+/// The pieces of a batch, unless the caller needs memory at once.
 const BATCH: usize = 64;
 
 pub(crate) struct DeferredFree<T> {
-    /// Unlinked, not yet under a ticket.
+    /// Unlinked pieces without a grace period yet.
     fresh: Vec<T>,
-    /// Batches under their ticket, oldest first.
+    /// Batches with their grace period, oldest first.
     waiting: VecDeque<(u64, Vec<T>)>,
-    /// Empty vectors for reuse: steady updates do not allocate.
+    /// Empty vectors for reuse: regular updates do not allocate.
     spare: Vec<Vec<T>>,
 }
 
@@ -29,13 +29,13 @@ impl<T> DeferredFree<T> {
         }
     }
 
-    /// Takes in a piece. It must be unlinked from everything a reader can reach
-    /// before the next call of [`DeferredFree::collect`].
+    /// Add a piece. It must be unlinked from everything that a reader can reach before the next call of
+    /// [`DeferredFree::collect`].
     pub(crate) fn push(&mut self, piece: T) {
         self.fresh.push(piece);
     }
 
-    /// Hands everything over at once, because the memory the pieces lie in was replaced as a whole.
+    /// Drop all pieces at once, because the memory that contains them was replaced as a whole.
     pub(crate) fn clear(&mut self, mut piece: impl FnMut(T)) {
         self.fresh.drain(..).for_each(&mut piece);
         self.waiting
@@ -44,8 +44,8 @@ impl<T> DeferredFree<T> {
             .for_each(piece);
     }
 
-    /// Hands every piece that no reader can see any more to `free`.
-    /// Call only when all pushed pieces are unlinked (between two updates).
+    /// Call `free` for every piece that no reader can read any more. Call this method only when all added pieces are
+    /// unlinked (between two updates).
     pub(crate) fn collect(&mut self, domain: &Domain, mut free: impl FnMut(T)) {
         if self.fresh.len() < BATCH {
             return;

@@ -1,14 +1,14 @@
-//! Notices: one thread hands things over by several ways (queues, shared cells) and posts a notice; the other one looks at a
-//! single word, and at the ways only when there is news.
+//! Notices: one thread enqueues work in several places (queues, shared cells) and posts a notice. The reader checks
+//! one word, and checks the places only after a notice.
 //!
 //! # Contract
-//! [`Notices::post`] is called *after* the thing was handed over. A reader that calls [`Notices::is_news`] and then looks at
-//! all the ways misses nothing: either the look finds the thing, or the next call of `is_news` is true. It costs the reader
-//! one load of a line that no thread writes meanwhile.
+//! [`Notices::post`] is called *after* the work was enqueued. A reader that calls [`Notices::is_news`] and then checks
+//! all the places misses nothing: either it finds the work, or the next call of `is_news` returns true. A check costs
+//! the reader one load of a cache line that no thread writes meanwhile.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// How many notices were posted.
+/// The number of notices posted.
 pub struct Notices(AtomicU64);
 
 impl Default for Notices {
@@ -18,13 +18,13 @@ impl Default for Notices {
 }
 
 impl Notices {
-    /// Any thread: something was handed over.
+    /// Post a notice. Any thread may call this.
     pub fn post(&self) {
-        // Releases what was handed over before.
+        // Releases the work that was enqueued before.
         self.0.fetch_add(1, Ordering::Release);
     }
 
-    /// The reader: whether a notice was posted since `seen` was brought up to date, which is done here.
+    /// For the reader: whether a notice was posted since `seen`, which is updated.
     #[inline(always)]
     pub fn is_news(&self, seen: &mut u64) -> bool {
         let now = self.0.load(Ordering::Acquire);

@@ -1,10 +1,10 @@
-//! Where somebody may look at packets as they pass: captures hang here.
+//! The hook for captures: it is called for packets that pass an interface or are dropped.
 
 use crate::{Direction, IfTable};
 use std::sync::Arc;
 use volley_graph::{DropHook, PacketView};
 
-/// What a tap may want to see.
+/// Where a hook captures packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CapturePoint {
     /// Packets that pass an interface.
@@ -13,12 +13,12 @@ pub enum CapturePoint {
     Dropped,
 }
 
-/// Somebody who looks at packets. Called on workers: no allocation, no locks, no formatting.
+/// Captures packets. Called on workers: no allocation, no locks, no formatting.
 pub trait CaptureHook: Send + Sync {
-    /// Whether it wants to see such packets now. Asked once per vector.
+    /// Whether the hook captures such packets now. Called once for each vector.
     fn is_active(&self, what: CapturePoint) -> bool;
-    /// A packet that passes `interface`. `back` bytes in front of its position belong to it (its Ethernet header, where
-    /// the position is behind it).
+    /// A packet that passes `interface`. The `back` bytes in front of its position belong to it: its Ethernet header,
+    /// where the position is behind it.
     fn packet_passed(
         &self,
         direction: Direction,
@@ -26,11 +26,11 @@ pub trait CaptureHook: Send + Sync {
         packet: &PacketView<'_>,
         now_ns: u64,
     );
-    /// A packet that is dropped; its `Err` column says why.
+    /// A packet that is dropped; its `Err` column is the reason.
     fn packet_dropped(&self, packet: &PacketView<'_>, now_ns: u64);
 }
 
-/// Counts drops by receiving interface, and shows them to the tap.
+/// Counts drops by receive interface, and passes them to the hook.
 pub(crate) struct DropCounter(pub(crate) Arc<IfTable>);
 
 impl DropHook for DropCounter {

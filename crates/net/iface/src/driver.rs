@@ -1,8 +1,8 @@
-//! What a driver leans on: an interface comes with its transmit node or not at all, and what happens to it is told to
-//! the driver, which may refuse.
+//! The interface to drivers: an interface and its transmit node are created together, and changes of the interface are
+//! passed to the driver, which may refuse them.
 //!
-//! Everything here lives on the control thread. A driver's `control.rs` keeps a [`DriverHost`] and the [`IfIdx`] of each of
-//! its interfaces (never the name: it may change).
+//! Everything here is on the control thread. A driver's `control.rs` keeps a [`DriverHost`] and the [`IfIdx`] of each
+//! of its interfaces (never the name, which can change).
 
 use crate::{IfError, IfIdx, Interfaces, Link};
 use std::cell::RefCell;
@@ -10,31 +10,31 @@ use std::rc::Rc;
 use volley_graph::{Engine, Node, Processes};
 use volley_model::{AdminState, ModelError, ObjectKind, RxMode, Switch};
 
-/// Why a driver does not do what is asked: the second half of a sentence that begins with what was asked ("the kernel
-/// says: Operation not permitted; run Volley with CAP_NET_ADMIN").
+/// Why a driver refuses a change: the second half of a sentence that begins with the change ("the kernel says:
+/// Operation not permitted; run Volley with CAP_NET_ADMIN").
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PortRefusal(pub String);
 
 impl PortRefusal {
-    /// With this text.
+    /// A refusal with this text.
     pub fn new(why: impl std::fmt::Display) -> Self {
         PortRefusal(why.to_string())
     }
 }
 
-/// A driver's side of one interface. Called before the change is made; a refusal leaves everything as it was. The
-/// defaults suit a driver that has nothing to set. Never called while [`Interfaces`] or [`Engine`] are borrowed.
+/// The driver's side of one interface. Called before a change is made; after a refusal nothing is changed. The
+/// defaults are for a driver that has nothing to set. Not called while [`Interfaces`] or [`Engine`] are borrowed.
 pub trait Port {
-    /// It is set up or down.
+    /// The interface is set up or down.
     fn set_admin(&mut self, _state: AdminState) -> Result<(), PortRefusal> {
         Ok(())
     }
-    /// It gets another MAC address.
+    /// The MAC address is changed.
     fn set_mac(&mut self, _mac: [u8; 6]) -> Result<(), PortRefusal> {
         Ok(())
     }
-    /// It gets another L3 MTU, in bytes.
+    /// The L3 MTU is changed, in bytes.
     fn set_mtu(&mut self, _mtu: u32) -> Result<(), PortRefusal> {
         Ok(())
     }
@@ -48,15 +48,15 @@ pub trait Port {
         self.set_mtu(default)?;
         Ok(default)
     }
-    /// It takes frames for any MAC address, or for its own only.
+    /// Promiscuous mode is enabled or disabled.
     fn set_promiscuous(&mut self, _on: Switch) -> Result<(), PortRefusal> {
         Ok(())
     }
-    /// Its receive queues are to be watched so.
+    /// The receive mode is changed.
     fn set_rx_mode(&mut self, _mode: RxMode) -> Result<(), PortRefusal> {
         Ok(())
     }
-    /// Lines of `show hardware`, behind those the interface was made with.
+    /// Lines of `show hardware` that follow those of [`NewInterface`].
     fn details(&self) -> Vec<String> {
         Vec::new()
     }
@@ -67,22 +67,22 @@ pub struct NoPort;
 
 impl Port for NoPort {}
 
-/// What a transmit node does by itself with what [`volley_graph::Offload`] asks for. What it does not do is done in
-/// software before packets reach it.
+/// The requests of [`volley_graph::Offload`] that a transmit node completes. The others are completed in software
+/// before packets reach it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Caps {
-    /// Finishes partial checksums.
+    /// Completes partial checksums.
     pub checksum: bool,
-    /// Cuts TCP over IPv4.
+    /// Segments TCP over IPv4.
     pub tcp4: bool,
-    /// Cuts TCP over IPv6.
+    /// Segments TCP over IPv6.
     pub tcp6: bool,
-    /// Cuts UDP.
+    /// Segments UDP.
     pub udp: bool,
 }
 
 impl Caps {
-    /// Nothing: every packet is complete when it comes.
+    /// No offload: every packet is complete when it reaches the node.
     pub const NONE: Caps = Caps {
         checksum: false,
         tcp4: false,
@@ -90,7 +90,7 @@ impl Caps {
         udp: false,
     };
 
-    /// Names of what it does.
+    /// The names of the offloads.
     pub fn names(self) -> Vec<&'static str> {
         let all = [
             (self.checksum, "checksum"),
@@ -109,33 +109,33 @@ impl Caps {
     }
 }
 
-/// What a driver says of the interface it makes. Begin with [`NewInterface::new`].
+/// The properties of a new interface. Begin with [`NewInterface::new`].
 pub struct NewInterface {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What kind of driver it has.
+    /// The type of the driver.
     pub kind: &'static str,
-    /// Its MAC address; none asks for a locally administered one made from the name.
+    /// The MAC address; with none, a locally administered one is derived from the name.
     pub mac: Option<[u8; 6]>,
-    /// The largest IP packet it takes, in bytes.
+    /// The maximum length of an IP packet, in bytes.
     pub mtu: u32,
-    /// The configured MTU; `mtu` is lower where the device takes less.
+    /// The configured MTU; `mtu` is lower when the device's limit is lower.
     pub configured_mtu: Option<u32>,
     /// The MTU of an interface of its kind without a configured one.
     pub default_mtu: u32,
-    /// What the driver has to say that does not change.
+    /// Constant lines of `show hardware`.
     pub details: Vec<String>,
-    /// Its link as it is now.
+    /// The current link state.
     pub link: Link,
-    /// What its transmit node does by itself.
+    /// The offloads of its transmit node.
     pub caps: Caps,
     /// The source node that receives for it.
     pub rx_node: &'static str,
     /// The worker of each receive queue.
     pub rx_queues: Vec<usize>,
-    /// Transmit queues.
+    /// The number of transmit queues.
     pub tx_queues: u32,
-    /// The driver's side of it.
+    /// The driver's side.
     pub port: Box<dyn Port>,
 }
 
@@ -160,20 +160,20 @@ impl NewInterface {
     }
 }
 
-/// Where interfaces are made: a driver's hand on the daemon. From [`crate::Registry::host`].
+/// The daemon, as drivers see it: it creates interfaces. From [`crate::Registry::host`].
 #[derive(Clone)]
 pub struct DriverHost {
     /// The graph.
     pub engine: Rc<RefCell<Engine>>,
     /// The interfaces.
     pub interfaces: Rc<RefCell<Interfaces>>,
-    /// Where handshakes, link events and reconnects run: [`Processes::watch`] and [`Processes::every`].
+    /// The processes for handshakes, link events and reconnects: [`Processes::watch`] and [`Processes::every`].
     pub processes: Processes,
 }
 
 impl DriverHost {
-    /// Make an interface, down, and its transmit node `NAME-tx` (`make` is asked for one instance per worker), with both
-    /// or neither there in the end.
+    /// Create an interface, down, and its transmit node `NAME-tx` (`make` creates the instance of each worker). After
+    /// an error neither exists.
     pub fn attach<N: Node>(
         &self,
         new: NewInterface,
@@ -194,7 +194,7 @@ impl DriverHost {
         })
     }
 
-    /// Undo [`DriverHost::attach`]. Packets that are still on their way to the transmit node are dropped.
+    /// Undo [`DriverHost::attach`]. Packets that are queued for the transmit node are dropped.
     pub fn detach(&self, index: IfIdx) -> Result<(), ModelError> {
         let name = self.interfaces.borrow().name(index.0);
         let gone = self.interfaces.borrow_mut().delete(&name);
@@ -203,18 +203,18 @@ impl DriverHost {
         node.map_err(|e| ModelError::invalid(format!("interface {name}"), e))
     }
 
-    /// A worker for each of so many receive queues: see [`Interfaces::assign_workers`].
+    /// Choose a worker for each of this number of receive queues: see [`Interfaces::assign_workers`].
     pub fn assign_workers(&self, queues: usize) -> Vec<usize> {
         self.interfaces.borrow().assign_workers(queues)
     }
 
-    /// As [`DriverHost::assign_workers`], for an interface that is there: queues that it had stay where they are.
+    /// As [`DriverHost::assign_workers`], for an existing interface: its queues stay on their workers.
     pub fn reassign_workers(&self, index: IfIdx, queues: usize) -> Vec<usize> {
         self.interfaces.borrow().reassign_workers(index, queues)
     }
 
-    /// The driver's way to move receive queues of an interface: `steer` is told the queue and its new worker.
-    /// Workers are notified each time.
+    /// Set the function that moves receive queues of an interface: `steer` gets the queue and its new worker. Workers
+    /// are notified after each call.
     pub fn set_queue_mover(&self, index: IfIdx, steer: impl Fn(usize, usize) + 'static) {
         let engine = self.engine.clone();
         let steer = move |queue, worker| {
@@ -226,13 +226,13 @@ impl DriverHost {
             .set_queue_mover(index, Rc::new(steer));
     }
 
-    /// An interface's number.
+    /// The index of an interface.
     pub fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
         let found = self.interfaces.borrow().index(name);
         found.map_err(|e| self.to_model_error(e))
     }
 
-    /// Refuse a name that is taken: before files are opened or sockets made for it.
+    /// An error if the name is in use. Call it before files or sockets are opened for the interface.
     pub fn check_free(&self, name: &str) -> Result<(), ModelError> {
         match self.interfaces.borrow().by_name(name) {
             Some(_) => Err(ModelError::exists(ObjectKind::Interface, name)),
@@ -240,48 +240,49 @@ impl DriverHost {
         }
     }
 
-    /// An interface's link comes or goes.
+    /// Set the link state of an interface.
     pub fn set_link(&self, index: IfIdx, link: Link) {
         self.interfaces.borrow_mut().set_link(index, link);
     }
 
-    /// An interface has the MAC address of the device behind it.
+    /// The device of an interface has this MAC address.
     pub fn set_mac(&self, index: IfIdx, mac: [u8; 6]) {
         self.interfaces.borrow_mut().set_mac(index, mac);
     }
 
-    /// The MTU of the kernel's interface behind an interface: see [`Interfaces::set_device_mtu`].
+    /// The kernel's interface behind an interface has this MTU: see [`Interfaces::set_device_mtu`].
     pub fn set_device_mtu(&self, index: IfIdx, mtu: u32) {
         self.interfaces.borrow_mut().set_device_mtu(index, mtu);
     }
 
-    /// What an interface's transmit node does by itself has changed (a peer came, features were negotiated).
+    /// The offloads of an interface's transmit node have changed (a peer has connected, features were negotiated).
     pub fn set_caps(&self, index: IfIdx, caps: Caps) {
         self.interfaces.borrow_mut().set_caps(index, caps);
     }
 
-    /// An interface's queues have changed (a peer came): the worker of each receive queue, and how many transmit queues.
+    /// The queues of an interface have changed (a peer has connected): the worker of each receive queue, and the
+    /// number of transmit queues.
     pub fn set_queues(&self, index: IfIdx, rx: Vec<usize>, tx: u32) {
         self.interfaces.borrow_mut().set_queues(index, rx, tx);
     }
 
-    /// Something was put into a source's inbox: workers look for it, and those that sleep wake up.
+    /// Work was enqueued for a source: notify the workers, and wake those that are asleep.
     pub fn wake(&self) {
         self.engine.borrow().wake();
     }
 
-    /// An interface error as the operator is told it.
+    /// An interface error as a model error, with its text for the operator.
     pub fn to_model_error(&self, error: IfError) -> ModelError {
         to_model_error(&self.interfaces.borrow(), error)
     }
 }
 
-/// Name of an interface's transmit node.
+/// The name of an interface's transmit node.
 pub fn tx_name(interface: &str) -> String {
     format!("{interface}-tx")
 }
 
-/// An interface error as the operator is told it.
+/// An interface error as a model error, with its text for the operator.
 pub fn to_model_error(interfaces: &Interfaces, error: IfError) -> ModelError {
     match error {
         IfError::Missing(name) => {

@@ -1,24 +1,24 @@
-//! Speaking on a link unasked: what a feature needs that sends frames of its own. The crate that knows the addresses of
-//! interfaces implements it; features that want it get it when they are registered.
+//! Link-local senders: for features that send frames of their own on a link. The crate that knows the addresses of
+//! interfaces implements the sender; features get it when they are registered.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An interface that is up, as one who speaks on it sees it.
+/// An interface that is up, as the source of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSource {
-    /// Its MAC address.
+    /// The MAC address.
     pub mac: [u8; 6],
-    /// Its first address of IPv4.
+    /// The first IPv4 address.
     pub ip4: Option<Ipv4Addr>,
-    /// Its link-local address, where it has IPv6.
+    /// The IPv6 link-local address, if the interface has IPv6.
     pub ip6: Option<Ipv6Addr>,
 }
 
-/// Has frames sent, on the control thread.
+/// Sends frames, on the control thread.
 pub trait LinkLocalSender {
-    /// An interface; none while it is down.
+    /// The interface as a source; none while it is down.
     fn link_source(&self, iface: u32) -> Option<LinkSource>;
 
-    /// Have a frame sent, of up to what every link of IPv6 carries.
+    /// Send a frame of at most the minimum IPv6 MTU.
     fn send(&self, iface: u32, frame: &[u8]);
 }

@@ -1,18 +1,19 @@
-//! Where receive queues are, and where they are to be: each on the worker that somebody named, else on one with few.
+//! The assignment of receive queues to workers: to the worker that the operator chose, otherwise to one with few
+//! queues.
 
 use crate::{IfIdx, Interfaces};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// A driver's way to send one of its receive queues (by number) to another worker. Called on the control thread; the queue
-/// goes there when its worker lets it.
+/// A driver's function that moves one of its receive queues (by index) to another worker. Called on the control
+/// thread; the queue moves when its present worker passes it on.
 pub type QueueMover = Rc<dyn Fn(usize, usize)>;
 
-/// What is known of placement besides the worker of each queue.
+/// The state of the assignment besides the worker of each queue.
 #[derive(Default)]
 pub(crate) struct QueueAssignment {
     steers: BTreeMap<IfIdx, QueueMover>,
-    /// Queues that somebody gave a worker.
+    /// Queues with a worker that the operator chose.
     pinned_workers: BTreeMap<(IfIdx, usize), usize>,
 }
 
@@ -23,18 +24,18 @@ impl QueueAssignment {
     }
 }
 
-/// A queue that is to go to a worker.
+/// A queue that is to move to a worker.
 struct QueueMove {
     steer: Option<QueueMover>,
     queue: usize,
     worker: usize,
 }
 
-/// Moves that are to be made while nothing is borrowed.
+/// Moves to make while nothing is borrowed.
 pub(crate) struct QueueMoves(Vec<QueueMove>);
 
 impl QueueMoves {
-    /// Make them; returns how many.
+    /// Make the moves. Returns their number.
     pub(crate) fn make(self) -> usize {
         for it in &self.0 {
             if let Some(steer) = &it.steer {
@@ -46,12 +47,12 @@ impl QueueMoves {
 }
 
 impl Interfaces {
-    /// The driver's way to move queues of an interface.
+    /// Set the function that moves queues of an interface.
     pub fn set_queue_mover(&mut self, index: IfIdx, steer: QueueMover) {
         self.steering.steers.insert(index, steer);
     }
 
-    /// Queues on each worker that takes new work.
+    /// The number of queues of each worker that accepts new work.
     fn loads(&self) -> BTreeMap<usize, usize> {
         let worker_set = self.table().worker_set();
         let mut loads: BTreeMap<usize, usize> = worker_set.accepting().map(|w| (w, 0)).collect();
@@ -61,20 +62,22 @@ impl Interfaces {
         loads
     }
 
-    /// The worker that somebody gave a queue, if it is there.
+    /// The worker that the operator chose for a queue, if it exists.
     fn pinned(&self, index: IfIdx, queue: usize) -> Option<usize> {
         let worker = *self.steering.pinned_workers.get(&(index, queue))?;
         let open = self.table().worker_set().accepting().any(|w| w == worker);
         open.then_some(worker)
     }
 
-    /// A worker for each of so many new receive queues: always the one with the fewest, the first of those.
+    /// Choose a worker for each of this number of new receive queues: the one with the fewest queues, and the lowest
+    /// id among those.
     pub fn assign_workers(&self, queues: usize) -> Vec<usize> {
         let mut loads = self.loads();
         (0..queues).map(|_| take_least(&mut loads)).collect()
     }
 
-    /// The same for an interface that is there: queues that it had stay, and those with a worker of their own go there.
+    /// As [`Self::assign_workers`], for an existing interface: its queues stay on their workers, and queues with a
+    /// chosen worker are assigned to that.
     pub fn reassign_workers(&self, index: IfIdx, queues: usize) -> Vec<usize> {
         let (mut loads, had) = (self.loads(), self.get(index));
         let of = |queue: usize| {
@@ -85,7 +88,7 @@ impl Interfaces {
         (0..queues).map(of).collect()
     }
 
-    /// Give a queue a worker of its own, or leave it to the automatic placement again.
+    /// Choose a worker for a queue, or return the queue to the automatic assignment.
     pub(crate) fn pin(&mut self, index: IfIdx, queue: usize, worker: Option<usize>) -> QueueMoves {
         match worker {
             Some(worker) => self.steering.pinned_workers.insert((index, queue), worker),
@@ -96,7 +99,8 @@ impl Interfaces {
         QueueMoves(moved.into_iter().collect())
     }
 
-    /// Workers have come or are to go: every queue goes where it belongs, and the others are shared out evenly.
+    /// Workers were added or are being drained: assign every queue to its chosen worker, and distribute the others
+    /// evenly.
     pub(crate) fn rebalance(&mut self) -> QueueMoves {
         let mut moves = Vec::new();
         let all = self.iter().map(|i| (i.index, i.rx_queues.clone()));
@@ -148,7 +152,7 @@ impl Interfaces {
     }
 }
 
-/// The worker with the fewest queues, the first of those, which has one more from now on.
+/// The worker with the fewest queues, and the lowest id among those. It has one more queue from now on.
 fn take_least(loads: &mut BTreeMap<usize, usize>) -> usize {
     let least = loads.iter_mut().min_by_key(|(worker, n)| (**n, **worker));
     least.map_or(0, |(worker, n)| {
@@ -186,17 +190,18 @@ mod tests {
         all.set_queue_mover(a, Rc::new(move |q, w| sink.borrow_mut().push((q, w))));
         all.pin(a, 2, Some(0)).make();
         assert_eq!((at(&all, a), made.take()), (vec![0, 1, 0, 0], vec![(2, 0)]));
-        // A worker that is not there: it stays, and goes when the worker comes.
+        // The chosen worker does not exist: the queue stays, and moves when that worker is added.
         all.pin(a, 1, Some(5)).make();
         assert_eq!((at(&all, a), made.take()), (vec![0, 1, 0, 0], vec![]));
-        // The first is to go: what it has goes elsewhere, evenly.
+        // The first worker is drained: its queues are distributed evenly.
         worker_set.set_draining(0, true);
         all.rebalance().make();
         let left = [at(&all, a), at(&all, b)].concat();
         let count = |w| left.iter().filter(|x| **x == w).count();
         assert_eq!((count(0), count(1) + count(2)), (0, 5));
         assert!(count(1).abs_diff(count(2)) <= 1, "{left:?}");
-        // It stays after all: the queue that was given to it comes back, others make it even.
+        // The draining is cancelled: the queue with this chosen worker moves back, and the others make the
+        // distribution even.
         worker_set.set_draining(0, false);
         all.rebalance().make();
         assert_eq!(at(&all, a)[2], 0);

@@ -1,7 +1,7 @@
-//! Receive queues in boxes: on their way to a worker, from one worker to another, and back to the control thread.
+//! Migration of receive queues, in boxes: to a worker, from one worker to another, and back to the control thread.
 //!
-//! Contract: a box is in one place, so two workers never poll a queue at a time. A worker hands a queue on once no packet of
-//! it waits on the worker, and neither side allocates, locks or waits.
+//! Contract: a box has one owner, so two workers never poll a queue at the same time. A worker passes a queue on when
+//! the worker holds no packet of it, and neither side allocates, locks or waits.
 
 use crossbeam_queue::ArrayQueue;
 use std::ops::{Deref, DerefMut};
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
-/// Where a queue is to be.
+/// The worker that a queue is assigned to.
 #[derive(Debug)]
 pub struct QueueTarget {
     to: AtomicU32,
-    /// It is counted among those on their way.
+    /// Whether the queue is counted among those in migration.
     moving: AtomicBool,
 }
 
@@ -24,7 +24,7 @@ pub struct WorkerQueue<Q> {
 }
 
 impl<Q> WorkerQueue<Q> {
-    /// Whether it is where it is to be. Where not, it is not polled any more.
+    /// Whether the queue is assigned to `worker`. If not, it is not polled any more.
     #[inline(always)]
     pub fn belongs_to(&self, worker: usize) -> bool {
         self.way.to.load(Relaxed) == worker as u32
@@ -46,7 +46,8 @@ impl<Q> DerefMut for WorkerQueue<Q> {
     }
 }
 
-/// The queues of one worker. Boxes, because they came as boxes and go back as such, for the control thread to free.
+/// The queues of one worker. They are boxed because they migrate as boxes and return to the control thread, which
+/// frees them.
 #[allow(clippy::vec_box)]
 pub type WorkerQueues<Q> = Vec<Box<WorkerQueue<Q>>>;
 
@@ -55,15 +56,15 @@ struct WorkerMailbox<Q> {
     retired: ArrayQueue<Box<WorkerQueue<Q>>>,
 }
 
-/// The ways of all receive queues of one kind.
+/// The mailboxes of all workers for the receive queues of one kind.
 pub struct QueueMigration<Q> {
     mailboxes: Box<[WorkerMailbox<Q>]>,
-    /// Queues on their way from one worker to another.
+    /// The number of queues in migration from one worker to another.
     moving: AtomicUsize,
 }
 
 impl<Q> QueueMigration<Q> {
-    /// For so many workers, each with `most` queues at most.
+    /// For this number of workers with at most `most` queues each.
     pub fn new(workers: usize, most: usize) -> Arc<Self> {
         let lane = |_| WorkerMailbox {
             incoming: ArrayQueue::new(most),
@@ -75,17 +76,17 @@ impl<Q> QueueMigration<Q> {
         })
     }
 
-    /// Room for the queues of one worker.
+    /// An empty list with capacity for the queues of one worker.
     pub fn new_queue_list(&self) -> WorkerQueues<Q> {
         Vec::with_capacity(self.mailboxes[0].incoming.capacity())
     }
 
-    /// How many workers there may be.
+    /// The maximum number of workers.
     pub fn workers(&self) -> usize {
         self.mailboxes.len()
     }
 
-    /// Control thread: hand a queue to a worker. A queue too many is polled by nobody.
+    /// For the control thread: assign a queue to a worker. A queue above the maximum is not polled.
     pub fn assign(&self, worker: usize, queue: Q) -> Arc<QueueTarget> {
         let way = Arc::new(QueueTarget {
             to: AtomicU32::new(worker as u32),
@@ -99,7 +100,7 @@ impl<Q> QueueMigration<Q> {
         way
     }
 
-    /// Control thread: a queue is to go to another worker. Whoever has it passes it on.
+    /// For the control thread: assign a queue to another worker. Its present worker passes it on.
     pub fn migrate(&self, way: &QueueTarget, worker: usize) {
         if way.to.swap(worker as u32, Relaxed) != worker as u32 {
             self.sets_out(way);
@@ -112,20 +113,20 @@ impl<Q> QueueMigration<Q> {
         }
     }
 
-    /// Control thread: drop the queues that came back; returns how many.
+    /// For the control thread: drop the queues that were returned. Returns their number.
     pub fn collect_retired(&self) -> usize {
         let all = self.mailboxes.iter();
         all.map(|lane| std::iter::from_fn(|| lane.retired.pop()).count())
             .sum()
     }
 
-    /// Worker: whether it has to stay awake: a queue waits to be taken in, or is on its way to somebody.
+    /// For a worker: whether it has to stay awake, because a queue is in its mailbox or in migration.
     pub fn is_waiting(&self, worker: usize) -> bool {
         !self.mailboxes[worker].incoming.is_empty() || self.moving.load(Relaxed) > 0
     }
 
-    /// Worker: take new queues in, hand on those that are to be elsewhere if the worker is `quiet`
-    /// ([`volley_graph::Output::is_drained`]), and give back those that are `gone`.
+    /// For a worker: take the queues of its mailbox, pass on those that are assigned to another worker if this worker
+    /// is `quiet` ([`volley_graph::Output::is_drained`]), and return those that are `gone`.
     #[inline(always)]
     pub fn exchange(
         &self,
@@ -148,7 +149,7 @@ impl<Q> QueueMigration<Q> {
                 false => self.hand_on(queue),
             };
             if let Err(queue) = left {
-                // No room there now: the next look tries again.
+                // The mailbox is full: the next call tries again.
                 queues.push(queue);
                 return;
             }
@@ -166,14 +167,15 @@ impl<Q> QueueMigration<Q> {
         }
     }
 
-    /// A queue has come to worker `here`, or ends (none). It is on its way no more, unless it is to go elsewhere.
+    /// A queue has reached worker `here`, or ends (none). It is no longer in migration, unless it is assigned to
+    /// another worker.
     fn arrived(&self, way: &QueueTarget, here: Option<usize>) {
         let leaves = || here.is_some_and(|here| way.to.load(Relaxed) != here as u32);
         if leaves() || !way.moving.swap(false, AcqRel) {
             return;
         }
         self.moving.fetch_sub(1, Relaxed);
-        // It was sent elsewhere meanwhile, by the control thread, which took it to be still on its way.
+        // The control thread has assigned it to another worker meanwhile, and counted it as still in migration.
         if leaves() {
             self.sets_out(way);
         }
@@ -209,7 +211,7 @@ mod tests {
         );
         yard.exchange(0, true, &mut a, |_| false);
         yard.exchange(1, true, &mut b, |_| false);
-        // Sent elsewhere while it is on its way.
+        // Assigned to another worker during the migration.
         yard.migrate(&way, 1);
         yard.exchange(2, true, &mut c, |_| false);
         assert!(a.is_empty() && b.is_empty() && c.is_empty());

@@ -1,12 +1,13 @@
-//! Which worker polls a receive queue: passed on like a baton, so that two never poll it at a time and no packet is missed.
+//! The worker that polls a receive queue. Ownership is passed from worker to worker, so that two workers never poll
+//! the queue at the same time and no packet is missed.
 //!
-//! Contract: the control thread says who is to have it ([`RxQueueOwner::request`]); who has it passes it on between two vectors,
-//! once nothing of what it received waits on it any more, and does not poll it again. Nobody waits.
+//! Contract: the control thread requests an owner ([`RxQueueOwner::request`]). The present owner passes the queue on
+//! between two vectors, when it holds no packet of the queue, and does not poll it again. No thread waits.
 
 use std::sync::atomic::{AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use volley_graph::WorkerSet;
 
-/// The place of one receive queue.
+/// The owner of one receive queue.
 #[derive(Debug, Default)]
 pub struct RxQueueOwner {
     current: AtomicU32,
@@ -14,7 +15,7 @@ pub struct RxQueueOwner {
 }
 
 impl RxQueueOwner {
-    /// With this worker.
+    /// Owned by this worker.
     pub fn new(worker: usize) -> Self {
         RxQueueOwner {
             current: AtomicU32::new(worker as u32),
@@ -22,13 +23,14 @@ impl RxQueueOwner {
         }
     }
 
-    /// Control thread: it is with `worker` from now on. Nobody polls the queue yet.
+    /// For the control thread: set the owner. No worker polls the queue yet.
     pub fn set(&self, worker: usize) {
         self.next.store(worker as u32, Relaxed);
         self.current.store(worker as u32, Release);
     }
 
-    /// Control thread: it is to be with `worker`. Where its worker is gone, it is there at once.
+    /// For the control thread: request that `worker` becomes the owner. If the present owner has ended, it is the
+    /// owner at once.
     pub fn request(&self, worker: usize, worker_set: &WorkerSet) {
         if !worker_set.has(self.current.load(Acquire) as usize) {
             self.current.store(worker as u32, Release);
@@ -36,34 +38,34 @@ impl RxQueueOwner {
         self.next.store(worker as u32, Relaxed);
     }
 
-    /// The worker that is to have it.
+    /// The requested owner.
     pub fn next(&self) -> usize {
         self.next.load(Relaxed) as usize
     }
 
-    /// The worker that has it.
+    /// The present owner.
     pub fn current(&self) -> usize {
         self.current.load(Acquire) as usize
     }
 
-    /// Whether `worker` has it, or is to have it.
+    /// Whether `worker` is the present or the requested owner.
     pub fn is_for(&self, worker: usize) -> bool {
         self.current() == worker || self.next() == worker
     }
 
-    /// Whether `worker` has to stay awake for it: it is to come, or to go.
+    /// Whether `worker` has to stay awake, because the queue is about to move to it or away from it.
     pub fn involves(&self, worker: usize) -> bool {
         let (now, next) = (self.current(), self.next());
         now != next && (now == worker || next == worker)
     }
 
-    /// Whether it is where it is to be.
+    /// Whether the requested owner is the owner.
     pub fn is_complete(&self) -> bool {
         self.current() == self.next()
     }
 
-    /// On a worker: whether it polls the queue now. When it is to go elsewhere, it does so here, if the worker is `quiet`:
-    /// no packet of the queue waits on it.
+    /// For a worker: whether it polls the queue now. When another owner is requested, this call passes the queue on,
+    /// if the worker is `quiet`: it holds no packet of the queue.
     #[inline(always)]
     pub fn is_owner(&self, worker: usize, quiet: bool) -> bool {
         if self.current.load(Acquire) != worker as u32 {

@@ -1,4 +1,4 @@
-//! What workers know of interfaces: atomics by index, written by the control thread, and counters per worker.
+//! Interfaces as workers see them: atomics by index, written by the control thread, and counters for each worker.
 
 use crate::capture_hook::CaptureHook;
 use crate::sub_interface::Sub;
@@ -7,13 +7,14 @@ use std::sync::{Arc, OnceLock};
 use volley_graph::{NodeId, WorkerSet};
 use volley_model::RxMode;
 
-/// The most interfaces with a driver that there can be: their numbers are the lowest.
+/// The maximum number of interfaces with a driver, which have the lowest indexes.
 pub const MAX_INTERFACES: usize = 1024;
 
-/// Numbers of all interfaces: those from [`MAX_INTERFACES`] on are sub-interfaces'.
+/// The maximum number of all interfaces: indexes from [`MAX_INTERFACES`] on are of sub-interfaces.
 pub const MAX_INTERFACE_INDEXES: usize = 1 << 14;
 
-/// The most queues of one interface in one direction that are counted apart; those beyond share the last one's counters.
+/// The maximum number of queues of an interface in a direction with own counters; the queues above share the last
+/// one's counters.
 pub const MAX_QUEUES: usize = 16;
 
 /// How long an interface in adaptive mode is polled after its last packet, in nanoseconds.
@@ -23,11 +24,11 @@ const ADAPTIVE: u32 = 0;
 const POLLING: u32 = 1;
 const INTERRUPT: u32 = 2;
 
-/// An interface by number.
+/// The index of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct IfIdx(pub u32);
 
-/// Properties of an interface that workers ask for.
+/// Properties of an interface that workers read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Flag {
@@ -35,41 +36,41 @@ pub enum Flag {
     Up = 1,
     /// In L2 mode: cross-connected.
     L2 = 2,
-    /// Takes frames for any MAC address.
+    /// Promiscuous: receives frames for any MAC address.
     Promiscuous = 4,
     /// Has an IPv4 address.
     Ip4 = 8,
     /// Has an IPv6 address.
     Ip6 = 16,
-    /// Learns its neighbours.
+    /// Resolves neighbors.
     ResolveNeighbors = 32,
-    /// Has a twin in the Linux kernel.
+    /// Has an LCP tap in the Linux kernel.
     HasLcpTap = 64,
     /// Has sub-interfaces.
     HasSubInterfaces = 128,
-    /// Advertises itself as a router of IPv6.
+    /// Sends IPv6 router advertisements.
     RouterAdvertisements = 256,
-    /// Has addresses that are tentative: what others say of them matters.
+    /// Has tentative addresses: duplicate address detection reads the messages of other hosts.
     DuplicateAddressDetection = 512,
-    /// Answers for addresses that are reached through other interfaces.
+    /// Answers for addresses that are routed through other interfaces (proxy ARP, proxy ND).
     ProxyNeighbors = 1024,
-    /// Tells its link which groups it listens to.
+    /// Reports its multicast group memberships on the link.
     GroupMember = 2048,
-    /// Uses the addresses of another interface: it has no network of its own.
+    /// Is unnumbered: uses the addresses of another interface and has no connected network.
     Unnumbered = 4096,
-    /// Takes packets to groups that are routed.
+    /// Receives packets to multicast groups that are routed.
     Multicast = 8192,
-    /// Hears what IPv4 hosts say about groups.
+    /// Receives IGMP messages.
     Igmp = 16_384,
-    /// Hears what IPv6 hosts say about groups.
+    /// Receives MLD messages.
     Mld = 32_768,
-    /// Hears what routers advertise.
+    /// Receives router advertisements.
     Slaac = 65_536,
-    /// Is Volley's end of a twin in the Linux kernel.
+    /// Is an LCP tap.
     IsLcpTap = 131_072,
 }
 
-/// Which way a packet passes an interface.
+/// The direction of a packet on an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// Received.
@@ -83,15 +84,15 @@ pub enum Direction {
 struct Slot {
     flags: AtomicU32,
     rx_node: AtomicU32,
-    /// Where packets go behind the stage, or at once where there is none.
+    /// The node after the ingress stage, or the first node when there is no stage.
     after_stage: AtomicU32,
-    /// 1 + the node in front, 0 for none.
+    /// 1 + the node of the ingress stage, 0 for none.
     ingress_stage: AtomicU32,
-    /// 1 + the node in front of that, which spreads packets over workers; 0 for none.
+    /// 1 + the RSS node, in front of the ingress stage; 0 for none.
     rss_node: AtomicU32,
     tx_node: AtomicU32,
     patch_peer: AtomicU32,
-    /// 1 + Volley's end of its twin in the kernel, 0 for none.
+    /// 1 + the interface's LCP tap, 0 for none.
     lcp_tap: AtomicU32,
     caps: AtomicU32,
     mode: AtomicU32,
@@ -104,7 +105,7 @@ struct Slot {
 const _: () = assert!(size_of::<Slot>() == 64);
 
 impl Slot {
-    /// The stage, or what is behind it.
+    /// The node after the RSS node: the ingress stage, or the node after it.
     #[inline(always)]
     fn after_rss(&self) -> u32 {
         match self.ingress_stage.load(Relaxed) {
@@ -113,7 +114,7 @@ impl Slot {
         }
     }
 
-    /// Where packets go first, anew: the control thread has changed something.
+    /// Set the first node of received packets after a change on the control thread.
     fn update_rx_node(&self) {
         let first = match self.rss_node.load(Relaxed) {
             0 => self.after_rss(),
@@ -123,8 +124,8 @@ impl Slot {
     }
 }
 
-/// Counters of one queue, written by the one worker that works on it, on a cache line of their own: its neighbours are
-/// other workers' queues.
+/// Counters of one queue, written only by the worker of the queue, on separate cache lines: the neighbours are
+/// counters of other workers' queues.
 #[derive(Default)]
 #[repr(align(64))]
 struct QueueCounters {
@@ -132,7 +133,7 @@ struct QueueCounters {
     bytes: AtomicU64,
 }
 
-/// Counters of one interface on one worker, each written by that worker only.
+/// Counters of one interface on one worker, written only by that worker.
 #[derive(Default)]
 #[repr(align(64))]
 struct InterfaceCounters {
@@ -157,21 +158,21 @@ pub struct IfCounts {
     pub tx_packets: u64,
     /// Bytes transmitted.
     pub tx_bytes: u64,
-    /// Packets received on it and dropped anywhere.
+    /// Packets received on the interface and dropped by any node.
     pub drops: u64,
-    /// Packets lost on receipt.
+    /// Packets lost on receive.
     pub rx_errors: u64,
-    /// Packets lost on transmission.
+    /// Packets lost on transmit.
     pub tx_errors: u64,
     /// Packets that the kernel or the device had no room for.
     pub no_buffers: u64,
 }
 
-/// What workers know of interfaces.
+/// The table of interfaces, as workers see it.
 pub struct IfTable {
     slots: Box<[Slot]>,
     cells: Box<[Box<[InterfaceCounters]>]>,
-    /// By interface; made with the first interface of the number.
+    /// By interface index; allocated with the first interface of the index.
     queues: Box<[OnceLock<Box<[QueueCounters]>>]>,
     worker_set: Arc<WorkerSet>,
     tap: OnceLock<Arc<dyn CaptureHook>>,
@@ -188,7 +189,7 @@ impl IfTable {
         Self::with_workers(workers, Arc::new(WorkerSet::from_ids(0..workers)))
     }
 
-    /// A table with room for `workers` workers, of which `crew` says who is there.
+    /// A table for at most `workers` workers; the existing ones are in `worker_set`.
     pub fn with_workers(workers: usize, worker_set: Arc<WorkerSet>) -> Arc<Self> {
         let cells = || {
             (0..MAX_INTERFACE_INDEXES)
@@ -208,7 +209,7 @@ impl IfTable {
         })
     }
 
-    /// Which workers there are.
+    /// The existing workers.
     #[inline(always)]
     pub fn worker_set(&self) -> &WorkerSet {
         &self.worker_set
@@ -231,67 +232,67 @@ impl IfTable {
         self.slot(interface).flags.load(Relaxed)
     }
 
-    /// Its MAC address in the low 48 bits, first byte highest.
+    /// The MAC address in the low 48 bits, first byte highest.
     #[inline(always)]
     pub fn mac(&self, interface: u32) -> u64 {
         self.slot(interface).mac.load(Relaxed)
     }
 
-    /// Its MTU: the longest IP packet that may leave there.
+    /// The MTU: the maximum length of an IP packet that is transmitted on the interface.
     #[inline(always)]
     pub fn mtu(&self, interface: u32) -> u32 {
         self.slot(interface).mtu.load(Relaxed)
     }
 
-    /// The node that its received packets go to.
+    /// The first node of its received packets.
     #[inline(always)]
     pub fn rx_node(&self, interface: u32) -> NodeId {
         NodeId(self.slot(interface).rx_node.load(Relaxed) as u16)
     }
 
-    /// The node that transmits for it.
+    /// The transmit node.
     #[inline(always)]
     pub fn tx_node(&self, interface: u32) -> NodeId {
         NodeId(self.slot(interface).tx_node.load(Relaxed) as u16)
     }
 
-    /// The interface that an L2 cross-connect or patch leads to.
+    /// The other interface of an L2 cross-connect or patch.
     #[inline(always)]
     pub fn patch_peer(&self, interface: u32) -> u32 {
         self.slot(interface).patch_peer.load(Relaxed)
     }
 
-    /// What its transmit node does by itself: [`crate::driver::Caps`] as bits.
+    /// The offloads of the transmit node: [`crate::driver::Caps`] as bits.
     #[inline(always)]
     pub fn caps(&self, interface: u32) -> u32 {
         self.slot(interface).caps.load(Relaxed)
     }
 
-    /// Whose sub-interface it is, and by which tags.
+    /// The parent of a sub-interface, and the tags.
     #[inline(always)]
     pub fn sub(&self, interface: u32) -> Option<Sub> {
         Sub::from_word(self.sub_word(interface))
     }
 
-    /// The same as a word: 0 for an interface with a driver.
+    /// As [`IfTable::sub`], as a word: 0 for an interface with a driver.
     #[inline(always)]
     pub fn sub_word(&self, interface: u32) -> u64 {
         self.slot(interface).sub.load(Relaxed)
     }
 
-    /// Say whose sub-interface it is.
+    /// Set the parent and the tags of a sub-interface.
     pub fn set_sub(&self, interface: IfIdx, sub: Option<Sub>) {
         let word = sub.map_or(0, Sub::word);
         self.slot(interface.0).sub.store(word, Relaxed);
     }
 
-    /// Say what its transmit node does by itself.
+    /// Set the offloads of the transmit node.
     pub fn set_caps(&self, interface: IfIdx, caps: u32) {
         self.slot(interface.0).caps.store(caps, Relaxed);
     }
 
-    /// Whether a worker may sleep as far as this interface goes, `idle_ns` after its last packet: what a source asks in
-    /// [`volley_graph::Source::may_sleep`] of each of its interfaces.
+    /// Whether the interface lets a worker sleep `idle_ns` after its last packet. A source calls this in
+    /// [`volley_graph::Source::may_sleep`] for each of its interfaces.
     #[inline]
     pub fn may_sleep(&self, interface: u32, idle_ns: u64) -> bool {
         let slot = self.slot(interface);
@@ -303,7 +304,7 @@ impl IfTable {
         }
     }
 
-    /// Say how its receive queues are watched.
+    /// Set the receive mode.
     pub fn set_rx_mode(&self, interface: IfIdx, mode: RxMode) {
         let word = match mode {
             RxMode::Adaptive => ADAPTIVE,
@@ -313,7 +314,7 @@ impl IfTable {
         self.slot(interface.0).mode.store(word, Relaxed);
     }
 
-    /// Say whether an interface has a property.
+    /// Set or clear a property of an interface.
     pub fn set(&self, interface: IfIdx, flag: Flag, on: bool) {
         let flags = &self.slot(interface.0).flags;
         if on {
@@ -336,14 +337,14 @@ impl IfTable {
             .store(u64::from_be_bytes([0, 0, a, b, c, d, e, f]), Relaxed);
     }
 
-    /// Say where its received packets go: at once, or behind the stage in front of it.
+    /// Set the node of received packets: the first one, or the one after the ingress stage.
     pub fn set_rx_node(&self, interface: IfIdx, node: NodeId) {
         let slot = self.slot(interface.0);
         slot.after_stage.store(u32::from(node.0), Relaxed);
         slot.update_rx_node();
     }
 
-    /// Put a node in front of where its received packets go, or take it away.
+    /// Set or remove the ingress stage, a node in front of the one of received packets.
     pub fn set_ingress_stage(&self, interface: IfIdx, stage: Option<NodeId>) {
         let slot = self.slot(interface.0);
         slot.ingress_stage
@@ -351,7 +352,7 @@ impl IfTable {
         slot.update_rx_node();
     }
 
-    /// Put a node in front of all others that spreads its received packets over workers, or take it away.
+    /// Set or remove the RSS node, which is in front of all others and distributes received packets to workers.
     pub fn set_rss_node(&self, interface: IfIdx, spread: Option<NodeId>) {
         let slot = self.slot(interface.0);
         slot.rss_node
@@ -359,44 +360,44 @@ impl IfTable {
         slot.update_rx_node();
     }
 
-    /// Where an interface's packets go on the worker that they were spread to.
+    /// The node for packets of an interface on the worker that RSS chose.
     #[inline(always)]
     pub fn after_rss(&self, interface: u32) -> NodeId {
         NodeId(self.slot(interface).after_rss() as u16)
     }
 
-    /// Where the node in front of an interface's packets sends them.
+    /// The node after the ingress stage of an interface.
     #[inline(always)]
     pub fn after_ingress(&self, interface: u32) -> NodeId {
         NodeId(self.slot(interface).after_stage.load(Relaxed) as u16)
     }
 
-    /// Say who transmits for it.
+    /// Set the transmit node.
     pub fn set_tx_node(&self, interface: IfIdx, node: NodeId) {
         self.slot(interface.0)
             .tx_node
             .store(u32::from(node.0), Relaxed);
     }
 
-    /// Say where an L2 cross-connect or patch leads.
+    /// Set the other interface of an L2 cross-connect or patch.
     pub fn set_peer(&self, interface: IfIdx, peer: IfIdx) {
         self.slot(interface.0).patch_peer.store(peer.0, Relaxed);
     }
 
-    /// Volley's end of an interface's twin in the Linux kernel, when it has one.
+    /// The LCP tap of an interface, if it has one.
     #[inline(always)]
     pub fn lcp_tap(&self, interface: u32) -> Option<u32> {
         self.slot(interface).lcp_tap.load(Relaxed).checked_sub(1)
     }
 
-    /// Say which interface is Volley's end of an interface's twin.
+    /// Set or remove the LCP tap of an interface.
     pub fn set_lcp_tap(&self, interface: IfIdx, lcp_tap: Option<IfIdx>) {
         let word = lcp_tap.map_or(0, |t| t.0 + 1);
         self.slot(interface.0).lcp_tap.store(word, Relaxed);
         self.set(interface, Flag::HasLcpTap, lcp_tap.is_some());
     }
 
-    /// Count packets that passed `interface` on `worker`.
+    /// Count packets that were received or transmitted on `interface` by `worker`.
     #[inline(always)]
     pub fn count(
         &self,
@@ -415,7 +416,7 @@ impl IfTable {
         bump(b, bytes);
     }
 
-    /// Make room for the counters of an interface's queues, on the control thread.
+    /// Allocate the counters of an interface's queues, on the control thread.
     pub(crate) fn allocate_queue_counters(&self, interface: IfIdx) {
         let room = || {
             (0..2 * MAX_QUEUES)
@@ -432,7 +433,7 @@ impl IfTable {
         cells.get(direction as usize * MAX_QUEUES + queue)
     }
 
-    /// Count packets that passed one queue; those of the interface are counted by [`IfTable::count`].
+    /// Count packets of one queue. [`IfTable::count`] counts those of the interface.
     #[inline(always)]
     pub fn count_queue(
         &self,
@@ -455,7 +456,7 @@ impl IfTable {
         }
     }
 
-    /// Packets and bytes that passed one queue.
+    /// Packets and bytes of one queue.
     pub fn queue_counts(&self, interface: IfIdx, direction: Direction, queue: usize) -> (u64, u64) {
         let cells = self.queue(interface.0, direction, queue);
         let both = |c: &QueueCounters| (c.packets.load(Relaxed), c.bytes.load(Relaxed));
@@ -482,7 +483,7 @@ impl IfTable {
         bump(&cells.missed, packets);
     }
 
-    /// Count a packet that came in by `interface` and was dropped.
+    /// Count a packet that was received on `interface` and dropped.
     #[inline(always)]
     pub fn count_drop(&self, worker: usize, interface: u32) {
         bump(
@@ -491,7 +492,7 @@ impl IfTable {
         );
     }
 
-    /// The counters of an interface, all workers together.
+    /// The counters of an interface: the sum of all workers.
     pub fn counts(&self, interface: IfIdx) -> IfCounts {
         self.cells.iter().fold(IfCounts::default(), |sum, cells| {
             let c = &cells[interface.0 as usize % MAX_INTERFACE_INDEXES];
@@ -508,12 +509,12 @@ impl IfTable {
         })
     }
 
-    /// Let `tap` watch packets; the first tap stays. False when there is one already.
+    /// Set the capture hook. Returns false when there is one already.
     pub fn set_capture_hook(&self, tap: Arc<dyn CaptureHook>) -> bool {
         self.tap.set(tap).is_ok()
     }
 
-    /// The tap, when it wants to see packets that pass in `direction`.
+    /// The capture hook, when it captures packets of `direction`.
     #[inline(always)]
     pub fn tap(&self, direction: Direction) -> Option<&dyn CaptureHook> {
         let tap = self.tap.get()?;
@@ -521,7 +522,7 @@ impl IfTable {
             .then_some(tap.as_ref())
     }
 
-    /// The tap, when it wants to see dropped packets.
+    /// The capture hook, when it captures dropped packets.
     pub fn drop_hook(&self) -> Option<&dyn CaptureHook> {
         let tap = self.tap.get()?;
         tap.is_active(crate::CapturePoint::Dropped)

@@ -1,12 +1,13 @@
-//! Transmit queues that workers take turns at: each has its own as long as there are enough, and shares one else.
+//! The transmit queues of an interface: each worker has its own while there are enough, otherwise workers share them.
 //!
-//! Contract: a queue is in one pair of hands at a time, and comes back. A worker that finds its queue away tries again for
-//! as long as a vector may take, then goes on without: the packets are counted as lost for congestion, nobody waits.
+//! Contract: a queue is leased to one worker at a time and is released again. A worker that finds its queue leased
+//! tries again for about the time of one vector, then continues without: the packets are counted as dropped for
+//! congestion, and no worker waits.
 
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 
-/// Looks for a queue that another worker has: it has it for one vector.
+/// Attempts to acquire a queue that another worker has for one vector.
 const ACQUIRE_RETRIES: usize = 4096;
 
 /// The transmit queues of one interface.
@@ -14,21 +15,21 @@ pub struct TxQueuePool<Q> {
     slots: Box<[ArrayQueue<Box<Q>>]>,
 }
 
-/// A queue in a worker's hands. To be given back.
+/// A queue that a worker has acquired. It must be released.
 #[must_use = "a queue that is kept is lost to the others"]
 pub struct TxQueueLease<Q> {
-    /// Which queue of the interface.
+    /// The index of the queue on the interface.
     pub queue_index: usize,
     /// The queue.
     pub queue: Box<Q>,
 }
 
 impl<Q> TxQueuePool<Q> {
-    /// All of them, each free.
+    /// A pool of these queues, all free.
     pub fn new(queues: impl IntoIterator<Item = Q>) -> Arc<Self> {
         let place = |queue| {
             let place = ArrayQueue::new(1);
-            // It is empty and has room for one.
+            // The slot is empty and has capacity for one queue.
             let _ = place.push(Box::new(queue));
             place
         };
@@ -37,18 +38,18 @@ impl<Q> TxQueuePool<Q> {
         })
     }
 
-    /// How many there are.
+    /// The number of queues.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no queue.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// The queue of the worker with so many others in front of it ([`volley_graph::WorkerSet::rank`]); none when another worker
-    /// keeps it, or there is none at all.
+    /// Acquire the queue of the worker of this rank ([`volley_graph::WorkerSet::rank`]); none when another worker
+    /// keeps it, or when there is no queue.
     #[inline(always)]
     pub fn acquire(&self, rank: usize) -> Option<TxQueueLease<Q>> {
         let queue_index = rank % self.slots.len().max(1);
@@ -57,11 +58,11 @@ impl<Q> TxQueuePool<Q> {
         Some(TxQueueLease { queue_index, queue })
     }
 
-    /// Give it back.
+    /// Release a queue.
     #[inline(always)]
     pub fn release(&self, turn: TxQueueLease<Q>) {
         if let Some(place) = self.slots.get(turn.queue_index) {
-            // There is room: it came from there.
+            // There is a free slot: the queue was taken from it.
             let _ = place.push(turn.queue);
         }
     }
@@ -110,7 +111,7 @@ mod tests {
                 let mut done = 0;
                 for _ in 0..rounds {
                     if let Some(mut turn) = turns.acquire(rank) {
-                        // Not atomic: two at a time would lose steps.
+                        // Not atomic: two threads at the same time would lose increments.
                         *turn.queue += 1;
                         done += 1;
                         turns.release(turn);

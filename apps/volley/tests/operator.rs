@@ -594,7 +594,6 @@ fn a_client_stays_when_its_daemon_is_restarted() {
     signal(daemon.id(), "TERM");
     daemon.wait().unwrap();
     assert_eq!(after, before);
-    drop(ask);
     let _ = client.kill();
     let _ = client.wait();
 }

@@ -107,13 +107,13 @@ impl Commits {
         };
         let lost = |e| ModelError::invalid("the journal", e);
         let (done, behind) = tokio::task::spawn_blocking(work).await.map_err(lost)?;
-        self.after_stage.set(behind.then(|| Instant::now() + AGAIN));
+        self.behind.set(behind.then(|| Instant::now() + AGAIN));
         done.map_err(about_disk)
     }
 
     /// Try the disk again that refused to say which commit is active.
     async fn settle(&self) {
-        if self.after_stage.get().is_none_or(|at| Instant::now() < at) {
+        if self.behind.get().is_none_or(|at| Instant::now() < at) {
             return;
         }
         let done = self.with(|journal| journal.settle().map(|()| journal.head().current));

@@ -25,7 +25,7 @@ impl PacketView<'_> {
     pub fn buffers(&self) -> usize {
         let more = self.is_chain();
         let members = |row| members(self.pool, self.frame.words(IDX)[row]);
-        1 + more.then(|| members(self.row)).unwrap_or(0)
+        1 + if more { members(self.row) } else { 0 }
     }
 
     /// Whether the packet has more than one segment.

@@ -24,7 +24,7 @@ fn source(address: IpAddr) -> IpAddr {
 
 impl Sources {
     /// A place of a source that may have so many; none when all are taken.
-    pub fn place_node(&self, address: IpAddr, limit: usize) -> Option<SourcePlace> {
+    pub fn place(&self, address: IpAddr, limit: usize) -> Option<SourcePlace> {
         let source = source(address);
         let mut counts = self.0.borrow_mut();
         let taken = counts.entry(source).or_default();

@@ -332,7 +332,7 @@ fn the_batcher_holds_no_more_than_its_share_of_the_buffers() {
     ];
     let mut bench = Bench::with_buffers(64, 1024);
     rules.iter().for_each(|rule| bench.ok(rule));
-    bench.switch(Switch::On);
+    bench.switch(true);
     let (mut came, mut most) = (0, 0);
     for _ in 0..100 {
         bench.send(alternating(100));

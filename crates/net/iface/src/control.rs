@@ -202,7 +202,7 @@ impl InterfaceHandler {
             drops: counts.drops,
             rx_errors: counts.rx_errors,
             tx_errors: counts.tx_errors,
-            more: missed(counts.no_buffers).into_iter().collect(),
+            more: missed(counts.missed).into_iter().collect(),
             rates: all.rates.of(i.index),
             description: all.descriptions.get(&i.index).cloned(),
             sub_interface: sub_interface(all, i),

@@ -341,7 +341,7 @@ impl Interfaces {
         self.names.remove(name);
         self.ports.remove(&index);
         self.steering.remove_interface(index);
-        self.rates.remove_interface(index);
+        self.rates.forget(index);
         self.descriptions.remove(&index);
         self.table.set(index, Flag::Up, false);
         // The number of its node is another's soon.

@@ -165,7 +165,7 @@ pub struct IfCounts {
     /// Packets lost on transmit.
     pub tx_errors: u64,
     /// Packets that the kernel or the device had no room for.
-    pub no_buffers: u64,
+    pub missed: u64,
 }
 
 /// The table of interfaces, as workers see it.
@@ -504,7 +504,7 @@ impl IfTable {
                 drops: sum.drops + c.drops.load(Relaxed),
                 rx_errors: sum.rx_errors + c.rx_errors.load(Relaxed),
                 tx_errors: sum.tx_errors + c.tx_errors.load(Relaxed),
-                missed: sum.no_buffers + c.missed.load(Relaxed),
+                missed: sum.missed + c.missed.load(Relaxed),
             }
         })
     }

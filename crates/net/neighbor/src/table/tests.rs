@@ -154,7 +154,7 @@ fn a_scan_leaves_places_and_questions_to_the_others() {
             table.wait(at(1, 40_000 + n), origin(1, true), n, now);
             table.wait(at(1, 60_000), origin(1, false), n, now);
             for key in [at(2, n), at(1, 40_000 + n), at(1, 60_000)] {
-                let may = table.effects.iter().any(|e| *e == Effect::Ask(key, None));
+                let may = table.effects.contains(&Effect::Ask(key, None));
                 assert!(may, "{key:?} is asked for at once, {n}");
                 table.forget(key);
             }

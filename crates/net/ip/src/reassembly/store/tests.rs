@@ -260,7 +260,7 @@ fn buffers_count_and_not_fragments_and_a_lower_limit_applies_to_what_waits() {
         chained,
         ..span(0, 8, true)
     };
-    let mut give = |store: &mut Store<u32, u32>, key: u32, chained| {
+    let give = |store: &mut Store<u32, u32>, key: u32, chained| {
         let leave = store.offer(&key, of(chained), &bounds, u64::from(key));
         leave.map(|leave| store.put(leave, key))
     };

@@ -8,7 +8,6 @@
 use crate::run::commits::parted;
 use crate::stack::Stack;
 use std::cell::RefCell;
-use std::fs::File;
 use std::path::Path;
 use volley_config::Config;
 use volley_control::{Core, Executor, Probe, TransactionError};
@@ -166,7 +165,7 @@ fn stand_in(request: &Request, scope: Scope) -> Option<Request> {
 fn api_files(settings: &EngineSettings, scope: Scope, found: &mut Findings) {
     let api = &settings.api;
     let files = [&api.certificate, &api.key, &api.token_file];
-    let readable = |file: &&std::path::PathBuf| File::open(file).is_ok();
+    let readable = |file: &&std::path::PathBuf| volley_file::open(file).is_ok();
     let all_there = files.into_iter().flatten().all(|file| readable(&file));
     if scope == Scope::File && !all_there {
         if let Some(Err(error)) = api
@@ -210,7 +209,7 @@ fn machine(settings: &EngineSettings, found: &mut Findings) {
 /// Files that a request reads or writes.
 fn files(request: &Request, found: &mut Findings) {
     let mut read = |what: &str, file: &Path| {
-        if let Err(error) = File::open(file) {
+        if let Err(error) = volley_file::open(file) {
             found
                 .errors
                 .push(format!("{what}: {}: {error}", file.display()));

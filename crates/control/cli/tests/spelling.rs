@@ -415,17 +415,7 @@ fn interface_request() -> impl Strategy<Value = Request> {
             family: Family::V6,
             table
         }),
-        (name(), addr4(), 0u8..=32)
-            .prop_map(|(interface, a, len)| Request::AddressAdd {
-                interface,
-                address: IfAddress::new(a, len).unwrap()
-            })
-            // Network, broadcast and loopback addresses are refused.
-            .prop_filter("an address of a host", |it| it.validate().is_ok()),
-        (name(), addr6(), 0u8..=128).prop_map(|(interface, a, len)| Request::AddressDel {
-            interface,
-            address: IfAddress::new(a, len).unwrap()
-        }),
+        address_request(),
         any::<u32>().prop_map(|table| Request::TableAdd {
             family: Family::V4,
             table
@@ -439,6 +429,22 @@ fn interface_request() -> impl Strategy<Value = Request> {
         )),
         (name(), addr4())
             .prop_map(|(interface, address)| Request::NeighborDel { interface, address }),
+    ]
+}
+
+fn address_request() -> impl Strategy<Value = Request> {
+    prop_oneof![
+        (name(), addr4(), 0u8..=32)
+            .prop_map(|(interface, a, len)| Request::AddressAdd {
+                interface,
+                address: IfAddress::new(a, len).unwrap()
+            })
+            // Network, broadcast and loopback addresses are refused.
+            .prop_filter("an address of a host", |it| it.validate().is_ok()),
+        (name(), addr6(), 0u8..=128).prop_map(|(interface, a, len)| Request::AddressDel {
+            interface,
+            address: IfAddress::new(a, len).unwrap()
+        }),
     ]
 }
 

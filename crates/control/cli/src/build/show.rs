@@ -14,13 +14,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
     let plain = |query| (query, View::Table);
     let (query, view) = match id {
         Id::ShowVersion => plain(Query::Version),
-        Id::ShowInterfaces => {
-            let detail = args.has("detail");
-            let name = args.maybe_text();
-            let brief = name.is_none() && !detail;
-            let view = if brief { View::Table } else { View::Verbose };
-            (Query::Interfaces { name }, view)
-        }
+        Id::ShowInterfaces => interfaces(args),
         Id::ShowAddresses => (
             Query::Interfaces {
                 name: args.maybe_text(),
@@ -57,17 +51,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         Id::ShowWorkers => plain(Query::Workers),
         Id::ShowLoad => (Query::Workers, View::Load),
         Id::ShowPauses => plain(Query::Pauses),
-        Id::ShowFib => {
-            let detail = args.has("detail");
-            let query = fib(args)?;
-            let all = matches!(&query, Query::Fib { select, .. } if *select == FibSelect::All);
-            let view = if all && !detail {
-                View::Table
-            } else {
-                View::Verbose
-            };
-            (query, view)
-        }
+        Id::ShowFib => shown_fib(args)?,
         Id::ShowNeighbors => plain(Query::Neighbors {
             family: Some(args.family()),
             interface: args.maybe_text(),
@@ -93,6 +77,29 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         }
     };
     Ok(Action::Query(query, view))
+}
+
+/// One line for each interface, or all of what is known of one.
+fn interfaces(args: &mut Args<'_>) -> (Query, View) {
+    let detail = args.has("detail");
+    let name = args.maybe_text();
+    let view = match name.is_none() && !detail {
+        true => View::Table,
+        false => View::Verbose,
+    };
+    (Query::Interfaces { name }, view)
+}
+
+/// One line for each route, or the load balances of some.
+fn shown_fib(args: &mut Args<'_>) -> Result<(Query, View), SyntaxError> {
+    let detail = args.has("detail");
+    let query = fib(args)?;
+    let all = matches!(&query, Query::Fib { select, .. } if *select == FibSelect::All);
+    let view = match all && !detail {
+        true => View::Table,
+        false => View::Verbose,
+    };
+    Ok((query, view))
 }
 
 fn reassembly(id: Id, family: Family) -> Query {

@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `volley@HOST# `: which router it is that is changed.
 fn prompt() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let system = rustix::system::uname();
+    let name = system.nodename().to_string_lossy();
     let name: String = name.trim().chars().filter(|c| !c.is_control()).collect();
     match name.as_str() {
         "" | "(none)" => "volley# ".to_owned(),

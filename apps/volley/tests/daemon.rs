@@ -346,7 +346,7 @@ fn settings_of_the_command_line_win_and_signals_end_it() {
     ]);
     assert_eq!(second.status.code(), Some(1));
     assert!(
-        text(&second.stderr).contains("another daemon"),
+        text(&second.stderr).contains("another program serves this socket"),
         "{}",
         text(&second.stderr)
     );

@@ -4,6 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -413,6 +414,8 @@ fn with_tls(folder: &Folder) -> Option<(Daemon, u16, &'static str)> {
         return None;
     }
     std::fs::write(folder.file("ops.token"), token).unwrap();
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(folder.file("ops.token"), private).unwrap();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);

@@ -53,7 +53,7 @@ fn an_idle_daemon_sleeps_unless_it_is_told_to_poll() {
         daemon.ok(&format!("packet-generator enable {mode}"));
         daemon.wait_for_answer("show hardware pg0", &format!("rx mode {mode}"));
     }
-    daemon.wait_for_answer("show interfaces", "1400");
+    daemon.wait_for_answer("show interfaces detail", "1400");
     daemon.ok("set interface rx-mode pg0 polling");
     daemon.ok("packet-generator new name slow interface pg0 rate 1 template { eth / ip4 / udp }");
     daemon.ok("packet-generator enable slow");

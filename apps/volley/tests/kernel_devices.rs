@@ -211,7 +211,9 @@ fn a_commit_that_cannot_be_brought_in_force_is_no_reason_for_an_older_one() {
     let ended = support::volley(&run);
     let said = text(&ended.stderr);
     assert!(
-        !ended.status.success() && said.contains("commit 2 cannot be applied: its file"),
+        !ended.status.success()
+            && said.contains("commit 2 cannot be applied")
+            && said.contains("is damaged"),
         "{said}"
     );
 }

@@ -101,17 +101,16 @@ fn check_judges_the_token_and_with_here_the_machine() {
 
     let pcap =
         format!("{TWO}[[interface]]\nname = \"p\"\nkind = \"pcap\"\nrx = \"/no/such.pcap\"\n");
-    std::fs::write(&file, format!("[engine]\nworker_core = 999\n{pcap}")).unwrap();
+    let socket = shown(&folder.file("s"));
+    let engine = format!("[engine]\nsocket = \"{socket}\"\n");
+    std::fs::write(&file, format!("{engine}worker_core = 999\n{pcap}")).unwrap();
     assert_eq!(check(&[]).0, Some(0));
     let (code, error) = check(&["--here"]);
     assert_eq!(code, Some(1));
     assert!(error.contains("there is no core 999"), "{error}");
     assert!(error.contains("p: /no/such.pcap: No such file"), "{error}");
-    std::fs::write(
-        &file,
-        "[[interface]]\nname = \"w\"\nkind = \"host-interface\"\nhost = \"no-such-nic\"\n",
-    )
-    .unwrap();
+    let waits = "[[interface]]\nname = \"w\"\nkind = \"host-interface\"\nhost = \"no-such-nic\"\n";
+    std::fs::write(&file, format!("{engine}{waits}")).unwrap();
     let (code, error) = check(&["--here"]);
     assert_eq!(code, Some(0), "it waits for it: {error}");
     assert!(

@@ -132,8 +132,6 @@ fn silence_refusals_and_bounds() {
             "no address of the router",
         ),
         ("ping 10.77.0.2 source 2001:db8:77::1", "IP version"),
-        ("ping 10.77.0.2 count 101", "count"),
-        ("ping 10.77.0.2 count 100 interval 10000", "60 s"),
         ("ping 10.77.0.2 table 9", "table"),
         ("traceroute ff02::1", "one host"),
     ] {

@@ -506,8 +506,8 @@ fn what_workers_do_is_shown() {
     assert!(refused.contains("core 0 has worker 2"), "{refused}");
     assert!(
         daemon
-            .refused("workers add core 9999")
-            .contains("there is no core 9999")
+            .refused("workers add core 999")
+            .contains("there is no core 999")
     );
     // Its counts stay in the totals, the stream goes on elsewhere.
     let before = daemon.json("show interface pg0")["interfaces"][0]["rx"]["packets"].as_u64();

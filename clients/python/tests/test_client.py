@@ -127,6 +127,8 @@ class TcpTest(unittest.TestCase):
         except FileNotFoundError:
             self.skipTest("openssl is not installed")
         Path(token).write_text("correct-horse-battery\n")
+        Path(token).chmod(0o600)
+        Path(key).chmod(0o600)
         config = f'[api]\nlisten = "127.0.0.1:0"\ncertificate = "{cert}"\nkey = "{key}"\ntoken_file = "{token}"\n'
         daemon = Daemon(config)
         self.addCleanup(daemon.stop)

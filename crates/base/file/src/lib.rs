@@ -125,6 +125,18 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     text(read(path, most)?)
 }
 
+/// All of a text of at most `most` bytes from this process's standard input, which may be a pipe or a terminal: the user who
+/// started the process decides what it is, and can end it. Not for a daemon.
+pub fn read_stdin(most: u64) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    let mut input = io::stdin().lock().take(most.saturating_add(1));
+    input.read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(refused(format!("has more than {most} bytes, the limit"))),
+        false => text(bytes),
+    }
+}
+
 /// All of a file that has a secret: its owner is this process's user or root, and other users than the owner and, for
 /// root's files, the group may not read or write it.
 pub fn read_private(path: &Path, most: u64) -> io::Result<Vec<u8>> {

@@ -264,7 +264,7 @@ fn unnumbered() -> impl Strategy<Value = Request> {
 fn interface_life() -> impl Strategy<Value = Request> {
     prop_oneof![
         (name(), name()).prop_map(|(name, new_name)| Request::InterfaceRename { name, new_name }),
-        proptest::option::of(0..65_536u32).prop_map(|core| Request::WorkerAdd { core }),
+        proptest::option::of(0..1024u32).prop_map(|core| Request::WorkerAdd { core }),
         (0..64u32).prop_map(|worker| Request::WorkerDelete { worker }),
         (1..=1024u32).prop_map(|packets| Request::VectorSize { packets }),
         (

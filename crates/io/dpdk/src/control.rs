@@ -105,8 +105,6 @@ struct Made {
     mac: [u8; 6],
     /// The MAC address that the device came with.
     factory: [u8; 6],
-    /// The MAC address that the device came with.
-    factory: [u8; 6],
     caps: Caps,
 }
 
@@ -496,7 +494,7 @@ impl DriverPort for Side {
     }
 
     fn details(&self) -> Vec<String> {
-        show::now(&self.0)
+        show::now(&self.port)
     }
 }
 
@@ -507,7 +505,7 @@ impl Handler for DpdkHandler {
                 InterfaceKind::Dpdk(dpdk) => Some(self.create(spec, dpdk)),
                 _ => None,
             },
-            Request::InterfaceDelete { name } => self.port.borrow_mut().delete(name),
+            Request::InterfaceDelete { name } => self.0.borrow_mut().delete(name),
             Request::DpdkEal(eal) => Some(self.set(eal)),
             _ => None,
         }

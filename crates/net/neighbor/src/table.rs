@@ -1,7 +1,7 @@
 //! All neighbours that were learned or are sought, with the packets that wait for them. Control thread only.
 //!
 //! - True always: no interface has more than [`Limits::neighbors`] whose MAC addresses are known, nor more than
-//!   [`Limits::sought`] that are sought and nothing vouches for ([`strangers`]), nor more than [`Limits::neighbors`] others;
+//!   [`Limits::sought`] that are sought and nothing vouches for (the module `strangers`), nor more than [`Limits::neighbors`] others;
 //!   no more than [`Limits::held`] packets wait for one; a neighbour has packets waiting only while its MAC address is unknown.
 //! - The table changes nothing but itself: what is to be done stands in [`Table::effects`], in order.
 

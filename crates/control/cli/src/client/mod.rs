@@ -85,13 +85,17 @@ fn probed(
 /// Largest file of commands, in bytes.
 const MAX_BATCH: u64 = 64 << 20;
 
-/// A file of commands.
+/// A text file, or standard input by the names `-` and `/dev/stdin`.
 fn read(file: &str) -> Result<String, ClientError> {
     let bad = |why: String| ClientError::Batch {
         place: file.to_string(),
         why,
     };
-    volley_file::read_text(file.as_ref(), MAX_BATCH).map_err(|e| bad(e.to_string()))
+    let text = match file {
+        "-" | "/dev/stdin" => volley_file::read_stdin(MAX_BATCH),
+        file => volley_file::read_text(file.as_ref(), MAX_BATCH),
+    };
+    text.map_err(|e| bad(e.to_string()))
 }
 
 /// Runs the lines of a file as one transaction: all of them or none. An error is told with file and line.

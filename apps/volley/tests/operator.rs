@@ -92,7 +92,7 @@ fn check_judges_the_token_and_with_here_the_machine() {
     assert_eq!(check(&[]), (Some(0), String::new()));
     let (code, error) = check(&["--here"]);
     assert!(
-        code == Some(1) && error.contains("/c: no certificate"),
+        code == Some(1) && error.contains("/c: No such file"),
         "{error}"
     );
     std::fs::write(folder.file("t"), "short").unwrap();

@@ -6,6 +6,7 @@ mod support;
 
 use serde_json::Value;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -96,6 +97,8 @@ fn check_judges_the_token_and_with_here_the_machine() {
         "{error}"
     );
     std::fs::write(folder.file("t"), "short").unwrap();
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(folder.file("t"), private).unwrap();
     let (code, error) = check(&[]);
     assert!(code == Some(1) && error.contains("16 or more"), "{error}");
 

@@ -19,10 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const DEEP: usize = 32;
 
 /// Ask a worker's thread where it stands; the answer comes by and by: its calls, the innermost first, or why they are not known.
-pub fn ask(stand: StackSampler) -> Receiver<Vec<String>> {
+pub fn ask(sampler: StackSampler) -> Receiver<Vec<String>> {
     let (tell, told) = sync_channel(1);
     let work = move || {
-        let calls = match stand.sample(PATIENCE) {
+        let calls = match sampler.sample(PATIENCE) {
             Ok(shot) => names(&shot),
             Err(why) => vec![format!("its calls are not known: {why}")],
         };
@@ -267,7 +267,7 @@ mod tests {
         let running = WorkerThreads::start(engine.build().unwrap(), &[]).unwrap();
         let start = Instant::now();
         let found = loop {
-            let calls = ask(engine.stand(0).unwrap()).recv().unwrap();
+            let calls = ask(engine.stack_sampler(0).unwrap()).recv().unwrap();
             if calls.iter().any(|c| c.starts_with(function)) {
                 break calls;
             }

@@ -40,7 +40,7 @@ pub struct Args {
     words: Vec<String>,
 }
 
-/// Options of this program that stand behind or inside the command are options all the same.
+/// Takes the options of this program out of the words of the command: an option may come behind or inside the command.
 fn take_options(args: &mut Args) {
     let words = std::mem::take(&mut args.words);
     let mut words = words.into_iter().peekable();

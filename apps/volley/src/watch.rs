@@ -223,7 +223,7 @@ impl Watcher {
             let state = thread_state(worker).unwrap_or_default();
             let span = LOOK.as_millis() * u128::from(STALL);
             error!(target: "worker", worker, "worker {worker} has not gone round for {span} ms: it is in node {node}{state}");
-            watched.asked = engine.stand(worker).map(crate::calls::ask);
+            watched.asked = engine.stack_sampler(worker).map(crate::calls::ask);
         }
     }
 

@@ -5,15 +5,8 @@ mod support;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::kept::{Kept, Small};
+use support::kept::{BASE, Kept, Small};
 use support::{Daemon, text, volley};
-
-const BASE: &str = "\
-[[interface]]
-name = \"pg0\"
-kind = \"pg\"
-addresses = [\"192.0.2.1/24\"]
-";
 
 fn with_routes(n: u32) -> String {
     format!("{BASE}[[route]]\nprefix = \"10.{n}.0.0/24\"\ncount = {n}\naction = \"drop\"\n")

@@ -6,15 +6,8 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use support::kept::{Kept, Small};
+use support::kept::{BASE, Kept, Small};
 use support::{signal, text};
-
-const BASE: &str = "\
-[[interface]]
-name = \"pg0\"
-kind = \"pg\"
-addresses = [\"192.0.2.1/24\"]
-";
 
 fn with_route(n: u32) -> String {
     format!("{BASE}[[route]]\nprefix = \"10.{n}.0.0/24\"\naction = \"drop\"\n")

@@ -1,5 +1,5 @@
 //! Settings of a running router, committed one at a time and rolled back: no ping is lost on the way, unless the difference
-//! said that an interface is created again.
+//! marks an interface that is created again.
 //!
 //! Needs root, `ip` and `ping`; says so and passes where they are not there.
 
@@ -37,7 +37,7 @@ const SETTINGS: [&str; 22] = [
     "set interface mac address right 02:00:00:00:00:78",
 ];
 
-/// Settings that take another way than the one that holds at the moment are put back by this many seconds.
+/// How long after a marked interruption pings may still be lost.
 const AFTER: Duration = Duration::from_millis(1500);
 
 fn now() -> f64 {
@@ -64,16 +64,16 @@ impl Pinging {
     /// When each packet was missed; and how many were answered.
     fn stop(self) -> (Vec<f64>, usize) {
         signal(self.0.id(), "INT");
-        let said = text(&self.0.wait_with_output().unwrap().stdout);
+        let output = text(&self.0.wait_with_output().unwrap().stdout);
         let number = |line: &str| {
             let after = line.split("icmp_seq=").nth(1).unwrap_or("");
             let digits = after.split(' ').next().unwrap_or("");
             digits.parse::<u32>().ok()
         };
-        let answers = said.lines().filter(|line| line.contains(" ttl="));
+        let answers = output.lines().filter(|line| line.contains(" ttl="));
         let answered: HashSet<u32> = answers.filter_map(number).collect();
-        // `no answer yet` is also said of an answer that comes later than the next request.
-        let missed = said.lines().filter(|line| {
+        // ping also prints `no answer yet` for an answer that comes later than the next request.
+        let missed = output.lines().filter(|line| {
             let late = number(line).is_some_and(|number| answered.contains(&number));
             line.contains("no answer yet") && !late
         });
@@ -85,22 +85,7 @@ impl Pinging {
 /// The router of [`Bed::router`] with a state directory, and its first commit.
 fn committed(bed: &Bed, folder: &Folder) -> Daemon {
     let state = folder.file("state").display().to_string();
-    let daemon = Daemon::start("", &["--state-dir", &state]);
-    for (host, end, net) in [("a", "left", 77), ("b", "right", 78)] {
-        let space = bed.name("r");
-        daemon.ok(&format!(
-            "create host-interface name {end} as {end} netns {space}"
-        ));
-        daemon.ok(&format!("set interface ip address {end} 10.{net}.0.1/16"));
-        daemon.ok(&format!(
-            "set interface ip6 address {end} 2001:db8:{net}::1/64"
-        ));
-        daemon.ok(&format!("set interface state {end} up"));
-        bed.ip(host, &format!("addr add 10.{net}.0.2/16 dev e"));
-        bed.ip(host, &format!("addr add 2001:db8:{net}::2/64 dev e nodad"));
-        bed.ip(host, &format!("route add default via 10.{net}.0.1"));
-        bed.ip(host, &format!("-6 route add default via 2001:db8:{net}::1"));
-    }
+    let daemon = bed.router_by("", &["--state-dir", &state]);
     daemon.ok("config commit");
     let end = Instant::now() + Duration::from_secs(20);
     while bed.pings("a", "10.78.0.2", 3, "0.1") + bed.pings("a", "2001:db8:78::2", 3, "0.1") < 6 {
@@ -133,7 +118,7 @@ fn a_setting_and_its_rollback_interrupt_no_ping_unless_the_difference_says_so() 
             (dice >> 33) as usize % SETTINGS.len()
         }
     };
-    let mut told: Vec<(f64, f64)> = Vec::new();
+    let mut interrupted: Vec<(f64, f64)> = Vec::new();
     let mut steps: Vec<(f64, &str)> = Vec::new();
     for n in 0..TRIED {
         let setting = SETTINGS[next(n)];
@@ -149,14 +134,15 @@ fn a_setting_and_its_rollback_interrupt_no_ping_unless_the_difference_says_so() 
             "after {setting}"
         );
         if rolled.contains("meanwhile") {
-            told.push((begun, now() + AFTER.as_secs_f64()));
+            interrupted.push((begun, now() + AFTER.as_secs_f64()));
         }
     }
     let ended = now();
     for (ping, family) in pings.into_iter().zip(["IPv4", "IPv6"]) {
         let (missed, answered) = ping.stop();
         assert!(answered > 100, "{family}: {answered} answers");
-        let silent = |at: &&f64| **at < ended && !told.iter().any(|(a, b)| (*a..*b).contains(*at));
+        let silent =
+            |at: &&f64| **at < ended && !interrupted.iter().any(|(a, b)| (*a..*b).contains(*at));
         let lost: Vec<&f64> = missed.iter().filter(silent).collect();
         let during = |at: &f64| {
             steps
@@ -168,7 +154,7 @@ fn a_setting_and_its_rollback_interrupt_no_ping_unless_the_difference_says_so() 
         let during: Vec<_> = lost.iter().map(|at| during(at)).collect();
         assert!(lost.is_empty(), "{family}: {} lost: {during:?}", lost.len());
         println!(
-            "{family}: {answered} answers, {} missed where the difference said so",
+            "{family}: {answered} answers, {} missed where the difference marked it",
             missed.len()
         );
     }

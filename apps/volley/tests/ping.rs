@@ -27,7 +27,7 @@ fn kernel_hosts_answer_pings_and_traceroutes() {
         );
         let first = &reply["answers"][0];
         assert_eq!(
-            (&first["from"], &first["said"], &first["hops"]),
+            (&first["from"], &first["result"], &first["hops"]),
             (&to.into(), &"reply".into(), &64.into())
         );
         let times =
@@ -103,17 +103,17 @@ fn what_lies_behind_a_kernel_router_is_traced_hop_by_hop() {
         );
         let answer = |hop: usize| &hops[hop]["answers"][0];
         assert_eq!(
-            (&answer(0)["from"], &answer(0)["said"]),
+            (&answer(0)["from"], &answer(0)["result"]),
             (&middle.into(), &"time-exceeded".into())
         );
         assert_eq!(
-            (&answer(1)["from"], &answer(1)["said"]),
+            (&answer(1)["from"], &answer(1)["result"]),
             (&to.into(), &"reply".into())
         );
         let text = daemon.ok(&format!("traceroute {to} probes 1"));
         assert!(text.contains(&format!(" 2  {to} ")), "{text}");
         let short = daemon.json(&format!("ping {to} count 1 hops 1"));
-        assert_eq!(short["answers"][0]["said"], "time-exceeded", "{short}");
+        assert_eq!(short["answers"][0]["result"], "time-exceeded", "{short}");
     }
 }
 

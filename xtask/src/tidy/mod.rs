@@ -3,6 +3,7 @@
 
 mod files;
 mod layers;
+mod retired;
 mod shared;
 mod sizes;
 mod source;
@@ -47,6 +48,7 @@ pub fn check(home: &Home) -> Result<(Vec<Finding>, usize), Error> {
     findings.extend(layers::documented(home, &workspace)?);
     findings.extend(shared::copies(home)?);
     findings.extend(supported::claims(home)?);
+    findings.extend(retired::words(home, &sources)?);
     Ok((findings, sources.len()))
 }
 

@@ -94,7 +94,7 @@ impl Commits {
         self.moved.notify_one();
     }
 
-    /// Something with the journal, on a thread of its own: disks take their time.
+    /// Does `work` with the journal on a separate thread, because a disk may block.
     pub(super) async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Journal<Folder>) -> Result<T, JournalError> + Send + 'static,
@@ -254,9 +254,7 @@ impl Daemon {
             }
             ConfigAction::Diff { from, to } => {
                 let (from, to) = (self.wanted(from).await?, self.wanted(to).await?);
-                let mut lines = Core::difference(&from.state, &to.state);
-                let marked = Core::interruptions(&from.state, &to.state);
-                lines.extend(marked.iter().map(|sentence| format!("! {sentence}")));
+                let lines = Core::difference(&from.state, &to.state);
                 ConfigReply::Difference { lines }
             }
             ConfigAction::Commit {
@@ -336,11 +334,8 @@ impl Daemon {
             (CommitHow::Rollback, ConfigSource::Commit(number)) => Some(*number),
             _ => None,
         };
-        let mut wanted = self.wanted(source).await?;
+        let wanted = self.wanted(source).await?;
         let before = self.core.borrow().state().clone();
-        wanted
-            .notes
-            .extend(Core::interruptions(&before, &wanted.state));
         let (steps, warnings) = self.become_state(&wanted.state, &client).await?;
         let engine = wanted
             .engine

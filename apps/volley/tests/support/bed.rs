@@ -120,7 +120,12 @@ impl Bed {
 
     /// The same with a configuration file.
     pub fn router_with(&self, config: &str) -> Daemon {
-        let mut daemon = Daemon::start(config, &[]);
+        self.router_by(config, &[])
+    }
+
+    /// The same with a configuration file and more arguments.
+    pub fn router_by(&self, config: &str, more: &[&str]) -> Daemon {
+        let mut daemon = Daemon::start(config, more);
         let space = self.name("r");
         for (host, end, net) in [("a", "left", 77), ("b", "right", 78)] {
             daemon.ok(&format!(

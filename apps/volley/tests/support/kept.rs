@@ -7,6 +7,14 @@ use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// A configuration with one interface.
+pub const BASE: &str = "\
+[[interface]]
+name = \"pg0\"
+kind = \"pg\"
+addresses = [\"192.0.2.1/24\"]
+";
+
 /// A daemon over a state directory that outlives it.
 pub struct Kept {
     pub folder: Folder,
@@ -128,7 +136,7 @@ impl Drop for Kept {
     }
 }
 
-/// A small file system of its own; none where that is not allowed.
+/// A small file system at a folder; none where this user may not mount one.
 pub struct Small(PathBuf);
 
 impl Small {

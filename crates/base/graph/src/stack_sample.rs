@@ -287,18 +287,18 @@ mod tests {
 
     /// A thread that runs `work`, and its sampler.
     fn thread(work: impl FnOnce() + Send + 'static) -> (StackSampler, std::thread::JoinHandle<()>) {
-        let stand = StackSampler(Arc::new(Channel::new()));
-        let channel = stand.0.clone();
+        let sampler = StackSampler(Arc::new(Channel::new()));
+        let channel = sampler.0.clone();
         let thread = std::thread::spawn(move || {
             let first = 0u64;
             channel.thread_stack.set_current(&first);
             work();
             channel.thread_stack.clear();
         });
-        while stand.0.thread_stack.thread.load(Acquire) == 0 {
+        while sampler.0.thread_stack.thread.load(Acquire) == 0 {
             std::thread::yield_now();
         }
-        (stand, thread)
+        (sampler, thread)
     }
 
     #[inline(never)]
@@ -313,29 +313,29 @@ mod tests {
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
         let stop = Arc::new(AtomicBool::new(false));
         let told = stop.clone();
-        let (stand, thread) = thread(move || spin(&told));
+        let (sampler, thread) = thread(move || spin(&told));
         for _ in 0..20 {
-            let shot = stand.sample(TIMEOUT).unwrap();
+            let shot = sampler.sample(TIMEOUT).unwrap();
             assert!(shot.ip != 0 && !shot.stack.is_empty(), "{shot:?}");
-            let first = stand.0.thread_stack.first.load(Relaxed) as u64;
+            let first = sampler.0.thread_stack.first.load(Relaxed) as u64;
             assert_eq!(shot.sp + 8 * shot.stack.len() as u64, first & !7);
         }
         stop.store(true, Relaxed);
         thread.join().unwrap();
-        assert_eq!(stand.sample(TIMEOUT), Err(SampleError::NoThread));
+        assert_eq!(sampler.sample(TIMEOUT), Err(SampleError::NoThread));
     }
 
     #[test]
     fn a_thread_that_waits_in_the_kernel_tells_where_and_waits_on() {
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
         let (mut near, mut far) = UnixStream::pair().unwrap();
-        let (stand, thread) = thread(move || {
+        let (sampler, thread) = thread(move || {
             // A single call: an interruption by the signal would be an error.
             assert_eq!(far.read(&mut [0; 8]).unwrap(), 3);
         });
         std::thread::sleep(Duration::from_millis(20));
         for _ in 0..5 {
-            let shot = stand.sample(TIMEOUT).unwrap();
+            let shot = sampler.sample(TIMEOUT).unwrap();
             assert!(!shot.stack.is_empty());
         }
         near.write_all(b"abc").unwrap();
@@ -346,9 +346,9 @@ mod tests {
     fn a_question_that_is_withdrawn_is_not_answered() {
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
         // The id of a thread of another process.
-        let stand = StackSampler(Arc::new(Channel::new()));
-        stand.0.thread_stack.thread.store(1, Release);
-        assert_eq!(stand.sample(TIMEOUT), Err(SampleError::Silent));
+        let sampler = StackSampler(Arc::new(Channel::new()));
+        sampler.0.thread_stack.thread.store(1, Release);
+        assert_eq!(sampler.sample(TIMEOUT), Err(SampleError::Silent));
         assert_eq!(SAMPLE_BUFFER.state.load(Acquire), FREE);
         SAMPLE_BUFFER.record([1, 2, 3]);
         assert_eq!(SAMPLE_BUFFER.state.load(Acquire), FREE);

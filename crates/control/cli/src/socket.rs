@@ -1,4 +1,4 @@
-//! Connecting to a unix socket within a time, and who is at its other end.
+//! Connecting to a unix socket with a time limit, and the credentials of the peer.
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -9,11 +9,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Pause before a socket whose queue is full is tried again.
+/// Pause before the next connect to a socket whose queue is full.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Connect, or fail with [`io::ErrorKind::TimedOut`] when the socket's queue stays full for `limit`: whoever serves it
-/// does not accept. Without a limit of time (zero) it is tried once.
+/// Connect, or fail with [`io::ErrorKind::TimedOut`] when the socket's queue stays full for `limit`, because the
+/// serving program does not accept. With a `limit` of zero, connect once.
 pub(crate) fn connect_within(path: &Path, limit: Duration) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

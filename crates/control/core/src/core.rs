@@ -133,7 +133,8 @@ impl Core {
         Ok(state)
     }
 
-    /// What is different in a state from another, as lines that begin with `-` or `+`, in order of dependence.
+    /// What is different in a state from another, as lines that begin with `-` or `+`, in order of dependence; then a
+    /// line that begins with `!` for each object that is deleted and created again.
     pub fn difference(from: &State, to: &State) -> Vec<String> {
         let mut state = from.clone();
         let changes: Changes = state.become_like(to);
@@ -150,32 +151,8 @@ impl Core {
             let plus = new.iter().filter(|l| !old.contains(l));
             lines.extend(plus.map(|l| format!("+ {}", hidden(l))));
         }
-        lines
-    }
-
-    /// What a change from one state to another interrupts: a sentence for each object that cannot be changed in place, and
-    /// is deleted and created again.
-    pub fn interruptions(from: &State, to: &State) -> Vec<String> {
-        let mut state = from.clone();
-        let changes: Changes = state.become_like(to);
-        let sentence = |key: Key| match key {
-            Key::Interface(name) => {
-                format!(
-                    "interface {name} is deleted and created again: its traffic stops meanwhile"
-                )
-            }
-            Key::Addresses(name) | Key::Unnumbered(name) => format!(
-                "the addresses of {name} are removed and added again: traffic to and from them stops meanwhile"
-            ),
-            Key::Lcp(name) => format!(
-                "the kernel interface of {name} is deleted and created again: the control plane loses its routes there"
-            ),
-            Key::RouteFiles(table) => format!(
-                "the routes of table {table} that come from files are removed and loaded again"
-            ),
-            other => format!("{other} is removed and made again: its traffic stops meanwhile"),
-        };
         let again = crate::plan::created_again(&state, &changes);
-        again.into_iter().map(sentence).collect()
+        lines.extend(again.iter().map(|key| format!("! {}", key.interruption())));
+        lines
     }
 }

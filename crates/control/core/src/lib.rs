@@ -26,7 +26,7 @@ pub use crate::core::Core;
 pub use events::{EventRead, HELD, Reader, spelled};
 pub use journal::Journal;
 pub use key::{Key, RouteKey, Value};
-pub use plan::{NoProbe, Probe, Step, plan, requests};
+pub use plan::{NoProbe, Probe, Step, requests};
 pub use secret::hidden;
 pub use state::{Changes, State};
 pub use transaction::{Executor, Progress, Transaction, TransactionError};

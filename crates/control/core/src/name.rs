@@ -58,6 +58,27 @@ impl Key {
     }
 }
 
+impl Key {
+    /// What traffic notices when the object is deleted and created again.
+    pub(crate) fn interruption(&self) -> String {
+        match self {
+            Key::Interface(name) => format!(
+                "interface {name} is deleted and created again: its traffic stops meanwhile"
+            ),
+            Key::Addresses(name) | Key::Unnumbered(name) => format!(
+                "the addresses of {name} are removed and added again: traffic to and from them stops meanwhile"
+            ),
+            Key::Lcp(name) => format!(
+                "the kernel interface of {name} is deleted and created again: the control plane loses its routes there"
+            ),
+            Key::RouteFiles(table) => format!(
+                "the routes of table {table} that come from files are removed and loaded again"
+            ),
+            other => format!("{other} is deleted and created again: its traffic stops meanwhile"),
+        }
+    }
+}
+
 impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {

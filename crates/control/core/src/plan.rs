@@ -41,8 +41,23 @@ impl Probe for NoProbe {
     }
 }
 
-/// The steps from the state before `changes` to `now`.
-pub fn plan(now: &State, changes: &Changes) -> Vec<Step> {
+/// How a state becomes another one.
+pub(crate) struct Plan {
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+    /// Objects that cannot be changed in place, as in [`created_again`].
+    pub created_again: Vec<Key>,
+}
+
+/// Objects that a change deletes and creates again, because they cannot be changed in place: what traffic notices.
+///
+/// An object that goes with an interface, such as its addresses, is not listed beside the interface.
+pub(crate) fn created_again(now: &State, changes: &Changes) -> Vec<Key> {
+    Planner::new(now, changes).created_again()
+}
+
+/// The way from the state before `changes` to `now`.
+pub(crate) fn plan(now: &State, changes: &Changes) -> Plan {
     let planner = Planner::new(now, changes);
     let mut steps = Vec::new();
     for key in planner.touched.keys().rev() {
@@ -51,7 +66,10 @@ pub fn plan(now: &State, changes: &Changes) -> Vec<Step> {
     for key in planner.touched.keys() {
         planner.bring(key, &mut steps);
     }
-    join_routes(steps)
+    Plan {
+        steps: join_routes(steps),
+        created_again: planner.created_again(),
+    }
 }
 
 struct Planner<'a> {
@@ -91,6 +109,29 @@ impl<'a> Planner<'a> {
             (self.touched.get(key), self.now.get(key)),
             (Some(Some(_)), Some(_))
         )
+    }
+
+    fn created_again(&self) -> Vec<Key> {
+        let with_its_interface = |key: &Key| {
+            let owner = key.owner().map(|name| Key::Interface(name.to_owned()));
+            owner.is_some_and(|owner| owner != *key && self.again.contains(&owner))
+        };
+        let carries = |key: &&Key| {
+            matches!(
+                key,
+                Key::Interface(_)
+                    | Key::Addresses(_)
+                    | Key::Unnumbered(_)
+                    | Key::Lcp(_)
+                    | Key::L2(_)
+                    | Key::RouteFiles(_)
+            )
+        };
+        let listed = self.again.iter().filter(carries);
+        listed
+            .filter(|key| !with_its_interface(key))
+            .cloned()
+            .collect()
     }
 
     /// Makes an object again, when it was there and is there.
@@ -476,42 +517,17 @@ pub(crate) fn neighbor(interface: &str, address: IpAddr, mac: Mac) -> Neighbor {
     }
 }
 
-/// Objects that a change deletes and creates again, because they cannot be changed in place: what traffic notices.
-///
-/// An object that goes with an interface, such as its addresses, is not listed beside the interface.
-pub(crate) fn created_again(now: &State, changes: &Changes) -> Vec<Key> {
-    let planner = Planner::new(now, changes);
-    let again = &planner.again;
-    let with_its_interface = |key: &Key| {
-        let owner = key.owner().map(|name| Key::Interface(name.to_owned()));
-        owner.is_some_and(|owner| owner != *key && again.contains(&owner))
-    };
-    let carries = |key: &&Key| {
-        matches!(
-            key,
-            Key::Interface(_)
-                | Key::Addresses(_)
-                | Key::Unnumbered(_)
-                | Key::Lcp(_)
-                | Key::L2(_)
-                | Key::RouteFiles(_)
-        )
-    };
-    let listed = again.iter().filter(carries);
-    listed
-        .filter(|key| !with_its_interface(key))
-        .cloned()
-        .collect()
-}
-
 /// The requests that lead from nothing to a state.
 pub fn requests(state: &State) -> Vec<Request> {
     let nothing = Changes {
         before: state.iter().map(|(k, _)| (k.clone(), None)).collect(),
         ..Changes::default()
     };
-    let steps = plan(state, &nothing);
-    steps.into_iter().map(|step| step.request).collect()
+    plan(state, &nothing)
+        .steps
+        .into_iter()
+        .map(|step| step.request)
+        .collect()
 }
 
 /// What an interface kind is called.

@@ -148,7 +148,7 @@ fn a_failure_in_the_middle_is_taken_back() {
     assert_eq!(said(&told), wanted);
 }
 
-/// A failure at the end of many steps is taken back as many steps at a time as went forward.
+/// A rollback undoes as many steps at a time as the transaction carried out at a time.
 #[test]
 fn a_failure_is_taken_back_in_slices() {
     let (told, mut core) = (Told::default(), crate::Core::default());

@@ -152,7 +152,7 @@ impl Transaction {
                 state.undo(changes);
                 return Err(error.into());
             }
-            steps = plan(state, &changes);
+            return Ok(Transaction::planned(state, changes));
         }
         Ok(Transaction::new(steps, changes))
     }
@@ -180,8 +180,7 @@ impl Transaction {
             }
         }
         if takes_subs(request, &changes) {
-            let steps = plan(state, &changes);
-            return Ok(Transaction::new(steps, changes));
+            return Ok(Transaction::planned(state, changes));
         }
         Ok(Transaction {
             alone: true,
@@ -200,8 +199,16 @@ impl Transaction {
             state.undo(changes);
             return Err(error.into());
         }
-        let steps = plan(state, &changes);
-        Ok(Transaction::new(steps, changes))
+        Ok(Transaction::planned(state, changes))
+    }
+
+    /// Plans what a changed state takes. Its notes begin with what the plan interrupts.
+    fn planned(state: &State, changes: Changes) -> Transaction {
+        let plan = plan(state, &changes);
+        let mut transaction = Transaction::new(plan.steps, changes);
+        let notes = plan.created_again.iter().map(Key::interruption);
+        transaction.applied.notes = notes.collect();
+        transaction
     }
 
     fn new(steps: Vec<Step>, changes: Changes) -> Transaction {
@@ -312,7 +319,7 @@ fn in_order(after: &State, request: &Request, own: &Changes) -> Step {
                 again: own.again.clone(),
                 ..Changes::default()
             };
-            let steps = plan(&before, &back);
+            let steps = plan(&before, &back).steps;
             steps.into_iter().map(|s| s.request).collect()
         }
     };

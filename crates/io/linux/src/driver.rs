@@ -143,19 +143,19 @@ impl<R: RxQueue> Driver<R> {
     /// queue as long as there are enough, else they take turns.
     pub fn attach<T: TxQueue>(
         &mut self,
-        mut standing: KernelInterface,
+        mut kernel: KernelInterface,
         rx: Vec<R>,
         tx: Vec<T>,
     ) -> Result<IfIdx, ModelError> {
-        let (new, workers) = (&mut standing.new, self.workers());
+        let (new, workers) = (&mut kernel.new, self.workers());
         new.rx_queues = self.host.assign_workers(rx.len());
         new.tx_queues = tx.len().min(workers) as u32;
         new.rx_node = R::INPUT;
-        let (placed, status) = (new.rx_queues.clone(), standing.status.clone());
+        let (placed, status) = (new.rx_queues.clone(), kernel.status.clone());
         let (table, size) = self.surroundings();
         let outlet = self.outlet(Outlet::new(&status, TxQueuePool::new(tx)));
         let (shared, snap) = (status.clone(), outlet.snap());
-        let index = self.stand(standing, move |worker, index| {
+        let index = self.attach_without_queues(kernel, move |worker, index| {
             shared.set_interface(index.0);
             Transmit::new(worker, index, table.clone(), size, snap.clone())
         })?;
@@ -249,9 +249,9 @@ impl<R: RxQueue> Driver<R> {
     }
 
     /// Make an interface whose packets do not pass queues of the driver's own; `make` makes its transmit node for a worker.
-    pub fn stand<N: Node>(
+    pub fn attach_without_queues<N: Node>(
         &mut self,
-        standing: KernelInterface,
+        kernel: KernelInterface,
         make: impl FnMut(usize, IfIdx) -> N + 'static,
     ) -> Result<IfIdx, ModelError> {
         let KernelInterface {
@@ -261,7 +261,7 @@ impl<R: RxQueue> Driver<R> {
             link,
             ended,
             keep,
-        } = standing;
+        } = kernel;
         new.link = state(&link, Some(&link));
         let (name, mtu) = (new.name.clone(), link.mtu);
         let index = self.host.attach(new, make)?;

@@ -218,10 +218,10 @@ impl TapHandler {
             ..NewInterface::new(&spec.name, KIND)
         };
         let keep = (served.service.clone(), Gone(links.clone(), link.index));
-        let standing = KernelInterface::new(new, links, link, Box::new(keep));
+        let kernel = KernelInterface::new(new, links, link, Box::new(keep));
         let index = match carrier {
-            Carrier::Kernel(rings) => self.attach_served(standing, &served, rings)?,
-            Carrier::Workers(_) => self.attach_queues(standing, spec, &files, layer)?,
+            Carrier::Kernel(rings) => self.attach_served(kernel, &served, rings)?,
+            Carrier::Workers(_) => self.attach_queues(kernel, spec, &files, layer)?,
         };
         number.set(Some(index));
         Ok(Applied::one().named(&spec.name))
@@ -230,7 +230,7 @@ impl TapHandler {
     /// The interface over queues that workers read and write.
     fn attach_queues(
         &mut self,
-        standing: KernelInterface,
+        kernel: KernelInterface,
         spec: &InterfaceSpec,
         files: &[Arc<File>],
         layer: Layer,
@@ -238,30 +238,32 @@ impl TapHandler {
         let mac = spec.mac.map_or([0; 6], |m| m.0);
         let rx = files
             .iter()
-            .map(|file| TapRx::new(file.clone(), standing.status.clone(), layer, mac));
+            .map(|file| TapRx::new(file.clone(), kernel.status.clone(), layer, mac));
         let tx = (0..self.driver.places())
             .map(|worker| TapTx::new(files[worker % files.len()].clone(), layer));
         let (rx, tx) = (rx.collect(), tx.collect::<Vec<_>>());
-        self.driver.attach(standing, rx, tx)
+        self.driver.attach(kernel, rx, tx)
     }
 
     /// The interface over rings that the kernel serves.
     fn attach_served(
         &mut self,
-        mut standing: KernelInterface,
+        mut kernel: KernelInterface,
         served: &Served,
         rings: Rings,
     ) -> Result<IfIdx, ModelError> {
         let (table, size) = self.driver.surroundings();
         let workers = self.driver.host().assign_workers(rings.queues());
-        standing.new.rx_node = kernel::INPUT;
-        standing.new.rx_queues = workers.clone();
-        standing.new.tx_queues = rings.queues() as u32;
-        let (ended, wire) = (standing.ended.clone(), served.wire.clone());
-        let index = self.driver.stand(standing, move |worker, index| {
-            let wire = wire.get_or_init(|| VhostPort::new(index)).clone();
-            VhostTx::new(worker, table.clone(), wire, size)
-        })?;
+        kernel.new.rx_node = kernel::INPUT;
+        kernel.new.rx_queues = workers.clone();
+        kernel.new.tx_queues = rings.queues() as u32;
+        let (ended, wire) = (kernel.ended.clone(), served.wire.clone());
+        let index = self
+            .driver
+            .attach_without_queues(kernel, move |worker, index| {
+                let wire = wire.get_or_init(|| VhostPort::new(index)).clone();
+                VhostTx::new(worker, table.clone(), wire, size)
+            })?;
         let wire = served.wire.get_or_init(|| VhostPort::new(index)).clone();
         let service = self.kernel.start(wire, rings, &workers, ended);
         // Nobody has set it before.

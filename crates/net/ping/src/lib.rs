@@ -113,7 +113,7 @@ impl ProbeId {
     fn pinged(&self, entry: &Entry) -> PingReply {
         let answers: Vec<Option<ProbeAnswer>> =
             entry.run.probes().iter().map(|p| p.answer).collect();
-        let good = |a: &&ProbeAnswer| a.said == ProbeResult::Reply;
+        let good = |a: &&ProbeAnswer| a.result == ProbeResult::Reply;
         let times = answers.iter().flatten().filter(good).map(|a| a.rtt_us);
         let times: Vec<u64> = times.collect();
         PingReply {
@@ -135,7 +135,7 @@ impl ProbeId {
             answers: all.iter().map(|p| p.answer).collect(),
         });
         let hops: Vec<TraceHop> = hops.collect();
-        let there = |a: &ProbeAnswer| a.said == ProbeResult::Reply;
+        let there = |a: &ProbeAnswer| a.result == ProbeResult::Reply;
         TracerouteReply {
             destination: self.destination,
             source: self.source,

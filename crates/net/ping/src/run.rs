@@ -110,7 +110,7 @@ impl Run {
 
     /// Whether somebody answered behind whom is nobody.
     fn is_at_its_end(&self) -> bool {
-        let last = |a: ProbeAnswer| a.said != ProbeResult::TimeExceeded;
+        let last = |a: ProbeAnswer| a.result != ProbeResult::TimeExceeded;
         self.probes.iter().filter_map(|p| p.answer).any(last)
     }
 
@@ -135,7 +135,7 @@ impl Run {
     }
 
     /// An answer came. The first one to each request counts, and none that comes too late.
-    pub fn answered(&mut self, number: u16, at: u64, from: IpAddr, said: ProbeResult, hops: u8) {
+    pub fn answered(&mut self, number: u16, at: u64, from: IpAddr, result: ProbeResult, hops: u8) {
         let timeout = self.timeout;
         let Some(probe) = self.probes.get_mut(usize::from(number)) else {
             return;
@@ -145,7 +145,7 @@ impl Run {
             probe.answer = Some(ProbeAnswer {
                 from,
                 rtt_us: at.saturating_sub(sent) / 1000,
-                said,
+                result,
                 hops,
             });
         }

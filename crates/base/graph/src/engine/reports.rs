@@ -50,7 +50,7 @@ impl Engine {
     }
 
     /// A worker's thread, to be asked where it stands.
-    pub fn stand(&self, worker: usize) -> Option<StackSampler> {
+    pub fn stack_sampler(&self, worker: usize) -> Option<StackSampler> {
         self.channels.get(worker).cloned().map(StackSampler)
     }
 

@@ -165,8 +165,8 @@ fn trace_each(
             let (destination, source) = (came.destination, came.source);
             say(out, &format!("{destination} from {source}\n"))?;
         }
-        let last = |said: ProbeResult| said != ProbeResult::TimeExceeded;
-        let ended = came.answers.iter().flatten().any(|a| last(a.said));
+        let last = |result: ProbeResult| result != ProbeResult::TimeExceeded;
+        let ended = came.answers.iter().flatten().any(|a| last(a.result));
         reached |= came.received > 0;
         let hop = TraceHop {
             hops,

@@ -3,7 +3,7 @@
 use volley_model::reply::{PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply};
 
 fn said(answer: &ProbeAnswer) -> &'static str {
-    match answer.said {
+    match answer.result {
         ProbeResult::Reply => "",
         ProbeResult::TimeExceeded => "hops used up",
         ProbeResult::NetUnreachable => "no route",
@@ -34,7 +34,7 @@ pub(crate) fn head(reply: &PingReply) -> String {
 pub(crate) fn line(number: usize, answer: Option<&ProbeAnswer>) -> String {
     match answer {
         None => format!("{number}: no answer\n"),
-        Some(a) if a.said == ProbeResult::Reply => format!(
+        Some(a) if a.result == ProbeResult::Reply => format!(
             "{number}: from {}, hops {}, {}\n",
             a.from,
             a.hops,
@@ -78,7 +78,7 @@ pub(crate) fn hop(hop: &TraceHop) -> String {
             last = Some(a.from);
         }
         line += &format!(" {}", milliseconds(a.rtt_us));
-        if !matches!(a.said, ProbeResult::Reply | ProbeResult::TimeExceeded) {
+        if !matches!(a.result, ProbeResult::Reply | ProbeResult::TimeExceeded) {
             line += &format!(" ({})", said(a));
         }
     }

@@ -166,8 +166,7 @@ pub struct Journal<D: Disk = Folder> {
 }
 
 impl<D: Disk> Journal<D> {
-    /// Reads what is there, and removes what a crash left half-written. An error if it is not known which commit is
-    /// active.
+    /// Reads the directory, and removes files that a crash left half-written. Fails when the active commit is not known.
     pub fn open(disk: D) -> Result<Journal<D>, JournalError> {
         let mut journal = Journal::listed(disk)?;
         journal.read_head()?;

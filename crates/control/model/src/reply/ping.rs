@@ -32,7 +32,7 @@ pub struct ProbeAnswer {
     /// Microseconds from request to answer.
     pub rtt_us: u64,
     /// What it says.
-    pub said: ProbeResult,
+    pub result: ProbeResult,
     /// Time to live or hop limit that it arrived with.
     pub hops: u8,
 }

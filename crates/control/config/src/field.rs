@@ -189,33 +189,14 @@ pub(crate) fn unknown<'n>(
     place: &str,
     names: impl Iterator<Item = &'n str> + Clone,
 ) -> String {
-    let near = names.clone().map(|n| (distance(key, n), n)).min();
-    let hint = match near {
-        Some((d, name)) if d <= 2 && d < name.len() => format!("did you mean '{name}'? "),
-        _ => String::new(),
-    };
+    let near = volley_model::nearest(key, names.clone());
+    let hint = near.map_or_else(String::new, |name| format!("did you mean '{name}'? "));
     let shown: String = key.chars().take(64).collect();
     let all = names.collect::<Vec<_>>().join(", ");
     format!(
         "unknown key '{}' in {place}: {hint}allowed are {all}",
         shown.escape_debug()
     )
-}
-
-/// Edit distance of two names, of which only the first 64 characters count.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let change = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// One value of the file.

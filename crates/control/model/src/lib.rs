@@ -29,6 +29,7 @@ mod log;
 mod memif;
 mod mroute;
 mod name;
+mod near;
 mod owner;
 mod paths;
 mod ping;
@@ -70,6 +71,7 @@ pub use log::{
 pub use memif::{MemifRole, MemifSocket, MemifSpec};
 pub use mroute::Mroute;
 pub use name::check_name;
+pub use near::nearest;
 pub use owner::{Owners, key_value};
 pub use paths::{HeaderField, HeaderLink, PathHeader, is_header_name};
 pub use ping::{PingQuery, TracerouteQuery};

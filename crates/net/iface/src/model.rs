@@ -2,7 +2,7 @@
 
 use crate::control::InterfaceHandler;
 use crate::registry::Registry;
-use volley_model::{RxMode, Switch, key_value};
+use volley_model::{Applied, RxMode, Switch, key_value};
 use volley_object::{Class, DefinitionError, FieldError, Object};
 
 /// Promiscuous mode: the interface receives frames for any MAC address.
@@ -115,5 +115,14 @@ pub(crate) fn own(registry: &mut Registry, handler: &InterfaceHandler) {
     let shared = handler.clone();
     registry.own_setting(move |index, key, now: Option<RxPlacement>| {
         shared.place(index, key_value(key, 1), now.map(|it| it.worker))
+    });
+    let interfaces = registry.interfaces.clone();
+    registry.own_setting(move |index, _, now: Option<Description>| {
+        let all = &mut interfaces.borrow_mut().descriptions;
+        let changed = match now {
+            Some(Description { text, .. }) => all.insert(index, text.clone()) != Some(text),
+            None => all.remove(&index).is_some(),
+        };
+        Ok(Applied::changed(changed.into()))
     });
 }

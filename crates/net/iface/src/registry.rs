@@ -2,7 +2,7 @@
 
 use crate::capture_hook::DropCounter;
 use crate::node::interface_output::{InterfaceOutput, OUTPUT_ARC};
-use crate::{Description, IfIdx, IfTable, InterfaceHandler, Interfaces};
+use crate::{IfIdx, IfTable, InterfaceHandler, Interfaces};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{Engine, GraphError, Node, Processes};
@@ -98,15 +98,6 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
             crate::node::interface_tx::InterfaceTx::new(table.clone(), size)
         })?;
     }
-    let interfaces = registry.interfaces.clone();
-    registry.own_setting(move |index, _, now: Option<Description>| {
-        let all = &mut interfaces.borrow_mut().descriptions;
-        let changed = match now {
-            Some(Description { text, .. }) => all.insert(index, text.clone()) != Some(text),
-            None => all.remove(&index).is_some(),
-        };
-        Ok(Applied::changed(changed.into()))
-    });
     let handler = InterfaceHandler::new(registry.engine.clone(), registry.interfaces.clone());
     crate::model::own(registry, &handler);
     registry.handlers.push(Box::new(handler));

@@ -265,7 +265,7 @@ impl Walk {
     fn unexpected(&self, token: &Token) -> SyntaxError {
         let shown: String = token.text.chars().take(64).collect();
         let expected: Vec<Word> = self.expected().filter_map(Eats::word).collect();
-        let nearly = words::meant(&shown, expected.iter().map(|word| word.text));
+        let nearly = volley_model::nearest(&shown, expected.iter().map(|word| word.text));
         let meant = nearly.map_or_else(String::new, |word| format!("did you mean '{word}'? "));
         let message = format!(
             "'{}' is not understood here: {meant}expected {}",

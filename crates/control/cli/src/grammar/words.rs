@@ -1,6 +1,6 @@
-//! Words that people bring along from other routers, words nearly right, and what the groups of commands are for.
+//! Commands of other routers with the command to use here, and the purpose of each group of commands.
 
-/// Beginnings of lines of other routers, and what is typed here instead.
+/// First words of commands of other routers, and the command to use here.
 const ELSEWHERE: &[(&str, &str)] = &[
     (
         "no",
@@ -57,7 +57,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
 ];
 
-/// What is typed here instead of a line of another router.
+/// The command to use here in place of a command of another router.
 pub(super) fn elsewhere(line: &str) -> Option<&'static str> {
     let typed: Vec<&str> = line.split_whitespace().collect();
     let begins = |words: &str| {
@@ -70,33 +70,7 @@ pub(super) fn elsewhere(line: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
-/// The word of a list that the typed one is nearly.
-pub(super) fn meant<'a>(typed: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let near = |word: &&str| distance(typed, word) <= (word.len() / 3).clamp(1, 2);
-    let words = words.filter(|word| word.len() > 2).filter(near);
-    words.min_by_key(|word| distance(typed, word))
-}
-
-/// Letters to be changed, put in, left out or exchanged with the next one, at least.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = change.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
-/// What the commands are for that begin so.
+/// The purpose of the commands that begin with these words.
 const GROUPS: &[(&str, &str)] = &[
     ("bridge", "Bridge domains and their ports."),
     (
@@ -171,7 +145,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("workers", "Add and delete workers."),
 ];
 
-/// What a group of commands is for.
+/// The purpose of a group of commands.
 pub(super) fn group(words: &[&str]) -> Option<&'static str> {
     let words = words.join(" ");
     let found = GROUPS.binary_search_by_key(&words.as_str(), |(name, _)| name);
@@ -181,16 +155,6 @@ pub(super) fn group(words: &[&str]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_nearly_right_are_found() {
-        let words = ["interfaces", "errors", "runtime", "ip", "log"];
-        let meant = |typed| meant(typed, words.into_iter());
-        assert_eq!(meant("interafces"), Some("interfaces"));
-        assert_eq!(meant("eror"), Some("errors"));
-        assert_eq!(meant("lgo"), Some("log"));
-        assert_eq!(meant("xyz"), None);
-    }
 
     #[test]
     fn groups_are_in_order() {

@@ -328,7 +328,7 @@ impl Control {
             }
             self.carry_out();
             let waiting = lane.away().saturating_sub(lane.resolved_packets.len());
-            let over = waiting.saturating_sub(lane.strangers());
+            let over = waiting.saturating_sub(lane.for_untrusted());
             self.table.relieve(worker, over);
         }
         self.table.turn(now);
@@ -367,7 +367,7 @@ impl Control {
         let origin = Origin {
             net: self.net_of(key),
             worker,
-            vouched: is_next_hop,
+            trusted: is_next_hop,
         };
         self.table.wait(key, origin, parcel, now);
     }

@@ -35,7 +35,7 @@ pub struct HeldForResolution {
     pub key: Key,
     /// Of this family is the packet.
     pub family: Family,
-    /// Whether a route names the next hop: it is no address that a stranger chose.
+    /// Whether a route named the next hop: the packet's sender did not choose the address.
     pub is_next_hop: bool,
     /// The packet.
     pub packet: HeldPacket,
@@ -189,8 +189,8 @@ impl ControlQueues {
         may
     }
 
-    /// Buffers that packets of unknown addresses may take: the rest is for those that are known or named by a route.
-    pub fn strangers(&self) -> usize {
+    /// Buffers that packets to untrusted neighbours may take: the rest is for neighbours that are known or named by a route.
+    pub fn for_untrusted(&self) -> usize {
         self.share.each().min(HELD) * 3 / 4
     }
 

@@ -1,18 +1,18 @@
 //! All neighbours that were learned or are sought, with the packets that wait for them. Control thread only.
 //!
 //! - True always: no interface has more than [`Limits::neighbors`] whose MAC addresses are known, nor more than
-//!   [`Limits::sought`] that are sought and nothing vouches for (the module `strangers`), nor more than [`Limits::neighbors`] others;
+//!   [`Limits::incomplete`] that are INCOMPLETE and untrusted (the module `incomplete`), nor more than [`Limits::neighbors`] others;
 //!   no more than [`Limits::held`] packets wait for one; a neighbour has packets waiting only while its MAC address is unknown.
 //! - The table changes nothing but itself: what is to be done stands in [`Table::effects`], in order.
 
-mod strangers;
+mod incomplete;
 
-pub use strangers::{Net, Origin};
+pub use incomplete::{Net, Origin};
 
 use crate::entry::{Act, Entry, Mac, SECOND, Timers, Word};
+use incomplete::{Group, Incomplete, Memory};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
-use strangers::{Group, Memory, Strangers};
 use volley_model::reply::NeighborState as State;
 
 /// A neighbour: interface and address.
@@ -23,8 +23,8 @@ pub type Key = (u32, IpAddr);
 pub struct Limits {
     /// Neighbours of one interface whose MAC addresses are known.
     pub neighbors: usize,
-    /// Addresses of one interface that are sought and nothing vouches for.
-    pub sought: usize,
+    /// Most untrusted entries in state INCOMPLETE on one interface.
+    pub incomplete: usize,
     /// Packets that wait for one neighbour.
     pub held: usize,
     /// Questions a second on one interface.
@@ -37,7 +37,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             neighbors: 4096,
-            sought: 1024,
+            incomplete: 1024,
             held: 8,
             rate: 1000,
             burst: 100,
@@ -54,14 +54,14 @@ const LATER: u64 = SECOND / 20;
 /// (RFC 6583, 7).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
-    /// One more question for a stranger.
+    /// One more solicitation of an untrusted address.
     Again = 4,
-    /// The first question for a stranger.
+    /// The first solicitation of an untrusted address.
     First = 6,
-    /// The first question for a stranger that more than one packet was sent to.
+    /// The first solicitation of an untrusted address that more than one packet was sent to.
     Wanted = 7,
-    /// A question to a known neighbour, or for an address that something vouches for.
-    Vouched = 8,
+    /// A solicitation of a known neighbour or of a trusted address.
+    Trusted = 8,
 }
 
 /// What is to be done.
@@ -105,7 +105,7 @@ struct Slot<P> {
     held: VecDeque<P>,
     /// When it was entered.
     born: u64,
-    /// Where a stranger belongs, as long as it is sought.
+    /// The group of an untrusted entry, while it is INCOMPLETE.
     group: Option<Group>,
     /// Whether its MAC address was published.
     is_known: bool,
@@ -152,10 +152,10 @@ pub struct Table<P> {
     due: BTreeSet<(u64, Key)>,
     /// Those that may make room: interface, who goes first, age.
     spare: BTreeSet<Spare>,
-    /// Those whose MAC addresses are known, by interface; and those that are sought and vouched for.
+    /// Those whose MAC addresses are known, by interface; and those that are sought and trusted for.
     known_on: HashMap<u32, usize>,
-    vouched_on: HashMap<u32, usize>,
-    strangers: Strangers,
+    trusted_on: HashMap<u32, usize>,
+    incomplete: Incomplete,
     memory: Memory,
     allowances: HashMap<u32, Allowance>,
 }
@@ -172,8 +172,8 @@ impl<P> Default for Table<P> {
             due: BTreeSet::new(),
             spare: BTreeSet::new(),
             known_on: HashMap::new(),
-            vouched_on: HashMap::new(),
-            strangers: Strangers::default(),
+            trusted_on: HashMap::new(),
+            incomplete: Incomplete::default(),
             memory: Memory::default(),
             allowances: HashMap::new(),
         }
@@ -254,17 +254,17 @@ impl<P> Table<P> {
         }
         slot.held.push_back(packet);
         if let Some(group) = slot.group {
-            self.strangers.waiting.insert(group, slot.born, key.1);
+            self.incomplete.waiting.insert(group, slot.born, key.1);
         }
         self.change(key, |entry| entry.hurry(now));
         self.turn_one(key, now);
     }
 
-    /// So many packets of strangers on a worker give up their places to newer ones: the oldest of the network with the most.
+    /// Drops so many packets of worker `worker` that wait for untrusted neighbours: the oldest of the network with the most.
     /// The addresses are still sought.
     pub fn relieve(&mut self, worker: usize, mut packets: usize) {
         while packets > 0
-            && let Some(key) = self.strangers.waiting.oldest_of_largest(|g| g.1 == worker)
+            && let Some(key) = self.incomplete.waiting.oldest_of_largest(|g| g.1 == worker)
         {
             let held = self.take_held(key);
             packets = packets.saturating_sub(held.len().max(1));
@@ -279,7 +279,7 @@ impl<P> Table<P> {
             return Vec::new();
         };
         if let Some(group) = slot.group {
-            self.strangers.waiting.remove(group, slot.born, key.1);
+            self.incomplete.waiting.remove(group, slot.born, key.1);
         }
         std::mem::take(&mut slot.held).into()
     }
@@ -391,11 +391,11 @@ impl<P> Table<P> {
     /// How urgent the question is that is due.
     fn class_of(&self, key: Key) -> Class {
         let slot = self.slots.get(&key);
-        let stranger = slot.and_then(|slot| Some((slot, slot.group?)));
-        match stranger {
-            None => Class::Vouched,
+        let untrusted = slot.and_then(|slot| Some((slot, slot.group?)));
+        match untrusted {
+            None => Class::Trusted,
             Some((slot, _)) if slot.entry.tries() > 1 => Class::Again,
-            Some((_, group)) if self.strangers.are_few(group) => Class::Vouched,
+            Some((_, group)) if self.incomplete.are_few(group) => Class::Trusted,
             Some((slot, _)) if slot.held.len() > 1 => Class::Wanted,
             Some(_) => Class::First,
         }
@@ -438,21 +438,21 @@ impl<P> Table<P> {
     /// Enter an address that is sought, for the router itself or for a packet. False where there are too many.
     fn add_sought(&mut self, key: Key, origin: Option<Origin>, now: u64) -> bool {
         let iface = key.0;
-        let vouched = origin.is_none_or(|o| o.vouched) || self.memory.has(&key);
-        let others = self.vouched_on.get(&iface).copied().unwrap_or(0);
-        if vouched && others < self.limits.neighbors {
-            *self.vouched_on.entry(iface).or_default() += 1;
+        let trusted = origin.is_none_or(|o| o.trusted) || self.memory.has(&key);
+        let others = self.trusted_on.get(&iface).copied().unwrap_or(0);
+        if trusted && others < self.limits.neighbors {
+            *self.trusted_on.entry(iface).or_default() += 1;
             self.insert(key, Entry::sought(now), None);
             return true;
         }
         let Some(origin) = origin else { return false };
-        if self.strangers.on(iface) >= self.limits.sought {
-            let oldest = self.strangers.all.oldest_of_largest(|g| g.0 == iface);
+        if self.incomplete.on(iface) >= self.limits.incomplete {
+            let oldest = self.incomplete.all.oldest_of_largest(|g| g.0 == iface);
             let Some(oldest) = oldest else { return false };
             self.evict(oldest);
         }
         let group = origin.group();
-        self.strangers.insert(group, now, key.1);
+        self.incomplete.insert(group, now, key.1);
         self.insert(key, Entry::sought(now), Some(group));
         true
     }
@@ -480,9 +480,9 @@ impl<P> Table<P> {
             return;
         };
         match slot.group.take() {
-            Some(group) => self.strangers.remove(group, slot.born, key.1),
+            Some(group) => self.incomplete.remove(group, slot.born, key.1),
             None => {
-                if let Some(n) = self.vouched_on.get_mut(&key.0) {
+                if let Some(n) = self.trusted_on.get_mut(&key.0) {
                     *n -= 1;
                 }
             }
@@ -567,7 +567,7 @@ impl<P> Table<P> {
     pub fn forget_interface(&mut self, iface: u32) {
         self.forget_all(|(on, _)| on == iface);
         self.known_on.remove(&iface);
-        self.vouched_on.remove(&iface);
+        self.trusted_on.remove(&iface);
         self.allowances.remove(&iface);
         self.memory.forget_interface(iface);
     }

@@ -8,12 +8,12 @@ fn key(n: u32) -> Key {
     (1, IpAddr::from((0x0a00_0000 + n).to_be_bytes()))
 }
 
-/// A packet for an address that nothing vouches for.
+/// A packet for an untrusted address.
 fn wait(table: &mut Table<u32>, key: Key, packet: u32, now: u64) {
     let origin = Origin {
         net: (key.0, IpAddr::from([10, 0, 0, 0]), 8),
         worker: 0,
-        vouched: false,
+        trusted: false,
     };
     table.wait(key, origin, packet, now);
 }
@@ -88,7 +88,7 @@ fn a_silent_neighbour_frees_what_waited_for_it() {
 }
 
 #[test]
-fn strangers_are_entered_only_when_they_ask() {
+fn unknown_hosts_are_entered_only_when_they_ask() {
     let mut table = Table::<u32>::default();
     table.hear(key(1), answer(A), 0);
     assert!(table.is_empty() && table.effects.is_empty());
@@ -133,12 +133,12 @@ fn the_oldest_stale_one_makes_room_and_those_that_answered_stay() {
 #[test]
 fn a_scan_leaves_places_and_questions_to_the_others() {
     let mut table = Table::<u32>::default();
-    table.limits.sought = 100;
+    table.limits.incomplete = 100;
     let at = |net: u8, n: u32| (1, IpAddr::from([10, net, (n / 250) as u8, (n % 250) as u8]));
-    let origin = |net: u8, vouched| Origin {
+    let origin = |net: u8, trusted| Origin {
         net: (1, IpAddr::from([10, net, 0, 0]), 16),
         worker: 0,
-        vouched,
+        trusted,
     };
     // It was there, answered, and is silent since.
     table.wait(at(1, 60_000), origin(1, false), 0, 0);
@@ -159,9 +159,9 @@ fn a_scan_leaves_places_and_questions_to_the_others() {
                 table.forget(key);
             }
         }
-        table.relieve(0, table.strangers.waiting.len().saturating_sub(50));
-        let strangers = table.strangers.on(1);
-        assert!(strangers <= 100, "{strangers}");
+        table.relieve(0, table.incomplete.waiting.len().saturating_sub(50));
+        let incomplete = table.incomplete.on(1);
+        assert!(incomplete <= 100, "{incomplete}");
         for effect in effects(&mut table) {
             if let Effect::Ask(key, _) = effect {
                 asked.insert(key);
@@ -222,7 +222,7 @@ proptest! {
     fn nothing_is_lost(events in proptest::collection::vec(event(), 0..80)) {
         let mut table = Table::<u32>::default();
         (table.limits.neighbors, table.limits.held) = (6, 3);
-        table.limits.sought = 4;
+        table.limits.incomplete = 4;
         let (mut now, mut next, mut back) = (0, 0, Vec::new());
         let mut published = HashMap::new();
         for event in events {
@@ -253,9 +253,9 @@ proptest! {
             let sought = table.iter().filter(|s| s.mac.is_none()).count();
             prop_assert!(table.len() - sought <= 6 && table.due.len() == table.len());
             prop_assert_eq!(table.known_on.get(&1).copied().unwrap_or(0), table.len() - sought);
-            prop_assert!(table.strangers.on(1) <= 4 && table.strangers.all.len() == table.strangers.on(1));
+            prop_assert!(table.incomplete.on(1) <= 4 && table.incomplete.all.len() == table.incomplete.on(1));
             let waits = table.slots.values().filter(|s| s.group.is_some() && !s.held.is_empty());
-            prop_assert_eq!(waits.count(), table.strangers.waiting.len());
+            prop_assert_eq!(waits.count(), table.incomplete.waiting.len());
             let known: HashMap<Key, Mac> =
                 table.iter().filter_map(|s| Some((s.key, s.mac?))).collect();
             prop_assert_eq!(&known, &published);

@@ -1,6 +1,6 @@
-//! Addresses that are sought though nothing vouches for them: a scan of unused addresses makes as many of them as it likes
-//! (RFC 6583). They are grouped by the worker that sent for them and by the network that they are in. Where there are too
-//! many the oldest of the largest group yields, so a scan of one network takes nothing from the others.
+//! Neighbours in state INCOMPLETE whose address a received packet chose, not a route or this router: a scan of unused addresses
+//! creates any number of them (RFC 6583). They are grouped by the worker that has the packet and by the network of the address.
+//! Above the limit the oldest neighbour of the largest group is deleted, so a scan of one network takes no entries of others.
 
 use super::Key;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -9,20 +9,20 @@ use std::net::IpAddr;
 /// A network of an interface: the interface, the first address, and how many bits of it count.
 pub type Net = (u32, IpAddr, u8);
 
-/// In a network with no more of them than this they are treated like addresses that something vouches for.
+/// A network with no more of them than this is treated like trusted addresses.
 const FEW: usize = 16;
 /// Addresses that are remembered because they answered once.
 const REMEMBERED: usize = 4096;
 
-/// Where a packet that waits comes from.
+/// What is known of a packet that waits for a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The network that its next hop is in.
     pub net: Net,
     /// The worker that has it.
     pub worker: usize,
-    /// Whether a route or the router itself names the next hop.
-    pub vouched: bool,
+    /// Whether a route or this router named the next hop, not the packet.
+    pub trusted: bool,
 }
 
 /// Interface, worker, network.
@@ -35,7 +35,7 @@ impl Origin {
     }
 }
 
-/// Addresses by group, from the oldest to the newest.
+/// Addresses by group, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Groups(BTreeMap<Group, BTreeSet<(u64, IpAddr)>>);
 
@@ -68,9 +68,9 @@ impl Groups {
     }
 }
 
-/// All of them.
+/// All untrusted neighbours in state INCOMPLETE.
 #[derive(Debug, Default)]
-pub(super) struct Strangers {
+pub(super) struct Incomplete {
     pub all: Groups,
     /// Those that packets wait for.
     pub waiting: Groups,
@@ -82,7 +82,7 @@ fn net((iface, _, first, bits): Group) -> Net {
     (iface, first, bits)
 }
 
-impl Strangers {
+impl Incomplete {
     pub fn insert(&mut self, group: Group, since: u64, addr: IpAddr) {
         self.all.insert(group, since, addr);
         *self.on.entry(group.0).or_default() += 1;
@@ -96,12 +96,12 @@ impl Strangers {
         take_one(&mut self.by_net, net(group));
     }
 
-    /// How many there are on an interface.
+    /// Number of entries on an interface.
     pub fn on(&self, iface: u32) -> usize {
         self.on.get(&iface).copied().unwrap_or(0)
     }
 
-    /// Whether there are few in the network of this group.
+    /// Whether the network of this group has at most [`FEW`] entries.
     pub fn are_few(&self, group: Group) -> bool {
         self.by_net.get(&net(group)).is_none_or(|n| *n <= FEW)
     }

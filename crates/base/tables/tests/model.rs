@@ -396,3 +396,67 @@ fn a_stalled_reader_makes_tables_grow_not_fail() {
     drop(stalled);
     assert_eq!(domain.retired(), 0);
 }
+
+/// A /24 gets its longer prefixes one by one and loses them again, beside others that keep theirs: every address of all of
+/// them is compared with the longest of the prefixes after every step.
+#[test]
+fn a_network_gets_many_long_prefixes_and_loses_them() {
+    let domain = Domain::new();
+    let mut table = Lpm4::new(&domain);
+    let mut reader = domain.register();
+    let mut routes: Vec<(u32, u8, u32)> = vec![(0x0a00_0000, 16, 9)];
+    table.insert(0x0a00_0000, 16, 9).unwrap();
+    let check = |table: &Lpm4, routes: &[(u32, u8, u32)], step: u32| {
+        let dst: Vec<u32> = (0x0a00_0000..0x0a00_0400).collect();
+        let mut leaf = vec![0; dst.len()];
+        table
+            .snap()
+            .read(domain.register().guard())
+            .lookup_batch(&dst, &mut leaf);
+        for (&d, &leaf) in dst.iter().zip(&leaf) {
+            let holds = |(a, l, _): &&(u32, u8, u32)| (d ^ a) >> (32 - u32::from(*l)) == 0;
+            let best = routes.iter().filter(holds).max_by_key(|r| r.1);
+            let want = best.map_or(0, |r| r.2);
+            assert_eq!(
+                (leaf, table.lookup(d)),
+                (want, want),
+                "{d:x} in step {step}"
+            );
+        }
+    };
+    let mut state = 7u32;
+    for step in 0..400 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (bits, len) = ((state >> 8) & 0x3ff, 25 + (state >> 20) % 8);
+        let addr = (0x0a00_0000 | bits) >> (32 - len) << (32 - len);
+        // Grows for a hundred steps, shrinks for a hundred, twice.
+        if step / 100 % 2 == 0 {
+            let leaf = 1 + (state >> 24) % 5;
+            routes.retain(|r| (r.0, r.1) != (addr, len as u8));
+            routes.push((addr, len as u8, leaf));
+            table.insert(addr, len as u8, leaf).unwrap();
+        } else if routes.len() > 1 {
+            let (addr, len, leaf) = routes.swap_remove(1 + state as usize % (routes.len() - 1));
+            assert_eq!(table.remove(addr, len), Some(leaf));
+        }
+        check(&table, &routes, step);
+        reader.quiescent();
+        domain.reclaim();
+    }
+}
+
+#[test]
+fn a_lone_host_route_costs_a_cache_line() {
+    let domain = Domain::new();
+    let mut table = Lpm4::new(&domain);
+    let empty = table.bytes();
+    let n = 20_000;
+    for i in 0..n {
+        table
+            .insert(i << 13 | (i & 31) << 8 | 77, 32, 1 + i % 100)
+            .unwrap();
+    }
+    let each = (table.bytes() - empty) / n as usize;
+    // A line of 64 bytes, up to three pooled answers of 16 or 32 bits, and the room to grow (twice as many lines at most).
+    assert!(each <= 160, "{each} bytes a route");
+}

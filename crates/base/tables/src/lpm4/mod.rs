@@ -24,7 +24,7 @@ use plane::{Plane, needs_wide};
 use rib::Rib;
 pub use view::Lpm4View;
 
-/// Most /24 networks with longer prefixes in one table (1 GiB of answers).
+/// Most /24 networks with longer prefixes in one table (1 GiB of answers where each has many).
 const MAX_LONG: usize = 1 << 20;
 
 /// The writer's side of one IPv4 table: the prefixes, and the answers painted from them.
@@ -52,16 +52,10 @@ impl Lpm4 {
         if needs_wide(leaf, 0) {
             self.plane.widen();
         }
-        let net = addr >> 8;
-        let old = if len > 24 && !self.rib.has_long(net) {
+        if len > 24 && !self.rib.has_long(addr >> 8) {
             check_long(self.rib.long_count() + 1)?;
-            let chunk = self.plane.new_chunk();
-            let old = self.rib.set(addr, len, leaf);
-            self.rib.set_chunk(net, chunk);
-            old
-        } else {
-            self.rib.set(addr, len, leaf)
-        };
+        }
+        let old = self.rib.set(addr, len, leaf);
         if old != Some(leaf) {
             self.repaint(addr, len);
         }
@@ -117,8 +111,8 @@ impl Lpm4 {
         for (addr, len, leaf) in routes {
             self.rib.set(addr, len, leaf);
         }
-        let wide = self.plane.view().is_wide() || needs_wide(most, long + long / 4);
-        self.plane.load(&mut self.rib, wide);
+        let wide = self.plane.view().is_wide() || needs_wide(most, 0);
+        self.plane.load(&self.rib, wide);
         Ok(())
     }
 

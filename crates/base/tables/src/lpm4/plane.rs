@@ -1,25 +1,32 @@
-//! The writer's hand on what readers see: runs and chunks, given out, recycled, moved to bigger memory.
+//! The writer's hand on what readers see: runs, chunks and lines, given out, recycled, moved to bigger memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::rib::{Cells, Rib, Slots};
-use super::view::{CHUNK, IS_CHUNK, Leaves, Lpm4View, Store, Word};
+use super::view::{CHUNK, IS_CHUNK, IS_LINE, Leaves, Line, Lpm4View, Sizes, Store, Word};
 use crate::limbo::DeferredFree;
 use crate::{Domain, Publisher, Snap};
 
-/// Largest leaf id and number of chunks with 16-bit answers.
+/// Largest leaf id with 16-bit answers.
 const NARROW: u32 = 1 << 15;
+/// Most chunks, and most lines, with 16-bit answers.
+const NARROW_CHUNKS: usize = 1 << 14;
 /// Room beyond what is in use when memory is (re)made: a quarter and this many answers.
 const SLACK: usize = 4096;
 const FIRST_CHUNKS: usize = 16;
+const FIRST_LINES: usize = 64;
 /// Longest run.
 const SLOTS: usize = 32;
 
 /// Memory that readers may still look at.
 enum Piece {
-    Run { base: u32, len: u32 },
+    Run {
+        base: u32,
+        len: u32,
+    },
+    /// A chunk or a line, in the writer's notation.
     Chunk(u32),
 }
 
@@ -70,7 +77,7 @@ impl Runs {
     }
 }
 
-/// Free chunks; those from `next` to `end` were never used.
+/// Free chunks or lines; those from `next` to `end` were never used.
 #[derive(Default)]
 struct Chunks {
     free: Vec<u32>,
@@ -88,6 +95,74 @@ impl Chunks {
             self.next - 1
         })
     }
+}
+
+/// What is free for networks with prefixes longer than /24.
+#[derive(Default)]
+struct Longs {
+    chunks: Chunks,
+    lines: Chunks,
+}
+
+impl Longs {
+    fn give(&mut self, chunk: u32) {
+        let number = chunk & !(IS_CHUNK | IS_LINE);
+        let of = if chunk & IS_LINE == 0 {
+            &mut self.chunks
+        } else {
+            &mut self.lines
+        };
+        of.free.push(number);
+    }
+
+    /// Brings the answers of a /24 up to date: in `old`, its chunk or line so far (0: none), where no reader sees a third
+    /// answer by that, else in another one. Returns which it is now, in the writer's notation.
+    fn set(&mut self, view: &Lpm4View, old: u32, cells: &Cells, line: bool) -> Result<u32, Full> {
+        if line {
+            return self.set_line(view, old, cells);
+        }
+        let chunk = if old & IS_CHUNK != 0 && old & IS_LINE == 0 {
+            old
+        } else {
+            IS_CHUNK | self.chunks.take().ok_or(Full)?
+        };
+        set_cells_of(view, chunk & !IS_CHUNK, cells);
+        Ok(chunk)
+    }
+
+    fn set_line(&mut self, view: &Lpm4View, old: u32, cells: &Cells) -> Result<u32, Full> {
+        let (bitmap, answers) = changes(cells);
+        let lines = lines_of(view);
+        let number = old & !(IS_CHUNK | IS_LINE);
+        if old & IS_LINE != 0 && lines[number as usize].has(&bitmap) {
+            lines[number as usize].set_answers(&answers);
+            return Ok(old);
+        }
+        let number = self.lines.take().ok_or(Full)?;
+        lines[number as usize].set_bitmap(&bitmap);
+        lines[number as usize].set_answers(&answers);
+        Ok(IS_CHUNK | IS_LINE | number)
+    }
+}
+
+fn lines_of(view: &Lpm4View) -> &[Line] {
+    match &view.leaves {
+        Leaves::Narrow(s) => &s.lines,
+        Leaves::Wide(s) => &s.lines,
+    }
+}
+
+/// Where the answers of a /24 change, and to what.
+fn changes(cells: &Cells) -> ([u64; 4], Vec<u32>) {
+    let mut bitmap = [0; 4];
+    let mut answers = vec![cells[0]];
+    for (address, pair) in (1..).zip(cells.windows(2)) {
+        if pair[0] != pair[1] {
+            bitmap[address / 64] |= 1 << (address % 64);
+            answers.push(pair[1]);
+        }
+    }
+    (bitmap, answers)
 }
 
 /// The answers of a block as readers want them: where they change, and to what.
@@ -122,7 +197,8 @@ impl Run {
     }
 }
 
-/// The pool has no run of the length that is needed.
+/// The pool has no run of the length that is needed, or there is no free chunk or line.
+#[derive(Debug)]
 struct Full;
 
 fn pack(bitmap: u32, base: u32) -> u64 {
@@ -304,12 +380,15 @@ fn copy<A: Word, B: Word>(
     for (a, b) in from.1.chunks.iter().zip(to.1.chunks.iter()) {
         b.store(convert(a));
     }
+    for (a, b) in from.1.lines.iter().zip(to.1.lines.iter()) {
+        b.copy(a);
+    }
     Ok(())
 }
 
-/// Whether answers must be wide for this leaf id and number of chunks.
+/// Whether answers must be wide for this leaf id and this many chunks, or lines.
 pub(super) fn needs_wide(leaf: u32, chunks: usize) -> bool {
-    leaf >= NARROW || chunks > NARROW as usize
+    leaf >= NARROW || chunks > NARROW_CHUNKS
 }
 
 /// The last block of one answer that was painted. Where the next one changes from the same answer to the same answer, which
@@ -323,10 +402,17 @@ struct Streak {
     entries: u32,
 }
 
+/// The room of an empty table.
+const EMPTY: Sizes = Sizes {
+    leaves: SLACK,
+    chunks: 0,
+    lines: 0,
+};
+
 pub(super) struct Plane {
     publisher: Publisher<Lpm4View>,
     room: Room,
-    chunks: Chunks,
+    longs: Longs,
     limbo: DeferredFree<Piece>,
     streak: Option<Streak>,
     /// Times that everything moved to new memory.
@@ -336,9 +422,9 @@ pub(super) struct Plane {
 impl Plane {
     pub(super) fn new(domain: &Arc<Domain>) -> Self {
         Self {
-            publisher: Publisher::new(domain, Lpm4View::new(false, SLACK, 0)),
+            publisher: Publisher::new(domain, Lpm4View::new(false, &EMPTY)),
             room: Room::new(SLACK),
-            chunks: Chunks::default(),
+            longs: Longs::default(),
             limbo: DeferredFree::new(),
             streak: None,
             moves: 0,
@@ -358,39 +444,39 @@ impl Plane {
         let Self {
             publisher,
             room,
-            chunks,
+            longs,
             limbo,
             ..
         } = self;
         limbo.collect(publisher.domain(), |piece| match piece {
             Piece::Run { base, len } => room.runs.give(base, len),
-            Piece::Chunk(chunk) => chunks.free.push(chunk),
+            Piece::Chunk(chunk) => longs.give(chunk),
         });
     }
 
     /// Makes room for leaf ids of 31 bits.
     pub(super) fn widen(&mut self) {
         if !self.view().is_wide() {
-            self.grow(true, self.chunks.end as usize);
+            self.grow(true, Longer::None);
         }
     }
 
-    pub(super) fn new_chunk(&mut self) -> u32 {
-        loop {
-            if let Some(chunk) = self.chunks.take() {
-                return chunk;
-            }
-            let chunks = (2 * self.chunks.end as usize).max(FIRST_CHUNKS);
-            self.grow(self.view().is_wide() || needs_wide(0, chunks), chunks);
-        }
-    }
-
+    /// Frees a chunk or line once no reader can see it.
     pub(super) fn free_chunk(&mut self, chunk: u32) {
-        self.limbo.push(Piece::Chunk(chunk));
+        if chunk != 0 {
+            self.limbo.push(Piece::Chunk(chunk));
+        }
     }
 
-    pub(super) fn set_cells(&mut self, chunk: u32, cells: &Cells) {
-        set_cells_of(self.publisher.current(), chunk, cells);
+    /// [`Longs::set`], with more room where there is none.
+    fn set_long(&mut self, old: u32, cells: &Cells, line: bool) -> u32 {
+        loop {
+            match self.longs.set(self.publisher.current(), old, cells, line) {
+                Ok(chunk) => return chunk,
+                Err(Full) if line => self.grow(self.view().is_wide(), Longer::Lines),
+                Err(Full) => self.grow(self.view().is_wide(), Longer::Chunks),
+            }
+        }
     }
 
     fn set_plain(&mut self, block: usize, answer: u32) {
@@ -445,20 +531,30 @@ impl Plane {
             match set_entry_of(self.publisher.current(), &mut self.room, block, run) {
                 Ok(Some((base, len))) => return self.limbo.push(Piece::Run { base, len }),
                 Ok(None) => return,
-                Err(Full) => self.grow(self.view().is_wide(), self.chunks.end as usize),
+                Err(Full) => self.grow(self.view().is_wide(), Longer::None),
             }
         }
     }
 
     /// Moves everything to new memory with room to spare. Readers change over at their next frame.
-    fn grow(&mut self, wide: bool, chunks: usize) {
+    fn grow(&mut self, wide: bool, longer: Longer) {
         self.moves += 1;
         // More than enough: `used` counts runs in limbo, too, and those are not copied.
         let used = self.room.runs.used;
-        let leaves = used + used / 4 + SLACK;
-        let mut room = Room::new(leaves);
+        let mut sizes = Sizes {
+            leaves: used + used / 4 + SLACK,
+            chunks: self.longs.chunks.end as usize,
+            lines: self.longs.lines.end as usize,
+        };
+        match longer {
+            Longer::None => (),
+            Longer::Chunks => sizes.chunks = more(sizes.chunks, FIRST_CHUNKS),
+            Longer::Lines => sizes.lines = more(sizes.lines, FIRST_LINES),
+        }
+        let wide = wide || needs_wide(0, sizes.chunks.max(sizes.lines));
+        let mut room = Room::new(sizes.leaves);
         let from = self.publisher.current();
-        let to = Lpm4View::new(wide || from.is_wide(), leaves, chunks);
+        let to = Lpm4View::new(wide || from.is_wide(), &sizes);
         let copied = match (&from.leaves, &to.leaves) {
             (Leaves::Narrow(a), Leaves::Narrow(b)) => copy((from, a), (&to, b), &mut room),
             (Leaves::Narrow(a), Leaves::Wide(b)) => copy((from, a), (&to, b), &mut room),
@@ -467,44 +563,46 @@ impl Plane {
         };
         debug_assert!(copied.is_ok());
         self.room = room;
-        self.chunks.end = chunks as u32;
-        let free = &mut self.chunks.free;
+        self.longs.chunks.end = sizes.chunks as u32;
+        self.longs.lines.end = sizes.lines as u32;
+        let longs = &mut self.longs;
         self.limbo.clear(|piece| {
             if let Piece::Chunk(chunk) = piece {
-                free.push(chunk);
+                longs.give(chunk);
             }
         });
         self.publisher.publish(to);
     }
 
     /// Paints the whole table into new memory, every block once, and publishes it.
-    pub(super) fn load(&mut self, rib: &mut Rib, wide: bool) {
+    pub(super) fn load(&mut self, rib: &Rib, wide: bool) {
         let leaves = rib.most_leaves() + rib.most_leaves() / 8 + SLACK;
-        let count = rib.long_count();
-        let mut chunks = Chunks {
-            end: (count + count / 4) as u32,
-            ..Chunks::default()
+        let (chunks, lines) = rib.count_chunks_and_lines();
+        let sizes = Sizes {
+            leaves,
+            chunks: chunks + chunks / 4,
+            lines: lines + lines / 4,
         };
-        let nets: Vec<u32> = rib.long_nets().collect();
-        for net in nets {
-            if let Some(chunk) = chunks.take() {
-                rib.set_chunk(net, chunk);
-            }
-        }
+        let mut longs = Longs::default();
+        longs.chunks.end = sizes.chunks as u32;
+        longs.lines.end = sizes.lines as u32;
         let mut room = Room::new(leaves);
-        let view = Lpm4View::new(wide, leaves, chunks.end as usize);
+        let wide = wide || needs_wide(0, sizes.chunks.max(sizes.lines));
+        let view = Lpm4View::new(wide, &sizes);
         for (block, inherited) in rib.all_inherited().into_iter().enumerate() {
             if inherited == 0 && rib.is_plain(block) {
                 continue;
             }
-            let run = Self::run(rib, block, inherited, |chunk, cells| {
-                set_cells_of(&view, chunk, cells)
+            let run = Self::run(rib, block, inherited, |_, cells, line| {
+                let chunk = longs.set(&view, 0, cells, line);
+                debug_assert!(chunk.is_ok());
+                chunk.unwrap_or(0)
             });
             let done = set_entry_of(&view, &mut room, block, &run);
             debug_assert!(done.is_ok());
         }
         self.room = room;
-        self.chunks = chunks;
+        self.longs = longs;
         self.limbo.clear(drop);
         self.publisher.publish(view);
     }
@@ -514,14 +612,28 @@ impl Plane {
         if rib.is_plain(block) {
             return self.set_plain(block, inherited);
         }
-        let run = Self::run(rib, block, inherited, |chunk, cells| {
-            self.set_cells(chunk, cells)
+        let mut replaced = Vec::new();
+        let run = Self::run(rib, block, inherited, |old, cells, line| {
+            let chunk = self.set_long(old, cells, line);
+            if chunk != old {
+                replaced.push(old);
+            }
+            chunk
         });
         self.set(block, &run);
+        for chunk in replaced {
+            self.free_chunk(chunk);
+        }
     }
 
-    /// What a block's entry must say; chunks below it are set on the way, through `set_cells`.
-    fn run(rib: &Rib, block: usize, inherited: u32, mut set_cells: impl FnMut(u32, &Cells)) -> Run {
+    /// What a block's entry must say. `set_long(old, answers, line)` brings a network with longer prefixes up to date and
+    /// says which chunk or line it has now.
+    fn run(
+        rib: &Rib,
+        block: usize,
+        inherited: u32,
+        mut set_long: impl FnMut(u32, &Cells, bool) -> u32,
+    ) -> Run {
         if rib.is_plain(block) {
             return Run::plain(inherited);
         }
@@ -531,12 +643,25 @@ impl Plane {
             let slot = long.trailing_zeros();
             long &= long - 1;
             let net = (block as u32) << 5 | slot;
-            let chunk = rib.chunk(net);
-            set_cells(chunk, &rib.cells(net, slots[slot as usize]));
-            slots[slot as usize] = IS_CHUNK | chunk;
+            let cells = rib.cells(net, slots[slot as usize]);
+            let chunk = set_long(rib.chunk(net), &cells, rib.fits_line(net));
+            rib.set_chunk(net, chunk);
+            slots[slot as usize] = chunk;
         }
         Run::new(&slots)
     }
+}
+
+/// What a bigger view has more of, beside answers.
+enum Longer {
+    None,
+    Chunks,
+    Lines,
+}
+
+/// More room than `have`: memory that is not used yet costs nothing, moving does.
+fn more(have: usize, first: usize) -> usize {
+    (2 * have).max(first)
 }
 
 #[cfg(test)]

@@ -4,30 +4,85 @@
 //! - /20 to /24: per root entry (8192 addresses) such a tree of five levels, only where there are any;
 //! - /25 to /32: per /24 such a tree of eight levels, only where there are any.
 //!
+//! The trees of the last two kinds are kept as lists of the nodes that have a prefix, because most have one or two.
+//!
 //! *Painting* pushes answers from the top of a tree to its last level.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
-use super::view::{CHUNK, ROOT};
+use super::view::{CHUNK, LINE_PREFIXES, ROOT};
 
 /// Prefix tree nodes hold `leaf + 1`; 0 is "no prefix here".
 const NONE: u32 = 0;
 /// The longest prefix in the tree of short ones.
 pub(super) const SHORT: u8 = 19;
 
+/// The nodes of a small tree that have a prefix, in order, each with its leaf.
+#[derive(Default)]
+struct Nodes(Vec<(u16, u32)>);
+
+impl Nodes {
+    fn find(&self, node: usize) -> Result<usize, usize> {
+        self.0
+            .binary_search_by_key(&(node as u16), |(node, _)| *node)
+    }
+
+    fn get(&self, node: usize) -> Option<u32> {
+        self.find(node).ok().map(|at| self.0[at].1)
+    }
+
+    fn set(&mut self, node: usize, leaf: u32) -> Option<u32> {
+        match self.find(node) {
+            Ok(at) => Some(std::mem::replace(&mut self.0[at].1, leaf)),
+            Err(at) => {
+                if self.0.len() == self.0.capacity() {
+                    // Doubling from four would waste half of what a million of short lists take.
+                    self.0.reserve_exact(self.0.len().div_ceil(2).max(1));
+                }
+                self.0.insert(at, (node as u16, leaf));
+                None
+            }
+        }
+    }
+
+    fn unset(&mut self, node: usize) -> Option<u32> {
+        self.find(node).ok().map(|at| self.0.remove(at).1)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The answers of the last level, of `N` nodes, where `inherited` is what the tree's parent says.
+    fn paint<const N: usize>(&self, inherited: u32) -> [u32; N] {
+        let mut last = [inherited; N];
+        // Parents have smaller numbers than their children, so that longer prefixes overwrite shorter ones.
+        for &(node, leaf) in &self.0 {
+            let node = usize::from(node);
+            let level = node.ilog2();
+            let width = N >> level;
+            let first = (node - (1 << level)) * width;
+            last[first..first + width].fill(leaf);
+        }
+        last
+    }
+}
+
 /// The prefixes of /20 to /24 in one root block. Nodes 2 to 63.
+#[derive(Default)]
 struct Block {
-    own: [u32; 64],
-    used: u32,
+    own: Nodes,
     /// Slots (/24) that have longer prefixes.
     long: u32,
 }
 
 /// The prefixes longer than /24 in one /24. Nodes 2 to 511.
+#[derive(Default)]
 struct Long {
-    own: [u32; 2 * CHUNK],
-    used: u32,
-    chunk: u32,
+    own: Nodes,
+    /// The chunk or line that readers find, in the writer's notation; 0 before the first painting.
+    chunk: Cell<u32>,
 }
 
 /// Where a prefix lives.
@@ -43,7 +98,7 @@ pub(super) struct Rib {
     block_of: Vec<u32>,
     blocks: Vec<Block>,
     free: Vec<u32>,
-    longs: HashMap<u32, Box<Long>>,
+    longs: HashMap<u32, Long>,
     len: usize,
 }
 
@@ -69,19 +124,6 @@ fn home(addr: u32, len: u8) -> Home {
     }
 }
 
-/// Pushes `inherited` and the tree's own answers down; the last half of the result is the last level.
-fn push<const N: usize>(own: &[u32; N], inherited: u32) -> [u32; N] {
-    let mut value = [inherited; N];
-    for n in 2..N {
-        value[n] = if own[n] == NONE {
-            value[n / 2]
-        } else {
-            own[n] - 1
-        };
-    }
-    value
-}
-
 impl Rib {
     pub(super) fn new() -> Self {
         Self {
@@ -105,21 +147,10 @@ impl Rib {
 
     fn block_mut(&mut self, block: usize) -> &mut Block {
         if self.block_of[block] == 0 {
-            let fresh = Block {
-                own: [NONE; 64],
-                used: 0,
-                long: 0,
-            };
-            let i = match self.free.pop() {
-                Some(i) => {
-                    self.blocks[i as usize] = fresh;
-                    i
-                }
-                None => {
-                    self.blocks.push(fresh);
-                    self.blocks.len() as u32 - 1
-                }
-            };
+            let i = self.free.pop().unwrap_or_else(|| {
+                self.blocks.push(Block::default());
+                self.blocks.len() as u32 - 1
+            });
             self.block_of[block] = i + 1;
         }
         &mut self.blocks[self.block_of[block] as usize - 1]
@@ -128,72 +159,62 @@ impl Rib {
     fn drop_block_if_empty(&mut self, block: usize) {
         if self
             .block(block)
-            .is_some_and(|b| b.used == 0 && b.long == 0)
+            .is_some_and(|b| b.own.len() == 0 && b.long == 0)
         {
-            self.free.push(self.block_of[block] - 1);
+            let i = self.block_of[block] - 1;
+            self.blocks[i as usize] = Block::default();
+            self.free.push(i);
             self.block_of[block] = 0;
         }
     }
 
     pub(super) fn get(&self, addr: u32, len: u8) -> Option<u32> {
-        let own = match home(addr, len) {
-            Home::Short(node) => self.short[node],
-            Home::Block { block, node } => self.block(block)?.own[node],
-            Home::Long { net, node } => self.longs.get(&net)?.own[node],
-        };
-        own.checked_sub(1)
+        match home(addr, len) {
+            Home::Short(node) => self.short[node].checked_sub(1),
+            Home::Block { block, node } => self.block(block)?.own.get(node),
+            Home::Long { net, node } => self.longs.get(&net)?.own.get(node),
+        }
     }
 
     /// Sets a prefix that lives in the tree of short ones or in an existing or new block.
     pub(super) fn set(&mut self, addr: u32, len: u8, leaf: u32) -> Option<u32> {
         let old = match home(addr, len) {
-            Home::Short(node) => std::mem::replace(&mut self.short[node], leaf + 1),
-            Home::Block { block, node } => {
-                let b = self.block_mut(block);
-                let old = std::mem::replace(&mut b.own[node], leaf + 1);
-                b.used += u32::from(old == NONE);
-                old
-            }
+            Home::Short(node) => std::mem::replace(&mut self.short[node], leaf + 1).checked_sub(1),
+            Home::Block { block, node } => self.block_mut(block).own.set(node, leaf),
             Home::Long { net, node } => {
-                let long = self.longs.entry(net).or_insert_with(Long::boxed);
-                let old = std::mem::replace(&mut long.own[node], leaf + 1);
-                long.used += u32::from(old == NONE);
+                let old = self.longs.entry(net).or_default().own.set(node, leaf);
                 self.block_mut((net >> 5) as usize).long |= 1 << (net & 31);
                 old
             }
         };
-        self.len += usize::from(old == NONE);
-        old.checked_sub(1)
+        self.len += usize::from(old.is_none());
+        old
     }
 
-    /// Takes a prefix away. A /24 that lost its last longer prefix gives its chunk back.
+    /// Takes a prefix away. A /24 that lost its last longer prefix gives its chunk or line back.
     pub(super) fn unset(&mut self, addr: u32, len: u8) -> Option<(u32, Option<u32>)> {
         let mut chunk = None;
-        let old = match home(addr, len) {
-            Home::Short(node) => std::mem::replace(&mut self.short[node], NONE),
+        let leaf = match home(addr, len) {
+            Home::Short(node) => std::mem::replace(&mut self.short[node], NONE).checked_sub(1)?,
             Home::Block { block, node } => {
                 self.block(block)?;
-                let b = self.block_mut(block);
-                let old = std::mem::replace(&mut b.own[node], NONE);
-                b.used -= u32::from(old != NONE);
+                let leaf = self.block_mut(block).own.unset(node)?;
                 self.drop_block_if_empty(block);
-                old
+                leaf
             }
             Home::Long { net, node } => {
                 let long = self.longs.get_mut(&net)?;
-                let old = std::mem::replace(&mut long.own[node], NONE);
-                long.used -= u32::from(old != NONE);
-                if long.used == 0 {
-                    chunk = Some(long.chunk);
+                let leaf = long.own.unset(node)?;
+                if long.own.len() == 0 {
+                    chunk = Some(long.chunk.get());
                     self.longs.remove(&net);
                     let block = (net >> 5) as usize;
                     self.block_mut(block).long &= !(1 << (net & 31));
                     self.drop_block_if_empty(block);
                 }
-                old
+                leaf
             }
         };
-        let leaf = old.checked_sub(1)?;
         self.len -= 1;
         Some((leaf, chunk))
     }
@@ -249,11 +270,8 @@ impl Rib {
 
     /// The answers of a block's 32 slots, not counting prefixes longer than /24.
     pub(super) fn slots(&self, block: usize, inherited: u32) -> Slots {
-        let mut slots = [inherited; 32];
-        if let Some(b) = self.block(block) {
-            slots.copy_from_slice(&push(&b.own, inherited)[32..]);
-        }
-        slots
+        self.block(block)
+            .map_or([inherited; 32], |b| b.own.paint(inherited))
     }
 
     /// The slots of a block that have prefixes longer than /24, as a bit set.
@@ -265,13 +283,15 @@ impl Rib {
     pub(super) fn most_leaves(&self) -> usize {
         self.blocks
             .iter()
-            .map(|b| (2 * b.used + 2 * b.long.count_ones() + 1).min(32) as usize)
+            .map(|b| (2 * b.own.len() + 2 * b.long.count_ones() as usize + 1).min(32))
             .sum()
     }
 
-    /// The /24 networks (address >> 8) with longer prefixes.
-    pub(super) fn long_nets(&self) -> impl Iterator<Item = u32> {
-        self.longs.keys().copied()
+    /// How many networks with prefixes longer than /24 need a chunk, and for how many a line is enough.
+    pub(super) fn count_chunks_and_lines(&self) -> (usize, usize) {
+        let fits = |long: &&Long| long.own.len() <= LINE_PREFIXES;
+        let lines = self.longs.values().filter(fits).count();
+        (self.longs.len() - lines, lines)
     }
 
     pub(super) fn long_count(&self) -> usize {
@@ -282,32 +302,28 @@ impl Rib {
         self.longs.contains_key(&net)
     }
 
+    /// The chunk or line of a /24, in the writer's notation; 0 if it has none.
     pub(super) fn chunk(&self, net: u32) -> u32 {
-        self.longs.get(&net).map_or(0, |l| l.chunk)
+        self.longs.get(&net).map_or(0, |l| l.chunk.get())
     }
 
-    pub(super) fn set_chunk(&mut self, net: u32, chunk: u32) {
-        if let Some(long) = self.longs.get_mut(&net) {
-            long.chunk = chunk;
+    pub(super) fn set_chunk(&self, net: u32, chunk: u32) {
+        if let Some(long) = self.longs.get(&net) {
+            long.chunk.set(chunk);
         }
+    }
+
+    /// Whether a line has room for all answers of a /24.
+    pub(super) fn fits_line(&self, net: u32) -> bool {
+        self.longs
+            .get(&net)
+            .is_none_or(|l| l.own.len() <= LINE_PREFIXES)
     }
 
     /// The answers of the 256 addresses of a /24.
     pub(super) fn cells(&self, net: u32, inherited: u32) -> Cells {
-        let mut cells = [inherited; CHUNK];
-        if let Some(long) = self.longs.get(&net) {
-            cells.copy_from_slice(&push(&long.own, inherited)[CHUNK..]);
-        }
-        cells
-    }
-}
-
-impl Long {
-    fn boxed() -> Box<Self> {
-        Box::new(Self {
-            own: [NONE; 2 * CHUNK],
-            used: 0,
-            chunk: 0,
-        })
+        self.longs
+            .get(&net)
+            .map_or([inherited; CHUNK], |long| long.own.paint(inherited))
     }
 }

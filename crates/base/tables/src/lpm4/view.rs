@@ -3,11 +3,13 @@
 //! The root has one 64-bit entry per 8192 addresses (32 /24 slots): a bitmap (low half) and a base (high half).
 //! Bit `s` says that slot `s` differs from slot `s - 1`; bit 0 is never set. The answer of a slot is at
 //! `pool[base + ones(bitmap up to s)]`; blocks of one answer share its place in the pool, so that they need no case of
-//! their own, and no cache line of their own. An answer with its top bit set names a chunk of 256 answers, one per
-//! address of the /24.
+//! their own, and no cache line of their own. An answer with its top bit set names what a /24 with longer prefixes has:
+//! a *line* (the bit below the top one is set too) or a *chunk*. A line is 64 bytes: a bitmap of the 256 addresses, read
+//! like a root entry's, and the answers; that is enough for [`LINE_PREFIXES`] prefixes, so that a lone host route costs one
+//! cache line. A chunk has 256 answers, one per address.
 //!
-//! Every word is atomic and every intermediate state of the writer gives each address an old or a new answer. A run or
-//! chunk is reused only after a grace period.
+//! Every word is atomic and every intermediate state of the writer gives each address an old or a new answer. The bitmap of
+//! a line never changes while readers can find the line. A run, line or chunk is reused only after a grace period.
 //!
 //! The one invariant that readers rely on without asking: `base + ones(bitmap)` of every entry lies inside the pool of
 //! the same view.
@@ -22,32 +24,40 @@ use crate::pages::{Pages, Zeroed};
 pub(super) const ROOT: usize = 1 << 19;
 /// Addresses in a chunk.
 pub(super) const CHUNK: usize = 256;
-/// Says, in the writer's 32-bit notation, that an answer names a chunk.
+/// Says, in the writer's 32-bit notation, that an answer names a chunk or a line.
 pub(super) const IS_CHUNK: u32 = 1 << 31;
+/// Says, with [`IS_CHUNK`], that it is a line.
+pub(super) const IS_LINE: u32 = 1 << 30;
+/// Most answers of a line.
+const LINE_ANSWERS: usize = 8;
+/// Most prefixes longer than /24 of a /24 with a line: each prefix makes two changes of answer at most.
+pub(super) const LINE_PREFIXES: usize = (LINE_ANSWERS - 1) / 2;
 /// Destinations between a prefetch and its use: about one memory latency's worth of work.
 const STRIP: usize = 64;
 
-/// An answer as it is stored: a leaf id, or a chunk number with the flag.
+/// An answer as it is stored: a leaf id, or the number of a chunk or line with its flags.
 pub(super) trait Word: Zeroed {
-    /// The flag of this width.
+    /// The flag of this width: chunk or line.
     const FLAG: u32;
+    /// Beside the flag: a line.
+    const LINE: u32 = Self::FLAG >> 1;
     fn load(&self) -> u32;
     fn store(&self, raw: u32);
     /// From the writer's notation.
     fn raw(answer: u32) -> u32 {
         if answer & IS_CHUNK == 0 {
-            answer
-        } else {
-            (answer & !IS_CHUNK) | Self::FLAG
+            return answer;
         }
+        let line = if answer & IS_LINE == 0 { 0 } else { Self::LINE };
+        (answer & !(IS_CHUNK | IS_LINE)) | Self::FLAG | line
     }
     /// To the writer's notation.
     fn answer(raw: u32) -> u32 {
         if raw & Self::FLAG == 0 {
-            raw
-        } else {
-            (raw & !Self::FLAG) | IS_CHUNK
+            return raw;
         }
+        let line = if raw & Self::LINE == 0 { 0 } else { IS_LINE };
+        (raw & !(Self::FLAG | Self::LINE)) | IS_CHUNK | line
     }
 }
 
@@ -73,26 +83,112 @@ impl Word for AtomicU32 {
     }
 }
 
+/// The answers of a /24 with few longer prefixes. Bit `a` of the bitmap says that address `a` differs from address `a - 1`.
+#[repr(C, align(64))]
+pub(super) struct Line {
+    bitmap: [AtomicU64; 4],
+    answers: [AtomicU32; LINE_ANSWERS],
+}
+
+const _: () = assert!(size_of::<Line>() == 64);
+
+// SAFETY: atomics of plain integers: zero is a value, nothing to drop, aligned to 64 bytes.
+unsafe impl Zeroed for Line {}
+
+impl Line {
+    #[inline(always)]
+    fn lookup(&self, dst: u32) -> u32 {
+        let (word, bit) = ((dst as usize >> 6) & 3, dst & 63);
+        let mut rank = 0;
+        for (w, bits) in self.bitmap.iter().enumerate() {
+            let bits = bits.load(Ordering::Acquire);
+            let bits = match w.cmp(&word) {
+                std::cmp::Ordering::Less => bits,
+                std::cmp::Ordering::Equal => bits << (63 - bit),
+                std::cmp::Ordering::Greater => 0,
+            };
+            rank += bits.count_ones();
+        }
+        self.answers[rank as usize % LINE_ANSWERS].load(Ordering::Acquire)
+    }
+
+    /// Whether the changes of answer are where `bitmap` says.
+    pub(super) fn has(&self, bitmap: &[u64; 4]) -> bool {
+        let words = self.bitmap.iter().zip(bitmap);
+        words
+            .into_iter()
+            .all(|(have, want)| have.load(Ordering::Relaxed) == *want)
+    }
+
+    /// Sets the bitmap of a line that no reader can find yet.
+    pub(super) fn set_bitmap(&self, bitmap: &[u64; 4]) {
+        for (word, &bits) in self.bitmap.iter().zip(bitmap) {
+            word.store(bits, Ordering::Release);
+        }
+    }
+
+    /// Sets the answers, each in one step.
+    pub(super) fn set_answers(&self, answers: &[u32]) {
+        for (word, &answer) in self.answers.iter().zip(answers) {
+            if word.load(Ordering::Relaxed) != answer {
+                word.store(answer, Ordering::Release);
+            }
+        }
+    }
+
+    /// Makes this line, which no reader can find yet, equal to another.
+    pub(super) fn copy(&self, from: &Line) {
+        for (to, from) in self.bitmap.iter().zip(&from.bitmap) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        for (to, from) in self.answers.iter().zip(&from.answers) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+}
+
 /// Answers of one width.
 pub(super) struct Store<W> {
     /// The runs. Index 0 holds answer 0 for ever.
     pub(super) pool: Pages<W>,
     /// Chunk `c` is at `c * CHUNK`.
     pub(super) chunks: Pages<W>,
+    pub(super) lines: Pages<Line>,
 }
 
 impl<W: Word> Store<W> {
-    fn new(leaves: usize, chunks: usize) -> Self {
+    fn new(room: &Sizes) -> Self {
         Self {
-            pool: Pages::new(leaves),
-            chunks: Pages::new(chunks * CHUNK),
+            pool: Pages::new(room.leaves),
+            chunks: Pages::new(room.chunks * CHUNK),
+            lines: Pages::new(room.lines),
         }
     }
 
+    fn bytes(&self) -> usize {
+        self.pool.bytes() + self.chunks.bytes() + self.lines.bytes()
+    }
+
+    /// The answer of `dst` in the chunk or line that `raw` names.
     #[inline(always)]
     fn in_chunk(&self, raw: u32, dst: u32) -> u32 {
-        let chunk = (raw & !W::FLAG) as usize;
-        self.chunks[chunk * CHUNK + (dst as usize % CHUNK)].load()
+        if raw & W::LINE != 0 {
+            return self.lines[(raw & (W::LINE - 1)) as usize].lookup(dst);
+        }
+        self.chunks[cell::<W>(raw, dst)].load()
+    }
+
+    #[inline(always)]
+    fn prefetch_in_chunk(&self, raw: u32, dst: u32) {
+        if raw & W::LINE != 0 {
+            prefetch(
+                self.lines
+                    .as_ptr()
+                    .wrapping_add((raw & (W::LINE - 1)) as usize),
+            );
+        } else {
+            prefetch(self.chunks.as_ptr().wrapping_add(cell::<W>(raw, dst)));
+        }
     }
 
     #[inline(always)]
@@ -137,13 +233,30 @@ impl<W: Word> Store<W> {
             any |= *to;
         }
         if any & W::FLAG != 0 {
-            for (&d, leaf) in dst.iter().zip(leaf) {
-                if *leaf & W::FLAG != 0 {
-                    *leaf = self.in_chunk(*leaf, d);
-                }
+            self.lookup_chunks(dst, leaf);
+        }
+    }
+
+    /// The second step of a strip: the destinations whose answers name chunks or lines.
+    #[inline(always)]
+    fn lookup_chunks(&self, dst: &[u32], leaf: &mut [u32]) {
+        for (&d, &leaf) in dst.iter().zip(leaf.iter()) {
+            if leaf & W::FLAG != 0 {
+                self.prefetch_in_chunk(leaf, d);
+            }
+        }
+        for (&d, leaf) in dst.iter().zip(leaf) {
+            if *leaf & W::FLAG != 0 {
+                *leaf = self.in_chunk(*leaf, d);
             }
         }
     }
+}
+
+/// Where in the chunk that `raw` names the answer of `dst` is.
+#[inline(always)]
+fn cell<W: Word>(raw: u32, dst: u32) -> usize {
+    (raw & (W::LINE - 1)) as usize * CHUNK + dst as usize % CHUNK
 }
 
 /// Where the answer of one destination is, with its line on the way.
@@ -176,7 +289,15 @@ fn place(entry: u64, dst: u32) -> u32 {
     ((entry >> 32) as u32).wrapping_add(rank)
 }
 
-/// Answers, as narrow as the largest leaf id and chunk number allow.
+/// How much room a view has.
+pub(super) struct Sizes {
+    /// Pooled answers.
+    pub(super) leaves: usize,
+    pub(super) chunks: usize,
+    pub(super) lines: usize,
+}
+
+/// Answers, as narrow as the largest leaf id, chunk number and line number allow.
 pub(super) enum Leaves {
     Narrow(Store<AtomicU16>),
     Wide(Store<AtomicU32>),
@@ -189,14 +310,14 @@ pub struct Lpm4View {
 }
 
 impl Lpm4View {
-    /// An empty table with room for `leaves` pooled answers and `chunks` chunks.
-    pub(super) fn new(wide: bool, leaves: usize, chunks: usize) -> Self {
+    /// An empty table with room.
+    pub(super) fn new(wide: bool, room: &Sizes) -> Self {
         Self {
             root: Pages::new(ROOT),
             leaves: if wide {
-                Leaves::Wide(Store::new(leaves, chunks))
+                Leaves::Wide(Store::new(room))
             } else {
-                Leaves::Narrow(Store::new(leaves, chunks))
+                Leaves::Narrow(Store::new(room))
             },
         }
     }
@@ -209,8 +330,8 @@ impl Lpm4View {
     /// The bytes that readers may touch.
     pub fn bytes(&self) -> usize {
         let leaves = match &self.leaves {
-            Leaves::Narrow(s) => s.pool.bytes() + s.chunks.bytes(),
-            Leaves::Wide(s) => s.pool.bytes() + s.chunks.bytes(),
+            Leaves::Narrow(s) => s.bytes(),
+            Leaves::Wide(s) => s.bytes(),
         };
         self.root.bytes() + leaves
     }

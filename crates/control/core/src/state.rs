@@ -3,7 +3,8 @@
 use crate::key::{Key, Value, is_built_in, needs, parts_of};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
-use volley_model::{IfAddress, ModelError, ObjectKind};
+use std::sync::Arc;
+use volley_model::{IfAddress, ModelError, ObjectKind, Path};
 use volley_object::Instance;
 
 /// The desired state.
@@ -12,6 +13,8 @@ pub struct State {
     objects: BTreeMap<Key, Value>,
     /// How many objects need this one.
     users: HashMap<Key, u32>,
+    /// Paths of routes, one copy of those that are equal: a million routes have some hundred next hops.
+    paths: HashSet<Arc<Vec<Path>>>,
 }
 
 impl PartialEq for State {
@@ -134,12 +137,39 @@ impl State {
         let before = self.objects.remove(key);
         if let Some(before) = &before {
             self.count(key, before, false);
+            self.drop_paths(before);
         }
         if let Some(value) = value {
             self.count(key, &value, true);
+            let value = self.share_paths(value);
             self.objects.insert(key.clone(), value);
         }
         before
+    }
+
+    /// The value, with the copy of its paths that other routes have.
+    fn share_paths(&mut self, value: Value) -> Value {
+        let Value::Paths(paths) = value else {
+            return value;
+        };
+        if let Some(shared) = self.paths.get(&*paths) {
+            return Value::Paths(shared.clone());
+        }
+        if self.paths.len() == self.paths.capacity() {
+            // Copies of a state, and changes that are not done, kept some of them longer than their last route.
+            self.paths.retain(|paths| Arc::strong_count(paths) > 1);
+        }
+        self.paths.insert(paths.clone());
+        Value::Paths(paths)
+    }
+
+    /// Forgets paths that only this value, which left the state, and the state itself still have.
+    fn drop_paths(&mut self, value: &Value) {
+        if let Value::Paths(paths) = value
+            && Arc::strong_count(paths) == 2
+        {
+            self.paths.remove(&**paths);
+        }
     }
 
     /// [`State::swap`], remembered.
@@ -233,6 +263,38 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_paths_are_kept_once_and_go_with_their_last_route() {
+        let mut state = State::default();
+        let mut edit = |line: &str| {
+            let request = crate::tests::request(line);
+            state.edit(&request, &mut Changes::default()).unwrap();
+            state.paths.len()
+        };
+        assert_eq!(edit("create pg pg0"), 0);
+        let lines = ["route 10.1.0.0/16 pg0", "route 10.2.0.0/16 pg0"];
+        assert_eq!(lines.map(&mut edit), [1, 1]);
+        let copies: HashSet<_> = state
+            .objects
+            .values()
+            .filter_map(|v| match v {
+                Value::Paths(paths) => Some(Arc::as_ptr(paths)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(copies.len(), 1);
+        let routes: Vec<Key> = state
+            .objects
+            .keys()
+            .filter(|k| matches!(k, Key::Route(_)))
+            .cloned()
+            .collect();
+        for key in routes {
+            state.swap(&key, None);
+        }
+        assert!(state.paths.is_empty());
+    }
 
     #[test]
     fn users_are_counted_and_changes_taken_back() {

@@ -105,14 +105,7 @@ impl Editor<'_> {
             Request::AddressAdd { interface, address } => self.add_address(interface, address),
             Request::AddressDel { interface, address } => {
                 self.exists(&Key::Interface(interface.clone()))?;
-                let mut all = self.addresses(interface);
-                let at = all.iter().position(|a| a == address).ok_or_else(|| {
-                    let what = format!("{address} on {interface}");
-                    ModelError::not_found(ObjectKind::Address, what, [""; 0])
-                })?;
-                all.remove(at);
-                self.set_addresses(interface, all);
-                Ok(())
+                self.del_address(interface, address)
             }
             Request::NeighborAdd(n) => {
                 let key = Key::Neighbor(n.interface.clone(), n.address);
@@ -408,13 +401,6 @@ impl Editor<'_> {
         Ok(())
     }
 
-    fn addresses(&self, interface: &str) -> Vec<volley_model::IfAddress> {
-        match self.state.get(&Key::Addresses(interface.to_owned())) {
-            Some(Value::Addresses(all)) => all.to_vec(),
-            _ => Vec::new(),
-        }
-    }
-
     fn add_address(&mut self, interface: &str, address: &volley_model::IfAddress) -> Done {
         let key = Key::Addresses(interface.to_owned());
         let now = match self.state.get(&key) {
@@ -428,16 +414,39 @@ impl Editor<'_> {
         if !known.insert(*address) {
             return Err(ModelError::exists(ObjectKind::Address, address));
         }
-        // Removed while it grows, so that only the first of many copies it.
-        let before = self.state.get(&key).cloned();
-        self.changes.before.entry(key.clone()).or_insert(before);
-        let mut all = match self.state.swap(&key, None) {
-            Some(Value::Addresses(all)) => Arc::unwrap_or_clone(all),
-            _ => Vec::new(),
-        };
+        let mut all = self.take_addresses(&key);
         all.push(*address);
         self.set_addresses(interface, all);
         Ok(())
+    }
+
+    fn del_address(&mut self, interface: &str, address: &volley_model::IfAddress) -> Done {
+        let key = Key::Addresses(interface.to_owned());
+        let at = match self.state.get(&key) {
+            Some(Value::Addresses(all)) => all.iter().position(|a| a == address),
+            _ => None,
+        };
+        let at = at.ok_or_else(|| {
+            let what = format!("{address} on {interface}");
+            ModelError::not_found(ObjectKind::Address, what, [""; 0])
+        })?;
+        if let Some(known) = self.changes.addresses.get_mut(&key) {
+            known.remove(address);
+        }
+        let mut all = self.take_addresses(&key);
+        all.remove(at);
+        self.set_addresses(interface, all);
+        Ok(())
+    }
+
+    /// The addresses, taken out of the state while they change, so that only the first change of many copies them.
+    fn take_addresses(&mut self, key: &Key) -> Vec<volley_model::IfAddress> {
+        let before = self.state.get(key).cloned();
+        self.changes.before.entry(key.clone()).or_insert(before);
+        match self.state.swap(key, None) {
+            Some(Value::Addresses(all)) => Arc::unwrap_or_clone(all),
+            _ => Vec::new(),
+        }
     }
 
     fn set_addresses(&mut self, interface: &str, all: Vec<volley_model::IfAddress>) {

@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 
 use volley_model::IfAddress;
 
+use super::down::DownNet;
 use super::fib::Fib;
 use super::path::{Path, Via};
-use super::resolver::{DownNet, wide};
+use super::resolver::wide;
 use super::tables::Side;
 use crate::dataplane::DropWhy;
 use crate::error::FibError;
@@ -215,7 +216,7 @@ impl Fib {
         }
         self.addresses.entry(iface).or_default().push(addr);
         self.holders.entry(addr.addr()).or_default().push(iface);
-        self.tell_down(iface);
+        self.tell_down_one(iface, addr, true);
         self.tell_own(iface);
         self.touch(iface);
         Ok(())
@@ -225,13 +226,24 @@ impl Fib {
     fn tell_down(&mut self, iface: u32) {
         let up = self.info(iface).is_ok_and(|info| info.up);
         let addresses = self.addresses(iface).iter().filter(|_| !up);
-        let networks: Vec<DownNet> = addresses
-            .filter_map(|addr| match addr.family() {
-                Af::V4 => self.down_net::<V4>(iface, *addr),
-                Af::V6 => self.down_net::<V6>(iface, *addr),
-            })
-            .collect();
+        let networks = addresses.filter_map(|addr| self.down_net_of(iface, *addr));
+        let networks: Vec<DownNet> = networks.collect();
         self.res.set_down(iface, &networks);
+    }
+
+    /// [`Fib::tell_down`], for one address that an interface got or lost.
+    fn tell_down_one(&mut self, iface: u32, addr: IfAddress, more: bool) {
+        let up = self.info(iface).is_ok_and(|info| info.up);
+        if !up && let Some(net) = self.down_net_of(iface, addr) {
+            self.res.change_down(iface, net, more);
+        }
+    }
+
+    fn down_net_of(&self, iface: u32, addr: IfAddress) -> Option<DownNet> {
+        match addr.family() {
+            Af::V4 => self.down_net::<V4>(iface, addr),
+            Af::V6 => self.down_net::<V6>(iface, addr),
+        }
     }
 
     fn down_net<F: Side>(&self, iface: u32, addr: IfAddress) -> Option<DownNet> {
@@ -239,7 +251,6 @@ impl Fib {
         let net = Prefix::<F>::around(own, addr.len());
         let routed = addr.len() < F::BITS && !link_local(addr.addr());
         routed.then(|| DownNet {
-            iface,
             af: F::AF,
             table: F::side(self).1.table_of(iface),
             first: wide(F::ip(net.addr())),
@@ -375,7 +386,7 @@ impl Fib {
         all.remove(at);
         self.forget_holder(iface, addr);
         self.unused.remove(&(iface, addr));
-        self.tell_down(iface);
+        self.tell_down_one(iface, addr, false);
         self.tell_own(iface);
         self.touch(iface);
         if up {

@@ -3,6 +3,7 @@
 mod adjacency;
 mod autoconf;
 mod buckets;
+mod down;
 mod fib;
 mod interface;
 mod neighbor;

@@ -14,6 +14,7 @@ use volley_tables::Domain;
 
 use super::adjacency::{AdjKey, Adjs, Macs};
 use super::buckets;
+use super::down::{DownNet, DownNets};
 use super::path::{ListKey, Path, Via};
 use super::scc;
 use crate::dataplane::{Dpo, DpoKind, DropWhy, LoadBalances};
@@ -62,24 +63,9 @@ pub(crate) struct Resolver {
     /// Buckets of a group that moves as few flows as it can; none = groups as small as their weights allow.
     resilient: Option<usize>,
     /// Networks of interfaces that are down: next hops there are not reached because of that.
-    down: Vec<DownNet>,
+    down: DownNets,
     /// Counts what may have changed of the routes that are the router's own ([`Source::is_own`]).
     pub own: u64,
-}
-
-/// A connected network whose interface is down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DownNet {
-    /// The interface.
-    pub iface: u32,
-    /// IP version.
-    pub af: Af,
-    /// Index of the table.
-    pub table: u32,
-    /// Its first address.
-    pub first: u128,
-    /// Its last one.
-    pub last: u128,
 }
 
 pub(crate) fn wide(addr: IpAddr) -> u128 {
@@ -103,7 +89,7 @@ impl Resolver {
             free_trackers: Vec::new(),
             watched: [Vec::new(), Vec::new()],
             resilient: None,
-            down: Vec::new(),
+            down: DownNets::default(),
             own: 0,
         }
     }
@@ -379,15 +365,33 @@ impl Resolver {
         self.resolve(&lists);
     }
 
-    /// Says which networks an interface would have if it were up.
+    /// Says which networks an interface would have if it were up, one for each of its addresses.
     pub fn set_down(&mut self, iface: u32, networks: &[DownNet]) {
-        let (before, kept): (Vec<_>, Vec<_>) = self.down.iter().partition(|n| n.iface == iface);
-        if before == networks {
-            return;
+        let before = self.down.clear(iface);
+        for net in networks {
+            self.down.add(iface, *net);
         }
-        self.down = kept.into_iter().chain(networks.iter().copied()).collect();
+        let now = self.down.of(iface);
+        if before.len() != now.len() || !before.iter().all(|net| now.contains(net)) {
+            let all: Vec<DownNet> = before.into_iter().chain(now).collect();
+            self.resolve_in(&all);
+        }
+    }
+
+    /// An interface that is down has one address more, or one less, in a network.
+    pub fn change_down(&mut self, iface: u32, net: DownNet, more: bool) {
+        if more {
+            self.down.add(iface, net);
+        } else {
+            self.down.del(iface, net);
+        }
+        self.resolve_in(&[net]);
+    }
+
+    /// Resolves again what has next hops in these networks.
+    fn resolve_in(&mut self, networks: &[DownNet]) {
         let mut dirty = Vec::new();
-        for net in before.iter().chain(networks) {
+        for net in networks {
             let watched = self.watched[net.af as usize].get(net.table as usize);
             let inside = watched
                 .into_iter()
@@ -395,16 +399,9 @@ impl Resolver {
             let trackers = inside.filter_map(|(_, id)| self.trackers[*id as usize].as_ref());
             dirty.extend(trackers.flat_map(|t| t.lists.iter().copied()));
         }
-        self.resolve(&dirty);
-    }
-
-    /// Whether a next hop is on a network whose interface is down.
-    fn is_down(&self, addr: IpAddr, table: u32) -> bool {
-        let (af, addr) = (Af::of(addr), wide(addr));
-        let has = |net: &DownNet| {
-            (net.af, net.table) == (af, table) && (net.first..=net.last).contains(&addr)
-        };
-        self.down.iter().any(has)
+        if !dirty.is_empty() {
+            self.resolve(&dirty);
+        }
     }
 
     /// MAC or MTU of an interface changed.
@@ -483,7 +480,7 @@ impl Resolver {
                         .and_then(|t| self.trackers[t as usize].as_ref());
                     let cover = cover.map_or(0, |t| t.cover);
                     let share = self.recurse(id, &key, addr, cover, looped, &mut adjs);
-                    share.map_err(|why| match self.is_down(addr, table) {
+                    share.map_err(|why| match self.down.has(addr, table) {
                         true => DropWhy::InterfaceDown,
                         false => why,
                     })

@@ -57,7 +57,7 @@ fn del<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: &K) -> bool {
 }
 
 impl DownNets {
-    /// An address of the interface makes the network one of its own.
+    /// An address of the interface lies in the network.
     pub fn add(&mut self, iface: u32, net: DownNet) {
         let of_iface = self.of_iface.entry(iface).or_default();
         if add(of_iface, net) && add(&mut self.nets, net) {

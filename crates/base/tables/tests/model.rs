@@ -450,11 +450,15 @@ fn a_lone_host_route_costs_a_cache_line() {
     let domain = Domain::new();
     let mut table = Lpm4::new(&domain);
     let empty = table.bytes();
+    // More lines than 16-bit answers can name.
     let n = 20_000;
+    let host = |i: u32| i << 13 | (i & 31) << 8 | 77;
     for i in 0..n {
-        table
-            .insert(i << 13 | (i & 31) << 8 | 77, 32, 1 + i % 100)
-            .unwrap();
+        table.insert(host(i), 32, 1 + i % 100).unwrap();
+    }
+    for i in 0..n {
+        let near = [host(i) - 1, host(i), host(i) + 1].map(|dst| table.lookup(dst));
+        assert_eq!(near, [0, 1 + i % 100, 0]);
     }
     let each = (table.bytes() - empty) / n as usize;
     // A line of 64 bytes, up to three pooled answers of 16 or 32 bits, and the room to grow (twice as many lines at most).

@@ -296,6 +296,29 @@ mod tests {
         assert!(state.paths.is_empty());
     }
 
+    /// Changes that are not done hold what was before: the state forgets those paths later.
+    #[test]
+    fn paths_that_were_held_elsewhere_are_forgotten() {
+        let mut state = State::default();
+        let mut edit = |n: u32, held: &mut Vec<Value>| {
+            let line = format!("route 10.1.0.0/16 pg{n}");
+            let (mut changes, request) = (Changes::default(), crate::tests::request(&line));
+            state.edit(&request, &mut changes).unwrap();
+            let keys: Vec<Key> = state.objects.keys().cloned().collect();
+            for key in keys {
+                held.extend(state.get(&key).cloned());
+                state.swap(&key, None);
+            }
+            state.paths.len()
+        };
+        let mut held = Vec::new();
+        let kept = (0..200).map(|n| edit(n, &mut held)).max();
+        assert_eq!(kept, Some(200));
+        held.clear();
+        let most = (200..2000).map(|n| edit(n, &mut Vec::new())).max();
+        assert!(most < Some(400), "{most:?} paths of at most one route");
+    }
+
     #[test]
     fn users_are_counted_and_changes_taken_back() {
         let mut state = State::default();

@@ -77,15 +77,15 @@ impl Runs {
     }
 }
 
-/// Free chunks or lines; those from `next` to `end` were never used.
+/// Numbers of free chunks, or of free lines; those from `next` to `end` were never used.
 #[derive(Default)]
-struct Chunks {
+struct Numbers {
     free: Vec<u32>,
     next: u32,
     end: u32,
 }
 
-impl Chunks {
+impl Numbers {
     fn take(&mut self) -> Option<u32> {
         if let Some(chunk) = self.free.pop() {
             return Some(chunk);
@@ -97,14 +97,15 @@ impl Chunks {
     }
 }
 
-/// What is free for networks with prefixes longer than /24.
+/// The chunks and lines of networks with prefixes longer than /24: which are free, and their answers.
 #[derive(Default)]
 struct Longs {
-    chunks: Chunks,
-    lines: Chunks,
+    chunks: Numbers,
+    lines: Numbers,
 }
 
 impl Longs {
+    /// Takes a chunk or line back that no reader can see any more.
     fn give(&mut self, chunk: u32) {
         let number = chunk & !(IS_CHUNK | IS_LINE);
         let of = if chunk & IS_LINE == 0 {
@@ -115,8 +116,9 @@ impl Longs {
         of.free.push(number);
     }
 
-    /// Brings the answers of a /24 up to date: in `old`, its chunk or line so far (0: none), where no reader sees a third
-    /// answer by that, else in another one. Returns which it is now, in the writer's notation.
+    /// Sets the answers of a /24. `old` is the chunk or line that it has (0: none). That one is changed in place if readers
+    /// see only old and new answers meanwhile, else another one is filled. Returns the one that it has now. Both are in the
+    /// writer's notation.
     fn set(&mut self, view: &Lpm4View, old: u32, cells: &Cells, line: bool) -> Result<u32, Full> {
         if line {
             return self.set_line(view, old, cells);
@@ -457,7 +459,7 @@ impl Plane {
     /// Makes room for leaf ids of 31 bits.
     pub(super) fn widen(&mut self) {
         if !self.view().is_wide() {
-            self.grow(true, Longer::None);
+            self.grow(true, Grow::Leaves);
         }
     }
 
@@ -473,8 +475,8 @@ impl Plane {
         loop {
             match self.longs.set(self.publisher.current(), old, cells, line) {
                 Ok(chunk) => return chunk,
-                Err(Full) if line => self.grow(self.view().is_wide(), Longer::Lines),
-                Err(Full) => self.grow(self.view().is_wide(), Longer::Chunks),
+                Err(Full) if line => self.grow(self.view().is_wide(), Grow::Lines),
+                Err(Full) => self.grow(self.view().is_wide(), Grow::Chunks),
             }
         }
     }
@@ -531,13 +533,13 @@ impl Plane {
             match set_entry_of(self.publisher.current(), &mut self.room, block, run) {
                 Ok(Some((base, len))) => return self.limbo.push(Piece::Run { base, len }),
                 Ok(None) => return,
-                Err(Full) => self.grow(self.view().is_wide(), Longer::None),
+                Err(Full) => self.grow(self.view().is_wide(), Grow::Leaves),
             }
         }
     }
 
     /// Moves everything to new memory with room to spare. Readers change over at their next frame.
-    fn grow(&mut self, wide: bool, longer: Longer) {
+    fn grow(&mut self, wide: bool, what: Grow) {
         self.moves += 1;
         // More than enough: `used` counts runs in limbo, too, and those are not copied.
         let used = self.room.runs.used;
@@ -546,10 +548,10 @@ impl Plane {
             chunks: self.longs.chunks.end as usize,
             lines: self.longs.lines.end as usize,
         };
-        match longer {
-            Longer::None => (),
-            Longer::Chunks => sizes.chunks = more(sizes.chunks, FIRST_CHUNKS),
-            Longer::Lines => sizes.lines = more(sizes.lines, FIRST_LINES),
+        match what {
+            Grow::Leaves => (),
+            Grow::Chunks => sizes.chunks = twice(sizes.chunks, FIRST_CHUNKS),
+            Grow::Lines => sizes.lines = twice(sizes.lines, FIRST_LINES),
         }
         let wide = wide || needs_wide(0, sizes.chunks.max(sizes.lines));
         let mut room = Room::new(sizes.leaves);
@@ -652,15 +654,16 @@ impl Plane {
     }
 }
 
-/// What a bigger view has more of, beside answers.
-enum Longer {
-    None,
+/// What a view has too little of. A bigger view has more pooled answers in any case.
+#[derive(Clone, Copy)]
+enum Grow {
+    Leaves,
     Chunks,
     Lines,
 }
 
-/// More room than `have`: memory that is not used yet costs nothing, moving does.
-fn more(have: usize, first: usize) -> usize {
+/// Twice the room: memory that is not used costs nothing, and a move costs a copy.
+fn twice(have: usize, first: usize) -> usize {
     (2 * have).max(first)
 }
 

@@ -4,7 +4,7 @@
 //! - /20 to /24: per root entry (8192 addresses) such a tree of five levels, only where there are any;
 //! - /25 to /32: per /24 such a tree of eight levels, only where there are any.
 //!
-//! The trees of the last two kinds are kept as lists of the nodes that have a prefix, because most have one or two.
+//! The trees below root entries and /24 are lists of the nodes that have a prefix, because most trees have one or two.
 //!
 //! *Painting* pushes answers from the top of a tree to its last level.
 
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use super::view::{CHUNK, LINE_PREFIXES, ROOT};
 
-/// Prefix tree nodes hold `leaf + 1`; 0 is "no prefix here".
+/// Nodes of the tree of short prefixes hold `leaf + 1`; 0 is "no prefix here".
 const NONE: u32 = 0;
 /// The longest prefix in the tree of short ones.
 pub(super) const SHORT: u8 = 19;
@@ -37,7 +37,7 @@ impl Nodes {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, leaf)),
             Err(at) => {
                 if self.0.len() == self.0.capacity() {
-                    // Doubling from four would waste half of what a million of short lists take.
+                    // A `Vec` begins with room for four, which most of a million lists would never use.
                     self.0.reserve_exact(self.0.len().div_ceil(2).max(1));
                 }
                 self.0.insert(at, (node as u16, leaf));

@@ -114,10 +114,8 @@ impl Line {
 
     /// Whether the changes of answer are where `bitmap` says.
     pub(super) fn has(&self, bitmap: &[u64; 4]) -> bool {
-        let words = self.bitmap.iter().zip(bitmap);
-        words
-            .into_iter()
-            .all(|(have, want)| have.load(Ordering::Relaxed) == *want)
+        let mut words = self.bitmap.iter().zip(bitmap);
+        words.all(|(have, want)| have.load(Ordering::Relaxed) == *want)
     }
 
     /// Sets the bitmap of a line that no reader can find yet.
@@ -153,15 +151,16 @@ pub(super) struct Store<W> {
     pub(super) pool: Pages<W>,
     /// Chunk `c` is at `c * CHUNK`.
     pub(super) chunks: Pages<W>,
+    /// Networks with few longer prefixes.
     pub(super) lines: Pages<Line>,
 }
 
 impl<W: Word> Store<W> {
-    fn new(room: &Sizes) -> Self {
+    fn new(sizes: &Sizes) -> Self {
         Self {
-            pool: Pages::new(room.leaves),
-            chunks: Pages::new(room.chunks * CHUNK),
-            lines: Pages::new(room.lines),
+            pool: Pages::new(sizes.leaves),
+            chunks: Pages::new(sizes.chunks * CHUNK),
+            lines: Pages::new(sizes.lines),
         }
     }
 
@@ -173,7 +172,7 @@ impl<W: Word> Store<W> {
     #[inline(always)]
     fn in_chunk(&self, raw: u32, dst: u32) -> u32 {
         if raw & W::LINE != 0 {
-            return self.lines[(raw & (W::LINE - 1)) as usize].lookup(dst);
+            return self.lines[number::<W>(raw)].lookup(dst);
         }
         self.chunks[cell::<W>(raw, dst)].load()
     }
@@ -181,11 +180,7 @@ impl<W: Word> Store<W> {
     #[inline(always)]
     fn prefetch_in_chunk(&self, raw: u32, dst: u32) {
         if raw & W::LINE != 0 {
-            prefetch(
-                self.lines
-                    .as_ptr()
-                    .wrapping_add((raw & (W::LINE - 1)) as usize),
-            );
+            prefetch(self.lines.as_ptr().wrapping_add(number::<W>(raw)));
         } else {
             prefetch(self.chunks.as_ptr().wrapping_add(cell::<W>(raw, dst)));
         }
@@ -253,10 +248,16 @@ impl<W: Word> Store<W> {
     }
 }
 
+/// The number of the chunk or line that `raw` names.
+#[inline(always)]
+fn number<W: Word>(raw: u32) -> usize {
+    (raw & (W::LINE - 1)) as usize
+}
+
 /// Where in the chunk that `raw` names the answer of `dst` is.
 #[inline(always)]
 fn cell<W: Word>(raw: u32, dst: u32) -> usize {
-    (raw & (W::LINE - 1)) as usize * CHUNK + dst as usize % CHUNK
+    number::<W>(raw) * CHUNK + dst as usize % CHUNK
 }
 
 /// Where the answer of one destination is, with its line on the way.
@@ -291,9 +292,11 @@ fn place(entry: u64, dst: u32) -> u32 {
 
 /// How much room a view has.
 pub(super) struct Sizes {
-    /// Pooled answers.
+    /// Number of pooled answers.
     pub(super) leaves: usize,
+    /// Number of chunks.
     pub(super) chunks: usize,
+    /// Number of lines.
     pub(super) lines: usize,
 }
 
@@ -310,14 +313,14 @@ pub struct Lpm4View {
 }
 
 impl Lpm4View {
-    /// An empty table with room.
-    pub(super) fn new(wide: bool, room: &Sizes) -> Self {
+    /// An empty table with room for so many.
+    pub(super) fn new(wide: bool, sizes: &Sizes) -> Self {
         Self {
             root: Pages::new(ROOT),
             leaves: if wide {
-                Leaves::Wide(Store::new(room))
+                Leaves::Wide(Store::new(sizes))
             } else {
-                Leaves::Narrow(Store::new(room))
+                Leaves::Narrow(Store::new(sizes))
             },
         }
     }

@@ -11,39 +11,40 @@ use crate::family::Af;
 pub(crate) struct DownNet {
     /// IP version.
     pub af: Af,
-    /// Index of the table.
+    /// Index of the table that has the network.
     pub table: u32,
-    /// Its first address.
+    /// First address of the network.
     pub first: u128,
-    /// Its last one.
+    /// Last address of the network.
     pub last: u128,
 }
 
 impl DownNet {
-    /// Bits that are set in no first address of a network of this size.
-    fn hosts(&self) -> u128 {
+    /// Mask of the host bits.
+    fn host_mask(&self) -> u128 {
         self.last - self.first
     }
 }
 
-/// All of them. An interface has a network as often as it has addresses there.
+/// The connected networks of all interfaces that are down. An interface has a network once for each of its addresses there.
 #[derive(Default)]
 pub(crate) struct DownNets {
+    /// Networks of each interface, with the number of its addresses there.
     of_iface: HashMap<u32, HashMap<DownNet, u32>>,
-    /// Interfaces that have the network.
+    /// Number of interfaces that have the network.
     nets: HashMap<DownNet, u32>,
-    /// Networks of each size, so that a lookup tries these sizes only.
-    sizes: HashMap<(Af, u128), u32>,
+    /// Number of networks for each host mask: a lookup tries these masks only.
+    masks: HashMap<(Af, u128), u32>,
 }
 
-/// One more.
+/// Counts one more of a key; whether it is the first.
 fn add<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: K) -> bool {
     let count = map.entry(key).or_default();
     *count += 1;
     *count == 1
 }
 
-/// One less; whether it was the last.
+/// Counts one less of a key; whether it was the last.
 fn del<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: &K) -> bool {
     let Some(count) = map.get_mut(key) else {
         return false;
@@ -57,15 +58,15 @@ fn del<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: &K) -> bool {
 }
 
 impl DownNets {
-    /// An address of the interface lies in the network.
+    /// Counts an address that the interface has in the network.
     pub fn add(&mut self, iface: u32, net: DownNet) {
         let of_iface = self.of_iface.entry(iface).or_default();
         if add(of_iface, net) && add(&mut self.nets, net) {
-            add(&mut self.sizes, (net.af, net.hosts()));
+            add(&mut self.masks, (net.af, net.host_mask()));
         }
     }
 
-    /// One address of the interface less is in the network.
+    /// Counts one address of the interface in the network less.
     pub fn del(&mut self, iface: u32, net: DownNet) {
         let Some(of_iface) = self.of_iface.get_mut(&iface) else {
             return;
@@ -75,7 +76,7 @@ impl DownNets {
             self.of_iface.remove(&iface);
         }
         if gone && del(&mut self.nets, &net) {
-            del(&mut self.sizes, &(net.af, net.hosts()));
+            del(&mut self.masks, &(net.af, net.host_mask()));
         }
     }
 
@@ -84,7 +85,7 @@ impl DownNets {
         let nets = self.of_iface.remove(&iface).unwrap_or_default();
         for net in nets.keys() {
             if del(&mut self.nets, net) {
-                del(&mut self.sizes, &(net.af, net.hosts()));
+                del(&mut self.masks, &(net.af, net.host_mask()));
             }
         }
         nets.into_keys().collect()
@@ -96,11 +97,11 @@ impl DownNets {
         nets.into_iter().flat_map(|n| n.keys().copied()).collect()
     }
 
-    /// Whether an address is in one of them.
+    /// Whether an address is in a network of an interface that is down.
     pub fn has(&self, addr: IpAddr, table: u32) -> bool {
         let (af, addr) = (Af::of(addr), wide(addr));
-        let mut sizes = self.sizes.keys().filter(|(of, _)| *of == af);
-        sizes.any(|&(_, hosts)| {
+        let mut masks = self.masks.keys().filter(|(of, _)| *of == af);
+        masks.any(|&(_, hosts)| {
             let first = addr & !hosts;
             let last = first | hosts;
             self.nets.contains_key(&DownNet {
@@ -152,6 +153,6 @@ mod tests {
         assert_eq!(nets.clear(2).len(), 2);
         assert_eq!((nets.has(inside, 3), nets.has(outside, 3)), (true, false));
         nets.del(1, small);
-        assert!(!nets.has(inside, 3) && nets.sizes.is_empty() && nets.of_iface.is_empty());
+        assert!(!nets.has(inside, 3) && nets.masks.is_empty() && nets.of_iface.is_empty());
     }
 }

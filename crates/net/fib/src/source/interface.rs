@@ -231,7 +231,7 @@ impl Fib {
         self.res.set_down(iface, &networks);
     }
 
-    /// [`Fib::tell_down`], for one address that an interface got or lost.
+    /// Says which network an interface that is down has by one address more, or one less.
     fn tell_down_one(&mut self, iface: u32, addr: IfAddress, more: bool) {
         let up = self.info(iface).is_ok_and(|info| info.up);
         if !up && let Some(net) = self.down_net_of(iface, addr) {

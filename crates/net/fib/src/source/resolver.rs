@@ -378,7 +378,7 @@ impl Resolver {
         }
     }
 
-    /// An interface that is down has one address more, or one less, in a network.
+    /// Counts one address more or less that an interface, which is down, has in a network.
     pub fn change_down(&mut self, iface: u32, net: DownNet, more: bool) {
         if more {
             self.down.add(iface, net);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::rib::{Cells, Rib, Slots};
-use super::view::{CHUNK, IS_CHUNK, IS_LINE, Leaves, Line, Lpm4View, Sizes, Store, Word};
+use super::view::{CHUNK, IS_CHUNK, IS_LINE, Leaves, Line, LineText, Lpm4View, Sizes, Store, Word};
 use crate::limbo::DeferredFree;
 use crate::{Domain, Publisher, Snap};
 
@@ -133,16 +133,14 @@ impl Longs {
     }
 
     fn set_line(&mut self, view: &Lpm4View, old: u32, cells: &Cells) -> Result<u32, Full> {
-        let (bitmap, answers) = changes(cells);
-        let lines = lines_of(view);
+        let (lines, text) = (lines_of(view), LineText::new(cells));
         let number = old & !(IS_CHUNK | IS_LINE);
-        if old & IS_LINE != 0 && lines[number as usize].has(&bitmap) {
-            lines[number as usize].set_answers(&answers);
+        if old & IS_LINE != 0 && lines[number as usize].changes_as(&text) {
+            lines[number as usize].write_answers(&text);
             return Ok(old);
         }
         let number = self.lines.take().ok_or(Full)?;
-        lines[number as usize].set_bitmap(&bitmap);
-        lines[number as usize].set_answers(&answers);
+        lines[number as usize].write(&text);
         Ok(IS_CHUNK | IS_LINE | number)
     }
 }
@@ -152,19 +150,6 @@ fn lines_of(view: &Lpm4View) -> &[Line] {
         Leaves::Narrow(s) => &s.lines,
         Leaves::Wide(s) => &s.lines,
     }
-}
-
-/// Where the answers of a /24 change, and to what.
-fn changes(cells: &Cells) -> ([u64; 4], Vec<u32>) {
-    let mut bitmap = [0; 4];
-    let mut answers = vec![cells[0]];
-    for (address, pair) in (1..).zip(cells.windows(2)) {
-        if pair[0] != pair[1] {
-            bitmap[address / 64] |= 1 << (address % 64);
-            answers.push(pair[1]);
-        }
-    }
-    (bitmap, answers)
 }
 
 /// The answers of a block as readers want them: where they change, and to what.

@@ -4,12 +4,12 @@
 //! Bit `s` says that slot `s` differs from slot `s - 1`; bit 0 is never set. The answer of a slot is at
 //! `pool[base + ones(bitmap up to s)]`; blocks of one answer share its place in the pool, so that they need no case of
 //! their own, and no cache line of their own. An answer with its top bit set names what a /24 with longer prefixes has:
-//! a *line* (the bit below the top one is set too) or a *chunk*. A line is 64 bytes: a bitmap of the 256 addresses, read
-//! like a root entry's, and the answers; that is enough for [`LINE_PREFIXES`] prefixes, so that a lone host route costs one
-//! cache line. A chunk has 256 answers, one per address.
+//! a *line* (the bit below the top one is set too) or a *chunk*. A line is 64 bytes: the addresses where the answer changes,
+//! and the answers; that is enough for [`LINE_PREFIXES`] prefixes, so that a lone host route costs one cache line. A chunk
+//! has 256 answers, one per address.
 //!
-//! Every word is atomic and every intermediate state of the writer gives each address an old or a new answer. The bitmap of
-//! a line never changes while readers can find the line. A run, line or chunk is reused only after a grace period.
+//! Every word is atomic and every intermediate state of the writer gives each address an old or a new answer. The addresses
+//! in a line never change while readers can find the line. A run, line or chunk is reused only after a grace period.
 //!
 //! The one invariant that readers rely on without asking: `base + ones(bitmap)` of every entry lies inside the pool of
 //! the same view.
@@ -29,7 +29,7 @@ pub(super) const IS_CHUNK: u32 = 1 << 31;
 /// Says, with [`IS_CHUNK`], that it is a line.
 pub(super) const IS_LINE: u32 = 1 << 30;
 /// Most answers of a line.
-const LINE_ANSWERS: usize = 8;
+const LINE_ANSWERS: usize = 12;
 /// Most prefixes longer than /24 of a /24 with a line: each prefix makes two changes of answer at most.
 pub(super) const LINE_PREFIXES: usize = (LINE_ANSWERS - 1) / 2;
 /// Destinations between a prefetch and its use: about one memory latency's worth of work.
@@ -83,10 +83,12 @@ impl Word for AtomicU32 {
     }
 }
 
-/// The answers of a /24 with few longer prefixes. Bit `a` of the bitmap says that address `a` differs from address `a - 1`.
+/// The answers of a /24 with few longer prefixes. The answer of an address is at the number of starts up to the address;
+/// starts that are not used are 255, and answers that are not used repeat the last one.
 #[repr(C, align(64))]
 pub(super) struct Line {
-    bitmap: [AtomicU64; 4],
+    /// Last byte of each address whose answer differs from that of the address before, a byte each, in order.
+    starts: [AtomicU64; 2],
     answers: [AtomicU32; LINE_ANSWERS],
 }
 
@@ -95,39 +97,64 @@ const _: () = assert!(size_of::<Line>() == 64);
 // SAFETY: atomics of plain integers: zero is a value, nothing to drop, aligned to 64 bytes.
 unsafe impl Zeroed for Line {}
 
+/// What a line says.
+pub(super) struct LineText {
+    starts: [u64; 2],
+    answers: [u32; LINE_ANSWERS],
+}
+
+impl LineText {
+    /// What the line of a /24 with at most [`LINE_PREFIXES`] longer prefixes says.
+    pub(super) fn new(cells: &[u32; CHUNK]) -> Self {
+        let (mut starts, mut answers) = ([u8::MAX; 16], [cells[0]; LINE_ANSWERS]);
+        let mut changes = 0;
+        for (address, pair) in (1..=u8::MAX).zip(cells.windows(2)) {
+            if pair[0] != pair[1] {
+                debug_assert!(changes + 1 < LINE_ANSWERS);
+                starts[changes] = address;
+                changes += 1;
+                answers[changes..].fill(pair[1]);
+            }
+        }
+        let words = u128::from_le_bytes(starts);
+        Self {
+            starts: [words as u64, (words >> 64) as u64],
+            answers,
+        }
+    }
+}
+
 impl Line {
+    /// Counting without branches: where an address lies is random.
     #[inline(always)]
     fn lookup(&self, dst: u32) -> u32 {
-        let (word, bit) = ((dst as usize >> 6) & 3, dst & 63);
+        let address = dst as u8;
         let mut rank = 0;
-        for (w, bits) in self.bitmap.iter().enumerate() {
-            let bits = bits.load(Ordering::Acquire);
-            let bits = match w.cmp(&word) {
-                std::cmp::Ordering::Less => bits,
-                std::cmp::Ordering::Equal => bits << (63 - bit),
-                std::cmp::Ordering::Greater => 0,
-            };
-            rank += bits.count_ones();
+        for starts in &self.starts {
+            for start in starts.load(Ordering::Acquire).to_le_bytes() {
+                rank += u8::from(start <= address);
+            }
         }
-        self.answers[rank as usize % LINE_ANSWERS].load(Ordering::Acquire)
+        self.answers[usize::from(rank).min(LINE_ANSWERS - 1)].load(Ordering::Acquire)
     }
 
-    /// Whether the changes of answer are where `bitmap` says.
-    pub(super) fn has(&self, bitmap: &[u64; 4]) -> bool {
-        let mut words = self.bitmap.iter().zip(bitmap);
-        words.all(|(have, want)| have.load(Ordering::Relaxed) == *want)
+    /// Whether the answers change where the text says.
+    pub(super) fn changes_as(&self, text: &LineText) -> bool {
+        let mut words = self.starts.iter().zip(text.starts);
+        words.all(|(have, want)| have.load(Ordering::Relaxed) == want)
     }
 
-    /// Sets the bitmap of a line that no reader can find yet.
-    pub(super) fn set_bitmap(&self, bitmap: &[u64; 4]) {
-        for (word, &bits) in self.bitmap.iter().zip(bitmap) {
-            word.store(bits, Ordering::Release);
+    /// Writes a line that no reader can find yet.
+    pub(super) fn write(&self, text: &LineText) {
+        for (word, starts) in self.starts.iter().zip(text.starts) {
+            word.store(starts, Ordering::Release);
         }
+        self.write_answers(text);
     }
 
-    /// Sets the answers, each in one step.
-    pub(super) fn set_answers(&self, answers: &[u32]) {
-        for (word, &answer) in self.answers.iter().zip(answers) {
+    /// Writes the answers, each in one step.
+    pub(super) fn write_answers(&self, text: &LineText) {
+        for (word, answer) in self.answers.iter().zip(text.answers) {
             if word.load(Ordering::Relaxed) != answer {
                 word.store(answer, Ordering::Release);
             }
@@ -136,7 +163,7 @@ impl Line {
 
     /// Makes this line, which no reader can find yet, equal to another.
     pub(super) fn copy(&self, from: &Line) {
-        for (to, from) in self.bitmap.iter().zip(&from.bitmap) {
+        for (to, from) in self.starts.iter().zip(&from.starts) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         for (to, from) in self.answers.iter().zip(&from.answers) {

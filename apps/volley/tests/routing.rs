@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout};
 use std::time::{Duration, Instant};
-use support::bed::{Bed, counter, has_scapy};
+use support::bed::{Bed, counter, has_scapy, resident_kib};
 use support::traffic::{run_out, ways};
 use support::{Daemon, text};
 
@@ -378,4 +378,40 @@ fn flows_of_other_paths_stay_where_they_are_when_a_path_goes() {
         );
         assert!(moved < FLOWS as usize * 2 / 5, "{returns}: {moved}");
     }
+}
+
+/// A table of each family for each of 1,000 VRFs, each with a connected network and a default route.
+#[test]
+fn a_thousand_vrfs_cost_less_than_100_megabytes() {
+    const VRFS: u32 = 1000;
+    let mut daemon = Daemon::start("", &[]);
+    daemon.ok("create packet-generator interface pg0");
+    daemon.ok("set interface state pg0 up");
+    let mut http = support::http::Http::connect(&daemon.folder.file("s.http.sock"));
+    let before = resident_kib(daemon.pid());
+    let tables = |family: &'static str| {
+        (1..=VRFS)
+            .map(move |table| serde_json::json!({"table-add": {"family": family, "table": table}}))
+    };
+    let all: Vec<_> = tables("v4").chain(tables("v6")).collect();
+    let (status, body) = http.post("/v1/transactions", &serde_json::json!(all));
+    assert_eq!(status, 200, "{body}");
+    let empty = resident_kib(daemon.pid()).saturating_sub(before);
+    for table in [1, VRFS / 2, VRFS] {
+        daemon.ok(&format!("ip route add 0.0.0.0/0 table {table} via pg0"));
+        daemon.ok(&format!(
+            "ip route add 10.{}.0.0/16 table {table} drop",
+            table % 256
+        ));
+        let shown = daemon.ok(&format!("show ip fib table {table} 192.0.2.1"));
+        assert!(
+            shown.contains("0.0.0.0/0") && shown.contains("pg0"),
+            "{shown}"
+        );
+    }
+    println!(
+        "{VRFS} VRFs: {empty} KiB, {:.0} KiB each",
+        f64::from(empty as u32) / f64::from(VRFS)
+    );
+    assert!(empty < 100_000_000 / 1024, "{empty} KiB");
 }

@@ -50,6 +50,19 @@ pub const ITEMS: &[Item] = &[
         Work::Command(&["test", "-p", "volley", "--test", "ctl_script", "lines"]),
     ),
     item(
+        "vrf-memory",
+        "16: 1,000 VRFs cost less than 100 MB",
+        Work::Command(&[
+            "test",
+            "-p",
+            "volley",
+            "--test",
+            "routing",
+            "--",
+            "a_thousand_vrfs",
+        ]),
+    ),
+    item(
         "confirm-unit",
         "90s, 2m and plain seconds in config commit --confirm",
         Work::Command(&["test", "-p", "volley", "--test", "ctl_script", "confirm"]),

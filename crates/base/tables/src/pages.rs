@@ -46,6 +46,8 @@ impl<T: Zeroed> Pages<T> {
             std::alloc::handle_alloc_error(layout.unwrap_or(std::alloc::Layout::new::<T>()))
         };
         let start = if slack == 0 {
+            // Where the kernel gives huge pages unasked, it would join small arrays and give them one.
+            let _ = map.advise(Advice::NoHugePage);
             0
         } else {
             // A hint: without huge pages the table is slower, not wrong.

@@ -464,3 +464,29 @@ fn a_lone_host_route_costs_a_cache_line() {
     // A line of 64 bytes, up to three pooled answers of 16 or 32 bits, and the room to grow (twice as many lines at most).
     assert!(each <= 160, "{each} bytes a route");
 }
+
+/// What a new table of the router has: answers for all addresses, for groups, for reserved ones and for one host.
+#[test]
+fn a_table_without_routes_costs_kilobytes() {
+    let domain = Domain::new();
+    let mut table = Lpm4::new(&domain);
+    let some = [
+        (0, 0, 1),
+        (0xe000_0000, 4, 2),
+        (0xf000_0000, 4, 3),
+        (!0, 32, 4),
+    ];
+    for (addr, len, leaf) in some {
+        table.insert(addr, len, leaf).unwrap();
+    }
+    for (dst, leaf) in [
+        (0, 1),
+        (0xdfff_ffff, 1),
+        (0xe000_0000, 2),
+        (0xf000_0000, 3),
+        (!0, 4),
+    ] {
+        assert_eq!(table.lookup(dst), leaf, "{dst:x}");
+    }
+    assert!(table.bytes() <= 32 << 10, "{} bytes", table.bytes());
+}

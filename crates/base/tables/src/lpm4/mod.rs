@@ -14,6 +14,8 @@
 
 mod plane;
 mod rib;
+mod room;
+mod root;
 mod view;
 
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 use crate::error::check;
 use crate::{Domain, Guard, LpmError, Snap};
 use plane::{Plane, needs_wide};
-use rib::Rib;
+use rib::{Rib, Span};
 pub use view::Lpm4View;
 
 /// Most /24 networks with longer prefixes in one table (1 GiB of answers where each has many).
@@ -143,9 +145,14 @@ impl Lpm4 {
 
     fn repaint(&mut self, addr: u32, len: u8) {
         let Self { rib, plane } = self;
-        if len <= rib::SHORT {
-            rib.blocks_under(addr, len, |rib, block, inherited| {
-                plane.paint(rib, block, inherited)
+        let page = (addr >> (32 - root::PAGE_BITS)) as usize;
+        if len > root::PAGE_BITS && rib.is_plain_page(page) {
+            // The last longer prefix of a /10 went.
+            plane.paint_page(rib, page, rib.page_inherited(page));
+        } else if len <= rib::SHORT {
+            rib.under(addr, len, |rib, span, inherited| match span {
+                Span::Page(page) => plane.paint_page(rib, page, inherited),
+                Span::Block(block) => plane.paint(rib, block, inherited),
             });
         } else {
             let block = view::block(addr);

@@ -1,11 +1,14 @@
 //! The writer's hand on what readers see: runs, chunks and lines, given out, recycled, moved to bigger memory.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::rib::{Cells, Rib, Slots};
-use super::view::{CHUNK, IS_CHUNK, IS_LINE, Leaves, Line, LineText, Lpm4View, Sizes, Store, Word};
+use super::room::{Numbers, Piece, Room, SLOTS, pack, unpack};
+use super::root::{PAGE, PAGES, PageBook};
+use super::view::{
+    CHUNK, Full, IS_CHUNK, IS_LINE, Leaves, Line, LineText, Lpm4View, Sizes, Store, Word,
+};
 use crate::limbo::DeferredFree;
 use crate::{Domain, Publisher, Snap};
 
@@ -17,86 +20,6 @@ const NARROW_CHUNKS: usize = 1 << 14;
 const SLACK: usize = 4096;
 const FIRST_CHUNKS: usize = 16;
 const FIRST_LINES: usize = 64;
-/// Longest run.
-const SLOTS: usize = 32;
-
-/// Memory that readers may still look at.
-enum Piece {
-    Run {
-        base: u32,
-        len: u32,
-    },
-    /// A chunk or a line, in the writer's notation.
-    Chunk(u32),
-}
-
-/// The free parts of a pool, by run length; parts beyond `next` were never used.
-struct Runs {
-    free: [Vec<u32>; SLOTS + 1],
-    next: u32,
-    end: u32,
-    /// Answers in use or in limbo.
-    used: usize,
-}
-
-impl Runs {
-    fn new(leaves: usize) -> Self {
-        Self {
-            free: std::array::from_fn(|_| Vec::new()),
-            // Index 0 is answer 0: what every entry of an empty table names.
-            next: 1,
-            end: leaves as u32,
-            used: 0,
-        }
-    }
-
-    fn take(&mut self, len: u32) -> Option<u32> {
-        let base = if let Some(base) = self.free[len as usize].pop() {
-            base
-        } else if self.next + len <= self.end {
-            self.next += len;
-            self.next - len
-        } else {
-            self.split(len)?
-        };
-        self.used += len as usize;
-        Some(base)
-    }
-
-    /// Cuts a longer free run in two.
-    fn split(&mut self, len: u32) -> Option<u32> {
-        let longer = (len as usize + 1..=SLOTS).find(|&l| !self.free[l].is_empty())?;
-        let base = self.free[longer].pop()?;
-        self.free[longer - len as usize].push(base + len);
-        Some(base)
-    }
-
-    fn give(&mut self, base: u32, len: u32) {
-        self.used -= len as usize;
-        self.free[len as usize].push(base);
-    }
-}
-
-/// Numbers of free chunks, or of free lines; those from `next` to `end` were never used.
-#[derive(Default)]
-struct Numbers {
-    free: Vec<u32>,
-    next: u32,
-    end: u32,
-}
-
-impl Numbers {
-    fn take(&mut self) -> Option<u32> {
-        if let Some(chunk) = self.free.pop() {
-            return Some(chunk);
-        }
-        (self.next < self.end).then(|| {
-            self.next += 1;
-            self.next - 1
-        })
-    }
-}
-
 /// The chunks and lines of networks with prefixes longer than /24: which are free, and their answers.
 #[derive(Default)]
 struct Longs {
@@ -184,98 +107,6 @@ impl Run {
     }
 }
 
-/// The pool has no run of the length that is needed, or there is no free chunk or line.
-#[derive(Debug)]
-struct Full;
-
-fn pack(bitmap: u32, base: u32) -> u64 {
-    u64::from(bitmap) | u64::from(base) << 32
-}
-
-/// The run behind a root entry: where, and how many answers; one answer may be shared.
-fn unpack(entry: u64) -> (u32, u32) {
-    ((entry >> 32) as u32, (entry as u32).count_ones() + 1)
-}
-
-/// Places of single answers, shared by all blocks that have nothing but this answer.
-#[derive(Default)]
-struct Singles(HashMap<u32, Single>);
-
-struct Single {
-    base: u32,
-    /// Entries that name it.
-    users: u32,
-}
-
-impl Singles {
-    /// The place of `answer` for one more entry; place 0 is answer 0 whoever asks.
-    fn take<W: Word>(
-        &mut self,
-        answer: u32,
-        store: &Store<W>,
-        runs: &mut Runs,
-    ) -> Result<u32, Full> {
-        if answer == 0 {
-            return Ok(0);
-        }
-        if let Some(single) = self.0.get_mut(&answer) {
-            single.users += 1;
-            return Ok(single.base);
-        }
-        let base = runs.take(1).ok_or(Full)?;
-        store.pool[base as usize].store(W::raw(answer));
-        self.0.insert(answer, Single { base, users: 1 });
-        Ok(base)
-    }
-
-    /// `entries` more entries name the place of `answer`.
-    fn more(&mut self, answer: u32, entries: u32) {
-        if let Some(single) = self.0.get_mut(&answer) {
-            single.users += entries;
-        }
-    }
-
-    /// One entry less names `answer`; its place when that was the last one.
-    fn give<W: Word>(&mut self, base: u32, store: &Store<W>) -> Option<(u32, u32)> {
-        self.fewer(base, store, 1)
-    }
-
-    /// `entries` entries less name the answer at `base`; its place when those were the last.
-    fn fewer<W: Word>(&mut self, base: u32, store: &Store<W>, entries: u32) -> Option<(u32, u32)> {
-        let answer = W::answer(store.pool[base as usize].load());
-        let single = self.0.get_mut(&answer)?;
-        single.users -= entries;
-        if single.users > 0 {
-            return None;
-        }
-        self.0.remove(&answer);
-        Some((base, 1))
-    }
-}
-
-/// Where the writer finds room: runs of several answers and shared single ones.
-struct Room {
-    runs: Runs,
-    singles: Singles,
-}
-
-impl Room {
-    fn new(leaves: usize) -> Self {
-        Self {
-            runs: Runs::new(leaves),
-            singles: Singles::default(),
-        }
-    }
-
-    /// The room that nobody needs any more once `entry` is gone.
-    fn release<W: Word>(&mut self, entry: u64, store: &Store<W>) -> Option<(u32, u32)> {
-        match unpack(entry) {
-            (base, 1) => self.singles.give(base, store),
-            run => Some(run),
-        }
-    }
-}
-
 /// Brings one root entry up to date; returns the run that nobody can find any more.
 fn set_entry<W: Word>(
     entry: &AtomicU64,
@@ -318,8 +149,56 @@ fn set_entry_of(
     run: &Run,
 ) -> Result<Option<(u32, u32)>, Full> {
     match &view.leaves {
-        Leaves::Narrow(s) => set_entry(&view.root[block], s, room, run),
-        Leaves::Wide(s) => set_entry(&view.root[block], s, room, run),
+        Leaves::Narrow(s) => set_entry(view.root.entry(block), s, room, run),
+        Leaves::Wide(s) => set_entry(view.root.entry(block), s, room, run),
+    }
+}
+
+/// Lets a /10 share the page of blocks with one answer.
+fn share_page<W: Word>(
+    view: &Lpm4View,
+    store: &Store<W>,
+    room: &mut Room,
+    limbo: &mut DeferredFree<Piece>,
+    page: usize,
+    answer: u32,
+) -> Result<(), Full> {
+    let entries = PAGE as u32;
+    let base = room.singles.take(answer, store, &mut room.runs)?;
+    room.singles.more(answer, entries - 1);
+    let before = room.pages.shared_entry(&view.root, page);
+    // The entries of a page of its own, before it goes.
+    let own: Vec<u64> = (page * PAGE..(page + 1) * PAGE)
+        .filter(|_| before.is_none())
+        .map(|block| view.root.entry(block).load(Ordering::Relaxed))
+        .collect();
+    match room.pages.share(&view.root, page, pack(0, base)) {
+        Ok(number) => number.into_iter().for_each(|n| limbo.push(Piece::Page(n))),
+        Err(Full) => {
+            if let Some((base, len)) = room.singles.fewer(base, store, entries) {
+                limbo.push(Piece::Run { base, len });
+            }
+            return Err(Full);
+        }
+    }
+    let shared = before.and_then(|e| room.singles.fewer(unpack(e).0, store, entries));
+    let own = own.into_iter().filter_map(|e| room.release(e, store));
+    for (base, len) in shared.into_iter().chain(own) {
+        limbo.push(Piece::Run { base, len });
+    }
+    Ok(())
+}
+
+fn share_page_of(
+    view: &Lpm4View,
+    room: &mut Room,
+    limbo: &mut DeferredFree<Piece>,
+    page: usize,
+    answer: u32,
+) -> Result<(), Full> {
+    match &view.leaves {
+        Leaves::Narrow(s) => share_page(view, s, room, limbo, page, answer),
+        Leaves::Wide(s) => share_page(view, s, room, limbo, page, answer),
     }
 }
 
@@ -339,15 +218,48 @@ fn set_cells_of(view: &Lpm4View, chunk: u32, cells: &Cells) {
     }
 }
 
-/// Copies all answers, widening them if need be, and packs the runs.
+/// Copies all answers, widening them if need be, and packs the runs. `pages` are those of the old root.
 fn copy<A: Word, B: Word>(
     from: (&Lpm4View, &Store<A>),
     to: (&Lpm4View, &Store<B>),
+    pages: &PageBook,
     room: &mut Room,
 ) -> Result<(), Full> {
-    let convert = |word: &A| B::raw(A::answer(word.load()));
-    for (old, new) in from.0.root.iter().zip(to.0.root.iter()) {
-        let entry = old.load(Ordering::Relaxed);
+    for page in 0..PAGES {
+        let shared = pages.shared_entry(&from.0.root, page);
+        match shared.filter(|_| !to.0.root.is_dense()) {
+            Some(0) => (),
+            Some(entry) => {
+                // The entry of a shared page names one answer.
+                let answer = A::answer(from.1.pool[unpack(entry).0 as usize].load());
+                let base = room.singles.take(answer, to.1, &mut room.runs)?;
+                room.singles.more(answer, PAGE as u32 - 1);
+                room.pages.share(&to.0.root, page, pack(0, base))?;
+            }
+            None => {
+                room.pages.own(&to.0.root, page)?;
+                copy_page(from, to, page, room)?;
+            }
+        }
+    }
+    for (a, b) in from.1.chunks.iter().zip(to.1.chunks.iter()) {
+        b.store(B::raw(A::answer(a.load())));
+    }
+    for (a, b) in from.1.lines.iter().zip(to.1.lines.iter()) {
+        b.copy(a);
+    }
+    Ok(())
+}
+
+/// Copies the entries of a page, and their answers.
+fn copy_page<A: Word, B: Word>(
+    from: (&Lpm4View, &Store<A>),
+    to: (&Lpm4View, &Store<B>),
+    page: usize,
+    room: &mut Room,
+) -> Result<(), Full> {
+    for block in page * PAGE..(page + 1) * PAGE {
+        let entry = from.0.root.entry(block).load(Ordering::Relaxed);
         if entry == 0 {
             continue;
         }
@@ -360,15 +272,10 @@ fn copy<A: Word, B: Word>(
             room.runs.take(len).ok_or(Full)?
         };
         for (a, b) in words.zip(to.1.pool[copy as usize..].iter()) {
-            b.store(convert(a));
+            b.store(B::raw(A::answer(a.load())));
         }
+        let new = to.0.root.entry(block);
         new.store(pack(entry as u32, copy), Ordering::Relaxed);
-    }
-    for (a, b) in from.1.chunks.iter().zip(to.1.chunks.iter()) {
-        b.store(convert(a));
-    }
-    for (a, b) in from.1.lines.iter().zip(to.1.lines.iter()) {
-        b.copy(a);
     }
     Ok(())
 }
@@ -409,7 +316,7 @@ pub(super) struct Plane {
 impl Plane {
     pub(super) fn new(domain: &Arc<Domain>) -> Self {
         Self {
-            publisher: Publisher::new(domain, Lpm4View::new(false, &EMPTY)),
+            publisher: Publisher::new(domain, Lpm4View::new(false, false, &EMPTY)),
             room: Room::new(SLACK),
             longs: Longs::default(),
             limbo: DeferredFree::new(),
@@ -438,6 +345,7 @@ impl Plane {
         limbo.collect(publisher.domain(), |piece| match piece {
             Piece::Run { base, len } => room.runs.give(base, len),
             Piece::Chunk(chunk) => longs.give(chunk),
+            Piece::Page(page) => room.pages.give(page),
         });
     }
 
@@ -466,8 +374,61 @@ impl Plane {
         }
     }
 
+    /// Makes sure that the entry of a block may be changed.
+    fn own_page(&mut self, block: usize) {
+        let root = &self.publisher.current().root;
+        match self.room.pages.own(root, block / PAGE) {
+            Ok(unused) => self.limbo_page(unused),
+            Err(Full) => self.grow(self.view().is_wide(), Grow::Root),
+        }
+    }
+
+    fn limbo_page(&mut self, unused: Option<u8>) {
+        if let Some(page) = unused {
+            self.limbo.push(Piece::Page(page));
+        }
+    }
+
+    /// Whether a block has one answer, and this one.
+    fn is_plain(&self, block: usize, answer: u32) -> bool {
+        let view = self.publisher.current();
+        let (base, len) = unpack(view.root.entry(block).load(Ordering::Relaxed));
+        let is = match &view.leaves {
+            Leaves::Narrow(s) => AtomicU16::answer(Word::load(&s.pool[base as usize])) == answer,
+            Leaves::Wide(s) => AtomicU32::answer(Word::load(&s.pool[base as usize])) == answer,
+        };
+        len == 1 && is
+    }
+
+    /// Sets all blocks of a root page to one answer.
+    pub(super) fn paint_page(&mut self, rib: &Rib, page: usize, answer: u32) {
+        let blocks = page * PAGE..(page + 1) * PAGE;
+        if self.view().root.is_dense() || self.share_page(page, answer).is_err() {
+            // Where there was no page to share, painting makes a dense root.
+            blocks.for_each(|block| self.paint(rib, block, answer));
+        }
+    }
+
+    /// Lets a /10 share the page of blocks with one answer.
+    fn share_page(&mut self, page: usize, answer: u32) -> Result<(), Full> {
+        self.settle();
+        let Self {
+            publisher,
+            room,
+            limbo,
+            ..
+        } = self;
+        share_page_of(publisher.current(), room, limbo, page, answer)
+    }
+
     fn set_plain(&mut self, block: usize, answer: u32) {
-        let entry = &self.publisher.current().root[block];
+        if !self.view().root.is_dense() {
+            if self.is_plain(block, answer) {
+                return;
+            }
+            self.own_page(block);
+        }
+        let entry = self.publisher.current().root.entry(block);
         let old = entry.load(Ordering::Relaxed);
         if let Some(streak) = &mut self.streak
             && streak.answer == answer
@@ -479,7 +440,8 @@ impl Plane {
         }
         let moves = self.moves;
         self.set(block, &Run::plain(answer));
-        let new = self.publisher.current().root[block].load(Ordering::Relaxed);
+        let new = self.publisher.current().root.entry(block);
+        let new = new.load(Ordering::Relaxed);
         let one_answer = unpack(old).1 == 1 && unpack(new).1 == 1;
         // Where everything moved on the way, the old place means nothing any more.
         self.streak = (one_answer && new != old && self.moves == moves).then_some(Streak {
@@ -514,6 +476,7 @@ impl Plane {
 
     fn set(&mut self, block: usize, run: &Run) {
         self.settle();
+        self.own_page(block);
         loop {
             match set_entry_of(self.publisher.current(), &mut self.room, block, run) {
                 Ok(Some((base, len))) => return self.limbo.push(Piece::Run { base, len }),
@@ -525,6 +488,8 @@ impl Plane {
 
     /// Moves everything to new memory with room to spare. Readers change over at their next frame.
     fn grow(&mut self, wide: bool, what: Grow) {
+        // The books are made anew from the entries: what a streak has still to book would be counted twice.
+        self.settle();
         self.moves += 1;
         // More than enough: `used` counts runs in limbo, too, and those are not copied.
         let used = self.room.runs.used;
@@ -534,18 +499,20 @@ impl Plane {
             lines: self.longs.lines.end as usize,
         };
         match what {
-            Grow::Leaves => (),
+            Grow::Leaves | Grow::Root => (),
             Grow::Chunks => sizes.chunks = twice(sizes.chunks, FIRST_CHUNKS),
             Grow::Lines => sizes.lines = twice(sizes.lines, FIRST_LINES),
         }
         let wide = wide || needs_wide(0, sizes.chunks.max(sizes.lines));
         let mut room = Room::new(sizes.leaves);
         let from = self.publisher.current();
-        let to = Lpm4View::new(wide || from.is_wide(), &sizes);
+        let dense = from.root.is_dense() || matches!(what, Grow::Root);
+        let to = Lpm4View::new(dense, wide || from.is_wide(), &sizes);
+        let pages = &self.room.pages;
         let copied = match (&from.leaves, &to.leaves) {
-            (Leaves::Narrow(a), Leaves::Narrow(b)) => copy((from, a), (&to, b), &mut room),
-            (Leaves::Narrow(a), Leaves::Wide(b)) => copy((from, a), (&to, b), &mut room),
-            (Leaves::Wide(a), Leaves::Wide(b)) => copy((from, a), (&to, b), &mut room),
+            (Leaves::Narrow(a), Leaves::Narrow(b)) => copy((from, a), (&to, b), pages, &mut room),
+            (Leaves::Narrow(a), Leaves::Wide(b)) => copy((from, a), (&to, b), pages, &mut room),
+            (Leaves::Wide(a), Leaves::Wide(b)) => copy((from, a), (&to, b), pages, &mut room),
             (Leaves::Wide(_), Leaves::Narrow(_)) => Err(Full),
         };
         debug_assert!(copied.is_ok());
@@ -575,11 +542,22 @@ impl Plane {
         longs.lines.end = sizes.lines as u32;
         let mut room = Room::new(leaves);
         let wide = wide || needs_wide(0, sizes.chunks.max(sizes.lines));
-        let view = Lpm4View::new(wide, &sizes);
+        let dense = !PageBook::suffices(rib.count_pages());
+        let view = Lpm4View::new(dense, wide, &sizes);
         for (block, inherited) in rib.all_inherited().into_iter().enumerate() {
             if inherited == 0 && rib.is_plain(block) {
                 continue;
             }
+            let page = block / PAGE;
+            if !dense && rib.is_plain_page(page) {
+                if block % PAGE == 0 {
+                    let shared = share_page_of(&view, &mut room, &mut self.limbo, page, inherited);
+                    debug_assert!(shared.is_ok());
+                }
+                continue;
+            }
+            let own = room.pages.own(&view.root, page);
+            debug_assert!(matches!(own, Ok(None)));
             let run = Self::run(rib, block, inherited, |_, cells, line| {
                 let chunk = longs.set(&view, 0, cells, line);
                 debug_assert!(chunk.is_ok());
@@ -642,6 +620,8 @@ impl Plane {
 /// What a view has too little of. A bigger view has more pooled answers in any case.
 #[derive(Clone, Copy)]
 enum Grow {
+    /// Pages: the root becomes a dense one.
+    Root,
     Leaves,
     Chunks,
     Lines,
@@ -655,7 +635,9 @@ fn twice(have: usize, first: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::Lpm4;
+    use super::super::root::ROOT;
     use super::*;
+    use std::collections::HashMap;
 
     fn word<W: Word>(word: &W) -> u32 {
         W::answer(word.load())
@@ -669,8 +651,8 @@ mod tests {
             Leaves::Wide(s) => word(&s.pool[base as usize]),
         };
         let mut users: HashMap<u32, u32> = HashMap::new();
-        for entry in view.root.iter() {
-            let (base, len) = unpack(entry.load(Ordering::Relaxed));
+        for block in 0..ROOT {
+            let (base, len) = unpack(view.root.entry(block).load(Ordering::Relaxed));
             if len == 1 && base != 0 {
                 let users = users.entry(base).or_default();
                 *users += 1;
@@ -683,6 +665,66 @@ mod tests {
         assert_eq!(users.len(), lpm.plane.room.singles.0.len());
         for single in lpm.plane.room.singles.0.values() {
             assert_eq!(users.get(&single.base), Some(&single.users));
+        }
+        lpm.plane.room.pages.check(&view.root);
+    }
+
+    /// Short and long prefixes come and go at random in few /10 and in many: the answers are those of a linear search, and
+    /// the books are right, while the root is paged, when it becomes dense, and after.
+    #[test]
+    fn a_paged_root_answers_as_a_dense_one() {
+        let domain = Domain::new();
+        let mut state = 0x2545_f491_4f6c_dd1du64;
+        let mut random = move |n: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 20) % n
+        };
+        for (spread, becomes_dense) in [(6, false), (1024, true)] {
+            let mut lpm = Lpm4::new(&domain);
+            let mut reader = domain.register();
+            let mut routes: Vec<(u32, u8, u32)> = Vec::new();
+            for step in 0..1500 {
+                if routes.len() > 300 || (!routes.is_empty() && random(3) == 0) {
+                    let (addr, len, leaf) =
+                        routes.swap_remove(random(routes.len() as u64) as usize);
+                    assert_eq!(lpm.remove(addr, len), Some(leaf));
+                } else {
+                    let len = [0, 1, 4, 7, 9, 10, 11, 14, 19, 20, 24, 30, 32][random(13) as usize];
+                    let page = random(spread) as u32 * (1024 / spread as u32);
+                    let addr = page << 22 | random(1 << 22) as u32;
+                    let addr = addr & (u64::from(u32::MAX) << (32 - len)) as u32;
+                    let leaf = 1 + random(7) as u32;
+                    routes.retain(|r| (r.0, r.1) != (addr, len));
+                    routes.push((addr, len, leaf));
+                    lpm.insert(addr, len, leaf).unwrap();
+                }
+                let ends = routes.iter().flat_map(|r| {
+                    let last = r.0 | (u64::from(u32::MAX) >> r.1) as u32;
+                    [r.0.wrapping_sub(1), r.0, last, last.wrapping_add(1)]
+                });
+                for dst in ends.filter(|_| step % 10 == 0) {
+                    let holds = |(a, l, _): &&(u32, u8, u32)| {
+                        u64::from(dst ^ a) >> (32 - u32::from(*l)) == 0
+                    };
+                    let best = routes.iter().filter(holds).max_by_key(|r| r.1);
+                    assert_eq!(lpm.lookup(dst), best.map_or(0, |r| r.2), "{dst:x}");
+                }
+                if step % 100 == 0 {
+                    books_are_right(&lpm);
+                }
+                reader.quiescent();
+                domain.reclaim();
+            }
+            assert_eq!(lpm.plane.view().root.is_dense(), becomes_dense);
+            let mut loaded = Lpm4::new(&domain);
+            loaded.load_bulk(routes.iter().copied()).unwrap();
+            books_are_right(&loaded);
+            for _ in 0..20_000 {
+                let dst = random(1 << 32) as u32;
+                assert_eq!(loaded.lookup(dst), lpm.lookup(dst), "{dst:x}");
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the writer knows: every prefix of an IPv4 table, laid out for repainting.
 //!
-//! - up to /19: a complete binary tree in heap order, node `2^len + prefix`;
+//! - up to /19: a complete binary tree in heap order, node `2^len + prefix`, of which parts without prefixes have no memory;
 //! - /20 to /24: per root entry (8192 addresses) such a tree of five levels, only where there are any;
 //! - /25 to /32: per /24 such a tree of eight levels, only where there are any.
 //!
@@ -9,9 +9,10 @@
 //! *Painting* pushes answers from the top of a tree to its last level.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::view::{CHUNK, LINE_PREFIXES, ROOT};
+use super::root::{PAGE, PAGE_BITS, PAGES, ROOT};
+use super::view::{CHUNK, LINE_PREFIXES};
 
 /// Nodes of the tree of short prefixes hold `leaf + 1`; 0 is "no prefix here".
 const NONE: u32 = 0;
@@ -92,10 +93,44 @@ enum Home {
     Long { net: u32, node: usize },
 }
 
+/// A long array of numbers, most of them 0: parts that never had another one have no memory.
+struct Sparse(Vec<Option<Box<[u32; PART]>>>);
+
+/// Numbers in a part.
+const PART: usize = 1 << 10;
+
+impl Sparse {
+    fn new(len: usize) -> Self {
+        Self(vec![None; len / PART])
+    }
+
+    fn get(&self, i: usize) -> u32 {
+        self.0[i / PART].as_ref().map_or(0, |part| part[i % PART])
+    }
+
+    fn set(&mut self, i: usize, to: u32) -> u32 {
+        let part = &mut self.0[i / PART];
+        if part.is_none() && to == 0 {
+            return 0;
+        }
+        let part = part.get_or_insert_with(|| Box::new([0; PART]));
+        std::mem::replace(&mut part[i % PART], to)
+    }
+}
+
+/// What a short prefix covers.
+pub(super) enum Span {
+    /// A root page that has nothing but its inherited answer.
+    Page(usize),
+    Block(usize),
+}
+
 pub(super) struct Rib {
-    short: Vec<u32>,
+    short: Sparse,
     /// Per root block: its index in `blocks` + 1, or 0.
-    block_of: Vec<u32>,
+    block_of: Sparse,
+    /// Per root page: how many prefixes of /11 to /19, and blocks with longer ones, it has.
+    contents: Box<[u16; PAGES]>,
     blocks: Vec<Block>,
     free: Vec<u32>,
     longs: HashMap<u32, Long>,
@@ -124,11 +159,18 @@ fn home(addr: u32, len: u8) -> Home {
     }
 }
 
+/// The root page that a node of the tree of short prefixes lies in, unless it covers whole ones.
+fn page_above(node: usize) -> Option<usize> {
+    let below = node.ilog2().checked_sub(u32::from(PAGE_BITS))?;
+    (below > 0).then(|| (node >> below) - PAGES)
+}
+
 impl Rib {
     pub(super) fn new() -> Self {
         Self {
-            short: vec![NONE; 2 << SHORT],
-            block_of: vec![0; ROOT],
+            short: Sparse::new(2 << SHORT),
+            block_of: Sparse::new(ROOT),
+            contents: Box::new([0; PAGES]),
             blocks: Vec::new(),
             free: Vec::new(),
             longs: HashMap::new(),
@@ -141,19 +183,20 @@ impl Rib {
     }
 
     fn block(&self, block: usize) -> Option<&Block> {
-        let i = self.block_of[block].checked_sub(1)?;
+        let i = self.block_of.get(block).checked_sub(1)?;
         self.blocks.get(i as usize)
     }
 
     fn block_mut(&mut self, block: usize) -> &mut Block {
-        if self.block_of[block] == 0 {
+        if self.block_of.get(block) == 0 {
             let i = self.free.pop().unwrap_or_else(|| {
                 self.blocks.push(Block::default());
                 self.blocks.len() as u32 - 1
             });
-            self.block_of[block] = i + 1;
+            self.block_of.set(block, i + 1);
+            self.contents[block / PAGE] += 1;
         }
-        &mut self.blocks[self.block_of[block] as usize - 1]
+        &mut self.blocks[self.block_of.get(block) as usize - 1]
     }
 
     fn drop_block_if_empty(&mut self, block: usize) {
@@ -161,16 +204,16 @@ impl Rib {
             .block(block)
             .is_some_and(|b| b.own.len() == 0 && b.long == 0)
         {
-            let i = self.block_of[block] - 1;
+            let i = self.block_of.set(block, 0) - 1;
             self.blocks[i as usize] = Block::default();
             self.free.push(i);
-            self.block_of[block] = 0;
+            self.contents[block / PAGE] -= 1;
         }
     }
 
     pub(super) fn get(&self, addr: u32, len: u8) -> Option<u32> {
         match home(addr, len) {
-            Home::Short(node) => self.short[node].checked_sub(1),
+            Home::Short(node) => self.short.get(node).checked_sub(1),
             Home::Block { block, node } => self.block(block)?.own.get(node),
             Home::Long { net, node } => self.longs.get(&net)?.own.get(node),
         }
@@ -179,7 +222,7 @@ impl Rib {
     /// Sets a prefix that lives in the tree of short ones or in an existing or new block.
     pub(super) fn set(&mut self, addr: u32, len: u8, leaf: u32) -> Option<u32> {
         let old = match home(addr, len) {
-            Home::Short(node) => std::mem::replace(&mut self.short[node], leaf + 1).checked_sub(1),
+            Home::Short(node) => self.set_short(node, leaf + 1),
             Home::Block { block, node } => self.block_mut(block).own.set(node, leaf),
             Home::Long { net, node } => {
                 let old = self.longs.entry(net).or_default().own.set(node, leaf);
@@ -191,11 +234,21 @@ impl Rib {
         old
     }
 
+    /// Changes a node of the tree of short prefixes and returns the leaf it had.
+    fn set_short(&mut self, node: usize, value: u32) -> Option<u32> {
+        let old = self.short.set(node, value).checked_sub(1);
+        if let Some(page) = page_above(node) {
+            self.contents[page] += u16::from(value != NONE);
+            self.contents[page] -= u16::from(old.is_some());
+        }
+        old
+    }
+
     /// Takes a prefix away. A /24 that lost its last longer prefix gives its chunk or line back.
     pub(super) fn unset(&mut self, addr: u32, len: u8) -> Option<(u32, Option<u32>)> {
         let mut chunk = None;
         let leaf = match home(addr, len) {
-            Home::Short(node) => std::mem::replace(&mut self.short[node], NONE).checked_sub(1)?,
+            Home::Short(node) => self.set_short(node, NONE)?,
             Home::Block { block, node } => {
                 self.block(block)?;
                 let leaf = self.block_mut(block).own.unset(node)?;
@@ -228,13 +281,25 @@ impl Rib {
     pub(super) fn all_inherited(&self) -> Vec<u32> {
         let mut value = vec![0; 2 * ROOT];
         for node in 1..2 * ROOT {
-            value[node] = self.short[node].checked_sub(1).unwrap_or(value[node / 2]);
+            let own = self.short.get(node).checked_sub(1);
+            value[node] = own.unwrap_or(value[node / 2]);
         }
         value.split_off(ROOT)
     }
 
-    /// Calls `f(block, inherited)` for every block whose answer comes, so far, from the short prefix `addr/len`.
-    pub(super) fn blocks_under(&self, addr: u32, len: u8, mut f: impl FnMut(&Self, usize, u32)) {
+    /// Whether a root page has nothing but its inherited answer.
+    pub(super) fn is_plain_page(&self, page: usize) -> bool {
+        self.contents[page] == 0
+    }
+
+    /// The answer of the longest prefix of at most /10 over a root page.
+    pub(super) fn page_inherited(&self, page: usize) -> u32 {
+        self.inherited_at(PAGES + page)
+    }
+
+    /// Calls `f(span, inherited)` for all blocks whose answer comes, so far, from the short prefix `addr/len`, and for
+    /// whole root pages of them where that is possible.
+    pub(super) fn under(&self, addr: u32, len: u8, mut f: impl FnMut(&Self, Span, u32)) {
         let Home::Short(top) = home(addr, len) else {
             return;
         };
@@ -242,21 +307,31 @@ impl Rib {
         let mut pending = vec![top];
         // Left to right, so that blocks come in address order.
         while let Some(node) = pending.pop() {
-            if node != top && self.short[node] != NONE {
+            if node != top && self.short.get(node) != NONE {
                 continue;
             }
+            let is_page = node.ilog2() == u32::from(PAGE_BITS);
             if node >= ROOT {
-                f(self, node - ROOT, inherited);
+                f(self, Span::Block(node - ROOT), inherited);
+            } else if is_page && self.is_plain_page(node - PAGES) {
+                f(self, Span::Page(node - PAGES), inherited);
             } else {
                 pending.extend([2 * node + 1, 2 * node]);
             }
         }
     }
 
+    /// How many different pages a root needs.
+    pub(super) fn count_pages(&self) -> usize {
+        let (plain, own): (Vec<usize>, _) = (0..PAGES).partition(|p| self.is_plain_page(*p));
+        let answers: HashSet<u32> = plain.iter().map(|p| self.page_inherited(*p)).collect();
+        answers.len() + own.len()
+    }
+
     fn inherited_at(&self, mut node: usize) -> u32 {
         while node > 0 {
-            if self.short[node] != NONE {
-                return self.short[node] - 1;
+            if let Some(leaf) = self.short.get(node).checked_sub(1) {
+                return leaf;
             }
             node /= 2;
         }
@@ -265,7 +340,7 @@ impl Rib {
 
     /// Whether a block has nothing but its inherited answer.
     pub(super) fn is_plain(&self, block: usize) -> bool {
-        self.block_of[block] == 0
+        self.block_of.get(block) == 0
     }
 
     /// The answers of a block's 32 slots, not counting prefixes longer than /24.

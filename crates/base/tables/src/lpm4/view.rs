@@ -1,6 +1,6 @@
 //! What IPv4 lookups read.
 //!
-//! The root has one 64-bit entry per 8192 addresses (32 /24 slots): a bitmap (low half) and a base (high half).
+//! The root ([`Root`]) has one 64-bit entry per 8192 addresses (32 /24 slots): a bitmap (low half) and a base (high half).
 //! Bit `s` says that slot `s` differs from slot `s - 1`; bit 0 is never set. The answer of a slot is at
 //! `pool[base + ones(bitmap up to s)]`; blocks of one answer share its place in the pool, so that they need no case of
 //! their own, and no cache line of their own. An answer with its top bit set names what a /24 with longer prefixes has:
@@ -18,10 +18,13 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use volley_simd::prefetch;
 
+use super::root::{Entries, Root};
 use crate::pages::{Pages, Zeroed};
 
-/// Root entries.
-pub(super) const ROOT: usize = 1 << 19;
+/// The pool has no run of the length that is needed, or there is no free chunk, line or page.
+#[derive(Debug)]
+pub(super) struct Full;
+
 /// Addresses in a chunk.
 pub(super) const CHUNK: usize = 256;
 /// Says, in the writer's 32-bit notation, that an answer names a chunk or a line.
@@ -226,7 +229,7 @@ impl<W: Word> Store<W> {
     /// [`STRIP`] destinations, or fewer at the end of a vector. Written out in eights, because
     /// compilers do not unroll it and the counter costs a fifth of so short a body.
     #[inline(always)]
-    fn lookup_strip(&self, root: &[AtomicU64; ROOT], dst: &[u32], leaf: &mut [u32]) {
+    fn lookup_strip(&self, root: &impl Entries, dst: &[u32], leaf: &mut [u32]) {
         // Taken once: behind a reference it would be loaded again after every store.
         let pool: &[W] = &self.pool;
         let mut places = [0u32; STRIP];
@@ -289,8 +292,8 @@ fn cell<W: Word>(raw: u32, dst: u32) -> usize {
 
 /// Where the answer of one destination is, with its line on the way.
 #[inline(always)]
-fn find<W>(root: &[AtomicU64; ROOT], pool: &[W], dst: u32) -> u32 {
-    let place = place(root[block(dst)].load(Ordering::Acquire), dst);
+fn find<W>(root: &impl Entries, pool: &[W], dst: u32) -> u32 {
+    let place = place(root.entry(block(dst)).load(Ordering::Acquire), dst);
     prefetch(pool.as_ptr().wrapping_add(place as usize));
     place
 }
@@ -335,15 +338,15 @@ pub(super) enum Leaves {
 
 /// The reader's side of one IPv4 table. Get it from [`crate::Lpm4Snap::read`].
 pub struct Lpm4View {
-    pub(super) root: Pages<AtomicU64>,
+    pub(super) root: Root,
     pub(super) leaves: Leaves,
 }
 
 impl Lpm4View {
     /// An empty table with room for so many.
-    pub(super) fn new(wide: bool, sizes: &Sizes) -> Self {
+    pub(super) fn new(dense: bool, wide: bool, sizes: &Sizes) -> Self {
         Self {
-            root: Pages::new(ROOT),
+            root: Root::new(dense),
             leaves: if wide {
                 Leaves::Wide(Store::new(sizes))
             } else {
@@ -366,24 +369,16 @@ impl Lpm4View {
         self.root.bytes() + leaves
     }
 
-    #[inline(always)]
-    fn roots(&self) -> &[AtomicU64; ROOT] {
-        match self.root.first_chunk() {
-            Some(root) => root,
-            None => unreachable!(),
-        }
-    }
-
     /// Starts loading the first thing that a lookup of `dst` (host byte order) will need.
     #[inline(always)]
     pub fn prefetch(&self, dst: u32) {
-        prefetch(self.root.as_ptr().wrapping_add(block(dst)));
+        prefetch(self.root.entry(block(dst)));
     }
 
     /// The leaf of the longest prefix that holds `dst` (host byte order); 0 if there is none.
     #[inline(always)]
     pub fn lookup(&self, dst: u32) -> u32 {
-        let entry = self.roots()[block(dst)].load(Ordering::Acquire);
+        let entry = self.root.entry(block(dst)).load(Ordering::Acquire);
         match &self.leaves {
             Leaves::Narrow(s) => s.lookup(entry, dst),
             Leaves::Wide(s) => s.lookup(entry, dst),
@@ -394,7 +389,16 @@ impl Lpm4View {
     /// The shorter slice counts.
     #[inline(always)]
     pub fn lookup_batch(&self, dst: &[u32], leaf: &mut [u32]) {
-        let root = self.roots();
+        match &self.root {
+            Root::Dense(entries) => self.lookup_strips(Root::dense(entries), dst, leaf),
+            Root::Paged { offsets, entries } => {
+                self.lookup_strips(&Root::paged(offsets, entries), dst, leaf);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn lookup_strips(&self, root: &impl Entries, dst: &[u32], leaf: &mut [u32]) {
         let n = dst.len().min(leaf.len());
         let (dst, leaf) = (&dst[..n], &mut leaf[..n]);
         for (dst, leaf) in dst.chunks(STRIP).zip(leaf.chunks_mut(STRIP)) {

@@ -1,4 +1,5 @@
-//! The Debian package: put together from a binary and the files of `packaging/`, then looked into, unpacked, and tried.
+//! The Debian packages: `volley`, made from a binary and the files of `packaging/`, then unpacked and tried, and
+//! `volley-dbgsym`, with the lines and names that debuggers and profilers read.
 
 use crate::home::Home;
 use crate::run::Program;
@@ -28,29 +29,102 @@ const AFTER: &str =
 /// A service that runs is stopped before its files go.
 const BEFORE_REMOVAL: &str = "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then systemctl stop volley.service || true; fi\n";
 
-/// Builds the package around `binary` (none: the release build), checks it, and says where it is.
+/// Largest installed binary.
+const MOST_BYTES: u64 = 25_000_000;
+/// Where debuggers look for debug information, by the build's identifier.
+const SYMBOLS: &str = "usr/lib/debug/.build-id";
+
+/// Builds the packages around `binary` (none: a build of profile `symbols`), checks them, and says where they are.
 pub fn run(home: &Home, binary: Option<PathBuf>, out: Option<PathBuf>) -> Result<String, String> {
     let binary = match binary {
         Some(binary) => binary,
-        None => {
-            let build = ["build", "--release", "--locked", "-p", "volley"];
-            Program::cargo(home).args(build).require()?;
-            home.volley()
-        }
+        None => home.volley_with_lines()?,
     };
     let out = out.unwrap_or_else(|| home.target.clone());
     let folder = home.target.join("deb");
     // One from before may be there; that there is none is no error.
     let _ = fs::remove_dir_all(&folder);
     let (tree, tried) = (folder.join("tree"), folder.join("tried"));
-    fill(home, &binary, &tree)?;
-    let package = pack(home, &binary, &tree, &out)?;
+    let (stripped, symbols) = split(home, &binary, &folder)?;
+    let installed = fs::metadata(&stripped).map_err(said(&stripped))?.len();
+    if installed > MOST_BYTES {
+        return Err(format!(
+            "the binary has {installed} bytes without symbols, more than {MOST_BYTES}"
+        ));
+    }
+    fill(home, &stripped, &tree)?;
+    let package = pack(home, &stripped, &tree, &out)?;
     try_it(home, &package, &tried)?;
-    let kb = fs::metadata(&package).map_or(0, |m| m.len() / 1024);
+    let symbols = pack_symbols(home, &symbols, &folder.join("symbols"), &out)?;
+    let kb = |package: &Path| fs::metadata(package).map_or(0, |m| m.len() / 1024);
     Ok(format!(
-        "{} ({kb} kB): its files, doctor, config check",
-        package.display()
+        "{} ({} kB, binary {} kB of {} kB): its files, doctor, config check; {} ({} kB)",
+        package.display(),
+        kb(&package),
+        installed / 1000,
+        MOST_BYTES / 1000,
+        symbols.display(),
+        kb(&symbols)
     ))
+}
+
+/// The binary as it is installed, and a file with its debug information.
+fn split(home: &Home, binary: &Path, folder: &Path) -> Result<(PathBuf, PathBuf), String> {
+    let (stripped, symbols) = (folder.join("volley"), folder.join("volley.debug"));
+    fs::create_dir_all(folder).map_err(said(folder))?;
+    let objcopy = || Program::new(home, "objcopy").limit_seconds(120);
+    let keep = objcopy().args(["--only-keep-debug", "--compress-debug-sections"]);
+    keep.arg(binary).arg(&symbols).require()?;
+    // Function names stay: the daemon reports where a worker that hangs is.
+    let strip = objcopy().arg("--strip-debug");
+    strip.arg(binary).arg(&stripped).require()?;
+    Ok((stripped, symbols))
+}
+
+/// The identifier of a build, in hexadecimal.
+fn build_id(home: &Home, binary: &Path) -> Result<String, String> {
+    let notes = Program::new(home, "readelf").args(["--notes", "--wide"]);
+    let notes = notes.arg(binary).require()?.stdout;
+    let id = notes
+        .lines()
+        .find_map(|l| l.trim().strip_prefix("Build ID: "));
+    let id = id.filter(|id| id.len() > 2 && id.bytes().all(|b| b.is_ascii_hexdigit()));
+    id.map(str::to_owned)
+        .ok_or_else(|| format!("{} has no build identifier", binary.display()))
+}
+
+/// The package of the symbols.
+fn pack_symbols(home: &Home, symbols: &Path, tree: &Path, out: &Path) -> Result<PathBuf, String> {
+    let id = build_id(home, symbols)?;
+    let place = format!("{SYMBOLS}/{}/{}.debug", &id[..2], &id[2..]);
+    put(tree, &place, &read(symbols)?, 0o644)?;
+    let version = env!("CARGO_PKG_VERSION");
+    let more = format!("Depends: volley (= {version})\nDescription: debug symbols of volley\n");
+    build(home, "volley-dbgsym", "debug", &more, tree, out)
+}
+
+/// Builds a package from a tree. `more` is the rest of its control file.
+fn build(
+    home: &Home,
+    name: &str,
+    section: &str,
+    more: &str,
+    tree: &Path,
+    out: &Path,
+) -> Result<PathBuf, String> {
+    let arch = Program::new(home, "dpkg").arg("--print-architecture");
+    let arch = arch.require()?.stdout.trim().to_owned();
+    let version = env!("CARGO_PKG_VERSION");
+    let control = format!(
+        "Package: {name}\nVersion: {version}\nArchitecture: {arch}\nSection: {section}\nPriority: optional\n\
+         Maintainer: Volley developers <volley@localhost>\n{more}"
+    );
+    put(tree, "DEBIAN/control", control.as_bytes(), 0o644)?;
+    fs::create_dir_all(out).map_err(said(out))?;
+    let package = out.join(format!("{name}_{version}_{arch}.deb"));
+    let build = Program::new(home, "dpkg-deb").args(["--root-owner-group", "-Zgzip", "--build"]);
+    build.arg(tree).arg(&package).limit_seconds(300).require()?;
+    Ok(package)
 }
 
 fn said(what: &Path) -> impl Fn(std::io::Error) -> String + '_ {
@@ -111,16 +185,11 @@ fn glibc(binary: &[u8]) -> String {
 }
 
 fn pack(home: &Home, binary: &Path, tree: &Path, out: &Path) -> Result<PathBuf, String> {
-    let arch = Program::new(home, "dpkg").arg("--print-architecture");
-    let arch = arch.require()?.stdout.trim().to_owned();
-    let version = env!("CARGO_PKG_VERSION");
     let glibc = glibc(&read(binary)?);
-    let control = format!(
-        "Package: volley\nVersion: {version}\nArchitecture: {arch}\nSection: net\nPriority: optional\n\
-         Maintainer: Volley developers <volley@localhost>\nDepends: libc6 (>= {glibc}), libgcc-s1\n\
+    let more = format!(
+        "Depends: libc6 (>= {glibc}), libgcc-s1\n\
          Description: vector packet processor\n Router and switch in user space: forwards packets in vectors through a graph of nodes.\n"
     );
-    put(tree, "DEBIAN/control", control.as_bytes(), 0o644)?;
     put(
         tree,
         "DEBIAN/conffiles",
@@ -129,11 +198,7 @@ fn pack(home: &Home, binary: &Path, tree: &Path, out: &Path) -> Result<PathBuf, 
     )?;
     put(tree, "DEBIAN/postinst", AFTER.as_bytes(), 0o755)?;
     put(tree, "DEBIAN/prerm", BEFORE_REMOVAL.as_bytes(), 0o755)?;
-    fs::create_dir_all(out).map_err(said(out))?;
-    let package = out.join(format!("volley_{version}_{arch}.deb"));
-    let build = Program::new(home, "dpkg-deb").args(["--root-owner-group", "-Zgzip", "--build"]);
-    build.arg(tree).arg(&package).limit_seconds(300).require()?;
-    Ok(package)
+    build(home, "volley", "net", &more, tree, out)
 }
 
 /// What was packed is what comes out, and it runs.

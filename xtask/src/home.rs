@@ -1,6 +1,7 @@
 //! Where things are: the checkout, the target directory, the shared data beside it, the Python of the oracle.
 
 use crate::error::Error;
+use crate::run::Program;
 use std::path::{Path, PathBuf};
 
 /// The checkout that is worked on.
@@ -75,6 +76,16 @@ impl Home {
     /// The release binary, whether or not it has been built.
     pub fn volley(&self) -> PathBuf {
         self.target.join("release/volley")
+    }
+
+    /// The release binary with lines and the names of inlined functions, built.
+    ///
+    /// # Errors
+    /// The build fails.
+    pub fn volley_with_lines(&self) -> Result<PathBuf, String> {
+        let build = ["build", "--profile", "symbols", "--locked", "-p", "volley"];
+        Program::cargo(self).args(build).require()?;
+        Ok(self.target.join("symbols/volley"))
     }
 }
 

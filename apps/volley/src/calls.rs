@@ -110,6 +110,23 @@ fn codes(maps: &str) -> Vec<Code> {
 }
 
 impl Code {
+    /// Names and lines: of the package of debug symbols where it is installed, else of the file itself.
+    fn loader(&self) -> Option<Loader> {
+        let installed = self.symbols().and_then(|path| Loader::new(path).ok());
+        installed.or_else(|| Loader::new(self.file()).ok())
+    }
+
+    /// The file of debug symbols, which the build's identifier names.
+    fn symbols(&self) -> Option<String> {
+        let cache = ReadCache::new(File::open(self.file()).ok()?);
+        let file = object::File::parse(&cache).ok()?;
+        let [first, rest @ ..] = file.build_id().ok()?? else {
+            return None;
+        };
+        let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug"))
+    }
+
     /// What to open: the program itself may have been replaced on disk meanwhile.
     fn file(&self) -> &str {
         let own = std::env::current_exe().unwrap_or_default();
@@ -162,7 +179,7 @@ fn named(
     };
     let probe = at.wrapping_sub(code.bias);
     let plain = || vec![format!("{} + {probe:#x}", code.path)];
-    let open = || Loader::new(code.file()).ok();
+    let open = || code.loader();
     let Some(loader) = loaders.entry(code.range.start).or_insert_with(open) else {
         return plain();
     };

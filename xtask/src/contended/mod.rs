@@ -30,7 +30,7 @@ pub struct Options {
     pub only: Vec<String>,
     /// Instructions of all workers in each scenario.
     pub steps: Option<u64>,
-    /// What is looked at instead of the release build.
+    /// What is looked at instead of the release build with lines.
     pub binary: Option<PathBuf>,
     /// Write the page.
     pub update: bool,
@@ -62,13 +62,14 @@ pub struct Seen {
 
 /// Look at the scenarios.
 pub fn run(home: &Home, options: &Options) -> Outcome {
-    let binary = options.binary.clone().unwrap_or_else(|| home.volley());
-    if !binary.is_file() {
-        return Fail(format!(
-            "{} is not there: cargo build --release, or --binary FILE",
-            binary.display()
-        ));
-    }
+    let binary = match &options.binary {
+        Some(binary) => Ok(binary.clone()),
+        None => home.volley_with_lines(),
+    };
+    let binary = match binary {
+        Ok(binary) => binary,
+        Err(error) => return Fail(error),
+    };
     let known = |name: &&String| !SCENARIOS.iter().any(|s| s.name == name.as_str());
     if let Some(name) = options.only.iter().find(known) {
         let names: Vec<&str> = SCENARIOS.iter().map(|s| s.name).collect();

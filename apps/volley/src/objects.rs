@@ -10,6 +10,7 @@ pub fn register() -> Result<(), DefinitionError> {
     volley_iface::classes()?;
     volley_rss::classes()?;
     volley_batcher::classes()?;
+    volley_l2::classes()?;
     volley_fib::classes()?;
     volley_neighbor::classes()?;
     volley_ip::classes()?;

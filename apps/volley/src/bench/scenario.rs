@@ -11,11 +11,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
 use volley_fib::{Path, Source, V4, V6, Via};
 use volley_graph::{Clock, Worker};
+use volley_l2::model::{BridgeDomain, L2FibEntry, MAC_LIMIT};
 use volley_model::{
-    AdminState, BridgeDomain, BridgePort, Edit, EditKind, EngineSettings, Enter, InterfaceKind,
-    InterfaceSpec, IsaChoice, L2FibEntry, Mac, Neighbor, Query, Reply, Request, Sizes,
-    StreamSource, StreamSpec, Value,
+    AdminState, BridgePort, Edit, EditKind, EngineSettings, Enter, InterfaceKind, InterfaceSpec,
+    IsaChoice, Mac, Neighbor, Query, Reply, Request, Sizes, StreamSource, StreamSpec, Value,
 };
+use volley_object::Object;
 use volley_pg::Preload;
 
 /// Where packets come in, by family, and where they all leave.
@@ -58,6 +59,11 @@ fn mac_of(rank: u32) -> [u8; 6] {
 /// Address of the interfaces that receive, and of the one that transmits.
 const RX_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
 const TX_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
+
+/// The request that makes an object.
+fn set(object: &impl Object) -> Result<Request, BenchError> {
+    Request::set(object).map_err(|e| BenchError::Args(e.to_string()))
+}
 
 fn hop(rank: u32) -> Hop {
     Hop {
@@ -253,12 +259,13 @@ impl Bench {
 
     /// Two ports; every destination is configured behind the one that transmits.
     fn bridge(&mut self, destinations: u32) -> Result<(), BenchError> {
-        let spec = BridgeDomain {
-            mac_limit: *volley_model::limits::MAC_LIMIT.end(),
-            ..BridgeDomain::default()
-        };
-        let domain = spec.id;
-        self.apply(Request::BridgeDomainSet(spec))?;
+        let domain = 1;
+        let usual = BridgeDomain::defaults([u64::from(domain).into()]);
+        let usual = usual.ok_or_else(|| BenchError::Args("no bridge domain 1".to_owned()))?;
+        self.apply(set(&BridgeDomain {
+            mac_limit: *MAC_LIMIT.end(),
+            ..usual
+        })?)?;
         for interface in [RX_L2, TX] {
             self.apply(Request::BridgePortSet(BridgePort {
                 interface: interface.to_owned(),
@@ -268,11 +275,12 @@ impl Bench {
         }
         for n in 0..destinations {
             let (mac, interface) = (Mac(station(4, n)), Some(TX.to_owned()));
-            self.stack.apply(&Request::L2FibAdd(L2FibEntry {
-                mac,
+            self.stack.apply(&set(&L2FibEntry {
                 domain,
+                mac,
                 interface,
-            }))?;
+                filter: false,
+            })?)?;
         }
         Ok(())
     }

@@ -250,6 +250,27 @@ const WRONG_LINES: &[(&str, &str)] = &[
         "queue must be a number from 0 to 1023",
     ),
     (
+        "bridge-domain add 0",
+        "id must be a number from 1 to 16777215, not '0'",
+    ),
+    ("bridge-domain add 1 mac-age 16667", "from 0 to 16666"),
+    ("bridge-domain add 1 mac-limit x", "column 31"),
+    (
+        "bridge-domain add 1 learn no-learn",
+        "'learn' is given twice",
+    ),
+    (
+        "bridge-domain add 1 group-fwd-mask 65536",
+        "from 0 to 65535",
+    ),
+    ("bridge-domain del 16777216", "from 1 to 16777215"),
+    (
+        "l2fib add 03:00:00:00:00:01 1 filter",
+        "must be a unicast address",
+    ),
+    ("l2fib add 02:00:00:00:00:01 0 filter", "from 1 to 16777215"),
+    ("l2fib add 02:00:00:00:00 1 filter", "02:00:00:00:00"),
+    (
         "set node worker ip4-lookup 64",
         "worker must be a number from 0 to 63",
     ),
@@ -289,6 +310,27 @@ fn what_is_wrong_is_refused_at_its_place() {
         (
             "[[node_worker]]\nnode = \"ip4-lookup\"\n",
             "'worker' is missing",
+        ),
+        ("[[bridge_domain]]\nid = 0\n", "1 to 16777215"),
+        (
+            "[[bridge_domain]]\nid = 1\n[[bridge_domain]]\nid = 1\n",
+            "bridge domain 1 is declared twice",
+        ),
+        (
+            "[[bridge_domain]]\nid = 7\n[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 3\nfilter = true\n",
+            "volley.toml:5:10: l2fib.domain: there is no bridge domain 3 in this file; there are: 7",
+        ),
+        (
+            "[[bridge_domain]]\nid = 1\n[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 1\n",
+            "volley.toml:3:1: l2fib: interface must be given",
+        ),
+        (
+            "[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 1\ninterface = \"pg7\"\n",
+            "volley.toml:4:13: l2fib.interface: there is no interface pg7 in this file",
+        ),
+        (
+            "[[path_rule]]\nname = \"r\"\nqueue = 3\n",
+            "volley.toml:3:9: path_rule.queue: there is no path queue 3 in this file",
         ),
     ] {
         let told = volley_config::parse(text).unwrap_err().to_string();
@@ -466,6 +508,20 @@ const SPELLINGS: &[(&str, &str)] = &[
     ),
     ("set interface mld pg0 off", ""),
     ("set node worker ip4-lookup 1", ""),
+    (
+        "create bridge-domain 10 no-flood learn mac-age 5 no-forward group-fwd-mask 1 mac-limit 9",
+        "bridge-domain add 10 no-flood no-forward mac-limit 9 group-fwd-mask 1",
+    ),
+    ("delete bridge-domain 10", "bridge-domain del 10"),
+    (
+        "l2fib add 02:FE:00:00:00:01 10 filter",
+        "l2fib add 02:fe:00:00:00:01 10 filter",
+    ),
+    (
+        "l2fib add 02:fe:00:00:00:01 10 pg0 static",
+        "l2fib add 02:fe:00:00:00:01 10 pg0",
+    ),
+    ("l2fib del 02:fe:00:00:00:01 10", ""),
     ("set node worker ip4-lookup default", ""),
 ];
 

@@ -172,27 +172,6 @@ fn lcp() -> impl Strategy<Value = Request> {
 }
 
 fn bridge() -> impl Strategy<Value = Request> {
-    let domain = (
-        1u32..=16_777_215,
-        [any::<bool>(); 4],
-        0u32..9,
-        0u32..9,
-        0u32..=0xffff,
-    );
-    let domain = domain.prop_map(
-        |(id, [learn, flood, uu_flood, forward], age, limit, mask)| {
-            Request::BridgeDomainSet(BridgeDomain {
-                id,
-                learn,
-                flood,
-                uu_flood,
-                forward,
-                mac_age_min: age,
-                mac_limit: limit,
-                group_fwd_mask: mask,
-            })
-        },
-    );
     let port = (name(), 1u32..99, 0u32..=255).prop_map(|(interface, domain, shg)| {
         Request::BridgePortSet(BridgePort {
             interface,
@@ -200,21 +179,9 @@ fn bridge() -> impl Strategy<Value = Request> {
             shg,
         })
     });
-    let station = (mac(), 1u32..99, proptest::option::of(name()));
-    let station = station.prop_map(|(mac, domain, interface)| {
-        Request::L2FibAdd(L2FibEntry {
-            mac,
-            domain,
-            interface,
-        })
-    });
     let flush = (proptest::option::of(name()), proptest::option::of(1u32..99));
     prop_oneof![
-        domain,
         port,
-        station,
-        (1u32..99).prop_map(|id| Request::BridgeDomainDel { id }),
-        (mac(), 1u32..99).prop_map(|(mac, domain)| Request::L2FibDel { mac, domain }),
         flush.prop_map(|(interface, domain)| Request::L2FibFlush { interface, domain }),
     ]
 }

@@ -54,11 +54,29 @@ impl Names {
     }
 }
 
+/// Of what the file must declare a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Referred {
+    /// Something of the model.
+    Kind(ObjectKind),
+    /// Objects of a class.
+    Class(&'static str),
+}
+
+impl Display for Referred {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Referred::Kind(kind) => kind.fmt(f),
+            Referred::Class(name) => f.write_str(&name.replace('_', " ")),
+        }
+    }
+}
+
 /// A name used somewhere.
 struct Use {
     at: usize,
     key: String,
-    kind: ObjectKind,
+    kind: Referred,
     name: String,
 }
 
@@ -78,7 +96,7 @@ impl<'a> Doc<'a> {
     }
 
     /// Reports every name used that is not among the declared ones of its kind.
-    pub(crate) fn check_uses(&self, kind: ObjectKind, declared: &Names) {
+    pub(crate) fn check_uses(&self, kind: Referred, declared: &Names) {
         let known = declared.listed();
         let missing = |u: &&Use| u.kind == kind && !declared.set.contains(&u.name);
         for u in self.uses.borrow().iter().filter(missing) {
@@ -356,12 +374,12 @@ impl<'a> Field<'a> {
     pub(crate) fn refers(&self, kind: ObjectKind) -> Option<String> {
         let name = self.text()?.to_string();
         self.check(volley_model::check_name(kind, &name))?;
-        self.refers_to(kind, name.clone());
+        self.refers_to(Referred::Kind(kind), name.clone());
         Some(name)
     }
 
     /// Notes that the file must declare this name.
-    pub(crate) fn refers_to(&self, kind: ObjectKind, name: String) {
+    pub(crate) fn refers_to(&self, kind: Referred, name: String) {
         let at = self.value.span().start;
         let key = self.key.clone();
         self.doc.uses.borrow_mut().push(Use {

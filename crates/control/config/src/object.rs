@@ -1,6 +1,6 @@
 //! Objects of registered classes in the file: their tables and keys, derived from the definitions.
 
-use crate::field::{Doc, Field, Section};
+use crate::field::{Doc, Field, Referred, Section};
 use crate::read::{Plan, sections};
 use crate::schema::{INTERFACE, Key, Table};
 use std::collections::BTreeMap;
@@ -195,14 +195,24 @@ fn object(class: &Class, section: &Section<'_>, keys: &[Given<'_>], plan: &mut P
 fn value(field: &FieldDef, found: &Field<'_>) -> Option<Value> {
     let value = found.value()?;
     let value = found.check(field.kind.check(&value))?;
-    if let Some(reference) = field.reference
-        && reference.class == "interface"
-    {
+    if let Some(reference) = field.reference {
         for name in value.elements() {
-            found.refers_to(ObjectKind::Interface, name.to_string());
+            if let Some(kind) = referred(reference.class, name) {
+                found.refers_to(kind, name.to_string());
+            }
         }
     }
     Some(value)
+}
+
+/// Of what the file must declare the object that a value names; none when that is made elsewhere, or always there.
+fn referred(class: &'static str, name: &Value) -> Option<Referred> {
+    if class == "interface" {
+        return Some(Referred::Kind(ObjectKind::Interface));
+    }
+    let classes = volley_object::classes();
+    let key = classes.get(class)?.key(vec![name.clone()]);
+    key.is_ok().then_some(Referred::Class(class))
 }
 
 fn finish(class: &Class, given: &[Given<'_>], plan: &mut Plan, error: impl Fn(String)) {
@@ -226,17 +236,19 @@ fn finish(class: &Class, given: &[Given<'_>], plan: &mut Plan, error: impl Fn(St
     if !plan.keys.add(key.to_string()) {
         return error(format!("{key} is declared twice"));
     }
+    if let [only] = key.values() {
+        let names = plan.objects_of.entry(class.name()).or_default();
+        names.add(only.to_string());
+    }
     plan_of(object, plan);
 }
 
 fn plan_of(object: Instance, plan: &mut Plan) {
     let refers = |f: &FieldDef| f.reference.is_some();
-    match (
-        object.class().part_of(),
-        object.class().fields().iter().any(refers),
-    ) {
-        (Some("interface"), _) => plan.of_interface(Request::Set(object)),
-        (_, true) => plan.late(Request::Set(object)),
-        _ => plan.early(Request::Set(object)),
+    let class = object.class();
+    match class.fields().iter().any(refers) {
+        _ if interface_key(class).is_some() => plan.of_interface(Request::Set(object)),
+        true => plan.late(Request::Set(object)),
+        false => plan.early(Request::Set(object)),
     }
 }

@@ -1,12 +1,13 @@
 //! Reads the whole file, table by table, and puts the requests in dependency order.
 
 use crate::error::ConfigErrors;
-use crate::field::{Doc, Field, Names, Section, unknown};
+use crate::field::{Doc, Field, Names, Referred, Section, unknown};
 use crate::schema as s;
 use crate::{
     Config, bridge, dpdk, kernel, kinds, log, memif, mroute, object, paths, route, stream,
     sub_interface, vhost,
 };
+use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use volley_model::{
@@ -26,8 +27,9 @@ pub(crate) struct Plan {
     names: Names,
     table_ids: Names,
     pub(crate) streams: Names,
-    pub(crate) domains: Names,
     pub(crate) keys: Names,
+    /// The objects of each class by the only value of their key.
+    pub(crate) objects_of: BTreeMap<&'static str, Names>,
 }
 
 impl Plan {
@@ -88,7 +90,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 20] = [
+const READERS: [(&s::Table, Reader); 18] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
@@ -99,9 +101,7 @@ const READERS: [(&s::Table, Reader); 20] = [
     (&s::ROUTE_FILE, route::route_file),
     (&s::XCONNECT, xconnect),
     (&s::L2PATCH, l2patch),
-    (&s::BRIDGE_DOMAIN, bridge::domain),
     (&s::BRIDGE_PORT, bridge::port),
-    (&s::L2FIB, bridge::station),
     (&s::MROUTE, mroute::mroute),
     (&s::FEATURE, feature),
     (&s::STREAM, stream::stream),
@@ -155,9 +155,12 @@ fn tables<'a>(doc: &'a Doc<'a>, root: &'a DeTable<'a>) -> Config {
             }
         }
     }
-    doc.check_uses(ObjectKind::Interface, &plan.names);
-    doc.check_uses(ObjectKind::Table, &plan.table_ids);
-    doc.check_uses(ObjectKind::BridgeDomain, &plan.domains);
+    doc.check_uses(Referred::Kind(ObjectKind::Interface), &plan.names);
+    doc.check_uses(Referred::Kind(ObjectKind::Table), &plan.table_ids);
+    for class in classes.iter() {
+        let declared = plan.objects_of.remove(class.name()).unwrap_or_default();
+        doc.check_uses(Referred::Class(class.name()), &declared);
+    }
     let steps = [
         plan.tables,
         plan.interfaces,
@@ -397,7 +400,7 @@ fn capture(field: &Field<'_>, interface: String, is_pg: bool, plan: &mut Plan) {
 /// A table that the file must declare.
 pub(crate) fn table_ref(field: &Field<'_>, family: Family) -> Option<u32> {
     let table = field.uint32(0..=u32::MAX)?;
-    field.refers_to(ObjectKind::Table, table_name(family, table));
+    field.refers_to(Referred::Kind(ObjectKind::Table), table_name(family, table));
     Some(table)
 }
 

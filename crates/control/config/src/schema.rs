@@ -377,43 +377,12 @@ pub(crate) static L2PATCH: Table = many(
         k("tx", "transmitting interface"),
     ],
 );
-pub(crate) static BRIDGE_DOMAIN: Table = many(
-    "bridge_domain",
-    &[
-        k("id", "its number, 1 to 16777215"),
-        k("learn", "true or false (true)"),
-        k(
-            "flood",
-            "frames for groups and everybody go to all ports (true)",
-        ),
-        k("uu_flood", "frames for unknown stations do (true)"),
-        k("forward", "frames for known stations are forwarded (true)"),
-        k(
-            "mac_age",
-            "minutes after which a silent station is forgotten, 0 = never (5)",
-        ),
-        k("mac_limit", "stations learned at most (65536)"),
-        k(
-            "group_fwd_mask",
-            "groups 01:80:c2:00:00:00 to :0f that are flooded, as bits (0)",
-        ),
-    ],
-);
 pub(crate) static BRIDGE_PORT: Table = many(
     "bridge_port",
     &[
         k("interface", "interface"),
         k("domain", "bridge domain"),
         k("shg", "split-horizon group, 0 to 255 (0, none)"),
-    ],
-);
-pub(crate) static L2FIB: Table = many(
-    "l2fib",
-    &[
-        k("mac", "MAC address of the station"),
-        k("domain", "bridge domain"),
-        k("interface", "port behind which it is"),
-        k("filter", "true: its frames are dropped (false)"),
     ],
 );
 pub(crate) static MROUTE: Table = many(
@@ -493,9 +462,7 @@ pub fn schema() -> Vec<&'static Table> {
         &NEXT_HOPS,
         &XCONNECT,
         &L2PATCH,
-        &BRIDGE_DOMAIN,
         &BRIDGE_PORT,
-        &L2FIB,
         &MROUTE,
         &FEATURE,
         &STREAM,

@@ -1,6 +1,6 @@
 //! Keys of kind `sub-interface`.
 
-use crate::field::Section;
+use crate::field::{Referred, Section};
 use volley_model::{InterfaceKind, ObjectKind, SubInterfaceSpec, VlanTag};
 
 pub(crate) fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
@@ -32,7 +32,7 @@ pub(crate) fn kind(section: &Section<'_>) -> Option<InterfaceKind> {
         None => None,
     };
     let owner = parent.text()?;
-    parent.refers_to(ObjectKind::Interface, owner.to_owned());
+    parent.refers_to(Referred::Kind(ObjectKind::Interface), owner.to_owned());
     Some(InterfaceKind::SubInterface(SubInterfaceSpec {
         parent: owner.to_owned(),
         id,

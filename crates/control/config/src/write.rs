@@ -5,11 +5,11 @@ use crate::read::FAMILIES;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 use volley_model::{
-    AdminState, BridgeDomain, DpdkDevice, DpdkSpec, Family, Fold, HugePages, InterfaceKind,
-    InterfaceSpec, MemifRole, MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path, PathTarget,
-    Repeat, Request, Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource,
-    StreamSpec, SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy,
-    XdpMode, XdpSpec,
+    AdminState, DpdkDevice, DpdkSpec, Family, Fold, HugePages, InterfaceKind, InterfaceSpec,
+    MemifRole, MemifSpec, Mroute, NextHops, Pace, PacketSpec, Path, PathTarget, Repeat, Request,
+    Route, RouteFormat, RouteLoad, RouteSource, Sizes, SocketRole, StreamSource, StreamSpec,
+    SubInterfaceSpec, Switch, TapMode, TapSpec, TapVhost, VhostSpec, VlanTag, XdpCopy, XdpMode,
+    XdpSpec,
 };
 
 /// A text in quotes, as TOML wants it.
@@ -183,7 +183,6 @@ impl Writer {
                 self.interface(name).up = *state == AdminState::Up;
             }
             other if self.lcp(other) || self.ip(other) => {}
-            other if bridge_domain(other, &mut self.first) => {}
             other if path_batcher(other, &mut self.first) => {}
             other => self.more(other, keys),
         }
@@ -242,13 +241,6 @@ impl Writer {
                 keys.plain("domain", it.domain);
                 keys.unusual("shg", it.shg, 0);
                 self.table("bridge_port", &keys);
-            }
-            Request::L2FibAdd(it) => {
-                keys.text("mac", it.mac);
-                keys.plain("domain", it.domain);
-                keys.maybe("interface", it.interface.as_ref());
-                keys.switch("filter", it.interface.is_none());
-                self.table("l2fib", &keys);
             }
             Request::MrouteSet(it) => self.table("mroute", &mroute(it)),
             Request::Feature(f) if f.switch == Switch::On => {
@@ -396,28 +388,6 @@ fn xdp(xdp: &XdpSpec, keys: &mut Keys) {
         XdpCopy::Copy => keys.text("copy", "copy"),
         XdpCopy::Zero => keys.text("copy", "zero"),
     }
-}
-
-/// The table of a bridge domain; false for any other request.
-fn bridge_domain(request: &Request, out: &mut String) -> bool {
-    let Request::BridgeDomainSet(it) = request else {
-        return false;
-    };
-    let (mut keys, usual) = (Keys::default(), BridgeDomain::default());
-    keys.plain("id", it.id);
-    for (key, on) in [
-        ("learn", it.learn),
-        ("flood", it.flood),
-        ("uu_flood", it.uu_flood),
-        ("forward", it.forward),
-    ] {
-        keys.unusual(key, on, true);
-    }
-    keys.unusual("mac_age", it.mac_age_min, usual.mac_age_min);
-    keys.unusual("mac_limit", it.mac_limit, usual.mac_limit);
-    keys.unusual("group_fwd_mask", it.group_fwd_mask, 0);
-    let _ = write!(out, "\n[[bridge_domain]]\n{}", keys.lines());
-    true
 }
 
 /// Tables of the path batcher; false for any other request.

@@ -91,57 +91,6 @@ fn sockets_and_their_peers() {
 }
 
 #[test]
-fn bridge_domains_their_ports_and_stations() {
-    comes_back(
-        r#"
-        [[bridge_domain]]
-        id = 7
-        learn = false
-        uu_flood = false
-        mac_age = 0
-        mac_limit = 12
-        group_fwd_mask = 16384
-        [[bridge_domain]]
-        id = 16777215
-        [[interface]]
-        name = "a"
-        kind = "pg"
-        [[bridge_port]]
-        interface = "a"
-        domain = 7
-        shg = 255
-        [[l2fib]]
-        mac = "02:00:00:00:00:01"
-        domain = 7
-        interface = "a"
-        [[l2fib]]
-        mac = "02:00:00:00:00:02"
-        domain = 7
-        filter = true
-        "#,
-    );
-    let refused = |text: &str, part: &str| {
-        let error = parse(text).unwrap_err().to_string();
-        assert!(error.contains(part), "{error}");
-    };
-    refused("[[bridge_domain]]\nid = 0\n", "1 to 16777215");
-    refused(
-        "[[bridge_domain]]\nid = 1\n[[bridge_domain]]\nid = 1\n",
-        "declared twice",
-    );
-    let port = "[[interface]]\nname = \"a\"\nkind = \"pg\"\n[[bridge_port]]\ninterface = \"a\"\ndomain = 3\n";
-    refused(port, "there is no bridge domain 3 in this file");
-    let station = "[[bridge_domain]]\nid = 1\n[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 1\n";
-    refused(station, "filter = true");
-    refused(
-        &station
-            .replace("02:", "03:")
-            .replace("\ndomain", "\nfilter = true\ndomain"),
-        "unicast",
-    );
-}
-
-#[test]
 fn multicast_routes() {
     let text = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n[[interface]]\nname = \"pg1\"\nkind = \"pg\"\n\
         [[table]]\nid = 7\n[[mroute]]\ngroup = \"239.1.1.1\"\nsource = \"192.0.2.9\"\ntable = 7\naccept = [\"pg0\"]\n\

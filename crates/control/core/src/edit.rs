@@ -5,8 +5,8 @@ use crate::state::{Changes, State};
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, BridgePort, DpdkEal, Family, InterfaceKind, InterfaceSpec, L2FibEntry, ModelError,
-    ObjectKind, Path, PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
+    AdminState, BridgePort, DpdkEal, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind,
+    Path, PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
 };
 
 mod mroute;
@@ -192,11 +192,6 @@ impl Editor<'_> {
     /// Requests of bridge domains; false for any other.
     fn bridge(&mut self, request: &Request) -> Result<bool, ModelError> {
         match request {
-            Request::BridgeDomainSet(it) => {
-                let value = Value::BridgeDomain(Arc::new(it.clone()));
-                self.put(Key::BridgeDomain(it.id), value);
-            }
-            Request::BridgeDomainDel { id } => self.take(Key::BridgeDomain(*id))?,
             Request::BridgePortSet(it) => {
                 let key = Key::L2(it.interface.clone());
                 if let Some(Value::L2(_)) = self.state.get(&key) {
@@ -205,11 +200,6 @@ impl Editor<'_> {
                 }
                 self.put(key, Value::BridgePort(Arc::new(it.clone())));
             }
-            Request::L2FibAdd(it) => {
-                let value = Value::L2Fib(Arc::new(it.clone()));
-                self.put(Key::L2Fib(it.domain, it.mac), value);
-            }
-            Request::L2FibDel { mac, domain } => self.take(Key::L2Fib(*domain, *mac))?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -305,12 +295,6 @@ impl Editor<'_> {
             k.owner() == Some(name) || matches!(v, Value::L2(it) if it.0 == name)
         };
         parts.extend(l2.filter(here).map(|(k, _)| k.clone()));
-        let zero = volley_model::Mac([0; 6]);
-        let stations = self.state.from(Key::L2Fib(0, zero));
-        let stations = stations.take_while(|(k, _)| matches!(k, Key::L2Fib(..)));
-        let behind =
-            |v: &Value| matches!(v, Value::L2Fib(it) if it.interface.as_deref() == Some(name));
-        parts.extend(stations.filter(|(_, v)| behind(v)).map(|(k, _)| k.clone()));
         parts.retain(|k| self.state.has(k));
         parts
     }
@@ -674,12 +658,6 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             interface: other_name(&it.interface, from, to),
             ..it.as_ref().clone()
         })),
-        Value::L2Fib(it) => {
-            let name = it.interface.as_deref();
-            let interface = name.map(|name| other_name(name, from, to));
-            let it = it.as_ref().clone();
-            Value::L2Fib(Arc::new(L2FibEntry { interface, ..it }))
-        }
         Value::Stream(spec) => {
             let mut spec = spec.as_ref().clone();
             let name = spec.enter.interface.take();

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use volley_model::reply::L2Mode;
 use volley_model::{
-    BridgeDomain, BridgePort, DpdkEal, Family, IfAddress, InterfaceKind, L2FibEntry, LcpTap, Mac,
-    Mroute, NextHops, Path, PathHeader, PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
+    BridgePort, DpdkEal, Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path,
+    PathHeader, PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -23,8 +23,6 @@ pub enum Key {
     MemifSocket(u32),
     /// An IP table.
     Table(Family, u32),
-    /// A bridge domain.
-    BridgeDomain(u32),
     /// An interface.
     Interface(String),
     /// An object that is a part of an interface, or refers to one.
@@ -49,8 +47,6 @@ pub enum Key {
     Mroute(MrouteKey),
     /// What an interface that receives is bound to in layer 2.
     L2(String),
-    /// A configured station of a bridge domain.
-    L2Fib(u32, Mac),
     /// Its twin in the Linux kernel.
     Lcp(String),
     /// A feature that is on: interface, arc, feature.
@@ -137,12 +133,8 @@ pub enum Value {
     Lcp(Arc<LcpTap>),
     /// Transmitting interface and kind of binding.
     L2(Arc<(String, L2Mode)>),
-    /// A bridge domain.
-    BridgeDomain(Arc<BridgeDomain>),
     /// Bridge domain and split-horizon group.
     BridgePort(Arc<BridgePort>),
-    /// A station.
-    L2Fib(Arc<L2FibEntry>),
     /// A stream.
     Stream(Arc<StreamSpec>),
 }
@@ -243,8 +235,10 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                 tell(Key::Lcp(parent.to_owned()));
             }
         }
-        (Key::L2(_), Value::BridgePort(port)) => tell(Key::BridgeDomain(port.domain)),
-        (Key::L2Fib(domain, _), _) => tell(Key::BridgeDomain(*domain)),
+        (Key::L2(_), Value::BridgePort(port)) => {
+            let domain = volley_object::Value::Number(port.domain.into());
+            tell_reference("bridge_domain", &domain, tell);
+        }
         (Key::RouteFiles(table), Value::Files(files)) => {
             for load in files.iter() {
                 if let Some(family) = load.family {
@@ -280,6 +274,13 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
 
 /// Tells what an object is a part of: when that goes, it goes too.
 pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
+    if let Value::Object(object) = value {
+        return object.references(&mut |class, value, strength| {
+            if strength == Strength::PartOf {
+                tell_reference(class, value, tell);
+            }
+        });
+    }
     if let Some(owner) = key.owner() {
         tell(Key::Interface(owner.to_owned()));
     }
@@ -288,11 +289,6 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
         (Key::Mroute(_), Value::Mroute(it)) => {
             let all = it.interfaces().cloned();
             all.for_each(|name| tell(Key::Interface(name)));
-        }
-        (Key::L2Fib(..), Value::L2Fib(it)) => {
-            if let Some(name) = &it.interface {
-                tell(Key::Interface(name.clone()));
-            }
         }
         (Key::Interface(_), Value::Kind(kind)) => {
             // Its name begins with the parent's, so its key is larger.

@@ -94,11 +94,7 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             }
         }
         (Key::L2(_), Value::BridgePort(it)) => Request::BridgePortSet(it.as_ref().clone()),
-        (Key::BridgeDomain(_), Value::BridgeDomain(it)) => {
-            Request::BridgeDomainSet(it.as_ref().clone())
-        }
         (Key::Mroute(_), Value::Mroute(it)) => Request::MrouteSet(it.as_ref().clone()),
-        (Key::L2Fib(..), Value::L2Fib(it)) => Request::L2FibAdd(it.as_ref().clone()),
         (Key::Feature(it), _) => feature(it, Switch::On),
         (Key::Up(name), _) => Request::InterfaceState {
             name: name.clone(),
@@ -142,12 +138,7 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
         (Key::L2(rx), Value::L2(it)) => unbind(rx, it),
         (Key::L2(rx), Value::BridgePort(_)) => Request::XconnectUnset { rx: rx.clone() },
-        (Key::BridgeDomain(id), _) => Request::BridgeDomainDel { id: *id },
         (Key::Mroute(it), _) => mroute_del(it),
-        (Key::L2Fib(domain, mac), _) => Request::L2FibDel {
-            mac: *mac,
-            domain: *domain,
-        },
         (Key::Lcp(name), _) => Request::LcpDelete {
             interface: name.clone(),
         },

@@ -38,11 +38,6 @@ impl Key {
                 (ObjectKind::Mroute, name)
             }
             Key::L2(name) => (ObjectKind::Xconnect, name.clone()),
-            Key::BridgeDomain(id) => (ObjectKind::BridgeDomain, id.to_string()),
-            Key::L2Fib(domain, mac) => (
-                ObjectKind::L2FibEntry,
-                format!("{mac} of bridge domain {domain}"),
-            ),
             Key::Lcp(name) => (ObjectKind::Lcp, name.clone()),
             Key::Feature(it) => (
                 ObjectKind::Feature,

@@ -256,6 +256,11 @@ impl State {
                 .map(|k| k.called().1)
                 .collect();
         }
+        if let Key::Global(it) | Key::Setting(it) = key
+            && let [_] = it.class().keys()
+        {
+            known = self.names_of(it.class().name());
+        }
         ModelError::not_found(kind, name, known)
     }
 }

@@ -51,10 +51,6 @@ pub enum ObjectKind {
     PathRule,
     /// Worker.
     Worker,
-    /// Bridge domain.
-    BridgeDomain,
-    /// Station of a bridge domain.
-    L2FibEntry,
     /// Multicast route.
     Mroute,
     /// Twin of an interface in the Linux kernel.
@@ -86,8 +82,6 @@ impl fmt::Display for ObjectKind {
             ObjectKind::PathHeader => "path-batcher header",
             ObjectKind::PathRule => "path-batcher rule",
             ObjectKind::Worker => "worker",
-            ObjectKind::BridgeDomain => "bridge domain",
-            ObjectKind::L2FibEntry => "l2fib entry",
             ObjectKind::Mroute => "mroute",
             ObjectKind::Lcp => "lcp",
             ObjectKind::Object => "object",
@@ -100,7 +94,7 @@ impl fmt::Display for ObjectKind {
 #[serde(tag = "error", rename_all = "kebab-case")]
 pub enum ModelError {
     /// The object is not there.
-    #[error("there is no {kind} {name}{}", listed(.known))]
+    #[error("there is no {}{}", called(.kind, .name), listed(.known))]
     NotFound {
         /// Kind of object.
         kind: ObjectKind,
@@ -110,7 +104,7 @@ pub enum ModelError {
         known: Vec<String>,
     },
     /// The object is there already.
-    #[error("{kind} {name} exists already: delete it first or choose another name")]
+    #[error("{} exists already: delete it first or choose another name", called(.kind, .name))]
     Exists {
         /// Kind of object.
         kind: ObjectKind,
@@ -136,7 +130,7 @@ pub enum ModelError {
         asked: u64,
     },
     /// Something still needs the object.
-    #[error("{kind} {name} is in use by {by}: remove that first")]
+    #[error("{} is in use by {by}: remove that first", called(.kind, .name))]
     InUse {
         /// Kind of object.
         kind: ObjectKind,
@@ -227,6 +221,14 @@ impl ModelError {
             place: None,
             why: why.to_string(),
         }
+    }
+}
+
+/// Kind and name. The name of an object of a class begins with its class.
+fn called(kind: &ObjectKind, name: &str) -> String {
+    match kind {
+        ObjectKind::Object => name.to_owned(),
+        kind => format!("{kind} {name}"),
     }
 }
 

@@ -47,7 +47,7 @@ mod validate;
 mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
-pub use bridge::{BridgeDomain, BridgePort, L2FibEntry};
+pub use bridge::BridgePort;
 pub use client::{Client, Via};
 pub use config::{
     CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,

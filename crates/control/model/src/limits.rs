@@ -84,12 +84,6 @@ pub const PATH_GATHER: std::ops::RangeInclusive<u32> = 1..=16;
 pub const BRIDGE_DOMAIN: std::ops::RangeInclusive<u32> = 1..=16_777_215;
 /// Multicast routes of one IP version.
 pub const MROUTES: usize = 16_384;
-/// Bridge domains at one time.
-pub const BRIDGE_DOMAINS: usize = 4096;
-/// Minutes after which a silent station is forgotten; 0 = never.
-pub const MAC_AGE_MIN: std::ops::RangeInclusive<u32> = 0..=16_666;
-/// Stations that a bridge domain learns.
-pub const MAC_LIMIT: std::ops::RangeInclusive<u32> = 0..=1_000_000;
 /// Interfaces whose packets are spread over workers by software.
 pub const RSS_INTERFACES: usize = 64;
 /// Names that an error message lists at most.

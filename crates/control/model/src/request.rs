@@ -1,7 +1,7 @@
 //! Every configuration change as one typed value.
 
 use crate::addr::{Family, IfAddress, Mac, Prefix};
-use crate::bridge::{BridgeDomain, BridgePort, L2FibEntry};
+use crate::bridge::BridgePort;
 use crate::dpdk::DpdkEal;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
 use crate::lcp::LcpTap;
@@ -184,24 +184,8 @@ pub enum Request {
         /// Receiving interface.
         rx: String,
     },
-    /// Make a bridge domain, or change one.
-    BridgeDomainSet(BridgeDomain),
-    /// Remove a bridge domain that has no ports.
-    BridgeDomainDel {
-        /// Its number.
-        id: u32,
-    },
     /// Make an interface a port of a bridge domain.
     BridgePortSet(BridgePort),
-    /// Configure a station.
-    L2FibAdd(L2FibEntry),
-    /// Remove a configured station.
-    L2FibDel {
-        /// Its address.
-        mac: Mac,
-        /// Bridge domain.
-        domain: u32,
-    },
     /// Forget learned stations.
     L2FibFlush {
         /// Only those behind this interface.

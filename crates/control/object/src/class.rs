@@ -294,6 +294,16 @@ impl Class {
         (reference.strength == Strength::PartOf).then_some(reference.class)
     }
 
+    /// Whether another field than the first one of the key says that an object is a part of an object of `class`: such
+    /// objects are anywhere among those of the class.
+    pub fn has_parts_elsewhere(&self, class: &'static str) -> bool {
+        let part = Some(Reference::part_of(class));
+        self.fields()
+            .iter()
+            .enumerate()
+            .any(|(at, field)| field.reference == part && !(field.key && at == 0))
+    }
+
     /// The commands that create or change an object.
     pub fn set_patterns(&self) -> &[Pattern] {
         &self.0.set

@@ -48,6 +48,11 @@ impl ObjectKey {
         ObjectKey::new(class.clone(), vec![Value::text(owner)])
     }
 
+    /// Smaller than every key of a class.
+    pub fn least_of(class: &Class) -> ObjectKey {
+        ObjectKey::new(class.clone(), Vec::new())
+    }
+
     /// The key with another name in every place that refers to an object of `class`.
     pub fn renamed(&self, class: &str, from: &str, to: &str) -> ObjectKey {
         let rename = |(field, value): (&crate::FieldDef, &Value)| {
@@ -166,6 +171,16 @@ impl Instance {
                 }
             }
         }
+    }
+
+    /// Whether the object is a part of an object of `class` by this name.
+    pub fn is_part_of(&self, class: &str, name: &str) -> bool {
+        let mut found = false;
+        self.references(&mut |of, value, strength| {
+            let is_it = of == class && value.as_text() == Some(name);
+            found |= is_it && strength == Strength::PartOf;
+        });
+        found
     }
 
     /// The object with another name in every place that refers to an object of `class`.

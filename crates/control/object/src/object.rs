@@ -22,7 +22,7 @@ use crate::{DefinitionError, FieldError};
 /// Attributes of a field:
 ///
 /// - `key`: part of the key. A class without keys has one object: a setting of the router.
-/// - `part_of = "interface"`: names an object that this one goes with; `needs = "interface"`: names an object that cannot
+/// - `part_of = "interface"`: names an object that this one goes with, whichever field says so; `needs = "interface"`: names an object that cannot
 ///   go while this one is there.
 /// - `default = VALUE`: without one, and unless its type is `Option` or `Vec`, a field must be given.
 /// - `range = MIN..=MAX` of a number, `unit = "ms"`, `example = "..."`.

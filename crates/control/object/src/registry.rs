@@ -3,7 +3,7 @@
 //! There is one set of classes for the process, because text that names a class (a command, a file, JSON) is read in many
 //! places. A reader takes the set as it is ([`classes`]) and keeps it as long as it likes; registering makes a new set.
 
-use crate::class::{Class, ClassDef, Place, Strength};
+use crate::class::{Class, ClassDef, Place, Reference};
 use crate::kind::Kind;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, RwLock};
@@ -64,9 +64,11 @@ impl Classes {
         self.generation
     }
 
-    /// Classes whose objects are parts of an object of `class`.
+    /// Classes with a field that says that an object is a part of an object of `class`.
     pub fn parts_of(&self, class: &'static str) -> impl Iterator<Item = &Class> {
-        self.iter().filter(move |c| c.part_of() == Some(class))
+        let part = Some(Reference::part_of(class));
+        self.iter()
+            .filter(move |c| c.fields().iter().any(|f| f.reference == part))
     }
 
     fn add(&mut self, def: ClassDef) -> Result<Class, DefinitionError> {
@@ -122,9 +124,6 @@ impl Classes {
             let Some(reference) = field.reference else {
                 continue;
             };
-            if reference.strength == Strength::PartOf && !(field.key && at == 0) {
-                return refuse(format!("field {name}: only the first key says part_of"));
-            }
             match self.get(reference.class) {
                 Some(other) => rank = rank.max(other.rank() + 1),
                 None if ELSEWHERE.contains(&reference.class) => {}

@@ -47,6 +47,12 @@ impl Value {
     }
 }
 
+impl From<u64> for Value {
+    fn from(number: u64) -> Value {
+        Value::Number(number)
+    }
+}
+
 impl From<&str> for Value {
     fn from(text: &str) -> Value {
         Value::text(text)

@@ -1,6 +1,7 @@
 //! Bridge domains on the control thread: who is a port of what, and what workers are told of it.
 
 use crate::lane::LearnQueue;
+use crate::model::{BridgeDomain, L2FibEntry};
 use crate::plane::{DomainView, FLOOD, FORWARD, LEARN, Member, Plane, UU_FLOOD};
 use crate::stations::{FILTERED, MacEntries, MacEntry, Rules, key};
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use volley_graph::{Clock, Domain, NodeId};
 use volley_iface::{Flag, IfIdx, IfTable};
-use volley_model::{BridgeDomain, L2FibEntry, Mac};
+use volley_model::Mac;
 use volley_tables::mac::Full;
 use volley_tables::{MacSnap, Publisher, Snap};
 
@@ -20,6 +21,8 @@ const QUIET: Duration = Duration::from_millis(10);
 const BUSY_FOR_NS: u64 = 1_000_000_000;
 /// Stations of a worker that are read in one look.
 const READ: usize = 4096;
+/// Bridge domains at one time.
+pub(crate) const BRIDGE_DOMAINS: usize = 4096;
 /// Nanoseconds of a minute.
 const MINUTE_NS: u64 = 60_000_000_000;
 
@@ -65,7 +68,7 @@ impl Control {
             bridges: BTreeMap::new(),
             stations: MacEntries::new(domain, lanes.len()),
             configured: BTreeMap::new(),
-            slots: vec![None; volley_model::limits::BRIDGE_DOMAINS + 1],
+            slots: vec![None; BRIDGE_DOMAINS + 1],
             cursor: 0,
             plane: Publisher::new(domain, Plane::new()),
             table,
@@ -138,7 +141,7 @@ impl Control {
         let rules = Rules {
             learn: spec.learn,
             limit: spec.mac_limit,
-            age_ns: u64::from(spec.mac_age_min) * MINUTE_NS,
+            age_ns: u64::from(spec.mac_age) * MINUTE_NS,
         };
         self.stations.set_rules(slot, rules);
         match self.bridges.get_mut(&spec.id) {

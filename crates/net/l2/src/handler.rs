@@ -1,26 +1,28 @@
 //! Requests and questions about bridge domains.
 
-use crate::bridge::{Bridge, Control};
+use crate::bridge::{BRIDGE_DOMAINS, Bridge, Control};
+use crate::model::{BridgeDomain, L2FibEntry};
 use crate::stations::{FILTERED, MacEntry, mac};
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::Watch;
+use volley_iface::Registry;
 use volley_iface::{Change, Flag, IfIdx, Interfaces};
 use volley_model::reply::{
     BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow,
 };
 use volley_model::{
-    Applied, BridgePort, Handler, L2FibEntry, Mac, ModelError, ObjectKind, Query, Reply, Request,
-    limits,
+    Applied, BridgePort, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request, key_value,
 };
 
 type Done = Result<Applied, ModelError>;
 
 /// Carries out requests of bridge domains.
+#[derive(Clone)]
 pub struct BridgeHandler {
     control: Rc<RefCell<Control>>,
     interfaces: Rc<RefCell<Interfaces>>,
-    _turns: Watch,
+    _turns: Rc<Watch>,
 }
 
 impl BridgeHandler {
@@ -39,8 +41,25 @@ impl BridgeHandler {
         BridgeHandler {
             control,
             interfaces,
-            _turns: turns,
+            _turns: Rc::new(turns),
         }
+    }
+
+    /// Makes the handler the owner of its classes.
+    pub(crate) fn own(&self, registry: &mut Registry) {
+        let shared = self.clone();
+        registry.own(move |key, now: Option<BridgeDomain>| match &now {
+            Some(domain) => shared.set(domain),
+            None => shared.remove(key_value(key, 0)),
+        });
+        let shared = self.clone();
+        registry.own(move |key, now: Option<L2FibEntry>| match &now {
+            Some(entry) => shared.fix(entry),
+            None => {
+                let (domain, mac) = (key_value(key, 0), key_value(key, 1));
+                shared.unfix(mac, domain)
+            }
+        });
     }
 
     fn index(&self, name: &str) -> Result<IfIdx, ModelError> {
@@ -67,7 +86,15 @@ impl BridgeHandler {
             return Ok(());
         }
         let known = control.bridges.keys().map(u32::to_string);
-        Err(ModelError::not_found(ObjectKind::BridgeDomain, id, known))
+        let what = format!("bridge domain {id}");
+        Err(ModelError::not_found(ObjectKind::Object, what, known))
+    }
+
+    fn set(&self, domain: &BridgeDomain) -> Done {
+        let most = BRIDGE_DOMAINS as u64;
+        let done = self.control.borrow_mut().set(domain);
+        done.map(|()| Applied::one())
+            .map_err(|_| ModelError::limit("number of bridge domains", most + 1, most))
     }
 
     fn remove(&self, id: u32) -> Done {
@@ -76,7 +103,8 @@ impl BridgeHandler {
         let port = control.bridges[&id].ports.keys().next().copied();
         if let Some(port) = port {
             let name = self.interfaces.borrow().name(port.0);
-            return Err(ModelError::in_use(ObjectKind::BridgeDomain, id, name));
+            let what = format!("bridge domain {id}");
+            return Err(ModelError::in_use(ObjectKind::Object, what, name));
         }
         control.remove(id);
         Ok(Applied::one())
@@ -133,8 +161,8 @@ impl BridgeHandler {
         if self.control.borrow_mut().unfix(domain, mac) {
             return Ok(Applied::one());
         }
-        let what = format!("{mac} of bridge domain {domain}");
-        Err(ModelError::not_found(ObjectKind::L2FibEntry, what, [""; 0]))
+        let what = format!("l2fib entry {domain} {mac}");
+        Err(ModelError::not_found(ObjectKind::Object, what, [""; 0]))
     }
 
     fn flush(&self, interface: Option<&str>, domain: Option<u32>) -> Done {
@@ -161,9 +189,17 @@ impl BridgeHandler {
             shg: *shg,
             up: all.table().has(port.0, Flag::Up),
         };
+        let it = &bridge.spec;
         let ledger = control.stations.ledger(bridge.slot);
         BridgeDomainRow {
-            domain: bridge.spec.clone(),
+            id: it.id,
+            learn: it.learn,
+            flood: it.flood,
+            uu_flood: it.uu_flood,
+            forward: it.forward,
+            mac_age: it.mac_age,
+            mac_limit: it.mac_limit,
+            group_fwd_mask: it.group_fwd_mask,
             ports: bridge.ports.iter().map(port).collect(),
             learned: ledger.map_or(0, |l| l.learned.into()),
             fixed: ledger.map_or(0, |l| l.fixed.into()),
@@ -179,7 +215,7 @@ impl BridgeHandler {
             let of = control
                 .domain_of(key)
                 .filter(|id| domain.is_none_or(|d| d == *id))?;
-            let ages = !station.fixed && control.bridges.get(&of)?.spec.mac_age_min > 0;
+            let ages = !station.fixed && control.bridges.get(&of)?.spec.mac_age > 0;
             let silent = now.saturating_sub(station.last_seen_ns) / 1_000_000_000;
             Some(L2FibRow {
                 mac: Mac(mac(key)),
@@ -198,16 +234,7 @@ impl BridgeHandler {
 impl Handler for BridgeHandler {
     fn apply(&mut self, request: &Request) -> Option<Done> {
         Some(match request {
-            Request::BridgeDomainSet(it) => {
-                let most = limits::BRIDGE_DOMAINS as u64;
-                let done = self.control.borrow_mut().set(it);
-                done.map(|()| Applied::one())
-                    .map_err(|_| ModelError::limit("number of bridge domains", most + 1, most))
-            }
-            Request::BridgeDomainDel { id } => self.remove(*id),
             Request::BridgePortSet(port) => self.join(port),
-            Request::L2FibAdd(entry) => self.fix(entry),
-            Request::L2FibDel { mac, domain } => self.unfix(*mac, *domain),
             Request::L2FibFlush { interface, domain } => self.flush(interface.as_deref(), *domain),
             Request::L2PatchAdd { rx, .. }
             | Request::XconnectSet { rx, .. }

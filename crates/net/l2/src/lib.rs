@@ -8,6 +8,7 @@ mod bridge;
 mod control;
 mod handler;
 mod lane;
+pub mod model;
 pub mod node;
 mod plane;
 pub mod stations;
@@ -16,6 +17,7 @@ mod testbed;
 
 pub use control::L2Handler;
 pub use handler::BridgeHandler;
+pub use model::classes;
 pub use node::l2_flood::L2Flood;
 pub use node::l2_fwd::L2Fwd;
 pub use node::l2_learn::L2Learn;
@@ -81,6 +83,7 @@ fn bridges(registry: &mut Registry) -> Result<(), GraphError> {
         kept.upgrade().map(|control| control.borrow_mut().turn())
     });
     let handler = BridgeHandler::new(control, registry.interfaces.clone(), turns);
+    handler.own(registry);
     registry.handlers.push(Box::new(handler));
     Ok(())
 }

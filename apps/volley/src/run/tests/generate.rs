@@ -3,12 +3,13 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
+use volley_l2::model::{BridgeDomain, L2FibEntry};
 use volley_model::{
-    AdminState, BridgeDomain, BridgePort, Enter, Family, Feature, IfAddress, InterfaceKind,
-    InterfaceSpec, L2FibEntry, Mac, MemifRole, MemifSocket, MemifSpec, Mroute, Neighbor, Path,
-    PathTarget, PcapFiles, Prefix, Request, Route, Sizes, StreamSource, StreamSpec,
-    SubInterfaceSpec, Switch, VlanTag,
+    AdminState, BridgePort, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac,
+    MemifRole, MemifSocket, MemifSpec, Mroute, Neighbor, Path, PathTarget, PcapFiles, Prefix,
+    Request, Route, Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
+use volley_object::Object;
 
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -205,14 +206,23 @@ fn l2() -> impl Strategy<Value = Request> {
 }
 
 fn bridge_domain() -> impl Strategy<Value = Request> {
-    (1u32..3, any::<bool>(), 3u32..6).prop_map(|(id, learn, mac_age_min)| {
-        Request::BridgeDomainSet(BridgeDomain {
-            id,
+    (1u32..3, any::<bool>(), 3u32..6).prop_map(|(id, learn, mac_age)| {
+        let usual = BridgeDomain::defaults([u64::from(id).into()]).unwrap();
+        Request::set(&BridgeDomain {
             learn,
-            mac_age_min,
-            ..BridgeDomain::default()
+            mac_age,
+            ..usual
         })
+        .unwrap()
     })
+}
+
+/// The removal of the object of a request.
+fn removed(request: Request) -> Request {
+    match request {
+        Request::Set(object) => Request::Unset(object.key()),
+        other => other,
+    }
 }
 
 fn bridge_port() -> impl Strategy<Value = Request> {
@@ -227,11 +237,13 @@ fn bridge_port() -> impl Strategy<Value = Request> {
 
 fn station() -> impl Strategy<Value = Request> {
     (mac(), 1u32..3, proptest::option::of(name())).prop_map(|(mac, domain, interface)| {
-        Request::L2FibAdd(L2FibEntry {
-            mac,
+        Request::set(&L2FibEntry {
             domain,
+            mac,
+            filter: interface.is_none(),
             interface,
         })
+        .unwrap()
     })
 }
 
@@ -367,8 +379,8 @@ fn any_change() -> impl Strategy<Value = Request> {
         2 => bridge_domain(),
         3 => bridge_port(),
         2 => station(),
-        1 => (1u32..3).prop_map(|id| Request::BridgeDomainDel { id }),
-        1 => (mac(), 1u32..3).prop_map(|(mac, domain)| Request::L2FibDel { mac, domain }),
+        1 => bridge_domain().prop_map(removed),
+        1 => station().prop_map(removed),
         1 => name().prop_map(|rx| Request::XconnectUnset { rx }),
         4 => mroute(),
         1 => group().prop_map(|(group, source, table)| Request::MrouteDel { group, source, table }),

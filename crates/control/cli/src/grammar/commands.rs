@@ -214,15 +214,8 @@ commands! {
         "ip mroute add 239.1.1.1 source 192.0.2.9 accept pg0 forward pg1 pg2";
     MrouteDel: "(ip | ip6) mroute del~ete (<address> | <prefix>) {table <table> | source <address>}", "Remove a multicast route.", "ip mroute del 239.1.1.1 source 192.0.2.9";
 
-    BridgeDomainAdd: "(bridge-domain add | create bridge-domain) <n> {learn | no-learn | flood | no-flood | uu-flood | no-uu-flood | forward | no-forward | \
-         mac-age <n> | mac-limit <n> | group-fwd-mask <n>}",
-        "Make a bridge domain, or change it: what is not named gets its default. mac-age in minutes, 0 = stations do not age.",
-        "bridge-domain add 10 mac-age 5 mac-limit 10000";
-    BridgeDomainDel: "(bridge-domain del | delete bridge-domain) <n>", "Remove a bridge domain that has no ports.", "bridge-domain del 10";
     SetL2Bridge: "set interface l2 bridge <interface> <n> [shg <n>]",
         "Make an interface a port of a bridge domain; 'set interface l3' takes it out again.", "set interface l2 bridge pg0 10 shg 1";
-    L2FibAdd: "l2fib add <mac> <n> (filter | <interface> [static])", "Configure a station of a bridge domain, or drop its frames (filter).", "l2fib add 02:fe:00:00:00:01 10 pg0 static";
-    L2FibDel: "l2fib del <mac> <n>", "Remove a configured station.", "l2fib del 02:fe:00:00:00:01 10";
     L2FibFlush: "l2fib flush-mac {interface <interface> | bridge-domain <n>}", "Forget learned stations: all, of an interface, of a bridge domain.", "l2fib flush-mac bridge-domain 10";
     L2Patch: "test l2patch rx <rx> tx <tx> [del]", "Patch one interface to another, or undo it.", "test l2patch rx pg0 tx pg1";
 

@@ -20,17 +20,16 @@ pub(super) fn domains(reply: &BridgeDomainsReply, detail: bool) -> String {
         return "no bridge domains\n".to_owned();
     }
     let row = |row: &BridgeDomainRow| {
-        let it = &row.domain;
         vec![
-            it.id.to_string(),
-            switch(it.learn),
-            switch(it.forward),
-            switch(it.uu_flood),
-            switch(it.flood),
-            age(it.mac_age_min),
+            row.id.to_string(),
+            switch(row.learn),
+            switch(row.forward),
+            switch(row.uu_flood),
+            switch(row.flood),
+            age(row.mac_age),
             row.ports.len().to_string(),
             (row.learned + row.fixed).to_string(),
-            it.mac_limit.to_string(),
+            row.mac_limit.to_string(),
         ]
     };
     let titles = [
@@ -55,8 +54,8 @@ fn details(row: &BridgeDomainRow, out: &mut String) {
         "  stations: {} learned, {} configured; ever learned {}, moved {}, aged {}, flushed {}, refused {}",
         row.learned, row.fixed, c.learned, c.moved, c.aged, c.flushed, c.refused
     );
-    if row.domain.group_fwd_mask != 0 {
-        let mask = row.domain.group_fwd_mask;
+    if row.group_fwd_mask != 0 {
+        let mask = row.group_fwd_mask;
         let _ = writeln!(out, "  group-fwd-mask {mask:#06x}");
     }
     for port in &row.ports {

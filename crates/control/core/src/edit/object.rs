@@ -41,13 +41,23 @@ impl Editor<'_> {
         let classes = volley_object::classes();
         let mut found = Vec::new();
         for class in classes.parts_of("interface") {
-            let first = Key::Setting(ObjectKey::first_of(class, interface));
-            let of = |key: &&Key| match key {
-                Key::Setting(it) => it.class() == class && it.owner() == Some(interface),
+            let elsewhere = class.has_parts_elsewhere("interface");
+            let first = match elsewhere {
+                true => ObjectKey::least_of(class),
+                false => ObjectKey::first_of(class, interface),
+            };
+            let near = |(key, _): &(&Key, &Value)| match key {
+                Key::Setting(it) => {
+                    it.class() == class && (elsewhere || it.owner() == Some(interface))
+                }
                 _ => false,
             };
-            let keys = self.state.from(first).map(|(key, _)| key);
-            found.extend(keys.take_while(of).cloned());
+            let of = |(_, value): &(&Key, &Value)| match value {
+                Value::Object(it) => it.is_part_of("interface", interface),
+                _ => false,
+            };
+            let near = self.state.from(Key::Setting(first)).take_while(near);
+            found.extend(near.filter(of).map(|(key, _)| key.clone()));
         }
         found
     }

@@ -183,7 +183,7 @@ fn bridges(page: &mut Page, rows: &[BridgeDomainRow]) {
     for (name, kind, help, read) in figures {
         let name = format!("volley_bridge_domain_{name}");
         page.rows((&name, kind, help), rows, |put, row| {
-            put(&[("domain", &row.domain.id.to_string())], read(row) as f64);
+            put(&[("domain", &row.id.to_string())], read(row) as f64);
         });
     }
 }

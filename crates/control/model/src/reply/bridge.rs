@@ -1,7 +1,6 @@
 //! Bridge domains and the stations they know.
 
 use crate::addr::Mac;
-use crate::bridge::BridgeDomain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +14,22 @@ pub struct BridgeDomainsReply {
 /// One bridge domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BridgeDomainRow {
-    /// What is configured.
-    pub domain: BridgeDomain,
+    /// Identifier.
+    pub id: u32,
+    /// Whether the addresses of stations are learned.
+    pub learn: bool,
+    /// Whether frames to groups and to all stations are flooded.
+    pub flood: bool,
+    /// Whether frames to unknown stations are flooded.
+    pub uu_flood: bool,
+    /// Whether frames to known stations are forwarded.
+    pub forward: bool,
+    /// Minutes after which a silent station is forgotten; 0 = never.
+    pub mac_age: u32,
+    /// Most stations that are learned.
+    pub mac_limit: u32,
+    /// Of the groups 01:80:c2:00:00:00 to :0f those that are flooded, as bits.
+    pub group_fwd_mask: u32,
     /// Its ports, by number of the interface.
     pub ports: Vec<BridgePortRow>,
     /// Stations that were learned and are known.
@@ -49,7 +62,7 @@ pub struct BridgeCounts {
     pub aged: u64,
     /// Forgotten because they were flushed, or their port went down or away.
     pub flushed: u64,
-    /// Not learned because of the domain's `mac-limit`, or because the table was full.
+    /// Not learned because of the domain's `mac_limit`, or because the table was full.
     pub refused: u64,
 }
 

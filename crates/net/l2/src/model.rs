@@ -1,0 +1,89 @@
+//! Objects of layer 2: bridge domains and their configured stations.
+
+use std::ops::RangeInclusive;
+use volley_model::{Mac, limits};
+use volley_object::{Class, DefinitionError, FieldError, Object};
+
+/// Bounds of the number of stations that a bridge domain learns.
+pub const MAC_LIMIT: RangeInclusive<u32> = 0..=1_000_000;
+
+/// Bridge domain: forwards frames between its ports by MAC address (IEEE 802.1Q).
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "bridge_domain", file = "[[bridge_domain]]")]
+#[object(
+    set = "(bridge-domain add | create bridge-domain) <id> {no-learn@learn=off | learn@learn=on \
+           | no-flood@flood=off | flood@flood=on | no-uu-flood@uu_flood=off | uu-flood@uu_flood=on \
+           | no-forward@forward=off | forward@forward=on | mac-age <mac_age> | mac-limit <mac_limit> \
+           | group-fwd-mask <group_fwd_mask>}"
+)]
+#[object(unset = "(bridge-domain del | delete bridge-domain) <id>")]
+#[object(example = "bridge-domain add 10 mac-age 5 mac-limit 10000")]
+pub struct BridgeDomain {
+    /// Bridge domain identifier.
+    #[object(key, range = limits::BRIDGE_DOMAIN)]
+    pub id: u32,
+    /// Learn which station is behind which port.
+    #[object(default = true)]
+    pub learn: bool,
+    /// Flood frames to groups and to all stations.
+    #[object(default = true)]
+    pub flood: bool,
+    /// Flood frames to unknown stations.
+    #[object(default = true)]
+    pub uu_flood: bool,
+    /// Forward frames to known stations.
+    #[object(default = true)]
+    pub forward: bool,
+    // IEEE 802.1Q, table 8-6.
+    /// Time after which a silent station is forgotten; 0 = never.
+    #[object(default = 5, range = 0u32..=16_666, unit = "minutes")]
+    pub mac_age: u32,
+    /// Most stations that are learned.
+    #[object(default = 65_536, range = MAC_LIMIT)]
+    pub mac_limit: u32,
+    /// Groups 01:80:c2:00:00:00 to :0f that are flooded, as bits, the first one bit 0.
+    #[object(default = 0, range = 0u32..=0xffff)]
+    pub group_fwd_mask: u32,
+}
+
+/// Configured station of a bridge domain: the station neither ages nor moves.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "l2fib_entry", file = "[[l2fib]]", check = L2FibEntry::check)]
+#[object(set = "l2fib add <mac> <domain> (filter@filter=on | <interface> [static])")]
+#[object(unset = "l2fib del <mac> <domain>")]
+#[object(example = "l2fib add 02:fe:00:00:00:01 10 pg0 static")]
+pub struct L2FibEntry {
+    /// Bridge domain.
+    #[object(key, needs = "bridge_domain", range = limits::BRIDGE_DOMAIN)]
+    pub domain: u32,
+    /// MAC address of the station.
+    #[object(key)]
+    pub mac: Mac,
+    /// Port behind which the station is.
+    #[object(part_of = "interface")]
+    pub interface: Option<String>,
+    /// Drop frames from and to the station.
+    #[object(default = false)]
+    pub filter: bool,
+}
+
+impl L2FibEntry {
+    fn check(&self) -> Result<(), FieldError> {
+        let wrong = |field, why: String| Err(FieldError { field, why });
+        if self.mac.is_multicast() || self.mac.0 == [0; 6] {
+            let why = "must be a unicast address (first octet even) and not zero, not";
+            return wrong("mac", format!("{why} {}", self.mac));
+        }
+        if self.filter == self.interface.is_some() {
+            let why =
+                "must be given, the port behind which the station is, or filter = true, not both";
+            return wrong("interface", why.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The classes of this crate.
+pub fn classes() -> Result<Vec<Class>, DefinitionError> {
+    Ok(vec![BridgeDomain::class()?, L2FibEntry::class()?])
+}

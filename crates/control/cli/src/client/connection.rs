@@ -7,7 +7,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use volley_model::{Client, Via};
 
 /// Largest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 1 << 30;
@@ -96,7 +95,7 @@ impl Connection {
         };
         let stream = connect_within(socket, PATIENCE).map_err(connect)?;
         let server = peer(&stream).map_err(connect)?;
-        let user = Client::of_peer(Via::Cli, Some(server), None).user;
+        let user = volley_rights::user_name(server);
         if ![0, own_user()].contains(&server) && user != SERVICE {
             let path = socket.to_path_buf();
             return Err(ClientError::Foreign { path, user });

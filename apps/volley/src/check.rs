@@ -198,14 +198,19 @@ fn machine(settings: &EngineSettings, found: &mut Findings) {
         found.errors.extend(no_folder("socket", &socket));
     }
     let api = &settings.api;
-    let addresses = [("listen", api.listen), ("metrics_listen", api.metrics_listen)];
+    let addresses = [
+        ("listen", api.listen),
+        ("metrics_listen", api.metrics_listen),
+    ];
     for (setting, address) in addresses {
         if let Some(address) = address
             && let Err(error) = std::net::TcpListener::bind(address)
             // A daemon that runs with this file has the address.
             && error.kind() != std::io::ErrorKind::AddrInUse
         {
-            found.errors.push(format!("api.{setting} {address}: {error}"));
+            found
+                .errors
+                .push(format!("api.{setting} {address}: {error}"));
         }
     }
 }

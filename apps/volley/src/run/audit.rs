@@ -91,8 +91,8 @@ impl<'a> Attempt<'a> {
             }
             Err(error) => {
                 let Client {
-            user, via, from, ..
-        } = self.client;
+                    user, via, from, ..
+                } = self.client;
                 debug!(target: "config", user, %via, from, "refused: {}: {error}", self.text);
             }
         }

@@ -99,6 +99,10 @@ impl Backend for Session {
 }
 
 impl Api for Session {
+    fn allow(&self, needed: Role) -> Result<(), ModelError> {
+        Session::allow(self, needed)
+    }
+
     fn change(&self, requests: Vec<Request>) -> Later<'_, Result<Change, TransactionError>> {
         Box::pin(async move {
             let (applied, number) = self.make(requests).await?;

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use volley_cli::server::Backend;
 use volley_control::Reader;
 use volley_control::TransactionError;
-use volley_model::{Applied, Client, ModelError, Request};
+use volley_model::{Applied, Client, ModelError, Request, Role};
 use volley_object::Instance;
 
 /// What a request or transaction did.
@@ -65,6 +65,9 @@ pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// What the daemon gives the HTTP interface beyond what it gives the command line.
 pub trait Api: Backend {
+    /// Checks that the client has a role.
+    fn allow(&self, needed: Role) -> Result<(), ModelError>;
+
     /// Carries out changes, all of them or none.
     fn change(&self, requests: Vec<Request>) -> Later<'_, Result<Change, TransactionError>>;
 

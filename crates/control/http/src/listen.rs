@@ -170,7 +170,10 @@ impl HttpServer {
         };
         let router = routes::router(control.clone(), self.limits);
         // What one socket takes, the others keep.
-        let (local, remote) = (shared(router.clone(), self.limits), shared(router, self.limits));
+        let (local, remote) = (
+            shared(router.clone(), self.limits),
+            shared(router, self.limits),
+        );
         let limits = Limits {
             clients: METRICS_CLIENTS,
             ..self.limits
@@ -230,7 +233,11 @@ impl HttpServer {
             let handshake = handshakes.begin(stream, tcp.acceptor.clone(), limits.take_answer);
             tokio::task::spawn_local(async move {
                 match handshake.await {
-                    Ok(stream) => shared.serve(stream, Some(place), Some(tokens), client).await,
+                    Ok(stream) => {
+                        shared
+                            .serve(stream, Some(place), Some(tokens), client)
+                            .await
+                    }
                     Err(error) => {
                         let from = &client.from;
                         debug!(target: "client", via = %Via::Http, %from, "the TLS handshake failed: {error}");

@@ -68,7 +68,8 @@ pub(crate) fn metrics_router(control: Control, limits: Limits) -> Router {
 }
 
 async fn metrics_only() -> Problem {
-    let message = format!("this listener serves GET {METRICS} and nothing else; use that of api.listen");
+    let message =
+        format!("this listener serves GET {METRICS} and nothing else; use that of api.listen");
     Problem::no_such_path(message)
 }
 
@@ -157,20 +158,15 @@ async fn log(
     answer(&hands, client, "log", q).await
 }
 
-async fn answer(
-    hands: &Hands,
-    client: Client,
-    name: &str,
-    parameters: Option<String>,
-) -> Answer {
+async fn answer(hands: &Hands, client: Client, name: &str, parameters: Option<String>) -> Answer {
     let query = shows::read_query(name, parameters.as_deref().unwrap_or_default())?;
     let may_be_large = matches!(
         query,
         Query::Fib { .. } | Query::Trace { .. } | Query::Log { .. }
     );
-    let asked = hands
-        .control
-        .ask_for(client, move |api| Box::pin(async move { api.query(query).await }));
+    let asked = hands.control.ask_for(client, move |api| {
+        Box::pin(async move { api.query(query).await })
+    });
     let reply = asked.await??;
     // Without the name around it, which stands in the path.
     let inner = move || match serde_json::to_value(&reply) {

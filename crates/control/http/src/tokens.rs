@@ -43,7 +43,10 @@ impl Tokens {
     /// Errors never quote the line, which may have a token anywhere.
     fn parse(text: &str, stem: &str) -> Result<Tokens, String> {
         let mut all: Vec<Token> = Vec::new();
-        let lines = text.lines().enumerate().map(|(n, line)| (n + 1, line.trim()));
+        let lines = text
+            .lines()
+            .enumerate()
+            .map(|(n, line)| (n + 1, line.trim()));
         for (number, line) in lines.filter(|(_, l)| !l.is_empty() && !l.starts_with('#')) {
             let token = line_of(line, stem).map_err(|why| format!("line {number}: {why}"))?;
             if all.iter().any(|other| other.name == token.name) {
@@ -146,11 +149,23 @@ mod tests {
             (String::new(), "no token"),
             ("# none\n".to_owned(), "no token"),
             ("short\n".to_owned(), "line 1: the token must have 16"),
-            (format!("a read {ONE}\na read {TWO}"), "line 2: a line before has this name"),
-            (format!("a read {ONE}\nb read {ONE}"), "line 2: a line before has this token"),
-            (format!("{ONE}\n{TWO}"), "line 2: a line before has this name"),
+            (
+                format!("a read {ONE}\na read {TWO}"),
+                "line 2: a line before has this name",
+            ),
+            (
+                format!("a read {ONE}\nb read {ONE}"),
+                "line 2: a line before has this token",
+            ),
+            (
+                format!("{ONE}\n{TWO}"),
+                "line 2: a line before has this name",
+            ),
             (format!("a admin {ONE}"), "line 1: the role must be"),
-            (format!("a read {ONE} {TWO}"), "line 1: write NAME ROLE TOKEN"),
+            (
+                format!("a read {ONE} {TWO}"),
+                "line 1: write NAME ROLE TOKEN",
+            ),
             (format!("a\u{1b}[2J read {ONE}"), "line 1: the name must"),
             (format!("a {ONE} read"), "line 1: the role must be"),
             (format!("a read {ONE}\u{e9}"), "line 1: the token must have"),

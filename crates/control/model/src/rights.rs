@@ -10,17 +10,7 @@ use volley_object::Choice;
 
 /// A role of a client. Each one may do what the roles before it may.
 #[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    Choice,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Choice,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -137,7 +127,10 @@ mod tests {
     #[test]
     fn roles_are_ordered_and_read_as_they_are_written() {
         for (name, _, role) in Role::ALL {
-            assert_eq!((name.parse(), role.to_string()), (Ok(*role), name.to_string()));
+            assert_eq!(
+                (name.parse(), role.to_string()),
+                (Ok(*role), name.to_string())
+            );
         }
         assert!(Role::Read < Role::Operate && Role::Operate < Role::Configure);
         for bad in ["", "Read", "root", "\u{1b}[2J"] {
@@ -151,7 +144,10 @@ mod tests {
     fn files_of_the_daemon_are_for_those_who_configure() {
         let file = || ConfigSource::File("/etc/shadow".into());
         let diff = |from, to| ConfigAction::Diff { from, to }.role();
-        assert_eq!(ConfigAction::Check { source: file() }.role(), Role::Configure);
+        assert_eq!(
+            ConfigAction::Check { source: file() }.role(),
+            Role::Configure
+        );
         assert_eq!(diff(ConfigSource::Running, file()), Role::Configure);
         assert_eq!(diff(file(), ConfigSource::Running), Role::Configure);
         let text = ConfigSource::Text(String::new());

@@ -51,7 +51,11 @@ pub fn peer(uid: u32, gid: u32) -> Peer {
         let name = CString::new(name.as_str()).ok()?;
         getgrouplist(&name, Gid::from_raw(gid)).ok()
     });
-    let mut numbers: Vec<u32> = listed.unwrap_or_default().iter().map(|g| g.as_raw()).collect();
+    let mut numbers: Vec<u32> = listed
+        .unwrap_or_default()
+        .iter()
+        .map(|g| g.as_raw())
+        .collect();
     numbers.push(gid);
     numbers.sort_unstable();
     numbers.dedup();

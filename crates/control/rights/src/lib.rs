@@ -41,7 +41,9 @@ struct State {
 
 impl State {
     fn group(&self) -> &str {
-        self.socket_group.as_ref().map_or(USUAL_GROUP, Account::as_str)
+        self.socket_group
+            .as_ref()
+            .map_or(USUAL_GROUP, Account::as_str)
     }
 
     fn of_peer(&self, peer: &Peer) -> Option<Role> {
@@ -52,8 +54,16 @@ impl State {
             let name: Account = name.parse().ok()?;
             all.get(&name).copied()
         };
-        let own = peer.name.as_deref().and_then(|name| named(&self.users, name));
-        let of_groups = || peer.groups.iter().filter_map(|g| named(&self.groups, g)).max();
+        let own = peer
+            .name
+            .as_deref()
+            .and_then(|name| named(&self.users, name));
+        let of_groups = || {
+            peer.groups
+                .iter()
+                .filter_map(|g| named(&self.groups, g))
+                .max()
+        };
         let member = || peer.groups.iter().any(|group| group == self.group());
         own.or_else(of_groups)
             .or_else(|| member().then_some(Role::Configure))
@@ -116,7 +126,10 @@ impl Rights {
             let unknown = now.is_some() && serves && !account::has_user(name.as_str());
             let text = format!("the system knows no user {name} yet");
             change(&mut state.users, name, now.map(|it| it.role));
-            Ok(with(Applied::one(), unknown.then_some(text).into_iter().collect()))
+            Ok(with(
+                Applied::one(),
+                unknown.then_some(text).into_iter().collect(),
+            ))
         })?;
         let state = self.0.clone();
         owners.own(move |key, now: Option<UserGroup>| {
@@ -126,7 +139,10 @@ impl Rights {
             let unknown = now.is_some() && serves && group_number(name.as_str()).is_none();
             let text = format!("the system knows no group {name} yet");
             change(&mut state.groups, name, now.map(|it| it.role));
-            Ok(with(Applied::one(), unknown.then_some(text).into_iter().collect()))
+            Ok(with(
+                Applied::one(),
+                unknown.then_some(text).into_iter().collect(),
+            ))
         })?;
         Ok(())
     }

@@ -31,9 +31,7 @@ impl FromStr for Account {
     fn from_str(text: &str) -> Result<Account, String> {
         let bad = |c: char| c.is_control() || c.is_whitespace() || c == ':';
         if text.is_empty() || text.len() > LONGEST || text.chars().any(bad) {
-            return Err(format!(
-                "1 to {LONGEST} characters, no blank and no colon"
-            ));
+            return Err(format!("1 to {LONGEST} characters, no blank and no colon"));
         }
         Ok(Account(text.to_owned()))
     }

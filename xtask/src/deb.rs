@@ -14,18 +14,21 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "usr/share/fish/vendor_completions.d/volley.fish"),
 ];
 /// Files that go in as they are.
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     (
         "packaging/volley.service",
         "usr/lib/systemd/system/volley.service",
     ),
     ("packaging/volley.toml", "etc/volley/volley.toml"),
+    (
+        "packaging/volley.sysusers",
+        "usr/lib/sysusers.d/volley.conf",
+    ),
     ("README.md", "usr/share/doc/volley/README.md"),
     ("LICENSE", "usr/share/doc/volley/copyright"),
 ];
-/// systemd is told that there is a new unit; nothing is started.
-const AFTER: &str =
-    "#!/bin/sh\nset -e\nif [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi\n";
+/// The group is made, and systemd is told that there is a new unit; nothing is started.
+const AFTER: &str = "#!/bin/sh\nset -e\nif command -v systemd-sysusers > /dev/null; then systemd-sysusers volley.conf; else getent group volley > /dev/null || groupadd --system volley; fi\nif [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi\n";
 /// A service that runs is stopped before its files go.
 const BEFORE_REMOVAL: &str = "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then systemctl stop volley.service || true; fi\n";
 

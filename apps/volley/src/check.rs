@@ -197,12 +197,21 @@ fn machine(settings: &EngineSettings, found: &mut Findings) {
     for socket in [settings.socket.clone(), settings.http_socket()] {
         found.errors.extend(no_folder("socket", &socket));
     }
-    if let Some(address) = settings.api.listen
-        && let Err(error) = std::net::TcpListener::bind(address)
-        // A daemon that runs with this file has the address.
-        && error.kind() != std::io::ErrorKind::AddrInUse
-    {
-        found.errors.push(format!("api.listen {address}: {error}"));
+    let api = &settings.api;
+    let addresses = [
+        ("listen", api.listen),
+        ("metrics_listen", api.metrics_listen),
+    ];
+    for (setting, address) in addresses {
+        if let Some(address) = address
+            && let Err(error) = std::net::TcpListener::bind(address)
+            // A daemon that runs with this file has the address.
+            && error.kind() != std::io::ErrorKind::AddrInUse
+        {
+            found
+                .errors
+                .push(format!("api.{setting} {address}: {error}"));
+        }
     }
 }
 

@@ -15,5 +15,6 @@ pub fn register() -> Result<(), DefinitionError> {
     volley_neighbor::classes()?;
     volley_ip::classes()?;
     volley_mcast::classes()?;
+    volley_rights::classes()?;
     Ok(())
 }

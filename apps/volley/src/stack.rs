@@ -16,6 +16,7 @@ use volley_model::{
     Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Owners, Query, Reply,
     Request,
 };
+use volley_rights::Rights;
 
 /// Why Volley cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +60,8 @@ pub struct Stack {
     pub pg: volley_pg::Pg,
     pub(crate) neighbors: volley_neighbor::Neighbors,
     pub(crate) lcp: volley_lcp::LcpTaps,
+    /// Who may do what.
+    pub rights: Rights,
     /// Pings and traceroutes of its own.
     pub pings: volley_ping::Pings,
     pcap: volley_pcap::Pcap,
@@ -110,6 +113,8 @@ impl Stack {
         let fib = Rc::new(RefCell::new(Fib::new(&domain)));
         let mut registry = Registry::new(Engine::new(engine_settings, pool, domain)?);
         volley_fib::own(&mut registry.owners, &fib)?;
+        let rights = Rights::default();
+        rights.own(&mut registry.owners)?;
         let size = settings.vector_size as usize;
         registry.engine.borrow_mut().set_vector_size(size)?;
         let processes = registry.processes.clone();
@@ -157,6 +162,7 @@ impl Stack {
                 pg,
                 neighbors,
                 lcp,
+                rights,
                 pings,
                 pcap,
                 _memif: memif,

@@ -6,6 +6,7 @@ mod support;
 use std::fmt::Write;
 use std::path::PathBuf;
 use support::bed::counter;
+use support::users::Users;
 use support::{Daemon, frames};
 
 const CONFIG: &str = r#"
@@ -150,12 +151,13 @@ const QUESTIONS: &[&str] = &[
     "show trace max 3",
 ];
 
+fn config(size: u32, isa: &str) -> String {
+    let size = size.to_string();
+    CONFIG.replace("SIZE", &size).replace("ISA", isa)
+}
+
 /// A session with the answers and the packets that left.
-fn session(size: u32, isa: &str) -> String {
-    let config = CONFIG
-        .replace("SIZE", &size.to_string())
-        .replace("ISA", isa);
-    let mut daemon = Daemon::start(&config, &[]);
+fn session(mut daemon: Daemon) -> String {
     let mut out = String::new();
     for name in ["left", "right", "other", "wire"] {
         daemon.ok(&format!("set interface state {name} up"));
@@ -248,7 +250,8 @@ fn without_number(text: String, label: &str) -> String {
 #[test]
 fn a_session_reads_as_the_golden_file_has_it() {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/router.txt");
-    let first = session(256, "auto");
+    let start = |size, isa| session(Daemon::start(&config(size, isa), &[]));
+    let first = start(256, "auto");
     if std::env::var_os("VOLLEY_BLESS").is_some() {
         std::fs::write(&file, &first).unwrap();
     }
@@ -262,10 +265,25 @@ fn a_session_reads_as_the_golden_file_has_it() {
         let got = if (size, isa) == (256, "auto") {
             first.clone()
         } else {
-            session(size, isa)
+            start(size, isa)
         };
         let differs = golden.lines().zip(got.lines()).find(|(a, b)| a != b);
         assert_eq!(differs, None, "vectors of {size}, {isa}: golden, got");
         assert_eq!(golden.lines().count(), got.lines().count());
     }
+}
+
+/// Everything that the session does needs no more than group `volley`.
+#[test]
+fn a_user_of_group_volley_has_the_same_session() {
+    let Some(users) = Users::new() else { return };
+    let mut daemon = users.daemon(&config(256, "auto"), &[]);
+    daemon.client = users.program("cyd");
+    assert!(daemon.ok("show log").contains("ready"));
+    let got = session(daemon);
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/router.txt");
+    let golden = std::fs::read_to_string(&file).unwrap();
+    let differs = golden.lines().zip(got.lines()).find(|(a, b)| a != b);
+    assert_eq!(differs, None, "golden, got");
+    assert_eq!(golden.lines().count(), got.lines().count());
 }

@@ -482,7 +482,7 @@ fn a_client_without_the_token_is_logged() {
         text(&output.stdout)
     };
     assert_eq!(curl("wrong"), "401");
-    let refused = record(&daemon, "client", "does not show token ops");
+    let refused = record(&daemon, "client", "shows no token of the token file");
     assert_eq!(refused["level"], "warn");
     assert!(
         refused["fields"]["from"]

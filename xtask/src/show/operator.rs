@@ -189,6 +189,13 @@ pub const ITEMS: &[Item] = &[
         ]),
     ),
     item(
+        "rights",
+        "the sockets' group, roles of users, groups and tokens, the metrics listener, a user of group volley drives the router",
+        Work::Command(&[
+            "test", "-p", "volley", "--test", "rights", "--test", "golden",
+        ]),
+    ),
+    item(
         "edited-file",
         "a file that differs from the commit is reported at start",
         Work::Command(&["test", "-p", "volley", "--test", "operator", "--", "a_file"]),

@@ -18,7 +18,6 @@ const OTHERS: [(&str, &str); 18] = [
         "crates/control/log/src/writer.rs",
         "the log's own type `File`",
     ),
-    ("crates/control/model/src/client.rs", "/etc/passwd"),
     ("crates/io/af-packet/src/control.rs", "/proc/sys"),
     ("crates/io/dpdk/src/eal.rs", "/proc and /sys"),
     ("crates/io/shm/src/limits.rs", "/proc and the cgroup"),

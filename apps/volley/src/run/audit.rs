@@ -90,14 +90,18 @@ impl<'a> Attempt<'a> {
                 self.done(&text, applied.changed, *transaction);
             }
             Err(error) => {
-                let Client { user, via, from } = self.client;
+                let Client {
+                    user, via, from, ..
+                } = self.client;
                 debug!(target: "config", user, %via, from, "refused: {}: {error}", self.text);
             }
         }
     }
 
     fn done(&self, text: &str, changed: u64, transaction: Option<u64>) {
-        let Client { user, via, from } = self.client;
+        let Client {
+            user, via, from, ..
+        } = self.client;
         let transaction = transaction.map_or_else(String::new, |number| number.to_string());
         macro_rules! log {
             ($level:ident, $target:literal) => {

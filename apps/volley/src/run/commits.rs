@@ -8,10 +8,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 use tracing::{debug, error, info, warn};
 use volley_control::journal::{About, Folder, Journal, JournalError};
-use volley_control::{Core, State, TransactionError, requests};
+use volley_control::{Core, State, TransactionError, requests, without_secrets};
 use volley_model::{
     Client, CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
-    EngineSettings, ModelError, Request, Timestamp, Via,
+    EngineSettings, ModelError, Request, Role, Timestamp, Via,
 };
 
 /// How long a disk that refused is left alone.
@@ -235,6 +235,14 @@ impl Daemon {
         Ok(self.wanted_of(state))
     }
 
+    /// Requests as a client may see them: secrets are for those who may set them.
+    pub(super) fn shown(&self, requests: Vec<Request>, client: &Client) -> Vec<Request> {
+        match self.stack.rights.role(client) {
+            Some(Role::Configure) => requests,
+            _ => without_secrets(requests),
+        }
+    }
+
     /// Does something with the configuration as a whole, in a client's name.
     pub async fn configuration(
         &self,
@@ -249,7 +257,8 @@ impl Daemon {
             }
             ConfigAction::Show { source, form } => {
                 let wanted = self.wanted(source).await?;
-                let text = written(&wanted.state, form);
+                let requests = self.shown(requests(&wanted.state.lasting()), client);
+                let text = written(&requests, form);
                 ConfigReply::Text { text }
             }
             ConfigAction::Diff { from, to } => {
@@ -283,7 +292,9 @@ impl Daemon {
                 self.commits.wait_until(None);
                 let number = self.commits.with(|j| Ok(j.head().current)).await?;
                 let number = number.unwrap_or_default();
-                let Client { user, via, from } = client;
+                let Client {
+                    user, via, from, ..
+                } = client;
                 info!(target: "config", user, %via, from, commit = number, "commit {number} is confirmed");
                 ConfigReply::Confirmed { number }
             }
@@ -298,7 +309,9 @@ impl Daemon {
         let (how, client) = (wish.how, wish.client.clone());
         let comment = wish.comment.clone().unwrap_or_default();
         let done = self.make_commit(wish).await;
-        let Client { user, via, from } = &client;
+        let Client {
+            user, via, from, ..
+        } = &client;
         match &done {
             Ok(Committed {
                 number,
@@ -451,12 +464,11 @@ pub fn log_lapsed(lapsed: Option<u64>, to: Option<u64>) {
     warn!(target: "config", how = "deadline", commit = lapsed, "commit {lapsed} was not confirmed in time and is rolled back to {to}");
 }
 
-/// A state, written out.
-fn written(state: &State, form: ConfigForm) -> String {
-    let all = requests(&state.lasting());
+/// Requests, written out.
+fn written(all: &[Request], form: ConfigForm) -> String {
     let line = |text: String| text + "\n";
     match form {
-        ConfigForm::Toml => volley_config::write(&all),
+        ConfigForm::Toml => volley_config::write(all),
         ConfigForm::Commands => all.iter().map(|r| line(r.to_string())).collect(),
         ConfigForm::Json => {
             let json = all.iter().filter_map(|r| serde_json::to_string(r).ok());

@@ -28,12 +28,12 @@ use restore::Found;
 use rustix::fs::Mode;
 use session::Session;
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
-use volley_cli::server::Server;
+use volley_cli::server::{Server, ServerError};
 use volley_graph::{Clock, WorkerThreads};
 use volley_http::{Handshakes, HttpServer};
 use volley_log::Select;
@@ -182,6 +182,9 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     }
     let server = Server::bind(&engine.socket)?;
     let http = bind_http(&engine)?;
+    for socket in [&engine.socket, http.path()] {
+        open_socket(&daemon, socket)?;
+    }
     if engine.capabilities == Capabilities::Drop {
         privileges::give_up().await?;
     }
@@ -191,8 +194,11 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     let tcp = http
         .address()
         .map_or(String::new(), |a| format!(" and {a} (TLS)"));
+    let metrics = http
+        .metrics_address()
+        .map_or(String::new(), |a| format!(", metrics {a}"));
     let (control, unix) = (engine.socket.display(), http.path().display());
-    info!(target: "daemon", "ready, control socket {control}, HTTP {unix}{tcp}");
+    info!(target: "daemon", "ready, control socket {control}, HTTP {unix}{tcp}{metrics}");
     let session = Session::of(&daemon);
     let mut ended = Ok(());
     let stop = async {
@@ -222,6 +228,17 @@ async fn farewell(daemon: &Daemon) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
+}
+
+/// Opens a socket to those who may open it.
+fn open_socket(daemon: &Daemon, socket: &Path) -> Result<(), RunError> {
+    let failed = |source| ServerError::Io {
+        path: socket.to_owned(),
+        step: "cannot set group and mode",
+        source,
+    };
+    daemon.stack.rights.serve(socket).map_err(failed)?;
+    Ok(())
 }
 
 /// The sockets of HTTP, and the thread of TLS, which reads what any client sends and has no capabilities.

@@ -1,14 +1,17 @@
-//! The daemon as one client sees it: changes and commits are made, and logged, in the client's name.
+//! The daemon as one client sees it: what the client's role does not allow is refused, and changes and commits are made, and
+//! logged, in the client's name.
 
-use super::backend::Daemon;
+use super::backend::{Daemon, Done};
 use std::pin::Pin;
 use std::rc::Rc;
 use volley_cli::server::{Backend, Misplaced, Pending};
 use volley_cli::{NameKind, Names};
-use volley_control::{Reader, TransactionError};
+use volley_control::TransactionError;
 use volley_http::metrics::Latencies;
-use volley_http::{Api, Change, Later, RunningState};
-use volley_model::{Applied, Client, ConfigAction, ConfigReply, Query, Reply, Request, Via};
+use volley_http::{Api, Change, Events, Later, RunningState};
+use volley_model::{
+    Applied, Client, ConfigAction, ConfigReply, ModelError, Query, Reply, Request, Role, Via,
+};
 use volley_object::Instance;
 
 /// The daemon and a client.
@@ -28,9 +31,26 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Checks that the client may do what needs a role.
+    fn allow(&self, needed: Role) -> Result<(), ModelError> {
+        self.daemon.stack.rights.allow(&self.client, needed)
+    }
+
+    /// Makes changes, when the client may make all of them.
+    async fn make(&self, requests: Vec<Request>) -> Result<Done, TransactionError> {
+        let needed = requests.iter().map(Request::role).max();
+        self.allow(needed.unwrap_or(Role::Operate))?;
+        self.daemon.timed(requests, &self.client).await
+    }
+}
+
 impl Names for Session {
     fn names(&self, kind: NameKind) -> Vec<String> {
-        self.daemon.names(kind)
+        match self.daemon.stack.rights.role(&self.client) {
+            Some(_) => self.daemon.names(kind),
+            None => Vec::new(),
+        }
     }
 }
 
@@ -40,12 +60,15 @@ impl Backend for Session {
     }
 
     fn query(&self, query: Query) -> Pending<'_, Reply> {
-        self.daemon.answer(query)
+        match self.allow(query.role()) {
+            Ok(()) => self.daemon.answer(query),
+            Err(error) => Box::pin(async move { Err(error) }),
+        }
     }
 
     fn transact(&self, requests: Vec<Request>) -> Pending<'_, Applied> {
         Box::pin(async move {
-            let done = self.daemon.timed(requests, &self.client).await;
+            let done = self.make(requests).await;
             done.map(|(applied, _)| applied)
                 .map_err(TransactionError::into_model)
         })
@@ -56,13 +79,16 @@ impl Backend for Session {
         requests: Vec<Request>,
     ) -> Pin<Box<dyn Future<Output = Result<Applied, Misplaced>> + '_>> {
         Box::pin(async move {
-            let done = self.daemon.timed(requests, &self.client).await;
+            let done = self.make(requests).await;
             done.map(|(applied, _)| applied)
                 .map_err(|error| (error.index, error.into_model()))
         })
     }
 
     fn config(&self, action: ConfigAction) -> Pending<'_, ConfigReply> {
+        if let Err(error) = self.allow(action.role()) {
+            return Box::pin(async move { Err(error) });
+        }
         let done = self.daemon.configuration(action, &self.client);
         Box::pin(self.daemon.latencies.config.time(done))
     }
@@ -73,35 +99,46 @@ impl Backend for Session {
 }
 
 impl Api for Session {
+    fn allow(&self, needed: Role) -> Result<(), ModelError> {
+        Session::allow(self, needed)
+    }
+
     fn change(&self, requests: Vec<Request>) -> Later<'_, Result<Change, TransactionError>> {
         Box::pin(async move {
-            let (applied, number) = self.daemon.timed(requests, &self.client).await?;
+            let (applied, number) = self.make(requests).await?;
             Ok(Change::new(applied, number))
         })
     }
 
-    fn events(&self) -> (Reader, u64) {
+    fn events(&self) -> Result<Events, ModelError> {
+        self.allow(Role::Read)?;
         let core = self.daemon.core.borrow();
-        (core.events(), core.next_event())
-    }
-
-    fn log(&self) -> volley_log::Reader {
-        volley_log::Log::of_process().reader()
+        Ok(Events {
+            changes: core.events(),
+            next: core.next_event(),
+            log: volley_log::Log::of_process().reader(),
+        })
     }
 
     fn api_for(&self, client: &Client) -> Option<Rc<dyn Api>> {
         Some(Session::new(self.daemon.clone(), client.clone()))
     }
 
-    fn state(&self) -> Later<'_, RunningState> {
-        Box::pin(self.daemon.running_state())
+    fn state(&self) -> Later<'_, Result<RunningState, ModelError>> {
+        Box::pin(async move {
+            self.allow(Role::Read)?;
+            let state = self.daemon.running_state().await;
+            let requests = self.daemon.shown(state.requests, &self.client);
+            Ok(RunningState { requests, ..state })
+        })
     }
 
-    fn objects(&self, class: String) -> Later<'_, Vec<Instance>> {
+    fn objects(&self, class: String) -> Later<'_, Result<Vec<Instance>, ModelError>> {
         Box::pin(async move {
+            self.allow(Role::Read)?;
             let _turn = self.daemon.turn.lock().await;
             let core = self.daemon.core.borrow();
-            core.state().objects_of(&class).cloned().collect()
+            Ok(core.state().objects_of(&class).cloned().collect())
         })
     }
 

@@ -13,6 +13,7 @@ pub mod replay;
 pub mod router;
 pub mod routing;
 pub mod traffic;
+pub mod users;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -51,8 +52,16 @@ impl Drop for Folder {
 
 /// Run the program to its end; one that takes too long is killed, and the test fails.
 pub fn volley(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_volley"));
+    volley_by(&[], args)
+}
+
+/// The same by another command, to which the program and its arguments are added.
+pub fn volley_by(words: &[String], args: &[&str]) -> Output {
+    let program = [env!("CARGO_BIN_EXE_volley").to_owned()];
+    let mut words = words.iter().chain(&program);
+    let mut command = Command::new(words.next().map_or("volley", String::as_str));
     command
+        .args(words)
         .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -98,6 +107,8 @@ pub struct Daemon {
     child: Child,
     socket: PathBuf,
     pub folder: Folder,
+    /// A command before the client's program, which runs it as another user; usually none.
+    pub client: Vec<String>,
 }
 
 impl Daemon {
@@ -144,6 +155,7 @@ impl Daemon {
             child,
             socket,
             folder,
+            client: Vec::new(),
         };
         daemon.wait_for("the socket", |d| {
             assert!(
@@ -181,7 +193,7 @@ impl Daemon {
         let mut args = vec!["ctl", "--socket", &socket];
         args.extend(more);
         args.extend(line.split(' '));
-        volley(&args)
+        volley_by(&self.client, &args)
     }
 
     /// The answer to a line that must be taken.

@@ -240,6 +240,7 @@ fn api(section: Section<'_>) -> ApiSettings {
         certificate: file("certificate"),
         key: file("key"),
         token_file: file("token_file"),
+        metrics_listen: section.get("metrics_listen").and_then(|f| f.read()),
     };
     if let Err(error) = api.validate() {
         section.error(error);

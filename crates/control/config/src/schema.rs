@@ -111,7 +111,14 @@ pub(crate) static API: Table = Table {
         ),
         k("certificate", "certificate chain, a PEM file"),
         k("key", "its private key, a PEM file"),
-        k("token_file", "file with the token of clients over TCP"),
+        k(
+            "token_file",
+            "file with the tokens of clients over TCP: lines of NAME ROLE TOKEN, or one token alone",
+        ),
+        k(
+            "metrics_listen",
+            "address and port that serves GET /metrics to any client, without TLS and token, such as \"127.0.0.1:9101\" (none)",
+        ),
     ],
 };
 pub(crate) static TABLE: Table = many(

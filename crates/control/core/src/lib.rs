@@ -27,7 +27,7 @@ pub use events::{EventRead, HELD, Reader, spelled};
 pub use journal::Journal;
 pub use key::{Key, RouteKey, Value};
 pub use plan::{NoProbe, Probe, Step, requests};
-pub use secret::hidden;
+pub use secret::{hidden, without_secrets};
 pub use state::{Changes, State};
 pub use transaction::{Executor, Progress, Transaction, TransactionError};
 

@@ -1,6 +1,7 @@
 //! Commands as they are shown: without the secrets that they have in them.
 
 use std::borrow::Cow;
+use volley_model::{InterfaceKind, Request};
 
 /// The word before a secret in a command.
 const BEFORE: &str = " secret ";
@@ -15,6 +16,19 @@ pub fn hidden(command: &str) -> Cow<'_, str> {
     let (head, value) = command.split_at(at + BEFORE.len());
     let rest = &value[length(value)..];
     format!("{head}{HIDDEN}{}", hidden(rest)).into()
+}
+
+/// Requests with `<hidden>` in place of secrets.
+pub fn without_secrets(mut requests: Vec<Request>) -> Vec<Request> {
+    for request in &mut requests {
+        if let Request::InterfaceCreate(spec) = request
+            && let InterfaceKind::Memif(memif) = &mut spec.kind
+            && let Some(secret) = &mut memif.secret
+        {
+            HIDDEN.clone_into(secret);
+        }
+    }
+    requests
 }
 
 /// Bytes of the word that a text begins with: up to a blank, or in quotation marks.
@@ -59,7 +73,11 @@ mod tests {
                 mac: None,
                 mtu: Some(1400),
             };
-            let with = Request::InterfaceCreate(spec).to_string();
+            let request = Request::InterfaceCreate(spec);
+            let with = request.to_string();
+            let without = without_secrets(vec![request])[0].to_string();
+            assert_eq!(hidden(&without), hidden(&with));
+            assert!(without.contains(HIDDEN), "{without}");
             let shown = hidden(&with);
             let wanted = with.replace(&quote(secret), "<hidden>");
             assert_eq!(shown, wanted);

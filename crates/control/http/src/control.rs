@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use volley_cli::server::Backend;
 use volley_control::Reader;
 use volley_control::TransactionError;
-use volley_model::{Applied, Client, Request};
+use volley_model::{Applied, Client, ModelError, Request, Role};
 use volley_object::Instance;
 
 /// What a request or transaction did.
@@ -50,19 +50,29 @@ pub struct RunningState {
     pub requests: Vec<Request>,
 }
 
+/// What a stream of events reads from.
+pub struct Events {
+    /// Changes.
+    pub changes: Reader,
+    /// Number of the first change.
+    pub next: u64,
+    /// Records of the log.
+    pub log: volley_log::Reader,
+}
+
 /// What comes later, on the control thread.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// What the daemon gives the HTTP interface beyond what it gives the command line.
 pub trait Api: Backend {
+    /// Checks that the client has a role.
+    fn allow(&self, needed: Role) -> Result<(), ModelError>;
+
     /// Carries out changes, all of them or none.
     fn change(&self, requests: Vec<Request>) -> Later<'_, Result<Change, TransactionError>>;
 
-    /// A reader of events from now on, and the number of the first it will get.
-    fn events(&self) -> (Reader, u64);
-
-    /// A reader of the log's records from now on.
-    fn log(&self) -> volley_log::Reader;
+    /// Readers of events and of the log's records from now on.
+    fn events(&self) -> Result<Events, ModelError>;
 
     /// The same for one client, in whose name changes are made; none: clients are not told apart.
     fn api_for(&self, _client: &Client) -> Option<Rc<dyn Api>> {
@@ -70,10 +80,10 @@ pub trait Api: Backend {
     }
 
     /// The desired state that runs, between two transactions.
-    fn state(&self) -> Later<'_, RunningState>;
+    fn state(&self) -> Later<'_, Result<RunningState, ModelError>>;
 
     /// The objects of a registered class, between two transactions.
-    fn objects(&self, class: String) -> Later<'_, Vec<Instance>>;
+    fn objects(&self, class: String) -> Later<'_, Result<Vec<Instance>, ModelError>>;
 
     /// How long answers took.
     fn latencies(&self) -> &Latencies;
@@ -109,7 +119,7 @@ impl Control {
     }
 
     /// Has work done; when the caller goes away, the work is done all the same.
-    pub async fn ask<T: Send + 'static>(
+    async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(Rc<dyn Api>) -> Later<'static, T> + Send + 'static,
     ) -> Result<T, Problem> {

@@ -12,7 +12,7 @@ use volley_model::ModelError;
 pub struct Problem {
     #[serde(skip)]
     status: u16,
-    /// A word: `not-found`, `exists`, `invalid`, `limit`, `in-use`, `unsupported`, `config`, `file` (of the model),
+    /// A word: `not-found`, `exists`, `invalid`, `limit`, `in-use`, `unsupported`, `config`, `file`, `forbidden` (of the model),
     /// `malformed`, `too-large`, `timeout`, `busy`, `no-such-path`, `method`, `unauthorized`, `internal` (of this interface).
     pub code: String,
     /// One sentence: what, where, how to mend.
@@ -76,6 +76,7 @@ fn one_line(text: &str) -> String {
 impl From<ModelError> for Problem {
     fn from(error: ModelError) -> Self {
         let (status, code) = match error {
+            ModelError::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
             ModelError::NotFound { .. } => (StatusCode::NOT_FOUND, "not-found"),
             ModelError::Exists { .. } => (StatusCode::CONFLICT, "exists"),
             ModelError::InUse { .. } => (StatusCode::CONFLICT, "in-use"),

@@ -1,6 +1,7 @@
 //! Events as a stream, in two forms: server-sent events, and JSON lines. There are two kinds: what transactions change, and
 //! records of the log. A reader that is too slow is told how many it lost.
 
+use crate::control::Events;
 use crate::error::Problem;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
@@ -100,16 +101,8 @@ impl Kinds {
     }
 }
 
-/// What a stream reads from.
-pub(crate) struct Sources {
-    pub changes: volley_control::Reader,
-    /// Number of the first event.
-    pub next: u64,
-    pub log: volley_log::Reader,
-}
-
 /// The stream of what comes from now on: JSON lines when the client accepts `application/x-ndjson`.
-pub(crate) fn stream(headers: &HeaderMap, sources: Sources, kinds: Kinds) -> Response {
+pub(crate) fn stream(headers: &HeaderMap, sources: Events, kinds: Kinds) -> Response {
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok());
     let form = match accept {
         Some(accepted) if accepted.contains("application/x-ndjson") => Form::Lines,

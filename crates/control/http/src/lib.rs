@@ -19,11 +19,13 @@ mod shows;
 mod sources;
 mod stall;
 mod tls;
+mod tokens;
 
 pub use body::{read_action, read_request, read_transaction};
-pub use control::{Api, Change, Later, RunningState};
+pub use control::{Api, Change, Events, Later, RunningState};
 pub use error::Problem;
 pub use listen::{HttpError, HttpServer, Limits};
 pub use openapi::document;
 pub use shows::read_query;
-pub use tls::{Handshakes, check_files, check_token};
+pub use tls::{Handshakes, check_files};
+pub use tokens::check_token;

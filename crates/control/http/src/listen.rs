@@ -6,6 +6,7 @@ use crate::routes;
 use crate::sources::Sources;
 use crate::stall::Stall;
 use crate::tls::{self, Handshakes};
+use crate::tokens::Tokens;
 use axum::Router;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -15,6 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -24,8 +26,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tracing::{debug, warn};
-use volley_cli::server::{Place, ServerError, listen_at};
-use volley_model::{Client, EngineSettings, Via};
+use volley_cli::server::{Place, ServerError, client_of, listen_at};
+use volley_model::{Client, EngineSettings, Identity, Role, Via};
 
 /// Why the HTTP interface cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -42,14 +44,19 @@ pub enum HttpError {
         why: String,
     },
     /// The TCP address cannot be listened on.
-    #[error("api.listen {address}: {source}")]
+    #[error("api.{setting} {address}: {source}")]
     Listen {
+        /// The setting.
+        setting: &'static str,
         /// The address.
-        address: std::net::SocketAddr,
+        address: SocketAddr,
         /// Why not.
         source: std::io::Error,
     },
 }
+
+/// Connections at once for metrics.
+const METRICS_CLIENTS: usize = 64;
 
 /// Bounds that clients meet.
 #[derive(Clone, Copy, Debug)]
@@ -84,13 +91,11 @@ impl Default for Limits {
     }
 }
 
-/// TCP, its certificate and the token.
+/// TCP, its certificate and the tokens.
 struct Tcp {
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    token: Rc<str>,
-    /// What the token is called: the name of its file.
-    name: String,
+    tokens: Rc<Tokens>,
 }
 
 /// Bound sockets. The unix socket's file is removed when this is dropped.
@@ -98,6 +103,7 @@ pub struct HttpServer {
     unix: UnixListener,
     path: PathBuf,
     tcp: Option<Tcp>,
+    metrics: Option<TcpListener>,
     handshakes: Option<Handshakes>,
     limits: Limits,
 }
@@ -110,25 +116,20 @@ impl HttpServer {
         if let (Some(address), Some(certificate), Some(key), Some(token)) =
             (api.listen, &api.certificate, &api.key, &api.token_file)
         {
-            let failed = |source| HttpError::Listen { address, source };
-            let listener = std::net::TcpListener::bind(address).map_err(failed)?;
-            listener.set_nonblocking(true).map_err(failed)?;
             tcp = Some(Tcp {
-                listener: TcpListener::from_std(listener).map_err(failed)?,
+                listener: listen_on("listen", address)?,
                 acceptor: tls::acceptor(certificate, key)?,
-                token: tls::token(token)?.into(),
-                name: token
-                    .file_stem()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
+                tokens: Rc::new(Tokens::read(token)?),
             });
         }
+        let metrics = api.metrics_listen;
+        let metrics = metrics.map(|address| listen_on("metrics_listen", address));
         let path = settings.http_socket();
         Ok(HttpServer {
             unix: listen_at(&path)?,
             path,
             tcp,
+            metrics: metrics.transpose()?,
             handshakes: None,
             limits: Limits::default(),
         })
@@ -150,36 +151,51 @@ impl HttpServer {
     }
 
     /// The address of its TCP socket, when there is one.
-    pub fn address(&self) -> Option<std::net::SocketAddr> {
+    pub fn address(&self) -> Option<SocketAddr> {
         self.tcp.as_ref()?.listener.local_addr().ok()
+    }
+
+    /// The address at which it serves metrics to any client, when there is one.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref()?.local_addr().ok()
     }
 
     /// Serves for ever. Must run inside a `LocalSet`.
     pub async fn run(self, api: Rc<dyn Api>) {
         let control = Control::start(api);
-        let router = routes::router(control, self.limits);
-        let shared = Shared {
+        let shared = |router, limits| Shared {
             router,
-            limits: self.limits,
+            limits,
             clients: Rc::default(),
         };
-        // What TCP takes, the unix socket keeps.
-        let remote = Shared {
-            clients: Rc::default(),
-            ..shared.clone()
+        let router = routes::router(control.clone(), self.limits);
+        // What one socket takes, the others keep.
+        let (local, remote) = (
+            shared(router.clone(), self.limits),
+            shared(router, self.limits),
+        );
+        let limits = Limits {
+            clients: METRICS_CLIENTS,
+            ..self.limits
         };
-        tokio::join!(self.serve_unix(&shared), self.serve_tcp(&remote));
+        let metrics = shared(routes::metrics_router(control, limits), limits);
+        tokio::join!(
+            self.serve_unix(&local),
+            self.serve_tcp(&remote),
+            self.serve_metrics(&metrics)
+        );
     }
 
     async fn serve_unix(&self, shared: &Shared) {
         loop {
             match self.unix.accept().await {
                 Ok((stream, _)) => {
-                    let peer = stream.peer_cred().ok();
-                    let (uid, pid) = (peer.map(|p| p.uid()), peer.and_then(|p| p.pid()));
-                    let client = Client::of_peer(Via::Http, uid, pid);
-                    let serve = shared.clone().serve(stream, None, client);
-                    drop(tokio::task::spawn_local(serve));
+                    let shared = shared.clone();
+                    tokio::task::spawn_local(async move {
+                        let place = shared.place();
+                        let client = client_of(&stream, Via::Http, place.is_some()).await;
+                        shared.serve(stream, place, None, client).await;
+                    });
                 }
                 // Out of file descriptors, most likely: those in use will come back.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -207,18 +223,20 @@ impl HttpServer {
                 warn!(target: "client", via = %Via::Http, from = %address, "refused: {} clients are connected", limits.clients);
                 continue;
             };
-            let (shared, token) = (shared.clone(), Rc::clone(&tcp.token));
+            let (shared, tokens) = (shared.clone(), Rc::clone(&tcp.tokens));
             let client = Client {
                 via: Via::Http,
-                user: format!("token {}", tcp.name),
+                user: "unknown".to_owned(),
                 from: address.to_string(),
+                identity: Identity::Unknown,
             };
             let handshake = handshakes.begin(stream, tcp.acceptor.clone(), limits.take_answer);
             tokio::task::spawn_local(async move {
                 match handshake.await {
                     Ok(stream) => {
-                        drop(place);
-                        shared.serve(stream, Some(token), client).await;
+                        shared
+                            .serve(stream, Some(place), Some(tokens), client)
+                            .await
                     }
                     Err(error) => {
                         let from = &client.from;
@@ -229,6 +247,47 @@ impl HttpServer {
             });
         }
     }
+
+    /// Metrics for any client, without TLS and tokens.
+    async fn serve_metrics(&self, shared: &Shared) {
+        let Some(listener) = &self.metrics else {
+            return;
+        };
+        let sources = Sources::default();
+        loop {
+            let Ok((stream, address)) = listener.accept().await else {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let limits = shared.limits;
+            let Some(of_source) = sources.place(address.ip(), limits.per_source) else {
+                warn!(target: "client", via = %Via::Http, from = %address, "refused: {} connections are from this source", limits.per_source);
+                continue;
+            };
+            let (shared, place) = (shared.clone(), shared.place());
+            let client = Client {
+                via: Via::Http,
+                user: "metrics".to_owned(),
+                from: address.to_string(),
+                identity: Identity::Token(Role::Read),
+            };
+            tokio::task::spawn_local(async move {
+                shared.serve(stream, place, None, client).await;
+                drop(of_source);
+            });
+        }
+    }
+}
+
+fn listen_on(setting: &'static str, address: SocketAddr) -> Result<TcpListener, HttpError> {
+    let failed = |source| HttpError::Listen {
+        setting,
+        address,
+        source,
+    };
+    let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    TcpListener::from_std(listener).map_err(failed)
 }
 
 impl Drop for HttpServer {
@@ -249,12 +308,18 @@ impl Shared {
         Place::take(&self.clients, self.limits.clients)
     }
 
-    async fn serve<S>(self, mut stream: S, token: Option<Rc<str>>, client: Client)
-    where
+    /// Serves a connection. With tokens a client is what the token of each request says.
+    async fn serve<S>(
+        self,
+        mut stream: S,
+        place: Option<Place>,
+        tokens: Option<Rc<Tokens>>,
+        client: Client,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + 'static,
     {
         let Client { user, from, .. } = client.clone();
-        let Some(_place) = self.place() else {
+        let Some(_place) = place else {
             warn!(target: "client", via = %Via::Http, user, from, "refused: {} clients are connected", self.limits.clients);
             let text = full(self.limits.clients);
             let goodbye = stream.write_all(text.as_bytes());
@@ -264,18 +329,15 @@ impl Shared {
         let router = self.router;
         debug!(target: "client", via = %Via::Http, user, from, "connected");
         let service = service_fn(move |mut request: Request<Incoming>| {
-            let (router, allowed) = (router.clone(), allowed(&request, token.as_deref()));
-            request.extensions_mut().insert(client.clone());
-            let client = client.clone();
+            let (router, from) = (router.clone(), client.from.clone());
+            let client = known(&request, tokens.as_deref(), client.clone());
             async move {
-                match allowed {
-                    true => answered(router, request, &client).await,
-                    false => {
-                        let Client { user, from, .. } = &client;
-                        warn!(target: "client", via = %Via::Http, from, "refused: the client does not show {user}");
-                        Ok(unauthorized().into_response())
-                    }
-                }
+                let Some(client) = client else {
+                    warn!(target: "client", via = %Via::Http, from, "refused: the client shows no token of the token file");
+                    return Ok(unauthorized().into_response());
+                };
+                request.extensions_mut().insert(client.clone());
+                answered(router, request, &client).await
             }
         });
         let io = TokioIo::new(Stall::new(stream, self.limits.take_answer));
@@ -306,17 +368,23 @@ async fn answered(
     Ok(response)
 }
 
-fn allowed(request: &Request<Incoming>, token: Option<&str>) -> bool {
-    let Some(token) = token else {
-        return true;
+/// Who makes a request: the client of the connection, or of the token that the request shows; none = it shows none.
+fn known(request: &Request<Incoming>, tokens: Option<&Tokens>, client: Client) -> Option<Client> {
+    let Some(tokens) = tokens else {
+        return Some(client);
     };
     let given = request.headers().get(header::AUTHORIZATION);
     let given = given.and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
-    given.is_some_and(|given| tls::same(given, token.as_bytes()))
+    let token = given.and_then(|given| tokens.find(given))?;
+    Some(Client {
+        user: format!("token {}", token.name),
+        identity: Identity::Token(token.role),
+        ..client
+    })
 }
 
 fn unauthorized() -> Problem {
-    let message = "over TCP the token must be shown: send the header `Authorization: Bearer TOKEN`";
+    let message = "over TCP a token must be shown: send the header `Authorization: Bearer TOKEN`";
     Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
 }
 

@@ -59,11 +59,11 @@ fn absent(key: &ObjectKey) -> Problem {
 }
 
 /// The object of a key as it is: configured, or the defaults of a class that has a value always.
-async fn now(api: &dyn Api, key: &ObjectKey) -> Option<Instance> {
-    let all = api.objects(key.class().name().to_owned()).await;
+async fn now(api: &dyn Api, key: &ObjectKey) -> Result<Option<Instance>, Problem> {
+    let all = api.objects(key.class().name().to_owned()).await?;
     let found = all.into_iter().find(|object| object.key() == *key);
     let always = key.class().unset_patterns().is_empty();
-    found.or_else(|| always.then(|| Instance::usual(key)).flatten())
+    Ok(found.or_else(|| always.then(|| Instance::usual(key)).flatten()))
 }
 
 /// The objects of a class whose fields have the values that the query names.
@@ -155,19 +155,21 @@ async fn work(
             let status = StatusCode::METHOD_NOT_ALLOWED;
             return Err(Problem::new(status, "method", message));
         }
-        let all = api.objects(class.name().to_owned()).await;
+        let all = api.objects(class.name().to_owned()).await?;
         return told(&filtered(all, &class, &query)?);
     }
     let key = one(&class, &words)?;
     if method == Method::GET {
-        let found = now(&*api, &key).await;
+        let found = now(&*api, &key).await?;
         return told(&found.ok_or_else(|| absent(&key))?);
     }
+    // Before the body is looked at: who may not change the object learns nothing of it.
+    api.allow(Request::Unset(key.clone()).role())?;
     if method == Method::DELETE {
         return changed(&*api, Request::Unset(key)).await;
     }
     let before = match method == Method::PATCH {
-        true => Some(now(&*api, &key).await.ok_or_else(|| absent(&key))?),
+        true => Some(now(&*api, &key).await?.ok_or_else(|| absent(&key))?),
         false => None,
     };
     let object = merged(&key, before.as_ref(), body)?;

@@ -17,6 +17,9 @@ use volley_model::{Client, ConfigAction, ConfigForm, ConfigReply, ConfigSource, 
 /// Larger bodies are read, and larger answers written, on another thread: this one has others to answer.
 const LARGE: usize = 64 << 10;
 
+/// The path of metrics.
+const METRICS: &str = "/metrics";
+
 #[derive(Clone)]
 pub(crate) struct Hands {
     pub(crate) control: Control,
@@ -42,12 +45,32 @@ pub(crate) fn router(control: Control, limits: Limits) -> Router {
         .route("/v1/requests", post(request))
         .route("/v1/transactions", post(transaction))
         .route("/v1/config/{name}", get(read_config).post(act))
-        .route("/metrics", get(exposition))
+        .route(METRICS, get(exposition))
         .route("/v1/{class}", any_of_object())
         .route("/v1/{class}/{*key}", any_of_object())
         .fallback(no_such_path)
         .method_not_allowed_fallback(no_such_method)
         .with_state(hands)
+}
+
+/// The paths of the listener for metrics.
+pub(crate) fn metrics_router(control: Control, limits: Limits) -> Router {
+    let hands = Hands {
+        control,
+        limits,
+        memory: Memory::default(),
+    };
+    Router::new()
+        .route(METRICS, get(exposition))
+        .fallback(metrics_only)
+        .method_not_allowed_fallback(metrics_only)
+        .with_state(hands)
+}
+
+async fn metrics_only() -> Problem {
+    let message =
+        format!("this listener serves GET {METRICS} and nothing else; use that of api.listen");
+    Problem::no_such_path(message)
 }
 
 /// The methods of a resource.
@@ -119,26 +142,31 @@ async fn description() -> Response {
 
 async fn show(
     State(hands): State<Hands>,
+    Extension(client): Extension<Client>,
     Path(name): Path<String>,
     RawQuery(q): RawQuery,
 ) -> Answer {
-    answer(&hands, &name, q).await
+    answer(&hands, client, &name, q).await
 }
 
 /// A shorter path of `/v1/show/log`.
-async fn log(State(hands): State<Hands>, RawQuery(q): RawQuery) -> Answer {
-    answer(&hands, "log", q).await
+async fn log(
+    State(hands): State<Hands>,
+    Extension(client): Extension<Client>,
+    RawQuery(q): RawQuery,
+) -> Answer {
+    answer(&hands, client, "log", q).await
 }
 
-async fn answer(hands: &Hands, name: &str, parameters: Option<String>) -> Answer {
+async fn answer(hands: &Hands, client: Client, name: &str, parameters: Option<String>) -> Answer {
     let query = shows::read_query(name, parameters.as_deref().unwrap_or_default())?;
     let may_be_large = matches!(
         query,
         Query::Fib { .. } | Query::Trace { .. } | Query::Log { .. }
     );
-    let asked = hands
-        .control
-        .ask(move |api| Box::pin(async move { api.query(query).await }));
+    let asked = hands.control.ask_for(client, move |api| {
+        Box::pin(async move { api.query(query).await })
+    });
     let reply = asked.await??;
     // Without the name around it, which stands in the path.
     let inner = move || match serde_json::to_value(&reply) {
@@ -155,25 +183,24 @@ async fn answer(hands: &Hands, name: &str, parameters: Option<String>) -> Answer
     Ok(json_text(text))
 }
 
-async fn state(State(hands): State<Hands>) -> Answer {
+async fn state(State(hands): State<Hands>, Extension(client): Extension<Client>) -> Answer {
     let asked = hands
         .control
-        .ask(|api| Box::pin(async move { api.state().await }));
-    large(asked.await?).await
+        .ask_for(client, |api| Box::pin(async move { api.state().await }));
+    large(asked.await??).await
 }
 
 async fn stream(
     State(hands): State<Hands>,
+    Extension(client): Extension<Client>,
     RawQuery(parameters): RawQuery,
     headers: HeaderMap,
 ) -> Answer {
     let kinds = events::Kinds::read(parameters.as_deref().unwrap_or_default())?;
     let asked = hands
         .control
-        .ask(|api| Box::pin(async move { (api.events(), api.log()) }));
-    let ((changes, next), log) = asked.await?;
-    let sources = events::Sources { changes, next, log };
-    Ok(events::stream(&headers, sources, kinds))
+        .ask_for(client, |api| Box::pin(async move { api.events() }));
+    Ok(events::stream(&headers, asked.await??, kinds))
 }
 
 async fn change(hands: &Hands, client: Client, requests: Vec<Request>) -> Result<Change, Problem> {
@@ -281,8 +308,11 @@ fn exported(parameters: &str) -> Result<(ConfigSource, ConfigForm), Problem> {
     Ok((source, form))
 }
 
-async fn exposition(State(hands): State<Hands>) -> Answer {
-    let asked = hands.control.ask(|api| {
+pub(crate) async fn exposition(
+    State(hands): State<Hands>,
+    Extension(client): Extension<Client>,
+) -> Answer {
+    let asked = hands.control.ask_for(client, |api| {
         Box::pin(async move {
             let figures = metrics::Figures::gather(&*api).await;
             figures.map(|figures| metrics::text(&figures, api.latencies()))

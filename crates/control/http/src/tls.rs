@@ -1,7 +1,8 @@
-//! TCP: TLS with a certificate of the operator's, and a token. Handshakes take milliseconds of signatures each, and any
+//! TCP: TLS with a certificate of the operator's. Handshakes take milliseconds of signatures each, and any
 //! client can begin one: a thread of their own makes them, so that they delay no request.
 
 use crate::listen::HttpError;
+use crate::tokens::check_token;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,14 +19,10 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 use volley_model::EngineSettings;
 
-/// Shortest token.
-const TOKEN: usize = 16;
-
-/// Longest file of a token, and of certificates or a key, in bytes.
-const MAX_TOKEN: u64 = 4096;
+/// Longest file of certificates or a key, in bytes.
 const MAX_PEM: u64 = 1 << 20;
 
-fn wrong(file: &Path, why: impl std::fmt::Display) -> HttpError {
+pub(crate) fn wrong(file: &Path, why: impl std::fmt::Display) -> HttpError {
     HttpError::File {
         file: file.to_owned(),
         why: why.to_string(),
@@ -47,18 +44,6 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Ht
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Reads the token.
-pub(crate) fn token(file: &Path) -> Result<String, HttpError> {
-    let bytes = volley_file::read_private(file, MAX_TOKEN).map_err(|e| wrong(file, e))?;
-    let text = String::from_utf8_lossy(&bytes);
-    let token = text.trim();
-    if token.len() < TOKEN || !token.bytes().all(|b| b.is_ascii_graphic()) {
-        let why = format!("the token must be one line of {TOKEN} or more printable characters");
-        return Err(wrong(file, why));
-    }
-    Ok(token.to_owned())
-}
-
 /// Checks the files of the `[api]` table as a start does, without listening.
 pub fn check_files(settings: &EngineSettings) -> Result<(), HttpError> {
     let api = &settings.api;
@@ -66,17 +51,6 @@ pub fn check_files(settings: &EngineSettings) -> Result<(), HttpError> {
         acceptor(certificate, key)?;
     }
     api.token_file.as_deref().map_or(Ok(()), check_token)
-}
-
-/// Checks the file of a token as a start does.
-pub fn check_token(file: &Path) -> Result<(), HttpError> {
-    token(file).map(drop)
-}
-
-/// Whether two texts are the same, in a time that does not tell where they differ.
-pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
-    let differ = a.iter().zip(b).fold(0, |d, (x, y)| d | (x ^ y));
-    a.len() == b.len() && differ == 0
 }
 
 /// The thread that makes handshakes. It ends when this is dropped.

@@ -1,6 +1,8 @@
 //! Who makes a change.
 
+use crate::rights::Role;
 use std::fmt;
+use std::sync::Arc;
 
 /// By which way a change comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +31,30 @@ impl fmt::Display for Via {
     }
 }
 
+/// The user of a unix socket's peer, as the system knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Number of the user.
+    pub uid: u32,
+    /// Name of the user; none = the system knows no name.
+    pub name: Option<String>,
+    /// Names of the user's groups.
+    pub groups: Vec<String>,
+}
+
+/// How it is known who a client is: what its role follows from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// A part of the daemon.
+    Daemon,
+    /// The user of a unix socket's peer.
+    Peer(Arc<Peer>),
+    /// A token, which has a role.
+    Token(Role),
+    /// The client has not shown who it is.
+    Unknown,
+}
+
 /// Who makes a change: a client of one of the faces, or a part of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
@@ -38,6 +64,8 @@ pub struct Client {
     pub user: String,
     /// Where the client is: `pid 4711`, or an IP address with its port; empty for a part of the daemon.
     pub from: String,
+    /// How the client is known.
+    pub identity: Identity,
 }
 
 impl Client {
@@ -47,15 +75,18 @@ impl Client {
             via,
             user: via.to_string(),
             from: String::new(),
+            identity: Identity::Daemon,
         }
     }
 
     /// The peer of a unix socket; what the kernel did not tell is none.
-    pub fn of_peer(via: Via, uid: Option<u32>, pid: Option<i32>) -> Client {
+    pub fn of_peer(via: Via, peer: Option<Peer>, pid: Option<i32>) -> Client {
+        let name = |peer: &Peer| peer.name.clone().unwrap_or(format!("uid {}", peer.uid));
         Client {
             via,
-            user: uid.map_or_else(|| "unknown".to_owned(), user_name),
+            user: peer.as_ref().map_or_else(|| "unknown".to_owned(), name),
             from: pid.map_or_else(String::new, |pid| format!("pid {pid}")),
+            identity: peer.map_or(Identity::Unknown, |peer| Identity::Peer(Arc::new(peer))),
         }
     }
 
@@ -65,36 +96,26 @@ impl Client {
     }
 }
 
-/// The name of a user in `/etc/passwd`; `uid N` when there is none.
-fn user_name(uid: u32) -> String {
-    let all = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    named(&all, uid).unwrap_or_else(|| format!("uid {uid}"))
-}
-
-fn named(passwd: &str, uid: u32) -> Option<String> {
-    let name = |line: &str| {
-        let mut columns = line.split(':');
-        let (name, _, number) = (columns.next()?, columns.next()?, columns.next()?);
-        (number.parse() == Ok(uid) && !name.is_empty()).then(|| name.to_owned())
-    };
-    passwd.lines().find_map(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn users_have_the_names_of_the_passwd_file() {
-        let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nada:x:1000:1000::/home/ada:\n";
-        assert_eq!(named(passwd, 0).as_deref(), Some("root"));
-        assert_eq!(named(passwd, 1000).as_deref(), Some("ada"));
-        assert_eq!(named(passwd, 7), None);
-        let client = Client::of_peer(Via::Cli, Some(4_000_000_000), Some(7));
+    fn users_without_a_name_are_numbers() {
+        let peer = |name: Option<&str>| Peer {
+            uid: 4_000_000_000,
+            name: name.map(str::to_owned),
+            groups: Vec::new(),
+        };
+        let client = |peer| Client::of_peer(Via::Cli, peer, Some(7));
+        assert_eq!(client(Some(peer(Some("ada")))).user, "ada");
+        let client = client(Some(peer(None)));
         assert_eq!(
             (&client.user[..], &client.from[..]),
             ("uid 4000000000", "pid 7")
         );
         assert!(client.is_outside());
+        let hidden = Client::of_peer(Via::Http, None, None);
+        assert_eq!(hidden.identity, Identity::Unknown);
     }
 }

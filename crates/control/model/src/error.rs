@@ -1,6 +1,7 @@
 //! Errors of the control plane: each one sentence that says what, where, and how to mend it.
 
 use crate::limits::NAMES_LISTED;
+use crate::rights::Role;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -153,6 +154,20 @@ pub enum ModelError {
         /// Each with its place.
         errors: Vec<String>,
     },
+    /// The client may not do this.
+    #[error(
+        "{client} has {}, and this needs the role {needed}: {}",
+        .role.map_or("no role".to_owned(), |role| format!("the role {role}")),
+        remedy(.client, *.needed)
+    )]
+    Forbidden {
+        /// `user NAME` or `token NAME`.
+        client: String,
+        /// The role that the client has.
+        role: Option<Role>,
+        /// The role that it needs.
+        needed: Role,
+    },
     /// A file named by the request could not be used.
     #[error("{path}{}: {why}", .place.as_ref().map(|p| format!(", {p}")).unwrap_or_default())]
     File {
@@ -163,6 +178,17 @@ pub enum ModelError {
         /// What is wrong.
         why: String,
     },
+}
+
+/// How a client gets a role.
+fn remedy(client: &str, needed: Role) -> String {
+    match client.strip_prefix("user ") {
+        Some(name) => format!(
+            "a user with the role configure gives it by `set user {} role {needed}`",
+            volley_object::quote(name)
+        ),
+        None => "use another token, or change the token's role in the token file".to_owned(),
+    }
 }
 
 impl ModelError {

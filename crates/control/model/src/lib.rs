@@ -36,6 +36,7 @@ mod ping;
 mod query;
 pub mod reply;
 mod request;
+mod rights;
 mod route;
 mod settings;
 mod spell;
@@ -48,7 +49,7 @@ mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
 pub use bridge::BridgePort;
-pub use client::{Client, Via};
+pub use client::{Client, Identity, Peer, Via};
 pub use config::{
     CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,
     parse_span,
@@ -78,6 +79,7 @@ pub use ping::{PingQuery, TracerouteQuery};
 pub use query::{FibSelect, Query};
 pub use reply::Reply;
 pub use request::{Clear, Request};
+pub use rights::Role;
 pub use route::{Fold, NextHops, Path, PathTarget, Route, RouteFormat, RouteLoad, RouteSource};
 pub use settings::{ApiSettings, Capabilities, EngineSettings, IsaChoice, runtime_folder};
 pub use stream::{

@@ -140,8 +140,11 @@ pub struct ApiSettings {
     pub certificate: Option<PathBuf>,
     /// Private key in PEM form.
     pub key: Option<PathBuf>,
-    /// File with the token that clients over TCP must show, 16 bytes or more.
+    /// File with the tokens of which clients over TCP must show one, 16 bytes or more each.
     pub token_file: Option<PathBuf>,
+    /// TCP address and port of metrics, without TLS and token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics_listen: Option<SocketAddr>,
 }
 
 impl ApiSettings {

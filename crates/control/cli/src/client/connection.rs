@@ -3,11 +3,11 @@
 use super::files::OwnFiles;
 use crate::server::{Answer, Ask, Op};
 use crate::socket::{connect_within, own_user, peer};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use volley_model::{Client, Via};
 
 /// Largest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 1 << 30;
@@ -21,15 +21,15 @@ const SERVICE: &str = "volley";
 /// Why the daemon could not be asked, or what it refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody serves the socket.
-    #[error(
-        "{path}: cannot reach the daemon: {source}; is 'volley run' running, and is this its socket?"
-    )]
+    /// No program serves the socket, or it may not be opened.
+    #[error("{path}: cannot reach the daemon: {source}; {hint}")]
     Connect {
         /// The socket.
         path: PathBuf,
         /// Why not.
         source: std::io::Error,
+        /// What to do.
+        hint: String,
     },
     /// Another user's program serves the socket.
     #[error(
@@ -80,6 +80,37 @@ pub enum ClientError {
     Output(std::io::Error),
 }
 
+/// What to do about a socket that cannot be connected to.
+fn hint(socket: &Path, error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => rights_hint(socket),
+        ErrorKind::ConnectionRefused => {
+            "the daemon that made this socket has ended: start it by `systemctl start volley`, or `volley run`".to_owned()
+        }
+        _ => "is 'volley run' running, and is this its socket?".to_owned(),
+    }
+}
+
+/// How a user gets access to a socket. A folder may hide the socket: its group is the usual one then.
+fn rights_hint(socket: &Path) -> String {
+    let meta = std::fs::symlink_metadata(socket).ok();
+    let user = volley_rights::user_name(own_user());
+    if let Some(meta) = meta.as_ref().filter(|meta| meta.mode() & 0o060 == 0) {
+        let owner = match meta.uid() {
+            0 => "root".to_owned(),
+            uid => format!("root or {}", volley_rights::user_name(uid)),
+        };
+        return format!(
+            "only {owner} can open this socket: run the client as root, or have the daemon open the socket to a group by `set access socket-group GROUP`"
+        );
+    }
+    let group = meta.and_then(|meta| volley_rights::group_name(meta.gid()));
+    let group = group.unwrap_or_else(|| volley_rights::USUAL_GROUP.to_owned());
+    format!(
+        "run the client as root, or join group {group}: `usermod -aG {group} {user}` as root, then log in again"
+    )
+}
+
 /// A connection to the daemon.
 #[derive(Debug)]
 pub struct Connection {
@@ -92,11 +123,12 @@ impl Connection {
     pub fn open(socket: &Path) -> Result<Connection, ClientError> {
         let connect = |source| ClientError::Connect {
             path: socket.to_path_buf(),
+            hint: hint(socket, &source),
             source,
         };
         let stream = connect_within(socket, PATIENCE).map_err(connect)?;
         let server = peer(&stream).map_err(connect)?;
-        let user = Client::of_peer(Via::Cli, Some(server), None).user;
+        let user = volley_rights::user_name(server);
         if ![0, own_user()].contains(&server) && user != SERVICE {
             let path = socket.to_path_buf();
             return Err(ClientError::Foreign { path, user });

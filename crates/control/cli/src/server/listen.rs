@@ -36,7 +36,8 @@ pub enum ServerError {
     },
 }
 
-/// Listens on a unix socket, readable and writable by owner and group; takes the place of one that nobody serves any more.
+/// Listens on a unix socket, which only root and its owner can open until it is opened to others; takes the place of one that
+/// no program serves any more.
 /// Must be called inside a tokio runtime.
 pub fn listen_at(path: &Path) -> Result<UnixListener, ServerError> {
     let io = |step| {
@@ -60,10 +61,15 @@ pub fn listen_at(path: &Path) -> Result<UnixListener, ServerError> {
     if path.starts_with(volley_model::runtime_folder()) {
         // Where no setting places the socket; what makes it impossible is the next step's error.
         let folder = path.parent().unwrap_or(path);
-        let _ = std::fs::DirBuilder::new().mode(0o750).create(folder);
+        let mut builder = std::fs::DirBuilder::new();
+        if builder.mode(0o700).create(folder).is_ok() {
+            // Each socket in it says who may open it.
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(folder, mode).map_err(io("cannot set permissions"))?;
+        }
     }
     let listener = UnixListener::bind(path).map_err(io("cannot bind"))?;
-    let mode = std::fs::Permissions::from_mode(0o660);
+    let mode = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(path, mode).map_err(io("cannot set permissions"))?;
     Ok(listener)
 }
@@ -77,8 +83,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the socket, readable and writable by owner and group; takes the place of one that nobody serves any more.
-    /// Must be called inside a tokio runtime.
+    /// Binds the socket, see [`listen_at`]. Must be called inside a tokio runtime.
     pub fn bind(path: &Path) -> Result<Server, ServerError> {
         Ok(Server {
             listener: listen_at(path)?,

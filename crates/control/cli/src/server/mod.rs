@@ -13,6 +13,7 @@ mod session;
 
 pub use listen::{Place, Server, ServerError, listen_at};
 pub use protocol::{Answer, Ask, Failure, Op};
+pub use session::client_of;
 
 use crate::grammar::Names;
 use std::future::Future;

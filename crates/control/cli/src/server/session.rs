@@ -13,7 +13,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tracing::{debug, warn};
-use volley_model::{Client, ConfigAction, ConfigReply, ConfigSource, ModelError, Request, Via};
+use volley_model::{
+    Client, ConfigAction, ConfigReply, ConfigSource, ModelError, Peer, Request, Via,
+};
 
 /// How long a client that is cut off may take to read why.
 const GOODBYE: Duration = Duration::from_millis(500);
@@ -24,8 +26,7 @@ pub(super) async fn serve(
     limits: Limits,
     place: Option<Place>,
 ) {
-    let peer = stream.peer_cred().ok();
-    let client = Client::of_peer(Via::Cli, peer.map(|p| p.uid()), peer.and_then(|p| p.pid()));
+    let client = client_of(&stream, Via::Cli, place.is_some()).await;
     let Client { user, from, .. } = &client;
     if place.is_none() {
         warn!(target: "client", %user, %from, via = %Via::Cli, "refused: {} clients are connected", limits.clients);
@@ -40,6 +41,24 @@ pub(super) async fn serve(
     let backend = backend.for_client(&client).unwrap_or(backend);
     converse(&mut stream, &*backend, limits, &client).await;
     debug!(target: "client", %user, %from, via = %Via::Cli, "disconnected");
+}
+
+/// Who the peer of a connection is. With its names, which may take a directory service its time, or as a number.
+pub async fn client_of(stream: &UnixStream, via: Via, with_names: bool) -> Client {
+    let Ok(shown) = stream.peer_cred() else {
+        return Client::of_peer(via, None, None);
+    };
+    let (uid, gid) = (shown.uid(), shown.gid());
+    let number = Peer {
+        uid,
+        name: None,
+        groups: Vec::new(),
+    };
+    let peer = match with_names {
+        true => tokio::task::spawn_blocking(move || volley_rights::peer(uid, gid)).await,
+        false => Ok(number.clone()),
+    };
+    Client::of_peer(via, Some(peer.unwrap_or(number)), shown.pid())
 }
 
 async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits, client: &Client) {

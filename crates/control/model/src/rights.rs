@@ -1,0 +1,158 @@
+//! What a client may do: roles, and the role that each request, query and action needs.
+
+use crate::config::{ConfigAction, ConfigSource};
+use crate::query::Query;
+use crate::request::Request;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+use volley_object::Choice;
+
+/// A role of a client. Each one may do what the roles before it may.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Choice,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Show, metrics, events and the log.
+    Read,
+    /// Also commands that change no configuration: clear, trace, capture, ping.
+    Operate,
+    /// Everything.
+    Configure,
+}
+
+impl FromStr for Role {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Role, String> {
+        let found = Role::ALL.iter().find(|(name, ..)| *name == text);
+        let bad = || {
+            let shown: String = text.chars().take(32).collect();
+            format!(
+                "'{}' is no role: write read, operate or configure",
+                shown.escape_debug()
+            )
+        };
+        found.map(|(.., role)| *role).ok_or_else(bad)
+    }
+}
+
+impl Request {
+    /// The role that a client needs for it: [`Request::is_configuration`] tells, and a new request is configuration.
+    pub fn role(&self) -> Role {
+        match self.is_configuration() {
+            true => Role::Configure,
+            false => Role::Operate,
+        }
+    }
+}
+
+impl Query {
+    /// The role that a client needs for it: a query that sends packets is no mere look. A new query has to be added here.
+    pub fn role(&self) -> Role {
+        match self {
+            Query::Ping(_) | Query::Traceroute(_) => Role::Operate,
+            Query::Version
+            | Query::Interfaces { .. }
+            | Query::Hardware { .. }
+            | Query::RxPlacement { .. }
+            | Query::Runtime
+            | Query::Errors
+            | Query::Drops
+            | Query::Trace { .. }
+            | Query::Node { .. }
+            | Query::Graph
+            | Query::Fib { .. }
+            | Query::Neighbors { .. }
+            | Query::Tables { .. }
+            | Query::Buffers
+            | Query::PacketGenerator
+            | Query::Features { .. }
+            | Query::L2
+            | Query::BridgeDomains { .. }
+            | Query::L2Fib { .. }
+            | Query::Mroutes { .. }
+            | Query::VhostUser { .. }
+            | Query::PcapTrace
+            | Query::Memif
+            | Query::Lcp
+            | Query::LcpAudit
+            | Query::PathBatcher
+            | Query::Reassembly { .. }
+            | Query::VirtualReassembly { .. }
+            | Query::Discovery { .. }
+            | Query::Groups { .. }
+            | Query::Rss
+            | Query::Workers
+            | Query::Pauses
+            | Query::Log { .. } => Role::Read,
+        }
+    }
+}
+
+impl ConfigAction {
+    /// The role that a client needs for it.
+    pub fn role(&self) -> Role {
+        match self {
+            ConfigAction::Check { source } | ConfigAction::Show { source, .. } => source.role(),
+            ConfigAction::Diff { from, to } => from.role().max(to.role()),
+            ConfigAction::History => Role::Read,
+            ConfigAction::Commit { .. } | ConfigAction::Confirm | ConfigAction::Rollback { .. } => {
+                Role::Configure
+            }
+        }
+    }
+}
+
+impl ConfigSource {
+    /// The role that a client needs to look at it: a file is read with the daemon's rights, and errors quote it.
+    fn role(&self) -> Role {
+        match self {
+            ConfigSource::File(_) => Role::Configure,
+            ConfigSource::Running
+            | ConfigSource::Committed
+            | ConfigSource::Commit(_)
+            | ConfigSource::Text(_)
+            | ConfigSource::Requests(_) => Role::Read,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Clear;
+
+    #[test]
+    fn roles_are_ordered_and_read_as_they_are_written() {
+        for (name, _, role) in Role::ALL {
+            assert_eq!(
+                (name.parse(), role.to_string()),
+                (Ok(*role), name.to_string())
+            );
+        }
+        assert!(Role::Read < Role::Operate && Role::Operate < Role::Configure);
+        for bad in ["", "Read", "root", "\u{1b}[2J"] {
+            let error = Role::from_str(bad).unwrap_err();
+            assert!(error.contains("read, operate or configure"), "{error}");
+            assert!(!error.contains('\u{1b}'), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn files_of_the_daemon_are_for_those_who_configure() {
+        let file = || ConfigSource::File("/etc/shadow".into());
+        let diff = |from, to| ConfigAction::Diff { from, to }.role();
+        assert_eq!(
+            ConfigAction::Check { source: file() }.role(),
+            Role::Configure
+        );
+        assert_eq!(diff(ConfigSource::Running, file()), Role::Configure);
+        assert_eq!(diff(file(), ConfigSource::Running), Role::Configure);
+        let text = ConfigSource::Text(String::new());
+        assert_eq!(diff(ConfigSource::Committed, text), Role::Read);
+        assert_eq!(Request::Clear(Clear::Errors).role(), Role::Operate);
+        assert_eq!(Request::StreamEnable { name: None }.role(), Role::Configure);
+    }
+}

@@ -1,0 +1,206 @@
+//! Who may do what: the role of each client, and who may open the unix sockets at all.
+//!
+//! - root, the daemon's own user and the daemon itself have the role `configure`, whatever the configuration says: no
+//!   configuration locks them out.
+//! - A user has the role of its `user` object; else the highest role of its groups' `user_group` objects; else `configure`
+//!   as a member of the sockets' group; else none.
+//! - A role counts at the time of each request: a client that is connected gains and loses by a commit.
+#![forbid(unsafe_code)]
+
+mod account;
+mod model;
+
+pub use account::{group_name, group_number, peer, user_name};
+pub use model::{Access, Account, User, UserGroup, classes};
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use tracing::{info, warn};
+use volley_model::{Applied, Client, Identity, ModelError, Owners, Peer, Role, key_value};
+use volley_object::DefinitionError;
+
+/// The group whose members may open the sockets where no other one is configured.
+pub const USUAL_GROUP: &str = "volley";
+
+/// The rights of clients. Lives on the control thread; a copy is the same rights.
+#[derive(Clone, Default)]
+pub struct Rights(Rc<RefCell<State>>);
+
+#[derive(Default)]
+struct State {
+    socket_group: Option<Account>,
+    users: BTreeMap<Account, Role>,
+    groups: BTreeMap<Account, Role>,
+    /// Sockets that are served.
+    sockets: Vec<PathBuf>,
+}
+
+impl State {
+    fn group(&self) -> &str {
+        self.socket_group
+            .as_ref()
+            .map_or(USUAL_GROUP, Account::as_str)
+    }
+
+    fn of_peer(&self, peer: &Peer) -> Option<Role> {
+        if peer.uid == 0 || peer.uid == account::own_user() {
+            return Some(Role::Configure);
+        }
+        let named = |all: &BTreeMap<Account, Role>, name: &str| {
+            let name: Account = name.parse().ok()?;
+            all.get(&name).copied()
+        };
+        let own = peer
+            .name
+            .as_deref()
+            .and_then(|name| named(&self.users, name));
+        let of_groups = || {
+            peer.groups
+                .iter()
+                .filter_map(|g| named(&self.groups, g))
+                .max()
+        };
+        let member = || peer.groups.iter().any(|group| group == self.group());
+        own.or_else(of_groups)
+            .or_else(|| member().then_some(Role::Configure))
+    }
+
+    /// Gives a socket its group and mode; a sentence when the configured group cannot have it.
+    fn guard(&self, socket: &Path) -> io::Result<Option<String>> {
+        let set_mode = |mode| std::fs::set_permissions(socket, PermissionsExt::from_mode(mode));
+        let group = account::group_number(self.group());
+        // Closed while it changes hands.
+        set_mode(0o600)?;
+        let given = match group {
+            Some(gid) => lchown(socket, None, Some(gid)).and_then(|()| set_mode(0o660)),
+            None => lchown(socket, None, Some(account::own_group())),
+        };
+        let (path, group) = (socket.display(), self.group());
+        let only = "only root and the daemon's user can open it";
+        Ok(match (given, &self.socket_group) {
+            (Ok(()), Some(_)) if account::group_number(group).is_none() => Some(format!(
+                "{path}: there is no group {group}, so {only}: create the group by `groupadd --system {group}`, then commit again"
+            )),
+            (Ok(()), _) => None,
+            // A daemon of an ordinary user serves that user.
+            (Err(_), None) if account::own_user() != 0 => None,
+            (Err(error), _) => Some(format!(
+                "{path}: group {group} cannot have the socket ({error}), so {only}: give the daemon CAP_CHOWN, or restart it with the group as its own"
+            )),
+        })
+    }
+
+    fn guard_all(&self) -> Vec<String> {
+        let guard = |socket: &PathBuf| match self.guard(socket) {
+            Ok(warning) => warning,
+            Err(error) => Some(format!("{}: {error}", socket.display())),
+        };
+        self.sockets.iter().filter_map(guard).collect()
+    }
+}
+
+/// What was applied, with warnings for the operator.
+fn with(applied: Applied, warnings: Vec<String>) -> Applied {
+    let note = |applied: Applied, text: String| applied.note(format!("warning: {text}"));
+    warnings.into_iter().fold(applied, note)
+}
+
+impl Rights {
+    /// Makes these rights the owner of their classes.
+    pub fn own(&self, owners: &mut Owners) -> Result<(), DefinitionError> {
+        let state = self.0.clone();
+        owners.own(move |_, now: Option<Access>| {
+            let mut state = state.borrow_mut();
+            state.socket_group = now.and_then(|it| it.socket_group);
+            Ok(with(Applied::one(), state.guard_all()))
+        })?;
+        let state = self.0.clone();
+        owners.own(move |key, now: Option<User>| {
+            let mut state = state.borrow_mut();
+            let name: Account = key_value(key, 0);
+            let serves = !state.sockets.is_empty();
+            let unknown = now.is_some() && serves && !account::has_user(name.as_str());
+            let text = format!("the system knows no user {name} yet");
+            change(&mut state.users, name, now.map(|it| it.role));
+            Ok(with(
+                Applied::one(),
+                unknown.then_some(text).into_iter().collect(),
+            ))
+        })?;
+        let state = self.0.clone();
+        owners.own(move |key, now: Option<UserGroup>| {
+            let mut state = state.borrow_mut();
+            let name: Account = key_value(key, 0);
+            let serves = !state.sockets.is_empty();
+            let unknown = now.is_some() && serves && group_number(name.as_str()).is_none();
+            let text = format!("the system knows no group {name} yet");
+            change(&mut state.groups, name, now.map(|it| it.role));
+            Ok(with(
+                Applied::one(),
+                unknown.then_some(text).into_iter().collect(),
+            ))
+        })?;
+        Ok(())
+    }
+
+    /// Opens a socket that is served to those who may open it, now and after every change. What an operator should know is
+    /// logged.
+    pub fn serve(&self, socket: &Path) -> io::Result<()> {
+        let mut state = self.0.borrow_mut();
+        let warning = state.guard(socket)?;
+        state.sockets.push(socket.to_owned());
+        if let Some(warning) = warning {
+            warn!(target: "daemon", "{warning}");
+        }
+        let gid = std::fs::symlink_metadata(socket)?.gid();
+        let group = group_name(gid).unwrap_or_else(|| gid.to_string());
+        info!(target: "daemon", group, "{}: opened to group {group}", socket.display());
+        Ok(())
+    }
+
+    /// The role of a client; none = it may do nothing.
+    pub fn role(&self, client: &Client) -> Option<Role> {
+        match &client.identity {
+            Identity::Daemon => Some(Role::Configure),
+            Identity::Token(role) => Some(*role),
+            Identity::Peer(peer) => self.0.borrow().of_peer(peer),
+            Identity::Unknown => None,
+        }
+    }
+
+    /// Checks that a client has a role, or a higher one. A refusal is logged.
+    pub fn allow(&self, client: &Client, needed: Role) -> Result<(), ModelError> {
+        let role = self.role(client);
+        if role >= Some(needed) {
+            return Ok(());
+        }
+        let Client {
+            user, via, from, ..
+        } = client;
+        let error = ModelError::Forbidden {
+            client: match client.identity {
+                Identity::Token(_) => user.clone(),
+                _ => format!("user {user}"),
+            },
+            role,
+            needed,
+        };
+        let role = role.map_or_else(|| "none".to_owned(), |role| role.to_string());
+        warn!(target: "client", user, %via, from, role, %needed, "refused: {error}");
+        Err(error)
+    }
+}
+
+fn change(all: &mut BTreeMap<Account, Role>, name: Account, role: Option<Role>) {
+    match role {
+        Some(role) => all.insert(name, role),
+        None => all.remove(&name),
+    };
+}
+
+#[cfg(test)]
+mod tests;

@@ -324,6 +324,25 @@ fn the_path_mtu_is_that_of_the_kernels_interface() {
     daemon.wait_for("the tap's", |d| interface(d, "tap7")["mtu"] == 3000);
 }
 
+#[test]
+fn packets_of_a_tun_are_for_its_interface_whichever_mac_address_it_has() {
+    let Some(bed) = Bed::new() else { return };
+    let (daemon, space) = (Daemon::start("", &[]), bed.name("r"));
+    daemon.ok(&format!(
+        "create tap name tun7 tun host-ns {space} host-ip4-addr 10.79.0.2/24"
+    ));
+    daemon.ok("set ip neighbor tun7 10.79.0.2 02:00:00:00:00:44");
+    daemon.ok("set interface ip address tun7 10.79.0.1/24");
+    daemon.ok("set interface state tun7 up");
+    let answers = |when: &str| assert_eq!(bed.pings("r", "10.79.0.1", 3, "0.1"), 3, "{when}");
+    answers("generated");
+    daemon.ok("set interface mac address tun7 02:00:00:00:00:79");
+    answers("configured");
+    daemon.ok("set interface mac address tun7 default");
+    answers("generated again");
+    assert_eq!(counter(&daemon, "ethernet-input", "not-my-mac"), 0);
+}
+
 /// A LAN: hosts' and routers' cables end in namespace `r`, where Volley is a switch between `ports`.
 fn switch(bed: &Bed, ports: &[&str]) -> Daemon {
     let mut daemon = Daemon::start("", &[]);

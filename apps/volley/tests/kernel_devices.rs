@@ -380,6 +380,28 @@ fn mac(daemon: &Daemon) -> String {
     interface(daemon, "lan")["mac"].as_str().unwrap().to_owned()
 }
 
+/// Its link-local address.
+fn local(daemon: &Daemon) -> String {
+    let shown = daemon.json("show ip6 nd lan");
+    let address = shown["interfaces"][0]["link_local"].as_str();
+    address.unwrap().to_owned()
+}
+
+/// Two routers and host a of their LAN reach each other by every address, and no packet is lost.
+fn all_reach_each_other(bed: &Bed, first: &Daemon, second: &Daemon) {
+    for (from, other) in [(first, 2), (second, 1)] {
+        for to in [format!("10.77.0.{other}"), format!("2001:db8:77::{other}")] {
+            let told = from.json(&format!("ping {to} repeat 20 interval 50"));
+            assert_eq!((&told["sent"], &told["received"]), (&20.into(), &20.into()));
+        }
+    }
+    for router in [first, second] {
+        let to = format!("{}%e", local(router));
+        let answered = bed.pings("a", &to, 20, "0.05");
+        assert_eq!(answered, 20, "{to}");
+    }
+}
+
 #[test]
 fn two_routers_of_the_same_configuration_have_their_own_addresses() {
     let Some(bed) = Bed::new() else { return };
@@ -390,7 +412,6 @@ fn two_routers_of_the_same_configuration_have_their_own_addresses() {
         let create = format!("create tap name lan host-if-name tap host-ns {space}");
         router(&create, 1, &["--state-dir", &state])
     };
-    let local = |d: &Daemon| d.json("show ip6 nd lan")["interfaces"][0]["link_local"].clone();
     let (first, second) = (start(0), start(1));
     let (m1, m2) = (mac(&first), mac(&second));
     assert!(
@@ -398,7 +419,7 @@ fn two_routers_of_the_same_configuration_have_their_own_addresses() {
         "{m1} {m2}"
     );
     let (l1, l2) = (local(&first), local(&second));
-    assert!(l1 != l2 && l1.is_string(), "{l1} {l2}");
+    assert!(l1 != l2 && l1.starts_with("fe80:"), "{l1} {l2}");
     drop(first);
     let first = start(0);
     assert_eq!((mac(&first), local(&first)), (m1, l1), "a restart keeps it");
@@ -441,6 +462,7 @@ fn two_routers_share_a_lan_and_a_twin_is_noticed() {
         assert!(reach(to) >= 19, "{to}");
         assert_eq!(reach(to), 20, "{to}");
     }
+    all_reach_each_other(&bed, &first, &second);
     let seen = |d: &Daemon| counter(d, "arp-input", "own-mac") + counter(d, "nd-input", "own-mac");
     assert_eq!(seen(&first) + seen(&second), 0);
     // A clone.

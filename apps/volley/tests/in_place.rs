@@ -5,11 +5,10 @@
 
 mod support;
 
-use std::collections::HashSet;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use support::bed::Bed;
-use support::{Daemon, Folder, signal, text};
+use support::pinging::{Pinged, Pinging, now};
+use support::{Daemon, Folder};
 
 /// Commands that set something of a router between the hosts a and b, and none of which is meant to stop their traffic.
 const SETTINGS: [&str; 22] = [
@@ -40,48 +39,6 @@ const SETTINGS: [&str; 22] = [
 /// How long after a marked interruption pings may still be lost.
 const AFTER: Duration = Duration::from_millis(1500);
 
-fn now() -> f64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap().as_secs_f64()
-}
-
-/// A ping that goes on until it is stopped, and tells each answer that does not come.
-struct Pinging(Child);
-
-impl Pinging {
-    fn start(bed: &Bed, to: &str) -> Self {
-        let space = bed.name("a");
-        let words = [
-            "netns", "exec", &space, "ping", "-n", "-D", "-O", "-i", "0.02", "-w", "500", to,
-        ];
-        let child = Command::new("ip")
-            .args(words)
-            .stdout(Stdio::piped())
-            .spawn();
-        Pinging(child.unwrap())
-    }
-
-    /// When each packet was missed; and how many were answered.
-    fn stop(self) -> (Vec<f64>, usize) {
-        signal(self.0.id(), "INT");
-        let output = text(&self.0.wait_with_output().unwrap().stdout);
-        let number = |line: &str| {
-            let after = line.split("icmp_seq=").nth(1).unwrap_or("");
-            let digits = after.split(' ').next().unwrap_or("");
-            digits.parse::<u32>().ok()
-        };
-        let answers = output.lines().filter(|line| line.contains(" ttl="));
-        let answered: HashSet<u32> = answers.filter_map(number).collect();
-        // ping also prints `no answer yet` for an answer that comes later than the next request.
-        let missed = output.lines().filter(|line| {
-            let late = number(line).is_some_and(|number| answered.contains(&number));
-            line.contains("no answer yet") && !late
-        });
-        let time = |line: &str| line[1..].split(']').next().unwrap().parse::<f64>().unwrap();
-        (missed.map(time).collect(), answered.len())
-    }
-}
-
 /// The router of [`Bed::router`] with a state directory, and its first commit.
 fn committed(bed: &Bed, folder: &Folder) -> Daemon {
     let state = folder.file("state").display().to_string();
@@ -105,7 +62,7 @@ fn a_setting_and_its_rollback_interrupt_no_ping_unless_the_difference_says_so() 
     let index =
         |end: &str| daemon.json(&format!("show interface {end}"))["interfaces"][0]["index"].clone();
     let were = [index("left"), index("right")];
-    let pings = ["10.78.0.2", "2001:db8:78::2"].map(|to| Pinging::start(&bed, to));
+    let pings = ["10.78.0.2", "2001:db8:78::2"].map(|to| Pinging::start(&bed, to, "0.02"));
     // Each once first, then by a fixed sequence (Knuth's linear generator) as many more as are wanted.
     let mut dice = 0x2026_1125u64;
     let mut next = |n: usize| {
@@ -139,7 +96,7 @@ fn a_setting_and_its_rollback_interrupt_no_ping_unless_the_difference_says_so() 
     }
     let ended = now();
     for (ping, family) in pings.into_iter().zip(["IPv4", "IPv6"]) {
-        let (missed, answered) = ping.stop();
+        let Pinged { missed, answered } = ping.stop();
         assert!(answered > 100, "{family}: {answered} answers");
         let silent =
             |at: &&f64| **at < ended && !interrupted.iter().any(|(a, b)| (*a..*b).contains(*at));

@@ -5,42 +5,9 @@
 
 mod support;
 
-use serde_json::Value;
-use std::time::{Duration, Instant};
-use support::bed::{Bed, counter, mac_of, must, run, wait_until_up};
+use std::time::Duration;
+use support::bed::{Bed, counter, interface, mac_of, must, run, wait_for_link, wait_until_up};
 use support::{Daemon, Folder, text};
-
-fn row(daemon: &Daemon, name: &str) -> Value {
-    daemon.json(&format!("show interface {name}"))["interfaces"][0].clone()
-}
-
-/// Wait until an interface has (or has not) a link.
-fn wait_for_link(daemon: &mut Daemon, name: &str, link: &str) {
-    daemon.wait_for(&format!("{name} {link}"), |d| row(d, name)["link"] == link);
-}
-
-/// The router's end of a host's cable, made once more: pair, addresses and routes of [`Bed::router`].
-fn plug_in(bed: &Bed, host: &str, end: &str, net: u16) {
-    let (here, there) = (bed.name("r"), bed.name(host));
-    must(&format!(
-        "ip -n {here} link add {end} type veth peer name e netns {there}"
-    ));
-    bed.ip(host, &format!("addr add 10.{net}.0.2/16 dev e"));
-    bed.ip(host, "link set e up");
-    bed.ip(host, &format!("addr add 2001:db8:{net}::2/64 dev e nodad"));
-    bed.ip(host, &format!("route add default via 10.{net}.0.1"));
-    bed.ip(host, &format!("-6 route add default via 2001:db8:{net}::1"));
-}
-
-/// Host a reaches host b through the router before long.
-fn soon_through(bed: &Bed, what: &str) {
-    let end = Instant::now() + Duration::from_secs(20);
-    while bed.pings("a", "10.78.0.2", 2, "0.2") < 2
-        || bed.pings("a", "2001:db8:78::2", 2, "0.2") < 2
-    {
-        assert!(Instant::now() < end, "{what}: a does not reach b");
-    }
-}
 
 /// Who types a name that is not there has mistyped it, or says that it may be missing.
 fn only_a_configuration_waits(daemon: &Daemon, space: &str) {
@@ -122,10 +89,10 @@ fn a_missing_interface_waits_and_the_last_commit_stays() {
         3,
         "the other one works"
     );
-    plug_in(&bed, "b", "right", 78);
+    bed.plug_in("b", "right", 78);
     wait_for_link(&mut daemon, "right", "up");
-    soon_through(&bed, "the interface has appeared");
-    assert_eq!(row(&daemon, "right")["waiting"], false);
+    bed.soon_through("the interface has appeared");
+    assert_eq!(interface(&daemon, "right")["waiting"], false);
     let fib = daemon.ok("show ip fib 203.0.113.1");
     assert!(fib.contains("via 10.78.0.2"), "{fib}");
     daemon.stop("TERM");
@@ -139,10 +106,13 @@ fn a_missing_interface_waits_and_the_last_commit_stays() {
         "{}",
         daemon.log()
     );
-    assert!(row(&daemon, "left")["waiting"] == true && row(&daemon, "right")["waiting"] == true);
-    plug_in(&bed, "a", "left", 77);
-    plug_in(&bed, "b", "right", 78);
-    soon_through(&bed, "both have appeared");
+    assert!(
+        interface(&daemon, "left")["waiting"] == true
+            && interface(&daemon, "right")["waiting"] == true
+    );
+    bed.plug_in("a", "left", 77);
+    bed.plug_in("b", "right", 78);
+    bed.soon_through("both have appeared");
     daemon.stop("TERM");
 }
 
@@ -242,20 +212,20 @@ fn comes_and_goes(kind: &str) {
     wait_for_link(&mut daemon, "left", "up");
     wait_for_link(&mut daemon, "right", "up");
     daemon.ok("ip route add 198.51.100.0/24 via 10.78.0.2 right");
-    soon_through(&bed, "at the start");
+    bed.soon_through("at the start");
     let _flood = Flood::start(&bed.name("b"), "10.77.0.2");
     for round in 0..5 {
         bed.ip("r", "link del left");
         wait_for_link(&mut daemon, "left", "down");
-        let it = row(&daemon, "left");
+        let it = interface(&daemon, "left");
         assert!(
             it["waiting"] == true && it["addresses"].as_array().unwrap().len() == 2,
             "{it}"
         );
-        plug_in(&bed, "a", "left", 77);
+        bed.plug_in("a", "left", 77);
         wait_for_link(&mut daemon, "left", "up");
-        soon_through(&bed, &format!("{kind}, made again, round {round}"));
-        let mac = row(&daemon, "left")["mac"].clone();
+        bed.soon_through(&format!("{kind}, made again, round {round}"));
+        let mac = interface(&daemon, "left")["mac"].clone();
         let kernel = bed.ip("r", "-o link show left");
         assert!(kernel.contains(mac.as_str().unwrap()), "{mac}: {kernel}");
     }
@@ -267,7 +237,7 @@ fn comes_and_goes(kind: &str) {
             wait_for_link(&mut daemon, "left", "down");
         }
         bed.ip("b", &format!("link set left netns {space}"));
-        soon_through(&bed, &format!("{kind}, moved, round {round}"));
+        bed.soon_through(&format!("{kind}, moved, round {round}"));
     }
     let fib = daemon.ok("show ip fib 198.51.100.1");
     assert!(fib.contains("via 10.78.0.2"), "{fib}");
@@ -298,8 +268,8 @@ fn uncut(bed: &Bed, to: &str, size: u32) -> String {
 fn the_path_mtu_is_that_of_the_kernels_interface() {
     let Some(bed) = Bed::new() else { return };
     let mut daemon = bed.router();
-    soon_through(&bed, "at the start");
-    let mtu = |d: &Daemon| row(d, "right")["mtu"].as_u64().unwrap();
+    bed.soon_through("at the start");
+    let mtu = |d: &Daemon| interface(d, "right")["mtu"].as_u64().unwrap();
     let kernel = |mtu: u32| {
         let link = bed.ip("r", "-o link show right");
         assert!(link.contains(&format!(" mtu {mtu} ")), "{link}");
@@ -349,9 +319,28 @@ fn the_path_mtu_is_that_of_the_kernels_interface() {
     let link = bed.ip("r", "-o link show tap7");
     assert!(link.contains(" mtu 3000 "), "{link}");
     bed.ip("r", "link set tap7 mtu 1300");
-    daemon.wait_for("the tap's", |d| row(d, "tap7")["mtu"] == 1300);
+    daemon.wait_for("the tap's", |d| interface(d, "tap7")["mtu"] == 1300);
     bed.ip("r", "link set tap7 mtu 4000");
-    daemon.wait_for("the tap's", |d| row(d, "tap7")["mtu"] == 3000);
+    daemon.wait_for("the tap's", |d| interface(d, "tap7")["mtu"] == 3000);
+}
+
+#[test]
+fn packets_of_a_tun_are_for_its_interface_whichever_mac_address_it_has() {
+    let Some(bed) = Bed::new() else { return };
+    let (daemon, space) = (Daemon::start("", &[]), bed.name("r"));
+    daemon.ok(&format!(
+        "create tap name tun7 tun host-ns {space} host-ip4-addr 10.79.0.2/24"
+    ));
+    daemon.ok("set ip neighbor tun7 10.79.0.2 02:00:00:00:00:44");
+    daemon.ok("set interface ip address tun7 10.79.0.1/24");
+    daemon.ok("set interface state tun7 up");
+    let answers = |when: &str| assert_eq!(bed.pings("r", "10.79.0.1", 3, "0.1"), 3, "{when}");
+    answers("generated");
+    daemon.ok("set interface mac address tun7 02:00:00:00:00:79");
+    answers("configured");
+    daemon.ok("set interface mac address tun7 default");
+    answers("generated again");
+    assert_eq!(counter(&daemon, "ethernet-input", "not-my-mac"), 0);
 }
 
 /// A LAN: hosts' and routers' cables end in namespace `r`, where Volley is a switch between `ports`.
@@ -388,7 +377,29 @@ fn router(create: &str, address: u8, more: &[&str]) -> Daemon {
 }
 
 fn mac(daemon: &Daemon) -> String {
-    row(daemon, "lan")["mac"].as_str().unwrap().to_owned()
+    interface(daemon, "lan")["mac"].as_str().unwrap().to_owned()
+}
+
+/// Its link-local address.
+fn local(daemon: &Daemon) -> String {
+    let shown = daemon.json("show ip6 nd lan");
+    let address = shown["interfaces"][0]["link_local"].as_str();
+    address.unwrap().to_owned()
+}
+
+/// Two routers and host a of their LAN reach each other by every address, and no packet is lost.
+fn all_reach_each_other(bed: &Bed, first: &Daemon, second: &Daemon) {
+    for (from, other) in [(first, 2), (second, 1)] {
+        for to in [format!("10.77.0.{other}"), format!("2001:db8:77::{other}")] {
+            let told = from.json(&format!("ping {to} repeat 20 interval 50"));
+            assert_eq!((&told["sent"], &told["received"]), (&20.into(), &20.into()));
+        }
+    }
+    for router in [first, second] {
+        let to = format!("{}%e", local(router));
+        let answered = bed.pings("a", &to, 20, "0.05");
+        assert_eq!(answered, 20, "{to}");
+    }
 }
 
 #[test]
@@ -401,7 +412,6 @@ fn two_routers_of_the_same_configuration_have_their_own_addresses() {
         let create = format!("create tap name lan host-if-name tap host-ns {space}");
         router(&create, 1, &["--state-dir", &state])
     };
-    let local = |d: &Daemon| d.json("show ip6 nd lan")["interfaces"][0]["link_local"].clone();
     let (first, second) = (start(0), start(1));
     let (m1, m2) = (mac(&first), mac(&second));
     assert!(
@@ -409,7 +419,7 @@ fn two_routers_of_the_same_configuration_have_their_own_addresses() {
         "{m1} {m2}"
     );
     let (l1, l2) = (local(&first), local(&second));
-    assert!(l1 != l2 && l1.is_string(), "{l1} {l2}");
+    assert!(l1 != l2 && l1.starts_with("fe80:"), "{l1} {l2}");
     drop(first);
     let first = start(0);
     assert_eq!((mac(&first), local(&first)), (m1, l1), "a restart keeps it");
@@ -452,6 +462,7 @@ fn two_routers_share_a_lan_and_a_twin_is_noticed() {
         assert!(reach(to) >= 19, "{to}");
         assert_eq!(reach(to), 20, "{to}");
     }
+    all_reach_each_other(&bed, &first, &second);
     let seen = |d: &Daemon| counter(d, "arp-input", "own-mac") + counter(d, "nd-input", "own-mac");
     assert_eq!(seen(&first) + seen(&second), 0);
     // A clone.

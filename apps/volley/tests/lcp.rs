@@ -7,8 +7,10 @@ mod support;
 use std::process::Child;
 use std::time::Instant;
 use support::bed::{Bed, Space, mac_of, run};
+use support::http::Http;
 use support::mirror::{in_step, soon};
 use support::{Daemon, oracle, signal, text};
+use volley_model::Request;
 
 /// A namespace for twins.
 fn twins(bed: &Bed) -> Space {
@@ -587,6 +589,34 @@ fn what_cannot_be_is_refused_in_a_sentence() {
         "lcp create left host-if a-name-that-is-too-long",
         "1 to 15 characters",
     );
+}
+
+/// Whichever way an interface goes: by itself, or in a transaction that renames another one.
+#[test]
+fn a_twin_goes_with_its_interface() {
+    let Some(bed) = Bed::new() else { return };
+    let (daemon, space) = (Daemon::start("", &[]), twins(&bed));
+    let name = |name: &str| name.to_owned();
+    let rename = Request::InterfaceRename {
+        name: name("pg1"),
+        new_name: name("pg2"),
+    };
+    let delete = Request::InterfaceDelete { name: name("pg0") };
+    daemon.ok("create packet-generator interface pg1");
+    for requests in [vec![delete.clone()], vec![rename, delete]] {
+        daemon.ok("create packet-generator interface pg0");
+        daemon.ok(&format!("lcp create pg0 host-if e netns {}", space.0));
+        in_step(&daemon);
+        let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
+        let (status, said) = http.post("/v1/transactions", &requests);
+        assert_eq!(status, 200, "{said}");
+        let shown = daemon.ok("show interfaces");
+        assert!(!shown.contains("pg0"), "{shown}");
+        let devices = space.ip("-o link");
+        assert!(!devices.contains(": e:"), "{devices}");
+        assert!(daemon.ok("show lcp").contains("No interface has a twin"));
+    }
+    assert!(daemon.ok("show interfaces").contains("pg2"));
 }
 
 #[test]

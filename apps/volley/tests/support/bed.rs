@@ -164,6 +164,29 @@ impl Bed {
         received.split(' ').next().unwrap().parse().unwrap()
     }
 
+    /// The router's end of a host's cable, made once more: pair, addresses and routes of [`Bed::router`].
+    pub fn plug_in(&self, host: &str, end: &str, net: u16) {
+        let (here, there) = (self.name("r"), self.name(host));
+        must(&format!(
+            "ip -n {here} link add {end} type veth peer name e netns {there}"
+        ));
+        self.ip(host, &format!("addr add 10.{net}.0.2/16 dev e"));
+        self.ip(host, "link set e up");
+        self.ip(host, &format!("addr add 2001:db8:{net}::2/64 dev e nodad"));
+        self.ip(host, &format!("route add default via 10.{net}.0.1"));
+        self.ip(host, &format!("-6 route add default via 2001:db8:{net}::1"));
+    }
+
+    /// Host a reaches host b through the router before long.
+    pub fn soon_through(&self, what: &str) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while self.pings("a", "10.78.0.2", 2, "0.2") < 2
+            || self.pings("a", "2001:db8:78::2", 2, "0.2") < 2
+        {
+            assert!(Instant::now() < end, "{what}: a does not reach b");
+        }
+    }
+
     /// A Python program in a namespace, with raw frames of `e` at hand as `s`.
     pub fn python(&self, at: &str, body: &str) -> std::process::Child {
         let head = "import socket,struct,sys,time\n\
@@ -185,6 +208,18 @@ impl Drop for Bed {
             let _ = run(10, &["ip", "netns", "del", &self.name(at)]);
         }
     }
+}
+
+/// An interface of a daemon, as data.
+pub fn interface(daemon: &Daemon, name: &str) -> serde_json::Value {
+    daemon.json(&format!("show interface {name}"))["interfaces"][0].clone()
+}
+
+/// Wait until an interface has a link, `up` or `down`.
+pub fn wait_for_link(daemon: &mut Daemon, name: &str, link: &str) {
+    daemon.wait_for(&format!("{name} {link}"), |d| {
+        interface(d, name)["link"] == link
+    });
 }
 
 /// What the nodes count, of the counters that `mine` picks by node and name.

@@ -9,6 +9,7 @@ pub mod kept;
 pub mod mirror;
 pub mod oracle;
 pub mod peers;
+pub mod pinging;
 pub mod replay;
 pub mod router;
 pub mod routing;

@@ -15,6 +15,7 @@ pub(crate) struct AddNode {
     pub(crate) slot: Option<Slot>,
     pub(crate) role: Role,
     pub(crate) pending: PendingNodes,
+    /// Frames for a number that no node had before. Otherwise they go back with the change: those of the node before stay.
     pub(crate) spare: Vec<Box<Frame>>,
     /// Goes back with the change: the filter for traces that the node before had.
     pub(crate) filter: Option<Arc<dyn TraceFilter>>,
@@ -29,6 +30,7 @@ impl Change for AddNode {
             // Vectors are made with room for the largest graph, so nothing is allocated here.
             worker.slots.push(slot);
             worker.dispatch.queues.push(PendingFrames::default());
+            worker.dispatch.add_frames(&mut self.spare);
         }
         // Traces were asked for at the node that had the number.
         let tracer = &mut worker.dispatch.tracer;
@@ -46,7 +48,6 @@ impl Change for AddNode {
             Role::Stage => worker.stages.push(self.id),
         }
         std::mem::swap(&mut worker.dispatch.pending, &mut self.pending);
-        worker.dispatch.free_frames.append(&mut self.spare);
     }
 }
 
@@ -103,8 +104,41 @@ pub(crate) struct AddFrames {
 
 impl Change for AddFrames {
     fn swap(&mut self, worker: &mut Worker) {
-        let room = worker.dispatch.free_frames.capacity() - worker.dispatch.free_frames.len();
-        let at = self.spare.len().saturating_sub(room);
-        worker.dispatch.free_frames.extend(self.spare.drain(at..));
+        worker.dispatch.add_frames(&mut self.spare);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::buf::Pool;
+    use crate::*;
+
+    /// Frees whatever comes.
+    struct Sink;
+
+    impl Node for Sink {
+        const NAME: &'static str = "sink";
+        type Next = NoNext;
+        type Count = NoCounters;
+        type Trace = PacketTrace;
+        fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
+            v.free()
+        }
+    }
+
+    #[test]
+    fn nodes_that_come_and_go_leave_no_frames_behind() {
+        let settings = Settings::default();
+        let mut engine = Engine::new(settings, Pool::new(1024).unwrap(), Domain::new()).unwrap();
+        let mut worker = engine.build().unwrap().pop().unwrap();
+        let before = worker.dispatch.free_frames.len();
+        for _ in 0..3 {
+            engine.add("sink", |_| Sink).unwrap();
+            worker.step();
+            assert_eq!(worker.dispatch.free_frames.len(), before + 2);
+            engine.remove("sink").unwrap();
+            worker.step();
+            assert_eq!(worker.dispatch.free_frames.len(), before + 2);
+        }
     }
 }

@@ -75,6 +75,13 @@ impl DispatchState {
         self.free_frames.push(frame);
     }
 
+    /// Take more free frames, as many as there is room for without an allocation.
+    pub(crate) fn add_frames(&mut self, spare: &mut Vec<Box<Frame>>) {
+        let room = self.free_frames.capacity() - self.free_frames.len();
+        let at = spare.len().saturating_sub(room);
+        self.free_frames.extend(spare.drain(at..));
+    }
+
     /// The next frame to run: that of the first node in graph order.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<(NodeId, Box<Frame>)> {

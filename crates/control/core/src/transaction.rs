@@ -138,7 +138,7 @@ impl Transaction {
             let mut done = request.validate().and_then(|()| state.edit(request, into));
             if renames {
                 done = done.and_then(|()| state.check(&own));
-                steps.push(in_order(state, request, &own));
+                steps.extend(in_order(state, request, &own));
                 join(&mut changes, own);
             }
             if let Err(error) = done {
@@ -179,7 +179,7 @@ impl Transaction {
                 return Err(probe.explain(request, error).into());
             }
         }
-        if takes_subs(request, &changes) {
+        if takes_others(request, &changes) {
             return Ok(Transaction::planned(state, changes));
         }
         Ok(Transaction {
@@ -293,15 +293,21 @@ impl Transaction {
     }
 }
 
-/// Whether an interface goes that has sub-interfaces: they go before it.
-fn takes_subs(request: &Request, changes: &Changes) -> bool {
-    let interfaces = changes.before.keys();
-    let more = interfaces.filter(|key| matches!(key, Key::Interface(_)));
-    matches!(request, Request::InterfaceDelete { .. }) && more.count() > 1
+/// Whether an interface goes that has sub-interfaces or an LCP tap: they are interfaces as well, and go first.
+fn takes_others(request: &Request, changes: &Changes) -> bool {
+    let others = changes.before.iter().filter(|(key, before)| match key {
+        Key::Interface(_) => true,
+        Key::Lcp(_) => before.is_some(),
+        _ => false,
+    });
+    matches!(request, Request::InterfaceDelete { .. }) && others.count() > 1
 }
 
 /// A request that is carried out as it stands, in its place, and what takes it back.
-fn in_order(after: &State, request: &Request, own: &Changes) -> Step {
+fn in_order(after: &State, request: &Request, own: &Changes) -> Vec<Step> {
+    if takes_others(request, own) {
+        return plan(after, own).steps;
+    }
     let undo = match request {
         Request::InterfaceRename { name, new_name } => vec![Request::InterfaceRename {
             name: new_name.clone(),
@@ -323,10 +329,10 @@ fn in_order(after: &State, request: &Request, own: &Changes) -> Step {
             steps.into_iter().map(|s| s.request).collect()
         }
     };
-    Step {
+    vec![Step {
         request: request.clone(),
         undo,
-    }
+    }]
 }
 
 fn join(all: &mut Changes, own: Changes) {

@@ -1,6 +1,6 @@
 //! Makes taps, sets them up in the kernel, takes them away.
 
-use crate::queue::{TapRx, TapTx};
+use crate::queue::{Own, TapRx, TapTx};
 use crate::served::{self, Carrier, Served};
 use crate::sys::{self, Layer};
 use std::cell::Cell;
@@ -221,7 +221,7 @@ impl TapHandler {
         let kernel = KernelInterface::new(new, links, link, Box::new(keep));
         let index = match carrier {
             Carrier::Kernel(rings) => self.attach_served(kernel, &served, rings)?,
-            Carrier::Workers(_) => self.attach_queues(kernel, spec, &files, layer)?,
+            Carrier::Workers(_) => self.attach_queues(kernel, &files, layer)?,
         };
         number.set(Some(index));
         Ok(Applied::one().named(&spec.name))
@@ -231,18 +231,19 @@ impl TapHandler {
     fn attach_queues(
         &mut self,
         kernel: KernelInterface,
-        spec: &InterfaceSpec,
         files: &[Arc<File>],
         layer: Layer,
     ) -> Result<IfIdx, ModelError> {
-        let mac = spec.mac.map_or([0; 6], |m| m.0);
+        let own = Own::new(self.driver.surroundings().0);
         let rx = files
             .iter()
-            .map(|file| TapRx::new(file.clone(), kernel.status.clone(), layer, mac));
+            .map(|file| TapRx::new(file.clone(), kernel.status.clone(), layer, own.clone()));
         let tx = (0..self.driver.places())
             .map(|worker| TapTx::new(files[worker % files.len()].clone(), layer));
         let (rx, tx) = (rx.collect(), tx.collect::<Vec<_>>());
-        self.driver.attach(kernel, rx, tx)
+        let index = self.driver.attach(kernel, rx, tx)?;
+        own.set_index(index);
+        Ok(index)
     }
 
     /// The interface over rings that the kernel serves.

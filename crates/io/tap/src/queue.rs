@@ -4,9 +4,10 @@ use crate::sys::Layer;
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use volley_graph::buf::DATA;
 use volley_graph::{Isa, MAX_SEGMENTS, NewVector, Offload, Vector};
+use volley_iface::{IfIdx, IfTable};
 use volley_linux::node::{input, transmit};
 use volley_linux::vnet::{self, HEADER};
 use volley_linux::{RxQueue, Status, Taken, TxQueue};
@@ -19,11 +20,39 @@ const CALM: u32 = 64;
 const REST: u32 = 1000;
 const ETHERNET: usize = 14;
 
+/// The interface that a tun's packets go to: its MAC address may change at any time. Its index is known after its queues are
+/// there.
+#[derive(Clone)]
+pub struct Own {
+    table: Arc<IfTable>,
+    index: Arc<OnceLock<IfIdx>>,
+}
+
+impl Own {
+    pub fn new(table: Arc<IfTable>) -> Self {
+        let index = Arc::default();
+        Own { table, index }
+    }
+
+    /// Tell its index, once.
+    pub fn set_index(&self, index: IfIdx) {
+        // Only its creation sets it.
+        let _ = self.index.set(index);
+    }
+
+    fn mac(&self) -> [u8; 6] {
+        let bits = self.index.get().map_or(0, |i| self.table.mac(i.0));
+        let [_, _, mac @ ..] = bits.to_be_bytes();
+        mac
+    }
+}
+
 /// Where packets of a tap come from.
 pub struct TapRx {
     file: Arc<File>,
     status: Arc<Status>,
     layer: Layer,
+    own: Own,
     /// In front of every packet of a tun, up to the type.
     addresses: [u8; 12],
     /// What of a long packet does not fit the first buffer is read behind [`DATA`] bytes of it.
@@ -35,15 +64,15 @@ pub struct TapRx {
 }
 
 impl TapRx {
-    /// A queue's receiving side. For a tun, packets look as if they came from `from` to `to`.
-    pub fn new(file: Arc<File>, status: Arc<Status>, layer: Layer, to: [u8; 6]) -> Self {
+    /// A queue's receiving side. A tun's packets get an Ethernet header to the interface's MAC address.
+    pub fn new(file: Arc<File>, status: Arc<Status>, layer: Layer, own: Own) -> Self {
         let mut addresses = [0; 12];
-        addresses[..6].copy_from_slice(&to);
         addresses[6..].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
         TapRx {
             file,
             status,
             layer,
+            own,
             addresses,
             spill: vec![0; DATA + LONGEST].into(),
             long: 0,
@@ -179,6 +208,9 @@ impl RxQueue for TapRx {
         bad: &mut [u32],
     ) -> Taken {
         let mut taken = Taken::default();
+        if let Layer::Ip = self.layer {
+            self.addresses[..6].copy_from_slice(&self.own.mac());
+        }
         while taken.rows < fresh.len() {
             let row = taken.rows;
             let Some((header, whole)) = self.read(fresh, row) else {

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 use support::Daemon;
 use support::http::Http;
 use volley_control::{Core, NoProbe, requests};
+use volley_l2::model::Xconnect;
 use volley_model::{
     AdminState, Applied, Family, InterfaceKind, InterfaceSpec, Neighbor, Path, PathTarget, Request,
     Route,
 };
+use volley_object::Object;
 
 const CLIENTS: usize = 200;
 
@@ -124,14 +126,16 @@ impl Dice {
             },
             11 => Request::RouteDel(self.route()),
             12 => Request::RouteReplace(self.route()),
-            13 => Request::XconnectSet {
-                rx: self.interface(),
-                tx: self.interface(),
-            },
-            14 => Request::XconnectUnset {
-                rx: self.interface(),
-            },
+            13 => Request::set(&self.xconnect()).unwrap(),
+            14 => Request::UnsetAny(self.xconnect().instance().unwrap().key()),
             _ => Request::RouteAdd(self.route()),
+        }
+    }
+
+    fn xconnect(&mut self) -> Xconnect {
+        Xconnect {
+            rx: self.interface(),
+            tx: self.interface(),
         }
     }
 

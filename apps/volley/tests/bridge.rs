@@ -429,7 +429,7 @@ fn ports_come_and_go_and_stations_with_them() {
     let in_use = daemon.refused("bridge-domain del 10");
     assert!(in_use.contains("in use"), "{in_use}");
     let bound = daemon.refused("set interface l2 xconnect pg0 pg1");
-    assert!(bound.contains("bridge domain 10"), "{bound}");
+    assert!(bound.contains("bridge port pg0 (domain 10)"), "{bound}");
     daemon.ok("set interface l3 pg1");
     assert_eq!(stations(&daemon), BTreeMap::from([(BB.into(), None)]));
     daemon.ok("set interface l2 bridge pg1 10 shg 3");

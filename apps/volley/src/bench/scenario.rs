@@ -11,10 +11,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
 use volley_fib::{Path, Source, V4, V6, Via};
 use volley_graph::{Clock, Worker};
-use volley_l2::model::{BridgeDomain, L2FibEntry, MAC_LIMIT};
+use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, MAC_LIMIT, Xconnect};
 use volley_model::{
-    AdminState, BridgePort, Edit, EditKind, EngineSettings, Enter, InterfaceKind, InterfaceSpec,
-    IsaChoice, Mac, Neighbor, Query, Reply, Request, Sizes, StreamSource, StreamSpec, Value,
+    AdminState, Edit, EditKind, EngineSettings, Enter, InterfaceKind, InterfaceSpec, IsaChoice,
+    Mac, Neighbor, Query, Reply, Request, Sizes, StreamSource, StreamSpec, Value,
 };
 use volley_object::Object;
 use volley_pg::Preload;
@@ -230,8 +230,8 @@ impl Bench {
     fn style(&mut self, args: &Args) -> Result<(), BenchError> {
         let (rx, tx) = (RX_L2.to_owned(), TX.to_owned());
         match args.scenario {
-            Scenario::Xc => self.apply(Request::L2PatchAdd { rx, tx })?,
-            Scenario::L2xc | Scenario::Mix => self.apply(Request::XconnectSet { rx, tx })?,
+            Scenario::Xc => self.apply(set(&L2Patch { rx, tx })?)?,
+            Scenario::L2xc | Scenario::Mix => self.apply(set(&Xconnect { rx, tx })?)?,
             Scenario::Bridge => self.bridge(args.macs().1)?,
             Scenario::Ip4 | Scenario::Ip6 => {}
         }
@@ -267,11 +267,11 @@ impl Bench {
             ..usual
         })?)?;
         for interface in [RX_L2, TX] {
-            self.apply(Request::BridgePortSet(BridgePort {
+            self.apply(set(&BridgePort {
                 interface: interface.to_owned(),
                 domain,
                 shg: 0,
-            }))?;
+            })?)?;
         }
         for n in 0..destinations {
             let (mac, interface) = (Mac(station(4, n)), Some(TX.to_owned()));

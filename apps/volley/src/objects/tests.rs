@@ -109,9 +109,13 @@ fn one_name_for_a_field_in_every_face() {
                 // A word that introduces a value of a field is the field's name.
                 let behind = format!(" <{dashed}>");
                 for (at, _) in shown.match_indices(&behind) {
-                    let word = shown[..at].rsplit([' ', '{', '(', '|']).next().unwrap();
+                    let word = shown[..at]
+                        .rsplit([' ', '[', '{', '(', '|'])
+                        .next()
+                        .unwrap();
                     let free = class.keys().iter().any(|k| k.name == field.name);
-                    let same = word == dashed || word.ends_with('>') || word.ends_with(')');
+                    let none = word.is_empty() || word.ends_with('>') || word.ends_with(')');
+                    let same = word == dashed || none;
                     assert!(
                         free || same || class.values().len() == 1,
                         "{class:?}: {shown}"
@@ -269,6 +273,8 @@ const WRONG_LINES: &[(&str, &str)] = &[
         "must be a unicast address",
     ),
     ("l2fib add 02:00:00:00:00:01 0 filter", "from 1 to 16777215"),
+    ("set interface l2 bridge pg0 0", "from 1 to 16777215"),
+    ("set interface l2 bridge pg0 1 shg 256", "from 0 to 255"),
     ("l2fib add 02:00:00:00:00 1 filter", "02:00:00:00:00"),
     (
         "set node worker ip4-lookup 64",
@@ -327,6 +333,18 @@ fn what_is_wrong_is_refused_at_its_place() {
         (
             "[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 1\ninterface = \"pg7\"\n",
             "volley.toml:4:13: l2fib.interface: there is no interface pg7 in this file",
+        ),
+        (
+            "[[bridge_port]]\ninterface = \"a\"\ndomain = 3\n",
+            "volley.toml:2:13: bridge_port.interface: there is no interface a in this file",
+        ),
+        (
+            "[[xconnect]]\nrx = \"a\"\n",
+            "xconnect: the key 'tx' is missing",
+        ),
+        (
+            "[[xconnect]]\nrx = 1\ntx = \"a\"\n",
+            "volley.toml:2:6: xconnect.rx",
         ),
         (
             "[[path_rule]]\nname = \"r\"\nqueue = 3\n",
@@ -522,6 +540,15 @@ const SPELLINGS: &[(&str, &str)] = &[
         "l2fib add 02:fe:00:00:00:01 10 pg0",
     ),
     ("l2fib del 02:fe:00:00:00:01 10", ""),
+    ("test l2patch rx pg0 tx pg1", ""),
+    ("test l2patch rx pg0 tx pg1 del", ""),
+    ("delete l2patch pg0", ""),
+    ("set interface l2 xconnect pg0 pg1", ""),
+    ("delete xconnect pg0", ""),
+    ("set int l2 bridge pg0 10", "set interface l2 bridge pg0 10"),
+    ("set interface l2 bridge pg0 10 shg 3", ""),
+    ("delete bridge-port pg0", ""),
+    ("set interface l3 pg0", ""),
     ("set node worker ip4-lookup default", ""),
 ];
 
@@ -541,6 +568,7 @@ fn a_setting_goes_with_its_interface_and_follows_its_name() {
     let settings: Vec<Request> = classes
         .iter()
         .filter(|c| c.part_of() == Some("interface"))
+        .filter(|c| c.def().one_of.is_empty())
         .flat_map(|class| {
             let strategy = instances(class, &["pg0"]);
             let made = (0..40).map(|_| strategy.new_tree(&mut runner).unwrap().current());
@@ -553,9 +581,41 @@ fn a_setting_goes_with_its_interface_and_follows_its_name() {
         })
         .collect();
     assert!(settings.len() >= 4);
+    goes_and_follows(&settings);
+}
+
+/// Of a group an interface has one object, so that each is tried by itself.
+#[test]
+fn an_object_of_a_group_goes_with_its_interfaces_and_follows_their_names() {
+    let mut runner = TestRunner::deterministic();
+    let classes = all();
+    let in_group = classes.iter().filter(|c| !c.def().one_of.is_empty());
+    let made: Vec<Request> = in_group
+        .flat_map(|class| {
+            let strategy = instances(class, &INTERFACES);
+            let made = (0..40).map(|_| strategy.new_tree(&mut runner).unwrap().current());
+            made.filter(|it| it.is_part_of("interface", "pg0"))
+                .take(8)
+                .map(Request::Set)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(made.len() >= 24);
+    for request in made {
+        goes_and_follows(&[request]);
+    }
+}
+
+/// Objects that are parts of pg0 have its new name when it gets one, and go with it.
+fn goes_and_follows(settings: &[Request]) {
     let mut requests = volley_config::parse(TWO).unwrap().requests;
+    for request in settings {
+        if let Request::Set(object) = request {
+            requests.extend(needed(object));
+        }
+    }
     let bare = Core::state_of(&requests).unwrap();
-    requests.extend(settings.clone());
+    requests.extend(settings.iter().cloned());
     let full = Core::state_of(&requests).unwrap();
     assert_eq!(full.len(), bare.len() + settings.len());
     let rename = |name: &str, new_name: &str| Request::InterfaceRename {

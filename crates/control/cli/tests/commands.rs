@@ -66,10 +66,6 @@ const SPELLINGS: &[(&str, &str)] = &[
     ),
     ("ip route delete 10.0.0.0/8", "ip route del 10.0.0.0/8"),
     ("ip route load \"a b.xz\" next-hops 192.0.2.2 2 pg1 pg2", ""),
-    ("test l2patch rx pg0 tx pg1", ""),
-    ("test l2patch rx pg0 tx pg1 del", ""),
-    ("set interface l2 xconnect pg0 pg1", ""),
-    ("set interface l3 pg0", ""),
     ("create packet-generator interface pg0", ""),
     (
         "create pcap interface pcap0 rx in.pcap tx out.pcap loop forever",

@@ -172,18 +172,8 @@ fn lcp() -> impl Strategy<Value = Request> {
 }
 
 fn bridge() -> impl Strategy<Value = Request> {
-    let port = (name(), 1u32..99, 0u32..=255).prop_map(|(interface, domain, shg)| {
-        Request::BridgePortSet(BridgePort {
-            interface,
-            domain,
-            shg,
-        })
-    });
     let flush = (proptest::option::of(name()), proptest::option::of(1u32..99));
-    prop_oneof![
-        port,
-        flush.prop_map(|(interface, domain)| Request::L2FibFlush { interface, domain }),
-    ]
+    prop_oneof![flush.prop_map(|(interface, domain)| Request::L2FibFlush { interface, domain }),]
 }
 
 fn mroute() -> impl Strategy<Value = Request> {
@@ -454,8 +444,6 @@ fn route_request() -> impl Strategy<Value = Request> {
 fn traffic_request() -> impl Strategy<Value = Request> {
     let side = |on: u8, bit: u8| on & bit != 0;
     prop_oneof![
-        (name(), name()).prop_map(|(rx, tx)| Request::L2PatchDel { rx, tx }),
-        (name(), name()).prop_map(|(rx, tx)| Request::XconnectSet { rx, tx }),
         (name(), name(), name()).prop_map(|(interface, arc, feature)| Request::Feature(Feature {
             interface,
             arc,

@@ -7,7 +7,6 @@
 //! - Nothing here panics; nothing here touches the daemon.
 #![forbid(unsafe_code)]
 
-mod bridge;
 mod dpdk;
 mod error;
 mod field;

@@ -4,8 +4,8 @@ use crate::error::ConfigErrors;
 use crate::field::{Doc, Field, Names, Referred, Section, unknown};
 use crate::schema as s;
 use crate::{
-    Config, bridge, dpdk, kernel, kinds, log, memif, mroute, object, paths, route, stream,
-    sub_interface, vhost,
+    Config, dpdk, kernel, kinds, log, memif, mroute, object, paths, route, stream, sub_interface,
+    vhost,
 };
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -90,7 +90,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Config, ConfigErrors> {
 
 type Reader = fn(Section<'_>, &mut Plan);
 
-const READERS: [(&s::Table, Reader); 18] = [
+const READERS: [(&s::Table, Reader); 15] = [
     (&s::TABLE, table),
     (&s::MEMIF_SOCKET, memif::socket),
     (&s::DPDK, dpdk::eal),
@@ -99,9 +99,6 @@ const READERS: [(&s::Table, Reader); 18] = [
     (&s::NEIGHBOR, neighbor),
     (&s::ROUTE, route::route),
     (&s::ROUTE_FILE, route::route_file),
-    (&s::XCONNECT, xconnect),
-    (&s::L2PATCH, l2patch),
-    (&s::BRIDGE_PORT, bridge::port),
     (&s::MROUTE, mroute::mroute),
     (&s::FEATURE, feature),
     (&s::STREAM, stream::stream),
@@ -461,28 +458,6 @@ fn neighbor(section: Section<'_>, plan: &mut Plan) {
                 mac,
             }),
         );
-    }
-}
-
-fn pair(section: &Section<'_>) -> Option<(String, String)> {
-    let name = |key| {
-        section
-            .required(key)
-            .and_then(|f| f.refers(ObjectKind::Interface))
-    };
-    let (rx, tx) = (name("rx"), name("tx"));
-    Some((rx?, tx?))
-}
-
-fn xconnect(section: Section<'_>, plan: &mut Plan) {
-    if let Some((rx, tx)) = pair(&section) {
-        plan.object(&section, Request::XconnectSet { rx, tx });
-    }
-}
-
-fn l2patch(section: Section<'_>, plan: &mut Plan) {
-    if let Some((rx, tx)) = pair(&section) {
-        plan.object(&section, Request::L2PatchAdd { rx, tx });
     }
 }
 

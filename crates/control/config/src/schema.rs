@@ -370,28 +370,6 @@ pub(crate) static NEXT_HOPS: Table = Table {
         k("fold", "modulo or clamp (modulo)"),
     ],
 };
-pub(crate) static XCONNECT: Table = many(
-    "xconnect",
-    &[
-        k("rx", "receiving interface"),
-        k("tx", "transmitting interface"),
-    ],
-);
-pub(crate) static L2PATCH: Table = many(
-    "l2patch",
-    &[
-        k("rx", "receiving interface"),
-        k("tx", "transmitting interface"),
-    ],
-);
-pub(crate) static BRIDGE_PORT: Table = many(
-    "bridge_port",
-    &[
-        k("interface", "interface"),
-        k("domain", "bridge domain"),
-        k("shg", "split-horizon group, 0 to 255 (0, none)"),
-    ],
-);
 pub(crate) static MROUTE: Table = many(
     "mroute",
     &[
@@ -467,9 +445,6 @@ pub fn schema() -> Vec<&'static Table> {
         &PATH,
         &ROUTE_FILE,
         &NEXT_HOPS,
-        &XCONNECT,
-        &L2PATCH,
-        &BRIDGE_PORT,
         &MROUTE,
         &FEATURE,
         &STREAM,

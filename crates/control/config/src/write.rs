@@ -226,22 +226,6 @@ impl Writer {
                 self.table("route", &route(r));
             }
             Request::RouteLoad(load) => self.table("route_file", &route_file(load)),
-            Request::XconnectSet { rx, tx } => {
-                keys.text("rx", rx);
-                keys.text("tx", tx);
-                self.table("xconnect", &keys);
-            }
-            Request::L2PatchAdd { rx, tx } => {
-                keys.text("rx", rx);
-                keys.text("tx", tx);
-                self.table("l2patch", &keys);
-            }
-            Request::BridgePortSet(it) => {
-                keys.text("interface", &it.interface);
-                keys.plain("domain", it.domain);
-                keys.unusual("shg", it.shg, 0);
-                self.table("bridge_port", &keys);
-            }
             Request::MrouteSet(it) => self.table("mroute", &mroute(it)),
             Request::Feature(f) if f.switch == Switch::On => {
                 keys.text("interface", &f.interface);

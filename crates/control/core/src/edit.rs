@@ -3,10 +3,9 @@
 use crate::key::{Key, RouteKey, Value};
 use crate::state::{Changes, State};
 use std::sync::Arc;
-use volley_model::reply::L2Mode;
 use volley_model::{
-    AdminState, BridgePort, DpdkEal, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind,
-    Path, PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
+    AdminState, DpdkEal, Family, InterfaceKind, InterfaceSpec, ModelError, ObjectKind, Path,
+    PathTarget, Request, Route, RouteLoad, RouteSource, Switch,
 };
 
 mod mroute;
@@ -124,6 +123,8 @@ impl Editor<'_> {
         match request {
             Request::Set(object) => self.set_object(object),
             Request::Unset(key) => self.unset_object(key),
+            Request::UnsetExact(object) => self.unset_exact(object),
+            Request::UnsetAny(key) => self.unset_any(key),
             Request::DpdkEal(eal) => {
                 if *eal == DpdkEal::default() {
                     if self.exists(&Key::DpdkEal).is_ok() {
@@ -158,10 +159,6 @@ impl Editor<'_> {
                 Ok(())
             }
             Request::RouteUnload { table } => self.take(Key::RouteFiles(*table)),
-            Request::L2PatchAdd { rx, tx } => self.bind(rx, tx, L2Mode::Patch),
-            Request::XconnectSet { rx, tx } => self.bind(rx, tx, L2Mode::Xconnect),
-            Request::L2PatchDel { rx, tx } => self.unbind(rx, Some(tx), L2Mode::Patch),
-            Request::XconnectUnset { rx } => self.unbind(rx, None, L2Mode::Xconnect),
             Request::Feature(f) => {
                 let name = (f.interface.clone(), f.arc.clone(), f.feature.clone());
                 let on = (f.switch == Switch::On).then_some(Value::Present);
@@ -180,29 +177,13 @@ impl Editor<'_> {
                 self.put(Key::Sending(name.clone()), None);
                 Ok(())
             }
-            other if self.bridge(other)? || self.lcp(other)? || self.path(other)? => Ok(()),
+            other if self.lcp(other)? || self.path(other)? => Ok(()),
             other if self.ip(other)? || self.mroute(other)? => Ok(()),
             other => Err(ModelError::invalid(
                 format!("`{other}` in a transaction"),
                 "it changes no configuration: give it by itself",
             )),
         }
-    }
-
-    /// Requests of bridge domains; false for any other.
-    fn bridge(&mut self, request: &Request) -> Result<bool, ModelError> {
-        match request {
-            Request::BridgePortSet(it) => {
-                let key = Key::L2(it.interface.clone());
-                if let Some(Value::L2(_)) = self.state.get(&key) {
-                    let by = "a patch or cross-connect";
-                    return Err(ModelError::in_use(ObjectKind::Interface, &it.interface, by));
-                }
-                self.put(key, Value::BridgePort(Arc::new(it.clone())));
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
     }
 
     /// Requests of the Linux mirror; false for any other.
@@ -289,12 +270,6 @@ impl Editor<'_> {
                 .take_while(same)
                 .cloned(),
         );
-        let bindings = self.state.from(Key::L2(String::new()));
-        let l2 = bindings.take_while(|(k, _)| matches!(k, Key::L2(_)));
-        let here = |(k, v): &(&Key, &Value)| {
-            k.owner() == Some(name) || matches!(v, Value::L2(it) if it.0 == name)
-        };
-        parts.extend(l2.filter(here).map(|(k, _)| k.clone()));
         parts.retain(|k| self.state.has(k));
         parts
     }
@@ -518,41 +493,6 @@ impl Editor<'_> {
         self.put(key, Value::Files(Arc::new(files)));
     }
 
-    fn bind(&mut self, rx: &str, tx: &str, mode: L2Mode) -> Done {
-        let key = Key::L2(rx.to_owned());
-        if let Some(Value::L2(it)) = self.state.get(&key)
-            && it.1 != mode
-        {
-            let by = "another patch or cross-connect";
-            return Err(ModelError::in_use(ObjectKind::Interface, rx, by));
-        }
-        if let Some(Value::BridgePort(it)) = self.state.get(&key) {
-            let by = format!("bridge domain {}", it.domain);
-            return Err(ModelError::in_use(ObjectKind::Interface, rx, by));
-        }
-        self.put(key, Value::L2(Arc::new((tx.to_owned(), mode))));
-        Ok(())
-    }
-
-    fn unbind(&mut self, rx: &str, tx: Option<&str>, mode: L2Mode) -> Done {
-        self.exists(&Key::Interface(rx.to_owned()))?;
-        let key = Key::L2(rx.to_owned());
-        let is_it = match self.state.get(&key) {
-            Some(Value::L2(it)) => it.1 == mode && tx.is_none_or(|tx| tx == it.0),
-            Some(Value::BridgePort(_)) => mode == L2Mode::Xconnect,
-            _ => false,
-        };
-        if !is_it {
-            let what = match mode {
-                L2Mode::Patch => "it has no such patch",
-                L2Mode::Xconnect => "it has no cross-connect and is in no bridge domain",
-            };
-            return Err(ModelError::invalid(format!("interface {rx}"), what));
-        }
-        self.put(key, None);
-        Ok(())
-    }
-
     fn send(&mut self, name: Option<&str>, switch: Switch) -> Done {
         let names: Vec<String> = match name {
             Some(name) => {
@@ -619,7 +559,6 @@ fn renamed_key(key: &Key, from: &str, to: &str) -> Key {
         Key::Addresses(n) => Key::Addresses(new(n)),
         Key::Unnumbered(n) => Key::Unnumbered(new(n)),
         Key::Neighbor(n, address) => Key::Neighbor(new(n), *address),
-        Key::L2(n) => Key::L2(new(n)),
         Key::Lcp(n) => Key::Lcp(new(n)),
         Key::Feature(it) => Key::Feature(Box::new((new(&it.0), it.1.clone(), it.2.clone()))),
         Key::Up(n) => Key::Up(new(n)),
@@ -653,11 +592,6 @@ fn renamed_value(value: &Value, from: &str, to: &str) -> Value {
             ..it.as_ref().clone()
         })),
         Value::Unnumbered(it) => Value::Unnumbered(Arc::new(other_name(it, from, to))),
-        Value::L2(it) => Value::L2(Arc::new((other_name(&it.0, from, to), it.1))),
-        Value::BridgePort(it) => Value::BridgePort(Arc::new(BridgePort {
-            interface: other_name(&it.interface, from, to),
-            ..it.as_ref().clone()
-        })),
         Value::Stream(spec) => {
             let mut spec = spec.as_ref().clone();
             let name = spec.enter.interface.take();

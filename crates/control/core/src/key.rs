@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use volley_model::reply::L2Mode;
 use volley_model::{
-    BridgePort, DpdkEal, Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path,
-    PathHeader, PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
+    DpdkEal, Family, IfAddress, InterfaceKind, LcpTap, Mac, Mroute, NextHops, Path, PathHeader,
+    PathTarget, Prefix, RouteLoad, RouteSource, StreamSpec,
 };
 use volley_object::{Instance, ObjectKey, Strength};
 
@@ -45,8 +44,6 @@ pub enum Key {
     Route(RouteKey),
     /// A multicast route.
     Mroute(MrouteKey),
-    /// What an interface that receives is bound to in layer 2.
-    L2(String),
     /// Its twin in the Linux kernel.
     Lcp(String),
     /// A feature that is on: interface, arc, feature.
@@ -131,10 +128,6 @@ pub enum Value {
     Mroute(Arc<Mroute>),
     /// Interface and twin.
     Lcp(Arc<LcpTap>),
-    /// Transmitting interface and kind of binding.
-    L2(Arc<(String, L2Mode)>),
-    /// Bridge domain and split-horizon group.
-    BridgePort(Arc<BridgePort>),
     /// A stream.
     Stream(Arc<StreamSpec>),
 }
@@ -162,7 +155,6 @@ impl Key {
             | Key::Addresses(name)
             | Key::Unnumbered(name)
             | Key::Neighbor(name, _)
-            | Key::L2(name)
             | Key::Lcp(name)
             | Key::Up(name) => Some(name),
             Key::Feature(it) => Some(&it.0),
@@ -235,10 +227,6 @@ pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
                 tell(Key::Lcp(parent.to_owned()));
             }
         }
-        (Key::L2(_), Value::BridgePort(port)) => {
-            let domain = volley_object::Value::Number(port.domain.into());
-            tell_reference("bridge_domain", &domain, tell);
-        }
         (Key::RouteFiles(table), Value::Files(files)) => {
             for load in files.iter() {
                 if let Some(family) = load.family {
@@ -285,7 +273,6 @@ pub(crate) fn parts_of(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
         tell(Key::Interface(owner.to_owned()));
     }
     match (key, value) {
-        (Key::L2(_), Value::L2(it)) => tell(Key::Interface(it.0.clone())),
         (Key::Mroute(_), Value::Mroute(it)) => {
             let all = it.interfaces().cloned();
             all.for_each(|name| tell(Key::Interface(name)));

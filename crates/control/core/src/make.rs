@@ -2,7 +2,6 @@
 
 use crate::key::{Key, MrouteKey, Value};
 use crate::plan::{kind, neighbor, route};
-use volley_model::reply::L2Mode;
 use volley_model::{
     AdminState, DpdkEal, Feature, InterfaceKind, InterfaceSpec, MemifSocket, Request, Switch,
 };
@@ -86,14 +85,6 @@ pub(crate) fn change(key: &Key, value: &Value) -> Option<Request> {
             Request::NeighborAdd(neighbor(name, *address, *mac))
         }
         (Key::Route(key), Value::Paths(paths)) => Request::RouteReplace(route(key, paths)),
-        (Key::L2(rx), Value::L2(it)) => {
-            let (rx, tx) = (rx.clone(), it.0.clone());
-            match it.1 {
-                L2Mode::Patch => Request::L2PatchAdd { rx, tx },
-                L2Mode::Xconnect => Request::XconnectSet { rx, tx },
-            }
-        }
-        (Key::L2(_), Value::BridgePort(it)) => Request::BridgePortSet(it.as_ref().clone()),
         (Key::Mroute(_), Value::Mroute(it)) => Request::MrouteSet(it.as_ref().clone()),
         (Key::Feature(it), _) => feature(it, Switch::On),
         (Key::Up(name), _) => Request::InterfaceState {
@@ -136,8 +127,6 @@ pub(crate) fn remove(key: &Key, value: &Value) -> Option<Request> {
         (Key::Neighbor(name, address), _) => neighbor_del(name, *address),
         (Key::RouteFiles(table), _) => Request::RouteUnload { table: *table },
         (Key::Route(key), _) => Request::RouteDel(route(key, &[])),
-        (Key::L2(rx), Value::L2(it)) => unbind(rx, it),
-        (Key::L2(rx), Value::BridgePort(_)) => Request::XconnectUnset { rx: rx.clone() },
         (Key::Mroute(it), _) => mroute_del(it),
         (Key::Lcp(name), _) => Request::LcpDelete {
             interface: name.clone(),
@@ -165,14 +154,6 @@ fn mroute_del(it: &MrouteKey) -> Request {
         group,
         source,
         table,
-    }
-}
-
-fn unbind(rx: &str, (tx, mode): &(String, L2Mode)) -> Request {
-    let (rx, tx) = (rx.to_owned(), tx.clone());
-    match mode {
-        L2Mode::Patch => Request::L2PatchDel { rx, tx },
-        L2Mode::Xconnect => Request::XconnectUnset { rx },
     }
 }
 

@@ -37,7 +37,6 @@ impl Key {
                 }
                 (ObjectKind::Mroute, name)
             }
-            Key::L2(name) => (ObjectKind::Xconnect, name.clone()),
             Key::Lcp(name) => (ObjectKind::Lcp, name.clone()),
             Key::Feature(it) => (
                 ObjectKind::Feature,
@@ -78,7 +77,6 @@ impl Display for Key {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Key::Global(key) | Key::Setting(key) => write!(f, "{key}"),
-            Key::L2(name) => write!(f, "l2 binding {name}"),
             Key::Unnumbered(name) => write!(f, "{name}, which uses its addresses"),
             other => {
                 let (kind, name) = other.called();

@@ -116,16 +116,14 @@ impl<'a> Planner<'a> {
             let owner = key.owner().map(|name| Key::Interface(name.to_owned()));
             owner.is_some_and(|owner| owner != *key && self.again.contains(&owner))
         };
-        let carries = |key: &&Key| {
-            matches!(
-                key,
-                Key::Interface(_)
-                    | Key::Addresses(_)
-                    | Key::Unnumbered(_)
-                    | Key::Lcp(_)
-                    | Key::L2(_)
-                    | Key::RouteFiles(_)
-            )
+        let carries = |key: &&Key| match key {
+            Key::Interface(_)
+            | Key::Addresses(_)
+            | Key::Unnumbered(_)
+            | Key::Lcp(_)
+            | Key::RouteFiles(_) => true,
+            Key::Setting(it) => !it.class().def().one_of.is_empty(),
+            _ => false,
         };
         let listed = self.again.iter().filter(carries);
         listed
@@ -169,9 +167,6 @@ impl<'a> Planner<'a> {
                 Key::Binding(name, _) => {
                     first.push(Key::Addresses(name.clone()));
                     first.extend(self.sharers(name));
-                }
-                Key::L2(_) if self.differs(key) && self.l2_mode_differs(key) => {
-                    first.push(key.clone());
                 }
                 Key::RouteFiles(table) if !self.only_more_files(key) => {
                     first.push(key.clone());
@@ -240,14 +235,6 @@ impl<'a> Planner<'a> {
     fn nothing_left_of(&self, key: &Key) -> bool {
         let left = self.before(key).and_then(|it| self.left_of(key, it));
         left.is_none()
-    }
-
-    fn l2_mode_differs(&self, key: &Key) -> bool {
-        match (self.before(key), self.now.get(key)) {
-            (Some(Value::L2(a)), Some(Value::L2(b))) => a.1 != b.1,
-            (Some(a), Some(b)) => std::mem::discriminant(a) != std::mem::discriminant(b),
-            _ => false,
-        }
     }
 
     fn files(value: Option<&Value>) -> &[RouteLoad] {

@@ -1,6 +1,32 @@
 //! Requests in a short form, for tests.
 
 use volley_model::*;
+use volley_object::Object;
+
+/// Sends what one interface receives out of another one.
+#[derive(Object)]
+#[object(class = "test_binding", one_of = "test_l2")]
+#[object(set = "test binding <rx> <tx>", unset = "test unbind <rx>")]
+#[object(unset = "test binding <rx> <tx> del")]
+#[object(unset_any = "test l3 <rx>")]
+struct Binding {
+    /// Receiving interface.
+    #[object(key, part_of = "interface")]
+    rx: String,
+    /// Transmitting interface.
+    #[object(part_of = "interface")]
+    tx: String,
+}
+
+/// Sends what an interface receives back.
+#[derive(Object)]
+#[object(class = "test_loop", one_of = "test_l2")]
+#[object(set = "test loop <rx>", unset = "test unloop <rx>")]
+struct Loop {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    rx: String,
+}
 
 /// `create pg NAME`, `delete NAME`, `up NAME`, `address NAME A/L`, `route PREFIX INTERFACE`, ...
 pub(crate) fn request(line: &str) -> Request {
@@ -44,10 +70,21 @@ pub(crate) fn request(line: &str) -> Request {
             vec![Path::to(PathTarget::Interface(own(2)))],
         )),
         "noroute" => Request::RouteDel(Route::new(words[1].parse().unwrap(), Vec::new())),
-        "xconnect" => Request::XconnectSet {
+        "xconnect" => Request::set(&Binding {
             rx: own(1),
             tx: own(2),
-        },
+        })
+        .unwrap(),
+        "loop" => Request::set(&Loop { rx: own(1) }).unwrap(),
+        "l3" => Request::UnsetAny(Loop { rx: own(1) }.instance().unwrap().key()),
+        "unbind" => Request::UnsetExact(
+            Binding {
+                rx: own(1),
+                tx: own(2),
+            }
+            .instance()
+            .unwrap(),
+        ),
         other => panic!("{other}"),
     }
 }
@@ -310,15 +347,121 @@ fn a_new_interface_takes_what_leans_on_it_along() {
     let transaction = core.begin_state(&wanted).unwrap();
     core.finish(transaction, &told).unwrap();
     let wanted = [
-        "set interface l3 pg1",
         "ip route del 10.0.0.0/8",
+        "test unbind pg1",
         "delete interface pg0",
         "create pcap interface pg0 rx a",
+        "test binding pg1 pg0",
         "ip route add 10.0.0.0/8 via pg0",
-        "set interface l2 xconnect pg1 pg0",
         "set interface state pg0 up",
     ];
     assert_eq!(said(&told), wanted);
+}
+
+/// A core with two interfaces.
+fn two(told: &Told) -> crate::Core {
+    let mut core = crate::Core::default();
+    core.run(&all(&["create pg0", "create pg1"]), told).unwrap();
+    said(told);
+    core
+}
+
+fn refused(core: &mut crate::Core, told: &Told, lines: &[&str]) -> String {
+    let before = core.state().clone();
+    let error = core.run(&all(lines), told).unwrap_err().to_string();
+    assert_eq!(core.state(), &before);
+    assert!(said(told).is_empty());
+    error
+}
+
+#[test]
+fn an_interface_has_one_object_of_a_group() {
+    let told = Told::default();
+    let mut core = two(&told);
+    core.run(&all(&["xconnect pg0 pg1"]), &told).unwrap();
+    assert_eq!(said(&told), ["test binding pg0 pg1"]);
+    assert_eq!(
+        refused(&mut core, &told, &["loop pg0"]),
+        "interface pg0 is in use by test binding pg0 (tx pg1): remove that first"
+    );
+    // Another object of the same class takes its place.
+    core.run(&all(&["xconnect pg0 pg0"]), &told).unwrap();
+    core.run(&all(&["loop pg1", "l3 pg0", "loop pg0"]), &told)
+        .unwrap();
+    let wanted = [
+        "test binding pg0 pg0",
+        "test unbind pg0",
+        "test loop pg0",
+        "test loop pg1",
+    ];
+    assert_eq!(said(&told), wanted);
+}
+
+#[test]
+fn what_is_removed_of_a_group_is_what_is_there() {
+    let told = Told::default();
+    let mut core = two(&told);
+    assert_eq!(
+        refused(&mut core, &told, &["l3 pg0"]),
+        "interface pg0 is not valid: it has none of: test binding, test loop"
+    );
+    assert!(refused(&mut core, &told, &["l3 pg7"]).contains("no interface pg7"));
+    for made in ["xconnect pg0 pg1", "loop pg0"] {
+        core.run(&all(&[made]), &told).unwrap();
+        let before = core.state().clone();
+        *told.refuses.borrow_mut() = Some("test un".to_owned());
+        core.run(&all(&["l3 pg0"]), &told).unwrap_err();
+        assert_eq!(core.state(), &before);
+        *told.refuses.borrow_mut() = None;
+        core.run(&all(&["l3 pg0"]), &told).unwrap();
+    }
+    let wanted = [
+        "test binding pg0 pg1",
+        "test unbind pg0",
+        "test loop pg0",
+        "test unloop pg0",
+    ];
+    assert_eq!(said(&told), wanted);
+}
+
+#[test]
+fn an_object_with_other_values_is_not_removed() {
+    let told = Told::default();
+    let mut core = two(&told);
+    core.run(&all(&["xconnect pg0 pg1"]), &told).unwrap();
+    said(&told);
+    assert_eq!(
+        refused(&mut core, &told, &["unbind pg0 pg0"]),
+        "test binding pg0 is not valid: it has tx pg1, not tx pg0"
+    );
+    // Requests about the state keep their place among renames.
+    let lines = ["rename pg1 up1", "unbind pg0 up1", "rename up1 pg1"];
+    core.run(&all(&lines), &told).unwrap();
+    let wanted = [
+        "set interface name pg1 up1",
+        "test unbind pg0",
+        "set interface name up1 pg1",
+    ];
+    assert_eq!(said(&told), wanted);
+    let absent = refused(&mut core, &told, &["unbind pg0 pg1"]);
+    assert!(absent.contains("there is no test binding pg0"), "{absent}");
+}
+
+#[test]
+fn parts_by_any_field_go_with_their_interface() {
+    let told = Told::default();
+    let mut core = two(&told);
+    core.run(&all(&["xconnect pg0 pg1", "loop pg1"]), &told)
+        .unwrap();
+    core.run(&all(&["rename pg1 up1"]), &told).unwrap();
+    let requests = crate::requests(core.state());
+    let text: Vec<String> = requests.iter().map(ToString::to_string).collect();
+    assert!(
+        text.contains(&"test binding pg0 up1".to_owned()),
+        "{text:?}"
+    );
+    core.run(&all(&["delete up1"]), &told).unwrap();
+    assert_eq!(core.state().len(), 1, "{:?}", core.state());
 }
 
 #[test]

@@ -138,7 +138,10 @@ impl Transaction {
             let mut done = request.validate().and_then(|()| state.edit(request, into));
             if renames {
                 done = done.and_then(|()| state.check(&own));
-                steps.extend(in_order(state, request, &own));
+                match is_by_state(request) {
+                    true => steps.extend(plan(state, &own).steps),
+                    false => steps.extend(in_order(state, request, &own)),
+                }
                 join(&mut changes, own);
             }
             if let Err(error) = done {
@@ -179,8 +182,11 @@ impl Transaction {
                 return Err(probe.explain(request, error).into());
             }
         }
-        if takes_others(request, &changes) {
-            return Ok(Transaction::planned(state, changes));
+        if takes_others(request, &changes) || is_by_state(request) {
+            return Ok(Transaction {
+                alone: is_by_state(request),
+                ..Transaction::planned(state, changes)
+            });
         }
         Ok(Transaction {
             alone: true,
@@ -301,6 +307,11 @@ fn takes_others(request: &Request, changes: &Changes) -> bool {
         _ => false,
     });
     matches!(request, Request::InterfaceDelete { .. }) && others.count() > 1
+}
+
+/// Whether the state tells which object a request means: handlers get a request about that object.
+fn is_by_state(request: &Request) -> bool {
+    matches!(request, Request::UnsetExact(_) | Request::UnsetAny(_))
 }
 
 /// A request that is carried out as it stands, in its place, and what takes it back.

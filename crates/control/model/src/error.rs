@@ -32,10 +32,6 @@ pub enum ObjectKind {
     Address,
     /// Neighbour.
     Neighbor,
-    /// L2 patch.
-    L2Patch,
-    /// L2 cross-connect.
-    Xconnect,
     /// Packet capture.
     Capture,
     /// Socket that memif interfaces meet at.
@@ -73,8 +69,6 @@ impl fmt::Display for ObjectKind {
             ObjectKind::Path => "path",
             ObjectKind::Address => "address",
             ObjectKind::Neighbor => "neighbor",
-            ObjectKind::L2Patch => "l2patch",
-            ObjectKind::Xconnect => "l2 cross-connect",
             ObjectKind::Capture => "capture",
             ObjectKind::MemifSocket => "memif socket",
             ObjectKind::Dpdk => "dpdk",

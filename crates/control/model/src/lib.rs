@@ -48,7 +48,6 @@ mod validate;
 mod vhost;
 
 pub use addr::{AddrError, Family, IfAddress, Mac, Prefix};
-pub use bridge::BridgePort;
 pub use client::{Client, Identity, Peer, Via};
 pub use config::{
     CommitHow, CommitRow, Committed, ConfigAction, ConfigForm, ConfigReply, ConfigSource,

@@ -1,7 +1,6 @@
 //! Every configuration change as one typed value.
 
 use crate::addr::{Family, IfAddress, Mac, Prefix};
-use crate::bridge::BridgePort;
 use crate::dpdk::DpdkEal;
 use crate::interface::{AdminState, Feature, InterfaceSpec, Neighbor};
 use crate::lcp::LcpTap;
@@ -158,34 +157,6 @@ pub enum Request {
         /// Table.
         table: u32,
     },
-    /// Send what `rx` receives out of `tx`, straight from the driver, no L2 processing.
-    L2PatchAdd {
-        /// Receiving interface.
-        rx: String,
-        /// Transmitting interface.
-        tx: String,
-    },
-    /// Undo it.
-    L2PatchDel {
-        /// Receiving interface.
-        rx: String,
-        /// Transmitting interface.
-        tx: String,
-    },
-    /// Put `rx` in L2 mode, cross-connected to `tx` (one direction).
-    XconnectSet {
-        /// Receiving interface.
-        rx: String,
-        /// Transmitting interface.
-        tx: String,
-    },
-    /// Put it back in L3 mode: undo a cross-connect, or leave a bridge domain.
-    XconnectUnset {
-        /// Receiving interface.
-        rx: String,
-    },
-    /// Make an interface a port of a bridge domain.
-    BridgePortSet(BridgePort),
     /// Forget learned stations.
     L2FibFlush {
         /// Only those behind this interface.
@@ -278,6 +249,10 @@ pub enum Request {
     Set(Instance),
     /// Remove an object of a registered class, or give a setting its defaults back.
     Unset(ObjectKey),
+    /// Remove an object that is exactly this one; an error when another one has its key.
+    UnsetExact(Instance),
+    /// Remove the object that has this key in whichever class of the group of the key's class.
+    UnsetAny(ObjectKey),
 }
 
 /// Which counters are set back.

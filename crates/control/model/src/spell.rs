@@ -190,10 +190,6 @@ impl Request {
             | Request::WorkerDelete { .. }
             | Request::LogLevel { .. }
             | Request::VectorSize { .. } => self.spell_workers(f),
-            Request::L2PatchAdd { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx}"),
-            Request::L2PatchDel { rx, tx } => write!(f, "test l2patch rx {rx} tx {tx} del"),
-            Request::XconnectSet { rx, tx } => write!(f, "set interface l2 xconnect {rx} {tx}"),
-            Request::XconnectUnset { rx } => write!(f, "set interface l3 {rx}"),
             Request::Feature(feature) => write!(f, "{feature}"),
             Request::StreamNew(spec) => write!(f, "packet-generator new {spec}"),
             Request::StreamEnable { name } => named(f, "packet-generator enable", name.as_deref()),
@@ -228,6 +224,8 @@ impl Request {
             Request::Clear(what) => write!(f, "clear {what}"),
             Request::Set(object) => f.write_str(&object.set_command()),
             Request::Unset(key) => f.write_str(&key.unset_command()),
+            Request::UnsetExact(object) => f.write_str(&object.unset_command()),
+            Request::UnsetAny(key) => f.write_str(&key.unset_any_command()),
             // Display has spelled all others.
             other if crate::bridge::spell(other, f)? || crate::mroute::spell(other, f)? => Ok(()),
             other => crate::paths::spell(other, f),

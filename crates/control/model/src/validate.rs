@@ -88,10 +88,6 @@ impl Request {
             }
             Request::RouteDel(route) => route.validate(),
             Request::RouteLoad(load) => load.validate(),
-            Request::L2PatchAdd { rx, tx }
-            | Request::L2PatchDel { rx, tx }
-            | Request::XconnectSet { rx, tx } => two(rx, tx),
-            Request::XconnectUnset { rx } => interface(rx),
             Request::Feature(f) => feature(f),
             Request::StreamNew(spec) => spec.validate(),
             Request::StreamEnable { name: Some(name) }

@@ -15,6 +15,8 @@ struct OfClass {
     file: Option<LitStr>,
     set: Vec<LitStr>,
     unset: Vec<LitStr>,
+    unset_any: Vec<LitStr>,
+    one_of: Option<LitStr>,
     example: Option<LitStr>,
     check: Option<ExprPath>,
     recreate: bool,
@@ -62,7 +64,13 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
     }
     let usual = usual(ident, named.named.iter())?;
-    let OfClass { set, unset, .. } = &class;
+    let OfClass {
+        set,
+        unset,
+        unset_any,
+        ..
+    } = &class;
+    let one_of = class.one_of.iter();
     let file = class.file.iter();
     let example = class.example.iter();
     let check = class.check.iter();
@@ -77,6 +85,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #(class.file = ::volley_object::Place::read(#file);)*
                 class.set = ::std::vec![#(#set),*];
                 class.unset = ::std::vec![#(#unset),*];
+                class.unset_any = ::std::vec![#(#unset_any),*];
+                #(class.one_of = #one_of;)*
                 #(class.example = #example;)*
                 class.recreate = #recreate;
                 #(class.check = ::core::option::Option::Some(|instance| {
@@ -181,11 +191,14 @@ fn of_class(attributes: &[Attribute]) -> Result<OfClass> {
                 Some("file") => of.file = Some(meta.value()?.parse()?),
                 Some("set") => of.set.push(meta.value()?.parse()?),
                 Some("unset") => of.unset.push(meta.value()?.parse()?),
+                Some("unset_any") => of.unset_any.push(meta.value()?.parse()?),
+                Some("one_of") => of.one_of = Some(meta.value()?.parse()?),
                 Some("example") => of.example = Some(meta.value()?.parse()?),
                 Some("check") => of.check = Some(meta.value()?.parse()?),
                 Some("recreate") => of.recreate = true,
                 _ => {
-                    let known = "class, file, set, unset, example, check or recreate";
+                    let known =
+                        "class, file, set, unset, unset_any, one_of, example, check or recreate";
                     return Err(meta.error(known));
                 }
             }

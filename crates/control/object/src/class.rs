@@ -185,6 +185,10 @@ pub struct ClassDef {
     pub example: &'static str,
     /// Rules between fields.
     pub check: Option<Check>,
+    /// Commands that remove the object that has this key, of whichever class of the group.
+    pub unset_any: Vec<&'static str>,
+    /// The group of classes of which an interface has one object at most; empty = no group.
+    pub one_of: &'static str,
     /// An object that changes is removed and created again: two objects may exchange values that only one of them can have.
     pub recreate: bool,
 }
@@ -201,6 +205,8 @@ impl ClassDef {
             unset: Vec::new(),
             example: "",
             check: None,
+            unset_any: Vec::new(),
+            one_of: "",
             recreate: false,
         }
     }
@@ -211,6 +217,7 @@ struct Inner {
     rank: u32,
     set: Vec<Pattern>,
     unset: Vec<Pattern>,
+    unset_any: Vec<Pattern>,
 }
 
 /// A registered class. Cheap to clone; its objects keep it alive when it is unregistered.
@@ -225,12 +232,13 @@ impl Class {
                 .map(|read| read.map_err(|why| DefinitionError::new(def.name, why)))
                 .collect()
         };
-        let (set, unset) = (read(&def.set)?, read(&def.unset)?);
+        let (set, unset, unset_any) = (read(&def.set)?, read(&def.unset)?, read(&def.unset_any)?);
         let inner = Inner {
             def,
             rank,
             set,
             unset,
+            unset_any,
         };
         Ok(Class(Arc::new(inner)))
     }
@@ -312,6 +320,17 @@ impl Class {
     /// The commands that remove an object.
     pub fn unset_patterns(&self) -> &[Pattern] {
         &self.0.unset
+    }
+
+    /// The commands that remove an object of whichever class of the group.
+    pub fn unset_any_patterns(&self) -> &[Pattern] {
+        &self.0.unset_any
+    }
+
+    /// Whether both classes are in one group, of which an interface has one object at most.
+    pub fn excludes(&self, other: &Class) -> bool {
+        let group = self.def().one_of;
+        self != other && !group.is_empty() && group == other.def().one_of
     }
 
     /// An object from the values of its fields, in order; what is missing gets its default.

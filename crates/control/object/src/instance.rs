@@ -73,6 +73,25 @@ impl ObjectKey {
         class.key(values?).ok()
     }
 
+    /// The key of the object that another class has for the same values.
+    pub fn of_class(&self, class: &Class) -> ObjectKey {
+        let values = self.values.clone();
+        let class = class.clone();
+        ObjectKey { class, values }
+    }
+
+    /// The command that removes the object of this key, of whichever class of the group.
+    pub fn unset_any_command(&self) -> String {
+        let classes = crate::registry::classes();
+        let group = classes.group_of(&self.class).chain([&self.class]);
+        let spelled = group.filter_map(|class| {
+            let mut patterns = class.unset_any_patterns().iter();
+            patterns.find_map(|p| self.of_class(class).spelled_by(p))
+        });
+        let spelled = spelled.into_iter().next();
+        spelled.unwrap_or_else(|| self.unset_command())
+    }
+
     /// The key by a pattern that names nothing else; none when the pattern does.
     pub fn spelled_by(&self, pattern: &Pattern) -> Option<String> {
         let slots = self.values.iter().cloned().map(Some).collect();
@@ -120,6 +139,18 @@ impl Instance {
     pub(crate) fn new(class: Class, slots: Vec<Option<Value>>) -> Instance {
         let slots = slots.into();
         Instance { class, slots }
+    }
+
+    /// An object with sample values; references are to `owner`.
+    pub fn sample(class: &Class, owner: &str) -> Option<Instance> {
+        let value = |field: &crate::FieldDef| match field.reference {
+            _ if !field.example.is_empty() => field.kind.read(field.example).ok(),
+            Some(_) => Some(Value::text(owner)),
+            None => field.kind.samples().into_iter().next(),
+        };
+        class
+            .instance(class.fields().iter().map(value).collect())
+            .ok()
     }
 
     /// The class.
@@ -205,6 +236,13 @@ impl Instance {
             true => "defaults".to_owned(),
             false => texts.join(", "),
         }
+    }
+
+    /// The command that removes an object that is exactly this one: by the first pattern that says all of it.
+    pub fn unset_command(&self) -> String {
+        let patterns = self.class.unset_patterns().iter();
+        let spelled = patterns.filter_map(|p| spell(p, self)).next();
+        spelled.unwrap_or_else(|| self.key().unset_command())
     }
 
     /// The command that makes this object: by the first pattern that says all of it.

@@ -15,6 +15,9 @@ use crate::{DefinitionError, FieldError};
 /// - `set = "set ip icmp {fields}"`: the command that creates or changes an object, see [`crate::pattern`]; any number of
 ///   them: every object is spelled by the first one that can say it.
 /// - `unset = "..."`: the command that removes an object or gives a setting its defaults back; any number.
+///   One that names all fields removes an object that is exactly this one, and no other.
+/// - `one_of = "l2"`: a group of classes. An interface, their only key, has one object of the group at most.
+/// - `unset_any = "..."`: the command that removes what an interface has of the group.
 /// - `example = "set ip icmp rate 100"`: a whole command for the reference page.
 /// - `recreate`: an object that changes is removed and created again, all removals first.
 /// - `check = path`: a function `fn(&Self) -> Result<(), FieldError>` for rules between fields.

@@ -119,6 +119,15 @@ impl Pattern {
         }
     }
 
+    /// Whether it names a field behind the key.
+    pub fn names_value(&self, fields: &[FieldDef]) -> bool {
+        let mut named = BTreeSet::new();
+        self.fields(&mut named);
+        named
+            .iter()
+            .any(|at| fields.get(*at).is_some_and(|f| !f.key))
+    }
+
     /// The pattern as people read it, each field by the name of its slot.
     pub fn show(&self, fields: &[FieldDef]) -> String {
         let join = |all: &[Pattern], by: &str| {

@@ -3,7 +3,7 @@
 //! There is one set of classes for the process, because text that names a class (a command, a file, JSON) is read in many
 //! places. A reader takes the set as it is ([`classes`]) and keeps it as long as it likes; registering makes a new set.
 
-use crate::class::{Class, ClassDef, Place, Reference};
+use crate::class::{Class, ClassDef, FieldDef, Place, Reference};
 use crate::kind::Kind;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, RwLock};
@@ -71,6 +71,11 @@ impl Classes {
             .filter(move |c| c.fields().iter().any(|f| f.reference == part))
     }
 
+    /// The classes that are in one group with a class, without the class itself.
+    pub fn group_of<'c>(&'c self, class: &'c Class) -> impl Iterator<Item = &'c Class> {
+        self.iter().filter(|other| class.excludes(other))
+    }
+
     fn add(&mut self, def: ClassDef) -> Result<Class, DefinitionError> {
         let rank = self.check(&def)?;
         let class = Class::new(def, rank)?;
@@ -98,6 +103,12 @@ impl Classes {
         if let Some(other) = self.iter().find(|c| same_place(c.def().file, def.file)) {
             let why = format!("its place in the file is that of class {}", other.name());
             return refuse(why);
+        }
+        let of_interface = |f: &FieldDef| f.reference == Some(Reference::part_of("interface"));
+        let mut keys = def.fields.iter().take_while(|f| f.key);
+        let is_alone = keys.next().is_some_and(of_interface) && keys.next().is_none();
+        if !(def.one_of.is_empty() && def.unset_any.is_empty() || is_alone) {
+            return refuse("the key of a class of a group is an interface, nothing else".into());
         }
         let mut rank = 0;
         let mut keys_end = false;

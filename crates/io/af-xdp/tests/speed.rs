@@ -164,10 +164,7 @@ fn packets(bed: &Testbed, size: usize) -> [f64; 2] {
         }),
         None,
     );
-    source.must(volley_model::Request::L2PatchAdd {
-        rx: "pg0".into(),
-        tx: "e".into(),
-    });
+    source.patch_one_way("pg0", "e");
     ask(
         &mut source,
         &format!(
@@ -289,7 +286,8 @@ fn cost(between: Between, is_forwarding: bool) -> Option<f64> {
     if !is_forwarding {
         for (rx, tx) in [("a", "b"), ("b", "a")] {
             let (rx, tx) = (rx.into(), tx.into());
-            daemon.must(volley_model::Request::L2PatchDel { rx, tx });
+            let patch = volley_l2::model::L2Patch { rx, tx };
+            daemon.must(volley_model::Request::unset(&patch).unwrap());
         }
     }
     let all = must(5, "ip", &["-o", "link", "show", "type", "veth"]);

@@ -366,10 +366,16 @@ impl Daemon {
 
     /// Patch two interfaces together, both ways.
     pub fn patch(&mut self, a: &str, b: &str) {
-        for (rx, tx) in [(a, b), (b, a)] {
-            let (rx, tx) = (rx.to_owned(), tx.to_owned());
-            self.must(Request::L2PatchAdd { rx, tx });
-        }
+        self.patch_one_way(a, b);
+        self.patch_one_way(b, a);
+    }
+
+    /// Patch what one interface receives to another one.
+    pub fn patch_one_way(&mut self, rx: &str, tx: &str) {
+        let classes = volley_object::classes();
+        let class = classes.get("l2patch").expect("volley-l2 is registered");
+        let patch = class.instance(vec![Some(rx.into()), Some(tx.into())]);
+        self.must(Request::Set(patch.expect("names of interfaces")));
     }
 
     /// Let the control thread do its work until `done`, for at most five seconds.

@@ -1,10 +1,12 @@
-//! Requests of layer 2: `test l2patch`, `set interface l2 xconnect`.
+//! Patches and cross-connects.
 
+use crate::bridge::Control;
+use crate::model::{L2Patch, Xconnect};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use volley_graph::NodeId;
-use volley_iface::{Change, Flag, IfIdx, Interfaces};
+use volley_iface::{Change, Flag, IfIdx, Interfaces, Registry};
 use volley_model::reply::{L2Mode, L2Reply, L2Row};
 use volley_model::{Applied, Handler, ModelError, ObjectKind, Query, Reply, Request};
 
@@ -15,16 +17,22 @@ struct Binding {
     mode: L2Mode,
 }
 
-/// Carries out layer-2 requests.
+/// Carries out patches and cross-connects.
+#[derive(Clone)]
 pub struct L2Handler {
     interfaces: Rc<RefCell<Interfaces>>,
     patch: NodeId,
+    bridges: Rc<RefCell<Control>>,
     bindings: Rc<RefCell<BTreeMap<IfIdx, Binding>>>,
 }
 
 impl L2Handler {
-    /// A handler; `patch` is the node of patches.
-    pub fn new(interfaces: Rc<RefCell<Interfaces>>, patch: NodeId) -> Self {
+    /// A handler; `patch` is the node of patches, and ports of `bridges` are not free.
+    pub(crate) fn new(
+        interfaces: Rc<RefCell<Interfaces>>,
+        patch: NodeId,
+        bridges: Rc<RefCell<Control>>,
+    ) -> Self {
         let bindings: Rc<RefCell<BTreeMap<IfIdx, Binding>>> = Rc::default();
         let (ours, table) = (bindings.clone(), interfaces.borrow().table().clone());
         let default_rx = interfaces.borrow().default_rx_node();
@@ -45,6 +53,7 @@ impl L2Handler {
         L2Handler {
             interfaces,
             patch,
+            bridges,
             bindings,
         }
     }
@@ -56,63 +65,66 @@ impl L2Handler {
             .map_err(|_| ModelError::not_found(ObjectKind::Interface, name, known()))
     }
 
-    fn bind(&mut self, rx: &str, tx: &str, mode: L2Mode) -> Result<Applied, ModelError> {
-        let (rx_index, tx_index) = (self.index(rx)?, self.index(tx)?);
-        self.interfaces.borrow().refuse_sub_interfaces(rx_index)?;
-        if let Some(other) = self.bindings.borrow().get(&rx_index)
-            && other.mode != mode
-        {
-            return Err(ModelError::in_use(
-                ObjectKind::Interface,
-                rx,
-                "another patch or cross-connect",
-            ));
-        }
+    /// Makes the handler the owner of its classes.
+    pub(crate) fn own(&self, registry: &mut Registry) {
+        let shared = self.clone();
+        registry.own_setting(move |rx, _, now: Option<L2Patch>| match now {
+            Some(it) => shared.bind(rx, &it.rx, &it.tx, L2Mode::Patch),
+            None => Ok(shared.unbind(rx, L2Mode::Patch)),
+        });
+        let shared = self.clone();
+        registry.own_setting(move |rx, _, now: Option<Xconnect>| match now {
+            Some(it) => shared.bind(rx, &it.rx, &it.tx, L2Mode::Xconnect),
+            None => Ok(shared.unbind(rx, L2Mode::Xconnect)),
+        });
+    }
+
+    /// Refuses an interface that is bound in another way.
+    fn is_free(&self, rx: IfIdx, name: &str, mode: L2Mode) -> Result<(), ModelError> {
+        let bound = self
+            .bindings
+            .borrow()
+            .get(&rx)
+            .is_some_and(|it| it.mode != mode);
+        let by = match self.bridges.borrow().bridge_of(rx) {
+            Some(domain) => format!("bridge domain {domain}"),
+            None if bound => "another patch or cross-connect".to_owned(),
+            None => return Ok(()),
+        };
+        Err(ModelError::in_use(ObjectKind::Interface, name, by))
+    }
+
+    fn bind(&self, rx: IfIdx, name: &str, tx: &str, mode: L2Mode) -> Result<Applied, ModelError> {
+        let tx = self.index(tx)?;
+        self.interfaces.borrow().refuse_sub_interfaces(rx)?;
+        self.is_free(rx, name, mode)?;
         let all = self.interfaces.borrow();
         let table = all.table();
-        table.set_peer(rx_index, tx_index);
+        table.set_peer(rx, tx);
         match mode {
-            L2Mode::Patch => table.set_rx_node(rx_index, self.patch),
-            L2Mode::Xconnect => table.set(rx_index, Flag::L2, true),
+            L2Mode::Patch => table.set_rx_node(rx, self.patch),
+            L2Mode::Xconnect => table.set(rx, Flag::L2, true),
         }
-        self.bindings
-            .borrow_mut()
-            .insert(rx_index, Binding { tx: tx_index, mode });
+        self.bindings.borrow_mut().insert(rx, Binding { tx, mode });
         Ok(Applied::one())
     }
 
-    fn unbind(&mut self, rx: &str, tx: Option<&str>, mode: L2Mode) -> Result<Applied, ModelError> {
-        let rx_index = self.index(rx)?;
-        let tx_index = tx.map(|tx| self.index(tx)).transpose()?;
-        let bound = self.bindings.borrow().get(&rx_index).copied();
-        let is_it = |b: &Binding| b.mode == mode && tx_index.is_none_or(|tx| tx == b.tx);
-        if !bound.as_ref().is_some_and(is_it) {
-            let what = match mode {
-                L2Mode::Patch => "patch",
-                L2Mode::Xconnect => "cross-connect",
-            };
-            return Err(ModelError::invalid(
-                format!("interface {rx}"),
-                format!("it has no such {what}"),
-            ));
+    fn unbind(&self, rx: IfIdx, mode: L2Mode) -> Applied {
+        let bound = self.bindings.borrow().get(&rx).copied();
+        if bound.is_none_or(|it| it.mode != mode) {
+            return Applied::nothing();
         }
         let all = self.interfaces.borrow();
-        all.table().set(rx_index, Flag::L2, false);
-        all.table().set_rx_node(rx_index, all.default_rx_node());
-        self.bindings.borrow_mut().remove(&rx_index);
-        Ok(Applied::one())
+        all.table().set(rx, Flag::L2, false);
+        all.table().set_rx_node(rx, all.default_rx_node());
+        self.bindings.borrow_mut().remove(&rx);
+        Applied::one()
     }
 }
 
 impl Handler for L2Handler {
-    fn apply(&mut self, request: &Request) -> Option<Result<Applied, ModelError>> {
-        match request {
-            Request::L2PatchAdd { rx, tx } => Some(self.bind(rx, tx, L2Mode::Patch)),
-            Request::L2PatchDel { rx, tx } => Some(self.unbind(rx, Some(tx), L2Mode::Patch)),
-            Request::XconnectSet { rx, tx } => Some(self.bind(rx, tx, L2Mode::Xconnect)),
-            Request::XconnectUnset { rx } => Some(self.unbind(rx, None, L2Mode::Xconnect)),
-            _ => None,
-        }
+    fn apply(&mut self, _: &Request) -> Option<Result<Applied, ModelError>> {
+        None
     }
 
     fn query(&mut self, query: &Query) -> Option<Result<Reply, ModelError>> {

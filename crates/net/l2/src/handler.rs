@@ -1,7 +1,7 @@
 //! Requests and questions about bridge domains.
 
 use crate::bridge::{BRIDGE_DOMAINS, Bridge, Control};
-use crate::model::{BridgeDomain, L2FibEntry};
+use crate::model::{BridgeDomain, BridgePort, L2FibEntry};
 use crate::stations::{FILTERED, MacEntry, mac};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use volley_model::reply::{
     BridgeDomainRow, BridgeDomainsReply, BridgePortRow, L2FibReply, L2FibRow,
 };
 use volley_model::{
-    Applied, BridgePort, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request, key_value,
+    Applied, Handler, Mac, ModelError, ObjectKind, Query, Reply, Request, key_value,
 };
 
 type Done = Result<Applied, ModelError>;
@@ -51,6 +51,14 @@ impl BridgeHandler {
         registry.own(move |key, now: Option<BridgeDomain>| match &now {
             Some(domain) => shared.set(domain),
             None => shared.remove(key_value(key, 0)),
+        });
+        let shared = self.clone();
+        registry.own_setting(move |index, _, now: Option<BridgePort>| match &now {
+            Some(port) => shared.join(index, port),
+            None => {
+                shared.control.borrow_mut().leave(index);
+                Ok(Applied::one())
+            }
         });
         let shared = self.clone();
         registry.own(move |key, now: Option<L2FibEntry>| match &now {
@@ -110,8 +118,7 @@ impl BridgeHandler {
         Ok(Applied::one())
     }
 
-    fn join(&self, port: &BridgePort) -> Done {
-        let index = self.index(&port.interface)?;
+    fn join(&self, index: IfIdx, port: &BridgePort) -> Done {
         self.exists(port.domain)?;
         self.can_be_port(index)?;
         let mut control = self.control.borrow_mut();
@@ -132,18 +139,6 @@ impl BridgeHandler {
         let all = self.interfaces.borrow();
         let table = all.table();
         table.has(index.0, Flag::L2) || table.after_ingress(index.0) != all.default_rx_node()
-    }
-
-    /// An interface that is bound in another way, or put back in L3 mode; none for one that is no port.
-    fn other_way(&self, name: &str, request: &Request) -> Option<Done> {
-        let index = self.index(name).ok()?;
-        let domain = self.control.borrow().bridge_of(index)?;
-        if let Request::XconnectUnset { .. } = request {
-            self.control.borrow_mut().leave(index);
-            return Some(Ok(Applied::one()));
-        }
-        let by = format!("bridge domain {domain}");
-        Some(Err(ModelError::in_use(ObjectKind::Interface, name, by)))
     }
 
     fn fix(&self, entry: &L2FibEntry) -> Done {
@@ -234,11 +229,7 @@ impl BridgeHandler {
 impl Handler for BridgeHandler {
     fn apply(&mut self, request: &Request) -> Option<Done> {
         Some(match request {
-            Request::BridgePortSet(port) => self.join(port),
             Request::L2FibFlush { interface, domain } => self.flush(interface.as_deref(), *domain),
-            Request::L2PatchAdd { rx, .. }
-            | Request::XconnectSet { rx, .. }
-            | Request::XconnectUnset { rx } => return self.other_way(rx, request),
             _ => return None,
         })
     }

@@ -34,8 +34,7 @@ use volley_iface::Registry;
 
 /// Bring in `l2-patch`, `l2-xconnect`, the nodes of bridge domains, and their requests.
 pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
-    // Before cross-connects: putting a port back in L3 mode is one request for both.
-    bridges(registry)?;
+    let bridges = bridges(registry)?;
     let (patch_table, xconnect_table) = (registry.table(), registry.table());
     let patch = {
         let mut engine = registry.engine.borrow_mut();
@@ -45,13 +44,13 @@ pub fn register(registry: &mut Registry) -> Result<(), GraphError> {
         })?;
         patch
     };
-    registry
-        .handlers
-        .push(Box::new(L2Handler::new(registry.interfaces.clone(), patch)));
+    let handler = L2Handler::new(registry.interfaces.clone(), patch, bridges);
+    handler.own(registry);
+    registry.handlers.push(Box::new(handler));
     Ok(())
 }
 
-fn bridges(registry: &mut Registry) -> Result<(), GraphError> {
+fn bridges(registry: &mut Registry) -> Result<Rc<RefCell<Control>>, GraphError> {
     let table = registry.table();
     let control = {
         let mut engine = registry.engine.borrow_mut();
@@ -82,8 +81,8 @@ fn bridges(registry: &mut Registry) -> Result<(), GraphError> {
     let turns = registry.processes.every(info, move || {
         kept.upgrade().map(|control| control.borrow_mut().turn())
     });
-    let handler = BridgeHandler::new(control, registry.interfaces.clone(), turns);
+    let handler = BridgeHandler::new(control.clone(), registry.interfaces.clone(), turns);
     handler.own(registry);
     registry.handlers.push(Box::new(handler));
-    Ok(())
+    Ok(control)
 }

@@ -1,8 +1,42 @@
-//! Objects of layer 2: bridge domains and their configured stations.
+//! Objects of layer 2: patches, cross-connects, bridge domains, their ports and configured stations.
 
 use std::ops::RangeInclusive;
 use volley_model::{Mac, limits};
 use volley_object::{Class, DefinitionError, FieldError, Object};
+
+/// Patch: frames that an interface receives leave by another one, straight from the driver, without layer-2 processing.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "l2patch", file = "[[l2patch]]", one_of = "l2")]
+#[object(set = "test l2patch rx <rx> tx <tx>")]
+#[object(
+    unset = "delete l2patch <rx>",
+    unset = "test l2patch rx <rx> tx <tx> del"
+)]
+#[object(example = "test l2patch rx pg0 tx pg1")]
+pub struct L2Patch {
+    /// Receiving interface.
+    #[object(key, part_of = "interface")]
+    pub rx: String,
+    /// Transmitting interface.
+    #[object(part_of = "interface", example = "pg1")]
+    pub tx: String,
+}
+
+/// Cross-connect: frames that an interface receives leave by another one, in one direction.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "xconnect", file = "[[xconnect]]", one_of = "l2")]
+#[object(set = "set interface l2 xconnect <rx> <tx>")]
+#[object(unset = "delete xconnect <rx>")]
+#[object(unset_any = "set interface l3 <rx>")]
+#[object(example = "set interface l2 xconnect pg0 pg1")]
+pub struct Xconnect {
+    /// Receiving interface.
+    #[object(key, part_of = "interface")]
+    pub rx: String,
+    /// Transmitting interface.
+    #[object(part_of = "interface", example = "pg1")]
+    pub tx: String,
+}
 
 /// Bounds of the number of stations that a bridge domain learns.
 pub const MAC_LIMIT: RangeInclusive<u32> = 0..=1_000_000;
@@ -46,6 +80,24 @@ pub struct BridgeDomain {
     pub group_fwd_mask: u32,
 }
 
+/// Port of a bridge domain: an interface whose frames the domain forwards.
+#[derive(Clone, Debug, PartialEq, Eq, Object)]
+#[object(class = "bridge_port", file = "[[bridge_port]]", one_of = "l2")]
+#[object(set = "set interface l2 bridge <interface> <domain> [shg <shg>]")]
+#[object(unset = "delete bridge-port <interface>")]
+#[object(example = "set interface l2 bridge pg0 10 shg 1")]
+pub struct BridgePort {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    pub interface: String,
+    /// Bridge domain.
+    #[object(needs = "bridge_domain", range = limits::BRIDGE_DOMAIN, example = "10")]
+    pub domain: u32,
+    /// Split-horizon group: no frame goes from a port to another port of the same group; 0 = no group.
+    #[object(default = 0, range = 0u32..=255)]
+    pub shg: u32,
+}
+
 /// Configured station of a bridge domain: the station neither ages nor moves.
 #[derive(Clone, Debug, PartialEq, Eq, Object)]
 #[object(class = "l2fib_entry", file = "[[l2fib]]", check = L2FibEntry::check)]
@@ -54,7 +106,7 @@ pub struct BridgeDomain {
 #[object(example = "l2fib add 02:fe:00:00:00:01 10 pg0 static")]
 pub struct L2FibEntry {
     /// Bridge domain.
-    #[object(key, needs = "bridge_domain", range = limits::BRIDGE_DOMAIN)]
+    #[object(key, needs = "bridge_domain", range = limits::BRIDGE_DOMAIN, example = "10")]
     pub domain: u32,
     /// MAC address of the station.
     #[object(key)]
@@ -85,5 +137,11 @@ impl L2FibEntry {
 
 /// The classes of this crate.
 pub fn classes() -> Result<Vec<Class>, DefinitionError> {
-    Ok(vec![BridgeDomain::class()?, L2FibEntry::class()?])
+    Ok(vec![
+        L2Patch::class()?,
+        Xconnect::class()?,
+        BridgeDomain::class()?,
+        BridgePort::class()?,
+        L2FibEntry::class()?,
+    ])
 }

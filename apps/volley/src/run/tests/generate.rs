@@ -3,11 +3,11 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
-use volley_l2::model::{BridgeDomain, L2FibEntry};
+use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, Xconnect};
 use volley_model::{
-    AdminState, BridgePort, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac,
-    MemifRole, MemifSocket, MemifSpec, Mroute, Neighbor, Path, PathTarget, PcapFiles, Prefix,
-    Request, Route, Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
+    AdminState, Enter, Family, Feature, IfAddress, InterfaceKind, InterfaceSpec, Mac, MemifRole,
+    MemifSocket, MemifSpec, Mroute, Neighbor, Path, PathTarget, PcapFiles, Prefix, Request, Route,
+    Sizes, StreamSource, StreamSpec, SubInterfaceSpec, Switch, VlanTag,
 };
 use volley_object::Object;
 
@@ -200,8 +200,8 @@ fn a_route() -> impl Strategy<Value = Route> {
 
 fn l2() -> impl Strategy<Value = Request> {
     (name(), name(), any::<bool>()).prop_map(|(rx, tx, patch)| match patch {
-        true => Request::L2PatchAdd { rx, tx },
-        false => Request::XconnectSet { rx, tx },
+        true => Request::set(&L2Patch { rx, tx }).unwrap(),
+        false => Request::set(&Xconnect { rx, tx }).unwrap(),
     })
 }
 
@@ -227,11 +227,12 @@ fn removed(request: Request) -> Request {
 
 fn bridge_port() -> impl Strategy<Value = Request> {
     (name(), 1u32..3, 0u32..2).prop_map(|(interface, domain, shg)| {
-        Request::BridgePortSet(BridgePort {
+        let port = BridgePort {
             interface,
             domain,
             shg,
-        })
+        };
+        Request::set(&port).unwrap()
     })
 }
 
@@ -381,7 +382,15 @@ fn any_change() -> impl Strategy<Value = Request> {
         2 => station(),
         1 => bridge_domain().prop_map(removed),
         1 => station().prop_map(removed),
-        1 => name().prop_map(|rx| Request::XconnectUnset { rx }),
+        1 => l2().prop_map(removed),
+        1 => l2().prop_map(|request| match request {
+            Request::Set(object) => Request::UnsetExact(object),
+            other => other,
+        }),
+        1 => bridge_port().prop_map(|request| match request {
+            Request::Set(object) => Request::UnsetAny(object.key()),
+            other => other,
+        }),
         4 => mroute(),
         1 => group().prop_map(|(group, source, table)| Request::MrouteDel { group, source, table }),
         2 => feature(switch),

@@ -4,23 +4,7 @@ use super::args::Args;
 use super::interface::stray;
 use crate::grammar::Id;
 use crate::render::View;
-use volley_model::{BridgePort, Query, Request, SyntaxError};
-
-/// Whether a command is about bridge domains.
-pub(super) fn is_one(id: Id) -> bool {
-    matches!(id, Id::SetL2Bridge | Id::L2FibFlush)
-}
-
-pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    Ok(match id {
-        Id::SetL2Bridge => Request::BridgePortSet(BridgePort {
-            interface: args.text()?,
-            domain: args.number32()?,
-            shg: args.maybe_number32()?.unwrap_or(0),
-        }),
-        _ => flush(args)?,
-    })
-}
+use volley_model::{Query, Request, SyntaxError};
 
 /// `show bridge-domain`, `show l2fib`.
 pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<(Query, View), SyntaxError> {
@@ -33,7 +17,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<(Query, View), Syntax
     })
 }
 
-fn flush(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
+pub(super) fn flush(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     for word in ["l2fib", "flush-mac"] {
         args.take(word);
     }

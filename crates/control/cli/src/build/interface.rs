@@ -165,24 +165,6 @@ pub(super) fn unnumbered(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     Ok(Request::InterfaceUnnumbered { name, uses })
 }
 
-pub(super) fn l2(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
-    let rx = args.text()?;
-    Ok(match id {
-        Id::SetL3 => Request::XconnectUnset { rx },
-        Id::SetXconnect => Request::XconnectSet {
-            rx,
-            tx: args.text()?,
-        },
-        _ => {
-            let tx = args.text()?;
-            match args.has("del") {
-                true => Request::L2PatchDel { rx, tx },
-                false => Request::L2PatchAdd { rx, tx },
-            }
-        }
-    })
-}
-
 pub(super) fn feature(args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let interface = args.text()?;
     let feature = args.text()?;

@@ -208,7 +208,6 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         | Id::SetName
         | Id::SetTable
         | Id::SetAddress => interface::set(id, args)?,
-        Id::SetXconnect | Id::SetL3 | Id::L2Patch => interface::l2(id, args)?,
         Id::SetFeature => interface::feature(args)?,
         Id::WorkersAdd | Id::WorkersDel | Id::SetVectorSize => workers::request(id, args)?,
         Id::SetUnnumbered => interface::unnumbered(args)?,
@@ -222,7 +221,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::TraceAdd => stream::trace(args)?,
         Id::PcapOff | Id::PcapOn => stream::pcap(id, args)?,
         Id::MrouteAdd | Id::MrouteDel => mroute::request(id, args)?,
-        id if bridge::is_one(id) => bridge::request(id, args)?,
+        Id::L2FibFlush => bridge::flush(args)?,
         Id::ShowLog | Id::SetLogLevel => return log::action(id, args),
         id if paths::is_one(id) => paths::request(id, args)?,
         show => return show::query(show, args),

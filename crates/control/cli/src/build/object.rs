@@ -13,6 +13,7 @@ pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Req
     let pattern = match command.verb {
         Verb::Set(i) => class.set_patterns().get(i),
         Verb::Unset(i) => class.unset_patterns().get(i),
+        Verb::UnsetAny(i) => class.unset_any_patterns().get(i),
         Verb::Default => None,
     };
     let read = read(&class, pattern, args.all())?;
@@ -22,14 +23,18 @@ pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Req
         let column = at.and_then(|at| read.columns.get(at).copied().flatten());
         SyntaxError::new(column.unwrap_or(end), error)
     };
+    let whole = || class.instance(read.slots.clone());
+    let key = || {
+        let keys = read.slots.iter().take(class.keys().len());
+        class.key(keys.flatten().cloned().collect())
+    };
     match command.verb {
-        Verb::Set(_) => class.instance(read.slots.clone()).map(Request::Set),
-        _ => {
-            let keys = read.slots.iter().take(class.keys().len());
-            class
-                .key(keys.flatten().cloned().collect())
-                .map(Request::Unset)
+        Verb::Set(_) => whole().map(Request::Set),
+        Verb::Unset(_) if pattern.is_some_and(|p| p.names_value(class.fields())) => {
+            whole().map(Request::UnsetExact)
         }
+        Verb::UnsetAny(_) => key().map(Request::UnsetAny),
+        Verb::Unset(_) | Verb::Default => key().map(Request::Unset),
     }
     .map_err(placed)
 }

@@ -190,8 +190,6 @@ commands! {
         "Have an interface without addresses use those of another, or no longer.", "set interface unnumbered pg0 use pg1";
     SetAddress: "set interface (ip | ip6) address [del] <interface> <ifaddress>",
         "Add or remove an address.", "set interface ip address pg0 192.0.2.1/24";
-    SetXconnect: "set interface l2 xconnect <rx> <tx>", "Send what one interface receives out of another (L2 cross-connect).", "set interface l2 xconnect pg0 pg1";
-    SetL3: "set interface l3 <rx>", "Put an interface back in L3 mode.", "set interface l3 pg0";
     SetFeature: "set [interface] feature <interface> <feature> arc <arc> [disable]",
         "Switch a feature on or off.", "set interface feature pg0 ip4-not-enabled arc ip4-unicast";
     SetNeighbor: "set (ip | ip6) neighbor [static] <interface> <address> <mac> [static]",
@@ -214,10 +212,7 @@ commands! {
         "ip mroute add 239.1.1.1 source 192.0.2.9 accept pg0 forward pg1 pg2";
     MrouteDel: "(ip | ip6) mroute del~ete (<address> | <prefix>) {table <table> | source <address>}", "Remove a multicast route.", "ip mroute del 239.1.1.1 source 192.0.2.9";
 
-    SetL2Bridge: "set interface l2 bridge <interface> <n> [shg <n>]",
-        "Make an interface a port of a bridge domain; 'set interface l3' takes it out again.", "set interface l2 bridge pg0 10 shg 1";
     L2FibFlush: "l2fib flush-mac {interface <interface> | bridge-domain <n>}", "Forget learned stations: all, of an interface, of a bridge domain.", "l2fib flush-mac bridge-domain 10";
-    L2Patch: "test l2patch rx <rx> tx <tx> [del]", "Patch one interface to another, or undo it.", "test l2patch rx pg0 tx pg1";
 
     StreamNew: "packet-generator new {name <name> | interface <interface> | source <interface> | node <node> | limit <n> | rate <rate> | \
          size (<size> | random <size> | imix [<imix>]) | maxframe <n> | seed <n> | worker <n> | no-recycle | \

@@ -6,7 +6,8 @@ use super::pattern::{Pattern, Word};
 use super::slots::{Slot, Takes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
-use volley_object::{Class, Classes, FieldDef, Kind, ObjectKey, Shape};
+use volley_object::pattern::spell;
+use volley_object::{Class, Classes, FieldDef, Instance, Kind, ObjectKey, Shape};
 
 /// What a command does with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(crate) enum Verb {
     Set(usize),
     /// Removes it, by this pattern.
     Unset(usize),
+    /// Removes it, or the object of its key in another class of its group, by this pattern.
+    UnsetAny(usize),
     /// Removes it or gives it its defaults back: a command that every class has.
     Default,
 }
@@ -34,7 +37,9 @@ pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
         let set = patterns.map(|(i, p)| (Verb::Set(i), p));
         let patterns = class.unset_patterns().iter().enumerate();
         let unset = patterns.map(|(i, p)| (Verb::Unset(i), p));
-        for (verb, pattern) in set.chain(unset) {
+        let patterns = class.unset_any_patterns().iter().enumerate();
+        let any = patterns.map(|(i, p)| (Verb::UnsetAny(i), p));
+        for (verb, pattern) in set.chain(unset).chain(any) {
             all.push(command(
                 class,
                 verb,
@@ -53,15 +58,26 @@ fn command(class: &Class, verb: Verb, text: String, pattern: Pattern) -> (Comman
     let example = match (verb, sample) {
         (Verb::Set(_), _) | (_, None) => class.def().example.to_owned(),
         (Verb::Unset(i), Some(key)) => {
-            let patterns = class.unset_patterns();
-            let spelled = patterns.get(i).and_then(|p| key.spelled_by(p));
+            let pattern = class.unset_patterns().get(i);
+            let whole = Instance::sample(class, "pg0");
+            let spelled = pattern.and_then(|p| {
+                let by_key = key.spelled_by(p);
+                by_key.or_else(|| whole.and_then(|it| spell(p, &it)))
+            });
             spelled.unwrap_or_else(|| key.unset_command())
         }
+        (Verb::UnsetAny(_), Some(key)) => key.unset_any_command(),
         (Verb::Default, Some(key)) => key.default_command(),
     };
     let doc = match verb {
         Verb::Set(_) => class.doc().to_owned(),
         Verb::Unset(_) => format!("Remove: {}", class.doc()),
+        Verb::UnsetAny(_) => {
+            let all = volley_object::classes();
+            let group = all.group_of(class).map(|c| c.noun());
+            let nouns: Vec<String> = group.chain([class.noun()]).collect();
+            format!("Remove what an interface has of: {}.", nouns.join(", "))
+        }
         Verb::Default => format!("Give the defaults back to: {}", class.doc()),
     };
     let id = Id::Object(ObjectCommand {

@@ -3,6 +3,7 @@
 use super::{Done, Editor};
 use crate::key::{Key, Value};
 use std::sync::Arc;
+use volley_model::{ModelError, ObjectKind};
 use volley_object::{Instance, ObjectKey};
 
 impl Editor<'_> {
@@ -11,6 +12,7 @@ impl Editor<'_> {
     pub(super) fn set_object(&mut self, object: &Instance) -> Done {
         let key = object.key();
         self.owner_exists(&key)?;
+        self.is_alone(&key)?;
         let always = key.class().unset_patterns().is_empty();
         let says = !(always && object.is_usual());
         let value = says.then(|| Value::Object(Arc::new(object.clone())));
@@ -18,10 +20,63 @@ impl Editor<'_> {
         Ok(())
     }
 
-    /// Removes an object. A part of an interface may be absent already.
+    /// Refuses an object where an interface has one of another class of its group.
+    fn is_alone(&self, key: &ObjectKey) -> Done {
+        if key.class().def().one_of.is_empty() {
+            return Ok(());
+        }
+        let classes = volley_object::classes();
+        for other in classes.group_of(key.class()) {
+            let other = Key::object(key.of_class(other));
+            if let Some(Value::Object(object)) = self.state.get(&other) {
+                let by = format!("{other} ({})", object.summary());
+                let name = key.owner().unwrap_or_default();
+                return Err(ModelError::in_use(ObjectKind::Interface, name, by));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes an object that is exactly this one.
+    pub(super) fn unset_exact(&mut self, object: &Instance) -> Done {
+        let key = object.key();
+        self.owner_exists(&key)?;
+        match self.state.get(&Key::object(key.clone())) {
+            Some(Value::Object(now)) if **now != *object => {
+                let why = format!("it has {}, not {}", now.summary(), object.summary());
+                Err(ModelError::invalid(key, why))
+            }
+            _ => self.unset_object(&key),
+        }
+    }
+
+    /// Removes the object of an interface that is of any class of the group.
+    pub(super) fn unset_any(&mut self, key: &ObjectKey) -> Done {
+        self.owner_exists(key)?;
+        let classes = volley_object::classes();
+        let mut nouns = vec![key.class().noun()];
+        if self.state.has(&Key::object(key.clone())) {
+            return self.unset_object(key);
+        }
+        for class in classes.group_of(key.class()) {
+            let other = key.of_class(class);
+            if self.state.has(&Key::object(other.clone())) {
+                return self.unset_object(&other);
+            }
+            nouns.push(class.noun());
+        }
+        nouns.sort();
+        let what = format!("interface {}", key.owner().unwrap_or_default());
+        let why = format!("it has none of: {}", nouns.join(", "));
+        Err(ModelError::invalid(what, why))
+    }
+
+    /// Removes an object. A part of an interface may be absent already, unless it is of a group.
     pub(super) fn unset_object(&mut self, key: &ObjectKey) -> Done {
         self.owner_exists(key)?;
-        let is_setting = key.owner().is_some() || key.class().unset_patterns().is_empty();
+        let class = key.class();
+        let is_part = key.owner().is_some() && class.def().one_of.is_empty();
+        let is_setting = is_part || class.unset_patterns().is_empty();
         let key = Key::object(key.clone());
         if is_setting && !self.state.has(&key) {
             return Ok(());

@@ -66,10 +66,9 @@ pub fn up(daemon: &mut Daemon, name: &str) {
 
 /// What `rx` receives goes out by `tx`.
 pub fn one_way(daemon: &mut Daemon, rx: &str, tx: &str) {
-    daemon.must(Request::L2PatchAdd {
-        rx: rx.into(),
-        tx: tx.into(),
-    });
+    let (rx, tx) = (rx.into(), tx.into());
+    let patch = volley_l2::model::L2Patch { rx, tx };
+    daemon.must(Request::set(&patch).unwrap());
 }
 
 pub fn delete(daemon: &mut Daemon, name: &str) {

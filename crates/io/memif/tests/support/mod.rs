@@ -109,7 +109,8 @@ impl Router {
 
     pub fn patch(&mut self, rx: &str, tx: &str) {
         let (rx, tx) = (rx.to_owned(), tx.to_owned());
-        self.apply(Request::L2PatchAdd { rx, tx }).unwrap();
+        let patch = volley_l2::model::L2Patch { rx, tx };
+        self.apply(Request::set(&patch).unwrap()).unwrap();
     }
 
     /// One round of everything.

@@ -15,7 +15,7 @@ use support::users::{Users, is_root};
 use support::{Daemon, Folder, secret, text, volley};
 use volley_cli::{Action, parse_line, reference};
 use volley_control::Core;
-use volley_model::{Query, Request, Role};
+use volley_model::{ConfigSource, Query, Request, Role};
 
 const PLAIN: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\naddresses = [\"10.0.0.1/24\"]\n\
     [[interface]]\nname = \"m0\"\nkind = \"memif\"\nmemif = { secret = \"psst\" }\n";
@@ -34,7 +34,7 @@ const COMMANDS: &[(&str, Role)] = &[
     ("trace add pg-input 1", Role::Operate),
     ("ping 10.0.0.1 count 1", Role::Operate),
     ("set log level debug module memif", Role::Operate),
-    ("set interface mtu pg0 1400", Role::Configure),
+    ("set interface mtu 1400 pg0", Role::Configure),
     ("set user ada role configure", Role::Configure),
     ("config commit", Role::Configure),
     ("config rollback 1", Role::Configure),
@@ -62,6 +62,8 @@ fn each_user_does_what_its_role_allows() {
         for (line, needed) in COMMANDS {
             let output = users.ctl(user, &daemon, line);
             let said = refusal(&output);
+            let whole = text(&output.stderr);
+            assert!(!whole.contains("column "), "{line}: {whole}");
             assert_eq!(
                 said.is_none(),
                 role >= Some(*needed),
@@ -87,7 +89,7 @@ fn each_user_does_what_its_role_allows() {
     assert!(said.contains("`usermod -aG volley eve`"), "{said}");
     assert!(said.contains("run the client as root"), "{said}");
     // A refusal is logged with who, and is an event.
-    let log = daemon.json("show log max 1000");
+    let log = daemon.json("show log 1000");
     let records = log["records"].as_array().unwrap();
     let refused = |user: &str| {
         records.iter().any(|r| {
@@ -154,6 +156,7 @@ fn every_path_of_the_http_interface_has_its_role() {
                 "/v1/transactions" => r#"[{"interface-mtu":{"name":"pg0","mtu":1400}}]"#,
                 "/v1/config/rollback" => r#"{"number":1}"#,
                 "/v1/config/diff" => r#"{"from":"running","to":"running"}"#,
+                "/v1/config/confirm" | "/v1/config/history" => "",
                 _ if path.starts_with("/v1/config/") => r#"{"source":"running"}"#,
                 _ => "{}",
             };
@@ -203,6 +206,9 @@ fn url(path: &str, operation: &Value) -> String {
             "name" if path.starts_with("/v1/show/") => "ip4-input",
             "destination" => "10.0.0.1",
             "interface" => "pg0",
+            "prefix" => "2001:db8::%2F64",
+            "address" | "group" | "source" => "192.0.2.9",
+            "mac" => "02:00:00:00:00:09",
             _ => "1",
         };
         match parameter["in"] == "path" {
@@ -254,7 +260,13 @@ fn every_command_has_the_role_of_its_kind() {
         .map(|(at, m)| page.split_at(at + m.len()))
     {
         let line = rest.split('`').next().unwrap();
-        let action = parse_line(line).unwrap().action;
+        let mut action = parse_line(line).unwrap().action;
+        if let Action::Config(action) = &mut action
+            && let Some(source) = action.file_mut()
+        {
+            // As the client sends it: it has read the file itself.
+            *source = ConfigSource::Text(String::new());
+        }
         let role = match &action {
             Action::Query(query, _) => Some(query.role()),
             Action::Config(action) => Some(action.role()),
@@ -367,7 +379,7 @@ fn a_role_that_is_taken_is_gone_for_a_client_that_is_connected() {
         ],
     );
     let mut input = child.stdin.take().unwrap();
-    writeln!(input, "set interface mtu pg0 1400").unwrap();
+    writeln!(input, "set interface mtu 1400 pg0").unwrap();
     input.flush().unwrap();
     let begun = Instant::now();
     while !daemon.ok("config show").contains("mtu = 1400") {
@@ -378,7 +390,7 @@ fn a_role_that_is_taken_is_gone_for_a_client_that_is_connected() {
         std::thread::sleep(Duration::from_millis(50));
     }
     daemon.ok("set user cyd role read");
-    writeln!(input, "set interface mtu pg0 1300").unwrap();
+    writeln!(input, "set interface mtu 1300 pg0").unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stderr);

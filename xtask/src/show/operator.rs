@@ -200,4 +200,22 @@ pub const ITEMS: &[Item] = &[
         "a file that differs from the commit is reported at start",
         Work::Command(&["test", "-p", "volley", "--test", "operator", "--", "a_file"]),
     ),
+    item(
+        "week-boot",
+        "a boot without an interface that appears later: it is waited for, then traffic flows and FRR's sessions come up",
+        Work::Command(&["test", "-p", "volley", "--test", "week", "a_boot"]),
+    ),
+    item(
+        "week-interfaces",
+        "interfaces of every kind go down and up, are deleted and created 5 times: no ping lost, nothing left, FRR stays up",
+        Work::Command(&["test", "-p", "volley", "--test", "week", "interfaces_of"]),
+    ),
+    long(
+        "week-whole",
+        "the same 100 times, and an interface that appears after 30 seconds",
+        Work::With(
+            &[("VOLLEY_WEEK", "100")],
+            &["test", "-p", "volley", "--test", "week"],
+        ),
+    ),
 ];

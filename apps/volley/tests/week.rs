@@ -1,0 +1,258 @@
+//! An operator's first week, scripted: a boot without one of the interfaces, and interfaces of every kind that go down and up, are
+//! deleted and created again, while other packets pass and FRR speaks with its neighbours.
+//!
+//! `VOLLEY_WEEK=N` makes N rounds of each kind (5 without it), and lets the missing interface appear after 30 seconds instead of 3.
+//! Needs root, `ip` and `ping`; FRR where it is installed. Says so and passes, or leaves FRR out, where they are not there.
+
+mod support;
+
+#[path = "week/bench.rs"]
+mod bench;
+#[path = "week/held.rs"]
+mod held;
+#[path = "week/scenes.rs"]
+mod scenes;
+
+use bench::{Bench, Speakers, behind};
+use held::Held;
+use scenes::{End, Scene, Works};
+use serde_json::Value;
+use std::time::Duration;
+use support::bed::{Bed, Space, interface, resident_kib, wait_for_link};
+use support::http::Http;
+use support::mirror::{in_step, soon};
+use support::pinging::Pinged;
+use support::{Daemon, Folder};
+
+/// Rounds of each kind of interface, if the environment says how many.
+fn asked() -> Option<usize> {
+    let said = std::env::var("VOLLEY_WEEK").ok()?;
+    let rounds = said
+        .parse()
+        .ok()
+        .filter(|n| *n >= 2)
+        .unwrap_or_else(|| panic!("VOLLEY_WEEK={said}: give the number of rounds, 2 or more"));
+    Some(rounds)
+}
+
+/// How much more memory the router may hold on average in the last tenth of the rounds than in the second, in KiB.
+const GROWTH: u64 = 1024;
+
+/// Kinds of interfaces that the daemon's API has.
+fn kinds(daemon: &Daemon) -> Vec<String> {
+    let mut http = Http::connect(&daemon.folder.file("s.http.sock"));
+    let document = http.get("/v1/openapi.json");
+    let kind = &document["components"]["schemas"]["InterfaceKind"];
+    let variants = kind["oneOf"].as_array().unwrap();
+    // A variant with data is an object of one field; one without is a word.
+    let name = |variant: &Value| {
+        let field = variant["required"][0].as_str();
+        let word = variant["const"].as_str().or(variant["enum"][0].as_str());
+        field.or(word).unwrap().to_owned()
+    };
+    variants.iter().map(name).collect()
+}
+
+/// Sent and received packets of an interface.
+fn passed(daemon: &Daemon, name: &str) -> [u64; 2] {
+    let row = interface(daemon, name);
+    ["tx", "rx"].map(|way| row[way]["packets"].as_u64().unwrap())
+}
+
+fn works(bench: &Bench, end: &End, when: &str) {
+    let what = format!("{} works {when}", end.name);
+    if end.works != Works::Refused {
+        soon(&what, || interface(&bench.daemon, end.name)["link"] == "up");
+    }
+    match end.works {
+        Works::Answers => bench.answered(end.net, &what),
+        Works::Replies | Works::Transmits => {
+            let ways = if end.works == Works::Replies { 2 } else { 1 };
+            let before = passed(&bench.daemon, end.name);
+            soon(&what, || {
+                let now = passed(&bench.daemon, end.name);
+                (0..ways).all(|way| now[way] > before[way])
+            });
+        }
+        Works::Refused => {}
+    }
+}
+
+/// Addresses, a neighbour, a route over it, and an LCP tap.
+fn configure(bench: &Bench, end: &End) {
+    let (daemon, End { name, net, .. }) = (&bench.daemon, end);
+    for line in [
+        format!("set interface ip address {name} 10.90.{net}.1/24"),
+        format!("set interface ip6 address {name} 2001:db8:90:{net:x}::1/64"),
+        format!("set interface state {name} up"),
+        format!("lcp create {name} host-if tw{net} netns {}", bench.twins.0),
+        format!("set ip neighbor {name} 10.90.{net}.77 02:00:00:00:00:77"),
+        format!("ip route add 100.64.{net}.0/24 via 10.90.{net}.77 {name}"),
+    ] {
+        daemon.ok(&line);
+    }
+}
+
+/// Create the interfaces of a scene, let them work, set them down and up, and delete them.
+fn round(bench: &Bench, scene: &Scene) {
+    let daemon = &bench.daemon;
+    if scene.ends[0].works == Works::Refused {
+        let refused = daemon.refused(&scene.create[0]);
+        assert!(refused.contains("is not supported"), "{refused}");
+        return;
+    }
+    for line in &scene.create {
+        daemon.ok(line);
+    }
+    for end in &scene.ends {
+        configure(bench, end);
+    }
+    for end in &scene.ends {
+        works(bench, end, "after it was created");
+        daemon.ok(&format!("set interface state {} down", end.name));
+        assert_eq!(interface(daemon, end.name)["state"], "down");
+        daemon.ok(&format!("set interface state {} up", end.name));
+        works(bench, end, "after it was down");
+    }
+    for End { name, net, .. } in &scene.ends {
+        let route = format!("100.64.{net}.0/24 via 10.90.{net}.77 {name}");
+        daemon.ok(&format!("ip route del {route}"));
+    }
+    for line in scene
+        .delete
+        .iter()
+        .filter(|l| l.starts_with("packet-generator"))
+    {
+        daemon.ok(line);
+    }
+    for end in &scene.ends {
+        daemon.ok(&format!("delete interface {}", end.name));
+    }
+    for line in scene
+        .delete
+        .iter()
+        .filter(|l| !l.starts_with("packet-generator"))
+    {
+        daemon.ok(line);
+    }
+}
+
+/// The rounds of a scene. Nothing is left of it, and the memory stays flat.
+fn rounds(bench: &Bench, scene: &Scene, count: usize) {
+    let before = Held::settled(bench);
+    round(bench, scene);
+    // What the process opens once for all interfaces of a kind stays open. All else must be gone already.
+    let first = Held {
+        files: Held::settled(bench).files,
+        maps: Held::settled(bench).maps,
+        threads: Held::settled(bench).threads,
+        nodes: Held::settled(bench).nodes,
+        ..before
+    };
+    let what = format!("{} after the first round", scene.kind);
+    Held::same_as(bench, &first, &what);
+    let mut memory = Vec::new();
+    for _ in 1..count {
+        round(bench, scene);
+        memory.push(resident_kib(bench.daemon.pid()));
+    }
+    let what = format!("{} after {count} rounds", scene.kind);
+    Held::same_as(bench, &first, &what);
+    let tenth = count.div_ceil(10).min(memory.len());
+    let mean = |part: &[u64]| part.iter().sum::<u64>() / part.len() as u64;
+    let second = mean(&memory[(tenth - 1).min(memory.len() - tenth)..][..tenth]);
+    let last = mean(&memory[memory.len() - tenth..]);
+    println!(
+        "{}: {count} rounds, memory {second} KiB, then {last} KiB",
+        scene.kind
+    );
+    assert!(
+        last <= second + GROWTH,
+        "{}: memory grows: {memory:?} KiB",
+        scene.kind
+    );
+}
+
+fn no_errors(daemon: &Daemon) {
+    let log = daemon.log();
+    let errors: Vec<&str> = log.lines().filter(|l| l.contains("Z error ")).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn interfaces_of_every_kind_come_and_go_and_nothing_is_left() {
+    let Some(bench) = Bench::new() else { return };
+    let kinds = kinds(&bench.daemon);
+    let scenes = scenes::of(&bench, &kinds);
+    let pings = bench.pinging();
+    for scene in &scenes {
+        rounds(&bench, scene, asked().unwrap_or(5));
+    }
+    for (ping, version) in pings.into_iter().zip(["IPv4", "IPv6"]) {
+        let Pinged { missed, answered } = ping.stop();
+        println!("{version}: {answered} answers, {} lost", missed.len());
+        assert!(answered > 100 && missed.is_empty(), "{missed:?}");
+    }
+    if let Some(speakers) = &bench.speakers {
+        assert_eq!(speakers.ups_and_downs(), (1, 0), "{}", speakers.changes());
+        speakers.announced(&bench.daemon, 77);
+    }
+    in_step(&bench.daemon);
+    no_errors(&bench.daemon);
+    no_errors(&bench.peer);
+}
+
+/// The router of the bed with LCP taps, committed.
+fn committed(bed: &Bed, twins: &Space, state: &str) -> Daemon {
+    let daemon = bed.router_by("", &["--state-dir", state]);
+    for end in ["left", "right"] {
+        daemon.ok(&format!("lcp create {end} host-if {end} netns {}", twins.0));
+    }
+    in_step(&daemon);
+    daemon.ok("config commit");
+    daemon
+}
+
+#[test]
+fn a_boot_without_an_interface_waits_for_it_with_all_that_depends_on_it() {
+    let Some(bed) = Bed::new() else { return };
+    let (twins, state) = (Space::new(bed.name("k")).unwrap(), Folder::new());
+    twins.ip("link set lo up");
+    let state = state.file("state").display().to_string();
+    committed(&bed, &twins, &state).stop("TERM");
+    bed.ip("r", "link del right");
+
+    let mut daemon = Daemon::start("", &["--state-dir", &state]);
+    let log = daemon.log();
+    assert!(log.contains("commit 1 is in force"), "{log}");
+    let speakers = Speakers::start(&bed, &twins, &[("a", 77), ("b", 78)]);
+    wait_for_link(&mut daemon, "left", "up");
+    if let Some(speakers) = &speakers {
+        speakers.announced(&daemon, 77);
+    }
+    let missing = asked().map_or(3, |_| 30);
+    for _ in 0..missing {
+        std::thread::sleep(Duration::from_secs(1));
+        let row = interface(&daemon, "right");
+        assert!(row["waiting"] == true && row["link"] == "down", "{row}");
+        assert_eq!(bed.pings("a", "10.77.0.1", 1, "0.2"), 1);
+    }
+    let shown = daemon.ok("show interfaces");
+    let why = format!("right: waiting for right in namespace {}\n", bed.name("r"));
+    assert!(shown.contains(&why), "{shown}");
+    assert_eq!(daemon.ok("config diff").trim(), "no difference");
+
+    bed.plug_in("b", "right", 78);
+    wait_for_link(&mut daemon, "right", "up");
+    assert_eq!(interface(&daemon, "right")["waiting"], false);
+    bed.soon_through("the interface has appeared");
+    assert_eq!(bed.pings("a", "10.78.0.2", 20, "0.05"), 20);
+    if let Some(speakers) = &speakers {
+        speakers.announced(&daemon, 78);
+        assert_eq!(bed.pings("a", &behind(78), 20, "0.05"), 20);
+        assert_eq!(speakers.ups_and_downs(), (2, 0), "{}", speakers.changes());
+    }
+    in_step(&daemon);
+    assert_eq!(daemon.ok("config diff").trim(), "no difference");
+    no_errors(&daemon);
+}

@@ -1,0 +1,184 @@
+//! The bed of a week: hosts a and b, the router between them with LCP taps and FRR on them, and a second Volley at the other
+//! ends of interfaces.
+
+use super::support::bed::{Bed, Space, must};
+use super::support::mirror::{in_step, soon};
+use super::support::pinging::Pinging;
+use super::support::routing::{FRR, Routing, SETTLE, able, within};
+use super::support::{Daemon, Folder};
+
+/// FRR on the LCP taps of a router, and at one or both of the bed's hosts, with BGP between them.
+pub struct Speakers {
+    router: Routing,
+    _hosts: Vec<Routing>,
+}
+
+/// Where the hosts' networks are: 198.51.NET.0/24 behind the host of 10.NET.0.0/16.
+pub fn behind(net: u16) -> String {
+    format!("198.51.{net}.1")
+}
+
+fn neighbor(address: &str, number: u32) -> String {
+    let peer = format!(" neighbor {address}");
+    format!("{peer} remote-as {number}\n{peer} timers 1 3\n{peer} timers connect 1\n")
+}
+
+/// A configuration of bgpd.
+fn bgp(number: u32, id: &str, neighbors: &str, family: &str) -> String {
+    format!(
+        "hostname as{number}\nlog file FILE informational\nrouter bgp {number}\n bgp router-id {id}\n bgp log-neighbor-changes\n \
+         no bgp ebgp-requires-policy\n no bgp network import-check\n{neighbors} address-family ipv4 unicast\n{family} exit-address-family\n"
+    )
+}
+
+fn speak(space: String, name: &str, config: &str) -> Routing {
+    let mut routing = Routing::new(space);
+    routing.seconds = 5400;
+    routing.frr("zebra", &format!("hostname {name}\n"));
+    let log = routing.folder.file("changes.log").display().to_string();
+    routing.frr("bgpd", &config.replace("FILE", &log));
+    routing
+}
+
+impl Speakers {
+    /// None, and a printed reason, where FRR is not installed. `hosts` are names with the numbers of their networks.
+    pub fn start(bed: &Bed, twins: &Space, hosts: &[(&str, u16)]) -> Option<Speakers> {
+        let programs = ["zebra", "bgpd"].map(|name| format!("{FRR}/{name}"));
+        if !able(&programs.each_ref().map(String::as_str)) {
+            return None;
+        }
+        let all: String = hosts
+            .iter()
+            .map(|(_, net)| neighbor(&format!("10.{net}.0.2"), 65_000 + u32::from(*net)))
+            .collect();
+        let router = speak(
+            twins.0.clone(),
+            "router",
+            &bgp(65_000, "10.77.0.1", &all, ""),
+        );
+        let host = |(host, net): &(&str, u16)| {
+            bed.ip(host, "link set lo up");
+            bed.ip(host, &format!("addr add {}/24 dev lo", behind(*net)));
+            let config = bgp(
+                65_000 + u32::from(*net),
+                &format!("10.{net}.0.2"),
+                &neighbor(&format!("10.{net}.0.1"), 65_000),
+                &format!("  network 198.51.{net}.0/24\n"),
+            );
+            speak(bed.name(host), host, &config)
+        };
+        let _hosts = hosts.iter().map(host).collect();
+        Some(Speakers { router, _hosts })
+    }
+
+    /// The router's log of changes of sessions.
+    pub fn changes(&self) -> String {
+        let file = self.router.folder.file("changes.log");
+        std::fs::read_to_string(file).unwrap_or_default()
+    }
+
+    /// Waits until the router forwards to what a host announces.
+    pub fn announced(&self, daemon: &Daemon, net: u16) {
+        let route = format!("show ip fib {}", behind(net));
+        let via = format!("via 10.{net}.0.2");
+        let there = within(SETTLE, || daemon.ok(&route).contains(&via));
+        assert!(
+            there,
+            "no route by BGP to {}: {}\n{}",
+            behind(net),
+            daemon.ok(&route),
+            self.changes()
+        );
+    }
+
+    /// How many times a session went down.
+    pub fn ups_and_downs(&self) -> (usize, usize) {
+        let said = self.changes();
+        let all = said.lines().filter(|l| l.contains("%ADJCHANGE"));
+        let (ups, downs): (Vec<&str>, Vec<&str>) = all.partition(|l| l.contains(" Up"));
+        (ups.len(), downs.len())
+    }
+}
+
+pub struct Bench {
+    pub bed: Bed,
+    pub folder: Folder,
+    /// The router that the week is about.
+    pub daemon: Daemon,
+    /// The Volley at the other ends.
+    pub peer: Daemon,
+    /// The namespaces of the LCP taps, of the router's kernel interfaces, and of what is at their other ends.
+    pub twins: Space,
+    pub wires: Space,
+    pub peers: Space,
+    pub speakers: Option<Speakers>,
+}
+
+impl Bench {
+    pub fn new() -> Option<Bench> {
+        let bed = Bed::new()?;
+        let space = |at: &str| {
+            let space = Space::new(bed.name(at)).unwrap();
+            space.ip("link set lo up");
+            space
+        };
+        let (twins, wires, peers) = (space("k"), space("w"), space("p"));
+        // The log keeps records in memory, up to a limit: without those of every change the memory that is left shows leaks.
+        let daemon = bed.router_by("", &["--log", "warn,daemon=info"]);
+        for end in ["left", "right"] {
+            daemon.ok(&format!("lcp create {end} host-if {end} netns {}", twins.0));
+        }
+        in_step(&daemon);
+        bed.soon_through("at the start");
+        let speakers = Speakers::start(&bed, &twins, &[("a", 77)]);
+        if let Some(speakers) = &speakers {
+            speakers.announced(&daemon, 77);
+        }
+        Some(Bench {
+            bed,
+            folder: Folder::new(),
+            daemon,
+            peer: Daemon::start("", &[]),
+            twins,
+            wires,
+            peers,
+            speakers,
+        })
+    }
+
+    /// A cable between the router's namespace and the peers', where host .2 of a network is. Returns the router's namespace.
+    pub fn cable(&self, name: &str, net: u8) -> &str {
+        let (here, there) = (&self.wires, &self.peers);
+        here.ip(&format!(
+            "link add {name} type veth peer name {name} netns {}",
+            there.0
+        ));
+        here.ip(&format!("link set {name} up"));
+        there.ip(&format!("link set {name} up"));
+        there.ip(&format!("addr add 10.90.{net}.2/24 dev {name}"));
+        &self.wires.0
+    }
+
+    /// Pings between the hosts, of both versions.
+    pub fn pinging(&self) -> [Pinging; 2] {
+        ["10.78.0.2", "2001:db8:78::2"].map(|to| Pinging::start(&self.bed, to, "0.01"))
+    }
+
+    /// Waits until host .2 of a network answers the router.
+    pub fn answered(&self, net: u8, what: &str) {
+        let line = format!("ping 10.90.{net}.2 repeat 1 timeout 300");
+        soon(what, || self.daemon.json(&line)["received"] == 1);
+    }
+
+    /// Kernel devices of every namespace of the router.
+    pub fn devices(&self) -> Vec<String> {
+        let of = |space: &str| {
+            let said = must(&format!("ip -n {space} -o link"));
+            let name = |line: &str| line.split(": ").nth(1).unwrap_or(line).to_owned();
+            said.lines().map(name).collect::<Vec<_>>()
+        };
+        let bed = self.bed.name("r");
+        let spaces = [&bed, &self.twins.0, &self.wires.0, &self.peers.0];
+        spaces.into_iter().flat_map(|space| of(space)).collect()
+    }
+}

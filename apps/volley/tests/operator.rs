@@ -45,6 +45,50 @@ fn in_folder(folder: &Folder, words: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// A gateway that is not on its link is no reason for a warning where an operator says that it is there all the same.
+fn onlink_is_meant(daemon: &Daemon) {
+    for (family, prefix, gateway) in [
+        ("ip", "10.7.0.0/16", "203.0.113.9"),
+        ("ip6", "2001:db8:7::/48", "2001:db8:ffff::9"),
+    ] {
+        let route = format!("{family} route add {prefix} via {gateway} pg0 onlink");
+        assert_eq!(daemon.ok(&route), "");
+        let shown = daemon.ok(&format!("show {family} fib"));
+        let line = format!("{prefix} via {gateway} \"pg0\" onlink proto static");
+        let plain = line.replace('"', "");
+        assert!(shown.contains(&line) || shown.contains(&plain), "{shown}");
+        let detail = daemon.ok(&format!("show {family} fib {prefix}"));
+        assert!(detail.contains(" onlink weight 1"), "{detail}");
+        let data = daemon
+            .json(&format!("show {family} fib {prefix}"))
+            .to_string();
+        assert!(data.contains("\"onlink\":true"), "{data}");
+        let commands = daemon.ok("config export commands");
+        assert!(commands.contains(" onlink"), "{commands}");
+    }
+    // The file says the same, and is read back.
+    let file = daemon.folder.file("onlink.toml");
+    let text = daemon.ok("config show");
+    assert_eq!(text.matches("onlink = true").count(), 2, "{text}");
+    std::fs::write(&file, text).unwrap();
+    let same = daemon.ok(&format!("config diff {}", file.display()));
+    assert!(!same.contains("onlink"), "{same}");
+    // Taken back without the word, as in Linux.
+    daemon.ok("ip route del 10.7.0.0/16 via 203.0.113.9 pg0");
+    assert!(!daemon.ok("show ip fib").contains("10.7.0.0/16"));
+    for refused in [
+        "ip route add 10.6.0.0/16 via 203.0.113.9 onlink",
+        "ip route add 10.6.0.0/16 via pg0 onlink",
+        "ip route add 10.6.0.0/16 via drop onlink",
+    ] {
+        let why = daemon.refused(refused);
+        assert!(
+            why.contains("on the link of its interface"),
+            "{refused}: {why}"
+        );
+    }
+}
+
 /// A configuration whose start is refused is refused by the check, for the same reason.
 fn both_refuse(config: &str, why: &str) {
     let folder = Folder::new();
@@ -207,6 +251,7 @@ fn what_cannot_be_an_address_is_refused_and_what_is_odd_is_warned_of() {
         ""
     );
     assert_eq!(daemon.ok("ip6 route add 2001:db8::/32 via fe80::9 pg0"), "");
+    onlink_is_meant(&daemon);
 
     let odd = TWO.replace("198.51.100.1/24", "192.0.2.129/25");
     let folder = Folder::new();

@@ -314,6 +314,17 @@ impl Path {
     /// Checks weight, names and, when known, the family.
     fn validate(&self, family: Option<Family>) -> Check {
         within("weight", self.weight, limits::WEIGHT)?;
+        let on = matches!(
+            self.target,
+            PathTarget::Via {
+                interface: Some(_),
+                ..
+            }
+        );
+        if self.onlink && !on {
+            let why = "it says that a next hop is on the link of its interface: give both, such as 'via 192.0.2.1 pg0 onlink'";
+            return Err(ModelError::invalid("onlink", why));
+        }
         match &self.target {
             PathTarget::Via {
                 addr,

@@ -33,7 +33,7 @@ macro_rules! path {
     () => {
         "via (<address> [<interface>] [next-hop-table <table>] | <interface> | drop | unreachable | prohibit | local | \
          (lookup-in-table | ip4-lookup-in-table | ip6-lookup-in-table) <table>) | \
-         drop | unreachable | prohibit | local | weight <weight> | preference <preference>"
+         drop | unreachable | prohibit | local | onlink | weight <weight> | preference <preference>"
     };
 }
 

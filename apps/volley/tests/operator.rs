@@ -444,7 +444,11 @@ fn interfaces_are_a_line_each_with_rates_and_a_description() {
     let all = daemon.ok("show interfaces");
     let line = all.lines().find(|l| l.starts_with("pg0")).unwrap();
     let words: Vec<&str> = line.split_whitespace().collect();
-    assert_eq!((words[1], words[9]), ("up", "to-AS64500"), "{all}");
+    assert_eq!(
+        (words[1], words[3], words[10]),
+        ("up", "-", "to-AS64500"),
+        "{all}"
+    );
     assert!(all.lines().all(|l| l.chars().count() <= 80), "{all}");
     assert_eq!(
         all.lines().filter(|l| l.starts_with("pg")).count(),
@@ -643,4 +647,81 @@ fn a_client_stays_when_its_daemon_is_restarted() {
     assert_eq!(after, before);
     let _ = client.kill();
     let _ = client.wait();
+}
+
+/// Sets the speed of a tap, as its owner may: `struct ethtool_link_settings` there and back.
+const SET_SPEED: &str = "import fcntl, socket, struct, sys
+s = socket.socket()
+name, speed = sys.argv[1], int(sys.argv[2])
+import ctypes
+def call(buffer):
+    address = ctypes.addressof(buffer)
+    fcntl.ioctl(s, 0x8946, struct.pack('16sQ8x', name.encode(), address))
+b = ctypes.create_string_buffer(2048)
+struct.pack_into('I', b, 0, 0x4c)
+call(b)
+words = -struct.unpack_from('b', b, 15)[0]
+struct.pack_into('I', b, 0, 0x4c)
+struct.pack_into('b', b, 15, words)
+call(b)
+struct.pack_into('II', b, 0, 0x4d, speed)
+call(b)
+";
+
+#[test]
+fn speeds_are_those_of_the_devices() {
+    let Some(bed) = Bed::new() else { return };
+    let daemon = bed.router();
+    let space = bed.name("b");
+    daemon.ok(&format!(
+        "create tap name t0 host-if-name t0 host-ns {space}"
+    ));
+    daemon.ok("set interface state t0 up");
+    daemon.ok("create packet-generator interface pg0");
+    daemon.ok("create sub-interfaces left 7");
+    let speed = |name: &str| {
+        let row = daemon.json(&format!("show interface {name}"))["interfaces"][0].clone();
+        row["speed_bps"].as_u64()
+    };
+    let kernel = |at: &str, device: &str| {
+        let said = bed.exec(at, 10, &["cat", &format!("/sys/class/net/{device}/speed")]);
+        let mbps: u64 = text(&said.stdout).trim().parse().unwrap();
+        mbps * 1_000_000
+    };
+    assert_eq!(speed("left"), Some(kernel("r", "left")));
+    assert_eq!(speed("left.7"), speed("left"));
+    assert_eq!(speed("pg0"), None);
+    assert_eq!(speed("t0"), Some(kernel("b", "t0")));
+    let python = support::oracle::python().unwrap();
+    for mbps in [100u64, 25_000, 2_500] {
+        let said = bed.exec(
+            "b",
+            20,
+            &[
+                python.to_str().unwrap(),
+                "-c",
+                SET_SPEED,
+                "t0",
+                &mbps.to_string(),
+            ],
+        );
+        assert!(said.status.success(), "{}", text(&said.stderr));
+        assert_eq!(speed("t0"), Some(mbps * 1_000_000));
+        assert_eq!(kernel("b", "t0"), mbps * 1_000_000);
+    }
+    let all = daemon.ok("show interfaces");
+    let column = |name: &str| {
+        let line = all.lines().find(|l| l.split(' ').next() == Some(name));
+        line.unwrap().split_whitespace().nth(3).unwrap().to_owned()
+    };
+    assert_eq!(
+        (column("t0").as_str(), column("pg0").as_str()),
+        ("2.5G", "-"),
+        "{all}"
+    );
+    assert_eq!(
+        all.lines().next().unwrap().split_whitespace().nth(3),
+        Some("Speed")
+    );
+    assert!(all.lines().all(|l| l.chars().count() <= 80), "{all}");
 }

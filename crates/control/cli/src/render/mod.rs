@@ -247,7 +247,7 @@ Count  Node      Severity  Reason
         });
         let brief = text(&reply, View::Table);
         let last = brief.lines().last().unwrap().split_whitespace();
-        let wanted = ["pg1", "down", "9000", "-", "-", "-", "-", "0", "0"];
+        let wanted = ["pg1", "down", "9000", "-", "-", "-", "-", "-", "0", "0"];
         assert_eq!(last.collect::<Vec<_>>(), wanted);
         let out = text(&reply, View::Verbose);
         let words: Vec<Vec<_>> = out

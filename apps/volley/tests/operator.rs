@@ -559,13 +559,17 @@ fn words_of_other_routers_are_understood_or_answered() {
         ("show ip route", "show ip fib"),
         ("show arp", "show ip neighbors"),
         ("show mac address-table", "show l2fib"),
+        ("show running-config", "config show"),
+        (
+            "show running-config | include pg1",
+            "config show | include pg1",
+        ),
     ] {
         assert_eq!(daemon.ok(line), daemon.ok(same), "{line}");
     }
     for (line, hint) in [
         ("no ip route 10.0.0.0/8", "`... del ...`"),
         ("show vlan", "sub-interfaces"),
-        ("show running-config", "`config show`"),
         ("configure terminal", "`config commit`"),
         ("show interafces", "did you mean 'interface"),
         ("ste interface state pg0 up", "did you mean 'set'"),

@@ -19,7 +19,7 @@ mod stream;
 mod vhost;
 mod workers;
 
-use crate::grammar::{Id, Piece, run};
+use crate::grammar::{Id, Piece, aliased, run};
 use crate::pipe::{self, Pipe};
 use crate::render::View;
 use crate::{MAX_LINE, token};
@@ -85,6 +85,7 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
     }
     if let Some(watch) = watched(line)? {
         let action = Action::Builtin(watch);
+    let line = &*aliased(line);
         return Ok(Command {
             action,
             pipes: Vec::new(),

@@ -3,12 +3,15 @@
 use super::backend::Daemon;
 use std::pin::Pin;
 use std::rc::Rc;
-use volley_cli::server::{Backend, Misplaced, Pending};
+use tracing::debug;
+use volley_cli::server::{AnswerStream, Backend, Follow, Misplaced, Pending};
 use volley_cli::{NameKind, Names};
 use volley_control::{Reader, TransactionError};
 use volley_http::metrics::Latencies;
 use volley_http::{Api, Change, Later, RunningState};
-use volley_model::{Applied, Client, ConfigAction, ConfigReply, Query, Reply, Request, Via};
+use volley_model::{
+    Applied, Client, ConfigAction, ConfigReply, ModelError, Query, Reply, Request, Via,
+};
 use volley_object::Instance;
 
 /// The daemon and a client.
@@ -60,6 +63,13 @@ impl Backend for Session {
             done.map(|(applied, _)| applied)
                 .map_err(|error| (error.index, error.into_model()))
         })
+    }
+
+    fn follow(&self, what: Follow) -> Result<Box<dyn AnswerStream>, ModelError> {
+        let Client { user, from, .. } = &self.client;
+        let begun = super::follow::begin(&self.daemon, &what)?;
+        debug!(target: "client", %user, %from, "follows {what:?}");
+        Ok(begun)
     }
 
     fn config(&self, action: ConfigAction) -> Pending<'_, ConfigReply> {

@@ -10,7 +10,7 @@ use crate::route::{NextHops, Path, PathTarget, Route, RouteLoad};
 use crate::stream::{
     Edit, EditKind, EditTarget, Enter, ImixPart, Sizes, StreamSource, StreamSpec, Value,
 };
-use crate::trace::{PcapTrace, TraceSpec};
+use crate::trace::{Monitor, PcapTrace, TraceSpec};
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
@@ -529,6 +529,19 @@ impl TraceSpec {
     }
 }
 
+/// Bytes that a capture keeps of each packet.
+const SNAP: RangeInclusive<u32> = 14..=65_535;
+
+impl Monitor {
+    /// Whether it is within its limits.
+    pub fn validate(&self) -> Result<(), ModelError> {
+        within("count", self.count.unwrap_or(1), limits::TRACE_PACKETS)?;
+        within("snap", self.snap.unwrap_or(14), SNAP)?;
+        some_filter(self.filter.as_deref())?;
+        self.interface.as_deref().map_or(Ok(()), interface)
+    }
+}
+
 impl PcapTrace {
     fn validate(&self) -> Check {
         let d = self.directions;
@@ -539,7 +552,7 @@ impl PcapTrace {
             ));
         }
         within("max", self.max, limits::TRACE_PACKETS)?;
-        within("snap", self.snap.unwrap_or(14), 14..=65_535)?;
+        within("snap", self.snap.unwrap_or(14), SNAP)?;
         some_file("pcap trace", &self.file)?;
         some_filter(self.filter.as_deref())?;
         self.interface.as_deref().map_or(Ok(()), interface)

@@ -64,7 +64,8 @@ pub struct Stack {
     pub rights: Rights,
     /// Pings and traceroutes of its own.
     pub pings: volley_ping::Pings,
-    pcap: volley_pcap::Pcap,
+    /// Captures.
+    pub pcap: volley_pcap::Pcap,
     _memif: volley_memif::Memif,
     _multicast: volley_mcast::Multicast,
     handlers: RefCell<Vec<Box<dyn Handler>>>,

@@ -321,6 +321,33 @@ fn frr_hands_on_what_is_configured_in_volley() {
     }
 }
 
+/// A next hop that no address says is on the link: FRR has to be told that it is there, and so is Volley.
+#[test]
+fn a_static_route_of_frr_arrives_as_onlink() {
+    if !has_frr() {
+        return;
+    }
+    let Some(mut net) = Net::new() else { return };
+    let ([mut r1, _], _) = pair(&mut net);
+    r1.routing.frr("zebra", "hostname r1\n");
+    let routes = "ip route 198.51.100.0/24 203.0.113.9 one onlink\n\
+                  ipv6 route 2001:db8:d::/48 2001:db8:ffff::9 one onlink\n";
+    r1.routing.frr("staticd", &format!("hostname r1\n{routes}"));
+    for (command, gateway) in [
+        ("show ip fib 198.51.100.0/24", "203.0.113.9"),
+        ("show ip6 fib 2001:db8:d::/48", "2001:db8:ffff::9"),
+    ] {
+        let line = format!("via {gateway} \"one\" onlink");
+        let shown = || r1.daemon.ok(command);
+        let there = within(SETTLE, || {
+            shown().replace(" one ", " \"one\" ").contains(&line)
+        });
+        assert!(there, "{}\n{}", shown(), r1.all());
+        assert!(shown().contains("lcp-rt"));
+    }
+    r1.in_step();
+}
+
 /// Three routers: two cables between the first two, one between each of them and the third; a host behind the first and one
 /// behind the third.
 fn triangle(net: &mut Net) -> ([Router; 3], [String; 2]) {

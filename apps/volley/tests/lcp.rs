@@ -254,7 +254,7 @@ fn neighbours_that_are_configured_go_both_ways() {
 }
 
 /// Routes of every kind that the mirror takes over.
-const KINDS: [&str; 18] = [
+const KINDS: [&str; 23] = [
     "route add 198.51.100.0/24 via 10.77.0.2 metric 50",
     "route add 198.51.100.0/24 via 10.78.0.2 metric 20",
     "route add blackhole 198.51.101.0/24",
@@ -262,6 +262,11 @@ const KINDS: [&str; 18] = [
     "route add prohibit 198.51.103.0/24",
     "route add 198.51.104.0/24 nexthop via 10.77.0.2 weight 1 nexthop via 10.78.0.2 weight 3",
     "route add 198.51.105.0/24 via 192.0.2.9 dev left onlink",
+    "route add 198.51.110.0/24 nexthop via 192.0.2.9 dev left onlink nexthop via 10.78.0.2 dev right",
+    "-6 route add 2001:db8:d::/48 via 2001:db8:ffff::9 dev left onlink",
+    "nexthop add id 3 via 192.0.2.10 dev left onlink",
+    "route add 198.51.111.0/24 nhid 3",
+    "route add 198.51.112.0/24 via 10.77.0.2 dev left",
     "route add 198.51.106.0/24 dev right",
     "route add 198.51.107.0/24 via inet6 2001:db8:77::2 dev left",
     "route add 198.51.108.0/24 via 10.77.0.2 table 7",
@@ -297,7 +302,12 @@ fn routes_of_every_kind_are_taken_over() {
     says("198.51.103.1", "prohibit");
     says("198.51.104.1", "via 10.77.0.2 \"left\" weight 1");
     says("198.51.104.1", "via 10.78.0.2 \"right\" weight 3");
-    says("198.51.105.1", "via 192.0.2.9");
+    says("198.51.105.1", "via 192.0.2.9 \"left\" onlink");
+    says("198.51.110.1", "via 192.0.2.9 \"left\" onlink");
+    says("198.51.110.1", "via 10.78.0.2 \"right\" weight 1");
+    says("198.51.111.1", "via 192.0.2.10 \"left\" onlink");
+    says("198.51.112.1", "via 10.77.0.2 \"left\" weight 1");
+    says("2001:db8:d::1", "via 2001:db8:ffff::9 \"left\" onlink");
     says("198.51.107.1", "via 2001:db8:77::2");
     says("198.51.108.1 table 7", "via 10.77.0.2");
     says("10.255.0.1", "local");
@@ -342,7 +352,7 @@ fn routes_of_every_kind_are_taken_over() {
 }
 
 /// Routes that the operator gives Volley, and what `ip route` says of them in the kernel.
-const OWN: [(&str, &str, &str); 9] = [
+const OWN: [(&str, &str, &str); 10] = [
     (
         "ip route add 198.51.100.0/24 via 10.78.0.2 right",
         "198.51.100.0/24",
@@ -372,6 +382,11 @@ const OWN: [(&str, &str, &str); 9] = [
         "ip route add 198.51.105.0/24 via left",
         "198.51.105.0/24",
         "dev left",
+    ),
+    (
+        "ip route add 198.51.107.0/24 via 203.0.113.9 left onlink",
+        "198.51.107.0/24",
+        "via 203.0.113.9 dev left proto 86 metric 32768 onlink",
     ),
     (
         "ip route add 198.51.106.0/24 table 7 via 10.77.0.2 left",
@@ -432,7 +447,7 @@ fn routes_of_volley_go_to_the_kernel() {
     let table = &daemon.json("show lcp")["tables"][0];
     assert_eq!(
         (&table["told_ip4"], &table["told_ip6"]),
-        (&6.into(), &2.into()),
+        (&7.into(), &2.into()),
         "{table}"
     );
     assert_eq!(

@@ -45,6 +45,50 @@ fn in_folder(folder: &Folder, words: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
+/// A gateway that is not on its link is no reason for a warning where an operator says that it is there all the same.
+fn onlink_is_meant(daemon: &Daemon) {
+    for (family, prefix, gateway) in [
+        ("ip", "10.7.0.0/16", "203.0.113.9"),
+        ("ip6", "2001:db8:7::/48", "2001:db8:ffff::9"),
+    ] {
+        let route = format!("{family} route add {prefix} via {gateway} pg0 onlink");
+        assert_eq!(daemon.ok(&route), "");
+        let shown = daemon.ok(&format!("show {family} fib"));
+        let line = format!("{prefix} via {gateway} \"pg0\" onlink proto static");
+        let plain = line.replace('"', "");
+        assert!(shown.contains(&line) || shown.contains(&plain), "{shown}");
+        let detail = daemon.ok(&format!("show {family} fib {prefix}"));
+        assert!(detail.contains(" onlink weight 1"), "{detail}");
+        let data = daemon
+            .json(&format!("show {family} fib {prefix}"))
+            .to_string();
+        assert!(data.contains("\"onlink\":true"), "{data}");
+        let commands = daemon.ok("config export commands");
+        assert!(commands.contains(" onlink"), "{commands}");
+    }
+    // The file says the same, and is read back.
+    let file = daemon.folder.file("onlink.toml");
+    let text = daemon.ok("config show");
+    assert_eq!(text.matches("onlink = true").count(), 2, "{text}");
+    std::fs::write(&file, text).unwrap();
+    let same = daemon.ok(&format!("config diff {}", file.display()));
+    assert!(!same.contains("onlink"), "{same}");
+    // Taken back without the word, as in Linux.
+    daemon.ok("ip route del 10.7.0.0/16 via 203.0.113.9 pg0");
+    assert!(!daemon.ok("show ip fib").contains("10.7.0.0/16"));
+    for refused in [
+        "ip route add 10.6.0.0/16 via 203.0.113.9 onlink",
+        "ip route add 10.6.0.0/16 via pg0 onlink",
+        "ip route add 10.6.0.0/16 via drop onlink",
+    ] {
+        let why = daemon.refused(refused);
+        assert!(
+            why.contains("on the link of its interface"),
+            "{refused}: {why}"
+        );
+    }
+}
+
 /// A configuration whose start is refused is refused by the check, for the same reason.
 fn both_refuse(config: &str, why: &str) {
     let folder = Folder::new();
@@ -207,6 +251,7 @@ fn what_cannot_be_an_address_is_refused_and_what_is_odd_is_warned_of() {
         ""
     );
     assert_eq!(daemon.ok("ip6 route add 2001:db8::/32 via fe80::9 pg0"), "");
+    onlink_is_meant(&daemon);
 
     let odd = TWO.replace("198.51.100.1/24", "192.0.2.129/25");
     let folder = Folder::new();
@@ -399,7 +444,11 @@ fn interfaces_are_a_line_each_with_rates_and_a_description() {
     let all = daemon.ok("show interfaces");
     let line = all.lines().find(|l| l.starts_with("pg0")).unwrap();
     let words: Vec<&str> = line.split_whitespace().collect();
-    assert_eq!((words[1], words[9]), ("up", "to-AS64500"), "{all}");
+    assert_eq!(
+        (words[1], words[3], words[10]),
+        ("up", "-", "to-AS64500"),
+        "{all}"
+    );
     assert!(all.lines().all(|l| l.chars().count() <= 80), "{all}");
     assert_eq!(
         all.lines().filter(|l| l.starts_with("pg")).count(),
@@ -510,13 +559,17 @@ fn words_of_other_routers_are_understood_or_answered() {
         ("show ip route", "show ip fib"),
         ("show arp", "show ip neighbors"),
         ("show mac address-table", "show l2fib"),
+        ("show running-config", "config show"),
+        (
+            "show running-config | include pg1",
+            "config show | include pg1",
+        ),
     ] {
         assert_eq!(daemon.ok(line), daemon.ok(same), "{line}");
     }
     for (line, hint) in [
         ("no ip route 10.0.0.0/8", "`... del ...`"),
         ("show vlan", "sub-interfaces"),
-        ("show running-config", "`config show`"),
         ("configure terminal", "`config commit`"),
         ("show interafces", "did you mean 'interface"),
         ("ste interface state pg0 up", "did you mean 'set'"),
@@ -598,4 +651,81 @@ fn a_client_stays_when_its_daemon_is_restarted() {
     assert_eq!(after, before);
     let _ = client.kill();
     let _ = client.wait();
+}
+
+/// Sets the speed of a tap, as its owner may: `struct ethtool_link_settings` there and back.
+const SET_SPEED: &str = "import fcntl, socket, struct, sys
+s = socket.socket()
+name, speed = sys.argv[1], int(sys.argv[2])
+import ctypes
+def call(buffer):
+    address = ctypes.addressof(buffer)
+    fcntl.ioctl(s, 0x8946, struct.pack('16sQ8x', name.encode(), address))
+b = ctypes.create_string_buffer(2048)
+struct.pack_into('I', b, 0, 0x4c)
+call(b)
+words = -struct.unpack_from('b', b, 15)[0]
+struct.pack_into('I', b, 0, 0x4c)
+struct.pack_into('b', b, 15, words)
+call(b)
+struct.pack_into('II', b, 0, 0x4d, speed)
+call(b)
+";
+
+#[test]
+fn speeds_are_those_of_the_devices() {
+    let Some(bed) = Bed::new() else { return };
+    let daemon = bed.router();
+    let space = bed.name("b");
+    daemon.ok(&format!(
+        "create tap name t0 host-if-name t0 host-ns {space}"
+    ));
+    daemon.ok("set interface state t0 up");
+    daemon.ok("create packet-generator interface pg0");
+    daemon.ok("create sub-interfaces left 7");
+    let speed = |name: &str| {
+        let row = daemon.json(&format!("show interface {name}"))["interfaces"][0].clone();
+        row["speed_bps"].as_u64()
+    };
+    let kernel = |at: &str, device: &str| {
+        let said = bed.exec(at, 10, &["cat", &format!("/sys/class/net/{device}/speed")]);
+        let mbps: u64 = text(&said.stdout).trim().parse().unwrap();
+        mbps * 1_000_000
+    };
+    assert_eq!(speed("left"), Some(kernel("r", "left")));
+    assert_eq!(speed("left.7"), speed("left"));
+    assert_eq!(speed("pg0"), None);
+    assert_eq!(speed("t0"), Some(kernel("b", "t0")));
+    let python = support::oracle::python().unwrap();
+    for mbps in [100u64, 25_000, 2_500] {
+        let said = bed.exec(
+            "b",
+            20,
+            &[
+                python.to_str().unwrap(),
+                "-c",
+                SET_SPEED,
+                "t0",
+                &mbps.to_string(),
+            ],
+        );
+        assert!(said.status.success(), "{}", text(&said.stderr));
+        assert_eq!(speed("t0"), Some(mbps * 1_000_000));
+        assert_eq!(kernel("b", "t0"), mbps * 1_000_000);
+    }
+    let all = daemon.ok("show interfaces");
+    let column = |name: &str| {
+        let line = all.lines().find(|l| l.split(' ').next() == Some(name));
+        line.unwrap().split_whitespace().nth(3).unwrap().to_owned()
+    };
+    assert_eq!(
+        (column("t0").as_str(), column("pg0").as_str()),
+        ("2.5G", "-"),
+        "{all}"
+    );
+    assert_eq!(
+        all.lines().next().unwrap().split_whitespace().nth(3),
+        Some("Speed")
+    );
+    assert!(all.lines().all(|l| l.chars().count() <= 80), "{all}");
 }

@@ -213,6 +213,9 @@ impl Daemon {
             // It takes as long as its answers do, which says nothing of the daemon.
             return Box::pin(async move { Ok(self.probed(ticket?).await) });
         }
+        if let Query::Arping(query) = query {
+            return Box::pin(async move { super::follow::arping(self, &query).await });
+        }
         if query == Query::LcpAudit {
             // As long as the kernel has routes to tell.
             return Box::pin(async move { self.mirror.audit().await.map(Reply::LcpAudit) });

@@ -9,6 +9,7 @@ mod audit;
 mod backend;
 pub(crate) mod commits;
 mod error;
+mod follow;
 mod identity;
 pub(crate) mod logging;
 mod mirror;

@@ -4,7 +4,8 @@
 use super::backend::{Daemon, Done};
 use std::pin::Pin;
 use std::rc::Rc;
-use volley_cli::server::{Backend, Misplaced, Pending};
+use tracing::debug;
+use volley_cli::server::{AnswerStream, Backend, Follow, Misplaced, Pending};
 use volley_cli::{NameKind, Names};
 use volley_control::TransactionError;
 use volley_http::metrics::Latencies;
@@ -83,6 +84,14 @@ impl Backend for Session {
             done.map(|(applied, _)| applied)
                 .map_err(|error| (error.index, error.into_model()))
         })
+    }
+
+    fn follow(&self, what: Follow) -> Result<Box<dyn AnswerStream>, ModelError> {
+        self.allow(what.role())?;
+        let Client { user, from, .. } = &self.client;
+        let begun = super::follow::begin(&self.daemon, &what)?;
+        debug!(target: "client", %user, %from, "follows {what:?}");
+        Ok(begun)
     }
 
     fn config(&self, action: ConfigAction) -> Pending<'_, ConfigReply> {

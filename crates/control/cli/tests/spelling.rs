@@ -57,8 +57,16 @@ fn target(v6: bool) -> BoxedStrategy<PathTarget> {
 }
 
 fn paths(v6: bool) -> impl Strategy<Value = Vec<Path>> {
-    let path = (target(v6), 1u32..=255, any::<u8>());
-    let path = path.prop_map(|(target, weight, preference)| Path {
+    let path = (target(v6), 1u32..=255, any::<u8>(), any::<bool>());
+    let path = path.prop_map(|(target, weight, preference, onlink)| Path {
+        onlink: onlink
+            && matches!(
+                &target,
+                PathTarget::Via {
+                    interface: Some(_),
+                    ..
+                }
+            ),
         target,
         weight,
         preference,

@@ -76,6 +76,7 @@ fn one_path(section: &Section<'_>, family: Option<Family>) -> Option<Path> {
     let next_hop_table = section
         .get("next_hop_table")
         .map(|f| table_ref(&f, family?));
+    let onlink = section.get("onlink").map_or(Some(false), |f| f.boolean());
     let via = section.get("via").map(|f| f.read());
     let action = section.get("action").map(|f| f.one_of(&index));
     let lookup = section.get("lookup_in").map(|f| table_ref(&f, family?));
@@ -101,6 +102,7 @@ fn one_path(section: &Section<'_>, family: Option<Family>) -> Option<Path> {
         target,
         weight: weight?,
         preference: u8::try_from(preference?).ok()?,
+        onlink: onlink?,
     })
 }
 

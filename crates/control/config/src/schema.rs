@@ -323,6 +323,10 @@ pub(crate) static ROUTE: Table = many(
         k("via", "next-hop address"),
         k("interface", "interface of the next hop, or alone: attached"),
         k("next_hop_table", "table to look the next hop up in"),
+        k(
+            "onlink",
+            "true: the next hop is on the link of the interface, whatever addresses say (false)",
+        ),
         k("action", "drop, unreachable, prohibit or local"),
         k("lookup_in", "look the destination up in this table"),
         k("weight", "share of the traffic, 1 to 255 (1)"),
@@ -336,6 +340,10 @@ pub(crate) static PATH: Table = Table {
         k("via", "next-hop address"),
         k("interface", "interface of the next hop, or alone: attached"),
         k("next_hop_table", "table to look the next hop up in"),
+        k(
+            "onlink",
+            "true: the next hop is on the link of the interface, whatever addresses say (false)",
+        ),
         k("action", "drop, unreachable, prohibit or local"),
         k("lookup_in", "look the destination up in this table"),
         k("weight", "share of the traffic, 1 to 255 (1)"),

@@ -470,6 +470,7 @@ fn path(path: &Path, keys: &mut Keys) {
         PathTarget::LookupIn(table) => keys.plain("lookup_in", table),
         action => keys.text("action", action),
     }
+    keys.switch("onlink", path.onlink);
     keys.unusual("weight", path.weight, 1);
     keys.unusual("preference", path.preference, 0);
 }

@@ -74,7 +74,7 @@ pub use name::check_name;
 pub use near::nearest;
 pub use owner::{Owners, key_value};
 pub use paths::{HeaderField, HeaderLink, PathHeader, is_header_name};
-pub use ping::{PingQuery, TracerouteQuery};
+pub use ping::{ArpingQuery, PingQuery, TracerouteQuery};
 pub use query::{FibSelect, Query};
 pub use reply::Reply;
 pub use request::{Clear, Request};
@@ -88,6 +88,6 @@ pub use stream::{
 };
 pub use sub_interface::{SubInterfaceSpec, VlanTag};
 pub use time::Timestamp;
-pub use trace::{Directions, PcapTrace, TraceSpec};
+pub use trace::{Directions, Monitor, PcapTrace, TraceSpec};
 pub use vhost::{SocketRole, VhostSpec};
 pub use volley_object::quote;

@@ -1,4 +1,4 @@
-//! Echo requests that the router sends itself: `ping` and `traceroute`.
+//! Requests that the router sends itself: `ping`, `traceroute` and `arping`.
 
 use crate::addr::Family;
 use crate::error::ModelError;
@@ -56,6 +56,25 @@ pub struct TracerouteQuery {
     #[serde(default = "defaults::probes")]
     pub probes: u32,
     /// Milliseconds that an answer is waited for, 10..=10000.
+    #[serde(default = "defaults::timeout_ms")]
+    pub timeout_ms: u32,
+}
+
+/// ARP requests, or neighbour solicitations, for one address of a link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArpingQuery {
+    /// On which interface.
+    pub interface: String,
+    /// For which address: ARP for IPv4, neighbour discovery for IPv6.
+    pub address: IpAddr,
+    /// Requests, 1..=100; on the command line also more, or 0 for no end.
+    #[serde(default = "defaults::count")]
+    pub count: u32,
+    /// Milliseconds between two, 10..=10000.
+    #[serde(default = "defaults::interval_ms")]
+    pub interval_ms: u32,
+    /// Milliseconds that answers to the last request are waited for, 10..=10000.
     #[serde(default = "defaults::timeout_ms")]
     pub timeout_ms: u32,
 }
@@ -138,6 +157,35 @@ impl PingQuery {
     }
 }
 
+impl ArpingQuery {
+    /// For an address, with defaults for the rest.
+    pub fn new(interface: impl Into<String>, address: IpAddr) -> Self {
+        ArpingQuery {
+            interface: interface.into(),
+            address,
+            count: defaults::count(),
+            interval_ms: defaults::interval_ms(),
+            timeout_ms: defaults::timeout_ms(),
+        }
+    }
+
+    /// Whether it is within its limits, for a client that gets every answer when it comes: it may go on for as long as
+    /// the client likes.
+    pub fn validate_followed(&self) -> Result<(), ModelError> {
+        ends(self.address, None)?;
+        within("interval", self.interval_ms, limits::PING_MS)?;
+        within("timeout", self.timeout_ms, limits::PING_MS)
+    }
+
+    /// Whether it is within its limits, for a client that waits for the end.
+    pub fn validate(&self) -> Result<(), ModelError> {
+        self.validate_followed()?;
+        within("count", self.count, limits::PING_COUNT)?;
+        let sending = u64::from(self.count - 1) * u64::from(self.interval_ms);
+        span(sending + u64::from(self.timeout_ms))
+    }
+}
+
 impl TracerouteQuery {
     /// To a destination, with defaults for the rest.
     pub fn new(destination: IpAddr) -> Self {
@@ -197,6 +245,12 @@ mod tests {
         ] {
             assert!(bad.validate().is_err(), "{bad:?}");
         }
+        let arping = ArpingQuery::new("lan0", "192.0.2.1".parse().unwrap());
+        assert!(arping.validate().is_ok());
+        let endless = ArpingQuery { count: 0, ..arping };
+        assert!(endless.validate().is_err() && endless.validate_followed().is_ok());
+        let group = ArpingQuery::new("lan0", "ff02::1".parse().unwrap());
+        assert!(group.validate_followed().is_err());
         let trace = TracerouteQuery::new("2001:db8::1".parse().unwrap());
         assert!(trace.validate().is_ok());
         let long = TracerouteQuery {

@@ -2,7 +2,7 @@
 
 use crate::addr::{Family, Prefix};
 use crate::log::LogLevel;
-use crate::ping::{PingQuery, TracerouteQuery};
+use crate::ping::{ArpingQuery, PingQuery, TracerouteQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -83,6 +83,8 @@ pub enum Query {
     Ping(PingQuery),
     /// The same with growing hops.
     Traceroute(TracerouteQuery),
+    /// Asks a link who has an address.
+    Arping(ArpingQuery),
     /// Buffer arenas.
     Buffers,
     /// Streams.

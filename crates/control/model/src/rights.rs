@@ -52,7 +52,7 @@ impl Query {
     /// The role that a client needs for it: a query that sends packets is no mere look. A new query has to be added here.
     pub fn role(&self) -> Role {
         match self {
-            Query::Ping(_) | Query::Traceroute(_) => Role::Operate,
+            Query::Ping(_) | Query::Arping(_) | Query::Traceroute(_) => Role::Operate,
             Query::Version
             | Query::Interfaces { .. }
             | Query::Hardware { .. }

@@ -131,6 +131,9 @@ pub struct Path {
     /// Smallest preference that is usable forwards, 0..=255.
     #[serde(default)]
     pub preference: u8,
+    /// The next hop is on the link of its interface, though no address there says so: nobody is warned of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub onlink: bool,
 }
 
 fn weight_one() -> u32 {
@@ -144,6 +147,7 @@ impl Path {
             target,
             weight: 1,
             preference: 0,
+            onlink: false,
         }
     }
 

@@ -327,6 +327,9 @@ impl Display for Route {
 impl Display for Path {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "via {}", self.target)?;
+        if self.onlink {
+            f.write_str(" onlink")?;
+        }
         opt(f, "weight", Some(self.weight).filter(|w| *w != 1))?;
         opt(f, "preference", Some(self.preference).filter(|p| *p != 0))
     }

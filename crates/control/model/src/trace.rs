@@ -49,3 +49,20 @@ pub struct PcapTrace {
     #[serde(default)]
     pub filter: Option<String>,
 }
+
+/// Show packets to one client as they pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Monitor {
+    /// Where.
+    pub directions: Directions,
+    /// Only this interface; none = any.
+    pub interface: Option<String>,
+    /// End after this many packets, up to 1000000; none = when the client ends it.
+    pub count: Option<u64>,
+    /// Bytes kept of each packet; none = all.
+    pub snap: Option<u32>,
+    /// Only packets that match this expression, written as for a capture.
+    pub filter: Option<String>,
+    /// A capture in the format pcapng, instead of a line of text for each packet.
+    pub pcapng: bool,
+}

@@ -10,7 +10,7 @@ use crate::route::{NextHops, Path, PathTarget, Route, RouteLoad};
 use crate::stream::{
     Edit, EditKind, EditTarget, Enter, ImixPart, Sizes, StreamSource, StreamSpec, Value,
 };
-use crate::trace::{PcapTrace, TraceSpec};
+use crate::trace::{Monitor, PcapTrace, TraceSpec};
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
@@ -310,6 +310,17 @@ impl Path {
     /// Checks weight, names and, when known, the family.
     fn validate(&self, family: Option<Family>) -> Check {
         within("weight", self.weight, limits::WEIGHT)?;
+        let on = matches!(
+            self.target,
+            PathTarget::Via {
+                interface: Some(_),
+                ..
+            }
+        );
+        if self.onlink && !on {
+            let why = "it says that a next hop is on the link of its interface: give both, such as 'via 192.0.2.1 pg0 onlink'";
+            return Err(ModelError::invalid("onlink", why));
+        }
         match &self.target {
             PathTarget::Via {
                 addr,
@@ -514,6 +525,19 @@ impl TraceSpec {
     }
 }
 
+/// Bytes that a capture keeps of each packet.
+const SNAP: RangeInclusive<u32> = 14..=65_535;
+
+impl Monitor {
+    /// Whether it is within its limits.
+    pub fn validate(&self) -> Result<(), ModelError> {
+        within("count", self.count.unwrap_or(1), limits::TRACE_PACKETS)?;
+        within("snap", self.snap.unwrap_or(14), SNAP)?;
+        some_filter(self.filter.as_deref())?;
+        self.interface.as_deref().map_or(Ok(()), interface)
+    }
+}
+
 impl PcapTrace {
     fn validate(&self) -> Check {
         let d = self.directions;
@@ -524,7 +548,7 @@ impl PcapTrace {
             ));
         }
         within("max", self.max, limits::TRACE_PACKETS)?;
-        within("snap", self.snap.unwrap_or(14), 14..=65_535)?;
+        within("snap", self.snap.unwrap_or(14), SNAP)?;
         some_file("pcap trace", &self.file)?;
         some_filter(self.filter.as_deref())?;
         self.interface.as_deref().map_or(Ok(()), interface)

@@ -11,7 +11,8 @@ use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteProtocol, RouteType, RouteVia,
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteNextHopFlags, RouteProtocol,
+    RouteType, RouteVia,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use volley_model::{IfAddress, Mac, Prefix, VlanTag};
@@ -340,6 +341,7 @@ fn way(attributes: Vec<RouteAttribute>) -> RouteAttributes {
                     interface: hop.interface_index,
                     gateway: self::way(hop.attributes).gateway,
                     weight: hop.hops.saturating_add(1),
+                    onlink: hop.flags.contains(RouteNextHopFlags::Onlink),
                 }));
             }
             _ => {}
@@ -367,7 +369,7 @@ fn route(message: RouteMessage, flags: u16) -> Option<Route> {
     let destination = way.destination.unwrap_or(any);
     let prefix = Prefix::masked(destination, header.destination_prefix_length).ok()?;
     let hops = match header.kind {
-        RouteType::Unicast => unicast(&way),
+        RouteType::Unicast => unicast(&way, header.flags.contains(RouteFlags::Onlink)),
         RouteType::Local => Hops::Local(way.interface.unwrap_or(0)),
         RouteType::BlackHole => Hops::Drop,
         RouteType::Unreachable => Hops::Unreachable,
@@ -389,7 +391,7 @@ fn route(message: RouteMessage, flags: u16) -> Option<Route> {
     })
 }
 
-fn unicast(way: &RouteAttributes) -> Hops {
+fn unicast(way: &RouteAttributes, onlink: bool) -> Hops {
     if let Some(id) = way.object {
         return Hops::Object(id);
     }
@@ -399,6 +401,7 @@ fn unicast(way: &RouteAttributes) -> Hops {
             interface,
             gateway: way.gateway,
             weight: 1,
+            onlink,
         });
     }
     Hops::Legs(legs)
@@ -409,6 +412,8 @@ fn next_hop(body: &[u8]) -> Option<Item> {
     let (mut id, mut leg, mut group, mut drops) = (None, RouteHop::default(), None, false);
     leg.weight = 1;
     let mut rest = body.get(8..)?;
+    // `nh_flags`.
+    leg.onlink = u32_at(body, 4) & RouteNextHopFlags::Onlink.bits() as u32 != 0;
     while rest.len() >= 4 {
         let (len, kind) = (usize::from(u16_at(rest, 0)), u16_at(rest, 2) & 0x3fff);
         let value = rest.get(4..len)?;
@@ -473,6 +478,8 @@ mod tests {
         one.extend(attribute(1, &7u32.to_ne_bytes()));
         one.extend(attribute(5, &3u32.to_ne_bytes()));
         one.extend(attribute(6, &[192, 0, 2, 9]));
+        // RTNH_F_ONLINK.
+        one[4] = 4;
         let mut group = vec![0; 8];
         group.extend(attribute(1, &9u32.to_ne_bytes()));
         let members = [7u32.to_ne_bytes(), [1, 0, 0, 0], 8u32.to_ne_bytes(), [0; 4]];
@@ -482,6 +489,7 @@ mod tests {
             interface: 3,
             gateway: Some("192.0.2.9".parse().unwrap()),
             weight: 1,
+            onlink: true,
         };
         let want = [
             KernelMessage::New(Item::NextHop(7, NextHop::One(leg))),

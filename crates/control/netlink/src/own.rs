@@ -198,6 +198,7 @@ impl Own {
             interface: *self.ways.get(interface)?,
             gateway,
             weight: path.weight.clamp(1, 255) as u8,
+            onlink: false,
         })
     }
 }
@@ -227,7 +228,12 @@ fn attached(prefix: &Prefix, hops: &Hops) -> Option<Hops> {
 fn alike(has: &Hops, want: &Hops) -> bool {
     match (has, want) {
         (Hops::Legs(has), Hops::Legs(want)) => {
-            let mut has = has.clone();
+            // Each next hop is told to the kernel as one that is on the link.
+            let plain = |leg: &RouteHop| RouteHop {
+                onlink: false,
+                ..*leg
+            };
+            let mut has: Vec<RouteHop> = has.iter().map(plain).collect();
             has.sort_unstable();
             has == *want
         }

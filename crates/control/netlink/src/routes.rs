@@ -24,6 +24,8 @@ pub struct RouteHop {
     pub gateway: Option<IpAddr>,
     /// Its share.
     pub weight: u8,
+    /// The kernel's flag: the next hop is on the link, whatever addresses say.
+    pub onlink: bool,
 }
 
 /// Where a route leads.
@@ -407,6 +409,7 @@ impl Routes {
         };
         Some(Path {
             weight: (u32::from(leg.weight) * times).clamp(1, 255),
+            onlink: leg.onlink && leg.gateway.is_some(),
             ..Path::to(target)
         })
     }

@@ -493,6 +493,12 @@ impl DriverPort for Side {
         }
     }
 
+    fn speed_bps(&self) -> Option<u64> {
+        let link = self.port.raw().link().ok()?;
+        let mbps = Some(link.mbps).filter(|mbps| ![0, u32::MAX].contains(mbps));
+        mbps.map(|mbps| u64::from(mbps) * 1_000_000)
+    }
+
     fn details(&self) -> Vec<String> {
         show::now(&self.port)
     }

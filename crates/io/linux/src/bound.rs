@@ -231,6 +231,12 @@ impl Port for DevicePort {
         Ok(kernel.unwrap_or(default))
     }
 
+    fn speed_bps(&self) -> Option<u64> {
+        let device = self.0.borrow();
+        let (links, link) = (device.links.as_ref()?, device.link.as_ref()?);
+        links.speed_bps(link.index)
+    }
+
     fn details(&self) -> Vec<String> {
         self.0.borrow().details.clone()
     }

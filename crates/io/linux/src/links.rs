@@ -1,6 +1,6 @@
 //! Interfaces of the kernel: what they are, how they change, and changes to them, over netlink.
 
-use crate::{LinuxError, Namespace};
+use crate::{LinuxError, Namespace, sys};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST};
 use netlink_packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
@@ -12,7 +12,7 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The multicast group of link changes.
 const LINK_GROUP: u32 = 1;
@@ -74,6 +74,8 @@ impl News {
 pub struct KernelLinks {
     requests: Socket,
     events: Socket,
+    /// For what netlink's link messages do not have.
+    calls: OwnedFd,
     place: String,
 }
 
@@ -92,9 +94,11 @@ impl KernelLinks {
             let requests = open(0).map_err(failed)?;
             let events = open(LINK_GROUP).map_err(failed)?;
             events.set_non_blocking(true).map_err(failed)?;
+            let calls = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(failed)?;
             Ok(KernelLinks {
                 requests,
                 events,
+                calls,
                 place: namespace.place(),
             })
         })
@@ -204,6 +208,14 @@ impl KernelLinks {
         self.set("setting the MTU of a kernel interface", index, |m| {
             m.attributes.push(LinkAttribute::Mtu(mtu));
         })
+    }
+
+    /// The speed of an interface in bit/s, as it is now; none where the kernel knows none.
+    pub fn speed_bps(&self, index: u32) -> Option<u64> {
+        // Its name may have changed.
+        let link = self.by_index(index).ok().flatten()?;
+        let mbps = sys::link_speed(self.calls.as_fd(), &link.name)?;
+        Some(u64::from(mbps) * 1_000_000)
     }
 
     /// Set its MAC address.

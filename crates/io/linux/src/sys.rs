@@ -192,3 +192,36 @@ impl LiveFrames {
         .map(|_| ())
     }
 }
+
+/// The call for settings of a link.
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+/// `ETHTOOL_GLINKSETTINGS`.
+const LINK_SETTINGS: u32 = 0x4c;
+/// Words of `struct ethtool_link_settings`, with the masks of link modes that the kernel can have.
+const SETTINGS_WORDS: usize = 12 + 3 * 127;
+
+/// The speed of a kernel interface in Mbit/s, by a socket of its namespace; none where the kernel knows none.
+pub fn link_speed(socket: BorrowedFd<'_>, name: &str) -> Option<u32> {
+    let mut settings = [0u32; SETTINGS_WORDS];
+    settings[0] = LINK_SETTINGS;
+    // SAFETY: all zeros are a valid `ifreq`.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return None;
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = settings.as_mut_ptr().cast();
+    // SAFETY: `request` names `settings`, which has room for the header and as many words of masks as a kernel can ask for;
+    // both outlive the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) }).ok()?;
+    // The first answer is how many words a mask has, negative, in the last byte of the fourth word; nothing else is in it.
+    let [a, b, c, words] = settings[3].to_ne_bytes();
+    settings[3] = u32::from_ne_bytes([a, b, c, (words as i8).unsigned_abs()]);
+    settings[0] = LINK_SETTINGS;
+    request.ifr_ifru.ifru_data = settings.as_mut_ptr().cast();
+    // SAFETY: as above.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) }).ok()?;
+    Some(settings[1]).filter(|mbps| ![0, u32::MAX].contains(mbps))
+}

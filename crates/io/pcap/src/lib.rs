@@ -19,12 +19,13 @@ pub use file::{
 pub use interface::PcapHandler;
 pub use node::capture_tx::CaptureTx;
 pub use node::pcap_input::PcapInput;
-pub use trace::{Filter, TraceHandler};
+pub use trace::{Filter, MonitorPart, MonitorSession, TraceHandler};
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use volley_graph::{GraphError, NodeId, Source};
 use volley_iface::{MAX_INTERFACES, QueueMigration, Registry};
+use volley_model::{ModelError, Monitor};
 
 /// Gets a sentence for the operator.
 type Listener = Box<dyn Fn(&str)>;
@@ -50,6 +51,11 @@ impl Pcap {
     /// Report captures that could not be written, one sentence each, when that happens.
     pub fn listen(&self, listener: impl Fn(&str) + 'static) {
         *self.listener.borrow_mut() = Box::new(listener);
+    }
+
+    /// Show packets to a client as they pass.
+    pub fn monitor(&self, spec: &Monitor) -> Result<MonitorSession, ModelError> {
+        MonitorSession::begin(&self.trace, spec)
     }
 
     /// Whether anything is written into a file.

@@ -39,6 +39,8 @@ pub struct Record {
     pub len: u32,
     /// The first of them.
     pub bytes: Vec<u8>,
+    /// Where the bytes begin that a checksum is over which the device has still to finish.
+    pub unfinished: Option<usize>,
 }
 
 /// What became of a packet.
@@ -71,6 +73,7 @@ impl CaptureWriter {
             note: Note::default(),
             len: 0,
             bytes: Vec::with_capacity(snap),
+            unfinished: None,
         };
         while empty.push(Box::new(record())).is_ok() {}
         Arc::new(CaptureWriter {
@@ -100,6 +103,8 @@ impl CaptureWriter {
         }
         record.note = note;
         record.len = (packet.len() + back) as u32;
+        let sum = packet.offload().checksum;
+        record.unfinished = sum.map(|sum| usize::from(sum.start) + back);
         record.bytes.clear();
         packet.segments(back, |segment| {
             let room = self.snap - record.bytes.len();
@@ -113,10 +118,15 @@ impl CaptureWriter {
     }
 
     /// Hand what came to `each`, oldest first; returns how many.
-    pub fn take(&self, mut each: impl FnMut(&Record)) -> usize {
-        let mut taken = 0;
+    pub fn take(&self, each: impl FnMut(&Record)) -> usize {
         // Bounded, so that a worker that never stops cannot keep the control thread here.
-        while taken < 2 * self.full.capacity() {
+        self.take_some(2 * self.full.capacity(), each)
+    }
+
+    /// The same for so many packets at most.
+    pub fn take_some(&self, most: usize, mut each: impl FnMut(&Record)) -> usize {
+        let mut taken = 0;
+        while taken < most {
             let Some(record) = self.full.pop() else { break };
             each(&record);
             let _ = self.empty.push(record);
@@ -128,6 +138,16 @@ impl CaptureWriter {
     /// Packets that found no record.
     pub fn lost(&self) -> u64 {
         self.lost.load(Relaxed)
+    }
+
+    /// Whether nothing waits to be handed out.
+    pub fn is_empty(&self) -> bool {
+        self.full.is_empty()
+    }
+
+    /// The longest packet that is kept whole.
+    pub fn snap(&self) -> usize {
+        self.snap
     }
 
     /// Whether all packets that it may take were taken.
@@ -349,7 +369,7 @@ impl Sink {
 }
 
 /// What to add to a worker's time to get nanoseconds since 1970; nothing for a clock that tests move by hand.
-fn wall_base(clock: &Clock) -> u64 {
+pub(crate) fn wall_base(clock: &Clock) -> u64 {
     if matches!(clock, Clock::Manual(_)) {
         return 0;
     }

@@ -164,6 +164,10 @@ impl Port for TapPort {
         Ok(())
     }
 
+    fn speed_bps(&self) -> Option<u64> {
+        self.links.speed_bps(self.link)
+    }
+
     fn details(&self) -> Vec<String> {
         let wire = self.served.wire.get();
         wire.map_or_else(Vec::new, |wire| kernel::details(wire))

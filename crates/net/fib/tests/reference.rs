@@ -83,6 +83,7 @@ fn path<F: Family>((kind, n, weight, preference): (u8, u8, u8, u8)) -> Path {
         via,
         weight,
         preference,
+        onlink: false,
     }
 }
 

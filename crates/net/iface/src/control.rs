@@ -119,6 +119,21 @@ impl InterfaceHandler {
         Ok(HardwareReply { hardware })
     }
 
+    /// The speeds that the drivers say: they are asked while nothing is borrowed. A sub-interface has its parent's.
+    fn with_speeds(&self, mut interfaces: Vec<InterfaceRow>) -> InterfacesReply {
+        for row in &mut interfaces {
+            let port = {
+                let all = self.interfaces.borrow();
+                let parent = all
+                    .get(IfIdx(row.index))
+                    .and_then(|i| Some(i.sub.as_ref()?.parent));
+                all.port(parent.unwrap_or(IfIdx(row.index)))
+            };
+            row.speed_bps = port.and_then(|port| port.borrow().speed_bps());
+        }
+        InterfacesReply { interfaces }
+    }
+
     fn placement(&self, only: &Option<String>) -> Result<RxPlacementReply, ModelError> {
         let of = |i: &Interface| {
             let row = |(queue, worker): (usize, &usize)| RxPlacementRow {
@@ -190,6 +205,7 @@ impl InterfaceHandler {
             mtu: i.mtu,
             configured_mtu: i.configured_mtu().filter(|_| i.device_mtu().is_some()),
             device_mtu: i.device_mtu(),
+            speed_bps: None,
             waiting: matches!(i.link, Link::Waiting(_)),
             rx: Counter {
                 packets: counts.rx_packets,
@@ -350,7 +366,7 @@ impl Handler for InterfaceHandler {
         match query {
             Query::Interfaces { name } => {
                 let rows = self.selected(name, |all, i| self.row(all, i));
-                Some(rows.map(|interfaces| Reply::Interfaces(InterfacesReply { interfaces })))
+                Some(rows.map(|rows| Reply::Interfaces(self.with_speeds(rows))))
             }
             Query::Hardware { name } => Some(self.hardware(name).map(Reply::Hardware)),
             Query::RxPlacement { interface } => {

@@ -56,6 +56,10 @@ pub trait Port {
     fn set_rx_mode(&mut self, _mode: RxMode) -> Result<(), PortRefusal> {
         Ok(())
     }
+    /// The speed of the link in bit/s, as the device has it now; none where it has none or does not say.
+    fn speed_bps(&self) -> Option<u64> {
+        None
+    }
     /// Lines of `show hardware` that follow those of [`NewInterface`].
     fn details(&self) -> Vec<String> {
         Vec::new()

@@ -1,6 +1,7 @@
 //! The control thread's side: owns the table of neighbours, reads what workers heard, asks, and tells the FIB.
 
 use crate::advert::Advertiser;
+use crate::arping;
 use crate::autoconf::Client;
 use crate::dad::Probing;
 use crate::entry::{Mac, SECOND, Word};
@@ -96,7 +97,7 @@ impl Link {
     }
 
     /// Our address for a solicitation; the link-local one where no other fits.
-    fn source6(&self, target: Ipv6Addr) -> Ipv6Addr {
+    pub(crate) fn source6(&self, target: Ipv6Addr) -> Ipv6Addr {
         let local = nd::link_local(self.mac);
         if target.is_unicast_link_local() {
             return local;
@@ -108,7 +109,7 @@ impl Link {
     }
 
     /// Our address for a question about `target`.
-    fn source(&self, target: Ipv4Addr) -> Option<Ipv4Addr> {
+    pub(crate) fn source(&self, target: Ipv4Addr) -> Option<Ipv4Addr> {
         match IfAddress::nearest(&self.addresses, target.into())? {
             IpAddr::V4(a) => Some(a),
             IpAddr::V6(_) => None,
@@ -172,6 +173,10 @@ pub(crate) struct Control {
     pub(crate) random_state: u64,
     pub(crate) links: BTreeMap<u32, Link>,
     pub(crate) same_macs: BTreeMap<u32, SameMac>,
+    pub(crate) arpings: BTreeMap<u16, arping::Run>,
+    pub(crate) next_arping: u16,
+    /// The run and number of the request that is being made.
+    pub(crate) asked_by: Option<(u16, u32)>,
     clock: Clock,
     conflicts: BTreeMap<Key, u64>,
     busy_until: u64,
@@ -204,6 +209,9 @@ impl Control {
             random_state: 0,
             links: BTreeMap::new(),
             same_macs: BTreeMap::new(),
+            arpings: BTreeMap::new(),
+            next_arping: 0,
+            asked_by: None,
             clock,
             conflicts: BTreeMap::new(),
             busy_until: 0,
@@ -317,6 +325,9 @@ impl Control {
                 self.hear_router(iface, &said, now);
                 advertised.insert(iface);
             }
+            for heard in std::iter::from_fn(|| lane.probe_messages.pop()).take(READ) {
+                self.hear_probe(heard);
+            }
             for iface in std::mem::take(&mut advertised) {
                 self.settle_autoconf(iface);
             }
@@ -336,7 +347,9 @@ impl Control {
         self.turn_autoconf(now);
         self.turn_groups(now);
         self.turn_probes(now);
+        self.turn_arpings(now);
         self.carry_out();
+        some |= !self.arpings.is_empty();
         if some || self.lanes.iter().any(|lane| lane.away() > 0) {
             self.busy_until = now + BUSY_FOR;
         }
@@ -523,7 +536,13 @@ impl Control {
     fn say(&mut self, tx: u32, message: Message) {
         let (mut bytes, len) = ([0; FRAME], FRAME);
         message.write(&mut bytes);
-        self.send(Frame { tx, len, bytes });
+        let probe = None;
+        self.send(Frame {
+            tx,
+            len,
+            bytes,
+            probe,
+        });
     }
 
     /// RFC 4861, 7.2.2: everybody who may be meant, or the neighbour alone.
@@ -543,7 +562,7 @@ impl Control {
         self.say(iface, message);
     }
 
-    fn ask(&mut self, (iface, addr): Key, to: Option<Mac>) {
+    pub(crate) fn ask(&mut self, (iface, addr): Key, to: Option<Mac>) {
         let target = match addr {
             IpAddr::V4(target) => target,
             IpAddr::V6(target) => return self.solicit(iface, target, to),
@@ -583,7 +602,8 @@ impl Control {
         self.lanes.get(worker).map(|lane| &**lane)
     }
 
-    pub(crate) fn send(&mut self, frame: Frame) {
+    pub(crate) fn send(&mut self, mut frame: Frame) {
+        frame.probe = self.asked_by;
         let sent = self
             .sender()
             .is_some_and(|lane| lane.frames.push(frame).is_ok());

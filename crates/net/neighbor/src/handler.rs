@@ -51,15 +51,8 @@ impl Handler for NeighborHandler {
 }
 
 impl NeighborHandler {
-    /// The index of an interface.
     fn index(&self, name: &str) -> Result<u32, ModelError> {
-        let control = self.0.borrow();
-        let interfaces = control.interfaces.borrow();
-        let index = interfaces.by_name(name).map(|i| i.index.0);
-        index.ok_or_else(|| {
-            let known = interfaces.iter().map(|i| i.name.clone());
-            ModelError::not_found(ObjectKind::Interface, name, known.collect::<Vec<_>>())
-        })
+        self.0.borrow().interface_index(name)
     }
 
     fn show(&self, interface: Option<&str>) -> Result<Reply, ModelError> {
@@ -93,6 +86,16 @@ impl NeighborHandler {
 }
 
 impl Control {
+    /// The index of an interface.
+    pub(crate) fn interface_index(&self, name: &str) -> Result<u32, ModelError> {
+        let interfaces = self.interfaces.borrow();
+        let index = interfaces.by_name(name).map(|i| i.index.0);
+        index.ok_or_else(|| {
+            let known = interfaces.iter().map(|i| i.name.clone());
+            ModelError::not_found(ObjectKind::Interface, name, known.collect::<Vec<_>>())
+        })
+    }
+
     /// What happened so far.
     fn events(&self) -> Vec<NeighborEvent> {
         let (table, tally) = (self.table.counts, self.tally);

@@ -1,4 +1,4 @@
-//! What lies between one worker and the control thread: seven bounded queues without locks. A full queue loses what is new,
+//! What lies between one worker and the control thread: eight bounded queues without locks. A full queue loses what is new,
 //! and whoever wanted to say it counts that; nobody waits.
 
 use crate::autoconf::packet::ReceivedAdvert;
@@ -8,7 +8,7 @@ use crate::table::Key;
 use crossbeam_queue::ArrayQueue;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use volley_graph::{HeldPacket, Share};
 use volley_model::Family;
 
@@ -20,6 +20,8 @@ const HEARD: usize = 1024;
 const ASKED: usize = 256;
 /// Advertisements of routers that the control thread has not looked at.
 const ADVERTS: usize = 32;
+/// Requests and answers of arping that the control thread has not looked at.
+const PROBES: usize = 256;
 /// Frames that the control thread made and the worker has not sent.
 const FRAMES: usize = 1024;
 /// Bytes of the usual frame that the control thread makes: Ethernet, IPv6, a solicitation with one option.
@@ -82,6 +84,36 @@ pub struct NeighborMessage {
     pub what: NeighborMessageKind,
 }
 
+/// What happened to a request of arping, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeMessage {
+    /// Nanoseconds on the workers' clock.
+    pub at: u64,
+    /// What happened.
+    pub event: ProbeEvent,
+}
+
+/// What happened to a request of arping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeEvent {
+    /// It left.
+    Sent {
+        /// The run.
+        id: u16,
+        /// The request, from 0.
+        number: u32,
+    },
+    /// A station says that it has an address.
+    Answer {
+        /// The interface that it was heard on.
+        rx: u32,
+        /// The address.
+        addr: IpAddr,
+        /// The station.
+        mac: Mac,
+    },
+}
+
 /// What becomes of a packet that waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -111,6 +143,8 @@ pub struct Frame<const ROOM: usize = FRAME> {
     pub len: usize,
     /// The frame.
     pub bytes: [u8; ROOM],
+    /// The run of arping that wants to know when it leaves, and the number of the request.
+    pub probe: Option<(u16, u32)>,
 }
 
 impl<const ROOM: usize> Frame<ROOM> {
@@ -118,7 +152,13 @@ impl<const ROOM: usize> Frame<ROOM> {
     pub fn new(tx: u32, from: &[u8]) -> Self {
         let (mut bytes, len) = ([0; ROOM], from.len().min(ROOM));
         bytes[..len].copy_from_slice(&from[..len]);
-        Frame { tx, len, bytes }
+        let probe = None;
+        Frame {
+            tx,
+            len,
+            bytes,
+            probe,
+        }
     }
 }
 
@@ -132,6 +172,10 @@ pub struct ControlQueues {
     pub received_requests: ArrayQueue<NeighborMessage>,
     /// To the control thread: what routers advertise, and on which interface.
     pub adverts: ArrayQueue<(u32, ReceivedAdvert)>,
+    /// To the control thread: what concerns runs of arping.
+    pub probe_messages: ArrayQueue<ProbeMessage>,
+    /// Whether there are such runs.
+    probed: AtomicBool,
     /// To the worker: packets that waited.
     pub resolved_packets: ArrayQueue<ResolvedPacket>,
     /// To the worker: frames to be sent.
@@ -158,6 +202,8 @@ impl ControlQueues {
             received_messages: ArrayQueue::new(HEARD),
             received_requests: ArrayQueue::new(ASKED),
             adverts: ArrayQueue::new(ADVERTS),
+            probe_messages: ArrayQueue::new(PROBES),
+            probed: AtomicBool::new(false),
             resolved_packets: ArrayQueue::new(HELD),
             frames: ArrayQueue::new(FRAMES),
             large_frames: ArrayQueue::new(LONGS),
@@ -179,6 +225,16 @@ impl ControlQueues {
             | NeighborMessageKind::Conflict => &self.received_messages,
         };
         queue.push(heard).is_ok()
+    }
+
+    /// Worker: whether anybody waits for answers to requests of arping.
+    pub fn is_probed(&self) -> bool {
+        self.probed.load(Relaxed)
+    }
+
+    /// Control thread: whether anybody waits.
+    pub fn set_probed(&self, probed: bool) {
+        self.probed.store(probed, Relaxed);
     }
 
     /// Worker: whether one more packet of so many buffers may wait. Where it may, both queues that it passes have room.

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod advert;
+mod arping;
 mod autoconf;
 mod claim;
 mod control;
@@ -28,6 +29,7 @@ pub mod table;
 mod trace;
 mod way;
 
+pub use arping::Arping;
 pub use control::NeighborCounters;
 pub use model::{
     AdvertisedPrefix, Autoconf, AutoconfMode, Dad, Proxy, RouterAdvertisement, classes,
@@ -54,6 +56,7 @@ use volley_fib::dataplane::DataPlane;
 use volley_fib::{Fib, V4, V6};
 use volley_graph::{Engine, GraphError, Node, ProcessInfo, Source, Watch};
 use volley_iface::{IfTable, LinkLocalSender, LinkSource, Registry};
+use volley_model::{ArpingQuery, ModelError};
 use volley_tables::{Publisher, Snap};
 
 /// The neighbours of a daemon. Dropping it ends the process that keeps them.
@@ -83,6 +86,11 @@ impl Neighbors {
     pub fn is_sending(&self) -> bool {
         let control = self.control.borrow();
         control.lanes.iter().any(|lane| lane.is_waiting())
+    }
+
+    /// Ask a link who has an address; the query is within its limits.
+    pub fn arping(&self, query: &ArpingQuery) -> Result<Arping, ModelError> {
+        Arping::begin(&self.control, query)
     }
 
     /// What the table counted, and what else was counted.

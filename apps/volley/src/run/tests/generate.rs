@@ -170,7 +170,15 @@ fn path() -> impl Strategy<Value = Path> {
         1 => Just(PathTarget::Drop),
         1 => (0u32..3).prop_map(PathTarget::LookupIn),
     ];
-    (target, 1u32..4, 0u8..2).prop_map(|(target, weight, preference)| Path {
+    (target, 1u32..4, 0u8..2, any::<bool>()).prop_map(|(target, weight, preference, on)| Path {
+        onlink: on
+            && matches!(
+                &target,
+                PathTarget::Via {
+                    interface: Some(_),
+                    ..
+                }
+            ),
         target,
         weight,
         preference,

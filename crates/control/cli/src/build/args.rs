@@ -60,6 +60,7 @@ impl<'a> Args<'a> {
             "via",
             "weight",
             "preference",
+            "onlink",
             "edit",
             "drop",
             "local",

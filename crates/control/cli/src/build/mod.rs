@@ -19,12 +19,12 @@ mod stream;
 mod vhost;
 mod workers;
 
-use crate::grammar::{Id, Piece, run};
+use crate::grammar::{Id, Piece, aliased, run};
 use crate::pipe::{self, Pipe};
 use crate::render::View;
 use crate::{MAX_LINE, token};
 use args::Args;
-use volley_model::{Clear, ConfigAction, ModelError, Query, Request, SyntaxError};
+use volley_model::{Clear, ConfigAction, ModelError, Monitor, Query, Request, SyntaxError};
 
 /// A line that was understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +46,8 @@ pub enum Action {
     Query(Query, View),
     /// Something done with the configuration as a whole.
     Config(ConfigAction),
+    /// Packets, shown as they come.
+    Monitor(Box<Monitor>),
     /// Something the command line does itself.
     Builtin(Builtin),
 }
@@ -83,6 +85,7 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
         let message = format!("the line has {} bytes, the limit is {MAX_LINE}", line.len());
         return Err(SyntaxError::new(1, message));
     }
+    let line = &*aliased(line);
     if let Some(watch) = watched(line)? {
         let action = Action::Builtin(watch);
         return Ok(Command {
@@ -106,6 +109,9 @@ pub fn parse_line(line: &str) -> Result<Command, SyntaxError> {
     let action = build(definition.id, &mut args)?;
     if let Action::Request(request) = &action {
         request.validate().map_err(|e| located(e, &pieces))?;
+    }
+    if let Action::Monitor(monitor) = &action {
+        monitor.validate().map_err(|e| located(e, &pieces))?;
     }
     if pipes.contains(&Pipe::Json) && matches!(action, Action::Builtin(_)) {
         return Err(SyntaxError::new(
@@ -170,6 +176,7 @@ fn build(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> {
         Id::Object(command) => object::request(command, args)?,
         Id::Help => return args.rest().map(|t| Action::Builtin(Builtin::Help(t))),
         Id::Quit => return Ok(Action::Builtin(Builtin::Quit)),
+        Id::Monitor => return stream::monitor(args).map(|m| Action::Monitor(Box::new(m))),
         Id::History => return Ok(Action::Builtin(Builtin::History)),
         Id::Exec => {
             let (file, undo) = (args.text()?, args.has("undo"));

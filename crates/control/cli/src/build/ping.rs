@@ -1,9 +1,9 @@
-//! `ping` and `traceroute`.
+//! `ping`, `traceroute` and `arping`.
 
 use super::args::Args;
 use super::interface::stray;
 use std::net::IpAddr;
-use volley_model::{PingQuery, Query, SyntaxError, TracerouteQuery};
+use volley_model::{ArpingQuery, PingQuery, Query, SyntaxError, TracerouteQuery};
 
 fn address(args: &mut Args<'_>) -> Result<IpAddr, SyntaxError> {
     let token = args.token()?;
@@ -42,4 +42,18 @@ pub(super) fn traceroute(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
         }
     }
     Ok(Query::Traceroute(trace))
+}
+
+pub(super) fn arping(args: &mut Args<'_>) -> Result<Query, SyntaxError> {
+    let interface = args.text()?;
+    let mut arping = ArpingQuery::new(interface, address(args)?);
+    while let Some((word, column)) = args.option()? {
+        match word {
+            "repeat" | "count" => arping.count = args.number32()?,
+            "interval" => arping.interval_ms = args.number32()?,
+            "timeout" => arping.timeout_ms = args.number32()?,
+            _ => stray(word, column)?,
+        }
+    }
+    Ok(Query::Arping(arping))
 }

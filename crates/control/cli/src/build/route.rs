@@ -99,6 +99,7 @@ fn path(
     match word {
         "weight" => paths.last_mut().ok_or_else(first)?.weight = args.number32()?,
         "preference" => paths.last_mut().ok_or_else(first)?.preference = args.number(255)? as u8,
+        "onlink" => paths.last_mut().ok_or_else(first)?.onlink = true,
         "via" => {
             let target = match args.peek() {
                 Some(Piece::Word(word, column)) => {

@@ -61,6 +61,7 @@ pub(super) fn query(id: Id, args: &mut Args<'_>) -> Result<Action, SyntaxError> 
         }),
         Id::Ping => plain(ping::ping(args)?),
         Id::Traceroute => plain(ping::traceroute(args)?),
+        Id::Arping => plain(ping::arping(args)?),
         Id::ShowBuffers => plain(Query::Buffers),
         Id::ShowPacketGenerator => plain(Query::PacketGenerator),
         Id::ShowL2 => plain(Query::L2),

@@ -5,8 +5,8 @@ use super::interface::stray;
 use crate::grammar::{Id, Piece};
 use std::path::PathBuf;
 use volley_model::{
-    Directions, Edit, Enter, PcapTrace, Request, Sizes, StreamSource, StreamSpec, SyntaxError,
-    Template, TraceSpec, parse_rate, vpp_data,
+    Directions, Edit, Enter, Monitor, PcapTrace, Request, Sizes, StreamSource, StreamSpec,
+    SyntaxError, Template, TraceSpec, parse_rate, vpp_data,
 };
 
 pub(super) fn request(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
@@ -205,4 +205,33 @@ pub(super) fn pcap(id: Id, args: &mut Args<'_>) -> Result<Request, SyntaxError> 
         }
     }
     Ok(Request::PcapTraceOn(trace))
+}
+
+pub(super) fn monitor(args: &mut Args<'_>) -> Result<Monitor, SyntaxError> {
+    args.take("monitor");
+    let any = args.take("any");
+    let mut monitor = Monitor {
+        directions: Directions::default(),
+        interface: (!any).then(|| args.text()).transpose()?,
+        count: None,
+        snap: None,
+        filter: None,
+        pcapng: false,
+    };
+    while let Some((word, column)) = args.option()? {
+        match word {
+            "rx" => monitor.directions.rx = true,
+            "tx" => monitor.directions.tx = true,
+            "drop" => monitor.directions.drop = true,
+            "count" => monitor.count = Some(args.number(u64::MAX)?),
+            "max-bytes-per-packet" => monitor.snap = Some(args.number32()?),
+            "filter" => monitor.filter = Some(args.text()?),
+            "pcapng" => monitor.pcapng = true,
+            _ => stray(word, column)?,
+        }
+    }
+    if monitor.directions == Directions::default() {
+        (monitor.directions.rx, monitor.directions.tx) = (true, true);
+    }
+    Ok(monitor)
 }

@@ -157,25 +157,61 @@ impl Connection {
 
     /// Asks and waits for the answer, refusals included. A connection that the daemon has closed before is opened again.
     pub fn ask(&mut self, ask: &Ask) -> Result<Answer, ClientError> {
+        self.begin(ask)?;
+        let mut answer = Vec::new();
+        self.read(&mut answer).map_err(ClientError::Broken)?;
+        Self::understood(&answer)
+    }
+
+    /// Asks, and does not wait.
+    pub(super) fn begin(&mut self, ask: &Ask) -> Result<(), ClientError> {
         if self.is_closed() {
             *self = Connection::open(&self.socket)?;
         }
+        self.send(ask)
+    }
+
+    pub(super) fn send(&mut self, ask: &Ask) -> Result<(), ClientError> {
         let mut line = serde_json::to_vec(ask).map_err(ClientError::Answer)?;
         line.push(b'\n');
-        self.stream
-            .get_mut()
-            .write_all(&line)
-            .map_err(ClientError::Broken)?;
-        let mut answer = Vec::new();
+        let stream = self.stream.get_mut();
+        stream.write_all(&line).map_err(ClientError::Broken)
+    }
+
+    fn read(&mut self, answer: &mut Vec<u8>) -> std::io::Result<usize> {
         let mut limited = (&mut self.stream).take(MAX_ANSWER);
-        limited
-            .read_until(b'\n', &mut answer)
-            .map_err(ClientError::Broken)?;
+        limited.read_until(b'\n', answer)
+    }
+
+    /// The next answer to what was begun, if it comes within a time; `held` keeps what came of it so far.
+    pub(super) fn next_within(
+        &mut self,
+        held: &mut Vec<u8>,
+        time: Duration,
+    ) -> Result<Option<Answer>, ClientError> {
+        let set = |it: &Connection, time| it.stream.get_ref().set_read_timeout(time);
+        set(self, Some(time)).map_err(ClientError::Broken)?;
+        let read = self.read(held);
+        set(self, None).map_err(ClientError::Broken)?;
+        match read {
+            Ok(_) => Self::understood(&std::mem::take(held)).map(Some),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(ClientError::Broken(e)),
+        }
+    }
+
+    /// Ends the connection: the next request opens another one.
+    pub(super) fn close(&self) {
+        // One that is closed already is closed.
+        let _ = self.stream.get_ref().shutdown(std::net::Shutdown::Both);
+    }
+
+    fn understood(answer: &[u8]) -> Result<Answer, ClientError> {
         if answer.is_empty() {
             let end = std::io::ErrorKind::UnexpectedEof;
             return Err(ClientError::Broken(end.into()));
         }
-        let answer: Answer = serde_json::from_slice(&answer).map_err(ClientError::Answer)?;
+        let answer: Answer = serde_json::from_slice(answer).map_err(ClientError::Answer)?;
         Ok(answer.harmless())
     }
 

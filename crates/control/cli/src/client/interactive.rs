@@ -135,7 +135,7 @@ impl Shell<'_> {
         let command = parse_line(line);
         if let Ok(command) = &command {
             let mut connection = self.connection.borrow_mut();
-            let done = probed(&mut connection, command, false, self.out);
+            let done = probed(&mut connection, (line, command), false, self.out);
             drop(connection);
             if let Some(done) = done {
                 self.report(done)?;

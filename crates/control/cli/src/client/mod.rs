@@ -2,6 +2,7 @@
 
 mod connection;
 mod files;
+mod follow;
 mod interactive;
 mod probe;
 mod screen;
@@ -14,10 +15,12 @@ pub use screen::Screen;
 pub use script::{ScriptOptions, script};
 pub use watch::watch;
 
-use crate::server::{Answer, Ask, Op};
-use crate::{Action, Builtin, Command};
+use crate::server::{Answer, Ask, Follow, Op};
+use crate::{Action, Builtin, Command, render};
 use std::io::Write;
 use std::path::Path;
+use volley_model::Query;
+use volley_model::reply::ArpingReply;
 
 /// Runs one line and writes its answer.
 pub fn one_shot(
@@ -40,10 +43,14 @@ fn carry_out(
 ) -> Result<(), ClientError> {
     let command = crate::parse_line(line);
     if let Ok(command) = &command
-        && let Some(done) = probed(connection, command, json, out)
+        && let Some(done) = probed(connection, (line, command), json, out)
     {
         return done;
     }
+    let arping = match &command {
+        Ok(command) => matches!(command.action, Action::Query(Query::Arping(_), _)).then_some(()),
+        Err(_) => None,
+    };
     match command.map(|c| c.action) {
         Ok(Action::Builtin(Builtin::Exec { file, undo })) => {
             let run = if undo { all_or_none } else { batch };
@@ -59,25 +66,35 @@ fn carry_out(
         _ => {}
     }
     let answer = connection.exec(line, json)?;
-    match answer.data.filter(|_| json) {
-        Some(data) => writeln!(out, "{}", Answer::json(&data)),
-        None => return screen.show(&answer.text, out),
+    let Some(data) = answer.data.filter(|_| json) else {
+        return screen.show(&answer.text, out);
+    };
+    writeln!(out, "{}", Answer::json(&data)).map_err(ClientError::Output)?;
+    match arping.map(|_| serde_json::from_value::<ArpingReply>(data)) {
+        Some(Ok(reply)) if reply.received == 0 => Err(ClientError::Refused {
+            column: None,
+            message: render::arping_failure(&reply),
+        }),
+        _ => Ok(()),
     }
-    .map_err(ClientError::Output)
 }
 
-/// Prints the answers of a ping or traceroute as they come; none where it is another command, or its answer is to be data or
-/// goes through a pipe.
+/// Prints the answers of a ping, traceroute, arping or monitor as they come; none where it is another command, or its
+/// answer is to be data or goes through a pipe.
 fn probed(
     connection: &mut Connection,
-    command: &Command,
+    (line, command): (&str, &Command),
     json: bool,
     out: &mut dyn Write,
 ) -> Option<Result<(), ClientError>> {
+    if json || !command.pipes.is_empty() {
+        return None;
+    }
+    if let Some(what) = Follow::of(&command.action) {
+        return Some(follow::run(connection, line, &what, out));
+    }
     match &command.action {
-        Action::Query(query, _) if !json && command.pipes.is_empty() => {
-            probe::run(connection, query, out)
-        }
+        Action::Query(query, _) => probe::run(connection, query, out),
         _ => None,
     }
 }

@@ -13,14 +13,14 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use volley_model::reply::{PingReply, ProbeResult, TraceHop, TracerouteReply};
 use volley_model::{PingQuery, Query, TracerouteQuery};
 
-/// Ctrl-C, noticed between two requests.
-struct Interrupt {
+/// Ctrl-C, noticed between two requests or parts of an answer.
+pub(super) struct Interrupt {
     runtime: Runtime,
     signal: Signal,
 }
 
 impl Interrupt {
-    fn new() -> Result<Interrupt, ClientError> {
+    pub(super) fn new() -> Result<Interrupt, ClientError> {
         let terminal = |e: std::io::Error| ClientError::Terminal(e.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -34,7 +34,7 @@ impl Interrupt {
     }
 
     /// Waits; true when the user wants no more.
-    fn within(&mut self, span: Duration) -> bool {
+    pub(super) fn within(&mut self, span: Duration) -> bool {
         let signal = &mut self.signal;
         self.runtime.block_on(async {
             tokio::select! {

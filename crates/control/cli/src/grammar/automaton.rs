@@ -43,6 +43,8 @@ pub(super) struct Automaton {
 pub(crate) struct Grammar {
     pub(crate) commands: Vec<CommandDef>,
     automaton: Automaton,
+    /// The words that commands can begin with, and the place of each command.
+    leads: Vec<(Vec<Word>, usize)>,
     generation: u64,
 }
 
@@ -72,10 +74,33 @@ impl Grammar {
             let end = automaton.add(&pattern, start);
             let last = automaton.state();
             automaton.states[end].free.push(last);
-            automaton.states[last].accepts = Some(grammar.commands.len());
+            let place = grammar.commands.len();
+            automaton.states[last].accepts = Some(place);
+            let leads = pattern.leads().into_iter().map(|words| (words, place));
+            grammar.leads.extend(leads);
             grammar.commands.push(command);
         }
         grammar
+    }
+}
+
+impl Grammar {
+    /// The commands whose first words begin with these.
+    pub(super) fn led_by(&self, words: &[&str]) -> Vec<&CommandDef> {
+        let begins = |lead: &[Word]| {
+            let mut lead = lead.iter();
+            words
+                .iter()
+                .all(|w| lead.next().is_some_and(|l| l.text == *w))
+        };
+        let found = self.leads.iter().filter(|(lead, _)| begins(lead));
+        let mut places: Vec<usize> = found.map(|(_, place)| *place).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+            .iter()
+            .filter_map(|at| self.commands.get(*at))
+            .collect()
     }
 }
 
@@ -201,6 +226,21 @@ impl Walk {
         pieces.reverse();
         let command = self.grammar.commands.get(index)?;
         Some((*command, pieces))
+    }
+
+    /// The words of the pattern that were eaten, as the pattern has them; and whether slots were eaten, too.
+    pub(super) fn words(&self) -> (Vec<&'static str>, bool) {
+        let mut last = self.threads.first().and_then(|t| t.last);
+        let (mut words, mut slots) = (Vec::new(), false);
+        while let Some((piece, before)) = last.and_then(|i| self.eaten.get(i)) {
+            match piece {
+                Piece::Word(word, _) => words.push(*word),
+                Piece::Slot(..) => slots = true,
+            }
+            last = *before;
+        }
+        words.reverse();
+        (words, slots)
     }
 
     /// Eats a word; an error when it fits nowhere or fits several words.

@@ -2,6 +2,8 @@
 
 use super::automaton::Grammar;
 use super::automaton::{Eats, Walk, walk};
+use super::commands::CommandDef;
+use super::keywords::{Scope, keyword};
 use super::slots::Takes;
 use super::words;
 use super::{NameKind, Names};
@@ -127,33 +129,43 @@ fn words(takes: Takes, names: &dyn Names) -> Vec<String> {
     }
 }
 
-/// What a word does: the sentence of the only command that it leads to, else how many there are.
+/// What a word does: its meaning inside a command, else the sentence of the only command that it leads to or of the group of
+/// commands.
 fn meaning(before: &str, word: &str) -> String {
     let mut way = Walk::new();
     let line = format!("{before}{word}");
     let reached = walk(&line, 1, &mut way, 0).is_ok();
-    if let Some((command, _)) = way.accepted().filter(|_| reached) {
-        return command.text.to_string();
-    }
-    let typed: Vec<&str> = line.split_whitespace().collect();
-    let begins = |pattern: &str| {
-        let mut parts = pattern.split_whitespace();
-        typed
-            .iter()
-            .all(|t| parts.next().is_some_and(|p| p.starts_with(t)))
+    let (words, slots) = way.words();
+    let Some((last, context)) = words.split_last().filter(|_| reached) else {
+        return String::new();
     };
-    let grammar = Grammar::now();
-    let mut found = grammar.commands.iter().filter(|c| begins(c.pattern));
-    match (found.next(), found.count()) {
-        (Some(only), 0) => only.text.to_string(),
-        (Some(first), more) => match words::group(&typed) {
-            Some(text) => text.to_string(),
-            None => format!("{} (and {more} more)", first.text),
-        },
-        (None, _) if reached => inside(&way),
-        (None, _) => String::new(),
+    let led = match slots {
+        true => Vec::new(),
+        false => Grammar::now()
+            .led_by(&words)
+            .into_iter()
+            .copied()
+            .collect::<Vec<CommandDef>>(),
+    };
+    match keyword(context, last) {
+        Some((text, Scope::Command)) => return text.to_owned(),
+        Some((text, Scope::All)) if led.is_empty() => return text.to_owned(),
+        _ => {}
+    }
+    match &led[..] {
+        [] => inside(&way),
+        [only] => only.text.to_owned(),
+        [first, more @ ..] => {
+            let whole = way.accepted().map(|(command, _)| command.text);
+            let text = words::group(&words).or(whole);
+            let all = || format!("{} (and {} more)", first.text, more.len());
+            text.map_or_else(all, str::to_owned)
+        }
     }
 }
+
+/// A keyword without a meaning: a test sees to it that there is none.
+const UNKNOWN: &str = "switches it on by itself";
 
 /// What a word inside a command means: what comes behind it.
 fn inside(way: &Walk) -> String {
@@ -168,13 +180,16 @@ fn inside(way: &Walk) -> String {
         (_, [Eats::Word(one), Eats::Word(two)]) => {
             format!("followed by {} or {}", one.text, two.text)
         }
-        _ => "switches it on by itself".to_owned(),
+        _ => UNKNOWN.to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grammar::NoNames;
+    use crate::grammar::commands::COMMANDS;
+    use crate::grammar::pattern::{Pattern, Word, read};
 
     struct Some2;
     impl Names for Some2 {
@@ -215,5 +230,67 @@ mod tests {
         let text = help("show trace ", &Some2);
         assert!(text.contains("max") && text.contains("<enter>"), "{text}");
         assert!(help("", &Some2).contains("  packet-generator  "));
+    }
+
+    /// A word that fits a slot.
+    fn sample(takes: Takes) -> &'static str {
+        match takes {
+            Takes::Number => "1",
+            Takes::Prefix => "10.0.0.0/8",
+            Takes::Address => "192.0.2.1",
+            Takes::Mac => "02:00:00:00:00:01",
+            Takes::Block => "{ x }",
+            Takes::OneOf(all) => all[0],
+            Takes::Value => "1",
+            _ => "x9",
+        }
+    }
+
+    /// Every word of a pattern, each with a line that it can follow; of several choices the one at `pick` goes on.
+    fn visit(
+        (pattern, pick): (&Pattern, usize),
+        before: &mut String,
+        each: &mut dyn FnMut(&str, Word),
+    ) {
+        match pattern {
+            Pattern::Word(word) => {
+                each(before, *word);
+                *before += &format!("{} ", word.text);
+            }
+            Pattern::Slot(slot) => *before += &format!("{} ", sample(slot.takes)),
+            Pattern::Seq(all) => all.iter().for_each(|p| visit((p, pick), before, each)),
+            Pattern::OneOf(choices) => {
+                for choice in choices {
+                    visit((choice, pick), &mut before.clone(), each);
+                }
+                let chosen = &choices[pick.min(choices.len() - 1)];
+                visit((chosen, pick), before, &mut |_, _| ());
+            }
+            Pattern::Optional(inner) | Pattern::Many(inner) => {
+                visit((inner, pick), &mut before.clone(), each);
+            }
+        }
+    }
+
+    #[test]
+    fn every_keyword_has_a_meaning() {
+        let mut without = std::collections::BTreeSet::new();
+        for (command, pick) in COMMANDS.iter().flat_map(|c| [(c, 0), (c, 1)]) {
+            let pattern = read(command.pattern).unwrap();
+            visit((&pattern, pick), &mut String::new(), &mut |before, word| {
+                let all = ways(before, &NoNames).candidates;
+                let found = all.iter().find(|c| c.text == word.text);
+                let help = found.map_or("it is not offered", |c| &c.help);
+                let missing = help.is_empty()
+                    || help == UNKNOWN
+                    || help.starts_with("followed by")
+                    || help.ends_with(" more)")
+                    || found.is_none();
+                if missing {
+                    without.insert(format!("{before}[{}]: {help}", word.text));
+                }
+            });
+        }
+        assert!(without.is_empty(), "{without:#?}");
     }
 }

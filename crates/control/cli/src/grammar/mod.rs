@@ -8,6 +8,7 @@
 mod automaton;
 mod commands;
 mod complete;
+mod keywords;
 mod objects;
 mod pattern;
 mod slots;
@@ -18,6 +19,7 @@ pub(crate) use automaton::{Piece, run};
 pub(crate) use commands::{CommandDef, Id};
 pub use complete::{Candidate, Completion, complete, help};
 pub(crate) use objects::{ObjectCommand, Verb};
+pub(crate) use words::aliased;
 
 /// Kinds of names that exist now and can be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -36,6 +36,49 @@ impl Word {
     }
 }
 
+impl Pattern {
+    /// The words that a command can begin with, up to its first slot or option.
+    pub(super) fn leads(&self) -> Vec<Vec<Word>> {
+        self.lead().0
+    }
+
+    /// The same, and whether the pattern has nothing else.
+    fn lead(&self) -> (Vec<Vec<Word>>, bool) {
+        match self {
+            Pattern::Word(word) => (vec![vec![*word]], true),
+            Pattern::Slot(_) | Pattern::Many(_) => (vec![Vec::new()], false),
+            Pattern::Optional(inner) => {
+                let (mut all, whole) = inner.lead();
+                if !whole {
+                    return (vec![Vec::new()], false);
+                }
+                all.push(Vec::new());
+                (all, true)
+            }
+            Pattern::OneOf(choices) => {
+                let parts: Vec<_> = choices.iter().map(Pattern::lead).collect();
+                let whole = parts.iter().all(|(_, whole)| *whole);
+                (parts.into_iter().flat_map(|(all, _)| all).collect(), whole)
+            }
+            Pattern::Seq(items) => {
+                let mut all = vec![Vec::new()];
+                for item in items {
+                    let (next, whole) = item.lead();
+                    let joined = |had: &Vec<Word>| {
+                        let had = had.clone();
+                        next.iter().map(move |more| [&had[..], more].concat())
+                    };
+                    all = all.iter().flat_map(joined).collect();
+                    if !whole {
+                        return (all, false);
+                    }
+                }
+                (all, true)
+            }
+        }
+    }
+}
+
 /// Reads a pattern of the table; `None` = the pattern is wrong (a test reads them all).
 pub(super) fn read(text: &'static str) -> Option<Pattern> {
     let mut parts = split(text).into_iter().peekable();

@@ -1,5 +1,7 @@
 //! Commands of other routers with the command to use here, and the purpose of each group of commands.
 
+use std::borrow::Cow;
+
 /// First words of commands of other routers, and the command to use here.
 const ELSEWHERE: &[(&str, &str)] = &[
     (
@@ -31,7 +33,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "show vlan",
         "VLANs are sub-interfaces here: use `show interfaces`",
     ),
-    ("show running-config", "use `config show`"),
     ("show configuration", "use `config show`"),
     (
         "show startup-config",
@@ -57,6 +58,28 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
 ];
 
+/// Commands of other routers that are a command here under another name. Both have two words. They are no part of the grammar:
+/// their beginnings (`show run`) are those of other commands here.
+const ALIASES: &[(&str, &str)] = &[("show running-config", "config show")];
+
+/// A line with the command's name here, in as many characters: columns stay what they are.
+pub(crate) fn aliased(line: &str) -> Cow<'_, str> {
+    let behind = |alias: &str| {
+        let (one, two) = alias.split_once(' ')?;
+        let rest = line.trim_start().strip_prefix(one)?;
+        let rest = rest.strip_prefix(' ')?.trim_start().strip_prefix(two)?;
+        (rest.is_empty() || rest.starts_with([' ', '|'])).then_some(rest)
+    };
+    let found = ALIASES
+        .iter()
+        .find_map(|(a, here)| Some((behind(a)?, *here)));
+    let Some((rest, here)) = found else {
+        return line.into();
+    };
+    let width = line.len() - rest.len();
+    format!("{here:width$}{rest}").into()
+}
+
 /// The command to use here in place of a command of another router.
 pub(super) fn elsewhere(line: &str) -> Option<&'static str> {
     let typed: Vec<&str> = line.split_whitespace().collect();
@@ -73,6 +96,7 @@ pub(super) fn elsewhere(line: &str) -> Option<&'static str> {
 /// The purpose of the commands that begin with these words.
 const GROUPS: &[(&str, &str)] = &[
     ("bridge", "Bridge domains and their ports."),
+    ("bridge-domain", "Make and remove bridge domains."),
     (
         "clear",
         "Set counters back, and forget what was learned or traced.",
@@ -82,13 +106,37 @@ const GROUPS: &[(&str, &str)] = &[
         "The configuration as a whole: check, compare, commit, roll back.",
     ),
     ("create", "Create interfaces and sockets."),
+    (
+        "create interface",
+        "Create an interface over XDP sockets, memif or a vhost-user device.",
+    ),
     ("default", "Give objects their defaults back."),
     ("delete", "Delete interfaces and sockets."),
+    (
+        "delete interface",
+        "Delete an interface, or its description.",
+    ),
     ("ip", "IPv4: routes, tables, multicast routes."),
+    (
+        "ip mroute",
+        "Make, change and remove IPv4 multicast routes.",
+    ),
+    ("ip route", "Add, replace, remove and load IPv4 routes."),
+    ("ip table", "Add and remove IPv4 tables (VRFs)."),
     (
         "ip6",
         "IPv6: routes, tables, multicast routes, neighbour discovery.",
     ),
+    (
+        "ip6 mroute",
+        "Make, change and remove IPv6 multicast routes.",
+    ),
+    (
+        "ip6 nd",
+        "Neighbour discovery: router advertisements, SLAAC.",
+    ),
+    ("ip6 route", "Add, replace, remove and load IPv6 routes."),
+    ("ip6 table", "Add and remove IPv6 tables (VRFs)."),
     ("l2fib", "MAC addresses of bridge domains."),
     (
         "lcp",
@@ -121,7 +169,9 @@ const GROUPS: &[(&str, &str)] = &[
         "Layer-2 mode of an interface: bridge, cross-connect.",
     ),
     ("set ip", "Static neighbours and settings of IPv4."),
+    ("set ip neighbor", "Add and remove static IPv4 neighbours."),
     ("set ip6", "Static neighbours and settings of IPv6."),
+    ("set ip6 neighbor", "Add and remove static IPv6 neighbours."),
     (
         "set path-batcher",
         "The path batcher: queues, rules, headers, defaults.",
@@ -155,6 +205,26 @@ pub(super) fn group(words: &[&str]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn aliases_keep_their_columns() {
+        for (line, same) in [
+            ("show running-config", "config show        "),
+            (
+                "  show  running-config | head 1",
+                "config show            | head 1",
+            ),
+            (
+                "show running-config commit 3",
+                "config show         commit 3",
+            ),
+            ("show running-configs", "show running-configs"),
+            ("show runtime", "show runtime"),
+        ] {
+            assert_eq!(aliased(line), same);
+            assert_eq!(aliased(line).len(), line.len());
+        }
+    }
 
     #[test]
     fn groups_are_in_order() {

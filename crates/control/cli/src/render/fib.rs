@@ -57,7 +57,8 @@ fn brief(r: &FibRoute) -> String {
             (_, weight) => format!(" weight {weight}"),
         };
         let state = if p.resolved { "" } else { " (unresolved)" };
-        format!("via {}{weight}{}{state}", p.target, preference(p))
+        let onlink = onlink(p);
+        format!("via {}{onlink}{weight}{}{state}", p.target, preference(p))
     };
     let mut out = r.prefix.to_string();
     let mut width = out.len();
@@ -73,6 +74,10 @@ fn brief(r: &FibRoute) -> String {
         out += &word;
     }
     out + "\n"
+}
+
+fn onlink(p: &FibPath) -> &'static str {
+    if p.onlink { " onlink" } else { "" }
 }
 
 fn preference(p: &FibPath) -> String {
@@ -108,8 +113,10 @@ fn path(p: &FibPath) -> String {
     let state = if p.resolved { "" } else { " (unresolved)" };
     let preference = preference(p);
     format!(
-        "  via {} weight {}{preference}{state}\n",
-        p.target, p.weight
+        "  via {}{} weight {}{preference}{state}\n",
+        p.target,
+        onlink(p),
+        p.weight
     )
 }
 

@@ -16,6 +16,7 @@ pub(super) fn brief(reply: &InterfacesReply) -> String {
             i.name.clone(),
             state(i),
             i.mtu.to_string(),
+            or_dash(i.speed_bps.map(speed)),
             or_dash(shown(|r| r.rx_bps)),
             or_dash(shown(|r| r.rx_pps)),
             or_dash(shown(|r| r.tx_bps)),
@@ -30,6 +31,7 @@ pub(super) fn brief(reply: &InterfacesReply) -> String {
         "Name",
         "State",
         ">MTU",
+        ">Speed",
         ">In bit/s",
         ">pps",
         ">Out bit/s",
@@ -84,6 +86,16 @@ pub(super) fn interfaces(reply: &InterfacesReply) -> String {
         out += &notes(i);
     }
     out
+}
+
+/// A speed with a unit: `10G`, `2.5G`, `100M`.
+fn speed(bps: u64) -> String {
+    let (n, unit) = match bps {
+        1_000_000_000.. => (bps as f64 / 1e9, "G"),
+        _ => (bps as f64 / 1e6, "M"),
+    };
+    // A thousandth is more than any link's name has.
+    format!("{}{unit}", (n * 1000.0).round() / 1000.0)
 }
 
 /// Why there is no link, and what is odd about the MTU.

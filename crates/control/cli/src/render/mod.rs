@@ -22,6 +22,7 @@ mod vhost;
 mod workers;
 
 pub(crate) use config::text as config;
+pub use ping::{arping_failure, arping_head, arping_line, arping_summary};
 use volley_model::{Applied, Reply};
 
 /// How an answer is shown as text.
@@ -59,6 +60,7 @@ pub fn text(reply: &Reply, view: View) -> String {
         (Reply::Neighbors(r), _) => fib::neighbors(r),
         (Reply::Ping(r), _) => ping::ping(r),
         (Reply::Traceroute(r), _) => ping::traceroute(r),
+        (Reply::Arping(r), _) => ping::arping(r),
         (Reply::Tables(r), _) => fib::tables(r),
         (Reply::Buffers(r), _) => system::buffers(r),
         (Reply::PacketGenerator(r), _) => system::packet_generator(r),
@@ -247,7 +249,7 @@ Count  Node      Severity  Reason
         });
         let brief = text(&reply, View::Table);
         let last = brief.lines().last().unwrap().split_whitespace();
-        let wanted = ["pg1", "down", "9000", "-", "-", "-", "-", "0", "0"];
+        let wanted = ["pg1", "down", "9000", "-", "-", "-", "-", "-", "0", "0"];
         assert_eq!(last.collect::<Vec<_>>(), wanted);
         let out = text(&reply, View::Verbose);
         let words: Vec<Vec<_>> = out

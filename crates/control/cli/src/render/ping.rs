@@ -1,6 +1,8 @@
-//! `ping` and `traceroute`.
+//! `ping`, `traceroute` and `arping`.
 
-use volley_model::reply::{PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply};
+use volley_model::reply::{
+    ArpingAnswer, ArpingReply, PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply,
+};
 
 fn said(answer: &ProbeAnswer) -> &'static str {
     match answer.result {
@@ -91,4 +93,50 @@ pub(crate) fn not_reached(reply: &TracerouteReply) -> &'static str {
         true => "",
         false => "not reached\n",
     }
+}
+
+pub(super) fn arping(reply: &ArpingReply) -> String {
+    let lines: String = reply.answers.iter().map(arping_line).collect();
+    arping_head(reply) + &lines + &arping_summary(reply)
+}
+
+/// For which address, from which one, and where.
+pub fn arping_head(reply: &ArpingReply) -> String {
+    let ArpingReply {
+        interface, source, ..
+    } = reply;
+    format!("{} from {source} on {interface}\n", reply.address)
+}
+
+/// One answer.
+pub fn arping_line(answer: &ArpingAnswer) -> String {
+    let time = milliseconds(answer.rtt_us);
+    format!("{}: from {}, {time}\n", answer.number, answer.mac)
+}
+
+/// What came of all requests, and who else has the address.
+pub fn arping_summary(reply: &ArpingReply) -> String {
+    let lost = reply.sent - reply.received.min(reply.sent);
+    let counts = format!(
+        "{} sent, {} answered, {lost} not answered\n",
+        reply.sent, reply.received
+    );
+    if reply.macs.len() < 2 {
+        return counts;
+    }
+    let all: Vec<String> = reply.macs.iter().map(ToString::to_string).collect();
+    let all = all.join(", ");
+    let n = reply.macs.len();
+    format!(
+        "{counts}{} is a duplicate address: {n} stations have it: {all}\n",
+        reply.address
+    )
+}
+
+/// Why a run without any answer failed.
+pub fn arping_failure(reply: &ArpingReply) -> String {
+    let ArpingReply {
+        address, interface, ..
+    } = reply;
+    format!("no station on interface {interface} answered for {address}")
 }

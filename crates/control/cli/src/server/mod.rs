@@ -1,16 +1,20 @@
 //! The command line on a unix socket: JSON lines in, JSON lines out.
 //!
 //! A request is one line `{"op":"exec","line":"show version"}`, its answer one line [`Answer`]. Operations: `exec` (with
-//! `"json":true` the answer's data come along), `complete` and `help` (of `line` up to the cursor, which is its end).
+//! `"json":true` the answer's data come along), `complete` and `help` (of `line` up to the cursor, which is its end), and
+//! `follow`, whose answer comes in several lines until one without `"more":true`, or until the client sends `stop`.
 //!
 //! Clients are not trusted: a line too long, not UTF-8 or not JSON gets a clear error; a client that sends half a line and
 //! stops, or does not read its answers, is cut off; the number of clients is bounded, and what one of them holds of the
 //! server's memory is one line and one answer. Nothing a client does stops the others.
 
+mod follow;
 mod listen;
 mod protocol;
 mod session;
 
+pub(crate) use follow::bytes;
+pub use follow::{AnswerPart, AnswerStream, Follow};
 pub use listen::{Place, Server, ServerError, listen_at};
 pub use protocol::{Answer, Ask, Failure, Op};
 pub use session::client_of;
@@ -46,6 +50,12 @@ pub trait Backend: Names {
     ) -> Pin<Box<dyn Future<Output = Result<Applied, Misplaced>> + '_>> {
         let done = self.transact(requests);
         Box::pin(async move { done.await.map_err(|error| (None, error)) })
+    }
+
+    /// Begins an answer that comes in parts.
+    fn follow(&self, _what: Follow) -> Result<Box<dyn AnswerStream>, ModelError> {
+        let instead = "ask a daemon that forwards packets";
+        Err(ModelError::unsupported("an answer in parts", instead))
     }
 
     /// Does something with the configuration as a whole.

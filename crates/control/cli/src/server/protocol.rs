@@ -46,6 +46,10 @@ pub enum Op {
     Complete,
     /// What may come here.
     Help,
+    /// Run it, and send each part of the answer when it comes.
+    Follow,
+    /// End what is followed: the rest of the answer comes. Has no answer of its own.
+    Stop,
 }
 
 /// An answer: either `error`, or the rest.
@@ -63,6 +67,12 @@ pub struct Answer {
     /// Completion: ways to go on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
+    /// Follow: this is a part of the answer, and more come.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+    /// Follow: bytes of the answer, in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub bytes: String,
     /// The request was refused and changed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,

@@ -1,5 +1,6 @@
 //! One client, from its first byte to its last.
 
+use super::follow;
 use super::listen::Place;
 use super::protocol::{Answer, Ask, Op};
 use super::{Backend, Limits};
@@ -66,7 +67,19 @@ async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits
     let mut lines = Lines::default();
     loop {
         let answer = match lines.next(stream, limits).await {
-            Line::Text(line) => answer(&line, backend).await.harmless(),
+            Line::Text(line) => match read(&line) {
+                Ok(ask) if ask.op == Op::Follow => {
+                    let places = (&mut *stream, &mut lines);
+                    if follow::serve(&ask, backend, places, limits).await {
+                        continue;
+                    }
+                    return;
+                }
+                // What it would end has ended.
+                Ok(ask) if ask.op == Op::Stop => continue,
+                Ok(ask) => answer(&ask, backend).await.harmless(),
+                Err(refused) => refused.harmless(),
+            },
             Line::Closed => return,
             Line::Bad(why) => {
                 debug!(target: "client", %user, %from, via = %Via::Cli, "cut off: {why}");
@@ -85,13 +98,13 @@ async fn converse(stream: &mut UnixStream, backend: &dyn Backend, limits: Limits
     }
 }
 
-async fn send(stream: &mut UnixStream, answer: &Answer) -> std::io::Result<()> {
+pub(super) async fn send(stream: &mut UnixStream, answer: &Answer) -> std::io::Result<()> {
     let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
     stream.write_all(&line).await
 }
 
-enum Line {
+pub(super) enum Line {
     Text(Vec<u8>),
     Closed,
     Bad(String),
@@ -99,13 +112,13 @@ enum Line {
 
 /// Bytes read and not yet used.
 #[derive(Default)]
-struct Lines {
+pub(super) struct Lines {
     held: Vec<u8>,
     searched: usize,
 }
 
 impl Lines {
-    async fn next(&mut self, stream: &mut UnixStream, limits: Limits) -> Line {
+    pub(super) async fn next(&mut self, stream: &mut UnixStream, limits: Limits) -> Line {
         let mut deadline = None;
         loop {
             if let Some(at) = self.held[self.searched..].iter().position(|b| *b == b'\n') {
@@ -145,28 +158,29 @@ impl Lines {
     }
 }
 
-async fn answer(line: &[u8], backend: &dyn Backend) -> Answer {
+/// A request; an answer that refuses it where it is none.
+fn read(line: &[u8]) -> Result<Ask, Box<Answer>> {
+    let refuse = |why: String| Err(Box::new(Answer::failure(None, why)));
     let line = match std::str::from_utf8(line) {
         Ok(line) => line,
         Err(e) => {
-            let why = format!(
+            return refuse(format!(
                 "the request is not UTF-8 text: byte {} does not belong there",
                 e.valid_up_to()
-            );
-            return Answer::failure(None, why);
+            ));
         }
     };
-    let ask: Ask = match serde_json::from_str(line) {
-        Ok(ask) => ask,
-        Err(e) => {
-            let why = format!(
-                "the request is not of the form {{\"op\":\"exec\",\"line\":\"show version\"}}: {e}"
-            );
-            return Answer::failure(None, why);
-        }
-    };
+    match serde_json::from_str(line) {
+        Ok(ask) => Ok(ask),
+        Err(e) => refuse(format!(
+            "the request is not of the form {{\"op\":\"exec\",\"line\":\"show version\"}}: {e}"
+        )),
+    }
+}
+
+async fn answer(ask: &Ask, backend: &dyn Backend) -> Answer {
     match ask.op {
-        Op::Exec => exec(&ask, backend).await,
+        Op::Exec => exec(ask, backend).await,
         Op::Transact => transact(&ask.line, ask.json, backend).await,
         Op::Help => Answer::text(help(&ask.line, backend)),
         Op::Complete => {
@@ -177,6 +191,8 @@ async fn answer(line: &[u8], backend: &dyn Backend) -> Answer {
                 ..Answer::default()
             }
         }
+        // The conversation deals with them.
+        Op::Follow | Op::Stop => Answer::default(),
     }
 }
 
@@ -272,6 +288,10 @@ async fn exec(ask: &Ask, backend: &dyn Backend) -> Answer {
         Action::Builtin(Builtin::Help(words)) => (reference::listing(&words), None),
         Action::Builtin(_) => {
             let why = "this is a command of the interactive command line";
+            return Answer::failure(Some(1), why);
+        }
+        Action::Monitor(_) => {
+            let why = "packets are shown as they come, to `volley ctl monitor ...` without a pipe and without --json";
             return Answer::failure(Some(1), why);
         }
         Action::Request(request) => match backend.apply(*request).await {

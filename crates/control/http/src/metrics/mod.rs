@@ -248,6 +248,15 @@ fn interfaces(page: &mut Page, rows: &[InterfaceRow]) {
             put(&[("interface", &row.name)], read(row) as f64);
         });
     }
+    let (name, help) = (
+        "volley_interface_speed_bits_per_second",
+        "Speed of the link, where the device says one.",
+    );
+    page.rows((name, GAUGE, help), rows, |put, row| {
+        if let Some(speed) = row.speed_bps {
+            put(&[("interface", &row.name)], speed as f64);
+        }
+    });
     type State = fn(&InterfaceRow) -> AdminState;
     let states: [(&str, &str, State); 2] = [
         ("volley_interface_admin_up", "1 when it is set up.", |r| {

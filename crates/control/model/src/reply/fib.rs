@@ -79,6 +79,9 @@ pub struct FibPath {
     pub weight: u32,
     /// Preference.
     pub preference: u8,
+    /// The next hop is on the link of its interface, whatever addresses say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub onlink: bool,
     /// It leads somewhere now.
     pub resolved: bool,
 }

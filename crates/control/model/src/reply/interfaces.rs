@@ -45,6 +45,9 @@ pub struct InterfaceRow {
     /// The MTU of the kernel's interface behind the interface; none = there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_mtu: Option<u32>,
+    /// Speed of the link in bit/s; none = the device does not say, or there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed_bps: Option<u64>,
     /// Addresses, in the order they were added.
     pub addresses: Vec<IfAddress>,
     /// Addresses that it made itself, of what the routers of its link advertise.

@@ -46,7 +46,9 @@ pub use mroute::{MrouteRow, MroutesReply};
 pub use paths::{
     PathBatcherReply, PathBatcherTotals, PathHeaderRow, PathLearnedRow, PathQueueRow, PathRuleRow,
 };
-pub use ping::{PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply};
+pub use ping::{
+    ArpingAnswer, ArpingReply, PingReply, ProbeAnswer, ProbeResult, TraceHop, TracerouteReply,
+};
 pub use reassembly::{
     ReassemblyReply, ReassemblyRow, VirtualReassemblyReply, VirtualReassemblyRow,
 };
@@ -98,6 +100,8 @@ pub enum Reply {
     Ping(PingReply),
     /// To [`crate::Query::Traceroute`].
     Traceroute(TracerouteReply),
+    /// To [`crate::Query::Arping`].
+    Arping(ArpingReply),
     /// To [`crate::Query::Tables`].
     Tables(TablesReply),
     /// To [`crate::Query::Buffers`].

@@ -1,5 +1,6 @@
-//! Answers to `ping` and `traceroute`.
+//! Answers to `ping`, `traceroute` and `arping`.
 
+use crate::Mac;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -80,4 +81,34 @@ pub struct TracerouteReply {
     pub reached: bool,
     /// The hops, from one on.
     pub hops: Vec<TraceHop>,
+}
+
+/// One answer to an ARP request or neighbour solicitation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArpingAnswer {
+    /// The request that was the last one when it came, from 0.
+    pub number: u32,
+    /// Who has the address.
+    pub mac: Mac,
+    /// Microseconds from this request to the answer.
+    pub rtt_us: u64,
+}
+
+/// What came of an arping.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArpingReply {
+    /// On which interface.
+    pub interface: String,
+    /// For which address.
+    pub address: IpAddr,
+    /// From which address.
+    pub source: IpAddr,
+    /// Requests sent.
+    pub sent: u32,
+    /// Those that at least one answer came to.
+    pub received: u32,
+    /// Who has the address: more than one MAC address are a conflict.
+    pub macs: Vec<Mac>,
+    /// The answers, as they came; 16 of each request at most.
+    pub answers: Vec<ArpingAnswer>,
 }

@@ -22,6 +22,7 @@ fn leg(host: u8, interface: u32, weight: u8) -> RouteHop {
         interface,
         gateway: Some([192, 0, 2, host].into()),
         weight,
+        onlink: false,
     }
 }
 

@@ -17,6 +17,7 @@ fn leg(interface: u32, host: u8) -> RouteHop {
         interface,
         gateway: Some(format!("192.0.2.{host}").parse().unwrap()),
         weight: 1,
+        onlink: false,
     }
 }
 
@@ -201,6 +202,7 @@ fn an_ipv6_route_loses_one_way_and_own_addresses_go_before() {
         interface,
         gateway: Some(host.parse().unwrap()),
         weight: 1,
+        onlink: false,
     };
     let (one, two) = (via(3, "2001:db8::1"), via(4, "2001:db8:1::1"));
     all.add(route("2001:db8:9::/48", 1024, Hops::Legs(vec![one, two])));

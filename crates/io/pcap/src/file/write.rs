@@ -87,6 +87,21 @@ impl Writer {
     }
 }
 
+impl Writer<Vec<u8>> {
+    /// Takes the whole records out that were written so far.
+    pub fn take_written(&mut self) -> Vec<u8> {
+        // Memory takes what is written to it; what it has not taken is still held.
+        let _ = self.flush();
+        self.len = 0;
+        std::mem::take(&mut self.out)
+    }
+
+    /// Bytes that there are to be taken out.
+    pub fn pending(&self) -> usize {
+        self.out.len() + self.held.len()
+    }
+}
+
 impl<W: Output> Writer<W> {
     /// Writes to anything; `name` is what errors call it.
     pub fn new(

@@ -1,6 +1,7 @@
 //! The control thread's side of `pcap trace`.
 
-use super::{Filter, Session, TraceTap, bit};
+use super::monitor::Monitors;
+use super::{Filter, Session, Sessions, TraceTap, bit};
 use crate::FileFormat;
 use crate::interface::file_error;
 use crate::spool::{CaptureWriter, Describe, Ending, Note, RECORDS, Sink, WHOLE};
@@ -16,13 +17,16 @@ use volley_model::{
     Applied, Directions, Handler, ModelError, ObjectKind, PcapTrace, Query, Reply, Request,
 };
 
-/// The capture: at most one at a time.
+/// The capture into a file, at most one at a time, and the clients that look on.
 pub struct Control {
-    engine: Rc<RefCell<Engine>>,
-    interfaces: Rc<RefCell<Interfaces>>,
+    pub(super) engine: Rc<RefCell<Engine>>,
+    pub(super) interfaces: Rc<RefCell<Interfaces>>,
     tap: Arc<TraceTap>,
     /// False when the interface table has somebody else's tap.
     attached: bool,
+    /// What workers see of the capture.
+    session: Option<Arc<Session>>,
+    pub(super) monitors: Monitors,
     spec: Option<PcapTrace>,
     sink: Option<Sink>,
     /// What became of the capture that ended last.
@@ -30,14 +34,14 @@ pub struct Control {
     /// That it failed is not known to the operator yet: nothing was asked about it since.
     failed: bool,
     news: Option<String>,
-    /// Sessions that a worker was in when they ended; freed here and not by the worker.
-    old: Vec<Arc<Session>>,
+    /// Sessions that a worker was in when they changed; freed here and not by the worker.
+    old: Vec<Arc<Sessions>>,
 }
 
 /// Names for comments and interfaces.
-struct Words<'a> {
-    engine: &'a Engine,
-    interfaces: &'a Interfaces,
+pub(super) struct Words<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) interfaces: &'a Interfaces,
 }
 
 impl Describe for Words<'_> {
@@ -59,7 +63,7 @@ impl Describe for Words<'_> {
     }
 }
 
-fn wanted(directions: Directions) -> u32 {
+pub(super) fn wanted(directions: Directions) -> u32 {
     let all = [
         (directions.rx, CapturePoint::Passing(Direction::Rx)),
         (directions.tx, CapturePoint::Passing(Direction::Tx)),
@@ -78,6 +82,8 @@ impl Control {
             interfaces,
             tap,
             attached,
+            session: None,
+            monitors: Monitors::default(),
             spec: None,
             sink: None,
             ended: Ending::default(),
@@ -94,7 +100,7 @@ impl Control {
 
     /// Write what workers captured; closes the file when all packets asked for are in it.
     pub fn drain(&mut self) -> usize {
-        self.old.retain(|session| Arc::strong_count(session) > 1);
+        self.old.retain(|sessions| Arc::strong_count(sessions) > 1);
         let Some(sink) = &mut self.sink else { return 0 };
         let (engine, interfaces) = (self.engine.borrow(), self.interfaces.borrow());
         let written = sink.drain(&Words {
@@ -115,20 +121,41 @@ impl Control {
         self.news.take()
     }
 
-    fn start(&mut self, spec: &PcapTrace) -> Result<Applied, ModelError> {
+    /// The interface and the filter that somebody asks for.
+    pub(super) fn asked(
+        &self,
+        interface: Option<&str>,
+        filter: Option<&str>,
+    ) -> Result<(Option<u32>, Option<Filter>), ModelError> {
         if !self.attached {
-            return Err(ModelError::in_use(
-                ObjectKind::Capture,
-                "pcap trace",
-                "another tap",
-            ));
+            let name = "packets that pass interfaces";
+            return Err(ModelError::in_use(ObjectKind::Capture, name, "another tap"));
         }
-        let filter = spec.filter.as_deref().map(Filter::asked).transpose()?;
-        let interface = spec.interface.as_deref().map(|name| {
+        let filter = filter.map(Filter::asked).transpose()?;
+        let interface = interface.map(|name| {
             let all = self.interfaces.borrow();
             all.index(name).map_err(|e| to_model_error(&all, e))
         });
-        let interface = interface.transpose()?.map(|i| i.0);
+        Ok((interface.transpose()?.map(|i| i.0), filter))
+    }
+
+    /// Tell workers of the sessions there are now; none of them is in an earlier one any more afterwards.
+    pub(super) fn publish(&mut self) {
+        let monitors = self.monitors.sessions();
+        let now = self.session.iter().cloned().chain(monitors).collect();
+        let Some(old) = self.tap.set(now) else { return };
+        // A worker that is in a session is out of it within one packet.
+        for _ in 0..10_000 {
+            if Arc::strong_count(&old) == 1 {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        self.old.push(old);
+    }
+
+    fn start(&mut self, spec: &PcapTrace) -> Result<Applied, ModelError> {
+        let (interface, filter) = self.asked(spec.interface.as_deref(), spec.filter.as_deref())?;
         let snap = spec.snap.map_or(WHOLE, |n| n as usize);
         let records = RECORDS.min(usize::try_from(spec.max).unwrap_or(RECORDS));
         let spool = CaptureWriter::new(records, snap, spec.max);
@@ -139,13 +166,13 @@ impl Control {
         let sink = Sink::create(spool.clone(), &spec.file, FileFormat::PcapNg, &clock)
             .map_err(|e| file_error(&spec.file, &e))?;
         let replaced = self.stop();
-        let session = Session {
+        self.session = Some(Arc::new(Session {
+            wants: wanted(spec.directions),
             spool,
             interface,
             filter,
-        };
-        self.tap
-            .set(wanted(spec.directions), Some(Arc::new(session)));
+        }));
+        self.publish();
         (self.sink, self.spec) = (Some(sink), Some(spec.clone()));
         self.failed = false;
         let note = replaced.map(|(path, end)| match end.sentence(&path) {
@@ -178,18 +205,10 @@ impl Control {
 
     /// End the capture and close its file; what became of it, if there was one.
     fn stop(&mut self) -> Option<(PathBuf, Ending)> {
-        let old = self.tap.set(0, None);
-        let mut sink = self.sink.take()?;
-        if let Some(old) = old {
-            // A worker that is in the session is out of it within one packet.
-            for _ in 0..10_000 {
-                if Arc::strong_count(&old) == 1 {
-                    break;
-                }
-                std::thread::yield_now();
-            }
-            self.old.push(old);
+        if self.session.take().is_some() {
+            self.publish();
         }
+        let mut sink = self.sink.take()?;
         let path = sink.path().to_owned();
         let (engine, interfaces) = (self.engine.borrow(), self.interfaces.borrow());
         let words = Words {

@@ -1,13 +1,15 @@
 //! `pcap trace`: packets as they pass interfaces, or as they are dropped, into a pcapng file.
 //!
 //! The control thread compiles the filter and publishes a [`Session`]; workers look at it through the interface table's
-//! tap. A dropped packet is captured from where it was received on, outer headers included, with the reason as comment.
+//! tap; there may be several at a time, one of them with a file, the others with clients that look on (`monitor`). A dropped packet is captured from where it was received on, outer headers included, with the reason as comment.
 
 mod control;
 mod filter;
+mod monitor;
 
 pub use control::{Control, TraceHandler};
 pub use filter::Filter;
+pub use monitor::{MonitorPart, MonitorSession};
 
 use crate::spool::{CaptureWriter, Note};
 use arc_swap::ArcSwapOption;
@@ -18,6 +20,8 @@ use volley_iface::{CaptureHook, CapturePoint, Direction};
 
 /// A capture under way, as workers see it.
 pub struct Session {
+    /// Bits of what is wanted.
+    pub(crate) wants: u32,
     /// Where packets go.
     pub spool: Arc<CaptureWriter>,
     /// Only this interface.
@@ -31,8 +35,11 @@ pub struct Session {
 pub struct TraceTap {
     /// Bits of what is wanted, so that nothing else is touched while there is no capture.
     wants: AtomicU32,
-    session: ArcSwapOption<Session>,
+    sessions: ArcSwapOption<Sessions>,
 }
+
+/// All captures under way.
+pub(crate) type Sessions = Vec<Arc<Session>>;
 
 fn bit(what: CapturePoint) -> u32 {
     match what {
@@ -43,27 +50,36 @@ fn bit(what: CapturePoint) -> u32 {
 }
 
 impl TraceTap {
-    /// Change the session; returns the one before. Workers may be in it for a moment more.
-    pub(crate) fn set(&self, wants: u32, session: Option<Arc<Session>>) -> Option<Arc<Session>> {
+    /// Change the sessions; returns those before. Workers may be in them for a moment more.
+    pub(crate) fn set(&self, sessions: Sessions) -> Option<Arc<Sessions>> {
+        let wants = sessions.iter().fold(0, |wants, it| wants | it.wants);
         self.wants.store(0, Relaxed);
-        let old = self.session.swap(session);
+        let new = (!sessions.is_empty()).then(|| Arc::new(sessions));
+        let old = self.sessions.swap(new);
         self.wants.store(wants, Relaxed);
         old
     }
 
     fn offer(&self, note: Note, packet: &PacketView<'_>, back: usize) {
-        let session = self.session.load();
-        let Some(session) = session.as_deref() else {
+        let sessions = self.sessions.load();
+        let Some(sessions) = sessions.as_deref() else {
             return;
         };
-        if session.interface.is_some_and(|only| only != note.interface) {
+        sessions.iter().for_each(|it| it.offer(note, packet, back));
+    }
+}
+
+impl Session {
+    fn offer(&self, note: Note, packet: &PacketView<'_>, back: usize) {
+        let elsewhere = self.interface.is_some_and(|only| only != note.interface);
+        if self.wants & note.tag == 0 || elsewhere {
             return;
         }
-        let filter = session.filter.as_ref();
+        let filter = self.filter.as_ref();
         if filter.is_some_and(|filter| !filter.wants(packet, back)) {
             return;
         }
-        session.spool.give(note, packet, back);
+        self.spool.give(note, packet, back);
     }
 }
 

@@ -93,6 +93,7 @@ impl Fib {
             target: self.target(F::AF, table, path.via),
             weight: path.weight.into(),
             preference: path.preference,
+            onlink: path.onlink,
         };
         paths.iter().map(say).collect()
     }

@@ -85,6 +85,7 @@ impl Fib {
             via,
             weight,
             preference: path.preference,
+            onlink: path.onlink,
         })
     }
 

@@ -124,6 +124,7 @@ impl Fib {
             target: self.target(F::AF, number, p.path.via),
             weight: p.path.weight.into(),
             preference: p.path.preference,
+            onlink: p.path.onlink,
             // A path that is to drop does what it should.
             resolved: p.share.is_ok() || matches!(p.path.via, Via::Drop(_)),
         };

@@ -67,7 +67,7 @@ impl Fib {
                 addr,
                 interface: Some(name),
                 ..
-            } => Some((*addr, name.clone())),
+            } if !path.onlink => Some((*addr, name.clone())),
             _ => None,
         };
         let mut notes = Vec::new();
@@ -80,7 +80,7 @@ impl Fib {
             }
             notes.push(format!(
                 "warning: gateway {addr} is not on the link of {name}: no address of {name} has a network with it, and it is no \
-                 static neighbor there"
+                 static neighbor there; `onlink` behind the interface says that it is on the link all the same"
             ));
         }
         notes

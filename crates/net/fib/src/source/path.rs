@@ -61,6 +61,8 @@ pub struct Path {
     pub weight: u8,
     /// Only usable paths of the smallest preference carry traffic.
     pub preference: u8,
+    /// An operator, or the kernel, says that the next hop is on the link of its interface.
+    pub onlink: bool,
 }
 
 impl From<Via> for Path {
@@ -69,6 +71,7 @@ impl From<Via> for Path {
             via,
             weight: 1,
             preference: 0,
+            onlink: false,
         }
     }
 }
@@ -107,7 +110,7 @@ impl Via {
 impl Path {
     /// The order paths are kept in: preference, type, next-hop protocol, next-hop address, interface.
     pub fn order(&self, other: &Path) -> Ordering {
-        let key = |p: &Path| (p.preference, p.via.sort_key(), p.weight);
+        let key = |p: &Path| (p.preference, p.via.sort_key(), p.weight, p.onlink);
         key(self).cmp(&key(other))
     }
 

@@ -3,6 +3,7 @@
 //!
 //! On entry the position is behind the Ethernet header; on exit too.
 
+use crate::arping;
 use crate::claim;
 use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
 use crate::proxy::Proxies;
@@ -238,6 +239,9 @@ impl ArpInput {
             let who = (packet.rx(), arp.sender_ip().into());
             let places = (&*self.lane, &*self.table);
             claim::own_mac((cx, Count::OwnMac), places, who, [mac, mac]);
+            if arp.operation.get() == REPLY {
+                arping::answer(&self.lane, cx.now_ns(), who, mac);
+            }
         }
         let verdict = match parsed {
             Ok(arp) => judge(&way, (&self.table, self.proxies.read(cx.guard())), arp),

@@ -1,7 +1,7 @@
 //! neighbor-output: what the control thread gives back to the graph: questions and announcements as frames, and packets that
 //! waited for an answer.
 
-use crate::lane::{ControlQueues, End, Frame};
+use crate::lane::{ControlQueues, End, Frame, ProbeEvent, ProbeMessage};
 use crate::node::ip_glean::Gleans;
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl NeighborOutput {
 
 /// Frames that the control thread made.
 fn send<I: Isa, const ROOM: usize>(
-    frames: &ArrayQueue<Frame<ROOM>>,
+    (frames, told): (&ArrayQueue<Frame<ROOM>>, &ArrayQueue<ProbeMessage>),
     tx: &mut Column,
     cx: &Cx<'_, Count>,
     out: &mut Output<'_, I, Next>,
@@ -114,6 +114,14 @@ fn send<I: Isa, const ROOM: usize>(
             return 0;
         };
         tx.words_mut(size)[row] = frame.tx;
+        if let Some((id, number)) = frame.probe {
+            let event = ProbeEvent::Sent { id, number };
+            // Whoever cannot be told when it was sent takes the time that it was asked for.
+            let _ = told.push(ProbeMessage {
+                at: cx.now_ns(),
+                event,
+            });
+        }
         data[..frame.len].copy_from_slice(&frame.bytes[..frame.len]);
         frame.len
     });
@@ -137,10 +145,10 @@ impl Source for NeighborOutput {
         }
         let (lane, tx) = (&self.lane, &mut self.tx);
         if !lane.frames.is_empty() {
-            return send(&lane.frames, tx, cx, out);
+            return send((&lane.frames, &lane.probe_messages), tx, cx, out);
         }
         if !lane.large_frames.is_empty() {
-            return send(&lane.large_frames, tx, cx, out);
+            return send((&lane.large_frames, &lane.probe_messages), tx, cx, out);
         }
         0
     }

@@ -1,0 +1,683 @@
+//! What each keyword inside a command means.
+
+/// Keywords that mean the same in every command that begins with these words, by these words.
+const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "",
+        &[
+            ("disable", "Switch it off."),
+            (
+                "mac",
+                "MAC address; without it one is made, or the device's is used.",
+            ),
+            ("mtu", "L3 MTU in bytes."),
+            ("name", "Name of the new interface."),
+            ("netns", "Network namespace of the kernel's interface."),
+            ("table", "Number of the IP table; without it table 0."),
+        ],
+    ),
+    (
+        "arping",
+        &[
+            ("count", "Number of requests; 0: until Ctrl-C."),
+            ("interval", "Milliseconds between two requests."),
+            ("repeat", "Number of requests; 0: until Ctrl-C."),
+            (
+                "timeout",
+                "Milliseconds to wait for answers to the last request.",
+            ),
+        ],
+    ),
+    ("bridge-domain", BRIDGE_DOMAIN),
+    ("config commit", COMMIT),
+    (
+        "config diff",
+        &[("commit", "Compare with the commit of this number.")],
+    ),
+    (
+        "config export",
+        &[
+            ("commands", "As commands of this command line."),
+            ("json", "As requests of the HTTP interface."),
+            ("toml", "As a configuration file."),
+        ],
+    ),
+    (
+        "config show",
+        &[("commit", "The commit of this number, instead of what runs.")],
+    ),
+    ("create bridge-domain", BRIDGE_DOMAIN),
+    ("create dpdk", DPDK),
+    (
+        "create host-interface",
+        &[
+            (
+                "as",
+                "Name of the new interface; without it that of the kernel's interface.",
+            ),
+            (
+                "hw-addr",
+                "MAC address; without it the kernel's interface's.",
+            ),
+            (
+                "no-offload",
+                "Leave checksums and segmentation to Volley, not to the kernel.",
+            ),
+            ("num-rx-queues", "Number of receive queues."),
+            ("ring-size", "Frames of a ring."),
+            (
+                "wait",
+                "The kernel's interface may be missing: it is used as soon as it appears.",
+            ),
+        ],
+    ),
+    (
+        "create interface af_xdp",
+        &[
+            (
+                "generic",
+                "Use the kernel's generic XDP, which every device has.",
+            ),
+            ("native", "Use the XDP of the device's driver, or fail."),
+            (
+                "no-zero-copy",
+                "Copy packets between the device and Volley.",
+            ),
+            ("num-rx-queues", "Number of receive queues."),
+            ("ring-size", "Descriptors of a ring."),
+            (
+                "wait",
+                "The kernel's interface may be missing: it is used as soon as it appears.",
+            ),
+            (
+                "zero-copy",
+                "Let the device read and write packets in place, or fail.",
+            ),
+        ],
+    ),
+    (
+        "create interface memif",
+        &[
+            ("buffer-size", "Bytes of a buffer in shared memory."),
+            ("hw-addr", "MAC address; without it one is made."),
+            (
+                "id",
+                "Number of the interface on its socket; both sides have the same.",
+            ),
+            (
+                "master",
+                "Be the side that listens and waits for the other.",
+            ),
+            (
+                "no-zero-copy",
+                "Copy packets into the shared memory of the slave.",
+            ),
+            ("ring-size", "Descriptors of a ring, a power of two."),
+            ("rx-queues", "Number of receive queues."),
+            (
+                "secret",
+                "What both sides know: a connection without it is refused.",
+            ),
+            ("slave", "Be the side that connects and gives the memory."),
+            (
+                "socket-id",
+                "Number of the memif socket; without it socket 0.",
+            ),
+            ("tx-queues", "Number of transmit queues."),
+        ],
+    ),
+    ("create interface virtio-user", VIRTIO),
+    (
+        "create memif socket",
+        &[("filename", "Path of the socket; @NAME for an abstract one.")],
+    ),
+    (
+        "create pcap",
+        &[
+            ("fast", "Send packets as fast as they can be sent."),
+            ("forever", "Begin anew at the end of the file, without end."),
+            ("loop", "How often to send the packets of the file."),
+            ("pace", "At which pace packets are sent: fast or recorded."),
+            ("recorded", "Send packets at the times that the file has."),
+            ("rx", "File whose packets the interface receives."),
+            ("tx", "File for packets that the interface transmits."),
+        ],
+    ),
+    ("create sub-interface", SUB_INTERFACE),
+    ("create sub-interfaces", SUB_INTERFACE),
+    (
+        "create tap",
+        &[
+            ("auto", "Let the kernel's vhost serve the tap where it can."),
+            ("host-if-name", "Name of the kernel's end."),
+            ("host-ip-addr", "Address of the kernel's end."),
+            ("host-ip4-addr", "IPv4 address of the kernel's end."),
+            ("host-ip6-addr", "IPv6 address of the kernel's end."),
+            ("host-mac-addr", "MAC address of the kernel's end."),
+            (
+                "host-mtu-size",
+                "MTU of the kernel's end; without it that of the interface.",
+            ),
+            ("host-ns", "Network namespace of the kernel's end."),
+            ("id", "Number of the tap, which gives its name: tapN."),
+            (
+                "no-offload",
+                "Leave checksums and segmentation to Volley, not to the kernel.",
+            ),
+            ("num-rx-queues", "Number of receive queues."),
+            ("off", "Let workers read and write the tap."),
+            ("on", "Let the kernel's vhost serve the tap, or fail."),
+            ("tun", "Make a tun: IP packets without Ethernet."),
+            (
+                "vhost",
+                "Whether the kernel's vhost serves the tap: auto, on or off.",
+            ),
+        ],
+    ),
+    ("create vhost-user", VIRTIO),
+    (
+        "delete",
+        &[
+            ("af_xdp", "An interface of this kind."),
+            ("dpdk", "An interface of this kind."),
+            ("host-interface", "An interface of this kind."),
+            ("packet-generator", "An interface of this kind."),
+            ("pcap", "An interface of this kind."),
+            ("tap", "An interface of this kind."),
+        ],
+    ),
+    (
+        "exec",
+        &[(
+            "undo",
+            "Run the commands as one transaction: all of them or none.",
+        )],
+    ),
+    ("ip mroute", MROUTE),
+    ("ip route", ROUTE),
+    ("ip6 mroute", MROUTE),
+    ("ip6 route", ROUTE),
+    (
+        "l2fib add",
+        &[
+            ("filter", "Drop frames to and from this MAC address."),
+            (
+                "static",
+                "The station does not move: what another port says is ignored.",
+            ),
+        ],
+    ),
+    (
+        "l2fib flush-mac",
+        &[
+            ("bridge-domain", "Only the stations of this bridge domain."),
+            ("interface", "Only the stations behind this interface."),
+        ],
+    ),
+    (
+        "lcp create",
+        &[
+            ("host-if", "Name of the interface in the kernel."),
+            (
+                "vlan",
+                "Make kernel devices for the VLANs of the interface, too.",
+            ),
+        ],
+    ),
+    (
+        "monitor",
+        &[
+            ("any", "Packets of all interfaces."),
+            ("count", "End after this many packets."),
+            ("drop", "Packets that are dropped, with the reason."),
+            ("filter", "Only packets that match this expression."),
+            (
+                "max-bytes-per-packet",
+                "Keep the first bytes of each packet only.",
+            ),
+            (
+                "pcapng",
+                "Write a capture to standard output, for `wireshark -k -i -` or `tcpdump -r -`.",
+            ),
+            (
+                "rx",
+                "Packets on receipt; without rx, tx and drop: rx and tx.",
+            ),
+            ("tx", "Packets on transmission."),
+        ],
+    ),
+    (
+        "ndping",
+        &[
+            ("count", "Number of requests; 0: until Ctrl-C."),
+            ("interval", "Milliseconds between two requests."),
+            ("repeat", "Number of requests; 0: until Ctrl-C."),
+            (
+                "timeout",
+                "Milliseconds to wait for answers to the last request.",
+            ),
+        ],
+    ),
+    (
+        "packet-generator capture",
+        &[
+            ("count", "End after this many packets."),
+            ("disable", "End the capture."),
+            ("pcap", "File to write."),
+        ],
+    ),
+    (
+        "packet-generator new",
+        &[
+            ("data", "The packet in the classic form."),
+            ("edit", "Change a field from packet to packet."),
+            ("file", "Take the values from a file, one a line."),
+            ("fixed", "The field has this value."),
+            ("imix", "Sizes of a mix; without one the simple IMIX."),
+            (
+                "increment",
+                "The field goes from the first to the last value.",
+            ),
+            ("interface", "Interface that receives the packets."),
+            ("limit", "End after this many packets."),
+            ("list", "The field has these values in turn."),
+            ("maxframe", "Send at most this many packets at a time."),
+            ("name", "Name of the stream."),
+            (
+                "no-recycle",
+                "Make each packet anew instead of sending buffers again.",
+            ),
+            ("node", "Node of the graph that gets the packets."),
+            (
+                "offset",
+                "First byte to change, from the start of the packet.",
+            ),
+            ("pcap", "Take the packets from a capture file."),
+            ("random", "A random value between these two."),
+            ("rate", "Packets a second."),
+            (
+                "seed",
+                "Where random values begin: the same seed gives the same packets.",
+            ),
+            ("size", "Bytes of a packet, or of the field to change."),
+            ("source", "Interface that receives the packets."),
+            ("step", "How far the value goes from packet to packet."),
+            ("template", "The packet, layer by layer."),
+            ("worker", "Worker that sends the stream."),
+        ],
+    ),
+    (
+        "pcap trace",
+        &[
+            ("any", "Packets of all interfaces."),
+            ("drop", "Packets that are dropped, with the reason."),
+            ("file", "File to write."),
+            ("filter", "Only packets that match this expression."),
+            ("intfc", "Only packets of this interface, or of any."),
+            ("max", "End after this many packets."),
+            (
+                "max-bytes-per-packet",
+                "Keep the first bytes of each packet only.",
+            ),
+            ("rx", "Packets on receipt."),
+            ("tx", "Packets on transmission."),
+        ],
+    ),
+    (
+        "ping",
+        &[
+            ("count", "Number of requests; 0: until Ctrl-C."),
+            ("hops", "Time to live or hop limit of the requests."),
+            ("interval", "Milliseconds between two requests."),
+            ("repeat", "Number of requests; 0: until Ctrl-C."),
+            ("size", "Bytes behind the ICMP header."),
+            ("source", "Own address to send from."),
+            ("timeout", "Milliseconds to wait for an answer."),
+            ("ttl", "Time to live or hop limit of the requests."),
+        ],
+    ),
+    ("save", COMMIT),
+    (
+        "set dpdk eal",
+        &[
+            ("huge-pages", "Use huge pages."),
+            ("lcores", "Processor cores that DPDK may use."),
+            ("memory", "Megabytes of memory."),
+            ("no-huge-pages", "Use no huge pages."),
+            ("option", "One more argument of DPDK's EAL."),
+        ],
+    ),
+    (
+        "set feature",
+        &[("arc", "Feature arc that the feature is on.")],
+    ),
+    (
+        "set interface feature",
+        &[("arc", "Feature arc that the feature is on.")],
+    ),
+    ("set interface ip", ADDRESS),
+    ("set interface ip6", ADDRESS),
+    (
+        "set interface l2 bridge",
+        &[(
+            "shg",
+            "Split-horizon group: ports of one group send each other nothing.",
+        )],
+    ),
+    (
+        "set interface mac address",
+        &[(
+            "default",
+            "The address that the device has, or that is made for the interface.",
+        )],
+    ),
+    (
+        "set interface mtu",
+        &[
+            (
+                "default",
+                "The MTU that the device has, or that is usual for its kind.",
+            ),
+            ("packet", "The L3 MTU, which is the only one there is."),
+        ],
+    ),
+    (
+        "set interface state",
+        &[
+            ("down", "Forward no packets from and to the interface."),
+            ("up", "Forward packets from and to the interface."),
+        ],
+    ),
+    (
+        "set interface unnumbered",
+        &[
+            (
+                "del",
+                "The interface uses the addresses of no other interface.",
+            ),
+            ("use", "The interface whose addresses are used."),
+        ],
+    ),
+    ("set ip neighbor", NEIGHBOR),
+    ("set ip6 neighbor", NEIGHBOR),
+    (
+        "set log level",
+        &[
+            ("default", "The level that the configuration gives."),
+            ("module", "Only this module of the log."),
+        ],
+    ),
+    (
+        "set path-batcher header",
+        &[
+            (
+                "after",
+                "The protocol follows another one where its field has this value.",
+            ),
+            (
+                "field",
+                "A field that rules can name: name, first bit, bits.",
+            ),
+            ("inner", "It begins a packet within the packet."),
+            ("length", "Bytes of the header, or its shortest length."),
+            ("length-at", "Byte that has the length."),
+            ("length-mask", "Bits of that byte that are the length."),
+            ("length-scale", "Bytes that one unit of the length has."),
+            (
+                "next",
+                "Value of the field that says what follows, and the protocol that follows.",
+            ),
+            ("next-at", "Byte where the field is that says what follows."),
+            ("next-bytes", "Bytes of that field."),
+        ],
+    ),
+    (
+        "show bridge-domain",
+        &[("detail", "Ports, and what happened to stations.")],
+    ),
+    (
+        "show graph",
+        &[("dot", "For graphviz."), ("text", "As text.")],
+    ),
+    (
+        "show interface",
+        &[("detail", "All counters, and rates of 1, 10 and 60 seconds.")],
+    ),
+    ("show ip", SHOW_IP),
+    ("show ip6", SHOW_IP),
+    (
+        "show log",
+        &[
+            ("level", "Records of this level and more serious ones."),
+            ("module", "Records of this module."),
+        ],
+    ),
+    (
+        "show mac",
+        &[("address-table", "Stations of bridge domains.")],
+    ),
+    (
+        "show runtime",
+        &[("verbose", "Nodes that did not run, too.")],
+    ),
+    ("show trace", &[("max", "Show this many packets at most.")]),
+    (
+        "show version",
+        &[(
+            "brief",
+            "Version, processor, instruction-set level, uptime.",
+        )],
+    ),
+    (
+        "test l2patch",
+        &[
+            ("del", "Undo the patch."),
+            ("tx", "Interface that transmits what the other receives."),
+        ],
+    ),
+    (
+        "trace add",
+        &[("filter", "Only packets that match this expression.")],
+    ),
+    (
+        "traceroute",
+        &[
+            ("most-hops", "Give up behind this many hops."),
+            ("probes", "Requests of each number of hops."),
+            ("source", "Own address to send from."),
+            ("timeout", "Milliseconds to wait for an answer."),
+        ],
+    ),
+    (
+        "watch",
+        &[
+            ("every", "Seconds between two runs."),
+            ("times", "How often to run the command."),
+        ],
+    ),
+    ("workers add", &[("core", "Processor core of the worker.")]),
+    ("write", COMMIT),
+];
+
+const ADDRESS: &[(&str, &str)] = &[("del", "Remove the address.")];
+
+const BRIDGE_DOMAIN: &[(&str, &str)] = &[
+    (
+        "flood",
+        "Send frames to groups and to all stations to every port.",
+    ),
+    ("forward", "Forward frames to known stations."),
+    (
+        "group-fwd-mask",
+        "Reserved group addresses whose frames are forwarded, as bits.",
+    ),
+    ("learn", "Learn stations from frames."),
+    (
+        "mac-age",
+        "Minutes after which a silent station is forgotten; 0: never.",
+    ),
+    ("mac-limit", "Stations that are learned at most."),
+    ("no-flood", "Drop frames to groups and to all stations."),
+    ("no-forward", "Drop frames to known stations."),
+    ("no-learn", "Learn no stations."),
+    ("no-uu-flood", "Drop frames to unknown stations."),
+    ("uu-flood", "Send frames to unknown stations to every port."),
+];
+
+const COMMIT: &[(&str, &str)] = &[
+    ("comment", "A text that the history keeps."),
+    (
+        "confirm",
+        "Roll back after this time, unless `config confirm` comes.",
+    ),
+    ("file", "Apply this configuration file first."),
+    ("memory", "Keep what runs."),
+];
+
+const DPDK: &[(&str, &str)] = &[
+    ("dev", "A card, by its PCI address."),
+    (
+        "no-offload",
+        "Leave checksums and segmentation to Volley, not to the port.",
+    ),
+    ("num-rx-desc", "Descriptors of a receive queue."),
+    ("num-rx-queues", "Number of receive queues."),
+    ("num-tx-desc", "Descriptors of a transmit queue."),
+    ("vdev", "A virtual device of DPDK, such as net_null0."),
+];
+
+const MROUTE: &[(&str, &str)] = &[
+    ("accept", "Interfaces by which packets may come."),
+    ("forward", "Interfaces that get a copy."),
+    ("source", "Only packets from this address."),
+];
+
+const NEIGHBOR: &[(&str, &str)] = &[
+    ("del", "Remove the neighbour."),
+    (
+        "static",
+        "Neighbours that are configured are always static.",
+    ),
+];
+
+const ROUTE: &[(&str, &str)] = &[
+    ("auto", "Find the format by the content of the file."),
+    (
+        "clamp",
+        "Next hops of the file beyond the last one given are that one.",
+    ),
+    ("count", "Number of consecutive prefixes of this length."),
+    ("drop", "Drop the packets."),
+    ("family", "Load routes of this IP version only."),
+    (
+        "fold",
+        "How many next hops of the file become the few that are given.",
+    ),
+    ("format", "Format of the file."),
+    ("ip4", "IPv4 routes."),
+    (
+        "ip4-lookup-in-table",
+        "Look the destination up in another table.",
+    ),
+    ("ip6", "IPv6 routes."),
+    (
+        "ip6-lookup-in-table",
+        "Look the destination up in another table.",
+    ),
+    ("limit", "Load this many routes at most."),
+    ("local", "The packets are for this router."),
+    (
+        "lookup-in-table",
+        "Look the destination up in another table.",
+    ),
+    (
+        "modulo",
+        "Next hops of the file are spread evenly over those given.",
+    ),
+    ("mrt", "A table dump in the format MRT (RFC 6396)."),
+    ("next-hop-table", "Table to look the next hop up in."),
+    (
+        "next-hops",
+        "First next hop, how many, and their interfaces.",
+    ),
+    (
+        "onlink",
+        "The next hop is on the link of its interface, though no address there says so.",
+    ),
+    (
+        "preference",
+        "Of the usable paths those with the smallest preference forward.",
+    ),
+    (
+        "prohibit",
+        "Drop the packets, and send ICMP administratively prohibited.",
+    ),
+    ("source", "Who says so: static unless given."),
+    ("text", "PREFIX NEXTHOP, one a line."),
+    (
+        "unreachable",
+        "Drop the packets, and send ICMP destination unreachable.",
+    ),
+    (
+        "via",
+        "A path: next hop, interface, or what becomes of the packets.",
+    ),
+    (
+        "weight",
+        "Share of the traffic among paths of the same preference.",
+    ),
+];
+
+const SHOW_IP: &[(&str, &str)] = &[
+    ("detail", "Paths, load balances and buckets."),
+    ("limit", "Show this many routes at most."),
+    ("summary", "Numbers of routes by prefix length."),
+    ("table", "Only this IP table."),
+];
+
+const SUB_INTERFACE: &[(&str, &str)] = &[
+    ("dot1ad", "VLAN of a service tag (IEEE 802.1ad)."),
+    ("dot1q", "VLAN of a customer tag (IEEE 802.1Q)."),
+    (
+        "exact-match",
+        "Frames with more tags are not taken, which is always so.",
+    ),
+    ("inner-dot1q", "VLAN of a second tag."),
+];
+
+const VIRTIO: &[(&str, &str)] = &[
+    ("event-idx", "Suppress notifications that nobody waits for."),
+    ("gso", "Exchange packets that are segmented later."),
+    ("hwaddr", "MAC address; without it one is made."),
+    ("packed", "Use packed rings."),
+    ("queues", "Number of queue pairs."),
+    ("ring", "Descriptors of a ring."),
+    ("server", "Listen on the socket instead of connecting."),
+    ("socket", "Path of the socket."),
+];
+
+/// Where a keyword has its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Inside some commands.
+    Command,
+    /// Inside every command.
+    All,
+}
+
+/// The meaning of a keyword behind these words of its command.
+pub(super) fn keyword(words: &[&str], keyword: &str) -> Option<(&'static str, Scope)> {
+    let line = words.join(" ");
+    let applies = |context: &str| {
+        let rest = line.strip_prefix(context);
+        rest.is_some_and(|rest| context.is_empty() || rest.is_empty() || rest.starts_with(' '))
+    };
+    let found = KEYWORDS.iter().filter(|(context, _)| applies(context));
+    let meanings = found.filter_map(|(context, all)| {
+        let found = all.iter().find(|(word, _)| *word == keyword)?;
+        Some((context.len(), found.1))
+    });
+    let (len, text) = meanings.max_by_key(|(len, _)| *len)?;
+    let scope = if len == 0 { Scope::All } else { Scope::Command };
+    Some((text, scope))
+}

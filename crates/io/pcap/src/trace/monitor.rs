@@ -1,0 +1,242 @@
+//! `monitor`: captures that clients look on at, as text or as pcapng.
+//!
+//! Contract: a client that reads slowly, or not at all, costs its records ([`RECORDS`]) and nothing else: packets that find no
+//! record are counted as lost, and nobody waits for the client. Every part of pcapng ends behind a whole block.
+
+use super::control::{Control, Words, wanted};
+use super::{Session, bit};
+use crate::spool::{CaptureWriter, Describe, Note, Record, WHOLE, wall_base};
+use crate::{FileFormat, LinkType, PacketRef, PcapError, Writer, WriterOptions};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::rc::Rc;
+use std::sync::Arc;
+use volley_iface::{CapturePoint, Direction};
+use volley_model::{ModelError, Monitor, Timestamp};
+use volley_wire::dissect;
+
+/// Packets of one client that may wait.
+pub const RECORDS: usize = 1024;
+/// Clients at a time.
+const CLIENTS: usize = 4;
+/// Packets of one part: lines of text take longer to make than blocks of bytes.
+const LINES: usize = 256;
+/// Bytes of one part, give or take a packet.
+const PART: usize = 256 << 10;
+
+/// The sessions of all clients.
+#[derive(Default)]
+pub(super) struct Monitors {
+    all: BTreeMap<u32, Arc<Session>>,
+    next: u32,
+}
+
+impl Monitors {
+    pub(super) fn sessions(&self) -> impl Iterator<Item = Arc<Session>> {
+        self.all.values().cloned()
+    }
+}
+
+/// One client's capture. Dropping it ends the capture.
+pub struct MonitorSession {
+    control: Rc<RefCell<Control>>,
+    id: u32,
+    spool: Arc<CaptureWriter>,
+    count: Option<u64>,
+    base_ns: u64,
+    form: Form,
+    taken: u64,
+    /// Lost packets that the client knows of.
+    told: u64,
+    stopped: bool,
+}
+
+/// What packets are made into.
+enum Form {
+    Text,
+    /// The writer writes into memory, of which the client has had the first bytes; numbers of interfaces met so far.
+    PcapNg(Box<Writer<Vec<u8>>>, HashMap<u32, u32>),
+}
+
+/// A part of what a client gets.
+#[derive(Debug, Default)]
+pub struct MonitorPart {
+    /// Lines.
+    pub text: String,
+    /// pcapng.
+    pub bytes: Vec<u8>,
+    /// Nothing follows.
+    pub is_last: bool,
+}
+
+impl Drop for MonitorSession {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl MonitorSession {
+    /// Begin what a client asks for.
+    pub(crate) fn begin(
+        control: &Rc<RefCell<Control>>,
+        spec: &Monitor,
+    ) -> Result<MonitorSession, ModelError> {
+        spec.validate()?;
+        let mut it = control.borrow_mut();
+        if it.monitors.all.len() >= CLIENTS {
+            let why = format!("{CLIENTS} clients look on already; try again when one has ended");
+            return Err(ModelError::invalid("monitor", why));
+        }
+        let (interface, filter) = it.asked(spec.interface.as_deref(), spec.filter.as_deref())?;
+        let snap = spec.snap.map_or(WHOLE, |n| n as usize);
+        let spool = CaptureWriter::new(RECORDS, snap, spec.count.unwrap_or(u64::MAX));
+        let form = match spec.pcapng {
+            false => Form::Text,
+            true => pcapng(&spool).map_err(|e| ModelError::invalid("monitor", e))?,
+        };
+        let base_ns = wall_base(&it.engine.borrow().settings().clock);
+        let id = it.monitors.next;
+        it.monitors.next = id.wrapping_add(1);
+        let session = Session {
+            wants: wanted(spec.directions),
+            spool: spool.clone(),
+            interface,
+            filter,
+        };
+        it.monitors.all.insert(id, Arc::new(session));
+        it.publish();
+        drop(it);
+        Ok(MonitorSession {
+            control: control.clone(),
+            id,
+            spool,
+            count: spec.count,
+            base_ns,
+            form,
+            taken: 0,
+            told: 0,
+            stopped: false,
+        })
+    }
+
+    /// Capture no more: what is captured comes with the next parts.
+    pub fn stop(&mut self) {
+        if std::mem::replace(&mut self.stopped, true) {
+            return;
+        }
+        let mut control = self.control.borrow_mut();
+        control.monitors.all.remove(&self.id);
+        control.publish();
+    }
+
+    /// What was captured since the last part; some of it, when that is much.
+    pub fn take(&mut self) -> MonitorPart {
+        let mut part = MonitorPart::default();
+        let control = self.control.borrow();
+        let (engine, interfaces) = (control.engine.borrow(), control.interfaces.borrow());
+        let words = Words {
+            engine: &engine,
+            interfaces: &interfaces,
+        };
+        let (form, base_ns) = (&mut self.form, self.base_ns);
+        for _ in 0..LINES {
+            let taken = self.spool.take_some(1, |record| match form {
+                Form::Text => line(&mut part.text, record, base_ns, &words),
+                // Writing into memory does not fail.
+                Form::PcapNg(writer, numbers) => {
+                    let _ = block(writer, numbers, record, base_ns, &words);
+                }
+            });
+            self.taken += taken as u64;
+            let held = match form {
+                Form::Text => part.text.len(),
+                Form::PcapNg(writer, _) => writer.pending(),
+            };
+            if taken == 0 || held >= PART {
+                break;
+            }
+        }
+        if let Form::PcapNg(writer, _) = form {
+            part.bytes = writer.take_written();
+        }
+        let lost = self.spool.lost();
+        if matches!(form, Form::Text) && lost > self.told {
+            let more = lost - self.told;
+            // Writing into a string does not fail.
+            let _ = writeln!(
+                part.text,
+                "{more} packets lost: they come faster than they can be shown"
+            );
+        }
+        self.told = lost;
+        drop((engine, interfaces));
+        drop(control);
+        let over = self.count.is_some() && self.spool.is_over();
+        if (self.stopped || over) && self.spool.is_empty() {
+            self.stop();
+            part.is_last = self.spool.is_empty();
+        }
+        part
+    }
+
+    /// What became of it, in one line.
+    pub fn summary(&self) -> String {
+        format!("{} packets, {} lost\n", self.taken, self.spool.lost())
+    }
+}
+
+/// A writer of pcapng into memory.
+fn pcapng(spool: &CaptureWriter) -> Result<Form, PcapError> {
+    let options = WriterOptions {
+        format: FileFormat::PcapNg,
+        linktype: LinkType::ETHERNET,
+        snaplen: spool.snap() as u32,
+    };
+    let writer = Writer::new(Vec::new(), "standard output", options)?;
+    Ok(Form::PcapNg(Box::new(writer), HashMap::new()))
+}
+
+fn block(
+    writer: &mut Writer<Vec<u8>>,
+    numbers: &mut HashMap<u32, u32>,
+    record: &Record,
+    base_ns: u64,
+    words: &dyn Describe,
+) -> Result<(), PcapError> {
+    let note = &record.note;
+    let interface = match numbers.get(&note.interface) {
+        Some(&number) => number,
+        None => writer.add_interface(&words.interface(note.interface), LinkType::ETHERNET)?,
+    };
+    numbers.insert(note.interface, interface);
+    let comment = words.comment(note);
+    writer.write(PacketRef {
+        timestamp_ns: base_ns.saturating_add(note.at_ns),
+        orig_len: record.len,
+        interface,
+        linktype: LinkType::ETHERNET,
+        data: &record.bytes,
+        comment: comment.as_deref(),
+    })
+}
+
+/// `04:17:32.123456 lan0 rx IP4: ... / UDP ...`
+fn line(text: &mut String, record: &Record, base_ns: u64, words: &dyn Describe) {
+    let note: &Note = &record.note;
+    let at = base_ns.saturating_add(note.at_ns) / 1000;
+    let at = Timestamp::of_microseconds(at).time_of_day();
+    let direction = match note.tag {
+        tag if tag == bit(CapturePoint::Passing(Direction::Rx)) => "rx",
+        tag if tag == bit(CapturePoint::Passing(Direction::Tx)) => "tx",
+        _ => "drop",
+    };
+    let name = words.interface(note.interface);
+    let packet = dissect::frame(&record.bytes)
+        .of(record.len as usize)
+        .offloaded(record.unfinished);
+    let why = words.comment(note);
+    let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+    // Writing into a string does not fail.
+    let _ = writeln!(text, "{at} {name} {direction} {packet}{why}");
+}

@@ -1,0 +1,330 @@
+//! `arping`: asks a link who has an address, by ARP (RFC 826) or neighbour discovery (RFC 4861, 7.2), for an operator.
+//!
+//! True on exit: an answer changes nothing here beyond what it would have taught without a run. What a link can make a run
+//! keep is bounded, however many stations answer.
+
+use crate::control::Control;
+use crate::entry::{Mac, SECOND};
+use crate::lane::{ControlQueues, ProbeEvent, ProbeMessage};
+use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use volley_model::reply::{ArpingAnswer, ArpingReply};
+use volley_model::{ArpingQuery, Family, ModelError};
+
+/// Runs at once.
+const RUNS: usize = 8;
+/// Answers that are kept of each request.
+const ANSWERS: usize = 16;
+/// MAC addresses that are kept.
+const MACS: usize = 64;
+/// Answers that wait for a client.
+const UNREAD: usize = 256;
+/// Nanoseconds of a millisecond.
+const MILLISECOND: u64 = 1_000_000;
+/// How long a request may be unsent before its answers are waited for no more.
+const UNSENT: u64 = SECOND;
+
+/// One run.
+pub(crate) struct Run {
+    iface: u32,
+    address: IpAddr,
+    count: u32,
+    interval: u64,
+    timeout: u64,
+    asked: u32,
+    /// When the last request was asked for, and when it left.
+    last: (u64, Option<u64>),
+    /// Answers to the last request.
+    of_last: usize,
+    received: u32,
+    macs: Vec<Mac>,
+    unread: Vec<ArpingAnswer>,
+}
+
+impl Run {
+    fn new(iface: u32, query: &ArpingQuery, now: u64) -> Run {
+        Run {
+            iface,
+            address: query.address,
+            count: query.count,
+            interval: u64::from(query.interval_ms) * MILLISECOND,
+            timeout: u64::from(query.timeout_ms) * MILLISECOND,
+            asked: 0,
+            last: (now, None),
+            of_last: 0,
+            received: 0,
+            macs: Vec::new(),
+            unread: Vec::new(),
+        }
+    }
+
+    /// Whether a request is due; it counts as asked for then.
+    fn next(&mut self, now: u64) -> bool {
+        let more = self.count == 0 || self.asked < self.count;
+        let wait = if self.asked == 0 { 0 } else { self.interval };
+        if !more || now < self.last.0 + wait {
+            return false;
+        }
+        self.asked += 1;
+        self.last = (now, None);
+        self.of_last = 0;
+        true
+    }
+
+    fn is_done(&self, now: u64) -> bool {
+        let until = match self.last {
+            (_, Some(sent)) => sent + self.timeout,
+            (asked, None) => asked + self.timeout + UNSENT,
+        };
+        self.count != 0 && self.asked >= self.count && now >= until
+    }
+
+    fn sent(&mut self, number: u32, at: u64) {
+        if number + 1 == self.asked {
+            self.last.1 = Some(at);
+        }
+    }
+
+    fn answered(&mut self, mac: Mac, at: u64) {
+        if self.asked == 0 {
+            return;
+        }
+        self.received += u32::from(self.of_last == 0);
+        self.of_last += 1;
+        if !self.macs.contains(&mac) && self.macs.len() < MACS {
+            self.macs.push(mac);
+        }
+        if self.of_last <= ANSWERS && self.unread.len() < UNREAD {
+            let since = self.last.1.unwrap_or(self.last.0);
+            self.unread.push(ArpingAnswer {
+                number: self.asked - 1,
+                mac: volley_model::Mac(mac),
+                rtt_us: at.saturating_sub(since) / 1000,
+            });
+        }
+    }
+}
+
+/// A run of somebody. Dropping it ends the run.
+pub struct Arping {
+    control: Rc<RefCell<Control>>,
+    id: u16,
+    interface: String,
+    address: IpAddr,
+    source: IpAddr,
+}
+
+impl Drop for Arping {
+    fn drop(&mut self) {
+        self.control.borrow_mut().end_arping(self.id);
+    }
+}
+
+impl Arping {
+    /// Begin what a client asks for, which is within its limits.
+    pub(crate) fn begin(
+        control: &Rc<RefCell<Control>>,
+        query: &ArpingQuery,
+    ) -> Result<Arping, ModelError> {
+        let (id, source) = control.borrow_mut().start_arping(query)?;
+        Ok(Arping {
+            control: control.clone(),
+            id,
+            interface: query.interface.clone(),
+            address: query.address,
+            source,
+        })
+    }
+
+    /// How the run stands, with the answers that came since the last call; and whether it has ended.
+    pub fn take(&self) -> (ArpingReply, bool) {
+        let mut control = self.control.borrow_mut();
+        let now = control.now();
+        let mut reply = ArpingReply {
+            interface: self.interface.clone(),
+            address: self.address,
+            source: self.source,
+            sent: 0,
+            received: 0,
+            macs: Vec::new(),
+            answers: Vec::new(),
+        };
+        let Some(run) = control.arpings.get_mut(&self.id) else {
+            return (reply, true);
+        };
+        (reply.sent, reply.received) = (run.asked, run.received);
+        reply.macs = run.macs.iter().copied().map(volley_model::Mac).collect();
+        reply.answers = std::mem::take(&mut run.unread);
+        (reply, run.is_done(now))
+    }
+}
+
+impl Control {
+    fn start_arping(&mut self, query: &ArpingQuery) -> Result<(u16, IpAddr), ModelError> {
+        if self.arpings.len() >= RUNS {
+            let why = format!("{RUNS} of them run already; try again when one has ended");
+            return Err(ModelError::invalid("arping", why));
+        }
+        let (iface, source) = self.arping_source(query)?;
+        while self.arpings.contains_key(&self.next_arping) {
+            self.next_arping = self.next_arping.wrapping_add(1);
+        }
+        let id = self.next_arping;
+        self.next_arping = id.wrapping_add(1);
+        let run = Run::new(iface, query, self.now());
+        self.arpings.insert(id, run);
+        self.expect_arpings();
+        self.turn_arpings(self.now());
+        self.carry_out();
+        Ok((id, source))
+    }
+
+    fn end_arping(&mut self, id: u16) {
+        self.arpings.remove(&id);
+        self.expect_arpings();
+    }
+
+    /// Workers are told whether anybody waits for answers.
+    fn expect_arpings(&self) {
+        for lane in &self.lanes {
+            lane.set_probed(!self.arpings.is_empty());
+        }
+    }
+
+    /// The interface of a run, and our address for its requests.
+    fn arping_source(&self, query: &ArpingQuery) -> Result<(u32, IpAddr), ModelError> {
+        let iface = self.interface_index(&query.interface)?;
+        let refuse = |why: String| {
+            let what = format!("arping on interface {}", query.interface);
+            Err(ModelError::invalid(what, why))
+        };
+        let Some(link) = self.links.get(&iface).filter(|link| link.up) else {
+            return refuse("the interface is down: set it up by `set interface state`".to_owned());
+        };
+        if !self.learns(iface) {
+            return refuse(
+                "nobody can answer at the other end of an interface of this kind".to_owned(),
+            );
+        }
+        if link.addresses.iter().any(|a| a.addr() == query.address) {
+            return refuse(format!("{} is the interface's own address", query.address));
+        }
+        let source = match query.address {
+            IpAddr::V4(target) => link.source(target).map(IpAddr::V4),
+            IpAddr::V6(target) => {
+                let has = link.has(Family::V6);
+                has.then(|| link.source6(target).into())
+            }
+        };
+        match source {
+            Some(source) => Ok((iface, source)),
+            None => {
+                let family = Family::of(query.address);
+                let word = match family {
+                    Family::V4 => "ip",
+                    Family::V6 => "ip6",
+                };
+                refuse(format!(
+                    "the interface has no {family} address to ask from: give it one by `set interface {word} address`"
+                ))
+            }
+        }
+    }
+
+    /// One look at all runs.
+    pub(crate) fn turn_arpings(&mut self, now: u64) {
+        let mut due = Vec::new();
+        for (id, run) in &mut self.arpings {
+            if run.next(now) {
+                due.push((*id, run.asked - 1, (run.iface, run.address)));
+            }
+        }
+        for (id, number, key) in due {
+            self.asked_by = Some((id, number));
+            self.ask(key, None);
+            self.asked_by = None;
+        }
+    }
+
+    /// What workers noticed of requests and answers.
+    pub(crate) fn hear_probe(&mut self, heard: ProbeMessage) {
+        match heard.event {
+            ProbeEvent::Sent { id, number } => {
+                if let Some(run) = self.arpings.get_mut(&id) {
+                    run.sent(number, heard.at);
+                }
+            }
+            ProbeEvent::Answer { rx, addr, mac } => {
+                let mine = |run: &&mut Run| (run.iface, run.address) == (rx, addr);
+                for run in self.arpings.values_mut().filter(mine) {
+                    run.answered(mac, heard.at);
+                }
+            }
+        }
+    }
+}
+
+/// Worker: an answer to whoever asked, where somebody runs an arping.
+pub(crate) fn answer(lane: &ControlQueues, now: u64, (rx, addr): (u32, IpAddr), mac: Mac) {
+    if lane.is_probed() && addr != IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
+        // What finds no room is an answer that came in a flood.
+        let _ = lane.probe_messages.push(ProbeMessage {
+            at: now,
+            event: ProbeEvent::Answer { rx, addr, mac },
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = MILLISECOND;
+
+    fn run(count: u32) -> Run {
+        let query = ArpingQuery {
+            count,
+            interval_ms: 100,
+            timeout_ms: 50,
+            ..ArpingQuery::new("lan0", "192.0.2.9".parse().unwrap())
+        };
+        Run::new(3, &query, 0)
+    }
+
+    #[test]
+    fn requests_keep_their_pace_and_duplicates_are_kept() {
+        let mut run = run(2);
+        assert!(run.next(0) && !run.next(0) && !run.next(99 * MS));
+        run.sent(0, MS);
+        run.answered([2, 0, 0, 0, 0, 1], 3 * MS);
+        run.answered([2, 0, 0, 0, 0, 2], 4 * MS);
+        assert_eq!((run.received, run.macs.len()), (1, 2));
+        let told: Vec<_> = run.unread.drain(..).map(|a| (a.number, a.rtt_us)).collect();
+        assert_eq!(told, [(0, 2000), (0, 3000)]);
+        assert!(run.next(100 * MS) && !run.next(900 * MS));
+        run.sent(0, 100 * MS);
+        assert!(
+            !run.is_done(1149 * MS) && run.is_done(1150 * MS),
+            "it is unsent"
+        );
+        run.sent(1, 101 * MS);
+        assert!(!run.is_done(150 * MS) && run.is_done(151 * MS));
+    }
+
+    #[test]
+    fn a_flood_of_answers_is_bounded() {
+        let mut run = run(0);
+        run.answered([2; 6], 0);
+        assert_eq!(run.received, 0, "nothing was asked yet");
+        for number in 0..1000u64 {
+            assert!(run.next(number * 100 * MS));
+            for n in 0..100u8 {
+                run.answered([2, 0, 0, 0, (number % 100) as u8, n], number * 100 * MS);
+            }
+        }
+        assert_eq!((run.unread.len(), run.macs.len()), (UNREAD, MACS));
+        assert_eq!(run.received, 1000);
+        assert!(!run.is_done(u64::MAX), "it has no end");
+    }
+}

@@ -13,6 +13,9 @@ pub enum GraphError {
         /// The name it wants.
         target: String,
     },
+    /// A crate needs a handle that no crate registered before it provides.
+    #[error("no crate provides `{0}`: register the crate that does so earlier")]
+    NotProvided(&'static str),
     /// Two nodes with one name.
     #[error("node `{0}` exists already: choose another name")]
     NodeExists(String),

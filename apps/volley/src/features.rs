@@ -24,5 +24,6 @@ macro_rules! features {
 
 features! {
     volley_batcher,
+    volley_dhcp_relay,
     volley_rss,
 }

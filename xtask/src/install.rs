@@ -11,7 +11,7 @@ struct Package {
     packages: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 16] = [
+const PACKAGES: [Package; 19] = [
     Package {
         program: "ip",
         packages: &["iproute2"],
@@ -59,6 +59,18 @@ const PACKAGES: [Package; 16] = [
     Package {
         program: "/usr/lib/frr/bgpd",
         packages: &["frr"],
+    },
+    Package {
+        program: "dnsmasq",
+        packages: &["dnsmasq-base"],
+    },
+    Package {
+        program: "udhcpc",
+        packages: &["udhcpc"],
+    },
+    Package {
+        program: "dhclient",
+        packages: &["isc-dhcp-client"],
     },
     Package {
         program: "bird",

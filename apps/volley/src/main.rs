@@ -11,6 +11,7 @@ mod ctl;
 mod demo;
 mod doc;
 mod doctor;
+mod features;
 mod lcp;
 mod notice;
 mod objects;

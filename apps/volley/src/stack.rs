@@ -131,9 +131,10 @@ impl Stack {
         let lcp = volley_lcp::register(&mut registry)?;
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
+        registry.provide(fib.clone());
+        crate::features::register(&mut registry)?;
         ip(&mut registry, &fib)?;
         neighbors.listen(warn_of_neighbor);
-        spread(&mut registry)?;
         let pings = volley_ping::register(&mut registry, fib.clone())?;
         let pg = volley_pg::register(&mut registry)?;
         seed(&registry, &pg, settings);
@@ -319,12 +320,6 @@ impl Stack {
 /// Logs what a capture file could not keep.
 fn report(text: &str) {
     tracing::warn!(target: "capture", "{text}");
-}
-
-/// Registers what spreads packets over vectors and workers.
-fn spread(registry: &mut Registry) -> Result<(), GraphError> {
-    volley_batcher::register(registry)?;
-    volley_rss::register(registry).map(drop)
 }
 
 /// Gives the generator and the MAC addresses a seed of the configuration.

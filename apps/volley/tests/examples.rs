@@ -11,6 +11,9 @@
 //! | `text,syntax` | how a command is written, with words that stand for others |
 //! | `sh` | commands of other programs |
 
+#[path = "../src/features.rs"]
+mod features;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -105,8 +108,7 @@ fn fault(text: &str, whole: bool) -> Option<String> {
 /// Registers the classes of objects, as the program does.
 fn define() {
     volley_iface::classes().unwrap();
-    volley_rss::classes().unwrap();
-    volley_batcher::classes().unwrap();
+    features::classes().unwrap();
     volley_fib::classes().unwrap();
     volley_neighbor::classes().unwrap();
     volley_mcast::classes().unwrap();

@@ -11,6 +11,7 @@ mod hostile;
 mod interfaces;
 mod lpm_items;
 mod net_items;
+mod objects;
 mod operator;
 mod router;
 mod run_items;
@@ -67,14 +68,19 @@ pub enum Work {
         &'static [(&'static str, &'static str)],
         &'static [&'static str],
     ),
+    /// A look at the checkout, which needs no program.
+    Look(fn(&Home) -> Outcome),
     /// Anything else.
     Call(fn(&Sitting<'_>) -> Outcome),
 }
 
 impl Work {
-    /// Whether it is a run of tests, which builds what it needs by itself.
-    fn is_test(&self) -> bool {
-        matches!(self, Work::Command(words) if words.first() == Some(&"test"))
+    /// Whether it needs no release build: a run of tests builds what it needs by itself.
+    fn needs_no_build(&self) -> bool {
+        match self {
+            Work::Command(words) => words.first() == Some(&"test"),
+            other => matches!(other, Work::Look(_)),
+        }
     }
 }
 
@@ -148,12 +154,13 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "router" => &router::ITEMS,
         "batcher" => &batcher::ITEMS,
         "workers" => &workers::ITEMS,
+        "objects" => objects::ITEMS,
         "operator" => operator::ITEMS,
         "hostile" => &hostile::ITEMS,
         "speed" => &speed::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, operator, hostile, speed"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, objects, operator, hostile, speed"
             )));
         }
     };
@@ -171,7 +178,7 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         .iter()
         .filter(|item| only.is_empty() || only.iter().any(|name| name == item.name))
         .collect();
-    let built = match chosen.iter().all(|item| item.work.is_test()) {
+    let built = match chosen.iter().all(|item| item.work.needs_no_build()) {
         true => Ok(()),
         false => crate::run::Program::cargo(home)
             .args(["build", "--release", "--locked"])
@@ -203,6 +210,7 @@ fn judge(sitting: &Sitting<'_>, work: &Work) -> Outcome {
         }
         Work::Command(words) => run_items::command(sitting, words, &[]),
         Work::With(environment, words) => run_items::command(sitting, words, environment),
+        Work::Look(look) => look(sitting.home),
         Work::Call(call) => call(sitting),
     }
 }

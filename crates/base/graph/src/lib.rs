@@ -79,7 +79,7 @@ pub use stack_sample::{SampleError, StackSample, StackSampler};
 pub use stage::{Batch, Stage, StageCx};
 pub use stats::{CounterReport, DropReport, NodeReport, NodeState};
 pub use trace::{PacketTrace, Trace, TraceFilter, TraceNames, TraceReport, TraceStep};
-pub use vector::{Consumed, Vector};
+pub use vector::{Consumed, NextNode, Vector};
 pub use worker::{Change, Worker};
 pub use worker_set::{MAX_WORKERS, WorkerSet};
 pub use worker_threads::{WorkerThread, WorkerThreads, cores};

@@ -26,6 +26,15 @@ pub struct Vector<'a, I: Isa, X: Nexts> {
     pub(crate) next: PhantomData<X>,
 }
 
+/// Where [`Vector::each_to`] sends a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NextNode<X> {
+    /// Along an edge.
+    Edge(X),
+    /// To a node chosen at run time.
+    Node(NodeId),
+}
+
 impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     /// The number of packets.
     #[inline(always)]
@@ -486,6 +495,28 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
                 .unwrap_or((self.dispatch.drop_node, 0));
             *word = place;
             targets.words_mut(n)[row] = u32::from(node.0);
+        }
+        self.leave_by(targets)
+    }
+
+    /// As [`Vector::each`], where a packet may also be sent to a node chosen at run time; an id that is no node means the
+    /// drop node.
+    #[inline(always)]
+    pub fn each_to(mut self, mut body: impl FnMut(&mut Packet<'_>) -> NextNode<X>) -> Consumed {
+        let mut targets = std::mem::take(&mut self.dispatch.targets);
+        let (count, last) = (self.dispatch.queues.len(), self.dispatch.drop_node);
+        for row in 0..self.frame.n {
+            let mut packet = Packet {
+                pool: self.dispatch.bufs.pool(),
+                frame: &mut self.frame,
+                row,
+            };
+            let node = match body(&mut packet) {
+                NextNode::Edge(next) => self.raw.edges[next.index()],
+                NextNode::Node(node) if node.index() < count => node,
+                NextNode::Node(_) => last,
+            };
+            targets.words_mut(self.frame.n)[row] = u32::from(node.0);
         }
         self.leave_by(targets)
     }

@@ -204,13 +204,30 @@ fn tell_reference(class: &str, value: &volley_object::Value, tell: &mut dyn FnMu
     }
 }
 
+/// Tells the key of the IP table that an object names: of the IP version that its field `family` has. Table 0 is always there.
+fn tell_table(object: &volley_object::Instance, number: u64, tell: &mut dyn FnMut(Key)) {
+    let mut fields = object.class().fields().iter();
+    let family = fields
+        .position(|field| field.name == "family")
+        .and_then(|at| object.field::<Family>(at));
+    if let (Some(family), Ok(number @ 1..)) = (family, u32::try_from(number)) {
+        tell(Key::Table(family, number));
+    }
+}
+
 /// Tells the objects that an object needs and is no part of: they cannot go while it is there.
 pub(crate) fn needs(key: &Key, value: &Value, tell: &mut dyn FnMut(Key)) {
     match (key, value) {
         (Key::Global(_) | Key::Setting(_), Value::Object(object)) => {
             object.references(&mut |class, value, strength| {
-                if strength == Strength::Needs {
-                    tell_reference(class, value, tell);
+                if strength != Strength::Needs {
+                    return;
+                }
+                match (class, value) {
+                    ("table", volley_object::Value::Number(number)) => {
+                        tell_table(object, *number, tell);
+                    }
+                    _ => tell_reference(class, value, tell),
                 }
             });
         }

@@ -494,3 +494,49 @@ fn readers_hear_of_changes_and_slow_ones_of_gaps() {
     };
     assert!(event.sequence > 2);
 }
+
+/// An object that names an IP table.
+#[derive(Clone, Debug, PartialEq, Eq, volley_object::Object)]
+#[object(class = "test_lookup")]
+struct TestLookup {
+    /// Interface.
+    #[object(key, part_of = "interface")]
+    interface: String,
+    /// IP version of the table.
+    #[object(key)]
+    family: Family,
+    /// IP table.
+    #[object(default = 0, needs = "table")]
+    table: u32,
+}
+
+#[test]
+fn an_object_keeps_the_table_that_it_names() {
+    let (told, mut core) = (Told::default(), crate::Core::default());
+    let lookup = |family, table| {
+        let interface = "pg0".to_owned();
+        let object = TestLookup {
+            interface,
+            family,
+            table,
+        };
+        vec![Request::Set(
+            volley_object::Object::instance(&object).unwrap(),
+        )]
+    };
+    core.run(&all(&["create pg0", "table 7"]), &told).unwrap();
+    core.run(&lookup(Family::V4, 0), &told).unwrap();
+    core.run(&lookup(Family::V4, 7), &told).unwrap();
+    for (family, table) in [(Family::V4, 8), (Family::V6, 7)] {
+        let missing = core.run(&lookup(family, table), &told).unwrap_err();
+        assert!(missing.to_string().contains("table"), "{missing}");
+    }
+    let delete = [Request::TableDel {
+        family: Family::V4,
+        table: 7,
+    }];
+    let used = core.run(&delete, &told).unwrap_err().to_string();
+    assert!(used.contains("test-lookup pg0 ip4"), "{used}");
+    core.run(&all(&["delete pg0"]), &told).unwrap();
+    core.run(&delete, &told).unwrap();
+}

@@ -22,6 +22,7 @@ mod rx_queue_owner;
 mod sub_interface;
 mod table;
 mod tx_queue_pool;
+mod udp_listeners;
 pub mod virtio;
 
 pub use capture_hook::{CaptureHook, CapturePoint};

@@ -3,7 +3,9 @@
 use crate::capture_hook::DropCounter;
 use crate::node::interface_output::{InterfaceOutput, OUTPUT_ARC};
 use crate::{IfIdx, IfTable, InterfaceHandler, Interfaces};
+use std::any::{Any, TypeId};
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use volley_graph::{Engine, GraphError, Node, Processes};
 use volley_model::{Applied, Handler, ModelError, Owners};
@@ -23,6 +25,8 @@ pub struct Registry {
     pub owners: Owners,
     /// Definitions that were refused: the daemon does not start with one.
     pub refused: Vec<DefinitionError>,
+    /// What crates registered earlier provide for later ones, by type.
+    provided: HashMap<TypeId, Box<dyn Any>>,
 }
 
 impl Registry {
@@ -36,7 +40,21 @@ impl Registry {
             handlers: Vec::new(),
             owners: Owners::default(),
             refused: Vec::new(),
+            provided: HashMap::new(),
         }
+    }
+
+    /// Provides a handle for the crates that are registered later, such as the routes: every feature then has the same
+    /// `register`.
+    pub fn provide<T: Clone + 'static>(&mut self, handle: T) {
+        self.provided.insert(TypeId::of::<T>(), Box::new(handle));
+    }
+
+    /// A handle that an earlier crate provides; an error that names its type where none does.
+    pub fn provided<T: Clone + 'static>(&self) -> Result<T, GraphError> {
+        let found = self.provided.get(&TypeId::of::<T>());
+        let handle = found.and_then(|it| it.downcast_ref::<T>()).cloned();
+        handle.ok_or(GraphError::NotProvided(std::any::type_name::<T>()))
     }
 
     /// Makes `apply` the owner of a class of objects, see [`Owners::own`].

@@ -2,10 +2,11 @@
 
 use crate::capture_hook::CaptureHook;
 use crate::sub_interface::Sub;
+use crate::udp_listeners::UdpListeners;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use volley_graph::{NodeId, WorkerSet};
-use volley_model::RxMode;
+use volley_graph::{GraphError, NodeId, WorkerSet};
+use volley_model::{Family, RxMode};
 
 /// The maximum number of interfaces with a driver, which have the lowest indexes.
 pub const MAX_INTERFACES: usize = 1024;
@@ -68,6 +69,8 @@ pub enum Flag {
     Slaac = 65_536,
     /// Is an LCP tap.
     IsLcpTap = 131_072,
+    /// Receives UDP datagrams to 255.255.255.255 and to link-scope IPv6 groups on the ports of listeners.
+    LinkUdp = 262_144,
 }
 
 /// The direction of a packet on an interface.
@@ -97,6 +100,8 @@ struct Slot {
     caps: AtomicU32,
     mode: AtomicU32,
     mtu: AtomicU32,
+    /// The listeners for datagrams to all hosts of the link, as bits.
+    link_listeners: AtomicU32,
     mac: AtomicU64,
     /// [`Sub`] as a word, 0 for an interface with a driver.
     sub: AtomicU64,
@@ -175,6 +180,7 @@ pub struct IfTable {
     /// By interface index; allocated with the first interface of the index.
     queues: Box<[OnceLock<Box<[QueueCounters]>>]>,
     worker_set: Arc<WorkerSet>,
+    listeners: UdpListeners,
     tap: OnceLock<Arc<dyn CaptureHook>>,
 }
 
@@ -205,6 +211,7 @@ impl IfTable {
                 .map(|_| OnceLock::new())
                 .collect(),
             worker_set,
+            listeners: UdpListeners::default(),
             tap: OnceLock::new(),
         })
     }
@@ -395,6 +402,48 @@ impl IfTable {
         let word = lcp_tap.map_or(0, |t| t.0 + 1);
         self.slot(interface.0).lcp_tap.store(word, Relaxed);
         self.set(interface, Flag::HasLcpTap, lcp_tap.is_some());
+    }
+
+    /// The node that receives the UDP datagrams for the router on a port, if a feature listens there.
+    #[inline(always)]
+    pub fn udp_listener(&self, family: Family, port: u16) -> Option<NodeId> {
+        self.listeners.node(family, port)
+    }
+
+    /// Whether an interface receives UDP datagrams to all hosts of the link on a port, for the listener there.
+    pub fn hears_link(&self, interface: u32, family: Family, port: u16) -> bool {
+        let heard = self.slot(interface).link_listeners.load(Relaxed);
+        heard & self.listeners.bit(family, port) != 0
+    }
+
+    /// Makes an interface receive UDP datagrams to all hosts of the link on a port, where a node listens, or no longer.
+    pub fn hear_link(&self, interface: IfIdx, family: Family, port: u16, on: bool) {
+        let bit = self.listeners.bit(family, port);
+        self.set_link_listeners(interface.0, bit, on);
+    }
+
+    fn set_link_listeners(&self, interface: u32, bits: u32, on: bool) {
+        let slot = self.slot(interface);
+        let before = slot.link_listeners.load(Relaxed);
+        let now = if on { before | bits } else { before & !bits };
+        slot.link_listeners.store(now, Relaxed);
+        self.set(IfIdx(interface), Flag::LinkUdp, now != 0);
+    }
+
+    /// Makes `node` the listener of a UDP port, or removes it on all interfaces. An error when another node listens there.
+    pub fn listen_udp(
+        &self,
+        family: Family,
+        port: u16,
+        node: NodeId,
+        on: bool,
+    ) -> Result<(), GraphError> {
+        let bit = self.listeners.bit(family, port);
+        self.listeners.set(family, port, node, on)?;
+        if !on && bit != 0 {
+            (0..self.slots.len() as u32).for_each(|it| self.set_link_listeners(it, bit, false));
+        }
+        Ok(())
     }
 
     /// Count packets that were received or transmitted on `interface` by `worker`.

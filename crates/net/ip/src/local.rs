@@ -5,7 +5,8 @@ use crate::icmp::be16;
 use crate::node::ip_local::Count;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use volley_fib::{Family, V4, V6};
-use volley_graph::PacketView;
+use volley_graph::{NodeId, PacketView};
+use volley_iface::IfTable;
 use volley_wire::IpProto;
 use volley_wire::checksum::Sum;
 
@@ -18,6 +19,16 @@ const ICMP6: u8 = 58;
 pub trait Deliver: Family {
     /// None for an ICMP message that is right, else why the packet goes no further.
     fn refusal(packet: &PacketView<'_>) -> Option<Count>;
+
+    /// Where the UDP header of a packet is that only [`Count::PortUnreachable`] refuses.
+    fn udp_at(bytes: &[u8]) -> usize;
+}
+
+/// The feature's node that listens on the port of such a packet, and where its UDP header is.
+pub fn listener<F: Deliver>(table: &IfTable, packet: &PacketView<'_>) -> Option<(NodeId, usize)> {
+    let at = F::udp_at(packet.bytes());
+    let node = table.udp_listener(F::AF, be16(packet.bytes(), at + 2))?;
+    Some((node, at))
 }
 
 /// The sum over `len` bytes of a packet, from byte `at` on, in all its segments.
@@ -66,6 +77,10 @@ fn icmp(packet: &PacketView<'_>, (at, len): (usize, usize), pseudo: Sum) -> Opti
 }
 
 impl Deliver for V4 {
+    fn udp_at(bytes: &[u8]) -> usize {
+        bytes.first().map_or(0, |b| usize::from(b & 15) * 4)
+    }
+
     fn refusal(packet: &PacketView<'_>) -> Option<Count> {
         let bytes = packet.bytes();
         let at = bytes.first().map_or(0, |b| usize::from(b & 15) * 4);
@@ -90,6 +105,10 @@ impl Deliver for V4 {
 }
 
 impl Deliver for V6 {
+    fn udp_at(bytes: &[u8]) -> usize {
+        upper(bytes).map_or(0, |found| found.at)
+    }
+
     fn refusal(packet: &PacketView<'_>) -> Option<Count> {
         let bytes = packet.bytes();
         let total = 40 + usize::from(be16(bytes, 4));

@@ -50,6 +50,7 @@ const NO_LINK: [&str; 2] = ["packet-generator", "pcap"];
 
 /// A packet that waits, and where it came from.
 pub(crate) struct WaitingPacket {
+    key: Key,
     worker: usize,
     family: Family,
     packet: HeldPacket,
@@ -364,11 +365,15 @@ impl Control {
             packet,
         } = gleaned;
         let parcel = WaitingPacket {
+            key,
             worker,
             family,
             packet,
         };
         let known = self.fib.borrow().neighbor(key.0, key.1);
+        if known.is_some() && is_link_local(key.1) {
+            return self.table.effects.push(Effect::Release(vec![parcel]));
+        }
         if known.is_some_and(|n| !n.learned) {
             // Configured a moment ago: whoever sends again finds the way.
             return self.table.effects.push(Effect::GiveUp(vec![parcel]));
@@ -666,11 +671,28 @@ impl Control {
         }
     }
 
+    /// What becomes of a packet that waited for a neighbour: no lookup finds a link-local address, so such a packet goes straight
+    /// to the interface.
+    fn end_of(&self, (tx, addr): Key, end: End) -> End {
+        if end != End::Resumed || !is_link_local(addr) {
+            return end;
+        }
+        let neighbor = self.fib.borrow().neighbor(tx, addr);
+        match (self.links.get(&tx), neighbor) {
+            (Some(link), Some(neighbor)) => End::OnLink {
+                tx,
+                from: link.mac,
+                to: neighbor.mac,
+            },
+            _ => End::Lost,
+        }
+    }
+
     fn give_back(&self, parcels: Vec<WaitingPacket>, end: End) {
         for parcel in parcels {
             let back = ResolvedPacket {
                 family: parcel.family,
-                end,
+                end: self.end_of(parcel.key, end),
                 packet: parcel.packet,
             };
             // As many fit as a worker may have outside the graph.

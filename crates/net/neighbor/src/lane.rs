@@ -119,6 +119,15 @@ pub enum ProbeEvent {
 pub enum End {
     /// It is looked up again: the MAC address is known.
     Resumed,
+    /// It leaves by the interface of its neighbour, whose MAC address is known: no lookup finds a link-local address.
+    OnLink {
+        /// The interface.
+        tx: u32,
+        /// The MAC address of the interface.
+        from: Mac,
+        /// The MAC address of the neighbour.
+        to: Mac,
+    },
     /// No neighbour answered: it is dropped, and its sender is notified.
     Lost,
     /// It yields to a newer one: it is dropped.

@@ -9,6 +9,7 @@ use volley_graph::{
     Vector, Words, counters, mask, nexts, or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
+use volley_model::Family;
 use volley_wire::dissect;
 
 /// Length of an Ethernet header.
@@ -17,6 +18,9 @@ const HEADER: u32 = 14;
 /// Types of tags that sub-interfaces have (IEEE 802.1Q, table 9-1).
 const DOT1Q: u32 = 0x8100;
 const DOT1AD: u32 = 0x88a8;
+
+/// The protocol number of UDP.
+const UDP: u8 = 17;
 
 nexts! {
     /// Where ethernet-input sends packets.
@@ -185,7 +189,15 @@ impl EthernetInput {
                 continue;
             }
             let routed = flags[row] & Flag::Multicast as u32 != 0 && !bridged;
-            if routed && is_for_group(*verdict, header[3] >> 16, v.view(row).bytes()) {
+            let heard = flags[row] & Flag::LinkUdp as u32 != 0 && !bridged;
+            let (kind, frame) = (header[3] >> 16, v.view(row).bytes());
+            if routed && is_for_group(*verdict, kind, frame)
+                || heard
+                    && is_for_listener(*verdict, kind, frame, |family, port| {
+                        let rx = v.column(Col::Rx)[row];
+                        self.table.hears_link(rx, family, port)
+                    })
+            {
                 // The edge by its type stands already.
                 *verdict = 0;
                 continue;
@@ -312,6 +324,32 @@ fn is_for_group(verdict: u32, kind: u32, frame: &[u8]) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a frame is a UDP datagram to the hosts of the link, on a port where a feature listens: to 255.255.255.255, or to an
+/// IPv6 group of link scope.
+fn is_for_listener(
+    verdict: u32,
+    kind: u32,
+    frame: &[u8],
+    hears: impl Fn(Family, u16) -> bool,
+) -> bool {
+    let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
+    let (family, on_link, proto, at) = match kind {
+        0x0800 => {
+            let all = frame.get(30..34) == Some(&[0xff; 4]);
+            let udp_at = 14 + 4 * usize::from(byte(14) & 15);
+            (Family::V4, all, byte(23), udp_at)
+        }
+        0x86dd => {
+            let group = byte(38) == 0xff && byte(39) & 15 == 2;
+            (Family::V6, group, byte(20), 54)
+        }
+        _ => return false,
+    };
+    let fine = verdict == 0 || verdict == Count::GroupMac.code();
+    let port = u16::from_be_bytes([byte(at + 2), byte(at + 3)]);
+    fine && on_link && proto == UDP && hears(family, port)
 }
 
 /// The edge of IGMP (RFC 3376, 4), and of MLD behind a hop-by-hop header (RFC 3810, 5), where the interface has it.

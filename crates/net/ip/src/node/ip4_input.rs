@@ -19,7 +19,7 @@ nexts! {
     /// Where ip4-input sends packets.
     pub enum Next {
         Drop => "error-drop", Lookup => "ip4-lookup", Options => "ip4-options", Error => "ip4-icmp-error",
-        Mfib => "ip4-mfib-forward-lookup"
+        Mfib => "ip4-mfib-forward-lookup", Local => "ip4-local"
     }
 }
 
@@ -54,6 +54,8 @@ counters! {
         Options = "options" (Info),
         /// packets to groups that may be routed, handed to ip4-mfib-forward-lookup
         ForGroup = "for-group" (Info),
+        /// packets to 255.255.255.255 on an interface where a feature listens for them, handed to ip4-local
+        ForListener = "for-listener" (Info),
     }
 }
 
@@ -127,12 +129,24 @@ fn is_of_link(group: u32) -> bool {
     group >> 8 == 0x00e0_0000
 }
 
+/// An address that a host may have.
+const ONE_HOST: u32 = 1 << 24;
+
 /// The verdict on a packet to a group that may be routed: as if it were to one host. Its hops are looked at where its route
 /// is known.
 fn judge_for_group(len: u32, [w0, w1, w2, src, _]: [u32; 5], sum: u32) -> u32 {
-    const ONE_HOST: u32 = 1 << 24;
     match judge(len, [w0, w1, w2 | 64 << 24, src, ONE_HOST], sum) {
         0 => Count::ForGroup.code(),
+        other => other,
+    }
+}
+
+/// The verdict on a packet to the hosts of the link, where a feature listens: as if it were to one host, and from one if
+/// the sender has no address yet (RFC 1122, 3.2.1.3).
+fn judge_for_listener(len: u32, [w0, w1, w2, src, _]: [u32; 5], sum: u32) -> u32 {
+    let src = if src == 0 { ONE_HOST } else { src };
+    match judge(len, [w0, w1, w2 | 64 << 24, src, ONE_HOST], sum) {
+        0 => Count::ForListener.code(),
         other => other,
     }
 }
@@ -169,6 +183,10 @@ fn judge_all<I: Isa>(
         if *code == Count::Multicast.code() && !is_of_link(words[4]) && takes() {
             *code = judge_for_group(len, words, sum);
         }
+        let hears = || table.has(v.column(Col::Rx)[row], Flag::LinkUdp);
+        if *code == Count::Broadcast.code() && hears() {
+            *code = judge_for_listener(len, words, sum);
+        }
     }
 }
 
@@ -198,6 +216,7 @@ impl Node for Ip4Input {
                 Count::Options => Next::Options,
                 Count::TtlExpired => Next::Error,
                 Count::ForGroup => Next::Mfib,
+                Count::ForListener => Next::Local,
                 _ => Next::Drop,
             });
         }
@@ -306,6 +325,29 @@ mod tests {
     }
 
     #[test]
+    fn broadcasts_are_for_interfaces_where_a_feature_listens() {
+        let to_all = |change: fn(&mut Vec<u8>)| {
+            header(move |p| {
+                p[12..20].copy_from_slice(&[0, 0, 0, 0, 255, 255, 255, 255]);
+                change(p);
+            })
+        };
+        let cases: Vec<(Vec<u8>, u32, &str)> = vec![
+            (to_all(|_| ()), 3, "ip4-local"),
+            (to_all(|_| ()), 1, "broadcast-destination"),
+            (to_all(|p| p[12] = 10), 3, "ip4-local"),
+            (to_all(|p| p[8] = 1), 3, "ip4-local"),
+            (to_all(|p| p[12] = 127), 3, "martian-source"),
+            (to_all(|p| p[10] = 1), 3, "bad-checksum"),
+            (to_all(|p| p[16] = 10), 3, "martian-source"),
+        ];
+        for (packet, rx, want) in &cases {
+            let got = bench(&[In::new(packet).rx(*rx)]);
+            assert_eq!(outcome(&got[0]), *want, "{packet:02x?}");
+        }
+    }
+
+    #[test]
     fn packets_to_groups_are_for_interfaces_that_take_them() {
         let to = |group: [u8; 4], change: fn(&mut Vec<u8>)| {
             header(move |p| {
@@ -339,6 +381,7 @@ mod tests {
         let domain = Domain::new();
         let table = IfTable::new(1);
         table.set(volley_iface::IfIdx(2), Flag::Multicast, true);
+        table.set(volley_iface::IfIdx(3), Flag::LinkUdp, true);
         let fib = Fib::new(&domain).dataplane4();
         run(packets, &domain, move |_| {
             Ip4Input::new(fib.clone(), table.clone(), NO_ARC, 256)

@@ -19,7 +19,7 @@ nexts! {
     pub enum Next {
         Drop => "error-drop", Lookup => "ip6-lookup", HopByHop => "ip6-hop-by-hop", Error => "ip6-icmp-error",
         Nd => "nd-input",
-        Punt => "linux-cp-punt", Mfib => "ip6-mfib-forward-lookup"
+        Punt => "linux-cp-punt", Mfib => "ip6-mfib-forward-lookup", Local => "ip6-local"
     }
 }
 
@@ -50,6 +50,8 @@ counters! {
         ForKernel = "for-kernel" (Info),
         /// packets to groups that may be routed, handed to ip6-mfib-forward-lookup
         ForGroup = "for-group" (Info),
+        /// packets to link-scope groups on an interface where a feature listens for them, handed to ip6-local
+        ForListener = "for-listener" (Info),
     }
 }
 
@@ -179,10 +181,22 @@ fn is_of_link(group: [u32; 4]) -> bool {
     group[0] >> 16 & 15 <= 2
 }
 
+/// An address that a host may have.
+const ONE_HOST: [u32; 4] = [0x2000_0000, 0, 0, 1];
+
+/// The verdict on a packet to a group of the link, where a feature listens: as if it were to one host, and from one if the
+/// sender's address is link-local.
+fn judge_for_listener(len: u32, first: [u32; 2], src: [u32; 4]) -> u32 {
+    let src = if link_local(src) { ONE_HOST } else { src };
+    match judge(len, [first[0], first[1] | 64], src, ONE_HOST) {
+        0 => Count::ForListener.code(),
+        other => other,
+    }
+}
+
 /// The verdict on a packet to a group that may be routed: as if it were to one host. Its hops are looked at where its route
 /// is known.
 fn judge_for_group(len: u32, first: [u32; 2], src: [u32; 4]) -> u32 {
-    const ONE_HOST: [u32; 4] = [0x2000_0000, 0, 0, 1];
     match judge(len, [first[0], first[1] | 64], src, ONE_HOST) {
         0 => Count::ForGroup.code(),
         other => other,
@@ -254,6 +268,10 @@ fn judge_suspicious<I: Isa>(
         if *code == Count::Multicast.code() && !is_of_link(dst) && takes() {
             *code = judge_for_group(len, [w0, w1], src);
         }
+        let hears = || table.has(v.column(Col::Rx)[row], Flag::LinkUdp);
+        if *code == Count::Multicast.code() && dst[0] >> 16 & 15 == 2 && hears() {
+            *code = judge_for_listener(len, [w0, w1], src);
+        }
         if *code == Count::LinkLocal.code() && is_nd(packet.bytes()) {
             *code = Count::Nd.code();
         }
@@ -321,6 +339,7 @@ impl Node for Ip6Input {
                 Count::Nd => Next::Nd,
                 Count::ForKernel => Next::Punt,
                 Count::ForGroup => Next::Mfib,
+                Count::ForListener => Next::Local,
                 _ => Next::Drop,
             });
         }

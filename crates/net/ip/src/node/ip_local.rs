@@ -1,10 +1,11 @@
-//! ip4-local, ip6-local: packets for the router itself. ICMP goes on; nobody listens for anything else yet, and the sender
-//! is told so (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Section 12 of `docs/forwarding-rules.md`.
+//! ip4-local, ip6-local: packets for the router itself. ICMP goes on, and so do UDP datagrams on the port of a feature;
+//! nobody listens for anything else, and the sender is told so (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Section 12 of `docs/forwarding-rules.md`.
 
+use crate::local::listener;
 use crate::{Icmp, IpTrace};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use volley_graph::{Col, Consumed, Cx, Isa, Node, Vector, counters, nexts};
+use volley_graph::{Col, Consumed, Cx, Isa, NextNode, Node, Vector, counters, nexts};
 use volley_iface::{Flag, IfTable};
 
 nexts! {
@@ -93,19 +94,25 @@ impl<F: Icmp> Node for Local<F> {
     #[inline(always)]
     fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next<F>>) -> Consumed {
         v.forget(&Col::FORWARDING);
-        v.each(|packet| {
+        v.each_to(|packet| {
             let Some(count) = F::refusal(&packet.view()) else {
-                return Next::ICMP;
+                return NextNode::Edge(Next::ICMP);
             };
             if count == Count::Fragment {
                 cx.count(count, 1);
-                return Next::REASSEMBLY;
+                return NextNode::Edge(Next::REASSEMBLY);
+            }
+            if count == Count::PortUnreachable
+                && let Some((node, at)) = listener::<F>(&self.table, &packet.view())
+            {
+                packet.set(Col::User0, at as u32);
+                return NextNode::Node(node);
             }
             if for_kernel(count) && self.table.has(packet.rx(), Flag::HasLcpTap) {
-                return Next::PUNT;
+                return NextNode::Edge(Next::PUNT);
             }
             packet.fail(cx, count);
-            edge(count)
+            NextNode::Edge(edge(count))
         })
     }
 }
@@ -114,9 +121,10 @@ impl<F: Icmp> Node for Local<F> {
 mod tests {
     use super::*;
     use crate::local::Deliver;
+    use volley_fib::{Family, V4 as F4};
     use volley_fib::{V4, V6};
     use volley_graph::harness::{In, run};
-    use volley_graph::{Counters, Domain};
+    use volley_graph::{Counters, Domain, NodeId};
     use volley_iface::IfIdx;
 
     fn at<F: Icmp + Deliver>(packet: In) -> (String, Option<String>) {
@@ -147,6 +155,34 @@ mod tests {
         assert_eq!(at(fragment), "ip4-full-reassembly-handoff");
         assert_eq!(at(ip4(1, 0, &ping)), "ip4-icmp-input");
         assert_eq!(at(ip4(17, 0, &[0, 7, 0, 9, 0, 9, 0, 0])), "error-drop");
+    }
+
+    #[test]
+    fn datagrams_go_to_the_node_that_listens_on_their_port() {
+        let table = IfTable::new(1);
+        table.set_lcp_tap(IfIdx(4), Some(IfIdx(9)));
+        // No node of the bench: the packet then ends in the drop node, with no reason.
+        let node = NodeId(999);
+        table.listen_udp(F4::AF, 9, node, true).unwrap();
+        let went = |table: &Arc<IfTable>, bytes: &[u8]| {
+            let table = table.clone();
+            let out = run(&[In::new(bytes).rx(4)], &Domain::new(), move |_| {
+                Local::<F4>::new(table.clone())
+            });
+            let at = out[0].columns.get(&(Col::User0 as u8)).copied();
+            (out[0].to.clone(), out[0].reason.clone(), at)
+        };
+        let udp = |port: u8| ip4(17, 0, &[0, 7, 0, port, 0, 8, 0, 0]);
+        let mut options = ip4(17, 0, &[1, 1, 1, 0, 0, 7, 0, 9, 0, 8, 0, 0]);
+        options[0] = 0x46;
+        let punted = ("linux-cp-punt".to_owned(), None, None);
+        for (bytes, at) in [(udp(9), 20), (options, 24)] {
+            let taken = ("error-drop".to_owned(), None, Some(at));
+            assert_eq!(went(&table, &bytes), taken);
+        }
+        assert_eq!(went(&table, &udp(8)), punted);
+        table.listen_udp(F4::AF, 9, node, false).unwrap();
+        assert_eq!(went(&table, &udp(9)), punted);
     }
 
     fn ip4(proto: u8, fragment: u16, body: &[u8]) -> Vec<u8> {

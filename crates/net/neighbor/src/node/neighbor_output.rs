@@ -1,6 +1,7 @@
 //! neighbor-output: what the control thread gives back to the graph: questions and announcements as frames, and packets that
 //! waited for an answer.
 
+use crate::entry::Mac;
 use crate::lane::{ControlQueues, End, Frame, ProbeEvent, ProbeMessage};
 use crate::node::ip_glean::Gleans;
 use crossbeam_queue::ArrayQueue;
@@ -34,6 +35,8 @@ counters! {
         Lost = "lost" (Info),
         /// packets that waited for their next hop's MAC address and yielded to newer ones
         Evicted = "evicted" (Warn),
+        /// packets to link-local addresses with no room for an Ethernet header in front
+        NoHeadroom = "no-headroom" (Error),
         /// questions and announcements for which no packet buffer was free
         NoBuffers = "no-buffers" (Warn),
     }
@@ -45,6 +48,21 @@ pub struct NeighborOutput {
     codes: Column,
     tx: Column,
     reasons: Column,
+    /// Ethernet headers of packets that go straight to an interface, by row; as many as a vector has packets.
+    headers: Vec<(usize, [u8; 14])>,
+}
+
+/// The Ethernet header of a packet of a family.
+fn header(family: Family, from: Mac, to: Mac) -> [u8; 14] {
+    let kind = match family {
+        Family::V4 => [8, 0],
+        Family::V6 => [0x86, 0xdd],
+    };
+    let mut header = [0; 14];
+    header[..6].copy_from_slice(&to);
+    header[6..12].copy_from_slice(&from);
+    header[12..].copy_from_slice(&kind);
+    header
 }
 
 impl NeighborOutput {
@@ -55,6 +73,7 @@ impl NeighborOutput {
             codes: Column::new(size),
             tx: Column::new(size),
             reasons: Column::new(size),
+            headers: Vec::with_capacity(size),
         }
     }
 
@@ -62,7 +81,9 @@ impl NeighborOutput {
     fn resume<I: Isa>(&mut self, cx: &Cx<'_, Count>, out: &mut Output<'_, I, Next>) -> usize {
         let (lane, codes, size) = (&self.lane, &mut self.codes, out.vector_size());
         let (mut n, mut lost, mut evicted, mut buffers) = (0, 0, 0, 0);
-        let reasons = self.reasons.words_mut(size);
+        let (reasons, tx_of) = (self.reasons.words_mut(size), &mut self.tx);
+        let headers = &mut self.headers;
+        headers.clear();
         let mut fresh = out.new_from_held(|| {
             let back = lane.resolved_packets.pop()?;
             let next = match (back.family, back.end) {
@@ -70,12 +91,17 @@ impl NeighborOutput {
                 (Family::V6, End::Resumed) => Next::Ip6,
                 (Family::V4, End::Lost) => Next::Lost4,
                 (Family::V6, End::Lost) => Next::Lost6,
+                (_, End::OnLink { .. }) => Next::Output,
                 (_, End::Evicted) => Next::Drop,
             };
             reasons[n] = match back.end {
                 End::Evicted => cx.node().reason(Count::Evicted.index()),
-                End::Resumed | End::Lost => 0,
+                End::Resumed | End::OnLink { .. } | End::Lost => 0,
             };
+            if let End::OnLink { tx, from, to } = back.end {
+                tx_of.words_mut(size)[n] = tx;
+                headers.push((n, header(back.family, from, to)));
+            }
             lost += u64::from(back.end == End::Lost);
             evicted += u64::from(back.end == End::Evicted);
             buffers += back.packet.buffers();
@@ -92,6 +118,22 @@ impl NeighborOutput {
                 // A packet without a next hop waits no second time.
                 packet.set(Col::Dpo, 0);
                 packet.set(Col::Err, reasons[row]);
+            });
+        }
+        if !headers.is_empty() {
+            let mut headers = headers.iter().peekable();
+            fresh.prepare(|row, packet| {
+                let Some((_, header)) = headers.next_if(|it| it.0 == row) else {
+                    return;
+                };
+                packet.set(Col::Tx, tx_of.words(size)[row]);
+                if packet.retreat(header.len()) {
+                    packet.bytes_mut()[..header.len()].copy_from_slice(header);
+                } else {
+                    packet.set(Col::Err, cx.node().reason(Count::NoHeadroom.index()));
+                    cx.count(Count::NoHeadroom, 1);
+                    codes.words_mut(size)[row] = Next::Drop as u32;
+                }
             });
         }
         fresh.send_by(codes)

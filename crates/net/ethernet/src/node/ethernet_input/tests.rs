@@ -86,6 +86,63 @@ fn groups_that_may_be_routed_pass_where_they_are_taken() {
 }
 
 #[test]
+fn datagrams_to_all_hosts_pass_where_a_feature_listens() {
+    let table = table();
+    let node = volley_graph::NodeId(1);
+    table.listen_udp(Family::V4, 67, node, true).unwrap();
+    table.listen_udp(Family::V6, 547, node, true).unwrap();
+    for rx in [1, 3, 4, 9] {
+        table.hear_link(IfIdx(rx), Family::V4, 67, true);
+        table.hear_link(IfIdx(rx), Family::V6, 547, rx != 4);
+    }
+    let four = |to: [u8; 4], proto, port: u16| {
+        let mut bytes = frame([0xff; 6], 0x0800, 80);
+        (bytes[14], bytes[23]) = (0x45, proto);
+        bytes[30..34].copy_from_slice(&to);
+        bytes[36..38].copy_from_slice(&port.to_be_bytes());
+        In::new(&bytes)
+    };
+    let six = |to: &str, port: u16| {
+        let mut packet = to_group([0x33, 0x33, 0, 1, 0, 2], 0x86dd, to);
+        packet.bytes[20] = 17;
+        packet.bytes[56..58].copy_from_slice(&port.to_be_bytes());
+        packet
+    };
+    let all = [255; 4];
+    let mut cut = four(all, 17, 67).rx(9);
+    cut.bytes.truncate(37);
+    let cases = [
+        (four(all, 17, 67).rx(9), "ip4-input"),
+        (four(all, 17, 67).rx(2), "group-mac"),
+        (four(all, 17, 68).rx(9), "group-mac"),
+        (four(all, 6, 67).rx(9), "group-mac"),
+        (four([10, 0, 0, 255], 17, 67).rx(9), "group-mac"),
+        (four(all, 17, 67).rx(4), "ip4-input"),
+        (four(all, 17, 68).rx(4), "linux-cp-punt"),
+        (four(all, 17, 67).rx(1), "l2-xconnect"),
+        (cut, "group-mac"),
+        (six("ff02::1:2", 547).rx(9), "ip6-input"),
+        (six("ff02::1:2", 546).rx(9), "group-mac"),
+        (six("ff05::1:3", 547).rx(9), "group-mac"),
+        (six("ff02::1:2", 547).rx(3), "ip6-input"),
+        (six("ff02::1:2", 546).rx(3), "nd-input"),
+        (six("ff02::1:2", 547).rx(7), "nd-input"),
+        (six("ff02::1:2", 547).rx(4), "linux-cp-punt"),
+    ];
+    for (packet, want) in &cases {
+        let table = table.clone();
+        let out = run(std::slice::from_ref(packet), &Domain::new(), move |_| {
+            EthernetInput::new(table.clone(), 256)
+        });
+        assert_eq!(outcome(&out[0]), *want, "{packet:02x?}");
+    }
+    table.listen_udp(Family::V4, 67, node, false).unwrap();
+    assert!(table.has(9, Flag::LinkUdp), "for IPv6");
+    table.listen_udp(Family::V6, 547, node, false).unwrap();
+    assert!(!table.has(9, Flag::LinkUdp));
+}
+
+#[test]
 fn frames_are_told_apart_in_the_order_of_the_rules() {
     const ME: [u8; 6] = [2, 0, 0, 0, 0, 1];
     const OTHER: [u8; 6] = [2, 0, 0, 0, 0, 2];

@@ -123,11 +123,33 @@ fn link_local_packets_are_the_kernels_where_it_has_a_twin() {
     assert_eq!(at(&packet("fe80::2", "::1")), "martian-destination");
 }
 
+#[test]
+fn groups_of_the_link_are_for_interfaces_where_a_feature_listens() {
+    let at = |rx, p: &[u8]| outcome(&bench(&[In::new(p).rx(rx)])[0]).to_owned();
+    for (src, dst, want) in [
+        ("fe80::2", "ff02::1:2", "ip6-local"),
+        ("2001:db8::2", "ff02::1:2", "ip6-local"),
+        ("::", "ff02::1:2", "martian-source"),
+        ("fe80::2", "ff05::1:3", "multicast-destination"),
+        ("fe80::2", "2001:db8::1", "link-local"),
+    ] {
+        assert_eq!(at(3, &packet(src, dst)), want, "{src} {dst}");
+    }
+    let one_hop = {
+        let mut p = packet("fe80::2", "ff02::1:2");
+        p[7] = 1;
+        p
+    };
+    assert_eq!(at(3, &one_hop), "ip6-local");
+    assert_eq!(at(1, &one_hop), "multicast-destination");
+}
+
 fn bench(packets: &[In]) -> Vec<Out> {
     let domain = Domain::new();
     let fib = Fib::new(&domain).dataplane6();
     let table = IfTable::new(1);
     table.set_lcp_tap(IfIdx(4), Some(IfIdx(9)));
+    table.set(IfIdx(3), Flag::LinkUdp, true);
     run(packets, &domain, move |_| {
         Ip6Input::new(fib.clone(), table.clone(), ArcId(0), 256)
     })

@@ -1,0 +1,267 @@
+//! dhcp6-relay: passes messages of clients and of other relay agents on to servers, and what servers send back to them
+//! (RFC 8415, 19).
+//!
+//! On entry the position is at the IP header of a datagram to port 547 that is for the router; its UDP header is right and begins
+//! where `User0` says.
+
+use crate::buffer::Buffer;
+use crate::message6::{Reply, from_server, is_from_server, to_servers};
+use crate::packet::{ON_LINK, ROUTED, build, header6, payload, receiver};
+use crate::relays::{Relay6, Relays};
+use crate::trace::DhcpTrace;
+use std::net::Ipv6Addr;
+use std::sync::Arc;
+use volley_fib::V6;
+use volley_fib::dataplane::{DataPlane, Dpo, DpoKind, View};
+use volley_graph::{
+    Col, Consumed, Cx, Isa, Node, NodeId, Packet, ReplicateAction, Replicator, Vector, counters,
+    nexts,
+};
+use volley_iface::{Flag, IfTable};
+use volley_tables::Snap;
+
+/// The port of servers and of relay agents.
+pub const SERVER: u16 = 547;
+/// The port of clients.
+const CLIENT: u16 = 546;
+
+nexts! {
+    /// Where dhcp6-relay sends packets.
+    pub enum Next {
+        Drop => "error-drop", Lookup => "ip6-lookup", Glean => "ip6-glean", Punt => "linux-cp-punt"
+    }
+}
+
+counters! {
+    /// What dhcp6-relay counts.
+    pub enum Count {
+        /// the message ends inside its fixed part
+        TooShort = "too-short" (Error),
+        /// an option is longer than the message
+        BadOption = "bad-option" (Error),
+        /// the message is longer than a packet buffer
+        TooLong = "too-long" (Error),
+        /// a message of a client, on an interface that has no relay
+        NoRelay = "no-relay" (Error),
+        /// 8 relay agents have passed the message on already (RFC 8415, 19.1.2)
+        HopLimit = "hop-limit-exceeded" (Error),
+        /// a message that only servers send, from a client
+        UnexpectedType = "unexpected-type" (Error),
+        /// the interface has no IPv6 address that servers can reply to
+        NoAddress = "no-address" (Error),
+        /// no route of the servers' table leads to a server
+        NoServer = "no-route-to-server" (Error),
+        /// a Relay-reply message has no message for the client
+        NoMessage = "no-relay-message" (Error),
+        /// the peer address of a Relay-reply message is not that of a host
+        BadPeer = "bad-peer-address" (Error),
+        /// a Relay-reply message names no interface with a relay, or came by another table than that of the servers
+        UnknownInterface = "unknown-interface" (Error),
+        /// no packet buffer was free
+        NoBuffers = "no-buffers" (Warn),
+        /// Relay-forward messages, counted for each server
+        Forwards = "relay-forwards" (Info),
+        /// messages of Relay-reply messages that were passed on
+        Replies = "replies" (Info),
+    }
+}
+
+/// State of dhcp6-relay.
+pub struct Dhcp6Relay {
+    relays: Snap<Relays>,
+    fib: DataPlane<V6>,
+    table: Arc<IfTable>,
+    /// The message as it came, and as it goes on.
+    message: Buffer,
+    out: Buffer,
+}
+
+impl Dhcp6Relay {
+    /// Over the published relays.
+    pub fn new(relays: Snap<Relays>, fib: DataPlane<V6>, table: Arc<IfTable>) -> Self {
+        Dhcp6Relay {
+            relays,
+            fib,
+            table,
+            message: Buffer::default(),
+            out: Buffer::default(),
+        }
+    }
+}
+
+/// The addresses of an interface in the order in which they were given.
+fn own<'v>(view: &View<'v, V6>, iface: u32) -> impl Iterator<Item = Ipv6Addr> + use<'v> {
+    let all = view.own(iface).iter();
+    all.map(|(addr, _)| Ipv6Addr::from_bits(*addr))
+}
+
+/// The first address of an interface that hosts of other networks reach.
+fn global(view: &View<'_, V6>, iface: u32) -> Option<Ipv6Addr> {
+    own(view, iface).find(|addr| !addr.is_unicast_link_local())
+}
+
+/// The link-local address of an interface: one of its own, or that of its MAC address (RFC 4291, appendix A).
+fn link_local(view: &View<'_, V6>, table: &IfTable, iface: u32) -> Ipv6Addr {
+    let own = own(view, iface).find(Ipv6Addr::is_unicast_link_local);
+    own.unwrap_or_else(|| {
+        let [_, _, a, b, c, d, e, f] = table.mac(iface).to_be_bytes();
+        let id = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+        Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(id))
+    })
+}
+
+/// The relay of a reply: the one that its interface ID names, else the one with its link address.
+fn relay_of<'r>(
+    (relays, view): (&'r Relays, &View<'_, V6>),
+    reply: &Reply<'_>,
+    rx: u32,
+) -> Option<&'r Relay6> {
+    let table = view.table_of(rx);
+    let named = |it: &Relay6| match reply.name {
+        Some(name) => it.name.as_bytes() == name,
+        None => own(view, it.iface).any(|addr| addr == reply.link),
+    };
+    let mut all = relays.six.iter();
+    all.find(|it| it.table == table && named(it))
+}
+
+/// What one packet is decided by.
+struct Decision<'d, 'c> {
+    cx: &'d Cx<'c, Count>,
+    relays: &'d Relays,
+    view: View<'d, V6>,
+    table: &'d IfTable,
+    lookup: NodeId,
+    glean: NodeId,
+    out: &'d mut Buffer,
+}
+
+impl Decision<'_, '_> {
+    /// One packet: what was made of it is sent, or a reason why it goes no further.
+    fn decide<I: Isa>(
+        &mut self,
+        came: &mut Buffer,
+        packet: &mut Packet<'_>,
+        made: &mut Replicator<'_, I>,
+    ) -> Result<(), Count> {
+        let view = packet.view();
+        let (at, len) = payload(&view).ok_or(Count::TooShort)?;
+        let address = |at: usize| -> Option<Ipv6Addr> {
+            let octets: [u8; 16] = view.bytes().get(at..at + 16)?.try_into().ok()?;
+            Some(octets.into())
+        };
+        let peer = address(8).ok_or(Count::TooShort)?;
+        let to_group = address(24).is_some_and(|to| to.is_multicast());
+        came.read(&view, at, len)?;
+        if is_from_server(came.bytes()) && !to_group {
+            return self.reply(from_server(came.bytes())?, packet, made);
+        }
+        let relay = self.relays.of6(packet.rx()).ok_or(Count::NoRelay)?;
+        let link = global(&self.view, relay.iface);
+        let from = relay.source.or(link).ok_or(Count::NoAddress)?;
+        let circuit = (link, relay.name.as_bytes());
+        to_servers(came.bytes(), peer, circuit, self.out)?;
+        self.forward(relay, from, packet, made)
+    }
+
+    /// Sends a Relay-forward message to every server.
+    fn forward<I: Isa>(
+        &mut self,
+        relay: &Relay6,
+        from: Ipv6Addr,
+        packet: &mut Packet<'_>,
+        made: &mut Replicator<'_, I>,
+    ) -> Result<(), Count> {
+        let (mut sent, mut why) = (0, Count::NoServer);
+        for &server in &relay.servers {
+            let to = server.to_bits();
+            let Some(rx) = receiver(&self.view, relay.table, to, relay.iface) else {
+                continue;
+            };
+            packet.set(Col::Rx, rx);
+            let (from, to) = ((from, SERVER), (server, SERVER));
+            let header = header6(from, to, ROUTED, self.out.bytes());
+            let parts = [&header[..], self.out.bytes()];
+            match build(made, packet, self.lookup, &parts) {
+                true => sent += 1,
+                false => why = Count::NoBuffers,
+            }
+        }
+        packet.set(Col::Rx, relay.iface);
+        self.cx.count(Count::Forwards, sent);
+        if sent == 0 { Err(why) } else { Ok(()) }
+    }
+
+    /// Sends the message of a Relay-reply message to its peer.
+    fn reply<I: Isa>(
+        &mut self,
+        reply: Reply<'_>,
+        packet: &mut Packet<'_>,
+        made: &mut Replicator<'_, I>,
+    ) -> Result<(), Count> {
+        let relay = relay_of((self.relays, &self.view), &reply, packet.rx());
+        let relay = relay.ok_or(Count::UnknownInterface)?;
+        let near = reply.peer.is_unicast_link_local();
+        let from = match near {
+            true => link_local(&self.view, self.table, relay.iface),
+            false => {
+                let own = global(&self.view, relay.iface).or(relay.source);
+                own.ok_or(Count::NoAddress)?
+            }
+        };
+        let port = if reply.is_for_agent() { SERVER } else { CLIENT };
+        let hops = if near { ON_LINK } else { ROUTED };
+        let header = header6((from, SERVER), (reply.peer, port), hops, reply.message);
+        packet.set(Col::Rx, relay.iface);
+        packet.set(Col::Dpo, Dpo::new(DpoKind::Glean, relay.iface).0);
+        // No lookup finds a link-local address: the node that resolves neighbours sends the packet by the interface.
+        let node = if near { self.glean } else { self.lookup };
+        if !build(made, packet, node, &[&header, reply.message]) {
+            return Err(Count::NoBuffers);
+        }
+        self.cx.count(Count::Replies, 1);
+        Ok(())
+    }
+}
+
+/// Whether the kernel may listen where no relay does.
+fn for_kernel(why: Count) -> bool {
+    matches!(why, Count::NoRelay | Count::UnknownInterface)
+}
+
+impl Node for Dhcp6Relay {
+    const NAME: &'static str = "dhcp6-relay";
+    type Next = Next;
+    type Count = Count;
+    type Trace = DhcpTrace;
+
+    #[inline(always)]
+    fn run<I: Isa>(&mut self, cx: &Cx<'_, Count>, mut v: Vector<'_, I, Next>) -> Consumed {
+        v.forget(&Col::FORWARDING);
+        let came = &mut self.message;
+        let punt = v.edge(Next::Punt);
+        let mut decision = Decision {
+            cx,
+            relays: self.relays.read(cx.guard()),
+            view: self.fib.read(cx.guard()),
+            table: &self.table,
+            lookup: v.edge(Next::Lookup),
+            glean: v.edge(Next::Glean),
+            out: &mut self.out,
+        };
+        v.replicate(|packet, made| {
+            let why = match decision.decide(came, packet, made) {
+                Ok(()) => return ReplicateAction::Replaced,
+                Err(why) => why,
+            };
+            if for_kernel(why) && decision.table.has(packet.rx(), Flag::HasLcpTap) {
+                return ReplicateAction::Send(punt);
+            }
+            packet.fail(cx, why);
+            ReplicateAction::Drop(Next::Drop)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

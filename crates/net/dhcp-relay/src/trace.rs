@@ -1,0 +1,133 @@
+//! What traced packets of DHCP leave behind.
+
+use volley_graph::{Col, PacketView, Trace, TraceNames};
+use volley_wire::MacAddr;
+
+/// A datagram of DHCP, or what is in its place.
+#[derive(Clone, Copy)]
+pub struct DhcpTrace {
+    rx: u32,
+    /// The version of IP.
+    version: u8,
+    /// The start of the message.
+    head: [u8; HEAD],
+    held: u8,
+    /// The type of a message for IPv4, 0 for none.
+    kind: u8,
+}
+
+/// Bytes of a message that say who sends it.
+const HEAD: usize = 34;
+
+const NAMES4: [&str; 8] = [
+    "Discover", "Offer", "Request", "Decline", "Ack", "Nak", "Release", "Inform",
+];
+const NAMES6: [&str; 13] = [
+    "Solicit",
+    "Advertise",
+    "Request",
+    "Confirm",
+    "Renew",
+    "Rebind",
+    "Reply",
+    "Release",
+    "Decline",
+    "Reconfigure",
+    "Information-request",
+    "Relay-forward",
+    "Relay-reply",
+];
+
+/// What a message is called by its number, which begins with 1.
+fn name<'n>(names: &[&'n str], number: u8) -> &'n str {
+    let at = usize::from(number).checked_sub(1);
+    at.and_then(|at| names.get(at))
+        .copied()
+        .unwrap_or("unknown message")
+}
+
+/// The type of a message for IPv4: the option is mostly the first one.
+fn kind4(message: &[u8]) -> u8 {
+    match message.get(240..243) {
+        Some(&[53, 1, kind]) => kind,
+        _ => 0,
+    }
+}
+
+fn text4(message: &[u8], kind: u8) -> Option<String> {
+    let mac: [u8; 6] = message.get(28..34)?.try_into().ok()?;
+    let word = |at: usize| {
+        Some(u32::from_be_bytes(
+            message.get(at..at + 4)?.try_into().ok()?,
+        ))
+    };
+    let gateway = std::net::Ipv4Addr::from(word(24)?);
+    let (kind, client) = (name(&NAMES4, kind), MacAddr(mac));
+    let (transaction, hops) = (word(4)?, message.get(3)?);
+    Some(format!(
+        "DHCP {kind}, transaction {transaction:#010x}, client {client}, hops {hops}, gateway {gateway}"
+    ))
+}
+
+fn text6(message: &[u8]) -> Option<String> {
+    let kind = *message.first()?;
+    let said = match (kind, message.get(1..4)?) {
+        (12 | 13, [hops, ..]) => format!("hops {hops}"),
+        (_, [a, b, c]) => format!("transaction {:#08x}", u32::from_be_bytes([0, *a, *b, *c])),
+        _ => return None,
+    };
+    Some(format!("DHCPv6 {}, {said}", name(&NAMES6, kind)))
+}
+
+impl Trace for DhcpTrace {
+    fn note(packet: &PacketView<'_>) -> Self {
+        let at = packet.get(Col::User0).unwrap_or(0) as usize + 8;
+        let message = packet.bytes().get(at..).unwrap_or(&[]);
+        let (mut head, held) = ([0; HEAD], message.len().min(HEAD));
+        head[..held].copy_from_slice(&message[..held]);
+        DhcpTrace {
+            rx: packet.rx(),
+            version: packet.bytes().first().map_or(0, |b| b >> 4),
+            head,
+            held: held as u8,
+            kind: kind4(message),
+        }
+    }
+
+    fn text(&self, names: &dyn TraceNames) -> String {
+        let rx = names.interface(self.rx);
+        let message = &self.head[..usize::from(self.held)];
+        let said = match self.version {
+            4 => text4(message, self.kind),
+            _ => text6(message),
+        };
+        let said = said.unwrap_or_else(|| "no message of DHCP".to_owned());
+        format!("rx {rx}\n{said}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_named() {
+        let mut message = vec![0; 243];
+        message[3] = 2;
+        message[4..8].copy_from_slice(&[0x12, 0x34, 0x56, 0x78]);
+        message[24..28].copy_from_slice(&[10, 0, 0, 1]);
+        message[28..34].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
+        message[240..].copy_from_slice(&[53, 1, 3]);
+        assert_eq!(
+            text4(&message, kind4(&message)).unwrap(),
+            "DHCP Request, transaction 0x12345678, client 02:00:00:00:00:09, hops 2, gateway 10.0.0.1"
+        );
+        assert_eq!(text4(&message[..30], 0), None);
+        assert_eq!(
+            text6(&[1, 0xab, 0xcd, 0xef]).unwrap(),
+            "DHCPv6 Solicit, transaction 0xabcdef"
+        );
+        assert_eq!(text6(&[13, 3, 0, 0]).unwrap(), "DHCPv6 Relay-reply, hops 3");
+        assert_eq!(text6(&[1]), None);
+    }
+}

@@ -107,6 +107,7 @@ fn define() {
     volley_iface::classes().unwrap();
     volley_rss::classes().unwrap();
     volley_batcher::classes().unwrap();
+    volley_l2::classes().unwrap();
     volley_fib::classes().unwrap();
     volley_neighbor::classes().unwrap();
     volley_mcast::classes().unwrap();

@@ -109,6 +109,7 @@ fn fault(text: &str, whole: bool) -> Option<String> {
 fn define() {
     volley_iface::classes().unwrap();
     features::classes().unwrap();
+    volley_l2::classes().unwrap();
     volley_fib::classes().unwrap();
     volley_neighbor::classes().unwrap();
     volley_mcast::classes().unwrap();

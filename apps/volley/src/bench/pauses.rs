@@ -97,8 +97,8 @@ const KINDS: [(&str, &str); 42] = [
         "set interface feature xB ip4-not-enabled arc ip4-unicast",
         "set interface feature xB ip4-not-enabled arc ip4-unicast disable",
     ),
-    ("set interface l2 xconnect x2 x3", "set interface l3 x2"),
-    ("test l2patch rx x3 tx x2", "test l2patch rx x3 tx x2 del"),
+    ("set interface l2 xconnect x2 x3", "delete xconnect x2"),
+    ("test l2patch rx x3 tx x2", "delete l2patch x3"),
     ("ip table add 10A", "ip table del 10A"),
     ("set ip icmp rate 50B", "set ip icmp"),
     (

@@ -194,6 +194,10 @@ fn rounds(bench: &Bench, scene: &Scene, count: usize) {
     let mut memory = Vec::new();
     for _ in 1..count {
         round(bench, scene, &floods);
+        // A worker gives rings and shared memory back in its next round.
+        soon("the end of mappings", || {
+            held::maps(bench.daemon.pid()) == first.maps
+        });
         memory.push(resident_kib(bench.daemon.pid()) as i64);
     }
     drop(floods);

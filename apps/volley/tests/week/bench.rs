@@ -1,11 +1,13 @@
 //! The bed of a week: hosts a and b, the router between them with LCP taps and FRR on them, and a second Volley at the other
 //! ends of interfaces.
 
+use super::scenes::Far;
 use super::support::bed::{Bed, Space, must};
 use super::support::mirror::{in_step, soon};
 use super::support::pinging::Pinging;
 use super::support::routing::{FRR, Routing, SETTLE, able, within};
-use super::support::{Daemon, Folder};
+use super::support::{Daemon, Folder, signal};
+use std::process::{Child, Command, Stdio};
 
 /// FRR on the LCP taps of a router, and at one or both of the bed's hosts, with BGP between them.
 pub struct Speakers {
@@ -100,6 +102,27 @@ impl Speakers {
     }
 }
 
+/// A script that runs until it is dropped.
+pub struct Flood(Child);
+
+impl Flood {
+    fn start(script: &str) -> Flood {
+        let mut command = Command::new("timeout");
+        command.args(["-k", "1", "3000", "sh", "-c", script]);
+        let quiet = Stdio::null;
+        let child = command.stdout(quiet()).stderr(quiet()).spawn();
+        Flood(child.unwrap())
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        // `timeout` hands the signal on to all that it has started.
+        signal(self.0.id(), "TERM");
+        let _ = self.0.wait();
+    }
+}
+
 pub struct Bench {
     pub bed: Bed,
     pub folder: Folder,
@@ -162,6 +185,24 @@ impl Bench {
     /// Pings between the hosts, of both versions.
     pub fn pinging(&self) -> [Pinging; 2] {
         ["10.78.0.2", "2001:db8:78::2"].map(|to| Pinging::start(&self.bed, to, "0.01"))
+    }
+
+    /// Pings from host .2 of a network to the router until it is dropped, whether they are answered or not.
+    pub fn flood(&self, from: Far, net: u8) -> Flood {
+        let router = format!("10.90.{net}.1");
+        let socket = self.peer.folder.file("s").display().to_string();
+        let ping = match from {
+            Far::Kernel => format!(
+                "ip netns exec {} ping -q -i 0.005 -w 1 {router}",
+                self.peers.0
+            ),
+            Far::Volley => format!(
+                "{} ctl --socket {socket} ping {router} repeat 100 interval 10 timeout 100",
+                env!("CARGO_BIN_EXE_volley")
+            ),
+        };
+        // A ping ends where there is no interface to the router.
+        Flood::start(&format!("while :; do {ping}; sleep 0.05; done"))
     }
 
     /// Waits until host .2 of a network answers the router.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// How long what has been deleted may take to go.
 const SETTLE: Duration = Duration::from_secs(10);
 
-type Counts = BTreeMap<String, usize>;
+pub type Counts = BTreeMap<String, usize>;
 
 /// What a router holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,8 @@ fn files(pid: u32) -> Counts {
     }))
 }
 
-fn maps(pid: u32) -> Counts {
+/// Mapped files and shared memory of a process.
+pub fn maps(pid: u32) -> Counts {
     let all = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     let name = |line: &str| line.split_whitespace().nth(5).map(str::to_owned);
     counts(all.lines().filter_map(name))

@@ -9,14 +9,21 @@ use volley_pcap::Packet;
 /// How an interface shows that it works.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Works {
-    /// Host .2 of its network answers a ping.
-    Answers,
+    /// Host .2 of its network answers a ping, and pings the router all the time.
+    Answers(Far),
     /// It receives packets that the router answers, and transmits the answers.
     Replies,
     /// It transmits what the router says by itself (neighbour discovery, MLD).
     Transmits,
     /// It is refused, because this Volley was built without its driver.
     Refused,
+}
+
+/// Who is host .2.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Far {
+    Kernel,
+    Volley,
 }
 
 /// One interface of a scene. Its network is 10.90.NET.0/24, the router is .1.
@@ -26,8 +33,13 @@ pub struct End {
     pub works: Works,
 }
 
-const fn answers(name: &'static str, net: u8) -> End {
-    let works = Works::Answers;
+const fn kernel(name: &'static str, net: u8) -> End {
+    let works = Works::Answers(Far::Kernel);
+    End { name, net, works }
+}
+
+const fn volley(name: &'static str, net: u8) -> End {
+    let works = Works::Answers(Far::Volley);
     End { name, net, works }
 }
 
@@ -35,7 +47,7 @@ pub struct Scene {
     /// Kind, as the API has it.
     pub kind: &'static str,
     pub ends: Vec<End>,
-    /// Commands that create the interfaces, and what each of them stands on.
+    /// Commands that create the interfaces and what they need.
     pub create: Vec<String>,
     /// Commands that delete what the interfaces do not take along.
     pub delete: Vec<String>,
@@ -53,7 +65,7 @@ impl Scene {
     }
 }
 
-/// An echo request to the router's address of a network, in a frame to everybody's attention: to this MAC address.
+/// An echo request to the router's address of a network, in a frame to the MAC address of [`mac`].
 fn echo_request(net: u8) -> Vec<u8> {
     let mut ip = vec![0x45, 0, 0, 36, 0, 0, 0, 0, 64, 1, 0, 0];
     ip.extend([10, 90, net, 77, 10, 90, net, 1]);
@@ -67,7 +79,7 @@ fn echo_request(net: u8) -> Vec<u8> {
     [head.as_slice(), &ip, &icmp].concat()
 }
 
-/// MAC address of the interface that [`echo_request`] goes to.
+/// MAC address of the router's interface in a network.
 fn mac(net: u8) -> String {
     format!("02:00:00:00:90:{net:02x}")
 }
@@ -131,9 +143,9 @@ fn tap(bench: &Bench) -> Scene {
         ),
     ];
     let ends = vec![
-        answers("week-tap", 3),
-        answers("week-tun", 4),
-        answers("week-two", 5),
+        kernel("week-tap", 3),
+        kernel("week-tun", 4),
+        kernel("week-two", 5),
     ];
     Scene::new("tap", ends, &create)
 }
@@ -141,13 +153,13 @@ fn tap(bench: &Bench) -> Scene {
 fn host_interface(bench: &Bench) -> Scene {
     let space = bench.cable("week-host", 6);
     let create = format!("create host-interface name week-host as week-host netns {space}");
-    Scene::new("host-interface", vec![answers("week-host", 6)], &[create])
+    Scene::new("host-interface", vec![kernel("week-host", 6)], &[create])
 }
 
 fn xdp(bench: &Bench) -> Scene {
     let space = bench.cable("week-xdp", 7);
     let create = format!("create interface af_xdp host-if week-xdp name week-xdp netns {space}");
-    Scene::new("af-xdp", vec![answers("week-xdp", 7)], &[create])
+    Scene::new("af-xdp", vec![kernel("week-xdp", 7)], &[create])
 }
 
 /// Gives the peer's end of a network its address, and sets it up.
@@ -173,7 +185,7 @@ fn memif(bench: &Bench) -> Scene {
             "create interface memif id 0 socket-id {net} {role} name {name}"
         ));
         scene.delete.push(format!("delete memif socket id {net}"));
-        scene.ends.push(answers(name, net));
+        scene.ends.push(volley(name, net));
     }
     scene
 }
@@ -204,7 +216,7 @@ fn vhost_side(bench: &Bench, kind: &'static str, ends: [(&'static str, u8, &str)
         bench.peer.ok(&line(theirs, name, net, other));
         meet(&bench.peer, name, net);
         scene.create.push(line(kind, name, net, role));
-        scene.ends.push(answers(name, net));
+        scene.ends.push(volley(name, net));
     }
     scene
 }
@@ -259,7 +271,7 @@ fn sub_interface(bench: &Bench) -> Scene {
         bench.peer.ok(&create);
         meet(&bench.peer, name, net);
         scene.create.push(create);
-        scene.ends.push(answers(name, net));
+        scene.ends.push(volley(name, net));
     }
     scene
 }

@@ -6,6 +6,7 @@
 use crate::control::Control;
 use crate::entry::{Mac, SECOND};
 use crate::lane::{ControlQueues, ProbeEvent, ProbeMessage};
+use crate::node::nd_input::Found;
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
@@ -273,6 +274,13 @@ pub(crate) fn answer(lane: &ControlQueues, now: u64, (rx, addr): (u32, IpAddr), 
             at: now,
             event: ProbeEvent::Answer { rx, addr, mac },
         });
+    }
+}
+
+/// The same for a message of neighbour discovery: an advertisement is an answer.
+pub(crate) fn answer6(lane: &ControlQueues, now: u64, (rx, found): (u32, &Found), mac: Mac) {
+    if found.flags.is_some() {
+        answer(lane, now, (rx, found.target.into()), mac);
     }
 }
 

@@ -4,7 +4,6 @@
 //! On entry the position is at the IPv6 header; on exit too. What is no neighbour discovery at all and came for a group
 //! that the interface may be in ends here as well.
 
-use crate::arping;
 use crate::autoconf::packet as advertised;
 use crate::claim;
 use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
@@ -312,19 +311,6 @@ impl NdInput {
         }
     }
 
-    /// A station with our MAC address, and an answer that a run of arping waits for, whatever becomes of the message.
-    fn report_sender(&self, cx: &Cx<'_, Count>, packet: &Packet<'_>, found: &Found) {
-        let (rx, from) = (packet.rx(), frame_source(&packet.view()));
-        let macs = [from, found.mac.unwrap_or(from)];
-        let who = (rx, found.source.into());
-        let places = (&*self.lane, &*self.table);
-        claim::own_mac((cx, Count::OwnMac), places, who, macs);
-        if found.flags.is_some() {
-            let about = (rx, found.target.into());
-            arping::answer(&self.lane, cx.now_ns(), about, macs[1]);
-        }
-    }
-
     /// One packet. Never inlined: it would be compiled for each instruction set.
     #[inline(never)]
     fn decide(&self, cx: &Cx<'_, Count>, packet: &mut Packet<'_>) -> HoldAction<Next, ()> {
@@ -355,7 +341,12 @@ impl NdInput {
             claim::tell((cx, counts), (&self.lane, &self.table), claim);
         }
         if let Ok(found) = &found {
-            self.report_sender(cx, packet, found);
+            let from = frame_source(&packet.view());
+            let macs = [from, found.mac.unwrap_or(from)];
+            let who = (rx, found.source.into());
+            let places = (&*self.lane, &*self.table);
+            claim::own_mac((cx, Count::OwnMac), places, who, macs);
+            crate::arping::answer6(&self.lane, cx.now_ns(), (rx, found), macs[1]);
         }
         let (verdict, heard) = match found {
             _ if routers => routers::judge(&link, &self.table, packet.bytes()),

@@ -114,6 +114,7 @@ fn define() {
     volley_neighbor::classes().unwrap();
     volley_mcast::classes().unwrap();
     volley_ip::classes().unwrap();
+    volley_rights::classes().unwrap();
 }
 
 #[test]

@@ -252,7 +252,7 @@ fn packets_are_shown_as_they_pass() {
     assert_eq!(rest, "6 packets, 0 lost\n");
     assert!(child.wait().unwrap().success());
     // A count ends it by itself; and drops have their reason.
-    let counted = start(&daemon, "monitor any rx filter icmp count 2");
+    let counted = start(&daemon, "monitor any rx count 2 filter icmp");
     let drops = start(&daemon, "monitor lan drop count 1");
     std::thread::sleep(Duration::from_millis(500));
     ping(3);

@@ -73,7 +73,7 @@ fn onlink_is_meant(daemon: &Daemon) {
     std::fs::write(&file, text).unwrap();
     let same = daemon.ok(&format!("config diff {}", file.display()));
     assert!(!same.contains("onlink"), "{same}");
-    // Taken back without the word, as in Linux.
+    // The path is removed without the word, as in Linux.
     daemon.ok("ip route del 10.7.0.0/16 via 203.0.113.9 pg0");
     assert!(!daemon.ok("show ip fib").contains("10.7.0.0/16"));
     for refused in [

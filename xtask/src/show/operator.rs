@@ -230,7 +230,16 @@ pub const ITEMS: &[Item] = &[
     item(
         "help",
         "every keyword of every command has a meaning",
-        Work::Command(&["test", "-p", "volley-cli", "--lib", "every_keyword"]),
+        Work::Command(&[
+            "test",
+            "-p",
+            "volley-cli",
+            "-p",
+            "volley",
+            "--lib",
+            "--bins",
+            "every_keyword",
+        ]),
     ),
     item(
         "command-line",

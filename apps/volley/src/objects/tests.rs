@@ -636,3 +636,49 @@ fn goes_and_follows(settings: &[Request]) {
     state.edit(&delete, &mut Default::default()).unwrap();
     assert!(!format!("{state:?}").contains("pg0"), "{state:?}");
 }
+
+/// Every line that the words of the commands begin, with a word of a kind in each slot, as far as so many words.
+fn beginnings(words: usize) -> Vec<(String, String)> {
+    let sample = |slot: &str| match slot {
+        "interface" => "pg0",
+        "prefix" => "10.0.0.0/8",
+        "address" => "192.0.2.1",
+        "mac" => "02:00:00:00:00:01",
+        _ => "1",
+    };
+    let (mut all, mut at) = (vec![(String::new(), String::new())], 0);
+    let mut seen = std::collections::BTreeSet::new();
+    while let Some((line, _)) = all.get(at).cloned() {
+        at += 1;
+        if line.split_whitespace().count() >= words {
+            continue;
+        }
+        for help in volley_cli::help(&line, &volley_cli::NoNames).lines() {
+            let (word, meaning) = help.trim().split_once("  ").unwrap_or((help.trim(), ""));
+            let next = match word.strip_prefix('<') {
+                Some("enter>") => continue,
+                Some(slot) => sample(slot.trim_end_matches('>')),
+                None if word == "nothing fits here" => continue,
+                None => word,
+            };
+            let next = format!("{line}{next} ");
+            if seen.insert(next.clone()) {
+                all.push((next, meaning.trim().to_owned()));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn every_keyword_of_every_class_has_a_meaning() {
+    objects::register().unwrap();
+    let all = beginnings(4);
+    assert!(all.len() > 1000, "{}", all.len());
+    let without = |(line, meaning): &&(String, String)| {
+        let none = meaning.is_empty() || meaning.ends_with(" more)");
+        !line.is_empty() && (none || meaning == "switches it on by itself")
+    };
+    let without: Vec<_> = all.iter().filter(without).collect();
+    assert!(without.is_empty(), "{without:#?}");
+}

@@ -131,7 +131,7 @@ pub struct Path {
     /// Smallest preference that is usable forwards, 0..=255.
     #[serde(default)]
     pub preference: u8,
-    /// The next hop is on the link of its interface, though no address there says so: nobody is warned of it.
+    /// The next hop is on the link of its interface, though no address there says so: no warning is given.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub onlink: bool,
 }

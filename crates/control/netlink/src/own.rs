@@ -228,7 +228,7 @@ fn attached(prefix: &Prefix, hops: &Hops) -> Option<Hops> {
 fn alike(has: &Hops, want: &Hops) -> bool {
     match (has, want) {
         (Hops::Legs(has), Hops::Legs(want)) => {
-            // Each next hop is told to the kernel as one that is on the link.
+            // Each next hop goes to the kernel as one that is on the link.
             let plain = |leg: &RouteHop| RouteHop {
                 onlink: false,
                 ..*leg

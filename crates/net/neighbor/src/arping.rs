@@ -6,6 +6,7 @@
 use crate::control::Control;
 use crate::entry::{Mac, SECOND};
 use crate::lane::{ControlQueues, ProbeEvent, ProbeMessage};
+use crate::node::nd_input::Found;
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
@@ -33,7 +34,7 @@ pub(crate) struct Run {
     interval: u64,
     timeout: u64,
     asked: u32,
-    /// When the last request was asked for, and when it left.
+    /// When the last request was due, and when it left.
     last: (u64, Option<u64>),
     /// Answers to the last request.
     of_last: usize,
@@ -59,7 +60,7 @@ impl Run {
         }
     }
 
-    /// Whether a request is due; it counts as asked for then.
+    /// Whether a request is due; it is counted then.
     fn next(&mut self, now: u64) -> bool {
         let more = self.count == 0 || self.asked < self.count;
         let wait = if self.asked == 0 { 0 } else { self.interval };
@@ -106,7 +107,7 @@ impl Run {
     }
 }
 
-/// A run of somebody. Dropping it ends the run.
+/// A client's run. Dropping it ends the run.
 pub struct Arping {
     control: Rc<RefCell<Control>>,
     id: u16,
@@ -122,7 +123,7 @@ impl Drop for Arping {
 }
 
 impl Arping {
-    /// Begin what a client asks for, which is within its limits.
+    /// Begin a run; the query is within its limits.
     pub(crate) fn begin(
         control: &Rc<RefCell<Control>>,
         query: &ArpingQuery,
@@ -137,7 +138,7 @@ impl Arping {
         })
     }
 
-    /// How the run stands, with the answers that came since the last call; and whether it has ended.
+    /// The state of the run, with the answers that came since the last call; and whether it has ended.
     pub fn take(&self) -> (ArpingReply, bool) {
         let mut control = self.control.borrow_mut();
         let now = control.now();
@@ -185,7 +186,7 @@ impl Control {
         self.expect_arpings();
     }
 
-    /// Workers are told whether anybody waits for answers.
+    /// Notify workers whether a run waits for answers.
     fn expect_arpings(&self) {
         for lane in &self.lanes {
             lane.set_probed(!self.arpings.is_empty());
@@ -265,7 +266,7 @@ impl Control {
     }
 }
 
-/// Worker: an answer to whoever asked, where somebody runs an arping.
+/// Worker: report an answer, where a run of arping waits for one.
 pub(crate) fn answer(lane: &ControlQueues, now: u64, (rx, addr): (u32, IpAddr), mac: Mac) {
     if lane.is_probed() && addr != IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
         // What finds no room is an answer that came in a flood.
@@ -273,6 +274,13 @@ pub(crate) fn answer(lane: &ControlQueues, now: u64, (rx, addr): (u32, IpAddr), 
             at: now,
             event: ProbeEvent::Answer { rx, addr, mac },
         });
+    }
+}
+
+/// The same for a message of neighbour discovery: an advertisement is an answer.
+pub(crate) fn answer6(lane: &ControlQueues, now: u64, (rx, found): (u32, &Found), mac: Mac) {
+    if found.flags.is_some() {
+        answer(lane, now, (rx, found.target.into()), mac);
     }
 }
 

@@ -20,7 +20,7 @@ const HEARD: usize = 1024;
 const ASKED: usize = 256;
 /// Advertisements of routers that the control thread has not looked at.
 const ADVERTS: usize = 32;
-/// Requests and answers of arping that the control thread has not looked at.
+/// Requests and answers of arping that the control thread has not read.
 const PROBES: usize = 256;
 /// Frames that the control thread made and the worker has not sent.
 const FRAMES: usize = 1024;
@@ -105,7 +105,7 @@ pub enum ProbeEvent {
     },
     /// A station says that it has an address.
     Answer {
-        /// The interface that it was heard on.
+        /// The interface that received it.
         rx: u32,
         /// The address.
         addr: IpAddr,
@@ -236,12 +236,12 @@ impl ControlQueues {
         queue.push(heard).is_ok()
     }
 
-    /// Worker: whether anybody waits for answers to requests of arping.
+    /// Worker: whether a run of arping waits for answers.
     pub fn is_probed(&self) -> bool {
         self.probed.load(Relaxed)
     }
 
-    /// Control thread: whether anybody waits.
+    /// Control thread: whether a run waits.
     pub fn set_probed(&self, probed: bool) {
         self.probed.store(probed, Relaxed);
     }

@@ -2,7 +2,7 @@
 
 use super::automaton::Grammar;
 use super::automaton::{Eats, Walk, walk};
-use super::commands::CommandDef;
+use super::commands::{CommandDef, Id};
 use super::keywords::{Scope, keyword};
 use super::slots::Takes;
 use super::words;
@@ -157,11 +157,22 @@ fn meaning(before: &str, word: &str) -> String {
         [only] => only.text.to_owned(),
         [first, more @ ..] => {
             let whole = way.accepted().map(|(command, _)| command.text);
-            let text = words::group(&words).or(whole);
+            let text = words::group(&words).or(whole).or(of_one_class(&led));
             let all = || format!("{} (and {} more)", first.text, more.len());
             text.map_or_else(all, str::to_owned)
         }
     }
+}
+
+/// What the objects are for that all of these commands are about.
+fn of_one_class(commands: &[CommandDef]) -> Option<&'static str> {
+    let class = |command: &CommandDef| match command.id {
+        Id::Object(object) => Some(object.class),
+        _ => None,
+    };
+    let first = commands.first()?;
+    let one = class(first).is_some() && commands.iter().all(|c| class(c) == class(first));
+    one.then_some(first.text)
 }
 
 /// A keyword without a meaning: a test sees to it that there is none.

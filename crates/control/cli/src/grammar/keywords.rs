@@ -196,6 +196,56 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
     ("ip mroute", MROUTE),
     ("ip route", ROUTE),
     ("ip6 mroute", MROUTE),
+    (
+        "ip6 nd",
+        &[
+            ("no", "Remove the prefix that follows."),
+            (
+                "ra-managed-config-flag",
+                "Set flag M: hosts get addresses by DHCPv6.",
+            ),
+            (
+                "ra-other-config-flag",
+                "Set flag O: hosts get other settings by DHCPv6.",
+            ),
+            ("ra-send", "Send router advertisements."),
+            ("ra-suppress", "Send no router advertisements."),
+            (
+                "ra-suppress-link-layer",
+                "Leave the MAC address out of router advertisements.",
+            ),
+            (
+                "ra-suppress-mtu",
+                "Leave the MTU out of router advertisements.",
+            ),
+        ],
+    ),
+    (
+        "ip6 nd address autoconfig",
+        &[
+            (
+                "default-route",
+                "Use the default routers that advertise themselves.",
+            ),
+            (
+                "disable",
+                "Configure no addresses from router advertisements.",
+            ),
+        ],
+    ),
+    (
+        "ip6 nd prefix",
+        &[
+            (
+                "no-advertise",
+                "Leave the prefix out of router advertisements.",
+            ),
+            (
+                "no-autoconfig",
+                "Clear flag A: hosts configure no addresses from the prefix.",
+            ),
+        ],
+    ),
     ("ip6 route", ROUTE),
     (
         "l2fib add",
@@ -338,6 +388,10 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("save", COMMIT),
     (
+        "set",
+        &[("reassembly", "Limits of the reassembly of fragments.")],
+    ),
+    (
         "set dpdk eal",
         &[
             ("huge-pages", "Use huge pages."),
@@ -352,9 +406,14 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         &[("arc", "Feature arc that the feature is on.")],
     ),
     (
+        "set interface dad",
+        &[("off", "Send no probes: addresses are used at once.")],
+    ),
+    (
         "set interface feature",
         &[("arc", "Feature arc that the feature is on.")],
     ),
+    ("set interface igmp", QUERIER),
     ("set interface ip", ADDRESS),
     ("set interface ip6", ADDRESS),
     (
@@ -371,6 +430,7 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             "The address that the device has, or that is made for the interface.",
         )],
     ),
+    ("set interface mld", QUERIER),
     (
         "set interface mtu",
         &[
@@ -379,6 +439,23 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
                 "The MTU that the device has, or that is usual for its kind.",
             ),
             ("packet", "The L3 MTU, which is the only one there is."),
+        ],
+    ),
+    (
+        "set interface rss",
+        &[
+            ("all", "Every worker."),
+            (
+                "auto",
+                "Spread packets while one worker is busy and another is not.",
+            ),
+            ("crc32c", "Hash by CRC-32C."),
+            ("inner", "Hash the innermost packet of a tunnel."),
+            (
+                "symmetric",
+                "Both directions of a flow go to the same worker.",
+            ),
+            ("toeplitz", "Hash by Toeplitz, as cards do."),
         ],
     ),
     (
@@ -406,6 +483,10 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             ("default", "The level that the configuration gives."),
             ("module", "Only this module of the log."),
         ],
+    ),
+    (
+        "set node worker",
+        &[("default", "The node runs on every worker.")],
     ),
     (
         "set path-batcher header",
@@ -558,6 +639,11 @@ const NEIGHBOR: &[(&str, &str)] = &[
         "static",
         "Neighbours that are configured are always static.",
     ),
+];
+
+const QUERIER: &[(&str, &str)] = &[
+    ("off", "Query no hosts."),
+    ("on", "Query hosts for the groups that they listen to."),
 ];
 
 const ROUTE: &[(&str, &str)] = &[

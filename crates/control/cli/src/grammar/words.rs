@@ -116,6 +116,10 @@ const GROUPS: &[(&str, &str)] = &[
         "delete interface",
         "Delete an interface, or its description.",
     ),
+    (
+        "delete path-batcher",
+        "Remove headers, queues and rules of the path batcher.",
+    ),
     ("ip", "IPv4: routes, tables, multicast routes."),
     (
         "ip mroute",

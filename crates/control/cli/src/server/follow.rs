@@ -24,7 +24,7 @@ impl Follow {
         }
     }
 
-    /// What an action asks for, where that can be followed.
+    /// The stream that an action requests; none where its answer does not come in parts.
     pub(crate) fn of(action: &Action) -> Option<Follow> {
         match action {
             Action::Monitor(monitor) => Some(Follow::Monitor((**monitor).clone())),
@@ -41,7 +41,7 @@ pub struct AnswerPart {
     pub text: String,
     /// Bytes for the standard output of the client.
     pub bytes: Vec<u8>,
-    /// This is the last part, and what was asked for failed: one sentence.
+    /// This is the last part, and the request failed: one sentence.
     pub failure: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub trait AnswerStream {
     /// The next part, none at the end. A call that is given up loses nothing.
     fn next(&mut self) -> Pending<'_, Option<AnswerPart>>;
 
-    /// The client has enough: what is there already comes, and the end.
+    /// The client has enough: the parts that exist already come, and the end.
     fn stop(&mut self);
 }
 

@@ -48,7 +48,7 @@ pub enum Op {
     Help,
     /// Run it, and send each part of the answer when it comes.
     Follow,
-    /// End what is followed: the rest of the answer comes. Has no answer of its own.
+    /// End the stream: the rest of its answer comes. The request itself has no answer.
     Stop,
 }
 

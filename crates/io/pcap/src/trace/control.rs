@@ -121,7 +121,7 @@ impl Control {
         self.news.take()
     }
 
-    /// The interface and the filter that somebody asks for.
+    /// The interface and the filter of a request.
     pub(super) fn asked(
         &self,
         interface: Option<&str>,
@@ -139,7 +139,7 @@ impl Control {
         Ok((interface.transpose()?.map(|i| i.0), filter))
     }
 
-    /// Tell workers of the sessions there are now; none of them is in an earlier one any more afterwards.
+    /// Publish the present sessions to workers, and wait until no worker uses an earlier list.
     pub(super) fn publish(&mut self) {
         let monitors = self.monitors.sessions();
         let now = self.session.iter().cloned().chain(monitors).collect();

@@ -1,7 +1,8 @@
 //! `pcap trace`: packets as they pass interfaces, or as they are dropped, into a pcapng file.
 //!
-//! The control thread compiles the filter and publishes a [`Session`]; workers look at it through the interface table's
-//! tap; there may be several at a time, one of them with a file, the others with clients that look on (`monitor`). A dropped packet is captured from where it was received on, outer headers included, with the reason as comment.
+//! The control thread compiles the filter and publishes [`Session`]s; workers read them through the interface table's
+//! tap. There may be several at a time: one with a file, the others with clients of `monitor`. A dropped packet is
+//! captured from where it was received on, outer headers included, with the reason as comment.
 
 mod control;
 mod filter;

@@ -1,7 +1,7 @@
 //! `monitor`: captures that clients look on at, as text or as pcapng.
 //!
 //! Contract: a client that reads slowly, or not at all, costs its records ([`RECORDS`]) and nothing else: packets that find no
-//! record are counted as lost, and nobody waits for the client. Every part of pcapng ends behind a whole block.
+//! record are counted as lost, and no thread waits for the client. Every part of pcapng ends behind a whole block.
 
 use super::control::{Control, Words, wanted};
 use super::{Session, bit};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::rc::Rc;
 use std::sync::Arc;
-use volley_iface::{CapturePoint, Direction};
+use volley_iface::{CapturePoint, Direction, Interfaces};
 use volley_model::{ModelError, Monitor, Timestamp};
 use volley_wire::dissect;
 
@@ -47,7 +47,7 @@ pub struct MonitorSession {
     base_ns: u64,
     form: Form,
     taken: u64,
-    /// Lost packets that the client knows of.
+    /// Lost packets that were reported to the client.
     told: u64,
     stopped: bool,
 }
@@ -77,7 +77,7 @@ impl Drop for MonitorSession {
 }
 
 impl MonitorSession {
-    /// Begin what a client asks for.
+    /// Begin a client's capture.
     pub(crate) fn begin(
         control: &Rc<RefCell<Control>>,
         spec: &Monitor,
@@ -93,7 +93,8 @@ impl MonitorSession {
         let spool = CaptureWriter::new(RECORDS, snap, spec.count.unwrap_or(u64::MAX));
         let form = match spec.pcapng {
             false => Form::Text,
-            true => pcapng(&spool).map_err(|e| ModelError::invalid("monitor", e))?,
+            true => pcapng(&spool, interface, &it.interfaces.borrow())
+                .map_err(|e| ModelError::invalid("monitor", e))?,
         };
         let base_ns = wall_base(&it.engine.borrow().settings().clock);
         let id = it.monitors.next;
@@ -186,15 +187,25 @@ impl MonitorSession {
     }
 }
 
-/// A writer of pcapng into memory.
-fn pcapng(spool: &CaptureWriter) -> Result<Form, PcapError> {
+/// A writer of pcapng into memory. The interfaces are described at once: readers refuse a capture without any.
+fn pcapng(
+    spool: &CaptureWriter,
+    only: Option<u32>,
+    interfaces: &Interfaces,
+) -> Result<Form, PcapError> {
     let options = WriterOptions {
         format: FileFormat::PcapNg,
         linktype: LinkType::ETHERNET,
         snaplen: spool.snap() as u32,
     };
-    let writer = Writer::new(Vec::new(), "standard output", options)?;
-    Ok(Form::PcapNg(Box::new(writer), HashMap::new()))
+    let mut writer = Writer::new(Vec::new(), "standard output", options)?;
+    let mut numbers = HashMap::new();
+    let shown = |index: u32| only.is_none_or(|only| only == index);
+    for interface in interfaces.iter().filter(|i| shown(i.index.0)) {
+        let number = writer.add_interface(&interface.name, LinkType::ETHERNET)?;
+        numbers.insert(interface.index.0, number);
+    }
+    Ok(Form::PcapNg(Box::new(writer), numbers))
 }
 
 fn block(

@@ -4,7 +4,6 @@
 //! On entry the position is at the IPv6 header; on exit too. What is no neighbour discovery at all and came for a group
 //! that the interface may be in ends here as well.
 
-use crate::arping;
 use crate::autoconf::packet as advertised;
 use crate::claim;
 use crate::lane::{ControlQueues, NeighborMessage, NeighborMessageKind};
@@ -347,10 +346,7 @@ impl NdInput {
             let who = (rx, found.source.into());
             let places = (&*self.lane, &*self.table);
             claim::own_mac((cx, Count::OwnMac), places, who, macs);
-            if found.flags.is_some() {
-                let about = (rx, found.target.into());
-                arping::answer(&self.lane, cx.now_ns(), about, macs[1]);
-            }
+            crate::arping::answer6(&self.lane, cx.now_ns(), (rx, found), macs[1]);
         }
         let (verdict, heard) = match found {
             _ if routers => routers::judge(&link, &self.table, packet.bytes()),

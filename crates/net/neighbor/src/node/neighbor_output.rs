@@ -158,7 +158,7 @@ fn send<I: Isa, const ROOM: usize>(
         tx.words_mut(size)[row] = frame.tx;
         if let Some((id, number)) = frame.probe {
             let event = ProbeEvent::Sent { id, number };
-            // Whoever cannot be told when it was sent takes the time that it was asked for.
+            // A run that misses this takes the time at which the request was due.
             let _ = told.push(ProbeMessage {
                 at: cx.now_ns(),
                 event,

@@ -536,7 +536,7 @@ fn an_object_keeps_the_table_that_it_names() {
         table: 7,
     }];
     let used = core.run(&delete, &told).unwrap_err().to_string();
-    assert!(used.contains("test-lookup pg0 ip4"), "{used}");
+    assert!(used.contains("in use by test lookup pg0 ip4"), "{used}");
     core.run(&all(&["delete pg0"]), &told).unwrap();
     core.run(&delete, &told).unwrap();
 }

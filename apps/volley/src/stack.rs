@@ -100,20 +100,29 @@ fn peer_limits(settings: &EngineSettings) -> volley_shm::Limits {
     }
 }
 
+/// The registry and the FIB, which all else is built on.
+fn foundation(
+    settings: &EngineSettings,
+    clock: Clock,
+) -> Result<(Registry, Rc<RefCell<Fib>>), StackError> {
+    settings.validate()?;
+    peer_limits(settings).set();
+    let pool = volley_graph::pool(settings.buffers as usize)?;
+    let domain = Domain::new();
+    let engine_settings = engine_settings(settings, clock)?;
+    let fib = Rc::new(RefCell::new(Fib::new(&domain)));
+    let mut registry = Registry::new(Engine::new(engine_settings, pool, domain)?);
+    volley_fib::own(&mut registry.owners, &fib)?;
+    Ok((registry, fib))
+}
+
 impl Stack {
     /// Put everything together; the workers are ready to be stepped or started.
     pub fn new(
         settings: &EngineSettings,
         clock: Clock,
     ) -> Result<(Stack, Vec<Worker>), StackError> {
-        settings.validate()?;
-        peer_limits(settings).set();
-        let pool = volley_graph::pool(settings.buffers as usize)?;
-        let domain = Domain::new();
-        let engine_settings = engine_settings(settings, clock)?;
-        let fib = Rc::new(RefCell::new(Fib::new(&domain)));
-        let mut registry = Registry::new(Engine::new(engine_settings, pool, domain)?);
-        volley_fib::own(&mut registry.owners, &fib)?;
+        let (mut registry, fib) = foundation(settings, clock)?;
         let rights = Rights::default();
         rights.own(&mut registry.owners)?;
         let size = settings.vector_size as usize;

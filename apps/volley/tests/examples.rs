@@ -113,6 +113,7 @@ fn define() {
     volley_fib::classes().unwrap();
     volley_neighbor::classes().unwrap();
     volley_mcast::classes().unwrap();
+    volley_rights::classes().unwrap();
     volley_ip::classes().unwrap();
     volley_rights::classes().unwrap();
 }

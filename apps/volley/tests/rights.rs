@@ -455,32 +455,34 @@ fn free_port() -> u16 {
     free.local_addr().unwrap().port()
 }
 
+/// What a client over TLS gets that shows a header: status and body.
+fn call(port: u16, header: &str, path: &str, body: Option<&str>) -> (String, String) {
+    let url = format!("https://127.0.0.1:{port}{path}");
+    let mut command = Command::new("curl");
+    command.args([
+        "-sk",
+        "-m",
+        "10",
+        "-w",
+        "\n%{http_code}",
+        "-H",
+        header,
+        &url,
+    ]);
+    command.args(body.iter().flat_map(|body| ["-d", body]));
+    let said = text(&command.output().unwrap().stdout);
+    let (body, status) = said.rsplit_once('\n').unwrap();
+    (status.to_owned(), body.to_owned())
+}
+
 #[test]
 fn each_token_has_its_name_and_its_role() {
     let folder = Folder::new();
     let Some((daemon, port)) = with_tokens(&folder) else {
         return;
     };
-    let call = |header: &str, path: &str, body: Option<&str>| {
-        let url = format!("https://127.0.0.1:{port}{path}");
-        let mut command = Command::new("curl");
-        command.args([
-            "-sk",
-            "-m",
-            "10",
-            "-w",
-            "\n%{http_code}",
-            "-H",
-            header,
-            &url,
-        ]);
-        command.args(body.iter().flat_map(|body| ["-d", body]));
-        let said = text(&command.output().unwrap().stdout);
-        let (body, status) = said.rsplit_once('\n').unwrap();
-        (status.to_owned(), body.to_owned())
-    };
     let with = |token: &str, path: &str, body: Option<&str>| {
-        call(&format!("Authorization: Bearer {token}"), path, body)
+        call(port, &format!("Authorization: Bearer {token}"), path, body)
     };
     let clear = Some(r#"{"clear":"errors"}"#);
     let mtu = Some(r#"{"interface-mtu":{"name":"pg0","mtu":1400}}"#);
@@ -502,35 +504,6 @@ fn each_token_has_its_name_and_its_role() {
         body.contains(wanted) && body.contains(r#""code":"forbidden""#),
         "{body}"
     );
-    // What is no token.
-    for wrong in [
-        "".to_owned(),
-        " ".to_owned(),
-        READ[..READ.len() - 1].to_owned(),
-        format!("{READ}0"),
-        format!("{READ} "),
-        format!("prometheus read {READ}"),
-        "prometheus".to_owned(),
-        READ.to_uppercase(),
-        format!("{READ}, {CONFIGURE}"),
-    ] {
-        // curl takes blanks at the end of a header away, and the standard says that they are none of it.
-        let wanted = if wrong.trim() == READ { "200" } else { "401" };
-        assert_eq!(
-            with(&wrong, "/v1/show/version", None).0,
-            wanted,
-            "{wrong:?}"
-        );
-    }
-    assert_eq!(
-        call(
-            &format!("Authorization: Basic {READ}"),
-            "/v1/show/version",
-            None
-        )
-        .0,
-        "401"
-    );
     // Names in the history and the log; secrets nowhere.
     let (status, _) = with(
         CONFIGURE,
@@ -544,6 +517,32 @@ fn each_token_has_its_name_and_its_role() {
     assert!(log.contains(wanted) && log.contains("token ci"), "{log}");
     let told = log + &history + &body;
     assert!(![READ, OPERATE, CONFIGURE].iter().any(|t| told.contains(t)));
+}
+
+#[test]
+fn what_is_no_token_is_refused() {
+    let folder = Folder::new();
+    let Some((_daemon, port)) = with_tokens(&folder) else {
+        return;
+    };
+    let status = |header: &str| call(port, header, "/v1/show/version", None).0;
+    for wrong in [
+        "".to_owned(),
+        " ".to_owned(),
+        READ[..READ.len() - 1].to_owned(),
+        format!("{READ}0"),
+        format!("{READ} "),
+        format!("prometheus read {READ}"),
+        "prometheus".to_owned(),
+        READ.to_uppercase(),
+        format!("{READ}, {CONFIGURE}"),
+    ] {
+        // curl takes blanks at the end of a header away, and the standard says that they are none of it.
+        let wanted = if wrong.trim() == READ { "200" } else { "401" };
+        let shown = format!("Authorization: Bearer {wrong}");
+        assert_eq!(status(&shown), wanted, "{wrong:?}");
+    }
+    assert_eq!(status(&format!("Authorization: Basic {READ}")), "401");
 }
 
 #[test]

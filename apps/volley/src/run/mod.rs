@@ -181,11 +181,7 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     if let Some(warning) = warning.flatten() {
         warn!(target: "daemon", "{warning}");
     }
-    let server = Server::bind(&engine.socket)?;
-    let http = bind_http(&engine)?;
-    for socket in [&engine.socket, http.path()] {
-        open_socket(&daemon, socket)?;
-    }
+    let (server, http) = bind(&daemon, &engine)?;
     if engine.capabilities == Capabilities::Drop {
         privileges::give_up().await?;
     }
@@ -229,6 +225,16 @@ async fn farewell(daemon: &Daemon) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
+}
+
+/// All sockets, each open to those who may open it.
+fn bind(daemon: &Daemon, engine: &EngineSettings) -> Result<(Server, HttpServer), RunError> {
+    let server = Server::bind(&engine.socket)?;
+    let http = bind_http(engine)?;
+    for socket in [&engine.socket, http.path()] {
+        open_socket(daemon, socket)?;
+    }
+    Ok((server, http))
 }
 
 /// Opens a socket to those who may open it.

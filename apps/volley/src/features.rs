@@ -1,5 +1,5 @@
 //! Features: a crate whose `register` takes the registry alone and whose `classes` defines its objects is one line here.
-// The test of the pages' examples reads this list too, and registers nothing.
+// Tests read this list too, and register no nodes.
 #![allow(dead_code)]
 
 use volley_graph::GraphError;
@@ -8,8 +8,15 @@ use volley_object::DefinitionError;
 
 macro_rules! features {
     ($($feature:ident,)*) => {
-        /// Registers the classes of the features.
+        /// Registers all classes: those of the router, and those of the features.
         pub fn classes() -> Result<(), DefinitionError> {
+            volley_iface::classes()?;
+            volley_l2::classes()?;
+            volley_fib::classes()?;
+            volley_neighbor::classes()?;
+            volley_ip::classes()?;
+            volley_mcast::classes()?;
+            volley_rights::classes()?;
             $($feature::classes()?;)*
             Ok(())
         }

@@ -107,15 +107,7 @@ fn fault(text: &str, whole: bool) -> Option<String> {
 
 /// Registers the classes of objects, as the program does.
 fn define() {
-    volley_iface::classes().unwrap();
     features::classes().unwrap();
-    volley_l2::classes().unwrap();
-    volley_fib::classes().unwrap();
-    volley_neighbor::classes().unwrap();
-    volley_mcast::classes().unwrap();
-    volley_rights::classes().unwrap();
-    volley_ip::classes().unwrap();
-    volley_rights::classes().unwrap();
 }
 
 #[test]

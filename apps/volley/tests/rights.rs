@@ -1,6 +1,8 @@
 //! Who may do what: real users of a mount namespace with its own `/etc/passwd` and `/etc/group`, by `volley ctl` and curl;
 //! tokens with roles over TLS; the listener for metrics.
 
+#[path = "../src/features.rs"]
+mod features;
 mod support;
 
 use serde_json::Value;
@@ -13,6 +15,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 use support::users::{Users, is_root};
 use support::{Daemon, Folder, secret, text, volley};
+use volley_cli::server::Follow;
 use volley_cli::{Action, parse_line, reference};
 use volley_control::Core;
 use volley_model::{ConfigSource, Query, Request, Role};
@@ -222,7 +225,10 @@ fn url(path: &str, operation: &Value) -> String {
 /// The role that the kind of a command implies: what it shows, and whether the desired state takes it.
 fn expected(line: &str, action: &Action) -> Option<Role> {
     match action {
-        Action::Query(Query::Ping(_) | Query::Traceroute(_), _) => Some(Role::Operate),
+        Action::Query(Query::Ping(_) | Query::Arping(_) | Query::Traceroute(_), _) => {
+            Some(Role::Operate)
+        }
+        Action::Monitor(_) => Some(Role::Operate),
         Action::Query(..) => Some(Role::Read),
         Action::Config(_) => {
             let writes = ["commit", "confirm", "rollback"];
@@ -271,6 +277,7 @@ fn every_command_has_the_role_of_its_kind() {
             Action::Query(query, _) => Some(query.role()),
             Action::Config(action) => Some(action.role()),
             Action::Request(request) => Some(request.role()),
+            Action::Monitor(monitor) => Some(Follow::Monitor((**monitor).clone()).role()),
             Action::Nothing | Action::Builtin(_) => None,
         };
         assert_eq!(role, expected(line, &action), "{line}");
@@ -281,14 +288,7 @@ fn every_command_has_the_role_of_its_kind() {
 }
 
 fn register_classes() {
-    volley_iface::classes().unwrap();
-    volley_rss::classes().unwrap();
-    volley_batcher::classes().unwrap();
-    volley_fib::classes().unwrap();
-    volley_neighbor::classes().unwrap();
-    volley_ip::classes().unwrap();
-    volley_mcast::classes().unwrap();
-    volley_rights::classes().unwrap();
+    features::classes().unwrap();
 }
 
 fn rights_of(path: &Path) -> (u32, u32) {

@@ -384,7 +384,7 @@ fn flows_of_other_paths_stay_where_they_are_when_a_path_goes() {
 #[test]
 fn a_thousand_vrfs_cost_less_than_100_megabytes() {
     const VRFS: u32 = 1000;
-    let mut daemon = Daemon::start("", &[]);
+    let daemon = Daemon::start("", &[]);
     daemon.ok("create packet-generator interface pg0");
     daemon.ok("set interface state pg0 up");
     let mut http = support::http::Http::connect(&daemon.folder.file("s.http.sock"));

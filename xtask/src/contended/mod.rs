@@ -30,7 +30,7 @@ pub struct Options {
     pub only: Vec<String>,
     /// Instructions of all workers in each scenario.
     pub steps: Option<u64>,
-    /// What is looked at instead of the release build with lines.
+    /// The binary that is examined instead of the release build with lines.
     pub binary: Option<PathBuf>,
     /// Write the page.
     pub update: bool,

@@ -64,38 +64,13 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
     }
     let usual = usual(ident, named.named.iter())?;
-    let OfClass {
-        set,
-        unset,
-        unset_any,
-        ..
-    } = &class;
-    let one_of = class.one_of.iter();
-    let file = class.file.iter();
-    let example = class.example.iter();
-    let check = class.check.iter();
-    let recreate = class.recreate;
+    let definition = class_definition(ident, &class, name, &text, &definitions);
     Ok(quote! {
         #usual
         impl ::volley_object::Object for #ident {
             const CLASS: &'static str = #name;
             fn definition() -> ::volley_object::ClassDef {
-                let mut class = ::volley_object::ClassDef::new(#name, #text);
-                class.fields = ::std::vec![#(#definitions),*];
-                #(class.file = ::volley_object::Place::read(#file);)*
-                class.set = ::std::vec![#(#set),*];
-                class.unset = ::std::vec![#(#unset),*];
-                class.unset_any = ::std::vec![#(#unset_any),*];
-                #(class.one_of = #one_of;)*
-                #(class.example = #example;)*
-                class.recreate = #recreate;
-                #(class.check = ::core::option::Option::Some(|instance| {
-                    match <#ident as ::volley_object::Object>::of(instance) {
-                        ::core::option::Option::Some(it) => #check(&it),
-                        ::core::option::Option::None => ::core::result::Result::Ok(()),
-                    }
-                });)*
-                class
+                #definition
             }
             fn of(instance: &::volley_object::Instance) -> ::core::option::Option<Self> {
                 if instance.class().name() != #name {
@@ -108,6 +83,45 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
     })
+}
+
+/// The statements that make the definition of a class.
+fn class_definition(
+    ident: &Ident,
+    class: &OfClass,
+    name: &LitStr,
+    text: &str,
+    fields: &[TokenStream],
+) -> TokenStream {
+    let OfClass {
+        set,
+        unset,
+        unset_any,
+        ..
+    } = class;
+    let one_of = class.one_of.iter();
+    let file = class.file.iter();
+    let example = class.example.iter();
+    let check = class.check.iter();
+    let recreate = class.recreate;
+    quote! {
+        let mut class = ::volley_object::ClassDef::new(#name, #text);
+        class.fields = ::std::vec![#(#fields),*];
+        #(class.file = ::volley_object::Place::read(#file);)*
+        class.set = ::std::vec![#(#set),*];
+        class.unset = ::std::vec![#(#unset),*];
+        class.unset_any = ::std::vec![#(#unset_any),*];
+        #(class.one_of = #one_of;)*
+        #(class.example = #example;)*
+        class.recreate = #recreate;
+        #(class.check = ::core::option::Option::Some(|instance| {
+            match <#ident as ::volley_object::Object>::of(instance) {
+                ::core::option::Option::Some(it) => #check(&it),
+                ::core::option::Option::None => ::core::result::Result::Ok(()),
+            }
+        });)*
+        class
+    }
 }
 
 /// `Default`, where every field has a default.

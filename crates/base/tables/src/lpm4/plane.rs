@@ -167,7 +167,7 @@ fn share_page<W: Word>(
     let base = room.singles.take(answer, store, &mut room.runs)?;
     room.singles.more(answer, entries - 1);
     let before = room.pages.shared_entry(&view.root, page);
-    // The entries of a page of its own, before it goes.
+    // The entries of a private page, before the page goes.
     let own: Vec<u64> = (page * PAGE..(page + 1) * PAGE)
         .filter(|_| before.is_none())
         .map(|block| view.root.entry(block).load(Ordering::Relaxed))
@@ -488,7 +488,7 @@ impl Plane {
 
     /// Moves everything to new memory with room to spare. Readers change over at their next frame.
     fn grow(&mut self, wide: bool, what: Grow) {
-        // The books are made anew from the entries: what a streak has still to book would be counted twice.
+        // The counts are made again from the entries: entries that a streak has yet to count would be counted twice.
         self.settle();
         self.moves += 1;
         // More than enough: `used` counts runs in limbo, too, and those are not copied.

@@ -1,11 +1,11 @@
 //! The root of a table: an entry for each [`BLOCK`](super::view::block) of 8192 addresses.
 //!
 //! A *dense* root is an array of all entries (4 MiB). A table with few prefixes has a *paged* root: a page holds the
-//! entries of a /10, a number for each /10 says which page holds its entries, and each /10 without prefixes of its own
+//! entries of a /10, a number for each /10 says which page holds its entries, and each /10 without prefixes
 //! shares one page with all others that have the same answer. An empty table has one page, so that a thousand empty
 //! tables (VRFs) cost megabytes, not gigabytes. A paged root costs each lookup one more load, from a list of 2 KiB.
 //!
-//! Readers never see an entry change in a shared page: the writer gives a /10 a page of its own first, filled before its
+//! Readers never see an entry change in a shared page: the writer gives a /10 a private page first, filled before its
 //! number is stored. A page is reused only after a grace period.
 
 use std::collections::{HashMap, HashSet};
@@ -215,7 +215,7 @@ impl PageBook {
         Some(number)
     }
 
-    /// Gives a /10 a page of its own, with the entries that it has. Returns a page that readers cannot find any more.
+    /// Gives a /10 a private page, with the entries that it has. Returns a page that readers cannot find any more.
     pub(super) fn own(&mut self, root: &Root, page: usize) -> Result<Option<u8>, Full> {
         let Some(entry) = self.shared_entry(root, page) else {
             return Ok(None);

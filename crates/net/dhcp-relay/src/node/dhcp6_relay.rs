@@ -100,7 +100,7 @@ fn global(view: &View<'_, V6>, iface: u32) -> Option<Ipv6Addr> {
     own(view, iface).find(|addr| !addr.is_unicast_link_local())
 }
 
-/// The link-local address of an interface: one of its own, or that of its MAC address (RFC 4291, appendix A).
+/// The link-local address of an interface: one that it was given, or that of its MAC address (RFC 4291, appendix A).
 fn link_local(view: &View<'_, V6>, table: &IfTable, iface: u32) -> Ipv6Addr {
     let own = own(view, iface).find(Ipv6Addr::is_unicast_link_local);
     own.unwrap_or_else(|| {

@@ -140,8 +140,7 @@ impl Stack {
         let lcp = volley_lcp::register(&mut registry)?;
         let neighbors = volley_neighbor::register(&mut registry, fib.clone())?;
         let multicast = volley_mcast::register(&mut registry, fib.clone(), neighbors.speaker())?;
-        registry.provide(fib.clone());
-        crate::features::register(&mut registry)?;
+        features(&mut registry, &fib)?;
         ip(&mut registry, &fib)?;
         neighbors.listen(warn_of_neighbor);
         let pings = volley_ping::register(&mut registry, fib.clone())?;
@@ -369,6 +368,12 @@ fn drivers(
     volley_vhost::register(registry)?;
     volley_dpdk::register(registry)?;
     Ok(memif)
+}
+
+/// Registers the features of the list.
+fn features(registry: &mut Registry, fib: &Rc<RefCell<Fib>>) -> Result<(), GraphError> {
+    registry.provide(fib.clone());
+    crate::features::register(registry)
 }
 
 /// The nodes of IP, over the FIB.

@@ -1,6 +1,7 @@
 //! Ethernet: where received frames are told apart.
 #![forbid(unsafe_code)]
 
+mod link;
 pub mod node;
 
 use volley_graph::{GraphError, Node};

@@ -34,7 +34,7 @@ impl UdpListeners {
         Some(NodeId(found as u16))
     }
 
-    /// The listener of a port as one bit of a word; 0 when nobody listens there.
+    /// The listener of a port as one bit of a word; 0 when no node listens there.
     pub(crate) fn bit(&self, family: Family, port: u16) -> u32 {
         let key = key(family, port);
         let mut words = self.0.iter().map(|slot| slot.load(Relaxed));

@@ -3,13 +3,13 @@
 //!
 //! On entry the position is at the Ethernet header; on exit 14 bytes behind it, on every edge but the drop.
 
+use crate::link::{is_for_group, is_for_listener, membership};
 use std::sync::Arc;
 use volley_graph::{
     Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, PacketView, Trace, TraceNames,
     Vector, Words, counters, mask, nexts, or_all, strip_rows,
 };
 use volley_iface::{Flag, IfTable};
-use volley_model::Family;
 use volley_wire::dissect;
 
 /// Length of an Ethernet header.
@@ -18,9 +18,6 @@ const HEADER: u32 = 14;
 /// Types of tags that sub-interfaces have (IEEE 802.1Q, table 9-1).
 const DOT1Q: u32 = 0x8100;
 const DOT1AD: u32 = 0x88a8;
-
-/// The protocol number of UDP.
-const UDP: u8 = 17;
 
 nexts! {
     /// Where ethernet-input sends packets.
@@ -307,70 +304,6 @@ fn judge(len: u32, flags: u32, mac: (u32, u32), header: [u32; 4]) -> u32 {
 fn is_taken(len: u32, flags: u32, [.., type_word]: [u32; 4]) -> bool {
     let priority = len >= HEADER + 4 && type_word & 0xfff == 0;
     matches!(type_word >> 16, DOT1Q | DOT1AD) && (flags & PARENT != 0 || priority)
-}
-
-/// Whether a frame is for a group of IP that may be routed: under the MAC address of groups of its version (RFC 1112, 6.4; RFC
-/// 2464, 7), and to a group that is not one of a link (RFC 1812, 5.3.4 on what else comes so).
-fn is_for_group(verdict: u32, kind: u32, frame: &[u8]) -> bool {
-    let fine = verdict == 0 || verdict == Count::GroupMac.code();
-    match (kind, frame) {
-        _ if !fine => false,
-        (0x0800, [1, 0, 0x5e, _, _, _, ..]) => match frame.get(30..34) {
-            Some(&[a, b, c, _]) => a >> 4 == 14 && [a, b, c] != [224, 0, 0],
-            _ => false,
-        },
-        (0x86dd, [0x33, 0x33, ..]) => {
-            matches!(frame.get(38..40), Some(&[0xff, scope]) if scope & 15 > 2)
-        }
-        _ => false,
-    }
-}
-
-/// Whether a frame is a UDP datagram to the hosts of the link, on a port where a feature listens: to 255.255.255.255, or to an
-/// IPv6 group of link scope.
-fn is_for_listener(
-    verdict: u32,
-    kind: u32,
-    frame: &[u8],
-    hears: impl Fn(Family, u16) -> bool,
-) -> bool {
-    let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
-    let (family, on_link, proto, at) = match kind {
-        0x0800 => {
-            let all = frame.get(30..34) == Some(&[0xff; 4]);
-            let udp_at = 14 + 4 * usize::from(byte(14) & 15);
-            (Family::V4, all, byte(23), udp_at)
-        }
-        0x86dd => {
-            let group = byte(38) == 0xff && byte(39) & 15 == 2;
-            (Family::V6, group, byte(20), 54)
-        }
-        _ => return false,
-    };
-    let fine = verdict == 0 || verdict == Count::GroupMac.code();
-    let port = u16::from_be_bytes([byte(at + 2), byte(at + 3)]);
-    fine && on_link && proto == UDP && hears(family, port)
-}
-
-/// The edge of IGMP (RFC 3376, 4), and of MLD behind a hop-by-hop header (RFC 3810, 5), where the interface has it.
-fn membership(flags: u32, verdict: u32, frame: &[u8]) -> Option<Next> {
-    if verdict != 0 && verdict != Count::GroupMac.code() {
-        return None;
-    }
-    match frame {
-        [1, 0, 0x5e, ..] if flags & Flag::Igmp as u32 != 0 => {
-            let igmp = frame.get(12..14) == Some(&[8, 0]) && frame.get(23) == Some(&2);
-            igmp.then_some(Next::Igmp)
-        }
-        [0x33, 0x33, ..] if flags & Flag::Mld as u32 != 0 => {
-            let options = frame.get(12..14) == Some(&[0x86, 0xdd]) && frame.get(20) == Some(&0);
-            let at = 62 + 8 * usize::from(*frame.get(55)?);
-            let mld = options && frame.get(54) == Some(&58);
-            let mld = mld && matches!(frame.get(at), Some(130..=132 | 143));
-            mld.then_some(Next::Mld)
-        }
-        _ => None,
-    }
 }
 
 /// Whether the kernel is to have what Volley itself has no use for: groups of hosts, protocols that are not IP.

@@ -2,6 +2,7 @@ use super::*;
 use volley_graph::Domain;
 use volley_graph::harness::{In, Out, run};
 use volley_iface::IfIdx;
+use volley_model::Family;
 
 fn table() -> Arc<IfTable> {
     let table = IfTable::new(1);

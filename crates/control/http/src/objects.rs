@@ -163,7 +163,7 @@ async fn work(
         let found = now(&*api, &key).await?;
         return told(&found.ok_or_else(|| absent(&key))?);
     }
-    // Before the body is looked at: who may not change the object learns nothing of it.
+    // Before the body is examined: a client that may not change the object learns nothing about it.
     api.allow(Request::Unset(key.clone()).role())?;
     if method == Method::DELETE {
         return changed(&*api, Request::Unset(key)).await;

@@ -106,7 +106,7 @@ impl ConfigAction {
 }
 
 impl ConfigSource {
-    /// The role that a client needs to look at it: a file is read with the daemon's rights, and errors quote it.
+    /// The role that a client needs to examine it: a file is read with the daemon's rights, and errors quote it.
     fn role(&self) -> Role {
         match self {
             ConfigSource::File(_) => Role::Configure,

@@ -27,7 +27,7 @@ fn with(lines: &[&str]) -> Result<State, String> {
     Core::state_of(&requests).map_err(|e| e.to_string())
 }
 
-/// The state after one transaction, and what handlers are told by it.
+/// The state after one transaction, and the requests that handlers get.
 fn after(state: &State, lines: &[&str]) -> Result<(State, Vec<String>), String> {
     let mut core = Core::default();
     let begun = core.begin_state(state).unwrap();

@@ -282,6 +282,70 @@ const WRONG_LINES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Files, and what is wrong with them.
+const WRONG_FILES: &[(&str, &str)] = &[
+    (
+        "[icmp]\nburst = 0\n",
+        "volley.toml:2:9: icmp.burst: must be a number from 1 to 100000",
+    ),
+    (
+        "[icmp]\nerrors = 1\n",
+        "volley.toml:2:10: icmp.errors: must be on or off",
+    ),
+    ("[icmp]\nburts = 1\n", "did you mean 'burst'?"),
+    ("[reassembly.ip6]\ntimeout = 0\n", "volley.toml:2"),
+    (
+        "[reassembly.ip7]\ntimeout = 1\n",
+        "must be ip4 or ip6, not 'ip7'",
+    ),
+    ("[multipath]\nbuckets = 100\n", "power of two"),
+    (
+        "[[interface]]\nname = \"a\"\nkind = \"pg\"\nurpf = { ip4 = \"tight\" }\n",
+        "volley.toml:4",
+    ),
+    (
+        "[[interface]]\nname = \"a\"\nkind = \"pg\"\nredirects = \"x\"\n",
+        "volley.toml:4",
+    ),
+    (
+        "[[node_worker]]\nnode = \"ip4-lookup\"\n",
+        "'worker' is missing",
+    ),
+    ("[[bridge_domain]]\nid = 0\n", "1 to 16777215"),
+    (
+        "[[bridge_domain]]\nid = 1\n[[bridge_domain]]\nid = 1\n",
+        "bridge domain 1 is declared twice",
+    ),
+    (
+        "[[bridge_domain]]\nid = 7\n[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 3\nfilter = true\n",
+        "volley.toml:5:10: l2fib.domain: there is no bridge domain 3 in this file; there are: 7",
+    ),
+    (
+        "[[bridge_domain]]\nid = 1\n[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 1\n",
+        "volley.toml:3:1: l2fib: interface must be given",
+    ),
+    (
+        "[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 1\ninterface = \"pg7\"\n",
+        "volley.toml:4:13: l2fib.interface: there is no interface pg7 in this file",
+    ),
+    (
+        "[[bridge_port]]\ninterface = \"a\"\ndomain = 3\n",
+        "volley.toml:2:13: bridge_port.interface: there is no interface a in this file",
+    ),
+    (
+        "[[xconnect]]\nrx = \"a\"\n",
+        "xconnect: the key 'tx' is missing",
+    ),
+    (
+        "[[xconnect]]\nrx = 1\ntx = \"a\"\n",
+        "volley.toml:2:6: xconnect.rx",
+    ),
+    (
+        "[[path_rule]]\nname = \"r\"\nqueue = 3\n",
+        "volley.toml:3:9: path_rule.queue: there is no path queue 3 in this file",
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_refused_at_its_place() {
     all();
@@ -289,68 +353,7 @@ fn what_is_wrong_is_refused_at_its_place() {
         let told = parse_line(line).unwrap_err().to_string();
         assert!(told.contains(error), "{line}: {told}");
     }
-    for (text, error) in [
-        (
-            "[icmp]\nburst = 0\n",
-            "volley.toml:2:9: icmp.burst: must be a number from 1 to 100000",
-        ),
-        (
-            "[icmp]\nerrors = 1\n",
-            "volley.toml:2:10: icmp.errors: must be on or off",
-        ),
-        ("[icmp]\nburts = 1\n", "did you mean 'burst'?"),
-        ("[reassembly.ip6]\ntimeout = 0\n", "volley.toml:2"),
-        (
-            "[reassembly.ip7]\ntimeout = 1\n",
-            "must be ip4 or ip6, not 'ip7'",
-        ),
-        ("[multipath]\nbuckets = 100\n", "power of two"),
-        (
-            "[[interface]]\nname = \"a\"\nkind = \"pg\"\nurpf = { ip4 = \"tight\" }\n",
-            "volley.toml:4",
-        ),
-        (
-            "[[interface]]\nname = \"a\"\nkind = \"pg\"\nredirects = \"x\"\n",
-            "volley.toml:4",
-        ),
-        (
-            "[[node_worker]]\nnode = \"ip4-lookup\"\n",
-            "'worker' is missing",
-        ),
-        ("[[bridge_domain]]\nid = 0\n", "1 to 16777215"),
-        (
-            "[[bridge_domain]]\nid = 1\n[[bridge_domain]]\nid = 1\n",
-            "bridge domain 1 is declared twice",
-        ),
-        (
-            "[[bridge_domain]]\nid = 7\n[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 3\nfilter = true\n",
-            "volley.toml:5:10: l2fib.domain: there is no bridge domain 3 in this file; there are: 7",
-        ),
-        (
-            "[[bridge_domain]]\nid = 1\n[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 1\n",
-            "volley.toml:3:1: l2fib: interface must be given",
-        ),
-        (
-            "[[l2fib]]\nmac = \"02:00:00:00:00:01\"\ndomain = 1\ninterface = \"pg7\"\n",
-            "volley.toml:4:13: l2fib.interface: there is no interface pg7 in this file",
-        ),
-        (
-            "[[bridge_port]]\ninterface = \"a\"\ndomain = 3\n",
-            "volley.toml:2:13: bridge_port.interface: there is no interface a in this file",
-        ),
-        (
-            "[[xconnect]]\nrx = \"a\"\n",
-            "xconnect: the key 'tx' is missing",
-        ),
-        (
-            "[[xconnect]]\nrx = 1\ntx = \"a\"\n",
-            "volley.toml:2:6: xconnect.rx",
-        ),
-        (
-            "[[path_rule]]\nname = \"r\"\nqueue = 3\n",
-            "volley.toml:3:9: path_rule.queue: there is no path queue 3 in this file",
-        ),
-    ] {
+    for (text, error) in WRONG_FILES {
         let told = volley_config::parse(text).unwrap_err().to_string();
         assert!(told.contains(error), "{text}: {told}");
     }

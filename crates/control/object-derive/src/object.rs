@@ -64,13 +64,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         writes.push(quote! { ::volley_object::FieldType::to_slot(&self.#field) });
     }
     let usual = usual(ident, named.named.iter())?;
-    let OfClass {
-        set,
-        unset,
-        unset_any,
-        ..
-    } = &class;
-    let one_of = class.one_of.iter();
+    let OfClass { set, unset, .. } = &class;
+    let group = group(&class);
     let file = class.file.iter();
     let example = class.example.iter();
     let check = class.check.iter();
@@ -85,8 +80,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #(class.file = ::volley_object::Place::read(#file);)*
                 class.set = ::std::vec![#(#set),*];
                 class.unset = ::std::vec![#(#unset),*];
-                class.unset_any = ::std::vec![#(#unset_any),*];
-                #(class.one_of = #one_of;)*
+                #group
                 #(class.example = #example;)*
                 class.recreate = #recreate;
                 #(class.check = ::core::option::Option::Some(|instance| {
@@ -108,6 +102,15 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
     })
+}
+
+/// What a class says of its group.
+fn group(class: &OfClass) -> TokenStream {
+    let (unset_any, one_of) = (&class.unset_any, class.one_of.iter());
+    quote! {
+        class.unset_any = ::std::vec![#(#unset_any),*];
+        #(class.one_of = #one_of;)*
+    }
 }
 
 /// `Default`, where every field has a default.

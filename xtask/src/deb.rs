@@ -78,8 +78,7 @@ fn split(home: &Home, binary: &Path, folder: &Path) -> Result<(PathBuf, PathBuf)
     let objcopy = || Program::new(home, "objcopy").limit_seconds(120);
     let keep = objcopy().args(["--only-keep-debug", "--compress-debug-sections"]);
     keep.arg(binary).arg(&symbols).require()?;
-    // Function names stay: the daemon reports where a worker that hangs is.
-    let strip = objcopy().arg("--strip-debug");
+    let strip = objcopy().arg("--strip-all");
     strip.arg(binary).arg(&stripped).require()?;
     Ok((stripped, symbols))
 }

@@ -37,6 +37,8 @@ fn every_question_of_the_document_is_answered() {
         "name" => "name=ip4-input",
         // Nobody is there: it is an answer that nobody answers.
         "destination" => "destination=192.0.2.77",
+        "address" => "address=192.0.2.77",
+        "interface" => "interface=pg0",
         other => panic!("no value for {other}"),
     };
     let mut asked = 0;

@@ -166,7 +166,9 @@ fn every_path_of_the_http_interface_has_its_role() {
             if operation["requestBody"].is_object() {
                 words.extend(["-d", body]);
             }
-            let sends = ["/v1/show/ping", "/v1/show/traceroute"].contains(&path.as_str());
+            let sends = ["ping", "arping", "traceroute"]
+                .iter()
+                .any(|query| *path == format!("/v1/show/{query}"));
             let looks = ["check", "show", "diff", "history"]
                 .iter()
                 .any(|action| *path == format!("/v1/config/{action}"));

@@ -393,7 +393,7 @@ fn a_thousand_vrfs_cost_less_than_100_megabytes() {
         (1..=VRFS)
             .map(move |table| serde_json::json!({"table-add": {"family": family, "table": table}}))
     };
-    let all: Vec<_> = tables("v4").chain(tables("v6")).collect();
+    let all: Vec<_> = tables("ip4").chain(tables("ip6")).collect();
     let (status, body) = http.post("/v1/transactions", &serde_json::json!(all));
     assert_eq!(status, 200, "{body}");
     let empty = resident_kib(daemon.pid()).saturating_sub(before);

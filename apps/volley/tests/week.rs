@@ -42,7 +42,7 @@ fn asked() -> Option<usize> {
 
 /// How much more memory a round may take, in KiB: the mean without the tenth of the rounds that took the most, and the tenth that
 /// took the least. The allocator keeps a large block that was freed, once.
-const GROWTH: i64 = 64;
+const GROWTH: i64 = 160;
 /// How much more memory there may be on average in the last tenth of the rounds than in the second, in KiB.
 const KEPT: i64 = 16 * 1024;
 

@@ -113,7 +113,7 @@ const KINDS: [(&str, &str); 42] = [
     ("set vector-size 1A", "set vector-size 256"),
     ("create sub-interfaces x4 10A", "delete subif x4.10A"),
     ("bridge-domain add 20A", "bridge-domain del 20A"),
-    ("set interface l2 bridge x5 7", "set interface l3 x5"),
+    ("set interface l2 bridge x5 7", "delete bridge-port x5"),
     (
         "l2fib add 02:cc:00:00:00:0B 7 filter",
         "l2fib del 02:cc:00:00:00:0B 7",

@@ -2,8 +2,10 @@
 
 use crate::class::Class;
 use crate::instance::{Instance, ObjectKey};
+use crate::kind::Kind;
 use crate::value::Value;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 fn slots(class: &Class, owners: &[&str]) -> impl Strategy<Value = Vec<Option<Value>>> + use<> {
     let mut all: Vec<BoxedStrategy<Option<Value>>> = Vec::new();
@@ -16,6 +18,15 @@ fn slots(class: &Class, owners: &[&str]) -> impl Strategy<Value = Vec<Option<Val
             }
             _ => field.kind.samples(),
         };
+        let mut values = values;
+        if let Kind::List(inner) = &field.kind {
+            // Of elements that do not go together, such as addresses of both IP versions, each one alone does.
+            let alone = inner
+                .samples()
+                .into_iter()
+                .chain(inner.read(field.example).ok());
+            values.extend(alone.map(|value| Value::List(Arc::from([value]))));
+        }
         let mut values: Vec<Option<Value>> = values.into_iter().map(Some).collect();
         if !field.required() {
             values.extend([None, None]);

@@ -30,6 +30,7 @@ pub struct Router {
     pub workers: Vec<Worker>,
     pub pool: Arc<Pool>,
     handlers: Vec<Box<dyn Handler>>,
+    owners: volley_model::Owners,
     pub memif: volley_memif::Memif,
     running: Option<WorkerThreads>,
 }
@@ -57,6 +58,7 @@ impl Router {
             engine,
             interfaces,
             handlers,
+            owners,
             ..
         } = registry;
         Router {
@@ -65,6 +67,7 @@ impl Router {
             workers,
             pool,
             handlers,
+            owners,
             memif,
             running: None,
         }
@@ -72,8 +75,10 @@ impl Router {
 
     pub fn apply(&mut self, request: Request) -> Result<(), ModelError> {
         request.validate()?;
-        let mut answers = self.handlers.iter_mut().filter_map(|h| h.apply(&request));
-        answers.next().expect("somebody takes it").map(|_| ())
+        let owned = self.owners.apply(&request);
+        let mut handlers = self.handlers.iter_mut();
+        let answer = owned.or_else(|| handlers.find_map(|h| h.apply(&request)));
+        answer.expect("somebody takes it").map(|_| ())
     }
 
     pub fn socket(&mut self, id: u32, filename: PathBuf) -> Result<(), ModelError> {

@@ -372,7 +372,10 @@ impl Lpm4View {
     /// Starts loading the first thing that a lookup of `dst` (host byte order) will need.
     #[inline(always)]
     pub fn prefetch(&self, dst: u32) {
-        prefetch(self.root.entry(block(dst)));
+        // A paged root is small, and stays near.
+        if let Root::Dense(entries) = &self.root {
+            prefetch(entries.as_ptr().wrapping_add(block(dst)));
+        }
     }
 
     /// The leaf of the longest prefix that holds `dst` (host byte order); 0 if there is none.

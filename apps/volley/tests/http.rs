@@ -43,10 +43,14 @@ fn every_question_of_the_document_is_answered() {
     };
     let mut asked = 0;
     for (path, operations) in paths.iter().filter(|(p, _)| p.starts_with("/v1/show/")) {
+        // A generator has no link on which somebody could answer.
+        let status = if path == "/v1/show/arping" { 422 } else { 200 };
         let all = operations["get"]["parameters"].as_array().unwrap();
         let required = all.iter().filter(|p| p["required"] == true);
         let query: Vec<&str> = required.map(needed).collect();
-        let answer = http.get(&format!("{path}?{}", query.join("&")));
+        let answer = http.call("GET", &format!("{path}?{}", query.join("&")), b"");
+        assert_eq!(answer.0, status, "{path}: {}", text(&answer.1));
+        let answer: Value = serde_json::from_slice(&answer.1).unwrap();
         assert!(answer.is_object(), "{path}: {answer}");
         let bad = http.call("GET", &format!("{path}?no-such=1"), b"");
         assert_eq!(bad.0, 400, "{path}: {}", text(&bad.1));

@@ -224,7 +224,7 @@ for line in sys.stdin:
         say(json.dumps([q.dst,i.src,i.dst,i.ttl,bytes(i.options[0])==b'\\x94\\4\\0\\0',again[IP].chksum==c,again[IGMPv3].chksum==s,g.mrcode,n.gaddr,n.qrv,n.qqic,len(f)]))
     if word=='ask': put(ask()); say('ok')
     if word=='odd':
-        put(ask(ttl=2)); put(ask(options=[])); put(ask(src='224.0.0.9'))
+        put(ask(ttl=2)); put(ip(options=[])/Raw(bytes(ask()[IGMPv3]))); put(ask(src='224.0.0.9'))
         put(ip(src='0.0.0.0',dst='239.9.9.9')/IGMPv3(type=0x11,mrcode=20)/IGMPv3mq(gaddr='239.9.9.9',qrv=2,qqic=4))
         put(ip()/Raw(bytes.fromhex('1164000100000000')))
         put(ip(src='10.79.2.77')/IGMPv3(type=0x22)/IGMPv3mr(numgrp=3,records=[]))

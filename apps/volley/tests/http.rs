@@ -43,7 +43,7 @@ fn every_question_of_the_document_is_answered() {
     };
     let mut asked = 0;
     for (path, operations) in paths.iter().filter(|(p, _)| p.starts_with("/v1/show/")) {
-        // A generator has no link on which somebody could answer.
+        // A packet generator has no link with hosts that answer.
         let status = if path == "/v1/show/arping" { 422 } else { 200 };
         let all = operations["get"]["parameters"].as_array().unwrap();
         let required = all.iter().filter(|p| p["required"] == true);

@@ -58,7 +58,8 @@ pub fn run(home: &Home, binary: Option<PathBuf>, out: Option<PathBuf>) -> Result
     fill(home, &stripped, &tree)?;
     let package = pack(home, &stripped, &tree, &out)?;
     try_it(home, &package, &tried)?;
-    let symbols = pack_symbols(home, &symbols, &folder.join("symbols"), &out)?;
+    let id = build_id(home, &binary)?;
+    let symbols = pack_symbols(home, (&symbols, &id), &folder.join("symbols"), &out)?;
     let kb = |package: &Path| fs::metadata(package).map_or(0, |m| m.len() / 1024);
     Ok(format!(
         "{} ({} kB, binary {} kB of {} kB): its files, doctor, config check; {} ({} kB)",
@@ -85,19 +86,24 @@ fn split(home: &Home, binary: &Path, folder: &Path) -> Result<(PathBuf, PathBuf)
 
 /// The identifier of a build, in hexadecimal.
 fn build_id(home: &Home, binary: &Path) -> Result<String, String> {
-    let notes = Program::new(home, "readelf").args(["--notes", "--wide"]);
+    let notes = Program::new(home, "readelf").arg("--notes");
     let notes = notes.arg(binary).require()?.stdout;
     let id = notes
         .lines()
-        .find_map(|l| l.trim().strip_prefix("Build ID: "));
+        .find_map(|l| l.split_once("Build ID: "))
+        .map(|(_, id)| id.trim());
     let id = id.filter(|id| id.len() > 2 && id.bytes().all(|b| b.is_ascii_hexdigit()));
     id.map(str::to_owned)
         .ok_or_else(|| format!("{} has no build identifier", binary.display()))
 }
 
 /// The package of the symbols.
-fn pack_symbols(home: &Home, symbols: &Path, tree: &Path, out: &Path) -> Result<PathBuf, String> {
-    let id = build_id(home, symbols)?;
+fn pack_symbols(
+    home: &Home,
+    (symbols, id): (&Path, &str),
+    tree: &Path,
+    out: &Path,
+) -> Result<PathBuf, String> {
     let place = format!("{SYMBOLS}/{}/{}.debug", &id[..2], &id[2..]);
     put(tree, &place, &read(symbols)?, 0o644)?;
     let version = env!("CARGO_PKG_VERSION");

@@ -94,6 +94,29 @@ fn frames_above_the_mtu_are_verified() {
     assert!(said.contains("ip4-frag "), "{said}");
 }
 
+/// What hosts of a link ask one another: the router has nothing to do with it, and it is no drop.
+const QUIET: &str = r#"
+import sys
+from scapy.all import *
+mac = "02:00:00:00:00:01"
+ask = lambda n: Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(hwsrc=mac, psrc="198.18.0.9", pdst="198.18.0.%d" % n)
+find = lambda n: (Ether(src=mac, dst="33:33:ff:00:00:%02x" % n) / IPv6(src="2001:2::9", dst="ff02::1:ff00:%x" % n, hlim=255)
+    / ICMPv6ND_NS(tgt="2001:2::%x" % n) / ICMPv6NDOptSrcLLAddr(lladdr=mac))
+packets = [ask(n) for n in range(100, 104)] + [find(n) for n in range(0x70, 0x73)]
+packets.append(Ether(src=mac, dst="02:00:00:00:00:02") / IP(src="198.18.0.9", dst="10.1.2.3") / UDP())
+wrpcap(sys.argv[1], [Ether(bytes(p)) for p in packets])
+"#;
+
+#[test]
+fn messages_for_other_hosts_of_the_link_are_verified() {
+    let folder = Folder::new();
+    let file = folder.file("quiet.pcap");
+    if scapy(QUIET, &file) {
+        let said = demo(&folder, &file);
+        assert!(said.contains("    8 packets, real (quiet.pcap)"), "{said}");
+    }
+}
+
 /// The same packets behind each kind of link header.
 const LINKS: &str = r#"
 import sys, struct

@@ -5,7 +5,7 @@ use super::router::Output;
 use crate::reference::{Reference, Verdict};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use volley_model::reply::DropsReply;
+use volley_model::reply::{DropsReply, ErrorsReply, Severity};
 use volley_pcap::read_packets;
 
 /// What must come out of some packets.
@@ -75,7 +75,14 @@ impl Expected {
     }
 
     /// Exactly this left, and was dropped, once each.
-    pub fn equals(&self, outputs: &[Output], drops: &DropsReply) -> Result<(), DemoError> {
+    ///
+    /// Messages of a link for other hosts are counted as information, and are no drops.
+    pub fn equals(
+        &self,
+        outputs: &[Output],
+        drops: &DropsReply,
+        errors: &ErrorsReply,
+    ) -> Result<(), DemoError> {
         let mut left = 0;
         for output in outputs {
             let mut open = self.frames.get(&output.tx).cloned().unwrap_or_default();
@@ -93,6 +100,16 @@ impl Expected {
             *found
                 .entry(format!("{}: {}", d.node, d.reason))
                 .or_default() += d.count;
+        }
+        for row in errors
+            .errors
+            .iter()
+            .filter(|row| row.severity == Severity::Info)
+        {
+            let reason = format!("{}: {}", row.node, row.reason);
+            if self.reasons.contains_key(&reason) {
+                found.entry(reason).or_insert(row.count);
+            }
         }
         differences(&found, &self.reasons)?;
         same("packets that left", left, self.sent)

@@ -160,7 +160,7 @@ fn once_through(
     let wanted: usize = traffic.streams.iter().map(|s| s.packets).sum();
     check::same("packets that came in", input.len(), wanted)?;
     let expected = Expected::of(model, &input);
-    expected.equals(&outputs, &lab.drops()?)?;
+    expected.equals(&outputs, &lab.drops()?, &lab.errors()?)?;
     check::same(
         "packets counted on receipt",
         lab.balance()?,

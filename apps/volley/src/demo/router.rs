@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use volley_cli::{Action, View, parse_line, render};
 use volley_graph::{Clock, Worker, WorkerThreads};
-use volley_model::reply::{BuffersReply, DropsReply, ErrorRow, InterfaceRow};
+use volley_model::reply::{
+    BuffersReply, DropsReply, ErrorRow, ErrorsReply, InterfaceRow, RuntimeReply,
+};
 use volley_model::{EngineSettings, Query, Reply};
 
 /// Next hops, half of them behind each egress interface.
@@ -205,9 +207,7 @@ impl Lab {
 
     /// `show runtime`, of the nodes that had packets only.
     pub fn runtime(&self) -> Result<String, DemoError> {
-        let Reply::Runtime(mut runtime) = self.ask(Query::Runtime)? else {
-            return Err(DemoError::Wrong("show runtime does not answer".to_owned()));
-        };
+        let mut runtime = self.clocks()?;
         for worker in &mut runtime.workers {
             worker.nodes.retain(|node| node.vectors > 0);
         }
@@ -310,6 +310,14 @@ impl Lab {
         }
     }
 
+    /// Counters of all nodes.
+    pub fn errors(&self) -> Result<ErrorsReply, DemoError> {
+        match self.ask(Query::Errors)? {
+            Reply::Errors(errors) => Ok(errors),
+            other => Err(DemoError::Wrong(format!("show errors answers {other:?}"))),
+        }
+    }
+
     fn interfaces(&self) -> Result<Vec<InterfaceRow>, DemoError> {
         match self.ask(Query::Interfaces { name: None })? {
             Reply::Interfaces(reply) => Ok(reply.interfaces),
@@ -337,9 +345,7 @@ impl Lab {
     /// How fast the last [`Lab::run_for`] was, if counters were set back before it.
     pub fn speed(&self) -> Result<Speed, DemoError> {
         let received: u64 = self.interfaces()?.iter().map(|i| i.rx.packets).sum();
-        let Reply::Runtime(runtime) = self.ask(Query::Runtime)? else {
-            return Err(DemoError::Wrong("show runtime does not answer".to_owned()));
-        };
+        let runtime = self.clocks()?;
         let nodes = || runtime.workers.iter().flat_map(|w| &w.nodes);
         let cycles = |state: &str| {
             nodes()
@@ -360,11 +366,24 @@ impl Lab {
         })
     }
 
+    fn clocks(&self) -> Result<RuntimeReply, DemoError> {
+        match self.ask(Query::Runtime)? {
+            Reply::Runtime(runtime) => Ok(runtime),
+            other => Err(DemoError::Wrong(format!("show runtime answers {other:?}"))),
+        }
+    }
+
+    /// Packets that were freed without being sent, whether their reason is a drop or information.
+    fn ended_in_error_drop(&self) -> Result<u64, DemoError> {
+        let runtime = self.clocks()?;
+        let nodes = runtime.workers.iter().flat_map(|worker| &worker.nodes);
+        let ended = nodes.filter(|node| node.name == "error-drop");
+        Ok(ended.map(|node| node.vectors).sum())
+    }
+
     /// How many packets more there are because some were cut into fragments.
     fn added_by_cutting(&self) -> Result<u64, DemoError> {
-        let Reply::Errors(errors) = self.ask(Query::Errors)? else {
-            return Err(DemoError::Wrong("show errors does not answer".to_owned()));
-        };
+        let errors = self.errors()?;
         let count = |name: &str| -> u64 {
             let of = |e: &&ErrorRow| e.node == "ip4-frag" && e.reason == name;
             errors.errors.iter().filter(of).map(|e| e.count).sum()
@@ -378,13 +397,7 @@ impl Lab {
         let rows = self.interfaces()?;
         let received: u64 = rows.iter().map(|i| i.rx.packets).sum();
         let sent: u64 = rows.iter().map(|i| i.tx.packets).sum();
-        let dropped: u64 = self
-            .drops()?
-            .drops
-            .iter()
-            .filter(|d| d.reason != "no-buffers")
-            .map(|d| d.count)
-            .sum();
+        let dropped = self.ended_in_error_drop()?;
         let added = self.added_by_cutting()?;
         if received + added != sent + dropped {
             let what = format!(

@@ -8,7 +8,8 @@
 //! - A view read under a guard stays valid for the guard's life. If the table moved to bigger memory meanwhile, the view
 //!   shows the state before the move: read a new one per frame.
 //! - Lookups neither panic nor allocate. Updates allocate when the table grows.
-//! - Cost of an update: one root entry (about 100 ns), unless the prefix is /18 or shorter: then `2^(19 - len)` entries.
+//! - Cost of an update: one root entry (about 100 ns), unless the prefix is /18 or shorter: then `2^(19 - len)` entries. While
+//!   the table is small (`root.rs`), the first and the last prefix of a /10 cost 512 entries.
 //!
 //! Layout and why no reader ever sees a torn state: `view.rs`.
 
@@ -146,8 +147,8 @@ impl Lpm4 {
     fn repaint(&mut self, addr: u32, len: u8) {
         let Self { rib, plane } = self;
         let page = (addr >> (32 - root::PAGE_BITS)) as usize;
-        if len > root::PAGE_BITS && rib.is_plain_page(page) {
-            // The last longer prefix of a /10 went.
+        if len > root::PAGE_BITS && plane.is_paged() && rib.is_plain_page(page) {
+            // The last longer prefix of a /10 is removed: the /10 shares a page again.
             plane.paint_page(rib, page, rib.page_inherited(page));
         } else if len <= rib::SHORT {
             rib.under(addr, len, |rib, span, inherited| match span {

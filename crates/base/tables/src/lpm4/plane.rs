@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::rib::{Cells, Rib, Slots};
 use super::room::{Numbers, Piece, Room, SLOTS, pack, unpack};
-use super::root::{PAGE, PAGES, PageBook};
+use super::root::{PAGE, PAGES, PageAllocator};
 use super::view::{
     CHUNK, Full, IS_CHUNK, IS_LINE, Leaves, Line, LineText, Lpm4View, Sizes, Store, Word,
 };
@@ -20,6 +20,7 @@ const NARROW_CHUNKS: usize = 1 << 14;
 const SLACK: usize = 4096;
 const FIRST_CHUNKS: usize = 16;
 const FIRST_LINES: usize = 64;
+
 /// The chunks and lines of networks with prefixes longer than /24: which are free, and their answers.
 #[derive(Default)]
 struct Longs {
@@ -222,7 +223,7 @@ fn set_cells_of(view: &Lpm4View, chunk: u32, cells: &Cells) {
 fn copy<A: Word, B: Word>(
     from: (&Lpm4View, &Store<A>),
     to: (&Lpm4View, &Store<B>),
-    pages: &PageBook,
+    pages: &PageAllocator,
     room: &mut Room,
 ) -> Result<(), Full> {
     for page in 0..PAGES {
@@ -329,6 +330,10 @@ impl Plane {
         self.publisher.current()
     }
 
+    pub(super) fn is_paged(&self) -> bool {
+        !self.view().root.is_dense()
+    }
+
     pub(super) fn snap(&self) -> Snap<Lpm4View> {
         self.publisher.snap()
     }
@@ -403,7 +408,7 @@ impl Plane {
     /// Sets all blocks of a root page to one answer.
     pub(super) fn paint_page(&mut self, rib: &Rib, page: usize, answer: u32) {
         let blocks = page * PAGE..(page + 1) * PAGE;
-        if self.view().root.is_dense() || self.share_page(page, answer).is_err() {
+        if !self.is_paged() || self.share_page(page, answer).is_err() {
             // Where there was no page to share, painting makes a dense root.
             blocks.for_each(|block| self.paint(rib, block, answer));
         }
@@ -422,7 +427,7 @@ impl Plane {
     }
 
     fn set_plain(&mut self, block: usize, answer: u32) {
-        if !self.view().root.is_dense() {
+        if self.is_paged() {
             if self.is_plain(block, answer) {
                 return;
             }
@@ -542,7 +547,7 @@ impl Plane {
         longs.lines.end = sizes.lines as u32;
         let mut room = Room::new(leaves);
         let wide = wide || needs_wide(0, sizes.chunks.max(sizes.lines));
-        let dense = !PageBook::suffices(rib.count_pages());
+        let dense = !PageAllocator::suffices(rib.count_pages());
         let view = Lpm4View::new(dense, wide, &sizes);
         for (block, inherited) in rib.all_inherited().into_iter().enumerate() {
             if inherited == 0 && rib.is_plain(block) {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::root::PageBook;
+use super::root::PageAllocator;
 use super::view::{Full, Store, Word};
 
 /// Longest run.
@@ -108,7 +108,7 @@ pub(super) struct Single {
 }
 
 impl Singles {
-    /// The place of `answer` for one more entry; place 0 is answer 0 whoever asks.
+    /// The place of `answer` for one more entry; place 0 is always answer 0.
     pub(super) fn take<W: Word>(
         &mut self,
         answer: u32,
@@ -162,7 +162,7 @@ impl Singles {
 pub(super) struct Room {
     pub(super) runs: Runs,
     pub(super) singles: Singles,
-    pub(super) pages: PageBook,
+    pub(super) pages: PageAllocator,
 }
 
 impl Room {
@@ -170,11 +170,11 @@ impl Room {
         Self {
             runs: Runs::new(leaves),
             singles: Singles::default(),
-            pages: PageBook::new(),
+            pages: PageAllocator::new(),
         }
     }
 
-    /// The room that nobody needs any more once `entry` is gone.
+    /// The room that is free once `entry` is gone.
     pub(super) fn release<W: Word>(&mut self, entry: u64, store: &Store<W>) -> Option<(u32, u32)> {
         match unpack(entry) {
             (base, 1) => self.singles.give(base, store),

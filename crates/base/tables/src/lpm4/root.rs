@@ -153,7 +153,7 @@ struct Shared {
 }
 
 /// What the writer knows of the pages of a paged root.
-pub(super) struct PageBook {
+pub(super) struct PageAllocator {
     free: Vec<u8>,
     /// Pages from this one on were never used.
     next: u8,
@@ -163,7 +163,7 @@ pub(super) struct PageBook {
     by_number: HashMap<u8, u64>,
 }
 
-impl PageBook {
+impl PageAllocator {
     /// Of an empty root.
     pub(super) fn new() -> Self {
         let zero = Shared {

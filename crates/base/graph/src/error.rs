@@ -16,17 +16,6 @@ pub enum GraphError {
     /// A crate needs a handle that no crate registered before it provides.
     #[error("no crate provides `{0}`: register the crate that does so earlier")]
     NotProvided(&'static str),
-    /// Another node listens on a UDP port.
-    #[error("another feature receives the datagrams on UDP port {port}: remove that feature first")]
-    PortInUse {
-        /// The port.
-        port: u16,
-    },
-    /// More UDP listeners than the table has slots.
-    #[error(
-        "{0} UDP ports have listeners, which is the limit: remove a feature that listens first"
-    )]
-    TooManyListeners(usize),
     /// Two nodes with one name.
     #[error("node `{0}` exists already: choose another name")]
     NodeExists(String),

@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 use std::sync::Arc;
 use volley_fib::Fib;
-use volley_graph::{Domain, GraphError, NodeId};
-use volley_iface::{Change, IfIdx, IfTable, Interface};
+use volley_graph::{Domain, NodeId};
+use volley_iface::{Change, IfIdx, IfTable, Interface, ListenError};
 use volley_model::{Applied, Family, ModelError};
 use volley_object::ObjectKey;
 use volley_tables::{Publisher, Snap};
@@ -144,7 +144,7 @@ impl Control {
         Ok(Applied::one())
     }
 
-    fn listen(&self, family: Family, on: bool) -> Result<(), GraphError> {
+    fn listen(&self, family: Family, on: bool) -> Result<(), ListenError> {
         let node = match family {
             Family::V4 => self.nodes[0],
             Family::V6 => self.nodes[1],

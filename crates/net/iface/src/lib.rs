@@ -44,3 +44,4 @@ pub use table::{
     MAX_QUEUES,
 };
 pub use tx_queue_pool::{TxQueueLease, TxQueuePool};
+pub use udp_listeners::ListenError;

@@ -2,10 +2,10 @@
 
 use crate::capture_hook::CaptureHook;
 use crate::sub_interface::Sub;
-use crate::udp_listeners::UdpListeners;
+use crate::udp_listeners::{ListenError, UdpListeners};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use volley_graph::{GraphError, NodeId, WorkerSet};
+use volley_graph::{NodeId, WorkerSet};
 use volley_model::{Family, RxMode};
 
 /// The maximum number of interfaces with a driver, which have the lowest indexes.
@@ -437,7 +437,7 @@ impl IfTable {
         port: u16,
         node: NodeId,
         on: bool,
-    ) -> Result<(), GraphError> {
+    ) -> Result<(), ListenError> {
         let bit = self.listeners.bit(family, port);
         self.listeners.set(family, port, node, on)?;
         if !on && bit != 0 {

@@ -5,11 +5,27 @@
 //! and its offset from the position is in the column `User0`.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use volley_graph::{GraphError, NodeId};
+use volley_graph::NodeId;
 use volley_model::Family;
 
 /// Most listeners at once.
 const LISTENERS: usize = 16;
+
+/// A node that cannot listen on a UDP port.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ListenError {
+    /// Another node listens there.
+    #[error("another feature receives the datagrams on UDP port {port}: remove that feature first")]
+    PortInUse {
+        /// The port.
+        port: u16,
+    },
+    /// More listeners than the table has slots.
+    #[error(
+        "{0} UDP ports have listeners, which is the limit: remove a feature that listens first"
+    )]
+    TooMany(usize),
+}
 
 /// The listeners, written by the control thread.
 #[derive(Default)]
@@ -49,7 +65,7 @@ impl UdpListeners {
         port: u16,
         node: NodeId,
         on: bool,
-    ) -> Result<(), GraphError> {
+    ) -> Result<(), ListenError> {
         let (key, own) = (key(family, port), u64::from(node.0));
         let at = |want: u64| {
             let same = |slot: &&AtomicU64| slot.load(Relaxed) & !0xffff == want;
@@ -57,7 +73,7 @@ impl UdpListeners {
         };
         match (at(key), on) {
             (Some(slot), _) if slot.load(Relaxed) != key | own => {
-                Err(GraphError::PortInUse { port })
+                Err(ListenError::PortInUse { port })
             }
             (Some(_), true) | (None, false) => Ok(()),
             (Some(slot), false) => {
@@ -69,7 +85,7 @@ impl UdpListeners {
                     free.store(key | own, Relaxed);
                     Ok(())
                 }
-                None => Err(GraphError::TooManyListeners(LISTENERS)),
+                None => Err(ListenError::TooMany(LISTENERS)),
             },
         }
     }
@@ -92,7 +108,7 @@ mod tests {
         assert_eq!(all.node(Family::V6, 68), None);
         for on in [true, false] {
             let refused = all.set(Family::V4, 67, other, on);
-            assert!(matches!(refused, Err(GraphError::PortInUse { port: 67 })));
+            assert!(matches!(refused, Err(ListenError::PortInUse { port: 67 })));
         }
         all.set(Family::V4, 67, four, false).unwrap();
         assert_eq!(all.node(Family::V4, 67), None);
@@ -101,6 +117,6 @@ mod tests {
             all.set(Family::V4, port, four, true).unwrap();
         }
         let full = all.set(Family::V4, 99, four, true);
-        assert!(matches!(full, Err(GraphError::TooManyListeners(16))));
+        assert!(matches!(full, Err(ListenError::TooMany(16))));
     }
 }

@@ -4,6 +4,7 @@
 
 use alloc::string::ToString;
 use core::fmt;
+use core::net::Ipv6Addr;
 use core::str::FromStr;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -40,6 +41,13 @@ impl MacAddr {
     pub const fn local(n: u32) -> MacAddr {
         let [a, b, c, d] = n.to_be_bytes();
         MacAddr([2, 0, a, b, c, d])
+    }
+
+    /// The link-local IPv6 address that an interface with this MAC address has (RFC 4291, appendix A).
+    pub fn link_local(self) -> Ipv6Addr {
+        let [a, b, c, d, e, f] = self.0;
+        let id = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+        Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(id))
     }
 
     /// Group bit (broadcast included).

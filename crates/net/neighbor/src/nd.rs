@@ -40,11 +40,7 @@ pub fn group_mac(group: Ipv6Addr) -> Mac {
 
 /// The link-local address that an interface has by its MAC address (RFC 4291, appendix A).
 pub fn link_local(mac: Mac) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac;
-    let id = [a ^ 2, b, c, 0xff, 0xfe, d, e, f];
-    let mut octets = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    octets[8..].copy_from_slice(&id);
-    octets.into()
+    volley_wire::MacAddr(mac).link_local()
 }
 
 /// A message of neighbour discovery or of who listens to what, as a frame; its checksum is filled in.

@@ -19,6 +19,7 @@ use volley_graph::{
 };
 use volley_iface::{Flag, IfTable};
 use volley_tables::Snap;
+use volley_wire::MacAddr;
 
 /// The port of servers and of relay agents.
 pub const SERVER: u16 = 547;
@@ -104,9 +105,8 @@ fn global(view: &View<'_, V6>, iface: u32) -> Option<Ipv6Addr> {
 fn link_local(view: &View<'_, V6>, table: &IfTable, iface: u32) -> Ipv6Addr {
     let own = own(view, iface).find(Ipv6Addr::is_unicast_link_local);
     own.unwrap_or_else(|| {
-        let [_, _, a, b, c, d, e, f] = table.mac(iface).to_be_bytes();
-        let id = u64::from_be_bytes([a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
-        Ipv6Addr::from_bits(0xfe80 << 112 | u128::from(id))
+        let [_, _, mac @ ..] = table.mac(iface).to_be_bytes();
+        MacAddr(mac).link_local()
     })
 }
 

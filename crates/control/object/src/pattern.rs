@@ -119,6 +119,18 @@ impl Pattern {
         }
     }
 
+    /// The field that a word of the pattern gives a value, and the value.
+    pub fn given_by(&self, text: &str) -> Option<&(usize, Value)> {
+        match self {
+            Pattern::Word(word) => word.gives.as_ref().filter(|_| word.text == text),
+            Pattern::Field(_) => None,
+            Pattern::Seq(all) | Pattern::OneOf(all) | Pattern::Many(all) => {
+                all.iter().find_map(|p| p.given_by(text))
+            }
+            Pattern::Optional(inner) => inner.given_by(text),
+        }
+    }
+
     /// Whether it names a field behind the key.
     pub fn names_value(&self, fields: &[FieldDef]) -> bool {
         let mut named = BTreeSet::new();

@@ -11,20 +11,18 @@ fn slots(class: &Class, owners: &[&str]) -> impl Strategy<Value = Vec<Option<Val
     let mut all: Vec<BoxedStrategy<Option<Value>>> = Vec::new();
     for field in class.fields() {
         let names: Vec<Value> = owners.iter().map(Value::text).collect();
-        let values = match field.reference {
+        let mut values = match field.reference {
             Some(reference) if reference.class == "interface" && !names.is_empty() => names,
             Some(_) if !field.example.is_empty() => {
                 field.kind.read(field.example).into_iter().collect()
             }
             _ => field.kind.samples(),
         };
-        let mut values = values;
         if let Kind::List(inner) = &field.kind {
-            // Of elements that do not go together, such as addresses of both IP versions, each one alone does.
-            let alone = inner
-                .samples()
-                .into_iter()
-                .chain(inner.read(field.example).ok());
+            // Elements that do not go together, such as addresses of both IP versions, go alone.
+            let example = Some(field.example).filter(|example| !example.is_empty());
+            let example = example.and_then(|example| inner.read(example).ok());
+            let alone = inner.samples().into_iter().chain(example);
             values.extend(alone.map(|value| Value::List(Arc::from([value]))));
         }
         let mut values: Vec<Option<Value>> = values.into_iter().map(Some).collect();

@@ -10,12 +10,7 @@ use volley_object::{Class, FieldError, Value, classes};
 pub(super) fn request(command: ObjectCommand, args: &mut Args<'_>) -> Result<Request, SyntaxError> {
     let gone = || SyntaxError::new(1, format!("{} was removed meanwhile", command.class));
     let class = classes().get(command.class).cloned().ok_or_else(gone)?;
-    let pattern = match command.verb {
-        Verb::Set(i) => class.set_patterns().get(i),
-        Verb::Unset(i) => class.unset_patterns().get(i),
-        Verb::UnsetAny(i) => class.unset_any_patterns().get(i),
-        Verb::Default => None,
-    };
+    let pattern = command.pattern(&class);
     let read = read(&class, pattern, args.all())?;
     let end = args.column();
     let placed = |error: FieldError| {

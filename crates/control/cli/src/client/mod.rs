@@ -47,10 +47,7 @@ fn carry_out(
     {
         return done;
     }
-    let arping = match &command {
-        Ok(command) => matches!(command.action, Action::Query(Query::Arping(_), _)).then_some(()),
-        Err(_) => None,
-    };
+    let is_arping = matches!(&command, Ok(command) if matches!(command.action, Action::Query(Query::Arping(_), _)));
     match command.map(|c| c.action) {
         Ok(Action::Builtin(Builtin::Exec { file, undo })) => {
             let run = if undo { all_or_none } else { batch };
@@ -70,7 +67,7 @@ fn carry_out(
         return screen.show(&answer.text, out);
     };
     writeln!(out, "{}", Answer::json(&data)).map_err(ClientError::Output)?;
-    match arping.map(|_| serde_json::from_value::<ArpingReply>(data)) {
+    match is_arping.then(|| serde_json::from_value::<ArpingReply>(data)) {
         Some(Ok(reply)) if reply.received == 0 => Err(ClientError::Refused {
             column: None,
             message: render::arping_failure(&reply),

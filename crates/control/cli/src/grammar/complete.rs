@@ -9,6 +9,7 @@ use super::words;
 use super::{NameKind, Names};
 use serde::{Deserialize, Serialize};
 use volley_model::quote;
+use volley_object::Kind;
 
 /// Longest line that is completed, in bytes: it is walked once for every word that fits.
 const MAX_COMPLETED: usize = 4096;
@@ -153,7 +154,7 @@ fn meaning(before: &str, word: &str) -> String {
         _ => {}
     }
     match &led[..] {
-        [] => inside(&way),
+        [] => given(&way, last).unwrap_or_else(|| inside(&way)),
         [only] => only.text.to_owned(),
         [first, more @ ..] => {
             let whole = way.accepted().map(|(command, _)| command.text);
@@ -175,6 +176,27 @@ fn of_one_class(commands: &[CommandDef]) -> Option<&'static str> {
     one.then_some(first.text)
 }
 
+/// What a word of a command about an object means, by the class: the field to which it gives a value, and the value; of another
+/// word what the command does that ends with it.
+fn given(way: &Walk, word: &str) -> Option<String> {
+    let (command, _) = way.accepted()?;
+    let Id::Object(object) = command.id else {
+        return None;
+    };
+    let classes = volley_object::classes();
+    let class = classes.get(object.class)?;
+    let Some((at, value)) = object.pattern(class)?.given_by(word) else {
+        return Some(command.text.to_owned());
+    };
+    let field = class.fields().get(*at)?;
+    if let Kind::Choice(all) = &field.kind
+        && let Some((_, doc)) = all.iter().find(|(name, _)| Some(*name) == value.as_text())
+    {
+        return Some((*doc).to_owned());
+    }
+    Some(format!("{}: {value}.", field.doc.trim_end_matches('.')))
+}
+
 /// A keyword without a meaning: a test sees to it that there is none.
 const UNKNOWN: &str = "switches it on by itself";
 
@@ -188,6 +210,7 @@ fn inside(way: &Walk) -> String {
     match (slot, &behind[..]) {
         // Words that may follow any other are no part of this one.
         (Some(slot), [Eats::Slot(_), ..]) => format!("followed by <{}>: {}", slot.name, slot.text),
+        (_, [Eats::Word(one)]) => format!("followed by {}", one.text),
         (_, [Eats::Word(one), Eats::Word(two)]) => {
             format!("followed by {} or {}", one.text, two.text)
         }

@@ -28,7 +28,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
-    ("bridge-domain", BRIDGE_DOMAIN),
     ("config commit", COMMIT),
     (
         "config diff",
@@ -46,7 +45,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         "config show",
         &[("commit", "The commit of this number, instead of what runs.")],
     ),
-    ("create bridge-domain", BRIDGE_DOMAIN),
     ("create dpdk", DPDK),
     (
         "create host-interface",
@@ -196,67 +194,7 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
     ("ip mroute", MROUTE),
     ("ip route", ROUTE),
     ("ip6 mroute", MROUTE),
-    (
-        "ip6 nd",
-        &[
-            ("no", "Remove the prefix that follows."),
-            (
-                "ra-managed-config-flag",
-                "Set flag M: hosts get addresses by DHCPv6.",
-            ),
-            (
-                "ra-other-config-flag",
-                "Set flag O: hosts get other settings by DHCPv6.",
-            ),
-            ("ra-send", "Send router advertisements."),
-            ("ra-suppress", "Send no router advertisements."),
-            (
-                "ra-suppress-link-layer",
-                "Leave the MAC address out of router advertisements.",
-            ),
-            (
-                "ra-suppress-mtu",
-                "Leave the MTU out of router advertisements.",
-            ),
-        ],
-    ),
-    (
-        "ip6 nd address autoconfig",
-        &[
-            (
-                "default-route",
-                "Use the default routers that advertise themselves.",
-            ),
-            (
-                "disable",
-                "Configure no addresses from router advertisements.",
-            ),
-        ],
-    ),
-    (
-        "ip6 nd prefix",
-        &[
-            (
-                "no-advertise",
-                "Leave the prefix out of router advertisements.",
-            ),
-            (
-                "no-autoconfig",
-                "Clear flag A: hosts configure no addresses from the prefix.",
-            ),
-        ],
-    ),
     ("ip6 route", ROUTE),
-    (
-        "l2fib add",
-        &[
-            ("filter", "Drop frames to and from this MAC address."),
-            (
-                "static",
-                "The station does not move: what another port says is ignored.",
-            ),
-        ],
-    ),
     (
         "l2fib flush-mac",
         &[
@@ -388,10 +326,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("save", COMMIT),
     (
-        "set",
-        &[("reassembly", "Limits of the reassembly of fragments.")],
-    ),
-    (
         "set dpdk eal",
         &[
             ("huge-pages", "Use huge pages."),
@@ -406,23 +340,11 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         &[("arc", "Feature arc that the feature is on.")],
     ),
     (
-        "set interface dad",
-        &[("off", "Send no probes: addresses are used at once.")],
-    ),
-    (
         "set interface feature",
         &[("arc", "Feature arc that the feature is on.")],
     ),
-    ("set interface igmp", QUERIER),
     ("set interface ip", ADDRESS),
     ("set interface ip6", ADDRESS),
-    (
-        "set interface l2 bridge",
-        &[(
-            "shg",
-            "Split-horizon group: ports of one group send each other nothing.",
-        )],
-    ),
     (
         "set interface mac address",
         &[(
@@ -430,7 +352,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
             "The address that the device has, or that is made for the interface.",
         )],
     ),
-    ("set interface mld", QUERIER),
     (
         "set interface mtu",
         &[
@@ -439,23 +360,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
                 "The MTU that the device has, or that is usual for its kind.",
             ),
             ("packet", "The L3 MTU, which is the only one there is."),
-        ],
-    ),
-    (
-        "set interface rss",
-        &[
-            ("all", "Every worker."),
-            (
-                "auto",
-                "Spread packets while one worker is busy and another is not.",
-            ),
-            ("crc32c", "Hash by CRC-32C."),
-            ("inner", "Hash the innermost packet of a tunnel."),
-            (
-                "symmetric",
-                "Both directions of a flow go to the same worker.",
-            ),
-            ("toeplitz", "Hash by Toeplitz, as cards do."),
         ],
     ),
     (
@@ -550,13 +454,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
-        "test l2patch",
-        &[
-            ("del", "Undo the patch."),
-            ("tx", "Interface that transmits what the other receives."),
-        ],
-    ),
-    (
         "trace add",
         &[("filter", "Only packets that match this expression.")],
     ),
@@ -581,29 +478,6 @@ const KEYWORDS: &[(&str, &[(&str, &str)])] = &[
 ];
 
 const ADDRESS: &[(&str, &str)] = &[("del", "Remove the address.")];
-
-const BRIDGE_DOMAIN: &[(&str, &str)] = &[
-    (
-        "flood",
-        "Send frames to groups and to all stations to every port.",
-    ),
-    ("forward", "Forward frames to known stations."),
-    (
-        "group-fwd-mask",
-        "Reserved group addresses whose frames are forwarded, as bits.",
-    ),
-    ("learn", "Learn stations from frames."),
-    (
-        "mac-age",
-        "Minutes after which a silent station is forgotten; 0: never.",
-    ),
-    ("mac-limit", "Stations that are learned at most."),
-    ("no-flood", "Drop frames to groups and to all stations."),
-    ("no-forward", "Drop frames to known stations."),
-    ("no-learn", "Learn no stations."),
-    ("no-uu-flood", "Drop frames to unknown stations."),
-    ("uu-flood", "Send frames to unknown stations to every port."),
-];
 
 const COMMIT: &[(&str, &str)] = &[
     ("comment", "A text that the history keeps."),
@@ -639,11 +513,6 @@ const NEIGHBOR: &[(&str, &str)] = &[
         "static",
         "Neighbours that are configured are always static.",
     ),
-];
-
-const QUERIER: &[(&str, &str)] = &[
-    ("off", "Query no hosts."),
-    ("on", "Query hosts for the groups that they listen to."),
 ];
 
 const ROUTE: &[(&str, &str)] = &[
@@ -732,7 +601,10 @@ const SUB_INTERFACE: &[(&str, &str)] = &[
 ];
 
 const VIRTIO: &[(&str, &str)] = &[
-    ("event-idx", "Suppress notifications that nobody waits for."),
+    (
+        "event-idx",
+        "Suppress notifications for which the peer does not wait.",
+    ),
     ("gso", "Exchange packets that are segmented later."),
     ("hwaddr", "MAC address; without it one is made."),
     ("packed", "Use packed rings."),

@@ -29,6 +29,18 @@ pub(crate) struct ObjectCommand {
     pub(crate) verb: Verb,
 }
 
+impl ObjectCommand {
+    /// The pattern of the command in its class; none for `default`, which every class has.
+    pub(crate) fn pattern(self, class: &Class) -> Option<&volley_object::pattern::Pattern> {
+        match self.verb {
+            Verb::Set(i) => class.set_patterns().get(i),
+            Verb::Unset(i) => class.unset_patterns().get(i),
+            Verb::UnsetAny(i) => class.unset_any_patterns().get(i),
+            Verb::Default => None,
+        }
+    }
+}
+
 /// The commands of all classes with their patterns.
 pub(super) fn commands(classes: &Classes) -> Vec<(CommandDef, Pattern)> {
     let mut all = Vec::new();

@@ -27,7 +27,7 @@ const FILES: [(&str, &str); 5] = [
     ("README.md", "usr/share/doc/volley/README.md"),
     ("LICENSE", "usr/share/doc/volley/copyright"),
 ];
-/// The group is made, and systemd is told that there is a new unit; nothing is started.
+/// Creates the group and has systemd read its units again; starts nothing.
 const AFTER: &str = "#!/bin/sh\nset -e\nif command -v systemd-sysusers > /dev/null; then systemd-sysusers volley.conf; else getent group volley > /dev/null || groupadd --system volley; fi\nif [ -d /run/systemd/system ]; then systemctl daemon-reload || true; fi\n";
 /// A service that runs is stopped before its files go.
 const BEFORE_REMOVAL: &str = "#!/bin/sh\nset -e\nif [ \"$1\" = remove ] && [ -d /run/systemd/system ]; then systemctl stop volley.service || true; fi\n";

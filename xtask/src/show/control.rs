@@ -118,10 +118,7 @@ pub const ITEMS: [Item; 23] = [
     item(
         "package",
         "Debian package with the systemd unit, unpacked and tried",
-        Work::Call(|sitting| {
-            let binary = sitting.home.volley();
-            Outcome::of(crate::deb::run(sitting.home, Some(binary), None))
-        }),
+        Work::Call(package),
     ),
     item(
         "book",
@@ -129,6 +126,12 @@ pub const ITEMS: [Item; 23] = [
         Work::Command(BOOK),
     ),
 ];
+
+/// The Debian packages around the release build.
+pub(super) fn package(sitting: &Sitting<'_>) -> Outcome {
+    let binary = sitting.home.volley();
+    Outcome::of(crate::deb::run(sitting.home, Some(binary), None))
+}
 
 /// The output of one test of the daemon's commits.
 fn test(sitting: &Sitting<'_>, name: &str, kills: &str) -> Result<String, String> {

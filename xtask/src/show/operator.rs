@@ -1,6 +1,6 @@
 //! The items of "An operator's first week": what a person types, and sees.
 
-use super::{Item, Work, item, long};
+use super::{Item, Work, control, item, long};
 use crate::fresh;
 
 pub const ITEMS: &[Item] = &[
@@ -190,7 +190,7 @@ pub const ITEMS: &[Item] = &[
     ),
     item(
         "monitor",
-        "packets on the terminal; pcapng that tcpdump reads and counts; a client that does not read holds nobody up",
+        "packets on the terminal; pcapng that tcpdump reads and counts; a client that does not read delays no other client",
         Work::Command(&[
             "test",
             "-p",
@@ -262,6 +262,11 @@ pub const ITEMS: &[Item] = &[
         Work::Command(&[
             "test", "-p", "volley", "--test", "rights", "--test", "golden",
         ]),
+    ),
+    item(
+        "binary-size",
+        "22: the installed binary has 25 MB at most; its debug symbols are in a package of their own",
+        Work::Call(control::package),
     ),
     item(
         "edited-file",

@@ -297,7 +297,7 @@ fn a_capture_on_standard_output_is_read_by_tcpdump() {
 }
 
 #[test]
-fn a_client_that_does_not_read_loses_packets_and_holds_nobody_up() {
+fn a_client_that_does_not_read_loses_packets_and_delays_no_other() {
     let daemon = Daemon::start("", &[]);
     daemon.ok("create packet-generator interface pg0");
     daemon.ok("set interface state pg0 up");

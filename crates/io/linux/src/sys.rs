@@ -213,7 +213,7 @@ pub fn link_speed(socket: BorrowedFd<'_>, name: &str) -> Option<u32> {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_data = settings.as_mut_ptr().cast();
-    // SAFETY: `request` names `settings`, which has room for the header and as many words of masks as a kernel can ask for;
+    // SAFETY: `request` names `settings`, which has room for the header and as many words of masks as a kernel can have;
     // both outlive the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) }).ok()?;
     // The first answer is how many words a mask has, negative, in the last byte of the fourth word; nothing else is in it.

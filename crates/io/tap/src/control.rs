@@ -1,6 +1,6 @@
 //! Makes taps, sets them up in the kernel, takes them away.
 
-use crate::queue::{Own, TapRx, TapTx};
+use crate::queue::{OwnMac, TapRx, TapTx};
 use crate::served::{self, Carrier, Served};
 use crate::sys::{self, Layer};
 use std::cell::Cell;
@@ -238,7 +238,7 @@ impl TapHandler {
         files: &[Arc<File>],
         layer: Layer,
     ) -> Result<IfIdx, ModelError> {
-        let own = Own::new(self.driver.surroundings().0);
+        let own = OwnMac::new(self.driver.surroundings().0);
         let rx = files
             .iter()
             .map(|file| TapRx::new(file.clone(), kernel.status.clone(), layer, own.clone()));

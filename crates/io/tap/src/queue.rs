@@ -20,23 +20,23 @@ const CALM: u32 = 64;
 const REST: u32 = 1000;
 const ETHERNET: usize = 14;
 
-/// The interface that a tun's packets go to: its MAC address may change at any time. Its index is known after its queues are
-/// there.
+/// MAC address of the interface that receives a tun's packets. The address may change at any time, and the index of the
+/// interface is known only after its queues exist.
 #[derive(Clone)]
-pub struct Own {
+pub struct OwnMac {
     table: Arc<IfTable>,
     index: Arc<OnceLock<IfIdx>>,
 }
 
-impl Own {
+impl OwnMac {
     pub fn new(table: Arc<IfTable>) -> Self {
         let index = Arc::default();
-        Own { table, index }
+        OwnMac { table, index }
     }
 
-    /// Tell its index, once.
+    /// Sets the index of the interface, once.
     pub fn set_index(&self, index: IfIdx) {
-        // Only its creation sets it.
+        // Only the creation of the interface sets it.
         let _ = self.index.set(index);
     }
 
@@ -52,7 +52,7 @@ pub struct TapRx {
     file: Arc<File>,
     status: Arc<Status>,
     layer: Layer,
-    own: Own,
+    own: OwnMac,
     /// In front of every packet of a tun, up to the type.
     addresses: [u8; 12],
     /// What of a long packet does not fit the first buffer is read behind [`DATA`] bytes of it.
@@ -65,7 +65,7 @@ pub struct TapRx {
 
 impl TapRx {
     /// A queue's receiving side. A tun's packets get an Ethernet header to the interface's MAC address.
-    pub fn new(file: Arc<File>, status: Arc<Status>, layer: Layer, own: Own) -> Self {
+    pub fn new(file: Arc<File>, status: Arc<Status>, layer: Layer, own: OwnMac) -> Self {
         let mut addresses = [0; 12];
         addresses[6..].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
         TapRx {

@@ -205,7 +205,7 @@ impl Control {
         };
         if !self.learns(iface) {
             return refuse(
-                "nobody can answer at the other end of an interface of this kind".to_owned(),
+                "an interface of this kind has no link with stations that could answer".to_owned(),
             );
         }
         if link.addresses.iter().any(|a| a.addr() == query.address) {

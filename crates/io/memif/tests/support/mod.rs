@@ -78,7 +78,7 @@ impl Router {
         let owned = self.owners.apply(&request);
         let mut handlers = self.handlers.iter_mut();
         let answer = owned.or_else(|| handlers.find_map(|h| h.apply(&request)));
-        answer.expect("somebody takes it").map(|_| ())
+        answer.expect("a handler takes the request").map(|_| ())
     }
 
     pub fn socket(&mut self, id: u32, filename: PathBuf) -> Result<(), ModelError> {

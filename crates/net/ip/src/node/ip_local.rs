@@ -1,5 +1,6 @@
-//! ip4-local, ip6-local: packets for the router itself. ICMP goes on, and so do UDP datagrams on the port of a feature;
-//! nobody listens for anything else, and the sender is told so (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Section 12 of `docs/forwarding-rules.md`.
+//! ip4-local, ip6-local: packets for the router itself. ICMP goes on, and so do UDP datagrams on the port of a feature. The
+//! sender of any other packet gets an ICMP error (RFC 1122, 3.2.2.1; RFC 4443, 3.1 and 3.4). Section 12 of
+//! `docs/forwarding-rules.md`.
 
 use crate::local::listener;
 use crate::{Icmp, IpTrace};

@@ -277,8 +277,7 @@ fn a_session_reads_as_the_golden_file_has_it() {
 #[test]
 fn a_user_of_group_volley_has_the_same_session() {
     let Some(users) = Users::new() else { return };
-    let mut daemon = users.daemon(&config(256, "auto"), &[]);
-    daemon.client = users.program("cyd");
+    let daemon = users.daemon_of_the_group(&config(256, "auto"), &[]);
     assert!(daemon.ok("show log").contains("ready"));
     let got = session(daemon);
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/router.txt");

@@ -1,5 +1,5 @@
 //! Settings of a running router, committed one at a time and rolled back: no ping is lost on the way, unless the difference
-//! marks an interface that is created again.
+//! marks an interface that is created again. An ordinary user who is in group `volley` types every command.
 //!
 //! Needs root, `ip` and `ping`; says so and passes where they are not there.
 
@@ -8,6 +8,7 @@ mod support;
 use std::time::{Duration, Instant};
 use support::bed::Bed;
 use support::pinging::{Pinged, Pinging, now};
+use support::users::Users;
 use support::{Daemon, Folder};
 
 /// Commands that set something of a router between the hosts a and b, and none of which is meant to stop their traffic.
@@ -40,9 +41,9 @@ const SETTINGS: [&str; 22] = [
 const AFTER: Duration = Duration::from_millis(1500);
 
 /// The router of [`Bed::router`] with a state directory, and its first commit.
-fn committed(bed: &Bed, folder: &Folder) -> Daemon {
+fn committed(bed: &Bed, users: &Users, folder: &Folder) -> Daemon {
     let state = folder.file("state").display().to_string();
-    let daemon = bed.router_by("", &["--state-dir", &state]);
+    let daemon = bed.router_of(users.daemon_of_the_group("", &["--state-dir", &state]));
     daemon.ok("config commit");
     let end = Instant::now() + Duration::from_secs(20);
     while bed.pings("a", "10.78.0.2", 3, "0.1") + bed.pings("a", "2001:db8:78::2", 3, "0.1") < 6 {
@@ -57,8 +58,9 @@ const TRIED: usize = 200;
 #[test]
 fn a_setting_and_its_rollback_interrupt_no_ping_unless_the_difference_says_so() {
     let Some(bed) = Bed::new() else { return };
+    let Some(users) = Users::new() else { return };
     let folder = Folder::new();
-    let daemon = committed(&bed, &folder);
+    let daemon = committed(&bed, &users, &folder);
     let index =
         |end: &str| daemon.json(&format!("show interface {end}"))["interfaces"][0]["index"].clone();
     let were = [index("left"), index("right")];

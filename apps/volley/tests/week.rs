@@ -1,5 +1,6 @@
 //! An operator's first week, scripted: a boot without one of the interfaces, and interfaces of every kind that go down and up, are
-//! deleted and created again, while other packets pass and FRR speaks with its neighbours.
+//! deleted and created again, while other packets pass and FRR speaks with its neighbours. An ordinary user who is in group
+//! `volley` types every command.
 //!
 //! `VOLLEY_WEEK=N` makes N rounds of each kind (5 without it), and lets the missing interface appear after 30 seconds instead of 3.
 //! Needs root, `ip` and `ping`; FRR where it is installed. Says so and passes, or leaves FRR out, where they are not there.
@@ -22,6 +23,7 @@ use support::bed::{Bed, Space, interface, resident_kib, wait_for_link};
 use support::http::Http;
 use support::mirror::{in_step, soon};
 use support::pinging::Pinged;
+use support::users::Users;
 use support::{Daemon, Folder};
 
 /// The fewest rounds that show whether memory grows.
@@ -236,8 +238,8 @@ fn interfaces_of_every_kind_come_and_go_and_nothing_is_left() {
 }
 
 /// The router of the bed with LCP taps, committed.
-fn committed(bed: &Bed, twins: &Space, state: &str) -> Daemon {
-    let daemon = bed.router_by("", &["--state-dir", state]);
+fn committed(bed: &Bed, users: &Users, twins: &Space, state: &str) -> Daemon {
+    let daemon = bed.router_of(users.daemon_of_the_group("", &["--state-dir", state]));
     for end in ["left", "right"] {
         daemon.ok(&format!("lcp create {end} host-if {end} netns {}", twins.0));
     }
@@ -249,13 +251,14 @@ fn committed(bed: &Bed, twins: &Space, state: &str) -> Daemon {
 #[test]
 fn a_boot_without_an_interface_waits_for_it_with_all_that_depends_on_it() {
     let Some(bed) = Bed::new() else { return };
+    let Some(users) = Users::new() else { return };
     let (twins, state) = (Space::new(bed.name("k")).unwrap(), Folder::new());
     twins.ip("link set lo up");
     let state = state.file("state").display().to_string();
-    committed(&bed, &twins, &state).stop("TERM");
+    committed(&bed, &users, &twins, &state).stop("TERM");
     bed.ip("r", "link del right");
 
-    let mut daemon = Daemon::start("", &["--state-dir", &state]);
+    let mut daemon = users.daemon_of_the_group("", &["--state-dir", &state]);
     let log = daemon.log();
     assert!(log.contains("commit 1 is in force"), "{log}");
     let speakers = Speakers::start(&bed, &twins, &[("a", 77), ("b", 78)]);

@@ -26,7 +26,7 @@ pub const ITEMS: &[Item] = &[
     ),
     item(
         "in-place",
-        "200 settings committed and rolled back: no ping is lost, unless the difference marks an interruption",
+        "200 settings that a user of group volley commits and rolls back: no ping is lost, unless the difference marks an interruption",
         Work::Command(&["test", "-p", "volley", "--test", "in_place"]),
     ),
     item(
@@ -275,12 +275,12 @@ pub const ITEMS: &[Item] = &[
     ),
     item(
         "week-boot",
-        "a boot without an interface that appears later: it is waited for, then traffic flows and FRR's sessions come up",
+        "a user of group volley types: a boot without an interface that appears later: it is waited for, then traffic flows and FRR's sessions come up",
         Work::Command(&["test", "-p", "volley", "--test", "week", "a_boot"]),
     ),
     item(
         "week-interfaces",
-        "interfaces of every kind go down and up, are deleted and created 5 times: no ping lost, nothing left, FRR stays up",
+        "a user of group volley types: interfaces of every kind go down and up, are deleted and created 5 times: no ping lost, nothing left, FRR stays up",
         Work::Command(&["test", "-p", "volley", "--test", "week", "interfaces_of"]),
     ),
     long(

@@ -125,7 +125,11 @@ impl Bed {
 
     /// The same with a configuration file and more arguments.
     pub fn router_by(&self, config: &str, more: &[&str]) -> Daemon {
-        let mut daemon = Daemon::start(config, more);
+        self.router_of(Daemon::start(config, more))
+    }
+
+    /// The same with a daemon that runs and has no configuration yet.
+    pub fn router_of(&self, mut daemon: Daemon) -> Daemon {
         let space = self.name("r");
         for (host, end, net) in [("a", "left", 77), ("b", "right", 78)] {
             daemon.ok(&format!(

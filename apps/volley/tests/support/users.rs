@@ -70,7 +70,8 @@ impl Users {
 
     /// A daemon of root that knows these users.
     pub fn daemon(&self, config: &str, more: &[&str]) -> Daemon {
-        let script = "mount --make-rprivate / && mount --bind \"$0/passwd\" /etc/passwd && \
+        // What is mounted later outside, such as names of network namespaces, is seen inside, and not the other way.
+        let script = "mount --make-rslave / && mount --bind \"$0/passwd\" /etc/passwd && \
             mount --bind \"$0/group\" /etc/group && exec \"$@\"";
         let folder = self.folder.0.display().to_string();
         let volley = env!("CARGO_BIN_EXE_volley");
@@ -78,6 +79,13 @@ impl Users {
         let mut daemon = Daemon::start_by(&program, config, more, &[]);
         self.namespace.set(daemon.pid());
         daemon.client = self.program("root");
+        daemon
+    }
+
+    /// The same, whose client runs as a user who is in group `volley` and has no other right.
+    pub fn daemon_of_the_group(&self, config: &str, more: &[&str]) -> Daemon {
+        let mut daemon = self.daemon(config, more);
+        daemon.client = self.program("cyd");
         daemon
     }
 

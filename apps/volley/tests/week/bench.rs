@@ -6,6 +6,7 @@ use super::support::bed::{Bed, Space, must};
 use super::support::mirror::{in_step, soon};
 use super::support::pinging::Pinging;
 use super::support::routing::{FRR, Routing, SETTLE, able, within};
+use super::support::users::Users;
 use super::support::{Daemon, Folder, signal};
 use std::process::{Child, Command, Stdio};
 
@@ -126,8 +127,9 @@ impl Drop for Flood {
 pub struct Bench {
     pub bed: Bed,
     pub folder: Folder,
-    /// The router that the week is about.
+    /// The router that the week is about. An ordinary user types.
     pub daemon: Daemon,
+    _users: Users,
     /// The Volley at the other ends.
     pub peer: Daemon,
     /// The namespaces of the LCP taps, of the router's kernel interfaces, and of what is at their other ends.
@@ -139,7 +141,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Option<Bench> {
-        let bed = Bed::new()?;
+        let (bed, users) = (Bed::new()?, Users::new()?);
         let space = |at: &str| {
             let space = Space::new(bed.name(at)).unwrap();
             space.ip("link set lo up");
@@ -147,7 +149,8 @@ impl Bench {
         };
         let (twins, wires, peers) = (space("k"), space("w"), space("p"));
         // The log keeps records in memory, up to a limit: without those of every change the memory that is left shows leaks.
-        let daemon = bed.router_by("", &["--log", "warn,daemon=info"]);
+        let log = ["--log", "warn,daemon=info"];
+        let daemon = bed.router_of(users.daemon_of_the_group("", &log));
         for end in ["left", "right"] {
             daemon.ok(&format!("lcp create {end} host-if {end} netns {}", twins.0));
         }
@@ -161,6 +164,7 @@ impl Bench {
             bed,
             folder: Folder::new(),
             daemon,
+            _users: users,
             peer: Daemon::start("", &[]),
             twins,
             wires,

@@ -1,13 +1,13 @@
 //! `volley config ...`: check a file without a daemon; show, compare, commit and go back with one.
 
-use crate::check::{self, Scope};
-use crate::run::commits::parted;
 use clap::{Subcommand, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use volley_cli::client::{ClientError, one_shot};
 use volley_config::ConfigErrors;
 use volley_control::{Core, TransactionError};
+use volley_daemon::check::{self, Scope};
+use volley_daemon::run::commits::parted;
 use volley_model::quote;
 
 /// `volley config ...`

@@ -1,8 +1,8 @@
 //! `volley doc`: pages that are made from the program itself, so that they cannot go stale unseen.
 
-use crate::stack::{Stack, StackError};
 use clap::ValueEnum;
 use volley_cli::{View, render};
+use volley_daemon::stack::{Stack, StackError};
 use volley_graph::Clock;
 use volley_model::{EngineSettings, Query};
 

@@ -3,30 +3,19 @@
 //! Every error is one sentence on standard error (a configuration file: one per error) and exit code 1.
 #![forbid(unsafe_code)]
 
-mod bench;
-mod calls;
-mod check;
 mod config;
 mod ctl;
-mod demo;
 mod doc;
 mod doctor;
-mod features;
-mod lcp;
-mod notice;
-mod objects;
-mod observe;
-mod reference;
-mod run;
-mod stack;
-mod watch;
-mod workers;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
+use volley_bench as bench;
+use volley_daemon::{objects, run};
+use volley_demo as demo;
 
 /// What workers write shares no line with what others read.
 #[global_allocator]

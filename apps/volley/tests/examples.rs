@@ -11,9 +11,6 @@
 //! | `text,syntax` | how a command is written, with words that stand for others |
 //! | `sh` | commands of other programs |
 
-#[path = "../src/features.rs"]
-mod features;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -107,7 +104,7 @@ fn fault(text: &str, whole: bool) -> Option<String> {
 
 /// Registers the classes of objects, as the program does.
 fn define() {
-    features::classes().unwrap();
+    volley_daemon::objects::register().unwrap();
 }
 
 #[test]

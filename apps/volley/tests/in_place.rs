@@ -40,8 +40,10 @@ const SETTINGS: [&str; 22] = [
 /// How long after a marked interruption pings may still be lost.
 const AFTER: Duration = Duration::from_millis(1500);
 
-/// The router of [`Bed::router`] with a state directory, and its first commit.
-fn committed(bed: &Bed, users: &Users, folder: &Folder) -> Daemon {
+/// The router of [`Bed::router`] with a state directory and its first commit, for a user of group `volley`; none where the test
+/// cannot be root.
+fn committed(bed: &Bed) -> Option<(Daemon, Users, Folder)> {
+    let (users, folder) = (Users::new()?, Folder::new());
     let state = folder.file("state").display().to_string();
     let daemon = bed.router_of(users.daemon_of_the_group("", &["--state-dir", &state]));
     daemon.ok("config commit");
@@ -49,38 +51,36 @@ fn committed(bed: &Bed, users: &Users, folder: &Folder) -> Daemon {
     while bed.pings("a", "10.78.0.2", 3, "0.1") + bed.pings("a", "2001:db8:78::2", 3, "0.1") < 6 {
         assert!(Instant::now() < end, "a does not reach b");
     }
-    daemon
+    Some((daemon, users, folder))
 }
 
 /// How many settings are tried.
 const TRIED: usize = 200;
 
+/// Each setting once, then as many more as are wanted by a fixed sequence (Knuth's linear generator).
+fn tried() -> impl Iterator<Item = &'static str> {
+    let next = |dice: &u64| {
+        let product = dice.wrapping_mul(6_364_136_223_846_793_005);
+        Some(product.wrapping_add(1_442_695_040_888_963_407))
+    };
+    let dice = std::iter::successors(Some(0x2026_1125), next);
+    let more = dice.map(|dice: u64| SETTINGS[(dice >> 33) as usize % SETTINGS.len()]);
+    SETTINGS.into_iter().chain(more).take(TRIED)
+}
+
 #[test]
 fn a_setting_and_its_rollback_interrupt_no_ping_unless_the_difference_says_so() {
     let Some(bed) = Bed::new() else { return };
-    let Some(users) = Users::new() else { return };
-    let folder = Folder::new();
-    let daemon = committed(&bed, &users, &folder);
+    let Some((daemon, _users, _folder)) = committed(&bed) else {
+        return;
+    };
     let index =
         |end: &str| daemon.json(&format!("show interface {end}"))["interfaces"][0]["index"].clone();
     let were = [index("left"), index("right")];
     let pings = ["10.78.0.2", "2001:db8:78::2"].map(|to| Pinging::start(&bed, to, "0.02"));
-    // Each once first, then by a fixed sequence (Knuth's linear generator) as many more as are wanted.
-    let mut dice = 0x2026_1125u64;
-    let mut next = |n: usize| {
-        dice = dice
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        if n < SETTINGS.len() {
-            n
-        } else {
-            (dice >> 33) as usize % SETTINGS.len()
-        }
-    };
     let mut interrupted: Vec<(f64, f64)> = Vec::new();
     let mut steps: Vec<(f64, &str)> = Vec::new();
-    for n in 0..TRIED {
-        let setting = SETTINGS[next(n)];
+    for (n, setting) in tried().enumerate() {
         steps.push((now(), setting));
         daemon.ok(setting);
         daemon.ok("config commit");

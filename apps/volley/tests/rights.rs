@@ -1,8 +1,6 @@
 //! Who may do what: real users of a mount namespace with its own `/etc/passwd` and `/etc/group`, by `volley ctl` and curl;
 //! tokens with roles over TLS; the listener for metrics.
 
-#[path = "../src/features.rs"]
-mod features;
 mod support;
 
 use serde_json::Value;
@@ -292,7 +290,7 @@ fn every_command_has_the_role_of_its_kind() {
 }
 
 fn register_classes() {
-    features::classes().unwrap();
+    volley_daemon::objects::register().unwrap();
 }
 
 fn rights_of(path: &Path) -> (u32, u32) {

@@ -132,7 +132,7 @@ fn plain(raw: Cow<'_, str>) -> String {
 
 /// A path from the workspace's folder on; of others the last three names.
 fn short(path: &str) -> &str {
-    for inside in ["/crates/", "/apps/", "/xtask/"] {
+    for inside in ["/crates/", "/apps/", "/tools/", "/xtask/"] {
         if let Some(at) = path.rfind(inside) {
             return &path[at + 1..];
         }
@@ -143,7 +143,7 @@ fn short(path: &str) -> &str {
 
 /// Whether a frame is of the workspace, and not of a library: what the compiler put in its place is told by the file.
 pub fn is_own(frame: &Frame) -> bool {
-    ["crates/", "apps/", "xtask/"]
+    ["crates/", "apps/", "tools/", "xtask/"]
         .iter()
         .any(|f| frame.place.starts_with(f))
 }

@@ -5,7 +5,7 @@ use crate::report::{Fail, Outcome, Skip};
 use crate::run::Program;
 
 /// The property tests against the real stack.
-const PROPERTIES: &[&str] = &["test", "-p", "volley", "--bin", "volley", "run::tests"];
+const PROPERTIES: &[&str] = &["test", "-p", "volley-daemon", "--lib", "run::tests"];
 /// The daemon as a service.
 const SERVICE: &[&str] = &["test", "-p", "volley", "--test", "service"];
 /// Reasons, traces and captures of dropped packets.

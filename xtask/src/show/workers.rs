@@ -97,7 +97,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "come-and-go",
         "workers added and removed step by step: nothing lost, totals whole",
-        Work::Command(&["test", "-p", "volley", "--bin", "volley", "workers::tests"]),
+        Work::Command(&["test", "-p", "volley-daemon", "--lib", "workers::tests"]),
     ),
     item(
         "show",
@@ -112,7 +112,7 @@ pub const ITEMS: [Item; 21] = [
     item(
         "stack-trace",
         "the stack of a worker that stands still",
-        Work::Command(&["test", "-p", "volley", "--bin", "volley", "calls::tests"]),
+        Work::Command(&["test", "-p", "volley-daemon", "--lib", "calls::tests"]),
     ),
     item(
         "hand-over",

@@ -23,21 +23,21 @@ const OTHERS: [(&str, &str); 17] = [
     ("crates/io/shm/src/limits.rs", "/proc and the cgroup"),
     ("crates/io/tap/src/sys.rs", "/dev/net/tun"),
     ("crates/io/vhost/src/kernel/sys.rs", "/dev/vhost-net"),
-    ("apps/volley/src/calls.rs", "/proc and the running program"),
+    ("apps/daemon/src/calls.rs", "/proc and the running program"),
     ("apps/volley/src/doctor/machine.rs", "/proc, /sys and /dev"),
-    ("apps/volley/src/observe.rs", "/proc/cpuinfo"),
+    ("apps/daemon/src/observe.rs", "/proc/cpuinfo"),
     (
-        "apps/volley/src/run/identity.rs",
+        "apps/daemon/src/run/identity.rs",
         "the folder itself, to make names durable",
     ),
-    ("apps/volley/src/run/privileges.rs", "/proc"),
-    ("apps/volley/src/watch.rs", "/proc"),
-    ("apps/volley/src/demo/", "files that the demo made"),
+    ("apps/daemon/src/run/privileges.rs", "/proc"),
+    ("apps/daemon/src/watch.rs", "/proc"),
+    ("tools/demo/src/", "files that the demo made"),
 ];
 
 /// Every place that opens a file by itself.
 pub fn opened(source: &Source) -> Vec<Finding> {
-    let daemon = ["crates/", "apps/volley/src/"];
+    let daemon = ["crates/", "apps/", "tools/"];
     let is_daemon = daemon.iter().any(|dir| source.path.starts_with(dir));
     let is_known = OTHERS.iter().any(|(path, _)| source.path.starts_with(path));
     if source.is_test() || !is_daemon || is_known || source.path.contains("/testbed") {
@@ -74,8 +74,8 @@ mod tests {
         let count = |path: &str, text: &str| opened(&Source::new(path, text)).len();
         let bad = "fn f() { File::open(a); std::fs::read_to_string(b); fs::write(c, d); OpenOptions::new(); }";
         assert_eq!(count("crates/io/pg/src/a.rs", bad), 4);
-        assert_eq!(count("apps/volley/src/run/a.rs", bad), 4);
-        assert_eq!(count("apps/volley/src/watch.rs", bad), 0);
+        assert_eq!(count("apps/daemon/src/run/a.rs", bad), 4);
+        assert_eq!(count("apps/daemon/src/watch.rs", bad), 0);
         assert_eq!(count("crates/io/pg/tests/a.rs", bad), 0);
         assert_eq!(count("xtask/src/a.rs", bad), 0);
         let good = "use std::fs::File; fn f(file: File) { volley_file::open(a); fs::metadata(b); fs::read_dir(c); }";

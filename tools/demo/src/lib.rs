@@ -1,12 +1,13 @@
 //! `volley demo`: a full-size table, real packets, what each node costs, and a check of every packet that left.
 //!
 //! - First every packet goes through once: what came in and what left is captured, and compared with the plain model
-//!   of [`crate::reference`]: each frame byte for byte with its interface, each drop with its reason, all counts.
+//!   of [`volley_reference`]: each frame byte for byte with its interface, each drop with its reason, all counts.
 //! - Then the same packets go round and round for some seconds, and the clocks of the nodes are shown. A sample of what
 //!   leaves meanwhile must be among the frames of the first part.
 //! - Any difference ends it with an error.
 //!
 //! `volley demo --net` is another one: see `net`.
+#![forbid(unsafe_code)]
 
 mod check;
 mod error;
@@ -17,7 +18,6 @@ mod traffic;
 
 pub use error::DemoError;
 
-use crate::reference::Reference;
 use check::Expected;
 use router::{HOPS, Lab, Scratch, Speed};
 use std::io::Write;
@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use table::RouteTable;
 use traffic::{Stream, Traffic};
 use volley_model::quote;
+use volley_reference::Reference;
 
 /// `volley demo ...`
 #[derive(clap::Args)]

@@ -6,6 +6,7 @@
 //!   `tests/oracle` is the model of that.
 //!
 //! It is slow on purpose: one hash table per prefix length, one packet at a time, checksums computed in full.
+#![forbid(unsafe_code)]
 
 use std::collections::HashMap;
 use std::hash::Hash;

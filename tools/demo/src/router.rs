@@ -1,17 +1,17 @@
 //! The demo's router: three packet-generator interfaces, neighbours behind two of them, and hands to work it.
 
 use super::DemoError;
-use crate::reference::{Hop, Reference, Table, To};
-use crate::stack::Stack;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use volley_cli::{Action, View, parse_line, render};
+use volley_daemon::stack::Stack;
 use volley_graph::{Clock, Worker, WorkerThreads};
 use volley_model::reply::{
     BuffersReply, DropsReply, ErrorRow, ErrorsReply, InterfaceRow, RuntimeReply,
 };
 use volley_model::{EngineSettings, Query, Reply};
+use volley_reference::{Hop, Reference, Table, To};
 
 /// Next hops, half of them behind each egress interface.
 pub const HOPS: u32 = 16;

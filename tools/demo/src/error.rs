@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub enum DemoError {
     /// Volley cannot be put together.
     #[error(transparent)]
-    Stack(#[from] crate::stack::StackError),
+    Stack(#[from] volley_daemon::stack::StackError),
     /// Interfaces between namespaces.
     #[error(transparent)]
     Net(#[from] super::net::NetError),

@@ -299,7 +299,7 @@ mod tests {
             let there = |c: &String| c.starts_with(name);
             assert!(rest.any(there), "{name} is not there in its turn: {text}");
         }
-        assert!(text.contains("apps/volley/src/calls.rs:"), "{text}");
+        assert!(text.contains("apps/daemon/src/calls.rs:"), "{text}");
         assert!(
             text.contains("crates/base/graph/src/worker_threads.rs:"),
             "{text}"

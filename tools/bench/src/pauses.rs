@@ -8,12 +8,12 @@
 use super::BenchError;
 use super::args::PauseArgs;
 use super::path_traffic::dice;
-use crate::stack::Stack;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use volley_cli::Action;
+use volley_daemon::stack::Stack;
 use volley_graph::{Clock, Severity, Worker};
 use volley_model::{EngineSettings, Query, Reply, Request};
 

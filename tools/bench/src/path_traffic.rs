@@ -1,9 +1,9 @@
 //! Packets of several paths in a pattern, and a router that they cross.
 
 use super::BenchError;
-use crate::stack::Stack;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
+use volley_daemon::stack::Stack;
 use volley_graph::{Clock, Worker};
 use volley_model::{EngineSettings, Enter, IsaChoice, Request, Sizes, StreamSource, StreamSpec};
 use volley_pcap::{FileFormat, Packet, Writer, WriterOptions};

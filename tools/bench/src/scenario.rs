@@ -5,10 +5,9 @@ use super::BenchError;
 use super::args::{Args, Scenario, Style};
 use super::rtc::Rtc;
 use super::tables::{self, Rows};
-use crate::reference::{Hop, Reference, Table};
-use crate::stack::Stack;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
+use volley_daemon::stack::Stack;
 use volley_fib::{Path, Source, V4, V6, Via};
 use volley_graph::{Clock, Worker};
 use volley_l2::model::{BridgeDomain, BridgePort, L2FibEntry, L2Patch, MAC_LIMIT, Xconnect};
@@ -18,6 +17,7 @@ use volley_model::{
 };
 use volley_object::Object;
 use volley_pg::Preload;
+use volley_reference::{Hop, Reference, Table};
 
 /// Where packets come in, by family, and where they all leave.
 const RX_L2: &str = "pg0";
@@ -246,7 +246,7 @@ impl Bench {
             let node = self.stack.engine.borrow_mut().add("bench-rtc", move |_| {
                 Rtc::new(make_table.clone(), fib4.clone(), fib6.clone(), patch, size)
             });
-            let node = node.map_err(crate::stack::StackError::Graph)?;
+            let node = node.map_err(volley_daemon::stack::StackError::Graph)?;
             self.settle();
             for name in [RX_L2, RX_IP4, RX_IP6] {
                 if let Ok(index) = self.stack.interfaces.borrow().index(name) {

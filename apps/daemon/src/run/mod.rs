@@ -7,14 +7,14 @@
 
 mod audit;
 mod backend;
-pub(crate) mod commits;
+pub mod commits;
 mod error;
 mod follow;
 mod identity;
-pub(crate) mod logging;
+pub mod logging;
 mod mirror;
 mod notify;
-pub(crate) mod privileges;
+pub mod privileges;
 mod processes;
 mod restore;
 mod session;

@@ -2,11 +2,11 @@
 
 use super::DemoError;
 use super::router::Output;
-use crate::reference::{Reference, Verdict};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use volley_model::reply::{DropsReply, ErrorsReply, Severity};
 use volley_pcap::read_packets;
+use volley_reference::{Reference, Verdict};
 
 /// What must come out of some packets.
 #[derive(Default)]

@@ -183,7 +183,10 @@ impl Table for Lpm6 {
 
 /// Measure, check, print.
 pub fn run(args: &LpmArgs) -> Result<(), BenchError> {
-    let level: Level = args.isa.parse().map_err(crate::stack::StackError::Level)?;
+    let level: Level = args
+        .isa
+        .parse()
+        .map_err(volley_daemon::stack::StackError::Level)?;
     let report = if args.v6 {
         measure::<Lpm6>(args, level)?
     } else {

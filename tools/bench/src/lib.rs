@@ -1,4 +1,5 @@
 //! `volley bench`: what forwarding costs, by scenario, table, vector size and instruction-set level.
+#![forbid(unsafe_code)]
 
 mod args;
 mod lpm;
@@ -26,7 +27,7 @@ use std::process::ExitCode;
 pub enum BenchError {
     /// Volley could not be put together.
     #[error(transparent)]
-    Stack(#[from] crate::stack::StackError),
+    Stack(#[from] volley_daemon::stack::StackError),
     /// The scenario's configuration was refused.
     #[error("the scenario cannot be set up: {0}")]
     Model(#[from] volley_model::ModelError),

@@ -3,10 +3,10 @@
 use super::DemoError;
 use super::router::{Lab, RX_MAC, Scratch, quoted};
 use super::table::{RouteTable, name, shared};
-use crate::reference::{has_timestamp, ones_sum};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use volley_pcap::{FileFormat, LinkType, Packet, Writer, WriterOptions, read_packets};
+use volley_reference::{has_timestamp, ones_sum};
 
 /// Different destinations of a uniform stream.
 const DISTINCT: usize = 65_536;

@@ -16,9 +16,9 @@ use super::measure::{costs, pin};
 use super::pauses::change;
 use super::report::Spread;
 use super::{BenchError, report::NodeCost};
-use crate::stack::Stack;
 use serde::Serialize;
 use std::time::{Duration, Instant};
+use volley_daemon::stack::Stack;
 use volley_graph::{Clock, Worker};
 use volley_model::EngineSettings;
 

@@ -1,0 +1,17 @@
+//! The daemon as a library: the router put together ([`stack`]), the control thread that runs it ([`run`]), and what commands
+//! about a daemon need where none runs ([`check`], [`objects`]).
+//!
+//! The program `volley` is a thin face of it; benchmark, demo and tests drive [`stack::Stack`] in their own process.
+#![forbid(unsafe_code)]
+
+mod calls;
+pub mod check;
+mod features;
+mod lcp;
+mod notice;
+pub mod objects;
+mod observe;
+pub mod run;
+pub mod stack;
+mod watch;
+mod workers;

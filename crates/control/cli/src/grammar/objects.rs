@@ -110,9 +110,9 @@ fn default_command(class: &Class) -> (String, Pattern) {
     let noun = class.name().replace('_', "-");
     let mut text = format!("default {noun}");
     let mut all = vec![word("default", ""), word(&noun, "")];
-    for field in class.keys() {
+    for (at, field) in class.keys().iter().enumerate() {
         text += &format!(" <{}>", field.dashed());
-        all.push(Pattern::Slot(slot(field)));
+        all.push(Pattern::Slot(slot(class, at)));
     }
     (text, Pattern::Seq(all))
 }
@@ -129,7 +129,7 @@ fn converted(class: &Class, pattern: &volley_object::pattern::Pattern) -> Patter
     let each = |all: &[From]| all.iter().map(|p| converted(class, p)).collect();
     match pattern {
         From::Word(it) => word(&it.text, &it.tail),
-        From::Field(at) => Pattern::Slot(slot(&class.fields()[*at])),
+        From::Field(at) => Pattern::Slot(slot(class, *at)),
         From::Seq(all) => Pattern::Seq(each(all)),
         From::OneOf(all) => Pattern::OneOf(each(all)),
         From::Optional(inner) => Pattern::Optional(Box::new(converted(class, inner))),
@@ -137,11 +137,16 @@ fn converted(class: &Class, pattern: &volley_object::pattern::Pattern) -> Patter
     }
 }
 
-/// The slot of a field.
-fn slot(field: &FieldDef) -> &'static Slot {
+/// The slot of a field of a class.
+fn slot(class: &Class, at: usize) -> &'static Slot {
     static SLOTS: Mutex<BTreeMap<(String, String, String), &'static Slot>> =
         Mutex::new(BTreeMap::new());
-    let takes = takes(field);
+    let field = &class.fields()[at];
+    let takes = match (at, field.key, takes(field)) {
+        // Completion offers the objects that exist.
+        (0, true, Takes::Any | Takes::Number) => Takes::Name(NameKind::Object(class.name())),
+        (_, _, takes) => takes,
+    };
     let key = (field.dashed(), field.help(), format!("{takes:?}"));
     let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
     slots.entry(key).or_insert_with(|| {

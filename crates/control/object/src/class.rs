@@ -80,9 +80,10 @@ impl FieldDef {
         }
     }
 
-    /// Bounds of a number, or of the numbers in a list.
-    pub fn limit<N: Into<u64>>(&mut self, (low, high): (N, N)) {
-        let (low, high) = (low.into(), high.into());
+    /// Bounds of a number, or of the numbers in a list. A negative bound makes the range empty, and the class is refused.
+    pub fn limit<N: TryInto<u64>>(&mut self, (low, high): (N, N)) {
+        let low = low.try_into().unwrap_or(u64::MAX);
+        let high = high.try_into().unwrap_or(0);
         let kind = match &mut self.kind {
             Kind::List(inner) => inner,
             other => other,

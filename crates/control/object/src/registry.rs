@@ -127,6 +127,11 @@ impl Classes {
             if field.key && (field.optional || matches!(field.kind, Kind::List(_))) {
                 return refuse(format!("field {name}: a key has one value"));
             }
+            if let Kind::Number { min, max } = field.kind
+                && min > max
+            {
+                return refuse(format!("field {name}: no number is in its range"));
+            }
             if let Some(default) = &field.default
                 && let Err(why) = field.kind.check(default)
             {

@@ -185,6 +185,11 @@ fn contradictions_are_refused_with_one_sentence() {
         default,
         "class test_p1: field height: the default must be a number from 1 to 5, not '9'"
     );
+    let empty = refused("test_p6", &|def| def.fields[1].limit((-1, 5)));
+    assert_eq!(
+        empty,
+        "class test_p6: field height: no number is in its range"
+    );
     let twice = refused("test_p2", &|def| {
         let field = def.fields[1].clone();
         def.fields.push(field);

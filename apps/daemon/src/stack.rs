@@ -16,6 +16,7 @@ use volley_model::{
     Applied, EngineSettings, Handler, IsaChoice, ModelError, ObjectKind, Owners, Query, Reply,
     Request,
 };
+use volley_object::{DefinitionError, Object, ObjectKey};
 use volley_rights::Rights;
 
 /// Why Volley cannot start.
@@ -228,6 +229,19 @@ impl Stack {
         };
         self.log.borrow_mut().end();
         done
+    }
+
+    /// Makes `apply` the owner of a class that is added while the daemon runs.
+    pub(crate) fn own<T: Object + 'static>(
+        &self,
+        apply: impl FnMut(&ObjectKey, Option<T>) -> Result<Applied, ModelError> + 'static,
+    ) -> Result<(), DefinitionError> {
+        self.owners.borrow_mut().own(apply).map(|_class| ())
+    }
+
+    /// Removes the owner of a class.
+    pub(crate) fn disown(&self, class: &str) {
+        self.owners.borrow_mut().disown(class);
     }
 
     /// Refuse what cannot be carried out just now, though it may be later: see [`Handler::ready`].

@@ -1,15 +1,72 @@
 //! The items of "One definition per object".
 
-use super::{Item, Work, item};
+use super::{Item, Sitting, Work, item};
 use crate::home::Home;
 use crate::report::Outcome;
 use crate::run::Program;
+use crate::tidy::source::{self, Source};
+use crate::tidy::tokens;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most that a small feature may change outside its crate.
 const FILES: usize = 3;
 const LINES: usize = 10;
 
+/// Most lines of `crates/control` without netlink: 28,300 were there before, and 6,000 fewer are wanted.
+const CONTROL: usize = 22_300;
+
+/// Names of features, drivers and protocols that the faces must not have: parts of words in code, without tests.
+const NAMES: [&str; 27] = [
+    "memif",
+    "vhost",
+    "virtio",
+    "dpdk",
+    "bridge",
+    "xconnect",
+    "l2",
+    "mroute",
+    "igmp",
+    "mld",
+    "lcp",
+    "urpf",
+    "dhcp",
+    "arp",
+    "neighbor",
+    "unnumbered",
+    "batcher",
+    "rss",
+    "pcap",
+    "tap",
+    "xdp",
+    "vlan",
+    "pg",
+    "reassembly",
+    "icmp",
+    "vpp",
+    "route",
+];
+
 pub const ITEMS: &[Item] = &[
+    item(
+        "closed",
+        "core, config, cli and http name no feature, driver or protocol",
+        Work::Look(|home| Outcome::of(closed(home))),
+    ),
+    item(
+        "size",
+        "lines of crates/control without netlink",
+        Work::Look(|home| Outcome::of(size(home))),
+    ),
+    item(
+        "names",
+        "one spelling per field in file, JSON and command line; every text names its subject",
+        Work::Command(&["test", "-p", "volley-daemon", "--lib", "objects::"]),
+    ),
+    item(
+        "outside",
+        "a class of a crate outside the workspace comes and goes in all faces of a running daemon",
+        Work::Call(outside_crate),
+    ),
     item(
         "cost",
         "files and lines outside its crate that DHCP relay needed, pages and Cargo.lock not counted",
@@ -26,6 +83,96 @@ pub const ITEMS: &[Item] = &[
         Work::Command(&["test", "-p", "volley", "--test", "dhcp_relay"]),
     ),
 ];
+
+/// Rust files of the tree below some folders, without tests.
+fn sources(home: &Home, dirs: &[String]) -> Result<Vec<Source>, String> {
+    let mut all = source::all(home).map_err(|error| error.to_string())?;
+    all.retain(|it| !it.is_test() && dirs.iter().any(|dir| it.path.starts_with(dir)));
+    Ok(all)
+}
+
+/// Whether a word of code, such as `MemifSocket` or `memif_socket`, has a part.
+fn has_part(word: &str, part: &str) -> bool {
+    let mut parts = vec![String::new()];
+    for c in word.chars() {
+        let begins = c.is_uppercase()
+            && parts
+                .last()
+                .is_some_and(|p| !p.ends_with(char::is_uppercase));
+        if begins || !c.is_alphanumeric() {
+            parts.push(String::new());
+        }
+        if let Some(last) = parts.last_mut()
+            && c.is_alphanumeric()
+        {
+            last.push(c);
+        }
+    }
+    let is_it = |it: &String| it.to_lowercase().trim_end_matches('s') == part.trim_end_matches('s');
+    parts.iter().any(is_it)
+}
+
+fn closed(home: &Home) -> Result<String, String> {
+    let faces = ["core", "config", "cli", "http"].map(|name| format!("crates/control/{name}/src/"));
+    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut files = BTreeSet::new();
+    for source in sources(home, &faces)? {
+        for token in tokens::outside_tests(&source.text) {
+            for name in NAMES.iter().filter(|name| has_part(&token.text, name)) {
+                *found.entry(name).or_default() += 1;
+                files.insert(source.path.clone());
+            }
+        }
+    }
+    let total: usize = found.values().sum();
+    let each: Vec<String> = found
+        .iter()
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    let text = format!(
+        "{total} words in {} files (0 wanted): {}",
+        files.len(),
+        each.join(", ")
+    );
+    match total {
+        0 => Ok(text),
+        _ => Err(text),
+    }
+}
+
+fn size(home: &Home) -> Result<String, String> {
+    let mut all = sources(home, &["crates/control/".to_owned()])?;
+    all.retain(|source| {
+        source.path.contains("/src/") && !source.path.starts_with("crates/control/netlink")
+    });
+    let lines = all
+        .iter()
+        .map(|source| source.text.lines().count())
+        .sum::<usize>();
+    let text = format!("{lines} lines without tests, at most {CONTROL}");
+    match lines <= CONTROL {
+        true => Ok(text),
+        false => Err(text),
+    }
+}
+
+/// The tests of the crate outside the workspace, which shares the target folder.
+fn outside_crate(sitting: &Sitting<'_>) -> Outcome {
+    let tests = Program::cargo(sitting.home)
+        .args([
+            "test",
+            "--offline",
+            "--manifest-path",
+            "tests/outside/Cargo.toml",
+        ])
+        .env("CARGO_TARGET_DIR", &sitting.home.target);
+    let done = tests.require();
+    Outcome::of(
+        done.map(|_| {
+            "command line, file, HTTP, OpenAPI, difference, rollback, reference".to_owned()
+        }),
+    )
+}
 
 /// What the commit that adds a crate changes outside of the crate.
 fn cost(home: &Home, crate_dir: &str) -> Result<String, String> {
@@ -70,6 +217,22 @@ fn outside<'t>(numstat: &'t str, crate_dir: &str) -> Vec<(usize, &'t str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_words_are_found() {
+        for word in [
+            "memif",
+            "MemifSocket",
+            "memif_sockets",
+            "is_memif",
+            "memif-socket",
+        ] {
+            assert!(has_part(word, "memif"), "{word}");
+        }
+        for word in ["start", "Taps", "tapestry", "escape"] {
+            assert_eq!(has_part(word, "tap"), word == "Taps", "{word}");
+        }
+    }
 
     #[test]
     fn pages_and_the_crate_itself_are_not_counted() {

@@ -6,9 +6,9 @@ mod layers;
 mod retired;
 mod shared;
 mod sizes;
-mod source;
+pub mod source;
 mod supported;
-mod tokens;
+pub mod tokens;
 mod unsafe_code;
 mod words;
 

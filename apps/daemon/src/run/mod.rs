@@ -8,6 +8,7 @@
 mod audit;
 mod backend;
 pub mod commits;
+mod control;
 mod error;
 mod follow;
 mod identity;
@@ -19,6 +20,7 @@ mod processes;
 mod restore;
 mod session;
 
+pub use control::{Control, ControlError};
 pub use error::RunError;
 
 use crate::stack::Stack;
@@ -31,6 +33,7 @@ use session::Session;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
@@ -41,35 +44,35 @@ use volley_log::Select;
 use volley_model::{Capabilities, EngineSettings, IsaChoice, LogLevels, ModelError, Request};
 
 /// `volley run ...`
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Args {
     /// The configuration file: what the daemon begins with as long as nothing was committed.
     #[arg(short, long = "config", value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// Where commits are kept ($STATE_DIRECTORY; without it nothing can be committed). The last commit goes before FILE.
     #[arg(long, value_name = "DIR")]
-    state_dir: Option<PathBuf>,
+    pub state_dir: Option<PathBuf>,
     /// Apply an earlier commit when the last one cannot be applied.
     #[arg(long)]
-    fallback: bool,
+    pub fallback: bool,
     /// Unix socket of `volley ctl`, instead of the file's.
     #[arg(long)]
-    socket: Option<PathBuf>,
+    pub socket: Option<PathBuf>,
     /// Packets per vector, 1 to 1024, instead of the file's.
     #[arg(long)]
-    vector_size: Option<u32>,
+    pub vector_size: Option<u32>,
     /// Workers to begin with, 1 to 64, instead of the file's.
     #[arg(long)]
-    workers: Option<u32>,
+    pub workers: Option<u32>,
     /// auto, scalar, x86-64-v3 or x86-64-v4, instead of the file's.
     #[arg(long)]
-    isa: Option<IsaChoice>,
+    pub isa: Option<IsaChoice>,
     /// What is logged, instead of the levels of the file's table `log`: a level, and modules with another one, such as info,memif=debug.
     #[arg(long, value_name = "LEVELS")]
-    log: Option<LogLevels>,
+    pub log: Option<LogLevels>,
     /// Where the log goes, instead of the file's: auto, journald, stderr, none or file:PATH.
     #[arg(long, value_name = "DESTINATION")]
-    log_to: Option<logging::LogTo>,
+    pub log_to: Option<logging::LogTo>,
 }
 
 impl Args {
@@ -93,6 +96,11 @@ const FAREWELL: Duration = Duration::from_millis(100);
 
 /// Run until a signal.
 pub fn main(args: Args) -> Result<(), RunError> {
+    main_with(args, None)
+}
+
+/// The same, for a program that adds own classes: the daemon sends its handle when it is ready.
+pub fn main_with(args: Args, to: Option<Sender<Control>>) -> Result<(), RunError> {
     // Commits and captures have secrets in them: what this process creates belongs to its user alone.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let found = Found::look(&args)?;
@@ -102,7 +110,7 @@ pub fn main(args: Args) -> Result<(), RunError> {
         .destination
         == "stderr";
     begun(&args, &found);
-    let done = run(&args, found);
+    let done = run(&args, found, to);
     match &done {
         Ok(()) => info!(target: "daemon", "ended"),
         // The program tells its error on standard error itself.
@@ -136,17 +144,17 @@ fn begun(args: &Args, found: &Found) {
     }
 }
 
-fn run(args: &Args, found: Found) -> Result<(), RunError> {
+fn run(args: &Args, found: Found, to: Option<Sender<Control>>) -> Result<(), RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_keep_alive(privileges::HELPERS)
         .build()
         .map_err(RunError::Runtime)?;
     let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, serve(args, found))
+    local.block_on(&runtime, serve(args, found, to))
 }
 
-async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
+async fn serve(args: &Args, found: Found, to: Option<Sender<Control>>) -> Result<(), RunError> {
     // From here on a signal is noticed, whatever comes first.
     let mut signals = Signals::new().map_err(RunError::Runtime)?;
     let Found {
@@ -196,6 +204,7 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
         .map_or(String::new(), |a| format!(", metrics {a}"));
     let (control, unix) = (engine.socket.display(), http.path().display());
     info!(target: "daemon", "ready, control socket {control}, HTTP {unix}{tcp}{metrics}");
+    hand_out(&daemon, to);
     let session = Session::of(&daemon);
     let mut ended = Ok(());
     let stop = async {
@@ -214,6 +223,15 @@ async fn serve(args: &Args, found: Found) -> Result<(), RunError> {
     drop(running);
     finish(&daemon);
     ended
+}
+
+/// Gives a handle on the daemon to the program that runs it.
+fn hand_out(daemon: &Rc<Daemon>, to: Option<Sender<Control>>) {
+    let Some(to) = to else { return };
+    let (handle, calls) = control::channel();
+    tokio::task::spawn_local(calls.serve(Rc::downgrade(daemon)));
+    // A program that has dropped the receiver wants no handle.
+    let _ = to.send(handle);
 }
 
 /// Hosts hear that this router ends, as long as somebody is there to send it.

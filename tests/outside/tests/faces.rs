@@ -1,0 +1,268 @@
+//! The class of this crate in every face of a running daemon: command line with completion and help, configuration file, HTTP,
+//! OpenAPI, difference, rollback, journal, reference pages. Before it is added and after it is removed no face knows it.
+
+// What is not used here is used by the tests of the daemon.
+#[allow(dead_code)]
+#[path = "../../../apps/volley/tests/support/http.rs"]
+mod http;
+
+use http::Http;
+use lamp::{Color, Lamp, Lamps};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use volley_daemon::run::{self, Control, ControlError};
+
+const CONFIG: &str = "[[interface]]\nname = \"pg0\"\nkind = \"pg\"\n\n[[interface]]\nname = \"pg1\"\nkind = \"pg\"\n";
+
+/// A daemon in this process, which a signal ends.
+struct Daemon {
+    control: Control,
+    socket: PathBuf,
+    thread: JoinHandle<()>,
+}
+
+impl Daemon {
+    fn start(folder: &Path) -> Daemon {
+        let (config, socket) = (folder.join("volley.toml"), folder.join("s"));
+        std::fs::write(&config, CONFIG).unwrap();
+        let args = run::Args {
+            config: Some(config),
+            state_dir: Some(folder.join("state")),
+            socket: Some(socket.clone()),
+            ..run::Args::default()
+        };
+        let (sender, ready) = mpsc::channel();
+        let thread = std::thread::spawn(move || run::main_with(args, Some(sender)).unwrap());
+        let control = ready.recv_timeout(Duration::from_secs(60)).unwrap();
+        Daemon {
+            control,
+            socket,
+            thread,
+        }
+    }
+
+    fn ask(&self, op: &str, line: &str) -> Value {
+        let stream = UnixStream::connect(&self.socket).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .unwrap();
+        let ask = json!({"op": op, "line": line, "json": op == "exec"});
+        (&stream).write_all(format!("{ask}\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        BufReader::new(&stream).read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap_or_else(|error| panic!("`{line}`: {error}: {answer}"))
+    }
+
+    fn ok(&self, line: &str) -> String {
+        let answer = self.ask("exec", line);
+        assert_eq!(answer["error"], Value::Null, "`{line}`");
+        answer["text"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn refused(&self, line: &str) -> String {
+        let answer = self.ask("exec", line);
+        let message = answer["error"]["message"].as_str();
+        message
+            .unwrap_or_else(|| panic!("`{line}` is taken: {answer}"))
+            .to_owned()
+    }
+
+    /// What may follow a line.
+    fn candidates(&self, line: &str) -> Vec<String> {
+        let answer = self.ask("complete", line);
+        let all = answer["candidates"].as_array().cloned().unwrap_or_default();
+        all.iter()
+            .map(|it| it["text"].as_str().unwrap().trim().to_owned())
+            .collect()
+    }
+
+    fn http(&self) -> Http {
+        Http::connect(&self.socket.with_file_name("s.http.sock"))
+    }
+
+    fn end(self) {
+        let own = std::process::id().to_string();
+        let sent = std::process::Command::new("kill")
+            .args(["-TERM", &own])
+            .status();
+        assert!(sent.unwrap().success());
+        self.thread.join().unwrap();
+    }
+}
+
+fn lamp(name: &str, brightness: u32, color: Color) -> Lamp {
+    Lamp {
+        name: name.to_owned(),
+        interface: "pg0".to_owned(),
+        brightness,
+        color,
+    }
+}
+
+/// No face knows the class.
+fn unknown(daemon: &Daemon) {
+    assert!(
+        daemon
+            .refused("set lamp desk interface pg0")
+            .contains("lamp")
+    );
+    assert!(!daemon.candidates("set la").contains(&"lamp".to_owned()));
+    assert!(!daemon.ask("help", "set ").to_string().contains("lamp"));
+    let mut http = daemon.http();
+    assert_eq!(http.call("GET", "/v1/lamp", b"").0, 404);
+    let paths = http.get("/v1/openapi.json")["paths"].clone();
+    assert!(!paths.to_string().contains("lamp"));
+    assert!(!volley_cli::reference().contains("set lamp"));
+}
+
+fn command_line(daemon: &Daemon, lamps: &Lamps) {
+    assert_eq!(daemon.candidates("set la"), ["lamp"]);
+    let help = daemon.ask("help", "set lamp desk ").to_string();
+    for text in [
+        "Brightness",
+        "from 1 to 100 percent (default 50)",
+        "Interface whose state the lamp shows",
+    ] {
+        assert!(help.contains(text), "{text}: {help}");
+    }
+    daemon.ok("set lamp desk interface pg0 brightness 70 color red");
+    assert_eq!(lamps.all()["desk"], lamp("desk", 70, Color::Red));
+    assert_eq!(daemon.candidates("delete lamp d"), ["desk"]);
+    assert_eq!(
+        daemon.candidates("set lamp desk interface pg"),
+        ["pg0", "pg1"]
+    );
+    assert_eq!(daemon.candidates("set lamp desk color r"), ["red"]);
+    let range = daemon.refused("set lamp desk interface pg0 brightness 101");
+    assert!(
+        range.contains("1 to 100") || range.contains("1..=100"),
+        "{range}"
+    );
+    let absent = daemon.refused("set lamp desk interface pg7");
+    assert!(absent.contains("pg7"), "{absent}");
+    let broken = daemon.refused("set lamp desk interface pg0 brightness 99");
+    assert!(
+        broken.contains("lamp desk is not valid: it is broken"),
+        "{broken}"
+    );
+    assert_eq!(
+        lamps.all()["desk"],
+        lamp("desk", 70, Color::Red),
+        "it is as it was"
+    );
+    let used = daemon.refused("delete interface pg0");
+    assert!(used.contains("lamp desk"), "{used}");
+    assert!(volley_cli::reference().contains("set lamp <name>"));
+    let running = daemon.ok("show running-config");
+    assert!(
+        running.contains("[lamp.desk]") && running.contains("brightness = 70"),
+        "{running}"
+    );
+}
+
+fn commits(daemon: &Daemon, lamps: &Lamps, folder: &Path) {
+    daemon.ok("config commit");
+    daemon.ok("set lamp desk interface pg0 brightness 20");
+    let diff = daemon.ok("config diff");
+    assert!(diff.contains("lamp") && diff.contains("20"), "{diff}");
+    daemon.ok("set interface name pg0 lan0");
+    let running = daemon.ok("show running-config");
+    assert!(
+        running.contains("interface = \"lan0\""),
+        "the reference follows: {running}"
+    );
+    daemon.ok("config rollback 1");
+    assert_eq!(lamps.all()["desk"], lamp("desk", 70, Color::Red));
+    // A file with the table of the class, and one with a fault in it.
+    let file = format!("{CONFIG}\n[lamp.hall]\ninterface = \"pg1\"\nbrightness = 5\n");
+    let path = folder.join("lamp.toml");
+    std::fs::write(&path, &file).unwrap();
+    let mut out = Vec::new();
+    let commit = |out: &mut Vec<u8>| {
+        let line = format!("config commit file {}", path.display());
+        volley_cli::client::one_shot(&daemon.socket, &line, false, out)
+    };
+    commit(&mut out).unwrap();
+    assert_eq!(lamps.all().keys().collect::<Vec<_>>(), ["hall"]);
+    std::fs::write(&path, file.replace("brightness", "brightnes")).unwrap();
+    let error = commit(&mut out).unwrap_err().to_string();
+    assert!(
+        error.contains("brightness") && error.contains("lamp.toml:"),
+        "{error}"
+    );
+    assert_eq!(lamps.all().keys().collect::<Vec<_>>(), ["hall"]);
+}
+
+fn http(daemon: &Daemon, lamps: &Lamps) {
+    let mut http = daemon.http();
+    let document = http.get("/v1/openapi.json");
+    let path = &document["paths"]["/v1/lamp/{name}"];
+    assert!(
+        path["put"].is_object() && path["delete"].is_object(),
+        "{path}"
+    );
+    assert!(
+        document
+            .to_string()
+            .contains("Interface whose state the lamp shows")
+    );
+    let body = serde_json::to_vec(&json!({"interface": "pg0", "color": "red"})).unwrap();
+    assert!(http.call("PUT", "/v1/lamp/door", &body).0 < 300);
+    assert_eq!(lamps.all()["door"], lamp("door", 50, Color::Red));
+    assert_eq!(http.get("/v1/lamp/door")["color"], "red");
+    let (status, body) = http.call(
+        "PUT",
+        "/v1/lamp/door",
+        br#"{"interface":"pg0","brightness":0}"#,
+    );
+    let text = String::from_utf8_lossy(&body).into_owned();
+    assert!(
+        (400..500).contains(&status) && text.contains("brightness"),
+        "{status} {text}"
+    );
+    assert!(http.call("DELETE", "/v1/lamp/door", b"").0 < 300);
+    assert_eq!(http.call("GET", "/v1/lamp/door", b"").0, 404);
+}
+
+#[test]
+fn a_class_of_another_crate_comes_and_goes_in_all_faces() {
+    let folder = std::env::temp_dir().join(format!("volley-outside-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let daemon = Daemon::start(&folder);
+    unknown(&daemon);
+    let lamps = Lamps::default();
+    daemon.control.own(lamps.owner()).unwrap();
+    let twice = daemon.control.own(lamps.owner()).unwrap_err().to_string();
+    assert_eq!(twice, "class lamp: it has two owners");
+    command_line(&daemon, &lamps);
+    commits(&daemon, &lamps, &folder);
+    http(&daemon, &lamps);
+    let used = daemon.control.disown("lamp").unwrap_err();
+    assert_eq!(
+        used.to_string(),
+        "class lamp has 1 objects: delete them first, such as lamp hall"
+    );
+    daemon.ok("delete lamp hall");
+    daemon.ok("config commit");
+    daemon.control.disown("lamp").unwrap();
+    unknown(&daemon);
+    let gone = daemon.control.disown("lamp").unwrap_err();
+    assert_eq!(gone.to_string(), "class lamp: there is no such class");
+    // A commit with objects of the class cannot come back, and the router stays as it is.
+    let rollback = daemon.refused("config rollback 1");
+    assert!(rollback.contains("lamp"), "{rollback}");
+    assert_eq!(daemon.ok("config diff").trim(), "no difference");
+    // The class may be added again, and the commit comes back then.
+    daemon.control.own(lamps.owner()).unwrap();
+    daemon.ok("config rollback 1");
+    assert_eq!(lamps.all()["desk"], lamp("desk", 70, Color::Red));
+    let control = daemon.control.clone();
+    daemon.end();
+    assert_eq!(control.disown("lamp"), Err(ControlError::Ended));
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,6 +1,7 @@
 //! Feature arcs: ordered lists of optional nodes per interface between two fixed points of the graph.
 
-use crate::{GraphError, NodeId};
+use crate::error::GraphError;
+use crate::ids::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A feature arc.

@@ -3,7 +3,11 @@
 use crate::context::{Cx, RawCx};
 use crate::dispatch::DispatchState;
 use crate::frame::Frame;
-use crate::{Node, Output, Source, Stage, Vector, WakeConditions};
+use crate::node::{Node, Source};
+use crate::output::Output;
+use crate::sleep::WakeConditions;
+use crate::stage::Stage;
+use crate::vector::Vector;
 use std::marker::PhantomData;
 use volley_simd::{Isa, Kernel, Level};
 
@@ -103,7 +107,7 @@ impl<N: Node> Kernel for RunCall<'_, N> {
             isa,
             next: PhantomData,
         };
-        let crate::Consumed(()) = node.run(&cx, vector);
+        let crate::vector::Consumed(()) = node.run(&cx, vector);
     }
 }
 
@@ -264,7 +268,7 @@ impl<S: Source> Body for SourceBody<S> {
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
-        crate::trace::note_rows::<crate::PacketTrace>(dispatch, cx, frame);
+        crate::trace::note_rows::<crate::trace::PacketTrace>(dispatch, cx, frame);
     }
 }
 

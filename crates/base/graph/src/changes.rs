@@ -3,10 +3,11 @@
 use crate::arc::ArcTables;
 use crate::dispatch::PendingFrames;
 use crate::frame::Frame;
+use crate::ids::NodeId;
 use crate::node_order::PendingNodes;
 use crate::stage::Role;
-use crate::worker::{Slot, Worker};
-use crate::{Change, NodeId, TraceFilter};
+use crate::trace::TraceFilter;
+use crate::worker::{Change, Slot, Worker};
 use std::sync::Arc;
 
 /// A node comes, or another takes its number.
@@ -110,8 +111,8 @@ impl Change for AddFrames {
 
 #[cfg(test)]
 mod tests {
-    use crate::buf::Pool;
     use crate::*;
+    use volley_buf::Pool;
 
     /// Frees whatever comes.
     struct Sink;

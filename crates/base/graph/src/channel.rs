@@ -1,10 +1,11 @@
 //! The channel between the control thread and one worker: pending changes, notices, and statistics of the worker's
 //! rounds.
 
+use crate::ids::NodeId;
 use crate::sleep::Wakeup;
 use crate::stack_sample::ThreadStack;
 use crate::stats::add_relaxed;
-use crate::{Change, NodeId};
+use crate::worker::Change;
 use crossbeam_queue::ArrayQueue;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,7 +1,8 @@
 //! What a node body may ask while it runs.
 
+use crate::counters::Counters;
+use crate::ids::NodeId;
 use crate::stats::{NodeStats, add_relaxed};
-use crate::{Counters, NodeId};
 use std::marker::PhantomData;
 use volley_tables::qsbr::Guard;
 

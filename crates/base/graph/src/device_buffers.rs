@@ -6,9 +6,12 @@
 //! `sys.rs` of drivers.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
-use crate::packet::{members, segment};
-use crate::{Consumed, Isa, NewVector, Nexts, Output, PacketView, Vector};
+use crate::node::Nexts;
+use crate::output::{NewVector, Output};
+use crate::packet::{PacketView, members, segment};
+use crate::vector::{Consumed, Vector};
 use volley_buf::{BufIdx, Cache, END, Meta, NO_BUFFER};
+use volley_simd::Isa;
 
 impl PacketView<'_> {
     /// The buffer of the first segment.

@@ -1,13 +1,13 @@
 //! The state between the nodes of one worker: pending frames, free frames, buffers, arcs and the tracer.
 
 use crate::agenda::Holders;
-use crate::arc::ArcTables;
+use crate::arc::{ArcPosition, ArcTables};
 use crate::column::Column;
 use crate::frame::{Col, Frame, IDX, MANDATORY, POS, bits};
 use crate::handoff::HandoffRings;
+use crate::ids::NodeId;
 use crate::node_order::PendingNodes;
 use crate::trace::Tracer;
-use crate::{ArcPosition, NodeId};
 use std::collections::VecDeque;
 use std::ops::Range;
 use volley_buf::Cache;

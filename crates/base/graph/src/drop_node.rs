@@ -1,12 +1,17 @@
 //! error-drop: frees dropped packets. The node that drops a packet has counted the reason.
 
+use crate::context::Cx;
+use crate::counters::{CounterInfo, Severity};
 use crate::drop_table::{DropKey, DropTable};
-use crate::{
-    Col, Consumed, CounterInfo, Cx, Isa, NoNext, Node, NodeId, PacketView, Severity, Trace,
-    TraceNames, Vector,
-};
+use crate::frame::Col;
+use crate::ids::NodeId;
+use crate::node::{NoNext, Node};
+use crate::packet::PacketView;
+use crate::trace::{Trace, TraceNames};
+use crate::vector::{Consumed, Vector};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use volley_simd::Isa;
 
 /// The name of the drop node.
 pub const DROP_NODE: &str = "error-drop";

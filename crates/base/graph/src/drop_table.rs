@@ -6,7 +6,7 @@
 //! sample is written between two increments of a sequence number, which is odd meanwhile: a reader that finds it odd
 //! or changed tries again, and the writer never waits.
 
-use crate::PacketView;
+use crate::packet::PacketView;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -186,8 +186,7 @@ impl DropTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Col;
-    use crate::frame::{Frame, IDX, POS};
+    use crate::frame::{Col, Frame, IDX, POS};
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use volley_buf::{Pool, START};

@@ -5,30 +5,32 @@
 
 mod links;
 mod numbers;
-mod reports;
+pub(crate) mod reports;
 
 use crate::agenda::{Agenda, Holders};
-use crate::arc::ArcRegistry;
+use crate::arc::{ArcId, ArcRegistry, ArcReport, Feature};
 use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace, SetVectorSize};
 use crate::channel::Channel;
+use crate::clock::Clock;
+use crate::column::Column;
+use crate::counters::{CounterInfo, Counters};
 use crate::dispatch::{DispatchState, PendingFrames};
-use crate::drop_node::Ignored;
+use crate::drop_node::{DropHook, DropNode, Ignored};
 use crate::drop_table::{DropKey, DropTable};
+use crate::error::GraphError;
 use crate::frame::Frame;
 use crate::handoff::{HandoffMesh, HandoffRings};
+use crate::ids::NodeId;
+use crate::node::{Nexts, Node, Source};
 use crate::node_order::{self, PendingNodes};
 use crate::placement::NodePlacements;
 use crate::share::Shares;
 use crate::stage::Role;
 use crate::stats::NodeStats;
-use crate::trace::{TraceRecord, Tracer};
-use crate::worker::{Slot, Worker};
-use crate::{
-    ArcId, ArcReport, Change, Clock, Column, CounterInfo, Counters, DropHook, DropNode, Feature,
-    GraphError, MAX_WORKERS, Nexts, Node, NodeId, Source, TraceFilter, TraceNames, TraceReport,
-    WorkerSet,
-};
+use crate::trace::{TraceFilter, TraceNames, TraceRecord, TraceReport, Tracer};
+use crate::worker::{Change, Slot, Worker};
+use crate::worker_set::{MAX_WORKERS, WorkerSet};
 use crossbeam_queue::ArrayQueue;
 use numbers::RetiredNodes;
 use std::collections::{BTreeMap, HashMap};
@@ -40,8 +42,6 @@ use volley_tables::qsbr::Domain;
 
 /// The maximum number of nodes of a graph.
 pub(crate) const MAX_NODES: usize = 1024;
-
-pub use reports::LOOP;
 
 /// Settings that are fixed when an engine is made.
 #[derive(Clone, Debug)]
@@ -590,7 +590,7 @@ impl Engine {
             arcs: Box::new(self.arcs.tables(|name| self.node(name))?),
             tracer: Tracer::new(MAX_NODES, worker, notes),
             handoff: HandoffRings::new(worker),
-            drop_node: self.node(crate::DROP_NODE)?,
+            drop_node: self.node(crate::drop_node::DROP_NODE)?,
             targets: Column::new(size),
             offsets: vec![0; size.next_multiple_of(8)].into(),
             holders: Holders::new(),
@@ -603,7 +603,10 @@ impl Engine {
         let edges = (0..self.defs.len())
             .map(|n| self.targets(NodeId(n as u16)))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(node_order::order(&edges, self.node(crate::DROP_NODE)?))
+        Ok(node_order::order(
+            &edges,
+            self.node(crate::drop_node::DROP_NODE)?,
+        ))
     }
 
     fn targets(&self, id: NodeId) -> Result<Vec<NodeId>, GraphError> {

@@ -12,17 +12,21 @@ use crate::channel::Channel;
 use crate::column::Column;
 use crate::context::RawCx;
 use crate::dispatch::DispatchState;
-use crate::engine::MAX_NODES;
+use crate::engine::{Engine, MAX_NODES};
+use crate::error::GraphError;
 use crate::frame::{Col, Frame, bits};
+use crate::ids::NodeId;
+use crate::node::Nexts;
+use crate::output::Output;
+use crate::stage::StageCx;
 use crate::stats::add_relaxed;
-use crate::worker::Worker;
-use crate::{
-    Change, Consumed, Engine, GraphError, Isa, MAX_WORKERS, Nexts, NodeId, Output, StageCx, Vector,
-};
+use crate::vector::{Consumed, Vector};
+use crate::worker::{Change, Worker};
+use crate::worker_set::MAX_WORKERS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use volley_simd::{Bits, all_equal};
+use volley_simd::{Bits, Isa, all_equal};
 use volley_tables::exchange::{Consumer, Epochs, Producer, swap_ring};
 
 /// Frames that a worker dequeues from one other worker in one round.

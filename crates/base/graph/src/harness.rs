@@ -3,14 +3,24 @@
 //! The node under test is wired to collectors in place of its edges. The bench requires that no packet is lost or
 //! doubled, that every level gives the same result, and that buffers balance.
 
-use crate::Domain;
-use crate::{
-    Clock, Col, Consumed, Counters, Cx, DROP_NODE, Engine, GraphError, Isa, Level, Nexts,
-    NoCounters, NoNext, Node, Offload, Output, PacketTrace, Settings, Source, Vector, Worker,
-};
+use crate::clock::Clock;
+use crate::context::Cx;
+use crate::counters::{Counters, NoCounters};
+use crate::drop_node::DROP_NODE;
+use crate::engine::{Engine, Settings};
+use crate::error::GraphError;
+use crate::frame::Col;
+use crate::node::{Nexts, NoNext, Node, Source};
+use crate::offload::Offload;
+use crate::output::Output;
+use crate::trace::PacketTrace;
+use crate::vector::{Consumed, Vector};
+use crate::worker::Worker;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use volley_buf::Pool;
+use volley_simd::{Isa, Level};
+use volley_tables::qsbr::Domain;
 
 /// Vector lengths that every node is tested with.
 pub const LENGTHS: [usize; 8] = [1, 2, 3, 5, 7, 64, 255, 256];
@@ -230,7 +240,7 @@ pub fn run_once<N: Node>(
         packet.offload = Offload::NONE;
         let word = std::mem::take(&mut packet.columns).remove(&(Col::Err as u8));
         packet.reason = word.and_then(|word| {
-            let (node, counter) = crate::NodeId::of_reason(word);
+            let (node, counter) = crate::ids::NodeId::of_reason(word);
             (node == under_test).then(|| N::Count::INFO.get(counter).map(|i| i.name.to_owned()))?
         });
     }

@@ -4,9 +4,14 @@
 //! A [`HeldPacket`] owns its buffers: it has one owner, and it counts as held until it is resumed. When it is dropped,
 //! its buffers are freed.
 
+use crate::arc::ArcPosition;
+use crate::column::Column;
 use crate::frame::{CHAINED, Col, IDX, POS};
-use crate::packet::{first_part, free_members, members, walk};
-use crate::{ArcPosition, Column, Consumed, NewVector, Nexts, NodeId, Output, Packet, Vector};
+use crate::ids::NodeId;
+use crate::node::Nexts;
+use crate::output::{NewVector, Output};
+use crate::packet::{Packet, first_part, free_members, members, walk};
+use crate::vector::{Consumed, Vector};
 use std::sync::Arc;
 use volley_buf::{META, Pool, START};
 use volley_simd::Isa;

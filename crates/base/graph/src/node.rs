@@ -1,6 +1,12 @@
 //! What a node's author writes.
 
-use crate::{Consumed, Counters, Cx, Isa, Output, Trace, Vector, WakeConditions};
+use crate::context::Cx;
+use crate::counters::Counters;
+use crate::output::Output;
+use crate::sleep::WakeConditions;
+use crate::trace::Trace;
+use crate::vector::{Consumed, Vector};
+use volley_simd::Isa;
 
 /// The edges of a node, as an enum. Made by [`crate::nexts!`].
 pub trait Nexts: Copy + 'static {

@@ -18,7 +18,7 @@ pub struct MemoryNode {
 
 /// Memory nodes with cores that workers can be on; one with all cores where the system does not tell.
 pub fn memory_nodes() -> Vec<MemoryNode> {
-    let cores = crate::cores();
+    let cores = crate::worker_threads::cores();
     let mut all = read(Path::new(NODES), &cores);
     if all.is_empty() {
         all.push(MemoryNode { number: 0, cores });

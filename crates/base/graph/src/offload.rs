@@ -8,8 +8,11 @@
 //! 28-29 the kind of super-segment (0 for none), bits 16-27 where its headers end, bits 0-15 payload bytes per segment.
 
 use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use crate::{Isa, NewVector, Nexts, Packet, PacketView};
+use crate::node::Nexts;
+use crate::output::NewVector;
+use crate::packet::{Packet, PacketView};
 use volley_buf::Pool;
+use volley_simd::Isa;
 
 const SUM: u32 = 1 << 31;
 const ECN: u32 = 1 << 30;

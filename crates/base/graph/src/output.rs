@@ -1,9 +1,12 @@
 //! The output of a source: it allocates buffers and sends packets.
 
+use crate::column::Column;
 use crate::context::RawCx;
 use crate::dispatch::DispatchState;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use crate::{Column, Nexts, NodeId, Packet, PacketView};
+use crate::ids::NodeId;
+use crate::node::Nexts;
+use crate::packet::{Packet, PacketView};
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use volley_buf::{DATA, END, Meta, NO_BUFFER, START};
@@ -359,7 +362,7 @@ impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
             dispatch
                 .tracer
                 .mark(this.raw.node, dispatch.bufs.pool(), &mut frame);
-            crate::trace::note_rows::<crate::PacketTrace>(dispatch, this.raw, &frame);
+            crate::trace::note_rows::<crate::trace::PacketTrace>(dispatch, this.raw, &frame);
         }
         (frame, dispatch, this.isa)
     }

@@ -1,7 +1,8 @@
 //! One packet at a time: the slow lane's view of a row, and the chain walk.
 
+use crate::context::Cx;
+use crate::counters::Counters;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use crate::{Counters, Cx};
 use volley_buf::{Cache, END, META, NO_BUFFER, POS_MAX, Pool, START};
 
 /// A packet that may be read.

@@ -6,11 +6,14 @@
 use crate::body::Body;
 use crate::context::RawCx;
 use crate::dispatch::DispatchState;
+use crate::engine::Engine;
+use crate::error::GraphError;
 use crate::frame::Frame;
+use crate::ids::NodeId;
+use crate::sleep::WakeConditions;
 use crate::stage::Role;
 use crate::stats::{NodeStats, add_relaxed};
-use crate::worker::Worker;
-use crate::{Change, Engine, GraphError, NodeId, WakeConditions};
+use crate::worker::{Change, Worker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -243,7 +246,8 @@ impl Engine {
         if let Some(worker) = worker.filter(|worker| !self.worker_set().has(*worker)) {
             return Err(GraphError::NoWorker(worker));
         }
-        let is_plain = self.role(id) == Role::Node && id != self.node(crate::DROP_NODE)?;
+        let is_plain =
+            self.role(id) == Role::Node && id != self.node(crate::drop_node::DROP_NODE)?;
         if !is_plain || !self.is_from_start(id) {
             return Err(GraphError::NotPlaceable(name.to_owned()));
         }

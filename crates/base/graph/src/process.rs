@@ -1,6 +1,6 @@
 //! Process nodes: asynchronous tasks on the control thread, with the same clocks as other nodes.
 
-use crate::{NodeReport, NodeState};
+use crate::stats::{NodeReport, NodeState};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::os::fd::OwnedFd;

@@ -1,9 +1,11 @@
 //! How a driver puts long packets into buffers: as a chain that the peer's data are read straight into.
 
 use crate::frame::{CHAINED, Col, IDX, POS};
-use crate::{Isa, NewVector, Nexts};
+use crate::node::Nexts;
+use crate::output::NewVector;
 use std::io::IoSliceMut;
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
+use volley_simd::Isa;
 
 /// The most buffers one packet may take: 65,535 bytes and the headers in front of them.
 pub const MAX_SEGMENTS: usize = 33;

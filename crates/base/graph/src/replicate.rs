@@ -1,9 +1,13 @@
 //! The slow path for 1:n: a packet is sent, dropped, or replaced by packets made from it. Order is kept.
 
+use crate::column::Column;
 use crate::dispatch::DispatchState;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS, bits};
+use crate::ids::NodeId;
+use crate::node::Nexts;
+use crate::packet::{Packet, PacketView};
 use crate::receive::MAX_SEGMENTS;
-use crate::{Column, Consumed, Nexts, NodeId, Packet, PacketView, Vector};
+use crate::vector::{Consumed, Vector};
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
 use volley_simd::{Bits, Isa};
 

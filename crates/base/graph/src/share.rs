@@ -7,7 +7,9 @@
 //!   it holds.
 //! - A holder counts buffers, not packets: a packet of several segments counts each of them.
 
-use crate::{Engine, GraphError, MAX_WORKERS, WorkerSet};
+use crate::engine::Engine;
+use crate::error::GraphError;
+use crate::worker_set::{MAX_WORKERS, WorkerSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -145,7 +147,9 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Domain, Settings, buf::Pool};
+    use crate::engine::Settings;
+    use volley_buf::Pool;
+    use volley_tables::qsbr::Domain;
 
     fn engine(buffers: usize, workers: usize) -> Engine {
         let settings = Settings {

@@ -5,7 +5,8 @@
 //! interrupt and check again. A producer first enqueues, then wakes the worker, which costs a system call only while
 //! the worker is asleep. A sleeping worker is offline: no grace period waits for it.
 
-use crate::{Clock, Worker};
+use crate::clock::Clock;
+use crate::worker::Worker;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -97,7 +98,8 @@ impl Worker {
             return false;
         }
         let now_ns = self.clock.at(self.ended);
-        let may = |node: &crate::NodeId| self.slots[node.index()].body.may_sleep(now_ns, idle_ns);
+        let may =
+            |node: &crate::ids::NodeId| self.slots[node.index()].body.may_sleep(now_ns, idle_ns);
         // Sources that are not polled do not keep the worker awake.
         let holders = &self.dispatch.holders;
         let stages = self.stages.iter().filter(|stage| holders.has(**stage));

@@ -8,15 +8,19 @@
 
 use crate::body::StageBody;
 use crate::changes::AddFrames;
+use crate::column::Column;
 use crate::context::Cx;
+use crate::counters::Counters;
 use crate::dispatch::{DispatchState, append};
-use crate::engine::NodeFactory;
+use crate::engine::{Engine, NodeFactory};
+use crate::error::GraphError;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS, bits};
+use crate::ids::NodeId;
+use crate::node::{Nexts, Node};
+use crate::output::Output;
 use crate::packet::members;
-use crate::{
-    Column, Consumed, Counters, Engine, GraphError, Nexts, Node, NodeId, Output, Vector,
-    WakeConditions,
-};
+use crate::sleep::WakeConditions;
+use crate::vector::{Consumed, Vector};
 use volley_simd::{Bits, Isa, all_equal, prefetch};
 
 /// The role of a node in a worker's round.

@@ -1,6 +1,8 @@
 //! Per-node clocks and counters: written by one worker, read by anybody.
 
-use crate::{CounterInfo, DropSample, NodeId};
+use crate::counters::CounterInfo;
+use crate::drop_table::DropSample;
+use crate::ids::NodeId;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Vectors with fewer packets than this are short: not every run of one is timed.

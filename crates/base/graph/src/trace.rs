@@ -3,7 +3,8 @@
 use crate::context::RawCx;
 use crate::dispatch::DispatchState;
 use crate::frame::{Col, Frame};
-use crate::{NodeId, PacketView};
+use crate::ids::NodeId;
+use crate::packet::PacketView;
 use crossbeam_queue::ArrayQueue;
 use std::mem::MaybeUninit;
 use std::sync::Arc;

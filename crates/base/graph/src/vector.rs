@@ -6,9 +6,12 @@
 use crate::arc::ArcId;
 use crate::column::{Column, Words};
 use crate::context::{Cx, RawCx};
+use crate::counters::Counters;
 use crate::dispatch::DispatchState;
 use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use crate::{Counters, Nexts, NodeId, Packet, PacketView};
+use crate::ids::NodeId;
+use crate::node::Nexts;
+use crate::packet::{Packet, PacketView};
 use std::marker::PhantomData;
 use volley_buf::{META, POS_MAX, Pool, READABLE};
 use volley_simd::{Bits, Isa, all_equal, bytes_read, or_all, prefetch};

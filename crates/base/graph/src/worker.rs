@@ -3,10 +3,11 @@
 use crate::agenda::Agenda;
 use crate::body::{Body, SMALL_VECTOR};
 use crate::channel::{Channel, GAP_US, RoundGap};
+use crate::clock::Clock;
 use crate::context::RawCx;
 use crate::dispatch::DispatchState;
+use crate::ids::NodeId;
 use crate::stats::{NodeStats, is_bulk};
-use crate::{Clock, NodeId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use volley_simd::{Level, cycles};

@@ -1,8 +1,9 @@
 //! Workers on their own threads.
 
 use crate::channel::Channel;
+use crate::error::GraphError;
 use crate::sleep::{WakeConditions, Wakeup};
-use crate::{GraphError, Worker};
+use crate::worker::Worker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -66,7 +67,7 @@ impl WorkerThread {
         }
         let stop_flags = Arc::new(StopFlags::default());
         let told = stop_flags.clone();
-        let numa_node = core.and_then(crate::node_of);
+        let numa_node = core.and_then(crate::numa::node_of);
         let thread = std::thread::Builder::new()
             .name(format!("volley-w{id}"))
             .spawn(move || run(worker, core, numa_node, &told))

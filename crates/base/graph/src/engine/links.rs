@@ -1,8 +1,8 @@
 //! What handoffs and placements ask of the engine.
 
-use super::Engine;
-use crate::NodeId;
 use crate::channel::Channel;
+use crate::engine::Engine;
+use crate::ids::NodeId;
 use crate::stage::Role;
 use crate::stats::NodeStats;
 use std::sync::Arc;

@@ -1,12 +1,13 @@
 //! What the engine tells of its nodes and workers, and what is counted from when.
 
 use super::{Engine, NodeDefinition};
-use crate::channel::Rounds;
+use crate::channel::{RoundGap, Rounds};
+use crate::counters::CounterInfo;
 use crate::drop_table::{DropKey, DropSample};
+use crate::ids::NodeId;
+use crate::stack_sample::StackSampler;
 use crate::stage::Role;
-use crate::{
-    CounterInfo, CounterReport, DropReport, NodeId, NodeReport, NodeState, RoundGap, StackSampler,
-};
+use crate::stats::{CounterReport, DropReport, NodeReport, NodeState};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 

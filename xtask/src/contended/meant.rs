@@ -55,7 +55,7 @@ pub const MEANT: [Meant; 4] = [
         name: "where a worker stands",
         why: "the answer of a worker that the watchdog asks because it stands still: so do workers that are stepped, others never write it",
         sources: &[(
-            "crates/base/graph/src/stack_sample.rs",
+            "crates/base/stack-sample/src/lib.rs",
             &["record", "copy", "on_signal"],
         )],
         orders: false,

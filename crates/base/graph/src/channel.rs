@@ -3,13 +3,13 @@
 
 use crate::ids::NodeId;
 use crate::sleep::Wakeup;
-use crate::stack_sample::ThreadStack;
 use crate::stats::add_relaxed;
 use crate::worker::Change;
 use crossbeam_queue::ArrayQueue;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, OnceLock};
+use volley_stack_sample::ThreadStack;
 use volley_tables::notices::Notices;
 
 /// A long gap between the ends of two rounds of a worker.
@@ -87,7 +87,7 @@ pub(crate) struct Channel {
     /// Wakes the worker; set when it runs on a thread. Other threads read it when they enqueue something.
     pub(crate) wakeup: CachePadded<OnceLock<Wakeup>>,
     /// The thread of the worker.
-    pub(crate) thread_stack: ThreadStack,
+    pub(crate) thread_stack: Arc<ThreadStack>,
 }
 
 impl Channel {
@@ -103,7 +103,7 @@ impl Channel {
             gaps: ArrayQueue::new(GAPS),
             long_gaps: AtomicU64::new(0),
             wakeup: CachePadded(OnceLock::new()),
-            thread_stack: ThreadStack::default(),
+            thread_stack: Arc::default(),
         }
     }
 

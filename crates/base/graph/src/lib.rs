@@ -41,7 +41,6 @@ mod receive;
 mod replicate;
 mod share;
 mod sleep;
-mod stack_sample;
 mod stage;
 mod stats;
 mod trace;
@@ -76,7 +75,6 @@ pub use receive::MAX_SEGMENTS;
 pub use replicate::{ReplicaCounts, ReplicateAction, Replicator};
 pub use share::{RESERVE, Share, ShareReport};
 pub use sleep::WakeConditions;
-pub use stack_sample::{SampleError, StackSample, StackSampler};
 pub use stage::{Batch, Stage, StageCx};
 pub use stats::{CounterReport, DropReport, NodeReport, NodeState};
 pub use trace::{PacketTrace, Trace, TraceFilter, TraceNames, TraceReport, TraceStep};
@@ -90,5 +88,6 @@ pub use volley_simd::{
     Bits, Isa, Level, all_equal, cycles, cycles_per_second, mask, or_all, prefetch, prefetch_write,
     sum,
 };
+pub use volley_stack_sample::{SampleError, StackSample, StackSampler};
 pub use volley_tables::qsbr::Domain;
 pub use volley_tables::qsbr::Guard;

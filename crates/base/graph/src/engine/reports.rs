@@ -5,11 +5,11 @@ use crate::channel::{RoundGap, Rounds};
 use crate::counters::CounterInfo;
 use crate::drop_table::{DropKey, DropSample};
 use crate::ids::NodeId;
-use crate::stack_sample::StackSampler;
 use crate::stage::Role;
 use crate::stats::{CounterReport, DropReport, NodeReport, NodeState};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
+use volley_stack_sample::StackSampler;
 
 /// Name of the line for a worker's own loop: what its rounds cost beside its nodes.
 pub const LOOP: &str = "worker-loop";
@@ -50,9 +50,10 @@ impl Engine {
         })
     }
 
-    /// A worker's thread, to be asked where it stands.
+    /// A sampler of the stack of a worker's thread.
     pub fn stack_sampler(&self, worker: usize) -> Option<StackSampler> {
-        self.channels.get(worker).cloned().map(StackSampler)
+        let channel = self.channels.get(worker)?;
+        Some(StackSampler::new(channel.thread_stack.clone()))
     }
 
     /// What every node did on `worker` since the last clear.

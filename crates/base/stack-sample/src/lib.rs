@@ -1,4 +1,4 @@
-//! Samples of a thread's registers and the top of its stack, for a worker whose round does not end.
+//! Samples of a thread's registers and the top of its stack, for a thread that does not proceed.
 //!
 //! The caller sends the thread a signal (SIGURG, which is ignored by default and has no other use here). The handler
 //! only copies, with one system call that cannot fault, into a static buffer; it takes no lock, allocates nothing and
@@ -6,7 +6,6 @@
 //! (`SA_RESTART`), except those that the kernel never restarts (`poll`), which return early. The handler is installed
 //! with the first sample.
 
-use crate::channel::Channel;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
@@ -33,7 +32,7 @@ pub struct StackSample {
 /// Why there is no sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
-    /// The worker has no thread.
+    /// No thread can be sampled: it has not begun, or it has ended.
     #[error("the worker has no thread")]
     NoThread,
     /// The thread handles no signal: it is stopped, or in an uninterruptible wait in the kernel.
@@ -47,31 +46,32 @@ pub enum SampleError {
     Machine,
 }
 
-/// The thread that runs a worker.
+/// A thread that can be sampled, or none.
 #[derive(Default)]
-pub(crate) struct ThreadStack {
+pub struct ThreadStack {
     /// The id of the thread; 0 for none.
     thread: AtomicI32,
-    /// An address on its stack, in the first function of the worker.
+    /// An address on its stack, in its first function.
     first: AtomicUsize,
 }
 
 impl ThreadStack {
-    /// This thread runs the worker from now on; `first` is on its stack.
-    pub(crate) fn set_current(&self, first: &u64) {
+    /// The calling thread can be sampled from now on. `first` is on its stack, in the function that calls
+    /// [`Self::clear`].
+    pub fn set_current(&self, first: &u64) {
         self.first
             .store(std::ptr::from_ref(first).addr() + 8, Relaxed);
         self.thread.store(this_thread(), Release);
     }
 
-    /// No thread runs the worker any more.
-    pub(crate) fn clear(&self) {
+    /// The thread can no longer be sampled.
+    pub fn clear(&self) {
         self.thread.store(0, Release);
     }
 }
 
-/// Takes samples of a worker's thread.
-pub struct StackSampler(pub(crate) Arc<Channel>);
+/// Takes samples of a thread.
+pub struct StackSampler(Arc<ThreadStack>);
 
 /// No sample is in progress.
 const FREE: u32 = 0;
@@ -105,10 +105,15 @@ static SAMPLE_BUFFER: SampleBuffer = SampleBuffer {
 };
 
 impl StackSampler {
+    /// A sampler of this thread.
+    pub fn new(thread: Arc<ThreadStack>) -> Self {
+        StackSampler(thread)
+    }
+
     /// Take a sample of the thread. Waits up to `patience` for it, so it must not be called on the control thread.
     pub fn sample(&self, patience: Duration) -> Result<StackSample, SampleError> {
-        let standing = &self.0.thread_stack;
-        let thread = standing.thread.load(Acquire);
+        let thread_stack = &self.0;
+        let thread = thread_stack.thread.load(Acquire);
         if thread == 0 {
             return Err(SampleError::NoThread);
         }
@@ -124,7 +129,7 @@ impl StackSampler {
             return Err(SampleError::Busy);
         }
         room.thread.store(thread, Relaxed);
-        room.first.store(standing.first.load(Relaxed), Relaxed);
+        room.first.store(thread_stack.first.load(Relaxed), Relaxed);
         room.state.store(REQUESTED, Release);
         let sent = send(thread);
         let start = Instant::now();
@@ -287,15 +292,15 @@ mod tests {
 
     /// A thread that runs `work`, and its sampler.
     fn thread(work: impl FnOnce() + Send + 'static) -> (StackSampler, std::thread::JoinHandle<()>) {
-        let sampler = StackSampler(Arc::new(Channel::new()));
-        let channel = sampler.0.clone();
+        let sampler = StackSampler(Arc::<ThreadStack>::default());
+        let thread_stack = sampler.0.clone();
         let thread = std::thread::spawn(move || {
             let first = 0u64;
-            channel.thread_stack.set_current(&first);
+            thread_stack.set_current(&first);
             work();
-            channel.thread_stack.clear();
+            thread_stack.clear();
         });
-        while sampler.0.thread_stack.thread.load(Acquire) == 0 {
+        while sampler.0.thread.load(Acquire) == 0 {
             std::thread::yield_now();
         }
         (sampler, thread)
@@ -317,7 +322,7 @@ mod tests {
         for _ in 0..20 {
             let shot = sampler.sample(TIMEOUT).unwrap();
             assert!(shot.ip != 0 && !shot.stack.is_empty(), "{shot:?}");
-            let first = sampler.0.thread_stack.first.load(Relaxed) as u64;
+            let first = sampler.0.first.load(Relaxed) as u64;
             assert_eq!(shot.sp + 8 * shot.stack.len() as u64, first & !7);
         }
         stop.store(true, Relaxed);
@@ -346,8 +351,8 @@ mod tests {
     fn a_question_that_is_withdrawn_is_not_answered() {
         let _one = ONE.lock().unwrap_or_else(|e| e.into_inner());
         // The id of a thread of another process.
-        let sampler = StackSampler(Arc::new(Channel::new()));
-        sampler.0.thread_stack.thread.store(1, Release);
+        let sampler = StackSampler(Arc::<ThreadStack>::default());
+        sampler.0.thread.store(1, Release);
         assert_eq!(sampler.sample(TIMEOUT), Err(SampleError::Silent));
         assert_eq!(SAMPLE_BUFFER.state.load(Acquire), FREE);
         SAMPLE_BUFFER.record([1, 2, 3]);

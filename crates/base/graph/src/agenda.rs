@@ -5,8 +5,7 @@
 //! ([`crate::Engine::wake`], [`crate::Engine::send`]): the worker looks at one word for that, so what has nothing to do costs
 //! nothing. A stage is called again from the vector on that it takes packets from.
 
-use crate::engine::MAX_NODES;
-use crate::ids::NodeId;
+use crate::data::ids::{MAX_NODES, NodeId};
 
 /// Rounds after which all sources and stages are called whatever they said: a notice that was forgotten costs a delay.
 const SWEEP: u32 = 1024;

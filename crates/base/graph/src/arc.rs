@@ -1,7 +1,7 @@
 //! Feature arcs: ordered lists of optional nodes per interface between two fixed points of the graph.
 
-use crate::error::GraphError;
-use crate::ids::NodeId;
+use crate::data::error::GraphError;
+use crate::data::ids::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A feature arc.

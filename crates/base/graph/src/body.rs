@@ -1,8 +1,8 @@
 //! A node or source without its type: what the dispatcher calls.
 
 use crate::context::{Cx, RawCx};
+use crate::data::frame::Frame;
 use crate::dispatch::DispatchState;
-use crate::frame::Frame;
 use crate::node::{Node, Source};
 use crate::output::Output;
 use crate::sleep::WakeConditions;

@@ -1,9 +1,9 @@
 //! The engine's own changes to a worker.
 
 use crate::arc::ArcTables;
+use crate::data::frame::Frame;
+use crate::data::ids::NodeId;
 use crate::dispatch::PendingFrames;
-use crate::frame::Frame;
-use crate::ids::NodeId;
 use crate::node_order::PendingNodes;
 use crate::stage::Role;
 use crate::trace::TraceFilter;

@@ -1,9 +1,9 @@
 //! The channel between the control thread and one worker: pending changes, notices, and statistics of the worker's
 //! rounds.
 
-use crate::ids::NodeId;
+use crate::data::ids::NodeId;
+use crate::data::stats::add_relaxed;
 use crate::sleep::Wakeup;
-use crate::stats::add_relaxed;
 use crate::worker::Change;
 use crossbeam_queue::ArrayQueue;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,8 +1,10 @@
 //! What a node body may ask while it runs.
 
-use crate::counters::Counters;
-use crate::ids::NodeId;
-use crate::stats::{NodeStats, add_relaxed};
+use crate::data::counters::Counters;
+use crate::data::frame::Col;
+use crate::data::ids::NodeId;
+use crate::data::packet::Packet;
+use crate::data::stats::{NodeStats, add_relaxed};
 use std::marker::PhantomData;
 use volley_tables::qsbr::Guard;
 
@@ -46,5 +48,15 @@ impl<'a, C: Counters> Cx<'a, C> {
         if let Some(cell) = self.raw.stats.counters.get(counter.index()) {
             add_relaxed(cell, by);
         }
+    }
+}
+
+impl Packet<'_> {
+    /// Count the packet under `counter` and tag it with that as the reason of its drop. Always false, so that it can
+    /// end a test in [`crate::Vector::sift`].
+    pub fn fail<C: Counters>(&mut self, cx: &Cx<'_, C>, counter: C) -> bool {
+        cx.count(counter, 1);
+        self.set(Col::Err, cx.node().reason(counter.index()));
+        false
     }
 }

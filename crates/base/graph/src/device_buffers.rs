@@ -5,37 +5,13 @@
 //! runs the device's rings names the buffers to reclaim, so reclaiming is unsafe: the callers are `ring.rs` and
 //! `sys.rs` of drivers.
 
-use crate::frame::{CHAINED, Col, IDX, POS};
+use crate::data::frame::{CHAINED, Col, IDX, POS};
+use crate::data::packet::{PacketView, segment};
 use crate::node::Nexts;
 use crate::output::{NewVector, Output};
-use crate::packet::{PacketView, members, segment};
 use crate::vector::{Consumed, Vector};
 use volley_buf::{BufIdx, Cache, END, Meta, NO_BUFFER};
 use volley_simd::Isa;
-
-impl PacketView<'_> {
-    /// The buffer of the first segment.
-    pub fn buffer(&self) -> BufIdx {
-        BufIdx(self.frame.words(IDX)[self.row])
-    }
-
-    /// The offset of the packet's position in the slot of that buffer.
-    pub fn position(&self) -> usize {
-        (self.frame.words(POS)[self.row] & !CHAINED) as usize
-    }
-
-    /// How many buffers the packet takes.
-    pub fn buffers(&self) -> usize {
-        let more = self.is_chain();
-        let members = |row| members(self.pool, self.frame.words(IDX)[row]);
-        1 + if more { members(self.row) } else { 0 }
-    }
-
-    /// Whether the packet has more than one segment.
-    pub fn is_chain(&self) -> bool {
-        self.frame.words(POS)[self.row] & CHAINED != 0
-    }
-}
 
 /// Free buffers to the pool.
 fn free_buffers(bufs: &mut Cache, buffers: &[BufIdx]) {

@@ -2,10 +2,10 @@
 
 use crate::agenda::Holders;
 use crate::arc::{ArcPosition, ArcTables};
-use crate::column::Column;
-use crate::frame::{Col, Frame, IDX, MANDATORY, POS, bits};
+use crate::data::column::Column;
+use crate::data::frame::{Col, Frame, IDX, MANDATORY, POS, bits};
+use crate::data::ids::NodeId;
 use crate::handoff::HandoffRings;
-use crate::ids::NodeId;
 use crate::node_order::PendingNodes;
 use crate::trace::Tracer;
 use std::collections::VecDeque;
@@ -283,7 +283,7 @@ impl DispatchState {
     /// Free the buffers of all rows of `frame`, including all members of chains.
     #[inline(always)]
     pub(crate) fn free(&mut self, frame: Box<Frame>) {
-        if volley_simd::or_all(frame.words(POS)) & crate::frame::CHAINED != 0 {
+        if volley_simd::or_all(frame.words(POS)) & crate::data::frame::CHAINED != 0 {
             self.free_members(&frame);
         }
         self.bufs.free(frame.words(IDX));
@@ -293,8 +293,8 @@ impl DispatchState {
     #[cold]
     fn free_members(&mut self, frame: &Frame) {
         for (&idx, &pos) in frame.words(IDX).iter().zip(frame.words(POS)) {
-            if pos & crate::frame::CHAINED != 0 {
-                crate::packet::free_members(&mut self.bufs, idx);
+            if pos & crate::data::frame::CHAINED != 0 {
+                crate::data::packet::free_members(&mut self.bufs, idx);
             }
         }
     }

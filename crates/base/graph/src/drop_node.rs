@@ -1,12 +1,12 @@
 //! error-drop: frees dropped packets. The node that drops a packet has counted the reason.
 
 use crate::context::Cx;
-use crate::counters::{CounterInfo, Severity};
+use crate::data::counters::{CounterInfo, Severity};
+use crate::data::frame::Col;
+use crate::data::ids::NodeId;
+use crate::data::packet::PacketView;
 use crate::drop_table::{DropKey, DropTable};
-use crate::frame::Col;
-use crate::ids::NodeId;
 use crate::node::{NoNext, Node};
-use crate::packet::PacketView;
 use crate::trace::{Trace, TraceNames};
 use crate::vector::{Consumed, Vector};
 use std::sync::Arc;

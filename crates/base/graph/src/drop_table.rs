@@ -6,7 +6,7 @@
 //! sample is written between two increments of a sequence number, which is odd meanwhile: a reader that finds it odd
 //! or changed tries again, and the writer never waits.
 
-use crate::packet::PacketView;
+use crate::data::packet::PacketView;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -167,7 +167,7 @@ impl DropTable {
         let Some(place) = self.slot(kind) else {
             return;
         };
-        crate::stats::add_relaxed(&place.packets, 1);
+        crate::data::stats::add_relaxed(&place.packets, 1);
         if place.vector.load(Ordering::Relaxed) != vector {
             place.vector.store(vector, Ordering::Relaxed);
             place.write(packet, now_ns);
@@ -186,7 +186,7 @@ impl DropTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{Col, Frame, IDX, POS};
+    use crate::data::frame::{Col, Frame, IDX, POS};
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use volley_buf::{Pool, START};

@@ -6,31 +6,32 @@
 mod links;
 mod numbers;
 pub(crate) mod reports;
+mod shares;
 
 use crate::agenda::{Agenda, Holders};
 use crate::arc::{ArcId, ArcRegistry, ArcReport, Feature};
 use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace, SetVectorSize};
 use crate::channel::Channel;
-use crate::clock::Clock;
-use crate::column::Column;
-use crate::counters::{CounterInfo, Counters};
+use crate::data::clock::Clock;
+use crate::data::column::Column;
+use crate::data::counters::{CounterInfo, Counters};
+use crate::data::error::GraphError;
+use crate::data::frame::Frame;
+use crate::data::ids::{MAX_NODES, NodeId};
+use crate::data::shares::Shares;
+use crate::data::stats::NodeStats;
+use crate::data::worker_set::{MAX_WORKERS, WorkerSet};
 use crate::dispatch::{DispatchState, PendingFrames};
 use crate::drop_node::{DropHook, DropNode, Ignored};
 use crate::drop_table::{DropKey, DropTable};
-use crate::error::GraphError;
-use crate::frame::Frame;
 use crate::handoff::{HandoffMesh, HandoffRings};
-use crate::ids::NodeId;
 use crate::node::{Nexts, Node, Source};
 use crate::node_order::{self, PendingNodes};
 use crate::placement::NodePlacements;
-use crate::share::Shares;
 use crate::stage::Role;
-use crate::stats::NodeStats;
 use crate::trace::{TraceFilter, TraceNames, TraceRecord, TraceReport, Tracer};
 use crate::worker::{Change, Slot, Worker};
-use crate::worker_set::{MAX_WORKERS, WorkerSet};
 use crossbeam_queue::ArrayQueue;
 use numbers::RetiredNodes;
 use std::collections::{BTreeMap, HashMap};
@@ -39,9 +40,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use volley_buf::Pool;
 use volley_simd::Level;
 use volley_tables::qsbr::Domain;
-
-/// The maximum number of nodes of a graph.
-pub(crate) const MAX_NODES: usize = 1024;
 
 /// Settings that are fixed when an engine is made.
 #[derive(Clone, Debug)]

@@ -9,20 +9,20 @@
 //! before.
 
 use crate::channel::Channel;
-use crate::column::Column;
 use crate::context::RawCx;
+use crate::data::column::Column;
+use crate::data::error::GraphError;
+use crate::data::frame::{Col, Frame, bits};
+use crate::data::ids::{MAX_NODES, NodeId};
+use crate::data::stats::add_relaxed;
+use crate::data::worker_set::MAX_WORKERS;
 use crate::dispatch::DispatchState;
-use crate::engine::{Engine, MAX_NODES};
-use crate::error::GraphError;
-use crate::frame::{Col, Frame, bits};
-use crate::ids::NodeId;
+use crate::engine::Engine;
 use crate::node::Nexts;
 use crate::output::Output;
 use crate::stage::StageCx;
-use crate::stats::add_relaxed;
 use crate::vector::{Consumed, Vector};
 use crate::worker::{Change, Worker};
-use crate::worker_set::MAX_WORKERS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

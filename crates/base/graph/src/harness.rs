@@ -3,15 +3,15 @@
 //! The node under test is wired to collectors in place of its edges. The bench requires that no packet is lost or
 //! doubled, that every level gives the same result, and that buffers balance.
 
-use crate::clock::Clock;
 use crate::context::Cx;
-use crate::counters::{Counters, NoCounters};
+use crate::data::clock::Clock;
+use crate::data::counters::{Counters, NoCounters};
+use crate::data::error::GraphError;
+use crate::data::frame::Col;
+use crate::data::offload::Offload;
 use crate::drop_node::DROP_NODE;
 use crate::engine::{Engine, Settings};
-use crate::error::GraphError;
-use crate::frame::Col;
 use crate::node::{Nexts, NoNext, Node, Source};
-use crate::offload::Offload;
 use crate::output::Output;
 use crate::trace::PacketTrace;
 use crate::vector::{Consumed, Vector};
@@ -240,7 +240,7 @@ pub fn run_once<N: Node>(
         packet.offload = Offload::NONE;
         let word = std::mem::take(&mut packet.columns).remove(&(Col::Err as u8));
         packet.reason = word.and_then(|word| {
-            let (node, counter) = crate::ids::NodeId::of_reason(word);
+            let (node, counter) = crate::data::ids::NodeId::of_reason(word);
             (node == under_test).then(|| N::Count::INFO.get(counter).map(|i| i.name.to_owned()))?
         });
     }

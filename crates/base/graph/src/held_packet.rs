@@ -5,12 +5,12 @@
 //! its buffers are freed.
 
 use crate::arc::ArcPosition;
-use crate::column::Column;
-use crate::frame::{CHAINED, Col, IDX, POS};
-use crate::ids::NodeId;
+use crate::data::column::Column;
+use crate::data::frame::{CHAINED, Col, IDX, POS};
+use crate::data::ids::NodeId;
+use crate::data::packet::{Packet, first_part, free_members, members, walk};
 use crate::node::Nexts;
 use crate::output::{NewVector, Output};
-use crate::packet::{Packet, first_part, free_members, members, walk};
 use crate::vector::{Consumed, Vector};
 use std::sync::Arc;
 use volley_buf::{META, Pool, START};

@@ -1,7 +1,7 @@
 //! What a node's author writes.
 
 use crate::context::Cx;
-use crate::counters::Counters;
+use crate::data::counters::Counters;
 use crate::output::Output;
 use crate::sleep::WakeConditions;
 use crate::trace::Trace;

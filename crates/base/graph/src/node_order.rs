@@ -1,6 +1,6 @@
 //! In which order waiting nodes run: the order of the graph, so that what several nodes send to one meets in one frame.
 
-use crate::ids::NodeId;
+use crate::data::ids::NodeId;
 
 /// The set of nodes with waiting rows, first in graph order first.
 #[derive(Default)]

@@ -1,12 +1,13 @@
 //! The output of a source: it allocates buffers and sends packets.
 
-use crate::column::Column;
 use crate::context::RawCx;
+use crate::data::column::Column;
+use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
+use crate::data::ids::NodeId;
+use crate::data::offload::{BadOffload, Offload};
+use crate::data::packet::{Packet, PacketView};
 use crate::dispatch::DispatchState;
-use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use crate::ids::NodeId;
 use crate::node::Nexts;
-use crate::packet::{Packet, PacketView};
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use volley_buf::{DATA, END, Meta, NO_BUFFER, START};
@@ -227,7 +228,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
             for part in rest.chunks(DATA) {
                 let mut idx = [0];
                 if self.dispatch.bufs.alloc(&mut idx) == 0 {
-                    crate::packet::free_members(&mut self.dispatch.bufs, head);
+                    crate::data::packet::free_members(&mut self.dispatch.bufs, head);
                     return false;
                 }
                 std::ptr::copy_nonoverlapping(part.as_ptr(), pool.at(idx[0], START), part.len());
@@ -281,7 +282,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         let (idx, pos) = (self.frame.words(IDX), self.frame.words(POS));
         for (&idx, &pos) in idx.iter().zip(pos).skip(rows) {
             if pos & CHAINED != 0 {
-                crate::packet::free_members(&mut self.dispatch.bufs, idx);
+                crate::data::packet::free_members(&mut self.dispatch.bufs, idx);
             }
         }
         self.dispatch.bufs.free(&idx[rows..]);
@@ -365,6 +366,16 @@ impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
             crate::trace::note_rows::<crate::trace::PacketTrace>(dispatch, this.raw, &frame);
         }
         (frame, dispatch, this.isa)
+    }
+}
+
+impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
+    /// Say what is left to be done with a received packet, after its bytes were written. A request that does not fit the
+    /// packet is refused: then the packet is to be dropped and counted.
+    pub fn set_offload(&mut self, row: usize, offload: &Offload) -> Result<(), BadOffload> {
+        let first = self.view(row).bytes().len();
+        let pool = self.dispatch.bufs.own_pool();
+        crate::data::offload::set(&pool, &mut self.frame, row, offload, first)
     }
 }
 

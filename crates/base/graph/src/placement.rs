@@ -5,14 +5,14 @@
 
 use crate::body::Body;
 use crate::context::RawCx;
+use crate::data::error::GraphError;
+use crate::data::frame::Frame;
+use crate::data::ids::NodeId;
+use crate::data::stats::{NodeStats, add_relaxed};
 use crate::dispatch::DispatchState;
 use crate::engine::Engine;
-use crate::error::GraphError;
-use crate::frame::Frame;
-use crate::ids::NodeId;
 use crate::sleep::WakeConditions;
 use crate::stage::Role;
-use crate::stats::{NodeStats, add_relaxed};
 use crate::worker::{Change, Worker};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! How a driver puts long packets into buffers: as a chain that the peer's data are read straight into.
 
-use crate::frame::{CHAINED, Col, IDX, POS};
+use crate::data::frame::{CHAINED, Col, IDX, POS};
 use crate::node::Nexts;
 use crate::output::NewVector;
 use std::io::IoSliceMut;

@@ -1,11 +1,11 @@
 //! The slow path for 1:n: a packet is sent, dropped, or replaced by packets made from it. Order is kept.
 
-use crate::column::Column;
+use crate::data::column::Column;
+use crate::data::frame::{CHAINED, Col, Frame, IDX, POS, bits};
+use crate::data::ids::NodeId;
+use crate::data::packet::{Packet, PacketView};
 use crate::dispatch::DispatchState;
-use crate::frame::{CHAINED, Col, Frame, IDX, POS, bits};
-use crate::ids::NodeId;
 use crate::node::Nexts;
-use crate::packet::{Packet, PacketView};
 use crate::receive::MAX_SEGMENTS;
 use crate::vector::{Consumed, Vector};
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
@@ -126,10 +126,10 @@ impl<I: Isa> Replicator<'_, I> {
         // An offload request that fits the packet fits the copy, unless its headers are split over buffers in another
         // way.
         let offload = packet.offload();
-        if crate::offload::set(&pool, &mut self.out, row, &offload, first).is_err() {
+        if crate::data::offload::set(&pool, &mut self.out, row, &offload, first).is_err() {
             self.out.n -= 1;
             let idx = self.out.cols[IDX].all()[row];
-            crate::packet::free_members(&mut self.dispatch.bufs, idx);
+            crate::data::packet::free_members(&mut self.dispatch.bufs, idx);
             self.dispatch.bufs.free(&[idx]);
             return false;
         }
@@ -236,7 +236,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
                 ReplicateAction::Replaced => {
                     let idx = self.frame.words(IDX)[row];
                     if self.frame.words(POS)[row] & CHAINED != 0 {
-                        crate::packet::free_members(&mut replicator.dispatch.bufs, idx);
+                        crate::data::packet::free_members(&mut replicator.dispatch.bufs, idx);
                     }
                     replicator.dispatch.bufs.free(&[idx]);
                 }

@@ -5,7 +5,7 @@
 //! interrupt and check again. A producer first enqueues, then wakes the worker, which costs a system call only while
 //! the worker is asleep. A sleeping worker is offline: no grace period waits for it.
 
-use crate::clock::Clock;
+use crate::data::clock::Clock;
 use crate::worker::Worker;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -98,8 +98,9 @@ impl Worker {
             return false;
         }
         let now_ns = self.clock.at(self.ended);
-        let may =
-            |node: &crate::ids::NodeId| self.slots[node.index()].body.may_sleep(now_ns, idle_ns);
+        let may = |node: &crate::data::ids::NodeId| {
+            self.slots[node.index()].body.may_sleep(now_ns, idle_ns)
+        };
         // Sources that are not polled do not keep the worker awake.
         let holders = &self.dispatch.holders;
         let stages = self.stages.iter().filter(|stage| holders.has(**stage));
@@ -126,7 +127,7 @@ impl Worker {
             ready = ready && self.slots[node.index()].body.arm(rest);
         }
         if let (true, Some(span)) = (ready, sleep_time(rest, &self.clock)) {
-            crate::stats::add_relaxed(&self.channel.sleeps, 1);
+            crate::data::stats::add_relaxed(&self.channel.sleeps, 1);
             wait(rest, wakeup, span);
         }
         wakeup.asleep.store(false, Ordering::SeqCst);

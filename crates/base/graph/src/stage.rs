@@ -8,17 +8,17 @@
 
 use crate::body::StageBody;
 use crate::changes::AddFrames;
-use crate::column::Column;
 use crate::context::Cx;
-use crate::counters::Counters;
+use crate::data::column::Column;
+use crate::data::counters::Counters;
+use crate::data::error::GraphError;
+use crate::data::frame::{CHAINED, Col, Frame, IDX, POS, bits};
+use crate::data::ids::NodeId;
+use crate::data::packet::members;
 use crate::dispatch::{DispatchState, append};
 use crate::engine::{Engine, NodeFactory};
-use crate::error::GraphError;
-use crate::frame::{CHAINED, Col, Frame, IDX, POS, bits};
-use crate::ids::NodeId;
 use crate::node::{Nexts, Node};
 use crate::output::Output;
-use crate::packet::members;
 use crate::sleep::WakeConditions;
 use crate::vector::{Consumed, Vector};
 use volley_simd::{Bits, Isa, all_equal, prefetch};

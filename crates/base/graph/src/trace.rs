@@ -1,10 +1,10 @@
 //! Packet traces: a worker records plain bytes, the control thread converts them into text.
 
 use crate::context::RawCx;
+use crate::data::frame::{Col, Frame};
+use crate::data::ids::NodeId;
+use crate::data::packet::PacketView;
 use crate::dispatch::DispatchState;
-use crate::frame::{Col, Frame};
-use crate::ids::NodeId;
-use crate::packet::PacketView;
 use crossbeam_queue::ArrayQueue;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl PacketTrace {
 
     /// The start of the checksum to complete, relative to the packet's position at the node.
     pub fn unfinished_checksum(&self) -> Option<usize> {
-        crate::offload::is_sum(self.offload).then_some(usize::from(self.sum))
+        crate::data::offload::is_sum(self.offload).then_some(usize::from(self.sum))
     }
 
     /// The receive interface.
@@ -107,7 +107,7 @@ impl Trace for PacketTrace {
             .map(|tx| format!(" tx {}", names.interface(tx)))
             .unwrap_or_default();
         let hex: Vec<String> = self.bytes().chunks(4).take(10).map(hex).collect();
-        let left = crate::offload::text(self.offload, self.sum);
+        let left = crate::data::offload::text(self.offload, self.sum);
         format!(
             "{} bytes, rx {}{by}{left}\n{}",
             self.len,

@@ -4,14 +4,14 @@
 //! leave by a sending method, and only these methods return [`Consumed`].
 
 use crate::arc::ArcId;
-use crate::column::{Column, Words};
 use crate::context::{Cx, RawCx};
-use crate::counters::Counters;
+use crate::data::column::{Column, Words};
+use crate::data::counters::Counters;
+use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
+use crate::data::ids::NodeId;
+use crate::data::packet::{Packet, PacketView};
 use crate::dispatch::DispatchState;
-use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use crate::ids::NodeId;
 use crate::node::Nexts;
-use crate::packet::{Packet, PacketView};
 use std::marker::PhantomData;
 use volley_buf::{META, POS_MAX, Pool, READABLE};
 use volley_simd::{Bits, Isa, all_equal, bytes_read, or_all, prefetch};
@@ -139,7 +139,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn forget(&mut self, cols: &[Col]) {
         for col in cols {
-            self.frame.valid &= !(col.bit() & !crate::frame::MANDATORY);
+            self.frame.valid &= !(col.bit() & !crate::data::frame::MANDATORY);
         }
     }
 

@@ -3,11 +3,11 @@
 use crate::agenda::Agenda;
 use crate::body::{Body, SMALL_VECTOR};
 use crate::channel::{Channel, GAP_US, RoundGap};
-use crate::clock::Clock;
 use crate::context::RawCx;
+use crate::data::clock::Clock;
+use crate::data::ids::NodeId;
+use crate::data::stats::{NodeStats, is_bulk};
 use crate::dispatch::DispatchState;
-use crate::ids::NodeId;
-use crate::stats::{NodeStats, is_bulk};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use volley_simd::{Level, cycles};
@@ -161,7 +161,7 @@ impl Worker {
     fn note_gap(&mut self, duration_cycles: u64) {
         let channel = &self.channel;
         let node = NodeId(channel.node.load(Relaxed) as u16);
-        crate::stats::add_relaxed(&channel.long_gaps, 1);
+        crate::data::stats::add_relaxed(&channel.long_gaps, 1);
         let _ = channel.gaps.push(RoundGap {
             from: self.ended,
             duration_cycles,

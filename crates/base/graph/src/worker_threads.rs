@@ -1,7 +1,7 @@
 //! Workers on their own threads.
 
 use crate::channel::Channel;
-use crate::error::GraphError;
+use crate::data::error::GraphError;
 use crate::sleep::{WakeConditions, Wakeup};
 use crate::worker::Worker;
 use std::sync::Arc;
@@ -38,12 +38,6 @@ struct StopFlags {
     drain: AtomicBool,
 }
 
-/// The processor cores that workers can be pinned to; none where the system does not report them.
-pub fn cores() -> Vec<usize> {
-    let all = core_affinity::get_core_ids().unwrap_or_default();
-    all.into_iter().map(|core| core.id).collect()
-}
-
 /// A worker and its thread.
 pub struct WorkerThread {
     id: usize,
@@ -67,7 +61,7 @@ impl WorkerThread {
         }
         let stop_flags = Arc::new(StopFlags::default());
         let told = stop_flags.clone();
-        let numa_node = core.and_then(crate::numa::node_of);
+        let numa_node = core.and_then(crate::data::numa::node_of);
         let thread = std::thread::Builder::new()
             .name(format!("volley-w{id}"))
             .spawn(move || run(worker, core, numa_node, &told))

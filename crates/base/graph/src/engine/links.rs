@@ -1,10 +1,10 @@
 //! What handoffs and placements ask of the engine.
 
 use crate::channel::Channel;
+use crate::data::ids::NodeId;
+use crate::data::stats::NodeStats;
 use crate::engine::Engine;
-use crate::ids::NodeId;
 use crate::stage::Role;
-use crate::stats::NodeStats;
 use std::sync::Arc;
 
 impl Engine {

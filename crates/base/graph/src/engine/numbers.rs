@@ -1,8 +1,8 @@
 //! Which number a node gets. Numbers are few, and interfaces with their nodes come and go for as long as the graph runs.
 
 use super::{Engine, MAX_NODES, NodeDefinition};
-use crate::error::GraphError;
-use crate::ids::NodeId;
+use crate::data::error::GraphError;
+use crate::data::ids::NodeId;
 use crate::trace::TraceRecord;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Acquire;

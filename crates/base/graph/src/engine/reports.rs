@@ -2,9 +2,9 @@
 
 use super::{Engine, NodeDefinition};
 use crate::channel::{RoundGap, Rounds};
-use crate::counters::CounterInfo;
+use crate::data::counters::CounterInfo;
+use crate::data::ids::NodeId;
 use crate::drop_table::{DropKey, DropSample};
-use crate::ids::NodeId;
 use crate::stage::Role;
 use crate::stats::{CounterReport, DropReport, NodeReport, NodeState};
 use std::collections::BTreeMap;

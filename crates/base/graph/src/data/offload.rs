@@ -7,12 +7,9 @@
 //! The word: bit 31 a checksum is to be finished, bit 30 the sender wants to see congestion marks (TCP with ECN), bits
 //! 28-29 the kind of super-segment (0 for none), bits 16-27 where its headers end, bits 0-15 payload bytes per segment.
 
-use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use crate::node::Nexts;
-use crate::output::NewVector;
-use crate::packet::{Packet, PacketView};
+use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
+use crate::data::packet::{Packet, PacketView};
 use volley_buf::Pool;
-use volley_simd::Isa;
 
 const SUM: u32 = 1 << 31;
 const ECN: u32 = 1 << 30;
@@ -224,16 +221,6 @@ impl Packet<'_> {
     pub fn set_offload(&mut self, offload: &Offload) -> Result<(), BadOffload> {
         let first = self.bytes().len();
         set(self.pool, self.frame, self.row, offload, first)
-    }
-}
-
-impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
-    /// Say what is left to be done with a received packet, after its bytes were written. A request that does not fit the
-    /// packet is refused: then the packet is to be dropped and counted.
-    pub fn set_offload(&mut self, row: usize, offload: &Offload) -> Result<(), BadOffload> {
-        let first = self.view(row).bytes().len();
-        let pool = self.dispatch.bufs.own_pool();
-        set(&pool, &mut self.frame, row, offload, first)
     }
 }
 

@@ -1,5 +1,8 @@
 //! Names of things by number.
 
+/// The maximum number of nodes of a graph.
+pub(crate) const MAX_NODES: usize = 1024;
+
 /// A node of the graph. The same number names its instance on every worker.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct NodeId(pub u16);

@@ -1,9 +1,7 @@
 //! One packet at a time: the slow lane's view of a row, and the chain walk.
 
-use crate::context::Cx;
-use crate::counters::Counters;
-use crate::frame::{CHAINED, Col, Frame, IDX, POS};
-use volley_buf::{Cache, END, META, NO_BUFFER, POS_MAX, Pool, START};
+use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
+use volley_buf::{BufIdx, Cache, END, META, NO_BUFFER, POS_MAX, Pool, START};
 
 /// A packet that may be read.
 #[derive(Clone, Copy)]
@@ -94,6 +92,30 @@ impl<'a> PacketView<'a> {
                 visit(&segment[..n]);
             });
         }
+    }
+}
+
+impl PacketView<'_> {
+    /// The buffer of the first segment.
+    pub fn buffer(&self) -> BufIdx {
+        BufIdx(self.frame.words(IDX)[self.row])
+    }
+
+    /// The offset of the packet's position in the slot of that buffer.
+    pub fn position(&self) -> usize {
+        (self.frame.words(POS)[self.row] & !CHAINED) as usize
+    }
+
+    /// How many buffers the packet takes.
+    pub fn buffers(&self) -> usize {
+        let more = self.is_chain();
+        let members = |row| members(self.pool, self.frame.words(IDX)[row]);
+        1 + if more { members(self.row) } else { 0 }
+    }
+
+    /// Whether the packet has more than one segment.
+    pub fn is_chain(&self) -> bool {
+        self.frame.words(POS)[self.row] & CHAINED != 0
     }
 }
 
@@ -259,14 +281,6 @@ impl Packet<'_> {
         self.frame.make_valid(col, 0);
         let n = self.frame.n;
         self.frame.cols[col as usize].words_mut(n)[self.row] = word;
-    }
-
-    /// Count the packet under `counter` and tag it with that as the reason of its drop. Always false, so that it can
-    /// end a test in [`crate::Vector::sift`].
-    pub fn fail<C: Counters>(&mut self, cx: &Cx<'_, C>, counter: C) -> bool {
-        cx.count(counter, 1);
-        self.set(Col::Err, cx.node().reason(counter.index()));
-        false
     }
 
     /// Move the current position `bytes` on.

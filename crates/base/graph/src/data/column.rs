@@ -23,14 +23,14 @@ pub fn strip_rows<I: Isa>(n: usize, strip: usize) -> usize {
 /// One 32-bit word for every row of a vector. The default has no room at all, and no memory.
 #[derive(Default)]
 pub struct Column {
-    dispatch: Box<[ColumnBlock]>,
+    blocks: Box<[ColumnBlock]>,
 }
 
 impl Column {
     /// A column for up to `rows` rows, all zero.
     pub fn new(rows: usize) -> Self {
         Column {
-            dispatch: vec![ColumnBlock([0; 16]); (rows + SLACK).div_ceil(16)].into(),
+            blocks: vec![ColumnBlock([0; 16]); (rows + SLACK).div_ceil(16)].into(),
         }
     }
 
@@ -65,32 +65,27 @@ impl Column {
     /// For a column without memory.
     #[inline(always)]
     pub(crate) fn first(&self) -> &[u32; 16] {
-        &self.dispatch[0].0
+        &self.blocks[0].0
     }
 
     /// The same, to be written.
     #[inline(always)]
     pub(crate) fn first_mut(&mut self) -> &mut [u32; 16] {
-        &mut self.dispatch[0].0
+        &mut self.blocks[0].0
     }
 
     /// All words with the slack.
     #[inline(always)]
     pub(crate) fn all(&self) -> &[u32] {
         // SAFETY: `ColumnBlock` is sixteen words without padding; the length is in words.
-        unsafe {
-            std::slice::from_raw_parts(self.dispatch.as_ptr().cast(), self.dispatch.len() * 16)
-        }
+        unsafe { std::slice::from_raw_parts(self.blocks.as_ptr().cast(), self.blocks.len() * 16) }
     }
 
     #[inline(always)]
     pub(crate) fn all_mut(&mut self) -> &mut [u32] {
         // SAFETY: as in `all`, and the borrow is exclusive.
         unsafe {
-            std::slice::from_raw_parts_mut(
-                self.dispatch.as_mut_ptr().cast(),
-                self.dispatch.len() * 16,
-            )
+            std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.blocks.len() * 16)
         }
     }
 }

@@ -7,6 +7,12 @@ use volley_buf::{BufError, Pool};
 /// Where the kernel tells.
 const NODES: &str = "/sys/devices/system/node";
 
+/// The processor cores that workers can be pinned to; none where the system does not report them.
+pub fn cores() -> Vec<usize> {
+    let all = core_affinity::get_core_ids().unwrap_or_default();
+    all.into_iter().map(|core| core.id).collect()
+}
+
 /// A memory node with cores that workers can be on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryNode {
@@ -18,7 +24,7 @@ pub struct MemoryNode {
 
 /// Memory nodes with cores that workers can be on; one with all cores where the system does not tell.
 pub fn memory_nodes() -> Vec<MemoryNode> {
-    let cores = crate::worker_threads::cores();
+    let cores = cores();
     let mut all = read(Path::new(NODES), &cores);
     if all.is_empty() {
         all.push(MemoryNode { number: 0, cores });

@@ -1,6 +1,6 @@
 //! A frame: the columns of one vector while it waits for its node.
 
-use crate::column::Column;
+use crate::data::column::Column;
 use volley_simd::{Bits, Isa};
 
 /// How many columns a frame has.

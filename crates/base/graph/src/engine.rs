@@ -12,7 +12,6 @@ use crate::agenda::{Agenda, Holders};
 use crate::arc::{ArcId, ArcRegistry, ArcReport, Feature};
 use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace, SetVectorSize};
-use crate::channel::Channel;
 use crate::data::clock::Clock;
 use crate::data::column::Column;
 use crate::data::counters::{CounterInfo, Counters};
@@ -29,9 +28,10 @@ use crate::handoff::{HandoffMesh, HandoffRings};
 use crate::node::{Nexts, Node, Source};
 use crate::node_order::{self, PendingNodes};
 use crate::placement::NodePlacements;
+use crate::queues::channel::Channel;
 use crate::stage::Role;
 use crate::trace::{TraceFilter, TraceNames, TraceRecord, TraceReport, Tracer};
-use crate::worker::{Change, Slot, Worker};
+use crate::worker::{Change, ChangeQueues, Slot, Worker};
 use crossbeam_queue::ArrayQueue;
 use numbers::RetiredNodes;
 use std::collections::{BTreeMap, HashMap};
@@ -107,6 +107,8 @@ pub struct Engine {
     worker_set: Arc<WorkerSet>,
     /// One channel for each worker id, whether the worker exists or not; empty before workers are built.
     channels: Vec<Arc<Channel>>,
+    /// The changes to each of these workers.
+    change_queues: Vec<Arc<ChangeQueues>>,
     sent: Vec<u64>,
     /// Trace records from the workers, by worker id; none where there never was a worker.
     notes: Vec<Option<Arc<ArrayQueue<TraceRecord>>>>,
@@ -180,6 +182,7 @@ impl Engine {
             pool,
             domain,
             channels: Vec::new(),
+            change_queues: Vec::new(),
             sent: Vec::new(),
             notes: vec![None; places],
             traces: BTreeMap::new(),
@@ -505,13 +508,18 @@ impl Engine {
             return Err(GraphError::Workers(workers));
         }
         self.channels = (0..places).map(|_| Arc::new(Channel::new())).collect();
+        let queues = |_| Arc::new(ChangeQueues::new());
+        self.change_queues = (0..places).map(queues).collect();
         self.sent = vec![0; places];
         self.defs.iter_mut().for_each(|d| d.from_start = true);
         self.retired_nodes = RetiredNodes::default();
         let built = (0..workers).map(|w| self.build_worker(w)).collect();
         match &built {
             Ok(_) => (0..workers).for_each(|w| self.worker_set.add(w)),
-            Err(_) => self.channels.clear(),
+            Err(_) => {
+                self.channels.clear();
+                self.change_queues.clear();
+            }
         }
         built
     }
@@ -532,7 +540,7 @@ impl Engine {
         drop(worker);
         self.unlink(place);
         let channel = &self.channels[place];
-        while channel.pending_changes.pop().is_some() {}
+        while self.change_queues[place].pending.pop().is_some() {}
         self.sent[place] = channel.changes.load(Relaxed);
     }
 
@@ -560,6 +568,7 @@ impl Engine {
             level: self.settings.level,
             clock: self.settings.clock.clone(),
             channel: self.channels[worker].clone(),
+            change_queues: self.change_queues[worker].clone(),
             clock_read_cycles: crate::worker::clock_read_cycles(),
             ended: 0,
             began: 0,
@@ -636,9 +645,10 @@ impl Engine {
         let Some(channel) = channel.filter(|_| self.worker_set.has(worker)) else {
             return Err(GraphError::Workers(worker));
         };
-        while channel.done.pop().is_some() {}
-        channel
-            .pending_changes
+        let queues = &self.change_queues[worker];
+        while queues.done.pop().is_some() {}
+        queues
+            .pending
             .push(change)
             .map_err(|_| GraphError::WorkerBusy(worker))?;
         self.sent[worker] += 1;
@@ -667,22 +677,20 @@ impl Engine {
 
     pub(crate) fn room_for_changes(&self) -> Result<(), GraphError> {
         let full = self
-            .channels
+            .change_queues
             .iter()
-            .position(|c| c.pending_changes.len() + 8 > c.pending_changes.capacity());
+            .position(|q| q.pending.len() + 8 > q.pending.capacity());
         full.map_or(Ok(()), |worker| Err(GraphError::WorkerBusy(worker)))
     }
 
     /// Whether every worker has applied every change. Also frees what the changes replaced.
     pub fn settled(&self) -> bool {
         self.domain.reclaim();
-        self.channels
-            .iter()
-            .zip(&self.sent)
-            .all(|(channel, &sent)| {
-                while channel.done.pop().is_some() {}
-                channel.changes.load(Relaxed) == sent
-            })
+        let workers = self.channels.iter().zip(&self.change_queues);
+        workers.zip(&self.sent).all(|((channel, queues), &sent)| {
+            while queues.done.pop().is_some() {}
+            channel.changes.load(Relaxed) == sent
+        })
     }
 
     /// Start traces for the next `packets` packets at `node`: of all packets, or of those that `filter` accepts. The

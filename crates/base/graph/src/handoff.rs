@@ -8,7 +8,6 @@
 //! handed off in an epoch wait, whatever their destination, until all workers have run the packets of the epoch
 //! before.
 
-use crate::channel::Channel;
 use crate::context::RawCx;
 use crate::data::column::Column;
 use crate::data::error::GraphError;
@@ -20,6 +19,7 @@ use crate::dispatch::DispatchState;
 use crate::engine::Engine;
 use crate::node::Nexts;
 use crate::output::Output;
+use crate::queues::channel::Channel;
 use crate::stage::StageCx;
 use crate::vector::{Consumed, Vector};
 use crate::worker::{Change, Worker};
@@ -491,7 +491,7 @@ impl Drop for Worker {
     /// Free the packets that were handed off to a worker that ends, and its pending changes: a ring among them would
     /// keep the channel of the worker at its other end, whose changes may keep this one's.
     fn drop(&mut self) {
-        while self.channel.pending_changes.pop().is_some() {}
+        while self.change_queues.pending.pop().is_some() {}
         let dispatch = &mut self.dispatch;
         for mut consumer in std::mem::take(&mut dispatch.handoff.consumers) {
             let mut entry = HandoffEntry::empty(Frame::new(0));

@@ -114,7 +114,7 @@ impl Worker {
         fence(Ordering::SeqCst);
         self.reader.offline();
         let quiet = !stop.load(Ordering::SeqCst)
-            && self.channel.pending_changes.is_empty()
+            && self.change_queues.pending.is_empty()
             && self.dispatch.handoff.is_empty();
         let mut armed = 0;
         let mut ready = quiet;

@@ -2,12 +2,13 @@
 
 use crate::agenda::Agenda;
 use crate::body::{Body, SMALL_VECTOR};
-use crate::channel::{Channel, GAP_US, RoundGap};
 use crate::context::RawCx;
 use crate::data::clock::Clock;
 use crate::data::ids::NodeId;
 use crate::data::stats::{NodeStats, is_bulk};
 use crate::dispatch::DispatchState;
+use crate::queues::channel::{Channel, GAP_US, RoundGap};
+use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use volley_simd::{Level, cycles};
@@ -29,6 +30,22 @@ pub trait Change: Send {
     fn swap(&mut self, worker: &mut Worker);
 }
 
+/// The queues of changes between the control thread and one worker.
+pub(crate) struct ChangeQueues {
+    pub(crate) pending: ArrayQueue<Box<dyn Change>>,
+    /// Changes that were applied, with the values that they replaced.
+    pub(crate) done: ArrayQueue<Box<dyn Change>>,
+}
+
+impl ChangeQueues {
+    pub(crate) fn new() -> Self {
+        ChangeQueues {
+            pending: ArrayQueue::new(256),
+            done: ArrayQueue::new(512),
+        }
+    }
+}
+
 /// The state of one worker.
 pub struct Worker {
     /// The id of the worker.
@@ -42,6 +59,7 @@ pub struct Worker {
     pub(crate) level: Level,
     pub(crate) clock: Clock,
     pub(crate) channel: Arc<Channel>,
+    pub(crate) change_queues: Arc<ChangeQueues>,
     /// The cycles of one clock reading.
     pub(crate) clock_read_cycles: u64,
     /// The end of the last round; 0 before the first round and after a sleep.
@@ -130,11 +148,11 @@ impl Worker {
     /// Apply pending changes, and call every source and stage in this round: any of them may have got work.
     #[cold]
     fn call_all(&mut self) {
-        while let Some(mut change) = self.channel.pending_changes.pop() {
+        while let Some(mut change) = self.change_queues.pending.pop() {
             change.swap(self);
             self.channel.changes.fetch_add(1, Release);
             // The return queue is twice as long as this queue, and the control thread empties it before it adds.
-            if let Err(change) = self.channel.done.push(change) {
+            if let Err(change) = self.change_queues.done.push(change) {
                 drop(change);
             }
         }
@@ -334,7 +352,7 @@ impl Worker {
     pub fn can_exit(&self) -> bool {
         let mut nodes = self.sources.iter().chain(&self.stages);
         self.is_idle()
-            && self.channel.pending_changes.is_empty()
+            && self.change_queues.pending.is_empty()
             && self.dispatch.handoff.can_exit()
             && nodes.all(|node| self.slots[node.index()].body.can_exit())
     }

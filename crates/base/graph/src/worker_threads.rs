@@ -1,7 +1,7 @@
 //! Workers on their own threads.
 
-use crate::channel::Channel;
 use crate::data::error::GraphError;
+use crate::queues::channel::Channel;
 use crate::sleep::{WakeConditions, Wakeup};
 use crate::worker::Worker;
 use std::sync::Arc;

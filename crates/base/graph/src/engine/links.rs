@@ -1,9 +1,9 @@
 //! What handoffs and placements ask of the engine.
 
-use crate::channel::Channel;
 use crate::data::ids::NodeId;
 use crate::data::stats::NodeStats;
 use crate::engine::Engine;
+use crate::queues::channel::Channel;
 use crate::stage::Role;
 use std::sync::Arc;
 

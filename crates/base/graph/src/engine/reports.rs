@@ -1,10 +1,10 @@
 //! What the engine tells of its nodes and workers, and what is counted from when.
 
 use super::{Engine, NodeDefinition};
-use crate::channel::{RoundGap, Rounds};
 use crate::data::counters::CounterInfo;
 use crate::data::ids::NodeId;
 use crate::drop_table::{DropKey, DropSample};
+use crate::queues::channel::{RoundGap, Rounds};
 use crate::stage::Role;
 use crate::stats::{CounterReport, DropReport, NodeReport, NodeState};
 use std::collections::BTreeMap;

@@ -1,10 +1,9 @@
-//! The channel between the control thread and one worker: pending changes, notices, and statistics of the worker's
-//! rounds.
+//! What the control thread and one worker share: notices, the wake-up of the worker, and statistics of its rounds. The
+//! changes to the worker are in queues of their own.
 
 use crate::data::ids::NodeId;
 use crate::data::stats::add_relaxed;
 use crate::sleep::Wakeup;
-use crate::worker::Change;
 use crossbeam_queue::ArrayQueue;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -67,10 +66,8 @@ impl Rounds {
     }
 }
 
-/// The queues between the control thread and one worker.
+/// What the control thread and one worker share.
 pub(crate) struct Channel {
-    pub(crate) pending_changes: ArrayQueue<Box<dyn Change>>,
-    pub(crate) done: ArrayQueue<Box<dyn Change>>,
     /// Posted after a change was enqueued, and after anything was enqueued for one of the worker's sources.
     pub(crate) notices: CachePadded<Notices>,
     /// Statistics of its rounds.
@@ -93,8 +90,6 @@ pub(crate) struct Channel {
 impl Channel {
     pub(crate) fn new() -> Self {
         Channel {
-            pending_changes: ArrayQueue::new(256),
-            done: ArrayQueue::new(512),
             notices: CachePadded(Notices::default()),
             rounds: CachePadded(Rounds::default()),
             changes: AtomicU64::new(0),

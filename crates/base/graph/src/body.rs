@@ -2,10 +2,10 @@
 
 use crate::context::{Cx, RawCx};
 use crate::data::frame::Frame;
-use crate::dispatch::DispatchState;
 use crate::node::{Node, Source};
 use crate::output::Output;
-use crate::sleep::WakeConditions;
+use crate::queues::dispatch::DispatchState;
+use crate::queues::wakeup::WakeConditions;
 use crate::stage::Stage;
 use crate::vector::Vector;
 use std::marker::PhantomData;
@@ -220,7 +220,7 @@ impl<N: Node> Body for NodeBody<N> {
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
-        crate::trace::note_rows::<N::Trace>(dispatch, cx, frame);
+        crate::trace_rows::note_rows::<N::Trace>(dispatch, cx, frame);
     }
 }
 
@@ -268,7 +268,7 @@ impl<S: Source> Body for SourceBody<S> {
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
-        crate::trace::note_rows::<crate::trace::PacketTrace>(dispatch, cx, frame);
+        crate::trace_rows::note_rows::<crate::queues::trace::PacketTrace>(dispatch, cx, frame);
     }
 }
 
@@ -324,6 +324,6 @@ impl<S: Stage> Body for StageBody<S> {
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
-        crate::trace::note_rows::<S::Trace>(dispatch, cx, frame);
+        crate::trace_rows::note_rows::<S::Trace>(dispatch, cx, frame);
     }
 }

@@ -1,12 +1,12 @@
 //! The engine's own changes to a worker.
 
-use crate::arc::ArcTables;
 use crate::data::frame::Frame;
 use crate::data::ids::NodeId;
-use crate::dispatch::PendingFrames;
-use crate::node_order::PendingNodes;
+use crate::queues::arcs::ArcTables;
+use crate::queues::dispatch::PendingFrames;
+use crate::queues::pending_nodes::PendingNodes;
+use crate::queues::trace::TraceFilter;
 use crate::stage::Role;
-use crate::trace::TraceFilter;
 use crate::worker::{Change, Slot, Worker};
 use std::sync::Arc;
 

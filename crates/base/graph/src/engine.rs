@@ -3,13 +3,15 @@
 //! Nodes can be added, arcs changed and traces started before and while workers run. A change is prepared here, and
 //! each worker applies it between two vectors; [`Engine::settled`] reports when all workers use it.
 
+pub(crate) mod arcs;
+pub(crate) mod handoff;
 mod links;
+pub(crate) mod node_order;
 mod numbers;
 pub(crate) mod reports;
 mod shares;
 
-use crate::agenda::{Agenda, Holders};
-use crate::arc::{ArcId, ArcRegistry, ArcReport, Feature};
+use crate::agenda::Agenda;
 use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace, SetVectorSize};
 use crate::data::clock::Clock;
@@ -21,16 +23,20 @@ use crate::data::ids::{MAX_NODES, NodeId};
 use crate::data::shares::Shares;
 use crate::data::stats::NodeStats;
 use crate::data::worker_set::{MAX_WORKERS, WorkerSet};
-use crate::dispatch::{DispatchState, PendingFrames};
 use crate::drop_node::{DropHook, DropNode, Ignored};
-use crate::drop_table::{DropKey, DropTable};
-use crate::handoff::{HandoffMesh, HandoffRings};
+use crate::engine::arcs::{ArcRegistry, ArcReport, Feature};
+use crate::engine::handoff::HandoffMesh;
 use crate::node::{Nexts, Node, Source};
-use crate::node_order::{self, PendingNodes};
 use crate::placement::NodePlacements;
+use crate::queues::arcs::ArcId;
 use crate::queues::channel::Channel;
+use crate::queues::dispatch::{DispatchState, PendingFrames};
+use crate::queues::drop_table::{DropKey, DropTable};
+use crate::queues::handoff::HandoffRings;
+use crate::queues::holders::Holders;
+use crate::queues::pending_nodes::PendingNodes;
+use crate::queues::trace::{TraceFilter, TraceNames, TraceRecord, TraceReport, Tracer};
 use crate::stage::Role;
-use crate::trace::{TraceFilter, TraceNames, TraceRecord, TraceReport, Tracer};
 use crate::worker::{Change, ChangeQueues, Slot, Worker};
 use crossbeam_queue::ArrayQueue;
 use numbers::RetiredNodes;
@@ -422,7 +428,7 @@ impl Engine {
 
     /// All arcs with their features in order, and the interfaces where each feature is enabled.
     pub fn arcs(&self) -> Vec<ArcReport> {
-        let report = |a: &crate::arc::ArcEntry| {
+        let report = |a: &crate::engine::arcs::ArcEntry| {
             let on = |name| {
                 a.enabled
                     .iter()
@@ -610,7 +616,7 @@ impl Engine {
         let edges = (0..self.defs.len())
             .map(|n| self.targets(NodeId(n as u16)))
             .collect::<Result<Vec<_>, _>>()?;
-        Ok(node_order::order(
+        Ok(crate::engine::node_order::order(
             &edges,
             self.node(crate::drop_node::DROP_NODE)?,
         ))
@@ -746,7 +752,7 @@ impl Engine {
                 engine: self,
                 interface,
             };
-            let (owner, packet) = crate::trace::mark_owner(note.packet);
+            let (owner, packet) = crate::queues::trace::mark_owner(note.packet);
             // The worker that marked a packet had it before the workers that it was handed off to.
             steps.push((owner != worker, owner, packet, note.step(&names)));
         }

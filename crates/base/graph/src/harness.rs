@@ -13,7 +13,7 @@ use crate::drop_node::DROP_NODE;
 use crate::engine::{Engine, Settings};
 use crate::node::{Nexts, NoNext, Node, Source};
 use crate::output::Output;
-use crate::trace::PacketTrace;
+use crate::queues::trace::PacketTrace;
 use crate::vector::{Consumed, Vector};
 use crate::worker::Worker;
 use std::collections::BTreeMap;

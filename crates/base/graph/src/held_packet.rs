@@ -4,13 +4,13 @@
 //! A [`HeldPacket`] owns its buffers: it has one owner, and it counts as held until it is resumed. When it is dropped,
 //! its buffers are freed.
 
-use crate::arc::ArcPosition;
 use crate::data::column::Column;
 use crate::data::frame::{CHAINED, Col, IDX, POS};
 use crate::data::ids::NodeId;
 use crate::data::packet::{Packet, first_part, free_members, members, walk};
 use crate::node::Nexts;
 use crate::output::{NewVector, Output};
+use crate::queues::arcs::ArcPosition;
 use crate::vector::{Consumed, Vector};
 use std::sync::Arc;
 use volley_buf::{META, Pool, START};

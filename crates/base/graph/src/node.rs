@@ -3,8 +3,8 @@
 use crate::context::Cx;
 use crate::data::counters::Counters;
 use crate::output::Output;
-use crate::sleep::WakeConditions;
-use crate::trace::Trace;
+use crate::queues::trace::Trace;
+use crate::queues::wakeup::WakeConditions;
 use crate::vector::{Consumed, Vector};
 use volley_simd::Isa;
 

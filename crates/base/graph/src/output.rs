@@ -6,8 +6,8 @@ use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
 use crate::data::ids::NodeId;
 use crate::data::offload::{BadOffload, Offload};
 use crate::data::packet::{Packet, PacketView};
-use crate::dispatch::DispatchState;
 use crate::node::Nexts;
+use crate::queues::dispatch::DispatchState;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use volley_buf::{DATA, END, Meta, NO_BUFFER, START};
@@ -363,7 +363,9 @@ impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
             dispatch
                 .tracer
                 .mark(this.raw.node, dispatch.bufs.pool(), &mut frame);
-            crate::trace::note_rows::<crate::trace::PacketTrace>(dispatch, this.raw, &frame);
+            crate::trace_rows::note_rows::<crate::queues::trace::PacketTrace>(
+                dispatch, this.raw, &frame,
+            );
         }
         (frame, dispatch, this.isa)
     }

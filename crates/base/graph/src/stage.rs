@@ -15,11 +15,11 @@ use crate::data::error::GraphError;
 use crate::data::frame::{CHAINED, Col, Frame, IDX, POS, bits};
 use crate::data::ids::NodeId;
 use crate::data::packet::members;
-use crate::dispatch::{DispatchState, append};
 use crate::engine::{Engine, NodeFactory};
 use crate::node::{Nexts, Node};
 use crate::output::Output;
-use crate::sleep::WakeConditions;
+use crate::queues::dispatch::{DispatchState, append};
+use crate::queues::wakeup::WakeConditions;
 use crate::vector::{Consumed, Vector};
 use volley_simd::{Bits, Isa, all_equal, prefetch};
 

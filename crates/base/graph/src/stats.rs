@@ -2,7 +2,7 @@
 
 use crate::data::counters::CounterInfo;
 use crate::data::ids::NodeId;
-use crate::drop_table::DropSample;
+use crate::queues::drop_table::DropSample;
 
 /// What a node is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::data::error::GraphError;
 use crate::queues::channel::Channel;
-use crate::sleep::{WakeConditions, Wakeup};
+use crate::queues::wakeup::{WakeConditions, Wakeup};
 use crate::worker::Worker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,7 +3,7 @@
 use super::{Engine, MAX_NODES, NodeDefinition};
 use crate::data::error::GraphError;
 use crate::data::ids::NodeId;
-use crate::trace::TraceRecord;
+use crate::queues::trace::TraceRecord;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Acquire;
 

@@ -3,7 +3,7 @@
 
 use crate::data::ids::NodeId;
 use crate::data::stats::add_relaxed;
-use crate::sleep::Wakeup;
+use crate::queues::wakeup::Wakeup;
 use crossbeam_queue::ArrayQueue;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};

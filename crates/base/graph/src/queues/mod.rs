@@ -3,4 +3,12 @@
 //!
 //! This room imports [`crate::data`] only.
 
+pub(crate) mod arcs;
 pub(crate) mod channel;
+pub(crate) mod dispatch;
+pub(crate) mod drop_table;
+pub(crate) mod handoff;
+pub(crate) mod holders;
+pub(crate) mod pending_nodes;
+pub(crate) mod trace;
+pub(crate) mod wakeup;

@@ -1,13 +1,13 @@
 //! The state between the nodes of one worker: pending frames, free frames, buffers, arcs and the tracer.
 
-use crate::agenda::Holders;
-use crate::arc::{ArcPosition, ArcTables};
 use crate::data::column::Column;
 use crate::data::frame::{Col, Frame, IDX, MANDATORY, POS, bits};
 use crate::data::ids::NodeId;
-use crate::handoff::HandoffRings;
-use crate::node_order::PendingNodes;
-use crate::trace::Tracer;
+use crate::queues::arcs::{ArcPosition, ArcTables};
+use crate::queues::handoff::HandoffRings;
+use crate::queues::holders::Holders;
+use crate::queues::pending_nodes::PendingNodes;
+use crate::queues::trace::Tracer;
 use std::collections::VecDeque;
 use std::ops::Range;
 use volley_buf::Cache;
@@ -297,6 +297,54 @@ impl DispatchState {
                 crate::data::packet::free_members(&mut self.bufs, idx);
             }
         }
+    }
+}
+
+impl DispatchState {
+    /// Hand a whole frame off to a worker. Returns the frame when the ring is full.
+    #[inline(always)]
+    pub(crate) fn handoff_frame(
+        &mut self,
+        worker: usize,
+        node: NodeId,
+        frame: Box<Frame>,
+    ) -> Result<(), Box<Frame>> {
+        if worker == self.handoff.worker_id && self.handoff.is_epoch_over() {
+            self.push_frame(node, frame);
+            return Ok(());
+        }
+        let empty = self.handoff.enqueue(worker, node, false, frame)?;
+        self.recycle(empty);
+        Ok(())
+    }
+
+    /// As [`Self::handoff_frame`], for a node that is placed on that worker.
+    pub(crate) fn handoff_to_placed(
+        &mut self,
+        worker: usize,
+        node: NodeId,
+        frame: Box<Frame>,
+    ) -> Result<(), Box<Frame>> {
+        let empty = self.handoff.enqueue(worker, node, true, frame)?;
+        self.recycle(empty);
+        Ok(())
+    }
+
+    /// Begin an epoch: see [`StageCx::begin_epoch`].
+    pub(crate) fn begin_epoch(&mut self) -> bool {
+        let empty = self.frame();
+        let (empty, turned) = self.handoff.begin_epoch(empty);
+        self.recycle(empty);
+        turned
+    }
+
+    /// Free the packets of `frame`, which cannot be handed off, through the drop node.
+    #[inline(never)]
+    pub(crate) fn refuse(&mut self, mut frame: Box<Frame>, reason: u32, drop: NodeId) {
+        let n = frame.n;
+        frame.valid |= Col::Err.bit();
+        frame.cols[Col::Err as usize].words_mut(n).fill(reason);
+        self.push_frame(drop, frame);
     }
 }
 

@@ -1,10 +1,8 @@
 //! Packet traces: a worker records plain bytes, the control thread converts them into text.
 
-use crate::context::RawCx;
 use crate::data::frame::{Col, Frame};
 use crate::data::ids::NodeId;
 use crate::data::packet::PacketView;
-use crate::dispatch::DispatchState;
 use crossbeam_queue::ArrayQueue;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -256,24 +254,4 @@ impl Tracer {
 fn wants(filter: &dyn TraceFilter, packet: &PacketView<'_>) -> bool {
     let leaves = packet.get(Col::Tx).is_some();
     filter.wants(packet, if leaves { 0 } else { packet.moved() })
-}
-
-/// Record every marked row of `frame`. When the queue is full, records are lost, but no packets.
-#[cold]
-pub(crate) fn note_rows<T: Trace>(dispatch: &DispatchState, cx: &RawCx<'_>, frame: &Frame) {
-    if !frame.has(Col::Trace) {
-        return;
-    }
-    for row in 0..frame.n {
-        let packet = frame.words(Col::Trace as usize)[row];
-        if packet != 0 {
-            let view = PacketView::new(dispatch.bufs.pool(), frame, row);
-            let _ = dispatch.tracer.notes.push(TraceRecord::new(
-                packet,
-                cx.node,
-                cx.now_ns,
-                T::note(&view),
-            ));
-        }
-    }
 }

@@ -1,13 +1,13 @@
 //! A node or source without its type: what the dispatcher calls.
 
-use crate::context::{Cx, RawCx};
 use crate::data::frame::Frame;
-use crate::node::{Node, Source};
-use crate::output::Output;
+use crate::node_api::context::{Cx, RawCx};
+use crate::node_api::node::{Node, Source};
+use crate::node_api::output::Output;
+use crate::node_api::stage::Stage;
+use crate::node_api::vector::Vector;
 use crate::queues::dispatch::DispatchState;
 use crate::queues::wakeup::WakeConditions;
-use crate::stage::Stage;
-use crate::vector::Vector;
 use std::marker::PhantomData;
 use volley_simd::{Isa, Kernel, Level};
 
@@ -107,7 +107,7 @@ impl<N: Node> Kernel for RunCall<'_, N> {
             isa,
             next: PhantomData,
         };
-        let crate::vector::Consumed(()) = node.run(&cx, vector);
+        let crate::node_api::vector::Consumed(()) = node.run(&cx, vector);
     }
 }
 
@@ -220,7 +220,7 @@ impl<N: Node> Body for NodeBody<N> {
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
-        crate::trace_rows::note_rows::<N::Trace>(dispatch, cx, frame);
+        crate::node_api::trace_rows::note_rows::<N::Trace>(dispatch, cx, frame);
     }
 }
 
@@ -268,7 +268,9 @@ impl<S: Source> Body for SourceBody<S> {
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
-        crate::trace_rows::note_rows::<crate::queues::trace::PacketTrace>(dispatch, cx, frame);
+        crate::node_api::trace_rows::note_rows::<crate::queues::trace::PacketTrace>(
+            dispatch, cx, frame,
+        );
     }
 }
 
@@ -324,6 +326,6 @@ impl<S: Stage> Body for StageBody<S> {
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
-        crate::trace_rows::note_rows::<S::Trace>(dispatch, cx, frame);
+        crate::node_api::trace_rows::note_rows::<S::Trace>(dispatch, cx, frame);
     }
 }

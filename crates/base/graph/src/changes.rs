@@ -2,11 +2,11 @@
 
 use crate::data::frame::Frame;
 use crate::data::ids::NodeId;
+use crate::node_api::stage::Role;
 use crate::queues::arcs::ArcTables;
 use crate::queues::dispatch::PendingFrames;
 use crate::queues::pending_nodes::PendingNodes;
 use crate::queues::trace::TraceFilter;
-use crate::stage::Role;
 use crate::worker::{Change, Slot, Worker};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The consumer's side of handoff: a worker dequeues the packets that other workers handed off, and runs them.
 
-use crate::context::RawCx;
 use crate::data::frame::Frame;
+use crate::node_api::context::RawCx;
 use crate::queues::handoff::HandoffEntry;
 use crate::worker::Worker;
 

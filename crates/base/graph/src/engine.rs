@@ -10,6 +10,7 @@ pub(crate) mod node_order;
 mod numbers;
 pub(crate) mod reports;
 mod shares;
+mod stages;
 
 use crate::agenda::Agenda;
 use crate::body::{Body, NodeBody, SourceBody};
@@ -23,10 +24,12 @@ use crate::data::ids::{MAX_NODES, NodeId};
 use crate::data::shares::Shares;
 use crate::data::stats::NodeStats;
 use crate::data::worker_set::{MAX_WORKERS, WorkerSet};
-use crate::drop_node::{DropHook, DropNode, Ignored};
 use crate::engine::arcs::{ArcRegistry, ArcReport, Feature};
 use crate::engine::handoff::HandoffMesh;
-use crate::node::{Nexts, Node, Source};
+use crate::node_api::drop_node::{DropHook, DropNode, Ignored};
+use crate::node_api::edges::Nexts;
+use crate::node_api::node::{Node, Source};
+use crate::node_api::stage::Role;
 use crate::placement::NodePlacements;
 use crate::queues::arcs::ArcId;
 use crate::queues::channel::Channel;
@@ -36,7 +39,6 @@ use crate::queues::handoff::HandoffRings;
 use crate::queues::holders::Holders;
 use crate::queues::pending_nodes::PendingNodes;
 use crate::queues::trace::{TraceFilter, TraceNames, TraceRecord, TraceReport, Tracer};
-use crate::stage::Role;
 use crate::worker::{Change, ChangeQueues, Slot, Worker};
 use crossbeam_queue::ArrayQueue;
 use numbers::RetiredNodes;
@@ -603,7 +605,7 @@ impl Engine {
             arcs: Box::new(self.arcs.tables(|name| self.node(name))?),
             tracer: Tracer::new(MAX_NODES, worker, notes),
             handoff: HandoffRings::new(worker),
-            drop_node: self.node(crate::drop_node::DROP_NODE)?,
+            drop_node: self.node(crate::node_api::drop_node::DROP_NODE)?,
             targets: Column::new(size),
             offsets: vec![0; size.next_multiple_of(8)].into(),
             holders: Holders::new(),
@@ -618,7 +620,7 @@ impl Engine {
             .collect::<Result<Vec<_>, _>>()?;
         Ok(crate::engine::node_order::order(
             &edges,
-            self.node(crate::drop_node::DROP_NODE)?,
+            self.node(crate::node_api::drop_node::DROP_NODE)?,
         ))
     }
 

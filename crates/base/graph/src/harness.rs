@@ -3,18 +3,19 @@
 //! The node under test is wired to collectors in place of its edges. The bench requires that no packet is lost or
 //! doubled, that every level gives the same result, and that buffers balance.
 
-use crate::context::Cx;
 use crate::data::clock::Clock;
 use crate::data::counters::{Counters, NoCounters};
 use crate::data::error::GraphError;
 use crate::data::frame::Col;
 use crate::data::offload::Offload;
-use crate::drop_node::DROP_NODE;
 use crate::engine::{Engine, Settings};
-use crate::node::{Nexts, NoNext, Node, Source};
-use crate::output::Output;
+use crate::node_api::context::Cx;
+use crate::node_api::drop_node::DROP_NODE;
+use crate::node_api::edges::{Nexts, NoNext};
+use crate::node_api::node::{Node, Source};
+use crate::node_api::output::Output;
+use crate::node_api::vector::{Consumed, Vector};
 use crate::queues::trace::PacketTrace;
-use crate::vector::{Consumed, Vector};
 use crate::worker::Worker;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

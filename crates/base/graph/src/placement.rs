@@ -4,15 +4,15 @@
 //! the node earlier still run here. When a node moves, an epoch keeps the packets of a flow in order.
 
 use crate::body::Body;
-use crate::context::RawCx;
 use crate::data::error::GraphError;
 use crate::data::frame::Frame;
 use crate::data::ids::NodeId;
 use crate::data::stats::{NodeStats, add_relaxed};
 use crate::engine::Engine;
+use crate::node_api::context::RawCx;
+use crate::node_api::stage::Role;
 use crate::queues::dispatch::DispatchState;
 use crate::queues::wakeup::WakeConditions;
-use crate::stage::Role;
 use crate::worker::{Change, Worker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -246,8 +246,8 @@ impl Engine {
         if let Some(worker) = worker.filter(|worker| !self.worker_set().has(*worker)) {
             return Err(GraphError::NoWorker(worker));
         }
-        let is_plain =
-            self.role(id) == Role::Node && id != self.node(crate::drop_node::DROP_NODE)?;
+        let is_plain = self.role(id) == Role::Node
+            && id != self.node(crate::node_api::drop_node::DROP_NODE)?;
         if !is_plain || !self.is_from_start(id) {
             return Err(GraphError::NotPlaceable(name.to_owned()));
         }

@@ -2,10 +2,10 @@
 
 use crate::agenda::Agenda;
 use crate::body::{Body, SMALL_VECTOR};
-use crate::context::RawCx;
 use crate::data::clock::Clock;
 use crate::data::ids::NodeId;
 use crate::data::stats::{NodeStats, is_bulk};
+use crate::node_api::context::RawCx;
 use crate::queues::channel::{Channel, GAP_US, RoundGap};
 use crate::queues::dispatch::DispatchState;
 use crossbeam_queue::ArrayQueue;

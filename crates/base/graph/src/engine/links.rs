@@ -3,8 +3,8 @@
 use crate::data::ids::NodeId;
 use crate::data::stats::NodeStats;
 use crate::engine::Engine;
+use crate::node_api::stage::Role;
 use crate::queues::channel::Channel;
-use crate::stage::Role;
 use std::sync::Arc;
 
 impl Engine {

@@ -3,9 +3,9 @@
 use super::{Engine, NodeDefinition};
 use crate::data::counters::CounterInfo;
 use crate::data::ids::NodeId;
+use crate::node_api::stage::Role;
 use crate::queues::channel::{RoundGap, Rounds};
 use crate::queues::drop_table::{DropKey, DropSample};
-use crate::stage::Role;
 use crate::stats::{CounterReport, DropReport, NodeReport, NodeState};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,12 +1,12 @@
 //! The output of a source: it allocates buffers and sends packets.
 
-use crate::context::RawCx;
 use crate::data::column::Column;
 use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
 use crate::data::ids::NodeId;
 use crate::data::offload::{BadOffload, Offload};
 use crate::data::packet::{Packet, PacketView};
-use crate::node::Nexts;
+use crate::node_api::context::RawCx;
+use crate::node_api::edges::Nexts;
 use crate::queues::dispatch::DispatchState;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -363,7 +363,7 @@ impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
             dispatch
                 .tracer
                 .mark(this.raw.node, dispatch.bufs.pool(), &mut frame);
-            crate::trace_rows::note_rows::<crate::queues::trace::PacketTrace>(
+            crate::node_api::trace_rows::note_rows::<crate::queues::trace::PacketTrace>(
                 dispatch, this.raw, &frame,
             );
         }

@@ -1,8 +1,8 @@
 //! How a driver puts long packets into buffers: as a chain that the peer's data are read straight into.
 
 use crate::data::frame::{CHAINED, Col, IDX, POS};
-use crate::node::Nexts;
-use crate::output::NewVector;
+use crate::node_api::edges::Nexts;
+use crate::node_api::output::NewVector;
 use std::io::IoSliceMut;
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
 use volley_simd::Isa;

@@ -3,13 +3,13 @@
 //! The fast path works on whole columns, the slow path ([`Vector::each`]) on one packet at a time. In both, the rows
 //! leave by a sending method, and only these methods return [`Consumed`].
 
-use crate::context::{Cx, RawCx};
 use crate::data::column::{Column, Words};
 use crate::data::counters::Counters;
 use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
 use crate::data::ids::NodeId;
 use crate::data::packet::{Packet, PacketView};
-use crate::node::Nexts;
+use crate::node_api::context::{Cx, RawCx};
+use crate::node_api::edges::Nexts;
 use crate::queues::arcs::ArcId;
 use crate::queues::dispatch::DispatchState;
 use std::marker::PhantomData;

@@ -1,14 +1,15 @@
 //! error-drop: frees dropped packets. The node that drops a packet has counted the reason.
 
-use crate::context::Cx;
 use crate::data::counters::{CounterInfo, Severity};
 use crate::data::frame::Col;
 use crate::data::ids::NodeId;
 use crate::data::packet::PacketView;
-use crate::node::{NoNext, Node};
+use crate::node_api::context::Cx;
+use crate::node_api::edges::NoNext;
+use crate::node_api::node::Node;
+use crate::node_api::vector::{Consumed, Vector};
 use crate::queues::drop_table::{DropKey, DropTable};
 use crate::queues::trace::{Trace, TraceNames};
-use crate::vector::{Consumed, Vector};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use volley_simd::Isa;

@@ -4,10 +4,10 @@ use crate::data::column::Column;
 use crate::data::frame::{CHAINED, Col, Frame, IDX, POS, bits};
 use crate::data::ids::NodeId;
 use crate::data::packet::{Packet, PacketView};
-use crate::node::Nexts;
+use crate::node_api::edges::Nexts;
+use crate::node_api::receive::MAX_SEGMENTS;
+use crate::node_api::vector::{Consumed, Vector};
 use crate::queues::dispatch::DispatchState;
-use crate::receive::MAX_SEGMENTS;
-use crate::vector::{Consumed, Vector};
 use volley_buf::{DATA, Meta, NO_BUFFER, START};
 use volley_simd::{Bits, Isa};
 

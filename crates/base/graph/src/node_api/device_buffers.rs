@@ -7,9 +7,9 @@
 
 use crate::data::frame::{CHAINED, Col, IDX, POS};
 use crate::data::packet::{PacketView, segment};
-use crate::node::Nexts;
-use crate::output::{NewVector, Output};
-use crate::vector::{Consumed, Vector};
+use crate::node_api::edges::Nexts;
+use crate::node_api::output::{NewVector, Output};
+use crate::node_api::vector::{Consumed, Vector};
 use volley_buf::{BufIdx, Cache, END, Meta, NO_BUFFER};
 use volley_simd::Isa;
 

@@ -1,31 +1,13 @@
 //! What a node's author writes.
 
-use crate::context::Cx;
 use crate::data::counters::Counters;
-use crate::output::Output;
+use crate::node_api::context::Cx;
+use crate::node_api::edges::Nexts;
+use crate::node_api::output::Output;
+use crate::node_api::vector::{Consumed, Vector};
 use crate::queues::trace::Trace;
 use crate::queues::wakeup::WakeConditions;
-use crate::vector::{Consumed, Vector};
 use volley_simd::Isa;
-
-/// The edges of a node, as an enum. Made by [`crate::nexts!`].
-pub trait Nexts: Copy + 'static {
-    /// Name of the node that each edge leads to.
-    const EDGES: &'static [&'static str];
-    /// Position of a variant.
-    fn index(self) -> usize;
-}
-
-/// A node without edges.
-#[derive(Clone, Copy)]
-pub struct NoNext;
-
-impl Nexts for NoNext {
-    const EDGES: &'static [&'static str] = &[];
-    fn index(self) -> usize {
-        0
-    }
-}
 
 /// A node that packets pass through or end in. The struct is its state on one worker.
 pub trait Node: Send + Sized + 'static {

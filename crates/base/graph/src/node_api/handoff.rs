@@ -3,11 +3,11 @@
 use crate::data::column::Column;
 use crate::data::frame::{Frame, bits};
 use crate::data::ids::NodeId;
-use crate::node::Nexts;
-use crate::output::Output;
+use crate::node_api::edges::Nexts;
+use crate::node_api::output::Output;
+use crate::node_api::stage::StageCx;
+use crate::node_api::vector::{Consumed, Vector};
 use crate::queues::dispatch::DispatchState;
-use crate::stage::StageCx;
-use crate::vector::{Consumed, Vector};
 use volley_simd::{Bits, Isa, all_equal};
 
 /// How many packets of a vector were handed off, kept and dropped.

@@ -6,21 +6,17 @@
 //! it has one owner, its buffers count as held, and it leaves the stage only by [`StageCx::send`] or
 //! [`Output::send_batch`].
 
-use crate::body::StageBody;
-use crate::changes::AddFrames;
-use crate::context::Cx;
 use crate::data::column::Column;
-use crate::data::counters::Counters;
-use crate::data::error::GraphError;
 use crate::data::frame::{CHAINED, Col, Frame, IDX, POS, bits};
 use crate::data::ids::NodeId;
 use crate::data::packet::members;
-use crate::engine::{Engine, NodeFactory};
-use crate::node::{Nexts, Node};
-use crate::output::Output;
+use crate::node_api::context::Cx;
+use crate::node_api::edges::Nexts;
+use crate::node_api::node::Node;
+use crate::node_api::output::Output;
+use crate::node_api::vector::{Consumed, Vector};
 use crate::queues::dispatch::{DispatchState, append};
 use crate::queues::wakeup::WakeConditions;
-use crate::vector::{Consumed, Vector};
 use volley_simd::{Bits, Isa, all_equal, prefetch};
 
 /// The role of a node in a worker's round.
@@ -279,30 +275,5 @@ impl<I: Isa, X: Nexts> Output<'_, I, X> {
             dispatch: self.dispatch,
         };
         stage_cx.send(isa, batch, target)
-    }
-}
-
-impl Engine {
-    /// Add a stage. `make` creates the instance of each worker.
-    pub fn add_stage<S: Stage>(
-        &mut self,
-        name: &str,
-        mut make: impl FnMut(usize) -> S + 'static,
-    ) -> Result<NodeId, GraphError> {
-        let maker: NodeFactory = Box::new(move |w| Box::new(StageBody(make(w))));
-        let (edges, counters) = (S::Next::EDGES, S::Count::INFO);
-        self.define(name, edges, counters, Role::Stage, maker)
-    }
-
-    /// Reserve `frames` more frames on every worker: the maximum that its stages hold at a time.
-    pub fn reserve_frames(&mut self, frames: usize) -> Result<(), GraphError> {
-        self.room_for_changes()?;
-        self.stage_frames += frames;
-        let size = self.settings().vector_size;
-        for worker in self.worker_set().clone().iter() {
-            let spare = (0..frames).map(|_| Frame::new(size)).collect();
-            self.send(worker, Box::new(AddFrames { spare }))?;
-        }
-        Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! Records of the traced packets of a frame that arrives at a node.
 
-use crate::context::RawCx;
 use crate::data::frame::{Col, Frame};
 use crate::data::packet::PacketView;
+use crate::node_api::context::RawCx;
 use crate::queues::dispatch::DispatchState;
 use crate::queues::trace::{Trace, TraceRecord};
 /// Record every marked row of `frame`. When the queue is full, records are lost, but no packets.

@@ -47,7 +47,7 @@ pub const MEANT: [Meant; 4] = [
                 "crates/base/graph/src/queues/wakeup.rs",
                 &["notify", "is_asleep"],
             ),
-            ("crates/base/graph/src/sleep.rs", &["sleep", "wait"]),
+            ("crates/base/graph/src/worker/sleep.rs", &["sleep", "wait"]),
             ("crates/base/graph/src/queues/channel.rs", &["wake"]),
         ],
         orders: false,

@@ -7,7 +7,7 @@ use crate::queues::arcs::ArcTables;
 use crate::queues::dispatch::PendingFrames;
 use crate::queues::pending_nodes::PendingNodes;
 use crate::queues::trace::TraceFilter;
-use crate::worker::{Change, Slot, Worker};
+use crate::worker::round::{Change, Slot, Worker};
 use std::sync::Arc;
 
 /// A node comes, or another takes its number.

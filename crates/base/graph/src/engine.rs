@@ -8,12 +8,11 @@ pub(crate) mod handoff;
 mod links;
 pub(crate) mod node_order;
 mod numbers;
+pub(crate) mod placement;
 pub(crate) mod reports;
 mod shares;
 mod stages;
 
-use crate::agenda::Agenda;
-use crate::body::{Body, NodeBody, SourceBody};
 use crate::changes::{AddNode, SetArcs, SetTrace, SetVectorSize};
 use crate::data::clock::Clock;
 use crate::data::column::Column;
@@ -26,11 +25,11 @@ use crate::data::stats::NodeStats;
 use crate::data::worker_set::{MAX_WORKERS, WorkerSet};
 use crate::engine::arcs::{ArcRegistry, ArcReport, Feature};
 use crate::engine::handoff::HandoffMesh;
+use crate::engine::placement::NodePlacements;
 use crate::node_api::drop_node::{DropHook, DropNode, Ignored};
 use crate::node_api::edges::Nexts;
 use crate::node_api::node::{Node, Source};
 use crate::node_api::stage::Role;
-use crate::placement::NodePlacements;
 use crate::queues::arcs::ArcId;
 use crate::queues::channel::Channel;
 use crate::queues::dispatch::{DispatchState, PendingFrames};
@@ -39,7 +38,9 @@ use crate::queues::handoff::HandoffRings;
 use crate::queues::holders::Holders;
 use crate::queues::pending_nodes::PendingNodes;
 use crate::queues::trace::{TraceFilter, TraceNames, TraceRecord, TraceReport, Tracer};
-use crate::worker::{Change, ChangeQueues, Slot, Worker};
+use crate::worker::agenda::Agenda;
+use crate::worker::body::{Body, NodeBody, SourceBody};
+use crate::worker::round::{Change, ChangeQueues, Slot, Worker};
 use crossbeam_queue::ArrayQueue;
 use numbers::RetiredNodes;
 use std::collections::{BTreeMap, HashMap};
@@ -577,12 +578,12 @@ impl Engine {
             clock: self.settings.clock.clone(),
             channel: self.channels[worker].clone(),
             change_queues: self.change_queues[worker].clone(),
-            clock_read_cycles: crate::worker::clock_read_cycles(),
+            clock_read_cycles: crate::worker::round::clock_read_cycles(),
             ended: 0,
             began: 0,
             spent: 0,
             booked: 0,
-            long: crate::worker::gap_threshold_cycles(),
+            long: crate::worker::round::gap_threshold_cycles(),
         })
     }
 

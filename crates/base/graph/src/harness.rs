@@ -16,7 +16,7 @@ use crate::node_api::node::{Node, Source};
 use crate::node_api::output::Output;
 use crate::node_api::vector::{Consumed, Vector};
 use crate::queues::trace::PacketTrace;
-use crate::worker::Worker;
+use crate::worker::round::Worker;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use volley_buf::Pool;

@@ -7,22 +7,16 @@
 //! Contract of the data path: no allocation, no locks, no system calls, no formatting. The control thread hands
 //! prepared changes over a lock-free queue ([`Engine`]); a worker swaps them in between two vectors and never waits.
 
-mod agenda;
-mod body;
 mod changes;
 mod data;
-mod deliver;
 mod engine;
 pub mod harness;
 mod node_api;
 mod periodic;
-mod placement;
 mod process;
 mod queues;
-mod sleep;
 mod stats;
 mod worker;
-mod worker_threads;
 
 pub use data::clock::Clock;
 pub use data::column::{Column, Words, strip_rows};
@@ -59,8 +53,8 @@ pub use queues::handoff::{HandoffReport, handoff_code};
 pub use queues::trace::{PacketTrace, Trace, TraceFilter, TraceNames, TraceReport, TraceStep};
 pub use queues::wakeup::WakeConditions;
 pub use stats::{CounterReport, DropReport, NodeReport, NodeState};
-pub use worker::{Change, Worker};
-pub use worker_threads::{WorkerThread, WorkerThreads};
+pub use worker::round::{Change, Worker};
+pub use worker::threads::{WorkerThread, WorkerThreads};
 
 pub use volley_buf as buf;
 pub use volley_simd::{

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::queues::handoff::{
     HandoffConsumer, HandoffCounters, HandoffEntry, HandoffProducer, HandoffReport,
 };
-use crate::worker::{Change, Worker};
+use crate::worker::round::{Change, Worker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,6 +1,5 @@
 //! Adding stages, and frames for the packets that they hold.
 
-use crate::body::StageBody;
 use crate::changes::AddFrames;
 use crate::data::counters::Counters;
 use crate::data::error::GraphError;
@@ -9,6 +8,7 @@ use crate::data::ids::NodeId;
 use crate::engine::{Engine, NodeFactory};
 use crate::node_api::edges::Nexts;
 use crate::node_api::stage::{Role, Stage};
+use crate::worker::body::StageBody;
 
 impl Engine {
     /// Add a stage. `make` creates the instance of each worker.

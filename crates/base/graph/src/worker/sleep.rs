@@ -7,7 +7,7 @@
 
 use crate::data::clock::Clock;
 use crate::queues::wakeup::{WakeConditions, Wakeup};
-use crate::worker::Worker;
+use crate::worker::round::Worker;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering, fence};

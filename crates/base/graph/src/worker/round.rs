@@ -1,13 +1,13 @@
 //! A worker: it polls its sources, runs the pending frames in graph order, passes a quiescent point, and begins again.
 
-use crate::agenda::Agenda;
-use crate::body::{Body, SMALL_VECTOR};
 use crate::data::clock::Clock;
 use crate::data::ids::NodeId;
 use crate::data::stats::{NodeStats, is_bulk};
 use crate::node_api::context::RawCx;
 use crate::queues::channel::{Channel, GAP_US, RoundGap};
 use crate::queues::dispatch::DispatchState;
+use crate::worker::agenda::Agenda;
+use crate::worker::body::{Body, SMALL_VECTOR};
 use crossbeam_queue::ArrayQueue;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};

@@ -37,7 +37,7 @@ pub(crate) trait Body: Send {
         Err(frame)
     }
     /// Whether it only stands in for a node.
-    fn as_handoff_stub(&mut self) -> Option<&mut crate::placement::HandoffStub> {
+    fn as_handoff_stub(&mut self) -> Option<&mut crate::worker::handoff_stub::HandoffStub> {
         None
     }
     /// Make packets.

@@ -3,7 +3,7 @@
 use crate::data::frame::Frame;
 use crate::node_api::context::RawCx;
 use crate::queues::handoff::HandoffEntry;
-use crate::worker::Worker;
+use crate::worker::round::Worker;
 
 /// Frames that a worker dequeues from one other worker in one round.
 const ENTRIES_PER_ROUND: usize = 16;

@@ -3,7 +3,7 @@
 use crate::data::error::GraphError;
 use crate::queues::channel::Channel;
 use crate::queues::wakeup::{WakeConditions, Wakeup};
-use crate::worker::Worker;
+use crate::worker::round::Worker;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;

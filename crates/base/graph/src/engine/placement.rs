@@ -1,159 +1,19 @@
 //! Nodes that run on one worker only (pipelines). The other workers hand the packets for them off to that worker.
 //!
-//! On the other workers a [`HandoffStub`] replaces the node and keeps it: packets that another worker handed off for
-//! the node earlier still run here. When a node moves, an epoch keeps the packets of a flow in order.
+//! On the other workers a [`HandoffStub`] replaces the node. When a node moves, an epoch keeps the packets of a flow in
+//! order.
 
-use crate::body::Body;
 use crate::data::error::GraphError;
-use crate::data::frame::Frame;
 use crate::data::ids::NodeId;
-use crate::data::stats::{NodeStats, add_relaxed};
 use crate::engine::Engine;
-use crate::node_api::context::RawCx;
 use crate::node_api::stage::Role;
-use crate::queues::dispatch::DispatchState;
-use crate::queues::wakeup::WakeConditions;
-use crate::worker::{Change, Worker};
+use crate::worker::body::Body;
+use crate::worker::handoff_stub::{CongestionCounter, EmptyBody, HandoffStub};
+use crate::worker::round::{Change, Worker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use volley_simd::Level;
-
-/// Replaces a node that runs on another worker. Packets are handed off as *placed* ones, which the receiving worker
-/// runs wherever the node is placed.
-pub(crate) struct HandoffStub {
-    inner: Option<Box<dyn Body>>,
-    /// The worker that packets are handed off to; this worker while the node moves back to it.
-    to: usize,
-    /// No packet was handed off there yet, so an epoch begins with the next one.
-    starts_epoch: bool,
-    full: CongestionCounter,
-}
-
-/// The counter for packets that were dropped because the ring was full.
-#[derive(Clone)]
-struct CongestionCounter {
-    reason: u32,
-    counter: usize,
-    stats: Arc<NodeStats>,
-}
-
-/// Replaces the body of a node during an exchange. It has size 0, so a box of it allocates nothing.
-struct EmptyBody;
-
-impl Body for EmptyBody {
-    fn run(&mut self, _: Level, _: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
-        let target = dispatch.drop_node;
-        dispatch.push_frame(target, frame);
-    }
-    fn run_small(&mut self, _: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
-        let target = dispatch.drop_node;
-        dispatch.push_frame(target, frame);
-    }
-    fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut DispatchState) -> usize {
-        0
-    }
-    fn note(&self, _: &RawCx<'_>, _: &DispatchState, _: &Frame) {}
-}
-
-impl HandoffStub {
-    /// Hand a frame off. Returns it when it is to be run on this worker.
-    fn forward(
-        &mut self,
-        cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
-        frame: Box<Frame>,
-    ) -> Option<Box<Frame>> {
-        let turned = !self.starts_epoch || dispatch.begin_epoch();
-        self.starts_epoch = !turned;
-        if turned && self.to == dispatch.handoff.worker_id() && dispatch.handoff.is_epoch_over() {
-            return Some(frame);
-        }
-        let rows = frame.n as u64;
-        let handed = match turned {
-            true => dispatch.handoff_to_placed(self.to, cx.node, frame),
-            false => Err(frame),
-        };
-        if let Err(frame) = handed {
-            if let Some(cell) = self.full.stats.counters.get(self.full.counter) {
-                add_relaxed(cell, rows);
-            }
-            let drop = dispatch.drop_node;
-            dispatch.refuse(frame, self.full.reason, drop);
-        }
-        None
-    }
-}
-
-impl Body for HandoffStub {
-    fn run(
-        &mut self,
-        level: Level,
-        cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
-        frame: Box<Frame>,
-    ) {
-        let here = self.forward(cx, dispatch, frame);
-        if let (Some(frame), Some(inner)) = (here, &mut self.inner) {
-            inner.run(level, cx, dispatch, frame);
-        }
-    }
-
-    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
-        let here = self.forward(cx, dispatch, frame);
-        if let (Some(frame), Some(inner)) = (here, &mut self.inner) {
-            inner.run_small(cx, dispatch, frame);
-        }
-    }
-
-    fn arrive(
-        &mut self,
-        level: Level,
-        cx: &RawCx<'_>,
-        dispatch: &mut DispatchState,
-        frame: Box<Frame>,
-    ) -> Result<(), Box<Frame>> {
-        let Some(inner) = &mut self.inner else {
-            return Err(frame);
-        };
-        if dispatch.tracer.is_relevant(&frame) {
-            inner.note(cx, dispatch, &frame);
-        }
-        cx.stats.record_untimed_run(frame.n);
-        if frame.n < crate::body::SMALL_VECTOR {
-            inner.run_small(cx, dispatch, frame);
-        } else {
-            inner.run(level, cx, dispatch, frame);
-        }
-        Ok(())
-    }
-
-    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
-        let inner = self.inner.as_mut();
-        inner.map_or(0, |inner| inner.poll(level, cx, dispatch))
-    }
-
-    /// The worker that runs the node records the trace of its packets.
-    fn note(&self, _: &RawCx<'_>, _: &DispatchState, _: &Frame) {}
-
-    fn may_sleep(&self, now_ns: u64, idle_ns: u64) -> bool {
-        let inner = self.inner.as_ref();
-        inner.is_none_or(|inner| inner.may_sleep(now_ns, idle_ns))
-    }
-
-    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
-        self.inner.as_mut().is_none_or(|inner| inner.arm(rest))
-    }
-
-    fn keeps_order(&self) -> bool {
-        let inner = self.inner.as_ref();
-        inner.is_some_and(|inner| inner.keeps_order())
-    }
-
-    fn as_handoff_stub(&mut self) -> Option<&mut HandoffStub> {
-        Some(self)
-    }
-}
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Places a node on another worker.
 struct PlaceNode {
@@ -211,14 +71,6 @@ impl Change for RestoreNode {
             }
         }
         self.done.fetch_or(1 << me, Relaxed);
-    }
-}
-
-impl HandoffStub {
-    /// Whether no packet of the node is on another worker. An epoch has begun.
-    fn has_drained(&mut self, dispatch: &mut DispatchState) -> bool {
-        self.starts_epoch = false;
-        dispatch.handoff.is_epoch_over()
     }
 }
 

@@ -7,8 +7,9 @@ use crate::data::clock::Clock;
 use crate::data::counters::{Counters, NoCounters};
 use crate::data::error::GraphError;
 use crate::data::frame::Col;
+use crate::data::ids::NodeId;
 use crate::data::offload::Offload;
-use crate::engine::{Engine, Settings};
+use crate::engine::state::{Engine, Settings};
 use crate::node_api::context::Cx;
 use crate::node_api::drop_node::DROP_NODE;
 use crate::node_api::edges::{Nexts, NoNext};
@@ -241,7 +242,7 @@ pub fn run_once<N: Node>(
         packet.offload = Offload::NONE;
         let word = std::mem::take(&mut packet.columns).remove(&(Col::Err as u8));
         packet.reason = word.and_then(|word| {
-            let (node, counter) = crate::data::ids::NodeId::of_reason(word);
+            let (node, counter) = NodeId::of_reason(word);
             (node == under_test).then(|| N::Count::INFO.get(counter).map(|i| i.name.to_owned()))?
         });
     }

@@ -6,16 +6,19 @@
 //!
 //! Contract of the data path: no allocation, no locks, no system calls, no formatting. The control thread hands
 //! prepared changes over a lock-free queue ([`Engine`]); a worker swaps them in between two vectors and never waits.
+//!
+//! The rooms, each of which imports only those above it:
+//! - `data`: columns, frames, packets, offload requests, identifiers, limits and shares, clocks;
+//! - `queues`: pending frames, handoff rings, channels to workers, tables of feature arcs, records of traces and drops;
+//! - `node_api`: the traits of nodes, their context, the vector, the output of a source, stages, the drop node;
+//! - `worker`: the round, the sleep and the thread of a worker, and the instances of nodes;
+//! - `engine`: the graph, its changes and reports on the control thread, process nodes; and [`harness`] to test nodes.
 
-mod changes;
 mod data;
 mod engine;
 pub mod harness;
 mod node_api;
-mod periodic;
-mod process;
 mod queues;
-mod stats;
 mod worker;
 
 pub use data::clock::Clock;
@@ -31,8 +34,12 @@ pub use data::packet::{Packet, PacketView, Slices};
 pub use data::shares::{RESERVE, Share, ShareReport};
 pub use data::worker_set::{MAX_WORKERS, WorkerSet};
 pub use engine::arcs::{ArcReport, Feature};
+pub use engine::periodic::{PeriodicRunner, PeriodicTask};
+pub use engine::process::{Activation, ProcessInfo, Processes, Watch};
 pub use engine::reports::LOOP;
-pub use engine::{Engine, EngineNames, Settings};
+pub use engine::state::{Engine, Settings};
+pub use engine::stats::{CounterReport, DropReport, NodeReport, NodeState};
+pub use engine::traces::EngineNames;
 pub use node_api::context::Cx;
 pub use node_api::drop_node::{DROP_NODE, DropHook, DropNode};
 pub use node_api::edges::{Nexts, NoNext};
@@ -44,15 +51,12 @@ pub use node_api::receive::MAX_SEGMENTS;
 pub use node_api::replicate::{ReplicaCounts, ReplicateAction, Replicator};
 pub use node_api::stage::{Batch, Stage, StageCx};
 pub use node_api::vector::{Consumed, NextNode, Vector};
-pub use periodic::{PeriodicRunner, PeriodicTask};
-pub use process::{Activation, ProcessInfo, Processes, Watch};
 pub use queues::arcs::{ArcId, ArcPosition};
 pub use queues::channel::{GAP_US, RoundGap};
 pub use queues::drop_table::{DropSample, SAMPLE};
 pub use queues::handoff::{HandoffReport, handoff_code};
 pub use queues::trace::{PacketTrace, Trace, TraceFilter, TraceNames, TraceReport, TraceStep};
 pub use queues::wakeup::WakeConditions;
-pub use stats::{CounterReport, DropReport, NodeReport, NodeState};
 pub use worker::round::{Change, Worker};
 pub use worker::threads::{WorkerThread, WorkerThreads};
 

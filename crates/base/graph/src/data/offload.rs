@@ -14,7 +14,7 @@ use volley_buf::Pool;
 const SUM: u32 = 1 << 31;
 const ECN: u32 = 1 << 30;
 
-/// What is to be done. Made from what a peer says, so nothing of it is believed before [`NewVector::set_offload`] took it.
+/// What is to be done. Made from what a peer says, so nothing of it is believed before [`crate::NewVector::set_offload`] took it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Offload {
     /// A checksum to be finished.

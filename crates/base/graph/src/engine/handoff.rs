@@ -3,7 +3,7 @@
 use crate::data::error::GraphError;
 use crate::data::frame::Frame;
 use crate::data::worker_set::MAX_WORKERS;
-use crate::engine::Engine;
+use crate::engine::state::Engine;
 use crate::queues::handoff::{
     HandoffConsumer, HandoffCounters, HandoffEntry, HandoffProducer, HandoffReport,
 };
@@ -12,13 +12,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use volley_tables::exchange::{Epochs, swap_ring};
-
-/// The rings between the workers.
-#[derive(Default)]
-pub(crate) struct HandoffMesh {
-    pub(crate) rings: BTreeMap<(usize, usize), Arc<HandoffCounters>>,
-    pub(crate) epochs: BTreeMap<usize, Arc<Epochs>>,
-}
 
 /// Gives a worker its ends of rings.
 struct AddHandoffRings {

@@ -5,12 +5,12 @@
 
 use crate::data::error::GraphError;
 use crate::data::ids::NodeId;
-use crate::engine::Engine;
+use crate::engine::state::{Engine, NodePlacement};
+use crate::node_api::drop_node::DROP_NODE;
 use crate::node_api::stage::Role;
 use crate::worker::body::Body;
 use crate::worker::handoff_stub::{CongestionCounter, EmptyBody, HandoffStub};
 use crate::worker::round::{Change, Worker};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -74,16 +74,6 @@ impl Change for RestoreNode {
     }
 }
 
-/// The placement of a node.
-struct NodePlacement {
-    worker: Option<usize>,
-    done: Arc<AtomicU64>,
-}
-
-/// The nodes that run on one worker only, and those that are about to be restored on all workers.
-#[derive(Default)]
-pub(crate) struct NodePlacements(BTreeMap<NodeId, NodePlacement>);
-
 impl Engine {
     /// Have a node run on `worker` only, or (none) on every worker for the worker's own packets. Packets that are
     /// dropped because the ring is full are counted by counter number `full.1` of node `full.0`. Nodes of interfaces,
@@ -98,8 +88,7 @@ impl Engine {
         if let Some(worker) = worker.filter(|worker| !self.worker_set().has(*worker)) {
             return Err(GraphError::NoWorker(worker));
         }
-        let is_plain = self.role(id) == Role::Node
-            && id != self.node(crate::node_api::drop_node::DROP_NODE)?;
+        let is_plain = self.role(id) == Role::Node && id != self.node(DROP_NODE)?;
         if !is_plain || !self.is_from_start(id) {
             return Err(GraphError::NotPlaceable(name.to_owned()));
         }

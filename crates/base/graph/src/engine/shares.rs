@@ -2,7 +2,7 @@
 
 use crate::data::error::GraphError;
 use crate::data::shares::{Share, ShareReport};
-use crate::engine::Engine;
+use crate::engine::state::Engine;
 use std::sync::Arc;
 
 impl Engine {
@@ -31,7 +31,7 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Settings;
+    use crate::engine::state::Settings;
     use volley_buf::Pool;
     use volley_tables::qsbr::Domain;
 

@@ -1,4 +1,4 @@
-//! Handoff from the point of view of nodes: they send packets to other workers and begin epochs. See the queues' `handoff`.
+//! Handoff from the point of view of nodes: they send packets to other workers and begin epochs.
 
 use crate::data::column::Column;
 use crate::data::frame::{Frame, bits};
@@ -39,7 +39,7 @@ impl StageCx<'_> {
         self.dispatch.handoff.worker_id
     }
 
-    /// Whether there is a ring from this worker to `worker` ([`Engine::add_handoff_rings`]), or `worker` is this
+    /// Whether there is a ring from this worker to `worker` ([`crate::Engine::add_handoff_rings`]), or `worker` is this
     /// worker.
     pub fn has_ring_to(&self, worker: usize) -> bool {
         let post = &self.dispatch.handoff;
@@ -55,7 +55,7 @@ impl<I: Isa, X: Nexts> Output<'_, I, X> {
 }
 
 impl<I: Isa, X: Nexts> Vector<'_, I, X> {
-    /// Hand each packet off to the worker and the node that its code names ([`handoff_code`]). Packets for which the
+    /// Hand each packet off to the worker and the node that its code names ([`crate::handoff_code`]). Packets for which the
     /// ring is full are tagged with counter number `full` of this node and sent to edge `drop`.
     #[inline(always)]
     pub fn handoff(self, codes: &Column, full: usize, drop: X) -> (Consumed, HandoffResult) {

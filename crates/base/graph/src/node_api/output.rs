@@ -5,9 +5,12 @@ use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
 use crate::data::ids::NodeId;
 use crate::data::offload::{BadOffload, Offload};
 use crate::data::packet::{Packet, PacketView};
+use crate::data::{offload, packet};
 use crate::node_api::context::RawCx;
 use crate::node_api::edges::Nexts;
+use crate::node_api::trace_rows;
 use crate::queues::dispatch::DispatchState;
+use crate::queues::trace::PacketTrace;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use volley_buf::{DATA, END, Meta, NO_BUFFER, START};
@@ -228,7 +231,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
             for part in rest.chunks(DATA) {
                 let mut idx = [0];
                 if self.dispatch.bufs.alloc(&mut idx) == 0 {
-                    crate::data::packet::free_members(&mut self.dispatch.bufs, head);
+                    packet::free_members(&mut self.dispatch.bufs, head);
                     return false;
                 }
                 std::ptr::copy_nonoverlapping(part.as_ptr(), pool.at(idx[0], START), part.len());
@@ -282,7 +285,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
         let (idx, pos) = (self.frame.words(IDX), self.frame.words(POS));
         for (&idx, &pos) in idx.iter().zip(pos).skip(rows) {
             if pos & CHAINED != 0 {
-                crate::data::packet::free_members(&mut self.dispatch.bufs, idx);
+                packet::free_members(&mut self.dispatch.bufs, idx);
             }
         }
         self.dispatch.bufs.free(&idx[rows..]);
@@ -363,9 +366,7 @@ impl<'a, I: Isa, X: Nexts> NewVector<'a, I, X> {
             dispatch
                 .tracer
                 .mark(this.raw.node, dispatch.bufs.pool(), &mut frame);
-            crate::node_api::trace_rows::note_rows::<crate::queues::trace::PacketTrace>(
-                dispatch, this.raw, &frame,
-            );
+            trace_rows::note_rows::<PacketTrace>(dispatch, this.raw, &frame);
         }
         (frame, dispatch, this.isa)
     }
@@ -377,7 +378,7 @@ impl<I: Isa, X: Nexts> NewVector<'_, I, X> {
     pub fn set_offload(&mut self, row: usize, offload: &Offload) -> Result<(), BadOffload> {
         let first = self.view(row).bytes().len();
         let pool = self.dispatch.bufs.own_pool();
-        crate::data::offload::set(&pool, &mut self.frame, row, offload, first)
+        offload::set(&pool, &mut self.frame, row, offload, first)
     }
 }
 

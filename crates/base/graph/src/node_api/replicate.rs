@@ -4,6 +4,7 @@ use crate::data::column::Column;
 use crate::data::frame::{CHAINED, Col, Frame, IDX, POS, bits};
 use crate::data::ids::NodeId;
 use crate::data::packet::{Packet, PacketView};
+use crate::data::{offload, packet};
 use crate::node_api::edges::Nexts;
 use crate::node_api::receive::MAX_SEGMENTS;
 use crate::node_api::vector::{Consumed, Vector};
@@ -126,10 +127,10 @@ impl<I: Isa> Replicator<'_, I> {
         // An offload request that fits the packet fits the copy, unless its headers are split over buffers in another
         // way.
         let offload = packet.offload();
-        if crate::data::offload::set(&pool, &mut self.out, row, &offload, first).is_err() {
+        if offload::set(&pool, &mut self.out, row, &offload, first).is_err() {
             self.out.n -= 1;
             let idx = self.out.cols[IDX].all()[row];
-            crate::data::packet::free_members(&mut self.dispatch.bufs, idx);
+            packet::free_members(&mut self.dispatch.bufs, idx);
             self.dispatch.bufs.free(&[idx]);
             return false;
         }
@@ -236,7 +237,7 @@ impl<I: Isa, X: Nexts> Vector<'_, I, X> {
                 ReplicateAction::Replaced => {
                     let idx = self.frame.words(IDX)[row];
                     if self.frame.words(POS)[row] & CHAINED != 0 {
-                        crate::data::packet::free_members(&mut replicator.dispatch.bufs, idx);
+                        packet::free_members(&mut replicator.dispatch.bufs, idx);
                     }
                     replicator.dispatch.bufs.free(&[idx]);
                 }

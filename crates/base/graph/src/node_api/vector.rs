@@ -5,7 +5,7 @@
 
 use crate::data::column::{Column, Words};
 use crate::data::counters::Counters;
-use crate::data::frame::{CHAINED, Col, Frame, IDX, POS};
+use crate::data::frame::{CHAINED, Col, Frame, IDX, MANDATORY, POS};
 use crate::data::ids::NodeId;
 use crate::data::packet::{Packet, PacketView};
 use crate::node_api::context::{Cx, RawCx};
@@ -139,7 +139,7 @@ impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
     #[inline(always)]
     pub fn forget(&mut self, cols: &[Col]) {
         for col in cols {
-            self.frame.valid &= !(col.bit() & !crate::data::frame::MANDATORY);
+            self.frame.valid &= !(col.bit() & !MANDATORY);
         }
     }
 

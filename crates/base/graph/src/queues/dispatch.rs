@@ -1,8 +1,9 @@
 //! The state between the nodes of one worker: pending frames, free frames, buffers, arcs and the tracer.
 
 use crate::data::column::Column;
-use crate::data::frame::{Col, Frame, IDX, MANDATORY, POS, bits};
+use crate::data::frame::{CHAINED, Col, Frame, IDX, MANDATORY, POS, bits};
 use crate::data::ids::NodeId;
+use crate::data::packet;
 use crate::queues::arcs::{ArcPosition, ArcTables};
 use crate::queues::handoff::HandoffRings;
 use crate::queues::holders::Holders;
@@ -283,7 +284,7 @@ impl DispatchState {
     /// Free the buffers of all rows of `frame`, including all members of chains.
     #[inline(always)]
     pub(crate) fn free(&mut self, frame: Box<Frame>) {
-        if volley_simd::or_all(frame.words(POS)) & crate::data::frame::CHAINED != 0 {
+        if volley_simd::or_all(frame.words(POS)) & CHAINED != 0 {
             self.free_members(&frame);
         }
         self.bufs.free(frame.words(IDX));
@@ -293,8 +294,8 @@ impl DispatchState {
     #[cold]
     fn free_members(&mut self, frame: &Frame) {
         for (&idx, &pos) in frame.words(IDX).iter().zip(frame.words(POS)) {
-            if pos & crate::data::frame::CHAINED != 0 {
-                crate::data::packet::free_members(&mut self.bufs, idx);
+            if pos & CHAINED != 0 {
+                packet::free_members(&mut self.bufs, idx);
             }
         }
     }
@@ -330,7 +331,7 @@ impl DispatchState {
         Ok(())
     }
 
-    /// Begin an epoch: see [`StageCx::begin_epoch`].
+    /// Begin an epoch: see [`crate::StageCx::begin_epoch`].
     pub(crate) fn begin_epoch(&mut self) -> bool {
         let empty = self.frame();
         let (empty, turned) = self.handoff.begin_epoch(empty);

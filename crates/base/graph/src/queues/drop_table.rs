@@ -7,6 +7,7 @@
 //! or changed tries again, and the writer never waits.
 
 use crate::data::packet::PacketView;
+use crate::data::stats;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -167,7 +168,7 @@ impl DropTable {
         let Some(place) = self.slot(kind) else {
             return;
         };
-        crate::data::stats::add_relaxed(&place.packets, 1);
+        stats::add_relaxed(&place.packets, 1);
         if place.vector.load(Ordering::Relaxed) != vector {
             place.vector.store(vector, Ordering::Relaxed);
             place.write(packet, now_ns);

@@ -4,7 +4,7 @@
 //! exchanged for an empty one in both directions, so each worker keeps as many frames as it had. The producer wakes
 //! the consumer's worker.
 //!
-//! A worker's *epoch* keeps packets in order when a flow moves to another worker ([`StageCx::begin_epoch`]): packets
+//! A worker's *epoch* keeps packets in order when a flow moves to another worker ([`crate::StageCx::begin_epoch`]): packets
 //! handed off in an epoch wait, whatever their destination, until all workers have run the packets of the epoch
 //! before.
 
@@ -97,7 +97,7 @@ pub(crate) struct HandoffRings {
     pub(crate) is_alone: bool,
 }
 
-/// The destination of a packet, as [`Vector::handoff`] reads it: a worker and a node.
+/// The destination of a packet, as [`crate::Vector::handoff`] reads it: a worker and a node.
 #[inline(always)]
 pub fn handoff_code(worker: usize, node: NodeId) -> u32 {
     (worker as u32) << 16 | u32::from(node.0)
@@ -153,7 +153,7 @@ impl HandoffRings {
         self.worker_id
     }
 
-    /// See [`StageCx::begin_epoch`]. `frame` is empty; another empty frame is returned for it.
+    /// See [`crate::StageCx::begin_epoch`]. `frame` is empty; another empty frame is returned for it.
     pub(crate) fn begin_epoch(&mut self, mut frame: Box<Frame>) -> (Box<Frame>, bool) {
         let mut rings = self.producers.iter_mut().flatten();
         if rings.any(|producer| producer.ring.free_slots() == 0) {

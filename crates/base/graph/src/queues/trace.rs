@@ -2,6 +2,7 @@
 
 use crate::data::frame::{Col, Frame};
 use crate::data::ids::NodeId;
+use crate::data::offload;
 use crate::data::packet::PacketView;
 use crossbeam_queue::ArrayQueue;
 use std::mem::MaybeUninit;
@@ -67,7 +68,7 @@ impl PacketTrace {
 
     /// The start of the checksum to complete, relative to the packet's position at the node.
     pub fn unfinished_checksum(&self) -> Option<usize> {
-        crate::data::offload::is_sum(self.offload).then_some(usize::from(self.sum))
+        offload::is_sum(self.offload).then_some(usize::from(self.sum))
     }
 
     /// The receive interface.
@@ -105,7 +106,7 @@ impl Trace for PacketTrace {
             .map(|tx| format!(" tx {}", names.interface(tx)))
             .unwrap_or_default();
         let hex: Vec<String> = self.bytes().chunks(4).take(10).map(hex).collect();
-        let left = crate::data::offload::text(self.offload, self.sum);
+        let left = offload::text(self.offload, self.sum);
         format!(
             "{} bytes, rx {}{by}{left}\n{}",
             self.len,

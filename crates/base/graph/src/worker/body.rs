@@ -5,9 +5,12 @@ use crate::node_api::context::{Cx, RawCx};
 use crate::node_api::node::{Node, Source};
 use crate::node_api::output::Output;
 use crate::node_api::stage::Stage;
-use crate::node_api::vector::Vector;
+use crate::node_api::trace_rows;
+use crate::node_api::vector::{Consumed, Vector};
 use crate::queues::dispatch::DispatchState;
+use crate::queues::trace::PacketTrace;
 use crate::queues::wakeup::WakeConditions;
+use crate::worker::handoff_stub::HandoffStub;
 use std::marker::PhantomData;
 use volley_simd::{Isa, Kernel, Level};
 
@@ -37,7 +40,7 @@ pub(crate) trait Body: Send {
         Err(frame)
     }
     /// Whether it only stands in for a node.
-    fn as_handoff_stub(&mut self) -> Option<&mut crate::worker::handoff_stub::HandoffStub> {
+    fn as_handoff_stub(&mut self) -> Option<&mut HandoffStub> {
         None
     }
     /// Make packets.
@@ -107,7 +110,7 @@ impl<N: Node> Kernel for RunCall<'_, N> {
             isa,
             next: PhantomData,
         };
-        let crate::node_api::vector::Consumed(()) = node.run(&cx, vector);
+        let Consumed(()) = node.run(&cx, vector);
     }
 }
 
@@ -220,7 +223,7 @@ impl<N: Node> Body for NodeBody<N> {
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
-        crate::node_api::trace_rows::note_rows::<N::Trace>(dispatch, cx, frame);
+        trace_rows::note_rows::<N::Trace>(dispatch, cx, frame);
     }
 }
 
@@ -268,9 +271,7 @@ impl<S: Source> Body for SourceBody<S> {
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
-        crate::node_api::trace_rows::note_rows::<crate::queues::trace::PacketTrace>(
-            dispatch, cx, frame,
-        );
+        trace_rows::note_rows::<PacketTrace>(dispatch, cx, frame);
     }
 }
 
@@ -326,6 +327,6 @@ impl<S: Stage> Body for StageBody<S> {
     }
 
     fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
-        crate::node_api::trace_rows::note_rows::<S::Trace>(dispatch, cx, frame);
+        trace_rows::note_rows::<S::Trace>(dispatch, cx, frame);
     }
 }

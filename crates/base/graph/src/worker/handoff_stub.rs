@@ -6,7 +6,7 @@ use crate::data::stats::{NodeStats, add_relaxed};
 use crate::node_api::context::RawCx;
 use crate::queues::dispatch::DispatchState;
 use crate::queues::wakeup::WakeConditions;
-use crate::worker::body::Body;
+use crate::worker::body::{Body, SMALL_VECTOR};
 use std::sync::Arc;
 use volley_simd::Level;
 /// Replaces a node that runs on another worker. Packets are handed off as *placed* ones, which the receiving worker
@@ -110,7 +110,7 @@ impl Body for HandoffStub {
             inner.note(cx, dispatch, &frame);
         }
         cx.stats.record_untimed_run(frame.n);
-        if frame.n < crate::worker::body::SMALL_VECTOR {
+        if frame.n < SMALL_VECTOR {
             inner.run_small(cx, dispatch, frame);
         } else {
             inner.run(level, cx, dispatch, frame);

@@ -2,6 +2,7 @@
 
 use crate::data::clock::Clock;
 use crate::data::ids::NodeId;
+use crate::data::stats;
 use crate::data::stats::{NodeStats, is_bulk};
 use crate::node_api::context::RawCx;
 use crate::queues::channel::{Channel, GAP_US, RoundGap};
@@ -179,7 +180,7 @@ impl Worker {
     fn note_gap(&mut self, duration_cycles: u64) {
         let channel = &self.channel;
         let node = NodeId(channel.node.load(Relaxed) as u16);
-        crate::data::stats::add_relaxed(&channel.long_gaps, 1);
+        stats::add_relaxed(&channel.long_gaps, 1);
         let _ = channel.gaps.push(RoundGap {
             from: self.ended,
             duration_cycles,

@@ -6,6 +6,8 @@
 //! the worker is asleep. A sleeping worker is offline: no grace period waits for it.
 
 use crate::data::clock::Clock;
+use crate::data::ids::NodeId;
+use crate::data::stats;
 use crate::queues::wakeup::{WakeConditions, Wakeup};
 use crate::worker::round::Worker;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -39,9 +41,7 @@ impl Worker {
             return false;
         }
         let now_ns = self.clock.at(self.ended);
-        let may = |node: &crate::data::ids::NodeId| {
-            self.slots[node.index()].body.may_sleep(now_ns, idle_ns)
-        };
+        let may = |node: &NodeId| self.slots[node.index()].body.may_sleep(now_ns, idle_ns);
         // Sources that are not polled do not keep the worker awake.
         let holders = &self.dispatch.holders;
         let stages = self.stages.iter().filter(|stage| holders.has(**stage));
@@ -68,7 +68,7 @@ impl Worker {
             ready = ready && self.slots[node.index()].body.arm(rest);
         }
         if let (true, Some(span)) = (ready, sleep_time(rest, &self.clock)) {
-            crate::data::stats::add_relaxed(&self.channel.sleeps, 1);
+            stats::add_relaxed(&self.channel.sleeps, 1);
             wait(rest, wakeup, span);
         }
         wakeup.asleep.store(false, Ordering::SeqCst);

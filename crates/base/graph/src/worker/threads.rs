@@ -1,6 +1,7 @@
 //! Workers on their own threads.
 
 use crate::data::error::GraphError;
+use crate::data::numa;
 use crate::queues::channel::Channel;
 use crate::queues::wakeup::{WakeConditions, Wakeup};
 use crate::worker::round::Worker;
@@ -61,7 +62,7 @@ impl WorkerThread {
         }
         let stop_flags = Arc::new(StopFlags::default());
         let told = stop_flags.clone();
-        let numa_node = core.and_then(crate::data::numa::node_of);
+        let numa_node = core.and_then(numa::node_of);
         let thread = std::thread::Builder::new()
             .name(format!("volley-w{id}"))
             .spawn(move || run(worker, core, numa_node, &told))

@@ -1,6 +1,6 @@
 //! A process that runs only while it has work.
 
-use crate::process::{ProcessInfo, Processes, Watch};
+use crate::engine::process::{ProcessInfo, Processes, Watch};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;

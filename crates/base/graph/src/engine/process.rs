@@ -1,6 +1,6 @@
 //! Process nodes: asynchronous tasks on the control thread, with the same clocks as other nodes.
 
-use crate::stats::{NodeReport, NodeState};
+use crate::engine::stats::{NodeReport, NodeState};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::os::fd::OwnedFd;

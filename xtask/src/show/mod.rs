@@ -8,6 +8,7 @@ mod dpdk;
 mod engine;
 mod guest_items;
 mod hostile;
+mod house;
 mod interfaces;
 mod list;
 mod lpm_items;
@@ -38,9 +39,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "operator" => operator::ITEMS,
         "hostile" => &hostile::ITEMS,
         "speed" => &speed::ITEMS,
+        "house" => house::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, objects, operator, hostile, speed"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, objects, operator, hostile, speed, house"
             )));
         }
     };
@@ -152,6 +154,8 @@ mod tests {
             &speed::ITEMS,
             &router::ITEMS,
             operator::ITEMS,
+            objects::ITEMS,
+            house::ITEMS,
         ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
             names.sort_unstable();

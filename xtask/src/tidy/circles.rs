@@ -3,8 +3,8 @@
 use super::Finding;
 use super::imports::Crate;
 
-/// Files of a circle.
-pub const LIMIT: usize = 3;
+/// Files of a circle, at most.
+const LIMIT: usize = 3;
 
 /// Crates with larger circles, and the size of the largest one. A number here may only go down.
 const CEILINGS: &[(&str, usize)] = &[
@@ -42,7 +42,7 @@ fn compare(crates: &[Crate], ceilings: &[(&str, usize)]) -> Vec<Finding> {
         };
         for circle in circles.iter().filter(|circle| circle.len() > limit) {
             let text = format!(
-                "{} files import each other, {limit} is the limit: move what they share to a file of its own: {}",
+                "{} files import each other, {limit} is the limit: move what they share to a separate file: {}",
                 circle.len(),
                 circle.join(", ")
             );
@@ -61,7 +61,7 @@ fn compare(crates: &[Crate], ceilings: &[(&str, usize)]) -> Vec<Finding> {
 }
 
 /// The circles of a crate with more than one file, the largest first; each is sorted by path.
-pub fn of(one: &Crate) -> Vec<Vec<String>> {
+fn of(one: &Crate) -> Vec<Vec<String>> {
     let count = one.files.len();
     let mut reaches = vec![vec![false; count]; count];
     for import in &one.imports {
@@ -92,23 +92,22 @@ pub fn of(one: &Crate) -> Vec<Vec<String>> {
     circles
 }
 
-/// The ceilings and the largest circles, for a reader.
-pub fn summary(crates: &[Crate]) -> String {
-    let circles: Vec<Vec<String>> = crates.iter().flat_map(of).collect();
-    let largest = circles.iter().map(Vec::len).max().unwrap_or(0);
-    let listed: Vec<String> = CEILINGS
-        .iter()
-        .map(|(dir, size)| format!("{dir} {size}"))
+/// Without regard to ceilings: how many circles there are, or the crates with circles that are too large.
+pub fn strict(crates: &[Crate]) -> Result<String, String> {
+    let largest = |one: &Crate| of(one).first().map_or(0, Vec::len);
+    let large = crates.iter().filter(|one| largest(one) > LIMIT);
+    let lines: Vec<String> = large
+        .map(|one| format!("{} {}", one.dir, largest(one)))
         .collect();
-    let listed = match listed.is_empty() {
-        true => "no crate has a ceiling of its own".to_owned(),
-        false => format!("ceilings: {}", listed.join(", ")),
-    };
-    format!(
-        "{} crates, {} circles, the largest of {largest} files; {listed}",
-        crates.len(),
-        circles.len()
-    )
+    let count = crates.len();
+    match lines.is_empty() {
+        true => Ok(format!("{count} crates")),
+        false => Err(format!(
+            "{} of {count} crates have larger ones, with this number of files: {}",
+            lines.len(),
+            lines.join(", ")
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -146,6 +145,12 @@ mod tests {
         assert!(lower[0].text.contains("has 5 files: lower the ceiling"));
         let gone = compare(&circle(3), &[("crates/a/b", 6)]);
         assert!(gone[0].text.contains("remove the crate"));
+    }
+
+    #[test]
+    fn a_ceiling_is_no_excuse_for_the_strict_reader() {
+        assert_eq!(strict(&circle(3)), Ok("1 crates".to_owned()));
+        assert!(strict(&circle(4)).unwrap_err().contains("crates/a/b 4"));
     }
 
     #[test]

@@ -449,7 +449,7 @@ mod tests {
             ("b.rs", "pub struct T;\nuse b::a::P;\n"),
             ("bed.rs", "use crate::a::P;\n"),
         ]);
-        assert_eq!(found, [String::new(); 0]);
+        assert!(found.is_empty(), "{found:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod circles;
 mod files;
 mod finding;
+mod house;
 mod imports;
 mod layers;
 mod retired;
@@ -20,6 +21,7 @@ use crate::error::Error;
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass};
 use finding::Finding;
+pub use house::House;
 use source::Source;
 
 /// Every rule over the whole checkout, and how many files were looked at.

@@ -117,10 +117,10 @@ impl Node for Collector {
             view.segments(0, |s| bytes.extend_from_slice(s));
             let all = [
                 Col::Rx,
-                Col::Dst,
-                Col::Dst1,
-                Col::Dst2,
-                Col::Dst3,
+                Col::Key0,
+                Col::Key1,
+                Col::Key2,
+                Col::Key3,
                 Col::Hash,
                 Col::Dpo,
                 Col::Tx,

@@ -46,8 +46,7 @@ impl Clock {
         self.at(volley_simd::cycles())
     }
 
-    /// Milliseconds since midnight, universal time: what IPv4's timestamp option has (RFC 791, 3.1). A manual clock began at
-    /// midnight.
+    /// Milliseconds since midnight, universal time. A manual clock began at midnight.
     pub fn day_ms(&self) -> u32 {
         const DAY: u128 = 86_400_000;
         let ms = match self {

@@ -21,14 +21,14 @@ pub enum Col {
     Len = 2,
     /// Index of the interface that the packet came in by. Always valid.
     Rx = 3,
-    /// Destination address: IPv4, or bits 127..96 of IPv6; host order.
-    Dst = 4,
-    /// Bits 95..64 of an IPv6 destination.
-    Dst1 = 5,
-    /// Bits 63..32 of an IPv6 destination.
-    Dst2 = 6,
-    /// Bits 31..0 of an IPv6 destination.
-    Dst3 = 7,
+    /// First word of the key that later nodes look up, such as an address. The crate whose nodes write it defines it.
+    Key0 = 4,
+    /// Second word of the key.
+    Key1 = 5,
+    /// Third word of the key.
+    Key2 = 6,
+    /// Fourth word of the key.
+    Key3 = 7,
     /// The flow's hash, where the packet by itself does not tell it: a fragment without ports. 0 for none.
     Hash = 8,
     /// What a lookup found: the FIB's forwarding object.
@@ -53,14 +53,14 @@ pub enum Col {
 
 impl Col {
     /// The columns that follow from where a packet is to go: nodes that make others from packets forget them.
-    pub const DESTINATION: [Col; 5] = [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3, Col::Dpo];
+    pub const DESTINATION: [Col; 5] = [Col::Key0, Col::Key1, Col::Key2, Col::Key3, Col::Dpo];
 
     /// The columns that say where a packet goes: nodes that end or turn it round forget them.
     pub const FORWARDING: [Col; 6] = [
-        Col::Dst,
-        Col::Dst1,
-        Col::Dst2,
-        Col::Dst3,
+        Col::Key0,
+        Col::Key1,
+        Col::Key2,
+        Col::Key3,
         Col::Hash,
         Col::Dpo,
     ];

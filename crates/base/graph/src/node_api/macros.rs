@@ -5,7 +5,7 @@
 /// ```
 /// volley_graph::nexts! {
 ///     /// Where sample-node sends packets.
-///     pub enum Next { Drop => "error-drop", Lookup => "ip4-lookup" }
+///     pub enum Next { Drop => "error-drop", Lookup => "sample-lookup" }
 /// }
 /// ```
 ///

@@ -24,9 +24,9 @@ struct Case {
 }
 
 /// All nodes but the source, and what the dispatcher does for them.
-const GRAPH: &str = "volley_graph::worker::Worker::run_pending";
+const GRAPH: &str = "volley_graph::worker::round::Worker::run_pending";
 /// The whole of a worker's rounds: source, nodes, and the loop itself.
-const ROUND: &str = "volley_graph::worker::Worker::round";
+const ROUND: &str = "volley_graph::worker::round::Worker::round";
 
 const CASES: [Case; 6] = [
     Case {

@@ -14,8 +14,8 @@ use std::fmt::Write;
 
 /// The graph, and the batcher giving a vector back.
 const COUNTED: [&str; 2] = [
-    "volley_graph::worker::Worker::run_pending",
-    "volley_graph::worker::Worker::release_one",
+    "volley_graph::worker::round::Worker::run_pending",
+    "volley_graph::worker::round::Worker::release_one",
 ];
 /// Multiples of eight rounds of the largest batch.
 const PACKETS: (u64, u64) = (20_480, 61_440);

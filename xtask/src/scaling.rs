@@ -21,7 +21,7 @@ const BEGIN: &str = "<!-- xtask scaling: begin -->";
 const END: &str = "<!-- xtask scaling: end -->";
 
 /// What the dispatcher and all nodes behind the source do.
-const COUNTED: &str = "volley_graph::worker::Worker::run_pending";
+const COUNTED: &str = "volley_graph::worker::round::Worker::run_pending";
 /// Rounds of both runs, whose difference counts: each a lap of [`BUFFERS`]. The first run has sent a packet to each of a million
 /// destinations, so that what counts afterwards finds in the cache what fits into it.
 const ROUNDS: (u64, u64) = (256, 512);

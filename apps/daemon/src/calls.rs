@@ -301,7 +301,7 @@ mod tests {
         }
         assert!(text.contains("apps/daemon/src/calls.rs:"), "{text}");
         assert!(
-            text.contains("crates/base/graph/src/worker_threads.rs:"),
+            text.contains("crates/base/graph/src/worker/threads.rs:"),
             "{text}"
         );
     }

@@ -599,7 +599,7 @@ fn a_worker_that_stands_still_is_reported_with_its_node() {
     let calls = shown["workers"][1]["stalled_in"].as_array().unwrap().iter();
     let calls: Vec<&str> = calls.map(|c| c.as_str().unwrap()).collect();
     // What the standard library has below may stand there or not.
-    let place = "crates/base/graph/src/worker_threads.rs:";
+    let place = "crates/base/graph/src/worker/threads.rs:";
     assert!(calls.iter().any(|c| c.contains(place)), "{calls:#?}");
     let last = calls.last().unwrap();
     assert!(calls.iter().any(|c| c.starts_with("round ")), "{calls:#?}");

@@ -44,10 +44,11 @@ pub const MEANT: [Meant; 4] = [
         why: "whether a worker sleeps: it says so itself, and whoever hands something over looks, to wake it",
         sources: &[
             (
-                "crates/base/graph/src/sleep.rs",
-                &["notify", "sleep", "wait", "is_asleep"],
+                "crates/base/graph/src/queues/wakeup.rs",
+                &["notify", "is_asleep"],
             ),
-            ("crates/base/graph/src/channel.rs", &["wake"]),
+            ("crates/base/graph/src/worker/sleep.rs", &["sleep", "wait"]),
+            ("crates/base/graph/src/queues/channel.rs", &["wake"]),
         ],
         orders: false,
     },
@@ -55,7 +56,7 @@ pub const MEANT: [Meant; 4] = [
         name: "where a worker stands",
         why: "the answer of a worker that the watchdog asks because it stands still: so do workers that are stepped, others never write it",
         sources: &[(
-            "crates/base/graph/src/stack_sample.rs",
+            "crates/base/stack-sample/src/lib.rs",
             &["record", "copy", "on_signal"],
         )],
         orders: false,
@@ -77,7 +78,7 @@ mod tests {
         }
         let ring = &MEANT[0];
         assert!(ring.has(
-            "dequeue<volley_graph::handoff::HandoffEntry>",
+            "dequeue<volley_graph::queues::handoff::HandoffEntry>",
             "crates/base/tables/src/exchange.rs:9"
         ));
         assert!(!ring.has("dequeue", "crates/base/tables/src/limbo.rs:9"));

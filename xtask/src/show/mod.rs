@@ -8,7 +8,9 @@ mod dpdk;
 mod engine;
 mod guest_items;
 mod hostile;
+mod house;
 mod interfaces;
+mod list;
 mod lpm_items;
 mod net_items;
 mod objects;
@@ -21,129 +23,8 @@ mod workers;
 
 use crate::error::Error;
 use crate::home::Home;
-use crate::measure::{self, Bench, LpmBench};
 use crate::report::{Fail, Outcome, Pass, Report, Skip};
-use std::cell::RefCell;
-use std::collections::HashMap;
-
-/// One line of the list.
-pub struct Item {
-    /// Short name, for `--only`.
-    pub name: &'static str,
-    /// What the issue asks for, in a few words.
-    pub what: &'static str,
-    /// Runs only with `--long`, or when it is named.
-    pub long: bool,
-    pub work: Work,
-}
-
-const fn item(name: &'static str, what: &'static str, work: Work) -> Item {
-    Item {
-        name,
-        what,
-        long: false,
-        work,
-    }
-}
-
-const fn long(name: &'static str, what: &'static str, work: Work) -> Item {
-    Item {
-        name,
-        what,
-        long: true,
-        work,
-    }
-}
-
-/// How an item is judged.
-pub enum Work {
-    /// TSC cycles per packet of a bench run, at most so many. The arguments may hold `TABLES`.
-    Cycles(&'static str, f64),
-    /// Mpps of the graph over Mpps packet by packet, at least so much.
-    GraphOverRtc(&'static str, f64),
-    /// A command that must succeed; the text that follows says what its tests are about.
-    Command(&'static [&'static str]),
-    /// The same, with these variables in its environment.
-    With(
-        &'static [(&'static str, &'static str)],
-        &'static [&'static str],
-    ),
-    /// A look at the checkout, which needs no program.
-    Look(fn(&Home) -> Outcome),
-    /// Anything else.
-    Call(fn(&Sitting<'_>) -> Outcome),
-}
-
-impl Work {
-    /// Whether it needs no release build: a run of tests builds what it needs by itself.
-    fn needs_no_build(&self) -> bool {
-        match self {
-            Work::Command(words) => words.first() == Some(&"test"),
-            other => matches!(other, Work::Look(_)),
-        }
-    }
-}
-
-/// One sitting: what has been measured once is not measured again, so that ratios compare like with like.
-pub struct Sitting<'a> {
-    pub home: &'a Home,
-    pub seconds: u64,
-    benches: RefCell<HashMap<String, Result<Bench, String>>>,
-    lpms: RefCell<HashMap<String, Result<LpmBench, String>>>,
-    tables: String,
-}
-
-impl<'a> Sitting<'a> {
-    fn new(home: &'a Home, seconds: u64) -> Self {
-        let tables = crate::bench::big_tables(home).0.join(" ");
-        Self {
-            home,
-            seconds,
-            benches: RefCell::default(),
-            lpms: RefCell::default(),
-            tables,
-        }
-    }
-
-    /// `volley bench ARGS`, with `TABLES` replaced by the full-size tables.
-    pub fn bench(&self, args: &str) -> Result<Bench, String> {
-        if let Some(known) = self.benches.borrow().get(args) {
-            return known.clone();
-        }
-        let full = format!(
-            "{} --repetitions 5 --seconds {}",
-            args.replace("TABLES", &self.tables),
-            self.seconds
-        );
-        let words: Vec<&str> = full.split_whitespace().collect();
-        let run = measure::bench(self.home, &words, self.seconds);
-        self.benches
-            .borrow_mut()
-            .insert(args.to_owned(), run.clone());
-        run
-    }
-
-    /// `volley bench lpm ARGS`.
-    pub fn lpm(&self, args: &str) -> Result<LpmBench, String> {
-        if let Some(known) = self.lpms.borrow().get(args) {
-            return known.clone();
-        }
-        let words: Vec<&str> = ["bench", "lpm"]
-            .into_iter()
-            .chain(args.split_whitespace())
-            .collect();
-        let run: Result<LpmBench, String> = measure::json(self.home, &words, 300);
-        let run = run.and_then(|run| {
-            if run.verified {
-                Ok(run)
-            } else {
-                Err("lookups do not agree with the reference".into())
-            }
-        });
-        self.lpms.borrow_mut().insert(args.to_owned(), run.clone());
-        run
-    }
-}
+use list::{Item, Sitting, Work, at_least, at_most, item, long};
 
 /// The command: runs the list of that name.
 pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool, Error> {
@@ -158,9 +39,10 @@ pub fn run(home: &Home, name: &str, long: bool, only: &[String]) -> Result<bool,
         "operator" => operator::ITEMS,
         "hostile" => &hostile::ITEMS,
         "speed" => &speed::ITEMS,
+        "house" => house::ITEMS,
         other => {
             return Err(Error::Usage(format!(
-                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, objects, operator, hostile, speed"
+                "there is no list `{other}`; there are: engine, interfaces, control, router, batcher, workers, objects, operator, hostile, speed, house"
             )));
         }
     };
@@ -233,32 +115,9 @@ fn one_line(outcome: Outcome) -> Outcome {
     }
 }
 
-/// `figure` against a bar that it must not be above.
-pub fn at_most(figure: f64, bar: f64, unit: &str) -> Result<String, String> {
-    verdict(figure <= bar, format!("{figure:.2} {unit}, at most {bar}"))
-}
-
-/// `figure` against a bar that it must reach.
-pub fn at_least(figure: f64, bar: f64, unit: &str) -> Result<String, String> {
-    verdict(figure >= bar, format!("{figure:.2} {unit}, at least {bar}"))
-}
-
-fn verdict(good: bool, text: String) -> Result<String, String> {
-    if good { Ok(text) } else { Err(text) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bars_hold_on_the_right_side() {
-        assert!(at_most(9.0, 9.0, "cycles").is_ok() && at_most(9.01, 9.0, "cycles").is_err());
-        assert!(at_least(1.8, 1.8, "times").is_ok() && at_least(1.79, 1.8, "times").is_err());
-        assert!(
-            at_most(f64::NAN, 9.0, "cycles").is_err() && at_least(f64::NAN, 1.0, "times").is_err()
-        );
-    }
 
     #[test]
     fn outcomes_are_cut_to_one_line() {
@@ -295,6 +154,8 @@ mod tests {
             &speed::ITEMS,
             &router::ITEMS,
             operator::ITEMS,
+            objects::ITEMS,
+            house::ITEMS,
         ] {
             let mut names: Vec<&str> = list.iter().map(|item| item.name).collect();
             names.sort_unstable();

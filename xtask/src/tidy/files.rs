@@ -9,7 +9,7 @@ use super::tokens::{self, Token};
 const OTHERS: [(&str, &str); 17] = [
     ("crates/base/file/src/lib.rs", "the one way"),
     ("crates/base/buf/src/cache.rs", "/proc"),
-    ("crates/base/graph/src/numa.rs", "/sys"),
+    ("crates/base/graph/src/data/numa.rs", "/sys"),
     (
         "crates/control/core/src/journal/disk.rs",
         "the folder itself, to make names durable",

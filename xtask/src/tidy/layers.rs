@@ -128,6 +128,7 @@ fn may_use(from: &str, to: &str) -> bool {
         "crates/base/wire",
         "crates/base/simd",
         "crates/base/input",
+        "crates/base/stack-sample",
         FILE,
     ];
     let middle = ["crates/base/buf", "crates/base/tables"];

@@ -1,9 +1,14 @@
 //! House rules that the compiler does not know. Each rule is a function from a file (or the workspace) to findings, and
 //! has tests on samples that break it. `cargo test -p xtask` runs all rules over the checkout as well.
 
+mod circles;
 mod files;
+mod finding;
+mod house;
+mod imports;
 mod layers;
 mod retired;
+mod rooms;
 mod shared;
 mod sizes;
 pub mod source;
@@ -15,34 +20,18 @@ mod words;
 use crate::error::Error;
 use crate::home::Home;
 use crate::report::{Fail, Outcome, Pass};
+use finding::Finding;
+pub use house::House;
 use source::Source;
-use std::fmt;
-
-/// One breach of one rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Path in the checkout.
-    pub path: String,
-    /// Line, from 1; 0 when it is the whole file.
-    pub line: usize,
-    /// What is wrong and what to do.
-    pub text: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}: {}", self.path, self.text),
-            line => write!(f, "{}:{line}: {}", self.path, self.text),
-        }
-    }
-}
 
 /// Every rule over the whole checkout, and how many files were looked at.
 pub fn check(home: &Home) -> Result<(Vec<Finding>, usize), Error> {
     let sources = source::all(home)?;
     let mut findings: Vec<Finding> = sources.iter().flat_map(check_file).collect();
     findings.extend(unsafe_code::crate_roots(&sources));
+    let crates = imports::crates(&sources);
+    findings.extend(circles::circles(&crates));
+    findings.extend(rooms::arrows(&crates));
     let workspace = layers::Workspace::read(home)?;
     findings.extend(layers::arrows(&workspace));
     findings.extend(layers::documented(home, &workspace)?);

@@ -2,6 +2,7 @@
 
 use super::Finding;
 use super::source::Source;
+use std::collections::BTreeMap;
 use syn::visit::Visit;
 
 const FILE: usize = 800;
@@ -104,6 +105,31 @@ pub fn statistics(sources: &[Source]) -> Vec<String> {
     lines
 }
 
+/// The largest crate, file and function, in lines.
+pub fn largest(sources: &[Source]) -> String {
+    let mut crates: BTreeMap<&str, usize> = BTreeMap::new();
+    for source in sources
+        .iter()
+        .filter(|source| !source.crate_dir().is_empty())
+    {
+        *crates.entry(source.crate_dir()).or_default() += source.text.lines().count();
+    }
+    let (dir, lines) = crates
+        .into_iter()
+        .max_by_key(|(_, lines)| *lines)
+        .unwrap_or_default();
+    let files = sources
+        .iter()
+        .map(|source| (source.text.lines().count(), source.path.as_str()));
+    let (file_lines, file) = files.max().unwrap_or_default();
+    let functions = sources.iter().flat_map(|source| {
+        let all = measure(source).into_iter();
+        all.map(|(name, line, length)| (length, format!("{name} in {}:{line}", source.path)))
+    });
+    let (length, function) = functions.max().unwrap_or_default();
+    format!("crate {dir}: {lines} lines; file {file}: {file_lines}; function {function}: {length}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,5 +183,14 @@ mod tests {
         let lines = statistics(&sources);
         assert!(lines[0].starts_with("2 files, 10 lines"), "{}", lines[0]);
         assert!(lines[1].ends_with("9 b.rs"));
+    }
+
+    #[test]
+    fn the_largest_things_are_named() {
+        let small = Source::new("crates/a/b/src/lib.rs", "fn f() {}\n");
+        let large = Source::new("crates/a/c/src/lib.rs", &long_function(9));
+        let text = largest(&[small, large]);
+        let want = "crate crates/a/c: 9 lines; file crates/a/c/src/lib.rs: 9; function long in crates/a/c/src/lib.rs:1: 9";
+        assert_eq!(text, want);
     }
 }

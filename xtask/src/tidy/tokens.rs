@@ -28,6 +28,12 @@ pub fn outside_tests(text: &str) -> Vec<Token> {
     tokens
 }
 
+/// A file's syntax without the items under `#[cfg(test)]` or `#[test]`; nothing when it is not Rust.
+pub fn syntax_outside_tests(text: &str) -> Option<syn::File> {
+    let stream = text.parse::<TokenStream>().ok()?;
+    syn::parse2(without_tests(stream)).ok()
+}
+
 fn flatten(stream: TokenStream, out: &mut Vec<Token>) {
     for tree in stream {
         let line = tree.span().start().line;

@@ -5,11 +5,12 @@ use super::source::Source;
 use super::tokens;
 
 /// Crates that are made of it.
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
     "crates/base/simd",
     "crates/base/buf",
     "crates/base/tables",
     "crates/base/graph",
+    "crates/base/stack-sample",
     "crates/plugin/abi",
     "crates/plugin/host",
 ];

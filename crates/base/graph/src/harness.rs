@@ -3,14 +3,26 @@
 //! The node under test is wired to collectors in place of its edges. The bench requires that no packet is lost or
 //! doubled, that every level gives the same result, and that buffers balance.
 
-use crate::Domain;
-use crate::{
-    Clock, Col, Consumed, Counters, Cx, DROP_NODE, Engine, GraphError, Isa, Level, Nexts,
-    NoCounters, NoNext, Node, Offload, Output, PacketTrace, Settings, Source, Vector, Worker,
-};
+use crate::data::clock::Clock;
+use crate::data::counters::{Counters, NoCounters};
+use crate::data::error::GraphError;
+use crate::data::frame::Col;
+use crate::data::ids::NodeId;
+use crate::data::offload::Offload;
+use crate::engine::state::{Engine, Settings};
+use crate::node_api::context::Cx;
+use crate::node_api::drop_node::DROP_NODE;
+use crate::node_api::edges::{Nexts, NoNext};
+use crate::node_api::node::{Node, Source};
+use crate::node_api::output::Output;
+use crate::node_api::vector::{Consumed, Vector};
+use crate::queues::trace::PacketTrace;
+use crate::worker::round::Worker;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use volley_buf::Pool;
+use volley_simd::{Isa, Level};
+use volley_tables::qsbr::Domain;
 
 /// Vector lengths that every node is tested with.
 pub const LENGTHS: [usize; 8] = [1, 2, 3, 5, 7, 64, 255, 256];
@@ -105,10 +117,10 @@ impl Node for Collector {
             view.segments(0, |s| bytes.extend_from_slice(s));
             let all = [
                 Col::Rx,
-                Col::Dst,
-                Col::Dst1,
-                Col::Dst2,
-                Col::Dst3,
+                Col::Key0,
+                Col::Key1,
+                Col::Key2,
+                Col::Key3,
                 Col::Hash,
                 Col::Dpo,
                 Col::Tx,
@@ -230,7 +242,7 @@ pub fn run_once<N: Node>(
         packet.offload = Offload::NONE;
         let word = std::mem::take(&mut packet.columns).remove(&(Col::Err as u8));
         packet.reason = word.and_then(|word| {
-            let (node, counter) = crate::NodeId::of_reason(word);
+            let (node, counter) = NodeId::of_reason(word);
             (node == under_test).then(|| N::Count::INFO.get(counter).map(|i| i.name.to_owned()))?
         });
     }

@@ -6,88 +6,65 @@
 //!
 //! Contract of the data path: no allocation, no locks, no system calls, no formatting. The control thread hands
 //! prepared changes over a lock-free queue ([`Engine`]); a worker swaps them in between two vectors and never waits.
+//!
+//! The rooms, each of which imports only those above it:
+//! - `data`: columns, frames, packets, offload requests, identifiers, limits and shares, clocks;
+//! - `queues`: pending frames, handoff rings, channels to workers, tables of feature arcs, records of traces and drops;
+//! - `node_api`: the traits of nodes, their context, the vector, the output of a source, stages, the drop node;
+//! - `worker`: the round, the sleep and the thread of a worker, and the instances of nodes;
+//! - `engine`: the graph, its changes and reports on the control thread, process nodes; and [`harness`] to test nodes.
 
-mod agenda;
-mod arc;
-mod body;
-mod changes;
-mod channel;
-mod clock;
-mod column;
-mod context;
-mod counters;
-mod device_buffers;
-mod dispatch;
-mod drop_node;
-mod drop_table;
+mod data;
 mod engine;
-mod error;
-mod frame;
-mod handoff;
 pub mod harness;
-mod held_packet;
-mod ids;
-mod macros;
-mod node;
-mod node_order;
-mod numa;
-mod offload;
-mod output;
-mod packet;
-mod periodic;
-mod placement;
-mod process;
-mod receive;
-mod replicate;
-mod share;
-mod sleep;
-mod stack_sample;
-mod stage;
-mod stats;
-mod trace;
-mod vector;
+mod node_api;
+mod queues;
 mod worker;
-mod worker_set;
-mod worker_threads;
 
-pub use arc::{ArcId, ArcPosition, ArcReport, Feature};
-pub use channel::{GAP_US, RoundGap};
-pub use clock::Clock;
-pub use column::{Column, Words, strip_rows};
-pub use context::Cx;
-pub use counters::{CounterInfo, Counters, NoCounters, Severity};
-pub use drop_node::{DROP_NODE, DropHook, DropNode};
-pub use drop_table::{DropSample, SAMPLE};
-pub use engine::{Engine, EngineNames, LOOP, Settings};
-pub use error::GraphError;
-pub use frame::Col;
-pub use handoff::{HandoffReport, HandoffResult, handoff_code};
-pub use held_packet::{HeldPacket, HoldAction};
-pub use ids::NodeId;
-pub use node::{Nexts, NoNext, Node, Source};
-pub use numa::{MemoryNode, memory_nodes, node_of, pool};
-pub use offload::{BadOffload, Checksum, Gso, GsoKind, Offload};
-pub use output::{DeferredPackets, NewVector, Output, STRIP};
-pub use packet::{Packet, PacketView, Slices};
-pub use periodic::{PeriodicRunner, PeriodicTask};
-pub use process::{Activation, ProcessInfo, Processes, Watch};
-pub use receive::MAX_SEGMENTS;
-pub use replicate::{ReplicaCounts, ReplicateAction, Replicator};
-pub use share::{RESERVE, Share, ShareReport};
-pub use sleep::WakeConditions;
-pub use stack_sample::{SampleError, StackSample, StackSampler};
-pub use stage::{Batch, Stage, StageCx};
-pub use stats::{CounterReport, DropReport, NodeReport, NodeState};
-pub use trace::{PacketTrace, Trace, TraceFilter, TraceNames, TraceReport, TraceStep};
-pub use vector::{Consumed, NextNode, Vector};
-pub use worker::{Change, Worker};
-pub use worker_set::{MAX_WORKERS, WorkerSet};
-pub use worker_threads::{WorkerThread, WorkerThreads, cores};
+pub use data::clock::Clock;
+pub use data::column::{Column, Words, strip_rows};
+pub use data::counters::{CounterInfo, Counters, NoCounters, Severity};
+pub use data::error::GraphError;
+pub use data::frame::Col;
+pub use data::ids::NodeId;
+pub use data::numa::cores;
+pub use data::numa::{MemoryNode, memory_nodes, node_of, pool};
+pub use data::offload::{BadOffload, Checksum, Gso, GsoKind, Offload};
+pub use data::packet::{Packet, PacketView, Slices};
+pub use data::shares::{RESERVE, Share, ShareReport};
+pub use data::worker_set::{MAX_WORKERS, WorkerSet};
+pub use engine::arcs::{ArcReport, Feature};
+pub use engine::periodic::{PeriodicRunner, PeriodicTask};
+pub use engine::process::{Activation, ProcessInfo, Processes, Watch};
+pub use engine::reports::LOOP;
+pub use engine::state::{Engine, Settings};
+pub use engine::stats::{CounterReport, DropReport, NodeReport, NodeState};
+pub use engine::traces::EngineNames;
+pub use node_api::context::Cx;
+pub use node_api::drop_node::{DROP_NODE, DropHook, DropNode};
+pub use node_api::edges::{Nexts, NoNext};
+pub use node_api::handoff::HandoffResult;
+pub use node_api::held_packet::{HeldPacket, HoldAction};
+pub use node_api::node::{Node, Source};
+pub use node_api::output::{DeferredPackets, NewVector, Output, STRIP};
+pub use node_api::receive::MAX_SEGMENTS;
+pub use node_api::replicate::{ReplicaCounts, ReplicateAction, Replicator};
+pub use node_api::stage::{Batch, Stage, StageCx};
+pub use node_api::vector::{Consumed, NextNode, Vector};
+pub use queues::arcs::{ArcId, ArcPosition};
+pub use queues::channel::{GAP_US, RoundGap};
+pub use queues::drop_table::{DropSample, SAMPLE};
+pub use queues::handoff::{HandoffReport, handoff_code};
+pub use queues::trace::{PacketTrace, Trace, TraceFilter, TraceNames, TraceReport, TraceStep};
+pub use queues::wakeup::WakeConditions;
+pub use worker::round::{Change, Worker};
+pub use worker::threads::{WorkerThread, WorkerThreads};
 
 pub use volley_buf as buf;
 pub use volley_simd::{
     Bits, Isa, Level, all_equal, cycles, cycles_per_second, mask, or_all, prefetch, prefetch_write,
     sum,
 };
+pub use volley_stack_sample::{SampleError, StackSample, StackSampler};
 pub use volley_tables::qsbr::Domain;
 pub use volley_tables::qsbr::Guard;

@@ -1,5 +1,6 @@
 //! What differs between IPv4 and IPv6 behind the input nodes.
 
+use crate::columns::{DST, DST1, DST2, DST3};
 use crate::hash::{hash4, hash6, whole4, whole6};
 use crate::reassembly::Reassemble;
 use volley_fib::dataplane::{DpoKind, View};
@@ -143,14 +144,14 @@ impl Ip for V4 {
 
     #[inline(always)]
     fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>) {
-        if !v.has(Col::Dst) {
-            fill_from_packets(v, 16, [Col::Dst]);
+        if !v.has(DST) {
+            fill_from_packets(v, 16, [DST]);
         }
     }
 
     #[inline(always)]
     fn dst<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, row: usize) -> u32 {
-        word(v, Col::Dst, row)
+        word(v, DST, row)
     }
 
     #[inline(always)]
@@ -160,7 +161,7 @@ impl Ip for V4 {
         _step: &mut Step,
         leaf: &mut [u32],
     ) {
-        table.lookup_batch(v.column(Col::Dst), leaf);
+        table.lookup_batch(v.column(DST), leaf);
     }
 
     #[inline(always)]
@@ -236,15 +237,15 @@ impl Ip for V6 {
 
     #[inline(always)]
     fn require_dst<I: Isa, X: Nexts>(v: &mut Vector<'_, I, X>) {
-        if !(v.has(Col::Dst) && v.has(Col::Dst1) && v.has(Col::Dst2) && v.has(Col::Dst3)) {
-            fill_from_packets(v, 24, [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3]);
+        if !(v.has(DST) && v.has(DST1) && v.has(DST2) && v.has(DST3)) {
+            fill_from_packets(v, 24, [DST, DST1, DST2, DST3]);
         }
     }
 
     #[inline(always)]
     fn dst<I: Isa, X: Nexts>(v: &Vector<'_, I, X>, row: usize) -> u128 {
         let word = |col| u128::from(word(v, col, row));
-        word(Col::Dst) << 96 | word(Col::Dst1) << 64 | word(Col::Dst2) << 32 | word(Col::Dst3)
+        word(DST) << 96 | word(DST1) << 64 | word(DST2) << 32 | word(DST3)
     }
 
     #[inline(always)]
@@ -256,9 +257,8 @@ impl Ip for V6 {
     ) {
         let n = v.len();
         let high = &mut step.high[..n];
-        join(v.column(Col::Dst), v.column(Col::Dst1), high);
-        let low =
-            |row| u64::from(v.column(Col::Dst2)[row]) << 32 | u64::from(v.column(Col::Dst3)[row]);
+        join(v.column(DST), v.column(DST1), high);
+        let low = |row| u64::from(v.column(DST2)[row]) << 32 | u64::from(v.column(DST3)[row]);
         table.lookup_batch(v.isa(), high, low, leaf);
     }
 

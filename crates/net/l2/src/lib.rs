@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bridge;
+mod columns;
 mod control;
 mod handler;
 mod lane;

@@ -1,15 +1,10 @@
 //! Which number a node gets. Numbers are few, and interfaces with their nodes come and go for as long as the graph runs.
 
-use super::{Engine, MAX_NODES, NodeDefinition};
-use crate::trace::TraceRecord;
-use crate::{GraphError, NodeId};
-use std::collections::VecDeque;
+use crate::data::error::GraphError;
+use crate::data::ids::{MAX_NODES, NodeId};
+use crate::engine::state::{Engine, NodeDefinition};
+use crate::queues::trace::TraceRecord;
 use std::sync::atomic::Ordering::Acquire;
-
-/// Numbers of nodes that were taken out, the oldest first, each with the changes that had been sent to each worker by
-/// then: a worker that has swapped in so many has nothing on its way to that node any more.
-#[derive(Default)]
-pub(super) struct RetiredNodes(VecDeque<(NodeId, Vec<u64>)>);
 
 impl Engine {
     /// Give a node its number: one that is free, or a new one. What had the number before comes with it.

@@ -1,35 +1,18 @@
 //! What the engine tells of its nodes and workers, and what is counted from when.
 
-use super::{Engine, NodeDefinition};
-use crate::channel::Rounds;
-use crate::drop_table::{DropKey, DropSample};
-use crate::stage::Role;
-use crate::{
-    CounterInfo, CounterReport, DropReport, NodeId, NodeReport, NodeState, RoundGap, StackSampler,
-};
+use crate::data::counters::CounterInfo;
+use crate::data::ids::NodeId;
+use crate::engine::state::{Engine, LoopBase, NodeDefinition};
+use crate::engine::stats::{CounterReport, DropReport, NodeReport, NodeState};
+use crate::node_api::stage::Role;
+use crate::queues::channel::RoundGap;
+use crate::queues::drop_table::{DropKey, DropSample};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
+use volley_stack_sample::StackSampler;
 
 /// Name of the line for a worker's own loop: what its rounds cost beside its nodes.
 pub const LOOP: &str = "worker-loop";
-
-/// A loop's figures at the last clear.
-#[derive(Clone, Default)]
-pub(super) struct LoopBase {
-    rounds: u64,
-    packets: u64,
-    clocks: u64,
-}
-
-impl LoopBase {
-    fn of(rounds: &Rounds) -> Self {
-        LoopBase {
-            rounds: rounds.all.load(Relaxed),
-            packets: rounds.entered.load(Relaxed) + rounds.moved.load(Relaxed),
-            clocks: rounds.own_cycles.load(Relaxed),
-        }
-    }
-}
 
 impl Engine {
     /// What the rounds of `worker` cost beside its nodes since the last clear, as a line among those of
@@ -49,9 +32,10 @@ impl Engine {
         })
     }
 
-    /// A worker's thread, to be asked where it stands.
+    /// A sampler of the stack of a worker's thread.
     pub fn stack_sampler(&self, worker: usize) -> Option<StackSampler> {
-        self.channels.get(worker).cloned().map(StackSampler)
+        let channel = self.channels.get(worker)?;
+        Some(StackSampler::new(channel.thread_stack.clone()))
     }
 
     /// What every node did on `worker` since the last clear.

@@ -4,6 +4,7 @@
 //! too, and the length is the packet's own total length.
 
 use crate::IpTrace;
+use crate::columns::DST;
 use crate::family::{is_local, one_table};
 use crate::valid4::{add_up, judge, suspicious};
 use std::sync::Arc;
@@ -117,7 +118,7 @@ fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
         if suspicious(v.few_of(Col::Len)[row], words) != 0 {
             return false;
         }
-        v.few_of_mut(Col::Dst)[row] = words[4];
+        v.few_of_mut(DST)[row] = words[4];
         // Where a later packet is odd, all are judged again: a length that is right already stays so.
         v.few_of_mut(Col::Len)[row] = words[0] & 0xffff;
     }
@@ -209,7 +210,7 @@ impl Node for Ip4Input {
             let view = self.fib.read(cx.guard());
             judge_all((&view, &self.table), &v, &self.header, &mut self.verdict);
         }
-        v.put(Col::Dst, &mut self.dst);
+        v.put(DST, &mut self.dst);
         v.put(Col::User0, &mut self.length);
         if odd != 0 {
             v.drop_out(cx, &self.verdict, |c| match c {
@@ -225,7 +226,7 @@ impl Node for Ip4Input {
         let view = self.fib.read(cx.guard());
         if let Some(table) = one_table(&view, v.column(Col::Rx)) {
             let table = view.lpm(table);
-            for &dst in v.column(Col::Dst) {
+            for &dst in v.column(DST) {
                 table.prefetch(dst);
             }
         }
@@ -311,7 +312,7 @@ mod tests {
             assert_eq!(outcome(&got[0]), *want, "{packet:02x?}");
             if got[0].to == "ip4-lookup" {
                 assert_eq!(got[0].bytes, packet.bytes[..46], "cut to the total length");
-                assert_eq!(got[0].columns[&(Col::Dst as u8)], 0x0a01_0001);
+                assert_eq!(got[0].columns[&(DST as u8)], 0x0a01_0001);
             }
         }
         let mut got: Vec<String> = bench(&packets)

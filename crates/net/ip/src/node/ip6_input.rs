@@ -4,6 +4,7 @@
 //! exit too, and the length is the packet's own length.
 
 use crate::IpTrace;
+use crate::columns::{DST, DST1, DST2, DST3};
 use crate::family::is_local;
 use std::sync::Arc;
 use volley_fib::V6;
@@ -292,10 +293,7 @@ fn few<I: Isa>(v: &mut Vector<'_, I, Next>) -> bool {
         if odd != 0 {
             return false;
         }
-        for (col, word) in [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3]
-            .into_iter()
-            .zip(dst)
-        {
+        for (col, word) in [DST, DST1, DST2, DST3].into_iter().zip(dst) {
             v.column_mut(col)[row] = word;
         }
         // Where a later packet is odd, all are judged again: a length that is right already stays so.
@@ -325,10 +323,7 @@ impl Node for Ip6Input {
             judge_suspicious(known, &v, (&self.start, &self.end), &mut self.verdict);
             self.spare_for_kernel(v.column(Col::Rx));
         }
-        for (col, word) in [Col::Dst, Col::Dst1, Col::Dst2, Col::Dst3]
-            .into_iter()
-            .zip(&mut self.dst)
-        {
+        for (col, word) in [DST, DST1, DST2, DST3].into_iter().zip(&mut self.dst) {
             v.put(col, word);
         }
         v.put(Col::User0, &mut self.length);

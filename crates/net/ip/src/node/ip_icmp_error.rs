@@ -168,6 +168,7 @@ impl<F: Icmp> Node for IcmpError<F> {
 mod tests {
     use super::*;
     use crate::IcmpSettings;
+    use crate::columns::DST;
     use crate::testing::fib::{address, neighbor, with_interfaces};
     use volley_fib::{Fib, V4, V6};
     use volley_graph::harness::{In, Out, run};
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!(error[28..], packet[..548]);
         let right = volley_wire::checksum::is_valid;
         assert!(right(&error[..20]) && right(&error[20..]));
-        assert!(!out[1].columns.contains_key(&(Col::Dst as u8)));
+        assert!(!out[1].columns.contains_key(&(DST as u8)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! On entry `Dst` and `Dst1` are the key of the destination, as l2-learn left it.
 
+use crate::columns::{DST_HIGH, DST_LOW};
 use crate::plane::{FILTER, FLOOD, FORWARD, PORT, Plane, SLOT, UU_FLOOD, same_group, tag};
 use volley_graph::{
     Col, Column, Consumed, Counters, Cx, Isa, Node, PacketTrace, Vector, all_equal, counters,
@@ -72,7 +73,7 @@ impl L2Fwd {
     #[inline(always)]
     fn look<I: Isa>(&mut self, v: &Vector<'_, I, Next>, stations: MacView<'_>) {
         let n = v.len();
-        let (high, low) = (v.column(Col::Dst), v.column(Col::Dst1));
+        let (high, low) = (v.column(DST_HIGH), v.column(DST_LOW));
         let answers = self.answer.words_mut(n);
         if all_equal(high) && all_equal(low) {
             let bucket = stations.bucket(high[0], low[0]);
@@ -94,7 +95,7 @@ impl L2Fwd {
         let n = v.len();
         let answers = self.answer.words(n);
         let tx = self.tx.words_mut(n);
-        let (rx, low) = (v.column(Col::Rx), v.column(Col::Dst1));
+        let (rx, low) = (v.column(Col::Rx), v.column(DST_LOW));
         let of_rx = all_equal(rx).then(|| plane.port(rx[0]));
         if let Some(from) = of_rx
             && all_equal(answers)
@@ -123,8 +124,8 @@ impl L2Fwd {
         let n = v.len();
         for row in 0..n {
             let answer = self.answer.words(n)[row];
-            let (rx, low) = (v.column(Col::Rx)[row], v.column(Col::Dst1)[row]);
-            let high = v.column(Col::Dst)[row];
+            let (rx, low) = (v.column(Col::Rx)[row], v.column(DST_LOW)[row]);
+            let high = v.column(DST_HIGH)[row];
             let group = is_group(high);
             let (verdict, next) = match judge(answer, rx, (high, low), plane) {
                 Ok(next) => (0, next),
@@ -142,7 +143,7 @@ impl L2Fwd {
             v.drop_out(cx, &self.verdict, |_| Next::Drop);
             v.take(Col::User0, &mut self.next);
         }
-        v.forget(&[Col::Dst, Col::Dst1]);
+        v.forget(&[DST_HIGH, DST_LOW]);
         v.send_by(&self.next)
     }
 }
@@ -214,7 +215,7 @@ impl Node for L2Fwd {
             return self.sort_out(cx, v, plane);
         }
         v.put(Col::Tx, &mut self.tx);
-        v.forget(&[Col::Dst, Col::Dst1]);
+        v.forget(&[DST_HIGH, DST_LOW]);
         v.send_all(Next::Output)
     }
 }

@@ -4,6 +4,7 @@
 //! On entry and on exit the position is at the Ethernet header. On exit `Dst` and `Dst1` are the key of the destination: its
 //! address, and the slot of the bridge domain in the low 16 bits.
 
+use crate::columns::{DST_HIGH, DST_LOW};
 use crate::lane::{LearnQueue, LearnedMac, ReportedMacs};
 use crate::plane::{FILTER, LEARN, Plane, SLOT, STATIC, tag};
 use std::sync::Arc;
@@ -192,7 +193,7 @@ impl L2Learn {
     #[inline(always)]
     fn compare<I: Isa>(&mut self, v: &Vector<'_, I, Next>) {
         let n = v.len();
-        let (dst_high, dst_low) = (v.strips(Col::Dst), v.strips(Col::Dst1));
+        let (dst_high, dst_low) = (v.strips(DST_HIGH), v.strips(DST_LOW));
         for (strip, rx) in v.strips(Col::Rx).iter().enumerate() {
             let (high, low) = (
                 &self.src_high.strips(n)[strip],
@@ -215,7 +216,7 @@ impl L2Learn {
         for row in 0..n {
             let (answer, rx) = (self.answer.words(n)[row], v.column(Col::Rx)[row]);
             let (high, low) = (self.src_high.words(n)[row], self.src_low.words(n)[row]);
-            let itself = high == v.column(Col::Dst)[row] && low == v.column(Col::Dst1)[row];
+            let itself = high == v.column(DST_HIGH)[row] && low == v.column(DST_LOW)[row];
             let learns = plane.port(rx) & LEARN != 0;
             let there = is_there(answer, rx);
             let verdict = match tag(answer) {
@@ -294,8 +295,8 @@ impl Node for L2Learn {
                 stations.ask(bucket);
             }
         }
-        v.put(Col::Dst, &mut self.dst_high);
-        v.put(Col::Dst1, &mut self.dst_low);
+        v.put(DST_HIGH, &mut self.dst_high);
+        v.put(DST_LOW, &mut self.dst_low);
         if !self.look(&v, stations) {
             self.hear_all(cx, &mut v, plane);
         }

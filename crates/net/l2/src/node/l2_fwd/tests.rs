@@ -8,8 +8,8 @@ fn to(dst: [u8; 6], rx: u32) -> In {
     let (high, low) = ((key >> 32) as u32, key as u32);
     In::new(&dst)
         .rx(rx)
-        .column(Col::Dst, high)
-        .column(Col::Dst1, low)
+        .column(DST_HIGH, high)
+        .column(DST_LOW, low)
 }
 
 fn through(bed: &Bed, packets: &[In]) -> Vec<Out> {

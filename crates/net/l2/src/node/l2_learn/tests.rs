@@ -64,8 +64,8 @@ fn frames_are_judged_in_the_order_of_the_rules() {
                 u32::from_be_bytes([e, f, 0, 1]),
             );
             let got = (
-                out.columns[&(Col::Dst as u8)],
-                out.columns[&(Col::Dst1 as u8)],
+                out.columns[&(DST_HIGH as u8)],
+                out.columns[&(DST_LOW as u8)],
             );
             assert_eq!(got, key);
         }

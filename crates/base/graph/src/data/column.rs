@@ -1,0 +1,146 @@
+//! A column: one 32-bit word for every row of a vector, aligned and padded for whole-register loads and stores.
+
+use volley_simd::Isa;
+
+/// Words behind the last row that a kernel may read or overwrite.
+pub(crate) const SLACK: usize = 16;
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct ColumnBlock([u32; 16]);
+
+/// How many rows of strip number `strip` of `n` rows a loop handles: all 16, as vector code wants it, or just those that
+/// there are, in code for a handful of packets.
+#[inline(always)]
+pub fn strip_rows<I: Isa>(n: usize, strip: usize) -> usize {
+    if I::FEW {
+        n.saturating_sub(strip * 16).min(16)
+    } else {
+        16
+    }
+}
+
+/// One 32-bit word for every row of a vector. The default has no room at all, and no memory.
+#[derive(Default)]
+pub struct Column {
+    blocks: Box<[ColumnBlock]>,
+}
+
+impl Column {
+    /// A column for up to `rows` rows, all zero.
+    pub fn new(rows: usize) -> Self {
+        Column {
+            blocks: vec![ColumnBlock([0; 16]); (rows + SLACK).div_ceil(16)].into(),
+        }
+    }
+
+    /// The first `n` words.
+    #[inline(always)]
+    pub fn words(&self, n: usize) -> &[u32] {
+        &self.all()[..n]
+    }
+
+    /// The first `n` words, to be written.
+    #[inline(always)]
+    pub fn words_mut(&mut self, n: usize) -> &mut [u32] {
+        &mut self.all_mut()[..n]
+    }
+
+    /// The first `n` words in strips of 16, the last one filled up with whatever the slack holds: fixed arrays, so that
+    /// loops over them become vector code without asking about lengths or overlaps.
+    #[inline(always)]
+    pub fn strips(&self, n: usize) -> &[[u32; 16]] {
+        &self.all().as_chunks().0[..n.div_ceil(16)]
+    }
+
+    /// The same, to be written.
+    #[inline(always)]
+    pub fn strips_mut(&mut self, n: usize) -> &mut [[u32; 16]] {
+        &mut self.all_mut().as_chunks_mut().0[..n.div_ceil(16)]
+    }
+
+    /// The first strip, for code that handles a handful of packets.
+    ///
+    /// # Panics
+    /// For a column without memory.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> &[u32; 16] {
+        &self.blocks[0].0
+    }
+
+    /// The same, to be written.
+    #[inline(always)]
+    pub(crate) fn first_mut(&mut self) -> &mut [u32; 16] {
+        &mut self.blocks[0].0
+    }
+
+    /// All words with the slack.
+    #[inline(always)]
+    pub(crate) fn all(&self) -> &[u32] {
+        // SAFETY: `ColumnBlock` is sixteen words without padding; the length is in words.
+        unsafe { std::slice::from_raw_parts(self.blocks.as_ptr().cast(), self.blocks.len() * 16) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn all_mut(&mut self) -> &mut [u32] {
+        // SAFETY: as in `all`, and the borrow is exclusive.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.blocks.as_mut_ptr().cast(), self.blocks.len() * 16)
+        }
+    }
+}
+
+/// `K` header words of every packet, filled by [`crate::Vector::words`]: strips of 16 packets, in a strip one word of all
+/// packets after the other. Loops over strips need one pointer, however many words there are.
+pub struct Words<const K: usize> {
+    strips: Box<[WordBlock<K>]>,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct WordBlock<const K: usize>([[u32; 16]; K]);
+
+impl<const K: usize> Words<K> {
+    /// Room for up to `rows` rows.
+    pub fn new(rows: usize) -> Self {
+        Words {
+            strips: vec![WordBlock([[0; 16]; K]); rows.div_ceil(16)].into(),
+        }
+    }
+
+    /// The words of the first `n` rows: `[k][row]` in each strip, the last one filled up with whatever was there.
+    #[inline(always)]
+    pub fn strips(&self, n: usize) -> &[[[u32; 16]; K]] {
+        let strips = &self.strips[..n.div_ceil(16)];
+        // SAFETY: `WordBlock` is its array, transparently but for the alignment, and a multiple of its alignment in size.
+        unsafe { std::slice::from_raw_parts(strips.as_ptr().cast(), strips.len()) }
+    }
+
+    /// The words of one row.
+    #[inline(always)]
+    pub fn row(&self, row: usize) -> [u32; K] {
+        let strip = &self.strips[row / 16].0;
+        std::array::from_fn(|k| strip[k][row % 16])
+    }
+
+    /// The words of one row, to be written.
+    #[inline(always)]
+    pub(crate) fn set_row(&mut self, row: usize, words: [u32; K]) {
+        let strip = &mut self.strips[row / 16].0;
+        for (to, word) in strip.iter_mut().zip(words) {
+            to[row % 16] = word;
+        }
+    }
+
+    /// Where the words of rows `8 * eight..` go, one place for each word: eight words each.
+    ///
+    /// # Panics
+    /// If there is no room for that row.
+    #[inline(always)]
+    pub(crate) fn places(&mut self, eight: usize) -> [*mut u32; K] {
+        let strip = &mut self.strips[eight / 2].0;
+        strip
+            .each_mut()
+            .map(|word| word[eight % 2 * 8..].as_mut_ptr())
+    }
+}

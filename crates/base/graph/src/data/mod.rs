@@ -1,0 +1,16 @@
+//! The data that move through the graph: columns, frames, packets, offload requests, identifiers, limits, clocks.
+//!
+//! This room imports no other room.
+
+pub(crate) mod clock;
+pub(crate) mod column;
+pub(crate) mod counters;
+pub(crate) mod error;
+pub(crate) mod frame;
+pub(crate) mod ids;
+pub(crate) mod numa;
+pub(crate) mod offload;
+pub(crate) mod packet;
+pub(crate) mod shares;
+pub(crate) mod stats;
+pub(crate) mod worker_set;

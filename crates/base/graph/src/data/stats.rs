@@ -1,0 +1,84 @@
+//! Clocks and counters of one node on one worker: written by that worker, read by other threads.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Vectors with fewer packets than this are short: not every run of one is timed.
+const BULK: usize = 64;
+/// Of so many runs with a short vector one is timed. No power of two: what alternates between a few kinds of vectors does so
+/// by those.
+const SAMPLE: u64 = 7;
+
+/// Whether a vector is long enough that reading the clock for it is nothing beside it.
+#[inline(always)]
+pub(crate) fn is_bulk(rows: usize) -> bool {
+    rows >= BULK
+}
+
+/// What one node did on one worker.
+pub(crate) struct NodeStats {
+    pub(crate) calls: AtomicU64,
+    pub(crate) vectors: AtomicU64,
+    pub(crate) clocks: AtomicU64,
+    pub(crate) suspends: AtomicU64,
+    pub(crate) largest: AtomicU64,
+    pub(crate) counters: Box<[AtomicU64]>,
+}
+
+/// Add by the only writer: no read-modify-write cycle on the bus.
+#[inline(always)]
+pub(crate) fn add_relaxed(cell: &AtomicU64, by: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
+}
+
+impl NodeStats {
+    pub(crate) fn new(counters: usize) -> Self {
+        NodeStats {
+            calls: AtomicU64::new(0),
+            vectors: AtomicU64::new(0),
+            clocks: AtomicU64::new(0),
+            suspends: AtomicU64::new(0),
+            largest: AtomicU64::new(0),
+            counters: (0..counters).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    /// How many runs the clock of the next one stands for; 0: it is not timed.
+    #[inline(always)]
+    pub(crate) fn sample_weight(&self, is_bulk: bool) -> u64 {
+        if is_bulk {
+            1
+        } else if self.calls.load(Relaxed).is_multiple_of(SAMPLE) {
+            SAMPLE
+        } else {
+            0
+        }
+    }
+
+    /// Count a run that was not timed.
+    #[inline(always)]
+    pub(crate) fn record_untimed_run(&self, rows: usize) {
+        add_relaxed(&self.calls, 1);
+        add_relaxed(&self.vectors, rows as u64);
+        if rows as u64 > self.largest.load(Relaxed) {
+            self.largest.store(rows as u64, Relaxed);
+        }
+    }
+
+    /// Count a run that took so many cycles and stands for `weight` runs. Those that it stands for did not read the clock,
+    /// which costs `clock_cost`. Returns the cycles that were booked.
+    #[inline(always)]
+    pub(crate) fn record_run(&self, rows: usize, took: u64, weight: u64, clock_cost: u64) -> u64 {
+        let clocks = took + took.saturating_sub(clock_cost) * (weight - 1);
+        add_relaxed(&self.clocks, clocks);
+        self.record_untimed_run(rows);
+        clocks
+    }
+}
+
+impl NodeStats {
+    /// Cycles outside of a run: what a stage takes to give packets back.
+    #[inline(always)]
+    pub(crate) fn add_cycles(&self, clocks: u64) {
+        add_relaxed(&self.clocks, clocks);
+    }
+}

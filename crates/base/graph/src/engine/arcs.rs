@@ -1,0 +1,247 @@
+//! The registry of feature arcs on the control thread: their features, the order of the features, and the interfaces where
+//! each feature is enabled.
+
+use crate::data::error::GraphError;
+use crate::data::ids::NodeId;
+use crate::queues::arcs::{ArcId, ArcTable, ArcTables};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A feature that can be switched on for an interface: a node on an arc.
+#[derive(Clone, Debug)]
+pub struct Feature {
+    /// Name, public interface; the node has the same name.
+    pub name: &'static str,
+    /// Features that must come later.
+    pub before: &'static [&'static str],
+    /// Features that must come earlier.
+    pub after: &'static [&'static str],
+}
+
+/// An arc as `show features` tells it.
+#[derive(Clone, Debug)]
+pub struct ArcReport {
+    /// Its name.
+    pub name: &'static str,
+    /// The node that sends packets into it.
+    pub start: &'static str,
+    /// The node behind it.
+    pub end: &'static str,
+    /// Its features in order, each with the interfaces where it is on.
+    pub features: Vec<(&'static str, Vec<u32>)>,
+}
+
+/// The control thread's account of arcs: what exists, and what is on where.
+#[derive(Default)]
+pub(crate) struct ArcRegistry {
+    pub(crate) arcs: Vec<ArcEntry>,
+}
+
+pub(crate) struct ArcEntry {
+    pub(crate) name: &'static str,
+    /// The node that sends packets into the arc.
+    pub(crate) start: &'static str,
+    /// The node behind the arc.
+    pub(crate) end: &'static str,
+    pub(crate) features: Vec<Feature>,
+    /// Interface -> names of the features that are on.
+    pub(crate) enabled: BTreeMap<u32, BTreeSet<&'static str>>,
+}
+
+impl ArcRegistry {
+    pub(crate) fn declare(
+        &mut self,
+        name: &'static str,
+        start: &'static str,
+        end: &'static str,
+    ) -> ArcId {
+        if let Some(at) = self.arcs.iter().position(|a| a.name == name) {
+            return ArcId(at as u8);
+        }
+        self.arcs.push(ArcEntry {
+            name,
+            start,
+            end,
+            features: Vec::new(),
+            enabled: BTreeMap::new(),
+        });
+        ArcId((self.arcs.len() - 1) as u8)
+    }
+
+    pub(crate) fn find(&mut self, arc: &str) -> Result<&mut ArcEntry, GraphError> {
+        self.arcs
+            .iter_mut()
+            .find(|a| a.name == arc)
+            .ok_or_else(|| GraphError::NoArc(arc.to_owned()))
+    }
+
+    /// Add a feature, keeping the list in an order that obeys every before and after.
+    pub(crate) fn add(&mut self, arc: &str, feature: Feature) -> Result<(), GraphError> {
+        let entry = self.find(arc)?;
+        let mut features = entry.features.clone();
+        features.retain(|f| f.name != feature.name);
+        features.push(feature);
+        entry.features = topological_order(arc, features)?;
+        Ok(())
+    }
+
+    /// The workers' form. `node` finds a node by name.
+    pub(crate) fn tables(
+        &self,
+        node: impl Fn(&str) -> Result<NodeId, GraphError>,
+    ) -> Result<ArcTables, GraphError> {
+        let mut out = ArcTables::default();
+        for arc in &self.arcs {
+            let names = arc.features.iter().map(|feature| feature.name);
+            let mut table = ArcTable {
+                order: names
+                    .chain([arc.end])
+                    .filter_map(|name| node(name).ok())
+                    .collect(),
+                ..ArcTable::default()
+            };
+            for (&interface, on) in arc.enabled.iter().filter(|(_, on)| !on.is_empty()) {
+                let mut chain = Vec::with_capacity(on.len() + 1);
+                for feature in arc.features.iter().filter(|f| on.contains(f.name)) {
+                    chain.push(node(feature.name)?);
+                }
+                chain.push(node(arc.end)?);
+                let known = table.chains.iter().position(|c| *c == chain);
+                let at = known.unwrap_or_else(|| {
+                    table.chains.push(chain);
+                    table.chains.len() - 1
+                });
+                if at >= u8::MAX as usize {
+                    return Err(GraphError::TooManyChains(u8::MAX as usize));
+                }
+                let slot = interface as usize;
+                table.chain_of.resize(table.chain_of.len().max(slot + 1), 0);
+                table.chain_of[slot] = at as u8 + 1;
+                table.active = true;
+            }
+            out.arcs.push(table);
+        }
+        Ok(out)
+    }
+}
+
+/// Repeatedly take the first feature whose predecessors are all taken.
+fn topological_order(arc: &str, mut left: Vec<Feature>) -> Result<Vec<Feature>, GraphError> {
+    let mut out: Vec<Feature> = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let free = left.iter().position(|f| {
+            left.iter().all(|g| {
+                g.name == f.name || !(f.after.contains(&g.name) || g.before.contains(&f.name))
+            })
+        });
+        match free {
+            Some(at) => out.push(left.remove(at)),
+            None => {
+                return Err(GraphError::FeatureCycle {
+                    arc: arc.to_owned(),
+                    feature: left[0].name.to_owned(),
+                });
+            }
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queues::arcs::ArcPosition;
+
+    const fn feature(
+        name: &'static str,
+        before: &'static [&'static str],
+        after: &'static [&'static str],
+    ) -> Feature {
+        Feature {
+            name,
+            before,
+            after,
+        }
+    }
+
+    #[test]
+    fn constraints_order_the_arc_and_cycles_are_refused() {
+        let mut book = ArcRegistry::default();
+        book.declare("ip4-unicast", "ip4-input", "ip4-lookup");
+        book.add("ip4-unicast", feature("nat", &[], &["acl"]))
+            .unwrap();
+        book.add("ip4-unicast", feature("acl", &[], &[])).unwrap();
+        book.add("ip4-unicast", feature("first", &["acl"], &[]))
+            .unwrap();
+        let names: Vec<_> = book.arcs[0].features.iter().map(|f| f.name).collect();
+        assert_eq!(names, ["first", "acl", "nat"]);
+        let bad = book.add("ip4-unicast", feature("loop", &["first"], &["nat"]));
+        assert!(matches!(bad, Err(GraphError::FeatureCycle { .. })));
+        assert_eq!(
+            book.arcs[0].features.len(),
+            3,
+            "a refused feature changes nothing"
+        );
+    }
+
+    #[test]
+    fn packets_walk_the_chain_of_their_interface() {
+        let mut book = ArcRegistry::default();
+        let arc = book.declare("ip4-unicast", "start", "end");
+        book.add("ip4-unicast", feature("a", &[], &[])).unwrap();
+        book.add("ip4-unicast", feature("b", &[], &["a"])).unwrap();
+        book.arcs[0].enabled.insert(3, BTreeSet::from(["a", "b"]));
+        let node = |name: &str| {
+            Ok(NodeId(match name {
+                "a" => 10,
+                "b" => 11,
+                _ => 12,
+            }))
+        };
+        let tables = book.tables(node).unwrap();
+        assert!(tables.is_active(arc));
+        assert_eq!(tables.enter(arc, 2), None);
+        let (first, at) = tables.enter(arc, 3).unwrap();
+        let (second, at) = tables.next_on_arc(at).unwrap();
+        let (end, at) = tables.next_on_arc(at).unwrap();
+        assert_eq!((first, second, end), (NodeId(10), NodeId(11), NodeId(12)));
+        assert_eq!(tables.next_on_arc(at), None);
+        assert_eq!(tables.next_on_arc(0), None);
+    }
+
+    #[test]
+    fn packets_come_back_behind_a_feature_whatever_was_switched() {
+        let mut book = ArcRegistry::default();
+        let arc = book.declare("ip4-unicast", "start", "end");
+        for (name, after) in [("a", &[][..]), ("b", &["a"]), ("c", &["b"])] {
+            book.add("ip4-unicast", feature(name, &[], after)).unwrap();
+        }
+        let on: [&[&'static str]; 4] = [&["a", "b", "c"], &["b"], &["a", "c"], &["a"]];
+        for (interface, on) in on.into_iter().enumerate() {
+            let on = on.iter().copied().collect();
+            book.arcs[0].enabled.insert(interface as u32, on);
+        }
+        let node = |name: &str| {
+            Ok(NodeId(match name {
+                "a" => 10,
+                "b" => 11,
+                "c" => 12,
+                _ => 13,
+            }))
+        };
+        let tables = book.tables(node).unwrap();
+        let node = NodeId(11);
+        let behind = |interface| tables.after(ArcPosition { arc, node }, interface).unwrap();
+        // With the feature, alone with it, without it, without it and what is behind, without any.
+        let nodes = [0, 1, 2, 3, 9].map(|interface| behind(interface).0.0);
+        assert_eq!(nodes, [12, 13, 12, 13, 13]);
+        // And the place that the packet gets leads on from there.
+        for interface in [0, 2] {
+            assert_eq!(
+                tables.next_on_arc(behind(interface).1).unwrap().0,
+                NodeId(13)
+            );
+        }
+        let arc = ArcId(7);
+        assert_eq!(tables.after(ArcPosition { arc, node }, 0), None);
+    }
+}

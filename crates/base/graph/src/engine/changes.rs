@@ -1,0 +1,145 @@
+//! The engine's own changes to a worker.
+
+use crate::data::frame::Frame;
+use crate::data::ids::NodeId;
+use crate::node_api::stage::Role;
+use crate::queues::arcs::ArcTables;
+use crate::queues::dispatch::PendingFrames;
+use crate::queues::pending_nodes::PendingNodes;
+use crate::queues::trace::TraceFilter;
+use crate::worker::round::{Change, Slot, Worker};
+use std::sync::Arc;
+
+/// A node comes, or another takes its number.
+pub(crate) struct AddNode {
+    pub(crate) id: NodeId,
+    pub(crate) slot: Option<Slot>,
+    pub(crate) role: Role,
+    pub(crate) pending: PendingNodes,
+    /// Frames for a number that no node had before. Otherwise they go back with the change: those of the node before stay.
+    pub(crate) spare: Vec<Box<Frame>>,
+    /// Goes back with the change: the filter for traces that the node before had.
+    pub(crate) filter: Option<Arc<dyn TraceFilter>>,
+}
+
+impl Change for AddNode {
+    fn swap(&mut self, worker: &mut Worker) {
+        let Some(slot) = self.slot.take() else { return };
+        if let Some(old) = worker.slots.get_mut(self.id.index()) {
+            self.slot = Some(std::mem::replace(old, slot));
+        } else {
+            // Vectors are made with room for the largest graph, so nothing is allocated here.
+            worker.slots.push(slot);
+            worker.dispatch.queues.push(PendingFrames::default());
+            worker.dispatch.add_frames(&mut self.spare);
+        }
+        // Traces were asked for at the node that had the number.
+        let tracer = &mut worker.dispatch.tracer;
+        if let Some(budget) = tracer.remaining.get_mut(self.id.index()) {
+            *budget = 0;
+        }
+        if let Some(filter) = tracer.filters.get_mut(self.id.index()) {
+            std::mem::swap(filter, &mut self.filter);
+        }
+        worker.sources.retain(|&s| s != self.id);
+        worker.stages.retain(|&s| s != self.id);
+        match self.role {
+            Role::Node => {}
+            Role::Source => worker.sources.push(self.id),
+            Role::Stage => worker.stages.push(self.id),
+        }
+        std::mem::swap(&mut worker.dispatch.pending, &mut self.pending);
+    }
+}
+
+/// Feature arcs change.
+pub(crate) struct SetArcs {
+    pub(crate) tables: Box<ArcTables>,
+}
+
+impl Change for SetArcs {
+    fn swap(&mut self, worker: &mut Worker) {
+        std::mem::swap(&mut worker.dispatch.arcs, &mut self.tables);
+    }
+}
+
+/// Traces start at a node, or all stop.
+pub(crate) struct SetTrace {
+    pub(crate) node: Option<NodeId>,
+    pub(crate) packets: u32,
+    pub(crate) filter: Option<Arc<dyn TraceFilter>>,
+}
+
+impl Change for SetTrace {
+    fn swap(&mut self, worker: &mut Worker) {
+        let tracer = &mut worker.dispatch.tracer;
+        match self.node {
+            None => tracer.remaining.fill(0),
+            Some(node) => {
+                if let Some(budget) = tracer.remaining.get_mut(node.index()) {
+                    *budget = budget.saturating_add(self.packets);
+                }
+                // What was there goes back with the change and is freed by the control thread.
+                if let Some(filter) = tracer.filters.get_mut(node.index()) {
+                    std::mem::swap(filter, &mut self.filter);
+                }
+            }
+        }
+        tracer.armed = tracer.remaining.iter().any(|&b| b > 0);
+    }
+}
+
+/// Vectors get another size, of those that frames have room for.
+pub(crate) struct SetVectorSize(pub(crate) usize);
+
+impl Change for SetVectorSize {
+    fn swap(&mut self, worker: &mut Worker) {
+        std::mem::swap(&mut worker.dispatch.vector_size, &mut self.0);
+    }
+}
+
+/// Frames for packets that stages hold: see [`crate::Engine::reserve_frames`].
+pub(crate) struct AddFrames {
+    pub(crate) spare: Vec<Box<Frame>>,
+}
+
+impl Change for AddFrames {
+    fn swap(&mut self, worker: &mut Worker) {
+        worker.dispatch.add_frames(&mut self.spare);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::*;
+    use volley_buf::Pool;
+
+    /// Frees whatever comes.
+    struct Sink;
+
+    impl Node for Sink {
+        const NAME: &'static str = "sink";
+        type Next = NoNext;
+        type Count = NoCounters;
+        type Trace = PacketTrace;
+        fn run<I: Isa>(&mut self, _: &Cx<'_, NoCounters>, v: Vector<'_, I, NoNext>) -> Consumed {
+            v.free()
+        }
+    }
+
+    #[test]
+    fn nodes_that_come_and_go_leave_no_frames_behind() {
+        let settings = Settings::default();
+        let mut engine = Engine::new(settings, Pool::new(1024).unwrap(), Domain::new()).unwrap();
+        let mut worker = engine.build().unwrap().pop().unwrap();
+        let before = worker.dispatch.free_frames.len();
+        for _ in 0..3 {
+            engine.add("sink", |_| Sink).unwrap();
+            worker.step();
+            assert_eq!(worker.dispatch.free_frames.len(), before + 2);
+            engine.remove("sink").unwrap();
+            worker.step();
+            assert_eq!(worker.dispatch.free_frames.len(), before + 2);
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! The graph of the engine: nodes, their edges and their numbers.
+
+use crate::data::counters::{CounterInfo, Counters};
+use crate::data::error::GraphError;
+use crate::data::frame::Frame;
+use crate::data::ids::NodeId;
+use crate::data::shares::Shares;
+use crate::data::stats::NodeStats;
+use crate::data::worker_set::{MAX_WORKERS, WorkerSet};
+use crate::engine::arcs::ArcRegistry;
+use crate::engine::changes::{AddFrames, AddNode};
+use crate::engine::node_order;
+use crate::engine::state::{
+    Baseline, Engine, HandoffMesh, LoopBase, NodeDefinition, NodeFactory, NodePlacements,
+    RetiredNodes, Settings,
+};
+use crate::node_api::drop_node::{DROP_NODE, DropHook, DropNode, Ignored};
+use crate::node_api::edges::Nexts;
+use crate::node_api::node::{Node, Source};
+use crate::node_api::stage::{Role, Stage};
+use crate::queues::channel::Channel;
+use crate::queues::drop_table::DropTable;
+use crate::queues::pending_nodes::PendingNodes;
+use crate::worker::body::{NodeBody, SourceBody, StageBody};
+use crate::worker::round::Slot;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use volley_buf::Pool;
+use volley_tables::qsbr::Domain;
+
+impl Engine {
+    /// An engine with the drop node only.
+    pub fn new(
+        settings: Settings,
+        pool: Arc<Pool>,
+        domain: Arc<Domain>,
+    ) -> Result<Self, GraphError> {
+        if !(1..=1024).contains(&settings.vector_size) {
+            return Err(GraphError::VectorSize(settings.vector_size));
+        }
+        if !(1..=MAX_WORKERS).contains(&settings.workers) {
+            return Err(GraphError::Workers(settings.workers));
+        }
+        let books = (0..settings.workers).map(|_| Arc::default());
+        let drop_tables: Arc<[Arc<DropTable>]> = books.collect();
+        let (kept, ignored) = (drop_tables.clone(), Ignored::new());
+        let kinds = ignored.clone();
+        let places = settings.workers;
+        let mut engine = Engine {
+            vector_size: settings.vector_size,
+            settings,
+            worker_set: Arc::default(),
+            defs: Vec::new(),
+            by_name: HashMap::new(),
+            arcs: ArcRegistry::default(),
+            pool,
+            domain,
+            channels: Vec::new(),
+            change_queues: Vec::new(),
+            sent: Vec::new(),
+            notes: vec![None; places],
+            traces: BTreeMap::new(),
+            drop_tables,
+            ignored,
+            stage_frames: 0,
+            drop_baselines: HashMap::new(),
+            loops_cleared: vec![LoopBase::default(); places],
+            handoff_mesh: HandoffMesh::default(),
+            placements: NodePlacements::default(),
+            shares: Shares::default(),
+            retired_nodes: RetiredNodes::default(),
+        };
+        engine.add(DropNode::NAME, move |w| {
+            DropNode::new(w, None, kept[w].clone(), kinds.clone())
+        })?;
+        Ok(engine)
+    }
+
+    /// The settings that the engine was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The current maximum number of packets of a vector.
+    pub fn vector_size(&self) -> usize {
+        self.vector_size
+    }
+
+    /// The workers that exist.
+    pub fn worker_set(&self) -> &Arc<WorkerSet> {
+        &self.worker_set
+    }
+
+    /// The pool of packet buffers.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// The domain whose quiescent points published tables wait for.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// Add a node. `make` creates the instance of each worker.
+    pub fn add<N: Node>(
+        &mut self,
+        name: &str,
+        mut make: impl FnMut(usize) -> N + 'static,
+    ) -> Result<NodeId, GraphError> {
+        let maker: NodeFactory = Box::new(move |w| Box::new(NodeBody(make(w))));
+        self.define(name, N::Next::EDGES, N::Count::INFO, Role::Node, maker)
+    }
+
+    /// Add a source. `make` creates the instance of each worker.
+    pub fn add_source<S: Source>(
+        &mut self,
+        name: &str,
+        mut make: impl FnMut(usize) -> S + 'static,
+    ) -> Result<NodeId, GraphError> {
+        let maker: NodeFactory = Box::new(move |w| Box::new(SourceBody(make(w))));
+        self.define(name, S::Next::EDGES, S::Count::INFO, Role::Source, maker)
+    }
+
+    /// Add a stage. `make` creates the instance of each worker.
+    pub fn add_stage<S: Stage>(
+        &mut self,
+        name: &str,
+        mut make: impl FnMut(usize) -> S + 'static,
+    ) -> Result<NodeId, GraphError> {
+        let maker: NodeFactory = Box::new(move |w| Box::new(StageBody(make(w))));
+        let (edges, counters) = (S::Next::EDGES, S::Count::INFO);
+        self.define(name, edges, counters, Role::Stage, maker)
+    }
+
+    /// Reserve `frames` more frames on every worker: the maximum that its stages hold at a time.
+    pub fn reserve_frames(&mut self, frames: usize) -> Result<(), GraphError> {
+        self.room_for_changes()?;
+        self.stage_frames += frames;
+        let size = self.settings().vector_size;
+        for worker in self.worker_set().clone().iter() {
+            let spare = (0..frames).map(|_| Frame::new(size)).collect();
+            self.send(worker, Box::new(AddFrames { spare }))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn define(
+        &mut self,
+        name: &str,
+        edges: &'static [&'static str],
+        counters: &'static [CounterInfo],
+        role: Role,
+        factory: NodeFactory,
+    ) -> Result<NodeId, GraphError> {
+        if self.by_name.contains_key(name) {
+            return Err(GraphError::NodeExists(name.to_owned()));
+        }
+        let workers = self.settings.workers;
+        let stats = || Arc::new(NodeStats::new(counters.len()));
+        let (id, before) = self.enter(NodeDefinition {
+            name: name.to_owned(),
+            edges,
+            counters,
+            role,
+            removed: false,
+            from_start: false,
+            factory,
+            stats: (0..workers).map(|_| stats()).collect(),
+            cleared: vec![Baseline::default(); workers],
+        })?;
+        self.by_name.insert(name.to_owned(), id);
+        self.ignored.learn(id, counters);
+        if !self.channels.is_empty()
+            && let Err(error) = self.send_node(id)
+        {
+            self.by_name.remove(name);
+            self.withdraw(id, before);
+            return Err(error);
+        }
+        Ok(id)
+    }
+
+    /// Add a node that was made at run time to every worker.
+    fn send_node(&mut self, id: NodeId) -> Result<(), GraphError> {
+        self.targets(id)?;
+        self.room_for_changes()?;
+        for worker in self.worker_set.iter() {
+            let pending = PendingNodes::new(self.order()?);
+            let slot = self.slot(id, worker)?;
+            let role = self.defs[id.index()].role;
+            let spare = (0..2)
+                .map(|_| Frame::new(self.settings.vector_size))
+                .collect();
+            self.send(
+                worker,
+                Box::new(AddNode {
+                    id,
+                    slot: Some(slot),
+                    role,
+                    pending,
+                    spare,
+                    filter: None,
+                }),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Remove a node: packets that still reach it are dropped. Its name becomes free at once, its id when every worker
+    /// has removed it. An error while another node has an edge to it.
+    pub fn remove(&mut self, name: &str) -> Result<(), GraphError> {
+        let id = self.node(name)?;
+        self.check_no_edge_to(name)?;
+        self.room_for_changes()?;
+        self.by_name.remove(name);
+        let def = &mut self.defs[id.index()];
+        (def.removed, def.edges, def.role) = (true, &[], Role::Node);
+        let (books, ignored) = (self.drop_tables.clone(), self.ignored.clone());
+        def.factory = Box::new(move |w| {
+            let node = DropNode::new(w, None, books[w].clone(), ignored.clone());
+            Box::new(NodeBody(node))
+        });
+        if !self.channels.is_empty() {
+            self.send_node(id)?;
+        }
+        self.leave(id);
+        Ok(())
+    }
+
+    /// Rename a node. An error while another node has an edge to it.
+    pub fn rename(&mut self, name: &str, to: &str) -> Result<(), GraphError> {
+        let id = self.node(name)?;
+        if self.by_name.contains_key(to) {
+            return Err(GraphError::NodeExists(to.to_owned()));
+        }
+        self.check_no_edge_to(name)?;
+        self.by_name.remove(name);
+        self.by_name.insert(to.to_owned(), id);
+        self.defs[id.index()].name = to.to_owned();
+        Ok(())
+    }
+
+    fn check_no_edge_to(&self, name: &str) -> Result<(), GraphError> {
+        let mut nodes = self.defs.iter().filter(|d| !d.removed);
+        let user = nodes.find(|d| d.edges.contains(&name));
+        user.map_or(Ok(()), |user| {
+            Err(GraphError::EdgeToNowhere {
+                node: user.name.clone(),
+                target: name.to_owned(),
+            })
+        })
+    }
+
+    /// Call `tap` for every dropped packet. Call it before the workers are built.
+    pub fn set_drop_hook(&mut self, tap: Arc<dyn DropHook>) {
+        let (books, ignored) = (self.drop_tables.clone(), self.ignored.clone());
+        if let Some(def) = self
+            .by_name
+            .get(DropNode::NAME)
+            .and_then(|id| self.defs.get_mut(id.index()))
+        {
+            def.factory = Box::new(move |w| {
+                let node = DropNode::new(w, Some(tap.clone()), books[w].clone(), ignored.clone());
+                Box::new(NodeBody(node))
+            });
+        }
+    }
+
+    /// The id of the node with name `name`.
+    pub fn node(&self, name: &str) -> Result<NodeId, GraphError> {
+        self.by_name
+            .get(name)
+            .copied()
+            .ok_or_else(|| GraphError::NoNode(name.to_owned()))
+    }
+
+    /// The name of a node; empty for an id without a node.
+    pub fn name(&self, node: NodeId) -> &str {
+        self.defs.get(node.index()).map_or("", |d| &d.name)
+    }
+
+    /// A counter's description.
+    pub fn counter_info(&self, node: NodeId, counter: usize) -> Option<&'static CounterInfo> {
+        self.defs.get(node.index())?.counters.get(counter)
+    }
+
+    /// The names of all nodes, each with the names of the nodes that it has edges to.
+    pub fn edges(&self) -> impl Iterator<Item = (&str, &'static [&'static str])> {
+        self.defs
+            .iter()
+            .filter(|d| !d.removed)
+            .map(|d| (d.name.as_str(), d.edges))
+    }
+
+    pub(super) fn order(&self) -> Result<Vec<NodeId>, GraphError> {
+        let edges = (0..self.defs.len())
+            .map(|n| self.targets(NodeId(n as u16)))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(node_order::order(&edges, self.node(DROP_NODE)?))
+    }
+
+    fn targets(&self, id: NodeId) -> Result<Vec<NodeId>, GraphError> {
+        let def = &self.defs[id.index()];
+        let missing = |target: &str| GraphError::EdgeToNowhere {
+            node: def.name.clone(),
+            target: target.to_owned(),
+        };
+        def.edges
+            .iter()
+            .map(|t| self.node(t).map_err(|_| missing(t)))
+            .collect()
+    }
+
+    pub(super) fn slot(&mut self, id: NodeId, worker: usize) -> Result<Slot, GraphError> {
+        let edges = self.targets(id)?.into();
+        let def = &mut self.defs[id.index()];
+        Ok(Slot {
+            body: (def.factory)(worker),
+            edges,
+            stats: def.stats[worker].clone(),
+            is_bulk: false,
+        })
+    }
+
+    pub(crate) fn role(&self, id: NodeId) -> Role {
+        self.defs[id.index()].role
+    }
+
+    pub(crate) fn is_from_start(&self, id: NodeId) -> bool {
+        self.defs[id.index()].from_start
+    }
+
+    pub(crate) fn stats_of(&self, id: NodeId, worker: usize) -> Arc<NodeStats> {
+        self.defs[id.index()].stats[worker].clone()
+    }
+
+    pub(crate) fn channel(&self, worker: usize) -> Arc<Channel> {
+        self.channels[worker].clone()
+    }
+}

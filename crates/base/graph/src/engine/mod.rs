@@ -1,0 +1,23 @@
+//! The engine: the control thread's side of the graph. It knows the nodes and their edges, and makes every change.
+//!
+//! Nodes can be added, arcs changed and traces started before and while workers run. A change is prepared here, and
+//! each worker applies it between two vectors; [`crate::Engine::settled`] reports when all workers use it.
+//!
+//! This room may import all rooms but [`crate::harness`].
+
+pub(crate) mod arcs;
+mod changes;
+mod features;
+mod graph;
+mod handoff;
+mod node_order;
+mod numbers;
+pub(crate) mod periodic;
+mod placement;
+pub(crate) mod process;
+pub(crate) mod reports;
+mod shares;
+pub(crate) mod state;
+pub(crate) mod stats;
+pub(crate) mod traces;
+mod workers;

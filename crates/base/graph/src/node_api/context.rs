@@ -1,0 +1,62 @@
+//! What a node body may ask while it runs.
+
+use crate::data::counters::Counters;
+use crate::data::frame::Col;
+use crate::data::ids::NodeId;
+use crate::data::packet::Packet;
+use crate::data::stats::{NodeStats, add_relaxed};
+use std::marker::PhantomData;
+use volley_tables::qsbr::Guard;
+
+/// The surroundings of one call of a node.
+pub struct Cx<'a, C: Counters> {
+    pub(crate) raw: &'a RawCx<'a>,
+    pub(crate) count: PhantomData<C>,
+}
+
+/// [`Cx`] before it knows its node's type.
+pub(crate) struct RawCx<'a> {
+    pub(crate) node: NodeId,
+    pub(crate) edges: &'a [NodeId],
+    pub(crate) stats: &'a NodeStats,
+    pub(crate) guard: Guard<'a>,
+    pub(crate) now_ns: u64,
+}
+
+impl<'a, C: Counters> Cx<'a, C> {
+    /// Proof that published tables may be read.
+    #[inline(always)]
+    pub fn guard(&self) -> Guard<'a> {
+        self.raw.guard
+    }
+
+    /// Nanoseconds on the worker's clock at the start of this round.
+    #[inline(always)]
+    pub fn now_ns(&self) -> u64 {
+        self.raw.now_ns
+    }
+
+    /// This node.
+    #[inline(always)]
+    pub fn node(&self) -> NodeId {
+        self.raw.node
+    }
+
+    /// Count `by` packets.
+    #[inline(always)]
+    pub fn count(&self, counter: C, by: u64) {
+        if let Some(cell) = self.raw.stats.counters.get(counter.index()) {
+            add_relaxed(cell, by);
+        }
+    }
+}
+
+impl Packet<'_> {
+    /// Count the packet under `counter` and tag it with that as the reason of its drop. Always false, so that it can
+    /// end a test in [`crate::Vector::sift`].
+    pub fn fail<C: Counters>(&mut self, cx: &Cx<'_, C>, counter: C) -> bool {
+        cx.count(counter, 1);
+        self.set(Col::Err, cx.node().reason(counter.index()));
+        false
+    }
+}

@@ -1,0 +1,19 @@
+//! What a node is and what it sees: the traits of nodes, sources and stages, its context, the vector that it runs on, and
+//! the output of a source.
+//!
+//! This room imports [`crate::data`] and [`crate::queues`] only.
+
+pub(crate) mod context;
+pub(crate) mod device_buffers;
+pub(crate) mod drop_node;
+pub(crate) mod edges;
+pub(crate) mod handoff;
+pub(crate) mod held_packet;
+mod macros;
+pub(crate) mod node;
+pub(crate) mod output;
+pub(crate) mod receive;
+pub(crate) mod replicate;
+pub(crate) mod stage;
+pub(crate) mod trace_rows;
+pub(crate) mod vector;

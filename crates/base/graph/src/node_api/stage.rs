@@ -1,0 +1,279 @@
+//! Stages: nodes that hold packets between rounds and release them as whole vectors.
+//!
+//! A stage is a [`Node`] that takes packets out of vectors as a [`Batch`] (nothing is copied when all packets of a
+//! vector have the same code). After every round the worker calls it to release packets. Each released batch passes
+//! the whole graph before the next one is released, so its packets stay in one vector. A batch belongs to its worker:
+//! it has one owner, its buffers count as held, and it leaves the stage only by [`StageCx::send`] or
+//! [`Output::send_batch`].
+
+use crate::data::column::Column;
+use crate::data::frame::{CHAINED, Col, Frame, IDX, POS, bits};
+use crate::data::ids::NodeId;
+use crate::data::packet::members;
+use crate::node_api::context::Cx;
+use crate::node_api::edges::Nexts;
+use crate::node_api::node::Node;
+use crate::node_api::output::Output;
+use crate::node_api::vector::{Consumed, Vector};
+use crate::queues::dispatch::{DispatchState, append};
+use crate::queues::wakeup::WakeConditions;
+use volley_simd::{Bits, Isa, all_equal, prefetch};
+
+/// The role of a node in a worker's round.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The node runs when packets are pending.
+    Node,
+    /// The node is polled once a round.
+    Source,
+    /// The node runs when packets are pending, and releases packets once a round.
+    Stage,
+}
+
+/// A node that holds packets between rounds.
+pub trait Stage: Node {
+    /// Whether the stage holds packets: otherwise [`Stage::release`] is not called. The worker calls this after each
+    /// vector that the stage runs and after [`crate::Engine::wake`]; nothing else may change the result.
+    fn is_holding(&self) -> bool;
+
+    /// Whether the held packets must not be overtaken: until they are released, no queue is moved to another worker
+    /// and the worker does not end. False where packets wait for an event that may not happen.
+    fn keeps_order(&self) -> bool {
+        self.is_holding()
+    }
+
+    /// Release at most one vector by [`Output::send_batch`] and return the number of packets. Called again until it
+    /// returns 0.
+    fn release<I: Isa>(
+        &mut self,
+        cx: &Cx<'_, Self::Count>,
+        out: &mut Output<'_, I, Self::Next>,
+    ) -> usize;
+
+    /// Whether the worker may sleep: see [`crate::Source::may_sleep`].
+    fn may_sleep(&self, _now_ns: u64) -> bool {
+        !self.is_holding()
+    }
+
+    /// The worker is about to sleep: add to `rest` when it must be awake again.
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
+        true
+    }
+}
+
+/// Packets that a stage holds, at most one vector of them.
+#[must_use = "a batch is sent, or its buffers are lost"]
+pub struct Batch {
+    frame: Box<Frame>,
+    /// Rows at the front that were moved to another batch.
+    at: usize,
+}
+
+impl Batch {
+    /// The number of packets.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.frame.n - self.at
+    }
+
+    /// Whether a packet has more than one buffer.
+    #[inline(always)]
+    fn has_chains(&self) -> bool {
+        volley_simd::or_all(&self.frame.words(POS)[self.at..]) & CHAINED != 0
+    }
+
+    /// Whether the batch is empty.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The context of a stage: frames to collect packets in, and the way to send them.
+pub struct StageCx<'a> {
+    pub(crate) dispatch: &'a mut DispatchState,
+}
+
+impl<'a> StageCx<'a> {
+    pub(crate) fn of(dispatch: &'a mut DispatchState) -> Self {
+        StageCx { dispatch }
+    }
+    /// A batch without packets.
+    #[inline(always)]
+    pub fn empty_batch(&mut self) -> Batch {
+        let frame = self.dispatch.frame();
+        Batch { frame, at: 0 }
+    }
+
+    /// Move packets from the front of `from` to the end of `to`, until `to` has `most` packets or is full, or `from`
+    /// is empty. Returns the number of packets.
+    #[inline(always)]
+    pub fn move_packets(&mut self, to: &mut Batch, from: &mut Batch, most: usize) -> usize {
+        let room = most
+            .min(self.dispatch.vector_size)
+            .saturating_sub(to.frame.n);
+        let rows = room.min(from.len());
+        append(&mut to.frame, &from.frame, from.at..from.at + rows);
+        from.at += rows;
+        rows
+    }
+
+    /// How many buffers the packets of a batch take.
+    #[inline(always)]
+    pub fn buffers(&self, batch: &Batch) -> usize {
+        if batch.has_chains() {
+            self.buffers_of_chains(batch)
+        } else {
+            batch.len()
+        }
+    }
+
+    #[cold]
+    fn buffers_of_chains(&self, batch: &Batch) -> usize {
+        let (pool, frame) = (self.dispatch.bufs.pool(), &batch.frame);
+        let rows = batch.at..frame.n;
+        let chains = rows.filter(|row| frame.words(POS)[*row] & CHAINED != 0);
+        let behind = chains.map(|row| members(pool, frame.words(IDX)[row]));
+        batch.len() + behind.sum::<usize>()
+    }
+
+    /// Return the frame of a batch. Packets in it are freed.
+    #[inline(always)]
+    pub fn free_batch(&mut self, batch: Batch) {
+        debug_assert!(batch.is_empty());
+        if batch.is_empty() {
+            self.dispatch.recycle(batch.frame);
+        } else {
+            self.dispatch.free(into_frame(batch));
+        }
+    }
+
+    /// Send a batch: each packet to the node that `target` names for the packet's receive interface.
+    #[inline(always)]
+    pub fn send<I: Isa>(&mut self, isa: I, batch: Batch, target: impl Fn(u32) -> NodeId) -> usize {
+        let frame = into_frame(batch);
+        let rows = frame.n;
+        let known = self.dispatch.queues.len();
+        let last = self.dispatch.drop_node;
+        let node = |rx: u32| {
+            Some(target(rx))
+                .filter(|t| t.index() < known)
+                .unwrap_or(last)
+        };
+        let rx = frame.words(Col::Rx as usize);
+        let Some(&first) = rx.first() else {
+            self.dispatch.recycle(frame);
+            return 0;
+        };
+        if all_equal(rx) {
+            self.dispatch.push_frame(node(first), frame);
+            return rows;
+        }
+        let mut targets = std::mem::take(&mut self.dispatch.targets);
+        for (word, &rx) in targets.words_mut(rows).iter_mut().zip(rx) {
+            *word = u32::from(node(rx).0);
+        }
+        let of = |code| NodeId(code as u16);
+        self.dispatch.split(isa, frame, targets.words(rows), of);
+        self.dispatch.targets = targets;
+        rows
+    }
+}
+
+/// A batch's frame with its first packet in the first row.
+#[inline(always)]
+fn into_frame(mut batch: Batch) -> Box<Frame> {
+    if batch.at > 0 {
+        let (at, n) = (batch.at, batch.frame.n);
+        for col in bits(batch.frame.valid) {
+            batch.frame.cols[col].words_mut(n).copy_within(at.., 0);
+        }
+        batch.frame.n = n - at;
+    }
+    batch.frame
+}
+
+impl<I: Isa, X: Nexts> Vector<'_, I, X> {
+    /// Prefetch the first cache lines of all packets, for the node that reads the packets first, one at a time.
+    #[inline(always)]
+    pub fn prefetch_headers(&mut self) {
+        let pool = self.dispatch.bufs.pool();
+        for row in 0..self.frame.n {
+            let at = self.frame.words(POS)[row] & !CHAINED;
+            // SAFETY: the row owns its buffer, and positions are in the slot; the memory is only prefetched.
+            prefetch(unsafe { pool.at(self.frame.words(IDX)[row], at as usize) });
+        }
+    }
+
+    /// Take all packets out of the graph, grouped by `codes`: `keep` gets the packets of one code after the other, in
+    /// order. With one code the frame is moved.
+    #[inline(always)]
+    pub fn classify(
+        self,
+        codes: &Column,
+        mut keep: impl FnMut(&mut StageCx<'_>, u32, Batch),
+    ) -> Consumed {
+        let (frame, isa) = (self.frame, self.isa);
+        let mut stage_cx = StageCx {
+            dispatch: self.dispatch,
+        };
+        let codes = codes.words(frame.n);
+        let Some(&first) = codes.first() else {
+            stage_cx.dispatch.recycle(frame);
+            return Consumed(());
+        };
+        if all_equal(codes) {
+            keep(&mut stage_cx, first, Batch { frame, at: 0 });
+            return Consumed(());
+        }
+        let mut done = Bits::none(codes.len());
+        while let Some(row) = done.first_missing() {
+            let set = isa.rows_equal(codes, codes[row]);
+            let mut piece = stage_cx.dispatch.frame();
+            piece.valid = frame.valid;
+            for col in bits(frame.valid) {
+                isa.compress(&set, frame.words(col), piece.cols[col].all_mut());
+            }
+            piece.n = set.count();
+            let batch = Batch {
+                frame: piece,
+                at: 0,
+            };
+            keep(&mut stage_cx, codes[row], batch);
+            done = done.or(&set);
+        }
+        stage_cx.dispatch.recycle(frame);
+        Consumed(())
+    }
+
+    /// Send held packets in front of this vector: see [`StageCx`].
+    #[inline(always)]
+    pub fn stage_cx(&mut self) -> StageCx<'_> {
+        StageCx {
+            dispatch: self.dispatch,
+        }
+    }
+
+    /// Send all packets: each to the node that `target` names for the packet's receive interface.
+    #[inline(always)]
+    pub fn send_by_rx(self, target: impl Fn(u32) -> NodeId) -> Consumed {
+        let (frame, isa) = (self.frame, self.isa);
+        let mut stage_cx = StageCx {
+            dispatch: self.dispatch,
+        };
+        stage_cx.send(isa, Batch { frame, at: 0 }, target);
+        Consumed(())
+    }
+}
+
+impl<I: Isa, X: Nexts> Output<'_, I, X> {
+    /// Send a batch: see [`StageCx::send`].
+    #[inline(always)]
+    pub fn send_batch(&mut self, batch: Batch, target: impl Fn(u32) -> NodeId) -> usize {
+        let isa = self.isa;
+        let mut stage_cx = StageCx {
+            dispatch: self.dispatch,
+        };
+        stage_cx.send(isa, batch, target)
+    }
+}

@@ -1,0 +1,26 @@
+//! Records of the traced packets of a frame that arrives at a node.
+
+use crate::data::frame::{Col, Frame};
+use crate::data::packet::PacketView;
+use crate::node_api::context::RawCx;
+use crate::queues::dispatch::DispatchState;
+use crate::queues::trace::{Trace, TraceRecord};
+/// Record every marked row of `frame`. When the queue is full, records are lost, but no packets.
+#[cold]
+pub(crate) fn note_rows<T: Trace>(dispatch: &DispatchState, cx: &RawCx<'_>, frame: &Frame) {
+    if !frame.has(Col::Trace) {
+        return;
+    }
+    for row in 0..frame.n {
+        let packet = frame.words(Col::Trace as usize)[row];
+        if packet != 0 {
+            let view = PacketView::new(dispatch.bufs.pool(), frame, row);
+            let _ = dispatch.tracer.notes.push(TraceRecord::new(
+                packet,
+                cx.node,
+                cx.now_ns,
+                T::note(&view),
+            ));
+        }
+    }
+}

@@ -1,0 +1,589 @@
+//! The vector of packets that a node runs on.
+//!
+//! The fast path works on whole columns, the slow path ([`Vector::each`]) on one packet at a time. In both, the rows
+//! leave by a sending method, and only these methods return [`Consumed`].
+
+use crate::data::column::{Column, Words};
+use crate::data::counters::Counters;
+use crate::data::frame::{CHAINED, Col, Frame, IDX, MANDATORY, POS};
+use crate::data::ids::NodeId;
+use crate::data::packet::{Packet, PacketView};
+use crate::node_api::context::{Cx, RawCx};
+use crate::node_api::edges::Nexts;
+use crate::queues::arcs::ArcId;
+use crate::queues::dispatch::DispatchState;
+use std::marker::PhantomData;
+use volley_buf::{META, POS_MAX, Pool, READABLE};
+use volley_simd::{Bits, Isa, all_equal, bytes_read, or_all, prefetch};
+
+/// Proof that every row of a vector was sent, held or freed.
+#[must_use = "a node returns what the sending verb gave it"]
+pub struct Consumed(pub(crate) ());
+
+/// A vector of packets, owned by the node that runs.
+pub struct Vector<'a, I: Isa, X: Nexts> {
+    pub(crate) frame: Box<Frame>,
+    pub(crate) dispatch: &'a mut DispatchState,
+    pub(crate) raw: &'a RawCx<'a>,
+    pub(crate) isa: I,
+    pub(crate) next: PhantomData<X>,
+}
+
+/// Where [`Vector::each_to`] sends a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NextNode<X> {
+    /// Along an edge.
+    Edge(X),
+    /// To a node chosen at run time.
+    Node(NodeId),
+}
+
+impl<'a, I: Isa, X: Nexts> Vector<'a, I, X> {
+    /// The number of packets.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.frame.n
+    }
+
+    /// The instruction-set level that this code is compiled for.
+    #[inline(always)]
+    pub fn isa(&self) -> I {
+        self.isa
+    }
+
+    /// Whether no packet is left.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.frame.n == 0
+    }
+
+    /// Whether a column was filled by an earlier node.
+    #[inline(always)]
+    pub fn has(&self, col: Col) -> bool {
+        self.frame.has(col)
+    }
+
+    /// A column, one word for each packet. Check [`Vector::has`] first: a column that is not filled has stale words.
+    #[inline(always)]
+    pub fn column(&self, col: Col) -> &[u32] {
+        self.frame.words(col as usize)
+    }
+
+    /// A column in strips of 16 words: see [`Column::strips`].
+    #[inline(always)]
+    pub fn strips(&self, col: Col) -> &[[u32; 16]] {
+        self.frame.cols[col as usize].strips(self.frame.n)
+    }
+
+    /// A column, for writing in place. It counts as filled from now on.
+    #[inline(always)]
+    pub fn column_mut(&mut self, col: Col) -> &mut [u32] {
+        self.frame.valid |= col.bit();
+        self.frame.cols[col as usize].words_mut(self.frame.n)
+    }
+
+    /// The number of packets, for code that handles few packets ([`Isa::FEW`]): below 16, which the compiler knows.
+    #[inline(always)]
+    pub fn few(&self) -> usize {
+        debug_assert!(self.frame.n < 16);
+        self.frame.n.min(15)
+    }
+
+    /// The words of the first 16 packets of [`Vector::column`]: an index below 16 needs no bounds check.
+    #[inline(always)]
+    pub fn few_of(&self, col: Col) -> &[u32; 16] {
+        self.frame.cols[col as usize].first()
+    }
+
+    /// As [`Vector::few_of`], for writing. The column counts as filled from now on.
+    #[inline(always)]
+    pub fn few_of_mut(&mut self, col: Col) -> &mut [u32; 16] {
+        self.frame.valid |= col.bit();
+        self.frame.cols[col as usize].first_mut()
+    }
+
+    /// The word that all packets have in a column; none where they differ, 0 where there is no packet.
+    #[inline(always)]
+    pub fn same(&self, col: Col) -> Option<u32> {
+        if I::FEW {
+            let words = self.few_of(col);
+            let differ = (1..self.few()).fold(0, |any, row| any | (words[row] ^ words[0]));
+            return (differ == 0).then_some(words[0]);
+        }
+        let words = self.column(col);
+        all_equal(words).then(|| words.first().map_or(0, |&word| word))
+    }
+
+    /// Fill a column with `default` where no earlier node filled it.
+    #[inline(always)]
+    pub fn require(&mut self, col: Col, default: u32) {
+        self.frame.make_valid(col, default);
+    }
+
+    /// Exchange a column of the node for one of the vector: nothing is copied. The node gets the old column's memory,
+    /// to use it for the next vector.
+    #[inline(always)]
+    pub fn put(&mut self, col: Col, column: &mut Column) {
+        std::mem::swap(&mut self.frame.cols[col as usize], column);
+        self.frame.valid |= col.bit();
+    }
+
+    /// Take a column out of the vector, by exchange. It no longer counts as filled.
+    #[inline(always)]
+    pub fn take(&mut self, col: Col, into: &mut Column) {
+        std::mem::swap(&mut self.frame.cols[col as usize], into);
+        self.frame.valid &= !col.bit();
+    }
+
+    /// Mark columns as not filled because no later node reads them, so that splits do not copy them.
+    #[inline(always)]
+    pub fn forget(&mut self, cols: &[Col]) {
+        for col in cols {
+            self.frame.valid &= !(col.bit() & !MANDATORY);
+        }
+    }
+
+    /// The start of every packet, as an offset into the arena. The last offset is repeated up to a multiple of eight.
+    #[inline(always)]
+    fn locate(&mut self) {
+        let n = self.frame.n;
+        let room = if I::FEW { n } else { n.next_multiple_of(8) };
+        let offsets = &mut self.dispatch.offsets[..room];
+        let pos = self.frame.cols[POS].words(n).iter();
+        Pool::offsets(self.frame.words(IDX), pos.map(|p| p & !CHAINED), offsets);
+        if room > n {
+            let last = offsets[n - 1];
+            offsets[n..].fill(last);
+        }
+    }
+
+    /// Load `K` 32-bit header words from byte `offset` of every packet, in host order (the first byte is the highest).
+    /// Bytes behind the packet's end are undefined: compare with the length column.
+    #[inline(always)]
+    pub fn words<const K: usize>(&mut self, offset: usize, out: &mut Words<K>) {
+        self.locate();
+        self.transpose(offset, out);
+    }
+
+    /// As [`Vector::words`], for the node that reads the packets first: all cache lines are prefetched before the
+    /// first read.
+    #[inline(always)]
+    pub fn first_words<const K: usize>(&mut self, offset: usize, out: &mut Words<K>) {
+        self.locate();
+        let base = self.dispatch.bufs.pool().base();
+        for &at in &self.dispatch.offsets[..self.frame.n] {
+            prefetch(base.hint(at));
+        }
+        self.transpose(offset, out);
+    }
+
+    /// As [`Vector::words`] from two offsets, for headers with words in between that are not needed.
+    #[inline(always)]
+    pub fn words_of_two<const K: usize, const L: usize>(
+        &mut self,
+        first: (usize, &mut Words<K>),
+        second: (usize, &mut Words<L>),
+    ) {
+        self.locate();
+        self.transpose(first.0, first.1);
+        self.transpose(second.0, second.1);
+    }
+
+    /// The header words of the packets that were located.
+    #[inline(always)]
+    fn transpose<const K: usize>(&self, offset: usize, out: &mut Words<K>) {
+        const { assert!(bytes_read(K) <= READABLE / 2) };
+        let (isa, base) = (self.isa, self.dispatch.bufs.pool().base());
+        let offset = offset.min(READABLE - bytes_read(K));
+        if I::FEW {
+            for (row, &at) in self.dispatch.offsets[..self.frame.n].iter().enumerate() {
+                // SAFETY: as below.
+                let words = unsafe {
+                    base.at(at)
+                        .add(offset)
+                        .cast::<[[u8; 4]; K]>()
+                        .read_unaligned()
+                };
+                out.set_row(row, words.map(u32::from_be_bytes));
+            }
+            return;
+        }
+        let eights = self.dispatch.offsets[..self.frame.n.next_multiple_of(8)].as_chunks::<8>();
+        for (eight, at) in eights.0.iter().enumerate() {
+            let places = out.places(eight);
+            // SAFETY: the rows own their buffers, READABLE bytes follow every position, and `offset` plus the bytes
+            // read are within them. Every destination has eight words, and destinations do not overlap.
+            unsafe {
+                let at = at.map(|at| base.at(at).add(offset).cast_const());
+                isa.load_words(&at, &places);
+            }
+        }
+    }
+
+    /// Whether any packet is a chain of buffers.
+    #[inline(always)]
+    pub fn has_chains(&self) -> bool {
+        or_all(self.frame.words(POS)) & CHAINED != 0
+    }
+
+    /// `K` header words of one packet, as [`Vector::words`] loads them: for code that handles few packets row by row
+    /// ([`Isa::FEW`]).
+    #[inline(always)]
+    pub fn head<const K: usize>(&self, row: usize, offset: usize) -> [u32; K] {
+        const { assert!(4 * K <= READABLE / 2) };
+        let offset = offset.min(READABLE - 4 * K);
+        // SAFETY: the row owns its buffer, READABLE bytes follow its position, and `offset` plus the words are within
+        // them.
+        let words = unsafe {
+            self.place(row)
+                .add(offset)
+                .cast::<[[u8; 4]; K]>()
+                .read_unaligned()
+        };
+        words.map(u32::from_be_bytes)
+    }
+
+    /// The first `N` bytes of one packet, for writing: as [`Vector::apply`], for code that works row by row.
+    #[inline(always)]
+    pub fn front<const N: usize>(&mut self, row: usize) -> &mut [u8; N] {
+        const { assert!(N <= READABLE) };
+        // SAFETY: the row owns its buffer, and `self` is borrowed as long as the reference lives; N bytes from the
+        // position are in the slot.
+        unsafe { &mut *self.place(row).cast::<[u8; N]>() }
+    }
+
+    /// The start of one packet.
+    #[inline(always)]
+    fn place(&self, row: usize) -> *mut u8 {
+        let (idx, pos) = if I::FEW {
+            let [idx, pos, ..] = &self.frame.cols;
+            assert!(row < self.frame.n);
+            (idx.first()[row % 16], pos.first()[row % 16])
+        } else {
+            (self.frame.words(IDX)[row], self.frame.words(POS)[row])
+        };
+        // SAFETY: the row owns its buffer, and positions are in the slot.
+        unsafe { self.dispatch.bufs.pool().at(idx, (pos & !CHAINED) as usize) }
+    }
+
+    /// Change the first `N` bytes of every packet in place.
+    #[inline(always)]
+    pub fn apply<const N: usize>(&mut self, mut body: impl FnMut(usize, &mut [u8; N])) {
+        const { assert!(N <= READABLE) };
+        self.locate();
+        let base = self.dispatch.bufs.pool().base();
+        // SAFETY: each row owns its own buffer; N bytes from the position are in the slot.
+        let mut one =
+            |row: usize, at: usize| body(row, unsafe { &mut *base.at(at).cast::<[u8; N]>() });
+        let (eights, rest) = self.dispatch.offsets[..self.frame.n].as_chunks::<8>();
+        for (eight, at) in eights.iter().enumerate() {
+            for r in 0..8 {
+                one(8 * eight + r, at[r]);
+            }
+        }
+        for (r, &at) in rest.iter().enumerate() {
+            one(8 * eights.len() + r, at);
+        }
+    }
+
+    /// Advance every packet's position by `bytes`.
+    #[inline(always)]
+    pub fn advance(&mut self, bytes: u32) {
+        let n = self.frame.n;
+        if I::FEW {
+            let (rows, [_, pos, len, ..]) = (self.few(), &mut self.frame.cols);
+            let (pos, len) = (pos.first_mut(), len.first_mut());
+            for row in 0..rows {
+                let at = (pos[row] & !CHAINED) + bytes;
+                pos[row] = (pos[row] & CHAINED) | at.min(POS_MAX as u32);
+                len[row] = len[row].saturating_sub(bytes);
+            }
+            return;
+        }
+        for pos in self.frame.cols[POS].words_mut(n) {
+            *pos = (*pos & CHAINED) | ((*pos & !CHAINED) + bytes).min(POS_MAX as u32);
+        }
+        for len in self.frame.cols[Col::Len as usize].words_mut(n) {
+            *len = len.saturating_sub(bytes);
+        }
+    }
+
+    /// Move every packet's position back by `bytes`, into the headroom.
+    #[inline(always)]
+    pub fn retreat(&mut self, bytes: u32) {
+        let n = self.frame.n;
+        if I::FEW {
+            let (rows, [_, pos, len, ..]) = (self.few(), &mut self.frame.cols);
+            let (pos, len) = (pos.first_mut(), len.first_mut());
+            for row in 0..rows {
+                let at = (pos[row] & !CHAINED).saturating_sub(bytes);
+                pos[row] = (pos[row] & CHAINED) | at.max(META as u32);
+                len[row] = len[row].wrapping_add(bytes);
+            }
+            return;
+        }
+        for pos in self.frame.cols[POS].words_mut(n) {
+            *pos = (*pos & CHAINED) | (*pos & !CHAINED).saturating_sub(bytes).max(META as u32);
+        }
+        for len in self.frame.cols[Col::Len as usize].words_mut(n) {
+            *len = len.wrapping_add(bytes);
+        }
+    }
+
+    /// Drop the packets whose `verdict` is not 0: each is counted by its code (see [`Counters::code`]), tagged with
+    /// the reason and sent to the edge that `route` names. The others stay, in order. Costs one pass over the verdicts
+    /// when all are 0.
+    #[inline(always)]
+    pub fn drop_out<C: Counters>(
+        &mut self,
+        cx: &Cx<'_, C>,
+        verdict: &Column,
+        route: impl Fn(C) -> X,
+    ) {
+        if or_all(verdict.words(self.frame.n)) != 0 {
+            self.drop_rows(cx, verdict, route);
+        }
+    }
+
+    #[inline(never)]
+    fn drop_rows<C: Counters>(&mut self, cx: &Cx<'_, C>, verdict: &Column, route: impl Fn(C) -> X) {
+        let n = self.frame.n;
+        let codes = verdict.words(n);
+        let stay = self.isa.rows_equal(codes, 0);
+        let leave = stay.inverted();
+        self.frame.make_valid(Col::Err, 0);
+        let edge = |code| self.raw.edges[route(C::from_code(code)).index()];
+        let (mut first, mut one) = (None, true);
+        for row in leave.iter() {
+            let counter = C::from_code(codes[row]);
+            cx.count(counter, 1);
+            self.frame.cols[Col::Err as usize].words_mut(n)[row] =
+                self.raw.node.reason(counter.index());
+            let edge = edge(codes[row]);
+            one &= *first.get_or_insert(edge) == edge;
+        }
+        match first {
+            Some(edge) if one => self.dispatch.push_set(self.isa, edge, &self.frame, &leave),
+            _ => {
+                for row in leave.iter() {
+                    self.dispatch.push_row(edge(codes[row]), &self.frame, row);
+                }
+            }
+        }
+        self.frame.valid &= !Col::Err.bit();
+        self.keep(&stay);
+    }
+
+    /// Send packets whose mark is not 0 to edge `next`; the others stay, in order. Costs one pass over the marks when
+    /// all are 0.
+    #[inline(always)]
+    pub fn divert(&mut self, marks: &Column, next: X) {
+        if or_all(marks.words(self.frame.n)) != 0 {
+            self.divert_rows(marks, next);
+        }
+    }
+
+    #[inline(never)]
+    fn divert_rows(&mut self, marks: &Column, next: X) {
+        let stay = self.isa.rows_equal(marks.words(self.frame.n), 0);
+        let (edge, leave) = (self.raw.edges[next.index()], stay.inverted());
+        self.dispatch.push_set(self.isa, edge, &self.frame, &leave);
+        self.keep(&stay);
+    }
+
+    /// Drop every packet for one reason, to edge `drop`.
+    #[inline(always)]
+    pub fn fail_all<C: Counters>(mut self, cx: &Cx<'_, C>, counter: C, drop: X) -> Consumed {
+        cx.count(counter, self.frame.n as u64);
+        let reason = self.raw.node.reason(counter.index());
+        self.column_mut(Col::Err).fill(reason);
+        self.send_all(drop)
+    }
+
+    /// Keep only the rows of `set`.
+    #[inline(always)]
+    fn keep(&mut self, set: &Bits) {
+        self.frame.retain_rows(self.isa, set);
+    }
+
+    /// The node of an edge: for [`Vector::replicate`].
+    pub fn edge(&self, next: X) -> NodeId {
+        self.raw.edges[next.index()]
+    }
+
+    /// Send all packets to one edge: the frame is moved, not copied, when no rows are pending at the next node.
+    #[inline(always)]
+    pub fn send_all(self, next: X) -> Consumed {
+        self.dispatch
+            .push_frame(self.raw.edges[next.index()], self.frame);
+        Consumed(())
+    }
+
+    /// Send all packets to a node chosen at run time; an id that is no node means the drop node.
+    #[inline(always)]
+    pub fn send_all_to(self, node: NodeId) -> Consumed {
+        let known = node.index() < self.dispatch.queues.len();
+        self.dispatch.push_frame(
+            if known { node } else { self.dispatch.drop_node },
+            self.frame,
+        );
+        Consumed(())
+    }
+
+    /// Send each packet to the edge whose position `codes` names; a position that is no edge means the last edge.
+    #[inline(always)]
+    pub fn send_by(self, codes: &Column) -> Consumed {
+        let edges = self.raw.edges;
+        let codes = codes.words(self.frame.n);
+        self.dispatch.split(self.isa, self.frame, codes, |code| {
+            edges[(code as usize).min(edges.len() - 1)]
+        });
+        Consumed(())
+    }
+
+    /// Send each packet to the node that `nodes` names ([`NodeId`] as a word): edges made at run time. An id that is
+    /// no node means the drop node.
+    #[inline(always)]
+    pub fn send_to(self, nodes: &Column) -> Consumed {
+        let (count, last) = (self.dispatch.queues.len(), self.dispatch.drop_node);
+        let codes = nodes.words(self.frame.n);
+        let node = |code| {
+            if (code as usize) < count {
+                NodeId(code as u16)
+            } else {
+                last
+            }
+        };
+        self.dispatch.split(self.isa, self.frame, codes, node);
+        Consumed(())
+    }
+
+    /// Enter feature arc `arc`: packets whose interface (column `by`) has features are sent to the first feature, all
+    /// others to `next`. Costs one branch when no interface has features.
+    #[inline(always)]
+    pub fn send_arc(self, arc: ArcId, by: Col, next: X) -> Consumed {
+        if !self.dispatch.arcs.is_active(arc) {
+            return self.send_all(next);
+        }
+        self.enter_arc(arc, by, next)
+    }
+
+    #[inline(never)]
+    fn enter_arc(mut self, arc: ArcId, by: Col, next: X) -> Consumed {
+        let end = self.raw.edges[next.index()];
+        let mut targets = std::mem::take(&mut self.dispatch.targets);
+        self.frame.make_valid(Col::Feature, 0);
+        for row in 0..self.frame.n {
+            let interface = self.frame.words(by as usize)[row];
+            let (node, place) = self.dispatch.arcs.enter(arc, interface).unwrap_or((end, 0));
+            let n = self.frame.n;
+            self.frame.cols[Col::Feature as usize].words_mut(n)[row] = place;
+            targets.words_mut(n)[row] = u32::from(node.0);
+        }
+        self.leave_by(targets)
+    }
+
+    /// Send each packet to the next feature of its arc; a packet that is on no arc is sent to the drop node.
+    #[inline(never)]
+    pub fn next_feature(mut self) -> Consumed {
+        let mut targets = std::mem::take(&mut self.dispatch.targets);
+        self.frame.make_valid(Col::Feature, 0);
+        for row in 0..self.frame.n {
+            let n = self.frame.n;
+            let word = &mut self.frame.cols[Col::Feature as usize].words_mut(n)[row];
+            let (node, place) = self
+                .dispatch
+                .arcs
+                .next_on_arc(*word)
+                .unwrap_or((self.dispatch.drop_node, 0));
+            *word = place;
+            targets.words_mut(n)[row] = u32::from(node.0);
+        }
+        self.leave_by(targets)
+    }
+
+    /// As [`Vector::each`], where a packet may also be sent to a node chosen at run time; an id that is no node means the
+    /// drop node.
+    #[inline(always)]
+    pub fn each_to(mut self, mut body: impl FnMut(&mut Packet<'_>) -> NextNode<X>) -> Consumed {
+        let mut targets = std::mem::take(&mut self.dispatch.targets);
+        let (count, last) = (self.dispatch.queues.len(), self.dispatch.drop_node);
+        for row in 0..self.frame.n {
+            let mut packet = Packet {
+                pool: self.dispatch.bufs.pool(),
+                frame: &mut self.frame,
+                row,
+            };
+            let node = match body(&mut packet) {
+                NextNode::Edge(next) => self.raw.edges[next.index()],
+                NextNode::Node(node) if node.index() < count => node,
+                NextNode::Node(_) => last,
+            };
+            targets.words_mut(self.frame.n)[row] = u32::from(node.0);
+        }
+        self.leave_by(targets)
+    }
+
+    fn leave_by(self, targets: Column) -> Consumed {
+        let n = self.frame.n;
+        self.dispatch
+            .split(self.isa, self.frame, targets.words(n), |code| {
+                NodeId(code as u16)
+            });
+        self.dispatch.targets = targets;
+        Consumed(())
+    }
+
+    /// Free all packets: a driver has transmitted them, or they are dropped.
+    #[inline(always)]
+    pub fn free(self) -> Consumed {
+        self.dispatch.free(self.frame);
+        Consumed(())
+    }
+
+    /// A packet of the vector, for reading.
+    #[inline(always)]
+    pub fn view(&self, row: usize) -> PacketView<'_> {
+        PacketView::new(self.dispatch.bufs.pool(), &self.frame, row)
+    }
+
+    /// The slow path for drops: packets for which `keep` returns false are sent to edge `drop` (after
+    /// [`Packet::fail`], which counts and tags them); the others stay, in order.
+    pub fn sift(&mut self, mut keep: impl FnMut(&mut Packet<'_>) -> bool, drop: X) {
+        let n = self.frame.n;
+        let mut marks = std::mem::take(&mut self.dispatch.targets);
+        for row in 0..n {
+            let mut packet = Packet {
+                pool: self.dispatch.bufs.pool(),
+                frame: &mut self.frame,
+                row,
+            };
+            marks.words_mut(n)[row] = u32::from(!keep(&mut packet));
+        }
+        if or_all(marks.words(n)) != 0 {
+            let stay = self.isa.rows_equal(marks.words(n), 0);
+            for row in stay.inverted().iter() {
+                self.dispatch
+                    .push_row(self.raw.edges[drop.index()], &self.frame, row);
+            }
+            self.keep(&stay);
+        }
+        self.dispatch.targets = marks;
+    }
+
+    /// The slow path: choose the edge of each packet, one at a time.
+    #[inline(always)]
+    pub fn each(mut self, mut body: impl FnMut(&mut Packet<'_>) -> X) -> Consumed {
+        let mut targets = std::mem::take(&mut self.dispatch.targets);
+        for row in 0..self.frame.n {
+            let mut packet = Packet {
+                pool: self.dispatch.bufs.pool(),
+                frame: &mut self.frame,
+                row,
+            };
+            let next = body(&mut packet);
+            targets.words_mut(self.frame.n)[row] = u32::from(self.raw.edges[next.index()].0);
+        }
+        self.leave_by(targets)
+    }
+}

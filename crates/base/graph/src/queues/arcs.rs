@@ -1,0 +1,85 @@
+//! Feature arcs: ordered lists of optional nodes per interface between two fixed points of the graph.
+
+use crate::data::ids::NodeId;
+
+/// A feature arc.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct ArcId(pub u8);
+
+/// What a worker knows of the arcs.
+#[derive(Default)]
+pub(crate) struct ArcTables {
+    pub(crate) arcs: Vec<ArcTable>,
+}
+
+#[derive(Default)]
+pub(crate) struct ArcTable {
+    pub(crate) active: bool,
+    /// Per interface: 1 + position in `chains`, 0 for none.
+    pub(crate) chain_of: Vec<u8>,
+    /// Each chain ends with the node behind the arc.
+    pub(crate) chains: Vec<Vec<NodeId>>,
+    /// All features in order, and the node behind the arc.
+    pub(crate) order: Vec<NodeId>,
+}
+
+/// A feature of an arc that packets leave for other nodes and come back behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArcPosition {
+    /// The arc.
+    pub arc: ArcId,
+    /// The feature's node.
+    pub node: NodeId,
+}
+
+/// A place on an arc as the `Feature` column carries it: arc, chain, position; 0 is no place.
+fn arc_word(arc: usize, chain: usize, position: usize) -> u32 {
+    1 << 31 | (arc as u32) << 20 | (chain as u32) << 8 | position as u32
+}
+
+impl ArcTables {
+    #[inline(always)]
+    pub(crate) fn is_active(&self, arc: ArcId) -> bool {
+        self.arcs.get(arc.0 as usize).is_some_and(|a| a.active)
+    }
+
+    /// The first feature of `interface`, and the packet's place.
+    pub(crate) fn enter(&self, arc: ArcId, interface: u32) -> Option<(NodeId, u32)> {
+        let table = self.arcs.get(arc.0 as usize)?;
+        let chain = (*table.chain_of.get(interface as usize)? as usize).checked_sub(1)?;
+        Some((
+            *table.chains.get(chain)?.first()?,
+            arc_word(arc.0 as usize, chain, 0),
+        ))
+    }
+
+    /// Where a packet of `interface` goes on behind `spot`, whatever has been switched since it came there.
+    pub(crate) fn after(&self, spot: ArcPosition, interface: u32) -> Option<(NodeId, u32)> {
+        let arc = spot.arc.0 as usize;
+        let table = self.arcs.get(arc)?;
+        let number = table.chain_of.get(interface as usize).copied();
+        let Some(chain) = number.and_then(|n| (n as usize).checked_sub(1)) else {
+            return Some((*table.order.last()?, 0));
+        };
+        let nodes = table.chains.get(chain)?;
+        let at = match nodes.iter().position(|node| *node == spot.node) {
+            Some(at) => at + 1,
+            None => {
+                let mut later = table.order.iter().skip_while(|node| **node != spot.node);
+                later.find_map(|node| nodes.iter().position(|it| it == node))?
+            }
+        };
+        Some((*nodes.get(at)?, arc_word(arc, chain, at)))
+    }
+
+    /// The node behind a place.
+    pub(crate) fn next_on_arc(&self, word: u32) -> Option<(NodeId, u32)> {
+        let (arc, chain, position) = (
+            (word >> 20 & 0xff) as usize,
+            (word >> 8 & 0xfff) as usize,
+            (word & 0xff) as usize,
+        );
+        let node = *self.arcs.get(arc)?.chains.get(chain)?.get(position + 1)?;
+        (word >> 31 == 1).then(|| (node, arc_word(arc, chain, position + 1)))
+    }
+}

@@ -1,0 +1,332 @@
+//! A node or source without its type: what the dispatcher calls.
+
+use crate::data::frame::Frame;
+use crate::node_api::context::{Cx, RawCx};
+use crate::node_api::node::{Node, Source};
+use crate::node_api::output::Output;
+use crate::node_api::stage::Stage;
+use crate::node_api::trace_rows;
+use crate::node_api::vector::{Consumed, Vector};
+use crate::queues::dispatch::DispatchState;
+use crate::queues::trace::PacketTrace;
+use crate::queues::wakeup::WakeConditions;
+use crate::worker::handoff_stub::HandoffStub;
+use std::marker::PhantomData;
+use volley_simd::{Isa, Kernel, Level};
+
+/// Vectors with fewer packets than this run code that goes packet by packet. The packets that come out are the same.
+pub(crate) const SMALL_VECTOR: usize = 8;
+
+/// One node's instance on one worker.
+pub(crate) trait Body: Send {
+    /// Handle one frame with at least [`SMALL_VECTOR`] packets.
+    fn run(
+        &mut self,
+        level: Level,
+        cx: &RawCx<'_>,
+        dispatch: &mut DispatchState,
+        frame: Box<Frame>,
+    );
+    /// Handle one frame with fewer than [`SMALL_VECTOR`] packets.
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>);
+    /// Handle one frame that another worker handed over, where that differs from waiting for [`Body::run`].
+    fn arrive(
+        &mut self,
+        _level: Level,
+        _cx: &RawCx<'_>,
+        _lanes: &mut DispatchState,
+        frame: Box<Frame>,
+    ) -> Result<(), Box<Frame>> {
+        Err(frame)
+    }
+    /// Whether it only stands in for a node.
+    fn as_handoff_stub(&mut self) -> Option<&mut HandoffStub> {
+        None
+    }
+    /// Make packets.
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize;
+    /// Note the traced rows of a frame that is about to run.
+    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame);
+    /// Stages: see [`Stage::keeps_order`].
+    fn keeps_order(&self) -> bool {
+        false
+    }
+    /// Whether the worker may end: see [`Source::can_exit`]; stages hold nothing that must not be lost.
+    fn can_exit(&self) -> bool {
+        !self.keeps_order()
+    }
+    /// Sources: see [`Source::is_vacant`].
+    fn is_vacant(&self) -> bool {
+        false
+    }
+    /// Stages: see [`Stage::is_holding`].
+    fn is_holding(&self) -> bool {
+        false
+    }
+    /// Sources: see [`Source::may_sleep`].
+    fn may_sleep(&self, _now_ns: u64, _idle_ns: u64) -> bool {
+        true
+    }
+    /// Sources: see [`Source::arm`].
+    fn arm(&mut self, _rest: &mut WakeConditions) -> bool {
+        true
+    }
+    /// Sources: see [`Source::wake`].
+    fn wake(&mut self) {}
+}
+
+/// Adapter of a [`Node`].
+pub(crate) struct NodeBody<N>(pub(crate) N);
+/// Adapter of a [`Stage`].
+pub(crate) struct StageBody<S>(pub(crate) S);
+/// Adapter of a [`Source`].
+pub(crate) struct SourceBody<S>(pub(crate) S);
+
+struct RunCall<'a, N: Node> {
+    node: &'a mut N,
+    cx: &'a RawCx<'a>,
+    dispatch: &'a mut DispatchState,
+    frame: Box<Frame>,
+}
+
+impl<N: Node> Kernel for RunCall<'_, N> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let cx = Cx {
+            raw: self.cx,
+            count: PhantomData,
+        };
+        let RunCall {
+            node,
+            dispatch,
+            frame,
+            cx: raw,
+        } = self;
+        let vector = Vector {
+            frame,
+            dispatch,
+            raw,
+            isa,
+            next: PhantomData,
+        };
+        let Consumed(()) = node.run(&cx, vector);
+    }
+}
+
+struct PollCall<'a, S: Source> {
+    source: &'a mut S,
+    cx: &'a RawCx<'a>,
+    dispatch: &'a mut DispatchState,
+}
+
+impl<S: Source> Kernel for PollCall<'_, S> {
+    type Out = usize;
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> usize {
+        let cx = Cx {
+            raw: self.cx,
+            count: PhantomData,
+        };
+        let PollCall {
+            source,
+            dispatch,
+            cx: raw,
+        } = self;
+        let mut out = Output::<I, S::Next> {
+            dispatch,
+            raw,
+            isa,
+            next: PhantomData,
+        };
+        source.poll(&cx, &mut out)
+    }
+}
+
+struct ReleaseCall<'a, S: Stage> {
+    stage: &'a mut S,
+    cx: &'a RawCx<'a>,
+    dispatch: &'a mut DispatchState,
+}
+
+impl<S: Stage> Kernel for ReleaseCall<'_, S> {
+    type Out = usize;
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> usize {
+        let cx = Cx {
+            raw: self.cx,
+            count: PhantomData,
+        };
+        let mut out = Output::<I, S::Next> {
+            dispatch: self.dispatch,
+            raw: self.cx,
+            isa,
+            next: PhantomData,
+        };
+        self.stage.release(&cx, &mut out)
+    }
+}
+
+/// A whole vector.
+#[inline(always)]
+fn run_many<N: Node>(
+    node: &mut N,
+    level: Level,
+    cx: &RawCx<'_>,
+    dispatch: &mut DispatchState,
+    frame: Box<Frame>,
+) {
+    let call = RunCall {
+        node,
+        cx,
+        dispatch,
+        frame,
+    };
+    volley_simd::call(level, call);
+}
+
+/// A handful of packets.
+#[inline(always)]
+fn run_small<N: Node>(
+    node: &mut N,
+    cx: &RawCx<'_>,
+    dispatch: &mut DispatchState,
+    frame: Box<Frame>,
+) {
+    volley_simd::call_few(RunCall {
+        node,
+        cx,
+        dispatch,
+        frame,
+    });
+}
+
+impl<N: Node> Body for NodeBody<N> {
+    #[inline]
+    fn run(
+        &mut self,
+        level: Level,
+        cx: &RawCx<'_>,
+        dispatch: &mut DispatchState,
+        frame: Box<Frame>,
+    ) {
+        run_many(&mut self.0, level, cx, dispatch, frame);
+    }
+
+    #[inline(never)]
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+        run_small(&mut self.0, cx, dispatch, frame);
+    }
+
+    fn poll(&mut self, _: Level, _: &RawCx<'_>, _: &mut DispatchState) -> usize {
+        0
+    }
+
+    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+        trace_rows::note_rows::<N::Trace>(dispatch, cx, frame);
+    }
+}
+
+impl<S: Source> Body for SourceBody<S> {
+    /// Nothing may be sent to a source: what arrives is freed where dropped packets are.
+    fn run(&mut self, _: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+        self.run_small(cx, dispatch, frame);
+    }
+
+    fn run_small(&mut self, _: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+        let target = dispatch.drop_node;
+        dispatch.push_frame(target, frame);
+    }
+
+    #[inline]
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
+        volley_simd::call(
+            level,
+            PollCall {
+                source: &mut self.0,
+                cx,
+                dispatch,
+            },
+        )
+    }
+
+    fn is_vacant(&self) -> bool {
+        self.0.is_vacant()
+    }
+
+    fn may_sleep(&self, now_ns: u64, idle_ns: u64) -> bool {
+        self.0.may_sleep(now_ns, idle_ns)
+    }
+
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
+        self.0.arm(rest)
+    }
+
+    fn wake(&mut self) {
+        self.0.wake();
+    }
+
+    fn can_exit(&self) -> bool {
+        self.0.can_exit()
+    }
+
+    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+        trace_rows::note_rows::<PacketTrace>(dispatch, cx, frame);
+    }
+}
+
+impl<S: Stage> Body for StageBody<S> {
+    #[inline]
+    fn run(
+        &mut self,
+        level: Level,
+        cx: &RawCx<'_>,
+        dispatch: &mut DispatchState,
+        frame: Box<Frame>,
+    ) {
+        run_many(&mut self.0, level, cx, dispatch, frame);
+        dispatch.holders.set(cx.node, self.0.is_holding());
+    }
+
+    #[inline(never)]
+    fn run_small(&mut self, cx: &RawCx<'_>, dispatch: &mut DispatchState, frame: Box<Frame>) {
+        run_small(&mut self.0, cx, dispatch, frame);
+        dispatch.holders.set(cx.node, self.0.is_holding());
+    }
+
+    #[inline]
+    fn poll(&mut self, level: Level, cx: &RawCx<'_>, dispatch: &mut DispatchState) -> usize {
+        if !self.0.is_holding() {
+            return 0;
+        }
+        let stage = &mut self.0;
+        volley_simd::call(
+            level,
+            ReleaseCall {
+                stage,
+                cx,
+                dispatch,
+            },
+        )
+    }
+
+    fn is_holding(&self) -> bool {
+        self.0.is_holding()
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.0.keeps_order()
+    }
+
+    fn may_sleep(&self, now_ns: u64, _: u64) -> bool {
+        self.0.may_sleep(now_ns)
+    }
+
+    fn arm(&mut self, rest: &mut WakeConditions) -> bool {
+        self.0.arm(rest)
+    }
+
+    fn note(&self, cx: &RawCx<'_>, dispatch: &DispatchState, frame: &Frame) {
+        trace_rows::note_rows::<S::Trace>(dispatch, cx, frame);
+    }
+}

@@ -1,0 +1,365 @@
+//! A worker: it polls its sources, runs the pending frames in graph order, passes a quiescent point, and begins again.
+
+use crate::data::clock::Clock;
+use crate::data::ids::NodeId;
+use crate::data::stats;
+use crate::data::stats::{NodeStats, is_bulk};
+use crate::node_api::context::RawCx;
+use crate::queues::channel::{Channel, GAP_US, RoundGap};
+use crate::queues::dispatch::DispatchState;
+use crate::worker::agenda::Agenda;
+use crate::worker::body::{Body, SMALL_VECTOR};
+use crossbeam_queue::ArrayQueue;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use volley_simd::{Level, cycles};
+use volley_tables::qsbr::Reader;
+
+/// The instance of a node on one worker.
+pub(crate) struct Slot {
+    pub(crate) body: Box<dyn Body>,
+    pub(crate) edges: Box<[NodeId]>,
+    pub(crate) stats: Arc<NodeStats>,
+    /// From this number of packets in a source's last poll on, each poll is timed.
+    pub(crate) is_bulk: bool,
+}
+
+/// A prepared change to a worker, which applies it between two vectors. It keeps the replaced value, and the control
+/// thread drops it.
+pub trait Change: Send {
+    /// Exchange the old and the new value. Must not allocate, lock or free.
+    fn swap(&mut self, worker: &mut Worker);
+}
+
+/// The queues of changes between the control thread and one worker.
+pub(crate) struct ChangeQueues {
+    pub(crate) pending: ArrayQueue<Box<dyn Change>>,
+    /// Changes that were applied, with the values that they replaced.
+    pub(crate) done: ArrayQueue<Box<dyn Change>>,
+}
+
+impl ChangeQueues {
+    pub(crate) fn new() -> Self {
+        ChangeQueues {
+            pending: ArrayQueue::new(256),
+            done: ArrayQueue::new(512),
+        }
+    }
+}
+
+/// The state of one worker.
+pub struct Worker {
+    /// The id of the worker.
+    pub(crate) id: usize,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) sources: Vec<NodeId>,
+    pub(crate) stages: Vec<NodeId>,
+    pub(crate) agenda: Agenda,
+    pub(crate) dispatch: DispatchState,
+    pub(crate) reader: Reader,
+    pub(crate) level: Level,
+    pub(crate) clock: Clock,
+    pub(crate) channel: Arc<Channel>,
+    pub(crate) change_queues: Arc<ChangeQueues>,
+    /// The cycles of one clock reading.
+    pub(crate) clock_read_cycles: u64,
+    /// The end of the last round; 0 before the first round and after a sleep.
+    pub(crate) ended: u64,
+    /// The begin of the next round, if the last round ended then; 0 when the clock has to be read.
+    pub(crate) began: u64,
+    /// The cycles of all rounds, and those among them that were added to nodes.
+    pub(crate) spent: u64,
+    pub(crate) booked: u64,
+    /// The cycles from which a gap is a long gap.
+    pub(crate) long: u64,
+}
+
+/// The cycles from which a gap is a long gap.
+pub(crate) fn gap_threshold_cycles() -> u64 {
+    (volley_simd::cycles_per_second() * f64::from(GAP_US) / 1e6) as u64
+}
+
+/// The cycles between two consecutive clock readings.
+pub(crate) fn clock_read_cycles() -> u64 {
+    let gap = |_| {
+        let start = cycles();
+        cycles().wrapping_sub(start)
+    };
+    (0..64).map(gap).min().unwrap_or(0)
+}
+
+impl Worker {
+    /// Run one round. Returns the number of packets that entered the graph, including those that stages released and
+    /// other workers handed off.
+    pub fn step(&mut self) -> usize {
+        self.began = 0;
+        self.round()
+    }
+
+    /// Run this number of rounds without a pause: each begins when the last one ends, so the clock is read once a
+    /// round. Returns the number of packets.
+    pub fn steps(&mut self, rounds: usize) -> usize {
+        self.began = 0;
+        (0..rounds).map(|_| self.round()).sum()
+    }
+
+    /// Run one round, which begins where the last one ended, or now if [`Worker::began`] is 0. Never inlined: the cost
+    /// of a round is counted under this name.
+    #[inline(never)]
+    pub(crate) fn round(&mut self) -> usize {
+        let start = match self.began {
+            0 => cycles(),
+            began => began,
+        };
+        let news = self.channel.notices.0.is_news(&mut self.agenda.seen);
+        let full = self.agenda.is_full(news);
+        if full {
+            self.call_all();
+        }
+        let now_ns = self.clock.at(start);
+        let (entered, polled) = self.poll_sources(now_ns);
+        if entered > 0 {
+            self.run_pending(now_ns, polled);
+        }
+        let handed = self.poll_handoff(now_ns);
+        let released = match self.dispatch.holders.any {
+            true => self.release(now_ns),
+            false => 0,
+        };
+        if full {
+            self.leave_out();
+        }
+        self.reader.quiescent();
+        let moved = handed + released;
+        let end = cycles();
+        let took = end.wrapping_sub(start);
+        let rounds = &self.channel.rounds.0;
+        rounds.count(entered, moved, took);
+        self.spent += took;
+        let own = self.spent.saturating_sub(self.booked);
+        rounds.own_cycles.store(own, Relaxed);
+        let gap = end.wrapping_sub(self.ended);
+        if gap >= self.long && self.ended != 0 {
+            self.note_gap(gap);
+        }
+        (self.ended, self.began) = (end, end);
+        entered + moved
+    }
+
+    /// Apply pending changes, and call every source and stage in this round: any of them may have got work.
+    #[cold]
+    fn call_all(&mut self) {
+        while let Some(mut change) = self.change_queues.pending.pop() {
+            change.swap(self);
+            self.channel.changes.fetch_add(1, Release);
+            // The return queue is twice as long as this queue, and the control thread empties it before it adds.
+            if let Err(change) = self.change_queues.done.push(change) {
+                drop(change);
+            }
+        }
+        self.agenda.sources.clear();
+        self.agenda.sources.extend_from_slice(&self.sources);
+        for &stage in &self.stages {
+            self.dispatch.holders.set(stage, true);
+        }
+        let grown = &self.channel.rounds.0.frames_allocated;
+        grown.store(self.dispatch.frames_allocated, Relaxed);
+    }
+
+    /// All sources were polled: sources without queues are left out until the next notification. Stages without
+    /// packets are left out when they have been called.
+    #[cold]
+    fn leave_out(&mut self) {
+        let slots = &self.slots;
+        let is_vacant = |node: &NodeId| slots[node.index()].body.is_vacant();
+        self.agenda.sources.retain(|node| !is_vacant(node));
+    }
+
+    /// Report a long gap to the control thread. When the queue is full, the gap is only counted.
+    #[cold]
+    fn note_gap(&mut self, duration_cycles: u64) {
+        let channel = &self.channel;
+        let node = NodeId(channel.node.load(Relaxed) as u16);
+        stats::add_relaxed(&channel.long_gaps, 1);
+        let _ = channel.gaps.push(RoundGap {
+            from: self.ended,
+            duration_cycles,
+            node,
+        });
+    }
+
+    /// Let stages release packets, one vector at a time: each vector passes the whole graph before the next one, so
+    /// that vectors of different paths do not merge in one frame. Returns the number of packets.
+    #[inline(never)]
+    fn release(&mut self, now_ns: u64) -> usize {
+        let mut all = 0;
+        for at in 0..self.stages.len() {
+            let stage = self.stages[at];
+            if !self.dispatch.holders.has(stage) {
+                continue;
+            }
+            loop {
+                let rows = self.release_one(stage, now_ns);
+                if rows == 0 {
+                    break;
+                }
+                all += rows;
+                self.run_pending(now_ns, None);
+            }
+            let holds = self.slots[stage.index()].body.is_holding();
+            self.dispatch.holders.set(stage, holds);
+        }
+        let (stages, holders) = (&self.stages, &mut self.dispatch.holders);
+        holders.any = stages.iter().any(|stage| holders.has(*stage));
+        let mut held = stages.iter().filter(|stage| holders.has(**stage));
+        self.dispatch.holding = held.any(|stage| self.slots[stage.index()].body.keeps_order());
+        all
+    }
+
+    /// Release one vector of a stage. Never inlined, as [`Worker::run_pending`].
+    #[inline(never)]
+    fn release_one(&mut self, node: NodeId, now_ns: u64) -> usize {
+        let start = cycles();
+        let slot = &mut self.slots[node.index()];
+        let cx = RawCx {
+            node,
+            edges: &slot.edges,
+            stats: &slot.stats,
+            guard: self.reader.guard(),
+            now_ns,
+        };
+        let rows = slot.body.poll(self.level, &cx, &mut self.dispatch);
+        if rows > 0 {
+            let took = cycles() - start;
+            slot.stats.add_cycles(took);
+            self.booked += took;
+        }
+        rows
+    }
+
+    /// Poll the sources that have queues. Returns the number of packets that entered, and the end of the last poll, if
+    /// the clock was read then. Polls that return a long vector are timed, and a sample of the others: see
+    /// [`NodeStats::sample_weight`].
+    #[inline(always)]
+    fn poll_sources(&mut self, now_ns: u64) -> (usize, Option<u64>) {
+        let (mut entered, mut from) = (0, None);
+        let Worker {
+            slots,
+            agenda,
+            dispatch,
+            reader,
+            level,
+            channel,
+            clock_read_cycles,
+            booked,
+            ..
+        } = self;
+        for &node in &agenda.sources {
+            channel.node.store(u32::from(node.0), Relaxed);
+            let slot = &mut slots[node.index()];
+            let stats = &slot.stats;
+            let cx = RawCx {
+                node,
+                edges: &slot.edges,
+                stats,
+                guard: reader.guard(),
+                now_ns,
+            };
+            let weight = stats.sample_weight(slot.is_bulk);
+            if weight == 0 {
+                let rows = slot.body.poll(*level, &cx, dispatch);
+                stats.record_untimed_run(rows);
+                slot.is_bulk = is_bulk(rows);
+                (entered, from) = (entered + rows, None);
+                continue;
+            }
+            let start = from.unwrap_or_else(cycles);
+            let rows = slot.body.poll(*level, &cx, dispatch);
+            let until = cycles();
+            *booked += stats.record_run(rows, until - start, weight, *clock_read_cycles);
+            slot.is_bulk = is_bulk(rows);
+            (entered, from) = (entered + rows, Some(until));
+        }
+        (entered, from)
+    }
+
+    /// Run frames until none is pending. The end of one node's time is the start of the next one's. A clock reading
+    /// costs as much as a node's work on several packets: runs with a short vector are sampled
+    /// ([`NodeStats::sample_weight`]). Never inlined: the instruction budgets count under this name.
+    #[inline(never)]
+    pub(crate) fn run_pending(&mut self, now_ns: u64, mut from: Option<u64>) {
+        let Worker {
+            slots,
+            dispatch,
+            reader,
+            level,
+            clock_read_cycles,
+            channel,
+            booked,
+            ..
+        } = self;
+        while let Some((node, mut frame)) = dispatch.next() {
+            channel.node.store(u32::from(node.0), Relaxed);
+            let Slot {
+                body, edges, stats, ..
+            } = &mut slots[node.index()];
+            let cx = RawCx {
+                node,
+                edges,
+                stats,
+                guard: reader.guard(),
+                now_ns,
+            };
+            if dispatch.tracer.is_relevant(&frame) {
+                dispatch.tracer.mark(node, dispatch.bufs.pool(), &mut frame);
+                body.note(&cx, dispatch, &frame);
+            }
+            let rows = frame.n;
+            let weight = stats.sample_weight(is_bulk(rows));
+            let start = match weight {
+                0 => None,
+                _ => Some(from.unwrap_or_else(cycles)),
+            };
+            if rows < SMALL_VECTOR {
+                body.run_small(&cx, dispatch, frame);
+            } else {
+                body.run(*level, &cx, dispatch, frame);
+            }
+            from = match start {
+                None => {
+                    stats.record_untimed_run(rows);
+                    None
+                }
+                Some(start) => {
+                    let until = cycles();
+                    *booked += stats.record_run(rows, until - start, weight, *clock_read_cycles);
+                    Some(until)
+                }
+            };
+        }
+    }
+
+    /// The number of changes applied.
+    pub fn changes(&self) -> u64 {
+        self.channel.changes.load(Relaxed)
+    }
+
+    /// The id of the worker.
+    pub fn id(&self) -> usize {
+        self.id
+    }
+
+    /// Whether the worker may end: no packet is pending, no source has a queue, and every change is applied.
+    pub fn can_exit(&self) -> bool {
+        let mut nodes = self.sources.iter().chain(&self.stages);
+        self.is_idle()
+            && self.change_queues.pending.is_empty()
+            && self.dispatch.handoff.can_exit()
+            && nodes.all(|node| self.slots[node.index()].body.can_exit())
+    }
+
+    /// Whether the free frames and the queues are as before the first packet: no packet is pending.
+    pub fn is_idle(&self) -> bool {
+        self.dispatch.next_frame.is_none() && self.dispatch.pending.is_empty()
+    }
+}

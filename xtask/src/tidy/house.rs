@@ -1,0 +1,66 @@
+//! What the rules say of the checkout as a whole, for `cargo xtask show house`.
+
+use super::imports::{self, Crate};
+use super::source::{self, Source};
+use super::{Finding, circles, retired, rooms, sizes, tokens};
+use crate::error::Error;
+use crate::home::Home;
+
+/// The Rust files of the checkout and their imports.
+pub struct House<'a> {
+    home: &'a Home,
+    sources: Vec<Source>,
+    crates: Vec<Crate>,
+}
+
+impl<'a> House<'a> {
+    pub fn read(home: &'a Home) -> Result<Self, Error> {
+        let sources = source::all(home)?;
+        Ok(House {
+            home,
+            crates: imports::crates(&sources),
+            sources,
+        })
+    }
+
+    pub fn circles(&self) -> Result<String, String> {
+        circles::strict(&self.crates)
+    }
+
+    pub fn arrows(&self) -> Result<String, String> {
+        verdict(&rooms::arrows(&self.crates), rooms::summary())
+    }
+
+    pub fn words(&self) -> Result<String, String> {
+        let findings = retired::words(self.home, &self.sources);
+        let findings = findings.map_err(|error| error.to_string())?;
+        verdict(
+            &findings,
+            format!("{} Rust files and the pages", self.sources.len()),
+        )
+    }
+
+    pub fn sizes(&self) -> String {
+        sizes::largest(&self.sources)
+    }
+
+    /// The code and the doc comments of the files in a folder, tests left out: path, and texts with their lines.
+    pub fn code_below(&self, folder: &str) -> impl Iterator<Item = (&str, Vec<(usize, String)>)> {
+        let inside = move |source: &&Source| source.path.starts_with(folder) && !source.is_test();
+        let code = |source: &Source| {
+            let tokens = tokens::outside_tests(&source.text).into_iter();
+            tokens.map(|token| (token.line, token.text)).collect()
+        };
+        let files = self.sources.iter().filter(inside);
+        files.map(move |source| (source.path.as_str(), code(source)))
+    }
+}
+
+/// The summary, or the findings.
+fn verdict(findings: &[Finding], summary: String) -> Result<String, String> {
+    if findings.is_empty() {
+        return Ok(summary);
+    }
+    let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
+    Err(format!("{} findings: {}", findings.len(), lines.join("; ")))
+}
